@@ -1,0 +1,70 @@
+#pragma once
+
+#include <gnstor/simt/domain.hpp>
+#include <gnstor/simt_host/kernel.hpp>
+#include <gnstor/simt_host/options.hpp>
+#include <gnstor/simt_host/schedule_error.hpp>
+
+#include <memory>
+#include <string>
+
+namespace gnstor::simt::host {
+
+using simt::domain;
+
+class runtime;
+
+/// Runs kernels on this thread: every lane is a fiber, every grid of one `run()` runs together with the others.
+///
+/// The counterpart of `simt::cuda::executor`. Several executors may run at once on different threads; one `run()` may
+/// not start inside another. About 32,000 lanes a thread fit with guarded stacks; beyond that, stacks have no guard page.
+class executor {
+ public:
+  explicit executor(options chosen = {});
+  ~executor();
+  executor(executor&&) noexcept;
+  executor& operator=(executor&&) noexcept;
+
+  /// Adds a grid in domain gpu0: `grid` blocks of `block` threads that each call `f(lane, args...)`.
+  /// `f` may declare `struct shared`; that memory holds a poison pattern when a block starts.
+  template <class Functor, class... Args>
+  void spawn(std::uint32_t grid, std::uint32_t block, Functor f, Args... args) {
+    spawn_in(domain::gpu0, grid, block, f, args...);
+  }
+
+  /// The same in the domain `where`.
+  template <class Functor, class... Args>
+  void spawn_in(domain where, std::uint32_t grid, std::uint32_t block, Functor f, Args... args) {
+    using body = gnstor::detail::bound_kernel<Functor, Args...>;
+    add(where, grid, block, sizeof(typename body::shared), nullptr, std::make_unique<body>(f, args...));
+  }
+
+  /// Adds a service: a grid that runs beside the others and returns once `stop` is not 0, which the executor sets when
+  /// the last lane of the other grids has exited. An emulated NIC is one.
+  template <class Functor, class... Args>
+  void serve_in(domain where, std::uint32_t grid, std::uint32_t block, std::uint32_t& stop, Functor f, Args... args) {
+    using body = gnstor::detail::bound_kernel<Functor, Args...>;
+    add(where, grid, block, sizeof(typename body::shared), &stop, std::make_unique<body>(f, args...));
+  }
+
+  /// Runs all spawned grids together until every lane has exited, then forgets them.
+  ///
+  /// Throws `schedule_error` for a broken rule, or the exception that left a lane first: a `verify_error` with the seed
+  /// added to its message, any other type as it was thrown (`failure()` holds the seed). The other lanes are dropped
+  /// where they stand, without unwinding.
+  void run();
+
+  /// Scheduling points and fiber switches of all runs so far.
+  std::uint64_t points() const;
+  std::uint64_t switches() const;
+  /// After a failed `run()`: mode, seed, points and the lane that failed. Empty otherwise.
+  const std::string& failure() const;
+
+ private:
+  void add(domain where, std::uint32_t grid, std::uint32_t block, std::size_t shared_bytes,
+           std::uint32_t* stop, std::unique_ptr<kernel> body);
+
+  std::unique_ptr<runtime> runtime_;
+};
+
+}  // namespace gnstor::simt::host

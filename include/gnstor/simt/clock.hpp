@@ -1,0 +1,78 @@
+#pragma once
+
+#include <gnstor/core/deadline.hpp>
+#include <gnstor/simt/host_hook.hpp>
+
+#include <chrono>
+#include <thread>
+
+namespace gnstor::detail {
+
+inline std::uint64_t host_now_ns() {
+  if (simt::current_hook) return simt::current_hook->now_ns();
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+          .count());
+}
+
+inline void host_pause() {
+  if (simt::current_hook) {
+    simt::current_hook->pause();
+  } else {
+    std::this_thread::yield();
+  }
+}
+
+}  // namespace gnstor::detail
+
+namespace gnstor::simt {
+
+/// Nanoseconds of this machine's clock: the GPU's global timer, the host's steady clock, or virtual time in the
+/// seeded modes of the host runtime.
+GNSTOR_HD inline std::uint64_t now_ns() {
+#if defined(__CUDA_ARCH__)
+  std::uint64_t t;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
+  return t;
+#else
+  return detail::host_now_ns();
+#endif
+}
+
+/// Gives way for a moment inside a polling loop.
+GNSTOR_HD inline void pause() {
+#if defined(__CUDA_ARCH__)
+  __nanosleep(20);
+#else
+  detail::host_pause();
+#endif
+}
+
+/// The deadline `timeout_ns` nanoseconds from now.
+GNSTOR_HD inline deadline within(std::uint64_t timeout_ns) { return deadline::after(now_ns(), timeout_ns); }
+
+}  // namespace gnstor::simt
+
+namespace gnstor::inline v0 {
+
+/// A polling loop bounded by a deadline: `for (until wait{d}; wait;)`. Pauses between rounds; the first round always runs.
+class until {
+ public:
+  GNSTOR_HD explicit until(deadline d) : deadline_(d) {}
+
+  /// True while the deadline has not passed.
+  GNSTOR_HD explicit operator bool() {
+    if (first_) {
+      first_ = false;
+      return true;
+    }
+    simt::pause();
+    return !deadline_.expired(simt::now_ns());
+  }
+
+ private:
+  deadline deadline_;
+  bool first_ = true;
+};
+
+}  // namespace gnstor::inline v0

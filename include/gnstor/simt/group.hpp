@@ -1,0 +1,191 @@
+#pragma once
+
+#include <gnstor/simt/clock.hpp>
+#include <gnstor/simt/warp.hpp>
+
+#include <cuda/std/bit>
+
+#include <cstring>
+#include <type_traits>
+
+namespace gnstor::simt {
+
+/// Lanes of one warp that act together, on the GPU and in the host runtime alike.
+///
+/// Four bytes, trivially copyable: the set of lane numbers. Unlike `coalesced_group` it keeps lane masks internally, so
+/// that a subset by key (`partition`) costs one `match_any` and no unpacking: this is the hit path of an array.
+/// On a plain CPU thread outside the runtime the group is that one thread.
+class group {
+ public:
+  /// The lanes of this warp that run together here: any non-empty subset of those that reach this line.
+  GNSTOR_HD static group active([[maybe_unused]] const char* file = __builtin_FILE(),
+                                [[maybe_unused]] unsigned line = __builtin_LINE()) {
+#if defined(__CUDA_ARCH__)
+    return group(__activemask());
+#else
+    return group(current_hook ? current_hook->coalesce(file, line) : 1u);
+#endif
+  }
+
+  /// All lanes of the warp that have not exited. @par Callers converged: every live lane of the warp.
+  GNSTOR_HD static group warp() {
+#if defined(__CUDA_ARCH__)
+    return group(0xffffffffu);
+#else
+    return group(current_hook ? 0xffffffffu : 1u);
+#endif
+  }
+
+  /// This lane alone.
+  GNSTOR_HD static group self() { return group(1u << lane()); }
+
+  GNSTOR_HD explicit group(std::uint32_t lanes) : lanes_(lanes) {}
+
+  GNSTOR_HD std::uint32_t lanes() const { return lanes_; }
+  GNSTOR_HD std::uint32_t size() const { return static_cast<std::uint32_t>(cuda::std::popcount(lanes_)); }
+  GNSTOR_HD std::uint32_t thread_rank() const {
+    return static_cast<std::uint32_t>(cuda::std::popcount(lanes_ & ((1u << lane()) - 1)));
+  }
+  /// True in the lane of rank 0.
+  GNSTOR_HD bool leads() const { return lane() == lowest(lanes_); }
+
+  /// A barrier of the group that orders memory among its lanes.
+  GNSTOR_HD void sync(const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) const {
+#if defined(__CUDA_ARCH__)
+    __syncwarp(lanes_);
+#else
+    (void)call(collective::sync, 0, 0, file, line);
+#endif
+  }
+
+  GNSTOR_HD std::uint32_t ballot(int predicate, const char* file = __builtin_FILE(),
+                                 unsigned line = __builtin_LINE()) const {
+    return pack(ballot_lanes(predicate, file, line));
+  }
+  GNSTOR_HD bool any(int predicate, const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) const {
+    return ballot_lanes(predicate, file, line) != 0;
+  }
+  GNSTOR_HD bool all(int predicate, const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) const {
+    return ballot_lanes(!predicate, file, line) == 0;
+  }
+
+  /// The value of the lane of rank `rank`. `T` is trivially copyable, at most 8 bytes.
+  template <class T>
+  GNSTOR_HD T shfl(T value, int rank, const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) const {
+    return from_lane(value, static_cast<int>(nth(static_cast<std::uint32_t>(rank))), file, line);
+  }
+  /// The value of the lane of rank 0.
+  template <class T>
+  GNSTOR_HD T broadcast(T value, const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) const {
+    return from_lane(value, static_cast<int>(lowest(lanes_)), file, line);
+  }
+
+  template <class T>
+  GNSTOR_HD std::uint32_t match_any(T value, const char* file = __builtin_FILE(),
+                                    unsigned line = __builtin_LINE()) const {
+    return pack(match_lanes(value, file, line));
+  }
+  /// The lanes of this group that hold the same `key` as the calling lane.
+  template <class T>
+  GNSTOR_HD group partition(T key, const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) const {
+    return group(match_lanes(key, file, line));
+  }
+
+  /// Number of the calling lane within its warp.
+  GNSTOR_HD static std::uint32_t lane() {
+#if defined(__CUDA_ARCH__)
+    std::uint32_t id;
+    asm("mov.u32 %0, %%laneid;" : "=r"(id));
+    return id;
+#else
+    return current_hook ? current_hook->position->thread % 32 : 0;
+#endif
+  }
+
+ private:
+  GNSTOR_HD static std::uint32_t lowest(std::uint32_t lanes) {
+    return static_cast<std::uint32_t>(cuda::std::countr_zero(lanes));
+  }
+
+  GNSTOR_HD std::uint32_t ballot_lanes(int predicate, [[maybe_unused]] const char* file,
+                                       [[maybe_unused]] unsigned line) const {
+#if defined(__CUDA_ARCH__)
+    return __ballot_sync(lanes_, predicate);
+#else
+    return static_cast<std::uint32_t>(call(collective::ballot, predicate != 0, 0, file, line));
+#endif
+  }
+
+  template <class T>
+  GNSTOR_HD std::uint32_t match_lanes(T value, [[maybe_unused]] const char* file,
+                                      [[maybe_unused]] unsigned line) const {
+#if defined(__CUDA_ARCH__)
+    if constexpr (sizeof(T) <= 4) return __match_any_sync(lanes_, static_cast<std::uint32_t>(word(value)));
+    return __match_any_sync(lanes_, word(value));
+#else
+    return static_cast<std::uint32_t>(call(collective::match_any, word(value), 0, file, line));
+#endif
+  }
+
+  template <class T>
+  GNSTOR_HD T from_lane(T value, int source, [[maybe_unused]] const char* file, [[maybe_unused]] unsigned line) const {
+#if defined(__CUDA_ARCH__)
+    if constexpr (sizeof(T) <= 4) {
+      return value_of<T>(__shfl_sync(lanes_, static_cast<std::uint32_t>(word(value)), source));
+    } else {
+      return value_of<T>(__shfl_sync(lanes_, static_cast<unsigned long long>(word(value)), source));
+    }
+#else
+    return value_of<T>(call(collective::shfl, word(value), source, file, line));
+#endif
+  }
+
+  /// Lane number of the lane of rank `rank`.
+  GNSTOR_HD std::uint32_t nth(std::uint32_t rank) const {
+#if defined(__CUDA_ARCH__)
+    return __fns(lanes_, 0, static_cast<int>(rank) + 1);
+#else
+    std::uint32_t rest = lanes_;
+    for (std::uint32_t k = 0; k < rank && rest != 0; ++k) rest &= rest - 1;
+    return rest != 0 ? lowest(rest) : 31;
+#endif
+  }
+
+  /// A lane mask as a mask by rank.
+  GNSTOR_HD std::uint32_t pack(std::uint32_t mask) const {
+    if (lanes_ == 0xffffffffu) return mask;
+    std::uint32_t out = 0;
+    std::uint32_t rank = 0;
+    for (std::uint32_t k = 0; k < 32; ++k) {
+      if ((lanes_ >> k & 1) != 0) out |= (mask >> k & 1) << rank++;
+    }
+    return out;
+  }
+
+  template <class T>
+  GNSTOR_HD static std::uint64_t word(T value) {
+    static_assert(sizeof(T) <= 8 && std::is_trivially_copyable_v<T>);
+    std::uint64_t w = 0;
+    memcpy(&w, &value, sizeof value);
+    return w;
+  }
+  template <class T>
+  GNSTOR_HD static T value_of(std::uint64_t w) {
+    T value;
+    memcpy(&value, &w, sizeof value);
+    return value;
+  }
+
+#if !defined(__CUDA_ARCH__)
+  std::uint64_t call(collective kind, std::uint64_t value, int source, const char* file, unsigned line) const {
+    if (current_hook) return current_hook->collective_call(kind, lanes_, value, source, file, line);
+    return kind == collective::shfl || kind == collective::ballot ? value : 1;
+  }
+#endif
+
+  std::uint32_t lanes_;
+};
+
+static_assert(warp_group<group> && std::is_trivially_copyable_v<group> && sizeof(group) == 4);
+
+}  // namespace gnstor::simt
