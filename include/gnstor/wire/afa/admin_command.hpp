@@ -1,0 +1,43 @@
+#pragma once
+
+#include <gnstor/core/units.hpp>
+#include <gnstor/wire/afa/admin_opcode.hpp>
+#include <gnstor/wire/nvme/submission_entry.hpp>
+
+namespace gnstor::wire::afa {
+
+/// One of GNStor's admin commands, before it is put into and after it is taken out of its 64 bytes.
+struct admin_command {
+  admin_opcode opcode = admin_opcode::volume_list;
+  std::uint16_t command_id = 0;
+  std::uint32_t nsid = 0;   ///< the SSD, see `nsid_of`
+  std::uint32_t epoch = 0;  ///< CDW2: the array epoch the sender knows
+  volume_id volume{};       ///< CDW10 bits 15:0; in a LIST the first VID to list
+  nvme::keyed_sgl payload = nvme::make_empty_sgl();  ///< where the data lies
+
+  /// The command as a submission queue entry.
+  GNSTOR_HD constexpr nvme::submission_entry pack() const {
+    nvme::submission_entry entry{};
+    entry.opcode = static_cast<std::uint8_t>(opcode);
+    entry.flags = nvme::flags_sgl;
+    entry.command_id = command_id;
+    entry.nsid = nsid;
+    entry.cdw2 = epoch;
+    entry.dptr = payload;
+    entry.cdw10 = volume.value;
+    return entry;
+  }
+  /// The fields of an entry whose opcode is one of `admin_opcode`.
+  GNSTOR_HD static constexpr admin_command unpack(const nvme::submission_entry& entry) {
+    admin_command command;
+    command.opcode = static_cast<admin_opcode>(entry.opcode);
+    command.command_id = entry.command_id;
+    command.nsid = entry.nsid;
+    command.epoch = entry.cdw2;
+    command.volume = volume_id(static_cast<std::uint16_t>(entry.cdw10));
+    command.payload = entry.dptr;
+    return command;
+  }
+};
+
+}  // namespace gnstor::wire::afa

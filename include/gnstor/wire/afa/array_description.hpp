@@ -1,0 +1,42 @@
+#pragma once
+
+#include <gnstor/wire/afa/volume_record.hpp>
+
+#include <type_traits>
+
+namespace gnstor::wire::afa {
+
+inline constexpr std::uint32_t max_array_ssds = 64;  ///< SSDs of one array
+
+/// What one end must know of the array: the data of ARRAY DESCRIBE.
+///
+/// Both ends compute placement over `ssd_ids` in this order; an index elsewhere is an index into
+/// it.
+struct array_description {
+  std::uint32_t version;  ///< `payload_version`
+  std::uint32_t epoch;
+  std::uint16_t ssd_count;   ///< entries of `ssd_ids` in use
+  std::uint16_t own_ssd;     ///< index of the SSD that sends or receives this
+  std::uint16_t own_client;  ///< client id of the association
+  std::uint16_t reserved14;
+  std::uint32_t block_bytes;
+  std::uint32_t max_transfer_blocks;  ///< of one command
+  std::uint64_t capacity_blocks;      ///< flash of each SSD
+  std::uint64_t reserved32[4];
+  std::uint64_t ssd_ids[max_array_ssds];  ///< names that stay with an SSD over all epochs
+};
+
+static_assert(sizeof(array_description) == 576 && std::is_trivial_v<array_description>);
+static_assert(offsetof(array_description, version) == 0);
+static_assert(offsetof(array_description, epoch) == 4);
+static_assert(offsetof(array_description, ssd_count) == 8);
+static_assert(offsetof(array_description, own_ssd) == 10);
+static_assert(offsetof(array_description, own_client) == 12);
+static_assert(offsetof(array_description, reserved14) == 14);
+static_assert(offsetof(array_description, block_bytes) == 16);
+static_assert(offsetof(array_description, max_transfer_blocks) == 20);
+static_assert(offsetof(array_description, capacity_blocks) == 24);
+static_assert(offsetof(array_description, reserved32) == 32);
+static_assert(offsetof(array_description, ssd_ids) == 64);
+
+}  // namespace gnstor::wire::afa

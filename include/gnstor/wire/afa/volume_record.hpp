@@ -1,0 +1,40 @@
+#pragma once
+
+#include <gnstor/wire/afa/volume_client.hpp>
+
+#include <type_traits>
+
+namespace gnstor::wire::afa {
+
+inline constexpr std::uint32_t payload_version = 1;  ///< of all payloads of `wire/afa`
+
+/// All an SSD must know of a volume: the data of VOLUME ADD and an entry of VOLUME LIST.
+///
+/// The SSDs keep it in their permission tables, from which a restarted daemon rebuilds its own
+/// state. GNStor, 4.1 and 4.3.
+struct volume_record {
+  std::uint32_t version;  ///< `payload_version`
+  std::uint16_t vid;      ///< 0 is reserved
+  std::uint16_t replicas;
+  std::uint64_t hash_factor;
+  std::uint64_t capacity_blocks;
+  std::uint32_t stripe_blocks;
+  std::uint32_t epoch;         ///< array epoch of the volume's last change
+  std::uint32_t client_count;  ///< entries of `clients` in use
+  std::uint32_t reserved36[7];
+  volume_client clients[max_volume_clients];
+};
+
+static_assert(sizeof(volume_record) == 128 && std::is_trivial_v<volume_record>);
+static_assert(offsetof(volume_record, version) == 0);
+static_assert(offsetof(volume_record, vid) == 4);
+static_assert(offsetof(volume_record, replicas) == 6);
+static_assert(offsetof(volume_record, hash_factor) == 8);
+static_assert(offsetof(volume_record, capacity_blocks) == 16);
+static_assert(offsetof(volume_record, stripe_blocks) == 24);
+static_assert(offsetof(volume_record, epoch) == 28);
+static_assert(offsetof(volume_record, client_count) == 32);
+static_assert(offsetof(volume_record, reserved36) == 36);
+static_assert(offsetof(volume_record, clients) == 64);
+
+}  // namespace gnstor::wire::afa

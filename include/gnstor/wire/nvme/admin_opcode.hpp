@@ -1,0 +1,20 @@
+#pragma once
+
+#include <gnstor/core/config.hpp>
+
+namespace gnstor::wire::nvme {
+
+/// Commands of the admin queue that gnstor sends or its target answers. NVMe Base 2.3, 5.1.
+///
+/// GNStor's own, in the vendor-specific range C0h to FFh, are `afa::admin_opcode`.
+enum class admin_opcode : std::uint8_t {
+  get_log_page = 0x02,
+  identify = 0x06,
+  abort = 0x08,
+  set_features = 0x09,
+  get_features = 0x0a,
+  asynchronous_event_request = 0x0c,
+  keep_alive = 0x18,
+};
+
+}  // namespace gnstor::wire::nvme
