@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""Plants one bug in a copy of the sources and checks that a test turns red.
+
+A bug is a text file of `key: value` lines; a line that starts with a blank goes on with the value.
+
+    file: include/gnstor/qp/mlx5_queue_pair.hpp    what is broken
+    from: state.store(ready, release);             found exactly once; line breaks do not matter
+    to: state.store(ready, relaxed);               the bug
+    source: test/qp/ordering.cpp                   what to compile against it; may be repeated
+    run: test_qp --test-case=*publish*             the test that must fail
+    found by: weak                                 fast, seeded, weak, asan or tsan
+    claim: a consumer never reads a slot before its payload
+
+The same test must pass on the sound sources first, in the binary of the ordinary build; a mutant
+that does not compile, hangs, or selects no test case is an error of the bug file, not a find.
+"""
+
+import argparse
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tidy"))
+from toolchain import Toolchain, run  # noqa: E402
+
+ROOTS = ["include", "hostsetup/include", "hostsetup/simt/include", "firmware", "test"]
+KEYS = {"file", "from", "to", "source", "run", "found by", "claim"}
+EXIT_NOTHING_SELECTED = 3
+RUN_LIMIT_S = 120
+
+
+class BugError(Exception):
+    """The bug file, not the library, is wrong."""
+
+
+def parse(text):
+    """The bug's fields; `source` is a list."""
+    fields, key = {"source": []}, None
+    for line in text.splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        if line[0].isspace() and key:
+            value = fields[key].pop() if key == "source" else fields[key]
+            value = f"{value}\n{line}" if value else line
+        else:
+            key, colon, value = line.partition(":")
+            if not colon or key not in KEYS or (key in fields and key != "source"):
+                raise BugError(f"unknown or repeated line: {line}")
+            value = value.strip()
+        if key == "source":
+            fields[key].append(value)
+        else:
+            fields[key] = value
+    missing = sorted(key for key in KEYS if not fields.get(key) and key != "to")
+    if missing or "to" not in fields:
+        raise BugError(f"missing: {', '.join(missing) or 'to'}")
+    return fields
+
+
+def mutated(text, old, new):
+    """`text` with the only occurrence of `old` replaced, however either is broken into lines."""
+    tokens = re.findall(r"\w+|[^\w\s]", old)
+    pattern = r"\s*".join(map(re.escape, tokens))
+    found = list(re.finditer(pattern, text))
+    if len(found) != 1:
+        raise BugError(f"'from' occurs {len(found)} times, not once: {old}")
+    start, end = found[0].span()
+    return text[:start] + new + text[end:]
+
+
+def plant(bug, source, tree):
+    """Copies the sources into `tree` and breaks one place of the copy."""
+    shutil.rmtree(tree, ignore_errors=True)
+    for root in ROOTS:
+        if (source / root).exists():
+            shutil.copytree(source / root, tree / root, dirs_exist_ok=True)
+    target = tree / bug["file"]
+    if not target.is_file():
+        raise BugError(f"no such file under {', '.join(ROOTS)}: {bug['file']}")
+    target.write_text(mutated(target.read_text(), bug["from"], bug["to"]))
+
+
+def build(bug, toolchain, tree):
+    """The test binary of the broken tree."""
+    objects = []
+    for number, source in enumerate(bug["source"]):
+        objects.append(tree / f"{number}.o")
+        command = toolchain.compile_command(
+            tree / source, ["-c", "-o", str(objects[-1])], [tree / root for root in ROOTS])
+        code, output = run(command)
+        if code != 0:
+            raise BugError(f"the broken tree does not compile:\n{output}")
+    code, output = run(toolchain.link_command(objects, tree / "mutant"))
+    if code != 0:
+        raise BugError(f"the broken tree does not link:\n{output}")
+    return tree / "mutant"
+
+
+def outcome(command):
+    """The exit code and the output of a test; a hang and an empty selection are errors."""
+    try:
+        code, output = run(command, RUN_LIMIT_S)
+    except subprocess.TimeoutExpired:
+        raise BugError(f"no verdict within {RUN_LIMIT_S} s: {shlex.join(command)}") from None
+    if code == EXIT_NOTHING_SELECTED:
+        raise BugError(f"no test case matches: {shlex.join(command)}")
+    return code, output
+
+
+def check(bug, toolchain, tree):
+    """What is wrong with the claim that `bug` is found; empty when it is found."""
+    binary, *arguments = shlex.split(bug["run"])
+    sound, output = outcome([str(toolchain.binaries / binary), *arguments])
+    if sound != 0:
+        return f"the test fails without the bug:\n{output}"
+    plant(bug, toolchain.source, tree)
+    broken, output = outcome([str(build(bug, toolchain, tree)), *arguments])
+    print(output)
+    return "" if broken != 0 else f"not found: {bug['claim']}"
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--toolchain", required=True, help="toolchain.json of the build")
+    parser.add_argument("bug", type=pathlib.Path)
+    arguments = parser.parse_args()
+    toolchain = Toolchain(arguments.toolchain)
+    tree = toolchain.binaries / "bugs" / arguments.bug.stem
+    try:
+        bug = parse(arguments.bug.read_text())
+        wrong = check(bug, toolchain, tree)
+    except BugError as error:
+        wrong = str(error)
+    finally:
+        shutil.rmtree(tree, ignore_errors=True)
+    print(wrong if wrong else f"found by {bug['found by']}: {bug['claim']}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
