@@ -1,0 +1,217 @@
+#pragma once
+
+#include <gnstor/channel/channel_state.hpp>
+#include <gnstor/channel/request_table.hpp>
+#include <gnstor/memory/io_buffer.hpp>
+#include <gnstor/qp/queue_pair.hpp>
+#include <gnstor/wire/fabrics/connect.hpp>
+#include <gnstor/wire/nvme/opcode.hpp>
+
+#include <cuda/std/bit>
+
+namespace gnstor::inline v0 {
+
+/// What a device needs to send Fabrics Connect itself (seed §4.2: the host joins the queue pair, the GPU does the rest).
+struct connect_options {
+  io_buffer data;                 ///< 1024 bytes of connect data, filled by the host
+  std::uint16_t queue_id = 1;     ///< 0 is the admin queue
+  std::uint16_t queue_entries = 128;
+};
+
+/// The unit of parallel I/O: one queue pair, the requests in flight on it, and their state.
+///
+/// Any number of lanes use a channel at once. It is a reference: trivially copyable, passed by value, and it owns
+/// nothing; `host::session` owns what it points to. Every status reaches the lane that asked.
+template <queue_pair QP>
+class channel {
+  static constexpr thread_scope scope = thread_scope_device;
+  using table = request_table<scope>;
+
+ public:
+  using queue_pair_type = QP;
+
+  /// Bytes of zero-filled memory for a channel of `depth` requests, beside its queue pair's.
+  GNSTOR_HD static constexpr std::uint64_t bytes(std::uint32_t depth) {
+    return sizeof(channel_state) + table::bytes(depth);
+  }
+
+  GNSTOR_HD channel(QP qp, void* memory)
+      : qp_(qp), state_(static_cast<channel_state*>(memory)) {}
+
+  GNSTOR_HD const QP& queue() const { return qp_; }
+  GNSTOR_HD channel_state& counters() const { return *state_; }
+  GNSTOR_HD channel_phase phase() const {
+    return static_cast<channel_phase>(device_word<std::uint32_t>(state_->phase).load(acquire));
+  }
+
+  /// Posts the receives and sends Fabrics Connect; the channel is ready when the target has accepted it.
+  /// @par Callers one lane, once
+  /// @par Bound `d`
+  /// @par Errors timed_out, nvme_error (the target's Connect status), transport_error; the channel then stays unusable
+  GNSTOR_HD status connect(const connect_options& options, deadline d) const {
+    qp_.post_receives();
+    const auto data = wire::nvme::make_keyed_sgl(options.data.address, sizeof(wire::fabrics::connect_data),
+                                                 options.data.rkey);
+    const auto connect = wire::fabrics::make_connect(0, options.queue_id, options.queue_entries, data);
+    const auto command = cuda::std::bit_cast<wire::nvme::submission_entry>(connect);
+    const status outcome = execute_in(channel_phase::connecting, command, d, nullptr);
+    if (outcome.ok()) set_phase(channel_phase::ready);
+    return outcome;
+  }
+
+  /// Sends a command capsule; the command id is filled in. Lanes that come along share one doorbell.
+  /// @par Callers any lane, in any company
+  /// @par Result the ticket to wait for
+  /// @par Order the caller's earlier writes to the buffer are visible to the NIC
+  /// @par Errors would_block: every request slot is in use, poll and try again; not_ready, closed, flushed by phase
+  GNSTOR_HD result<ticket> submit(const wire::nvme::submission_entry& command) const {
+    const status usable = usable_in(channel_phase::ready);
+    if (!usable.ok()) return usable;
+    return send(command);
+  }
+
+  /// Takes completions from the queue and delivers them to whoever asked. True if this lane delivered one.
+  /// @par Callers any lane, in any company
+  GNSTOR_HD bool poll() const {
+    const completion c = qp_.poll(companions());
+    switch (c.kind) {
+      case completion_kind::none: return false;
+      case completion_kind::response: deliver(c.response); return true;
+      case completion_kind::sent: qp_.retire(c.index); return true;
+      case completion_kind::failed: fail(c); return true;
+      case completion_kind::broken: break_down(c.outcome); return true;
+    }
+    return false;
+  }
+
+  /// Waits for the answer to `t`; delivers other lanes' answers meanwhile.
+  /// @par Callers the owner of the ticket, once
+  /// @par Order on success the payload that the peer wrote is visible to the caller
+  /// @par Bound `d`; a request given up keeps its slot, and its buffer must not be reused, until the late answer
+  /// @par Errors timed_out; nvme_error with the SSD's status; transport_error if this request killed the queue pair,
+  /// flushed if another one did
+  GNSTOR_HD status wait(ticket t, deadline d, std::uint32_t* value = nullptr) const {
+    const table requests = request_slots();
+    std::uint32_t rounds = 0;
+    for (until more{d}; more;) {
+      const status outcome = requests.take(t, value);
+      if (outcome.code != status_code::would_block) return outcome;
+      if (!poll() && ++rounds % 256 == 0) {
+        if (phase() == channel_phase::error) return give_up(t, broken_status());
+        qp_.ring();  // the backstop of handover_ring's bound
+      }
+    }
+    const status last = requests.take(t, value);
+    if (last.code != status_code::would_block) return last;
+    device_word<std::uint64_t>(state_->timed_out).fetch_add(1, relaxed);
+    return give_up(t, status::make(status_code::timed_out, reporter::channel));
+  }
+
+  /// Sends a command and waits for its answer; waits for a free slot too.
+  /// @param value if not null, dword 0 of the response
+  GNSTOR_HD status execute(wire::nvme::submission_entry command, deadline d, std::uint32_t* value = nullptr) const {
+    return execute_in(channel_phase::ready, command, d, value);
+  }
+
+  /// Ends the channel for new requests.
+  GNSTOR_HD void close() const { set_phase(channel_phase::closed); }
+
+ private:
+  /// The lanes that run along and use this very channel: lanes of one warp may be on different ones.
+  GNSTOR_HD simt::group companions() const {
+    return simt::group::active().partition(reinterpret_cast<std::uint64_t>(state_));
+  }
+  GNSTOR_HD table request_slots() const { return table(state_ + 1, qp_.depth()); }
+  GNSTOR_HD void set_phase(channel_phase p) const {
+    device_word<std::uint32_t>(state_->phase).store(static_cast<std::uint32_t>(p), release);
+  }
+  GNSTOR_HD status broken_status() const {
+    status s = status::unpack(device_word<std::uint64_t>(state_->first_error).load(relaxed));
+    s.code = status_code::flushed;
+    return s;
+  }
+  GNSTOR_HD status usable_in(channel_phase wanted) const {
+    const channel_phase p = phase();
+    if (p == wanted) return status{};
+    if (p == channel_phase::error) return broken_status();
+    return status::make(p == channel_phase::closed ? status_code::closed : status_code::not_ready, reporter::channel);
+  }
+
+  GNSTOR_HD status execute_in(channel_phase wanted, const wire::nvme::submission_entry& command, deadline d,
+                              std::uint32_t* value) const {
+    for (until more{d}; more;) {
+      const status usable = usable_in(wanted);
+      if (!usable.ok()) return usable;
+      const result<ticket> sent = send(command);
+      if (sent) return wait(sent.value, d, value);
+      if (sent.status.code != status_code::would_block) return sent.status;
+      (void)poll();
+    }
+    return status::make(status_code::timed_out, reporter::channel);
+  }
+
+  GNSTOR_HD result<ticket> send(wire::nvme::submission_entry command) const {
+    const simt::group company = companions();
+    const result<ticket> claimed = request_slots().claim();
+    const simt::group senders = company.partition(static_cast<std::uint32_t>(claimed.status.ok()));
+    if (!claimed) return claimed;
+    result<std::uint64_t> first = status::make(status_code::would_block, reporter::channel);
+    if (senders.leads()) first = qp_.try_reserve(senders.size());
+    const bool granted = senders.broadcast(static_cast<std::uint32_t>(first.status.ok())) != 0;
+    const std::uint64_t index = senders.broadcast(first.value) + senders.thread_rank();
+    senders.sync();  // the leader's acquire of the free slots reaches the lanes that write them
+    if (!granted) {
+      request_slots().cancel(claimed.value);
+      return status::make(status_code::would_block, reporter::channel);
+    }
+    command.command_id = claimed.value.id.value;
+    request_slots().remember(claimed.value, index);
+    qp_.write_send(index, command);
+    senders.sync();
+    if (senders.leads()) {
+      qp_.publish(index, senders.size());
+      qp_.ring();
+      device_word<std::uint64_t>(state_->submitted).fetch_add(senders.size(), relaxed);
+    }
+    return claimed;
+  }
+
+  GNSTOR_HD void deliver(const wire::nvme::completion_entry& response) const {
+    const command_id id(response.command_id);
+    // A reliable connection delivers in order: who answers request i has received every earlier one.
+    const result<std::uint64_t> index = request_slots().recall(id);
+    if (index) qp_.retire(index.value);
+    finish(id,
+           status::nvme(static_cast<std::uint8_t>(wire::nvme::status_type(response.status)),
+                        static_cast<std::uint8_t>(wire::nvme::status_code(response.status)), 0),
+           response.dw0);
+  }
+  GNSTOR_HD void fail(const completion& c) const {
+    const command_id id(qp_.capsule(c.index).command_id);
+    qp_.retire(c.index);
+    if (c.outcome.code == status_code::transport_error) break_down(c.outcome);
+    finish(id, c.outcome, 0);
+  }
+  GNSTOR_HD void break_down(status why) const {
+    std::uint64_t none = 0;
+    device_word<std::uint64_t>(state_->first_error).compare_exchange(none, why.pack(), acq_rel);
+    if (phase() != channel_phase::closed) set_phase(channel_phase::error);
+  }
+  GNSTOR_HD status give_up(ticket t, status why) const {
+    return request_slots().abandon(t) ? why : request_slots().take(t);
+  }
+
+  GNSTOR_HD void finish(command_id id, status outcome, std::uint32_t value) const {
+    switch (request_slots().complete(id, outcome, value)) {
+      case table::answer::delivered: count(state_->completed); break;
+      case table::answer::late: count(state_->late); break;
+      case table::answer::unknown: count(state_->unknown); break;
+    }
+  }
+  GNSTOR_HD static void count(std::uint64_t& counter) { device_word<std::uint64_t>(counter).fetch_add(1, relaxed); }
+
+  QP qp_;
+  channel_state* state_;
+};
+
+}  // namespace gnstor::inline v0

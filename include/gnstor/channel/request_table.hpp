@@ -1,0 +1,178 @@
+#pragma once
+
+#include <gnstor/channel/ticket.hpp>
+#include <gnstor/core/assert.hpp>
+#include <gnstor/core/bounded.hpp>
+#include <gnstor/core/result.hpp>
+#include <gnstor/simt/atomic_ref.hpp>
+#include <gnstor/simt/group.hpp>
+
+#include <type_traits>
+
+namespace gnstor::inline v0 {
+
+/// One request in flight: its phase and generation, and how it ended.
+struct alignas(32) request_slot {
+  std::uint64_t phase;    ///< generation << 8 | request_phase
+  std::uint64_t outcome;  ///< `status::pack()`, valid once the phase is `done`
+  std::uint64_t value;    ///< dword 0 of the response
+  std::uint64_t index;    ///< send queue index of the request
+};
+
+/// The life of a request slot.
+enum class request_phase : std::uint8_t {
+  free = 0,
+  pending,    ///< sent; somebody waits or will wait
+  done,       ///< answered; the outcome is there
+  abandoned,  ///< the waiter gave up; the slot and its buffer stay taken until the late completion or a reset
+};
+
+/// What a channel remembers about its requests in flight, by command id.
+///
+/// A command id is slot | generation << log2(slots): when a slot is used again its id differs, so that a late or
+/// duplicated completion is recognised and dropped. Claim and completion are single atomic steps; nothing waits.
+template <thread_scope Scope>
+class request_table {
+ public:
+  /// What an answer met.
+  enum class answer : std::uint8_t { delivered, late, unknown };
+
+  GNSTOR_HD static constexpr std::uint64_t bytes(std::uint32_t slots) {
+    return slots * sizeof(request_slot) + (slots + 31) / 32 * 4;
+  }
+
+  /// @param memory zero-filled, `bytes(slots)` long; @param slots a power of two, 2 to 32768
+  GNSTOR_HD request_table(void* memory, std::uint32_t slots)
+      : slots_(static_cast<request_slot*>(memory)), mask_(slots - 1) {}
+
+  /// Claims a slot and gives it a fresh command id, or would_block if every slot is taken.
+  /// @par Callers any lane
+  /// @par Order acquires what `finish` released: the slot's former owner is done with it
+  /// @par Bound one lap over the words of the bitmap, 8 attempts a word
+  GNSTOR_HD result<ticket> claim() const {
+    const std::uint32_t words = (mask_ + 32) / 32;
+    const std::uint32_t all = mask_ >= 31 ? ~0u : (2u << mask_) - 1;
+    const std::uint32_t lane = simt::group::lane();
+    for (std::uint32_t k = 0; k < words; ++k) {
+      const std::uint32_t w = (lane + k) % words;
+      const atomic_ref<std::uint32_t, Scope> taken(bitmap()[w]);
+      std::uint32_t seen = taken.load(relaxed);
+      for (bounded tries{8}; tries;) {
+        const std::uint32_t open = ~seen & all;
+        if (open == 0) break;
+        // Lanes start at different bits, so that a warp's claims rarely meet.
+        const std::uint32_t turned = open >> (lane & 31) | (lane & 31 ? open << (32 - (lane & 31)) : 0);
+        const auto bit = (static_cast<std::uint32_t>(cuda::std::countr_zero(turned)) + lane) & 31;
+        seen = taken.fetch_or(1u << bit, acq_rel);
+        if ((seen >> bit & 1) == 0) return open_slot(w * 32 + bit);
+      }
+    }
+    return status::make(status_code::would_block, reporter::channel);
+  }
+
+  /// Gives back a claimed slot whose request was never sent.
+  GNSTOR_HD void cancel(ticket t) const { free_slot(index_of(t.id)); }
+
+  /// Notes at which send queue index a claimed request goes out. Before it is published.
+  GNSTOR_HD void remember(ticket t, std::uint64_t index) const {
+    word(slots_[index_of(t.id)].index).store(index, relaxed);
+  }
+
+  /// The send queue index of request `id`, if `id` is in flight.
+  GNSTOR_HD result<std::uint64_t> recall(command_id id) const {
+    request_slot& slot = slots_[index_of(id)];
+    if (!same_id(word(slot.phase).load(acquire), id)) {
+      return status::make(status_code::out_of_range, reporter::channel);
+    }
+    return word(slot.index).load(relaxed);
+  }
+
+  /// Delivers the answer to request `id`.
+  /// @par Callers any lane that polled the completion
+  /// @par Order releases the outcome, and the payload the caller acquired, to `take`
+  GNSTOR_HD answer complete(command_id id, status outcome, std::uint32_t value) const {
+    request_slot& slot = slots_[index_of(id)];
+    std::uint64_t phase = word(slot.phase).load(acquire);
+    if (!same_id(phase, id)) return answer::unknown;
+    if (phase_of(phase) == request_phase::pending) {
+      word(slot.outcome).store(outcome.pack(), relaxed);
+      word(slot.value).store(value, relaxed);
+      // Paired with the acquire load in `take`.
+      if (word(slot.phase).compare_exchange(phase, with(phase, request_phase::done), acq_rel)) {
+        return answer::delivered;
+      }
+    }
+    if (!same_id(phase, id) || phase_of(phase) != request_phase::abandoned) return answer::unknown;
+    free_slot(index_of(id));
+    return answer::late;
+  }
+
+  /// The outcome of the request if it is answered, or would_block. An answered request's slot is free afterwards.
+  /// @par Callers the owner of the ticket
+  /// @par Order acquires what `complete` released
+  GNSTOR_HD status take(ticket t, std::uint32_t* value = nullptr) const {
+    request_slot& slot = slots_[index_of(t.id)];
+    const std::uint64_t phase = word(slot.phase).load(acquire);
+    GNSTOR_ASSERT(same_id(phase, t.id));
+    if (phase_of(phase) != request_phase::done) return status::make(status_code::would_block, reporter::channel);
+    const status outcome = status::unpack(word(slot.outcome).load(relaxed));
+    if (value != nullptr) *value = static_cast<std::uint32_t>(word(slot.value).load(relaxed));
+    free_slot(index_of(t.id));
+    return outcome;
+  }
+
+  /// Gives up on a request. True if it was still unanswered: its slot stays taken until the late completion.
+  GNSTOR_HD bool abandon(ticket t) const {
+    request_slot& slot = slots_[index_of(t.id)];
+    std::uint64_t phase = word(slot.phase).load(acquire);
+    if (phase_of(phase) != request_phase::pending) return false;
+    return word(slot.phase).compare_exchange(phase, with(phase, request_phase::abandoned), acq_rel);
+  }
+
+  /// Requests in flight or abandoned, for figures.
+  GNSTOR_HD std::uint32_t in_use() const {
+    std::uint32_t n = 0;
+    for (std::uint32_t w = 0; w < (mask_ + 32) / 32; ++w) {
+      n += static_cast<std::uint32_t>(
+          cuda::std::popcount(atomic_ref<std::uint32_t, Scope>(bitmap()[w]).load(relaxed)));
+    }
+    return n;
+  }
+
+ private:
+  GNSTOR_HD static atomic_ref<std::uint64_t, Scope> word(std::uint64_t& w) {
+    return atomic_ref<std::uint64_t, Scope>(w);
+  }
+  GNSTOR_HD static constexpr request_phase phase_of(std::uint64_t p) { return static_cast<request_phase>(p & 0xff); }
+  GNSTOR_HD static constexpr std::uint64_t with(std::uint64_t p, request_phase to) {
+    return (p & ~std::uint64_t{0xff}) | static_cast<std::uint64_t>(to);
+  }
+  GNSTOR_HD std::uint32_t index_of(command_id id) const { return id.value & mask_; }
+  /// Identifiers compare by the bits above the slot.
+  GNSTOR_HD bool same_id(std::uint64_t phase, command_id id) const {
+    return (id_bits(phase >> 8, index_of(id)) == id.value);
+  }
+  GNSTOR_HD std::uint16_t id_bits(std::uint64_t generation, std::uint32_t slot) const {
+    return static_cast<std::uint16_t>(generation * (std::uint64_t{mask_} + 1) + slot);
+  }
+  GNSTOR_HD std::uint32_t* bitmap() const { return reinterpret_cast<std::uint32_t*>(slots_ + mask_ + 1); }
+
+  GNSTOR_HD ticket open_slot(std::uint32_t index) const {
+    const std::uint64_t generation = (word(slots_[index].phase).load(relaxed) >> 8) + 1;
+    word(slots_[index].phase).store(generation << 8 | static_cast<std::uint64_t>(request_phase::pending), release);
+    return ticket{command_id(id_bits(generation, index))};
+  }
+  GNSTOR_HD void free_slot(std::uint32_t index) const {
+    const std::uint64_t phase = word(slots_[index].phase).load(relaxed);
+    word(slots_[index].phase).store(with(phase, request_phase::free), relaxed);
+    // Paired with the read-modify-write of `claim`.
+    atomic_ref<std::uint32_t, Scope>(bitmap()[index / 32]).fetch_and(~(1u << (index & 31)), acq_rel);
+  }
+
+  request_slot* slots_;
+  std::uint32_t mask_;
+};
+
+static_assert(std::is_trivially_copyable_v<request_table<thread_scope_device>>);
+
+}  // namespace gnstor::inline v0

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <gnstor/core/assert.hpp>
+#include <gnstor/wire/mlx5/cqe.hpp>
+#include <gnstor/wire/mlx5/doorbell.hpp>
+#include <gnstor/wire/mlx5/segment.hpp>
+#include <gnstor/wire/nvme/completion_entry.hpp>
+#include <gnstor/wire/nvme/submission_entry.hpp>
+
+#include <type_traits>
+
+namespace gnstor::inline v0 {
+
+/// One send WQE: one 64-byte basic block of four 16-byte segments.
+struct alignas(64) mlx5_send_entry {
+  unsigned char segment[4][16];
+};
+
+/// The words that the lanes of a queue pair share, each in a line of its own.
+struct mlx5_queue_state {
+  alignas(128) std::uint64_t reserved;   ///< send indices handed out
+  alignas(128) std::uint64_t published;  ///< send indices whose entries are complete
+  alignas(128) std::uint64_t retired;    ///< send indices whose entries may be overwritten
+  alignas(128) std::uint64_t consumed;   ///< completion queue entries taken
+  alignas(128) std::uint64_t received;   ///< receives taken
+  alignas(128) std::uint64_t reposted;   ///< receives given to the NIC again (grows by half a queue)
+  alignas(128) std::uint32_t send_lock;
+  std::uint32_t receive_lock;
+  alignas(128) wire::mlx5::doorbell_record doorbell_record;
+  alignas(128) std::uint64_t doorbell;  ///< the UAR, where an emulated NIC polls memory
+};
+
+/// Where each ring of a queue pair lies within one block of registered memory.
+///
+/// `depth` commands: as many send entries and capsules, twice as many receives (so that they are re-posted by the half)
+/// and completion queue entries.
+struct mlx5_queue_layout {
+  std::uint64_t state = 0;
+  std::uint64_t send_ring = 0;
+  std::uint64_t capsules = 0;
+  std::uint64_t receive_ring = 0;
+  std::uint64_t responses = 0;
+  std::uint64_t completions = 0;
+  std::uint64_t reservations = 0;
+  std::uint64_t bytes = 0;
+
+  GNSTOR_HD static constexpr mlx5_queue_layout of(std::uint32_t depth) {
+    mlx5_queue_layout l;
+    l.send_ring = l.state + sizeof(mlx5_queue_state);
+    l.capsules = l.send_ring + std::uint64_t{depth} * sizeof(mlx5_send_entry);
+    l.completions = l.capsules + std::uint64_t{depth} * sizeof(wire::nvme::submission_entry);
+    l.receive_ring = l.completions + 2ull * depth * sizeof(wire::mlx5::completion_entry);
+    l.responses = l.receive_ring + 2ull * depth * sizeof(wire::mlx5::data_segment);
+    l.reservations = l.responses + 2ull * depth * sizeof(wire::nvme::completion_entry);
+    l.bytes = l.reservations + std::uint64_t{depth} * sizeof(std::uint64_t);
+    return l;
+  }
+};
+
+static_assert(sizeof(mlx5_send_entry) == 64);
+static_assert(mlx5_queue_layout::of(128).bytes <= 44 * 1024, "about 50 KB a channel, with its request table");
+static_assert(std::is_trivially_copyable_v<mlx5_queue_state>);
+
+/// Largest depth: completion counters are 16 bits wide and must not be ambiguous.
+inline constexpr std::uint32_t mlx5_max_depth = 32768;
+
+/// True if `depth` is one a queue pair can have: a power of two from 2 to 32768.
+GNSTOR_HD constexpr bool mlx5_valid_depth(std::uint32_t depth) {
+  return depth >= 2 && depth <= mlx5_max_depth && (depth & (depth - 1)) == 0;
+}
+
+/// Prepares zero-filled queue memory: every completion entry is marked invalid, as the NIC's first lap expects.
+GNSTOR_HD inline void mlx5_format_queue(unsigned char* memory, std::uint32_t depth) {
+  GNSTOR_VERIFY(mlx5_valid_depth(depth));
+  const mlx5_queue_layout l = mlx5_queue_layout::of(depth);
+  for (std::uint64_t k = 0; k < l.bytes; ++k) memory[k] = 0;
+  for (std::uint64_t k = 0; k < 2ull * depth; ++k) {
+    memory[l.completions + k * 64 + 63] = wire::mlx5::unwritten_tail >> 24;
+  }
+}
+
+}  // namespace gnstor::inline v0

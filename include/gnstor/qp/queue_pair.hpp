@@ -1,0 +1,33 @@
+#pragma once
+
+#include <gnstor/core/result.hpp>
+#include <gnstor/qp/completion.hpp>
+#include <gnstor/qp/remote_memory.hpp>
+#include <gnstor/simt/group.hpp>
+#include <gnstor/wire/nvme/submission_entry.hpp>
+
+#include <concepts>
+
+namespace gnstor::inline v0 {
+
+/// What a channel needs from a transport, two-sided (capsules) and one-sided (RDMA READ and WRITE).
+///
+/// A reserved index is always published: a lane that gives up in between writes a NOP. Nothing here waits: "would block"
+/// is an answer. `retire(i)` tells that request `i`, and with it every earlier one, has left the send queue.
+template <class Q>
+concept queue_pair = requires(const Q& q, std::uint32_t n, std::uint64_t i, const simt::group& g,
+                              const wire::nvme::submission_entry& capsule, const one_sided& transfer) {
+  { q.depth() } -> std::same_as<std::uint32_t>;
+  { q.try_reserve(n) } -> std::same_as<result<std::uint64_t>>;
+  { q.write_send(i, capsule) } -> std::same_as<void>;
+  { q.write_one_sided(i, transfer) } -> std::same_as<void>;
+  { q.write_nop(i) } -> std::same_as<void>;
+  { q.publish(i, n) } -> std::same_as<void>;
+  { q.ring() } -> std::same_as<void>;
+  { q.post_receives() } -> std::same_as<void>;
+  { q.poll(g) } -> std::same_as<completion>;
+  { q.retire(i) } -> std::same_as<void>;
+  { q.capsule(i) } -> std::same_as<const wire::nvme::submission_entry&>;
+};
+
+}  // namespace gnstor::inline v0
