@@ -1,0 +1,82 @@
+#pragma once
+
+#include <afa/node.hpp>
+#include <hca/transfer.hpp>
+
+#include <gnstor/wire/nvme/nvm_opcode.hpp>
+
+namespace gnstor::fw {
+
+/// Moves one 4 KiB page at a time between flash and a client's memory: the NIC's one-sided RDMA of the data phase.
+///
+/// Each worker watches a ring cell of its own, so that idle workers do not meet. The keys were checked when the command
+/// was fetched.
+class copy_engine {
+ public:
+  GNSTOR_HD copy_engine(const node& n, std::uint32_t worker) : node_(&n), worker_(worker) {}
+
+  /// One round. True if a page was copied.
+  /// @par Callers every lane of `g`, converged; always the same owner
+  GNSTOR_HD bool tick(const simt::group& g) const {
+    const handle_ring jobs = node_->copy_ring();
+    std::uint64_t& ticket = node_->tickets[worker_];
+    std::uint32_t job = 0;
+    std::uint32_t there = 0;
+    if (g.leads()) {
+      if (ticket == 0) ticket = jobs.take_ticket() + 1;
+      there = jobs.peek(ticket - 1, job);
+      if (there != 0) ticket = 0;
+    }
+    there = g.broadcast(there);
+    if (there == 0) return false;
+    job = g.broadcast(job);
+    g.sync();  // the leader's acquire of the job reaches the other lanes
+    run(g, job / max_transfer_blocks, job % max_transfer_blocks);
+    return true;
+  }
+
+ private:
+  GNSTOR_HD void run(const simt::group& g, std::uint32_t handle, std::uint32_t k) const {
+    io_command& c = node_->commands[handle];
+    const node::ssd& drive = node_->ssds[c.ssd];
+    const bool read = c.entry.opcode == static_cast<std::uint8_t>(wire::nvme::nvm_opcode::read);
+    auto* memory = reinterpret_cast<unsigned char*>(c.entry.dptr.address) + std::uint64_t{k} * block_bytes;
+    const std::uint32_t page = c.page[k];
+    if (!read) {
+      transfer(g, drive.page(page), memory, block_bytes);
+    } else if (page != node::ssd::no_page) {
+      transfer(g, memory, drive.page(page), block_bytes);
+    } else {
+      clear(g, memory);
+    }
+    g.sync();
+    if (!g.leads()) return;
+    if (read && page != node::ssd::no_page) drive.unpin(page);
+    // Release: this page is in place. Acquire: so are the others, for the worker that hands the command on.
+    if (device_word<std::uint32_t>(c.remaining).fetch_sub(1, acq_rel) != 1) return;
+    if (read) {
+      c.stage = command_stage::done;
+      node_->done_ring(c.queue).push(handle);
+    } else {
+      c.stage = command_stage::commit;
+      node_->inbox(c.ssd, c.where.shard).push(handle);
+    }
+  }
+
+  /// A block never written reads as zeroes.
+  GNSTOR_HD static void clear(const simt::group& g, unsigned char* memory) {
+    const std::uint32_t skew = static_cast<std::uint32_t>(reinterpret_cast<std::uint64_t>(memory) % 16);
+    if (skew == 0) {
+      for (std::uint32_t k = g.thread_rank(); k < block_bytes / 16; k += g.size()) {
+        simt::store16(memory + 16 * k, simt::word16{});
+      }
+    } else {
+      for (std::uint32_t k = g.thread_rank(); k < block_bytes; k += g.size()) memory[k] = 0;
+    }
+  }
+
+  const node* node_;
+  std::uint32_t worker_;
+};
+
+}  // namespace gnstor::fw

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <afa/node.hpp>
+
+#include <gnstor/wire/fabrics/connect.hpp>
+#include <gnstor/wire/nvme/status.hpp>
+
+namespace gnstor::fw {
+
+/// The target's answer to Fabrics commands: Connect binds a queue pair to a host and so to a client id.
+/// NVMe Base 2.3, 6.3.
+class fabrics_target {
+ public:
+  GNSTOR_HD explicit fabrics_target(const node& n) : node_(&n) {}
+
+  /// Executes the Fabrics command of `c` for the queue of `context`; sets its status and result.
+  /// @par Callers the lane of the queue's engine that holds the command
+  GNSTOR_HD void execute(io_command& c, queue_context& context) const {
+    const auto connect = cuda::std::bit_cast<wire::fabrics::connect_command>(c.entry);
+    if (connect.fctype != static_cast<std::uint8_t>(wire::fabrics::command_type::connect)) {
+      c.status = wire::nvme::make_status(wire::nvme::generic_status::invalid_field);
+      return;
+    }
+    if (context.joined.connected != 0) {
+      c.status = wire::nvme::make_status(wire::nvme::generic_status::command_sequence_error);
+      return;
+    }
+    const auto* data = reinterpret_cast<const wire::fabrics::connect_data*>(connect.sgl.address);
+    if (!same_text(data->subnqn, node_->subsystem)) {
+      refuse(c, wire::fabrics::connect_status::invalid_parameters,
+             wire::fabrics::make_invalid_parameter(offsetof(wire::fabrics::connect_data, subnqn), true));
+      return;
+    }
+    const known_host* host = find(data->hostid);
+    if (host == nullptr) {
+      refuse(c, wire::fabrics::connect_status::invalid_host, 0);
+      return;
+    }
+    if (connect.qid != 0 && data->cntlid != host->controller) {
+      refuse(c, wire::fabrics::connect_status::invalid_parameters,
+             wire::fabrics::make_invalid_parameter(offsetof(wire::fabrics::connect_data, cntlid), true));
+      return;
+    }
+    context.joined.queue_id = connect.qid;
+    context.joined.controller = host->controller;
+    context.joined.client = host->client;
+    context.joined.connected = 1;
+    c.result = wire::fabrics::make_connect_result(host->controller);
+  }
+
+ private:
+  GNSTOR_HD static void refuse(io_command& c, wire::fabrics::connect_status why, std::uint32_t detail) {
+    c.status = wire::nvme::make_status(wire::nvme::status_code_type::command_specific, static_cast<std::uint8_t>(why));
+    c.result = detail;
+  }
+  GNSTOR_HD static bool same_text(const char* a, const char* b) {
+    for (std::uint32_t k = 0; k < 256; ++k) {
+      if (a[k] != b[k]) return false;
+      if (a[k] == 0) return true;
+    }
+    return false;
+  }
+  GNSTOR_HD const known_host* find(const std::uint8_t* hostid) const {
+    for (std::uint32_t h = 0; h < node_->shape.max_hosts; ++h) {
+      known_host& host = node_->hosts[h];
+      if (device_word<std::uint32_t>(host.admitted).load(acquire) == 0) continue;
+      bool same = true;
+      for (std::uint32_t k = 0; k < 16; ++k) same = same && host.hostid[k] == hostid[k];
+      if (same) return &host;
+    }
+    return nullptr;
+  }
+
+  const node* node_;
+};
+
+}  // namespace gnstor::fw

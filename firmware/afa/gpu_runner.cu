@@ -1,0 +1,64 @@
+#include <afa/gpu_runner.hpp>
+
+#include <afa/service.hpp>
+
+#include <cuda_runtime.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace gnstor::fw {
+namespace {
+
+constexpr std::uint32_t block_threads = 256;
+
+__global__ void __launch_bounds__(block_threads) serve(service s) {
+  simt::lane<> lane;
+  s(lane);
+}
+
+void check(cudaError_t outcome, const char* operation) {
+  if (outcome != cudaSuccess) {
+    throw std::runtime_error(std::string("array node on the GPU: ") + operation + ": " + cudaGetErrorString(outcome));
+  }
+}
+
+}  // namespace
+
+struct gpu_runner::stream {
+  cudaStream_t work = nullptr;  ///< the kernel's
+  cudaStream_t side = nullptr;  ///< for the word that stops it
+};
+
+gpu_runner::gpu_runner(const node& n, int device) : node_(n), device_(device), stream_(std::make_unique<stream>()) {
+  int before = 0;
+  check(cudaGetDevice(&before), "asking for the current GPU");
+  check(cudaSetDevice(device), "choosing the GPU");
+  check(cudaStreamCreateWithFlags(&stream_->work, cudaStreamNonBlocking), "creating a stream");
+  check(cudaStreamCreateWithFlags(&stream_->side, cudaStreamNonBlocking), "creating a stream");
+  const std::uint32_t warps = block_threads / 32;
+  serve<<<(n.shape.roles() + warps - 1) / warps, block_threads, 0, stream_->work>>>(service{n});
+  check(cudaGetLastError(), "starting its kernel");
+  check(cudaSetDevice(before), "restoring the GPU");
+}
+
+void gpu_runner::stop() {
+  if (stream_->work == nullptr) return;
+  const std::uint32_t one = 1;
+  check(cudaMemcpyAsync(node_.stop, &one, sizeof one, cudaMemcpyHostToDevice, stream_->side), "telling it to stop");
+  check(cudaStreamSynchronize(stream_->side), "telling it to stop");
+  check(cudaStreamSynchronize(stream_->work), "waiting for its end");
+  (void)cudaStreamDestroy(stream_->work);
+  (void)cudaStreamDestroy(stream_->side);
+  stream_->work = nullptr;
+}
+
+gpu_runner::~gpu_runner() {
+  try {
+    stop();
+  } catch (const std::exception&) {
+    // A destructor has nobody to tell; `stop` is there for those who want to know.
+  }
+}
+
+}  // namespace gnstor::fw

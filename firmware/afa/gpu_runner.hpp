@@ -1,0 +1,28 @@
+#pragma once
+
+#include <afa/node.hpp>
+#include <afa/node_runner.hpp>
+
+#include <memory>
+
+namespace gnstor::fw {
+
+/// Runs an array node as one persistent kernel on a GPU.
+class gpu_runner final : public node_runner {
+ public:
+  /// Starts the kernel on `device`. `n` points to memory that the GPU reaches. Throws std::runtime_error.
+  gpu_runner(const node& n, int device);
+  ~gpu_runner() override;
+  gpu_runner(const gpu_runner&) = delete;
+  gpu_runner& operator=(const gpu_runner&) = delete;
+
+  void stop() override;
+
+ private:
+  struct stream;
+  node node_;
+  int device_;
+  std::unique_ptr<stream> stream_;
+};
+
+}  // namespace gnstor::fw

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <gnstor/core/units.hpp>
+
+#include <type_traits>
+
+namespace gnstor::fw {
+
+/// A host the array admits, and the client id its associations are bound to. The daemon tells the target.
+struct known_host {
+  std::uint8_t hostid[16] = {};
+  std::uint32_t admitted = 0;  ///< set last
+  client_id client{};
+  std::uint16_t controller = 0;
+};
+
+static_assert(std::is_trivially_copyable_v<known_host> && sizeof(known_host) == 24);
+
+}  // namespace gnstor::fw

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <afa/handle_ring.hpp>
+#include <afa/io_command.hpp>
+#include <afa/known_host.hpp>
+#include <afa/ssd_fault.hpp>
+#include <deengine/engine.hpp>
+#include <hca/memory_region.hpp>
+#include <hca/queue_context.hpp>
+
+namespace gnstor::fw {
+
+/// The capacities of an array node, fixed before it starts.
+struct node_shape {
+  std::uint32_t max_queues = 16;
+  std::uint32_t max_depth = 128;   ///< commands in flight a queue
+  std::uint32_t max_regions = 256;
+  std::uint32_t max_hosts = 16;
+  std::uint32_t ssd_count = 4;
+  std::uint32_t shards = 8;        ///< of one SSD
+  std::uint32_t copy_workers = 1;
+  std::uint32_t epoch = 1;
+
+  GNSTOR_HD constexpr std::uint32_t commands() const { return max_queues * max_depth; }
+  GNSTOR_HD constexpr std::uint32_t inboxes() const { return ssd_count * shards; }
+  /// Engines that need an owner: queues, shards, copy workers.
+  GNSTOR_HD constexpr std::uint32_t roles() const { return max_queues + inboxes() + copy_workers; }
+};
+
+/// The array node: NIC, SSDs and the rings between them, as plain pointers into memory that a runner provides.
+///
+/// Trivially copyable; a kernel takes it by value. Who may touch what: a queue's context, its free stack and the head of
+/// its done ring belong to its queue engine; a shard and the head of its inbox to its shard engine; rings hand commands
+/// over.
+struct node {
+  using ssd = engine_ref<thread_scope_device>;
+
+  node_shape shape;
+  memory_region* regions = nullptr;
+  known_host* hosts = nullptr;
+  const char* subsystem = nullptr;        ///< NQN, 256 bytes
+  queue_context* queues = nullptr;
+  std::uint32_t* free_slots = nullptr;    ///< [max_queues][max_depth]: stacks of free command slots
+  io_command* commands = nullptr;         ///< [max_queues][max_depth]
+  ssd* ssds = nullptr;
+  std::uint32_t* faults = nullptr;         ///< [ssd_count]: `ssd_fault`, set by tests
+  handle_ring::ends* ring_ends = nullptr;  ///< done rings, inboxes, then the copy ring
+  std::uint64_t* done_cells = nullptr;     ///< [max_queues][max_depth]
+  std::uint64_t* inbox_cells = nullptr;    ///< [inboxes][commands, rounded up to a power of two]
+  std::uint64_t* copy_cells = nullptr;     ///< [commands * max_transfer_blocks, rounded up]
+  std::uint64_t* tickets = nullptr;        ///< [copy_workers]: ticket + 1, 0 for none
+  std::uint32_t* stop = nullptr;           ///< not zero: every engine returns
+
+  GNSTOR_HD region_table keys() const { return region_table(regions, shape.max_regions); }
+  GNSTOR_HD handle_ring done_ring(std::uint32_t queue) const {
+    return handle_ring(ring_ends + queue, done_cells + std::uint64_t{queue} * shape.max_depth, shape.max_depth);
+  }
+  GNSTOR_HD handle_ring inbox(std::uint32_t ssd_number, std::uint32_t shard) const {
+    const std::uint32_t which = ssd_number * shape.shards + shard;
+    const std::uint32_t cells = power_of_two(shape.commands());
+    return handle_ring(ring_ends + shape.max_queues + which, inbox_cells + std::uint64_t{which} * cells, cells);
+  }
+  GNSTOR_HD handle_ring copy_ring() const {
+    return handle_ring(ring_ends + shape.max_queues + shape.inboxes(), copy_cells, copy_cell_count(shape));
+  }
+
+  GNSTOR_HD static constexpr std::uint32_t power_of_two(std::uint32_t n) {
+    std::uint32_t p = 1;
+    for (std::uint32_t k = 0; k < 31 && p < n; ++k) p *= 2;
+    return p;
+  }
+  GNSTOR_HD static constexpr std::uint32_t copy_cell_count(const node_shape& s) {
+    return power_of_two(s.commands() * max_transfer_blocks);
+  }
+};
+
+static_assert(std::is_trivially_copyable_v<node>);
+static_assert(node::power_of_two(2048) == 2048 && node::power_of_two(2049) == 4096);
+
+}  // namespace gnstor::fw

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <afa/copy_engine.hpp>
+#include <afa/queue_engine.hpp>
+#include <afa/shard_engine.hpp>
+
+#include <gnstor/simt/lane.hpp>
+
+namespace gnstor::fw {
+
+/// The firmware's main loop: every engine of a node has one owner among the warps (or CPU threads) that run this.
+///
+/// The same code is the persistent kernel of the GPU runner, the threads of the CPU runner and the lanes of the
+/// simulated runner.
+struct service {
+  using shared = simt::no_shared;
+  node array;
+
+  /// @par Callers every lane of the grid, whole warps
+  template <class Lane>
+  GNSTOR_HD void operator()(Lane& lane) const {
+    const std::uint32_t warps = (lane.block_threads() + 31) / 32;
+    run(lane.warp(), lane.block() * warps + lane.thread() / 32, lane.grid_blocks() * warps);
+  }
+
+  /// Owns the engines first, first + step, ... until the node is told to stop.
+  GNSTOR_HD void run(const simt::group& g, std::uint32_t first, std::uint32_t step) const {
+    std::uint32_t quiet = 0;
+    std::uint32_t round = 0;
+    for (bounded rounds{~std::uint64_t{0}}; rounds;) {
+      bool busy = false;
+      for (std::uint32_t role = first; role < array.shape.roles(); role += step) busy = serve(g, role, quiet) || busy;
+      quiet = busy ? 0 : quiet + 1;
+      if (++round % 64 == 0 || !busy) {
+        if (stopped(g)) return;
+      }
+      if (!busy) simt::pause();
+    }
+  }
+
+ private:
+  /// One round of engine `role`: copy workers first, then shards, then queues.
+  GNSTOR_HD bool serve(const simt::group& g, std::uint32_t role, std::uint32_t quiet) const {
+    const node_shape& shape = array.shape;
+    if (role < shape.copy_workers) return copy_engine(array, role).tick(g);
+    role -= shape.copy_workers;
+    if (role >= shape.inboxes()) return queue_engine(array, role - shape.inboxes()).tick(g);
+    const shard_engine shard(array, role / shape.shards, role % shape.shards);
+    const bool busy = shard.tick(g);
+    if (!busy && quiet % 1024 == 1023) shard.idle(g);
+    return busy;
+  }
+
+  GNSTOR_HD bool stopped(const simt::group& g) const {
+    std::uint32_t word = 0;
+    if (g.leads()) word = device_word<std::uint32_t>(*array.stop).load(acquire);
+    return g.broadcast(word) != 0;
+  }
+};
+
+static_assert(std::is_trivially_copyable_v<service>);
+
+}  // namespace gnstor::fw

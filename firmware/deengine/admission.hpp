@@ -1,0 +1,32 @@
+#pragma once
+
+#include <gnstor/core/units.hpp>
+
+#include <type_traits>
+
+namespace gnstor::fw {
+
+/// A checked command: why it is refused, or which blocks of which incarnation of a volume it may
+/// touch.
+///
+/// The engine's data calls take this and no VID, so that a volume that is deleted and created anew
+/// between the check and the data call is never touched by a command admitted to the old one.
+struct admission {
+  std::uint16_t status = 0;  ///< NVMe status field; 0: admitted, and the rest is valid
+  volume_id vid;
+  std::uint32_t shard = 0;       ///< whose owner must make the data calls
+  std::uint32_t generation = 0;  ///< incarnation of the volume
+  std::uint32_t deletions = 0;   ///< volumes deleted when the check was made
+  vba first;
+  std::uint32_t blocks = 0;
+
+  GNSTOR_HD constexpr bool ok() const { return status == 0; }
+  /// The mapping key of the command's block `k`.
+  GNSTOR_HD constexpr std::uint64_t key(std::uint32_t k) const {
+    return std::uint64_t{generation} << 32 | (first.value + k);
+  }
+};
+
+static_assert(sizeof(admission) == 24 && std::is_trivially_copyable_v<admission>);
+
+}  // namespace gnstor::fw

@@ -1,0 +1,133 @@
+#pragma once
+
+#include <gnstor/core/hash.hpp>
+
+#include <type_traits>
+
+namespace gnstor::fw {
+
+/// A bucketised partial-key cuckoo table from 64-bit keys to page addresses, eight bytes an entry
+/// (a view).
+///
+/// An entry is a 16-bit fingerprint and a PPA. The key is not stored (the seed, section 4.3: "VID
+/// and VBA do not need to be stored"), so the alternative bucket follows from bucket and
+/// fingerprint alone, and a fingerprint match is only a candidate: every look-up asks the caller's
+/// `confirm(ppa)`, which reads the key in the page's OOB area. Keys with equal fingerprints and
+/// buckets live side by side; nine of them fill both buckets, and the ninth is refused.
+/// @par Callers one owner; look-ups of several lanes may run together while nobody changes the
+/// table
+class cuckoo_map {
+ public:
+  static constexpr std::uint32_t ways = 4;          ///< entries of a bucket
+  static constexpr std::uint32_t most_moves = 128;  ///< relocations of one insert
+  static constexpr std::uint32_t none = ~0u;        ///< no slot, no page
+
+  /// @param entries `buckets * ways` words, zero when empty
+  /// @param buckets a power of two, at least 2
+  GNSTOR_HD cuckoo_map(std::uint64_t* entries, std::uint32_t buckets)
+      : entries_(entries), mask_(buckets - 1) {}
+
+  /// The smallest legal number of buckets with room for `entries` entries.
+  GNSTOR_HD static constexpr std::uint32_t buckets_for(std::uint64_t entries) {
+    std::uint32_t buckets = 2;
+    for (int k = 0; k < 29 && std::uint64_t{buckets} * ways < entries; ++k) buckets *= 2;
+    return buckets;
+  }
+
+  GNSTOR_HD std::uint32_t capacity() const { return (mask_ + 1) * ways; }
+
+  /// The slot of `key`, or `none`. `confirm(ppa)` says whether that page really holds `key`.
+  template <class Confirm>
+  GNSTOR_HD std::uint32_t find(std::uint64_t key, const Confirm& confirm) const {
+    const std::uint64_t hash = mix64(key);
+    const std::uint64_t tag = tag_of(hash);
+    std::uint32_t bucket = home(hash);
+    for (int side = 0; side < 2; ++side) {
+      for (std::uint32_t way = 0; way < ways; ++way) {
+        const std::uint64_t entry = entries_[bucket * ways + way];
+        if (entry >> 48 == tag && confirm(static_cast<std::uint32_t>(entry)))
+          return bucket * ways + way;
+      }
+      bucket = other(bucket, tag);
+    }
+    return none;
+  }
+
+  /// The page of the entry in `slot`.
+  GNSTOR_HD std::uint32_t page(std::uint32_t slot) const {
+    return static_cast<std::uint32_t>(entries_[slot]);
+  }
+
+  /// Points the entry in `slot` to another page of the same key.
+  GNSTOR_HD void replace(std::uint32_t slot, std::uint32_t page) {
+    entries_[slot] = (entries_[slot] & ~std::uint64_t{0xffffffff}) | page;
+  }
+
+  GNSTOR_HD void erase(std::uint32_t slot) { entries_[slot] = 0; }
+
+  /// Empties the table.
+  GNSTOR_HD void clear() {
+    for (std::uint32_t slot = 0; slot < capacity(); ++slot) entries_[slot] = 0;
+  }
+
+  /// Adds an entry for `key`, which the table does not hold. At most 128 entries move to their
+  /// other bucket.
+  /// @par Errors false: the table is full for this key, and every entry is where it was
+  GNSTOR_HD bool insert(std::uint64_t key, std::uint32_t page) {
+    const std::uint64_t hash = mix64(key);
+    std::uint64_t carried = tag_of(hash) << 48 | page;
+    std::uint32_t bucket = home(hash);
+    if (settle(bucket, carried) || settle(other(bucket, carried >> 48), carried)) return true;
+    for (std::uint32_t move = 0; move < most_moves; ++move) {
+      swap(entries_[bucket * ways + victim(hash, move)], carried);
+      bucket = other(bucket, carried >> 48);
+      if (settle(bucket, carried)) return true;
+    }
+    // The walk is its own log: the carried entry came from its other bucket, and the victims follow
+    // from the key.
+    for (std::uint32_t move = most_moves; move > 0; --move) {
+      bucket = other(bucket, carried >> 48);
+      swap(entries_[bucket * ways + victim(hash, move - 1)], carried);
+    }
+    return false;
+  }
+
+ private:
+  /// The fingerprint of a hash, never 0: a zero word is an empty slot.
+  GNSTOR_HD static constexpr std::uint64_t tag_of(std::uint64_t hash) {
+    return (hash >> 48) == 0 ? 1 : hash >> 48;
+  }
+  GNSTOR_HD std::uint32_t home(std::uint64_t hash) const {
+    return static_cast<std::uint32_t>(hash) & mask_;
+  }
+  /// The other bucket of an entry: an involution, and never the same bucket, as the distance is
+  /// odd.
+  GNSTOR_HD std::uint32_t other(std::uint32_t bucket, std::uint64_t tag) const {
+    return bucket ^ ((static_cast<std::uint32_t>(mix64(tag)) | 1) & mask_);
+  }
+  GNSTOR_HD static constexpr std::uint32_t victim(std::uint64_t hash, std::uint32_t move) {
+    return static_cast<std::uint32_t>(mix64(hash + move) >> 62);
+  }
+  /// Puts `entry` into a free slot of `bucket`, if there is one.
+  GNSTOR_HD bool settle(std::uint32_t bucket, std::uint64_t entry) {
+    for (std::uint32_t way = 0; way < ways; ++way) {
+      if (entries_[bucket * ways + way] == 0) {
+        entries_[bucket * ways + way] = entry;
+        return true;
+      }
+    }
+    return false;
+  }
+  GNSTOR_HD static void swap(std::uint64_t& a, std::uint64_t& b) {
+    const std::uint64_t t = a;
+    a = b;
+    b = t;
+  }
+
+  std::uint64_t* entries_;
+  std::uint32_t mask_;
+};
+
+static_assert(std::is_trivially_copyable_v<cuckoo_map> && cuckoo_map::buckets_for(9) == 4);
+
+}  // namespace gnstor::fw

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <deengine/metadata.hpp>
+#include <deengine/mount_status.hpp>
+#include <deengine/ssd_identity.hpp>
+
+#include <cstring>
+
+namespace gnstor::fw {
+
+/// Makes `bytes` at `base` the metadata of an empty SSD. The block holds no pointers: it may be
+/// made on the host and copied to a GPU. Page data is left as it is, as no mapping reaches it.
+/// @par Callers the host, before any shard runs
+inline mount_status format(void* base, std::uint64_t bytes, const geometry& g,
+                           const ssd_identity& who) {
+  if (g.fault() != nullptr) return mount_status::bad_geometry;
+  const metadata meta(base, g);
+  if (bytes < meta.bytes()) return mount_status::too_small;
+  std::memset(base, 0, meta.bytes());
+  const block_pool<thread_scope_system> pool(meta.pool_words(), g.blocks());
+  for (std::uint32_t block = 0; block < g.blocks(); ++block) pool.give(block);
+  for (std::uint32_t s = 0; s < g.shards; ++s) meta.shard(s) = shard_state{};
+  metadata_header header;
+  header.self = who.self;
+  header.ssd_count = who.ssd_count;
+  header.epoch = who.epoch;
+  header.shape = g;
+  meta.header() = header;
+  return mount_status::ok;
+}
+
+}  // namespace gnstor::fw

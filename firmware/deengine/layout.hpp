@@ -1,0 +1,56 @@
+#pragma once
+
+#include <deengine/block_pool.hpp>
+#include <deengine/block_state.hpp>
+#include <deengine/cuckoo_map.hpp>
+#include <deengine/metadata_header.hpp>
+#include <deengine/oob_entry.hpp>
+#include <deengine/shard_state.hpp>
+#include <deengine/volume_slot.hpp>
+
+namespace gnstor::fw {
+
+/// Where each array of an SSD's metadata lies: byte offsets into one block, which the caller
+/// allocates or maps.
+///
+/// Offsets and no pointers are kept in the block, so that it may be a file mapped elsewhere next
+/// time. Page data is not part of it.
+struct layout {
+  std::uint64_t shards = 0;        ///< `shard_state[shards]`
+  std::uint64_t volume_index = 0;  ///< `uint32_t[65536]`: VID to slot plus 1
+  std::uint64_t volumes = 0;       ///< `volume_slot[max_volumes]`
+  std::uint64_t pool = 0;          ///< `uint32_t[]`: a bit a free block
+  std::uint64_t blocks = 0;        ///< `block_state[blocks]`
+  std::uint64_t mapping = 0;       ///< `uint64_t[shards][buckets * 4]`
+  std::uint64_t oob = 0;           ///< `oob_entry[pages]`
+  std::uint64_t bytes = 0;         ///< of the whole metadata block
+  std::uint32_t buckets = 0;       ///< of one shard's mapping table
+
+  static constexpr std::uint32_t vid_count = 65536;  ///< volume ids, 0 included
+
+  /// Shards fill unevenly, so that each mapping table has room for 1.25 times its share of the
+  /// pages.
+  GNSTOR_HD static constexpr layout of(const geometry& g) {
+    layout at;
+    at.buckets = cuckoo_map::buckets_for(std::uint64_t{g.pages} * 5 / 4 / g.shards + 1);
+    at.shards = sizeof(metadata_header);
+    at.volume_index = after(at.shards, g.shards, sizeof(shard_state));
+    at.volumes = after(at.volume_index, vid_count, sizeof(std::uint32_t));
+    at.pool = after(at.volumes, g.max_volumes, sizeof(volume_slot));
+    at.blocks = after(at.pool, (g.blocks() + 31) / 32, sizeof(std::uint32_t));
+    at.mapping = after(at.blocks, g.blocks(), sizeof(block_state));
+    at.oob = after(at.mapping, std::uint64_t{g.shards} * at.buckets * cuckoo_map::ways,
+                   sizeof(std::uint64_t));
+    at.bytes = after(at.oob, g.pages, sizeof(oob_entry));
+    return at;
+  }
+
+ private:
+  /// The first multiple of 128 behind an array.
+  GNSTOR_HD static constexpr std::uint64_t after(std::uint64_t start, std::uint64_t count,
+                                                 std::uint64_t size) {
+    return (start + count * size + 127) / 128 * 128;
+  }
+};
+
+}  // namespace gnstor::fw

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <deengine/flash_log.hpp>
+#include <deengine/layout.hpp>
+#include <deengine/permission_table.hpp>
+
+namespace gnstor::fw {
+
+/// The typed arrays of one SSD's metadata block (a view): what `layout` says, as references.
+class metadata {
+ public:
+  /// @param base `layout::of(g).bytes` bytes, aligned to 128
+  GNSTOR_HD metadata(void* base, const geometry& g)
+      : base_(static_cast<char*>(base)), shape_(g), at_(layout::of(g)) {}
+
+  GNSTOR_HD const geometry& shape() const { return shape_; }
+  GNSTOR_HD std::uint64_t bytes() const { return at_.bytes; }
+
+  GNSTOR_HD metadata_header& header() const { return *array<metadata_header>(0); }
+  GNSTOR_HD shard_state& shard(std::uint32_t s) const { return array<shard_state>(at_.shards)[s]; }
+  GNSTOR_HD std::uint32_t* volume_index() const { return array<std::uint32_t>(at_.volume_index); }
+  GNSTOR_HD volume_slot* volumes() const { return array<volume_slot>(at_.volumes); }
+  GNSTOR_HD std::uint32_t* pool_words() const { return array<std::uint32_t>(at_.pool); }
+  GNSTOR_HD block_state* blocks() const { return array<block_state>(at_.blocks); }
+  GNSTOR_HD oob_entry* oob() const { return array<oob_entry>(at_.oob); }
+
+  /// The mapping table of shard `s`.
+  GNSTOR_HD cuckoo_map mapping(std::uint32_t s) const {
+    auto* entries = array<std::uint64_t>(at_.mapping);
+    return cuckoo_map(entries + std::uint64_t{s} * at_.buckets * cuckoo_map::ways, at_.buckets);
+  }
+  /// The slot of `key` in that table: an entry counts only if the OOB area of its page names the
+  /// key.
+  GNSTOR_HD std::uint32_t find(std::uint32_t s, std::uint64_t key) const {
+    return mapping(s).find(key, oob_confirms{oob(), key});
+  }
+  template <thread_scope Scope>
+  GNSTOR_HD flash_log<Scope> flash() const {
+    const block_pool<Scope> pool(pool_words(), shape_.blocks());
+    return flash_log<Scope>(blocks(), oob(), pool, shape_);
+  }
+  template <thread_scope Scope>
+  GNSTOR_HD permission_table<Scope> volumes_table() const {
+    return permission_table<Scope>(volume_index(), volumes(), shape_.max_volumes);
+  }
+
+ private:
+  template <class T>
+  GNSTOR_HD T* array(std::uint64_t offset) const {
+    return reinterpret_cast<T*>(base_ + offset);
+  }
+
+  struct oob_confirms {
+    const oob_entry* oob;
+    std::uint64_t key;
+    GNSTOR_HD bool operator()(std::uint32_t page) const { return oob[page].holds(key); }
+  };
+
+  char* base_;
+  geometry shape_;
+  layout at_;
+};
+
+/// The shard of a block, by a hash of [VID, stripe] independent of the placement's: the stripes an
+/// SSD holds spread over all its shards.
+GNSTOR_HD constexpr std::uint32_t shard_of(volume_id vid, vba block, std::uint32_t stripe_blocks,
+                                           std::uint32_t shards) {
+  const std::uint64_t stripe = block.value / stripe_blocks;
+  const std::uint64_t hash =
+      mix64(0xD6E8FEB86659FD93ull ^ (std::uint64_t{vid.value} << 32 | stripe));
+  return static_cast<std::uint32_t>((hash >> 32) * shards >> 32);
+}
+
+static_assert(std::is_trivially_copyable_v<metadata>);
+
+}  // namespace gnstor::fw

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <deengine/geometry.hpp>
+
+namespace gnstor::fw {
+
+/// The first bytes of an SSD's metadata block: what it is, and whose.
+struct alignas(128) metadata_header {
+  static constexpr std::uint64_t right_magic = 0x656e69676e456564;  ///< "deEngine"
+  static constexpr std::uint32_t right_version = 1;
+
+  std::uint64_t magic = right_magic;
+  std::uint32_t version = right_version;
+  std::uint32_t self = 0;       ///< index of this SSD in the array
+  std::uint32_t ssd_count = 0;  ///< SSDs of the array
+  std::uint32_t epoch = 0;      ///< atomic: array epoch; an I/O of another one is refused
+  geometry shape;
+  std::uint32_t deletions = 0;        ///< atomic: volumes deleted so far
+  std::uint32_t next_generation = 1;  ///< the admin owner's: incarnation of the next volume added
+};
+
+static_assert(sizeof(metadata_header) == 128 && std::is_trivially_copyable_v<metadata_header>);
+
+}  // namespace gnstor::fw

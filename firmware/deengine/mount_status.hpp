@@ -1,0 +1,40 @@
+#pragma once
+
+#include <gnstor/core/config.hpp>
+
+namespace gnstor::fw {
+
+/// Why a metadata block cannot be used. Host only.
+enum class mount_status : std::uint8_t {
+  ok = 0,
+  bad_geometry,    ///< `geometry::fault` says what is wrong with it
+  too_small,       ///< the block has fewer bytes than the layout needs
+  not_formatted,   ///< the magic is missing: no SSD of ours, or never formatted
+  other_version,   ///< written by another version of the firmware
+  other_geometry,  ///< formatted with other pages, shards, block size or volume limit
+  other_ssd,       ///< belongs to another index, or to an array with another number of SSDs
+  damaged,         ///< pages of two shards in one block: not written by this firmware
+};
+
+/// The reason in words, with the remedy where there is one.
+constexpr const char* to_string(mount_status s) {
+  switch (s) {
+    case mount_status::ok: return "ok";
+    case mount_status::bad_geometry: return "the geometry is impossible";
+    case mount_status::too_small:
+      return "the metadata is shorter than its geometry needs: the file was truncated";
+    case mount_status::not_formatted:
+      return "no deEngine metadata here: format it, or point to another directory";
+    case mount_status::other_version:
+      return "the metadata is of another firmware version: format it anew";
+    case mount_status::other_geometry:
+      return "the flash was formatted with another size, shard count or block size";
+    case mount_status::other_ssd:
+      return "the flash belongs to another SSD, or to an array with more or fewer SSDs";
+    case mount_status::damaged:
+      return "the metadata is damaged: format it anew and rebuild from the replicas";
+  }
+  return "unknown";
+}
+
+}  // namespace gnstor::fw

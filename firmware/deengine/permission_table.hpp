@@ -1,0 +1,220 @@
+#pragma once
+
+#include <deengine/volume_grant.hpp>
+#include <deengine/volume_rules.hpp>
+#include <deengine/volume_slot.hpp>
+#include <gnstor/core/bounded.hpp>
+#include <gnstor/core/units.hpp>
+#include <gnstor/simt/atomic_ref.hpp>
+#include <gnstor/simt/fence.hpp>
+#include <gnstor/wire/afa/volume_list.hpp>
+
+#include <cstring>
+
+namespace gnstor::fw {
+
+/// The volumes an SSD knows and who may do what with them (a view). GNStor, 4.1 and 4.3.
+///
+/// All shards read it for every command while the admin owner changes it: a reader sees the state
+/// before a change or after it, never a mix. Statuses are NVMe status fields, 0 for success.
+/// @par Callers `find` and `alive`: anybody. All else: the admin owner, one lane
+template <thread_scope Scope>
+class permission_table {
+ public:
+  using record = wire::afa::volume_record;
+
+  /// Outcome of `find`.
+  enum class answer : std::uint8_t {
+    found,
+    absent,    ///< no such volume
+    changing,  ///< the volume changed again and again while it was read; ask again
+  };
+
+  /// @param index a word a VID: its slot plus 1, or 0
+  GNSTOR_HD permission_table(std::uint32_t* index, volume_slot* slots, std::uint32_t max_volumes)
+      : index_(index), slots_(slots), max_volumes_(max_volumes) {}
+
+  /// What `client` may do with volume `vid`, from one published image.
+  /// @par Order acquires what the admin owner released by publishing the image
+  /// @par Bound 16 attempts; each failed one saw a change of this very volume
+  GNSTOR_HD answer find(volume_id vid, client_id client, volume_grant& grant) const {
+    for (bounded n{16}; n;) {
+      const std::uint32_t at = word32(index_[vid.value]).load(acquire);
+      if (at == 0) return answer::absent;
+      const volume_slot& slot = slots_[at - 1];
+      const std::uint64_t version = word(slot.version).load(acquire);
+      const std::uint64_t* image = slot.images[version % 2];
+      const bool same = read_grant(image, vid, client, grant);
+      // Pairs with the release fence in `publish`: if any word was of the next image but one, the
+      // version has moved.
+      simt::fence<Scope>(acquire);
+      if (word(slot.version).load(relaxed) == version) return same ? answer::found : answer::absent;
+    }
+    return answer::changing;
+  }
+
+  /// True while the incarnation `generation` of volume `vid` exists. A table that keeps changing
+  /// counts as yes.
+  GNSTOR_HD bool alive(volume_id vid, std::uint32_t generation) const {
+    volume_grant grant;
+    const answer a = find(vid, client_id(0), grant);
+    return a == answer::changing || (a == answer::found && grant.generation == generation);
+  }
+
+  /// Adds a volume. Adding the very record the table holds succeeds and changes nothing.
+  GNSTOR_HD std::uint16_t add(const record& r, std::uint32_t generation,
+                              std::uint32_t ssd_count) const {
+    const std::uint16_t unsound = check_record(r, ssd_count);
+    if (unsound != 0) return unsound;
+    std::uint32_t free_slot = max_volumes_;
+    for (std::uint32_t k = 0; k < max_volumes_; ++k) {
+      const record known = read(k);
+      if (known.vid == r.vid) {
+        return equal(known, r) ? std::uint16_t{0} : make_status(wire::afa::status::volume_exists);
+      }
+      if (known.vid == 0 && free_slot == max_volumes_) free_slot = k;
+    }
+    if (free_slot == max_volumes_) return make_status(wire::afa::status::too_many_volumes);
+    publish(free_slot, r, generation);
+    word32(index_[r.vid])
+        .store(free_slot + 1, release);  // pairs with the acquire of the index in `find`
+    return 0;
+  }
+
+  /// Changes the rights of some clients, all or none.
+  GNSTOR_HD std::uint16_t chmod(const wire::afa::volume_chmod& change, std::uint32_t epoch) const {
+    const std::uint32_t at = word32(index_[change.vid]).load(relaxed);
+    if (at == 0) return make_status(wire::afa::status::unknown_volume);
+    record r = read(at - 1);
+    const std::uint16_t refused = apply_chmod(r, change);
+    if (refused != 0) return refused;
+    r.epoch = epoch;
+    publish(at - 1, r, generation(at - 1));
+    return 0;
+  }
+
+  /// Removes a volume: from now on `find` answers absent.
+  GNSTOR_HD std::uint16_t remove(volume_id vid) const {
+    const std::uint32_t at = word32(index_[vid.value]).load(relaxed);
+    if (at == 0) return make_status(wire::afa::status::unknown_volume);
+    publish(at - 1, record{}, 0);
+    word32(index_[vid.value]).store(0, release);  // pairs with the acquire of the index in `find`
+    return 0;
+  }
+
+  /// The volumes from `first` on, in order of VID, as many as one answer holds.
+  GNSTOR_HD void list(volume_id first, wire::afa::volume_list& out) const {
+    out.count = 0;
+    out.total = 0;
+    out.next_vid = 0;
+    std::uint32_t from = first.value;
+    for (std::uint32_t n = 0; n <= wire::afa::volume_list_records; ++n) {
+      std::uint32_t best = max_volumes_;
+      std::uint32_t best_vid = 0x10000;
+      for (std::uint32_t k = 0; k < max_volumes_; ++k) {
+        const std::uint16_t vid = read(k).vid;
+        if (n == 0 && vid != 0) ++out.total;
+        if (vid == 0 || vid < from || vid >= best_vid) continue;
+        best = k;
+        best_vid = vid;
+      }
+      if (best == max_volumes_) return;
+      if (n == wire::afa::volume_list_records) {
+        out.next_vid = static_cast<std::uint16_t>(best_vid);
+        return;
+      }
+      out.records[out.count++] = read(best);
+      from = best_vid + 1;
+    }
+  }
+
+  /// The record in slot `k`; VID 0 when the slot is free.
+  GNSTOR_HD record read(std::uint32_t k) const {
+    std::uint64_t words[volume_slot::record_words];
+    const std::uint64_t* image = current(k);
+    for (std::uint32_t w = 0; w < volume_slot::record_words; ++w)
+      words[w] = word(image[w]).load(relaxed);
+    record r;
+    memcpy(&r, words, sizeof r);
+    return r;
+  }
+  /// The incarnation of the volume in slot `k`.
+  GNSTOR_HD std::uint32_t generation(std::uint32_t k) const {
+    return static_cast<std::uint32_t>(word(current(k)[volume_slot::generation_word]).load(relaxed));
+  }
+
+ private:
+  GNSTOR_HD static atomic_ref<std::uint64_t, Scope> word(const std::uint64_t& w) {
+    return atomic_ref<std::uint64_t, Scope>(const_cast<std::uint64_t&>(w));
+  }
+  GNSTOR_HD static atomic_ref<std::uint32_t, Scope> word32(std::uint32_t& w) {
+    return atomic_ref<std::uint32_t, Scope>(w);
+  }
+  GNSTOR_HD const std::uint64_t* current(std::uint32_t k) const {
+    return slots_[k].images[word(slots_[k].version).load(relaxed) % 2];
+  }
+  GNSTOR_HD static std::uint16_t make_status(wire::afa::status s) {
+    return wire::afa::make_status(s);
+  }
+
+  GNSTOR_HD static bool equal(const record& a, const record& b) {
+    std::uint64_t x[volume_slot::record_words];
+    std::uint64_t y[volume_slot::record_words];
+    memcpy(x, &a, sizeof a);
+    memcpy(y, &b, sizeof b);
+    std::uint64_t differ = 0;
+    for (std::uint32_t w = 0; w < volume_slot::record_words; ++w) differ |= x[w] ^ y[w];
+    return differ == 0;
+  }
+
+  /// Word `w` of a record image at a byte offset: its 16, 32 or 64 bits are picked by the caller.
+  GNSTOR_HD static std::uint64_t at(const std::uint64_t* image, std::size_t byte_offset) {
+    return word(image[byte_offset / 8]).load(relaxed) >> byte_offset % 8 * 8;
+  }
+
+  /// Reads what a check needs of an image; false when the image is not of `vid`.
+  GNSTOR_HD static bool read_grant(const std::uint64_t* image, volume_id vid, client_id client,
+                                   volume_grant& g) {
+    const std::uint64_t vid_and_replicas = at(image, offsetof(record, vid));
+    g.replicas = static_cast<std::uint16_t>(vid_and_replicas >> 16);
+    g.hash_factor = at(image, offsetof(record, hash_factor));
+    g.capacity_blocks = at(image, offsetof(record, capacity_blocks));
+    g.stripe_blocks = static_cast<std::uint32_t>(at(image, offsetof(record, stripe_blocks)));
+    g.generation =
+        static_cast<std::uint32_t>(word(image[volume_slot::generation_word]).load(relaxed));
+    g.rights = 0;
+    const auto listed = static_cast<std::uint32_t>(at(image, offsetof(record, client_count)));
+    const std::uint32_t count =
+        listed < wire::afa::max_volume_clients ? listed : wire::afa::max_volume_clients;
+    for (std::uint32_t k = 0; k < count; ++k) {
+      const std::uint64_t c =
+          at(image, offsetof(record, clients) + k * sizeof(wire::afa::volume_client));
+      if (static_cast<std::uint16_t>(c) == client.value)
+        g.rights = static_cast<std::uint16_t>(c >> 16);
+    }
+    return static_cast<std::uint16_t>(vid_and_replicas) == vid.value;
+  }
+
+  /// Fills the image that does not count, then makes it the one that counts.
+  GNSTOR_HD void publish(std::uint32_t k, const record& r, std::uint32_t generation) const {
+    std::uint64_t words[volume_slot::record_words];
+    memcpy(words, &r, sizeof r);
+    volume_slot& slot = slots_[k];
+    const std::uint64_t version = word(slot.version).load(relaxed);
+    // A reader that sees a word stored below also sees this version, which its second look finds
+    // changed.
+    simt::fence<Scope>(release);
+    std::uint64_t* image = slot.images[(version + 1) % 2];
+    for (std::uint32_t w = 0; w < volume_slot::record_words; ++w)
+      word(image[w]).store(words[w], relaxed);
+    word(image[volume_slot::generation_word]).store(generation, relaxed);
+    word(slot.version)
+        .store(version + 1, release);  // pairs with the acquire of the version in `find`
+  }
+
+  std::uint32_t* index_;
+  volume_slot* slots_;
+  std::uint32_t max_volumes_;
+};
+
+}  // namespace gnstor::fw

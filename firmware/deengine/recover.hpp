@@ -1,0 +1,137 @@
+#pragma once
+
+#include <deengine/format.hpp>
+
+namespace gnstor::detail {
+
+using fw::metadata;
+using fw::mount_status;
+using fw::oob_entry;
+using fw::page_state;
+using recovery_table = fw::permission_table<thread_scope_system>;
+
+/// Rebuilds the VID index from the slots: a volume exists if and only if its record was published.
+inline void recover_volumes(const metadata& meta) {
+  const auto table = meta.volumes_table<thread_scope_system>();
+  std::memset(meta.volume_index(), 0, fw::layout::vid_count * sizeof(std::uint32_t));
+  for (std::uint32_t k = 0; k < meta.shape().max_volumes; ++k) {
+    const wire::afa::volume_record r = table.read(k);
+    if (r.vid == 0) continue;
+    meta.volume_index()[r.vid] = k + 1;
+    std::uint32_t& next = meta.header().next_generation;
+    if (table.generation(k) >= next) next = table.generation(k) + 1;
+  }
+}
+
+/// The shard a valid page belongs to, or -1 if it is torn or its volume is gone.
+inline std::int64_t shard_of_page(const metadata& meta, const recovery_table& table,
+                                  const oob_entry& e) {
+  const std::uint32_t at = meta.volume_index()[e.vid.value];
+  if (e.check != e.expected_check() || at == 0 || table.generation(at - 1) != e.generation)
+    return -1;
+  const wire::afa::volume_record r = table.read(at - 1);
+  if (e.block.value >= r.capacity_blocks) return -1;
+  return fw::shard_of(e.vid, e.block, r.stripe_blocks, meta.shape().shards);
+}
+
+/// Enters a page into its shard's mapping unless a newer page with its key is there; of two pages
+/// the older is stale.
+inline bool recover_page(const metadata& meta, std::uint32_t shard, std::uint32_t page) {
+  oob_entry* oob = meta.oob();
+  const std::uint64_t key = oob[page].key();
+  fw::cuckoo_map map = meta.mapping(shard);
+  fw::shard_state& s = meta.shard(shard);
+  if (oob[page].sequence >= s.sequence) s.sequence = oob[page].sequence + 1;
+  const std::uint32_t slot = meta.find(shard, key);
+  if (slot == fw::cuckoo_map::none) {
+    ++s.mapped;
+    return map.insert(key, page);
+  }
+  const std::uint32_t other = map.page(slot);
+  const bool newer = oob[page].sequence > oob[other].sequence;
+  if (newer) map.replace(slot, page);
+  oob[newer ? other : page].state = page_state::stale;
+  return true;
+}
+
+/// Counts a block's live pages and gives it to the pool, to its shard as the open block, or to its
+/// shard as closed.
+inline bool recover_block(const metadata& meta, const recovery_table& table, std::uint32_t block) {
+  const std::uint32_t pages = meta.shape().pages_per_block;
+  const auto flash = meta.flash<thread_scope_system>();
+  fw::block_state& state = flash.state(block);
+  state = fw::block_state{};
+  std::uint32_t used = 0;
+  for (std::uint32_t k = 0; k < pages; ++k) {
+    const oob_entry& e = flash.oob(block * pages + k);
+    if (e.state != page_state::erased) used = k + 1;
+    if (e.state != page_state::valid) continue;
+    const auto owner = static_cast<std::uint32_t>(shard_of_page(meta, table, e)) + 1;
+    if (state.live++ != 0 && owner != state.owner) return false;
+    state.owner = owner;
+  }
+  if (state.live == 0) {
+    if (used != 0) flash.erase(block);
+    flash.pool().give(block);
+    return true;
+  }
+  fw::shard_state& s = meta.shard(state.owner - 1);
+  if (used < pages && (s.open == fw::shard_state::none || used < s.cursor)) {
+    s.open = block;
+    s.cursor = used;
+  }
+  return true;
+}
+
+}  // namespace gnstor::detail
+
+namespace gnstor::fw {
+
+/// Mounts the metadata of an SSD that was stopped or killed: mapping, live counts, free blocks and
+/// sequences are built anew from the OOB areas and the permission table, and nothing else in the
+/// block is believed. GNStor, 4.3.
+///
+/// Committed pages are all there; pages that were allocated and not committed are free again. A
+/// process killed between two stores loses nothing committed, as each change is one store that
+/// counts. That holds for an owner on a CPU; the stores of a GPU that dies may reach a mapped file
+/// in any order.
+/// @par Callers the host, before any shard runs
+/// @param who `epoch` is not used: the array's epoch is in the block
+inline mount_status recover(void* base, std::uint64_t bytes, const geometry& g,
+                            const ssd_identity& who) {
+  if (g.fault() != nullptr) return mount_status::bad_geometry;
+  const metadata meta(base, g);
+  if (bytes < sizeof(metadata_header)) return mount_status::too_small;
+  const metadata_header& header = meta.header();
+  if (header.magic != metadata_header::right_magic) return mount_status::not_formatted;
+  if (header.version != metadata_header::right_version) return mount_status::other_version;
+  if (!(header.shape == g)) return mount_status::other_geometry;
+  if (header.self != who.self || header.ssd_count != who.ssd_count) return mount_status::other_ssd;
+  if (bytes < meta.bytes()) return mount_status::too_small;
+
+  detail::recover_volumes(meta);
+  const auto table = meta.volumes_table<thread_scope_system>();
+  std::memset(meta.pool_words(), 0,
+              block_pool<thread_scope_system>::word_count(g.blocks()) * sizeof(std::uint32_t));
+  for (std::uint32_t s = 0; s < g.shards; ++s) {
+    meta.mapping(s).clear();
+    meta.shard(s) = shard_state{};
+    meta.shard(s).swept = header.deletions;
+  }
+  for (std::uint32_t page = 0; page < g.pages; ++page) {
+    oob_entry& e = meta.oob()[page];
+    if (e.state != page_state::valid) continue;
+    const std::int64_t shard = detail::shard_of_page(meta, table, e);
+    if (shard < 0) {
+      e.state = page_state::stale;
+    } else if (!detail::recover_page(meta, static_cast<std::uint32_t>(shard), page)) {
+      return mount_status::damaged;
+    }
+  }
+  for (std::uint32_t block = 0; block < g.blocks(); ++block) {
+    if (!detail::recover_block(meta, table, block)) return mount_status::damaged;
+  }
+  return mount_status::ok;
+}
+
+}  // namespace gnstor::fw

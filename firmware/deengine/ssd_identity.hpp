@@ -1,0 +1,14 @@
+#pragma once
+
+#include <gnstor/core/config.hpp>
+
+namespace gnstor::fw {
+
+/// Who an SSD is: its place in the array.
+struct ssd_identity {
+  std::uint32_t self = 0;       ///< index of this SSD
+  std::uint32_t ssd_count = 1;  ///< SSDs of the array
+  std::uint32_t epoch = 1;      ///< array epoch; kept in the metadata from then on
+};
+
+}  // namespace gnstor::fw

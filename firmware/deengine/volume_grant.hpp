@@ -1,0 +1,18 @@
+#pragma once
+
+#include <gnstor/core/config.hpp>
+
+namespace gnstor::fw {
+
+/// What the permission table says about one client of one volume, all read from one published
+/// image.
+struct volume_grant {
+  std::uint64_t hash_factor = 0;
+  std::uint64_t capacity_blocks = 0;
+  std::uint32_t generation = 0;  ///< incarnation of the volume on this SSD; 0 when there is none
+  std::uint32_t stripe_blocks = 0;
+  std::uint32_t replicas = 0;
+  std::uint32_t rights = 0;  ///< `right_read`, `right_write`
+};
+
+}  // namespace gnstor::fw

@@ -1,0 +1,79 @@
+#pragma once
+/// What a volume's record must obey, whoever sends it.
+
+#include <gnstor/volume/replica_set.hpp>
+#include <gnstor/wire/afa/status.hpp>
+#include <gnstor/wire/afa/volume_chmod.hpp>
+#include <gnstor/wire/afa/volume_record.hpp>
+
+namespace gnstor::fw {
+
+inline constexpr std::uint64_t most_volume_blocks = std::uint64_t{1}
+                                                    << 32;  ///< the VBA has 32 bits
+inline constexpr std::uint32_t most_stripe_blocks = 65536;
+
+/// Checks clients and rights of a list: known rights only, no client twice, one writer at most. 0
+/// when all is well.
+/// @param fewest rights a client must have: 0 where an entry may take rights away
+GNSTOR_HD constexpr std::uint16_t check_clients(const wire::afa::volume_client* clients,
+                                                std::uint32_t count, std::uint16_t fewest) {
+  using wire::afa::make_status;
+  if (count > wire::afa::max_volume_clients)
+    return make_status(wire::afa::status::too_many_clients);
+  std::uint32_t writers = 0;
+  for (std::uint32_t k = 0; k < count; ++k) {
+    const std::uint16_t rights = clients[k].rights;
+    if (rights < fewest || rights > (wire::afa::right_read | wire::afa::right_write)) {
+      return make_status(wire::afa::status::bad_payload);
+    }
+    for (std::uint32_t j = 0; j < k; ++j) {
+      if (clients[j].client == clients[k].client)
+        return make_status(wire::afa::status::bad_payload);
+    }
+    if ((rights & wire::afa::right_write) != 0) ++writers;
+  }
+  return writers > 1 ? make_status(wire::afa::status::writer_exists) : std::uint16_t{0};
+}
+
+/// Checks the data of a VOLUME ADD for an array of `ssd_count` SSDs. 0 when all is well.
+GNSTOR_HD constexpr std::uint16_t check_record(const wire::afa::volume_record& r,
+                                               std::uint32_t ssd_count) {
+  using wire::afa::make_status;
+  if (r.version != wire::afa::payload_version)
+    return make_status(wire::afa::status::bad_payload_version);
+  const bool sound = r.vid != 0 && r.capacity_blocks != 0 &&
+                     r.capacity_blocks <= most_volume_blocks && r.stripe_blocks != 0 &&
+                     r.stripe_blocks <= most_stripe_blocks && r.replicas != 0 &&
+                     r.replicas <= max_replicas && r.replicas <= ssd_count;
+  if (!sound) return make_status(wire::afa::status::bad_payload);
+  return check_clients(r.clients, r.client_count, 1);
+}
+
+/// Applies a VOLUME CHMOD to `r`, entirely or, when the answer is not 0, not at all.
+GNSTOR_HD constexpr std::uint16_t apply_chmod(wire::afa::volume_record& r,
+                                              const wire::afa::volume_chmod& change) {
+  using wire::afa::make_status;
+  if (change.version != wire::afa::payload_version)
+    return make_status(wire::afa::status::bad_payload_version);
+  const std::uint16_t unsound = check_clients(change.clients, change.client_count, 0);
+  if (unsound != 0) return unsound;
+  wire::afa::volume_client merged[2 * wire::afa::max_volume_clients] = {};
+  std::uint32_t count = 0;
+  for (std::uint32_t k = 0; k < r.client_count; ++k) {
+    bool listed = false;
+    for (std::uint32_t j = 0; j < change.client_count; ++j) {
+      listed = listed || change.clients[j].client == r.clients[k].client;
+    }
+    if (!listed) merged[count++] = r.clients[k];
+  }
+  for (std::uint32_t j = 0; j < change.client_count; ++j) {
+    if (change.clients[j].rights != 0) merged[count++] = change.clients[j];
+  }
+  const std::uint16_t clash = check_clients(merged, count, 1);
+  if (clash != 0) return clash;
+  for (std::uint32_t k = 0; k < wire::afa::max_volume_clients; ++k) r.clients[k] = merged[k];
+  r.client_count = count;
+  return 0;
+}
+
+}  // namespace gnstor::fw

@@ -1,0 +1,115 @@
+#include "concurrent_shards.hpp"
+
+#include <deengine/recover.hpp>
+#include <gnstor/simt_host/executor.hpp>
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+using namespace gnstor;
+using namespace gnstor::test;
+using simt::host::mode;
+
+namespace {
+
+struct alignas(128) line {
+  char bytes[128];
+};
+
+using ssd_ref = fw::engine_ref<thread_scope_device>;
+
+/// A fresh SSD.
+struct device {
+  device() {
+    REQUIRE(fw::format(meta.data(), meta.size() * sizeof(line), crowd_shape, {}) ==
+            fw::mount_status::ok);
+  }
+  std::vector<line> meta = std::vector<line>(fw::layout::of(crowd_shape).bytes / sizeof(line));
+  std::vector<char> data = std::vector<char>(std::size_t{crowd_shape.pages} * block_bytes);
+  ssd_ref ssd{meta.data(), crowd_shape, data.data()};
+};
+
+/// One schedule; returns what it did.
+board run(simt::host::options how, std::uint32_t steps) {
+  device d;
+  const ssd_ref ssd = d.ssd;
+  REQUIRE(ssd.volume_add(1, crowd_volume(steady_volume, 0)) == 0);
+
+  board out;
+  std::uint64_t stamps[crowd_shards] = {};
+  simt::host::executor machine(how);
+  machine.spawn(crowd_shards, 32, shard_owner<thread_scope_device>{how.seed, steps}, ssd, &out,
+                &stamps[0]);
+  machine.spawn(1, crowd_shards, slow_copier<thread_scope_device>{}, ssd, &out, &stamps[0]);
+  machine.spawn(1, 1, restless_admin<thread_scope_device>{steps / 4, 6}, ssd, &out);
+  machine.run();
+
+  check_aftermath(ssd);
+  return out;
+}
+
+void sweep(mode how, std::uint64_t seeds, std::uint32_t steps) {
+  std::uint32_t written = 0;
+  std::uint32_t read = 0;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    CAPTURE(seed);
+    const board b = run({.run = how, .seed = seed, .step_budget = 20'000'000}, steps);
+    CHECK(b.wrong_bytes == 0);
+    CHECK(b.moved_bytes == 0);
+    CHECK(b.mixed_volume == 0);
+    CHECK(b.bad_status == 0);
+    written += b.written;
+    read += b.read;
+  }
+  CHECK(written > 0);
+  CHECK(read > 0);
+}
+
+/// Readers against an admin who never rests.
+void look_up_while_changing(mode how, std::uint64_t seeds) {
+  std::uint32_t found = 0;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    CAPTURE(seed);
+    device d;
+    board out;
+    simt::host::executor machine({.run = how, .seed = seed});
+    machine.spawn(1, 1, restless_admin<thread_scope_device>{20, 0}, d.ssd, &out);
+    machine.spawn(2, 1, volume_reader<thread_scope_device>{}, d.ssd, &out);
+    machine.run();
+    CHECK(out.mixed_volume == 0);
+    CHECK(out.bad_status == 0);
+    found += out.read;
+  }
+  CHECK(found > seeds);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "who looks a volume up while it changes sees the old state or the new: seeded schedules") {
+  look_up_while_changing(mode::seeded, 200);
+}
+
+TEST_CASE("who looks a volume up while it changes sees the old state or the new: weak memory") {
+  look_up_while_changing(mode::weak, 200);
+}
+
+TEST_CASE(
+    "shards that share free blocks keep their pages apart, and readers keep theirs: one plain "
+    "run") {
+  sweep(mode::fast, 1, 400);
+}
+
+TEST_CASE(
+    "shards that share free blocks keep their pages apart, and readers keep theirs: seeded "
+    "schedules") {
+  sweep(mode::seeded, 40, 60);
+  sweep(mode::seeded, 200, 12);
+}
+
+TEST_CASE(
+    "shards that share free blocks keep their pages apart, and readers keep theirs: weak memory") {
+  sweep(mode::weak, 20, 60);
+  sweep(mode::weak, 200, 12);
+}

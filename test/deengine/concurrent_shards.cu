@@ -1,0 +1,75 @@
+#include "concurrent_shards.hpp"
+#include <deengine/recover.hpp>
+#include <gnstor/simt/cuda_executor.cuh>
+
+using namespace gnstor;
+using namespace gnstor::test;
+
+TEST_CASE(
+    "shards that share free blocks keep their pages apart, and readers keep theirs, on the GPU") {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+    MESSAGE("skipped: no GPU");
+    return;
+  }
+  using ssd_ref = fw::engine_ref<thread_scope_device>;
+  const std::uint64_t bytes = fw::layout::of(crowd_shape).bytes;
+  void* meta = nullptr;
+  void* data = nullptr;
+  board* out = nullptr;
+  std::uint64_t* stamps = nullptr;
+  REQUIRE(cudaMallocManaged(&meta, bytes) == cudaSuccess);
+  REQUIRE(cudaMallocManaged(&data, std::size_t{crowd_shape.pages} * block_bytes) == cudaSuccess);
+  REQUIRE(cudaMallocManaged(&out, sizeof *out) == cudaSuccess);
+  REQUIRE(cudaMallocManaged(&stamps, crowd_shards * sizeof *stamps) == cudaSuccess);
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    CAPTURE(seed);
+    REQUIRE(fw::format(meta, bytes, crowd_shape, {}) == fw::mount_status::ok);
+    const ssd_ref ssd(meta, crowd_shape, data);
+    REQUIRE(ssd.volume_add(1, crowd_volume(steady_volume, 0)) == 0);
+    *out = board{};
+    for (std::uint32_t s = 0; s < crowd_shards; ++s) stamps[s] = 0;
+
+    simt::cuda::executor machine;
+    machine.spawn(crowd_shards, 32, shard_owner<thread_scope_device>{seed, 2000}, ssd, out, stamps);
+    machine.spawn(1, crowd_shards, slow_copier<thread_scope_device>{}, ssd, out, stamps);
+    machine.spawn(1, 1, restless_admin<thread_scope_device>{500, 6}, ssd, out);
+    machine.run();
+
+    CHECK(out->wrong_bytes == 0);
+    CHECK(out->moved_bytes == 0);
+    CHECK(out->bad_status == 0);
+    CHECK(out->written > 0);
+    CHECK(out->read > 0);
+    check_aftermath(ssd);
+  }
+  REQUIRE(cudaFree(meta) == cudaSuccess);
+  REQUIRE(cudaFree(data) == cudaSuccess);
+  REQUIRE(cudaFree(out) == cudaSuccess);
+  REQUIRE(cudaFree(stamps) == cudaSuccess);
+}
+
+TEST_CASE("who looks a volume up while it changes sees the old state or the new, on the GPU") {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+    MESSAGE("skipped: no GPU");
+    return;
+  }
+  const std::uint64_t bytes = fw::layout::of(crowd_shape).bytes;
+  void* meta = nullptr;
+  board* out = nullptr;
+  REQUIRE(cudaMallocManaged(&meta, bytes) == cudaSuccess);
+  REQUIRE(cudaMallocManaged(&out, sizeof *out) == cudaSuccess);
+  REQUIRE(fw::format(meta, bytes, crowd_shape, {}) == fw::mount_status::ok);
+  const fw::engine_ref<thread_scope_device> ssd(meta, crowd_shape, nullptr);
+  *out = board{};
+  simt::cuda::executor machine;
+  machine.spawn(1, 1, restless_admin<thread_scope_device>{2000, 0}, ssd, out);
+  machine.spawn(4, 32, volume_reader<thread_scope_device>{}, ssd, out);
+  machine.run();
+  CHECK(out->mixed_volume == 0);
+  CHECK(out->bad_status == 0);
+  CHECK(out->read > 0);
+  REQUIRE(cudaFree(meta) == cudaSuccess);
+  REQUIRE(cudaFree(out) == cudaSuccess);
+}

@@ -1,0 +1,247 @@
+#pragma once
+/// Shards that share one SSD's free blocks, a copier that unpins from afar, and an admin that
+/// deletes volumes under them.
+
+#include <deengine/engine.hpp>
+#include <gnstor/simt/lane.hpp>
+
+#include <doctest/doctest.h>
+
+namespace gnstor::test {
+
+inline constexpr std::uint32_t crowd_shards = 3;
+inline constexpr fw::geometry crowd_shape{
+    .pages = 48, .shards = crowd_shards, .pages_per_block = 4, .max_volumes = 4};
+inline constexpr std::uint16_t steady_volume = 1;  ///< exists all the time
+inline constexpr std::uint16_t fickle_volume = 7;  ///< comes and goes, in two shapes
+
+/// What the lanes report. All words are atomic.
+struct board {
+  std::uint32_t wrong_bytes = 0;   ///< a page held another block's or another incarnation's stamp
+  std::uint32_t moved_bytes = 0;   ///< a pinned page changed
+  std::uint32_t mixed_volume = 0;  ///< a grant of two states at once
+  std::uint32_t bad_status = 0;    ///< a status that cannot be
+  std::uint32_t written = 0;
+  std::uint32_t read = 0;
+  std::uint32_t refused = 0;  ///< for want of pages
+  std::uint32_t done[crowd_shards] = {};
+  std::uint64_t mailbox[crowd_shards] =
+      {};  ///< page plus 1 in the upper half, VBA in the lower; 0 is empty
+};
+
+/// The record of a volume; `shape` 1 is another volume than `shape` 0 in every field.
+GNSTOR_HD inline wire::afa::volume_record crowd_volume(std::uint16_t vid, std::uint32_t shape) {
+  wire::afa::volume_record r{};
+  r.version = wire::afa::payload_version;
+  r.vid = vid;
+  r.replicas = 1;
+  r.hash_factor = 100 + shape;
+  r.capacity_blocks = 12 + shape * 4;
+  r.stripe_blocks = 2 + shape * 2;
+  r.client_count = 1;
+  r.clients[0] = {1, wire::afa::right_read | wire::afa::right_write};
+  return r;
+}
+
+/// A page's first word: incarnation and block address.
+GNSTOR_HD inline std::uint64_t& stamp_of(void* page) { return *static_cast<std::uint64_t*>(page); }
+
+template <thread_scope Scope>
+GNSTOR_HD inline void count(std::uint32_t& word) {
+  atomic_ref<std::uint32_t, Scope>(word).fetch_add(1, relaxed);
+}
+
+/// Copies from pages that a shard's owner looked up, slowly, and then unpins them. Lane k serves
+/// shard k.
+template <thread_scope Scope>
+struct slow_copier {
+  template <class Lane>
+  GNSTOR_HD void operator()(Lane& lane, fw::engine_ref<Scope> ssd, board* out,
+                            const std::uint64_t* stamps) const {
+    const std::uint32_t shard = lane.thread();
+    const atomic_ref<std::uint64_t, Scope> box(out->mailbox[shard]);
+    bool last = false;
+    for (std::uint32_t round = 0; round < 1'000'000; ++round) {
+      const std::uint64_t job = box.load(acquire);
+      if (job == 0) {
+        if (last) return;
+        last = atomic_ref<std::uint32_t, Scope>(out->done[shard]).load(acquire) != 0;
+        lane.pause();
+        continue;
+      }
+      const auto page = static_cast<std::uint32_t>(job >> 32) - 1;
+      const std::uint64_t before = stamp_of(ssd.page(page));
+      if (before != stamps[shard]) count<Scope>(out->wrong_bytes);
+      for (int k = 0; k < 4; ++k) lane.pause();
+      if (stamp_of(ssd.page(page)) != before) count<Scope>(out->moved_bytes);
+      ssd.unpin(page);
+      for (int k = 0; k < 20; ++k)
+        lane.pause();  // the unpin alone must order the loads above before the page's next use
+      box.store(0, release);  // pairs with the owner's acquire before it posts again
+    }
+  }
+};
+
+/// Looks a volume up until the admin is done: what it finds must be one of the two shapes, whole.
+template <thread_scope Scope>
+struct volume_reader {
+  template <class Lane>
+  GNSTOR_HD void operator()(Lane&, fw::engine_ref<Scope> ssd, board* out) const {
+    const auto table = ssd.parts().template volumes_table<Scope>();
+    std::uint32_t newest = 0;
+    const atomic_ref<std::uint32_t, Scope> done(out->done[0]);
+    for (std::uint32_t step = 0; step < 100'000 && done.load(relaxed) == 0; ++step) {
+      fw::volume_grant grant;
+      const auto answer = table.find(volume_id(fickle_volume), client_id(1), grant);
+      if (answer != fw::permission_table<Scope>::answer::found) continue;
+      count<Scope>(out->read);
+      const std::uint64_t shape = grant.hash_factor - 100;
+      const bool whole = grant.capacity_blocks == 12 + shape * 4 &&
+                         grant.stripe_blocks == 2 + shape * 2 && grant.rights == 3 &&
+                         grant.replicas == 1 && grant.generation % 2 != shape;
+      if (!whole || grant.generation < newest) count<Scope>(out->mixed_volume);
+      newest = grant.generation;
+    }
+  }
+};
+
+/// The owner of shard `block()`: a warp that writes, reads, deallocates and tidies blocks of two
+/// volumes.
+template <thread_scope Scope>
+struct shard_owner {
+  struct shared {
+    alignas(8) unsigned char admission[sizeof(fw::admission)];
+    std::uint32_t pages[4];
+  };
+  std::uint64_t seed;
+  std::uint32_t steps;
+
+  template <class Lane>
+  GNSTOR_HD void operator()(Lane& lane, fw::engine_ref<Scope> ssd, board* out,
+                            std::uint64_t* stamps) const {
+    const auto warp = lane.warp();
+    const std::uint32_t shard = lane.block();
+    auto& told = *reinterpret_cast<fw::admission*>(lane.shared().admission);
+    for (std::uint32_t step = 0; step < steps; ++step) {
+      const std::uint64_t draw = mix64(seed ^ (std::uint64_t{shard + 1} << 40 | step));
+      const bool write = draw % 8 < 4;
+      if (lane.thread() == 0) told = admit(ssd, out, draw, shard);
+      warp.sync();
+      const fw::admission a = told;
+      if (a.ok() && a.shard == shard) {
+        if (!write && draw % 8 != 4) {
+          ssd.lookup(warp, a, lane.shared().pages);
+          if (lane.thread() == 0) hand_over(ssd, a, lane.shared().pages, out, stamps);
+        } else if (lane.thread() == 0) {
+          if (write)
+            change(ssd, a, lane.shared().pages, out);
+          else
+            ssd.deallocate(a);
+        }
+      }
+      if (lane.thread() == 0) (void)ssd.tend(shard, 3);
+      warp.sync();
+    }
+    if (lane.thread() == 0) atomic_ref<std::uint32_t, Scope>(out->done[shard]).store(1, release);
+  }
+
+ private:
+  /// A checked command on blocks of this shard, where the volume has any.
+  GNSTOR_HD static fw::admission admit(fw::engine_ref<Scope> ssd, board* out, std::uint64_t draw,
+                                       std::uint32_t shard) {
+    fw::request r;
+    r.vid = volume_id((draw >> 8) % 2 == 0 ? fickle_volume : steady_volume);
+    r.client = r.bound_client = client_id(1);
+    r.blocks = 1 + (draw >> 24) % 2;
+    r.epoch = 1;
+    r.write = draw % 8 < 5;
+    fw::admission a;
+    for (std::uint32_t attempt = 0; attempt < 6; ++attempt) {
+      r.first = vba(static_cast<std::uint32_t>(((draw >> 16) + attempt) % 6 * 2));
+      a = ssd.check(r);
+      if (!a.ok() || a.shard == shard) break;
+    }
+    const bool possible =
+        a.ok() || wire::afa::is_status(a.status, wire::afa::status::unknown_volume);
+    if (!possible) count<Scope>(out->bad_status);
+    return a;
+  }
+
+  GNSTOR_HD static void change(fw::engine_ref<Scope> ssd, const fw::admission& a,
+                               std::uint32_t* pages, board* out) {
+    if (ssd.allocate(a, pages) != 0) return count<Scope>(out->refused);
+    for (std::uint32_t k = 0; k < a.blocks; ++k) stamp_of(ssd.page(pages[k])) = a.key(k);
+    (void)ssd.tend(a.shard,
+                   crowd_shape.blocks());  // the owner does other work while the data arrives
+    const std::uint16_t answer = ssd.commit(a, pages);
+    const bool possible =
+        answer == 0 || wire::afa::is_status(answer, wire::afa::status::unknown_volume);
+    if (!possible) count<Scope>(out->bad_status);
+    count<Scope>(out->written);
+  }
+
+  /// Gives the first page to the copier if it is idle; looks at the others here.
+  GNSTOR_HD static void hand_over(fw::engine_ref<Scope> ssd, const fw::admission& a,
+                                  const std::uint32_t* pages, board* out, std::uint64_t* stamps) {
+    const atomic_ref<std::uint64_t, Scope> box(out->mailbox[a.shard]);
+    bool idle = box.load(acquire) == 0;
+    for (std::uint32_t k = 0; k < a.blocks; ++k) {
+      if (pages[k] == fw::engine_ref<Scope>::no_page) continue;
+      count<Scope>(out->read);
+      if (idle) {
+        idle = false;
+        stamps[a.shard] = a.key(k);
+        box.store(std::uint64_t{pages[k] + 1} << 32, release);  // pairs with the copier's acquire
+        continue;
+      }
+      if (stamp_of(ssd.page(pages[k])) != a.key(k)) count<Scope>(out->wrong_bytes);
+      ssd.unpin(pages[k]);
+    }
+  }
+};
+
+/// Deletes and creates the fickle volume again and again, in turns of its two shapes.
+template <thread_scope Scope>
+struct restless_admin {
+  std::uint32_t rounds;
+  std::uint32_t rest;  ///< pauses between two commands
+
+  template <class Lane>
+  GNSTOR_HD void operator()(Lane& lane, fw::engine_ref<Scope> ssd, board* out) const {
+    for (std::uint32_t round = 0; round < rounds; ++round) {
+      const bool added = ssd.volume_add(1, crowd_volume(fickle_volume, round % 2)) == 0;
+      for (std::uint32_t k = 0; k < rest; ++k) lane.pause();
+      const bool removed = ssd.volume_delete(1, volume_id(fickle_volume)) == 0;
+      if (!added || !removed) count<Scope>(out->bad_status);
+    }
+    if (rest == 0) atomic_ref<std::uint32_t, Scope>(out->done[0]).store(1, release);
+  }
+};
+
+/// When all is over every block is in the pool or with one shard, each shard's live pages are the
+/// ones it maps, nothing is pinned, and no page of a deleted volume is left.
+template <thread_scope Scope>
+void check_aftermath(fw::engine_ref<Scope> ssd) {
+  const fw::metadata parts = ssd.parts();
+  const auto flash = parts.template flash<Scope>();
+  const auto table = parts.template volumes_table<Scope>();
+  std::uint32_t held = 0;
+  std::uint32_t live[crowd_shards] = {};
+  for (std::uint32_t s = 0; s < crowd_shards; ++s) {
+    while (ssd.tend(s, crowd_shape.blocks())) continue;
+  }
+  for (std::uint32_t b = 0; b < crowd_shape.blocks(); ++b) {
+    CHECK(flash.state(b).pins == 0);
+    if (flash.state(b).owner == 0) continue;
+    ++held;
+    live[flash.state(b).owner - 1] += flash.state(b).live;
+  }
+  CHECK(held + flash.pool().size() == crowd_shape.blocks());
+  for (std::uint32_t s = 0; s < crowd_shards; ++s) CHECK(live[s] == parts.shard(s).mapped);
+  for (std::uint32_t page = 0; page < crowd_shape.pages; ++page) {
+    const fw::oob_entry& e = flash.oob(page);
+    if (e.state == fw::page_state::valid) CHECK(table.alive(e.vid, e.generation));
+  }
+}
+
+}  // namespace gnstor::test

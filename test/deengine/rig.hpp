@@ -1,0 +1,124 @@
+#pragma once
+/// One SSD in ordinary memory, and what its tests do over and over.
+
+#include <deengine/engine.hpp>
+#include <deengine/recover.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+namespace gnstor::test {
+
+using engine = fw::engine_ref<thread_scope_system>;
+using record = wire::afa::volume_record;
+
+inline std::uint16_t afa(wire::afa::status s) { return wire::afa::make_status(s); }
+inline std::uint16_t generic(wire::nvme::generic_status s) { return wire::nvme::make_status(s); }
+
+/// A volume of two replicas that client 1 may read and write, and client 2 read.
+inline record volume(std::uint16_t vid, std::uint64_t capacity, std::uint32_t stripe = 16) {
+  record r{};
+  r.version = wire::afa::payload_version;
+  r.vid = vid;
+  r.replicas = 2;
+  r.hash_factor = 77;
+  r.capacity_blocks = capacity;
+  r.stripe_blocks = stripe;
+  r.epoch = 1;
+  r.client_count = 2;
+  r.clients[0] = {1, wire::afa::right_read | wire::afa::right_write};
+  r.clients[1] = {2, wire::afa::right_read};
+  return r;
+}
+
+/// SSD 0 of an array of two: with two replicas it holds every stripe.
+struct rig {
+  explicit rig(const fw::geometry& g)
+      : shape(g),
+        meta_words((fw::layout::of(g).bytes + 127) / 8 + 16),
+        data(std::size_t{g.pages} * block_bytes) {
+    REQUIRE(fw::format(meta(), meta_bytes(), g, who) == fw::mount_status::ok);
+  }
+
+  void* meta() {
+    const auto at = reinterpret_cast<std::uintptr_t>(meta_words.data());
+    return reinterpret_cast<void*>((at + 127) / 128 * 128);
+  }
+  std::uint64_t meta_bytes() const { return fw::layout::of(shape).bytes; }
+  engine ssd() { return engine(meta(), shape, data.data()); }
+
+  fw::request io(std::uint16_t vid, std::uint32_t first, std::uint32_t blocks, bool write,
+                 std::uint16_t client = 1) {
+    fw::request r;
+    r.vid = volume_id(vid);
+    r.client = r.bound_client = client_id(client);
+    r.first = vba(first);
+    r.blocks = blocks;
+    r.write = write;
+    r.epoch = ssd().epoch();
+    return r;
+  }
+
+  /// Fills a page with a stamp, and reads it back; a page of mixed bytes gives ~0.
+  void fill(std::uint32_t page, std::uint64_t stamp) {
+    auto* at = static_cast<char*>(ssd().page(page));
+    for (std::uint32_t k = 0; k < block_bytes; k += 8) std::memcpy(at + k, &stamp, 8);
+  }
+  std::uint64_t stamp(std::uint32_t page) {
+    if (page == engine::no_page) return 0;
+    std::uint64_t words[block_bytes / 8];
+    std::memcpy(words, ssd().page(page), block_bytes);
+    for (const std::uint64_t w : words) {
+      if (w != words[0]) return ~std::uint64_t{0};
+    }
+    return words[0];
+  }
+
+  /// A whole write; block k gets the stamp plus k.
+  std::uint16_t write(std::uint16_t vid, std::uint32_t first, std::uint32_t blocks,
+                      std::uint64_t first_stamp) {
+    const fw::admission a = ssd().check(io(vid, first, blocks, true));
+    if (!a.ok()) return a.status;
+    std::vector<std::uint32_t> pages(blocks);
+    const std::uint16_t full = ssd().allocate(a, pages.data());
+    if (full != 0) return full;
+    for (std::uint32_t k = 0; k < blocks; ++k) fill(pages[k], first_stamp + k);
+    return ssd().commit(a, pages.data());
+  }
+  /// The stamp of one block; 0 if it was never written.
+  std::uint64_t read(std::uint16_t vid, std::uint32_t block) {
+    const fw::admission a = ssd().check(io(vid, block, 1, false));
+    REQUIRE(a.ok());
+    std::uint32_t page = 0;
+    ssd().lookup(a, &page);
+    const std::uint64_t found = stamp(page);
+    if (page != engine::no_page) ssd().unpin(page);
+    return found;
+  }
+  /// Lets every shard finish its housekeeping.
+  void tend() {
+    for (std::uint32_t s = 0; s < shape.shards; ++s) {
+      while (ssd().tend(s, 3)) continue;
+    }
+  }
+  /// Free pages: of the pool's blocks and of the shards' open blocks.
+  std::uint32_t free_pages() {
+    const fw::metadata m = ssd().parts();
+    std::uint32_t pages = m.flash<thread_scope_system>().pool().size() * shape.pages_per_block;
+    for (std::uint32_t s = 0; s < shape.shards; ++s) {
+      if (m.shard(s).open != fw::shard_state::none)
+        pages += shape.pages_per_block - m.shard(s).cursor;
+    }
+    return pages;
+  }
+
+  fw::geometry shape;
+  fw::ssd_identity who{.self = 0, .ssd_count = 2, .epoch = 1};
+  std::vector<std::uint64_t> meta_words;
+  std::vector<char> data;
+};
+
+}  // namespace gnstor::test
