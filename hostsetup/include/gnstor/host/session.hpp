@@ -1,0 +1,92 @@
+#pragma once
+
+#include <gnstor/host/endpoint.hpp>
+#include <gnstor/host/machine.hpp>
+#include <gnstor/host/memory_block.hpp>
+#include <gnstor/volume/mlx5_volume.hpp>
+#include <gnstor/wire/afa/volume_record.hpp>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gnstor::simt::host {
+class executor;
+}
+
+namespace gnstor::host {
+
+/// How a session is set up.
+struct session_options {
+  machine client = this_machine;     ///< where the kernels that use it run
+  int device = 0;                    ///< the client's GPU
+  std::uint32_t channels = 4;        ///< I/O channels for kernels
+  std::uint32_t depth = 128;         ///< requests in flight a channel, a power of two
+  std::string host_name = "default";  ///< who connects: the same name is the same client, with the same rights
+  std::uint64_t timeout_ns = 10'000'000'000;  ///< of set-up commands and of `read`/`write` of this class
+};
+
+/// What a new volume should be.
+struct volume_options {
+  std::uint64_t bytes = 0;           ///< rounded up to whole 4 KiB blocks
+  std::uint32_t replicas = 0;        ///< 0: the endpoint's default
+  std::uint32_t stripe_blocks = 16;  ///< 4 KiB blocks; 16 is 64 KiB
+};
+
+/// A connection to an array: volumes, channels for kernels, and registered memory. Move-only owner.
+///
+/// Everything it hands out (volume references, memory keys) is valid while it lives. While a session with a GPU array
+/// node is open, wait for streams or events, never for the whole device: the node's kernel does not end
+/// (`cudaDeviceSynchronize`, `cudaFree` and a first kernel launch under lazy loading would wait for it).
+class session {
+ public:
+  /// Connects. Throws `input_error` for a bad endpoint or option, `error` with the remedy otherwise.
+  explicit session(std::string_view endpoint_text, const session_options& options = {});
+  ~session();
+  session(session&&) noexcept;
+  session& operator=(session&&) noexcept;
+
+  const endpoint& where() const;
+  const session_options& options() const;
+  client_id client() const;
+
+  /// Creates a volume that this client may read and write. Throws `input_error` if it cannot fit, `io_error` otherwise.
+  volume_info create_volume(const volume_options& wanted);
+  /// Opens a volume that exists; asks for the right to read it, and to write it where nobody else holds that.
+  volume_info open_volume(volume_id vid);
+  void delete_volume(volume_id vid);
+  /// The volumes of the array, in order of VID.
+  std::vector<wire::afa::volume_record> volumes();
+
+  /// The volume for kernels: uses all channels of the session.
+  mlx5_volume ref(const volume_info& volume) const;
+  /// The channels for kernels.
+  channel_set<mlx5_channel> channels() const;
+
+  /// Moves bytes between this CPU's memory and a volume. `offset` and `bytes` are multiples of 4096.
+  void write(const volume_info& volume, std::uint64_t offset, const void* from, std::uint64_t bytes);
+  void read(const volume_info& volume, std::uint64_t offset, void* to, std::uint64_t bytes);
+
+  /// Lets the array node read and write memory that kernels use. Returns it as a buffer with its keys.
+  io_buffer register_memory(void* address, std::uint64_t bytes);
+  void unregister_memory(const io_buffer& buffer) noexcept;
+
+  /// Where memory for kernels of this session has to lie.
+  place client_place() const;
+
+  /// With `runner=sim`, adds the array node's lanes to a host executor; they end with its other lanes. Otherwise nothing.
+  void attach(simt::host::executor& executor) const;
+  /// A GPU executor needs nothing added: the array node runs on its own.
+  template <class Executor>
+  void attach(Executor&) const {}
+
+  /// Makes SSD `ssd` faulty, for tests: "none", "media_error", "dead" or "silent".
+  void inject_fault(std::uint32_t ssd, std::string_view fault);
+
+ private:
+  struct impl;
+  std::unique_ptr<impl> impl_;
+};
+
+}  // namespace gnstor::host

@@ -1,0 +1,74 @@
+#include "cuda_support.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+namespace gnstor::host {
+
+#if defined(GNSTOR_WITH_CUDA)
+
+namespace {
+
+/// Lazy loading and a kernel that never ends deadlock at the first launch of another kernel. The runtime reads this
+/// variable when it starts, so it is set before main.
+const bool eager_loading = [] { return setenv("CUDA_MODULE_LOADING", "EAGER", 0) == 0; }();
+
+void reach(int from, int to) {
+  int can = 0;
+  cuda_check(cudaDeviceCanAccessPeer(&can, from, to), "asking for peer access");
+  if (can == 0) {
+    throw error(fmt::format("GPU {} cannot reach GPU {}'s memory: choose device= of a GPU on the same NVLink or PCIe "
+                            "switch, or device={}",
+                            from, to, from));
+  }
+  const device_scope here(from);
+  const cudaError_t outcome = cudaDeviceEnablePeerAccess(to, 0);
+  if (outcome != cudaErrorPeerAccessAlreadyEnabled) cuda_check(outcome, "enabling peer access");
+  (void)cudaGetLastError();
+  cudaMemPool_t pool = nullptr;
+  cuda_check(cudaDeviceGetDefaultMemPool(&pool, to), "asking for a memory pool");
+  cudaMemAccessDesc access{};
+  access.location.type = cudaMemLocationTypeDevice;
+  access.location.id = from;
+  access.flags = cudaMemAccessFlagsProtReadWrite;
+  cuda_check(cudaMemPoolSetAccess(pool, &access, 1), "opening a memory pool to a peer");
+}
+
+}  // namespace
+
+int gpu_count() {
+  int count = 0;
+  if (!eager_loading || cudaGetDeviceCount(&count) != cudaSuccess) count = 0;
+  (void)cudaGetLastError();
+  return count;
+}
+
+void prepare_gpus(int client, int node) {
+  const int count = gpu_count();
+  for (const int wanted : {client, node}) {
+    if (wanted >= count) {
+      throw input_error(fmt::format("GPU {} was asked for, but this machine has {}", wanted, count));
+    }
+  }
+  const char* loading = std::getenv("CUDA_MODULE_LOADING");
+  if (loading != nullptr && std::string_view(loading) == "LAZY") {
+    throw error("CUDA_MODULE_LOADING=LAZY deadlocks beside the array node's kernel: unset it, or set it to EAGER");
+  }
+  if (client != node) {
+    reach(client, node);
+    reach(node, client);
+  }
+}
+
+#else
+
+int gpu_count() { return 0; }
+
+void prepare_gpus(int, int) {
+  throw error("this build of gnstor has no GPU support: configure it with -DGNSTOR_BUILD_CUDA=ON");
+}
+
+#endif
+
+}  // namespace gnstor::host

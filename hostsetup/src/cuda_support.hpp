@@ -1,0 +1,46 @@
+#pragma once
+
+#include <gnstor/host/error.hpp>
+
+#if defined(GNSTOR_WITH_CUDA)
+#include <cuda_runtime_api.h>
+
+#include <string>
+
+namespace gnstor::host {
+
+/// Throws `error` that names the operation if a CUDA call failed.
+inline void cuda_check(cudaError_t outcome, const char* operation) {
+  if (outcome != cudaSuccess) {
+    throw error(std::string(operation) + ": " + cudaGetErrorString(outcome));
+  }
+}
+
+/// Makes a device current for a scope.
+class device_scope {
+ public:
+  explicit device_scope(int device) {
+    cuda_check(cudaGetDevice(&before_), "asking for the current GPU");
+    cuda_check(cudaSetDevice(device), "choosing a GPU");
+  }
+  device_scope(const device_scope&) = delete;
+  device_scope& operator=(const device_scope&) = delete;
+  ~device_scope() { (void)cudaSetDevice(before_); }
+
+ private:
+  int before_ = 0;
+};
+
+}  // namespace gnstor::host
+#endif
+
+namespace gnstor::host {
+
+/// The number of GPUs this build can use: 0 without CUDA or without a device.
+int gpu_count();
+
+/// Prepares `client` and `node` (GPU numbers) to reach each other's memory; sets up what a kernel that never ends needs.
+/// Throws `error` naming the knob that is missing.
+void prepare_gpus(int client, int node);
+
+}  // namespace gnstor::host

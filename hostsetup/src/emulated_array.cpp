@@ -1,0 +1,257 @@
+#include "emulated_array.hpp"
+
+#include "cuda_support.hpp"
+
+#include <afa/cpu_runner.hpp>
+#include <afa/gpu_runner.hpp>
+#include <deengine/recover.hpp>
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <utility>
+
+namespace gnstor::host {
+namespace {
+
+constexpr std::uint32_t gpu_shards = 16;
+constexpr std::uint32_t gpu_copy_workers = 192;
+
+runner_kind resolve(const endpoint& where, machine client) {
+  if (where.runner != runner_kind::automatic) return where.runner;
+  return client == machine::gpu ? runner_kind::gpu : runner_kind::cpu;
+}
+
+fw::geometry geometry_for(const endpoint& where, bool gpu) {
+  fw::geometry g;
+  g.pages = static_cast<std::uint32_t>(where.capacity_bytes / block_bytes / g.pages_per_block * g.pages_per_block);
+  g.shards = where.shards != 0 ? where.shards
+                               : fw::geometry::default_shards(g.pages, gpu ? gpu_shards : fw::most_shards_cpu);
+  if (const char* fault = g.fault()) {
+    throw input_error(fmt::format("capacity={} with {} shards: {}", where.capacity_bytes, g.shards, fault));
+  }
+  return g;
+}
+
+/// Hands out offsets within one block of memory.
+class carver {
+ public:
+  template <class T>
+  std::size_t take(std::size_t count) {
+    at_ = (at_ + 127) / 128 * 128;
+    const std::size_t here = at_;
+    at_ += count * sizeof(T);
+    return here;
+  }
+  std::size_t bytes() const { return at_; }
+
+ private:
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+emulated_array::emulated_array(const endpoint& where, machine client, int client_device, std::uint32_t queues,
+                               std::uint32_t depth)
+    : endpoint_(where), runner_(resolve(where, client)), geometry_(geometry_for(where, runner_ == runner_kind::gpu)) {
+  if (on_gpu() && client == machine::cpu) {
+    throw input_error("runner=gpu serves kernels on a GPU; this program runs them on the CPU: use runner=cpu");
+  }
+  if (runner_ == runner_kind::simulated && client == machine::gpu) {
+    throw input_error("runner=sim runs inside the host executor; this program runs kernels on a GPU: use runner=gpu");
+  }
+  if (client == machine::gpu) prepare_gpus(client_device, on_gpu() ? where.device : client_device);
+  if (where.media == media_kind::hbm && !on_gpu()) throw input_error("media=hbm needs runner=gpu");
+  choose_shape(queues, depth);
+  lay_out();
+  drives_.resize(where.ssds);
+  for (std::uint32_t k = 0; k < where.ssds; ++k) mount(k);
+}
+
+emulated_array::~emulated_array() {
+  try {
+    stop();
+  } catch (const std::exception&) {
+    // `stop` is there for those who want to know.
+  }
+}
+
+void emulated_array::choose_shape(std::uint32_t queues, std::uint32_t depth) {
+  fw::node_shape& s = node_.shape;
+  s.max_queues = queues;
+  s.max_depth = depth;
+  s.ssd_count = endpoint_.ssds;
+  s.shards = geometry_.shards;
+  s.copy_workers = on_gpu() ? gpu_copy_workers : (runner_ == runner_kind::cpu ? endpoint_.threads : 1);
+}
+
+void emulated_array::lay_out() {
+  const fw::node_shape& s = node_.shape;
+  const std::uint32_t inbox_cells = fw::node::power_of_two(s.commands());
+  carver c;
+  const auto regions = c.take<fw::memory_region>(s.max_regions);
+  const auto hosts = c.take<fw::known_host>(s.max_hosts);
+  const auto subsystem = c.take<char>(256);
+  const auto queues = c.take<fw::queue_context>(s.max_queues);
+  const auto free_slots = c.take<std::uint32_t>(s.commands());
+  const auto commands = c.take<fw::io_command>(s.commands());
+  const auto ssds = c.take<fw::node::ssd>(s.ssd_count);
+  const auto faults = c.take<std::uint32_t>(s.ssd_count);
+  const auto ends = c.take<fw::handle_ring::ends>(s.max_queues + s.inboxes() + 1);
+  const auto done = c.take<std::uint64_t>(s.commands());
+  const auto inbox = c.take<std::uint64_t>(std::size_t{s.inboxes()} * inbox_cells);
+  const auto copies = c.take<std::uint64_t>(fw::node::copy_cell_count(s));
+  const auto tickets = c.take<std::uint64_t>(s.copy_workers);
+  const auto stop = c.take<std::uint32_t>(1);
+  control_ = memory_block(on_gpu() ? place::device : place::host, c.bytes(), endpoint_.device);
+  auto* base = static_cast<char*>(control_.data());
+  node_.regions = reinterpret_cast<fw::memory_region*>(base + regions);
+  node_.hosts = reinterpret_cast<fw::known_host*>(base + hosts);
+  node_.subsystem = base + subsystem;
+  node_.queues = reinterpret_cast<fw::queue_context*>(base + queues);
+  node_.free_slots = reinterpret_cast<std::uint32_t*>(base + free_slots);
+  node_.commands = reinterpret_cast<fw::io_command*>(base + commands);
+  node_.ssds = reinterpret_cast<fw::node::ssd*>(base + ssds);
+  node_.faults = reinterpret_cast<std::uint32_t*>(base + faults);
+  node_.ring_ends = reinterpret_cast<fw::handle_ring::ends*>(base + ends);
+  node_.done_cells = reinterpret_cast<std::uint64_t*>(base + done);
+  node_.inbox_cells = reinterpret_cast<std::uint64_t*>(base + inbox);
+  node_.copy_cells = reinterpret_cast<std::uint64_t*>(base + copies);
+  node_.tickets = reinterpret_cast<std::uint64_t*>(base + tickets);
+  node_.stop = reinterpret_cast<std::uint32_t*>(base + stop);
+  std::vector<std::uint32_t> slots(s.commands());
+  for (std::uint32_t k = 0; k < s.commands(); ++k) slots[k] = k % s.max_depth;
+  control_.write(free_slots, slots.data(), slots.size() * sizeof slots[0]);
+  control_.write(subsystem, emulated_nqn, std::strlen(emulated_nqn));
+  regions_.resize(s.max_regions);
+}
+
+void emulated_array::mount(std::uint32_t index) {
+  drive& d = drives_[index];
+  const std::size_t meta_bytes = (fw::layout::of(geometry_).bytes + 4095) / 4096 * 4096;
+  const std::size_t data_bytes = std::size_t{geometry_.pages} * block_bytes;
+  const fw::ssd_identity who{index, endpoint_.ssds, node_.shape.epoch};
+  bool fresh = true;
+  char* file_pages = nullptr;
+  if (!endpoint_.flash.empty()) {
+    const std::string path = fmt::format("{}/ssd{}.flash", endpoint_.flash, index);
+    d.file = std::make_unique<flash_file>(path, meta_bytes + data_bytes);
+    fresh = d.file->fresh();
+    d.host_metadata = d.file->data();
+    file_pages = static_cast<char*>(d.file->data()) + meta_bytes;
+  } else {
+    d.staging = memory_block(place::host, meta_bytes);
+    d.host_metadata = d.staging.data();
+  }
+  const fw::mount_status outcome = fresh ? fw::format(d.host_metadata, meta_bytes, geometry_, who)
+                                         : fw::recover(d.host_metadata, meta_bytes, geometry_, who);
+  if (outcome != fw::mount_status::ok) {
+    throw error(fmt::format("SSD {} of flash={}: {}", index, endpoint_.flash, fw::to_string(outcome)));
+  }
+  void* meta = d.host_metadata;
+  void* pages = file_pages;
+  if (on_gpu()) {
+    d.metadata = memory_block(place::device, meta_bytes, endpoint_.device);
+    d.metadata.write(0, d.host_metadata, meta_bytes);
+    meta = d.metadata.data();
+    d.pages = memory_block(endpoint_.media == media_kind::hbm ? place::device : place::pinned, data_bytes, endpoint_.device);
+    if (file_pages != nullptr) d.pages.write(0, file_pages, data_bytes);
+    pages = d.pages.data();
+  } else if (pages == nullptr) {
+    d.pages = memory_block(place::host, data_bytes);
+    pages = d.pages.data();
+  }
+  poke(node_.ssds + index, fw::node::ssd(meta, geometry_, pages));
+}
+
+void emulated_array::start() {
+  if (runner_ == runner_kind::cpu) running_ = std::make_unique<fw::cpu_runner>(node_, endpoint_.threads);
+#if defined(GNSTOR_WITH_CUDA)
+  if (on_gpu()) {
+    poke(node_.stop, 0u);
+    running_ = std::make_unique<fw::gpu_runner>(node_, endpoint_.device);
+  }
+#endif
+}
+
+void emulated_array::stop() {
+  if (!running_) return;
+  const std::unique_ptr<fw::node_runner> ending = std::move(running_);
+  ending->stop();
+  if (!on_gpu()) return;
+  for (drive& d : drives_) save(d);
+}
+
+void emulated_array::save(drive& d) noexcept {
+  if (!d.file) return;
+  const std::size_t meta_bytes = d.metadata.bytes();
+  d.metadata.read(0, d.host_metadata, meta_bytes);
+  auto* to = static_cast<char*>(d.file->data()) + meta_bytes;
+  const fw::metadata meta(d.host_metadata, geometry_);
+  for (std::uint32_t page = 0; page < geometry_.pages; ++page) {
+    if (meta.oob()[page].state != fw::page_state::valid) continue;
+    const std::size_t at = std::size_t{page} * block_bytes;
+    d.pages.read(at, to + at, block_bytes);
+  }
+}
+
+void emulated_array::publish(std::uint32_t* to, std::uint32_t value) const {
+  if (on_gpu()) {
+    poke(to, value);
+  } else {
+    device_word<std::uint32_t>(*to).store(value, release);
+  }
+}
+
+std::uint16_t emulated_array::admit(const std::uint8_t (&hostid)[16], client_id client) {
+  if (host_count_ == node_.shape.max_hosts) throw error("the emulated array admits no more hosts");
+  fw::known_host h;
+  std::memcpy(h.hostid, hostid, sizeof hostid);
+  h.client = client;
+  h.controller = static_cast<std::uint16_t>(host_count_ + 1);
+  poke(node_.hosts + host_count_, h);
+  publish(&node_.hosts[host_count_].admitted, 1u);
+  ++host_count_;
+  return h.controller;
+}
+
+std::uint32_t emulated_array::register_region(std::uint64_t base, std::uint64_t bytes, std::uint32_t domain) {
+  for (std::uint32_t k = 0; k < regions_.size(); ++k) {
+    fw::memory_region& r = regions_[k];
+    if (r.domain != 0) continue;
+    const std::uint32_t key = k << 8 | ((r.spare + 1) & 0xff) | (k == 0 && ((r.spare + 1) & 0xff) == 0 ? 1u : 0u);
+    r = {base, bytes, fw::local_write | fw::remote_read | fw::remote_write, domain, 0, key & 0xff};
+    poke(node_.regions + k, r);
+    publish(&node_.regions[k].key, key);
+    if (on_gpu() && running_) {
+      std::exchange(running_, nullptr)->stop();
+      start();
+    }
+    return key;
+  }
+  throw error(fmt::format("the NIC holds {} memory regions and all are in use: register fewer, larger ones",
+                          regions_.size()));
+}
+
+void emulated_array::unregister_region(std::uint32_t key) noexcept {
+  const std::uint32_t k = key >> 8;
+  if (k >= regions_.size()) return;
+  publish(&node_.regions[k].key, 0u);
+  regions_[k].domain = 0;
+}
+
+void emulated_array::create_queue(const fw::queue_attributes& at) {
+  if (queue_count_ == node_.shape.max_queues) throw error("the emulated NIC has no queue pair left");
+  fw::queue_context c{};
+  c.at = at;
+  c.free_commands = node_.shape.max_depth;
+  poke(node_.queues + queue_count_, c);
+  publish(&node_.queues[queue_count_].active, 1u);
+  ++queue_count_;
+}
+
+void emulated_array::set_fault(std::uint32_t ssd, fw::ssd_fault fault) {
+  publish(node_.faults + ssd, static_cast<std::uint32_t>(fault));
+}
+
+}  // namespace gnstor::host

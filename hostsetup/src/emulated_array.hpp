@@ -1,0 +1,83 @@
+#pragma once
+
+#include "flash_file.hpp"
+
+#include <gnstor/host/endpoint.hpp>
+#include <gnstor/host/machine.hpp>
+#include <gnstor/host/memory_block.hpp>
+
+#include <afa/node.hpp>
+#include <afa/node_runner.hpp>
+
+#include <memory>
+#include <vector>
+
+namespace gnstor::host {
+
+/// The NQN of the emulated subsystem.
+inline constexpr const char* emulated_nqn = "nqn.2026-11.io.gnstor:emulated-array";
+
+/// An array node inside this process: memory, SSDs, NIC tables, and whoever runs the firmware.
+///
+/// It plays the part of the daemon and of the kernel driver: it admits hosts, registers memory and creates queue pairs.
+class emulated_array {
+ public:
+  /// @param queues queue pairs it must hold
+  emulated_array(const endpoint& where, machine client, int client_device, std::uint32_t queues, std::uint32_t depth);
+  ~emulated_array();
+  emulated_array(const emulated_array&) = delete;
+  emulated_array& operator=(const emulated_array&) = delete;
+
+  runner_kind runner() const { return runner_; }
+  const fw::node& node() const { return node_; }
+  const fw::geometry& geometry() const { return geometry_; }
+
+  /// Admits a host under `client`; returns its controller id.
+  std::uint16_t admit(const std::uint8_t (&hostid)[16], client_id client);
+  /// Registers memory for protection domain `domain`; returns its key. Throws `error` if the table is full.
+  /// A GPU's kernel does not see mappings made after its launch, so a running one is ended and started again: all of the
+  /// firmware's state lies in memory, and I/O in flight only waits.
+  std::uint32_t register_region(std::uint64_t base, std::uint64_t bytes, std::uint32_t domain);
+  void unregister_region(std::uint32_t key) noexcept;
+  /// Creates a queue pair. Throws `error` if there is no room.
+  void create_queue(const fw::queue_attributes& at);
+  void set_fault(std::uint32_t ssd, fw::ssd_fault fault);
+  /// Starts the firmware. Memory it is to reach should be registered before.
+  void start();
+  /// Ends the firmware; for files, brings everything back to them. Throws what went wrong.
+  void stop();
+
+ private:
+  struct drive {
+    memory_block staging;   ///< metadata as it is formatted or recovered, unless it lies in the file
+    memory_block metadata;  ///< on the GPU
+    memory_block pages;     ///< unless they lie in the file
+    std::unique_ptr<flash_file> file;
+    void* host_metadata = nullptr;
+  };
+
+  void choose_shape(std::uint32_t queues, std::uint32_t depth);
+  void lay_out();
+  void mount(std::uint32_t index);
+  void save(drive& d) noexcept;
+  template <class T>
+  void poke(T* to, const T& value) const {
+    copy_in(control_.where(), endpoint_.device, to, &value, sizeof value);
+  }
+  /// Stores a word that tells the firmware that what was poked before is complete.
+  void publish(std::uint32_t* to, std::uint32_t value) const;
+  bool on_gpu() const { return runner_ == runner_kind::gpu; }
+
+  endpoint endpoint_;
+  runner_kind runner_;
+  fw::geometry geometry_;
+  fw::node node_;
+  memory_block control_;
+  std::vector<drive> drives_;
+  std::vector<fw::memory_region> regions_;
+  std::uint32_t queue_count_ = 0;
+  std::uint32_t host_count_ = 0;
+  std::unique_ptr<fw::node_runner> running_;
+};
+
+}  // namespace gnstor::host

@@ -1,0 +1,112 @@
+#include <gnstor/host/endpoint.hpp>
+
+#include <gnstor/host/error.hpp>
+#include <gnstor/volume/replica_set.hpp>
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace gnstor::host {
+namespace {
+
+constexpr std::string_view known_schemes = "emu:";
+constexpr std::string_view known_options =
+    "ssds, replicas, capacity, flash, runner, media, device, shards, threads, lanes";
+
+std::uint64_t number(std::string_view name, std::string_view text, std::uint64_t low, std::uint64_t high) {
+  std::uint64_t value = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (fault != std::errc{} || end != text.data() + text.size() || value < low || value > high) {
+    throw input_error(fmt::format("endpoint option {}={}: expected a number from {} to {}", name, text, low, high));
+  }
+  return value;
+}
+
+std::uint64_t size(std::string_view name, std::string_view text) {
+  std::uint64_t unit = 1;
+  std::string_view digits = text;
+  if (!text.empty()) {
+    const std::string_view suffixes = "KMGT";
+    const auto at = suffixes.find(text.back());
+    if (at != std::string_view::npos) {
+      unit = std::uint64_t{1} << (10 * (at + 1));
+      digits.remove_suffix(1);
+    }
+  }
+  return number(name, digits, 1, (std::uint64_t{1} << 43) / unit) * unit;
+}
+
+template <class Value, std::size_t N>
+Value choice(std::string_view name, std::string_view text, const std::pair<std::string_view, Value> (&known)[N]) {
+  std::string names;
+  for (const auto& [word, value] : known) {
+    if (word == text) return value;
+    names += names.empty() ? "" : "|";
+    names += word;
+  }
+  throw input_error(fmt::format("endpoint option {}={}: expected {}", name, text, names));
+}
+
+void apply(endpoint& e, std::string_view name, std::string_view value) {
+  constexpr std::pair<std::string_view, runner_kind> runners[] = {{"auto", runner_kind::automatic},
+                                                                  {"cpu", runner_kind::cpu},
+                                                                  {"gpu", runner_kind::gpu},
+                                                                  {"sim", runner_kind::simulated}};
+  constexpr std::pair<std::string_view, media_kind> media[] = {{"host", media_kind::host}, {"hbm", media_kind::hbm}};
+  if (name == "ssds") {
+    e.ssds = static_cast<std::uint32_t>(number(name, value, 1, max_ssds));
+  } else if (name == "replicas") {
+    e.replicas = static_cast<std::uint32_t>(number(name, value, 1, max_replicas));
+  } else if (name == "capacity") {
+    e.capacity_bytes = size(name, value);
+  } else if (name == "flash") {
+    e.flash = value;
+  } else if (name == "runner") {
+    e.runner = choice(name, value, runners);
+  } else if (name == "media") {
+    e.media = choice(name, value, media);
+  } else if (name == "device") {
+    e.device = static_cast<int>(number(name, value, 0, 255));
+  } else if (name == "shards") {
+    e.shards = static_cast<std::uint32_t>(number(name, value, 1, 64));
+  } else if (name == "threads") {
+    e.threads = static_cast<std::uint32_t>(number(name, value, 1, 256));
+  } else if (name == "lanes") {
+    e.lanes = static_cast<std::uint32_t>(number(name, value, 1, 32));
+  } else {
+    throw input_error(fmt::format("endpoint option '{}' is unknown; these exist: {}", name, known_options));
+  }
+}
+
+}  // namespace
+
+endpoint endpoint::parse(std::string_view text) {
+  const auto colon = text.find(':');
+  if (colon == std::string_view::npos || text.substr(0, colon) != "emu") {
+    throw input_error(fmt::format("endpoint '{}': unknown scheme; these exist: {}", text, known_schemes));
+  }
+  endpoint e;
+  std::string_view rest = text.substr(colon + 1);
+  if (!rest.empty() && rest.front() != '?') {
+    throw input_error(fmt::format("endpoint '{}': expected '?' and options after 'emu:'", text));
+  }
+  if (!rest.empty()) rest.remove_prefix(1);
+  for (; !rest.empty();) {
+    const auto end = rest.find('&');
+    const std::string_view item = rest.substr(0, end);
+    const auto equals = item.find('=');
+    if (equals == std::string_view::npos) {
+      throw input_error(fmt::format("endpoint option '{}': expected name=value; these exist: {}", item, known_options));
+    }
+    apply(e, item.substr(0, equals), item.substr(equals + 1));
+    rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
+  }
+  if (e.replicas > e.ssds) {
+    throw input_error(fmt::format("endpoint '{}': replicas={} but only ssds={}; use at most one replica an SSD", text,
+                                  e.replicas, e.ssds));
+  }
+  return e;
+}
+
+}  // namespace gnstor::host

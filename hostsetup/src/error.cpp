@@ -1,0 +1,59 @@
+#include <gnstor/host/error.hpp>
+
+#include <gnstor/wire/afa/status.hpp>
+#include <gnstor/wire/nvme/status.hpp>
+
+#include <fmt/format.h>
+
+namespace gnstor::host {
+namespace {
+
+const char* word(status_code code) {
+  switch (code) {
+    case status_code::ok: return "ok";
+    case status_code::would_block: return "would block";
+    case status_code::timed_out: return "timed out";
+    case status_code::invalid_argument: return "invalid argument";
+    case status_code::out_of_range: return "out of range";
+    case status_code::no_memory: return "no memory";
+    case status_code::not_ready: return "channel not connected";
+    case status_code::closed: return "channel closed";
+    case status_code::nvme_error: return "NVMe error";
+    case status_code::transport_error: return "transport error";
+    case status_code::flushed: return "flushed: the queue pair died under the request";
+  }
+  return "unknown status";
+}
+
+std::string nvme_words(status s) {
+  if (s.nvme_type == static_cast<std::uint8_t>(wire::nvme::status_code_type::vendor_specific)) {
+    return wire::afa::to_string(static_cast<wire::afa::status>(s.nvme_code));
+  }
+  if (s.nvme_type == static_cast<std::uint8_t>(wire::nvme::status_code_type::generic)) {
+    switch (static_cast<wire::nvme::generic_status>(s.nvme_code)) {
+      case wire::nvme::generic_status::capacity_exceeded:
+        return "capacity exceeded: the flash is full; open the endpoint with a larger capacity=";
+      case wire::nvme::generic_status::internal_error: return "internal error of the SSD";
+      case wire::nvme::generic_status::invalid_opcode: return "invalid opcode";
+      case wire::nvme::generic_status::invalid_field: return "invalid field";
+      case wire::nvme::generic_status::invalid_namespace: return "no such SSD";
+      case wire::nvme::generic_status::command_sequence_error: return "command before Connect";
+      default: break;
+    }
+  }
+  if (s.nvme_type == static_cast<std::uint8_t>(wire::nvme::status_code_type::media)) return "media error";
+  return "refused";
+}
+
+}  // namespace
+
+std::string to_string(status s) {
+  if (s.code == status_code::nvme_error) {
+    return fmt::format("NVMe error from SSD {}: {} (type {:X}h, code {:02X}h)", s.ssd, nvme_words(s), s.nvme_type,
+                       s.nvme_code);
+  }
+  if (s.syndrome != 0) return fmt::format("{} (syndrome {:02X}h)", word(s.code), s.syndrome);
+  return word(s.code);
+}
+
+}  // namespace gnstor::host

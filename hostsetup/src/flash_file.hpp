@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace gnstor::host {
+
+/// One SSD's flash as a sparse file, mapped shared and locked against a second process. Move-only owner.
+class flash_file {
+ public:
+  /// Opens or creates `path` with `bytes`. Throws `error` if it cannot, if another process holds it, or if a file there
+  /// has another size.
+  flash_file(const std::string& path, std::size_t bytes);
+  flash_file(flash_file&& other) noexcept;
+  flash_file& operator=(flash_file&&) = delete;
+  ~flash_file();
+
+  void* data() const { return data_; }
+  /// True if this call created the file: it holds zeroes.
+  bool fresh() const { return fresh_; }
+
+ private:
+  int descriptor_ = -1;
+  void* data_ = nullptr;
+  std::size_t bytes_ = 0;
+  bool fresh_ = false;
+};
+
+}  // namespace gnstor::host

@@ -1,0 +1,142 @@
+#include <gnstor/host/session.hpp>
+
+#include "session_impl.hpp"
+
+#include <gnstor/core/hash.hpp>
+#include <gnstor/wire/afa/volume_chmod.hpp>
+#include <gnstor/wire/afa/volume_list.hpp>
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace gnstor::host {
+
+session::session(std::string_view endpoint_text, const session_options& options)
+    : impl_(std::make_unique<impl>(endpoint::parse(endpoint_text), options)) {}
+session::~session() = default;
+session::session(session&&) noexcept = default;
+session& session::operator=(session&&) noexcept = default;
+
+const endpoint& session::where() const { return impl_->where; }
+const session_options& session::options() const { return impl_->options; }
+client_id session::client() const { return impl_->client; }
+place session::client_place() const { return impl_->kernel_reach; }
+
+volume_info session::create_volume(const volume_options& wanted) {
+  const std::uint32_t replicas = wanted.replicas != 0 ? wanted.replicas : impl_->where.replicas;
+  const std::uint64_t blocks = (wanted.bytes + block_bytes - 1) / block_bytes;
+  const std::uint64_t flash = std::uint64_t{impl_->array->geometry().pages} * impl_->where.ssds;
+  if (blocks == 0) throw input_error("a volume of 0 bytes: ask for at least one 4 KiB block");
+  if (replicas > impl_->where.ssds) {
+    throw input_error(fmt::format("a volume of {} replicas on {} SSDs: use ssds={} or more", replicas, impl_->where.ssds,
+                                  replicas));
+  }
+  if (blocks * replicas > flash) {
+    throw input_error(fmt::format("a volume of {} bytes with {} replicas needs {} bytes of flash; the array has {} "
+                                  "({} SSDs of {}): open it with a larger capacity=",
+                                  blocks * block_bytes, replicas, blocks * replicas * block_bytes, flash * block_bytes,
+                                  impl_->where.ssds, flash / impl_->where.ssds * block_bytes));
+  }
+  std::uint16_t vid = 1;
+  for (const wire::afa::volume_record& r : volumes()) {
+    if (r.vid == vid) ++vid;
+  }
+  wire::afa::volume_record r{};
+  r.version = wire::afa::payload_version;
+  r.vid = vid;
+  r.replicas = static_cast<std::uint16_t>(replicas);
+  r.hash_factor = mix64(0x676e73746f72 + vid);
+  r.capacity_blocks = blocks;
+  r.stripe_blocks = wanted.stripe_blocks;
+  r.epoch = impl_->array->node().shape.epoch;
+  r.client_count = 1;
+  r.clients[0] = {impl_->client.value, wire::afa::right_read | wire::afa::right_write};
+  impl_->on_every_ssd(wire::afa::admin_opcode::volume_add, volume_id(vid), &r, sizeof r, "creating");
+  return impl_->describe(r);
+}
+
+volume_info session::open_volume(volume_id vid) {
+  for (const wire::afa::volume_record& r : volumes()) {
+    if (r.vid != vid.value) continue;
+    bool other_writer = false;
+    std::uint16_t mine = 0;
+    for (std::uint32_t k = 0; k < r.client_count; ++k) {
+      if (r.clients[k].client == impl_->client.value) {
+        mine = r.clients[k].rights;
+      } else if ((r.clients[k].rights & wire::afa::right_write) != 0) {
+        other_writer = true;
+      }
+    }
+    const auto wanted = static_cast<std::uint16_t>(wire::afa::right_read | (other_writer ? 0 : wire::afa::right_write));
+    if (mine != wanted) {
+      wire::afa::volume_chmod change{};
+      change.version = wire::afa::payload_version;
+      change.vid = vid.value;
+      change.client_count = 1;
+      change.clients[0] = {impl_->client.value, wanted};
+      impl_->on_every_ssd(wire::afa::admin_opcode::volume_chmod, vid, &change, sizeof change, "opening");
+    }
+    return impl_->describe(r);
+  }
+  throw input_error(fmt::format("volume {} does not exist: session::volumes lists those that do", vid.value));
+}
+
+void session::delete_volume(volume_id vid) {
+  impl_->on_every_ssd(wire::afa::admin_opcode::volume_delete, vid, nullptr, 0, "deleting");
+}
+
+std::vector<wire::afa::volume_record> session::volumes() {
+  std::vector<wire::afa::volume_record> all;
+  std::uint16_t next = 1;
+  for (std::uint32_t page = 0; page < 65536 && next != 0; ++page) {
+    impl_->admin(wire::afa::admin_opcode::volume_list, 0, volume_id(next), sizeof(wire::afa::volume_list), "listing from");
+    wire::afa::volume_list list;
+    std::memcpy(&list, impl_->staging.data(), sizeof list);
+    all.insert(all.end(), list.records, list.records + list.count);
+    next = list.next_vid;
+  }
+  return all;
+}
+
+mlx5_volume session::ref(const volume_info& volume) const {
+  return mlx5_volume(volume, channels(), rendezvous_placement(volume.ssd_count));
+}
+
+channel_set<mlx5_channel> session::channels() const {
+  return channel_set<mlx5_channel>(impl_->kernel_channels.channels, impl_->kernel_channels.count);
+}
+
+void session::write(const volume_info& volume, std::uint64_t offset, const void* from, std::uint64_t bytes) {
+  impl_->transfer(true, volume, offset, const_cast<void*>(from), bytes);
+}
+
+void session::read(const volume_info& volume, std::uint64_t offset, void* to, std::uint64_t bytes) {
+  impl_->transfer(false, volume, offset, to, bytes);
+}
+
+io_buffer session::register_memory(void* address, std::uint64_t bytes) {
+  const auto base = reinterpret_cast<std::uint64_t>(address);
+  const std::uint32_t key = impl_->array->register_region(base, bytes, impl::domain);
+  return io_buffer{base, bytes, key, key};
+}
+
+void session::unregister_memory(const io_buffer& buffer) noexcept { impl_->array->unregister_region(buffer.rkey); }
+
+void session::attach(simt::host::executor& executor) const {
+  if (impl_->array->runner() == runner_kind::simulated) impl_->serve(executor);
+}
+
+void session::inject_fault(std::uint32_t ssd, std::string_view fault) {
+  constexpr std::pair<std::string_view, fw::ssd_fault> known[] = {{"none", fw::ssd_fault::none},
+                                                                  {"media_error", fw::ssd_fault::media_error},
+                                                                  {"dead", fw::ssd_fault::dead},
+                                                                  {"silent", fw::ssd_fault::silent}};
+  if (ssd >= impl_->where.ssds) throw input_error(fmt::format("SSD {}: the array has {}", ssd, impl_->where.ssds));
+  for (const auto& [name, value] : known) {
+    if (name == fault) return impl_->array->set_fault(ssd, value);
+  }
+  throw input_error(fmt::format("SSD fault '{}': use none, media_error, dead or silent", fault));
+}
+
+}  // namespace gnstor::host

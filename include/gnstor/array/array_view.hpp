@@ -1,0 +1,151 @@
+#pragma once
+
+#include <gnstor/array/page_cache.hpp>
+#include <gnstor/simt/lane.hpp>
+
+#include <type_traits>
+
+namespace gnstor::inline v0 {
+
+/// `count` elements of `T` on a page store, used by index from any lane (a reference, passed by value).
+///
+/// `view[i]` reads, `view[i] = x` and `view[i] += x` write; lanes of a warp on the same page share one look-up. An
+/// element is not atomic: lanes that write the same one race, as they do on ordinary memory. An error is never silent:
+/// `load` and `store` return it, `view[i]` yields bytes of `poison_byte` and the array keeps its first error.
+template <class T, page_store Store>
+class array_view {
+  static_assert(std::is_trivially_copyable_v<T>, "elements are moved as bytes");
+  static_assert((sizeof(T) & (sizeof(T) - 1)) == 0 && sizeof(T) <= 4096, "an element must not straddle pages");
+
+ public:
+  using value_type = T;
+  static constexpr unsigned char poison_byte = 0xdb;
+
+  /// What `view[i]` returns: reads on conversion, writes on assignment.
+  class element {
+   public:
+    GNSTOR_HD element(const array_view& view, std::uint64_t index) : view_(&view), index_(index) {}
+    element(const element&) = delete;
+
+    GNSTOR_HD operator T() const { return view_->load_or_poison(index_); }  // NOLINT: it stands for the value
+    GNSTOR_HD const element& operator=(const T& value) const {
+      (void)view_->store(index_, value);
+      return *this;
+    }
+    GNSTOR_HD const element& operator=(const element& other) const { return *this = static_cast<T>(other); }
+    GNSTOR_HD const element& operator+=(const T& value) const { return *this = static_cast<T>(*this) + value; }
+    GNSTOR_HD const element& operator-=(const T& value) const { return *this = static_cast<T>(*this) - value; }
+
+   private:
+    const array_view* view_;
+    std::uint64_t index_;
+  };
+
+  /// A page held in its frame for many accesses.
+  struct pinned {
+    T* data = nullptr;         ///< element `first`
+    std::uint64_t first = 0;   ///< index of the page's first element
+    std::uint32_t count = 0;   ///< elements on the page
+    page_index page{};
+
+    GNSTOR_HD T& operator[](std::uint64_t index) const { return data[index - first]; }
+    GNSTOR_HD bool holds(std::uint64_t index) const { return index - first < count; }
+  };
+
+  GNSTOR_HD array_view(const page_cache<Store>& cache, std::uint64_t count, std::uint64_t timeout_ns)
+      : cache_(cache), count_(count), timeout_ns_(timeout_ns),
+        shift_(static_cast<std::uint32_t>(cuda::std::countr_zero(cache.store().page_bytes() / sizeof(T)))) {}
+
+  GNSTOR_HD std::uint64_t size() const { return count_; }
+  GNSTOR_HD const page_cache<Store>& cache() const { return cache_; }
+  GNSTOR_HD std::uint64_t elements_per_page() const { return std::uint64_t{1} << shift_; }
+
+  GNSTOR_HD element operator[](std::uint64_t index) const { return element(*this, index); }
+
+  /// Reads element `index`.
+  /// @par Callers any lane, in any company
+  /// @par Bound the view's timeout
+  /// @par Errors out_of_range; the page's status, see `page_cache::pin`
+  GNSTOR_HD result<T> load(std::uint64_t index) const {
+    T value{};
+    const status s = access(index, false, [&value](const T& there) { value = there; });
+    if (!s.ok()) return s;
+    return value;
+  }
+
+  /// Writes element `index`; it reaches the store when its page is evicted or flushed.
+  /// @par Callers, Bound, Errors as `load`
+  GNSTOR_HD status store(std::uint64_t index, const T& value) const {
+    return access(index, true, [&value](T& there) { there = value; });
+  }
+
+  /// Pins the page of `index` for all lanes of `g`, once for many accesses; `release` it afterwards.
+  /// @par Callers every lane of `g`, converged, with the same arguments
+  /// @par Order the page's bytes are visible to every lane of `g`
+  template <simt::warp_group G>
+  GNSTOR_HD result<pinned> acquire_page(const G& g, std::uint64_t index, bool write = false) const {
+    if (index >= count_) return status::make(status_code::out_of_range, reporter::array);
+    const page_index page = page_of(index);
+    result<frame_index> frame = frame_index{};
+    if (g.thread_rank() == 0) frame = cache_.pin(page, write, simt::within(timeout_ns_));
+    frame.status = status::unpack(g.shfl(frame.status.pack(), 0));
+    frame.value = frame_index(g.shfl(frame.value.value, 0));
+    g.sync();
+    if (!frame) return frame.status;
+    pinned p;
+    p.first = index >> shift_ << shift_;
+    p.data = reinterpret_cast<T*>(cache_.data(frame.value));
+    p.count = static_cast<std::uint32_t>(count_ - p.first < elements_per_page() ? count_ - p.first : elements_per_page());
+    p.page = page;
+    return p;
+  }
+  template <simt::warp_group G>
+  GNSTOR_HD void release_page(const G& g, const pinned& p) const {
+    g.sync();
+    if (g.thread_rank() == 0) cache_.unpin(p.page);
+  }
+
+  /// Writes page `page` back if it is dirty. For a kernel that walks all pages; see `flush_pages`.
+  GNSTOR_HD status flush(page_index page) const { return cache_.flush(page, simt::within(timeout_ns_)); }
+
+ private:
+  GNSTOR_HD page_index page_of(std::uint64_t index) const {
+    return page_index(static_cast<std::uint32_t>(index >> shift_));
+  }
+
+  template <class Use>
+  GNSTOR_HD status access(std::uint64_t index, bool write, const Use& use) const {
+    if (index >= count_) return status::make(status_code::out_of_range, reporter::array);
+    const page_index page = page_of(index);
+    const simt::group same = simt::group::active().partition(page.value);
+    result<frame_index> frame = frame_index{};
+    if (same.leads()) frame = cache_.pin(page, write, simt::within(timeout_ns_));
+    const std::uint64_t packed = same.broadcast(frame ? frame.value.value : frame.status.pack() | failed_access);
+    same.sync();  // the leader's acquire of the page reaches the lanes that touch it
+    if ((packed & failed_access) != 0) return status::unpack(packed & ~failed_access);
+    const frame_index f(static_cast<std::uint32_t>(packed));
+    use(reinterpret_cast<T*>(cache_.data(f))[index & (elements_per_page() - 1)]);
+    same.sync();  // all lanes are done before the leader lets the page go
+    if (same.leads()) cache_.unpin(page);
+    return status{};
+  }
+
+  GNSTOR_HD T load_or_poison(std::uint64_t index) const {
+    const result<T> r = load(index);
+    if (r) return r.value;
+    T poison;
+    auto* bytes = reinterpret_cast<unsigned char*>(&poison);
+    for (std::uint32_t k = 0; k < sizeof(T); ++k) bytes[k] = poison_byte;
+    return poison;
+  }
+
+  /// Marks a packed status among packed frames: no status uses the top bit (SSD indices are below 32768).
+  static constexpr std::uint64_t failed_access = 1ull << 63;
+
+  page_cache<Store> cache_;
+  std::uint64_t count_;
+  std::uint64_t timeout_ns_;
+  std::uint32_t shift_;
+};
+
+}  // namespace gnstor::inline v0

@@ -1,0 +1,215 @@
+#pragma once
+
+#include <gnstor/array/page_store.hpp>
+#include <gnstor/array/page_word.hpp>
+#include <gnstor/core/assert.hpp>
+#include <gnstor/core/bounded.hpp>
+#include <gnstor/core/result.hpp>
+#include <gnstor/simt/atomic_ref.hpp>
+#include <gnstor/simt/clock.hpp>
+
+#include <type_traits>
+
+namespace gnstor::inline v0 {
+
+/// What an array did so far. Relaxed counters, exact when no kernel runs.
+struct page_cache_counters {
+  std::uint64_t pages_in = 0;      ///< fetched
+  std::uint64_t pages_out = 0;     ///< written back
+  std::uint64_t evictions = 0;     ///< frames taken from a resident page
+  std::uint64_t io_errors = 0;     ///< fetches and write-backs that failed
+  std::uint64_t lost_frames = 0;   ///< frames set aside because a request given up may still write them
+  std::uint64_t first_error = 0;   ///< `status::pack()` of the first error; sticky until the host clears it
+};
+
+/// The shared words of a page cache; page words, then frame words, follow in memory.
+struct page_cache_state {
+  alignas(128) std::uint64_t cursor;  ///< the FIFO hand over the frames
+  alignas(128) page_cache_counters counters;
+};
+static_assert(std::is_trivially_copyable_v<page_cache_state>);
+
+/// Demand paging between a page store and a ring of frames (a reference, passed by value).
+///
+/// A page is pinned while lanes use it; the frame of a pinned page is never taken. Frames are taken in FIFO order from
+/// pages nobody pins; a dirty page is written back first, and stays resident if that fails: no write is ever dropped.
+template <page_store Store>
+class page_cache {
+ public:
+  static constexpr std::uint64_t free_frame = 0;
+  static constexpr std::uint64_t taken_frame = ~std::uint64_t{0};
+  static constexpr std::uint64_t lost_frame = ~std::uint64_t{1};
+
+  GNSTOR_HD static constexpr std::uint64_t bytes(std::uint32_t pages, std::uint32_t frames) {
+    return sizeof(page_cache_state) + 8ull * pages + 8ull * frames;
+  }
+
+  /// @param memory zero-filled, `bytes(pages, frames)` long
+  /// @param frames_buffer registered memory of frames * page_bytes
+  GNSTOR_HD page_cache(const Store& store, void* memory, std::uint32_t pages, std::uint32_t frames,
+                       const io_buffer& frames_buffer)
+      : store_(store), state_(static_cast<page_cache_state*>(memory)), pages_(pages), frames_(frames),
+        buffer_(frames_buffer) {}
+
+  GNSTOR_HD std::uint32_t pages() const { return pages_; }
+  GNSTOR_HD std::uint32_t frames() const { return frames_; }
+  GNSTOR_HD const Store& store() const { return store_; }
+  GNSTOR_HD page_cache_counters& counters() const { return state_->counters; }
+
+  /// Pins a page for its caller's group and returns its frame; fetches it if it is absent.
+  /// @par Callers one lane for its group; `page` < pages()
+  /// @par Order acquires the page's bytes; other lanes of the group need `g.sync()`
+  /// @par Bound `d`
+  /// @par Errors the store's status if the fetch fails (then, and later, until the host clears it); no_memory if no frame
+  /// came free, timed_out if another lane's fetch took too long. Nothing is pinned then
+  GNSTOR_HD result<frame_index> pin(page_index page, bool write, deadline d) const {
+    const word_ref word = page_at(page);
+    page_word seen{word.fetch_add(page_word::reference, acquire) + page_word::reference};
+    for (until more{d}; more;) {
+      if (seen.usable()) {
+        if (write && !seen.is(page_word::dirty)) word.fetch_or(page_word::dirty, relaxed);
+        return seen.frame();
+      }
+      if (seen.is(page_word::failed)) return abandon(word, sticky());
+      if (!seen.is(page_word::busy) && word.compare_exchange(seen.bits, seen.bits | page_word::busy, acquire)) {
+        const status s = fault(page, word, d);
+        if (!s.ok()) return abandon(word, s);
+      }
+      seen.bits = word.load(acquire);
+    }
+    return abandon(word, status::make(status_code::timed_out, reporter::array));
+  }
+
+  /// Ends one `pin`.
+  /// @par Order releases the group's accesses to the page (after `g.sync()`) to whoever evicts it
+  GNSTOR_HD void unpin(page_index page) const {
+    // Paired with the acquire in `take_from`.
+    const std::uint64_t before = page_at(page).fetch_sub(page_word::reference, release);
+    GNSTOR_VERIFY((before & page_word::reference_mask) != 0);
+  }
+
+  /// Writes a dirty page back if nobody pins it.
+  /// @par Callers one lane
+  /// @par Errors would_block: the page is pinned or busy; the store's status: the page stays dirty
+  GNSTOR_HD status flush(page_index page, deadline d) const {
+    const word_ref word = page_at(page);
+    page_word seen{word.load(acquire)};
+    if (!seen.is(page_word::dirty)) return status{};
+    const std::uint64_t idle = page_word::resident | page_word::dirty;
+    if ((seen.bits & (idle | page_word::busy | page_word::reference_mask)) != idle ||
+        !word.compare_exchange(seen.bits, seen.bits | page_word::busy, acquire)) {
+      return status::make(status_code::would_block, reporter::array);
+    }
+    const status s = write_back(page, seen.frame(), d);
+    word.fetch_sub(page_word::busy + (s.ok() ? page_word::dirty : 0), release);
+    return s;
+  }
+
+  /// The bytes of a frame.
+  GNSTOR_HD unsigned char* data(frame_index f) const {
+    return reinterpret_cast<unsigned char*>(buffer_.address) + std::uint64_t{f.value} * store_.page_bytes();
+  }
+
+ private:
+  using word_ref = atomic_ref<std::uint64_t, thread_scope_device>;
+
+  GNSTOR_HD word_ref page_at(page_index p) const {
+    GNSTOR_VERIFY(p.value < pages_);
+    return word_ref(reinterpret_cast<std::uint64_t*>(state_ + 1)[p.value]);
+  }
+  GNSTOR_HD word_ref frame_at(frame_index f) const {
+    return word_ref(reinterpret_cast<std::uint64_t*>(state_ + 1)[std::uint64_t{pages_} + f.value]);
+  }
+  GNSTOR_HD io_buffer buffer(frame_index f) const {
+    return buffer_.slice(std::uint64_t{f.value} * store_.page_bytes(), store_.page_bytes());
+  }
+  GNSTOR_HD static void count(std::uint64_t& counter) { word_ref(counter).fetch_add(1, relaxed); }
+
+  GNSTOR_HD status sticky() const {
+    return status::unpack(word_ref(state_->counters.first_error).load(acquire));
+  }
+  GNSTOR_HD status remember(status s) const {
+    count(state_->counters.io_errors);
+    std::uint64_t none = 0;
+    word_ref(state_->counters.first_error).compare_exchange(none, s.pack(), acq_rel);
+    return s;
+  }
+  GNSTOR_HD static status abandon(const word_ref& word, status why) {
+    word.fetch_sub(page_word::reference, release);
+    return why;
+  }
+
+  /// Fetches a page that the caller made busy.
+  GNSTOR_HD status fault(page_index page, const word_ref& word, deadline d) const {
+    const result<frame_index> frame = take_frame(d);
+    if (!frame) {
+      word.fetch_sub(page_word::busy, release);
+      return frame.status;
+    }
+    const status s = store_.fetch(page, buffer(frame.value), d);
+    if (!s.ok()) {
+      // A request given up may still write the frame: it must not hold another page.
+      const bool late = s.code == status_code::timed_out || s.code == status_code::flushed;
+      if (late) count(state_->counters.lost_frames);
+      frame_at(frame.value).store(late ? lost_frame : free_frame, release);
+      (void)remember(s);
+      word.fetch_add(page_word::failed - page_word::busy, release);
+      return s;
+    }
+    count(state_->counters.pages_in);
+    frame_at(frame.value).store(std::uint64_t{page.value} + 1, relaxed);
+    // Paired with the acquire in `pin`: the page's bytes, and the frame's owner, are in place.
+    word.fetch_add(page_word::resident - page_word::busy + page_word::at(frame.value), release);
+    return s;
+  }
+
+  /// A frame of one's own: a free one, or one whose page nobody pins.
+  GNSTOR_HD result<frame_index> take_frame(deadline d) const {
+    for (until more{d}; more;) {
+      for (std::uint32_t k = 0; k < frames_; ++k) {
+        const std::uint64_t turn = word_ref(state_->cursor).fetch_add(1, relaxed);
+        const frame_index f(static_cast<std::uint32_t>(turn % frames_));
+        std::uint64_t owner = frame_at(f).load(relaxed);
+        if (owner == free_frame) {
+          if (frame_at(f).compare_exchange(owner, taken_frame, acquire)) return f;
+        } else if (owner != taken_frame && owner != lost_frame) {
+          if (take_from(page_index(static_cast<std::uint32_t>(owner - 1)), f, d)) return f;
+        }
+      }
+    }
+    return status::make(status_code::no_memory, reporter::array);
+  }
+
+  /// Takes frame `f` from `page` if it still holds it and nobody pins it.
+  GNSTOR_HD bool take_from(page_index page, frame_index f, deadline d) const {
+    const word_ref word = page_at(page);
+    page_word seen{word.load(relaxed)};
+    if (!seen.usable() || seen.references() != 0 || !(seen.frame() == f)) return false;
+    // Paired with the release in `unpin`.
+    if (!word.compare_exchange(seen.bits, seen.bits | page_word::busy, acquire)) return false;
+    if (seen.is(page_word::dirty) && !write_back(page, f, d).ok()) {
+      word.fetch_sub(page_word::busy, release);  // it stays resident and dirty
+      return false;
+    }
+    frame_at(f).store(taken_frame, relaxed);
+    count(state_->counters.evictions);
+    const std::uint64_t flags = page_word::busy | page_word::resident | (seen.bits & page_word::dirty);
+    word.fetch_sub(flags + page_word::at(f), release);
+    return true;
+  }
+
+  GNSTOR_HD status write_back(page_index page, frame_index f, deadline d) const {
+    const status s = store_.store(page, buffer(f), d);
+    if (!s.ok()) return remember(s);
+    count(state_->counters.pages_out);
+    return s;
+  }
+
+  Store store_;
+  page_cache_state* state_;
+  std::uint32_t pages_;
+  std::uint32_t frames_;
+  io_buffer buffer_;
+};
+
+}  // namespace gnstor::inline v0

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <gnstor/core/deadline.hpp>
+#include <gnstor/core/status.hpp>
+#include <gnstor/core/units.hpp>
+#include <gnstor/memory/io_buffer.hpp>
+
+#include <concepts>
+
+namespace gnstor::inline v0 {
+
+/// Where an array's pages live: fetches a page into a frame, and writes a frame back.
+///
+/// Called by one lane. On success of `fetch` the frame's bytes are visible to the caller.
+template <class S>
+concept page_store = requires(const S& s, page_index page, const io_buffer& frame, deadline d) {
+  { s.page_bytes() } -> std::same_as<std::uint32_t>;
+  { s.fetch(page, frame, d) } -> std::same_as<status>;
+  { s.store(page, frame, d) } -> std::same_as<status>;
+};
+
+}  // namespace gnstor::inline v0

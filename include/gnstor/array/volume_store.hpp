@@ -1,0 +1,29 @@
+#pragma once
+
+#include <gnstor/array/page_store.hpp>
+#include <gnstor/volume/volume_ref.hpp>
+
+namespace gnstor::inline v0 {
+
+/// Pages kept on a volume: page p is the blocks [p * page_blocks, (p + 1) * page_blocks).
+template <class Volume>
+class volume_store {
+ public:
+  GNSTOR_HD volume_store(const Volume& volume, std::uint32_t page_blocks) : volume_(volume), page_blocks_(page_blocks) {}
+
+  GNSTOR_HD std::uint32_t page_bytes() const { return page_blocks_ * block_bytes; }
+  GNSTOR_HD const Volume& volume() const { return volume_; }
+
+  GNSTOR_HD status fetch(page_index page, const io_buffer& frame, deadline d) const {
+    return volume_.read(vba(page.value * page_blocks_), page_blocks_, frame, d);
+  }
+  GNSTOR_HD status store(page_index page, const io_buffer& frame, deadline d) const {
+    return volume_.write(vba(page.value * page_blocks_), page_blocks_, frame, d);
+  }
+
+ private:
+  Volume volume_;
+  std::uint32_t page_blocks_;
+};
+
+}  // namespace gnstor::inline v0

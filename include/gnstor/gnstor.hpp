@@ -1,0 +1,7 @@
+#pragma once
+/// Everything a kernel needs of gnstor.
+
+#include <gnstor/array/remote_array.hpp>
+#include <gnstor/memory/memory_pool.hpp>
+#include <gnstor/simt/lane.hpp>
+#include <gnstor/volume/mlx5_volume.hpp>

@@ -1,0 +1,203 @@
+#pragma once
+
+#include <gnstor/channel/channel_set.hpp>
+#include <gnstor/channel/ticket.hpp>
+#include <gnstor/core/result.hpp>
+#include <gnstor/memory/io_buffer.hpp>
+#include <gnstor/simt/clock.hpp>
+#include <gnstor/volume/placement.hpp>
+#include <gnstor/volume/volume_info.hpp>
+#include <gnstor/wire/afa/slba.hpp>
+#include <gnstor/wire/nvme/read_write.hpp>
+#include <gnstor/wire/nvme/status.hpp>
+
+namespace gnstor::inline v0 {
+
+/// A volume of the array, read and written by block address from any lane (a reference, passed by value).
+///
+/// I/O is split at stripes, sent to the SSDs that the placement names, all replicas for a write, one for a read; a read
+/// whose SSD fails goes on to the next replica.
+template <class Channel, placement Placement = rendezvous_placement>
+class volume_ref {
+ public:
+  GNSTOR_HD volume_ref(const volume_info& info, channel_set<Channel> channels, Placement where)
+      : info_(info), channels_(channels), placement_(where) {}
+
+  GNSTOR_HD const volume_info& info() const { return info_; }
+  GNSTOR_HD const channel_set<Channel>& channels() const { return channels_; }
+
+  /// Reads `blocks` blocks from `first` on into `buffer` (registered memory, at least blocks * 4096 bytes).
+  /// @par Callers any lane, in any company
+  /// @par Order on success the data is visible to the caller, and to its group after `sync`
+  /// @par Bound `d`
+  /// @par Errors out_of_range, invalid_argument (nothing was sent); otherwise the last replica's status: nvme_error with
+  /// the SSD's index, timed_out (the buffer may still be written), transport_error, flushed
+  GNSTOR_HD status read(vba first, std::uint32_t blocks, io_buffer buffer, deadline d) const {
+    return pieces(wire::nvme::nvm_opcode::read, first, blocks, buffer, d, 0, 1);
+  }
+
+  /// Writes `blocks` blocks from `first` on to every replica; succeeds when all have acknowledged.
+  /// @par Errors as `read`; the first replica's that failed
+  GNSTOR_HD status write(vba first, std::uint32_t blocks, io_buffer buffer, deadline d) const {
+    return pieces(wire::nvme::nvm_opcode::write, first, blocks, buffer, d, 0, 1);
+  }
+
+  /// The same by all lanes of `g`: lane k transfers every g.size()-th piece, the k-th first.
+  /// @par Callers every lane of `g`, converged, with the same arguments
+  /// @par Result every lane the same status: that of the lowest lane that failed
+  template <simt::warp_group G>
+  GNSTOR_HD status read(const G& g, vba first, std::uint32_t blocks, io_buffer buffer, deadline d) const {
+    return together(g, pieces(wire::nvme::nvm_opcode::read, first, blocks, buffer, d, g.thread_rank(), g.size()));
+  }
+  template <simt::warp_group G>
+  GNSTOR_HD status write(const G& g, vba first, std::uint32_t blocks, io_buffer buffer, deadline d) const {
+    return together(g, pieces(wire::nvme::nvm_opcode::write, first, blocks, buffer, d, g.thread_rank(), g.size()));
+  }
+
+ private:
+  struct piece {
+    vba first{};
+    std::uint32_t blocks = 0;
+    io_buffer buffer{};
+    replica_set where{};
+  };
+  struct in_flight {
+    ticket sent{};
+    ssd_index ssd{};
+  };
+
+  /// Blocks of the piece that starts at `at`: up to the stripe's end, the transfer limit, or the request's end.
+  GNSTOR_HD std::uint32_t piece_blocks(std::uint32_t at, std::uint32_t end) const {
+    std::uint32_t n = info_.stripe_blocks - at % info_.stripe_blocks;
+    if (n > info_.max_transfer_blocks) n = info_.max_transfer_blocks;
+    return n < end - at ? n : end - at;
+  }
+
+  GNSTOR_HD status pieces(wire::nvme::nvm_opcode op, vba first, std::uint32_t blocks, const io_buffer& buffer,
+                          deadline d, std::uint32_t mine, std::uint32_t of) const {
+    if (std::uint64_t{first.value} + blocks > info_.capacity_blocks) {
+      return status::make(status_code::out_of_range, reporter::volume);
+    }
+    if (blocks == 0 || buffer.bytes < std::uint64_t{blocks} * block_bytes) {
+      return status::make(status_code::invalid_argument, reporter::volume);
+    }
+    const std::uint32_t end = first.value + blocks;
+    status outcome;
+    std::uint32_t number = 0;
+    for (std::uint32_t at = first.value; at < end;) {
+      const std::uint32_t n = piece_blocks(at, end);
+      if (number++ % of == mine) {
+        const auto offset = std::uint64_t{at - first.value} * block_bytes;
+        const status s = transfer(op, make_piece(at, n, buffer.slice(offset, std::uint64_t{n} * block_bytes)), d);
+        if (outcome.ok()) outcome = s;
+      }
+      at += n;
+    }
+    return outcome;
+  }
+
+  GNSTOR_HD piece make_piece(std::uint32_t at, std::uint32_t n, const io_buffer& buffer) const {
+    piece p;
+    p.first = vba(at);
+    p.blocks = n;
+    p.buffer = buffer;
+    p.where = placement_.replicas(info_.vid, info_.hash_factor, at / info_.stripe_blocks, info_.replicas);
+    return p;
+  }
+
+  GNSTOR_HD status transfer(wire::nvme::nvm_opcode op, const piece& p, deadline d) const {
+    return op == wire::nvme::nvm_opcode::read ? read_any(p, d) : write_all(p, d);
+  }
+
+  /// Reads from one replica, balanced by address; goes on to the next where another replica may do better.
+  GNSTOR_HD status read_any(const piece& p, deadline d) const {
+    const auto turn = static_cast<std::uint32_t>(mix64(p.first.value)) % p.where.count;
+    status last;
+    for (std::uint32_t k = 0; k < p.where.count; ++k) {
+      const ssd_index ssd = p.where.ssd[(turn + k) % p.where.count];
+      last = named(channels_.mine().execute(command(wire::nvme::nvm_opcode::read, p, ssd), share(d, k, p.where.count)),
+                   ssd);
+      if (!another_replica_may_help(last)) return last;
+    }
+    return last;
+  }
+
+  /// Writes to every replica at once.
+  GNSTOR_HD status write_all(const piece& p, deadline d) const {
+    const Channel& channel = channels_.mine();
+    in_flight sent[max_replicas];
+    std::uint32_t count = 0;
+    status outcome;
+    for (std::uint32_t k = 0; k < p.where.count; ++k) {
+      const result<ticket> t = submit(channel, command(wire::nvme::nvm_opcode::write, p, p.where.ssd[k]), d);
+      if (t) {
+        sent[count].sent = t.value;
+        sent[count++].ssd = p.where.ssd[k];
+      } else if (outcome.ok()) {
+        outcome = t.status;
+      }
+    }
+    for (std::uint32_t k = 0; k < count; ++k) {
+      const status s = named(channel.wait(sent[k].sent, d), sent[k].ssd);
+      if (outcome.ok()) outcome = s;
+    }
+    return outcome;
+  }
+
+  GNSTOR_HD static result<ticket> submit(const Channel& channel, const wire::nvme::submission_entry& c, deadline d) {
+    for (until more{d}; more;) {
+      const result<ticket> t = channel.submit(c);
+      if (t || t.status.code != status_code::would_block) return t;
+      (void)channel.poll();
+    }
+    return status::make(status_code::timed_out, reporter::volume);
+  }
+
+  GNSTOR_HD wire::nvme::submission_entry command(wire::nvme::nvm_opcode op, const piece& p, ssd_index ssd) const {
+    const auto sgl = wire::nvme::make_keyed_sgl(p.buffer.address, static_cast<std::uint32_t>(p.buffer.bytes), p.buffer.rkey);
+    auto c = wire::nvme::make_read_write(op, 0, ssd.value + 1u, wire::afa::pack_slba(info_.vid, info_.client, p.first),
+                                         p.blocks, sgl);
+    c.cdw2 = info_.epoch;
+    return c;
+  }
+
+  GNSTOR_HD static status named(status s, ssd_index ssd) {
+    if (s.code == status_code::nvme_error) s.ssd = ssd.value;
+    return s;
+  }
+
+  /// Each replica gets its share of the time that is left, the last one all of it.
+  GNSTOR_HD static deadline share(deadline d, std::uint32_t k, std::uint32_t count) {
+    const std::uint64_t now = simt::now_ns();
+    if (k + 1 >= count || d.expired(now) || d.at_ns() == deadline::never().at_ns()) return d;
+    return deadline::after(now, (d.at_ns() - now) / (count - k));
+  }
+
+  /// Media errors, a dying SSD and silence may be this SSD's own trouble; a refusal is the same everywhere.
+  GNSTOR_HD static bool another_replica_may_help(status s) {
+    if (s.code == status_code::timed_out) return true;
+    if (s.code != status_code::nvme_error) return false;
+    switch (static_cast<wire::nvme::status_code_type>(s.nvme_type)) {
+      case wire::nvme::status_code_type::media:
+      case wire::nvme::status_code_type::path: return true;
+      case wire::nvme::status_code_type::generic:
+        return s.nvme_code == static_cast<std::uint8_t>(wire::nvme::generic_status::internal_error) ||
+               s.nvme_code == static_cast<std::uint8_t>(wire::nvme::generic_status::namespace_not_ready);
+      default: return false;
+    }
+  }
+
+  template <simt::warp_group G>
+  GNSTOR_HD static status together(const G& g, status mine) {
+    const std::uint32_t failed = g.ballot(!mine.ok());
+    g.sync();  // the data that other lanes received
+    if (failed == 0) return mine;
+    return status::unpack(g.shfl(mine.pack(), static_cast<int>(cuda::std::countr_zero(failed))));
+  }
+
+  volume_info info_;
+  channel_set<Channel> channels_;
+  Placement placement_;
+};
+
+}  // namespace gnstor::inline v0
