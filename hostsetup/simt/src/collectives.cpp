@@ -10,13 +10,15 @@ meeting& runtime::meeting_of(warp_state& w, collective kind, std::uint32_t mask)
   return w.meetings.back();
 }
 
-/// Reports a circle of waiting at once: with a polling lane elsewhere the run would never come to rest.
+/// Reports a circle of waiting at once: with a polling lane elsewhere the run would never come to
+/// rest.
 void runtime::check_conflict(const lane_state& l, const meeting* own) {
   const warp_state& w = *l.warp;
   for (const meeting& m : w.meetings) {
     const bool they_need_me = (m.mask >> l.index & 1) != 0;
     const bool i_need_them = own == nullptr || (own->mask & m.arrived) != 0;
-    if (&m != own && they_need_me && i_need_them) fail("deadlock: lanes of one warp wait for each other");
+    if (&m != own && they_need_me && i_need_them)
+      fail("deadlock: lanes of one warp wait for each other");
   }
   if (own != nullptr && (own->mask & w.in_barrier) != 0) {
     fail("deadlock: a lane of the group waits in the block's barrier");
@@ -40,8 +42,10 @@ void runtime::exchange(warp_state& w, collective kind, std::uint32_t lanes) {
   if (kind == collective::sync) {
     if (weak_) {
       weak_->begin_barrier();
-      for (std::uint32_t rest = lanes; rest != 0; rest &= rest - 1) weak_->arrive(w.lanes[__builtin_ctz(rest)].id);
-      for (std::uint32_t rest = lanes; rest != 0; rest &= rest - 1) weak_->leave(w.lanes[__builtin_ctz(rest)].id);
+      for (std::uint32_t rest = lanes; rest != 0; rest &= rest - 1)
+        weak_->arrive(w.lanes[__builtin_ctz(rest)].id);
+      for (std::uint32_t rest = lanes; rest != 0; rest &= rest - 1)
+        weak_->leave(w.lanes[__builtin_ctz(rest)].id);
     }
     return;
   }
@@ -58,7 +62,8 @@ void runtime::exchange(warp_state& w, collective kind, std::uint32_t lanes) {
     if (kind == collective::ballot) l.result = votes;
     if (kind == collective::shfl) {
       const auto source = static_cast<std::uint32_t>(l.source) & 31;
-      if ((lanes >> source & 1) == 0) fail("shfl reads a lane that is not in the group or has exited");
+      if ((lanes >> source & 1) == 0)
+        fail("shfl reads a lane that is not in the group or has exited");
       l.result = w.lanes[source].value;
     }
     if (kind == collective::match_any && (matched >> l.index & 1) == 0) {
@@ -67,7 +72,8 @@ void runtime::exchange(warp_state& w, collective kind, std::uint32_t lanes) {
         const lane_state& o = w.lanes[__builtin_ctz(other)];
         if (o.value == l.value) equal |= 1u << o.index;
       }
-      for (std::uint32_t same = equal; same != 0; same &= same - 1) w.lanes[__builtin_ctz(same)].result = equal;
+      for (std::uint32_t same = equal; same != 0; same &= same - 1)
+        w.lanes[__builtin_ctz(same)].result = equal;
       matched |= equal;
     }
   }
@@ -89,8 +95,8 @@ void runtime::complete_all(warp_state& w) {
   }
 }
 
-std::uint64_t runtime::collective_call(collective kind, std::uint32_t mask, std::uint64_t value, int source,
-                                       const char* file, unsigned line) {
+std::uint64_t runtime::collective_call(collective kind, std::uint32_t mask, std::uint64_t value,
+                                       int source, const char* file, unsigned line) {
   quiet q;
   lane_state& l = *running_;
   warp_state& w = *l.warp;
@@ -99,7 +105,8 @@ std::uint64_t runtime::collective_call(collective kind, std::uint32_t mask, std:
   l.value = value;
   l.source = source;
   if ((mask >> l.index & 1) == 0) fail("a lane calls a collective of a group it is not in");
-  // ThreadSanitizer's edge of a sync hangs on the group's first lane, so that disjoint groups stay unordered.
+  // ThreadSanitizer's edge of a sync hangs on the group's first lane, so that disjoint groups stay
+  // unordered.
   const void* edge = &w.lanes[__builtin_ctz(mask)];
   if (kind == collective::sync) tsan_release(edge);
   meeting& m = meeting_of(w, kind, mask);

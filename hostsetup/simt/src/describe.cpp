@@ -10,7 +10,8 @@ const char* name(domain d) {
 std::string place(const lane_state& l) {
   const block_state& block = *l.warp->block;
   return "grid " + std::to_string(block.grid->index) + " (" + name(block.grid->where) + ") block " +
-         std::to_string(block.index) + " warp " + std::to_string(l.warp->index) + " lane " + std::to_string(l.index);
+         std::to_string(block.index) + " warp " + std::to_string(l.warp->index) + " lane " +
+         std::to_string(l.index);
 }
 
 std::string describe(const lane_state& l) {

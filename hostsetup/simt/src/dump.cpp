@@ -1,6 +1,5 @@
-#include <gnstor/simt_host/dump.hpp>
-
 #include "runtime.hpp"
+#include <gnstor/simt_host/dump.hpp>
 
 #include <cstdio>
 

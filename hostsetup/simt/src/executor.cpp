@@ -1,6 +1,5 @@
-#include <gnstor/simt_host/executor.hpp>
-
 #include "runtime.hpp"
+#include <gnstor/simt_host/executor.hpp>
 
 namespace gnstor::simt::host {
 

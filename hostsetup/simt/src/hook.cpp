@@ -6,7 +6,8 @@ namespace gnstor::simt::host {
 
 namespace {
 
-constexpr std::uint32_t points_in_a_row = 2 * 64;  // 64 atomics in fast mode: a point before and after each
+constexpr std::uint32_t points_in_a_row =
+    2 * 64;  // 64 atomics in fast mode: a point before and after each
 
 }  // namespace
 
@@ -37,16 +38,17 @@ std::uint64_t runtime::now_ns() {
     count_step();
     return points_ * options_.ns_per_step;
   }
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-          .count());
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                        std::chrono::steady_clock::now().time_since_epoch())
+                                        .count());
 }
 
 void runtime::use_word(const void* word, hook_scope scope) {
   if (!scopes_.use(word, scope, *running_)) fail(scopes_.explain(word));
 }
 
-std::uint64_t runtime::load(const void* word, std::uint64_t now, hook_order order, hook_scope scope) {
+std::uint64_t runtime::load(const void* word, std::uint64_t now, hook_order order,
+                            hook_scope scope) {
   quiet q;
   running_->fences.loaded(word);
   if (!seeded_) return now;
@@ -54,8 +56,8 @@ std::uint64_t runtime::load(const void* word, std::uint64_t now, hook_order orde
   return weak_ ? weak_->load(running_->id, word, now, order) : now;
 }
 
-void runtime::store(const void* word, std::uint64_t before, std::uint64_t after, bool rmw, hook_order order,
-                    hook_scope scope) {
+void runtime::store(const void* word, std::uint64_t before, std::uint64_t after, bool rmw,
+                    hook_order order, hook_scope scope) {
   quiet q;
   running_->fences.stored(word);
   if (rmw) running_->fences.loaded(word);
@@ -81,11 +83,12 @@ host_hook runtime::make_hook() {
   h.load = [](const void* word, std::uint64_t now, hook_order order, hook_scope scope) {
     return active()->load(word, now, order, scope);
   };
-  h.store = [](const void* word, std::uint64_t before, std::uint64_t after, bool rmw, hook_order order,
+  h.store = [](const void* word, std::uint64_t before, std::uint64_t after, bool rmw,
+               hook_order order,
                hook_scope scope) { active()->store(word, before, after, rmw, order, scope); };
   h.fence = [](hook_order order) { active()->fence(order); };
-  h.collective_call = [](collective kind, std::uint32_t mask, std::uint64_t value, int source, const char* file,
-                         unsigned line) {
+  h.collective_call = [](collective kind, std::uint32_t mask, std::uint64_t value, int source,
+                         const char* file, unsigned line) {
     return active()->collective_call(kind, mask, value, source, file, line);
   };
   h.coalesce = [](const char* file, unsigned line) { return active()->coalesce(file, line); };

@@ -4,7 +4,8 @@
 
 namespace gnstor::simt::host {
 
-/// A splitmix64 generator: small, fast, and the same on every machine, so that a seed replays everywhere.
+/// A splitmix64 generator: small, fast, and the same on every machine, so that a seed replays
+/// everywhere.
 class random {
  public:
   explicit random(std::uint64_t seed) : state_(seed * 0x2545f4914f6cdd1dull + 77) {}

@@ -1,8 +1,7 @@
 #include "runtime.hpp"
 
 #include "describe.hpp"
-#include "stack_pool.hpp"
-
+#include "fiber_pool.hpp"
 #include <gnstor/core/assert.hpp>
 #include <gnstor/simt/atomic_ref.hpp>
 #include <gnstor/simt_host/schedule_error.hpp>
@@ -46,8 +45,9 @@ void runtime::add(domain where, std::uint32_t grid, std::uint32_t block, std::si
   const std::size_t stride = round_up(shared_bytes, shared_alignment);
   g->shared_memory = std::make_unique<std::byte[]>(stride * grid + shared_alignment);
   std::memset(g->shared_memory.get(), shared_poison, stride * grid + shared_alignment);
-  const std::size_t first = round_up(reinterpret_cast<std::uintptr_t>(g->shared_memory.get()), shared_alignment) -
-                            reinterpret_cast<std::uintptr_t>(g->shared_memory.get());
+  const std::size_t first =
+      round_up(reinterpret_cast<std::uintptr_t>(g->shared_memory.get()), shared_alignment) -
+      reinterpret_cast<std::uintptr_t>(g->shared_memory.get());
   g->blocks.resize(grid);
   for (std::uint32_t b = 0; b < grid; ++b) {
     block_state& state = g->blocks[b];
@@ -78,8 +78,8 @@ void runtime::add(domain where, std::uint32_t grid, std::uint32_t block, std::si
 void runtime::start() {
   const std::uint32_t victim_lane = lane_count_ != 0 ? random_.below(lane_count_) : 0;
   const std::uint32_t victim_grid = random_.below(static_cast<std::uint32_t>(grids_.size()));
-  main_.adopt_thread();
-  if (options_.run == mode::weak) weak_ = std::make_unique<weak_memory>(lane_count_, random_, strategy_.stale_of_8);
+  if (options_.run == mode::weak)
+    weak_ = std::make_unique<weak_memory>(lane_count_, random_, strategy_.stale_of_8);
   for (auto& grid : grids_) {
     for (block_state& block : grid->blocks) {
       for (auto& warp : block.warps) {
@@ -88,25 +88,28 @@ void runtime::start() {
           l.slow = strategy_.slow == strategy::victim::lane   ? l.id == victim_lane
                    : strategy_.slow == strategy::victim::grid ? grid->index == victim_grid
                                                               : false;
-          l.context.prepare(stack_pool::mine().take(stack_bytes_), stack_bytes_, &runtime::lane_main, &l);
+          l.context = fiber_pool::mine().take(stack_bytes_);
+          l.context->prepare(&runtime::lane_main, &l);
           ready(l);
         }
       }
     }
   }
   live_ = lane_count_;
-  budget_end_ = options_.step_budget > ~points_ ? ~std::uint64_t{0} : points_ + options_.step_budget;
+  budget_end_ =
+      options_.step_budget > ~points_ ? ~std::uint64_t{0} : points_ + options_.step_budget;
 }
 
-/// Takes the stacks back, of lanes that ended and of lanes that were dropped, and forgets the grids.
+/// Forgets the grids. Fibers of lanes that ended are kept; those of lanes that stand somewhere are
+/// dropped.
 void runtime::finish() {
   for (auto& grid : grids_) {
     for (block_state& block : grid->blocks) {
       for (auto& warp : block.warps) {
         for (lane_state& l : warp->lanes) {
-          if (l.context.stack() == nullptr) continue;
-          l.context.discard(main_, &join_edge_);
-          stack_pool::mine().give(l.context.stack(), stack_bytes_);
+          if (l.context == nullptr) continue;
+          l.context->release_to(&join_edge_);
+          if (l.idle) fiber_pool::mine().give(std::move(l.context));
         }
       }
     }
@@ -130,6 +133,8 @@ void runtime::run() {
   tsan_release(&start_edge_);
   {
     quiet q;
+    fiber self;
+    main_ = &self;
     start();
     active_ = this;
     host_hook* outer = current_hook;
@@ -138,7 +143,7 @@ void runtime::run() {
       running_ = first;
       hook_.position = &first->position;
       ++switches_;
-      main_.switch_to(first->context);
+      self.switch_to(*first->context);
     }
     current_hook = outer;
     active_ = nullptr;
@@ -159,13 +164,16 @@ void runtime::lane_main(void* argument) {
     r.record_exception();
   }
   quiet q;
-  tsan_release(&r.join_edge_);
-  r.exit_lane(l);
+  r.exit_lane(l);  // returns when this fiber is given another lane
 }
 
 /// The lane is done: it leaves its warp and block, which may complete what others wait for.
 void runtime::exit_lane(lane_state& l) {
-  if (failure_) l.context.finish_into(main_);
+  fiber& self = *l.context;
+  if (failure_) {
+    l.idle = true;
+    return self.switch_to(*main_);
+  }
   warp_state& warp = *l.warp;
   block_state& block = *warp.block;
   warp.alive &= ~(1u << l.index);
@@ -175,23 +183,21 @@ void runtime::exit_lane(lane_state& l) {
   turns_.progress();
   complete_all(warp);
   if (block.waiting != 0 && block.waiting == block.alive) release_barrier(block);
+  l.idle = true;  // not before: the lines above may fail, and then this fiber stands inside them
   lane_state* next = pick();
   if (next == nullptr) {
-    if (live_ != 0) fail("deadlock: no lane can run");
-    l.context.finish_into(main_);
+    if (live_ != 0) record("deadlock: no lane can run");
+    return self.switch_to(*main_);
   }
-  running_ = next;
-  hook_.position = &next->position;
-  ++switches_;
-  run_length_ = 0;
-  l.context.finish_into(next->context);
+  switch_lane(l, *next);
 }
 
 /// The last ordinary lane is gone: services see their stop word and return.
 void runtime::stop_services() {
   for (const auto& g : grids_) {
     if (g->stop != nullptr) {
-      cuda::atomic_ref<std::uint32_t, cuda::thread_scope_system>(*g->stop).store(1, cuda::std::memory_order_release);
+      cuda::atomic_ref<std::uint32_t, cuda::thread_scope_system>(*g->stop).store(
+          1, cuda::std::memory_order_release);
     }
   }
 }
@@ -200,14 +206,16 @@ std::string runtime::describe_lanes() const { return describe(grids_, ~std::size
 
 std::string runtime::replay_text() const {
   constexpr const char* modes[] = {"fast", "seeded", "weak"};
-  return std::string("mode ") + modes[static_cast<int>(options_.run)] + ", seed " + std::to_string(options_.seed) +
-         ", points " + std::to_string(points_);
+  return std::string("mode ") + modes[static_cast<int>(options_.run)] + ", seed " +
+         std::to_string(options_.seed) + ", points " + std::to_string(points_);
 }
 
-/// Keeps a broken rule as the run's failure; nothing of it stays on the lane's stack, which is about to be dropped.
+/// Keeps a broken rule as the run's failure; nothing of it stays on the lane's stack, which is
+/// about to be dropped.
 void runtime::record(std::string what) {
   failure_text_ = replay_text() + ", " + place(*running_);
-  failure_ = std::make_exception_ptr(schedule_error(what + " (" + replay_text() + ")\n  at " + describe(*running_) +
+  failure_ = std::make_exception_ptr(schedule_error(what + " (" + replay_text() + ")\n  at " +
+                                                    describe(*running_) +
                                                     describe(grids_, lanes_in_message)));
 }
 
@@ -217,7 +225,8 @@ void runtime::record_exception() {
     throw;
   } catch (const verify_error& e) {
     failure_ = typeid(e) == typeid(verify_error)
-                   ? std::make_exception_ptr(verify_error(std::string(e.what()) + " [" + failure_text_ + "]"))
+                   ? std::make_exception_ptr(
+                         verify_error(std::string(e.what()) + " [" + failure_text_ + "]"))
                    : std::current_exception();
   } catch (...) {
     failure_ = std::current_exception();
@@ -228,8 +237,8 @@ void runtime::fail(const char* what) { fail(std::string(what)); }
 
 void runtime::fail(std::string what) {
   record(std::move(what));
-  tsan_release(&join_edge_);
-  running_->context.finish_into(main_);
+  running_->context->switch_to(*main_);
+  std::terminate();
 }
 
 }  // namespace gnstor::simt::host

@@ -3,7 +3,6 @@
 #include "scheduler.hpp"
 #include "scope_check.hpp"
 #include "weak_memory.hpp"
-
 #include <gnstor/simt_host/options.hpp>
 
 #include <exception>
@@ -37,11 +36,11 @@ class runtime {
   /// @{
   void point(const char* what);
   std::uint64_t load(const void* word, std::uint64_t now, hook_order order, hook_scope scope);
-  void store(const void* word, std::uint64_t before, std::uint64_t after, bool rmw, hook_order order,
-             hook_scope scope);
+  void store(const void* word, std::uint64_t before, std::uint64_t after, bool rmw,
+             hook_order order, hook_scope scope);
   void fence(hook_order order);
-  std::uint64_t collective_call(collective kind, std::uint32_t mask, std::uint64_t value, int source,
-                                const char* file, unsigned line);
+  std::uint64_t collective_call(collective kind, std::uint32_t mask, std::uint64_t value,
+                                int source, const char* file, unsigned line);
   std::uint32_t coalesce(const char* file, unsigned line);
   void block_sync(const char* file, unsigned line);
   void pause();
@@ -100,7 +99,7 @@ class runtime {
   std::uint64_t switches_ = 0;
   std::uint64_t budget_end_ = 0;
   lane_state* running_ = nullptr;
-  fiber main_;
+  fiber* main_ = nullptr;
   std::exception_ptr failure_;
   std::string failure_text_;
   char start_edge_ = 0;  ///< ThreadSanitizer: from spawn to every lane
@@ -115,7 +114,7 @@ inline void runtime::switch_lane(lane_state& from, lane_state& to) {
   running_ = &to;
   hook_.position = &to.position;
   ++switches_;
-  from.context.switch_to(to.context);
+  from.context->switch_to(*to.context);
 }
 
 /// Runs another lane; `l` is either in a list of the scheduler or waits.

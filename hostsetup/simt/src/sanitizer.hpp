@@ -25,7 +25,8 @@ inline constexpr std::size_t stack_factor = 4;  ///< instrumented frames are lar
 inline constexpr std::size_t stack_factor = 1;
 #endif
 
-/// While one lives, ThreadSanitizer ignores this fiber's accesses: the runtime's own bookkeeping is not under test.
+/// While one lives, ThreadSanitizer ignores this fiber's accesses: the runtime's own bookkeeping is
+/// not under test.
 class quiet {
  public:
 #if defined(__SANITIZE_THREAD__)
@@ -56,8 +57,9 @@ inline void tsan_acquire([[maybe_unused]] const void* object) {
 #endif
 }
 
-/// The fences of one lane, spelled out for ThreadSanitizer, which knows none: a release fence makes each later atomic
-/// store a release, an acquire fence makes the last few atomic loads acquires. Slightly stronger than a fence is.
+/// The fences of one lane, spelled out for ThreadSanitizer, which knows none: a release fence makes
+/// each later atomic store a release, an acquire fence makes the last few atomic loads acquires.
+/// Slightly stronger than a fence is.
 class tsan_fences {
 #if defined(__SANITIZE_THREAD__)
  public:

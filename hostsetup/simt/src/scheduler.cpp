@@ -1,7 +1,8 @@
 #include "scheduler.hpp"
 
-#include <ctime>
 #include <sched.h>
+
+#include <ctime>
 
 namespace gnstor::simt::host {
 
@@ -14,7 +15,8 @@ void turn_scheduler::clear() {
 void turn_scheduler::end_pass() {
   while (!parked_.empty()) {
     warp_state& w = *parked_.back();
-    release_group(w, same_site(w.lanes[__builtin_ctz(w.parked)]), [this](lane_state& l) { ready(l); });
+    release_group(w, same_site(w.lanes[__builtin_ctz(w.parked)]),
+                  [this](lane_state& l) { ready(l); });
   }
   if (next_.first != nullptr) {
     idle();
@@ -24,7 +26,8 @@ void turn_scheduler::end_pass() {
   }
 }
 
-/// Gives the processor away now and then while lanes only poll: what they wait for may be a real thread's work.
+/// Gives the processor away now and then while lanes only poll: what they wait for may be a real
+/// thread's work.
 void turn_scheduler::idle() {
   constexpr std::uint32_t yield_every = 32;
   constexpr std::uint32_t sleep_after = 1u << 16;

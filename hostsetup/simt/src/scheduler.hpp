@@ -49,8 +49,8 @@ class parking {
   std::vector<warp_state*> parked_;
 };
 
-/// Fast mode: lane after lane in turn; the largest groups form when a pass over all lanes is over. The running lane is
-/// in none of its lists.
+/// Fast mode: lane after lane in turn; the largest groups form when a pass over all lanes is over.
+/// The running lane is in none of its lists.
 class turn_scheduler : public parking {
  public:
   /// `l` can run.

@@ -24,7 +24,8 @@ std::string scope_check::explain(const void* word) {
   text += address;
   text += std::string(" is used at ") + scopes[static_cast<int>(r.narrowest)] + " scope from ";
   if (r.first != r.other) return text + "domains " + name(r.first) + " and " + name(r.other);
-  return text + (r.narrowest == hook_scope::block ? "two blocks" : "two threads") + " of domain " + name(r.first);
+  return text + (r.narrowest == hook_scope::block ? "two blocks" : "two threads") + " of domain " +
+         name(r.first);
 }
 
 }  // namespace gnstor::simt::host

@@ -7,11 +7,12 @@
 
 namespace gnstor::simt::host {
 
-/// Finds words used at a scope too narrow for who uses them. On the host every scope looks right; on a GPU a word at
-/// device scope is not coherent with a NIC or a CPU.
+/// Finds words used at a scope too narrow for who uses them. On the host every scope looks right;
+/// on a GPU a word at device scope is not coherent with a NIC or a CPU.
 class scope_check {
  public:
-  /// Records that `user` used `word` at `scope`; false if that word is now used at a scope too narrow.
+  /// Records that `user` used `word` at `scope`; false if that word is now used at a scope too
+  /// narrow.
   bool use(const void* word, hook_scope scope, const lane_state& user) {
     record& r = words_[word];
     const warp_state& warp = *user.warp;

@@ -2,8 +2,9 @@
 
 #include "sanitizer.hpp"
 
-#include <new>
 #include <sys/mman.h>
+
+#include <new>
 
 namespace gnstor::simt::host {
 
@@ -31,7 +32,8 @@ stack_pool::shelf& stack_pool::shelf_of(std::size_t bytes) {
 void stack_pool::grow(shelf& to) {
   const std::size_t stride = to.bytes + page_bytes;
   const std::size_t total = stride * stacks_a_mapping;
-  void* at = mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* at = mmap(nullptr, total, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) throw std::bad_alloc();
   mappings_.push_back({at, total});
   for (std::size_t k = 0; k < stacks_a_mapping; ++k) {

@@ -4,13 +4,14 @@
 
 namespace gnstor::simt::host {
 
-/// How one seed schedules. Drawn, not fixed: some faults show only under rare switches, some only when groups are
-/// small, some only when one party is slow.
+/// How one seed schedules. Drawn, not fixed: some faults show only under rare switches, some only
+/// when groups are small, some only when one party is slow.
 struct strategy {
   enum class grouping : std::uint8_t { largest, subset, alone };
   enum class victim : std::uint8_t { none, lane, grid };
 
-  std::uint32_t switch_one_in = 1;  ///< at a scheduling point, a switch happens one time in this many
+  std::uint32_t switch_one_in =
+      1;  ///< at a scheduling point, a switch happens one time in this many
   grouping groups = grouping::largest;
   victim slow = victim::none;
   std::uint32_t stale_of_8 = 4;  ///< weak mode: loads in eight that may return an older store

@@ -11,7 +11,8 @@ constexpr std::size_t most_words = std::size_t{1} << 16;
 bool acquires(hook_order o) { return o == hook_order::acquire || o == hook_order::acq_rel; }
 bool releases(hook_order o) { return o == hook_order::release || o == hook_order::acq_rel; }
 
-/// Versions kept per word: fewer for many lanes, so that a word never takes more than about 128 KiB.
+/// Versions kept per word: fewer for many lanes, so that a word never takes more than about 128
+/// KiB.
 std::size_t depth_for(std::uint32_t lanes) { return lanes <= 256 ? 16 : lanes <= 1024 ? 8 : 4; }
 
 }  // namespace
@@ -49,7 +50,8 @@ void weak_memory::restart(location& x, std::uint64_t value, const clock& release
 
 weak_memory::location& weak_memory::at(const void* word, std::uint64_t now) {
   if (words_.size() >= most_words) {
-    // Too many words to remember: start afresh, and let every word have released all that is known by now.
+    // Too many words to remember: start afresh, and let every word have released all that is known
+    // by now.
     base_ = everyone();
     words_.clear();
   }
@@ -57,7 +59,8 @@ weak_memory::location& weak_memory::at(const void* word, std::uint64_t now) {
   if (x.versions.empty()) {
     restart(x, now, base_);
   } else if (x.versions.back().value != now) {
-    // Written by a plain store or by another thread. Who did is unknown: never report what might be ordered.
+    // Written by a plain store or by another thread. Who did is unknown: never report what might be
+    // ordered.
     restart(x, now, everyone());
   }
   return x;
@@ -80,7 +83,8 @@ void weak_memory::learn(lane_clock& l, const clock& released, bool acquire) {
   publish(acquire ? l.now : l.to_acquire, released);
 }
 
-std::uint64_t weak_memory::load(std::uint32_t lane, const void* word, std::uint64_t now, hook_order order) {
+std::uint64_t weak_memory::load(std::uint32_t lane, const void* word, std::uint64_t now,
+                                hook_order order) {
   location& x = at(word, now);
   lane_clock& l = lanes_[lane];
   std::size_t pick = x.versions.size() - 1;
@@ -94,9 +98,11 @@ std::uint64_t weak_memory::load(std::uint32_t lane, const void* word, std::uint6
   return v.value;
 }
 
-/// A new version at the end of the modification order; the oldest is dropped when there are too many.
+/// A new version at the end of the modification order; the oldest is dropped when there are too
+/// many.
 weak_memory::version& weak_memory::append(location& x) {
   if (x.versions.size() < depth_) {
+    x.versions.reserve(depth_);
     x.versions.emplace_back();
   } else {
     std::rotate(x.versions.begin(), x.versions.begin() + 1, x.versions.end());
@@ -107,8 +113,8 @@ weak_memory::version& weak_memory::append(location& x) {
   return v;
 }
 
-void weak_memory::store(std::uint32_t lane, const void* word, std::uint64_t before, std::uint64_t after, bool rmw,
-                        hook_order order) {
+void weak_memory::store(std::uint32_t lane, const void* word, std::uint64_t before,
+                        std::uint64_t after, bool rmw, hook_order order) {
   location& x = at(word, before);
   lane_clock& l = lanes_[lane];
   if (rmw) learn(l, x.versions.back().released, acquires(order));
@@ -118,12 +124,12 @@ void weak_memory::store(std::uint32_t lane, const void* word, std::uint64_t befo
     if (seen != nullptr && *seen == never) *seen = l.now[lane];
     return;
   }
-  clock released = rmw ? x.versions.back().released : clock();
-  publish(released, releases(order) ? l.now : l.released);
   version& v = append(x);
   v.value = after;
   v.seen[lane] = l.now[lane];
-  v.released = std::move(released);
+  if (rmw)
+    v.released = (&v - 1)->released;  // a read-modify-write hands on what it replaced had released
+  publish(v.released, releases(order) ? l.now : l.released);
   if (releases(order)) ++l.now[lane];
 }
 

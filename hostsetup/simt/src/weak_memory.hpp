@@ -2,28 +2,28 @@
 
 #include "random.hpp"
 #include "word_map.hpp"
-
 #include <gnstor/simt/host_hook.hpp>
 
 #include <vector>
 
 namespace gnstor::simt::host {
 
-/// The memory of the weak mode: an atomic load may return any store of its word that neither coherence nor
-/// happens-before forbids.
+/// The memory of the weak mode: an atomic load may return any store of its word that neither
+/// coherence nor happens-before forbids.
 ///
-/// Every lane has a vector clock, one epoch per lane. Every word keeps its last few stores in modification order, each
-/// with the clock an acquire of it joins and, per lane, the epoch in which that lane first saw it; whoever knows that
-/// epoch must not read anything older. Stores are appended to the modification order and loads never run ahead, so that
-/// load buffering and reordered stores to one word are not explored. Scopes make no difference here.
+/// Every lane has a vector clock, one epoch per lane. Every word keeps its last few stores in
+/// modification order, each with the clock an acquire of it joins and, per lane, the epoch in which
+/// that lane first saw it; whoever knows that epoch must not read anything older. Stores are
+/// appended to the modification order and loads never run ahead, so that load buffering and
+/// reordered stores to one word are not explored. Scopes make no difference here.
 class weak_memory {
  public:
   /// `stale_of_8`: of eight loads, how many may return an older store.
   weak_memory(std::uint32_t lanes, random& from, std::uint32_t stale_of_8);
 
   std::uint64_t load(std::uint32_t lane, const void* word, std::uint64_t now, hook_order order);
-  void store(std::uint32_t lane, const void* word, std::uint64_t before, std::uint64_t after, bool rmw,
-             hook_order order);
+  void store(std::uint32_t lane, const void* word, std::uint64_t before, std::uint64_t after,
+             bool rmw, hook_order order);
   void fence(std::uint32_t lane, hook_order order);
 
   /// A barrier: `begin_barrier`, `arrive` of each lane, then `leave` of each lane.
@@ -37,16 +37,18 @@ class weak_memory {
 
   struct version {
     std::uint64_t value = 0;
-    clock seen;      ///< per lane: epoch in which it first saw this or a later version; `never` if it has not
+    clock seen;  ///< per lane: epoch in which it first saw this or a later version; `never` if it
+                 ///< has not
     clock released;  ///< what an acquire of this version learns
   };
   struct location {
-    std::vector<version> versions;  ///< in modification order; the first stands for everything before it
+    std::vector<version>
+        versions;  ///< in modification order; the first stands for everything before it
   };
   struct lane_clock {
-    clock now;             ///< what this lane knows; its own entry is its current epoch
-    clock released;        ///< at its last release fence; a later relaxed store releases this
-    clock to_acquire;      ///< what its relaxed loads saw; an acquire fence learns this
+    clock now;         ///< what this lane knows; its own entry is its current epoch
+    clock released;    ///< at its last release fence; a later relaxed store releases this
+    clock to_acquire;  ///< what its relaxed loads saw; an acquire fence learns this
   };
 
   location& at(const void* word, std::uint64_t now);
@@ -64,7 +66,7 @@ class weak_memory {
   std::size_t depth_;  ///< versions kept per word
   std::vector<lane_clock> lanes_;
   word_map<location> words_;
-  clock base_;     ///< what a word not yet in `words_` may have released
+  clock base_;  ///< what a word not yet in `words_` may have released
   clock barrier_;
 };
 

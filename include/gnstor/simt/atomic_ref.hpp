@@ -90,7 +90,8 @@ class atomic_ref {
     if (done) {
       tell(before, desired, true, order);
     } else {
-      tell(expected, expected, true, relaxed);  // a read of the newest value: nothing older may be loaded after it
+      // A read of the newest value: nothing older may be loaded after it.
+      tell(expected, expected, true, relaxed);
     }
     point("compare_exchanged");
     return done;

@@ -1,25 +1,26 @@
 #pragma once
+/// Time, pausing, and polling loops bounded by a deadline.
 
 #include <gnstor/core/deadline.hpp>
 #include <gnstor/simt/host_hook.hpp>
 
-#include <chrono>
-#include <thread>
+#include <sched.h>
+#include <time.h>
 
 namespace gnstor::detail {
 
 inline std::uint64_t host_now_ns() {
   if (simt::current_hook) return simt::current_hook->now_ns();
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-          .count());
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(t.tv_nsec);
 }
 
 inline void host_pause() {
   if (simt::current_hook) {
     simt::current_hook->pause();
   } else {
-    std::this_thread::yield();
+    sched_yield();
   }
 }
 

@@ -30,8 +30,10 @@ struct device_shared<Functor> {
 template <class Functor, class... Args>
 __global__ void entry(Functor functor, Args... args) {
   using shared = typename device_shared<Functor>::type;
-  static_assert(std::is_trivially_default_constructible_v<shared>, "nothing initialises shared memory");
-  static_assert((std::is_trivially_copyable_v<Args> && ...), "kernel arguments are copied to the device");
+  static_assert(std::is_trivially_default_constructible_v<shared>,
+                "nothing initialises shared memory");
+  static_assert((std::is_trivially_copyable_v<Args> && ...),
+                "kernel arguments are copied to the device");
   __shared__ shared memory;
   simt::lane<shared> self(&memory);
   functor(self, args...);
@@ -47,17 +49,19 @@ inline void cuda_check(cudaError_t error, const char* call) {
 namespace gnstor::simt {
 
 static_assert(warp_group<cooperative_groups::thread_block_tile<32>>);
-static_assert(warp_group<cooperative_groups::thread_block_tile<32, cooperative_groups::thread_block>>);
+static_assert(
+    warp_group<cooperative_groups::thread_block_tile<32, cooperative_groups::thread_block>>);
 static_assert(warp_group<cooperative_groups::coalesced_group>);
 
 }  // namespace gnstor::simt
 
 namespace gnstor::simt::cuda {
 
-/// Runs kernels on the current CUDA device: every grid of one `run()` on a stream of its own, so that they run together.
+/// Runs kernels on the current CUDA device: every grid of one `run()` on a stream of its own, so
+/// that they run together.
 ///
-/// The counterpart of `simt::host::executor`. All grids of a run must fit the device at the same time if they wait for
-/// each other. Not for use from two threads at once.
+/// The counterpart of `simt::host::executor`. All grids of a run must fit the device at the same
+/// time if they wait for each other. Not for use from two threads at once.
 class executor {
  public:
   executor() = default;
@@ -69,16 +73,19 @@ class executor {
 
   /// Adds a grid: `grid` blocks of `block` threads that each call `f(lane, args...)`.
   ///
-  /// Loads the kernel at once: a kernel that is loaded lazily waits for the kernels that run, and a persistent one
-  /// never ends.
+  /// Loads the kernel at once: a kernel that is loaded lazily waits for the kernels that run, and a
+  /// persistent one never ends.
   template <class Functor, class... Args>
   void spawn(std::uint32_t grid, std::uint32_t block, Functor f, Args... args) {
-    static_assert(std::is_trivially_copyable_v<Functor>, "a kernel functor is copied to the device");
+    static_assert(std::is_trivially_copyable_v<Functor>,
+                  "a kernel functor is copied to the device");
     cudaFuncAttributes loaded;
-    gnstor::detail::cuda_check(cudaFuncGetAttributes(&loaded, gnstor::detail::entry<Functor, Args...>),
-                               "cudaFuncGetAttributes");
+    gnstor::detail::cuda_check(
+        cudaFuncGetAttributes(&loaded, gnstor::detail::entry<Functor, Args...>),
+        "cudaFuncGetAttributes");
     if (block > static_cast<std::uint32_t>(loaded.maxThreadsPerBlock)) {
-      throw std::runtime_error("a block of " + std::to_string(block) + " threads does not fit: this kernel allows " +
+      throw std::runtime_error("a block of " + std::to_string(block) +
+                               " threads does not fit: this kernel allows " +
                                std::to_string(loaded.maxThreadsPerBlock));
     }
     launches_.push_back([=](cudaStream_t stream) {
@@ -87,14 +94,15 @@ class executor {
     });
   }
 
-  /// The same; the domain makes no difference on the device, whose kernels all run on the current one.
+  /// The same; the domain makes no difference on the device, whose kernels all run on the current
+  /// one.
   template <class Functor, class... Args>
   void spawn_in(domain, std::uint32_t grid, std::uint32_t block, Functor f, Args... args) {
     spawn(grid, block, f, args...);
   }
 
-  /// Launches all spawned grids, waits for them, and forgets them. Throws std::runtime_error naming the CUDA call that
-  /// failed; a kernel's own fault appears in cudaStreamSynchronize.
+  /// Launches all spawned grids, waits for them, and forgets them. Throws std::runtime_error naming
+  /// the CUDA call that failed; a kernel's own fault appears in cudaStreamSynchronize.
   void run() {
     const auto launches = std::exchange(launches_, {});
     for (; streams_.size() < launches.size();) {

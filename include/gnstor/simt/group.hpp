@@ -27,13 +27,17 @@ class group {
 #endif
   }
 
-  /// All lanes of the warp that have not exited. @par Callers converged: every live lane of the warp.
+  /// All lanes of the warp; fewer than 32 in the last warp of a block of another size.
+  /// @par Callers converged: every lane of the warp that has not exited
   GNSTOR_HD static group warp() {
 #if defined(__CUDA_ARCH__)
-    return group(0xffffffffu);
+    const std::uint32_t rest = blockDim.x - (threadIdx.x & ~31u);
 #else
-    return group(current_hook ? 0xffffffffu : 1u);
+    if (current_hook == nullptr) return group(1);
+    const lane_position& here = *current_hook->position;
+    const std::uint32_t rest = here.block_threads - (here.thread & ~31u);
 #endif
+    return group(rest >= 32 ? 0xffffffffu : (1u << rest) - 1);
   }
 
   /// This lane alone.

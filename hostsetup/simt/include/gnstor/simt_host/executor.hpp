@@ -14,10 +14,12 @@ using simt::domain;
 
 class runtime;
 
-/// Runs kernels on this thread: every lane is a fiber, every grid of one `run()` runs together with the others.
+/// Runs kernels on this thread: every lane is a fiber, every grid of one `run()` runs together with
+/// the others.
 ///
-/// The counterpart of `simt::cuda::executor`. Several executors may run at once on different threads; one `run()` may
-/// not start inside another. About 32,000 lanes a thread fit with guarded stacks; beyond that, stacks have no guard page.
+/// The counterpart of `simt::cuda::executor`. Several executors may run at once on different
+/// threads; one `run()` may not start inside another. About 32,000 lanes a thread fit with guarded
+/// stacks; beyond that, stacks have no guard page.
 class executor {
  public:
   explicit executor(options chosen = {});
@@ -25,8 +27,9 @@ class executor {
   executor(executor&&) noexcept;
   executor& operator=(executor&&) noexcept;
 
-  /// Adds a grid in domain gpu0: `grid` blocks of `block` threads that each call `f(lane, args...)`.
-  /// `f` may declare `struct shared`; that memory holds a poison pattern when a block starts.
+  /// Adds a grid in domain gpu0: `grid` blocks of `block` threads that each call `f(lane,
+  /// args...)`. `f` may declare `struct shared`; that memory holds a poison pattern when a block
+  /// starts.
   template <class Functor, class... Args>
   void spawn(std::uint32_t grid, std::uint32_t block, Functor f, Args... args) {
     spawn_in(domain::gpu0, grid, block, f, args...);
@@ -36,22 +39,25 @@ class executor {
   template <class Functor, class... Args>
   void spawn_in(domain where, std::uint32_t grid, std::uint32_t block, Functor f, Args... args) {
     using body = gnstor::detail::bound_kernel<Functor, Args...>;
-    add(where, grid, block, sizeof(typename body::shared), nullptr, std::make_unique<body>(f, args...));
+    add(where, grid, block, sizeof(typename body::shared), nullptr,
+        std::make_unique<body>(f, args...));
   }
 
-  /// Adds a service: a grid that runs beside the others and returns once `stop` is not 0, which the executor sets when
-  /// the last lane of the other grids has exited. An emulated NIC is one.
+  /// Adds a service: a grid that runs beside the others and returns once `stop` is not 0, which the
+  /// executor sets when the last lane of the other grids has exited. An emulated NIC is one.
   template <class Functor, class... Args>
-  void serve_in(domain where, std::uint32_t grid, std::uint32_t block, std::uint32_t& stop, Functor f, Args... args) {
+  void serve_in(domain where, std::uint32_t grid, std::uint32_t block, std::uint32_t& stop,
+                Functor f, Args... args) {
     using body = gnstor::detail::bound_kernel<Functor, Args...>;
-    add(where, grid, block, sizeof(typename body::shared), &stop, std::make_unique<body>(f, args...));
+    add(where, grid, block, sizeof(typename body::shared), &stop,
+        std::make_unique<body>(f, args...));
   }
 
   /// Runs all spawned grids together until every lane has exited, then forgets them.
   ///
-  /// Throws `schedule_error` for a broken rule, or the exception that left a lane first: a `verify_error` with the seed
-  /// added to its message, any other type as it was thrown (`failure()` holds the seed). The other lanes are dropped
-  /// where they stand, without unwinding.
+  /// Throws `schedule_error` for a broken rule, or the exception that left a lane first: a
+  /// `verify_error` with the seed added to its message, any other type as it was thrown
+  /// (`failure()` holds the seed). The other lanes are dropped where they stand, without unwinding.
   void run();
 
   /// Scheduling points and fiber switches of all runs so far.

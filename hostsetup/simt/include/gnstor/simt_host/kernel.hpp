@@ -29,14 +29,17 @@ struct shared_of<Functor> {
   using type = typename Functor::shared;
 };
 
-/// A functor with its arguments. Every lane gets its own copies, as every thread of a CUDA kernel does.
+/// A functor with its arguments. Every lane gets its own copies, as every thread of a CUDA kernel
+/// does.
 template <class Functor, class... Args>
 class bound_kernel final : public simt::host::kernel {
  public:
   using shared = typename shared_of<Functor>::type;
-  static_assert(std::is_trivially_default_constructible_v<shared>, "nothing initialises shared memory");
+  static_assert(std::is_trivially_default_constructible_v<shared>,
+                "nothing initialises shared memory");
   static_assert(std::is_trivially_copyable_v<Functor>, "a kernel functor is copied to the device");
-  static_assert((std::is_trivially_copyable_v<Args> && ...), "kernel arguments are copied to the device");
+  static_assert((std::is_trivially_copyable_v<Args> && ...),
+                "kernel arguments are copied to the device");
 
   explicit bound_kernel(Functor functor, Args... args) : functor_(functor), args_(args...) {}
 
