@@ -58,6 +58,7 @@ struct read_volume {
       for (std::uint32_t w = 0; w < p.blocks * 512; w += step) {
         if (words[w] != pattern(first.value + w / 512, w % 512)) ++bad;
       }
+      lane.warp().sync();  // lanes that drifted apart would submit one by one
     }
     if (bad != 0) gnstor::device_word<std::uint64_t>(*failures).fetch_add(bad, gnstor::relaxed);
   }

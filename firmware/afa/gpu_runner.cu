@@ -26,8 +26,7 @@ void check(cudaError_t outcome, const char* operation) {
 }  // namespace
 
 struct gpu_runner::stream {
-  cudaStream_t work = nullptr;  ///< the kernel's
-  cudaStream_t side = nullptr;  ///< for the word that stops it
+  cudaStream_t work = nullptr;
 };
 
 gpu_runner::gpu_runner(const node& n, int device) : node_(n), device_(device), stream_(std::make_unique<stream>()) {
@@ -35,7 +34,6 @@ gpu_runner::gpu_runner(const node& n, int device) : node_(n), device_(device), s
   check(cudaGetDevice(&before), "asking for the current GPU");
   check(cudaSetDevice(device), "choosing the GPU");
   check(cudaStreamCreateWithFlags(&stream_->work, cudaStreamNonBlocking), "creating a stream");
-  check(cudaStreamCreateWithFlags(&stream_->side, cudaStreamNonBlocking), "creating a stream");
   const std::uint32_t warps = block_threads / 32;
   serve<<<(n.shape.roles() + warps - 1) / warps, block_threads, 0, stream_->work>>>(service{n});
   check(cudaGetLastError(), "starting its kernel");
@@ -44,12 +42,9 @@ gpu_runner::gpu_runner(const node& n, int device) : node_(n), device_(device), s
 
 void gpu_runner::stop() {
   if (stream_->work == nullptr) return;
-  const std::uint32_t one = 1;
-  check(cudaMemcpyAsync(node_.stop, &one, sizeof one, cudaMemcpyHostToDevice, stream_->side), "telling it to stop");
-  check(cudaStreamSynchronize(stream_->side), "telling it to stop");
+  system_word<std::uint32_t>(*node_.host_stop).store(1, release);
   check(cudaStreamSynchronize(stream_->work), "waiting for its end");
   (void)cudaStreamDestroy(stream_->work);
-  (void)cudaStreamDestroy(stream_->side);
   stream_->work = nullptr;
 }
 

@@ -50,6 +50,7 @@ struct node {
   std::uint64_t* copy_cells = nullptr;     ///< [commands * max_transfer_blocks, rounded up]
   std::uint64_t* tickets = nullptr;        ///< [copy_workers]: ticket + 1, 0 for none
   std::uint32_t* stop = nullptr;           ///< not zero: every engine returns
+  std::uint32_t* host_stop = nullptr;      ///< likewise, in memory that the host can set while a kernel runs; or null
 
   GNSTOR_HD region_table keys() const { return region_table(regions, shape.max_regions); }
   GNSTOR_HD handle_ring done_ring(std::uint32_t queue) const {

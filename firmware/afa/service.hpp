@@ -32,7 +32,7 @@ struct service {
       for (std::uint32_t role = first; role < array.shape.roles(); role += step) busy = serve(g, role, quiet) || busy;
       quiet = busy ? 0 : quiet + 1;
       if (++round % 64 == 0 || !busy) {
-        if (stopped(g)) return;
+        if (stopped(g, first)) return;
       }
       if (!busy) simt::pause();
     }
@@ -51,9 +51,17 @@ struct service {
     return busy;
   }
 
-  GNSTOR_HD bool stopped(const simt::group& g) const {
+  /// The owner of the first engine asks the host's word, which may lie across a link, and tells the others.
+  GNSTOR_HD bool stopped(const simt::group& g, std::uint32_t first) const {
     std::uint32_t word = 0;
-    if (g.leads()) word = device_word<std::uint32_t>(*array.stop).load(acquire);
+    if (g.leads()) {
+      const device_word<std::uint32_t> here(*array.stop);
+      word = here.load(acquire);
+      if (word == 0 && first == 0 && array.host_stop != nullptr) {
+        word = system_word<std::uint32_t>(*array.host_stop).load(acquire);
+        if (word != 0) here.store(word, release);
+      }
+    }
     return g.broadcast(word) != 0;
   }
 };

@@ -2,6 +2,7 @@
 
 #include <afa/node.hpp>
 
+#include <gnstor/simt/group.hpp>
 #include <gnstor/wire/afa/admin_command.hpp>
 #include <gnstor/wire/afa/array_description.hpp>
 #include <gnstor/wire/nvme/nvm_opcode.hpp>

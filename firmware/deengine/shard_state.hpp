@@ -13,10 +13,10 @@ struct alignas(64) shard_state {
   std::uint64_t sequence = 1;  ///< of the next commit
   std::uint32_t open = none;   ///< block that takes the next pages
   std::uint32_t cursor = 0;    ///< next page within it
-  std::uint32_t condemned =
-      none;                  ///< closed blocks without live pages that readers still pin, a list
-  std::uint32_t mapped = 0;  ///< entries of the shard's mapping table
-  std::uint32_t swept = 0;   ///< volume deletions whose pages this shard has dropped
+  /// Closed blocks without live pages that readers still pin, a list.
+  std::uint32_t condemned = none;
+  std::uint32_t mapped = 0;      ///< entries of the shard's mapping table
+  std::uint32_t swept = 0;       ///< volume deletions whose pages this shard has dropped
   std::uint32_t sweep_goal = 0;  ///< deletions that the running sweep covers
   std::uint32_t sweep_at = 0;    ///< next block the running sweep looks at; 0 when none runs
 };

@@ -54,13 +54,14 @@ class carver {
 emulated_array::emulated_array(const endpoint& where, machine client, int client_device, std::uint32_t queues,
                                std::uint32_t depth)
     : endpoint_(where), runner_(resolve(where, client)), geometry_(geometry_for(where, runner_ == runner_kind::gpu)) {
-  if (on_gpu() && client == machine::cpu) {
-    throw input_error("runner=gpu serves kernels on a GPU; this program runs them on the CPU: use runner=cpu");
-  }
   if (runner_ == runner_kind::simulated && client == machine::gpu) {
     throw input_error("runner=sim runs inside the host executor; this program runs kernels on a GPU: use runner=gpu");
   }
-  if (client == machine::gpu) prepare_gpus(client_device, on_gpu() ? where.device : client_device);
+  if (client == machine::gpu) {
+    prepare_gpus(client_device, on_gpu() ? where.device : client_device);
+  } else if (on_gpu()) {
+    prepare_gpus(where.device, where.device);
+  }
   if (where.media == media_kind::hbm && !on_gpu()) throw input_error("media=hbm needs runner=gpu");
   choose_shape(queues, depth);
   lay_out();
@@ -119,6 +120,10 @@ void emulated_array::lay_out() {
   node_.copy_cells = reinterpret_cast<std::uint64_t*>(base + copies);
   node_.tickets = reinterpret_cast<std::uint64_t*>(base + tickets);
   node_.stop = reinterpret_cast<std::uint32_t*>(base + stop);
+  if (on_gpu()) {
+    stop_word_ = memory_block(place::pinned, sizeof(std::uint32_t));
+    node_.host_stop = static_cast<std::uint32_t*>(stop_word_.data());
+  }
   std::vector<std::uint32_t> slots(s.commands());
   for (std::uint32_t k = 0; k < s.commands(); ++k) slots[k] = k % s.max_depth;
   control_.write(free_slots, slots.data(), slots.size() * sizeof slots[0]);
@@ -169,6 +174,7 @@ void emulated_array::start() {
 #if defined(GNSTOR_WITH_CUDA)
   if (on_gpu()) {
     poke(node_.stop, 0u);
+    *static_cast<std::uint32_t*>(stop_word_.data()) = 0;
     running_ = std::make_unique<fw::gpu_runner>(node_, endpoint_.device);
   }
 #endif
@@ -221,12 +227,11 @@ std::uint32_t emulated_array::register_region(std::uint64_t base, std::uint64_t 
     if (r.domain != 0) continue;
     const std::uint32_t key = k << 8 | ((r.spare + 1) & 0xff) | (k == 0 && ((r.spare + 1) & 0xff) == 0 ? 1u : 0u);
     r = {base, bytes, fw::local_write | fw::remote_read | fw::remote_write, domain, 0, key & 0xff};
+    const bool restart = on_gpu() && running_;
+    if (restart) std::exchange(running_, nullptr)->stop();
     poke(node_.regions + k, r);
     publish(&node_.regions[k].key, key);
-    if (on_gpu() && running_) {
-      std::exchange(running_, nullptr)->stop();
-      start();
-    }
+    if (restart) start();
     return key;
   }
   throw error(fmt::format("the NIC holds {} memory regions and all are in use: register fewer, larger ones",

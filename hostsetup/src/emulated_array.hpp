@@ -73,6 +73,7 @@ class emulated_array {
   fw::geometry geometry_;
   fw::node node_;
   memory_block control_;
+  memory_block stop_word_;  ///< pinned, for a GPU's kernel
   std::vector<drive> drives_;
   std::vector<fw::memory_region> regions_;
   std::uint32_t queue_count_ = 0;

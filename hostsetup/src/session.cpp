@@ -104,6 +104,9 @@ mlx5_volume session::ref(const volume_info& volume) const {
 }
 
 channel_set<mlx5_channel> session::channels() const {
+  if (impl_->kernel_channels.count == 0) {
+    throw input_error("this session has no channels for kernels: open it with session_options::channels of 1 or more");
+  }
   return channel_set<mlx5_channel>(impl_->kernel_channels.channels, impl_->kernel_channels.count);
 }
 

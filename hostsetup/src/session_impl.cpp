@@ -35,14 +35,18 @@ session::impl::impl(const endpoint& e, const session_options& o) : where(e), opt
   if (!mlx5_valid_depth(o.depth) || o.depth > 1024) {
     throw input_error(fmt::format("channel depth {}: use a power of two from 2 to 1024", o.depth));
   }
-  if (o.channels == 0 || o.channels > 64) throw input_error(fmt::format("{} channels: use 1 to 64", o.channels));
+  if (o.channels > 64) throw input_error(fmt::format("{} channels: use 0 to 64", o.channels));
   const std::uint64_t name = hash_text(o.host_name);
   client = client_id(static_cast<std::uint16_t>(1 + name % 65535));
   const std::uint32_t depth = o.depth > 128 ? o.depth : 128;
   array = std::make_unique<emulated_array>(e, o.client, o.device, o.channels + 2, depth);
   const bool gpu_node = array->runner() == runner_kind::gpu;
+  if (gpu_node && o.client == machine::cpu && o.channels != 0) {
+    throw input_error("runner=gpu serves kernels on a GPU; this program runs them on the CPU: use runner=cpu, or "
+                      "channels = 0 for a session without kernels");
+  }
   node_reach = gpu_node ? place::pinned : place::host;
-  if (o.client == machine::gpu) kernel_reach = gpu_node ? place::device : place::pinned;
+  kernel_reach = o.client == machine::cpu ? node_reach : (gpu_node ? place::device : place::pinned);
 
   std::uint8_t hostid[16] = {};
   std::memcpy(hostid, &name, sizeof name);

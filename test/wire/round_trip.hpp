@@ -113,8 +113,10 @@ class round_trip {
     const std::uint32_t blocks = draw<std::uint16_t>() + 1u;
     const auto epoch = draw<std::uint32_t>();
     const auto ssd = ssd_index(draw<std::uint16_t>(63));
-    const auto sgl = wire::nvme::make_keyed_sgl(
-        draw<std::uint64_t>(), draw<std::uint32_t>(0xffffff), draw<std::uint32_t>());
+    // One draw a statement: compilers evaluate the arguments of a call in different orders.
+    const auto address = draw<std::uint64_t>();
+    const auto length = draw<std::uint32_t>(0xffffff);
+    const auto sgl = wire::nvme::make_keyed_sgl(address, length, draw<std::uint32_t>());
     auto entry = wire::nvme::make_read_write(wire::nvme::nvm_opcode::read, draw<std::uint16_t>(),
                                              wire::afa::nsid_of(ssd), slba, blocks, sgl);
     wire::afa::set_epoch(entry, epoch);
@@ -139,9 +141,8 @@ class round_trip {
 
   GNSTOR_HD void fabrics_command() {
     const auto qid = draw<std::uint16_t>();
-    const auto connect =
-        wire::fabrics::make_connect(draw<std::uint16_t>(), qid, 128,
-                                    wire::nvme::make_keyed_sgl(draw<std::uint64_t>(), 1024, 7));
+    const auto data = wire::nvme::make_keyed_sgl(draw<std::uint64_t>(), 1024, 7);
+    const auto connect = wire::fabrics::make_connect(draw<std::uint16_t>(), qid, 128, data);
     const auto capsule = wire::fabrics::capsule_cast<wire::fabrics::command_capsule>(connect);
     take_bytes(capsule);
     const auto got = wire::fabrics::capsule_cast<wire::fabrics::connect_command>(capsule);

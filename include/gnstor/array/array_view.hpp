@@ -11,7 +11,8 @@ namespace gnstor::inline v0 {
 ///
 /// `view[i]` reads, `view[i] = x` and `view[i] += x` write; lanes of a warp on the same page share one look-up. An
 /// element is not atomic: lanes that write the same one race, as they do on ordinary memory. An error is never silent:
-/// `load` and `store` return it, `view[i]` yields bytes of `poison_byte` and the array keeps its first error.
+/// `load` and `store` return it, a read of `view[i]` yields bytes of `poison_byte`, and the array keeps its first error.
+/// A write that fails changes nothing.
 template <class T, page_store Store>
 class array_view {
   static_assert(std::is_trivially_copyable_v<T>, "elements are moved as bytes");
@@ -29,14 +30,24 @@ class array_view {
 
     GNSTOR_HD operator T() const { return view_->load_or_poison(index_); }  // NOLINT: it stands for the value
     GNSTOR_HD const element& operator=(const T& value) const {
-      (void)view_->store(index_, value);
-      return *this;
+      return change([&value](T& there) { there = value; });
     }
     GNSTOR_HD const element& operator=(const element& other) const { return *this = static_cast<T>(other); }
-    GNSTOR_HD const element& operator+=(const T& value) const { return *this = static_cast<T>(*this) + value; }
-    GNSTOR_HD const element& operator-=(const T& value) const { return *this = static_cast<T>(*this) - value; }
+    GNSTOR_HD const element& operator+=(const T& value) const {
+      return change([&value](T& there) { there = static_cast<T>(there + value); });
+    }
+    GNSTOR_HD const element& operator-=(const T& value) const {
+      return change([&value](T& there) { there = static_cast<T>(there - value); });
+    }
 
    private:
+    template <class Use>
+    GNSTOR_HD const element& change(const Use& use) const {
+      const status s = view_->access(index_, true, use);
+      if (!s.ok()) view_->cache_.keep(s);
+      return *this;
+    }
+
     const array_view* view_;
     std::uint64_t index_;
   };
@@ -117,7 +128,8 @@ class array_view {
   GNSTOR_HD status access(std::uint64_t index, bool write, const Use& use) const {
     if (index >= count_) return status::make(status_code::out_of_range, reporter::array);
     const page_index page = page_of(index);
-    const simt::group same = simt::group::active().partition(page.value);
+    // Lanes of one warp may use different arrays here, and some may read while others write.
+    const simt::group same = simt::group::active().partition(cache_.key(page) | std::uint64_t{write});
     result<frame_index> frame = frame_index{};
     if (same.leads()) frame = cache_.pin(page, write, simt::within(timeout_ns_));
     const std::uint64_t packed = same.broadcast(frame ? frame.value.value : frame.status.pack() | failed_access);
@@ -133,6 +145,7 @@ class array_view {
   GNSTOR_HD T load_or_poison(std::uint64_t index) const {
     const result<T> r = load(index);
     if (r) return r.value;
+    cache_.keep(r.status);
     T poison;
     auto* bytes = reinterpret_cast<unsigned char*>(&poison);
     for (std::uint32_t k = 0; k < sizeof(T); ++k) bytes[k] = poison_byte;

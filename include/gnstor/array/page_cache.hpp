@@ -7,6 +7,7 @@
 #include <gnstor/core/result.hpp>
 #include <gnstor/simt/atomic_ref.hpp>
 #include <gnstor/simt/clock.hpp>
+#include <gnstor/simt/copy.hpp>
 
 #include <type_traits>
 
@@ -60,8 +61,8 @@ class page_cache {
   /// @par Callers one lane for its group; `page` < pages()
   /// @par Order acquires the page's bytes; other lanes of the group need `g.sync()`
   /// @par Bound `d`
-  /// @par Errors the store's status if the fetch fails (then, and later, until the host clears it); no_memory if no frame
-  /// came free, timed_out if another lane's fetch took too long. Nothing is pinned then
+  /// @par Errors the store's status if the fetch fails (then, and later, until `forgive`); no_memory if no frame came
+  /// free, timed_out if another lane's fetch took too long. Nothing is pinned then
   GNSTOR_HD result<frame_index> pin(page_index page, bool write, deadline d) const {
     const word_ref word = page_at(page);
     page_word seen{word.fetch_add(page_word::reference, acquire) + page_word::reference};
@@ -70,7 +71,7 @@ class page_cache {
         if (write && !seen.is(page_word::dirty)) word.fetch_or(page_word::dirty, relaxed);
         return seen.frame();
       }
-      if (seen.is(page_word::failed)) return abandon(word, sticky());
+      if (seen.is(page_word::failed)) return abandon(word, seen.why());
       if (!seen.is(page_word::busy) && word.compare_exchange(seen.bits, seen.bits | page_word::busy, acquire)) {
         const status s = fault(page, word, d);
         if (!s.ok()) return abandon(word, s);
@@ -105,6 +106,25 @@ class page_cache {
     return s;
   }
 
+  /// Lets the next `pin` try again to fetch a page whose fetch failed.
+  /// @par Callers one lane, while nobody else uses the page
+  GNSTOR_HD void forgive(page_index page) const {
+    const word_ref word = page_at(page);
+    const page_word seen{word.load(acquire)};
+    if (seen.is(page_word::failed)) word.fetch_sub(seen.bits & ~page_word::reference_mask, release);
+  }
+
+  /// Keeps `s` as the array's error unless it has one: for accesses that cannot return a status.
+  GNSTOR_HD void keep(status s) const {
+    std::uint64_t none = 0;
+    word_ref(state_->counters.first_error).compare_exchange(none, s.pack(), acq_rel);
+  }
+
+  /// Names a page among the pages of all arrays. Even.
+  GNSTOR_HD std::uint64_t key(page_index page) const {
+    return reinterpret_cast<std::uint64_t>(page_words() + page.value);
+  }
+
   /// The bytes of a frame.
   GNSTOR_HD unsigned char* data(frame_index f) const {
     return reinterpret_cast<unsigned char*>(buffer_.address) + std::uint64_t{f.value} * store_.page_bytes();
@@ -113,25 +133,24 @@ class page_cache {
  private:
   using word_ref = atomic_ref<std::uint64_t, thread_scope_device>;
 
+  /// A frame's word is its page + 1, or one of `free_frame`, `taken_frame`, `lost_frame`. With this bit, a write-back
+  /// that was given up may still read the frame: the page may stay, but no other may follow it.
+  static constexpr std::uint64_t last_page = std::uint64_t{1} << 62;
+
+  GNSTOR_HD std::uint64_t* page_words() const { return reinterpret_cast<std::uint64_t*>(state_ + 1); }
   GNSTOR_HD word_ref page_at(page_index p) const {
     GNSTOR_VERIFY(p.value < pages_);
-    return word_ref(reinterpret_cast<std::uint64_t*>(state_ + 1)[p.value]);
+    return word_ref(page_words()[p.value]);
   }
-  GNSTOR_HD word_ref frame_at(frame_index f) const {
-    return word_ref(reinterpret_cast<std::uint64_t*>(state_ + 1)[std::uint64_t{pages_} + f.value]);
-  }
+  GNSTOR_HD word_ref frame_at(frame_index f) const { return word_ref(page_words()[std::uint64_t{pages_} + f.value]); }
   GNSTOR_HD io_buffer buffer(frame_index f) const {
     return buffer_.slice(std::uint64_t{f.value} * store_.page_bytes(), store_.page_bytes());
   }
   GNSTOR_HD static void count(std::uint64_t& counter) { word_ref(counter).fetch_add(1, relaxed); }
 
-  GNSTOR_HD status sticky() const {
-    return status::unpack(word_ref(state_->counters.first_error).load(acquire));
-  }
   GNSTOR_HD status remember(status s) const {
     count(state_->counters.io_errors);
-    std::uint64_t none = 0;
-    word_ref(state_->counters.first_error).compare_exchange(none, s.pack(), acq_rel);
+    keep(s);
     return s;
   }
   GNSTOR_HD static status abandon(const word_ref& word, status why) {
@@ -141,26 +160,45 @@ class page_cache {
 
   /// Fetches a page that the caller made busy.
   GNSTOR_HD status fault(page_index page, const word_ref& word, deadline d) const {
-    const result<frame_index> frame = take_frame(d);
+    result<frame_index> frame = take_frame(d);
     if (!frame) {
       word.fetch_sub(page_word::busy, release);
       return frame.status;
     }
     const status s = store_.fetch(page, buffer(frame.value), d);
     if (!s.ok()) {
-      // A request given up may still write the frame: it must not hold another page.
-      const bool late = s.code == status_code::timed_out || s.code == status_code::flushed;
-      if (late) count(state_->counters.lost_frames);
-      frame_at(frame.value).store(late ? lost_frame : free_frame, release);
-      (void)remember(s);
-      word.fetch_add(page_word::failed - page_word::busy, release);
+      if (s.left_behind()) {
+        set_aside(frame.value);
+      } else {
+        frame_at(frame.value).store(free_frame, release);
+      }
+      word.fetch_add(page_word::failure(remember(s)) - page_word::busy, release);
       return s;
+    }
+    if (s.left_behind()) frame = replace(frame.value, d);
+    if (!frame) {
+      word.fetch_sub(page_word::busy, release);
+      return frame.status;
     }
     count(state_->counters.pages_in);
     frame_at(frame.value).store(std::uint64_t{page.value} + 1, relaxed);
     // Paired with the acquire in `pin`: the page's bytes, and the frame's owner, are in place.
     word.fetch_add(page_word::resident - page_word::busy + page_word::at(frame.value), release);
-    return s;
+    return status{};
+  }
+
+  /// Takes a frame out of use for good: a request given up may still read or write it.
+  GNSTOR_HD void set_aside(frame_index f) const {
+    count(state_->counters.lost_frames);
+    frame_at(f).store(lost_frame, relaxed);
+  }
+
+  /// Moves a page just fetched out of a frame that a request given up may still write.
+  GNSTOR_HD result<frame_index> replace(frame_index from, deadline d) const {
+    const result<frame_index> to = take_frame(d);
+    if (to) simt::copy(simt::group::self(), data(to.value), data(from), store_.page_bytes());
+    set_aside(from);
+    return to;
   }
 
   /// A frame of one's own: a free one, or one whose page nobody pins.
@@ -173,7 +211,7 @@ class page_cache {
         if (owner == free_frame) {
           if (frame_at(f).compare_exchange(owner, taken_frame, acquire)) return f;
         } else if (owner != taken_frame && owner != lost_frame) {
-          if (take_from(page_index(static_cast<std::uint32_t>(owner - 1)), f, d)) return f;
+          if (take_from(page_index(static_cast<std::uint32_t>((owner & ~last_page) - 1)), f, d)) return f;
         }
       }
     }
@@ -187,22 +225,35 @@ class page_cache {
     if (!seen.usable() || seen.references() != 0 || !(seen.frame() == f)) return false;
     // Paired with the release in `unpin`.
     if (!word.compare_exchange(seen.bits, seen.bits | page_word::busy, acquire)) return false;
-    if (seen.is(page_word::dirty) && !write_back(page, f, d).ok()) {
+    if (seen.is(page_word::dirty) && !write_back(page, f, half_of(d)).ok()) {
       word.fetch_sub(page_word::busy, release);  // it stays resident and dirty
       return false;
     }
-    frame_at(f).store(taken_frame, relaxed);
+    const bool usable = (frame_at(f).load(relaxed) & last_page) == 0;
+    if (usable) {
+      frame_at(f).store(taken_frame, relaxed);
+    } else {
+      set_aside(f);
+    }
     count(state_->counters.evictions);
     const std::uint64_t flags = page_word::busy | page_word::resident | (seen.bits & page_word::dirty);
     word.fetch_sub(flags + page_word::at(f), release);
-    return true;
+    return usable;
   }
 
   GNSTOR_HD status write_back(page_index page, frame_index f, deadline d) const {
     const status s = store_.store(page, buffer(f), d);
+    if (s.left_behind()) frame_at(f).fetch_or(last_page, relaxed);
     if (!s.ok()) return remember(s);
     count(state_->counters.pages_out);
     return s;
+  }
+
+  /// Half of the time that is left: a write-back that hangs leaves time to try another frame.
+  GNSTOR_HD static deadline half_of(deadline d) {
+    const std::uint64_t now = simt::now_ns();
+    if (d.expired(now) || d.at_ns() == deadline::never().at_ns()) return d;
+    return deadline::after(now, (d.at_ns() - now) / 2);
   }
 
   Store store_;

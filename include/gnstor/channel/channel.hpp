@@ -55,7 +55,7 @@ class channel {
     const auto connect = wire::fabrics::make_connect(0, options.queue_id, options.queue_entries, data);
     const auto command = cuda::std::bit_cast<wire::nvme::submission_entry>(connect);
     const status outcome = execute_in(channel_phase::connecting, command, d, nullptr);
-    if (outcome.ok()) set_phase(channel_phase::ready);
+    if (outcome.ok()) (void)change_phase(channel_phase::connecting, channel_phase::ready);
     return outcome;
   }
 
@@ -103,8 +103,9 @@ class channel {
     }
     const status last = requests.take(t, value);
     if (last.code != status_code::would_block) return last;
-    device_word<std::uint64_t>(state_->timed_out).fetch_add(1, relaxed);
-    return give_up(t, status::make(status_code::timed_out, reporter::channel));
+    const status outcome = give_up(t, status::make(status_code::timed_out, reporter::channel));
+    if (outcome.code == status_code::timed_out) count(state_->timed_out);
+    return outcome;
   }
 
   /// Sends a command and waits for its answer; waits for a free slot too.
@@ -114,7 +115,9 @@ class channel {
   }
 
   /// Ends the channel for new requests.
-  GNSTOR_HD void close() const { set_phase(channel_phase::closed); }
+  GNSTOR_HD void close() const {
+    device_word<std::uint32_t>(state_->phase).store(static_cast<std::uint32_t>(channel_phase::closed), release);
+  }
 
  private:
   /// The lanes that run along and use this very channel: lanes of one warp may be on different ones.
@@ -122,8 +125,9 @@ class channel {
     return simt::group::active().partition(reinterpret_cast<std::uint64_t>(state_));
   }
   GNSTOR_HD table request_slots() const { return table(state_ + 1, qp_.depth()); }
-  GNSTOR_HD void set_phase(channel_phase p) const {
-    device_word<std::uint32_t>(state_->phase).store(static_cast<std::uint32_t>(p), release);
+  GNSTOR_HD bool change_phase(channel_phase from, channel_phase to) const {
+    auto expected = static_cast<std::uint32_t>(from);
+    return device_word<std::uint32_t>(state_->phase).compare_exchange(expected, static_cast<std::uint32_t>(to), acq_rel);
   }
   GNSTOR_HD status broken_status() const {
     status s = status::unpack(device_word<std::uint64_t>(state_->first_error).load(relaxed));
@@ -187,15 +191,18 @@ class channel {
            response.dw0);
   }
   GNSTOR_HD void fail(const completion& c) const {
+    // Not retired: the entry's capsule still tells whose it is, also to a lane that takes the failure before it.
     const command_id id(qp_.capsule(c.index).command_id);
-    qp_.retire(c.index);
-    if (c.outcome.code == status_code::transport_error) break_down(c.outcome);
+    // The owner first: once the phase is `error`, it would take this request for one that another killed.
     finish(id, c.outcome, 0);
+    if (c.outcome.code == status_code::transport_error) break_down(c.outcome);
   }
   GNSTOR_HD void break_down(status why) const {
     std::uint64_t none = 0;
     device_word<std::uint64_t>(state_->first_error).compare_exchange(none, why.pack(), acq_rel);
-    if (phase() != channel_phase::closed) set_phase(channel_phase::error);
+    if (!change_phase(channel_phase::ready, channel_phase::error)) {
+      (void)change_phase(channel_phase::connecting, channel_phase::error);
+    }
   }
   GNSTOR_HD status give_up(ticket t, status why) const {
     return request_slots().abandon(t) ? why : request_slots().take(t);

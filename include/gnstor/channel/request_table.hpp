@@ -23,8 +23,10 @@ struct alignas(32) request_slot {
 enum class request_phase : std::uint8_t {
   free = 0,
   pending,    ///< sent; somebody waits or will wait
+  answering,  ///< one lane writes the outcome; a duplicate of the answer finds the request taken
   done,       ///< answered; the outcome is there
   abandoned,  ///< the waiter gave up; the slot and its buffer stay taken until the late completion or a reset
+  deserted,   ///< the waiter gave up while a lane was answering: that lane frees the slot
 };
 
 /// What a channel remembers about its requests in flight, by command id.
@@ -87,24 +89,23 @@ class request_table {
     return word(slot.index).load(relaxed);
   }
 
-  /// Delivers the answer to request `id`.
+  /// Delivers the answer to request `id`. Of an answer and its duplicates one is delivered, the others are unknown.
   /// @par Callers any lane that polled the completion
   /// @par Order releases the outcome, and the payload the caller acquired, to `take`
   GNSTOR_HD answer complete(command_id id, status outcome, std::uint32_t value) const {
     request_slot& slot = slots_[index_of(id)];
     std::uint64_t phase = word(slot.phase).load(acquire);
-    if (!same_id(phase, id)) return answer::unknown;
-    if (phase_of(phase) == request_phase::pending) {
-      word(slot.outcome).store(outcome.pack(), relaxed);
-      word(slot.value).store(value, relaxed);
-      // Paired with the acquire load in `take`.
-      if (word(slot.phase).compare_exchange(phase, with(phase, request_phase::done), acq_rel)) {
-        return answer::delivered;
+    for (bounded tries{2}; tries && same_id(phase, id);) {
+      if (phase_of(phase) == request_phase::pending) {
+        if (move(slot, phase, request_phase::answering)) return finish(slot, phase, outcome, value);
+      } else if (phase_of(phase) == request_phase::abandoned) {
+        if (move(slot, phase, request_phase::free)) {
+          open_bit(index_of(id));
+          return answer::late;
+        }
       }
     }
-    if (!same_id(phase, id) || phase_of(phase) != request_phase::abandoned) return answer::unknown;
-    free_slot(index_of(id));
-    return answer::late;
+    return answer::unknown;
   }
 
   /// The outcome of the request if it is answered, or would_block. An answered request's slot is free afterwards.
@@ -125,8 +126,14 @@ class request_table {
   GNSTOR_HD bool abandon(ticket t) const {
     request_slot& slot = slots_[index_of(t.id)];
     std::uint64_t phase = word(slot.phase).load(acquire);
-    if (phase_of(phase) != request_phase::pending) return false;
-    return word(slot.phase).compare_exchange(phase, with(phase, request_phase::abandoned), acq_rel);
+    for (bounded tries{2}; tries;) {
+      if (phase_of(phase) == request_phase::pending) {
+        if (move(slot, phase, request_phase::abandoned)) return true;
+      } else if (phase_of(phase) == request_phase::answering) {
+        if (move(slot, phase, request_phase::deserted)) return true;
+      }
+    }
+    return false;
   }
 
   /// Requests in flight or abandoned, for figures.
@@ -162,9 +169,28 @@ class request_table {
     word(slots_[index].phase).store(generation << 8 | static_cast<std::uint64_t>(request_phase::pending), release);
     return ticket{command_id(id_bits(generation, index))};
   }
+  /// Moves a slot from `phase` to the phase `to` of the same generation. On failure `phase` is what was there.
+  GNSTOR_HD static bool move(request_slot& slot, std::uint64_t& phase, request_phase to) {
+    const std::uint64_t next = with(phase, to);
+    if (!word(slot.phase).compare_exchange(phase, next, acq_rel)) return false;
+    phase = next;
+    return true;
+  }
+  /// Writes the outcome of a request that this lane is `answering`.
+  GNSTOR_HD answer finish(request_slot& slot, std::uint64_t phase, status outcome, std::uint32_t value) const {
+    word(slot.outcome).store(outcome.pack(), relaxed);
+    word(slot.value).store(value, relaxed);
+    // Paired with the acquire load in `take`.
+    if (move(slot, phase, request_phase::done)) return answer::delivered;
+    free_slot(static_cast<std::uint32_t>(&slot - slots_));
+    return answer::late;
+  }
   GNSTOR_HD void free_slot(std::uint32_t index) const {
     const std::uint64_t phase = word(slots_[index].phase).load(relaxed);
     word(slots_[index].phase).store(with(phase, request_phase::free), relaxed);
+    open_bit(index);
+  }
+  GNSTOR_HD void open_bit(std::uint32_t index) const {
     // Paired with the read-modify-write of `claim`.
     atomic_ref<std::uint32_t, Scope>(bitmap()[index / 32]).fetch_and(~(1u << (index & 31)), acq_rel);
   }

@@ -1,4 +1,5 @@
 #pragma once
+/// Integer mixing for placement and hashing.
 
 #include <gnstor/core/config.hpp>
 

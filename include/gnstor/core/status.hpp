@@ -37,6 +37,11 @@ struct [[nodiscard]] status {
   std::uint16_t ssd = 0;             ///< index of the SSD that answered, if `nvme_error`
 
   GNSTOR_HD constexpr bool ok() const { return code == status_code::ok; }
+  /// True if a request was given up on the way: its buffer may still be read or written. That can be so after success,
+  /// when another request did the job: `by` then names who says so.
+  GNSTOR_HD constexpr bool left_behind() const {
+    return code == status_code::timed_out || code == status_code::flushed || (ok() && by != reporter::none);
+  }
 
   GNSTOR_HD static constexpr status make(status_code code, reporter by) {
     status s;

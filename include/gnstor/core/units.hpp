@@ -1,4 +1,5 @@
 #pragma once
+/// The ids of the library, each a type of its own.
 
 #include <gnstor/core/config.hpp>
 

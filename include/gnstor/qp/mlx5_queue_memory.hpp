@@ -1,4 +1,5 @@
 #pragma once
+/// The memory of an mlx5 queue pair: its rings, its shared words, and how it is prepared.
 
 #include <gnstor/core/assert.hpp>
 #include <gnstor/wire/mlx5/cqe.hpp>
@@ -61,10 +62,11 @@ static_assert(sizeof(mlx5_send_entry) == 64);
 static_assert(mlx5_queue_layout::of(128).bytes <= 44 * 1024, "about 50 KB a channel, with its request table");
 static_assert(std::is_trivially_copyable_v<mlx5_queue_state>);
 
-/// Largest depth: completion counters are 16 bits wide and must not be ambiguous.
-inline constexpr std::uint32_t mlx5_max_depth = 32768;
+/// Largest depth. Ring counters are 16 bits wide on the wire, and a full ring must differ from an empty one: the receive
+/// ring holds twice the depth.
+inline constexpr std::uint32_t mlx5_max_depth = 16384;
 
-/// True if `depth` is one a queue pair can have: a power of two from 2 to 32768.
+/// True if `depth` is one a queue pair can have: a power of two from 2 to 16384.
 GNSTOR_HD constexpr bool mlx5_valid_depth(std::uint32_t depth) {
   return depth >= 2 && depth <= mlx5_max_depth && (depth & (depth - 1)) == 0;
 }

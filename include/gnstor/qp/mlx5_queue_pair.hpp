@@ -16,7 +16,9 @@ namespace gnstor::inline v0 {
 /// It does not know whether a ConnectX or the emulated NIC consumes them. Capsules are sent by pointer (control segment
 /// and data segment, one basic block), responses arrive in a receive ring, one completion queue serves both. Layouts:
 /// rdma-core `mlx5dv.h`; `include/gnstor/wire/mlx5`.
-/// @tparam Scope who else touches the queues: `thread_scope_system` for a NIC or another device
+/// Words that only this side's lanes share are of device scope: read-modify-writes of system scope do not reach host
+/// memory over PCIe. Rings and doorbells, which the peer reads and writes, are loads and stores of `Scope`.
+/// @tparam Scope the distance to the NIC: `thread_scope_system` for a NIC or another device
 template <thread_scope Scope = thread_scope_system>
 class mlx5_queue_pair {
  public:
@@ -67,9 +69,10 @@ class mlx5_queue_pair {
     store_segment(index, 2, wire::mlx5::make_data(t.local_address, t.lkey, t.bytes));
   }
 
-  /// Writes the send entry `index` as a NOP: what a lane does that reserved and then gave up.
+  /// Writes the send entry `index` as a NOP: what a lane does that reserved and then gave up. Its completion is
+  /// signalled: no response will retire it, and a queue full of silent NOPs would be full for ever.
   GNSTOR_HD void write_nop(std::uint64_t index) const {
-    store_segment(index, 0, control(wire::mlx5::opcode::nop, index, 1, wire::mlx5::completion_on_error));
+    store_segment(index, 0, control(wire::mlx5::opcode::nop, index, 1, wire::mlx5::completion_always));
   }
 
   /// Announces that the entries [first, first + n) are written. Never waits: it moves the published index over every
@@ -94,7 +97,7 @@ class mlx5_queue_pair {
   /// @par Callers one lane of a group
   /// @par Order entries before the doorbell record, the record before the register
   GNSTOR_HD void ring() const {
-    handover_ring<Scope>(state().send_lock, state().published, [this](std::uint64_t index) {
+    handover_ring(state().send_lock, state().published, [this](std::uint64_t index) {
       const auto low = static_cast<std::uint16_t>(index);
       atomic_ref<std::uint32_t, Scope>(state().doorbell_record.send).store(wire::mlx5::record_value(low), release);
       simt::mmio_store(*doorbell_, wire::mlx5::doorbell_value(low, number_));
@@ -156,8 +159,8 @@ class mlx5_queue_pair {
   GNSTOR_HD std::uint64_t published() const { return word(state().published).load(relaxed); }
 
  private:
-  GNSTOR_HD static atomic_ref<std::uint64_t, Scope> word(std::uint64_t& w) {
-    return atomic_ref<std::uint64_t, Scope>(w);
+  GNSTOR_HD static device_word<std::uint64_t> word(std::uint64_t& w) {
+    return device_word<std::uint64_t>(w);
   }
   GNSTOR_HD mlx5_queue_layout layout() const { return mlx5_queue_layout::of(depth()); }
   GNSTOR_HD mlx5_queue_state& state() const { return *reinterpret_cast<mlx5_queue_state*>(memory_); }
@@ -200,7 +203,7 @@ class mlx5_queue_pair {
           std::uint64_t word[2];
         };
         auto* from = reinterpret_cast<std::uint64_t*>(&response_slot(counter));
-        const halves raw{{word(from[0]).load(relaxed), word(from[1]).load(relaxed)}};
+        const halves raw{{atomic_ref<std::uint64_t, Scope>(from[0]).load(relaxed), atomic_ref<std::uint64_t, Scope>(from[1]).load(relaxed)}};
         out.response = cuda::std::bit_cast<wire::nvme::completion_entry>(raw);
         return out;
       }
@@ -239,7 +242,7 @@ class mlx5_queue_pair {
     }
   }
   GNSTOR_HD void give_receives() const {
-    handover_ring<Scope>(state().receive_lock, state().reposted, [this](std::uint64_t reposted) {
+    handover_ring(state().receive_lock, state().reposted, [this](std::uint64_t reposted) {
       const auto low = static_cast<std::uint16_t>(reposted + 2ull * depth());
       atomic_ref<std::uint32_t, Scope>(state().doorbell_record.receive).store(wire::mlx5::record_value(low), release);
     });

@@ -2,7 +2,7 @@
 
 #include <gnstor/core/result.hpp>
 #include <gnstor/qp/completion.hpp>
-#include <gnstor/qp/remote_memory.hpp>
+#include <gnstor/qp/one_sided.hpp>
 #include <gnstor/simt/group.hpp>
 #include <gnstor/wire/nvme/submission_entry.hpp>
 

@@ -146,6 +146,7 @@ class group {
 
   /// Lane number of the lane of rank `rank`.
   GNSTOR_HD std::uint32_t nth(std::uint32_t rank) const {
+    if (lanes_ == 0xffffffffu) return rank & 31;
 #if defined(__CUDA_ARCH__)
     return __fns(lanes_, 0, static_cast<int>(rank) + 1);
 #else

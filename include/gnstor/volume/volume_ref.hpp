@@ -31,20 +31,21 @@ class volume_ref {
   /// @par Order on success the data is visible to the caller, and to its group after `sync`
   /// @par Bound `d`
   /// @par Errors out_of_range, invalid_argument (nothing was sent); otherwise the last replica's status: nvme_error with
-  /// the SSD's index, timed_out (the buffer may still be written), transport_error, flushed
+  /// the SSD's index, timed_out, transport_error, flushed. A status, success included, that is `left_behind()` says that
+  /// a silent replica may still write the buffer
   GNSTOR_HD status read(vba first, std::uint32_t blocks, io_buffer buffer, deadline d) const {
     return pieces(wire::nvme::nvm_opcode::read, first, blocks, buffer, d, 0, 1);
   }
 
   /// Writes `blocks` blocks from `first` on to every replica; succeeds when all have acknowledged.
-  /// @par Errors as `read`; the first replica's that failed
+  /// @par Errors as `read`; the first replica's that failed, or that may still read the buffer
   GNSTOR_HD status write(vba first, std::uint32_t blocks, io_buffer buffer, deadline d) const {
     return pieces(wire::nvme::nvm_opcode::write, first, blocks, buffer, d, 0, 1);
   }
 
   /// The same by all lanes of `g`: lane k transfers every g.size()-th piece, the k-th first.
   /// @par Callers every lane of `g`, converged, with the same arguments
-  /// @par Result every lane the same status: that of the lowest lane that failed
+  /// @par Result every lane the same status, as if one lane had done it all
   template <simt::warp_group G>
   GNSTOR_HD status read(const G& g, vba first, std::uint32_t blocks, io_buffer buffer, deadline d) const {
     return together(g, pieces(wire::nvme::nvm_opcode::read, first, blocks, buffer, d, g.thread_rank(), g.size()));
@@ -67,10 +68,10 @@ class volume_ref {
   };
 
   /// Blocks of the piece that starts at `at`: up to the stripe's end, the transfer limit, or the request's end.
-  GNSTOR_HD std::uint32_t piece_blocks(std::uint32_t at, std::uint32_t end) const {
+  GNSTOR_HD std::uint32_t piece_blocks(std::uint32_t at, std::uint32_t left) const {
     std::uint32_t n = info_.stripe_blocks - at % info_.stripe_blocks;
     if (n > info_.max_transfer_blocks) n = info_.max_transfer_blocks;
-    return n < end - at ? n : end - at;
+    return n < left ? n : left;
   }
 
   GNSTOR_HD status pieces(wire::nvme::nvm_opcode op, vba first, std::uint32_t blocks, const io_buffer& buffer,
@@ -81,17 +82,15 @@ class volume_ref {
     if (blocks == 0 || buffer.bytes < std::uint64_t{blocks} * block_bytes) {
       return status::make(status_code::invalid_argument, reporter::volume);
     }
-    const std::uint32_t end = first.value + blocks;
     status outcome;
     std::uint32_t number = 0;
-    for (std::uint32_t at = first.value; at < end;) {
-      const std::uint32_t n = piece_blocks(at, end);
+    // Counted from the start: the last block of the largest volume has the last address there is.
+    for (std::uint32_t done = 0, n = 0; done < blocks; done += n) {
+      n = piece_blocks(first.value + done, blocks - done);
       if (number++ % of == mine) {
-        const auto offset = std::uint64_t{at - first.value} * block_bytes;
-        const status s = transfer(op, make_piece(at, n, buffer.slice(offset, std::uint64_t{n} * block_bytes)), d);
-        if (outcome.ok()) outcome = s;
+        const io_buffer part = buffer.slice(std::uint64_t{done} * block_bytes, std::uint64_t{n} * block_bytes);
+        outcome = both(outcome, transfer(op, make_piece(first.value + done, n, part), d));
       }
-      at += n;
     }
     return outcome;
   }
@@ -112,45 +111,61 @@ class volume_ref {
   /// Reads from one replica, balanced by address; goes on to the next where another replica may do better.
   GNSTOR_HD status read_any(const piece& p, deadline d) const {
     const auto turn = static_cast<std::uint32_t>(mix64(p.first.value)) % p.where.count;
-    status last;
+    status outcome;
+    bool left_behind = false;
     for (std::uint32_t k = 0; k < p.where.count; ++k) {
       const ssd_index ssd = p.where.ssd[(turn + k) % p.where.count];
-      last = named(channels_.mine().execute(command(wire::nvme::nvm_opcode::read, p, ssd), share(d, k, p.where.count)),
-                   ssd);
-      if (!another_replica_may_help(last)) return last;
+      const auto c = command(wire::nvme::nvm_opcode::read, p, ssd);
+      outcome = named(channels_.mine().execute(c, share(d, k, p.where.count)), ssd);
+      if (!another_replica_may_help(outcome)) break;
+      left_behind = left_behind || outcome.left_behind();
     }
-    return last;
+    if (!left_behind || outcome.left_behind()) return outcome;
+    return status::make(outcome.ok() ? status_code::ok : status_code::timed_out, reporter::volume);
   }
 
-  /// Writes to every replica at once.
+  /// Writes to every replica at once, as far as the channel has room.
   GNSTOR_HD status write_all(const piece& p, deadline d) const {
     const Channel& channel = channels_.mine();
     in_flight sent[max_replicas];
     std::uint32_t count = 0;
+    std::uint32_t settled = 0;
     status outcome;
     for (std::uint32_t k = 0; k < p.where.count; ++k) {
-      const result<ticket> t = submit(channel, command(wire::nvme::nvm_opcode::write, p, p.where.ssd[k]), d);
+      const auto c = command(wire::nvme::nvm_opcode::write, p, p.where.ssd[k]);
+      result<ticket> t = channel.submit(c);
+      for (until more{d}; more && t.status.code == status_code::would_block;) {
+        // A lane that waits for a slot holds none: lanes with one slot each would wait for each other.
+        if (settled < count) {
+          outcome = both(outcome, answer(channel, sent[settled++], d));
+        } else {
+          (void)channel.poll();
+        }
+        t = channel.submit(c);
+      }
       if (t) {
-        sent[count].sent = t.value;
-        sent[count++].ssd = p.where.ssd[k];
-      } else if (outcome.ok()) {
-        outcome = t.status;
+        sent[count++] = in_flight{t.value, p.where.ssd[k]};
+      } else {
+        const bool late = t.status.code == status_code::would_block;
+        outcome = both(outcome, late ? status::make(status_code::timed_out, reporter::volume) : t.status);
       }
     }
-    for (std::uint32_t k = 0; k < count; ++k) {
-      const status s = named(channel.wait(sent[k].sent, d), sent[k].ssd);
-      if (outcome.ok()) outcome = s;
-    }
+    for (; settled < count; ++settled) outcome = both(outcome, answer(channel, sent[settled], d));
     return outcome;
   }
 
-  GNSTOR_HD static result<ticket> submit(const Channel& channel, const wire::nvme::submission_entry& c, deadline d) {
-    for (until more{d}; more;) {
-      const result<ticket> t = channel.submit(c);
-      if (t || t.status.code != status_code::would_block) return t;
-      (void)channel.poll();
-    }
-    return status::make(status_code::timed_out, reporter::volume);
+  GNSTOR_HD static status answer(const Channel& channel, const in_flight& request, deadline d) {
+    return named(channel.wait(request.sent, d), request.ssd);
+  }
+
+  /// The outcome of two parts of one operation: the first failure, unless it would hide that the buffer may still be
+  /// used.
+  GNSTOR_HD static constexpr status both(status a, status b) {
+    const status late = a.left_behind() ? a : b;
+    if (a.ok() && b.ok()) return late;
+    const status failed = a.ok() ? b : a;
+    if (failed.left_behind() || !late.left_behind()) return failed;
+    return late.ok() ? status::make(status_code::timed_out, reporter::volume) : late;
   }
 
   GNSTOR_HD wire::nvme::submission_entry command(wire::nvme::nvm_opcode op, const piece& p, ssd_index ssd) const {
@@ -190,9 +205,14 @@ class volume_ref {
   template <simt::warp_group G>
   GNSTOR_HD static status together(const G& g, status mine) {
     const std::uint32_t failed = g.ballot(!mine.ok());
+    const std::uint32_t late = g.ballot(mine.left_behind());
     g.sync();  // the data that other lanes received
-    if (failed == 0) return mine;
-    return status::unpack(g.shfl(mine.pack(), static_cast<int>(cuda::std::countr_zero(failed))));
+    if ((failed | late) == 0) return mine;
+    const std::uint32_t first_failed = failed != 0 ? failed : late;
+    const std::uint32_t first_late = (failed & late) != 0 ? failed & late : late != 0 ? late : failed;
+    const status a = status::unpack(g.shfl(mine.pack(), static_cast<int>(cuda::std::countr_zero(first_failed))));
+    const status b = status::unpack(g.shfl(mine.pack(), static_cast<int>(cuda::std::countr_zero(first_late))));
+    return both(a, b);
   }
 
   volume_info info_;

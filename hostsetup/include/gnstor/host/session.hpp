@@ -21,7 +21,7 @@ namespace gnstor::host {
 struct session_options {
   machine client = this_machine;     ///< where the kernels that use it run
   int device = 0;                    ///< the client's GPU
-  std::uint32_t channels = 4;        ///< I/O channels for kernels
+  std::uint32_t channels = 4;        ///< I/O channels for kernels; 0: this CPU alone reads and writes
   std::uint32_t depth = 128;         ///< requests in flight a channel, a power of two
   std::string host_name = "default";  ///< who connects: the same name is the same client, with the same rights
   std::uint64_t timeout_ns = 10'000'000'000;  ///< of set-up commands and of `read`/`write` of this class

@@ -18,7 +18,7 @@ class runtime;
 /// the others.
 ///
 /// The counterpart of `simt::cuda::executor`. Several executors may run at once on different
-/// threads; one `run()` may not start inside another. About 32,000 lanes a thread fit with guarded
+/// threads; one `run()` may not start inside another. The first 8,192 stacks of a thread have a
 /// stacks; beyond that, stacks have no guard page.
 class executor {
  public:
