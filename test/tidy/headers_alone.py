@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+"""Compiles every .hpp that another folder may include alone, with our warnings as errors.
+
+A header that works only after another one cannot be opened, tested or included by a reader.
+"""
+
+import argparse
+import concurrent.futures
+import functools
+import os
+import sys
+
+from toolchain import WARNINGS, Toolchain, run
+
+FOLDERS = ["include", "hostsetup/include", "hostsetup/simt/include", "firmware"]
+
+
+def check(toolchain, header):
+    # Included, not compiled itself: `#pragma once` in a main file is a warning.
+    flags = [*WARNINGS, "-fsyntax-only", "-include", str(header), "-x", "c++"]
+    code, output = run(toolchain.compile_command("/dev/null", flags))
+    return header.relative_to(toolchain.source), code, output
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--toolchain", required=True)
+    toolchain = Toolchain(parser.parse_args().toolchain)
+    headers = [header for folder in FOLDERS
+               for header in sorted((toolchain.source / folder).rglob("*.hpp"))]
+    failed = 0
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for name, code, output in pool.map(functools.partial(check, toolchain), headers):
+            if code != 0:
+                failed += 1
+                print(f"{name} does not compile alone:\n{output}")
+    print(f"{len(headers)} headers, {failed} failed")
+    return 1 if failed or not headers else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""Checks that the code in the pages is cut from code that is tested.
+
+A page marks a snippet by `<!-- snippet: FILE -->` and `<!-- end snippet -->`; the fenced code between them must stand in
+FILE, line by line. `--write` puts the part of FILE between `[snippet` and `snippet]` comments there, or the whole file.
+"""
+
+import argparse
+import pathlib
+import re
+import sys
+
+MARK = re.compile(r"<!-- snippet: (\S+) -->\n(.*?)<!-- end snippet -->", re.S)
+
+
+def source_of(path):
+    """The part of a file that pages show: between its marks, or all of it."""
+    text = path.read_text()
+    marked = re.search(r"^ *// \[snippet\n(.*?)^ *// snippet\]\n", text, re.S | re.M)
+    return marked.group(1) if marked else text
+
+
+def fenced(code):
+    return f"```cpp\n{code.rstrip()}\n```\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("root", type=pathlib.Path)
+    parser.add_argument("--write", action="store_true")
+    arguments = parser.parse_args()
+    faults, count = 0, 0
+    for page in [arguments.root / "README.md", *sorted((arguments.root / "docs").glob("*.md"))]:
+        text = page.read_text()
+        for name, body in MARK.findall(text):
+            count += 1
+            wanted = fenced(source_of(arguments.root / name))
+            if body != wanted and not arguments.write:
+                print(f"{page.name}: the snippet of {name} is not what that file says; "
+                      f"run test/tidy/snippets.py --write {arguments.root}")
+                faults += 1
+        if arguments.write:
+            page.write_text(MARK.sub(
+                lambda m: f"<!-- snippet: {m.group(1)} -->\n{fenced(source_of(arguments.root / m.group(1)))}"
+                          "<!-- end snippet -->", text))
+    if count == 0:
+        print("no snippet found: README.md must show one")
+        faults += 1
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
