@@ -41,7 +41,7 @@ void host_array(benchmark::State& state, std::uint64_t frames_in_4) {
   for (auto _ : state) {
     std::uint64_t sum = 0;
     host::executor run;
-    run.spawn(4, 128, sum_elements{}, array.view(), &sum);
+    run.spawn(1, 32, sum_elements{}, array.view(), &sum);
     const auto start = std::chrono::steady_clock::now();
     run.run();
     const double took = seconds_since(start);

@@ -1,0 +1,135 @@
+#include "graph/kronecker.hpp"
+#include "graph/load.hpp"
+#include "graph/remote_bfs.hpp"
+#include "support/volume_array.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <string>
+
+namespace host = gnstor::host;
+
+struct settings {
+  graph::kronecker_options made{.scale = 16};
+  std::string file;
+  std::int64_t source = -1;
+  std::uint32_t trials = 1;
+  support::run_options run;
+};
+
+graph::csr make_graph(const settings& s) {
+  support::stopwatch clock;
+  graph::csr g = s.file.empty() ? graph::kronecker(s.made) : graph::load(s.file);
+  std::fprintf(stderr, "graph: %u vertices, %llu edges, %s after %.2f s\n", g.vertices(),
+               static_cast<unsigned long long>(g.edges()), s.file.empty() ? "generated" : "loaded",
+               clock.seconds());
+  return g;
+}
+
+/// The vertex that trial `trial` starts from.
+std::uint32_t source_of(const settings& s, const graph::csr& g, std::uint32_t trial) {
+  if (s.source < 0) return graph::pick_source(g, s.made.seed + trial);
+  if (s.source >= g.vertices()) {
+    throw host::input_error("source vertex " + std::to_string(s.source) + " is not in a graph of " +
+                            std::to_string(g.vertices()) + " vertices; give --source 0 to " +
+                            std::to_string(g.vertices() - 1));
+  }
+  return static_cast<std::uint32_t>(s.source);
+}
+
+/// Sums of all trials.
+struct totals {
+  std::uint32_t levels = 0;
+  graph::bfs_counts counts{};
+  double seconds = 0;
+  std::string wrong;  ///< what the first wrong tree has; empty if all are right
+
+  void add(const graph::bfs_outcome& o, const std::string& verdict) {
+    levels += o.levels;
+    counts.reached += o.counts.reached;
+    counts.walked += o.counts.walked;
+    counts.accesses += o.counts.accesses;
+    counts.failed += o.counts.failed;
+    seconds += o.seconds;
+    if (wrong.empty()) wrong = verdict;
+  }
+};
+
+/// Searches `trials` times and checks every tree against a search in this machine's memory.
+totals search_all(const settings& s, const graph::csr& g, host::session& session,
+                  const support::volume_array<std::uint64_t>& offsets,
+                  const support::volume_array<std::uint32_t>& neighbours) {
+  graph::remote_bfs bfs(session, g.vertices(), s.run);
+  totals sum;
+  for (std::uint32_t trial = 0; trial < s.trials; ++trial) {
+    const std::uint32_t source = source_of(s, g, trial);
+    std::fprintf(stderr, "search %u of %u from vertex %u\n", trial + 1, s.trials, source);
+    const graph::bfs_outcome outcome = bfs.search(source, offsets.view(), neighbours.view());
+    if (outcome.counts.failed != 0) std::fprintf(stderr, "reads failed: the search stops\n");
+    std::fprintf(stderr, "checking the tree\n");
+    sum.add(outcome, graph::verify_bfs_tree(g, source, outcome.parents));
+  }
+  return sum;
+}
+
+int run(const settings& s) {
+  const graph::csr g = make_graph(s);
+  (void)source_of(s, g, 0);  // a wrong source is refused before any work
+  const std::uint64_t offset_bytes = g.offsets.size() * 8, neighbour_bytes = g.edges() * 4;
+  const std::uint64_t bytes = offset_bytes + neighbour_bytes;
+  host::session session(s.run.endpoint_for(bytes));
+  support::volume_array<std::uint64_t> offsets(session, g.offsets.size(),
+                                               s.run.paging(offset_bytes, bytes));
+  support::volume_array<std::uint32_t> neighbours(session, g.edges(),
+                                                  s.run.paging(neighbour_bytes, bytes));
+  offsets.volume().write("offsets to the array", g.offsets.data(), offset_bytes);
+  neighbours.volume().write("neighbours to the array", g.neighbours.data(), neighbour_bytes);
+
+  const totals sum = search_all(s, g, session, offsets, neighbours);
+  support::paging_figures pages;
+  offsets.add_to(pages);
+  neighbours.add_to(pages);
+  const bool right = sum.wrong.empty() && sum.counts.failed == 0 && pages.io_errors() == 0;
+
+  support::figure("vertices", g.vertices());
+  support::figure("edges", std::to_string(g.edges()) + (g.directed ? "" : ", both ways counted"));
+  support::figure("searches", s.trials);
+  support::figure("levels", sum.levels);
+  support::figure("reached", sum.counts.reached);
+  support::figure("edges walked", sum.counts.walked);
+  support::figure("time", support::with_unit(sum.seconds, "s"));
+  support::figure("edges/s",
+                  support::with_unit(1e-6 * double(sum.counts.walked) / sum.seconds, "M"));
+  support::figure("data", support::in_bytes(double(bytes)));
+  support::figure("offsets", "frames " + offsets.frames());
+  support::figure("neighbours", "frames " + neighbours.frames());
+  pages.print(sum.counts.accesses, sum.counts.failed, sum.seconds);
+  support::figure("verified", sum.wrong.empty() ? (right ? "yes" : "yes, but see the errors")
+                                                : "NO: " + sum.wrong);
+  return right ? 0 : 1;
+}
+
+int main(int argc, char** argv) try {
+  settings s;
+  CLI::App app{"Breadth-first search by kernels over a graph on a remote flash array"};
+  auto* scale = app.add_option("--scale", s.made.scale, "Kronecker graph of 2^N vertices")
+                    ->capture_default_str();
+  auto* degree = app.add_option("--degree", s.made.degree, "edges drawn for each vertex")
+                     ->capture_default_str();
+  app.add_option("--graph", s.file, "file instead: .sg, .wsg, .el, .wel or .mtx")
+      ->excludes(scale)
+      ->excludes(degree);
+  app.add_option("--source", s.source, "vertex to search from (default: drawn from the seed)")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--seed", s.made.seed, "of the graph and the sources")->capture_default_str();
+  app.add_option("--trials", s.trials, "searches, each from its own source")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  s.run.add_to(app);
+  CLI11_PARSE(app, argc, argv);
+  return run(s);
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "bfs: %s\n", e.what());
+  return 2;
+}

@@ -1,0 +1,53 @@
+#include <gnstor/host/array.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <numeric>
+#include <string>
+#include <vector>
+
+namespace host = gnstor::host;
+
+/// Sums an array that lies on a remote volume: a lane an element, its page comes in on demand.
+struct sum_elements {
+  template <class Lane>
+  GNSTOR_HD void operator()(Lane& lane, gnstor::remote_array<std::uint32_t> view,
+                            std::uint64_t* sum) const {
+    const std::uint32_t element = view[lane.global_thread()];
+    gnstor::device_word<std::uint64_t>(*sum).fetch_add(element, gnstor::relaxed);
+  }
+};
+
+int main(int argc, char** argv) try {
+  std::string endpoint = "emu:?capacity=64M";
+  std::uint16_t vid = 0;
+  CLI::App app{"A kernel sums the elements of a volume on a remote flash array"};
+  app.add_option("--endpoint", endpoint, "where the array is")->capture_default_str();
+  app.add_option("--vid", vid, "read this volume, from an earlier run, instead of a new one");
+  CLI11_PARSE(app, argc, argv);
+
+  host::session session(endpoint);
+  std::vector<std::uint32_t> numbers(1024);
+  std::iota(numbers.begin(), numbers.end(), 1u);
+  const auto volume = vid == 0 ? session.create_volume({.bytes = 4096})
+                               : session.open_volume(gnstor::volume_id(vid));
+  if (vid == 0) session.write(volume, 0, numbers.data(), 4096);
+
+  host::array<std::uint32_t> array(session, volume, numbers.size(), {.page_bytes = 4096});
+  host::memory_block sum(session.client_place(), sizeof(std::uint64_t), session.options().device);
+  host::executor kernels;
+  kernels.spawn(8, 128, sum_elements{}, array.view(), static_cast<std::uint64_t*>(sum.data()));
+  session.attach(kernels);
+  kernels.run();
+
+  std::uint64_t read = 0;
+  sum.read(0, &read, sizeof read);
+  const std::uint64_t right = std::accumulate(numbers.begin(), numbers.end(), std::uint64_t{0});
+  std::printf("the kernel read volume %d: its sum is %llu, %s\n", int{volume.vid.value},
+              static_cast<unsigned long long>(read), read == right ? "right" : "WRONG");
+  return read == right ? 0 : 1;
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "read_one: %s\n", e.what());
+  return 2;
+}

@@ -1,0 +1,148 @@
+#include "support/input_file.hpp"
+#include "support/output_file.hpp"
+#include "support/run_options.hpp"
+#include "support/volume_array.hpp"
+#include <gnstor/host/array.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace host = gnstor::host;
+
+/// c = a + b, a warp a page in turn. `c[i] = a[i] + b[i]` does the same an element at a time; held
+/// pages are looked up once for all their elements.
+struct add_pages {
+  template <class Lane, class T>
+  GNSTOR_HD void operator()(Lane& lane, gnstor::remote_array<T> a, gnstor::remote_array<T> b,
+                            gnstor::remote_array<T> c, std::uint64_t* failures) const {
+    const auto warp = lane.warp();
+    const std::uint64_t page = c.elements_per_page();
+    const std::uint64_t stride = lane.grid_threads() / warp.size() * page;
+    for (std::uint64_t i = lane.global_thread() / warp.size() * page; i < c.size(); i += stride) {
+      const auto x = a.acquire_page(warp, i);
+      const auto y = b.acquire_page(warp, i);
+      const auto z = c.acquire_page(warp, i, true);
+      if (x && y && z) {
+        for (std::uint64_t k = i + warp.thread_rank(); z.value.holds(k); k += warp.size()) {
+          z.value[k] = x.value[k] + y.value[k];
+        }
+      } else if (warp.leads()) {
+        gnstor::device_word<std::uint64_t>(*failures).fetch_add(1, gnstor::relaxed);
+      }
+      if (x) a.release_page(warp, x.value);
+      if (y) b.release_page(warp, y.value);
+      if (z) c.release_page(warp, z.value);
+    }
+  }
+};
+
+struct settings {
+  std::string a, b, c, type = "double";
+  support::run_options run;
+};
+
+/// Refuses files that are not two arrays of equal length.
+template <class T>
+void check_inputs(const settings& s, const support::input_file& a, const support::input_file& b) {
+  for (const auto* file : {&a, &b}) {
+    if (file->bytes() == 0) {
+      throw host::input_error(file->path() + ": is empty; give at least one " + s.type);
+    }
+    if (file->bytes() % sizeof(T) != 0) {
+      throw host::input_error(file->path() + ": " + std::to_string(file->bytes()) +
+                              " bytes are no whole number of " + std::to_string(sizeof(T)) +
+                              "-byte elements; check --type, it is " + s.type);
+    }
+  }
+  if (a.bytes() != b.bytes()) {
+    throw host::input_error(a.path() + " holds " + std::to_string(a.bytes() / sizeof(T)) +
+                            " elements, " + b.path() + " " + std::to_string(b.bytes() / sizeof(T)) +
+                            ": give files of equal length");
+  }
+}
+
+/// Whether `sum` is bit for bit what the CPU computes; a NaN may be any NaN.
+template <class T>
+bool is_sum(T x, T y, T sum) {
+  const T right = x + y;
+  return std::memcmp(&right, &sum, sizeof sum) == 0 || (right != right && sum != sum);
+}
+
+/// Copies the volume of sums into `out` and returns how many are wrong.
+template <class T>
+std::uint64_t save_and_verify(const support::input_file& a, const support::input_file& b,
+                              support::scratch_volume& sums, support::output_file& out) {
+  std::vector<T> x(support::scratch_volume::piece_bytes / sizeof(T)), y(x.size()), sum(x.size());
+  std::uint64_t wrong = 0;
+  sums.read("saving", a.bytes(), [&](const char* from, std::uint64_t at, std::uint64_t count) {
+    a.read(reinterpret_cast<char*>(x.data()), at, count);
+    b.read(reinterpret_cast<char*>(y.data()), at, count);
+    std::memcpy(sum.data(), from, count);
+    for (std::size_t k = 0; k < count / sizeof(T); ++k) wrong += !is_sum(x[k], y[k], sum[k]);
+    out.write(from, count);
+  });
+  return wrong;
+}
+
+template <class T>
+int add_files(const settings& s) {
+  const support::input_file a(s.a), b(s.b);
+  check_inputs<T>(s, a, b);
+  support::output_file out(s.c);
+  const std::uint64_t bytes = a.bytes(), count = bytes / sizeof(T);
+  const auto paging = s.run.paging(bytes, 3 * bytes);
+  // The sums may be written back more than once.
+  host::session session(s.run.endpoint_for(4 * bytes));
+  support::volume_array<T> x(session, count, paging), y(session, count, paging);
+  support::volume_array<T> z(session, count, paging);
+  x.volume().write("loading " + s.a, bytes, [&](char* to, auto at, auto n) { a.read(to, at, n); });
+  y.volume().write("loading " + s.b, bytes, [&](char* to, auto at, auto n) { b.read(to, at, n); });
+
+  host::memory_block failures(session.client_place(), 8, session.options().device);
+  host::executor kernels;
+  kernels.spawn(s.run.grid, s.run.block, add_pages{}, x.view(), y.view(), z.view(),
+                static_cast<std::uint64_t*>(failures.data()));
+  session.attach(kernels);
+  support::stopwatch clock;
+  kernels.run();
+  z.array().flush();
+  const double seconds = clock.seconds();
+
+  support::paging_figures pages;
+  for (const auto* array : {&x, &y, &z}) array->add_to(pages);
+  std::uint64_t failed = 0;
+  failures.read(0, &failed, sizeof failed);
+  const std::uint64_t wrong = save_and_verify<T>(a, b, z.volume(), out);
+  const bool right = wrong == 0 && failed == 0 && pages.io_errors() == 0;
+  if (right) out.commit();
+
+  support::figure("elements", std::to_string(count) + " of type " + s.type);
+  support::figure("time", support::with_unit(seconds, "s"));
+  support::figure("elements/s", support::with_unit(1e-6 * double(count) / seconds, "M"));
+  support::figure("frames", x.frames() + ", for each array");
+  pages.print(3 * count, failed, seconds);
+  support::figure("wrong sums", wrong);
+  support::figure("verified", right ? "yes, " + s.c + " is written" : "NO, nothing is written");
+  return right ? 0 : 1;
+}
+
+int main(int argc, char** argv) try {
+  settings s;
+  CLI::App app{"Adds two files of numbers that lie on remote volumes"};
+  app.add_option("FILE_A", s.a, "a raw array")->required();
+  app.add_option("FILE_B", s.b, "another of the same length")->required();
+  app.add_option("FILE_C", s.c, "gets the sums")->required();
+  app.add_option("--type", s.type, "type of the numbers")
+      ->check(CLI::IsMember({"double", "float"}))
+      ->capture_default_str();
+  s.run.add_to(app);
+  CLI11_PARSE(app, argc, argv);
+  return s.type == "double" ? add_files<double>(s) : add_files<float>(s);
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "vector_add: %s\n", e.what());
+  return 2;
+}

@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""Gives the examples bad input: each must fail, say what is wrong, and leave every file as it was.
+
+Usage: bad_input.py BFS VECTOR_ADD READ_ONE
+"""
+
+import struct
+import sys
+
+from running import Folder
+
+BFS = [
+    ("a missing graph file",
+     "--graph missing.sg",
+     ["missing.sg: cannot open: No such file", "check the path"]),
+    ("a graph file of an unknown kind",
+     "--graph graph.txt",
+     ['unknown extension ".txt"', ".sg and .wsg", ".mtx"]),
+    ("a truncated graph file",
+     "--graph short.sg",
+     ["short.sg: holds 60 bytes", "truncated"]),
+    ("a graph file with less than a header",
+     "--graph tiny.sg",
+     ["tiny.sg: holds 5 bytes", "truncated"]),
+    ("an empty graph file",
+     "--graph empty.el",
+     ["empty.el: is empty"]),
+    ("a matrix with fewer entries than its size line says",
+     "--graph few.mtx",
+     ["few.mtx: the size line says 3 entries, the file holds 2"]),
+    ("a matrix with more entries than its size line says",
+     "--graph many.mtx",
+     ["many.mtx:5: an entry more than the 2 of the size line"]),
+    ("a matrix entry beyond its rows",
+     "--graph beyond.mtx",
+     ["beyond.mtx:4: column 5 is out of range", "ids go from 1 to 4"]),
+    ("a vertex id that does not fit",
+     "--graph large.el",
+     ["large.el:2: vertex id 2147483648 is out of range"]),
+    ("a neighbour that is no vertex",
+     "--graph neighbour.sg",
+     ["neighbour.sg: byte 45: vertex id 9 is out of range"]),
+    ("a graph without edges",
+     "--graph edgeless.mtx",
+     ["a graph without edges has no vertex to search from"]),
+    ("a source that is no vertex",
+     "--graph good.el --source 4",
+     ["source vertex 4 is not in a graph of 4 vertices", "--source 0 to 3"]),
+    ("a frame budget below the minimum",
+     "--scale 12 --frames 64K",
+     ["frame budget of", "give at least", "(9 pages)"]),
+    ("a frame budget that is no number",
+     "--scale 10 --frames lots",
+     ["frames 'lots': give a share of the data as 25%, or bytes as 64M"]),
+    ("a page size that is no power of two",
+     "--scale 10 --page-bytes 5000",
+     ["array page of 5000 bytes", "4096 times a power of two"]),
+    ("an array too small for the volumes",
+     "--scale 15 --endpoint emu:?capacity=1M",
+     ["bytes of flash; the array has", "larger capacity="]),
+    ("an unknown endpoint",
+     "--scale 10 --endpoint tape:0",
+     ["endpoint 'tape:0': unknown scheme; these exist: emu:"]),
+    ("an unknown endpoint option",
+     "--scale 10 --endpoint emu:?colour=red",
+     ["endpoint option 'colour' is unknown; these exist: ssds,"]),
+    ("a block that is no whole number of warps",
+     "--scale 10 --block 33",
+     ["33 is no multiple of 32"]),
+    ("a scale that no machine holds",
+     "--scale 40",
+     ["Kronecker scale 40 is outside 1 to 31"]),
+    ("a file and a generated graph at once",
+     "--scale 10 --graph good.el",
+     ["--scale excludes --graph"]),
+]
+
+VECTOR_ADD = [
+    ("a missing input",
+     "missing.bin eight.bin out.bin",
+     ["missing.bin: cannot open: No such file", "check the path"]),
+    ("an empty input",
+     "empty.bin empty.bin out.bin",
+     ["empty.bin: is empty; give at least one double"]),
+    ("a size that is no whole number of elements",
+     "odd.bin odd.bin out.bin",
+     ["odd.bin: 12 bytes are no whole number of 8-byte elements; check --type"]),
+    ("inputs of different lengths",
+     "eight.bin sixteen.bin out.bin",
+     ["eight.bin holds 8 elements, sixteen.bin 16: give files of equal length"]),
+    ("an input that is a folder",
+     "folder eight.bin out.bin",
+     ["folder: is not a regular file"]),
+    ("an output in a folder that is not there",
+     "eight.bin eight.bin nowhere/out.bin",
+     ["nowhere/out.bin: cannot be written: No such file"]),
+    ("an output that is a folder",
+     "eight.bin eight.bin folder",
+     ["folder: is there and is not a regular file"]),
+    ("an unknown type",
+     "eight.bin eight.bin out.bin --type complex",
+     ["complex not in {double,float}"]),
+    ("a volume that does not fit, found after the output was opened",
+     "large.bin large.bin out.bin --endpoint emu:?capacity=1M",
+     ["bytes of flash; the array has"]),
+    ("no output",
+     "eight.bin eight.bin",
+     ["FILE_C is required"]),
+]
+
+READ_ONE = [
+    ("a volume that does not exist",
+     "--vid 7",
+     ["volume 7 does not exist"]),
+    ("a flash folder that is not there",
+     "--endpoint emu:?capacity=16M&flash=nowhere",
+     ["nowhere"]),
+]
+
+
+def gap_graph(offsets, neighbours):
+    return (struct.pack("<?qq", False, len(neighbours), len(offsets) - 1)
+            + struct.pack(f"<{len(offsets)}q", *offsets)
+            + struct.pack(f"<{len(neighbours)}i", *neighbours))
+
+
+def write_files(folder):
+    banner = "%%MatrixMarket matrix coordinate pattern general\n"
+    good = gap_graph([0, 1, 2, 2, 2], [1, 0])
+    folder.write("graph.txt", "0 1\n")
+    folder.write("short.sg", good[:60])
+    folder.write("tiny.sg", good[:5])
+    folder.write("neighbour.sg", gap_graph([0, 1, 2], [1, 9]))
+    folder.write("empty.el", "")
+    folder.write("few.mtx", banner + "4 4 3\n1 2\n2 3\n")
+    folder.write("many.mtx", banner + "4 4 2\n1 2\n2 3\n3 4\n")
+    folder.write("beyond.mtx", banner + "4 4 2\n1 2\n2 5\n")
+    folder.write("edgeless.mtx", banner + "4 4 0\n")
+    folder.write("large.el", "0 1\n1 2147483648\n")
+    folder.write("good.el", "0 1\n1 2\n2 3\n")
+    folder.write("empty.bin", b"")
+    folder.write("odd.bin", bytes(12))
+    folder.write("eight.bin", bytes(64))
+    folder.write("sixteen.bin", bytes(128))
+    folder.write("large.bin", bytes(4 << 20))
+    folder.write("out.bin", "from an earlier run")
+    (folder.path / "folder").mkdir()
+
+
+def main():
+    bfs, vector_add, read_one = sys.argv[1:]
+    failures = 0
+    with Folder() as folder:
+        write_files(folder)
+        before = folder.content()
+        for program, cases in ((bfs, BFS), (vector_add, VECTOR_ADD), (read_one, READ_ONE)):
+            for name, arguments, expected in cases:
+                status, printed = folder.run(program, *arguments.split())
+                wrong = [f"does not say: {text}" for text in expected if text not in printed]
+                if not 1 <= status <= 127:
+                    wrong.append(f"exit status {status}")
+                if folder.content() != before:
+                    wrong.append("files changed: " + ", ".join(
+                        key for key in {**before, **folder.content()}
+                        if before.get(key, "") != folder.content().get(key, "")))
+                for line in wrong:
+                    failures += 1
+                    print(f"{name} ({arguments}): {line}\n  it printed: {printed.strip()}")
+        print(f"{len(BFS) + len(VECTOR_ADD) + len(READ_ONE)} bad inputs, {failures} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
