@@ -131,9 +131,12 @@ class queue_engine {
                         (r.opcode == wire::mlx5::opcode::send || r.opcode == wire::mlx5::opcode::nop);
     const std::uint32_t run = prefix(g, simple && g.thread_rank() < count);
     if (run == 0) {
-      serve_one(g, head, waiting > context_->at.send_entries);
+      serve_one(g, head, waiting);
     } else {
-      accept(g, head, run, r);
+      // Until Connect each command depends on the one before it: one at a time.
+      std::uint32_t most = 1;
+      if (g.leads() && context_->joined.connected != 0) most = 32;
+      accept(g, head, least(run, g.broadcast(most)), r);
     }
     g.sync();
     return true;
@@ -164,8 +167,9 @@ class queue_engine {
   }
 
   /// Serves the entry at `head` alone: one-sided transfers, faults, and what a broken queue pair flushes.
-  GNSTOR_HD void serve_one(const simt::group& g, std::uint64_t head, bool overrun) const {
+  GNSTOR_HD void serve_one(const simt::group& g, std::uint64_t head, std::uint32_t waiting) const {
     decoded_request r = reader_.request(head);
+    const bool overrun = waiting > context_->at.send_entries;
     if (overrun) r.fault = wire::mlx5::syndrome::local_queue_pair_error;
     if (context_->broken != 0) r.fault = wire::mlx5::syndrome::flushed;
     if (r.fault == wire::mlx5::syndrome::none) r.fault = one_sided(g, r);
@@ -177,7 +181,8 @@ class queue_engine {
       reader_.complete(context_->completion_tail++, kind, head, r.local.bytes(), r.fault, r.opcode);
     }
     if (failed) context_->broken = 1;
-    context_->send_head = head + (failed || r.blocks == 0 ? 1 : r.blocks);
+    // What an overrun announces is no request: nothing of it is flushed.
+    context_->send_head = head + (overrun ? waiting : (failed || r.blocks == 0 ? 1 : r.blocks));
   }
 
   GNSTOR_HD wire::mlx5::syndrome one_sided(const simt::group& g, const decoded_request& r) const {
@@ -218,7 +223,11 @@ class queue_engine {
   GNSTOR_HD bool route(io_command& c) const {
     const wire::nvme::submission_entry& e = c.entry;
     const std::uint32_t length = e.dptr.length();
+    if (e.dptr.type() != wire::nvme::keyed_data_block) {
+      return answer_now(c, wire::nvme::generic_status::invalid_sgl_type);
+    }
     if (e.opcode == wire::nvme::fabrics_opcode) {
+      if (!aligned(c)) return false;
       if (length == sizeof(wire::fabrics::connect_data) && opens(c, remote_read)) {
         fabrics_target(*node_).execute(c, *context_);
       } else if (c.stage != command_stage::refused) {
@@ -239,9 +248,6 @@ class queue_engine {
     }
     const std::uint32_t blocks = wire::nvme::blocks_of(e);
     if (blocks > max_transfer_blocks) return answer_now(c, wire::nvme::generic_status::invalid_field);
-    if (e.dptr.type() != wire::nvme::keyed_data_block) {
-      return answer_now(c, wire::nvme::generic_status::invalid_sgl_type);
-    }
     if (length != blocks * block_bytes) return answer_now(c, wire::nvme::generic_status::invalid_sgl_length);
     if (!opens(c, write ? remote_read : remote_write)) return false;
     const auto at = wire::afa::slba::unpack(wire::nvme::slba_of(e));
@@ -288,7 +294,12 @@ class queue_engine {
       default: return answer_now(c, wire::nvme::generic_status::invalid_opcode);
     }
     if (c.entry.dptr.length() < length) return answer_now(c, wire::nvme::generic_status::invalid_sgl_length);
-    return opens(c, needs);
+    return aligned(c) && opens(c, needs);
+  }
+
+  /// False, and answered, if structured data does not lie as the firmware's loads and stores need it.
+  GNSTOR_HD static bool aligned(io_command& c) {
+    return c.entry.dptr.address % 8 == 0 || answer_now(c, wire::nvme::generic_status::invalid_sgl_offset);
   }
 
   /// True if the command's key opens its data. If not, the queue pair breaks, as an RDMA access error breaks it.

@@ -97,10 +97,15 @@ class shard_engine {
     const auto command = wire::afa::admin_command::unpack(c.entry);
     auto* payload = reinterpret_cast<void*>(c.entry.dptr.address);
     switch (command.opcode) {
-      case wire::afa::admin_opcode::volume_add:
-        return drive().volume_add(command.epoch, *static_cast<const wire::afa::volume_record*>(payload));
-      case wire::afa::admin_opcode::volume_chmod:
-        return drive().volume_chmod(command.epoch, *static_cast<const wire::afa::volume_chmod*>(payload));
+      case wire::afa::admin_opcode::volume_add: {
+        // Copied: the client could change it between the checks and the use.
+        const wire::afa::volume_record record = *static_cast<const wire::afa::volume_record*>(payload);
+        return drive().volume_add(command.epoch, record);
+      }
+      case wire::afa::admin_opcode::volume_chmod: {
+        const wire::afa::volume_chmod change = *static_cast<const wire::afa::volume_chmod*>(payload);
+        return drive().volume_chmod(command.epoch, change);
+      }
       case wire::afa::admin_opcode::volume_delete: return drive().volume_delete(command.epoch, command.volume);
       case wire::afa::admin_opcode::volume_list:
         return drive().volume_list(command.epoch, command.volume, *static_cast<wire::afa::volume_list*>(payload));

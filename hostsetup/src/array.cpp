@@ -4,15 +4,19 @@
 
 namespace gnstor::detail {
 
-array_memory array_memory::make(host::session& s, const volume_info& volume, std::uint64_t data_bytes,
-                                const host::array_options& options) {
+array_memory array_memory::make(host::session& s, const volume_info& volume, std::uint64_t count,
+                                std::uint32_t element_bytes, const host::array_options& options) {
   const std::uint64_t page = options.page_bytes;
   if (page < block_bytes || page > 2u << 20 || (page & (page - 1)) != 0) {
     throw host::input_error(
         fmt::format("array page of {} bytes: use 4096 times a power of two, up to 2 MiB", options.page_bytes));
   }
-  const std::uint64_t pages = (data_bytes + page - 1) / page;
   const std::uint64_t capacity = volume.capacity_blocks * block_bytes;
+  if (count > (~std::uint64_t{0} - page) / element_bytes) {
+    throw host::input_error(fmt::format("array of {} elements of {} bytes: no volume is that large", count, element_bytes));
+  }
+  const std::uint64_t data_bytes = count * element_bytes;
+  const std::uint64_t pages = (data_bytes + page - 1) / page;
   if (data_bytes == 0 || pages * page > capacity) {
     throw host::input_error(
         fmt::format("array of {} bytes ({} pages of {}) on volume {} of {} bytes: create a volume of at least {} bytes",

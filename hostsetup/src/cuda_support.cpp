@@ -35,6 +35,16 @@ void reach(int from, int to) {
   cuda_check(cudaMemPoolSetAccess(pool, &access, 1), "opening a memory pool to a peer");
 }
 
+/// Launching a kernel that needs more local memory than there is waits for all kernels, the node's too: 2 KiB a thread
+/// are made room for while nothing runs.
+void reserve_local_memory(int device) {
+  constexpr std::size_t enough = 2048;
+  const device_scope here(device);
+  std::size_t there = 0;
+  cuda_check(cudaDeviceGetLimit(&there, cudaLimitStackSize), "asking for the stack limit");
+  if (there < enough) cuda_check(cudaDeviceSetLimit(cudaLimitStackSize, enough), "raising the stack limit");
+}
+
 }  // namespace
 
 int gpu_count() {
@@ -55,7 +65,9 @@ void prepare_gpus(int client, int node) {
   if (loading != nullptr && std::string_view(loading) == "LAZY") {
     throw error("CUDA_MODULE_LOADING=LAZY deadlocks beside the array node's kernel: unset it, or set it to EAGER");
   }
+  reserve_local_memory(client);
   if (client != node) {
+    reserve_local_memory(node);
     reach(client, node);
     reach(node, client);
   }

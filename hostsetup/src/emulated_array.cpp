@@ -33,6 +33,9 @@ fw::geometry geometry_for(const endpoint& where, bool gpu) {
   return g;
 }
 
+/// True if an SSD's metadata was never formatted: a process that made the file was killed before it came to that.
+bool is_blank(const void* metadata) { return static_cast<const fw::metadata_header*>(metadata)->magic == 0; }
+
 /// Hands out offsets within one block of memory.
 class carver {
  public:
@@ -141,8 +144,8 @@ void emulated_array::mount(std::uint32_t index) {
   if (!endpoint_.flash.empty()) {
     const std::string path = fmt::format("{}/ssd{}.flash", endpoint_.flash, index);
     d.file = std::make_unique<flash_file>(path, meta_bytes + data_bytes);
-    fresh = d.file->fresh();
     d.host_metadata = d.file->data();
+    fresh = d.file->fresh() || is_blank(d.host_metadata);
     file_pages = static_cast<char*>(d.file->data()) + meta_bytes;
   } else {
     d.staging = memory_block(place::host, meta_bytes);
@@ -219,6 +222,14 @@ std::uint16_t emulated_array::admit(const std::uint8_t (&hostid)[16], client_id 
   publish(&node_.hosts[host_count_].admitted, 1u);
   ++host_count_;
   return h.controller;
+}
+
+memory_block emulated_array::allocate(place where, std::size_t bytes) {
+  const bool restart = on_gpu() && running_ && where == place::pinned;
+  if (restart) std::exchange(running_, nullptr)->stop();
+  memory_block block(where, bytes, endpoint_.device);
+  if (restart) start();
+  return block;
 }
 
 std::uint32_t emulated_array::register_region(std::uint64_t base, std::uint64_t bytes, std::uint32_t domain) {

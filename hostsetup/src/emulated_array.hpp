@@ -42,6 +42,9 @@ class emulated_array {
   /// Creates a queue pair. Throws `error` if there is no room.
   void create_queue(const fw::queue_attributes& at);
   void set_fault(std::uint32_t ssd, fw::ssd_fault fault);
+  /// Allocates memory that the node is to reach. Pinning memory waits for a kernel that never ends, so a running one is
+  /// ended meanwhile.
+  memory_block allocate(place where, std::size_t bytes);
   /// Starts the firmware. Memory it is to reach should be registered before.
   void start();
   /// Ends the firmware; for files, brings everything back to them. Throws what went wrong.

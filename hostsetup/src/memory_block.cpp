@@ -111,6 +111,7 @@ void memory_block::read(std::size_t offset, void* to, std::size_t bytes) const {
 }
 
 void copy_in(place where, [[maybe_unused]] int device, void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
   if (where != place::device) {
     std::memcpy(to, from, bytes);
     return;
@@ -121,6 +122,7 @@ void copy_in(place where, [[maybe_unused]] int device, void* to, const void* fro
 }
 
 void copy_out(place where, [[maybe_unused]] int device, void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
   if (where != place::device) {
     std::memcpy(to, from, bytes);
     return;

@@ -2,6 +2,8 @@
 
 #include "session_impl.hpp"
 
+#include <deengine/volume_rules.hpp>
+
 #include <gnstor/core/hash.hpp>
 #include <gnstor/wire/afa/volume_chmod.hpp>
 #include <gnstor/wire/afa/volume_list.hpp>
@@ -25,12 +27,22 @@ place session::client_place() const { return impl_->kernel_reach; }
 
 volume_info session::create_volume(const volume_options& wanted) {
   const std::uint32_t replicas = wanted.replicas != 0 ? wanted.replicas : impl_->where.replicas;
-  const std::uint64_t blocks = (wanted.bytes + block_bytes - 1) / block_bytes;
+  const std::uint64_t blocks = wanted.bytes / block_bytes + (wanted.bytes % block_bytes != 0 ? 1 : 0);
   const std::uint64_t flash = std::uint64_t{impl_->array->geometry().pages} * impl_->where.ssds;
   if (blocks == 0) throw input_error("a volume of 0 bytes: ask for at least one 4 KiB block");
+  if (wanted.stripe_blocks == 0 || wanted.stripe_blocks > fw::most_stripe_blocks) {
+    throw input_error(fmt::format("a volume with stripes of {} blocks: use 1 to {}", wanted.stripe_blocks,
+                                  fw::most_stripe_blocks));
+  }
+  if (replicas > max_replicas) {
+    throw input_error(fmt::format("a volume of {} replicas: use 1 to {}", replicas, max_replicas));
+  }
   if (replicas > impl_->where.ssds) {
     throw input_error(fmt::format("a volume of {} replicas on {} SSDs: use ssds={} or more", replicas, impl_->where.ssds,
                                   replicas));
+  }
+  if (blocks > fw::most_volume_blocks) {
+    throw input_error(fmt::format("a volume of {} blocks: the largest has {}", blocks, fw::most_volume_blocks));
   }
   if (blocks * replicas > flash) {
     throw input_error(fmt::format("a volume of {} bytes with {} replicas needs {} bytes of flash; the array has {} "
@@ -52,7 +64,7 @@ volume_info session::create_volume(const volume_options& wanted) {
   r.epoch = impl_->array->node().shape.epoch;
   r.client_count = 1;
   r.clients[0] = {impl_->client.value, wire::afa::right_read | wire::afa::right_write};
-  impl_->on_every_ssd(wire::afa::admin_opcode::volume_add, volume_id(vid), &r, sizeof r, "creating");
+  impl_->add_volume(r);
   return impl_->describe(r);
 }
 

@@ -51,8 +51,7 @@ session::impl::impl(const endpoint& e, const session_options& o) : where(e), opt
   std::uint8_t hostid[16] = {};
   std::memcpy(hostid, &name, sizeof name);
   const std::uint16_t controller = array->admit(hostid, client);
-  staging = memory_block(node_reach, 4096 + staging_bytes);
-  staging_key = array->register_region(reinterpret_cast<std::uint64_t>(staging.data()), staging.bytes(), domain);
+  renew_staging();
   admin_channel = make_channels(node_reach, 1, admin_depth, 1);
   host_channel = make_channels(node_reach, 1, 128, 2);
   kernel_channels = make_channels(kernel_reach, o.channels, o.depth, 3);
@@ -155,6 +154,13 @@ void session::impl::connect_from_here(const channel_memory& c, const connect_opt
   }
 }
 
+void session::impl::renew_staging() {
+  memory_block fresh = array->allocate(node_reach, 4096 + staging_bytes);
+  staging_key = array->register_region(reinterpret_cast<std::uint64_t>(fresh.data()), fresh.bytes(), domain);
+  if (staging.data() != nullptr) retired.push_back(std::move(staging));
+  staging = std::move(fresh);
+}
+
 void session::impl::serve(simt::host::executor& run) {
   stop_simulated = 0;
   fw::node n = array->node();
@@ -184,7 +190,28 @@ void session::impl::admin(wire::afa::admin_opcode op, std::uint32_t ssd, volume_
   status s;
   drive([&] { s = admin_channel.channels[0].execute(c.pack(), simt::within(options.timeout_ns)); });
   if (s.code == status_code::nvme_error) s.ssd = static_cast<std::uint16_t>(ssd);
+  if (s.left_behind()) renew_staging();
   if (!s.ok()) throw io_error(fmt::format("{} volume {}: {}", what, vid.value, to_string(s)), s);
+}
+
+void session::impl::add_volume(const wire::afa::volume_record& r) {
+  const volume_id vid(r.vid);
+  const auto add = [&](std::uint32_t ssd) {
+    std::memcpy(staging.data(), &r, sizeof r);
+    admin(wire::afa::admin_opcode::volume_add, ssd, vid, sizeof r, "creating");
+  };
+  for (std::uint32_t k = where.ssds; k-- > 0;) {
+    try {
+      add(k);
+    } catch (const io_error& e) {
+      const status s = e.outcome();
+      const auto exists = status::nvme(static_cast<std::uint8_t>(wire::nvme::status_code_type::vendor_specific),
+                                       static_cast<std::uint8_t>(wire::afa::status::volume_exists), s.ssd);
+      if (!(s == exists)) throw;
+      admin(wire::afa::admin_opcode::volume_delete, k, vid, 0, "deleting the remains of");
+      add(k);
+    }
+  }
 }
 
 void session::impl::on_every_ssd(wire::afa::admin_opcode op, volume_id vid, const void* payload, std::uint32_t bytes,
@@ -214,10 +241,15 @@ void session::impl::transfer(bool write, const volume_info& v, std::uint64_t off
     throw input_error(fmt::format("{} bytes at offset {} of volume {}: both must be multiples of {}", bytes, offset,
                                   v.vid.value, block_bytes));
   }
+  const std::uint64_t capacity = v.capacity_blocks * block_bytes;
+  if (offset > capacity || bytes > capacity - offset) {
+    throw input_error(fmt::format("{} bytes at offset {} of volume {}: it ends at byte {}", bytes, offset, v.vid.value,
+                                  capacity));
+  }
   const mlx5_volume volume(v, channel_set<mlx5_channel>(host_channel.channels, 1), rendezvous_placement(v.ssd_count));
   auto* here = static_cast<unsigned char*>(memory);
-  auto* stage = static_cast<unsigned char*>(staging.data()) + 4096;
   for (std::uint64_t done = 0; done < bytes;) {
+    auto* stage = static_cast<unsigned char*>(staging.data()) + 4096;
     const std::uint64_t n = bytes - done < staging_bytes ? bytes - done : staging_bytes;
     if (write) std::memcpy(stage, here + done, n);
     const io_buffer buffer{reinterpret_cast<std::uint64_t>(stage), n, staging_key, staging_key};
@@ -228,12 +260,13 @@ void session::impl::transfer(bool write, const volume_info& v, std::uint64_t off
       const deadline d = simt::within(options.timeout_ns);
       s = write ? volume.write(first, blocks, buffer, d) : volume.read(first, blocks, buffer, d);
     });
+    if (s.ok() && !write) std::memcpy(here + done, stage, n);
+    if (s.left_behind()) renew_staging();
     if (!s.ok()) {
       throw io_error(fmt::format("{} volume {} at byte {}: {}", write ? "writing" : "reading", v.vid.value,
                                  offset + done, to_string(s)),
                      s);
     }
-    if (!write) std::memcpy(here + done, stage, n);
     done += n;
   }
 }

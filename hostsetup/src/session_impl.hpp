@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <optional>
+#include <vector>
 
 namespace gnstor::host {
 
@@ -41,8 +42,13 @@ struct session::impl {
   void serve(simt::host::executor& run);
   /// Executes an admin command on SSD `ssd`; throws `io_error` that names `what`.
   void admin(wire::afa::admin_opcode op, std::uint32_t ssd, volume_id vid, std::uint32_t payload_bytes, const char* what);
+  /// Adds a volume to every SSD. SSD 0, which answers for the array, is the last, as it is the first to delete one:
+  /// what a killed process left half done is on no list, and gives way to a new volume.
+  void add_volume(const wire::afa::volume_record& r);
   void on_every_ssd(wire::afa::admin_opcode op, volume_id vid, const void* payload, std::uint32_t bytes, const char* what);
   volume_info describe(const wire::afa::volume_record& r) const;
+  /// Takes another staging buffer. The last one stays where it is: a request given up may still use it.
+  void renew_staging();
   void transfer(bool write, const volume_info& v, std::uint64_t offset, void* memory, std::uint64_t bytes);
 
   endpoint where;
@@ -53,6 +59,7 @@ struct session::impl {
   std::unique_ptr<emulated_array> array;
   memory_block staging;              ///< admin payload page, then the host's I/O buffer
   std::uint32_t staging_key = 0;
+  std::vector<memory_block> retired;  ///< former staging buffers
   channel_memory admin_channel;
   channel_memory host_channel;
   channel_memory kernel_channels;

@@ -64,8 +64,9 @@ TEST_CASE("who looks a volume up while it changes sees the old state or the new,
   const fw::engine_ref<thread_scope_device> ssd(meta, crowd_shape, nullptr);
   *out = board{};
   simt::cuda::executor machine;
-  machine.spawn(1, 1, restless_admin<thread_scope_device>{2000, 0}, ssd, out);
+  // Readers first: a grid launched later may start when the admin is done.
   machine.spawn(4, 32, volume_reader<thread_scope_device>{}, ssd, out);
+  machine.spawn(1, 1, restless_admin<thread_scope_device>{5000, 0}, ssd, out);
   machine.run();
   CHECK(out->mixed_volume == 0);
   CHECK(out->bad_status == 0);

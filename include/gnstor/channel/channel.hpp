@@ -97,13 +97,13 @@ class channel {
       const status outcome = requests.take(t, value);
       if (outcome.code != status_code::would_block) return outcome;
       if (!poll() && ++rounds % 256 == 0) {
-        if (phase() == channel_phase::error) return give_up(t, broken_status());
+        if (phase() == channel_phase::error) return give_up(t, broken_status(), value);
         qp_.ring();  // the backstop of handover_ring's bound
       }
     }
     const status last = requests.take(t, value);
     if (last.code != status_code::would_block) return last;
-    const status outcome = give_up(t, status::make(status_code::timed_out, reporter::channel));
+    const status outcome = give_up(t, status::make(status_code::timed_out, reporter::channel), value);
     if (outcome.code == status_code::timed_out) count(state_->timed_out);
     return outcome;
   }
@@ -120,9 +120,10 @@ class channel {
   }
 
  private:
-  /// The lanes that run along and use this very channel: lanes of one warp may be on different ones.
-  GNSTOR_HD simt::group companions() const {
-    return simt::group::active().partition(reinterpret_cast<std::uint64_t>(state_));
+  /// The lanes that run along and use this very channel: lanes of one warp may be on different ones. They meet where
+  /// this is called, not here: a lane that sends must not be grouped with one that polls.
+  GNSTOR_HD simt::group companions(const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) const {
+    return simt::group::active(file, line).partition(reinterpret_cast<std::uint64_t>(state_));
   }
   GNSTOR_HD table request_slots() const { return table(state_ + 1, qp_.depth()); }
   GNSTOR_HD bool change_phase(channel_phase from, channel_phase to) const {
@@ -204,8 +205,9 @@ class channel {
       (void)change_phase(channel_phase::connecting, channel_phase::error);
     }
   }
-  GNSTOR_HD status give_up(ticket t, status why) const {
-    return request_slots().abandon(t) ? why : request_slots().take(t);
+  /// Ends the wait for a request with `why`, or with its answer if that came in time after all.
+  GNSTOR_HD status give_up(ticket t, status why, std::uint32_t* value) const {
+    return request_slots().abandon(t) ? why : request_slots().take(t, value);
   }
 
   GNSTOR_HD void finish(command_id id, status outcome, std::uint32_t value) const {

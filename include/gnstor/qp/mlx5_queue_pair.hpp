@@ -125,6 +125,8 @@ class mlx5_queue_pair {
     std::uint64_t first = 0;
     if (g.leads()) first = word(state().consumed).load(acquire);
     first = g.broadcast(first);
+    // The leader's acquire reaches every lane: without it a lane could take an entry of two laps ago for a new one.
+    g.sync();
     const std::uint64_t mine = first + g.thread_rank();
     const wire::mlx5::completion_entry& entry = completion_slot(mine);
     const std::uint32_t tail = half(entry, 60).load(acquire);

@@ -57,6 +57,17 @@ static_assert(warp_group<cooperative_groups::coalesced_group>);
 
 namespace gnstor::simt::cuda {
 
+/// Makes room for kernels of up to `bytes` of local memory a thread on the current device.
+///
+/// Launching a kernel that needs more than there is waits for every kernel that runs, and a persistent one never ends.
+/// So the room is made before: a session makes 2 KiB.
+inline void reserve_local_memory(std::size_t bytes) {
+  std::size_t there = 0;
+  gnstor::detail::cuda_check(cudaDeviceGetLimit(&there, cudaLimitStackSize), "cudaDeviceGetLimit");
+  if (there >= bytes) return;
+  gnstor::detail::cuda_check(cudaDeviceSetLimit(cudaLimitStackSize, bytes), "cudaDeviceSetLimit");
+}
+
 /// Runs kernels on the current CUDA device: every grid of one `run()` on a stream of its own, so
 /// that they run together.
 ///
@@ -87,6 +98,15 @@ class executor {
       throw std::runtime_error("a block of " + std::to_string(block) +
                                " threads does not fit: this kernel allows " +
                                std::to_string(loaded.maxThreadsPerBlock));
+    }
+    std::size_t room = 0;
+    gnstor::detail::cuda_check(cudaDeviceGetLimit(&room, cudaLimitStackSize), "cudaDeviceGetLimit");
+    if (loaded.localSizeBytes > room) {
+      throw std::runtime_error("a kernel needs " + std::to_string(loaded.localSizeBytes) +
+                               " bytes of local memory a thread and there are " +
+                               std::to_string(room) +
+                               ": call simt::cuda::reserve_local_memory before the first session "
+                               "or kernel");
     }
     launches_.push_back([=](cudaStream_t stream) {
       gnstor::detail::entry<<<grid, block, 0, stream>>>(f, args...);

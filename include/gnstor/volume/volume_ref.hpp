@@ -83,13 +83,16 @@ class volume_ref {
       return status::make(status_code::invalid_argument, reporter::volume);
     }
     status outcome;
+    std::uint64_t silent = 0;
     std::uint32_t number = 0;
     // Counted from the start: the last block of the largest volume has the last address there is.
     for (std::uint32_t done = 0, n = 0; done < blocks; done += n) {
       n = piece_blocks(first.value + done, blocks - done);
       if (number++ % of == mine) {
         const io_buffer part = buffer.slice(std::uint64_t{done} * block_bytes, std::uint64_t{n} * block_bytes);
-        outcome = both(outcome, transfer(op, make_piece(first.value + done, n, part), d));
+        const piece p = make_piece(first.value + done, n, part);
+        const status s = op == wire::nvme::nvm_opcode::read ? read_any(p, d, silent) : write_all(p, d);
+        outcome = both(outcome, s);
       }
     }
     return outcome;
@@ -104,13 +107,13 @@ class volume_ref {
     return p;
   }
 
-  GNSTOR_HD status transfer(wire::nvme::nvm_opcode op, const piece& p, deadline d) const {
-    return op == wire::nvme::nvm_opcode::read ? read_any(p, d) : write_all(p, d);
-  }
-
   /// Reads from one replica, balanced by address; goes on to the next where another replica may do better.
-  GNSTOR_HD status read_any(const piece& p, deadline d) const {
-    const auto turn = static_cast<std::uint32_t>(mix64(p.first.value)) % p.where.count;
+  /// @param silent the SSDs that did not answer an earlier piece, by bit: they are asked last
+  GNSTOR_HD status read_any(const piece& p, deadline d, std::uint64_t& silent) const {
+    auto turn = static_cast<std::uint32_t>(mix64(p.first.value)) % p.where.count;
+    for (std::uint32_t k = 0; k < p.where.count && (silent >> p.where.ssd[turn].value & 1) != 0; ++k) {
+      turn = (turn + 1) % p.where.count;
+    }
     status outcome;
     bool left_behind = false;
     for (std::uint32_t k = 0; k < p.where.count; ++k) {
@@ -119,6 +122,7 @@ class volume_ref {
       outcome = named(channels_.mine().execute(c, share(d, k, p.where.count)), ssd);
       if (!another_replica_may_help(outcome)) break;
       left_behind = left_behind || outcome.left_behind();
+      if (outcome.code == status_code::timed_out) silent |= std::uint64_t{1} << ssd.value;
     }
     if (!left_behind || outcome.left_behind()) return outcome;
     return status::make(outcome.ok() ? status_code::ok : status_code::timed_out, reporter::volume);

@@ -32,8 +32,8 @@ struct array_memory {
   std::uint32_t frame_count = 0;
 
   /// Checks sizes, allocates and registers. Throws `host::input_error`.
-  static array_memory make(host::session& s, const volume_info& volume, std::uint64_t data_bytes,
-                           const host::array_options& options);
+  static array_memory make(host::session& s, const volume_info& volume, std::uint64_t count,
+                           std::uint32_t element_bytes, const host::array_options& options);
 };
 
 /// Writes every dirty page back: one lane a page, in turn.
@@ -46,13 +46,24 @@ struct flush_pages {
   }
 };
 
+/// Lets every page whose fetch failed be fetched again.
+struct forgive_pages {
+  template <class Lane, class View>
+  GNSTOR_HD void operator()(Lane& lane, View view) const {
+    for (std::uint32_t p = lane.global_thread(); p < view.cache().pages(); p += lane.grid_threads()) {
+      view.cache().forgive(page_index(p));
+    }
+  }
+};
+
 }  // namespace gnstor::detail
 
 namespace gnstor::host {
 
 /// Owns the frames and the page table of an array on a volume, and hands out views for kernels. Move-only.
 ///
-/// `count` elements of `T` from byte 0 of the volume on. The session must outlive it.
+/// `count` elements of `T` from byte 0 of the volume on. The session must outlive it. Nothing is written back at its
+/// end: `flush` before.
 template <class T>
 class array {
  public:
@@ -61,7 +72,7 @@ class array {
   /// Throws `input_error` if the volume is too small, the frame budget below `min_frames` pages, or the page size odd.
   array(session& s, const volume_info& volume, std::uint64_t count, const array_options& options = {})
       : session_(&s), volume_(volume), options_(options), count_(count),
-        memory_(detail::array_memory::make(s, volume, count * sizeof(T), options)) {}
+        memory_(detail::array_memory::make(s, volume, count, sizeof(T), options)) {}
   array(array&& other) noexcept = default;
   array& operator=(array&&) = delete;
   ~array() {
@@ -92,6 +103,18 @@ class array {
       const status first = status::unpack(counters().first_error);
       throw io_error("flush of an array left " + std::to_string(failed) + " pages dirty: " + to_string(first), first);
     }
+  }
+
+  /// Forgets the array's first error, and lets pages whose fetch failed be fetched again: after the cause is gone.
+  /// Call it when no kernel uses the array.
+  void clear_errors() {
+    executor run;
+    run.spawn(8, 128, detail::forgive_pages{}, view());
+    session_->attach(run);
+    run.run();
+    const std::uint64_t none = 0;
+    constexpr std::size_t first_error = offsetof(page_cache_state, counters) + offsetof(page_cache_counters, first_error);
+    memory_.words.write(first_error, &none, sizeof none);
   }
 
   /// What the array did so far; exact when no kernel uses it.

@@ -1,0 +1,176 @@
+#pragma once
+/// What every thread of an array test runs, on the host runtime and on the GPU.
+
+#include "fake_disk.hpp"
+#include <gnstor/array/array_view.hpp>
+#include <gnstor/core/hash.hpp>
+#include <gnstor/simt/lane.hpp>
+
+#include <cstdint>
+
+namespace gnstor::test {
+
+/// What lanes saw go wrong. Zero at the start.
+struct access_record {
+  std::uint32_t wrong = 0;   ///< an element had another value than its owner gave it last
+  std::uint32_t failed = 0;  ///< a status other than ok
+};
+
+/// A 16-byte element.
+struct alignas(16) wide {
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
+  GNSTOR_HD friend bool operator==(const wide& a, const wide& b) {
+    return a.low == b.low && a.high == b.high;
+  }
+};
+
+/// An element from 64 random bits.
+template <class T>
+GNSTOR_HD T element_of(std::uint64_t bits) {
+  if constexpr (sizeof(T) == 16) {
+    return T{bits, ~bits};
+  } else {
+    return static_cast<T>(bits);
+  }
+}
+
+/// Random numbers that lanes draw: their own, and some that a whole warp draws alike.
+class lane_draws {
+ public:
+  GNSTOR_HD lane_draws(std::uint32_t seed, std::uint32_t thread)
+      : own_(mix64(std::uint64_t{seed} << 32 | thread)),
+        common_(mix64(std::uint64_t{seed} << 32 | (thread / 32 + 0x80000000u))) {}
+  GNSTOR_HD std::uint64_t own() { return mix64(++own_); }
+  GNSTOR_HD std::uint64_t common() { return mix64(++common_); }
+
+ private:
+  std::uint64_t own_;
+  std::uint64_t common_;
+};
+
+/// Reads and writes elements at random through `view[i]`, `load` and `store`. Element i belongs to
+/// thread i modulo the grid, which knows its value.
+template <class T>
+struct random_elements {
+  struct shared {};
+  std::uint32_t rounds = 4;
+  std::uint32_t seed = 0;
+
+  template <class Lane, class View>
+  GNSTOR_HD void operator()(Lane& lane, View view, T* expected, access_record* record) const {
+    const std::uint64_t me = lane.global_thread();
+    const std::uint64_t threads = lane.grid_threads();
+    lane_draws draws(seed, lane.global_thread());
+    for (std::uint32_t round = 0; round < rounds; ++round) {
+      const std::uint64_t near = draws.common();
+      const std::uint64_t far = draws.own();
+      // Lanes meet on one page, or go their own ways.
+      const std::uint64_t pick = (near >> 60 & 1) != 0 ? near : far;
+      const std::uint64_t owned = (view.size() - me + threads - 1) / threads;
+      const std::uint64_t i = me + threads * ((pick & 0xffffff) % owned);
+      const T value = element_of<T>(far);
+      switch (far >> 61) {
+        case 0:
+        case 1: {
+          if (!view.store(i, value).ok()) disk::add(record->failed, 1);
+          expected[i] = value;
+          break;
+        }
+        case 2: {
+          view[i] = value;
+          expected[i] = value;
+          break;
+        }
+        case 3: {
+          if constexpr (sizeof(T) < 16) {
+            view[i] += value;
+            expected[i] = static_cast<T>(expected[i] + value);
+          }
+          break;
+        }
+        case 4: {
+          if (!(static_cast<T>(view[i]) == expected[i])) disk::add(record->wrong, 1);
+          break;
+        }
+        default: {
+          const result<T> got = view.load(i);
+          if (!got) disk::add(record->failed, 1);
+          if (!(got.value == expected[i])) disk::add(record->wrong, 1);
+        }
+      }
+    }
+  }
+};
+
+/// Pins pages, alone or with the whole warp, and reads and writes the calling lane's words of them
+/// as relaxed atomics: what orders them is the page table alone. Some lanes flush pages meanwhile.
+struct pinned_words {
+  struct shared {};
+  std::uint32_t rounds = 4;
+  std::uint32_t seed = 0;
+
+  template <class Lane, class View>
+  GNSTOR_HD void operator()(Lane& lane, View view, disk d, std::uint64_t* expected,
+                            access_record* record) const {
+    lane_draws draws(seed, lane.global_thread());
+    for (std::uint32_t round = 0; round < rounds; ++round) {
+      const std::uint64_t near = draws.common();
+      const std::uint64_t far = draws.own();
+      if ((far >> 60) == 0) {
+        const page_index any(static_cast<std::uint32_t>(far % view.cache().pages()));
+        const status s = view.flush(any);
+        if (!s.ok() && s.code != status_code::would_block) disk::add(record->failed, 1);
+      }
+      const bool together = (near >> 62) != 0;
+      const std::uint64_t first = (together ? near : far) % view.size();
+      if (together) {
+        use(lane, lane.warp(), view, d, first, (near >> 61 & 1) != 0, expected, record);
+      } else {
+        use(lane, simt::group::self(), view, d, first, (far >> 61 & 1) != 0, expected, record);
+      }
+      lane.warp().sync();
+    }
+  }
+
+ private:
+  template <class Lane, class Group, class View>
+  GNSTOR_HD static void use(Lane& lane, const Group& g, const View& view, const disk& d,
+                            std::uint64_t index, bool write, std::uint64_t* expected,
+                            access_record* record) {
+    const auto page = view.acquire_page(g, index, write);
+    if (!page) {
+      disk::add(record->failed, 1);
+      return;
+    }
+    if (g.thread_rank() == 0) d.hold(page.value.data);
+    g.sync();
+    const std::uint64_t last = page.value.first + page.value.count;
+    for (std::uint64_t i = page.value.first; i < last; ++i) {
+      if (i % lane.grid_threads() != lane.global_thread()) continue;
+      const device_word<std::uint64_t> word(page.value[i]);
+      if (word.load(relaxed) != expected[i]) disk::add(record->wrong, 1);
+      if (write) {
+        expected[i] = mix64(expected[i] + i + 1);
+        word.store(expected[i], relaxed);
+      }
+    }
+    g.sync();
+    if (g.thread_rank() == 0) d.let_go(page.value.data);
+    view.release_page(g, page.value);
+  }
+};
+
+/// Writes every page back; lanes share the pages.
+struct flush_all {
+  struct shared {};
+  template <class Lane, class View>
+  GNSTOR_HD void operator()(Lane& lane, View view, access_record* record) const {
+    for (std::uint32_t p = lane.global_thread(); p < view.cache().pages();
+         p += lane.grid_threads()) {
+      if (!view.flush(page_index(p)).ok()) disk::add(record->failed, 1);
+    }
+  }
+};
+
+}  // namespace gnstor::test

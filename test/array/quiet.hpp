@@ -1,0 +1,69 @@
+#pragma once
+/// What must hold of a page cache's words when no lane runs.
+
+#include "fake_disk.hpp"
+#include <gnstor/array/page_cache.hpp>
+
+#include <string>
+#include <vector>
+
+namespace gnstor::test {
+
+/// How large an array under test is.
+struct rig_shape {
+  std::uint32_t pages = 12;
+  std::uint32_t frames = 4;
+  std::uint32_t page_words = 8;
+  std::uint32_t delay = 0;
+  std::uint64_t timeout_ns = 1'000'000'000;
+};
+
+/// Memory of a page cache, aligned as its state wants it.
+struct alignas(page_cache_state) word_line {
+  std::uint64_t words[alignof(page_cache_state) / 8];
+};
+
+/// The state of a page cache as it stands in memory.
+inline const page_cache_state& state_in(const std::vector<word_line>& memory) {
+  return *reinterpret_cast<const page_cache_state*>(memory.data());
+}
+
+/// The words of a page cache as the host sees them, checked against the protocol.
+inline std::string check_words(const std::vector<word_line>& memory, rig_shape shape) {
+  const page_cache_state& state = state_in(memory);
+  const auto* pages = reinterpret_cast<const std::uint64_t*>(&state + 1);
+  const std::uint64_t* frames = pages + shape.pages;
+  std::vector<std::uint32_t> holders(shape.frames);
+  std::uint64_t resident = 0;
+  for (std::uint32_t p = 0; p < shape.pages; ++p) {
+    const page_word word{pages[p]};
+    const std::string page = "page " + std::to_string(p);
+    if (word.references() != 0) return page + " is still pinned";
+    if (word.is(page_word::busy)) return page + " is still busy";
+    if (word.is(page_word::failed) && word.is(page_word::resident))
+      return page + " failed, yet here";
+    if (word.is(page_word::dirty) && !word.is(page_word::resident))
+      return page + " dirty, yet gone";
+    if (!word.is(page_word::resident)) continue;
+    ++resident;
+    const std::uint32_t f = word.frame().value;
+    if (f >= shape.frames) return page + " names a frame past the last";
+    if (++holders[f] != 1) return page + " shares its frame with another page";
+    if ((frames[f] & 0xffffffff) != p + 1) return page + "'s frame names another page";
+  }
+  std::uint64_t lost = 0;
+  for (std::uint32_t f = 0; f < shape.frames; ++f) {
+    if (frames[f] == page_cache<fake_store<false>>::lost_frame) {
+      ++lost;
+    } else if (holders[f] == 0 && frames[f] != page_cache<fake_store<false>>::free_frame) {
+      return "frame " + std::to_string(f) + " is neither free nor held";
+    }
+  }
+  const page_cache_counters& c = state.counters;
+  if (c.pages_in - c.evictions != resident) return "pages in, evictions and residents disagree";
+  if (c.lost_frames != lost) return "the count of lost frames is wrong";
+  if (c.io_errors != 0 && c.first_error == 0) return "an I/O error left no status";
+  return {};
+}
+
+}  // namespace gnstor::test

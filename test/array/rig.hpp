@@ -1,0 +1,109 @@
+#pragma once
+/// An array on a fake disk in this process's memory.
+
+#include "paging.hpp"
+#include "quiet.hpp"
+#include <gnstor/simt_host/executor.hpp>
+
+#include <string>
+#include <vector>
+
+namespace gnstor::test {
+
+/// The owner of everything an array of `T` on a fake disk needs. Element 0 of the disk is 0.
+template <class T, bool Atomic>
+class rig {
+ public:
+  using view_type = array_view<T, fake_store<Atomic>>;
+
+  /// @param count elements; 0: as many as fit
+  explicit rig(rig_shape shape, std::uint64_t count = 0)
+      : expected(count != 0 ? count : 8ull * shape.page_words * shape.pages / sizeof(T)),
+        content(std::size_t{shape.pages} * shape.page_words),
+        plan(shape.pages),
+        page_io(shape.pages),
+        frame_use(shape.frames),
+        shape_(shape),
+        frames_(std::size_t{shape.frames} * shape.page_words + 1),
+        words_(page_cache<fake_store<Atomic>>::bytes(shape.pages, shape.frames) /
+                   sizeof(word_line) +
+               1) {}
+
+  disk disk_ref() {
+    disk d;
+    d.content = content.data();
+    d.page_words = shape_.page_words;
+    d.frames = frames();
+    d.plan = plan.data();
+    d.page_io = page_io.data();
+    d.frame_use = frame_use.data();
+    d.record = &saw;
+    d.delay = shape_.delay;
+    return d;
+  }
+  view_type view() {
+    const io_buffer memory{frames(), 8ull * shape_.page_words * shape_.frames, 0, 0};
+    const page_cache<fake_store<Atomic>> cache(fake_store<Atomic>(disk_ref()), words_.data(),
+                                               shape_.pages, shape_.frames, memory);
+    return view_type(cache, expected.size(), shape_.timeout_ns);
+  }
+  page_cache_counters counters() const { return state_in(words_).counters; }
+  page_word word(std::uint32_t page) const {
+    return page_word{reinterpret_cast<const std::uint64_t*>(&state_in(words_) + 1)[page]};
+  }
+
+  /// Runs one kernel of `grid` blocks of `block` threads; what it threw, or nothing.
+  template <class Kernel, class... Args>
+  std::string run(simt::host::options chosen, std::uint32_t grid, std::uint32_t block,
+                  Kernel kernel, Args... args) {
+    simt::host::executor machine(chosen);
+    machine.spawn(grid, block, kernel, args...);
+    try {
+      machine.run();
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+    return {};
+  }
+
+  /// What is wrong once no lane runs; nothing if all is well.
+  std::string quiet() const {
+    if (saw.page_twice != 0) return "two lanes moved one page at once";
+    if (saw.frame_in_use != 0) return "a frame in use was filled";
+    if (saw.frame_lost != 0) return "a frame that a request given up may use was filled";
+    return check_words(words_, shape_);
+  }
+  /// What is wrong after a flush: every element must be on the disk.
+  std::string flushed() const {
+    for (std::uint32_t p = 0; p < shape_.pages; ++p) {
+      if (word(p).is(page_word::dirty)) return "page " + std::to_string(p) + " is still dirty";
+    }
+    const auto* on_disk = reinterpret_cast<const T*>(content.data());
+    for (std::uint64_t i = 0; i < expected.size(); ++i) {
+      if (!(on_disk[i] == expected[i])) {
+        return "element " + std::to_string(i) + " is not on the disk";
+      }
+    }
+    return {};
+  }
+
+  std::vector<T> expected;
+  std::vector<std::uint64_t> content;
+  std::vector<std::uint32_t> plan;
+  std::vector<std::uint32_t> page_io;
+  std::vector<std::uint32_t> frame_use;
+  disk_record saw;
+  access_record lanes;
+
+ private:
+  /// Frames begin at a multiple of 16.
+  std::uint64_t frames() const {
+    return (reinterpret_cast<std::uint64_t>(frames_.data()) + 15) / 16 * 16;
+  }
+
+  rig_shape shape_;
+  std::vector<std::uint64_t> frames_;
+  std::vector<word_line> words_;
+};
+
+}  // namespace gnstor::test

@@ -1,0 +1,104 @@
+/// Paging under contention on the host runtime. GNSTOR_SEEDS=N runs N seeds of each mode instead of
+/// the usual share; seed S of a failure alone is GNSTOR_FIRST_SEED=S GNSTOR_SEEDS=1.
+#include "rig.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+using namespace gnstor;
+using namespace gnstor::test;
+namespace host = simt::host;
+
+namespace {
+
+#if defined(__SANITIZE_THREAD__)
+constexpr std::uint64_t seeded_share = 20;
+constexpr std::uint64_t weak_share = 5;
+#else
+constexpr std::uint64_t seeded_share = 1500;
+constexpr std::uint64_t weak_share = 1500;
+#endif
+
+std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+/// Shapes from a seed: few frames, fewer than the warps use at once, and slow or quick disks.
+rig_shape shape_of(std::uint64_t seed) {
+  rig_shape s;
+  s.frames = 1 + static_cast<std::uint32_t>(seed % 5);
+  s.delay = static_cast<std::uint32_t>(seed / 5 % 3);
+  return s;
+}
+
+template <class Rig>
+std::string verdict(Rig& r, std::string thrown, host::options chosen) {
+  if (!thrown.empty()) return thrown;
+  if (r.lanes.wrong != 0) return "an element had a wrong value";
+  if (r.lanes.failed != 0) return "an access failed";
+  std::string fault = r.quiet();
+  if (fault.empty()) fault = r.run(chosen, 1, 4, flush_all{}, r.view(), &r.lanes);
+  if (fault.empty() && r.lanes.failed != 0) fault = "a page could not be flushed";
+  if (fault.empty()) fault = r.quiet();
+  if (fault.empty()) fault = r.flushed();
+  return fault;
+}
+
+/// Two warps read and write elements of type T.
+template <class T>
+std::string random_run(host::options chosen, rig_shape shape) {
+  rig<T, false> r(shape, 8ull * shape.page_words * shape.pages / sizeof(T) - 1);
+  const auto seed = static_cast<std::uint32_t>(chosen.seed);
+  return verdict(r,
+                 r.run(chosen, 2, 16, random_elements<T>{.rounds = 3, .seed = seed}, r.view(),
+                       r.expected.data(), &r.lanes),
+                 chosen);
+}
+
+/// Two warps pin pages and use atomic words of them.
+std::string pinned_run(host::options chosen, rig_shape shape) {
+  rig<std::uint64_t, true> r(shape, 8 * shape.pages - 3);
+  const auto seed = static_cast<std::uint32_t>(chosen.seed);
+  return verdict(r,
+                 r.run(chosen, 2, 8, pinned_words{.rounds = 4, .seed = seed}, r.view(),
+                       r.disk_ref(), r.expected.data(), &r.lanes),
+                 chosen);
+}
+
+template <class Run>
+void sweep(host::mode mode, std::uint64_t share, Run run) {
+  const std::uint64_t first = number_from("GNSTOR_FIRST_SEED", 1);
+  const std::uint64_t count = number_from("GNSTOR_SEEDS", share);
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    const std::string fault = run(host::options{.run = mode, .seed = seed}, shape_of(seed));
+    CAPTURE(seed);
+    REQUIRE(fault == "");
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every element keeps what its owner wrote, fast") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    CHECK(random_run<std::uint8_t>({.seed = seed}, shape_of(seed)) == "");
+    CHECK(random_run<std::uint16_t>({.seed = seed}, shape_of(seed)) == "");
+    CHECK(random_run<std::uint32_t>({.seed = seed}, shape_of(seed)) == "");
+    CHECK(random_run<std::uint64_t>({.seed = seed}, shape_of(seed)) == "");
+    CHECK(random_run<wide>({.seed = seed}, shape_of(seed)) == "");
+    CHECK(pinned_run({.seed = seed}, shape_of(seed)) == "");
+  }
+}
+
+TEST_CASE("every element keeps what its owner wrote, seeded") {
+  sweep(host::mode::seeded, seeded_share, random_run<std::uint32_t>);
+}
+
+TEST_CASE("pinned pages stay and keep their words, seeded") {
+  sweep(host::mode::seeded, seeded_share, pinned_run);
+}
+
+TEST_CASE("pinned pages stay and keep their words, weak") {
+  sweep(host::mode::weak, weak_share, pinned_run);
+}

@@ -1,0 +1,120 @@
+/// Whole channels against a scripted peer: answers, refusals, silence, duplicates and broken
+/// queues.
+#include "exchange.hpp"
+
+#include "exchange_fixture.hpp"
+#include "qp/seed_sweep.hpp"
+
+using namespace gnstor;
+using namespace gnstor::test;
+
+namespace {
+
+/// One exchange; `prepare` may spoil something. Says what went wrong, or nothing.
+template <class Prepare>
+std::string exchanged(host::options chosen, exchange_shape s, Prepare prepare) {
+  exchange_fixture f(s, static_cast<std::uint32_t>(chosen.seed));
+  prepare(f);
+  host::executor machine(chosen);
+  machine.spawn(s.blocks, s.lanes, f.client);
+  machine.serve_in(simt::domain::nic, 1, s.channels, *f.peer.stop, f.peer);
+  const std::string fault = run_to_end(machine);
+  return fault.empty() ? f.judge() : fault;
+}
+std::string exchanged(host::options chosen, exchange_shape s = {}) {
+  return exchanged(chosen, s, [](exchange_fixture&) {});
+}
+
+/// Any request of a default exchange, by seed.
+std::uint32_t any_request(host::options o) {
+  return static_cast<std::uint32_t>(mix64(o.seed) % exchange_shape{}.requests());
+}
+
+constexpr std::uint64_t seeded_share = 200;
+constexpr std::uint64_t weak_share = 150;
+
+}  // namespace
+
+TEST_CASE("every request gets its own answer, in any company, fast") {
+  CHECK(exchanged({}) == "");
+  CHECK(exchanged({}, {.blocks = 3, .lanes = 8, .rounds = 40, .channels = 1, .depth = 8}) == "");
+  CHECK(exchanged({}, {.blocks = 2, .lanes = 32, .rounds = 20, .channels = 3, .depth = 4}) == "");
+  CHECK(exchanged({}, {.blocks = 2, .lanes = 32, .rounds = 20, .channels = 2, .depth = 128}) == "");
+}
+
+TEST_CASE("every request gets its own answer, in any company, seeded") {
+  sweep(host::mode::seeded, 2 * seeded_share, [](host::options o) { return exchanged(o); });
+}
+
+TEST_CASE("every request gets its own answer, in any company, weak") {
+  sweep(host::mode::weak, 2 * weak_share, [](host::options o) { return exchanged(o); });
+}
+
+TEST_CASE("more lanes than request slots get through a full channel, seeded") {
+  sweep(host::mode::seeded, seeded_share / 2, [](host::options o) {
+    return exchanged(o, {.blocks = 2, .lanes = 5, .rounds = 3, .channels = 1, .depth = 4});
+  });
+}
+
+TEST_CASE("silence times out for the lane that asked and for no other, seeded") {
+  sweep(host::mode::seeded, seeded_share, [](host::options o) {
+    return exchanged(o, {}, [&](exchange_fixture& f) { f.client.silent = any_request(o); });
+  });
+}
+
+TEST_CASE("silence times out for the lane that asked and for no other, weak") {
+  sweep(host::mode::weak, weak_share, [](host::options o) {
+    return exchanged(o, {}, [&](exchange_fixture& f) { f.client.silent = any_request(o); });
+  });
+}
+
+TEST_CASE("the request that kills a queue pair is told why, and the others are flushed, seeded") {
+  sweep(host::mode::seeded, seeded_share, [](host::options o) {
+    return exchanged(o, {}, [&](exchange_fixture& f) {
+      f.break_at(any_request(o), ask::break_send, wire::mlx5::syndrome::remote_access_error);
+    });
+  });
+}
+
+TEST_CASE("the request that kills a queue pair is told why, and the others are flushed, weak") {
+  sweep(host::mode::weak, weak_share, [](host::options o) {
+    return exchanged(o, {}, [&](exchange_fixture& f) {
+      f.break_at(any_request(o), ask::break_send, wire::mlx5::syndrome::remote_access_error);
+    });
+  });
+}
+
+TEST_CASE("a failed receive ends every request in flight with its syndrome, seeded") {
+  sweep(host::mode::seeded, seeded_share, [](host::options o) {
+    return exchanged(o, {}, [&](exchange_fixture& f) {
+      f.break_at(any_request(o), ask::break_receive, wire::mlx5::syndrome::local_access_error);
+    });
+  });
+}
+
+TEST_CASE("a channel refuses requests before Connect, after an error and after close") {
+  exchange_fixture f({.channels = 1}, 1);
+  const mlx5_channel& c = *f.client.channels;
+  wire::nvme::submission_entry e{};
+  CHECK(c.submit(e).status.code == status_code::not_ready);
+  CHECK(c.execute(e, deadline::never()).code == status_code::not_ready);
+  c.counters().phase = static_cast<std::uint32_t>(channel_phase::ready);
+  CHECK(c.submit(e));
+  status why = status::make(status_code::transport_error, reporter::nic);
+  why.syndrome = 0x13;
+  c.counters().first_error = why.pack();
+  c.counters().phase = static_cast<std::uint32_t>(channel_phase::error);
+  CHECK(c.submit(e).status.code == status_code::flushed);
+  CHECK(c.execute(e, deadline::never()).syndrome == 0x13);
+  c.close();
+  CHECK(c.submit(e).status.code == status_code::closed);
+  CHECK(c.execute(e, deadline::never()).code == status_code::closed);
+}
+
+TEST_CASE("a Connect that nobody answers times out, and leaves the channel unusable") {
+  exchange_fixture f({.channels = 1}, 1);
+  const mlx5_channel& c = *f.client.channels;
+  CHECK(c.connect({}, simt::within(1'000'000)).code == status_code::timed_out);
+  CHECK(c.phase() == channel_phase::connecting);
+  CHECK(c.submit({}).status.code == status_code::not_ready);
+}

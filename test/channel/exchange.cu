@@ -1,0 +1,64 @@
+/// Whole channels against a scripted peer on a GPU: the clients are one kernel, the peer another.
+#include "exchange.hpp"
+#include "exchange_fixture.hpp"
+#include "qp/device_block.cuh"
+#include <gnstor/simt/cuda_executor.cuh>
+
+using namespace gnstor;
+using namespace gnstor::test;
+
+namespace {
+
+/// One exchange; `prepare` may spoil something. Says what went wrong, or nothing.
+template <class Prepare>
+std::string exchanged(exchange_shape s, std::uint32_t seed, Prepare prepare) {
+  const device_block memory(s.bytes());
+  exchange_fixture f(s, seed, memory.data());
+  prepare(f);
+  f.client.stop = f.peer.stop;
+  memory.upload(f.image);
+  simt::cuda::reserve_local_memory(4096);  // of the scripted peer
+  simt::cuda::executor machine;
+  machine.spawn(s.blocks, s.lanes, f.client);
+  machine.spawn(1, s.channels, f.peer);
+  machine.run();
+  memory.download(f.image);
+  return f.judge();
+}
+
+constexpr std::uint32_t seeds = 20;
+constexpr exchange_shape usual{.blocks = 4, .lanes = 64, .rounds = 20, .channels = 3, .depth = 32};
+
+}  // namespace
+
+TEST_CASE("every request gets its own answer, in any company") {
+  for (std::uint32_t seed = 1; seed <= seeds; ++seed) {
+    CAPTURE(seed);
+    CHECK(exchanged(usual, seed, [](exchange_fixture&) {}) == "");
+  }
+}
+
+TEST_CASE("more lanes than request slots get through a full channel") {
+  for (std::uint32_t seed = 1; seed <= seeds; ++seed) {
+    CAPTURE(seed);
+    CHECK(exchanged({.blocks = 2, .lanes = 96, .rounds = 8, .channels = 1, .depth = 4}, seed,
+                    [](exchange_fixture&) {}) == "");
+  }
+}
+
+TEST_CASE("silence times out for the lane that asked and for no other") {
+  for (std::uint32_t seed = 1; seed <= seeds; ++seed) {
+    CAPTURE(seed);
+    CHECK(exchanged(usual, seed, [&](exchange_fixture& f) { f.client.silent = 7 * seed; }) == "");
+  }
+}
+
+TEST_CASE("the request that kills a queue pair is told why, and the others are flushed") {
+  for (std::uint32_t seed = 1; seed <= seeds; ++seed) {
+    CAPTURE(seed);
+    const auto breaking = [&](exchange_fixture& f) {
+      f.break_at(7 * seed, ask::break_send, wire::mlx5::syndrome::remote_access_error);
+    };
+    CHECK(exchanged(usual, seed, breaking) == "");
+  }
+}

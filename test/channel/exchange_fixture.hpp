@@ -1,0 +1,158 @@
+#pragma once
+
+#include "channel_image.hpp"
+#include "exchange.hpp"
+#include "qp/scripted_peer.hpp"
+
+#include <string>
+#include <vector>
+
+namespace gnstor::test {
+
+/// How large an exchange is.
+struct exchange_shape {
+  std::uint32_t blocks = 2;
+  std::uint32_t lanes = 3;
+  std::uint32_t rounds = 2;
+  std::uint32_t channels = 2;
+  std::uint32_t depth = 4;
+
+  std::uint32_t requests() const { return blocks * lanes * rounds; }
+  std::size_t bytes() const {
+    return 8192 +
+           channels * (2048 + mlx5_queue_layout::of(depth).bytes + mlx5_channel::bytes(depth)) +
+           (requests() + channels) * (sizeof(letter) + sizeof(errand));
+  }
+};
+
+/// Everything that an exchange needs, in one image, and the judgement of what it left there.
+class exchange_fixture {
+ public:
+  exchange_fixture(exchange_shape s, std::uint32_t seed, void* target = nullptr)
+      : image(s.bytes(), target), shape_(s) {
+    constexpr std::uint32_t key = queue_fixture::key;
+    auto* regions = image.take<fw::memory_region>(2);
+    image.here(regions)[1] = {
+        0, ~std::uint64_t{0}, fw::local_write | fw::remote_read | fw::remote_write, 1, key, 0};
+    queues_ = image.take<peer_queue>(s.channels);
+    auto* channels = image.take<mlx5_channel>(s.channels);
+    for (std::uint32_t k = 0; k < s.channels; ++k) {
+      fw::queue_attributes at;
+      channels_.push_back(make_channel(image, s.depth, 5 + k, key, at));
+      *image.here(channels + k) = channels_.back();
+      *image.here(queues_ + k) = peer_queue{at, {}};
+    }
+    client.channels = channels;
+    client.channel_count = s.channels;
+    client.rounds = s.rounds;
+    client.seed = seed;
+    client.letters = image.take<letter>(s.requests() + s.channels);
+    client.errands = image.take<errand>(s.requests());
+    client.record = image.take<exchange_record>();
+    client.detail = wire::nvme::make_status(wire::nvme::media_status::unrecovered_read_error);
+    peer.queues = queues_;
+    peer.regions = fw::region_table(regions, 2);
+    peer.letters = client.letters;
+    peer.letter_count = s.requests() + s.channels;
+    peer.stop = image.take<std::uint32_t>();
+    peer.seed = seed;
+    peer.in_order = false;
+  }
+
+  /// Lets request `id` break its queue pair.
+  void break_at(std::uint32_t id, ask how, wire::mlx5::syndrome why) {
+    client.breaker = id;
+    client.breaks = how;
+    client.detail = static_cast<std::uint32_t>(why);
+  }
+
+  /// What is wrong with what the run left; empty if nothing is.
+  std::string judge() {
+    const exchange_record& r = *image.here(client.record);
+    if (r.ended != shape_.blocks * shape_.lanes) return "a lane did not end";
+    if (r.refused != 0) return "a channel gave an answer that fits no state";
+    if (r.stuck != 0) return "a channel's counters did not settle";
+    for (std::uint32_t k = 0; k < shape_.channels; ++k) {
+      const std::string fault = judge_queue(k);
+      if (!fault.empty()) return fault;
+    }
+    for (std::uint32_t id = 0; id < shape_.requests(); ++id) {
+      const std::string fault = judge_errand(id);
+      if (!fault.empty()) return fault + " (request " + std::to_string(id) + ")";
+    }
+    return {};
+  }
+
+  memory_image image;
+  exchange client;
+  scripted_peer peer;
+
+ private:
+  std::string judge_queue(std::uint32_t k) {
+    const peer_record& seen = image.here(queues_)[k].seen;
+    if (seen.overruns != 0) return "a doorbell beyond the ring, or back";
+    if (seen.bad_entries != 0) return "the NIC met an entry that was not complete";
+    if (seen.bad_letters != 0) return "the NIC met a request before its data";
+    if (client.breaker != ~0u) return {};
+    const channel_state& c = *image.here(&channels_[k].counters());
+    std::uint32_t silent = 0;
+    std::uint32_t timed_out = 0;
+    for (std::uint32_t id = 0; id < shape_.requests(); ++id) {
+      const errand& e = image.here(client.errands)[id];
+      if (e.channel != k) continue;
+      silent += e.asked == static_cast<std::uint32_t>(ask::never) ? 1 : 0;
+      timed_out += status::unpack(e.outcome).code == status_code::timed_out ? 1 : 0;
+    }
+    if (slots_in_use(image, channels_[k]) != silent) return "a request slot was lost";
+    if (c.timed_out != timed_out) return "the channel counts another number of time-outs";
+    if (c.late != timed_out - silent) return "a late answer was not recognised";
+    return {};
+  }
+
+  std::string judge_errand(std::uint32_t id) {
+    const errand& e = image.here(client.errands)[id];
+    const status s = status::unpack(e.outcome);
+    if (client.breaker != ~0u) return judge_broken(id, e, s);
+    const bool out = s.code == status_code::timed_out;
+    switch (static_cast<ask>(e.asked)) {
+      case ask::never: return out ? "" : "a request without an answer did not time out";
+      case ask::hold:
+        if (out) return "";
+        break;
+      case ask::refuse:
+        return s.code == status_code::nvme_error && s.nvme_type == 2 && s.nvme_code == 0x81 &&
+                       s.by == reporter::ssd
+                   ? ""
+                   : "an NVMe error did not reach its request";
+      default: break;
+    }
+    return judge_answer(id, e, s);
+  }
+
+  static std::string judge_answer(std::uint32_t id, const errand& e, status s) {
+    if (!s.ok()) return "a request that was answered failed";
+    if (e.value != static_cast<std::uint32_t>(letter::reply(id))) return "another request's answer";
+    return e.visible != 0 ? "" : "an answer came before its data";
+  }
+
+  /// The breaker is told the syndrome; of the others on its channel each is answered or flushed.
+  std::string judge_broken(std::uint32_t id, const errand& e, status s) {
+    const errand& breaker = image.here(client.errands)[client.breaker];
+    const bool named = s.syndrome == client.detail;
+    if (e.channel != breaker.channel) return judge_answer(id, e, s);
+    if (id == client.breaker && client.breaks == ask::break_send) {
+      return s.code == status_code::transport_error && s.by == reporter::nic && named
+                 ? ""
+                 : "the failing request does not know why";
+    }
+    if (s.ok()) return id == client.breaker ? "a broken request succeeded" : judge_answer(id, e, s);
+    const bool flushed = s.code == status_code::flushed && (named || s.syndrome == 0x05);
+    return flushed ? "" : "a request beside the broken one is neither answered nor flushed";
+  }
+
+  exchange_shape shape_;
+  peer_queue* queues_ = nullptr;
+  std::vector<mlx5_channel> channels_;
+};
+
+}  // namespace gnstor::test

@@ -1,0 +1,98 @@
+/// What an endpoint string may say, and what a wrong one is told.
+#include <gnstor/host/endpoint.hpp>
+#include <gnstor/host/error.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace host = gnstor::host;
+
+namespace {
+
+/// The message that parsing `text` ends with; empty if it is accepted.
+std::string refusal(std::string_view text) {
+  try {
+    (void)host::endpoint::parse(text);
+  } catch (const host::input_error& e) {
+    return e.what();
+  }
+  return {};
+}
+
+bool says(const std::string& message, std::initializer_list<const char*> words) {
+  for (const char* word : words) {
+    if (message.find(word) == std::string::npos) return false;
+  }
+  return !message.empty();
+}
+
+}  // namespace
+
+TEST_CASE("an endpoint without options has four SSDs, two replicas and 1 GiB each") {
+  const host::endpoint e = host::endpoint::parse("emu:");
+  CHECK(e.ssds == 4);
+  CHECK(e.replicas == 2);
+  CHECK(e.capacity_bytes == 1u << 30);
+  CHECK(e.flash.empty());
+  CHECK(e.runner == host::runner_kind::automatic);
+}
+
+TEST_CASE("every option is understood") {
+  const host::endpoint e = host::endpoint::parse(
+      "emu:?ssds=6&replicas=3&capacity=32M&flash=/a/b&runner=sim&media=hbm&device=1&shards=2&"
+      "threads=3&lanes=32");
+  CHECK(e.ssds == 6);
+  CHECK(e.replicas == 3);
+  CHECK(e.capacity_bytes == 32u << 20);
+  CHECK(e.flash == "/a/b");
+  CHECK(e.runner == host::runner_kind::simulated);
+  CHECK(e.media == host::media_kind::hbm);
+  CHECK(e.device == 1);
+  CHECK(e.shards == 2);
+  CHECK(e.threads == 3);
+  CHECK(e.lanes == 32);
+  CHECK(host::endpoint::parse("emu:?capacity=8K").capacity_bytes == 8192);
+  CHECK(host::endpoint::parse("emu:?capacity=2T").capacity_bytes == std::uint64_t{2} << 40);
+  CHECK(host::endpoint::parse("emu:?capacity=12345").capacity_bytes == 12345);
+}
+
+TEST_CASE("an unknown scheme is told which exist") {
+  for (const char* text : {"", "emu", "rdma://host", "EMU:", "emulated:?ssds=4", ":"}) {
+    CAPTURE(text);
+    CHECK(says(refusal(text), {"unknown scheme", "emu:", text}));
+  }
+}
+
+TEST_CASE("an unknown option is told which exist") {
+  for (const char* text : {"emu:?sssd=4", "emu:?ssds=4&mode=x", "emu:?ssds", "emu:?=4", "emu:?&"}) {
+    CAPTURE(text);
+    CHECK(says(refusal(text), {"these exist", "ssds", "replicas", "capacity", "flash", "runner",
+                               "media", "device", "shards", "threads", "lanes"}));
+  }
+  CHECK(says(refusal("emu:ssds=4"), {"expected '?'"}));
+}
+
+TEST_CASE("a number that is none, or out of range, is told the range") {
+  for (const char* value : {"", "x", "4x", "-1", "0", "65", "4.5", " 4", "99999999999999999999"}) {
+    CAPTURE(value);
+    CHECK(says(refusal("emu:?ssds=" + std::string(value)), {"ssds=", "1 to 64"}));
+  }
+  for (const char* value : {"", "M", "0", "-5M", "1X", "9000000T", "1.5G"}) {
+    CAPTURE(value);
+    CHECK(says(refusal("emu:?capacity=" + std::string(value)), {"capacity="}));
+  }
+  CHECK(says(refusal("emu:?replicas=9"), {"replicas=9", "1 to 8"}));
+  CHECK(says(refusal("emu:?lanes=33"), {"1 to 32"}));
+}
+
+TEST_CASE("a word that is none of the choices is told the choices") {
+  CHECK(says(refusal("emu:?runner=fast"), {"runner=fast", "auto|cpu|gpu|sim"}));
+  CHECK(says(refusal("emu:?media=tape"), {"media=tape", "host|hbm"}));
+}
+
+TEST_CASE("more replicas than SSDs are refused") {
+  CHECK(says(refusal("emu:?ssds=2&replicas=3"), {"replicas=3", "ssds=2"}));
+  CHECK(says(refusal("emu:?ssds=1"), {"replicas=2", "ssds=1"}));
+  CHECK(refusal("emu:?ssds=1&replicas=1").empty());
+}

@@ -1,0 +1,247 @@
+/// Volumes on `flash=DIR` survive the process that wrote them, however it ends.
+#include "temp_folder.hpp"
+#include <gnstor/host/error.hpp>
+#include <gnstor/host/session.hpp>
+
+#include <doctest/doctest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <fstream>
+#include <random>
+#include <string>
+#include <vector>
+
+using namespace gnstor;
+using namespace gnstor::test;
+namespace host = gnstor::host;
+
+namespace {
+
+std::string endpoint(const temp_folder& folder, const std::string& more = "capacity=16M") {
+  return "emu:?" + more + "&flash=" + folder.path();
+}
+
+/// The message that opening `text` ends with; empty if it opens.
+std::string refusal(const std::string& text) {
+  try {
+    host::session s(text);
+  } catch (const host::error& e) {
+    return e.what();
+  }
+  return {};
+}
+
+std::vector<unsigned char> random_bytes(std::size_t count, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  std::vector<unsigned char> out(count);
+  for (auto& b : out) b = static_cast<unsigned char>(random());
+  return out;
+}
+
+constexpr std::uint32_t blocks = 96;
+
+/// Fills a block with a number, so that a torn one shows.
+std::vector<std::uint64_t> block_of(std::uint64_t number) {
+  return std::vector<std::uint64_t>(block_bytes / 8, number);
+}
+
+/// A child process that writes numbered blocks to volume 1, creating it if need be, and tells
+/// `report` each number once the array has acknowledged it. Never returns.
+[[noreturn]] void write_for_ever(const std::string& text, int report, std::uint64_t number) {
+  try {
+    host::session s(text, {.channels = 1, .depth = 16});
+    const volume_info v = s.volumes().empty() ? s.create_volume({.bytes = blocks * block_bytes})
+                                              : s.open_volume(volume_id(1));
+    for (;; ++number) {
+      s.write(v, number % blocks * block_bytes, block_of(number).data(), block_bytes);
+      if (write(report, &number, sizeof number) != sizeof number) _exit(1);
+    }
+  } catch (const std::exception& e) {
+    static_cast<void>(!::write(2, e.what(), std::strlen(e.what())));
+  }
+  _exit(2);
+}
+
+}  // namespace
+
+TEST_CASE("a volume written in one session is read in the next") {
+  const temp_folder folder;
+  const auto bytes = random_bytes(3 << 20, 1);
+  for (const char* more : {"capacity=16M", "capacity=16M&runner=sim", "capacity=16M&threads=2"}) {
+    CAPTURE(more);
+    const bool first = std::string(more) == "capacity=16M";
+    host::session s(endpoint(folder, more));
+    if (first) {
+      const volume_info v = s.create_volume({.bytes = bytes.size(), .replicas = 3});
+      s.write(v, 0, bytes.data(), bytes.size());
+    }
+    const auto all = s.volumes();
+    REQUIRE(all.size() == 1);
+    CHECK(all[0].replicas == 3);
+    const volume_info v = s.open_volume(volume_id(all[0].vid));
+    std::vector<unsigned char> read(bytes.size());
+    s.read(v, 0, read.data(), read.size());
+    CHECK(read == bytes);
+    s.write(v, 4096, bytes.data() + 4096, 4096);
+  }
+}
+
+TEST_CASE("flash of another shape is refused, and keeps its data") {
+  const temp_folder folder;
+  const auto bytes = random_bytes(1 << 20, 2);
+  {
+    host::session s(endpoint(folder, "capacity=16M&shards=2"));
+    s.write(s.create_volume({.bytes = bytes.size()}), 0, bytes.data(), bytes.size());
+  }
+  for (const char* other : {"capacity=32M&shards=2", "capacity=16M&shards=1",
+                            "capacity=16M&shards=2&ssds=3", "capacity=16M&shards=2&ssds=5"}) {
+    CAPTURE(other);
+    const std::string said = refusal(endpoint(folder, other));
+    CHECK(said.find(folder.path()) != std::string::npos);
+  }
+  CHECK(!std::filesystem::exists(folder.path() + "/ssd4.flash"));
+  host::session s(endpoint(folder, "capacity=16M&shards=2"));
+  std::vector<unsigned char> read(bytes.size());
+  s.read(s.open_volume(volume_id(1)), 0, read.data(), read.size());
+  CHECK(read == bytes);
+}
+
+TEST_CASE("flash in use is refused, and free once its session ends") {
+  const temp_folder folder;
+  {
+    host::session s(endpoint(folder));
+    const std::string said = refusal(endpoint(folder));
+    CHECK(said.find("ssd0.flash") != std::string::npos);
+    CHECK(said.find("another process uses it") != std::string::npos);
+    const volume_info v = s.create_volume({.bytes = 4096});
+    CHECK(v.vid.value == 1);
+  }
+  CHECK(refusal(endpoint(folder)).empty());
+}
+
+TEST_CASE("a flash folder that is missing, or holds something else, is named with the remedy") {
+  const temp_folder folder;
+  const std::string missing = refusal("emu:?capacity=16M&flash=" + folder.path() + "/none");
+  CHECK(missing.find("/none/ssd0.flash") != std::string::npos);
+  CHECK(missing.find("folder that exists") != std::string::npos);
+  std::ofstream(folder.path() + "/ssd0.flash") << "hello";
+  const std::string foreign = refusal(endpoint(folder));
+  CHECK(foreign.find("has 5 bytes") != std::string::npos);
+  std::ifstream file(folder.path() + "/ssd0.flash");
+  std::string word;
+  file >> word;
+  CHECK(word == "hello");
+}
+
+TEST_CASE("flash that was never formatted, because its maker was killed, is formatted") {
+  const temp_folder folder;
+  CHECK(refusal(endpoint(folder)).empty());
+  const std::string path = folder.path() + "/ssd2.flash";
+  const auto bytes = std::filesystem::file_size(path);
+  std::filesystem::resize_file(path, 0);
+  std::filesystem::resize_file(path, bytes);
+  CHECK(refusal(endpoint(folder)).empty());
+}
+
+TEST_CASE("a deleted volume stays deleted, and a new one of its number holds no old bytes") {
+  const temp_folder folder;
+  const auto bytes = random_bytes(1 << 20, 4);
+  {
+    host::session s(endpoint(folder));
+    s.write(s.create_volume({.bytes = bytes.size()}), 0, bytes.data(), bytes.size());
+    s.write(s.create_volume({.bytes = bytes.size()}), 0, bytes.data(), bytes.size());
+    s.delete_volume(volume_id(1));
+  }
+  {
+    host::session s(endpoint(folder));
+    REQUIRE(s.volumes().size() == 1);
+    CHECK(s.volumes()[0].vid == 2);
+    const volume_info v = s.create_volume({.bytes = bytes.size()});
+    CHECK(v.vid.value == 1);
+  }
+  host::session s(endpoint(folder));
+  std::vector<unsigned char> read(bytes.size(), 1);
+  s.read(s.open_volume(volume_id(1)), 0, read.data(), read.size());
+  CHECK(read == std::vector<unsigned char>(bytes.size()));
+  s.read(s.open_volume(volume_id(2)), 0, read.data(), read.size());
+  CHECK(read == bytes);
+}
+
+TEST_CASE("another host reads a volume but may not write it while its writer holds the right") {
+  const temp_folder folder;
+  const auto bytes = random_bytes(64 << 10, 5);
+  {
+    host::session owner(endpoint(folder), {.host_name = "owner"});
+    owner.write(owner.create_volume({.bytes = bytes.size()}), 0, bytes.data(), bytes.size());
+  }
+  {
+    host::session guest(endpoint(folder), {.host_name = "guest"});
+    const volume_info v = guest.open_volume(volume_id(1));
+    std::vector<unsigned char> read(bytes.size());
+    guest.read(v, 0, read.data(), read.size());
+    CHECK(read == bytes);
+    std::string said;
+    try {
+      guest.write(v, 0, bytes.data(), 4096);
+    } catch (const host::io_error& e) {
+      said = e.what();
+      CHECK(e.outcome().code == status_code::nvme_error);
+    }
+    CHECK(said.find("lacks the right") != std::string::npos);
+  }
+  host::session owner(endpoint(folder), {.host_name = "owner"});
+  const volume_info v = owner.open_volume(volume_id(1));
+  owner.write(v, 0, bytes.data() + 4096, 4096);
+}
+
+TEST_CASE("everything acknowledged is there after kill -9 in the middle of writes") {
+  const temp_folder folder;
+  std::mt19937 random(6);
+  std::vector<std::uint64_t> acknowledged(blocks);
+  std::uint64_t next = blocks;
+  for (int kill_number = 0; kill_number < 20; ++kill_number) {
+    CAPTURE(kill_number);
+    int ends[2];
+    REQUIRE(pipe(ends) == 0);
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      close(ends[0]);
+      write_for_ever(endpoint(folder), ends[1], next);
+    }
+    close(ends[1]);
+    usleep(random() % 60'000);
+    kill(child, SIGKILL);
+    std::uint64_t number = 0;
+    for (; read(ends[0], &number, sizeof number) == sizeof number; next = number + 1) {
+      acknowledged[number % blocks] = number;
+    }
+    close(ends[0]);
+    int how = 0;
+    REQUIRE(waitpid(child, &how, 0) == child);
+    REQUIRE(WIFSIGNALED(how));
+
+    host::session s(endpoint(folder));
+    if (s.volumes().empty()) {
+      REQUIRE(next == blocks);
+      continue;
+    }
+    const volume_info v = s.open_volume(volume_id(1));
+    std::vector<std::uint64_t> found(std::size_t{blocks} * block_bytes / 8);
+    s.read(v, 0, found.data(), found.size() * 8);
+    for (std::uint32_t b = 0; b < blocks; ++b) {
+      const std::uint64_t* block = found.data() + std::size_t{b} * block_bytes / 8;
+      CAPTURE(b);
+      REQUIRE(std::memcmp(block, block_of(block[0]).data(), block_bytes) == 0);
+      // The block whose write was under way may be newer.
+      REQUIRE((block[0] == acknowledged[b] || block[0] == next));
+      acknowledged[b] = block[0];
+    }
+    // The number under way may be there or not: the next child writes another one to that block.
+    next += blocks;
+  }
+  CHECK(acknowledged[0] > blocks);
+}

@@ -1,0 +1,92 @@
+/// End to end on a GPU: the array node is a persistent kernel, a client kernel walks an array
+/// through `view[i]`, and the volume holds the result, in the next session too.
+#include "temp_folder.hpp"
+#include "walk.hpp"
+#include <gnstor/host/array.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+using namespace gnstor;
+using namespace gnstor::test;
+namespace host = gnstor::host;
+
+namespace {
+
+constexpr std::uint64_t count = 1 << 18;
+
+/// A counter that kernels add to.
+class counter {
+ public:
+  explicit counter(host::session& s) : memory_(s.client_place(), 8, s.options().device) {}
+  std::uint64_t* data() const { return static_cast<std::uint64_t*>(memory_.data()); }
+  std::uint64_t value() const {
+    std::uint64_t v = 0;
+    memory_.read(0, &v, sizeof v);
+    return v;
+  }
+
+ private:
+  host::memory_block memory_;
+};
+
+template <class Kernel, class... Args>
+void run(host::session& s, std::uint32_t grid, std::uint32_t block, Kernel kernel, Args... args) {
+  host::executor machine;
+  machine.spawn(grid, block, kernel, args...);
+  s.attach(machine);
+  machine.run();
+}
+
+/// Fills a volume, changes it in two rounds through an array with a quarter of its pages in frames,
+/// and reads it back.
+void walk(host::session& s, std::uint32_t page_bytes) {
+  const volume_info v = s.create_volume({.bytes = 8 * count});
+  std::vector<std::uint64_t> numbers(count);
+  for (std::uint64_t i = 0; i < count; ++i) numbers[i] = walked(i, 0);
+  s.write(v, 0, numbers.data(), 8 * count);
+  host::array<std::uint64_t> a(s, v, count, {.frame_bytes = 2 * count, .page_bytes = page_bytes});
+  const counter wrong(s);
+  for (std::uint64_t round = 0; round < 2; ++round) {
+    run(s, 8, 128, add_to_all{.round = round}, a.view(), wrong.data());
+  }
+  run(s, 4, 128, check_pages{.round = 2}, a.view(), wrong.data());
+  CHECK(wrong.value() == 0);
+  a.flush();
+  CHECK(a.counters().io_errors == 0);
+  CHECK(a.counters().evictions > 0);
+  s.read(v, 0, numbers.data(), 8 * count);
+  std::uint64_t bad = 0;
+  for (std::uint64_t i = 0; i < count; ++i) bad += numbers[i] != walked(i, 2) ? 1 : 0;
+  CHECK(bad == 0);
+}
+
+}  // namespace
+
+TEST_CASE("a kernel walks an array on a volume, the array node being a kernel or CPU threads") {
+  for (const char* endpoint :
+       {"emu:?capacity=16M&runner=gpu", "emu:?capacity=16M&runner=gpu&media=hbm",
+        "emu:?capacity=16M&runner=cpu"}) {
+    CAPTURE(endpoint);
+    host::session s(endpoint);
+    walk(s, 4096);
+    walk(s, 16384);
+  }
+}
+
+TEST_CASE("a volume written by kernels survives its session") {
+  const temp_folder folder;
+  const std::string endpoint = "emu:?capacity=16M&runner=gpu&flash=" + folder.path();
+  {
+    host::session s(endpoint);
+    walk(s, 65536 / 4);
+  }
+  host::session s(endpoint);
+  const volume_info v = s.open_volume(volume_id(1));
+  host::array<std::uint64_t> a(s, v, count, {.frame_bytes = 2 * count, .page_bytes = 16384});
+  const counter wrong(s);
+  run(s, 4, 128, check_pages{.round = 2}, a.view(), wrong.data());
+  CHECK(wrong.value() == 0);
+}

@@ -1,0 +1,237 @@
+/// The queue pair by one thread: its bounds, its bytes against rdma-core's, its completions.
+#include "queue_fixture.hpp"
+#include "wire/hex.hpp"
+#include "wire/random_fields.hpp"
+#include <hca/queue_reader.hpp>
+
+#include <doctest/doctest.h>
+#include <endian.h>
+#include <infiniband/mlx5dv.h>
+
+#include <memory>
+
+using namespace gnstor;
+using namespace gnstor::test;
+
+namespace {
+
+/// The NIC's next completion on a fixture's queue.
+struct nic {
+  explicit nic(queue_fixture& q) : at(q.attributes()), reader(at, q.regions()) {}
+
+  void respond(std::uint16_t command, std::uint16_t status = 0) {
+    wire::nvme::completion_entry response{};
+    response.command_id = command;
+    response.status = status;
+    REQUIRE(posted() > 0);
+    REQUIRE(reader.receive(receive, response));
+    reader.complete(completion++, wire::mlx5::cqe_opcode::responder_send, receive++, 16);
+  }
+  std::uint32_t posted() const {
+    return static_cast<std::uint16_t>(reader.receive_tail() - static_cast<std::uint16_t>(receive));
+  }
+
+  fw::queue_attributes at;
+  fw::queue_reader reader;
+  std::uint64_t receive = 0;
+  std::uint64_t completion = 0;
+};
+
+completion poll(queue_fixture& q) { return q.ref().poll(simt::group::self()); }
+
+std::string entry_bytes(queue_fixture& q, std::uint64_t index) {
+  const auto at = q.attributes().send_ring + index % q.depth() * 64;
+  return hex(reinterpret_cast<const void*>(at), 64);
+}
+
+}  // namespace
+
+TEST_CASE("exactly depth entries can be reserved, and one more for each that is retired") {
+  for (const std::uint32_t depth : {2u, 4u, 8u, 128u}) {
+    CAPTURE(depth);
+    queue_fixture q(depth);
+    for (std::uint32_t k = 0; k < depth; ++k) {
+      const auto got = q.ref().try_reserve(1);
+      REQUIRE(got);
+      REQUIRE(got.value == k);
+    }
+    CHECK(q.ref().try_reserve(1).status.code == status_code::would_block);
+    q.ref().retire(0);
+    CHECK(q.ref().try_reserve(2).status.code == status_code::would_block);
+    CHECK(q.ref().try_reserve(1).value == depth);
+    CHECK(q.ref().try_reserve(1).status.code == status_code::would_block);
+    q.ref().retire(depth);
+    CHECK(q.ref().try_reserve(depth).value == depth + 1);
+    CHECK(q.ref().try_reserve(1).status.code == status_code::would_block);
+  }
+}
+
+TEST_CASE("retiring an earlier request after a later one takes no slot back") {
+  queue_fixture q(4);
+  REQUIRE(q.ref().try_reserve(4));
+  q.ref().retire(3);
+  q.ref().retire(1);
+  CHECK(q.ref().try_reserve(4).value == 4);
+}
+
+TEST_CASE("a reservation of nothing or of more than the queue holds is an invalid argument") {
+  queue_fixture q(4);
+  for (const std::uint32_t n : {0u, 5u, ~0u}) {
+    CHECK(q.ref().try_reserve(n).status.code == status_code::invalid_argument);
+  }
+  CHECK(q.ref().try_reserve(4).value == 0);
+}
+
+TEST_CASE("a depth that is no power of two, or out of bounds, is refused") {
+  for (const std::uint32_t depth : {0u, 1u, 3u, 6u, 127u, 2 * mlx5_max_depth, 65536u, ~0u}) {
+    CAPTURE(depth);
+    CHECK_FALSE(mlx5_valid_depth(depth));
+    CHECK_THROWS_AS(mlx5_format_queue(nullptr, depth), verify_error);
+  }
+  for (const std::uint32_t depth : {2u, 4u, 128u, mlx5_max_depth}) CHECK(mlx5_valid_depth(depth));
+}
+
+TEST_CASE("the NIC finds twice depth receives posted, at the largest depth too") {
+  for (const std::uint32_t depth : {2u, 128u, mlx5_max_depth}) {
+    CAPTURE(depth);
+    queue_fixture q(depth);
+    CHECK(nic(q).posted() == 2 * depth);
+  }
+}
+
+TEST_CASE("receives come back by the half ring, and never fewer than depth are posted") {
+  queue_fixture q(8);
+  nic n(q);
+  for (std::uint32_t k = 0; k < 100; ++k) {
+    n.respond(static_cast<std::uint16_t>(k));
+    CHECK(poll(q).response.command_id == k);
+    CHECK(n.posted() == 16 - (k + 1) % 8);
+  }
+}
+
+TEST_CASE("a queue that nobody polls takes depth responses and keeps each") {
+  queue_fixture q(4);
+  nic n(q);
+  for (std::uint16_t lap = 0; lap < 10; ++lap) {
+    for (std::uint16_t k = 0; k < 4; ++k) n.respond(static_cast<std::uint16_t>(lap * 4 + k));
+    for (std::uint16_t k = 0; k < 4; ++k) CHECK(poll(q).response.command_id == lap * 4 + k);
+    CHECK(poll(q).kind == completion_kind::none);
+  }
+}
+
+TEST_CASE("a SEND entry has the bytes that rdma-core's builders write") {
+  random_fields fields("send entry");
+  for (int round = 0; round < 200; ++round) {
+    const auto number = fields.draw<std::uint32_t>(24);
+    const std::uint32_t depth = 2u << fields.draw<std::uint32_t>(2);
+    const auto index = fields.draw<std::uint64_t>(48);
+    queue_fixture q(depth, number);
+    wire::nvme::submission_entry capsule{};
+    capsule.cdw10 = fields.draw<std::uint32_t>();
+    q.ref().write_send(index, capsule);
+    const auto slot = reinterpret_cast<std::uint64_t>(&q.ref().capsule(index));
+    struct {
+      mlx5_wqe_ctrl_seg control;
+      mlx5_wqe_data_seg data;
+      unsigned char rest[32];
+    } theirs{};
+    mlx5dv_set_ctrl_seg(&theirs.control, static_cast<std::uint16_t>(index), MLX5_OPCODE_SEND, 0,
+                        number, 0, 2, 0, 0);
+    mlx5dv_set_data_seg(&theirs.data, 64, queue_fixture::key, slot);
+    REQUIRE(entry_bytes(q, index) == hex(theirs));
+    REQUIRE(q.ref().capsule(index).cdw10 == capsule.cdw10);
+  }
+}
+
+TEST_CASE("a one-sided entry has the bytes that rdma-core's builders write") {
+  random_fields fields("one-sided entry");
+  for (int round = 0; round < 200; ++round) {
+    const auto number = fields.draw<std::uint32_t>(24);
+    const auto index = fields.draw<std::uint64_t>(48);
+    one_sided t;
+    t.local_address = fields.draw<std::uint64_t>();
+    t.remote_address = fields.draw<std::uint64_t>();
+    t.lkey = fields.draw<std::uint32_t>();
+    t.rkey = fields.draw<std::uint32_t>();
+    t.bytes = fields.draw<std::uint32_t>(31);
+    t.write = fields.draw<std::uint8_t>(1) != 0;
+    queue_fixture q(4, number);
+    q.ref().write_one_sided(index, t);
+    struct {
+      mlx5_wqe_ctrl_seg control;
+      mlx5_wqe_raddr_seg remote;
+      mlx5_wqe_data_seg data;
+      unsigned char rest[16];
+    } theirs{};
+    mlx5dv_set_ctrl_seg(&theirs.control, static_cast<std::uint16_t>(index),
+                        t.write ? MLX5_OPCODE_RDMA_WRITE : MLX5_OPCODE_RDMA_READ, 0, number,
+                        MLX5_WQE_CTRL_CQ_UPDATE, 3, 0, 0);
+    theirs.remote.raddr = htobe64(t.remote_address);
+    theirs.remote.rkey = htobe32(t.rkey);
+    mlx5dv_set_data_seg(&theirs.data, t.bytes, t.lkey, t.local_address);
+    REQUIRE(entry_bytes(q, index) == hex(theirs));
+  }
+}
+
+TEST_CASE("the doorbell is the record's big-endian index, then the register's index and number") {
+  queue_fixture q(4, 0xabcdef, 0x1fffe);
+  REQUIRE(q.ref().try_reserve(3).value == 0x1fffe);
+  q.ref().publish(0x1fffe, 3);
+  q.ref().ring();
+  CHECK(be32toh(q.state().doorbell_record.send) == 1);
+  const std::uint32_t halves[2] = {htobe32(1u << 8), htobe32(0xabcdefu << 8)};
+  CHECK(hex(q.state().doorbell) == hex(halves));
+}
+
+TEST_CASE("entries published out of order are announced only when none before them is missing") {
+  queue_fixture q(8);
+  REQUIRE(q.ref().try_reserve(2).value == 0);
+  REQUIRE(q.ref().try_reserve(1).value == 2);
+  REQUIRE(q.ref().try_reserve(3).value == 3);
+  nic n(q);
+  const auto announced = [&] {
+    q.ref().ring();
+    return n.reader.send_tail();
+  };
+  q.ref().publish(3, 3);
+  CHECK(announced() == 0);
+  q.ref().publish(0, 2);
+  CHECK(announced() == 2);
+  q.ref().publish(2, 1);
+  CHECK(announced() == 6);
+}
+
+TEST_CASE("a failed request and a failed receive are told with syndrome and vendor syndrome") {
+  using wire::mlx5::cqe_opcode;
+  using wire::mlx5::syndrome;
+  queue_fixture q(4, 7, 0xfffe);
+  nic n(q);
+  REQUIRE(q.ref().try_reserve(4));
+  n.reader.complete(0, cqe_opcode::requester, 0xfffe, 8);
+  n.reader.complete(1, cqe_opcode::requester_error, 0xffff, 0, syndrome::remote_access_error);
+  n.reader.complete(2, cqe_opcode::requester_error, 0x10000, 0, syndrome::flushed);
+  n.reader.complete(3, cqe_opcode::responder_error, 0, 0, syndrome::local_access_error);
+  auto* entries = reinterpret_cast<wire::mlx5::completion_entry*>(n.at.completion_ring);
+  entries[1].error_word = wire::mlx5::pack_error(0x51, syndrome::remote_access_error);
+
+  completion c = poll(q);
+  CHECK(c.kind == completion_kind::sent);
+  CHECK(c.index == 0xfffe);
+  c = poll(q);
+  CHECK(c.kind == completion_kind::failed);
+  CHECK(c.index == 0xffff);
+  CHECK(c.outcome.code == status_code::transport_error);
+  CHECK(c.outcome.by == reporter::nic);
+  CHECK(c.outcome.syndrome == 0x13);
+  CHECK(c.outcome.vendor_syndrome == 0x51);
+  c = poll(q);
+  CHECK(c.kind == completion_kind::failed);
+  CHECK(c.index == 0x10000);
+  CHECK(c.outcome.code == status_code::flushed);
+  CHECK(c.outcome.syndrome == 0x05);
+  c = poll(q);
+  CHECK(c.kind == completion_kind::broken);
+  CHECK(c.outcome.code == status_code::transport_error);
+  CHECK(c.outcome.syndrome == 0x11);
+  CHECK(poll(q).kind == completion_kind::none);
+}

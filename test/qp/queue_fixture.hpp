@@ -1,0 +1,75 @@
+#pragma once
+
+#include <gnstor/qp/mlx5_queue_pair.hpp>
+#include <hca/memory_region.hpp>
+#include <hca/queue_context.hpp>
+
+#include <cstdint>
+#include <vector>
+
+namespace gnstor::test {
+
+/// What the NIC is told about the queue pair whose memory lies at `address`.
+inline fw::queue_attributes attributes_of(std::uint64_t address, std::uint32_t depth,
+                                          std::uint32_t number) {
+  const mlx5_queue_layout layout = mlx5_queue_layout::of(depth);
+  fw::queue_attributes at;
+  at.send_ring = address + layout.send_ring;
+  at.receive_ring = address + layout.receive_ring;
+  at.completion_ring = address + layout.completions;
+  at.doorbell_record = address + offsetof(mlx5_queue_state, doorbell_record);
+  at.doorbell = address + offsetof(mlx5_queue_state, doorbell);
+  at.number = number;
+  at.send_entries = depth;
+  at.receive_entries = 2 * depth;
+  at.completion_entries = 2 * depth;
+  at.domain = 1;
+  return at;
+}
+
+/// Zeroed host memory at a multiple of 128 bytes.
+class aligned_memory {
+ public:
+  explicit aligned_memory(std::size_t bytes) : words_(bytes / 8 + 17) {}
+  unsigned char* data() {
+    const auto at = reinterpret_cast<std::uintptr_t>(words_.data());
+    return reinterpret_cast<unsigned char*>((at + 127) / 128 * 128);
+  }
+
+ private:
+  std::vector<std::uint64_t> words_;
+};
+
+/// A queue pair in host memory, its receives posted, and a key that opens all memory.
+class queue_fixture {
+ public:
+  static constexpr std::uint32_t key = 0x101;
+
+  /// @param first_index index of the first request; index counters wrap at 16 bits on the wire
+  explicit queue_fixture(std::uint32_t depth, std::uint32_t number = 0x1234,
+                         std::uint64_t first_index = 0)
+      : memory_(mlx5_queue_layout::of(depth).bytes), depth_(depth), number_(number) {
+    mlx5_format_queue(memory_.data(), depth);
+    state().reserved = state().published = state().retired = first_index;
+    regions_[1] = {
+        0, ~std::uint64_t{0}, fw::local_write | fw::remote_read | fw::remote_write, 1, key, 0};
+    ref().post_receives();
+  }
+
+  mlx5_queue_pair<> ref() { return {memory_.data(), depth_, number_, key}; }
+  mlx5_queue_state& state() { return *reinterpret_cast<mlx5_queue_state*>(memory_.data()); }
+  unsigned char* memory() { return memory_.data(); }
+  fw::queue_attributes attributes() {
+    return attributes_of(reinterpret_cast<std::uint64_t>(memory_.data()), depth_, number_);
+  }
+  fw::region_table regions() { return {regions_, 2}; }
+  std::uint32_t depth() const { return depth_; }
+
+ private:
+  aligned_memory memory_;
+  fw::memory_region regions_[2];
+  std::uint32_t depth_;
+  std::uint32_t number_;
+};
+
+}  // namespace gnstor::test
