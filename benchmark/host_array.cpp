@@ -1,5 +1,6 @@
-// What kernel code costs in the host SIMT runtime: element accesses that hit, and pages that come in from the array.
-// The figure to compare with is a plain loop over memory, measured in the same run.
+// What kernel code costs in the host SIMT runtime: element accesses that hit, and pages that come
+// in from the array. The figure to compare with is a plain loop over memory, measured in the same
+// run.
 #include <gnstor/host/array.hpp>
 
 #include <benchmark/benchmark.h>
@@ -17,7 +18,8 @@ struct sum_elements {
   template <class Lane>
   void operator()(Lane& lane, gnstor::remote_array<std::uint32_t> view, std::uint64_t* sum) const {
     std::uint64_t mine = 0;
-    for (std::uint64_t i = lane.global_thread(); i < view.size(); i += lane.grid_threads()) mine += view[i];
+    for (std::uint64_t i = lane.global_thread(); i < view.size(); i += lane.grid_threads())
+      mine += view[i];
     gnstor::device_word<std::uint64_t>(*sum).fetch_add(mine, gnstor::relaxed);
   }
 };

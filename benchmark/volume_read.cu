@@ -1,7 +1,8 @@
 // Reads through volume::read from a kernel, next to the plain link limit of the same moment.
 //
-// The array node is a persistent kernel on this GPU, its flash pinned host memory: so the limit is how fast SMs load
-// from pinned memory. Both are measured interleaved, three rounds; `link_ratio` is the median of the rounds' ratios.
+// The array node is a persistent kernel on this GPU, its flash pinned host memory: so the limit is
+// how fast SMs load from pinned memory. Both are measured interleaved, three rounds; `link_ratio`
+// is the median of the rounds' ratios.
 #include <gnstor/host/array.hpp>
 
 #include <benchmark/benchmark.h>
@@ -41,17 +42,20 @@ struct plan {
 /// Every lane reads into its own piece of the buffer.
 struct read_volume {
   template <class Lane>
-  GNSTOR_HD void operator()(Lane& lane, gnstor::mlx5_volume volume, gnstor::io_buffer memory, plan p,
-                            std::uint64_t* failures) const {
+  GNSTOR_HD void operator()(Lane& lane, gnstor::mlx5_volume volume, gnstor::io_buffer memory,
+                            plan p, std::uint64_t* failures) const {
     const std::uint32_t me = lane.global_thread();
     const std::uint32_t slots = span_blocks / p.blocks;
-    const gnstor::io_buffer mine = memory.slice(std::uint64_t{me} * largest_read, p.blocks * block_bytes);
+    const gnstor::io_buffer mine =
+        memory.slice(std::uint64_t{me} * largest_read, p.blocks * block_bytes);
     std::uint64_t bad = 0;
     for (std::uint32_t k = 0; k < p.rounds; ++k) {
       const std::uint32_t turn = k * lane.grid_threads() + me;
-      const std::uint32_t slot = p.random != 0 ? static_cast<std::uint32_t>(gnstor::mix64(turn)) % slots : turn % slots;
+      const std::uint32_t slot =
+          p.random != 0 ? static_cast<std::uint32_t>(gnstor::mix64(turn)) % slots : turn % slots;
       const gnstor::vba first(slot * p.blocks);
-      const gnstor::status s = volume.read(first, p.blocks, mine, gnstor::simt::within(5'000'000'000));
+      const gnstor::status s =
+          volume.read(first, p.blocks, mine, gnstor::simt::within(5'000'000'000));
       if (!s.ok()) ++bad;
       const auto* words = reinterpret_cast<const std::uint64_t*>(mine.address);
       const std::uint32_t step = p.verify != 0 ? 1 : 511;
@@ -95,10 +99,12 @@ class rig {
   double read_bytes_per_second(const plan& p) {
     check(cudaMemsetAsync(failures_, 0, sizeof *failures_, stream_), "clearing");
     const float ms = timed([&] {
-      gnstor::detail::entry<<<channels, 32, 0, stream_>>>(read_volume{}, session_->ref(volume_), buffer_, p, failures_);
+      gnstor::detail::entry<<<channels, 32, 0, stream_>>>(read_volume{}, session_->ref(volume_),
+                                                          buffer_, p, failures_);
     });
     std::uint64_t bad = 0;
-    check(cudaMemcpyAsync(&bad, failures_, sizeof bad, cudaMemcpyDeviceToHost, stream_), "reading failures");
+    check(cudaMemcpyAsync(&bad, failures_, sizeof bad, cudaMemcpyDeviceToHost, stream_),
+          "reading failures");
     check(cudaStreamSynchronize(stream_), "reading failures");
     if (bad != 0) return 0;
     return double{channels} * 32 * p.rounds * p.blocks * block_bytes / (ms * 1e-3);
@@ -106,7 +112,8 @@ class rig {
 
  private:
   rig() {
-    check(cudaHostAlloc(&pinned_, std::size_t{pages_} * block_bytes, cudaHostAllocMapped), "pinned memory");
+    check(cudaHostAlloc(&pinned_, std::size_t{pages_} * block_bytes, cudaHostAllocMapped),
+          "pinned memory");
     check(cudaMalloc(&sink_, std::size_t{pages_} * block_bytes), "GPU memory");
     check(cudaMalloc(&failures_, sizeof *failures_), "GPU memory");
     check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
@@ -114,8 +121,9 @@ class rig {
     check(cudaEventCreate(&end_), "event");
     cudaFuncAttributes loaded;
     check(cudaFuncGetAttributes(&loaded, load_pinned), "loading a kernel");
-    check(cudaFuncGetAttributes(&loaded, gnstor::detail::entry<read_volume, gnstor::mlx5_volume, gnstor::io_buffer, plan,
-                                                               std::uint64_t*>),
+    check(cudaFuncGetAttributes(
+              &loaded, gnstor::detail::entry<read_volume, gnstor::mlx5_volume, gnstor::io_buffer,
+                                             plan, std::uint64_t*>),
           "loading a kernel");
     const char* endpoint = std::getenv("GNSTOR_ENDPOINT");
     session_ = std::make_unique<host::session>(endpoint != nullptr ? endpoint : "emu:?capacity=1G",
@@ -126,7 +134,8 @@ class rig {
       for (std::uint32_t w = 0; w < words.size(); ++w) words[w] = pattern(b + w / 512, w % 512);
       session_->write(volume_, std::uint64_t{b} * block_bytes, words.data(), words.size() * 8);
     }
-    memory_ = host::memory_block(session_->client_place(), std::size_t{channels} * 32 * largest_read);
+    memory_ =
+        host::memory_block(session_->client_place(), std::size_t{channels} * 32 * largest_read);
     buffer_ = session_->register_memory(memory_.data(), memory_.bytes());
   }
 
@@ -188,8 +197,10 @@ void volume_read(benchmark::State& state, std::uint32_t bytes, bool random) {
 const bool registered = [] {
   for (const bool random : {false, true}) {
     for (const std::uint32_t bytes : {4096u, 65536u}) {
-      const std::string name = std::string("volume_read/") + (random ? "rand/" : "seq/") + std::to_string(bytes);
-      benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& s) { volume_read(s, bytes, random); })
+      const std::string name =
+          std::string("volume_read/") + (random ? "rand/" : "seq/") + std::to_string(bytes);
+      benchmark::RegisterBenchmark(name.c_str(),
+                                   [=](benchmark::State& s) { volume_read(s, bytes, random); })
           ->UseManualTime()
           ->Iterations(5)
           ->Unit(benchmark::kMillisecond);

@@ -1,16 +1,16 @@
 #pragma once
 
 #include <afa/node.hpp>
-#include <hca/transfer.hpp>
-
 #include <gnstor/wire/nvme/nvm_opcode.hpp>
+#include <hca/transfer.hpp>
 
 namespace gnstor::fw {
 
-/// Moves one 4 KiB page at a time between flash and a client's memory: the NIC's one-sided RDMA of the data phase.
+/// Moves one 4 KiB page at a time between flash and a client's memory: the NIC's one-sided RDMA of
+/// the data phase.
 ///
-/// Each worker watches a ring cell of its own, so that idle workers do not meet. The keys were checked when the command
-/// was fetched.
+/// Each worker watches a ring cell of its own, so that idle workers do not meet. The keys were
+/// checked when the command was fetched.
 class copy_engine {
  public:
   GNSTOR_HD copy_engine(const node& n, std::uint32_t worker) : node_(&n), worker_(worker) {}
@@ -40,7 +40,8 @@ class copy_engine {
     io_command& c = node_->commands[handle];
     const node::ssd& drive = node_->ssds[c.ssd];
     const bool read = c.entry.opcode == static_cast<std::uint8_t>(wire::nvme::nvm_opcode::read);
-    auto* memory = reinterpret_cast<unsigned char*>(c.entry.dptr.address) + std::uint64_t{k} * block_bytes;
+    auto* memory =
+        reinterpret_cast<unsigned char*>(c.entry.dptr.address) + std::uint64_t{k} * block_bytes;
     const std::uint32_t page = c.page[k];
     if (!read) {
       transfer(g, drive.page(page), memory, block_bytes);
@@ -52,7 +53,8 @@ class copy_engine {
     g.sync();
     if (!g.leads()) return;
     if (read && page != node::ssd::no_page) drive.unpin(page);
-    // Release: this page is in place. Acquire: so are the others, for the worker that hands the command on.
+    // Release: this page is in place. Acquire: so are the others, for the worker that hands the
+    // command on.
     if (device_word<std::uint32_t>(c.remaining).fetch_sub(1, acq_rel) != 1) return;
     if (read) {
       c.stage = command_stage::done;
@@ -65,7 +67,8 @@ class copy_engine {
 
   /// A block never written reads as zeroes.
   GNSTOR_HD static void clear(const simt::group& g, unsigned char* memory) {
-    const std::uint32_t skew = static_cast<std::uint32_t>(reinterpret_cast<std::uint64_t>(memory) % 16);
+    const std::uint32_t skew =
+        static_cast<std::uint32_t>(reinterpret_cast<std::uint64_t>(memory) % 16);
     if (skew == 0) {
       for (std::uint32_t k = g.thread_rank(); k < block_bytes / 16; k += g.size()) {
         simt::store16(memory + 16 * k, simt::word16{});

@@ -1,14 +1,13 @@
 #pragma once
 
 #include <afa/node.hpp>
-
 #include <gnstor/wire/fabrics/connect.hpp>
 #include <gnstor/wire/nvme/status.hpp>
 
 namespace gnstor::fw {
 
-/// The target's answer to Fabrics commands: Connect binds a queue pair to a host and so to a client id.
-/// NVMe Base 2.3, 6.3.
+/// The target's answer to Fabrics commands: Connect binds a queue pair to a host and so to a client
+/// id. NVMe Base 2.3, 6.3.
 class fabrics_target {
  public:
   GNSTOR_HD explicit fabrics_target(const node& n) : node_(&n) {}
@@ -28,7 +27,8 @@ class fabrics_target {
     const auto* data = reinterpret_cast<const wire::fabrics::connect_data*>(connect.sgl.address);
     if (!same_text(data->subnqn, node_->subsystem)) {
       refuse(c, wire::fabrics::connect_status::invalid_parameters,
-             wire::fabrics::make_invalid_parameter(offsetof(wire::fabrics::connect_data, subnqn), true));
+             wire::fabrics::make_invalid_parameter(offsetof(wire::fabrics::connect_data, subnqn),
+                                                   true));
       return;
     }
     const known_host* host = find(data->hostid);
@@ -38,7 +38,8 @@ class fabrics_target {
     }
     if (connect.qid != 0 && data->cntlid != host->controller) {
       refuse(c, wire::fabrics::connect_status::invalid_parameters,
-             wire::fabrics::make_invalid_parameter(offsetof(wire::fabrics::connect_data, cntlid), true));
+             wire::fabrics::make_invalid_parameter(offsetof(wire::fabrics::connect_data, cntlid),
+                                                   true));
       return;
     }
     context.joined.queue_id = connect.qid;
@@ -49,8 +50,10 @@ class fabrics_target {
   }
 
  private:
-  GNSTOR_HD static void refuse(io_command& c, wire::fabrics::connect_status why, std::uint32_t detail) {
-    c.status = wire::nvme::make_status(wire::nvme::status_code_type::command_specific, static_cast<std::uint8_t>(why));
+  GNSTOR_HD static void refuse(io_command& c, wire::fabrics::connect_status why,
+                               std::uint32_t detail) {
+    c.status = wire::nvme::make_status(wire::nvme::status_code_type::command_specific,
+                                       static_cast<std::uint8_t>(why));
     c.result = detail;
   }
   GNSTOR_HD static bool same_text(const char* a, const char* b) {

@@ -1,5 +1,4 @@
 #include <afa/gpu_runner.hpp>
-
 #include <afa/service.hpp>
 
 #include <cuda_runtime.h>
@@ -19,7 +18,8 @@ __global__ void __launch_bounds__(block_threads) serve(service s) {
 
 void check(cudaError_t outcome, const char* operation) {
   if (outcome != cudaSuccess) {
-    throw std::runtime_error(std::string("array node on the GPU: ") + operation + ": " + cudaGetErrorString(outcome));
+    throw std::runtime_error(std::string("array node on the GPU: ") + operation + ": " +
+                             cudaGetErrorString(outcome));
   }
 }
 
@@ -29,7 +29,8 @@ struct gpu_runner::stream {
   cudaStream_t work = nullptr;
 };
 
-gpu_runner::gpu_runner(const node& n, int device) : node_(n), device_(device), stream_(std::make_unique<stream>()) {
+gpu_runner::gpu_runner(const node& n, int device)
+    : node_(n), device_(device), stream_(std::make_unique<stream>()) {
   int before = 0;
   check(cudaGetDevice(&before), "asking for the current GPU");
   check(cudaSetDevice(device), "choosing the GPU");

@@ -10,8 +10,8 @@ namespace gnstor::fw {
 /// Runs an array node as one persistent kernel on a GPU.
 class gpu_runner final : public node_runner {
  public:
-  /// Starts the kernel on `device`. `n` points to memory that the GPU reaches; its `host_stop` is pinned and 0.
-  /// Throws std::runtime_error.
+  /// Starts the kernel on `device`. `n` points to memory that the GPU reaches; its `host_stop` is
+  /// pinned and 0. Throws std::runtime_error.
   gpu_runner(const node& n, int device);
   ~gpu_runner() override;
   gpu_runner(const gpu_runner&) = delete;

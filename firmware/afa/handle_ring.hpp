@@ -4,11 +4,13 @@
 
 namespace gnstor::fw {
 
-/// A queue of 32-bit handles from any number of producers. Each cell is one word: turn << 32 | handle.
+/// A queue of 32-bit handles from any number of producers. Each cell is one word: turn << 32 |
+/// handle.
 ///
-/// A push never fails and never waits: the ring has a cell for every handle that can be in it at a time (each command is
-/// in at most one ring), so that back-pressure cannot deadlock the firmware.
-/// One consumer peeks and advances; or several consumers take tickets (`take_ticket`) and each watches its own cell.
+/// A push never fails and never waits: the ring has a cell for every handle that can be in it at a
+/// time (each command is in at most one ring), so that back-pressure cannot deadlock the firmware.
+/// One consumer peeks and advances; or several consumers take tickets (`take_ticket`) and each
+/// watches its own cell.
 class handle_ring {
  public:
   struct ends {
@@ -39,7 +41,9 @@ class handle_ring {
   GNSTOR_HD void advance(std::uint64_t to) const { ends_->head = to; }
 
   /// The next position nobody watches yet, for rings with several consumers.
-  GNSTOR_HD std::uint64_t take_ticket() const { return device_word<std::uint64_t>(ends_->head).fetch_add(1, relaxed); }
+  GNSTOR_HD std::uint64_t take_ticket() const {
+    return device_word<std::uint64_t>(ends_->head).fetch_add(1, relaxed);
+  }
 
  private:
   ends* ends_;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <deengine/admission.hpp>
-
 #include <gnstor/core/units.hpp>
 #include <gnstor/wire/nvme/submission_entry.hpp>
 
@@ -14,18 +13,19 @@ inline constexpr std::uint32_t max_transfer_blocks = 32;
 
 /// Where a command stands on its way through the array.
 enum class command_stage : std::uint32_t {
-  lookup,  ///< in a shard's inbox, new
-  copy,    ///< its pages are with the copy workers
-  commit,  ///< a write whose pages are in place, back in the shard's inbox
-  done,    ///< in its queue's done ring
+  lookup,   ///< in a shard's inbox, new
+  copy,     ///< its pages are with the copy workers
+  commit,   ///< a write whose pages are in place, back in the shard's inbox
+  done,     ///< in its queue's done ring
   refused,  ///< likewise, but its key did not open its data: the queue pair breaks
   lost,     ///< swallowed by an injected fault: its slot stays taken until the queue pair is reset
 };
 
-/// One command in flight inside the array node. Exactly one engine owns it at a time; rings hand it over.
+/// One command in flight inside the array node. Exactly one engine owns it at a time; rings hand it
+/// over.
 struct alignas(128) io_command {
   wire::nvme::submission_entry entry;
-  admission where;              ///< the firmware's answer to an I/O: shard and blocks
+  admission where;  ///< the firmware's answer to an I/O: shard and blocks
   std::uint32_t queue = 0;
   std::uint32_t ssd = 0;
   command_stage stage = command_stage::lookup;

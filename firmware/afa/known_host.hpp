@@ -6,7 +6,8 @@
 
 namespace gnstor::fw {
 
-/// A host the array admits, and the client id its associations are bound to. The daemon tells the target.
+/// A host the array admits, and the client id its associations are bound to. The daemon tells the
+/// target.
 struct known_host {
   std::uint8_t hostid[16] = {};
   std::uint32_t admitted = 0;  ///< set last

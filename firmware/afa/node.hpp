@@ -13,11 +13,11 @@ namespace gnstor::fw {
 /// The capacities of an array node, fixed before it starts.
 struct node_shape {
   std::uint32_t max_queues = 16;
-  std::uint32_t max_depth = 128;   ///< commands in flight a queue
+  std::uint32_t max_depth = 128;  ///< commands in flight a queue
   std::uint32_t max_regions = 256;
   std::uint32_t max_hosts = 16;
   std::uint32_t ssd_count = 4;
-  std::uint32_t shards = 8;        ///< of one SSD
+  std::uint32_t shards = 8;  ///< of one SSD
   std::uint32_t copy_workers = 1;
   std::uint32_t epoch = 1;
 
@@ -27,21 +27,22 @@ struct node_shape {
   GNSTOR_HD constexpr std::uint32_t roles() const { return max_queues + inboxes() + copy_workers; }
 };
 
-/// The array node: NIC, SSDs and the rings between them, as plain pointers into memory that a runner provides.
+/// The array node: NIC, SSDs and the rings between them, as plain pointers into memory that a
+/// runner provides.
 ///
-/// Trivially copyable; a kernel takes it by value. Who may touch what: a queue's context, its free stack and the head of
-/// its done ring belong to its queue engine; a shard and the head of its inbox to its shard engine; rings hand commands
-/// over.
+/// Trivially copyable; a kernel takes it by value. Who may touch what: a queue's context, its free
+/// stack and the head of its done ring belong to its queue engine; a shard and the head of its
+/// inbox to its shard engine; rings hand commands over.
 struct node {
   using ssd = engine_ref<thread_scope_device>;
 
   node_shape shape;
   memory_region* regions = nullptr;
   known_host* hosts = nullptr;
-  const char* subsystem = nullptr;        ///< NQN, 256 bytes
+  const char* subsystem = nullptr;  ///< NQN, 256 bytes
   queue_context* queues = nullptr;
-  std::uint32_t* free_slots = nullptr;    ///< [max_queues][max_depth]: stacks of free command slots
-  io_command* commands = nullptr;         ///< [max_queues][max_depth]
+  std::uint32_t* free_slots = nullptr;  ///< [max_queues][max_depth]: stacks of free command slots
+  io_command* commands = nullptr;       ///< [max_queues][max_depth]
   ssd* ssds = nullptr;
   std::uint32_t* faults = nullptr;         ///< [ssd_count]: `ssd_fault`, set by tests
   handle_ring::ends* ring_ends = nullptr;  ///< done rings, inboxes, then the copy ring
@@ -50,19 +51,23 @@ struct node {
   std::uint64_t* copy_cells = nullptr;     ///< [commands * max_transfer_blocks, rounded up]
   std::uint64_t* tickets = nullptr;        ///< [copy_workers]: ticket + 1, 0 for none
   std::uint32_t* stop = nullptr;           ///< not zero: every engine returns
-  std::uint32_t* host_stop = nullptr;      ///< likewise, in memory that the host can set while a kernel runs; or null
+  std::uint32_t* host_stop =
+      nullptr;  ///< likewise, in memory that the host can set while a kernel runs; or null
 
   GNSTOR_HD region_table keys() const { return region_table(regions, shape.max_regions); }
   GNSTOR_HD handle_ring done_ring(std::uint32_t queue) const {
-    return handle_ring(ring_ends + queue, done_cells + std::uint64_t{queue} * shape.max_depth, shape.max_depth);
+    return handle_ring(ring_ends + queue, done_cells + std::uint64_t{queue} * shape.max_depth,
+                       shape.max_depth);
   }
   GNSTOR_HD handle_ring inbox(std::uint32_t ssd_number, std::uint32_t shard) const {
     const std::uint32_t which = ssd_number * shape.shards + shard;
     const std::uint32_t cells = power_of_two(shape.commands());
-    return handle_ring(ring_ends + shape.max_queues + which, inbox_cells + std::uint64_t{which} * cells, cells);
+    return handle_ring(ring_ends + shape.max_queues + which,
+                       inbox_cells + std::uint64_t{which} * cells, cells);
   }
   GNSTOR_HD handle_ring copy_ring() const {
-    return handle_ring(ring_ends + shape.max_queues + shape.inboxes(), copy_cells, copy_cell_count(shape));
+    return handle_ring(ring_ends + shape.max_queues + shape.inboxes(), copy_cells,
+                       copy_cell_count(shape));
   }
 
   GNSTOR_HD static constexpr std::uint32_t power_of_two(std::uint32_t n) {

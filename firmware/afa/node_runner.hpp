@@ -6,7 +6,8 @@ namespace gnstor::fw {
 class node_runner {
  public:
   virtual ~node_runner() = default;
-  /// Ends the firmware; returns when it has ended. Commands in flight stay unanswered. Throws what went wrong meanwhile.
+  /// Ends the firmware; returns when it has ended. Commands in flight stay unanswered. Throws what
+  /// went wrong meanwhile.
   virtual void stop() = 0;
 };
 

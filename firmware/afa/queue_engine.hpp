@@ -1,26 +1,29 @@
 #pragma once
 
 #include <afa/fabrics_target.hpp>
-#include <hca/queue_reader.hpp>
-#include <hca/transfer.hpp>
-
 #include <gnstor/wire/afa/admin_command.hpp>
 #include <gnstor/wire/afa/array_description.hpp>
 #include <gnstor/wire/afa/slba.hpp>
 #include <gnstor/wire/afa/volume_chmod.hpp>
 #include <gnstor/wire/afa/volume_list.hpp>
 #include <gnstor/wire/nvme/read_write.hpp>
+#include <hca/queue_reader.hpp>
+#include <hca/transfer.hpp>
 
 namespace gnstor::fw {
 
-/// Serves one queue pair: fetches send entries up to 32 at a time, routes their commands to the shards, and sends the
-/// responses of finished commands.
+/// Serves one queue pair: fetches send entries up to 32 at a time, routes their commands to the
+/// shards, and sends the responses of finished commands.
 ///
-/// Exactly one warp (or CPU thread) runs the engine of a queue. Nothing in it waits: `tick` does what can be done now.
+/// Exactly one warp (or CPU thread) runs the engine of a queue. Nothing in it waits: `tick` does
+/// what can be done now.
 class queue_engine {
  public:
   GNSTOR_HD queue_engine(const node& n, std::uint32_t queue)
-      : node_(&n), queue_(queue), context_(&n.queues[queue]), reader_(n.queues[queue].at, n.keys()) {}
+      : node_(&n),
+        queue_(queue),
+        context_(&n.queues[queue]),
+        reader_(n.queues[queue].at, n.keys()) {}
 
   /// One round. True if anything was done.
   /// @par Callers every lane of `g`, converged; always the same owner
@@ -35,8 +38,12 @@ class queue_engine {
   }
 
  private:
-  GNSTOR_HD std::uint32_t* stack() const { return node_->free_slots + std::uint64_t{queue_} * node_->shape.max_depth; }
-  GNSTOR_HD std::uint32_t handle_of(std::uint32_t slot) const { return queue_ * node_->shape.max_depth + slot; }
+  GNSTOR_HD std::uint32_t* stack() const {
+    return node_->free_slots + std::uint64_t{queue_} * node_->shape.max_depth;
+  }
+  GNSTOR_HD std::uint32_t handle_of(std::uint32_t slot) const {
+    return queue_ * node_->shape.max_depth + slot;
+  }
   GNSTOR_HD static std::uint32_t least(std::uint32_t a, std::uint32_t b) { return a < b ? a : b; }
   /// Ranks 0..n-1 for which `flag` holds, as far as the first for which it does not.
   GNSTOR_HD static std::uint32_t prefix(const simt::group& g, bool flag) {
@@ -58,7 +65,8 @@ class queue_engine {
     const bool broken = context_->broken != 0;
     if (!broken) {
       std::uint32_t posted = 0;
-      if (g.leads()) posted = static_cast<std::uint16_t>(reader_.receive_tail() - context_->receive_head);
+      if (g.leads())
+        posted = static_cast<std::uint16_t>(reader_.receive_tail() - context_->receive_head);
       ready = least(ready, g.broadcast(posted));
       if (ready == 0) return false;  // receiver not ready: the peer has to post a receive first
     }
@@ -87,14 +95,16 @@ class queue_engine {
     const io_command& c = node_->commands[handle];
     wire::nvme::completion_entry response{};
     response.dw0 = c.result;
-    response.sq_head = static_cast<std::uint16_t>(context_->send_head & (context_->at.send_entries - 1));
+    response.sq_head =
+        static_cast<std::uint16_t>(context_->send_head & (context_->at.send_entries - 1));
     response.command_id = c.entry.command_id;
     response.status = c.status;
     const std::uint64_t receive = context_->receive_head + rank;
     const std::uint64_t at = context_->completion_tail + rank;
     const bool key_failed = c.stage == command_stage::refused;
     if (key_failed || !reader_.receive(receive, response)) {
-      const auto why = key_failed ? wire::mlx5::syndrome::local_access_error : wire::mlx5::syndrome::local_protection_error;
+      const auto why = key_failed ? wire::mlx5::syndrome::local_access_error
+                                  : wire::mlx5::syndrome::local_protection_error;
       reader_.complete(at, wire::mlx5::cqe_opcode::responder_error, receive, 0, why);
       return false;
     }
@@ -123,12 +133,14 @@ class queue_engine {
     if (count == 0) return false;
     decoded_request r;
     if (waiting > context_->at.send_entries) {
-      r.fault = wire::mlx5::syndrome::local_queue_pair_error;  // the doorbell record went back, or ran ahead
+      r.fault = wire::mlx5::syndrome::local_queue_pair_error;  // the doorbell record went back, or
+                                                               // ran ahead
     } else if (g.thread_rank() < count) {
       r = reader_.request(head + g.thread_rank());
     }
-    const bool simple = context_->broken == 0 && r.fault == wire::mlx5::syndrome::none && r.blocks == 1 &&
-                        (r.opcode == wire::mlx5::opcode::send || r.opcode == wire::mlx5::opcode::nop);
+    const bool simple =
+        context_->broken == 0 && r.fault == wire::mlx5::syndrome::none && r.blocks == 1 &&
+        (r.opcode == wire::mlx5::opcode::send || r.opcode == wire::mlx5::opcode::nop);
     const std::uint32_t run = prefix(g, simple && g.thread_rank() < count);
     if (run == 0) {
       serve_one(g, head, waiting);
@@ -143,14 +155,16 @@ class queue_engine {
   }
 
   /// Accepts the sends among the first `run` entries: one command slot each.
-  GNSTOR_HD void accept(const simt::group& g, std::uint64_t head, std::uint32_t run, const decoded_request& r) const {
+  GNSTOR_HD void accept(const simt::group& g, std::uint64_t head, std::uint32_t run,
+                        const decoded_request& r) const {
     const bool mine = g.thread_rank() < run;
     const std::uint32_t sends = g.ballot(mine && r.opcode == wire::mlx5::opcode::send);
     const std::uint32_t signalled = g.ballot(mine && r.signalled);
     const std::uint32_t free = context_->free_commands;
     if (mine && r.signalled) {
-      reader_.complete(context_->completion_tail + before(g, signalled), wire::mlx5::cqe_opcode::requester,
-                       head + g.thread_rank(), 0, wire::mlx5::syndrome::none, r.opcode);
+      reader_.complete(context_->completion_tail + before(g, signalled),
+                       wire::mlx5::cqe_opcode::requester, head + g.thread_rank(), 0,
+                       wire::mlx5::syndrome::none, r.opcode);
     }
     if (mine && r.opcode == wire::mlx5::opcode::send) {
       const std::uint32_t slot = stack()[free - 1 - before(g, sends)];
@@ -166,7 +180,8 @@ class queue_engine {
     }
   }
 
-  /// Serves the entry at `head` alone: one-sided transfers, faults, and what a broken queue pair flushes.
+  /// Serves the entry at `head` alone: one-sided transfers, faults, and what a broken queue pair
+  /// flushes.
   GNSTOR_HD void serve_one(const simt::group& g, std::uint64_t head, std::uint32_t waiting) const {
     decoded_request r = reader_.request(head);
     const bool overrun = waiting > context_->at.send_entries;
@@ -177,7 +192,8 @@ class queue_engine {
     if (!g.leads()) return;
     const bool failed = r.fault != wire::mlx5::syndrome::none;
     if (failed || r.signalled) {
-      const auto kind = failed ? wire::mlx5::cqe_opcode::requester_error : wire::mlx5::cqe_opcode::requester;
+      const auto kind =
+          failed ? wire::mlx5::cqe_opcode::requester_error : wire::mlx5::cqe_opcode::requester;
       reader_.complete(context_->completion_tail++, kind, head, r.local.bytes(), r.fault, r.opcode);
     }
     if (failed) context_->broken = 1;
@@ -191,8 +207,8 @@ class queue_engine {
     }
     const bool write = r.opcode == wire::mlx5::opcode::rdma_write;
     const std::uint32_t bytes = r.local.bytes();
-    if (!node_->keys().allows(r.remote.rkey(), r.remote.address(), bytes, write ? remote_write : remote_read,
-                              context_->at.domain)) {
+    if (!node_->keys().allows(r.remote.rkey(), r.remote.address(), bytes,
+                              write ? remote_write : remote_read, context_->at.domain)) {
       return wire::mlx5::syndrome::remote_access_error;
     }
     auto* here = reinterpret_cast<void*>(r.local.address());
@@ -235,8 +251,10 @@ class queue_engine {
       }
       return false;
     }
-    if (context_->joined.connected == 0) return answer_now(c, wire::nvme::generic_status::command_sequence_error);
-    if (c.admin == 0 && e.opcode == static_cast<std::uint8_t>(wire::nvme::nvm_opcode::flush)) return false;
+    if (context_->joined.connected == 0)
+      return answer_now(c, wire::nvme::generic_status::command_sequence_error);
+    if (c.admin == 0 && e.opcode == static_cast<std::uint8_t>(wire::nvme::nvm_opcode::flush))
+      return false;
     if (e.nsid == 0 || e.nsid > node_->shape.ssd_count) {
       return answer_now(c, wire::nvme::generic_status::invalid_namespace);
     }
@@ -247,8 +265,10 @@ class queue_engine {
       return answer_now(c, wire::nvme::generic_status::invalid_opcode);
     }
     const std::uint32_t blocks = wire::nvme::blocks_of(e);
-    if (blocks > max_transfer_blocks) return answer_now(c, wire::nvme::generic_status::invalid_field);
-    if (length != blocks * block_bytes) return answer_now(c, wire::nvme::generic_status::invalid_sgl_length);
+    if (blocks > max_transfer_blocks)
+      return answer_now(c, wire::nvme::generic_status::invalid_field);
+    if (length != blocks * block_bytes)
+      return answer_now(c, wire::nvme::generic_status::invalid_sgl_length);
     if (!opens(c, write ? remote_read : remote_write)) return false;
     const auto at = wire::afa::slba::unpack(wire::nvme::slba_of(e));
     request r;
@@ -267,7 +287,8 @@ class queue_engine {
 
   /// False if an injected fault answers, or swallows, the command.
   GNSTOR_HD bool healthy(io_command& c, bool write) const {
-    switch (static_cast<ssd_fault>(device_word<std::uint32_t>(node_->faults[c.ssd]).load(relaxed))) {
+    switch (
+        static_cast<ssd_fault>(device_word<std::uint32_t>(node_->faults[c.ssd]).load(relaxed))) {
       case ssd_fault::none: return true;
       case ssd_fault::media_error:
         if (write) return true;
@@ -283,29 +304,43 @@ class queue_engine {
     std::uint32_t needs = 0;
     std::uint32_t length = 0;
     switch (static_cast<wire::afa::admin_opcode>(c.entry.opcode)) {
-      case wire::afa::admin_opcode::volume_add: needs = remote_read; length = sizeof(wire::afa::volume_record); break;
-      case wire::afa::admin_opcode::volume_chmod: needs = remote_read; length = sizeof(wire::afa::volume_chmod); break;
+      case wire::afa::admin_opcode::volume_add:
+        needs = remote_read;
+        length = sizeof(wire::afa::volume_record);
+        break;
+      case wire::afa::admin_opcode::volume_chmod:
+        needs = remote_read;
+        length = sizeof(wire::afa::volume_chmod);
+        break;
       case wire::afa::admin_opcode::volume_delete: return true;
-      case wire::afa::admin_opcode::volume_list: needs = remote_write; length = sizeof(wire::afa::volume_list); break;
+      case wire::afa::admin_opcode::volume_list:
+        needs = remote_write;
+        length = sizeof(wire::afa::volume_list);
+        break;
       case wire::afa::admin_opcode::array_describe:
         needs = remote_write;
         length = sizeof(wire::afa::array_description);
         break;
       default: return answer_now(c, wire::nvme::generic_status::invalid_opcode);
     }
-    if (c.entry.dptr.length() < length) return answer_now(c, wire::nvme::generic_status::invalid_sgl_length);
+    if (c.entry.dptr.length() < length)
+      return answer_now(c, wire::nvme::generic_status::invalid_sgl_length);
     return aligned(c) && opens(c, needs);
   }
 
-  /// False, and answered, if structured data does not lie as the firmware's loads and stores need it.
+  /// False, and answered, if structured data does not lie as the firmware's loads and stores need
+  /// it.
   GNSTOR_HD static bool aligned(io_command& c) {
-    return c.entry.dptr.address % 8 == 0 || answer_now(c, wire::nvme::generic_status::invalid_sgl_offset);
+    return c.entry.dptr.address % 8 == 0 ||
+           answer_now(c, wire::nvme::generic_status::invalid_sgl_offset);
   }
 
-  /// True if the command's key opens its data. If not, the queue pair breaks, as an RDMA access error breaks it.
+  /// True if the command's key opens its data. If not, the queue pair breaks, as an RDMA access
+  /// error breaks it.
   GNSTOR_HD bool opens(io_command& c, std::uint32_t access) const {
     const wire::nvme::keyed_sgl& data = c.entry.dptr;
-    if (node_->keys().allows(data.key(), data.address, data.length(), access, context_->at.domain)) return true;
+    if (node_->keys().allows(data.key(), data.address, data.length(), access, context_->at.domain))
+      return true;
     c.stage = command_stage::refused;
     return false;
   }

@@ -3,15 +3,15 @@
 #include <afa/copy_engine.hpp>
 #include <afa/queue_engine.hpp>
 #include <afa/shard_engine.hpp>
-
 #include <gnstor/simt/lane.hpp>
 
 namespace gnstor::fw {
 
-/// The firmware's main loop: every engine of a node has one owner among the warps (or CPU threads) that run this.
+/// The firmware's main loop: every engine of a node has one owner among the warps (or CPU threads)
+/// that run this.
 ///
-/// The same code is the persistent kernel of the GPU runner, the threads of the CPU runner and the lanes of the
-/// simulated runner.
+/// The same code is the persistent kernel of the GPU runner, the threads of the CPU runner and the
+/// lanes of the simulated runner.
 struct service {
   using shared = simt::no_shared;
   node array;
@@ -29,7 +29,8 @@ struct service {
     std::uint32_t round = 0;
     for (bounded rounds{~std::uint64_t{0}}; rounds;) {
       bool busy = false;
-      for (std::uint32_t role = first; role < array.shape.roles(); role += step) busy = serve(g, role, quiet) || busy;
+      for (std::uint32_t role = first; role < array.shape.roles(); role += step)
+        busy = serve(g, role, quiet) || busy;
       quiet = busy ? 0 : quiet + 1;
       if (++round % 64 == 0 || !busy) {
         if (stopped(g, first)) return;
@@ -51,7 +52,8 @@ struct service {
     return busy;
   }
 
-  /// The owner of the first engine asks the host's word, which may lie across a link, and tells the others.
+  /// The owner of the first engine asks the host's word, which may lie across a link, and tells the
+  /// others.
   GNSTOR_HD bool stopped(const simt::group& g, std::uint32_t first) const {
     std::uint32_t word = 0;
     if (g.leads()) {

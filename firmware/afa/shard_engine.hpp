@@ -1,7 +1,6 @@
 #pragma once
 
 #include <afa/node.hpp>
-
 #include <gnstor/simt/group.hpp>
 #include <gnstor/wire/afa/admin_command.hpp>
 #include <gnstor/wire/afa/array_description.hpp>
@@ -10,10 +9,11 @@
 
 namespace gnstor::fw {
 
-/// Owns one shard of one SSD: look-ups of up to 32 commands at once by the lanes, changes one after another.
+/// Owns one shard of one SSD: look-ups of up to 32 commands at once by the lanes, changes one after
+/// another.
 ///
-/// It moves no data: pages go to the copy workers, and a write comes back to be committed once its pages are in place.
-/// Shard 0 of an SSD also executes its admin commands.
+/// It moves no data: pages go to the copy workers, and a write comes back to be committed once its
+/// pages are in place. Shard 0 of an SSD also executes its admin commands.
 class shard_engine {
  public:
   GNSTOR_HD shard_engine(const node& n, std::uint32_t ssd, std::uint32_t shard)
@@ -41,7 +41,8 @@ class shard_engine {
     return true;
   }
 
-  /// Frees blocks whose readers are gone, and sweeps a deleted volume's pages, a few blocks at a time.
+  /// Frees blocks whose readers are gone, and sweeps a deleted volume's pages, a few blocks at a
+  /// time.
   /// @par Callers as `tick`, when there is nothing else to do
   GNSTOR_HD void idle(const simt::group& g) const {
     if (g.leads()) (void)drive().tend(shard_, 4);
@@ -51,7 +52,8 @@ class shard_engine {
  private:
   GNSTOR_HD const node::ssd& drive() const { return node_->ssds[ssd_]; }
   GNSTOR_HD static bool is_read(const io_command& c) {
-    return c.admin == 0 && c.entry.opcode == static_cast<std::uint8_t>(wire::nvme::nvm_opcode::read);
+    return c.admin == 0 &&
+           c.entry.opcode == static_cast<std::uint8_t>(wire::nvme::nvm_opcode::read);
   }
 
   GNSTOR_HD void look_up(std::uint32_t handle) const {
@@ -99,16 +101,20 @@ class shard_engine {
     switch (command.opcode) {
       case wire::afa::admin_opcode::volume_add: {
         // Copied: the client could change it between the checks and the use.
-        const wire::afa::volume_record record = *static_cast<const wire::afa::volume_record*>(payload);
+        const wire::afa::volume_record record =
+            *static_cast<const wire::afa::volume_record*>(payload);
         return drive().volume_add(command.epoch, record);
       }
       case wire::afa::admin_opcode::volume_chmod: {
-        const wire::afa::volume_chmod change = *static_cast<const wire::afa::volume_chmod*>(payload);
+        const wire::afa::volume_chmod change =
+            *static_cast<const wire::afa::volume_chmod*>(payload);
         return drive().volume_chmod(command.epoch, change);
       }
-      case wire::afa::admin_opcode::volume_delete: return drive().volume_delete(command.epoch, command.volume);
+      case wire::afa::admin_opcode::volume_delete:
+        return drive().volume_delete(command.epoch, command.volume);
       case wire::afa::admin_opcode::volume_list:
-        return drive().volume_list(command.epoch, command.volume, *static_cast<wire::afa::volume_list*>(payload));
+        return drive().volume_list(command.epoch, command.volume,
+                                   *static_cast<wire::afa::volume_list*>(payload));
       case wire::afa::admin_opcode::array_describe:
         describe(*static_cast<wire::afa::array_description*>(payload), c.client);
         return 0;

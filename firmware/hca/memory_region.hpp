@@ -18,27 +18,30 @@ struct memory_region {
   std::uint64_t base = 0;
   std::uint64_t bytes = 0;
   std::uint32_t access = 0;
-  std::uint32_t domain = 0;  ///< protection domain: the keys of one client mean nothing on another's queue pair
-  std::uint32_t key = 0;     ///< zero until the entry is complete: written last, cleared first
+  std::uint32_t domain =
+      0;  ///< protection domain: the keys of one client mean nothing on another's queue pair
+  std::uint32_t key = 0;  ///< zero until the entry is complete: written last, cleared first
   std::uint32_t spare = 0;
 };
 
 static_assert(sizeof(memory_region) == 32 && std::is_trivially_copyable_v<memory_region>);
 
-/// The NIC's table of memory regions. A key is index << 8 | generation, so that a freed key does not open its successor.
+/// The NIC's table of memory regions. A key is index << 8 | generation, so that a freed key does
+/// not open its successor.
 class region_table {
  public:
-  GNSTOR_HD region_table(memory_region* regions, std::uint32_t count) : regions_(regions), count_(count) {}
+  GNSTOR_HD region_table(memory_region* regions, std::uint32_t count)
+      : regions_(regions), count_(count) {}
 
   /// True if `key` opens [address, address + bytes) for `access` on a queue pair of `domain`.
-  GNSTOR_HD bool allows(std::uint32_t key, std::uint64_t address, std::uint64_t bytes, std::uint32_t access,
-                        std::uint32_t domain) const {
+  GNSTOR_HD bool allows(std::uint32_t key, std::uint64_t address, std::uint64_t bytes,
+                        std::uint32_t access, std::uint32_t domain) const {
     const std::uint32_t index = key >> 8;
     if (key == 0 || index >= count_) return false;
     memory_region& r = regions_[index];
     if (device_word<std::uint32_t>(r.key).load(acquire) != key) return false;
-    return r.domain == domain && (r.access & access) == access && address >= r.base && bytes <= r.bytes &&
-           address - r.base <= r.bytes - bytes;
+    return r.domain == domain && (r.access & access) == access && address >= r.base &&
+           bytes <= r.bytes && address - r.base <= r.bytes - bytes;
   }
 
   GNSTOR_HD std::uint32_t count() const { return count_; }

@@ -6,19 +6,19 @@
 
 namespace gnstor::fw {
 
-/// Where a queue pair's rings lie, as the host tells the NIC when it creates the queue pair (what DevX CREATE_QP and
-/// CREATE_CQ carry).
+/// Where a queue pair's rings lie, as the host tells the NIC when it creates the queue pair (what
+/// DevX CREATE_QP and CREATE_CQ carry).
 struct queue_attributes {
   std::uint64_t send_ring = 0;
   std::uint64_t receive_ring = 0;
   std::uint64_t completion_ring = 0;
   std::uint64_t doorbell_record = 0;
-  std::uint64_t doorbell = 0;        ///< the UAR word
-  std::uint32_t number = 0;          ///< queue pair number, 24 bits
-  std::uint32_t send_entries = 0;    ///< powers of two
+  std::uint64_t doorbell = 0;      ///< the UAR word
+  std::uint32_t number = 0;        ///< queue pair number, 24 bits
+  std::uint32_t send_entries = 0;  ///< powers of two
   std::uint32_t receive_entries = 0;
   std::uint32_t completion_entries = 0;
-  std::uint32_t domain = 0;          ///< protection domain
+  std::uint32_t domain = 0;  ///< protection domain
   std::uint32_t spare = 0;
 };
 
@@ -34,14 +34,14 @@ struct association {
 /// One queue pair of the NIC: its attributes, and the state that only its engine touches.
 struct alignas(128) queue_context {
   queue_attributes at;
-  std::uint32_t active = 0;  ///< set last by the host; the engine looks at nothing before
-  std::uint32_t broken = 0;  ///< the queue pair is in the error state: everything new is flushed
-  std::uint64_t send_head = 0;        ///< next basic block to fetch
+  std::uint32_t active = 0;     ///< set last by the host; the engine looks at nothing before
+  std::uint32_t broken = 0;     ///< the queue pair is in the error state: everything new is flushed
+  std::uint64_t send_head = 0;  ///< next basic block to fetch
   std::uint64_t receive_head = 0;     ///< next receive to use
   std::uint64_t completion_tail = 0;  ///< next completion entry to write
   std::uint64_t doorbell_seen = 0;
-  std::uint32_t free_commands = 0;    ///< entries of this queue's stack of free command slots
-  std::uint32_t work_left = 0;        ///< the last look left entries in the send queue
+  std::uint32_t free_commands = 0;  ///< entries of this queue's stack of free command slots
+  std::uint32_t work_left = 0;      ///< the last look left entries in the send queue
   association joined;
 };
 

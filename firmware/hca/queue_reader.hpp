@@ -1,14 +1,13 @@
 #pragma once
 
-#include <hca/memory_region.hpp>
-#include <hca/queue_context.hpp>
-
 #include <gnstor/simt/copy.hpp>
 #include <gnstor/wire/mlx5/cqe.hpp>
 #include <gnstor/wire/mlx5/doorbell.hpp>
 #include <gnstor/wire/mlx5/segment.hpp>
 #include <gnstor/wire/nvme/completion_entry.hpp>
 #include <gnstor/wire/nvme/submission_entry.hpp>
+#include <hca/memory_region.hpp>
+#include <hca/queue_context.hpp>
 
 #include <cuda/std/bit>
 
@@ -24,44 +23,56 @@ struct decoded_request {
   wire::mlx5::remote_address_segment remote{};
 };
 
-/// The NIC's side of one queue pair's memory: it reads rings and doorbells and writes completions, byte for byte as
-/// `reference/network.md` and rdma-core describe them. It decides nothing; `queue_engine` does.
+/// The NIC's side of one queue pair's memory: it reads rings and doorbells and writes completions,
+/// byte for byte as `reference/network.md` and rdma-core describe them. It decides nothing;
+/// `queue_engine` does.
 class queue_reader {
  public:
-  GNSTOR_HD queue_reader(const queue_attributes& at, region_table regions) : at_(&at), regions_(regions) {}
+  GNSTOR_HD queue_reader(const queue_attributes& at, region_table regions)
+      : at_(&at), regions_(regions) {}
 
   /// The doorbell register's present value.
   GNSTOR_HD std::uint64_t doorbell() const {
-    return system_word<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(at_->doorbell)).load(acquire);
+    return system_word<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(at_->doorbell))
+        .load(acquire);
   }
   /// The producer index of the send queue, 16 bits. @par Order acquires the entries before it
-  GNSTOR_HD std::uint16_t send_tail() const { return wire::mlx5::record_index(record(1).load(acquire)); }
+  GNSTOR_HD std::uint16_t send_tail() const {
+    return wire::mlx5::record_index(record(1).load(acquire));
+  }
   /// The producer index of the receive queue, 16 bits.
-  GNSTOR_HD std::uint16_t receive_tail() const { return wire::mlx5::record_index(record(0).load(acquire)); }
+  GNSTOR_HD std::uint16_t receive_tail() const {
+    return wire::mlx5::record_index(record(0).load(acquire));
+  }
 
   /// Decodes and checks the send entry at `index`: position, queue pair number, size, local key.
   GNSTOR_HD decoded_request request(std::uint64_t index) const {
     decoded_request r;
-    const auto* entry = reinterpret_cast<const unsigned char*>(at_->send_ring) + (index & (at_->send_entries - 1)) * 64;
+    const auto* entry = reinterpret_cast<const unsigned char*>(at_->send_ring) +
+                        (index & (at_->send_entries - 1)) * 64;
     const auto control = cuda::std::bit_cast<wire::mlx5::control_segment>(simt::load16(entry));
     r.opcode = control.opcode();
     r.blocks = control.wqebb_count();
     r.signalled = control.signaled();
-    const bool one_sided = r.opcode == wire::mlx5::opcode::rdma_write || r.opcode == wire::mlx5::opcode::rdma_read;
+    const bool one_sided =
+        r.opcode == wire::mlx5::opcode::rdma_write || r.opcode == wire::mlx5::opcode::rdma_read;
     const std::uint32_t units = r.opcode == wire::mlx5::opcode::nop ? 1 : (one_sided ? 3 : 2);
-    const bool known = one_sided || r.opcode == wire::mlx5::opcode::send || r.opcode == wire::mlx5::opcode::nop;
-    if (control.index() != static_cast<std::uint16_t>(index) || control.qpn() != at_->number || !known ||
-        control.ds() != units) {
+    const bool known =
+        one_sided || r.opcode == wire::mlx5::opcode::send || r.opcode == wire::mlx5::opcode::nop;
+    if (control.index() != static_cast<std::uint16_t>(index) || control.qpn() != at_->number ||
+        !known || control.ds() != units) {
       r.fault = wire::mlx5::syndrome::local_queue_pair_error;
       return r;
     }
     if (units == 1) return r;
-    if (one_sided) r.remote = cuda::std::bit_cast<wire::mlx5::remote_address_segment>(simt::load16(entry + 16));
+    if (one_sided)
+      r.remote = cuda::std::bit_cast<wire::mlx5::remote_address_segment>(simt::load16(entry + 16));
     r.local = cuda::std::bit_cast<wire::mlx5::data_segment>(simt::load16(entry + 16 * (units - 1)));
     const auto access = r.opcode == wire::mlx5::opcode::rdma_read ? std::uint32_t{local_write} : 0u;
     if (!regions_.allows(r.local.lkey(), r.local.address(), r.local.bytes(), access, at_->domain)) {
       r.fault = wire::mlx5::syndrome::local_protection_error;
-    } else if (r.opcode == wire::mlx5::opcode::send && r.local.bytes() != sizeof(wire::nvme::submission_entry)) {
+    } else if (r.opcode == wire::mlx5::opcode::send &&
+               r.local.bytes() != sizeof(wire::nvme::submission_entry)) {
       r.fault = wire::mlx5::syndrome::local_length_error;
     }
     return r;
@@ -74,17 +85,21 @@ class queue_reader {
     };
     parts bytes;
     for (int k = 0; k < 4; ++k) {
-      bytes.part[k] = simt::load16(reinterpret_cast<const unsigned char*>(send.local.address()) + 16 * k);
+      bytes.part[k] =
+          simt::load16(reinterpret_cast<const unsigned char*>(send.local.address()) + 16 * k);
     }
     return cuda::std::bit_cast<wire::nvme::submission_entry>(bytes);
   }
 
-  /// Delivers a response capsule into the receive at `index`. False if that receive's key or length does not hold.
+  /// Delivers a response capsule into the receive at `index`. False if that receive's key or length
+  /// does not hold.
   GNSTOR_HD bool receive(std::uint64_t index, const wire::nvme::completion_entry& response) const {
-    const auto* entry = reinterpret_cast<const unsigned char*>(at_->receive_ring) + (index & (at_->receive_entries - 1)) * 16;
+    const auto* entry = reinterpret_cast<const unsigned char*>(at_->receive_ring) +
+                        (index & (at_->receive_entries - 1)) * 16;
     const auto segment = cuda::std::bit_cast<wire::mlx5::data_segment>(simt::load16(entry));
     if (segment.bytes() < sizeof response ||
-        !regions_.allows(segment.lkey(), segment.address(), sizeof response, local_write, at_->domain)) {
+        !regions_.allows(segment.lkey(), segment.address(), sizeof response, local_write,
+                         at_->domain)) {
       return false;
     }
     struct halves {
@@ -99,21 +114,26 @@ class queue_reader {
 
   /// Writes the completion entry at `at`: the words first, the ownership word last.
   /// @par Order releases everything the engine saw before, the payload included
-  GNSTOR_HD void complete(std::uint64_t at, wire::mlx5::cqe_opcode kind, std::uint64_t wqe_index, std::uint32_t bytes,
+  GNSTOR_HD void complete(std::uint64_t at, wire::mlx5::cqe_opcode kind, std::uint64_t wqe_index,
+                          std::uint32_t bytes,
                           wire::mlx5::syndrome fault = wire::mlx5::syndrome::none,
                           wire::mlx5::opcode sent = wire::mlx5::opcode::nop) const {
-    auto& e = reinterpret_cast<wire::mlx5::completion_entry*>(at_->completion_ring)[at & (at_->completion_entries - 1)];
+    auto& e = reinterpret_cast<wire::mlx5::completion_entry*>(
+        at_->completion_ring)[at & (at_->completion_entries - 1)];
     using word = system_word<std::uint32_t>;
     word(e.byte_count_be).store(wire::be32(bytes), relaxed);
     word(e.error_word).store(wire::mlx5::pack_error(0, fault), relaxed);
-    word(e.sop_drop_qpn).store(wire::mlx5::pack_sop_qpn(static_cast<std::uint8_t>(sent), at_->number), relaxed);
+    word(e.sop_drop_qpn)
+        .store(wire::mlx5::pack_sop_qpn(static_cast<std::uint8_t>(sent), at_->number), relaxed);
     const bool lap = wire::mlx5::lap_owner(at, at_->completion_entries);
-    word(e.tail).store(wire::mlx5::pack_tail(static_cast<std::uint16_t>(wqe_index), kind, lap), release);
+    word(e.tail).store(wire::mlx5::pack_tail(static_cast<std::uint16_t>(wqe_index), kind, lap),
+                       release);
   }
 
  private:
   GNSTOR_HD system_word<std::uint32_t> record(int which) const {
-    return system_word<std::uint32_t>(reinterpret_cast<std::uint32_t*>(at_->doorbell_record)[which]);
+    return system_word<std::uint32_t>(
+        reinterpret_cast<std::uint32_t*>(at_->doorbell_record)[which]);
   }
 
   const queue_attributes* at_;

@@ -4,10 +4,13 @@
 
 namespace gnstor::fw {
 
-/// Moves any number of bytes at any alignment with all lanes of `g`: 16 bytes a step where both ends allow it.
+/// Moves any number of bytes at any alignment with all lanes of `g`: 16 bytes a step where both
+/// ends allow it.
 /// @par Callers every lane of `g`, converged
-GNSTOR_HD inline void transfer(const simt::group& g, void* to, const void* from, std::uint64_t bytes) {
-  const auto skew = (reinterpret_cast<std::uint64_t>(to) | reinterpret_cast<std::uint64_t>(from)) % 16;
+GNSTOR_HD inline void transfer(const simt::group& g, void* to, const void* from,
+                               std::uint64_t bytes) {
+  const auto skew =
+      (reinterpret_cast<std::uint64_t>(to) | reinterpret_cast<std::uint64_t>(from)) % 16;
   const std::uint64_t wide = skew == 0 ? bytes / 16 * 16 : 0;
   simt::copy(g, to, from, wide);
   auto* out = static_cast<unsigned char*>(to);

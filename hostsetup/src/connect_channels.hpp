@@ -5,11 +5,13 @@
 
 namespace gnstor::host {
 
-/// A kernel that takes over channels from the host: posts their receives and sends Fabrics Connect, a lane a channel.
+/// A kernel that takes over channels from the host: posts their receives and sends Fabrics Connect,
+/// a lane a channel.
 struct connect_channels {
   template <class Lane>
-  GNSTOR_HD void operator()(Lane& lane, const mlx5_channel* channels, std::uint32_t count, connect_options options,
-                            std::uint64_t timeout_ns, std::uint64_t* outcome) const {
+  GNSTOR_HD void operator()(Lane& lane, const mlx5_channel* channels, std::uint32_t count,
+                            connect_options options, std::uint64_t timeout_ns,
+                            std::uint64_t* outcome) const {
     for (std::uint32_t k = lane.global_thread(); k < count; k += lane.grid_threads()) {
       connect_options mine = options;
       mine.queue_id = static_cast<std::uint16_t>(options.queue_id + k);
@@ -19,7 +21,8 @@ struct connect_channels {
 };
 
 /// Runs `connect_channels` on a GPU. Built with CUDA only.
-void connect_on_gpu(const mlx5_channel* channels, std::uint32_t count, const connect_options& options,
-                    std::uint64_t timeout_ns, std::uint64_t* outcome, int device);
+void connect_on_gpu(const mlx5_channel* channels, std::uint32_t count,
+                    const connect_options& options, std::uint64_t timeout_ns,
+                    std::uint64_t* outcome, int device);
 
 }  // namespace gnstor::host

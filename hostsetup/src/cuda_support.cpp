@@ -10,17 +10,18 @@ namespace gnstor::host {
 
 namespace {
 
-/// Lazy loading and a kernel that never ends deadlock at the first launch of another kernel. The runtime reads this
-/// variable when it starts, so it is set before main.
+/// Lazy loading and a kernel that never ends deadlock at the first launch of another kernel. The
+/// runtime reads this variable when it starts, so it is set before main.
 const bool eager_loading = [] { return setenv("CUDA_MODULE_LOADING", "EAGER", 0) == 0; }();
 
 void reach(int from, int to) {
   int can = 0;
   cuda_check(cudaDeviceCanAccessPeer(&can, from, to), "asking for peer access");
   if (can == 0) {
-    throw error(fmt::format("GPU {} cannot reach GPU {}'s memory: choose device= of a GPU on the same NVLink or PCIe "
-                            "switch, or device={}",
-                            from, to, from));
+    throw error(fmt::format(
+        "GPU {} cannot reach GPU {}'s memory: choose device= of a GPU on the same NVLink or PCIe "
+        "switch, or device={}",
+        from, to, from));
   }
   const device_scope here(from);
   const cudaError_t outcome = cudaDeviceEnablePeerAccess(to, 0);
@@ -35,14 +36,15 @@ void reach(int from, int to) {
   cuda_check(cudaMemPoolSetAccess(pool, &access, 1), "opening a memory pool to a peer");
 }
 
-/// Launching a kernel that needs more local memory than there is waits for all kernels, the node's too: 2 KiB a thread
-/// are made room for while nothing runs.
+/// Launching a kernel that needs more local memory than there is waits for all kernels, the node's
+/// too: 2 KiB a thread are made room for while nothing runs.
 void reserve_local_memory(int device) {
   constexpr std::size_t enough = 2048;
   const device_scope here(device);
   std::size_t there = 0;
   cuda_check(cudaDeviceGetLimit(&there, cudaLimitStackSize), "asking for the stack limit");
-  if (there < enough) cuda_check(cudaDeviceSetLimit(cudaLimitStackSize, enough), "raising the stack limit");
+  if (there < enough)
+    cuda_check(cudaDeviceSetLimit(cudaLimitStackSize, enough), "raising the stack limit");
 }
 
 }  // namespace
@@ -58,12 +60,15 @@ void prepare_gpus(int client, int node) {
   const int count = gpu_count();
   for (const int wanted : {client, node}) {
     if (wanted >= count) {
-      throw input_error(fmt::format("GPU {} was asked for, but this machine has {}", wanted, count));
+      throw input_error(
+          fmt::format("GPU {} was asked for, but this machine has {}", wanted, count));
     }
   }
   const char* loading = std::getenv("CUDA_MODULE_LOADING");
   if (loading != nullptr && std::string_view(loading) == "LAZY") {
-    throw error("CUDA_MODULE_LOADING=LAZY deadlocks beside the array node's kernel: unset it, or set it to EAGER");
+    throw error(
+        "CUDA_MODULE_LOADING=LAZY deadlocks beside the array node's kernel: unset it, or set it to "
+        "EAGER");
   }
   reserve_local_memory(client);
   if (client != node) {

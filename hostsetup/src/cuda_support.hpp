@@ -39,8 +39,8 @@ namespace gnstor::host {
 /// The number of GPUs this build can use: 0 without CUDA or without a device.
 int gpu_count();
 
-/// Prepares `client` and `node` (GPU numbers) to reach each other's memory; sets up what a kernel that never ends needs.
-/// Throws `error` naming the knob that is missing.
+/// Prepares `client` and `node` (GPU numbers) to reach each other's memory; sets up what a kernel
+/// that never ends needs. Throws `error` naming the knob that is missing.
 void prepare_gpus(int client, int node);
 
 }  // namespace gnstor::host

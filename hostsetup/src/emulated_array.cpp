@@ -1,7 +1,6 @@
 #include "emulated_array.hpp"
 
 #include "cuda_support.hpp"
-
 #include <afa/cpu_runner.hpp>
 #include <afa/gpu_runner.hpp>
 #include <deengine/recover.hpp>
@@ -24,17 +23,23 @@ runner_kind resolve(const endpoint& where, machine client) {
 
 fw::geometry geometry_for(const endpoint& where, bool gpu) {
   fw::geometry g;
-  g.pages = static_cast<std::uint32_t>(where.capacity_bytes / block_bytes / g.pages_per_block * g.pages_per_block);
-  g.shards = where.shards != 0 ? where.shards
-                               : fw::geometry::default_shards(g.pages, gpu ? gpu_shards : fw::most_shards_cpu);
+  g.pages = static_cast<std::uint32_t>(where.capacity_bytes / block_bytes / g.pages_per_block *
+                                       g.pages_per_block);
+  g.shards = where.shards != 0
+                 ? where.shards
+                 : fw::geometry::default_shards(g.pages, gpu ? gpu_shards : fw::most_shards_cpu);
   if (const char* fault = g.fault()) {
-    throw input_error(fmt::format("capacity={} with {} shards: {}", where.capacity_bytes, g.shards, fault));
+    throw input_error(
+        fmt::format("capacity={} with {} shards: {}", where.capacity_bytes, g.shards, fault));
   }
   return g;
 }
 
-/// True if an SSD's metadata was never formatted: a process that made the file was killed before it came to that.
-bool is_blank(const void* metadata) { return static_cast<const fw::metadata_header*>(metadata)->magic == 0; }
+/// True if an SSD's metadata was never formatted: a process that made the file was killed before it
+/// came to that.
+bool is_blank(const void* metadata) {
+  return static_cast<const fw::metadata_header*>(metadata)->magic == 0;
+}
 
 /// Hands out offsets within one block of memory.
 class carver {
@@ -54,11 +59,15 @@ class carver {
 
 }  // namespace
 
-emulated_array::emulated_array(const endpoint& where, machine client, int client_device, std::uint32_t queues,
-                               std::uint32_t depth)
-    : endpoint_(where), runner_(resolve(where, client)), geometry_(geometry_for(where, runner_ == runner_kind::gpu)) {
+emulated_array::emulated_array(const endpoint& where, machine client, int client_device,
+                               std::uint32_t queues, std::uint32_t depth)
+    : endpoint_(where),
+      runner_(resolve(where, client)),
+      geometry_(geometry_for(where, runner_ == runner_kind::gpu)) {
   if (runner_ == runner_kind::simulated && client == machine::gpu) {
-    throw input_error("runner=sim runs inside the host executor; this program runs kernels on a GPU: use runner=gpu");
+    throw input_error(
+        "runner=sim runs inside the host executor; this program runs kernels on a GPU: use "
+        "runner=gpu");
   }
   if (client == machine::gpu) {
     prepare_gpus(client_device, on_gpu() ? where.device : client_device);
@@ -86,7 +95,8 @@ void emulated_array::choose_shape(std::uint32_t queues, std::uint32_t depth) {
   s.max_depth = depth;
   s.ssd_count = endpoint_.ssds;
   s.shards = geometry_.shards;
-  s.copy_workers = on_gpu() ? gpu_copy_workers : (runner_ == runner_kind::cpu ? endpoint_.threads : 1);
+  s.copy_workers =
+      on_gpu() ? gpu_copy_workers : (runner_ == runner_kind::cpu ? endpoint_.threads : 1);
 }
 
 void emulated_array::lay_out() {
@@ -154,7 +164,8 @@ void emulated_array::mount(std::uint32_t index) {
   const fw::mount_status outcome = fresh ? fw::format(d.host_metadata, meta_bytes, geometry_, who)
                                          : fw::recover(d.host_metadata, meta_bytes, geometry_, who);
   if (outcome != fw::mount_status::ok) {
-    throw error(fmt::format("SSD {} of flash={}: {}", index, endpoint_.flash, fw::to_string(outcome)));
+    throw error(
+        fmt::format("SSD {} of flash={}: {}", index, endpoint_.flash, fw::to_string(outcome)));
   }
   void* meta = d.host_metadata;
   void* pages = file_pages;
@@ -162,7 +173,8 @@ void emulated_array::mount(std::uint32_t index) {
     d.metadata = memory_block(place::device, meta_bytes, endpoint_.device);
     d.metadata.write(0, d.host_metadata, meta_bytes);
     meta = d.metadata.data();
-    d.pages = memory_block(endpoint_.media == media_kind::hbm ? place::device : place::pinned, data_bytes, endpoint_.device);
+    d.pages = memory_block(endpoint_.media == media_kind::hbm ? place::device : place::pinned,
+                           data_bytes, endpoint_.device);
     if (file_pages != nullptr) d.pages.write(0, file_pages, data_bytes);
     pages = d.pages.data();
   } else if (pages == nullptr) {
@@ -173,7 +185,8 @@ void emulated_array::mount(std::uint32_t index) {
 }
 
 void emulated_array::start() {
-  if (runner_ == runner_kind::cpu) running_ = std::make_unique<fw::cpu_runner>(node_, endpoint_.threads);
+  if (runner_ == runner_kind::cpu)
+    running_ = std::make_unique<fw::cpu_runner>(node_, endpoint_.threads);
 #if defined(GNSTOR_WITH_CUDA)
   if (on_gpu()) {
     poke(node_.stop, 0u);
@@ -232,11 +245,13 @@ memory_block emulated_array::allocate(place where, std::size_t bytes) {
   return block;
 }
 
-std::uint32_t emulated_array::register_region(std::uint64_t base, std::uint64_t bytes, std::uint32_t domain) {
+std::uint32_t emulated_array::register_region(std::uint64_t base, std::uint64_t bytes,
+                                              std::uint32_t domain) {
   for (std::uint32_t k = 0; k < regions_.size(); ++k) {
     fw::memory_region& r = regions_[k];
     if (r.domain != 0) continue;
-    const std::uint32_t key = k << 8 | ((r.spare + 1) & 0xff) | (k == 0 && ((r.spare + 1) & 0xff) == 0 ? 1u : 0u);
+    const std::uint32_t key =
+        k << 8 | ((r.spare + 1) & 0xff) | (k == 0 && ((r.spare + 1) & 0xff) == 0 ? 1u : 0u);
     r = {base, bytes, fw::local_write | fw::remote_read | fw::remote_write, domain, 0, key & 0xff};
     const bool restart = on_gpu() && running_;
     if (restart) std::exchange(running_, nullptr)->stop();
@@ -245,8 +260,9 @@ std::uint32_t emulated_array::register_region(std::uint64_t base, std::uint64_t 
     if (restart) start();
     return key;
   }
-  throw error(fmt::format("the NIC holds {} memory regions and all are in use: register fewer, larger ones",
-                          regions_.size()));
+  throw error(
+      fmt::format("the NIC holds {} memory regions and all are in use: register fewer, larger ones",
+                  regions_.size()));
 }
 
 void emulated_array::unregister_region(std::uint32_t key) noexcept {
@@ -257,7 +273,8 @@ void emulated_array::unregister_region(std::uint32_t key) noexcept {
 }
 
 void emulated_array::create_queue(const fw::queue_attributes& at) {
-  if (queue_count_ == node_.shape.max_queues) throw error("the emulated NIC has no queue pair left");
+  if (queue_count_ == node_.shape.max_queues)
+    throw error("the emulated NIC has no queue pair left");
   fw::queue_context c{};
   c.at = at;
   c.free_commands = node_.shape.max_depth;

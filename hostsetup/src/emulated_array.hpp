@@ -1,13 +1,11 @@
 #pragma once
 
 #include "flash_file.hpp"
-
+#include <afa/node.hpp>
+#include <afa/node_runner.hpp>
 #include <gnstor/host/endpoint.hpp>
 #include <gnstor/host/machine.hpp>
 #include <gnstor/host/memory_block.hpp>
-
-#include <afa/node.hpp>
-#include <afa/node_runner.hpp>
 
 #include <memory>
 #include <vector>
@@ -19,11 +17,13 @@ inline constexpr const char* emulated_nqn = "nqn.2026-11.io.gnstor:emulated-arra
 
 /// An array node inside this process: memory, SSDs, NIC tables, and whoever runs the firmware.
 ///
-/// It plays the part of the daemon and of the kernel driver: it admits hosts, registers memory and creates queue pairs.
+/// It plays the part of the daemon and of the kernel driver: it admits hosts, registers memory and
+/// creates queue pairs.
 class emulated_array {
  public:
   /// @param queues queue pairs it must hold
-  emulated_array(const endpoint& where, machine client, int client_device, std::uint32_t queues, std::uint32_t depth);
+  emulated_array(const endpoint& where, machine client, int client_device, std::uint32_t queues,
+                 std::uint32_t depth);
   ~emulated_array();
   emulated_array(const emulated_array&) = delete;
   emulated_array& operator=(const emulated_array&) = delete;
@@ -34,16 +34,16 @@ class emulated_array {
 
   /// Admits a host under `client`; returns its controller id.
   std::uint16_t admit(const std::uint8_t (&hostid)[16], client_id client);
-  /// Registers memory for protection domain `domain`; returns its key. Throws `error` if the table is full.
-  /// A GPU's kernel does not see mappings made after its launch, so a running one is ended and started again: all of the
-  /// firmware's state lies in memory, and I/O in flight only waits.
+  /// Registers memory for protection domain `domain`; returns its key. Throws `error` if the table
+  /// is full. A GPU's kernel does not see mappings made after its launch, so a running one is ended
+  /// and started again: all of the firmware's state lies in memory, and I/O in flight only waits.
   std::uint32_t register_region(std::uint64_t base, std::uint64_t bytes, std::uint32_t domain);
   void unregister_region(std::uint32_t key) noexcept;
   /// Creates a queue pair. Throws `error` if there is no room.
   void create_queue(const fw::queue_attributes& at);
   void set_fault(std::uint32_t ssd, fw::ssd_fault fault);
-  /// Allocates memory that the node is to reach. Pinning memory waits for a kernel that never ends, so a running one is
-  /// ended meanwhile.
+  /// Allocates memory that the node is to reach. Pinning memory waits for a kernel that never ends,
+  /// so a running one is ended meanwhile.
   memory_block allocate(place where, std::size_t bytes);
   /// Starts the firmware. Memory it is to reach should be registered before.
   void start();
@@ -52,7 +52,7 @@ class emulated_array {
 
  private:
   struct drive {
-    memory_block staging;   ///< metadata as it is formatted or recovered, unless it lies in the file
+    memory_block staging;  ///< metadata as it is formatted or recovered, unless it lies in the file
     memory_block metadata;  ///< on the GPU
     memory_block pages;     ///< unless they lie in the file
     std::unique_ptr<flash_file> file;

@@ -1,5 +1,4 @@
 #include <gnstor/host/endpoint.hpp>
-
 #include <gnstor/host/error.hpp>
 #include <gnstor/volume/replica_set.hpp>
 
@@ -14,11 +13,13 @@ constexpr std::string_view known_schemes = "emu:";
 constexpr std::string_view known_options =
     "ssds, replicas, capacity, flash, runner, media, device, shards, threads, lanes";
 
-std::uint64_t number(std::string_view name, std::string_view text, std::uint64_t low, std::uint64_t high) {
+std::uint64_t number(std::string_view name, std::string_view text, std::uint64_t low,
+                     std::uint64_t high) {
   std::uint64_t value = 0;
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (fault != std::errc{} || end != text.data() + text.size() || value < low || value > high) {
-    throw input_error(fmt::format("endpoint option {}={}: expected a number from {} to {}", name, text, low, high));
+    throw input_error(fmt::format("endpoint option {}={}: expected a number from {} to {}", name,
+                                  text, low, high));
   }
   return value;
 }
@@ -38,7 +39,8 @@ std::uint64_t size(std::string_view name, std::string_view text) {
 }
 
 template <class Value, std::size_t N>
-Value choice(std::string_view name, std::string_view text, const std::pair<std::string_view, Value> (&known)[N]) {
+Value choice(std::string_view name, std::string_view text,
+             const std::pair<std::string_view, Value> (&known)[N]) {
   std::string names;
   for (const auto& [word, value] : known) {
     if (word == text) return value;
@@ -53,7 +55,8 @@ void apply(endpoint& e, std::string_view name, std::string_view value) {
                                                                   {"cpu", runner_kind::cpu},
                                                                   {"gpu", runner_kind::gpu},
                                                                   {"sim", runner_kind::simulated}};
-  constexpr std::pair<std::string_view, media_kind> media[] = {{"host", media_kind::host}, {"hbm", media_kind::hbm}};
+  constexpr std::pair<std::string_view, media_kind> media[] = {{"host", media_kind::host},
+                                                               {"hbm", media_kind::hbm}};
   if (name == "ssds") {
     e.ssds = static_cast<std::uint32_t>(number(name, value, 1, max_ssds));
   } else if (name == "replicas") {
@@ -75,7 +78,8 @@ void apply(endpoint& e, std::string_view name, std::string_view value) {
   } else if (name == "lanes") {
     e.lanes = static_cast<std::uint32_t>(number(name, value, 1, 32));
   } else {
-    throw input_error(fmt::format("endpoint option '{}' is unknown; these exist: {}", name, known_options));
+    throw input_error(
+        fmt::format("endpoint option '{}' is unknown; these exist: {}", name, known_options));
   }
 }
 
@@ -84,7 +88,8 @@ void apply(endpoint& e, std::string_view name, std::string_view value) {
 endpoint endpoint::parse(std::string_view text) {
   const auto colon = text.find(':');
   if (colon == std::string_view::npos || text.substr(0, colon) != "emu") {
-    throw input_error(fmt::format("endpoint '{}': unknown scheme; these exist: {}", text, known_schemes));
+    throw input_error(
+        fmt::format("endpoint '{}': unknown scheme; these exist: {}", text, known_schemes));
   }
   endpoint e;
   std::string_view rest = text.substr(colon + 1);
@@ -97,14 +102,16 @@ endpoint endpoint::parse(std::string_view text) {
     const std::string_view item = rest.substr(0, end);
     const auto equals = item.find('=');
     if (equals == std::string_view::npos) {
-      throw input_error(fmt::format("endpoint option '{}': expected name=value; these exist: {}", item, known_options));
+      throw input_error(fmt::format("endpoint option '{}': expected name=value; these exist: {}",
+                                    item, known_options));
     }
     apply(e, item.substr(0, equals), item.substr(equals + 1));
     rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
   }
   if (e.replicas > e.ssds) {
-    throw input_error(fmt::format("endpoint '{}': replicas={} but only ssds={}; use at most one replica an SSD", text,
-                                  e.replicas, e.ssds));
+    throw input_error(
+        fmt::format("endpoint '{}': replicas={} but only ssds={}; use at most one replica an SSD",
+                    text, e.replicas, e.ssds));
   }
   return e;
 }

@@ -1,5 +1,4 @@
 #include <gnstor/host/error.hpp>
-
 #include <gnstor/wire/afa/status.hpp>
 #include <gnstor/wire/nvme/status.hpp>
 
@@ -41,7 +40,8 @@ std::string nvme_words(status s) {
       default: break;
     }
   }
-  if (s.nvme_type == static_cast<std::uint8_t>(wire::nvme::status_code_type::media)) return "media error";
+  if (s.nvme_type == static_cast<std::uint8_t>(wire::nvme::status_code_type::media))
+    return "media error";
   return "refused";
 }
 
@@ -49,8 +49,8 @@ std::string nvme_words(status s) {
 
 std::string to_string(status s) {
   if (s.code == status_code::nvme_error) {
-    return fmt::format("NVMe error from SSD {}: {} (type {:X}h, code {:02X}h)", s.ssd, nvme_words(s), s.nvme_type,
-                       s.nvme_code);
+    return fmt::format("NVMe error from SSD {}: {} (type {:X}h, code {:02X}h)", s.ssd,
+                       nvme_words(s), s.nvme_type, s.nvme_code);
   }
   if (s.syndrome != 0) return fmt::format("{} (syndrome {:02X}h)", word(s.code), s.syndrome);
   return word(s.code);

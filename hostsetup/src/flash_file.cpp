@@ -21,15 +21,20 @@ flash_file::flash_file(const std::string& path, std::size_t bytes) : bytes_(byte
     throw error(fmt::format("flash file {}: {}", path, why));
   };
   descriptor_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (descriptor_ < 0) fail(fmt::format("{}; point flash= to a folder that exists and is writable", std::strerror(errno)));
-  if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0) fail("another process uses it: close that one, or use another flash=");
+  if (descriptor_ < 0)
+    fail(fmt::format("{}; point flash= to a folder that exists and is writable",
+                     std::strerror(errno)));
+  if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0)
+    fail("another process uses it: close that one, or use another flash=");
   struct stat info {};
   if (fstat(descriptor_, &info) != 0) fail(std::strerror(errno));
   fresh_ = info.st_size == 0;
   if (!fresh_ && static_cast<std::size_t>(info.st_size) != bytes) {
-    fail(fmt::format("has {} bytes but this endpoint needs {}: use the capacity= and shards= it was made with, or "
-                     "another folder",
-                     info.st_size, bytes));
+    fail(
+        fmt::format("has {} bytes but this endpoint needs {}: use the capacity= and shards= it was "
+                    "made with, or "
+                    "another folder",
+                    info.st_size, bytes));
   }
   if (fresh_ && ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) fail(std::strerror(errno));
   data_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
@@ -37,8 +42,10 @@ flash_file::flash_file(const std::string& path, std::size_t bytes) : bytes_(byte
 }
 
 flash_file::flash_file(flash_file&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)), data_(std::exchange(other.data_, nullptr)),
-      bytes_(other.bytes_), fresh_(other.fresh_) {}
+    : descriptor_(std::exchange(other.descriptor_, -1)),
+      data_(std::exchange(other.data_, nullptr)),
+      bytes_(other.bytes_),
+      fresh_(other.fresh_) {}
 
 flash_file::~flash_file() {
   if (data_ != nullptr) munmap(data_, bytes_);

@@ -1,6 +1,5 @@
-#include <gnstor/host/memory_block.hpp>
-
 #include "cuda_support.hpp"
+#include <gnstor/host/memory_block.hpp>
 
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -12,17 +11,21 @@ namespace gnstor::host {
 namespace {
 
 void* allocate_host(std::size_t bytes) {
-  void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (p == MAP_FAILED) throw error(fmt::format("no {} bytes of host memory: use less, or free some", bytes));
+  void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED)
+    throw error(fmt::format("no {} bytes of host memory: use less, or free some", bytes));
   return p;
 }
 
 #if defined(GNSTOR_WITH_CUDA)
-/// A stream for copies and allocations beside running kernels; one a device, for the life of the process.
+/// A stream for copies and allocations beside running kernels; one a device, for the life of the
+/// process.
 cudaStream_t side_stream(int device) {
   static cudaStream_t streams[256] = {};
   if (streams[device] == nullptr) {
-    cuda_check(cudaStreamCreateWithFlags(&streams[device], cudaStreamNonBlocking), "creating a stream");
+    cuda_check(cudaStreamCreateWithFlags(&streams[device], cudaStreamNonBlocking),
+               "creating a stream");
   }
   return streams[device];
 }
@@ -32,8 +35,9 @@ void* allocate_device(std::size_t bytes, int device) {
   void* p = nullptr;
   const cudaError_t outcome = cudaMallocAsync(&p, bytes, side_stream(device));
   if (outcome != cudaSuccess) {
-    throw error(fmt::format("no {} bytes of memory on GPU {}: {}; use fewer frames or a smaller array", bytes, device,
-                            cudaGetErrorString(outcome)));
+    throw error(
+        fmt::format("no {} bytes of memory on GPU {}: {}; use fewer frames or a smaller array",
+                    bytes, device, cudaGetErrorString(outcome)));
   }
   cuda_check(cudaMemsetAsync(p, 0, bytes, side_stream(device)), "clearing GPU memory");
   cuda_check(cudaStreamSynchronize(side_stream(device)), "clearing GPU memory");
@@ -110,7 +114,8 @@ void memory_block::read(std::size_t offset, void* to, std::size_t bytes) const {
   copy_out(where_, device_, to, static_cast<const char*>(data_) + offset, bytes);
 }
 
-void copy_in(place where, [[maybe_unused]] int device, void* to, const void* from, std::size_t bytes) {
+void copy_in(place where, [[maybe_unused]] int device, void* to, const void* from,
+             std::size_t bytes) {
   if (bytes == 0) return;
   if (where != place::device) {
     std::memcpy(to, from, bytes);
@@ -121,7 +126,8 @@ void copy_in(place where, [[maybe_unused]] int device, void* to, const void* fro
 #endif
 }
 
-void copy_out(place where, [[maybe_unused]] int device, void* to, const void* from, std::size_t bytes) {
+void copy_out(place where, [[maybe_unused]] int device, void* to, const void* from,
+              std::size_t bytes) {
   if (bytes == 0) return;
   if (where != place::device) {
     std::memcpy(to, from, bytes);

@@ -1,10 +1,7 @@
-#include <gnstor/host/session.hpp>
-
 #include "session_impl.hpp"
-
 #include <deengine/volume_rules.hpp>
-
 #include <gnstor/core/hash.hpp>
+#include <gnstor/host/session.hpp>
 #include <gnstor/wire/afa/volume_chmod.hpp>
 #include <gnstor/wire/afa/volume_list.hpp>
 
@@ -27,28 +24,31 @@ place session::client_place() const { return impl_->kernel_reach; }
 
 volume_info session::create_volume(const volume_options& wanted) {
   const std::uint32_t replicas = wanted.replicas != 0 ? wanted.replicas : impl_->where.replicas;
-  const std::uint64_t blocks = wanted.bytes / block_bytes + (wanted.bytes % block_bytes != 0 ? 1 : 0);
+  const std::uint64_t blocks =
+      wanted.bytes / block_bytes + (wanted.bytes % block_bytes != 0 ? 1 : 0);
   const std::uint64_t flash = std::uint64_t{impl_->array->geometry().pages} * impl_->where.ssds;
   if (blocks == 0) throw input_error("a volume of 0 bytes: ask for at least one 4 KiB block");
   if (wanted.stripe_blocks == 0 || wanted.stripe_blocks > fw::most_stripe_blocks) {
-    throw input_error(fmt::format("a volume with stripes of {} blocks: use 1 to {}", wanted.stripe_blocks,
-                                  fw::most_stripe_blocks));
+    throw input_error(fmt::format("a volume with stripes of {} blocks: use 1 to {}",
+                                  wanted.stripe_blocks, fw::most_stripe_blocks));
   }
   if (replicas > max_replicas) {
     throw input_error(fmt::format("a volume of {} replicas: use 1 to {}", replicas, max_replicas));
   }
   if (replicas > impl_->where.ssds) {
-    throw input_error(fmt::format("a volume of {} replicas on {} SSDs: use ssds={} or more", replicas, impl_->where.ssds,
-                                  replicas));
+    throw input_error(fmt::format("a volume of {} replicas on {} SSDs: use ssds={} or more",
+                                  replicas, impl_->where.ssds, replicas));
   }
   if (blocks > fw::most_volume_blocks) {
-    throw input_error(fmt::format("a volume of {} blocks: the largest has {}", blocks, fw::most_volume_blocks));
+    throw input_error(
+        fmt::format("a volume of {} blocks: the largest has {}", blocks, fw::most_volume_blocks));
   }
   if (blocks * replicas > flash) {
-    throw input_error(fmt::format("a volume of {} bytes with {} replicas needs {} bytes of flash; the array has {} "
-                                  "({} SSDs of {}): open it with a larger capacity=",
-                                  blocks * block_bytes, replicas, blocks * replicas * block_bytes, flash * block_bytes,
-                                  impl_->where.ssds, flash / impl_->where.ssds * block_bytes));
+    throw input_error(fmt::format(
+        "a volume of {} bytes with {} replicas needs {} bytes of flash; the array has {} "
+        "({} SSDs of {}): open it with a larger capacity=",
+        blocks * block_bytes, replicas, blocks * replicas * block_bytes, flash * block_bytes,
+        impl_->where.ssds, flash / impl_->where.ssds * block_bytes));
   }
   std::uint16_t vid = 1;
   for (const wire::afa::volume_record& r : volumes()) {
@@ -80,18 +80,21 @@ volume_info session::open_volume(volume_id vid) {
         other_writer = true;
       }
     }
-    const auto wanted = static_cast<std::uint16_t>(wire::afa::right_read | (other_writer ? 0 : wire::afa::right_write));
+    const auto wanted = static_cast<std::uint16_t>(wire::afa::right_read |
+                                                   (other_writer ? 0 : wire::afa::right_write));
     if (mine != wanted) {
       wire::afa::volume_chmod change{};
       change.version = wire::afa::payload_version;
       change.vid = vid.value;
       change.client_count = 1;
       change.clients[0] = {impl_->client.value, wanted};
-      impl_->on_every_ssd(wire::afa::admin_opcode::volume_chmod, vid, &change, sizeof change, "opening");
+      impl_->on_every_ssd(wire::afa::admin_opcode::volume_chmod, vid, &change, sizeof change,
+                          "opening");
     }
     return impl_->describe(r);
   }
-  throw input_error(fmt::format("volume {} does not exist: session::volumes lists those that do", vid.value));
+  throw input_error(
+      fmt::format("volume {} does not exist: session::volumes lists those that do", vid.value));
 }
 
 void session::delete_volume(volume_id vid) {
@@ -102,7 +105,8 @@ std::vector<wire::afa::volume_record> session::volumes() {
   std::vector<wire::afa::volume_record> all;
   std::uint16_t next = 1;
   for (std::uint32_t page = 0; page < 65536 && next != 0; ++page) {
-    impl_->admin(wire::afa::admin_opcode::volume_list, 0, volume_id(next), sizeof(wire::afa::volume_list), "listing from");
+    impl_->admin(wire::afa::admin_opcode::volume_list, 0, volume_id(next),
+                 sizeof(wire::afa::volume_list), "listing from");
     wire::afa::volume_list list;
     std::memcpy(&list, impl_->staging.data(), sizeof list);
     all.insert(all.end(), list.records, list.records + list.count);
@@ -117,12 +121,15 @@ mlx5_volume session::ref(const volume_info& volume) const {
 
 channel_set<mlx5_channel> session::channels() const {
   if (impl_->kernel_channels.count == 0) {
-    throw input_error("this session has no channels for kernels: open it with session_options::channels of 1 or more");
+    throw input_error(
+        "this session has no channels for kernels: open it with session_options::channels of 1 or "
+        "more");
   }
   return channel_set<mlx5_channel>(impl_->kernel_channels.channels, impl_->kernel_channels.count);
 }
 
-void session::write(const volume_info& volume, std::uint64_t offset, const void* from, std::uint64_t bytes) {
+void session::write(const volume_info& volume, std::uint64_t offset, const void* from,
+                    std::uint64_t bytes) {
   impl_->transfer(true, volume, offset, const_cast<void*>(from), bytes);
 }
 
@@ -136,18 +143,22 @@ io_buffer session::register_memory(void* address, std::uint64_t bytes) {
   return io_buffer{base, bytes, key, key};
 }
 
-void session::unregister_memory(const io_buffer& buffer) noexcept { impl_->array->unregister_region(buffer.rkey); }
+void session::unregister_memory(const io_buffer& buffer) noexcept {
+  impl_->array->unregister_region(buffer.rkey);
+}
 
 void session::attach(simt::host::executor& executor) const {
   if (impl_->array->runner() == runner_kind::simulated) impl_->serve(executor);
 }
 
 void session::inject_fault(std::uint32_t ssd, std::string_view fault) {
-  constexpr std::pair<std::string_view, fw::ssd_fault> known[] = {{"none", fw::ssd_fault::none},
-                                                                  {"media_error", fw::ssd_fault::media_error},
-                                                                  {"dead", fw::ssd_fault::dead},
-                                                                  {"silent", fw::ssd_fault::silent}};
-  if (ssd >= impl_->where.ssds) throw input_error(fmt::format("SSD {}: the array has {}", ssd, impl_->where.ssds));
+  constexpr std::pair<std::string_view, fw::ssd_fault> known[] = {
+      {"none", fw::ssd_fault::none},
+      {"media_error", fw::ssd_fault::media_error},
+      {"dead", fw::ssd_fault::dead},
+      {"silent", fw::ssd_fault::silent}};
+  if (ssd >= impl_->where.ssds)
+    throw input_error(fmt::format("SSD {}: the array has {}", ssd, impl_->where.ssds));
   for (const auto& [name, value] : known) {
     if (name == fault) return impl_->array->set_fault(ssd, value);
   }

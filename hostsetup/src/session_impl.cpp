@@ -1,9 +1,7 @@
 #include "session_impl.hpp"
 
 #include "connect_channels.hpp"
-
 #include <afa/service.hpp>
-
 #include <gnstor/core/hash.hpp>
 
 #include <fmt/format.h>
@@ -42,8 +40,9 @@ session::impl::impl(const endpoint& e, const session_options& o) : where(e), opt
   array = std::make_unique<emulated_array>(e, o.client, o.device, o.channels + 2, depth);
   const bool gpu_node = array->runner() == runner_kind::gpu;
   if (gpu_node && o.client == machine::cpu && o.channels != 0) {
-    throw input_error("runner=gpu serves kernels on a GPU; this program runs them on the CPU: use runner=cpu, or "
-                      "channels = 0 for a session without kernels");
+    throw input_error(
+        "runner=gpu serves kernels on a GPU; this program runs them on the CPU: use runner=cpu, or "
+        "channels = 0 for a session without kernels");
   }
   node_reach = gpu_node ? place::pinned : place::host;
   kernel_reach = o.client == machine::cpu ? node_reach : (gpu_node ? place::device : place::pinned);
@@ -65,7 +64,8 @@ session::impl::impl(const endpoint& e, const session_options& o) : where(e), opt
   std::strncpy(data.hostnqn, host_nqn.c_str(), sizeof data.hostnqn - 1);
   std::uint16_t queue_id = 0;
   for (channel_memory* c : {&admin_channel, &host_channel, &kernel_channels}) {
-    copy_in(c->block.where(), o.device, reinterpret_cast<void*>(c->connect_data), &data, sizeof data);
+    copy_in(c->block.where(), o.device, reinterpret_cast<void*>(c->connect_data), &data,
+            sizeof data);
     connect(*c, queue_id, c == &admin_channel ? admin_depth : (c == &host_channel ? 128 : o.depth));
     queue_id = static_cast<std::uint16_t>(queue_id + c->count);
   }
@@ -81,8 +81,8 @@ session::impl::~impl() {
   }
 }
 
-channel_memory session::impl::make_channels(place where_to, std::uint32_t count, std::uint32_t depth,
-                                            std::uint32_t first_number) {
+channel_memory session::impl::make_channels(place where_to, std::uint32_t count,
+                                            std::uint32_t depth, std::uint32_t first_number) {
   const mlx5_queue_layout layout = mlx5_queue_layout::of(depth);
   const std::size_t queue_bytes = align(layout.bytes);
   const std::size_t each = queue_bytes + align(mlx5_channel::bytes(depth));
@@ -101,7 +101,8 @@ channel_memory session::impl::make_channels(place where_to, std::uint32_t count,
   for (std::uint32_t k = 0; k < count; ++k) {
     unsigned char* queue = base + k * each;
     c.block.write(k * each, empty.data(), empty.size());
-    const mlx5_channel channel(mlx5_queue_pair<>(queue, depth, first_number + k, c.key), queue + queue_bytes);
+    const mlx5_channel channel(mlx5_queue_pair<>(queue, depth, first_number + k, c.key),
+                               queue + queue_bytes);
     c.block.write(objects + k * sizeof channel, &channel, sizeof channel);
     fw::queue_attributes at;
     const auto address = reinterpret_cast<std::uint64_t>(queue);
@@ -120,21 +121,24 @@ channel_memory session::impl::make_channels(place where_to, std::uint32_t count,
   return c;
 }
 
-void session::impl::connect(const channel_memory& c, std::uint16_t first_queue_id, std::uint32_t depth) {
+void session::impl::connect(const channel_memory& c, std::uint16_t first_queue_id,
+                            std::uint32_t depth) {
   connect_options o;
   o.data = io_buffer{c.connect_data, sizeof(wire::fabrics::connect_data), c.key, c.key};
   o.queue_id = first_queue_id;
   o.queue_entries = static_cast<std::uint16_t>(depth);
-  if (c.block.where() == place::device || (options.client == machine::gpu && &c == &kernel_channels)) {
+  if (c.block.where() == place::device ||
+      (options.client == machine::gpu && &c == &kernel_channels)) {
 #if defined(GNSTOR_WITH_CUDA)
-    connect_on_gpu(c.channels, c.count, o, options.timeout_ns, reinterpret_cast<std::uint64_t*>(c.outcome),
-                   options.device);
+    connect_on_gpu(c.channels, c.count, o, options.timeout_ns,
+                   reinterpret_cast<std::uint64_t*>(c.outcome), options.device);
 #endif
   } else {
     connect_from_here(c, o);
   }
   std::vector<std::uint64_t> outcome(c.count);
-  copy_out(c.block.where(), options.device, outcome.data(), reinterpret_cast<void*>(c.outcome), 8 * outcome.size());
+  copy_out(c.block.where(), options.device, outcome.data(), reinterpret_cast<void*>(c.outcome),
+           8 * outcome.size());
   for (const std::uint64_t word : outcome) {
     const status s = status::unpack(word);
     if (!s.ok()) throw io_error("connecting a channel to the array: " + to_string(s), s);
@@ -156,7 +160,8 @@ void session::impl::connect_from_here(const channel_memory& c, const connect_opt
 
 void session::impl::renew_staging() {
   memory_block fresh = array->allocate(node_reach, 4096 + staging_bytes);
-  staging_key = array->register_region(reinterpret_cast<std::uint64_t>(fresh.data()), fresh.bytes(), domain);
+  staging_key =
+      array->register_region(reinterpret_cast<std::uint64_t>(fresh.data()), fresh.bytes(), domain);
   if (staging.data() != nullptr) retired.push_back(std::move(staging));
   staging = std::move(fresh);
 }
@@ -179,14 +184,15 @@ void session::impl::drive(const std::function<void()>& work) {
   run.run();
 }
 
-void session::impl::admin(wire::afa::admin_opcode op, std::uint32_t ssd, volume_id vid, std::uint32_t payload_bytes,
-                          const char* what) {
+void session::impl::admin(wire::afa::admin_opcode op, std::uint32_t ssd, volume_id vid,
+                          std::uint32_t payload_bytes, const char* what) {
   wire::afa::admin_command c;
   c.opcode = op;
   c.nsid = ssd + 1;
   c.epoch = array->node().shape.epoch;
   c.volume = vid;
-  c.payload = wire::nvme::make_keyed_sgl(reinterpret_cast<std::uint64_t>(staging.data()), payload_bytes, staging_key);
+  c.payload = wire::nvme::make_keyed_sgl(reinterpret_cast<std::uint64_t>(staging.data()),
+                                         payload_bytes, staging_key);
   status s;
   drive([&] { s = admin_channel.channels[0].execute(c.pack(), simt::within(options.timeout_ns)); });
   if (s.code == status_code::nvme_error) s.ssd = static_cast<std::uint16_t>(ssd);
@@ -205,8 +211,9 @@ void session::impl::add_volume(const wire::afa::volume_record& r) {
       add(k);
     } catch (const io_error& e) {
       const status s = e.outcome();
-      const auto exists = status::nvme(static_cast<std::uint8_t>(wire::nvme::status_code_type::vendor_specific),
-                                       static_cast<std::uint8_t>(wire::afa::status::volume_exists), s.ssd);
+      const auto exists =
+          status::nvme(static_cast<std::uint8_t>(wire::nvme::status_code_type::vendor_specific),
+                       static_cast<std::uint8_t>(wire::afa::status::volume_exists), s.ssd);
       if (!(s == exists)) throw;
       admin(wire::afa::admin_opcode::volume_delete, k, vid, 0, "deleting the remains of");
       add(k);
@@ -214,8 +221,8 @@ void session::impl::add_volume(const wire::afa::volume_record& r) {
   }
 }
 
-void session::impl::on_every_ssd(wire::afa::admin_opcode op, volume_id vid, const void* payload, std::uint32_t bytes,
-                                 const char* what) {
+void session::impl::on_every_ssd(wire::afa::admin_opcode op, volume_id vid, const void* payload,
+                                 std::uint32_t bytes, const char* what) {
   for (std::uint32_t k = 0; k < where.ssds; ++k) {
     if (bytes != 0) std::memcpy(staging.data(), payload, bytes);
     admin(op, k, vid, bytes, what);
@@ -236,17 +243,20 @@ volume_info session::impl::describe(const wire::afa::volume_record& r) const {
   return v;
 }
 
-void session::impl::transfer(bool write, const volume_info& v, std::uint64_t offset, void* memory, std::uint64_t bytes) {
+void session::impl::transfer(bool write, const volume_info& v, std::uint64_t offset, void* memory,
+                             std::uint64_t bytes) {
   if (offset % block_bytes != 0 || bytes % block_bytes != 0) {
-    throw input_error(fmt::format("{} bytes at offset {} of volume {}: both must be multiples of {}", bytes, offset,
-                                  v.vid.value, block_bytes));
+    throw input_error(
+        fmt::format("{} bytes at offset {} of volume {}: both must be multiples of {}", bytes,
+                    offset, v.vid.value, block_bytes));
   }
   const std::uint64_t capacity = v.capacity_blocks * block_bytes;
   if (offset > capacity || bytes > capacity - offset) {
-    throw input_error(fmt::format("{} bytes at offset {} of volume {}: it ends at byte {}", bytes, offset, v.vid.value,
-                                  capacity));
+    throw input_error(fmt::format("{} bytes at offset {} of volume {}: it ends at byte {}", bytes,
+                                  offset, v.vid.value, capacity));
   }
-  const mlx5_volume volume(v, channel_set<mlx5_channel>(host_channel.channels, 1), rendezvous_placement(v.ssd_count));
+  const mlx5_volume volume(v, channel_set<mlx5_channel>(host_channel.channels, 1),
+                           rendezvous_placement(v.ssd_count));
   auto* here = static_cast<unsigned char*>(memory);
   for (std::uint64_t done = 0; done < bytes;) {
     auto* stage = static_cast<unsigned char*>(staging.data()) + 4096;
@@ -263,8 +273,8 @@ void session::impl::transfer(bool write, const volume_info& v, std::uint64_t off
     if (s.ok() && !write) std::memcpy(here + done, stage, n);
     if (s.left_behind()) renew_staging();
     if (!s.ok()) {
-      throw io_error(fmt::format("{} volume {} at byte {}: {}", write ? "writing" : "reading", v.vid.value,
-                                 offset + done, to_string(s)),
+      throw io_error(fmt::format("{} volume {} at byte {}: {}", write ? "writing" : "reading",
+                                 v.vid.value, offset + done, to_string(s)),
                      s);
     }
     done += n;

@@ -58,14 +58,15 @@ TEST_CASE("every option is understood") {
 }
 
 TEST_CASE("an unknown scheme is told which exist") {
-  for (const char* text : {"", "emu", "rdma://host", "EMU:", "emulated:?ssds=4", ":"}) {
+  for (const std::string text : {"", "emu", "rdma://host", "EMU:", "emulated:?ssds=4", ":"}) {
     CAPTURE(text);
-    CHECK(says(refusal(text), {"unknown scheme", "emu:", text}));
+    CHECK(says(refusal(text), {"unknown scheme", "emu:", text.c_str()}));
   }
 }
 
 TEST_CASE("an unknown option is told which exist") {
-  for (const char* text : {"emu:?sssd=4", "emu:?ssds=4&mode=x", "emu:?ssds", "emu:?=4", "emu:?&"}) {
+  for (const std::string text :
+       {"emu:?sssd=4", "emu:?ssds=4&mode=x", "emu:?ssds", "emu:?=4", "emu:?&"}) {
     CAPTURE(text);
     CHECK(says(refusal(text), {"these exist", "ssds", "replicas", "capacity", "flash", "runner",
                                "media", "device", "shards", "threads", "lanes"}));
@@ -74,13 +75,14 @@ TEST_CASE("an unknown option is told which exist") {
 }
 
 TEST_CASE("a number that is none, or out of range, is told the range") {
-  for (const char* value : {"", "x", "4x", "-1", "0", "65", "4.5", " 4", "99999999999999999999"}) {
+  for (const std::string value :
+       {"", "x", "4x", "-1", "0", "65", "4.5", " 4", "99999999999999999999"}) {
     CAPTURE(value);
-    CHECK(says(refusal("emu:?ssds=" + std::string(value)), {"ssds=", "1 to 64"}));
+    CHECK(says(refusal("emu:?ssds=" + value), {"ssds=", "1 to 64"}));
   }
-  for (const char* value : {"", "M", "0", "-5M", "1X", "9000000T", "1.5G"}) {
+  for (const std::string value : {"", "M", "0", "-5M", "1X", "9000000T", "1.5G"}) {
     CAPTURE(value);
-    CHECK(says(refusal("emu:?capacity=" + std::string(value)), {"capacity="}));
+    CHECK(says(refusal("emu:?capacity=" + value), {"capacity="}));
   }
   CHECK(says(refusal("emu:?replicas=9"), {"replicas=9", "1 to 8"}));
   CHECK(says(refusal("emu:?lanes=33"), {"1 to 32"}));

@@ -70,9 +70,10 @@ std::vector<std::uint64_t> block_of(std::uint64_t number) {
 TEST_CASE("a volume written in one session is read in the next") {
   const temp_folder folder;
   const auto bytes = random_bytes(3 << 20, 1);
-  for (const char* more : {"capacity=16M", "capacity=16M&runner=sim", "capacity=16M&threads=2"}) {
+  for (const std::string more :
+       {"capacity=16M", "capacity=16M&runner=sim", "capacity=16M&threads=2"}) {
     CAPTURE(more);
-    const bool first = std::string(more) == "capacity=16M";
+    const bool first = more == "capacity=16M";
     host::session s(endpoint(folder, more));
     if (first) {
       const volume_info v = s.create_volume({.bytes = bytes.size(), .replicas = 3});
@@ -96,8 +97,8 @@ TEST_CASE("flash of another shape is refused, and keeps its data") {
     host::session s(endpoint(folder, "capacity=16M&shards=2"));
     s.write(s.create_volume({.bytes = bytes.size()}), 0, bytes.data(), bytes.size());
   }
-  for (const char* other : {"capacity=32M&shards=2", "capacity=16M&shards=1",
-                            "capacity=16M&shards=2&ssds=3", "capacity=16M&shards=2&ssds=5"}) {
+  for (const std::string other : {"capacity=32M&shards=2", "capacity=16M&shards=1",
+                                  "capacity=16M&shards=2&ssds=3", "capacity=16M&shards=2&ssds=5"}) {
     CAPTURE(other);
     const std::string said = refusal(endpoint(folder, other));
     CHECK(said.find(folder.path()) != std::string::npos);

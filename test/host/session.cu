@@ -66,7 +66,7 @@ void walk(host::session& s, std::uint32_t page_bytes) {
 }  // namespace
 
 TEST_CASE("a kernel walks an array on a volume, the array node being a kernel or CPU threads") {
-  for (const char* endpoint :
+  for (const std::string endpoint :
        {"emu:?capacity=16M&runner=gpu", "emu:?capacity=16M&runner=gpu&media=hbm",
         "emu:?capacity=16M&runner=cpu"}) {
     CAPTURE(endpoint);

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Checks that the code in the pages is cut from code that is tested.
 
-A page marks a snippet by `<!-- snippet: FILE -->` and `<!-- end snippet -->`; the fenced code between them must stand in
-FILE, line by line. `--write` puts the part of FILE between `[snippet` and `snippet]` comments there, or the whole file.
+A page marks a snippet by `<!-- snippet: FILE -->` and `<!-- end snippet -->`; the fenced code
+between them must be what FILE says between its `[snippet` and `snippet]` comments, or all of it.
+`--write` puts it there.
 """
 
 import argparse
@@ -24,6 +25,12 @@ def fenced(code):
     return f"```cpp\n{code.rstrip()}\n```\n"
 
 
+def renewed(root, name):
+    """A marked snippet with its file's present code."""
+    code = fenced(source_of(root / name))
+    return f"<!-- snippet: {name} -->\n{code}<!-- end snippet -->"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("root", type=pathlib.Path)
@@ -40,9 +47,7 @@ def main():
                       f"run test/tidy/snippets.py --write {arguments.root}")
                 faults += 1
         if arguments.write:
-            page.write_text(MARK.sub(
-                lambda m: f"<!-- snippet: {m.group(1)} -->\n{fenced(source_of(arguments.root / m.group(1)))}"
-                          "<!-- end snippet -->", text))
+            page.write_text(MARK.sub(lambda found: renewed(arguments.root, found.group(1)), text))
     if count == 0:
         print("no snippet found: README.md must show one")
         faults += 1

@@ -230,6 +230,10 @@ def host_compiler_reads_it(source):
             yield line, f"<{name}> in a .hpp: a plain C++ compiler must read it; use a .cuh"
 
 
+# A clock and a yield on the host: a fifth of the compile time of <chrono> and <thread>.
+POSIX_CLOCK = ("sched.h", "time.h")
+
+
 def library_includes(source):
     """include/gnstor: the order of the rooms, and no dependency but libcu++."""
     parts = source.name.split("/")
@@ -246,7 +250,8 @@ def library_includes(source):
             elif other not in ROOMS:
                 yield line, f"the library must not include <{name}>"
         elif not angled or not (first in ("cuda", "nv") or GPU_HEADERS.match(name)
-                                or re.fullmatch(r"[a-z_]+", name)):
+                                or re.fullmatch(r"[a-z_]+", name)
+                                or (room == "simt" and name in POSIX_CLOCK)):
             yield line, f"<{name}>: only <gnstor/...>, <cuda/...> and the standard library's"
 
 

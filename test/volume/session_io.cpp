@@ -149,7 +149,7 @@ TEST_CASE(
   constexpr std::uint32_t warps = 4;
   constexpr std::uint32_t each = 12;
   constexpr std::uint32_t area = 100;
-  for (const char* endpoint : runners) {
+  for (const std::string endpoint : runners) {
     for (const std::uint32_t replicas : {1u, 2u, 3u}) {
       for (const bool together : {false, true}) {
         CAPTURE(endpoint);
@@ -196,7 +196,7 @@ TEST_CASE(
 }
 
 TEST_CASE("more lanes than request slots write all their copies") {
-  for (const char* endpoint : runners) {
+  for (const std::string endpoint : runners) {
     CAPTURE(endpoint);
     host::session s(endpoint, {.channels = 1, .depth = 4});
     const volume_info v = s.create_volume({.bytes = 256 * block_bytes, .replicas = 3});

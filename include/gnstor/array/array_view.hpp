@@ -7,16 +7,19 @@
 
 namespace gnstor::inline v0 {
 
-/// `count` elements of `T` on a page store, used by index from any lane (a reference, passed by value).
+/// `count` elements of `T` on a page store, used by index from any lane (a reference, passed by
+/// value).
 ///
-/// `view[i]` reads, `view[i] = x` and `view[i] += x` write; lanes of a warp on the same page share one look-up. An
-/// element is not atomic: lanes that write the same one race, as they do on ordinary memory. An error is never silent:
-/// `load` and `store` return it, a read of `view[i]` yields bytes of `poison_byte`, and the array keeps its first error.
-/// A write that fails changes nothing.
+/// `view[i]` reads, `view[i] = x` and `view[i] += x` write; lanes of a warp on the same page share
+/// one look-up. An element is not atomic: lanes that write the same one race, as they do on
+/// ordinary memory. An error is never silent: `load` and `store` return it, a read of `view[i]`
+/// yields bytes of `poison_byte`, and the array keeps its first error. A write that fails changes
+/// nothing.
 template <class T, page_store Store>
 class array_view {
   static_assert(std::is_trivially_copyable_v<T>, "elements are moved as bytes");
-  static_assert((sizeof(T) & (sizeof(T) - 1)) == 0 && sizeof(T) <= 4096, "an element must not straddle pages");
+  static_assert((sizeof(T) & (sizeof(T) - 1)) == 0 && sizeof(T) <= 4096,
+                "an element must not straddle pages");
 
  public:
   using value_type = T;
@@ -28,11 +31,15 @@ class array_view {
     GNSTOR_HD element(const array_view& view, std::uint64_t index) : view_(&view), index_(index) {}
     element(const element&) = delete;
 
-    GNSTOR_HD operator T() const { return view_->load_or_poison(index_); }  // NOLINT: it stands for the value
+    GNSTOR_HD operator T() const {
+      return view_->load_or_poison(index_);
+    }  // NOLINT: it stands for the value
     GNSTOR_HD const element& operator=(const T& value) const {
       return change([&value](T& there) { there = value; });
     }
-    GNSTOR_HD const element& operator=(const element& other) const { return *this = static_cast<T>(other); }
+    GNSTOR_HD const element& operator=(const element& other) const {
+      return *this = static_cast<T>(other);
+    }
     GNSTOR_HD const element& operator+=(const T& value) const {
       return change([&value](T& there) { there = static_cast<T>(there + value); });
     }
@@ -54,18 +61,22 @@ class array_view {
 
   /// A page held in its frame for many accesses.
   struct pinned {
-    T* data = nullptr;         ///< element `first`
-    std::uint64_t first = 0;   ///< index of the page's first element
-    std::uint32_t count = 0;   ///< elements on the page
+    T* data = nullptr;        ///< element `first`
+    std::uint64_t first = 0;  ///< index of the page's first element
+    std::uint32_t count = 0;  ///< elements on the page
     page_index page{};
 
     GNSTOR_HD T& operator[](std::uint64_t index) const { return data[index - first]; }
     GNSTOR_HD bool holds(std::uint64_t index) const { return index - first < count; }
   };
 
-  GNSTOR_HD array_view(const page_cache<Store>& cache, std::uint64_t count, std::uint64_t timeout_ns)
-      : cache_(cache), count_(count), timeout_ns_(timeout_ns),
-        shift_(static_cast<std::uint32_t>(cuda::std::countr_zero(cache.store().page_bytes() / sizeof(T)))) {}
+  GNSTOR_HD array_view(const page_cache<Store>& cache, std::uint64_t count,
+                       std::uint64_t timeout_ns)
+      : cache_(cache),
+        count_(count),
+        timeout_ns_(timeout_ns),
+        shift_(static_cast<std::uint32_t>(
+            cuda::std::countr_zero(cache.store().page_bytes() / sizeof(T)))) {}
 
   GNSTOR_HD std::uint64_t size() const { return count_; }
   GNSTOR_HD const page_cache<Store>& cache() const { return cache_; }
@@ -90,7 +101,8 @@ class array_view {
     return access(index, true, [&value](T& there) { there = value; });
   }
 
-  /// Pins the page of `index` for all lanes of `g`, once for many accesses; `release` it afterwards.
+  /// Pins the page of `index` for all lanes of `g`, once for many accesses; `release` it
+  /// afterwards.
   /// @par Callers every lane of `g`, converged, with the same arguments
   /// @par Order the page's bytes are visible to every lane of `g`
   template <simt::warp_group G>
@@ -106,7 +118,8 @@ class array_view {
     pinned p;
     p.first = index >> shift_ << shift_;
     p.data = reinterpret_cast<T*>(cache_.data(frame.value));
-    p.count = static_cast<std::uint32_t>(count_ - p.first < elements_per_page() ? count_ - p.first : elements_per_page());
+    p.count = static_cast<std::uint32_t>(
+        count_ - p.first < elements_per_page() ? count_ - p.first : elements_per_page());
     p.page = page;
     return p;
   }
@@ -117,7 +130,9 @@ class array_view {
   }
 
   /// Writes page `page` back if it is dirty. For a kernel that walks all pages; see `flush_pages`.
-  GNSTOR_HD status flush(page_index page) const { return cache_.flush(page, simt::within(timeout_ns_)); }
+  GNSTOR_HD status flush(page_index page) const {
+    return cache_.flush(page, simt::within(timeout_ns_));
+  }
 
  private:
   GNSTOR_HD page_index page_of(std::uint64_t index) const {
@@ -129,10 +144,12 @@ class array_view {
     if (index >= count_) return status::make(status_code::out_of_range, reporter::array);
     const page_index page = page_of(index);
     // Lanes of one warp may use different arrays here, and some may read while others write.
-    const simt::group same = simt::group::active().partition(cache_.key(page) | std::uint64_t{write});
+    const simt::group same =
+        simt::group::active().partition(cache_.key(page) | std::uint64_t{write});
     result<frame_index> frame = frame_index{};
     if (same.leads()) frame = cache_.pin(page, write, simt::within(timeout_ns_));
-    const std::uint64_t packed = same.broadcast(frame ? frame.value.value : frame.status.pack() | failed_access);
+    const std::uint64_t packed =
+        same.broadcast(frame ? frame.value.value : frame.status.pack() | failed_access);
     same.sync();  // the leader's acquire of the page reaches the lanes that touch it
     if ((packed & failed_access) != 0) return status::unpack(packed & ~failed_access);
     const frame_index f(static_cast<std::uint32_t>(packed));
@@ -152,7 +169,8 @@ class array_view {
     return poison;
   }
 
-  /// Marks a packed status among packed frames: no status uses the top bit (SSD indices are below 32768).
+  /// Marks a packed status among packed frames: no status uses the top bit (SSD indices are below
+  /// 32768).
   static constexpr std::uint64_t failed_access = 1ull << 63;
 
   page_cache<Store> cache_;

@@ -15,12 +15,14 @@ namespace gnstor::inline v0 {
 
 /// What an array did so far. Relaxed counters, exact when no kernel runs.
 struct page_cache_counters {
-  std::uint64_t pages_in = 0;      ///< fetched
-  std::uint64_t pages_out = 0;     ///< written back
-  std::uint64_t evictions = 0;     ///< frames taken from a resident page
-  std::uint64_t io_errors = 0;     ///< fetches and write-backs that failed
-  std::uint64_t lost_frames = 0;   ///< frames set aside because a request given up may still write them
-  std::uint64_t first_error = 0;   ///< `status::pack()` of the first error; sticky until the host clears it
+  std::uint64_t pages_in = 0;   ///< fetched
+  std::uint64_t pages_out = 0;  ///< written back
+  std::uint64_t evictions = 0;  ///< frames taken from a resident page
+  std::uint64_t io_errors = 0;  ///< fetches and write-backs that failed
+  std::uint64_t lost_frames =
+      0;  ///< frames set aside because a request given up may still write them
+  std::uint64_t first_error =
+      0;  ///< `status::pack()` of the first error; sticky until the host clears it
 };
 
 /// The shared words of a page cache; page words, then frame words, follow in memory.
@@ -32,8 +34,9 @@ static_assert(std::is_trivially_copyable_v<page_cache_state>);
 
 /// Demand paging between a page store and a ring of frames (a reference, passed by value).
 ///
-/// A page is pinned while lanes use it; the frame of a pinned page is never taken. Frames are taken in FIFO order from
-/// pages nobody pins; a dirty page is written back first, and stays resident if that fails: no write is ever dropped.
+/// A page is pinned while lanes use it; the frame of a pinned page is never taken. Frames are taken
+/// in FIFO order from pages nobody pins; a dirty page is written back first, and stays resident if
+/// that fails: no write is ever dropped.
 template <page_store Store>
 class page_cache {
  public:
@@ -49,7 +52,10 @@ class page_cache {
   /// @param frames_buffer registered memory of frames * page_bytes
   GNSTOR_HD page_cache(const Store& store, void* memory, std::uint32_t pages, std::uint32_t frames,
                        const io_buffer& frames_buffer)
-      : store_(store), state_(static_cast<page_cache_state*>(memory)), pages_(pages), frames_(frames),
+      : store_(store),
+        state_(static_cast<page_cache_state*>(memory)),
+        pages_(pages),
+        frames_(frames),
         buffer_(frames_buffer) {}
 
   GNSTOR_HD std::uint32_t pages() const { return pages_; }
@@ -61,8 +67,9 @@ class page_cache {
   /// @par Callers one lane for its group; `page` < pages()
   /// @par Order acquires the page's bytes; other lanes of the group need `g.sync()`
   /// @par Bound `d`
-  /// @par Errors the store's status if the fetch fails (then, and later, until `forgive`); no_memory if no frame came
-  /// free, timed_out if another lane's fetch took too long. Nothing is pinned then
+  /// @par Errors the store's status if the fetch fails (then, and later, until `forgive`);
+  /// no_memory if no frame came free, timed_out if another lane's fetch took too long. Nothing is
+  /// pinned then
   GNSTOR_HD result<frame_index> pin(page_index page, bool write, deadline d) const {
     const word_ref word = page_at(page);
     page_word seen{word.fetch_add(page_word::reference, acquire) + page_word::reference};
@@ -72,7 +79,8 @@ class page_cache {
         return seen.frame();
       }
       if (seen.is(page_word::failed)) return abandon(word, seen.why());
-      if (!seen.is(page_word::busy) && word.compare_exchange(seen.bits, seen.bits | page_word::busy, acquire)) {
+      if (!seen.is(page_word::busy) &&
+          word.compare_exchange(seen.bits, seen.bits | page_word::busy, acquire)) {
         const status s = fault(page, word, d);
         if (!s.ok()) return abandon(word, s);
       }
@@ -127,22 +135,28 @@ class page_cache {
 
   /// The bytes of a frame.
   GNSTOR_HD unsigned char* data(frame_index f) const {
-    return reinterpret_cast<unsigned char*>(buffer_.address) + std::uint64_t{f.value} * store_.page_bytes();
+    return reinterpret_cast<unsigned char*>(buffer_.address) +
+           std::uint64_t{f.value} * store_.page_bytes();
   }
 
  private:
   using word_ref = atomic_ref<std::uint64_t, thread_scope_device>;
 
-  /// A frame's word is its page + 1, or one of `free_frame`, `taken_frame`, `lost_frame`. With this bit, a write-back
-  /// that was given up may still read the frame: the page may stay, but no other may follow it.
+  /// A frame's word is its page + 1, or one of `free_frame`, `taken_frame`, `lost_frame`. With this
+  /// bit, a write-back that was given up may still read the frame: the page may stay, but no other
+  /// may follow it.
   static constexpr std::uint64_t last_page = std::uint64_t{1} << 62;
 
-  GNSTOR_HD std::uint64_t* page_words() const { return reinterpret_cast<std::uint64_t*>(state_ + 1); }
+  GNSTOR_HD std::uint64_t* page_words() const {
+    return reinterpret_cast<std::uint64_t*>(state_ + 1);
+  }
   GNSTOR_HD word_ref page_at(page_index p) const {
     GNSTOR_VERIFY(p.value < pages_);
     return word_ref(page_words()[p.value]);
   }
-  GNSTOR_HD word_ref frame_at(frame_index f) const { return word_ref(page_words()[std::uint64_t{pages_} + f.value]); }
+  GNSTOR_HD word_ref frame_at(frame_index f) const {
+    return word_ref(page_words()[std::uint64_t{pages_} + f.value]);
+  }
   GNSTOR_HD io_buffer buffer(frame_index f) const {
     return buffer_.slice(std::uint64_t{f.value} * store_.page_bytes(), store_.page_bytes());
   }
@@ -211,7 +225,8 @@ class page_cache {
         if (owner == free_frame) {
           if (frame_at(f).compare_exchange(owner, taken_frame, acquire)) return f;
         } else if (owner != taken_frame && owner != lost_frame) {
-          if (take_from(page_index(static_cast<std::uint32_t>((owner & ~last_page) - 1)), f, d)) return f;
+          if (take_from(page_index(static_cast<std::uint32_t>((owner & ~last_page) - 1)), f, d))
+            return f;
         }
       }
     }
@@ -236,7 +251,8 @@ class page_cache {
       set_aside(f);
     }
     count(state_->counters.evictions);
-    const std::uint64_t flags = page_word::busy | page_word::resident | (seen.bits & page_word::dirty);
+    const std::uint64_t flags =
+        page_word::busy | page_word::resident | (seen.bits & page_word::dirty);
     word.fetch_sub(flags + page_word::at(f), release);
     return usable;
   }

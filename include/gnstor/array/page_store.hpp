@@ -11,8 +11,9 @@ namespace gnstor::inline v0 {
 
 /// Where an array's pages live: fetches a page into a frame, and writes a frame back.
 ///
-/// Called by one lane. On success of `fetch` the frame's bytes are visible to the caller. A status, success included,
-/// that is `left_behind()` tells the array that the frame may still be read or written: it will not hold another page.
+/// Called by one lane. On success of `fetch` the frame's bytes are visible to the caller. A status,
+/// success included, that is `left_behind()` tells the array that the frame may still be read or
+/// written: it will not hold another page.
 template <class S>
 concept page_store = requires(const S& s, page_index page, const io_buffer& frame, deadline d) {
   { s.page_bytes() } -> std::same_as<std::uint32_t>;

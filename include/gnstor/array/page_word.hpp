@@ -5,11 +5,12 @@
 
 namespace gnstor::inline v0 {
 
-/// The state of one page of an array, as one 64-bit word: frame 63:32, flags 31:28, reference count 27:0. A page whose
-/// fetch failed has no frame: bits 63:32 say why.
+/// The state of one page of an array, as one 64-bit word: frame 63:32, flags 31:28, reference count
+/// 27:0. A page whose fetch failed has no frame: bits 63:32 say why.
 ///
-/// References are added and dropped by plain additions, whatever the flags say; a lane that finds the page busy keeps
-/// its reference and waits. Only the lane that set `busy` changes the frame and the other flags.
+/// References are added and dropped by plain additions, whatever the flags say; a lane that finds
+/// the page busy keeps its reference and waits. Only the lane that set `busy` changes the frame and
+/// the other flags.
 struct page_word {
   static constexpr std::uint64_t reference = 1;
   static constexpr std::uint64_t reference_mask = (1ull << 28) - 1;
@@ -23,20 +24,27 @@ struct page_word {
   GNSTOR_HD constexpr bool is(std::uint64_t flag) const { return (bits & flag) != 0; }
   GNSTOR_HD constexpr bool usable() const { return (bits & (resident | busy)) == resident; }
   GNSTOR_HD constexpr std::uint64_t references() const { return bits & reference_mask; }
-  GNSTOR_HD constexpr frame_index frame() const { return frame_index(static_cast<std::uint32_t>(bits >> 32)); }
-  GNSTOR_HD static constexpr std::uint64_t at(frame_index f) { return std::uint64_t{f.value} << 32; }
+  GNSTOR_HD constexpr frame_index frame() const {
+    return frame_index(static_cast<std::uint32_t>(bits >> 32));
+  }
+  GNSTOR_HD static constexpr std::uint64_t at(frame_index f) {
+    return std::uint64_t{f.value} << 32;
+  }
 
-  /// The flag and the reason of a failed fetch: code 35:32, reporter 38:36, then SSD 63:50, NVMe code 49:42 and type
-  /// 41:39, or both syndromes in their place.
+  /// The flag and the reason of a failed fetch: code 35:32, reporter 38:36, then SSD 63:50, NVMe
+  /// code 49:42 and type 41:39, or both syndromes in their place.
   GNSTOR_HD static constexpr std::uint64_t failure(status s) {
     const bool by_ssd = s.code == status_code::nvme_error;
     const std::uint64_t detail =
-        by_ssd ? std::uint64_t{s.nvme_type} | std::uint64_t{s.nvme_code} << 3 | std::uint64_t{s.ssd} << 11
+        by_ssd ? std::uint64_t{s.nvme_type} | std::uint64_t{s.nvme_code} << 3 |
+                     std::uint64_t{s.ssd} << 11
                : std::uint64_t{s.syndrome} | std::uint64_t{s.vendor_syndrome} << 8;
-    return failed | static_cast<std::uint64_t>(s.code) << 32 | static_cast<std::uint64_t>(s.by) << 36 | detail << 39;
+    return failed | static_cast<std::uint64_t>(s.code) << 32 |
+           static_cast<std::uint64_t>(s.by) << 36 | detail << 39;
   }
   GNSTOR_HD constexpr status why() const {
-    status s = status::make(static_cast<status_code>(bits >> 32 & 0xf), static_cast<reporter>(bits >> 36 & 0x7));
+    status s = status::make(static_cast<status_code>(bits >> 32 & 0xf),
+                            static_cast<reporter>(bits >> 36 & 0x7));
     const std::uint64_t detail = bits >> 39;
     if (s.code == status_code::nvme_error) {
       s.nvme_type = static_cast<std::uint8_t>(detail & 0x7);
@@ -50,10 +58,14 @@ struct page_word {
   }
 };
 
-static_assert(page_word{page_word::resident | page_word::at(frame_index(7))}.frame() == frame_index(7));
+static_assert(page_word{page_word::resident | page_word::at(frame_index(7))}.frame() ==
+              frame_index(7));
 static_assert(!page_word{page_word::resident | page_word::busy}.usable());
-static_assert(page_word{page_word::failure(status::nvme(7, 0x81, 63))}.why() == status::nvme(7, 0x81, 63));
-static_assert(page_word{page_word::failure(status::unpack(0xff12'0000'0409))}.why() == status::unpack(0xff12'0000'0409));
-static_assert((page_word::reference_mask & (page_word::resident | page_word::busy | page_word::dirty)) == 0);
+static_assert(page_word{page_word::failure(status::nvme(7, 0x81, 63))}.why() ==
+              status::nvme(7, 0x81, 63));
+static_assert(page_word{page_word::failure(status::unpack(0xff12'0000'0409))}.why() ==
+              status::unpack(0xff12'0000'0409));
+static_assert((page_word::reference_mask &
+               (page_word::resident | page_word::busy | page_word::dirty)) == 0);
 
 }  // namespace gnstor::inline v0

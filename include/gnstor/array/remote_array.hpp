@@ -6,7 +6,8 @@
 
 namespace gnstor::inline v0 {
 
-/// The view of an array that lies on a remote volume: what `host::array<T>::view()` gives to kernels.
+/// The view of an array that lies on a remote volume: what `host::array<T>::view()` gives to
+/// kernels.
 template <class T>
 using remote_array = array_view<T, volume_store<mlx5_volume>>;
 

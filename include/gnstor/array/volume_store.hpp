@@ -9,7 +9,8 @@ namespace gnstor::inline v0 {
 template <class Volume>
 class volume_store {
  public:
-  GNSTOR_HD volume_store(const Volume& volume, std::uint32_t page_blocks) : volume_(volume), page_blocks_(page_blocks) {}
+  GNSTOR_HD volume_store(const Volume& volume, std::uint32_t page_blocks)
+      : volume_(volume), page_blocks_(page_blocks) {}
 
   GNSTOR_HD std::uint32_t page_bytes() const { return page_blocks_ * block_bytes; }
   GNSTOR_HD const Volume& volume() const { return volume_; }

@@ -11,17 +11,19 @@
 
 namespace gnstor::inline v0 {
 
-/// What a device needs to send Fabrics Connect itself (seed §4.2: the host joins the queue pair, the GPU does the rest).
+/// What a device needs to send Fabrics Connect itself (seed §4.2: the host joins the queue pair,
+/// the GPU does the rest).
 struct connect_options {
-  io_buffer data;                 ///< 1024 bytes of connect data, filled by the host
-  std::uint16_t queue_id = 1;     ///< 0 is the admin queue
+  io_buffer data;              ///< 1024 bytes of connect data, filled by the host
+  std::uint16_t queue_id = 1;  ///< 0 is the admin queue
   std::uint16_t queue_entries = 128;
 };
 
 /// The unit of parallel I/O: one queue pair, the requests in flight on it, and their state.
 ///
-/// Any number of lanes use a channel at once. It is a reference: trivially copyable, passed by value, and it owns
-/// nothing; `host::session` owns what it points to. Every status reaches the lane that asked.
+/// Any number of lanes use a channel at once. It is a reference: trivially copyable, passed by
+/// value, and it owns nothing; `host::session` owns what it points to. Every status reaches the
+/// lane that asked.
 template <queue_pair QP>
 class channel {
   static constexpr thread_scope scope = thread_scope_device;
@@ -35,8 +37,7 @@ class channel {
     return sizeof(channel_state) + table::bytes(depth);
   }
 
-  GNSTOR_HD channel(QP qp, void* memory)
-      : qp_(qp), state_(static_cast<channel_state*>(memory)) {}
+  GNSTOR_HD channel(QP qp, void* memory) : qp_(qp), state_(static_cast<channel_state*>(memory)) {}
 
   GNSTOR_HD const QP& queue() const { return qp_; }
   GNSTOR_HD channel_state& counters() const { return *state_; }
@@ -44,33 +45,39 @@ class channel {
     return static_cast<channel_phase>(device_word<std::uint32_t>(state_->phase).load(acquire));
   }
 
-  /// Posts the receives and sends Fabrics Connect; the channel is ready when the target has accepted it.
+  /// Posts the receives and sends Fabrics Connect; the channel is ready when the target has
+  /// accepted it.
   /// @par Callers one lane, once
   /// @par Bound `d`
-  /// @par Errors timed_out, nvme_error (the target's Connect status), transport_error; the channel then stays unusable
+  /// @par Errors timed_out, nvme_error (the target's Connect status), transport_error; the channel
+  /// then stays unusable
   GNSTOR_HD status connect(const connect_options& options, deadline d) const {
     qp_.post_receives();
-    const auto data = wire::nvme::make_keyed_sgl(options.data.address, sizeof(wire::fabrics::connect_data),
-                                                 options.data.rkey);
-    const auto connect = wire::fabrics::make_connect(0, options.queue_id, options.queue_entries, data);
+    const auto data = wire::nvme::make_keyed_sgl(
+        options.data.address, sizeof(wire::fabrics::connect_data), options.data.rkey);
+    const auto connect =
+        wire::fabrics::make_connect(0, options.queue_id, options.queue_entries, data);
     const auto command = cuda::std::bit_cast<wire::nvme::submission_entry>(connect);
     const status outcome = execute_in(channel_phase::connecting, command, d, nullptr);
     if (outcome.ok()) (void)change_phase(channel_phase::connecting, channel_phase::ready);
     return outcome;
   }
 
-  /// Sends a command capsule; the command id is filled in. Lanes that come along share one doorbell.
+  /// Sends a command capsule; the command id is filled in. Lanes that come along share one
+  /// doorbell.
   /// @par Callers any lane, in any company
   /// @par Result the ticket to wait for
   /// @par Order the caller's earlier writes to the buffer are visible to the NIC
-  /// @par Errors would_block: every request slot is in use, poll and try again; not_ready, closed, flushed by phase
+  /// @par Errors would_block: every request slot is in use, poll and try again; not_ready, closed,
+  /// flushed by phase
   GNSTOR_HD result<ticket> submit(const wire::nvme::submission_entry& command) const {
     const status usable = usable_in(channel_phase::ready);
     if (!usable.ok()) return usable;
     return send(command);
   }
 
-  /// Takes completions from the queue and delivers them to whoever asked. True if this lane delivered one.
+  /// Takes completions from the queue and delivers them to whoever asked. True if this lane
+  /// delivered one.
   /// @par Callers any lane, in any company
   GNSTOR_HD bool poll() const {
     const completion c = qp_.poll(companions());
@@ -87,9 +94,10 @@ class channel {
   /// Waits for the answer to `t`; delivers other lanes' answers meanwhile.
   /// @par Callers the owner of the ticket, once
   /// @par Order on success the payload that the peer wrote is visible to the caller
-  /// @par Bound `d`; a request given up keeps its slot, and its buffer must not be reused, until the late answer
-  /// @par Errors timed_out; nvme_error with the SSD's status; transport_error if this request killed the queue pair,
-  /// flushed if another one did
+  /// @par Bound `d`; a request given up keeps its slot, and its buffer must not be reused, until
+  /// the late answer
+  /// @par Errors timed_out; nvme_error with the SSD's status; transport_error if this request
+  /// killed the queue pair, flushed if another one did
   GNSTOR_HD status wait(ticket t, deadline d, std::uint32_t* value = nullptr) const {
     const table requests = request_slots();
     std::uint32_t rounds = 0;
@@ -103,32 +111,38 @@ class channel {
     }
     const status last = requests.take(t, value);
     if (last.code != status_code::would_block) return last;
-    const status outcome = give_up(t, status::make(status_code::timed_out, reporter::channel), value);
+    const status outcome =
+        give_up(t, status::make(status_code::timed_out, reporter::channel), value);
     if (outcome.code == status_code::timed_out) count(state_->timed_out);
     return outcome;
   }
 
   /// Sends a command and waits for its answer; waits for a free slot too.
   /// @param value if not null, dword 0 of the response
-  GNSTOR_HD status execute(wire::nvme::submission_entry command, deadline d, std::uint32_t* value = nullptr) const {
+  GNSTOR_HD status execute(wire::nvme::submission_entry command, deadline d,
+                           std::uint32_t* value = nullptr) const {
     return execute_in(channel_phase::ready, command, d, value);
   }
 
   /// Ends the channel for new requests.
   GNSTOR_HD void close() const {
-    device_word<std::uint32_t>(state_->phase).store(static_cast<std::uint32_t>(channel_phase::closed), release);
+    device_word<std::uint32_t>(state_->phase)
+        .store(static_cast<std::uint32_t>(channel_phase::closed), release);
   }
 
  private:
-  /// The lanes that run along and use this very channel: lanes of one warp may be on different ones. They meet where
-  /// this is called, not here: a lane that sends must not be grouped with one that polls.
-  GNSTOR_HD simt::group companions(const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) const {
+  /// The lanes that run along and use this very channel: lanes of one warp may be on different
+  /// ones. They meet where this is called, not here: a lane that sends must not be grouped with one
+  /// that polls.
+  GNSTOR_HD simt::group companions(const char* file = __builtin_FILE(),
+                                   unsigned line = __builtin_LINE()) const {
     return simt::group::active(file, line).partition(reinterpret_cast<std::uint64_t>(state_));
   }
   GNSTOR_HD table request_slots() const { return table(state_ + 1, qp_.depth()); }
   GNSTOR_HD bool change_phase(channel_phase from, channel_phase to) const {
     auto expected = static_cast<std::uint32_t>(from);
-    return device_word<std::uint32_t>(state_->phase).compare_exchange(expected, static_cast<std::uint32_t>(to), acq_rel);
+    return device_word<std::uint32_t>(state_->phase)
+        .compare_exchange(expected, static_cast<std::uint32_t>(to), acq_rel);
   }
   GNSTOR_HD status broken_status() const {
     status s = status::unpack(device_word<std::uint64_t>(state_->first_error).load(relaxed));
@@ -139,11 +153,12 @@ class channel {
     const channel_phase p = phase();
     if (p == wanted) return status{};
     if (p == channel_phase::error) return broken_status();
-    return status::make(p == channel_phase::closed ? status_code::closed : status_code::not_ready, reporter::channel);
+    return status::make(p == channel_phase::closed ? status_code::closed : status_code::not_ready,
+                        reporter::channel);
   }
 
-  GNSTOR_HD status execute_in(channel_phase wanted, const wire::nvme::submission_entry& command, deadline d,
-                              std::uint32_t* value) const {
+  GNSTOR_HD status execute_in(channel_phase wanted, const wire::nvme::submission_entry& command,
+                              deadline d, std::uint32_t* value) const {
     for (until more{d}; more;) {
       const status usable = usable_in(wanted);
       if (!usable.ok()) return usable;
@@ -183,7 +198,8 @@ class channel {
 
   GNSTOR_HD void deliver(const wire::nvme::completion_entry& response) const {
     const command_id id(response.command_id);
-    // A reliable connection delivers in order: who answers request i has received every earlier one.
+    // A reliable connection delivers in order: who answers request i has received every earlier
+    // one.
     const result<std::uint64_t> index = request_slots().recall(id);
     if (index) qp_.retire(index.value);
     finish(id,
@@ -192,9 +208,11 @@ class channel {
            response.dw0);
   }
   GNSTOR_HD void fail(const completion& c) const {
-    // Not retired: the entry's capsule still tells whose it is, also to a lane that takes the failure before it.
+    // Not retired: the entry's capsule still tells whose it is, also to a lane that takes the
+    // failure before it.
     const command_id id(qp_.capsule(c.index).command_id);
-    // The owner first: once the phase is `error`, it would take this request for one that another killed.
+    // The owner first: once the phase is `error`, it would take this request for one that another
+    // killed.
     finish(id, c.outcome, 0);
     if (c.outcome.code == status_code::transport_error) break_down(c.outcome);
   }
@@ -217,7 +235,9 @@ class channel {
       case table::answer::unknown: count(state_->unknown); break;
     }
   }
-  GNSTOR_HD static void count(std::uint64_t& counter) { device_word<std::uint64_t>(counter).fetch_add(1, relaxed); }
+  GNSTOR_HD static void count(std::uint64_t& counter) {
+    device_word<std::uint64_t>(counter).fetch_add(1, relaxed);
+  }
 
   QP qp_;
   channel_state* state_;

@@ -6,13 +6,15 @@
 
 namespace gnstor::inline v0 {
 
-/// Several channels to the same array; each warp keeps to one of them (a reference, passed by value).
+/// Several channels to the same array; each warp keeps to one of them (a reference, passed by
+/// value).
 template <class Channel>
 class channel_set {
  public:
   using channel_type = Channel;
 
-  GNSTOR_HD channel_set(const Channel* channels, std::uint32_t count) : channels_(channels), count_(count) {}
+  GNSTOR_HD channel_set(const Channel* channels, std::uint32_t count)
+      : channels_(channels), count_(count) {}
 
   GNSTOR_HD std::uint32_t size() const { return count_; }
   GNSTOR_HD const Channel& operator[](std::uint32_t k) const { return channels_[k]; }

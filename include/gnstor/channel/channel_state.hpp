@@ -16,13 +16,14 @@ enum class channel_phase : std::uint32_t {
 
 /// The shared words of a channel beside its queues and its request table.
 struct channel_state {
-  alignas(128) std::uint32_t phase;          ///< channel_phase
-  alignas(8) std::uint64_t first_error;      ///< `status::pack()` of the error that killed the queue pair
-  alignas(128) std::uint64_t submitted;      ///< requests sent
-  std::uint64_t completed;                   ///< answers delivered to a waiter
-  std::uint64_t late;                        ///< answers to requests that had been given up
-  std::uint64_t unknown;                     ///< answers to no request: duplicates
-  std::uint64_t timed_out;                   ///< requests given up at their deadline
+  alignas(128) std::uint32_t phase;  ///< channel_phase
+  alignas(8) std::uint64_t
+      first_error;  ///< `status::pack()` of the error that killed the queue pair
+  alignas(128) std::uint64_t submitted;  ///< requests sent
+  std::uint64_t completed;               ///< answers delivered to a waiter
+  std::uint64_t late;                    ///< answers to requests that had been given up
+  std::uint64_t unknown;                 ///< answers to no request: duplicates
+  std::uint64_t timed_out;               ///< requests given up at their deadline
 };
 
 static_assert(std::is_trivially_copyable_v<channel_state> && sizeof(channel_state) == 256);

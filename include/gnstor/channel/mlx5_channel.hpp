@@ -5,7 +5,8 @@
 
 namespace gnstor::inline v0 {
 
-/// A channel over mlx5 queue pairs: a ConnectX or the emulated NIC. System scope, as another device reads the queues.
+/// A channel over mlx5 queue pairs: a ConnectX or the emulated NIC. System scope, as another device
+/// reads the queues.
 using mlx5_channel = channel<mlx5_queue_pair<thread_scope_system>>;
 
 }  // namespace gnstor::inline v0

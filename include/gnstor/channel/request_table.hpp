@@ -25,14 +25,16 @@ enum class request_phase : std::uint8_t {
   pending,    ///< sent; somebody waits or will wait
   answering,  ///< one lane writes the outcome; a duplicate of the answer finds the request taken
   done,       ///< answered; the outcome is there
-  abandoned,  ///< the waiter gave up; the slot and its buffer stay taken until the late completion or a reset
+  abandoned,  ///< the waiter gave up; the slot and its buffer stay taken until the late completion
+              ///< or a reset
   deserted,   ///< the waiter gave up while a lane was answering: that lane frees the slot
 };
 
 /// What a channel remembers about its requests in flight, by command id.
 ///
-/// A command id is slot | generation << log2(slots): when a slot is used again its id differs, so that a late or
-/// duplicated completion is recognised and dropped. Claim and completion are single atomic steps; nothing waits.
+/// A command id is slot | generation << log2(slots): when a slot is used again its id differs, so
+/// that a late or duplicated completion is recognised and dropped. Claim and completion are single
+/// atomic steps; nothing waits.
 template <thread_scope Scope>
 class request_table {
  public:
@@ -63,7 +65,8 @@ class request_table {
         const std::uint32_t open = ~seen & all;
         if (open == 0) break;
         // Lanes start at different bits, so that a warp's claims rarely meet.
-        const std::uint32_t turned = open >> (lane & 31) | (lane & 31 ? open << (32 - (lane & 31)) : 0);
+        const std::uint32_t turned =
+            open >> (lane & 31) | (lane & 31 ? open << (32 - (lane & 31)) : 0);
         const auto bit = (static_cast<std::uint32_t>(cuda::std::countr_zero(turned)) + lane) & 31;
         seen = taken.fetch_or(1u << bit, acq_rel);
         if ((seen >> bit & 1) == 0) return open_slot(w * 32 + bit);
@@ -89,7 +92,8 @@ class request_table {
     return word(slot.index).load(relaxed);
   }
 
-  /// Delivers the answer to request `id`. Of an answer and its duplicates one is delivered, the others are unknown.
+  /// Delivers the answer to request `id`. Of an answer and its duplicates one is delivered, the
+  /// others are unknown.
   /// @par Callers any lane that polled the completion
   /// @par Order releases the outcome, and the payload the caller acquired, to `take`
   GNSTOR_HD answer complete(command_id id, status outcome, std::uint32_t value) const {
@@ -108,21 +112,24 @@ class request_table {
     return answer::unknown;
   }
 
-  /// The outcome of the request if it is answered, or would_block. An answered request's slot is free afterwards.
+  /// The outcome of the request if it is answered, or would_block. An answered request's slot is
+  /// free afterwards.
   /// @par Callers the owner of the ticket
   /// @par Order acquires what `complete` released
   GNSTOR_HD status take(ticket t, std::uint32_t* value = nullptr) const {
     request_slot& slot = slots_[index_of(t.id)];
     const std::uint64_t phase = word(slot.phase).load(acquire);
     GNSTOR_ASSERT(same_id(phase, t.id));
-    if (phase_of(phase) != request_phase::done) return status::make(status_code::would_block, reporter::channel);
+    if (phase_of(phase) != request_phase::done)
+      return status::make(status_code::would_block, reporter::channel);
     const status outcome = status::unpack(word(slot.outcome).load(relaxed));
     if (value != nullptr) *value = static_cast<std::uint32_t>(word(slot.value).load(relaxed));
     free_slot(index_of(t.id));
     return outcome;
   }
 
-  /// Gives up on a request. True if it was still unanswered: its slot stays taken until the late completion.
+  /// Gives up on a request. True if it was still unanswered: its slot stays taken until the late
+  /// completion.
   GNSTOR_HD bool abandon(ticket t) const {
     request_slot& slot = slots_[index_of(t.id)];
     std::uint64_t phase = word(slot.phase).load(acquire);
@@ -150,7 +157,9 @@ class request_table {
   GNSTOR_HD static atomic_ref<std::uint64_t, Scope> word(std::uint64_t& w) {
     return atomic_ref<std::uint64_t, Scope>(w);
   }
-  GNSTOR_HD static constexpr request_phase phase_of(std::uint64_t p) { return static_cast<request_phase>(p & 0xff); }
+  GNSTOR_HD static constexpr request_phase phase_of(std::uint64_t p) {
+    return static_cast<request_phase>(p & 0xff);
+  }
   GNSTOR_HD static constexpr std::uint64_t with(std::uint64_t p, request_phase to) {
     return (p & ~std::uint64_t{0xff}) | static_cast<std::uint64_t>(to);
   }
@@ -162,14 +171,18 @@ class request_table {
   GNSTOR_HD std::uint16_t id_bits(std::uint64_t generation, std::uint32_t slot) const {
     return static_cast<std::uint16_t>(generation * (std::uint64_t{mask_} + 1) + slot);
   }
-  GNSTOR_HD std::uint32_t* bitmap() const { return reinterpret_cast<std::uint32_t*>(slots_ + mask_ + 1); }
+  GNSTOR_HD std::uint32_t* bitmap() const {
+    return reinterpret_cast<std::uint32_t*>(slots_ + mask_ + 1);
+  }
 
   GNSTOR_HD ticket open_slot(std::uint32_t index) const {
     const std::uint64_t generation = (word(slots_[index].phase).load(relaxed) >> 8) + 1;
-    word(slots_[index].phase).store(generation << 8 | static_cast<std::uint64_t>(request_phase::pending), release);
+    word(slots_[index].phase)
+        .store(generation << 8 | static_cast<std::uint64_t>(request_phase::pending), release);
     return ticket{command_id(id_bits(generation, index))};
   }
-  /// Moves a slot from `phase` to the phase `to` of the same generation. On failure `phase` is what was there.
+  /// Moves a slot from `phase` to the phase `to` of the same generation. On failure `phase` is what
+  /// was there.
   GNSTOR_HD static bool move(request_slot& slot, std::uint64_t& phase, request_phase to) {
     const std::uint64_t next = with(phase, to);
     if (!word(slot.phase).compare_exchange(phase, next, acq_rel)) return false;
@@ -177,7 +190,8 @@ class request_table {
     return true;
   }
   /// Writes the outcome of a request that this lane is `answering`.
-  GNSTOR_HD answer finish(request_slot& slot, std::uint64_t phase, status outcome, std::uint32_t value) const {
+  GNSTOR_HD answer finish(request_slot& slot, std::uint64_t phase, status outcome,
+                          std::uint32_t value) const {
     word(slot.outcome).store(outcome.pack(), relaxed);
     word(slot.value).store(value, relaxed);
     // Paired with the acquire load in `take`.
@@ -192,7 +206,8 @@ class request_table {
   }
   GNSTOR_HD void open_bit(std::uint32_t index) const {
     // Paired with the read-modify-write of `claim`.
-    atomic_ref<std::uint32_t, Scope>(bitmap()[index / 32]).fetch_and(~(1u << (index & 31)), acq_rel);
+    atomic_ref<std::uint32_t, Scope>(bitmap()[index / 32])
+        .fetch_and(~(1u << (index & 31)), acq_rel);
   }
 
   request_slot* slots_;

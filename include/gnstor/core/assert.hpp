@@ -24,16 +24,17 @@ namespace gnstor::detail {
 
 }  // namespace gnstor::detail
 
-/// A memory-safety invariant, checked in every build: throws `verify_error` on the host, traps on the GPU.
+/// A memory-safety invariant, checked in every build: throws `verify_error` on the host, traps on
+/// the GPU.
 #if defined(__CUDA_ARCH__)
 #define GNSTOR_VERIFY(condition) \
   do {                           \
     if (!(condition)) __trap();  \
   } while (false)
 #else
-#define GNSTOR_VERIFY(condition)                                                             \
-  do {                                                                                       \
-    if (!(condition)) ::gnstor::detail::verify_failed(#condition, __FILE__, __LINE__);       \
+#define GNSTOR_VERIFY(condition)                                                       \
+  do {                                                                                 \
+    if (!(condition)) ::gnstor::detail::verify_failed(#condition, __FILE__, __LINE__); \
   } while (false)
 #endif
 

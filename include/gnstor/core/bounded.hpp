@@ -6,7 +6,8 @@ namespace gnstor::inline v0 {
 
 /// A loop counter that makes the bound of a retry loop visible: `for (bounded n{64}; n;)`.
 ///
-/// No loop of the library may run for ever on a broken peer; `test/tidy` accepts only loops of a named form.
+/// No loop of the library may run for ever on a broken peer; `test/tidy` accepts only loops of a
+/// named form.
 class bounded {
  public:
   GNSTOR_HD constexpr explicit bounded(std::uint64_t iterations) : left_(iterations) {}

@@ -9,7 +9,8 @@ namespace gnstor::inline v0 {
 /// A plain value without a clock of its own, so that the simulator can drive it.
 class deadline {
  public:
-  /// A deadline that never expires. Use it only where the peer cannot fail, for example in livelock tests.
+  /// A deadline that never expires. Use it only where the peer cannot fail, for example in livelock
+  /// tests.
   GNSTOR_HD static constexpr deadline never() { return deadline(~std::uint64_t{0}); }
 
   /// The deadline `timeout_ns` nanoseconds after `now_ns`; saturates instead of wrapping.

@@ -10,8 +10,8 @@ struct [[nodiscard]] result {
   T value{};
   gnstor::status status{};
 
-  GNSTOR_HD constexpr result(T v) : value(v) {}                     // NOLINT: a value is a result
-  GNSTOR_HD constexpr result(gnstor::status s) : status(s) {}       // NOLINT: so is a failure
+  GNSTOR_HD constexpr result(T v) : value(v) {}                // NOLINT: a value is a result
+  GNSTOR_HD constexpr result(gnstor::status s) : status(s) {}  // NOLINT: so is a failure
   GNSTOR_HD constexpr explicit operator bool() const { return status.ok(); }
 };
 

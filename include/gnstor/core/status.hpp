@@ -22,7 +22,16 @@ enum class status_code : std::uint8_t {
 };
 
 /// Who reported a status.
-enum class reporter : std::uint8_t { none = 0, caller, queue_pair, channel, nic, ssd, volume, array };
+enum class reporter : std::uint8_t {
+  none = 0,
+  caller,
+  queue_pair,
+  channel,
+  nic,
+  ssd,
+  volume,
+  array
+};
 
 /// The outcome of an operation: a code, who reported it, and the peer's own words for it.
 ///
@@ -30,17 +39,18 @@ enum class reporter : std::uint8_t { none = 0, caller, queue_pair, channel, nic,
 struct [[nodiscard]] status {
   status_code code = status_code::ok;
   reporter by = reporter::none;
-  std::uint8_t nvme_type = 0;        ///< NVMe status code type (Base 2.3, figure 101), if `nvme_error`
-  std::uint8_t nvme_code = 0;        ///< NVMe status code, if `nvme_error`
-  std::uint8_t syndrome = 0;         ///< mlx5 CQE syndrome, if `transport_error` or `flushed`
+  std::uint8_t nvme_type = 0;  ///< NVMe status code type (Base 2.3, figure 101), if `nvme_error`
+  std::uint8_t nvme_code = 0;  ///< NVMe status code, if `nvme_error`
+  std::uint8_t syndrome = 0;   ///< mlx5 CQE syndrome, if `transport_error` or `flushed`
   std::uint8_t vendor_syndrome = 0;  ///< mlx5 vendor syndrome, likewise
   std::uint16_t ssd = 0;             ///< index of the SSD that answered, if `nvme_error`
 
   GNSTOR_HD constexpr bool ok() const { return code == status_code::ok; }
-  /// True if a request was given up on the way: its buffer may still be read or written. That can be so after success,
-  /// when another request did the job: `by` then names who says so.
+  /// True if a request was given up on the way: its buffer may still be read or written. That can
+  /// be so after success, when another request did the job: `by` then names who says so.
   GNSTOR_HD constexpr bool left_behind() const {
-    return code == status_code::timed_out || code == status_code::flushed || (ok() && by != reporter::none);
+    return code == status_code::timed_out || code == status_code::flushed ||
+           (ok() && by != reporter::none);
   }
 
   GNSTOR_HD static constexpr status make(status_code code, reporter by) {

@@ -8,16 +8,17 @@ namespace gnstor::inline v0 {
 
 /// Rings a doorbell that only one lane at a time may write, without making any lane wait.
 ///
-/// A doorbell record is a 16-bit index that admits no "store if larger": two writers could move it back. So the ringer
-/// takes a try-lock. Who finds it taken leaves; the holder looks again after unlocking, by a read-modify-write, and so
-/// rings for those who left.
-/// Lock and index are shared by the lanes of one device.
+/// A doorbell record is a 16-bit index that admits no "store if larger": two writers could move it
+/// back. So the ringer takes a try-lock. Who finds it taken leaves; the holder looks again after
+/// unlocking, by a read-modify-write, and so rings for those who left. Lock and index are shared by
+/// the lanes of one device.
 /// @param lock the try-lock, zero when free
 /// @param index the index to announce; it only grows
 /// @param write `write(value)` writes the record and the register
 /// @par Callers one lane
 /// @par Order everything published before a call is announced by this call or by the holder's
-/// @par Bound 1024 rounds, each of which announced something new; `channel::wait` rings again after that
+/// @par Bound 1024 rounds, each of which announced something new; `channel::wait` rings again after
+/// that
 template <class Write>
 GNSTOR_HD inline void handover_ring(std::uint32_t& lock, std::uint64_t& index, const Write& write) {
   const device_word<std::uint32_t> held(lock);
@@ -26,7 +27,8 @@ GNSTOR_HD inline void handover_ring(std::uint32_t& lock, std::uint64_t& index, c
     if (held.exchange(1, acq_rel) != 0) return;
     const std::uint64_t value = announced.load(acquire);
     write(value);
-    held.exchange(0, acq_rel);  // a release store would lose the ring of a lane that found the lock taken
+    held.exchange(
+        0, acq_rel);  // a release store would lose the ring of a lane that found the lock taken
     if (announced.load(acquire) == value) return;
   }
 }

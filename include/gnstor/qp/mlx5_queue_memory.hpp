@@ -24,7 +24,7 @@ struct mlx5_queue_state {
   alignas(128) std::uint64_t retired;    ///< send indices whose entries may be overwritten
   alignas(128) std::uint64_t consumed;   ///< completion queue entries taken
   alignas(128) std::uint64_t received;   ///< receives taken
-  alignas(128) std::uint64_t reposted;   ///< receives given to the NIC again (grows by half a queue)
+  alignas(128) std::uint64_t reposted;  ///< receives given to the NIC again (grows by half a queue)
   alignas(128) std::uint32_t send_lock;
   std::uint32_t receive_lock;
   alignas(128) wire::mlx5::doorbell_record doorbell_record;
@@ -33,8 +33,8 @@ struct mlx5_queue_state {
 
 /// Where each ring of a queue pair lies within one block of registered memory.
 ///
-/// `depth` commands: as many send entries and capsules, twice as many receives (so that they are re-posted by the half)
-/// and completion queue entries.
+/// `depth` commands: as many send entries and capsules, twice as many receives (so that they are
+/// re-posted by the half) and completion queue entries.
 struct mlx5_queue_layout {
   std::uint64_t state = 0;
   std::uint64_t send_ring = 0;
@@ -59,11 +59,12 @@ struct mlx5_queue_layout {
 };
 
 static_assert(sizeof(mlx5_send_entry) == 64);
-static_assert(mlx5_queue_layout::of(128).bytes <= 44 * 1024, "about 50 KB a channel, with its request table");
+static_assert(mlx5_queue_layout::of(128).bytes <= 44 * 1024,
+              "about 50 KB a channel, with its request table");
 static_assert(std::is_trivially_copyable_v<mlx5_queue_state>);
 
-/// Largest depth. Ring counters are 16 bits wide on the wire, and a full ring must differ from an empty one: the receive
-/// ring holds twice the depth.
+/// Largest depth. Ring counters are 16 bits wide on the wire, and a full ring must differ from an
+/// empty one: the receive ring holds twice the depth.
 inline constexpr std::uint32_t mlx5_max_depth = 16384;
 
 /// True if `depth` is one a queue pair can have: a power of two from 2 to 16384.
@@ -71,7 +72,8 @@ GNSTOR_HD constexpr bool mlx5_valid_depth(std::uint32_t depth) {
   return depth >= 2 && depth <= mlx5_max_depth && (depth & (depth - 1)) == 0;
 }
 
-/// Prepares zero-filled queue memory: every completion entry is marked invalid, as the NIC's first lap expects.
+/// Prepares zero-filled queue memory: every completion entry is marked invalid, as the NIC's first
+/// lap expects.
 GNSTOR_HD inline void mlx5_format_queue(unsigned char* memory, std::uint32_t depth) {
   GNSTOR_VERIFY(mlx5_valid_depth(depth));
   const mlx5_queue_layout l = mlx5_queue_layout::of(depth);

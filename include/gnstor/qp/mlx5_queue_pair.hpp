@@ -13,19 +13,21 @@ namespace gnstor::inline v0 {
 
 /// An mlx5 reliable connection driven by any number of lanes: real WQE, CQE and doorbell bytes.
 ///
-/// It does not know whether a ConnectX or the emulated NIC consumes them. Capsules are sent by pointer (control segment
-/// and data segment, one basic block), responses arrive in a receive ring, one completion queue serves both. Layouts:
-/// rdma-core `mlx5dv.h`; `include/gnstor/wire/mlx5`.
-/// Words that only this side's lanes share are of device scope: read-modify-writes of system scope do not reach host
-/// memory over PCIe. Rings and doorbells, which the peer reads and writes, are loads and stores of `Scope`.
+/// It does not know whether a ConnectX or the emulated NIC consumes them. Capsules are sent by
+/// pointer (control segment and data segment, one basic block), responses arrive in a receive ring,
+/// one completion queue serves both. Layouts: rdma-core `mlx5dv.h`; `include/gnstor/wire/mlx5`.
+/// Words that only this side's lanes share are of device scope: read-modify-writes of system scope
+/// do not reach host memory over PCIe. Rings and doorbells, which the peer reads and writes, are
+/// loads and stores of `Scope`.
 /// @tparam Scope the distance to the NIC: `thread_scope_system` for a NIC or another device
 template <thread_scope Scope = thread_scope_system>
 class mlx5_queue_pair {
  public:
-  /// @param memory queue memory of `mlx5_queue_layout::of(depth)`, formatted, registered under `lkey`
+  /// @param memory queue memory of `mlx5_queue_layout::of(depth)`, formatted, registered under
+  /// `lkey`
   /// @param doorbell the UAR register; null if an emulated NIC polls the word inside `memory`
-  GNSTOR_HD mlx5_queue_pair(unsigned char* memory, std::uint32_t depth, std::uint32_t number, std::uint32_t lkey,
-                            std::uint64_t* doorbell = nullptr)
+  GNSTOR_HD mlx5_queue_pair(unsigned char* memory, std::uint32_t depth, std::uint32_t number,
+                            std::uint32_t lkey, std::uint64_t* doorbell = nullptr)
       : memory_(memory), doorbell_(doorbell), mask_(depth - 1), number_(number), lkey_(lkey) {
     if (doorbell_ == nullptr) doorbell_ = &state().doorbell;
   }
@@ -35,10 +37,12 @@ class mlx5_queue_pair {
 
   /// Hands out `n` consecutive send indices, or would_block.
   /// @par Callers one lane, for its group; `n` <= depth
-  /// @par Order acquires what `retire` released: the slots are free. Other lanes need `g.sync()` before they write
+  /// @par Order acquires what `retire` released: the slots are free. Other lanes need `g.sync()`
+  /// before they write
   /// @par Bound 64 attempts
   GNSTOR_HD result<std::uint64_t> try_reserve(std::uint32_t n) const {
-    if (n == 0 || n > depth()) return status::make(status_code::invalid_argument, reporter::queue_pair);
+    if (n == 0 || n > depth())
+      return status::make(status_code::invalid_argument, reporter::queue_pair);
     std::uint64_t head = word(state().reserved).load(relaxed);
     for (bounded tries{64}; tries;) {
       const std::uint64_t retired = word(state().retired).load(acquire);
@@ -50,15 +54,20 @@ class mlx5_queue_pair {
 
   /// Writes the send entry `index` for a 64-byte command capsule.
   /// @par Callers the lane that owns the reserved `index`
-  GNSTOR_HD void write_send(std::uint64_t index, const wire::nvme::submission_entry& capsule) const {
+  GNSTOR_HD void write_send(std::uint64_t index,
+                            const wire::nvme::submission_entry& capsule) const {
     wire::nvme::submission_entry& slot = capsule_slot(index);
     struct parts {
       simt::word16 part[4];
     };
     const auto bytes = cuda::std::bit_cast<parts>(capsule);
-    for (int k = 0; k < 4; ++k) simt::store16(reinterpret_cast<unsigned char*>(&slot) + 16 * k, bytes.part[k]);
-    store_segment(index, 0, control(wire::mlx5::opcode::send, index, 2, wire::mlx5::completion_on_error));
-    store_segment(index, 1, wire::mlx5::make_data(reinterpret_cast<std::uint64_t>(&slot), lkey_, sizeof slot));
+    for (int k = 0; k < 4; ++k)
+      simt::store16(reinterpret_cast<unsigned char*>(&slot) + 16 * k, bytes.part[k]);
+    store_segment(index, 0,
+                  control(wire::mlx5::opcode::send, index, 2, wire::mlx5::completion_on_error));
+    store_segment(
+        index, 1,
+        wire::mlx5::make_data(reinterpret_cast<std::uint64_t>(&slot), lkey_, sizeof slot));
   }
 
   /// Writes the send entry `index` for an RDMA READ or WRITE; its completion is signalled.
@@ -69,21 +78,25 @@ class mlx5_queue_pair {
     store_segment(index, 2, wire::mlx5::make_data(t.local_address, t.lkey, t.bytes));
   }
 
-  /// Writes the send entry `index` as a NOP: what a lane does that reserved and then gave up. Its completion is
-  /// signalled: no response will retire it, and a queue full of silent NOPs would be full for ever.
+  /// Writes the send entry `index` as a NOP: what a lane does that reserved and then gave up. Its
+  /// completion is signalled: no response will retire it, and a queue full of silent NOPs would be
+  /// full for ever.
   GNSTOR_HD void write_nop(std::uint64_t index) const {
-    store_segment(index, 0, control(wire::mlx5::opcode::nop, index, 1, wire::mlx5::completion_always));
+    store_segment(index, 0,
+                  control(wire::mlx5::opcode::nop, index, 1, wire::mlx5::completion_always));
   }
 
-  /// Announces that the entries [first, first + n) are written. Never waits: it moves the published index over every
-  /// reservation that is complete, whoever wrote it.
+  /// Announces that the entries [first, first + n) are written. Never waits: it moves the published
+  /// index over every reservation that is complete, whoever wrote it.
   /// @par Callers one lane for its group, after `g.sync()`
   /// @par Order releases the entries to whoever rings
   /// @par Bound depth + 1 steps
   GNSTOR_HD void publish(std::uint64_t first, std::uint32_t n) const {
-    // Paired with the acquire load of the same word below, by the lane that publishes the entry before it.
+    // Paired with the acquire load of the same word below, by the lane that publishes the entry
+    // before it.
     word(reservation(first)).store(first << 16 | n, release);
-    // A read-modify-write, not a load: it joins the chain of publishers, so that one of two neighbours sees the other.
+    // A read-modify-write, not a load: it joins the chain of publishers, so that one of two
+    // neighbours sees the other.
     std::uint64_t at = word(state().published).fetch_add(0, acq_rel);
     for (bounded steps{std::uint64_t{depth()} + 1}; steps;) {
       const std::uint64_t mark = word(reservation(at)).load(acquire);
@@ -99,7 +112,8 @@ class mlx5_queue_pair {
   GNSTOR_HD void ring() const {
     handover_ring(state().send_lock, state().published, [this](std::uint64_t index) {
       const auto low = static_cast<std::uint16_t>(index);
-      atomic_ref<std::uint32_t, Scope>(state().doorbell_record.send).store(wire::mlx5::record_value(low), release);
+      atomic_ref<std::uint32_t, Scope>(state().doorbell_record.send)
+          .store(wire::mlx5::record_value(low), release);
       simt::mmio_store(*doorbell_, wire::mlx5::doorbell_value(low, number_));
     });
   }
@@ -109,8 +123,10 @@ class mlx5_queue_pair {
   GNSTOR_HD void post_receives() const {
     for (std::uint32_t k = 0; k < 2 * depth(); ++k) {
       const auto address = reinterpret_cast<std::uint64_t>(&response_slot(k));
-      const auto segment = wire::mlx5::make_data(address, lkey_, sizeof(wire::nvme::completion_entry));
-      simt::store16(memory_ + layout().receive_ring + 16ull * k, cuda::std::bit_cast<simt::word16>(segment));
+      const auto segment =
+          wire::mlx5::make_data(address, lkey_, sizeof(wire::nvme::completion_entry));
+      simt::store16(memory_ + layout().receive_ring + 16ull * k,
+                    cuda::std::bit_cast<simt::word16>(segment));
     }
     give_receives();
   }
@@ -118,14 +134,15 @@ class mlx5_queue_pair {
   /// Takes up to one completion a lane.
   /// @par Callers every lane of `g`, converged
   /// @par Result each lane its own completion, or kind `none`
-  /// @par Order acquires what the NIC wrote before the entry: the payload of the request is visible to the lane that got
-  /// its response, and to others after `g.sync()`
+  /// @par Order acquires what the NIC wrote before the entry: the payload of the request is visible
+  /// to the lane that got its response, and to others after `g.sync()`
   /// @par Bound one look
   GNSTOR_HD completion poll(const simt::group& g) const {
     std::uint64_t first = 0;
     if (g.leads()) first = word(state().consumed).load(acquire);
     first = g.broadcast(first);
-    // The leader's acquire reaches every lane: without it a lane could take an entry of two laps ago for a new one.
+    // The leader's acquire reaches every lane: without it a lane could take an entry of two laps
+    // ago for a new one.
     g.sync();
     const std::uint64_t mine = first + g.thread_rank();
     const wire::mlx5::completion_entry& entry = completion_slot(mine);
@@ -133,15 +150,18 @@ class mlx5_queue_pair {
     const bool valid = wire::mlx5::tail_valid(tail, mine, 2 * depth());
     completion out;
     if (valid) out = decode(entry, tail);
-    // The loads above must come before the claim below, which validates them: an entry is overwritten only once claimed.
+    // The loads above must come before the claim below, which validates them: an entry is
+    // overwritten only once claimed.
     const std::uint32_t missing = ~g.ballot(valid);
-    const std::uint32_t ready = missing == 0 ? 32 : static_cast<std::uint32_t>(cuda::std::countr_zero(missing));
+    const std::uint32_t ready =
+        missing == 0 ? 32 : static_cast<std::uint32_t>(cuda::std::countr_zero(missing));
     if (ready == 0) return completion{};
     g.sync();
     std::uint32_t claimed = 0;
     if (g.leads()) {
       std::uint64_t expected = first;
-      claimed = word(state().consumed).compare_exchange(expected, first + ready, acq_rel) ? ready : 0;
+      claimed =
+          word(state().consumed).compare_exchange(expected, first + ready, acq_rel) ? ready : 0;
     }
     claimed = g.broadcast(claimed);
     g.sync();
@@ -152,10 +172,14 @@ class mlx5_queue_pair {
 
   /// Request `index` and all before it have left the send queue.
   /// @par Order releases the slots to `try_reserve`
-  GNSTOR_HD void retire(std::uint64_t index) const { word(state().retired).fetch_max(index + 1, acq_rel); }
+  GNSTOR_HD void retire(std::uint64_t index) const {
+    word(state().retired).fetch_max(index + 1, acq_rel);
+  }
 
   /// The command capsule last written at `index`: tells which request a failed entry carried.
-  GNSTOR_HD const wire::nvme::submission_entry& capsule(std::uint64_t index) const { return capsule_slot(index); }
+  GNSTOR_HD const wire::nvme::submission_entry& capsule(std::uint64_t index) const {
+    return capsule_slot(index);
+  }
 
   /// Send indices published so far.
   GNSTOR_HD std::uint64_t published() const { return word(state().published).load(relaxed); }
@@ -165,34 +189,41 @@ class mlx5_queue_pair {
     return device_word<std::uint64_t>(w);
   }
   GNSTOR_HD mlx5_queue_layout layout() const { return mlx5_queue_layout::of(depth()); }
-  GNSTOR_HD mlx5_queue_state& state() const { return *reinterpret_cast<mlx5_queue_state*>(memory_); }
+  GNSTOR_HD mlx5_queue_state& state() const {
+    return *reinterpret_cast<mlx5_queue_state*>(memory_);
+  }
   GNSTOR_HD std::uint64_t& reservation(std::uint64_t index) const {
     return reinterpret_cast<std::uint64_t*>(memory_ + layout().reservations)[index & mask_];
   }
   GNSTOR_HD wire::nvme::submission_entry& capsule_slot(std::uint64_t index) const {
-    return reinterpret_cast<wire::nvme::submission_entry*>(memory_ + layout().capsules)[index & mask_];
+    return reinterpret_cast<wire::nvme::submission_entry*>(memory_ +
+                                                           layout().capsules)[index & mask_];
   }
   GNSTOR_HD wire::nvme::completion_entry& response_slot(std::uint64_t index) const {
-    return reinterpret_cast<wire::nvme::completion_entry*>(memory_ + layout().responses)[index & (2 * mask_ + 1)];
+    return reinterpret_cast<wire::nvme::completion_entry*>(
+        memory_ + layout().responses)[index & (2 * mask_ + 1)];
   }
   GNSTOR_HD wire::mlx5::completion_entry& completion_slot(std::uint64_t index) const {
-    return reinterpret_cast<wire::mlx5::completion_entry*>(memory_ + layout().completions)[index & (2 * mask_ + 1)];
+    return reinterpret_cast<wire::mlx5::completion_entry*>(
+        memory_ + layout().completions)[index & (2 * mask_ + 1)];
   }
   /// The aligned 32-bit word at byte `offset` of a completion entry.
-  GNSTOR_HD static atomic_ref<std::uint32_t, Scope> half(const wire::mlx5::completion_entry& e, int offset) {
+  GNSTOR_HD static atomic_ref<std::uint32_t, Scope> half(const wire::mlx5::completion_entry& e,
+                                                         int offset) {
     auto* bytes = reinterpret_cast<unsigned char*>(const_cast<wire::mlx5::completion_entry*>(&e));
     return atomic_ref<std::uint32_t, Scope>(*reinterpret_cast<std::uint32_t*>(bytes + offset));
   }
 
-  GNSTOR_HD wire::mlx5::control_segment control(wire::mlx5::opcode op, std::uint64_t index, std::uint8_t units,
-                                                std::uint8_t flags) const {
+  GNSTOR_HD wire::mlx5::control_segment control(wire::mlx5::opcode op, std::uint64_t index,
+                                                std::uint8_t units, std::uint8_t flags) const {
     return wire::mlx5::make_control(op, static_cast<std::uint16_t>(index), number_, units, flags);
   }
   template <class Segment>
   GNSTOR_HD void store_segment(std::uint64_t index, int which, const Segment& segment) const {
     static_assert(sizeof(Segment) == 16);
-    simt::store16(memory_ + layout().send_ring + (index & mask_) * sizeof(mlx5_send_entry) + 16 * which,
-                  cuda::std::bit_cast<simt::word16>(segment));
+    simt::store16(
+        memory_ + layout().send_ring + (index & mask_) * sizeof(mlx5_send_entry) + 16 * which,
+        cuda::std::bit_cast<simt::word16>(segment));
   }
 
   GNSTOR_HD completion decode(const wire::mlx5::completion_entry& entry, std::uint32_t tail) const {
@@ -205,7 +236,8 @@ class mlx5_queue_pair {
           std::uint64_t word[2];
         };
         auto* from = reinterpret_cast<std::uint64_t*>(&response_slot(counter));
-        const halves raw{{atomic_ref<std::uint64_t, Scope>(from[0]).load(relaxed), atomic_ref<std::uint64_t, Scope>(from[1]).load(relaxed)}};
+        const halves raw{{atomic_ref<std::uint64_t, Scope>(from[0]).load(relaxed),
+                          atomic_ref<std::uint64_t, Scope>(from[1]).load(relaxed)}};
         out.response = cuda::std::bit_cast<wire::nvme::completion_entry>(raw);
         return out;
       }
@@ -222,7 +254,8 @@ class mlx5_queue_pair {
     const std::uint32_t why = half(entry, 52).load(relaxed);
     const auto syndrome = wire::mlx5::error_syndrome(why);
     const bool flush = syndrome == wire::mlx5::syndrome::flushed;
-    out.outcome = status::make(flush ? status_code::flushed : status_code::transport_error, reporter::nic);
+    out.outcome =
+        status::make(flush ? status_code::flushed : status_code::transport_error, reporter::nic);
     out.outcome.syndrome = static_cast<std::uint8_t>(syndrome);
     out.outcome.vendor_syndrome = wire::mlx5::error_vendor_syndrome(why);
     return out;
@@ -234,8 +267,10 @@ class mlx5_queue_pair {
     return end - 1 - static_cast<std::uint16_t>(end - 1 - counter);
   }
 
-  /// The response has been copied out, so its receive is free. Receives go back by the half ring: one record write for
-  /// `depth` responses, and never fewer than `depth` posted.
+  /// The response has been copied out, so its receive is free. Receives go back by the half ring:
+  /// one record write for `depth` responses, and at rest never fewer than `depth` posted. While the
+  /// lane that gives them back is held up, the NIC may find none: it then waits (receiver not
+  /// ready).
   GNSTOR_HD void count_receive() const {
     const std::uint64_t taken = word(state().received).fetch_add(1, acq_rel) + 1;
     if (taken % depth() == 0) {
@@ -246,7 +281,8 @@ class mlx5_queue_pair {
   GNSTOR_HD void give_receives() const {
     handover_ring(state().receive_lock, state().reposted, [this](std::uint64_t reposted) {
       const auto low = static_cast<std::uint16_t>(reposted + 2ull * depth());
-      atomic_ref<std::uint32_t, Scope>(state().doorbell_record.receive).store(wire::mlx5::record_value(low), release);
+      atomic_ref<std::uint32_t, Scope>(state().doorbell_record.receive)
+          .store(wire::mlx5::record_value(low), release);
     });
   }
 

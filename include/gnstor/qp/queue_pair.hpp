@@ -12,11 +12,13 @@ namespace gnstor::inline v0 {
 
 /// What a channel needs from a transport, two-sided (capsules) and one-sided (RDMA READ and WRITE).
 ///
-/// A reserved index is always published: a lane that gives up in between writes a NOP. Nothing here waits: "would block"
-/// is an answer. `retire(i)` tells that request `i`, and with it every earlier one, has left the send queue.
+/// A reserved index is always published: a lane that gives up in between writes a NOP. Nothing here
+/// waits: "would block" is an answer. `retire(i)` tells that request `i`, and with it every earlier
+/// one, has left the send queue.
 template <class Q>
 concept queue_pair = requires(const Q& q, std::uint32_t n, std::uint64_t i, const simt::group& g,
-                              const wire::nvme::submission_entry& capsule, const one_sided& transfer) {
+                              const wire::nvme::submission_entry& capsule,
+                              const one_sided& transfer) {
   { q.depth() } -> std::same_as<std::uint32_t>;
   { q.try_reserve(n) } -> std::same_as<result<std::uint64_t>>;
   { q.write_send(i, capsule) } -> std::same_as<void>;

@@ -6,7 +6,8 @@
 
 namespace gnstor::inline v0 {
 
-/// Memory orders, in the words of the C++ standard. `seq_cst` is not offered: no queue of the library needs it.
+/// Memory orders, in the words of the C++ standard. `seq_cst` is not offered: no queue of the
+/// library needs it.
 using memory_order = cuda::std::memory_order;
 inline constexpr memory_order relaxed = cuda::std::memory_order_relaxed;
 inline constexpr memory_order acquire = cuda::std::memory_order_acquire;
@@ -44,10 +45,12 @@ constexpr simt::hook_scope to_hook(thread_scope s) {
 
 namespace gnstor::inline v0 {
 
-/// A shared word: `cuda::atomic_ref` on the GPU, the same plus a scheduling point in the host runtime.
+/// A shared word: `cuda::atomic_ref` on the GPU, the same plus a scheduling point in the host
+/// runtime.
 ///
-/// `T` is an unsigned integer of 4 or 8 bytes; the scope is explicit, never assumed. Every flag, index and doorbell of
-/// the library goes through this type, so that the host runtime's modes see each access.
+/// `T` is an unsigned integer of 4 or 8 bytes; the scope is explicit, never assumed. Every flag,
+/// index and doorbell of the library goes through this type, so that the host runtime's modes see
+/// each access.
 template <class T, thread_scope Scope>
 class atomic_ref {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8, "shared words are 4 or 8 bytes");
@@ -61,7 +64,8 @@ class atomic_ref {
     T value = ref_.load(order);
 #if !defined(__CUDA_ARCH__)
     if (simt::current_hook) {
-      value = static_cast<T>(simt::current_hook->load(word_, value, detail::to_hook(order), detail::to_hook(Scope)));
+      value = static_cast<T>(
+          simt::current_hook->load(word_, value, detail::to_hook(order), detail::to_hook(Scope)));
     }
 #endif
     point("loaded");
@@ -111,7 +115,9 @@ class atomic_ref {
     point("fetched_add");
     return before;
   }
-  GNSTOR_HD T fetch_sub(T value, memory_order order) const { return fetch_add(T(0) - value, order); }
+  GNSTOR_HD T fetch_sub(T value, memory_order order) const {
+    return fetch_add(T(0) - value, order);
+  }
   GNSTOR_HD T fetch_or(T value, memory_order order) const {
     point("fetch_or");
     T before = ref_.fetch_or(value, order);
@@ -140,11 +146,12 @@ class atomic_ref {
     if (simt::current_hook) simt::current_hook->point(what);
 #endif
   }
-  GNSTOR_HD void tell([[maybe_unused]] T before, [[maybe_unused]] T after, [[maybe_unused]] bool rmw,
-                      [[maybe_unused]] memory_order order) const {
+  GNSTOR_HD void tell([[maybe_unused]] T before, [[maybe_unused]] T after,
+                      [[maybe_unused]] bool rmw, [[maybe_unused]] memory_order order) const {
 #if !defined(__CUDA_ARCH__)
     if (simt::current_hook) {
-      simt::current_hook->store(word_, before, after, rmw, detail::to_hook(order), detail::to_hook(Scope));
+      simt::current_hook->store(word_, before, after, rmw, detail::to_hook(order),
+                                detail::to_hook(Scope));
     }
 #endif
   }

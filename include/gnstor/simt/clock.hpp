@@ -13,7 +13,8 @@ inline std::uint64_t host_now_ns() {
   if (simt::current_hook) return simt::current_hook->now_ns();
   timespec t{};
   clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(t.tv_nsec);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000u +
+         static_cast<std::uint64_t>(t.tv_nsec);
 }
 
 inline void host_pause() {
@@ -28,8 +29,8 @@ inline void host_pause() {
 
 namespace gnstor::simt {
 
-/// Nanoseconds of this machine's clock: the GPU's global timer, the host's steady clock, or virtual time in the
-/// seeded modes of the host runtime.
+/// Nanoseconds of this machine's clock: the GPU's global timer, the host's steady clock, or virtual
+/// time in the seeded modes of the host runtime.
 GNSTOR_HD inline std::uint64_t now_ns() {
 #if defined(__CUDA_ARCH__)
   std::uint64_t t;
@@ -50,13 +51,16 @@ GNSTOR_HD inline void pause() {
 }
 
 /// The deadline `timeout_ns` nanoseconds from now.
-GNSTOR_HD inline deadline within(std::uint64_t timeout_ns) { return deadline::after(now_ns(), timeout_ns); }
+GNSTOR_HD inline deadline within(std::uint64_t timeout_ns) {
+  return deadline::after(now_ns(), timeout_ns);
+}
 
 }  // namespace gnstor::simt
 
 namespace gnstor::inline v0 {
 
-/// A polling loop bounded by a deadline: `for (until wait{d}; wait;)`. Pauses between rounds; the first round always runs.
+/// A polling loop bounded by a deadline: `for (until wait{d}; wait;)`. Pauses between rounds; the
+/// first round always runs.
 class until {
  public:
   GNSTOR_HD explicit until(deadline d) : deadline_(d) {}

@@ -12,11 +12,12 @@ struct alignas(16) word16 {
 };
 static_assert(sizeof(word16) == 16);
 
-/// Stores 16 bytes in one access: a WQE segment never appears half-written between two stores of one lane.
+/// Stores 16 bytes in one access: a WQE segment never appears half-written between two stores of
+/// one lane.
 GNSTOR_HD inline void store16(void* to, const word16& value) {
 #if defined(__CUDA_ARCH__)
-  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.w[0]), "r"(value.w[1]),
-               "r"(value.w[2]), "r"(value.w[3])
+  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.w[0]),
+               "r"(value.w[1]), "r"(value.w[2]), "r"(value.w[3])
                : "memory");
 #else
   std::memcpy(to, &value, sizeof value);
@@ -37,7 +38,8 @@ GNSTOR_HD inline word16 load16(const void* from) {
   return v;
 }
 
-/// Copies `bytes` (a multiple of 16; both ends 16-byte aligned) with all lanes of `g`, eight loads in flight a lane.
+/// Copies `bytes` (a multiple of 16; both ends 16-byte aligned) with all lanes of `g`, eight loads
+/// in flight a lane.
 /// @par Callers every lane of `g`, converged
 /// @par Order plain loads and stores: the caller orders them (`g.sync()`, then a release)
 template <warp_group G>
@@ -58,14 +60,16 @@ GNSTOR_HD inline void copy(const G& g, void* to, const void* from, std::uint64_t
   for (; at < bytes; at += step) store16(out + at, load16(in + at));
 #else
   if (current_hook == nullptr || !current_hook->fine_payload) {
-    // One memcpy a lane over its contiguous share: the same bytes, at the speed of the host's own copy.
+    // One memcpy a lane over its contiguous share: the same bytes, at the speed of the host's own
+    // copy.
     const std::uint64_t units = bytes / 16;
     const std::uint64_t first = units * g.thread_rank() / g.size();
     const std::uint64_t last = units * (g.thread_rank() + 1) / g.size();
     std::memcpy(out + first * 16, in + first * 16, (last - first) * 16);
     return;
   }
-  for (std::uint64_t at = std::uint64_t{16} * g.thread_rank(); at < bytes; at += std::uint64_t{16} * g.size()) {
+  for (std::uint64_t at = std::uint64_t{16} * g.thread_rank(); at < bytes;
+       at += std::uint64_t{16} * g.size()) {
     current_hook->point("copy");
     std::memcpy(out + at, in + at, 16);
   }

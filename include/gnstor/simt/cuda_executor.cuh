@@ -59,8 +59,8 @@ namespace gnstor::simt::cuda {
 
 /// Makes room for kernels of up to `bytes` of local memory a thread on the current device.
 ///
-/// Launching a kernel that needs more than there is waits for every kernel that runs, and a persistent one never ends.
-/// So the room is made before: a session makes 2 KiB.
+/// Launching a kernel that needs more than there is waits for every kernel that runs, and a
+/// persistent one never ends. So the room is made before: a session makes 2 KiB.
 inline void reserve_local_memory(std::size_t bytes) {
   std::size_t there = 0;
   gnstor::detail::cuda_check(cudaDeviceGetLimit(&there, cudaLimitStackSize), "cudaDeviceGetLimit");

@@ -12,12 +12,14 @@ namespace gnstor::simt {
 
 /// Lanes of one warp that act together, on the GPU and in the host runtime alike.
 ///
-/// Four bytes, trivially copyable: the set of lane numbers. Unlike `coalesced_group` it keeps lane masks internally, so
-/// that a subset by key (`partition`) costs one `match_any` and no unpacking: this is the hit path of an array.
-/// On a plain CPU thread outside the runtime the group is that one thread.
+/// Four bytes, trivially copyable: the set of lane numbers. Unlike `coalesced_group` it keeps lane
+/// masks internally, so that a subset by key (`partition`) costs one `match_any` and no unpacking:
+/// this is the hit path of an array. On a plain CPU thread outside the runtime the group is that
+/// one thread.
 class group {
  public:
-  /// The lanes of this warp that run together here: any non-empty subset of those that reach this line.
+  /// The lanes of this warp that run together here: any non-empty subset of those that reach this
+  /// line.
   GNSTOR_HD static group active([[maybe_unused]] const char* file = __builtin_FILE(),
                                 [[maybe_unused]] unsigned line = __builtin_LINE()) {
 #if defined(__CUDA_ARCH__)
@@ -46,7 +48,9 @@ class group {
   GNSTOR_HD explicit group(std::uint32_t lanes) : lanes_(lanes) {}
 
   GNSTOR_HD std::uint32_t lanes() const { return lanes_; }
-  GNSTOR_HD std::uint32_t size() const { return static_cast<std::uint32_t>(cuda::std::popcount(lanes_)); }
+  GNSTOR_HD std::uint32_t size() const {
+    return static_cast<std::uint32_t>(cuda::std::popcount(lanes_));
+  }
   GNSTOR_HD std::uint32_t thread_rank() const {
     return static_cast<std::uint32_t>(cuda::std::popcount(lanes_ & ((1u << lane()) - 1)));
   }
@@ -66,21 +70,25 @@ class group {
                                  unsigned line = __builtin_LINE()) const {
     return pack(ballot_lanes(predicate, file, line));
   }
-  GNSTOR_HD bool any(int predicate, const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) const {
+  GNSTOR_HD bool any(int predicate, const char* file = __builtin_FILE(),
+                     unsigned line = __builtin_LINE()) const {
     return ballot_lanes(predicate, file, line) != 0;
   }
-  GNSTOR_HD bool all(int predicate, const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) const {
+  GNSTOR_HD bool all(int predicate, const char* file = __builtin_FILE(),
+                     unsigned line = __builtin_LINE()) const {
     return ballot_lanes(!predicate, file, line) == 0;
   }
 
   /// The value of the lane of rank `rank`. `T` is trivially copyable, at most 8 bytes.
   template <class T>
-  GNSTOR_HD T shfl(T value, int rank, const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) const {
+  GNSTOR_HD T shfl(T value, int rank, const char* file = __builtin_FILE(),
+                   unsigned line = __builtin_LINE()) const {
     return from_lane(value, static_cast<int>(nth(static_cast<std::uint32_t>(rank))), file, line);
   }
   /// The value of the lane of rank 0.
   template <class T>
-  GNSTOR_HD T broadcast(T value, const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) const {
+  GNSTOR_HD T broadcast(T value, const char* file = __builtin_FILE(),
+                        unsigned line = __builtin_LINE()) const {
     return from_lane(value, static_cast<int>(lowest(lanes_)), file, line);
   }
 
@@ -91,7 +99,8 @@ class group {
   }
   /// The lanes of this group that hold the same `key` as the calling lane.
   template <class T>
-  GNSTOR_HD group partition(T key, const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) const {
+  GNSTOR_HD group partition(T key, const char* file = __builtin_FILE(),
+                            unsigned line = __builtin_LINE()) const {
     return group(match_lanes(key, file, line));
   }
 
@@ -124,7 +133,8 @@ class group {
   GNSTOR_HD std::uint32_t match_lanes(T value, [[maybe_unused]] const char* file,
                                       [[maybe_unused]] unsigned line) const {
 #if defined(__CUDA_ARCH__)
-    if constexpr (sizeof(T) <= 4) return __match_any_sync(lanes_, static_cast<std::uint32_t>(word(value)));
+    if constexpr (sizeof(T) <= 4)
+      return __match_any_sync(lanes_, static_cast<std::uint32_t>(word(value)));
     return __match_any_sync(lanes_, word(value));
 #else
     return static_cast<std::uint32_t>(call(collective::match_any, word(value), 0, file, line));
@@ -132,7 +142,8 @@ class group {
   }
 
   template <class T>
-  GNSTOR_HD T from_lane(T value, int source, [[maybe_unused]] const char* file, [[maybe_unused]] unsigned line) const {
+  GNSTOR_HD T from_lane(T value, int source, [[maybe_unused]] const char* file,
+                        [[maybe_unused]] unsigned line) const {
 #if defined(__CUDA_ARCH__)
     if constexpr (sizeof(T) <= 4) {
       return value_of<T>(__shfl_sync(lanes_, static_cast<std::uint32_t>(word(value)), source));
@@ -182,7 +193,8 @@ class group {
   }
 
 #if !defined(__CUDA_ARCH__)
-  std::uint64_t call(collective kind, std::uint64_t value, int source, const char* file, unsigned line) const {
+  std::uint64_t call(collective kind, std::uint64_t value, int source, const char* file,
+                     unsigned line) const {
     if (current_hook) return current_hook->collective_call(kind, lanes_, value, source, file, line);
     return kind == collective::shfl || kind == collective::ballot ? value : 1;
   }

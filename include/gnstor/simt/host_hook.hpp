@@ -1,14 +1,17 @@
 #pragma once
-/// How device templates talk to the host SIMT runtime: one table of functions, set while a lane runs.
+/// How device templates talk to the host SIMT runtime: one table of functions, set while a lane
+/// runs.
 ///
-/// The library depends on this table alone; `hostsetup/simt` fills it. Outside the runtime (a plain CPU thread, for
-/// example a firmware thread) it is null, and every construct falls back to a group of one lane.
+/// The library depends on this table alone; `hostsetup/simt` fills it. Outside the runtime (a plain
+/// CPU thread, for example a firmware thread) it is null, and every construct falls back to a group
+/// of one lane.
 
 #include <gnstor/core/config.hpp>
 
 namespace gnstor::simt {
 
-/// Thread scope as the host runtime checks it: a word used at `device` scope must stay in one domain.
+/// Thread scope as the host runtime checks it: a word used at `device` scope must stay in one
+/// domain.
 enum class hook_scope : std::uint8_t { thread, block, device, system };
 
 /// Memory order as the weak mode needs it.
@@ -32,16 +35,18 @@ struct host_hook {
   void (*point)(const char* what);
   /// An atomic load: returns the value the lane sees, `now` or, in weak mode, an older legal one.
   std::uint64_t (*load)(const void* word, std::uint64_t now, hook_order order, hook_scope scope);
-  /// An atomic store (`rmw` false) or a successful read-modify-write (`rmw` true) took `word` from `before` to `after`.
-  void (*store)(const void* word, std::uint64_t before, std::uint64_t after, bool rmw, hook_order order,
-                hook_scope scope);
+  /// An atomic store (`rmw` false) or a successful read-modify-write (`rmw` true) took `word` from
+  /// `before` to `after`.
+  void (*store)(const void* word, std::uint64_t before, std::uint64_t after, bool rmw,
+                hook_order order, hook_scope scope);
   /// A thread fence.
   void (*fence)(hook_order order);
-  /// A warp collective over the lanes of `mask` (lane numbers, not ranks). The result is by lane number:
-  /// ballot and match_any give lane masks, shfl gives the value of lane `source_lane`.
-  std::uint64_t (*collective_call)(collective kind, std::uint32_t mask, std::uint64_t value, int source_lane,
-                                   const char* file, unsigned line);
-  /// The set of lanes of this warp that run together at this call site: any non-empty subset of those waiting there.
+  /// A warp collective over the lanes of `mask` (lane numbers, not ranks). The result is by lane
+  /// number: ballot and match_any give lane masks, shfl gives the value of lane `source_lane`.
+  std::uint64_t (*collective_call)(collective kind, std::uint32_t mask, std::uint64_t value,
+                                   int source_lane, const char* file, unsigned line);
+  /// The set of lanes of this warp that run together at this call site: any non-empty subset of
+  /// those waiting there.
   std::uint32_t (*coalesce)(const char* file, unsigned line);
   /// A barrier over the lanes of the block that have not exited.
   void (*block_sync)(const char* file, unsigned line);

@@ -9,8 +9,9 @@ struct no_shared {};
 
 /// The execution context of one thread of a kernel, the same on both machines.
 ///
-/// A kernel is a functor `template <class Lane> GNSTOR_HD void operator()(Lane& lane, args...) const` that declares its
-/// shared memory as a nested `struct shared` (trivially default constructible: nothing initialises it).
+/// A kernel is a functor `template <class Lane> GNSTOR_HD void operator()(Lane& lane, args...)
+/// const` that declares its shared memory as a nested `struct shared` (trivially default
+/// constructible: nothing initialises it).
 /// @tparam Shared the functor's `shared`
 template <class Shared = no_shared>
 class lane {
@@ -54,7 +55,8 @@ class lane {
   /// The whole warp. @par Callers converged: every live lane of the warp.
   GNSTOR_HD group warp() const { return group::warp(); }
   /// The lanes of the warp that run together here.
-  GNSTOR_HD group coalesced(const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) const {
+  GNSTOR_HD group coalesced(const char* file = __builtin_FILE(),
+                            unsigned line = __builtin_LINE()) const {
     return group::active(file, line);
   }
   /// A barrier over the block. @par Callers every live thread of the block.

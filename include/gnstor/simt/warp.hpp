@@ -6,12 +6,15 @@
 
 namespace gnstor::simt {
 
-/// A set of lanes of one warp with the cooperative-groups interface; ranks and returned masks are relative to the group.
+/// A set of lanes of one warp with the cooperative-groups interface; ranks and returned masks are
+/// relative to the group.
 ///
-/// Models: `cooperative_groups::thread_block_tile<32>`, `cooperative_groups::coalesced_group`, and this library's
-/// `simt::group`, which runs on both machines. Collectives other than `sync` order no memory.
+/// Models: `cooperative_groups::thread_block_tile<32>`, `cooperative_groups::coalesced_group`, and
+/// this library's `simt::group`, which runs on both machines. Collectives other than `sync` order
+/// no memory.
 template <class G>
-concept warp_group = requires(const G& g, int predicate, std::uint32_t w32, std::uint64_t w64, int rank) {
+concept warp_group = requires(const G& g, int predicate, std::uint32_t w32, std::uint64_t w64,
+                              int rank) {
   { g.thread_rank() } -> std::convertible_to<std::uint32_t>;
   { g.size() } -> std::convertible_to<std::uint32_t>;
   g.sync();

@@ -7,26 +7,31 @@
 
 namespace gnstor::inline v0 {
 
-/// A pure function from a stripe of a volume to the SSDs that hold it. Client and SSD compute the same.
+/// A pure function from a stripe of a volume to the SSDs that hold it. Client and SSD compute the
+/// same.
 template <class P>
-concept placement = requires(const P& p, volume_id vid, std::uint64_t factor, std::uint32_t stripe, std::uint32_t n) {
+concept placement = requires(const P& p, volume_id vid, std::uint64_t factor, std::uint32_t stripe,
+                             std::uint32_t n) {
   { p.replicas(vid, factor, stripe, n) } -> std::same_as<replica_set>;
   { p.ssd_count() } -> std::convertible_to<std::uint32_t>;
 };
 
-/// Rendezvous (highest random weight) hashing over the SSD list of an epoch (Thaler and Ravishankar, 1998).
+/// Rendezvous (highest random weight) hashing over the SSD list of an epoch (Thaler and
+/// Ravishankar, 1998).
 ///
-/// Each SSD scores each stripe; the best scores are its replicas. When an SSD joins or leaves only its own share moves:
-/// 1/N of the data. Cost: one hash an SSD.
+/// Each SSD scores each stripe; the best scores are its replicas. When an SSD joins or leaves only
+/// its own share moves: 1/N of the data. Cost: one hash an SSD.
 class rendezvous_placement {
  public:
-  GNSTOR_HD constexpr explicit rendezvous_placement(std::uint32_t ssd_count) : ssd_count_(ssd_count) {}
+  GNSTOR_HD constexpr explicit rendezvous_placement(std::uint32_t ssd_count)
+      : ssd_count_(ssd_count) {}
 
   GNSTOR_HD constexpr std::uint32_t ssd_count() const { return ssd_count_; }
 
-  /// The `replica_count` best SSDs for `stripe` (= VBA / blocks a stripe) of the volume, best first; fewer if the array
-  /// has fewer SSDs.
-  GNSTOR_HD constexpr replica_set replicas(volume_id vid, std::uint64_t hash_factor, std::uint32_t stripe,
+  /// The `replica_count` best SSDs for `stripe` (= VBA / blocks a stripe) of the volume, best
+  /// first; fewer if the array has fewer SSDs.
+  GNSTOR_HD constexpr replica_set replicas(volume_id vid, std::uint64_t hash_factor,
+                                           std::uint32_t stripe,
                                            std::uint32_t replica_count) const {
     const std::uint64_t key = mix64(hash_factor ^ mix64(std::uint64_t{vid.value} << 32 | stripe));
     replica_set best;

@@ -6,14 +6,15 @@
 
 namespace gnstor::inline v0 {
 
-/// What a client must know of a volume to address it: from the daemon, or from the SSDs' permission tables.
+/// What a client must know of a volume to address it: from the daemon, or from the SSDs' permission
+/// tables.
 struct volume_info {
   volume_id vid{};
-  client_id client{};                    ///< as whom this client is known
-  std::uint32_t epoch = 0;               ///< array epoch
+  client_id client{};       ///< as whom this client is known
+  std::uint32_t epoch = 0;  ///< array epoch
   std::uint64_t hash_factor = 0;
-  std::uint64_t capacity_blocks = 0;     ///< 4 KiB blocks
-  std::uint32_t stripe_blocks = 16;      ///< consecutive blocks on the same SSDs
+  std::uint64_t capacity_blocks = 0;  ///< 4 KiB blocks
+  std::uint32_t stripe_blocks = 16;   ///< consecutive blocks on the same SSDs
   std::uint32_t replicas = 2;
   std::uint32_t ssd_count = 0;
   std::uint32_t max_transfer_blocks = 32;  ///< of one command

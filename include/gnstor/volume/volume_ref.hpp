@@ -13,10 +13,11 @@
 
 namespace gnstor::inline v0 {
 
-/// A volume of the array, read and written by block address from any lane (a reference, passed by value).
+/// A volume of the array, read and written by block address from any lane (a reference, passed by
+/// value).
 ///
-/// I/O is split at stripes, sent to the SSDs that the placement names, all replicas for a write, one for a read; a read
-/// whose SSD fails goes on to the next replica.
+/// I/O is split at stripes, sent to the SSDs that the placement names, all replicas for a write,
+/// one for a read; a read whose SSD fails goes on to the next replica.
 template <class Channel, placement Placement = rendezvous_placement>
 class volume_ref {
  public:
@@ -26,13 +27,15 @@ class volume_ref {
   GNSTOR_HD const volume_info& info() const { return info_; }
   GNSTOR_HD const channel_set<Channel>& channels() const { return channels_; }
 
-  /// Reads `blocks` blocks from `first` on into `buffer` (registered memory, at least blocks * 4096 bytes).
+  /// Reads `blocks` blocks from `first` on into `buffer` (registered memory, at least blocks * 4096
+  /// bytes).
   /// @par Callers any lane, in any company
   /// @par Order on success the data is visible to the caller, and to its group after `sync`
   /// @par Bound `d`
-  /// @par Errors out_of_range, invalid_argument (nothing was sent); otherwise the last replica's status: nvme_error with
-  /// the SSD's index, timed_out, transport_error, flushed. A status, success included, that is `left_behind()` says that
-  /// a silent replica may still write the buffer
+  /// @par Errors out_of_range, invalid_argument (nothing was sent); otherwise the last replica's
+  /// status: nvme_error with the SSD's index, timed_out, transport_error, flushed. A status,
+  /// success included, that is `left_behind()` says that a silent replica may still write the
+  /// buffer
   GNSTOR_HD status read(vba first, std::uint32_t blocks, io_buffer buffer, deadline d) const {
     return pieces(wire::nvme::nvm_opcode::read, first, blocks, buffer, d, 0, 1);
   }
@@ -47,12 +50,16 @@ class volume_ref {
   /// @par Callers every lane of `g`, converged, with the same arguments
   /// @par Result every lane the same status, as if one lane had done it all
   template <simt::warp_group G>
-  GNSTOR_HD status read(const G& g, vba first, std::uint32_t blocks, io_buffer buffer, deadline d) const {
-    return together(g, pieces(wire::nvme::nvm_opcode::read, first, blocks, buffer, d, g.thread_rank(), g.size()));
+  GNSTOR_HD status read(const G& g, vba first, std::uint32_t blocks, io_buffer buffer,
+                        deadline d) const {
+    return together(g, pieces(wire::nvme::nvm_opcode::read, first, blocks, buffer, d,
+                              g.thread_rank(), g.size()));
   }
   template <simt::warp_group G>
-  GNSTOR_HD status write(const G& g, vba first, std::uint32_t blocks, io_buffer buffer, deadline d) const {
-    return together(g, pieces(wire::nvme::nvm_opcode::write, first, blocks, buffer, d, g.thread_rank(), g.size()));
+  GNSTOR_HD status write(const G& g, vba first, std::uint32_t blocks, io_buffer buffer,
+                         deadline d) const {
+    return together(g, pieces(wire::nvme::nvm_opcode::write, first, blocks, buffer, d,
+                              g.thread_rank(), g.size()));
   }
 
  private:
@@ -67,15 +74,17 @@ class volume_ref {
     ssd_index ssd{};
   };
 
-  /// Blocks of the piece that starts at `at`: up to the stripe's end, the transfer limit, or the request's end.
+  /// Blocks of the piece that starts at `at`: up to the stripe's end, the transfer limit, or the
+  /// request's end.
   GNSTOR_HD std::uint32_t piece_blocks(std::uint32_t at, std::uint32_t left) const {
     std::uint32_t n = info_.stripe_blocks - at % info_.stripe_blocks;
     if (n > info_.max_transfer_blocks) n = info_.max_transfer_blocks;
     return n < left ? n : left;
   }
 
-  GNSTOR_HD status pieces(wire::nvme::nvm_opcode op, vba first, std::uint32_t blocks, const io_buffer& buffer,
-                          deadline d, std::uint32_t mine, std::uint32_t of) const {
+  GNSTOR_HD status pieces(wire::nvme::nvm_opcode op, vba first, std::uint32_t blocks,
+                          const io_buffer& buffer, deadline d, std::uint32_t mine,
+                          std::uint32_t of) const {
     if (std::uint64_t{first.value} + blocks > info_.capacity_blocks) {
       return status::make(status_code::out_of_range, reporter::volume);
     }
@@ -89,9 +98,11 @@ class volume_ref {
     for (std::uint32_t done = 0, n = 0; done < blocks; done += n) {
       n = piece_blocks(first.value + done, blocks - done);
       if (number++ % of == mine) {
-        const io_buffer part = buffer.slice(std::uint64_t{done} * block_bytes, std::uint64_t{n} * block_bytes);
+        const io_buffer part =
+            buffer.slice(std::uint64_t{done} * block_bytes, std::uint64_t{n} * block_bytes);
         const piece p = make_piece(first.value + done, n, part);
-        const status s = op == wire::nvme::nvm_opcode::read ? read_any(p, d, silent) : write_all(p, d);
+        const status s =
+            op == wire::nvme::nvm_opcode::read ? read_any(p, d, silent) : write_all(p, d);
         outcome = both(outcome, s);
       }
     }
@@ -103,15 +114,18 @@ class volume_ref {
     p.first = vba(at);
     p.blocks = n;
     p.buffer = buffer;
-    p.where = placement_.replicas(info_.vid, info_.hash_factor, at / info_.stripe_blocks, info_.replicas);
+    p.where =
+        placement_.replicas(info_.vid, info_.hash_factor, at / info_.stripe_blocks, info_.replicas);
     return p;
   }
 
-  /// Reads from one replica, balanced by address; goes on to the next where another replica may do better.
+  /// Reads from one replica, balanced by address; goes on to the next where another replica may do
+  /// better.
   /// @param silent the SSDs that did not answer an earlier piece, by bit: they are asked last
   GNSTOR_HD status read_any(const piece& p, deadline d, std::uint64_t& silent) const {
     auto turn = static_cast<std::uint32_t>(mix64(p.first.value)) % p.where.count;
-    for (std::uint32_t k = 0; k < p.where.count && (silent >> p.where.ssd[turn].value & 1) != 0; ++k) {
+    for (std::uint32_t k = 0; k < p.where.count && (silent >> p.where.ssd[turn].value & 1) != 0;
+         ++k) {
       turn = (turn + 1) % p.where.count;
     }
     status outcome;
@@ -139,7 +153,8 @@ class volume_ref {
       const auto c = command(wire::nvme::nvm_opcode::write, p, p.where.ssd[k]);
       result<ticket> t = channel.submit(c);
       for (until more{d}; more && t.status.code == status_code::would_block;) {
-        // A lane that waits for a slot holds none: lanes with one slot each would wait for each other.
+        // A lane that waits for a slot holds none: lanes with one slot each would wait for each
+        // other.
         if (settled < count) {
           outcome = both(outcome, answer(channel, sent[settled++], d));
         } else {
@@ -151,7 +166,8 @@ class volume_ref {
         sent[count++] = in_flight{t.value, p.where.ssd[k]};
       } else {
         const bool late = t.status.code == status_code::would_block;
-        outcome = both(outcome, late ? status::make(status_code::timed_out, reporter::volume) : t.status);
+        outcome =
+            both(outcome, late ? status::make(status_code::timed_out, reporter::volume) : t.status);
       }
     }
     for (; settled < count; ++settled) outcome = both(outcome, answer(channel, sent[settled], d));
@@ -162,8 +178,8 @@ class volume_ref {
     return named(channel.wait(request.sent, d), request.ssd);
   }
 
-  /// The outcome of two parts of one operation: the first failure, unless it would hide that the buffer may still be
-  /// used.
+  /// The outcome of two parts of one operation: the first failure, unless it would hide that the
+  /// buffer may still be used.
   GNSTOR_HD static constexpr status both(status a, status b) {
     const status late = a.left_behind() ? a : b;
     if (a.ok() && b.ok()) return late;
@@ -172,9 +188,12 @@ class volume_ref {
     return late.ok() ? status::make(status_code::timed_out, reporter::volume) : late;
   }
 
-  GNSTOR_HD wire::nvme::submission_entry command(wire::nvme::nvm_opcode op, const piece& p, ssd_index ssd) const {
-    const auto sgl = wire::nvme::make_keyed_sgl(p.buffer.address, static_cast<std::uint32_t>(p.buffer.bytes), p.buffer.rkey);
-    auto c = wire::nvme::make_read_write(op, 0, ssd.value + 1u, wire::afa::pack_slba(info_.vid, info_.client, p.first),
+  GNSTOR_HD wire::nvme::submission_entry command(wire::nvme::nvm_opcode op, const piece& p,
+                                                 ssd_index ssd) const {
+    const auto sgl = wire::nvme::make_keyed_sgl(
+        p.buffer.address, static_cast<std::uint32_t>(p.buffer.bytes), p.buffer.rkey);
+    auto c = wire::nvme::make_read_write(op, 0, ssd.value + 1u,
+                                         wire::afa::pack_slba(info_.vid, info_.client, p.first),
                                          p.blocks, sgl);
     c.cdw2 = info_.epoch;
     return c;
@@ -192,7 +211,8 @@ class volume_ref {
     return deadline::after(now, (d.at_ns() - now) / (count - k));
   }
 
-  /// Media errors, a dying SSD and silence may be this SSD's own trouble; a refusal is the same everywhere.
+  /// Media errors, a dying SSD and silence may be this SSD's own trouble; a refusal is the same
+  /// everywhere.
   GNSTOR_HD static bool another_replica_may_help(status s) {
     if (s.code == status_code::timed_out) return true;
     if (s.code != status_code::nvme_error) return false;
@@ -200,8 +220,10 @@ class volume_ref {
       case wire::nvme::status_code_type::media:
       case wire::nvme::status_code_type::path: return true;
       case wire::nvme::status_code_type::generic:
-        return s.nvme_code == static_cast<std::uint8_t>(wire::nvme::generic_status::internal_error) ||
-               s.nvme_code == static_cast<std::uint8_t>(wire::nvme::generic_status::namespace_not_ready);
+        return s.nvme_code ==
+                   static_cast<std::uint8_t>(wire::nvme::generic_status::internal_error) ||
+               s.nvme_code ==
+                   static_cast<std::uint8_t>(wire::nvme::generic_status::namespace_not_ready);
       default: return false;
     }
   }
@@ -213,9 +235,13 @@ class volume_ref {
     g.sync();  // the data that other lanes received
     if ((failed | late) == 0) return mine;
     const std::uint32_t first_failed = failed != 0 ? failed : late;
-    const std::uint32_t first_late = (failed & late) != 0 ? failed & late : late != 0 ? late : failed;
-    const status a = status::unpack(g.shfl(mine.pack(), static_cast<int>(cuda::std::countr_zero(first_failed))));
-    const status b = status::unpack(g.shfl(mine.pack(), static_cast<int>(cuda::std::countr_zero(first_late))));
+    const std::uint32_t first_late = (failed & late) != 0 ? failed & late
+                                     : late != 0          ? late
+                                                          : failed;
+    const status a =
+        status::unpack(g.shfl(mine.pack(), static_cast<int>(cuda::std::countr_zero(first_failed))));
+    const status b =
+        status::unpack(g.shfl(mine.pack(), static_cast<int>(cuda::std::countr_zero(first_late))));
     return both(a, b);
   }
 

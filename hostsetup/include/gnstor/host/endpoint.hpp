@@ -11,7 +11,8 @@ enum class runner_kind {
   automatic,  ///< the GPU where kernels run on a GPU, else CPU threads
   cpu,        ///< CPU threads
   gpu,        ///< a persistent kernel
-  simulated,  ///< lanes of the client's own host executor: one thread, virtual time, replayable by seed
+  simulated,  ///< lanes of the client's own host executor: one thread, virtual time, replayable by
+              ///< seed
 };
 
 /// Where the emulated array keeps its flash pages when the GPU runs it.
@@ -19,19 +20,20 @@ enum class media_kind { host, hbm };
 
 /// A parsed endpoint string.
 ///
-/// `emu:?ssds=4&flash=DIR&runner=auto|cpu|gpu|sim&device=N&capacity=BYTES&media=host|hbm&shards=N&threads=N&lanes=N&replicas=N`:
-/// an array emulated inside this process. `capacity` is flash of each SSD and takes K, M, G, T.
+/// `emu:?name=value&...` is an array emulated inside this process. Its options are the members below,
+/// by name: ssds, replicas, capacity (flash of each SSD; takes K, M, G, T), flash (a folder),
+/// runner (auto, cpu, gpu, sim), media (host, hbm), device, shards, threads, lanes.
 struct endpoint {
   std::uint32_t ssds = 4;
-  std::uint32_t replicas = 2;        ///< default of new volumes
+  std::uint32_t replicas = 2;  ///< default of new volumes
   std::uint64_t capacity_bytes = std::uint64_t{1} << 30;
-  std::string flash;                 ///< folder of one file an SSD; empty: nothing outlives the process
+  std::string flash;  ///< folder of one file an SSD; empty: nothing outlives the process
   runner_kind runner = runner_kind::automatic;
   media_kind media = media_kind::host;
-  int device = 0;                    ///< GPU of the array node
-  std::uint32_t shards = 0;          ///< of each SSD; 0: the default for the capacity
-  std::uint32_t threads = 1;         ///< of the CPU runner
-  std::uint32_t lanes = 1;           ///< of each firmware warp of the simulated runner, 1 to 32
+  int device = 0;             ///< GPU of the array node
+  std::uint32_t shards = 0;   ///< of each SSD; 0: the default for the capacity
+  std::uint32_t threads = 1;  ///< of the CPU runner
+  std::uint32_t lanes = 1;    ///< of each firmware warp of the simulated runner, 1 to 32
 
   /// Throws `input_error` that names what is wrong and what exists.
   static endpoint parse(std::string_view text);

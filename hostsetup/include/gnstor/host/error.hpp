@@ -7,7 +7,8 @@
 
 namespace gnstor::host {
 
-/// What hostsetup throws: the operation, the object, and the remedy, in one sentence a user can act on.
+/// What hostsetup throws: the operation, the object, and the remedy, in one sentence a user can act
+/// on.
 class error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -13,8 +13,8 @@ enum class place {
 
 /// Owns a piece of memory, zero-filled, aligned to 4096 bytes. Move-only.
 ///
-/// Device memory is taken from and given back to the stream-ordered allocator, because `cudaMalloc` and `cudaFree` may
-/// wait for a kernel that never ends: the array node's.
+/// Device memory is taken from and given back to the stream-ordered allocator, because `cudaMalloc`
+/// and `cudaFree` may wait for a kernel that never ends: the array node's.
 class memory_block {
  public:
   memory_block() = default;
@@ -28,7 +28,8 @@ class memory_block {
   std::size_t bytes() const { return bytes_; }
   place where() const { return where_; }
 
-  /// Copies between this block and this CPU's memory; returns when it is done. Safe while kernels run.
+  /// Copies between this block and this CPU's memory; returns when it is done. Safe while kernels
+  /// run.
   void write(std::size_t offset, const void* from, std::size_t bytes) const;
   void read(std::size_t offset, void* to, std::size_t bytes) const;
 

@@ -19,12 +19,14 @@ namespace gnstor::host {
 
 /// How a session is set up.
 struct session_options {
-  machine client = this_machine;     ///< where the kernels that use it run
-  int device = 0;                    ///< the client's GPU
-  std::uint32_t channels = 4;        ///< I/O channels for kernels; 0: this CPU alone reads and writes
-  std::uint32_t depth = 128;         ///< requests in flight a channel, a power of two
-  std::string host_name = "default";  ///< who connects: the same name is the same client, with the same rights
-  std::uint64_t timeout_ns = 10'000'000'000;  ///< of set-up commands and of `read`/`write` of this class
+  machine client = this_machine;  ///< where the kernels that use it run
+  int device = 0;                 ///< the client's GPU
+  std::uint32_t channels = 4;     ///< I/O channels for kernels; 0: this CPU alone reads and writes
+  std::uint32_t depth = 128;      ///< requests in flight a channel, a power of two
+  std::string host_name =
+      "default";  ///< who connects: the same name is the same client, with the same rights
+  std::uint64_t timeout_ns =
+      10'000'000'000;  ///< of set-up commands and of `read`/`write` of this class
 };
 
 /// What a new volume should be.
@@ -36,12 +38,15 @@ struct volume_options {
 
 /// A connection to an array: volumes, channels for kernels, and registered memory. Move-only owner.
 ///
-/// Everything it hands out (volume references, memory keys) is valid while it lives. While a session with a GPU array
-/// node is open, wait for streams or events, never for the whole device: the node's kernel does not end
-/// (`cudaDeviceSynchronize`, `cudaFree` and a first kernel launch under lazy loading would wait for it).
+/// Everything it hands out (volume references, memory keys) is valid while it lives. While a
+/// session with a GPU array node is open, wait for streams or events, never for the whole device:
+/// the node's kernel does not end
+/// (`cudaDeviceSynchronize`, `cudaFree` and a first kernel launch under lazy loading would wait for
+/// it).
 class session {
  public:
-  /// Connects. Throws `input_error` for a bad endpoint or option, `error` with the remedy otherwise.
+  /// Connects. Throws `input_error` for a bad endpoint or option, `error` with the remedy
+  /// otherwise.
   explicit session(std::string_view endpoint_text, const session_options& options = {});
   ~session();
   session(session&&) noexcept;
@@ -51,9 +56,11 @@ class session {
   const session_options& options() const;
   client_id client() const;
 
-  /// Creates a volume that this client may read and write. Throws `input_error` if it cannot fit, `io_error` otherwise.
+  /// Creates a volume that this client may read and write. Throws `input_error` if it cannot fit,
+  /// `io_error` otherwise.
   volume_info create_volume(const volume_options& wanted);
-  /// Opens a volume that exists; asks for the right to read it, and to write it where nobody else holds that.
+  /// Opens a volume that exists; asks for the right to read it, and to write it where nobody else
+  /// holds that.
   volume_info open_volume(volume_id vid);
   void delete_volume(volume_id vid);
   /// The volumes of the array, in order of VID.
@@ -64,18 +71,22 @@ class session {
   /// The channels for kernels.
   channel_set<mlx5_channel> channels() const;
 
-  /// Moves bytes between this CPU's memory and a volume. `offset` and `bytes` are multiples of 4096.
-  void write(const volume_info& volume, std::uint64_t offset, const void* from, std::uint64_t bytes);
+  /// Moves bytes between this CPU's memory and a volume. `offset` and `bytes` are multiples of
+  /// 4096.
+  void write(const volume_info& volume, std::uint64_t offset, const void* from,
+             std::uint64_t bytes);
   void read(const volume_info& volume, std::uint64_t offset, void* to, std::uint64_t bytes);
 
-  /// Lets the array node read and write memory that kernels use. Returns it as a buffer with its keys.
+  /// Lets the array node read and write memory that kernels use. Returns it as a buffer with its
+  /// keys.
   io_buffer register_memory(void* address, std::uint64_t bytes);
   void unregister_memory(const io_buffer& buffer) noexcept;
 
   /// Where memory for kernels of this session has to lie.
   place client_place() const;
 
-  /// With `runner=sim`, adds the array node's lanes to a host executor; they end with its other lanes. Otherwise nothing.
+  /// With `runner=sim`, adds the array node's lanes to a host executor; they end with its other
+  /// lanes. Otherwise nothing.
   void attach(simt::host::executor& executor) const;
   /// A GPU executor needs nothing added: the array node runs on its own.
   template <class Executor>
