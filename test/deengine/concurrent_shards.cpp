@@ -74,7 +74,7 @@ void look_up_while_changing(mode how, std::uint64_t seeds) {
     device d;
     board out;
     simt::host::executor machine({.run = how, .seed = seed});
-    machine.spawn(1, 1, restless_admin<thread_scope_device>{20, 0}, d.ssd, &out);
+    machine.spawn(1, 1, restless_admin<thread_scope_device>{20, 0, true}, d.ssd, &out);
     machine.spawn(2, 1, volume_reader<thread_scope_device>{}, d.ssd, &out);
     machine.run();
     CHECK(out.mixed_volume == 0);

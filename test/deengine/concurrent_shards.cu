@@ -66,7 +66,7 @@ TEST_CASE("who looks a volume up while it changes sees the old state or the new,
   simt::cuda::executor machine;
   // Readers first: a grid launched later may start when the admin is done.
   machine.spawn(4, 32, volume_reader<thread_scope_device>{}, ssd, out);
-  machine.spawn(1, 1, restless_admin<thread_scope_device>{5000, 0}, ssd, out);
+  machine.spawn(1, 1, restless_admin<thread_scope_device>{5000, 4, true}, ssd, out);
   machine.run();
   CHECK(out->mixed_volume == 0);
   CHECK(out->bad_status == 0);

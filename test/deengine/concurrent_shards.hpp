@@ -204,7 +204,8 @@ struct shard_owner {
 template <thread_scope Scope>
 struct restless_admin {
   std::uint32_t rounds;
-  std::uint32_t rest;  ///< pauses between two commands
+  std::uint32_t rest;      ///< pauses between two commands
+  bool announces = false;  ///< its end ends the readers
 
   template <class Lane>
   GNSTOR_HD void operator()(Lane& lane, fw::engine_ref<Scope> ssd, board* out) const {
@@ -214,7 +215,7 @@ struct restless_admin {
       const bool removed = ssd.volume_delete(1, volume_id(fickle_volume)) == 0;
       if (!added || !removed) count<Scope>(out->bad_status);
     }
-    if (rest == 0) atomic_ref<std::uint32_t, Scope>(out->done[0]).store(1, release);
+    if (announces) atomic_ref<std::uint32_t, Scope>(out->done[0]).store(1, release);
   }
 };
 

@@ -21,8 +21,8 @@ enum class media_kind { host, hbm };
 /// A parsed endpoint string.
 ///
 /// `emu:?name=value&...` is an array emulated inside this process. Its options are the members
-/// below, by name: ssds, replicas, capacity (flash of each SSD; takes K, M, G, T), flash (a folder),
-/// runner (auto, cpu, gpu, sim), media (host, hbm), device, shards, threads, lanes.
+/// below, by name: ssds, replicas, capacity (flash of each SSD; takes K, M, G, T), flash (a
+/// folder), runner (auto, cpu, gpu, sim), media (host, hbm), device, shards, threads, lanes.
 struct endpoint {
   std::uint32_t ssds = 4;
   std::uint32_t replicas = 2;  ///< default of new volumes
