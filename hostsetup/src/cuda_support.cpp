@@ -58,6 +58,7 @@ int gpu_count() {
 
 void prepare_gpus(int client, int node) {
   const int count = gpu_count();
+  if (count == 0) throw error("no GPU: this machine has none that CUDA can use");
   for (const int wanted : {client, node}) {
     if (wanted >= count) {
       throw input_error(
