@@ -1,5 +1,5 @@
 /// The array node as a GPU kernel, driven by this CPU alone: one kernel on the device, so that
-/// compute-sanitizer, which does not let kernels run together, can watch all of the firmware.
+/// compute-sanitizer can watch all of the firmware.
 #include <gnstor/core/hash.hpp>
 #include <gnstor/host/error.hpp>
 #include <gnstor/host/session.hpp>
