@@ -1,4 +1,5 @@
 /// Paging on a GPU over a fake disk in device memory: the same bodies as on the host runtime.
+#include "memory/device_array.cuh"
 #include "paging.hpp"
 #include "quiet.hpp"
 
@@ -18,35 +19,6 @@ __global__ void run_body(Kernel body, Args... args) {
   simt::lane<> lane;
   body(lane, args...);
 }
-
-/// Zeroed memory of the GPU.
-template <class T>
-class device_array {
- public:
-  explicit device_array(std::size_t count) : count_(count) {
-    REQUIRE(cudaMalloc(&data_, count * sizeof(T)) == cudaSuccess);
-    REQUIRE(cudaMemset(data_, 0, count * sizeof(T)) == cudaSuccess);
-  }
-  device_array(const device_array&) = delete;
-  device_array& operator=(const device_array&) = delete;
-  ~device_array() { cudaFree(data_); }
-
-  T* data() const { return data_; }
-  void write(const std::vector<T>& from) {
-    REQUIRE(cudaMemcpy(data_, from.data(), count_ * sizeof(T), cudaMemcpyHostToDevice) ==
-            cudaSuccess);
-  }
-  std::vector<T> read() const {
-    std::vector<T> out(count_);
-    REQUIRE(cudaMemcpy(out.data(), data_, count_ * sizeof(T), cudaMemcpyDeviceToHost) ==
-            cudaSuccess);
-    return out;
-  }
-
- private:
-  T* data_ = nullptr;
-  std::size_t count_;
-};
 
 /// An array of `T` on a fake disk, all in device memory.
 template <class T, bool Atomic>
