@@ -1,29 +1,17 @@
-/// Paging under contention on the host runtime. GNSTOR_SEEDS=N runs N seeds of each mode instead of
-/// the usual share; seed S of a failure alone is GNSTOR_FIRST_SEED=S GNSTOR_SEEDS=1.
+/// Paging under contention on the host runtime. GNSTOR_SEEDS and GNSTOR_FIRST_SEED as
+/// `qp/seed_sweep.hpp` says.
+#include "qp/seed_sweep.hpp"
 #include "rig.hpp"
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-
 using namespace gnstor;
 using namespace gnstor::test;
-namespace host = simt::host;
 
 namespace {
 
-#if defined(__SANITIZE_THREAD__)
-constexpr std::uint64_t seeded_share = 20;
-constexpr std::uint64_t weak_share = 5;
-#else
 constexpr std::uint64_t seeded_share = 1500;
 constexpr std::uint64_t weak_share = 1500;
-#endif
-
-std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
-}
 
 /// Shapes from a seed: few frames, fewer than the warps use at once, and slow or quick disks.
 rig_shape shape_of(std::uint64_t seed) {
@@ -48,7 +36,8 @@ std::string verdict(Rig& r, std::string thrown, host::options chosen) {
 
 /// Two warps read and write elements of type T.
 template <class T>
-std::string random_run(host::options chosen, rig_shape shape) {
+std::string random_run(host::options chosen) {
+  const rig_shape shape = shape_of(chosen.seed);
   rig<T, false> r(shape, 8ull * shape.page_words * shape.pages / sizeof(T) - 1);
   const auto seed = static_cast<std::uint32_t>(chosen.seed);
   return verdict(r,
@@ -58,7 +47,8 @@ std::string random_run(host::options chosen, rig_shape shape) {
 }
 
 /// Two warps pin pages and use atomic words of them.
-std::string pinned_run(host::options chosen, rig_shape shape) {
+std::string pinned_run(host::options chosen) {
+  const rig_shape shape = shape_of(chosen.seed);
   rig<std::uint64_t, true> r(shape, 8 * shape.pages - 3);
   const auto seed = static_cast<std::uint32_t>(chosen.seed);
   return verdict(r,
@@ -67,27 +57,16 @@ std::string pinned_run(host::options chosen, rig_shape shape) {
                  chosen);
 }
 
-template <class Run>
-void sweep(host::mode mode, std::uint64_t share, Run run) {
-  const std::uint64_t first = number_from("GNSTOR_FIRST_SEED", 1);
-  const std::uint64_t count = number_from("GNSTOR_SEEDS", share);
-  for (std::uint64_t seed = first; seed < first + count; ++seed) {
-    const std::string fault = run(host::options{.run = mode, .seed = seed}, shape_of(seed));
-    CAPTURE(seed);
-    REQUIRE(fault == "");
-  }
-}
-
 }  // namespace
 
 TEST_CASE("every element keeps what its owner wrote, fast") {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    CHECK(random_run<std::uint8_t>({.seed = seed}, shape_of(seed)) == "");
-    CHECK(random_run<std::uint16_t>({.seed = seed}, shape_of(seed)) == "");
-    CHECK(random_run<std::uint32_t>({.seed = seed}, shape_of(seed)) == "");
-    CHECK(random_run<std::uint64_t>({.seed = seed}, shape_of(seed)) == "");
-    CHECK(random_run<wide>({.seed = seed}, shape_of(seed)) == "");
-    CHECK(pinned_run({.seed = seed}, shape_of(seed)) == "");
+    CHECK(random_run<std::uint8_t>({.seed = seed}) == "");
+    CHECK(random_run<std::uint16_t>({.seed = seed}) == "");
+    CHECK(random_run<std::uint32_t>({.seed = seed}) == "");
+    CHECK(random_run<std::uint64_t>({.seed = seed}) == "");
+    CHECK(random_run<wide>({.seed = seed}) == "");
+    CHECK(pinned_run({.seed = seed}) == "");
   }
 }
 

@@ -29,10 +29,11 @@ struct exchange_record {
 };
 
 /// Lanes of one warp use different channels, ask their peer for all sorts of answers, and wait.
+template <class Channel = mlx5_channel>
 struct exchange {
   struct shared {};
 
-  const mlx5_channel* channels = nullptr;
+  const Channel* channels = nullptr;
   std::uint32_t channel_count = 1;
   std::uint32_t rounds = 2;
   std::uint32_t seed = 0;
@@ -109,7 +110,7 @@ struct exchange {
     e.detail = detail;
     e.channel = (draw >> 8) % channel_count;
     letters[id].ask(id);
-    const mlx5_channel& mine = channels[e.channel];
+    const Channel& mine = channels[e.channel];
     const bool may_fail = what == ask::never || what == ask::hold;
     status outcome;
     for (until more{deadline::never()}; more;) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "channel_image.hpp"
+#include "errand_judge.hpp"
 #include "exchange.hpp"
 #include "qp/scripted_peer.hpp"
 
@@ -77,14 +78,14 @@ class exchange_fixture {
       if (!fault.empty()) return fault;
     }
     for (std::uint32_t id = 0; id < shape_.requests(); ++id) {
-      const std::string fault = judge_errand(id);
+      const std::string fault = judge_of_errands().judge(id);
       if (!fault.empty()) return fault + " (request " + std::to_string(id) + ")";
     }
     return {};
   }
 
   memory_image image;
-  exchange client;
+  exchange<> client;
   scripted_peer peer;
 
  private:
@@ -95,59 +96,12 @@ class exchange_fixture {
     if (seen.bad_letters != 0) return "the NIC met a request before its data";
     if (client.breaker != ~0u) return {};
     const channel_state& c = *image.here(&channels_[k].counters());
-    std::uint32_t silent = 0;
-    std::uint32_t timed_out = 0;
-    for (std::uint32_t id = 0; id < shape_.requests(); ++id) {
-      const errand& e = image.here(client.errands)[id];
-      if (e.channel != k) continue;
-      silent += e.asked == static_cast<std::uint32_t>(ask::never) ? 1 : 0;
-      timed_out += status::unpack(e.outcome).code == status_code::timed_out ? 1 : 0;
-    }
-    if (slots_in_use(image, channels_[k]) != silent) return "a request slot was lost";
-    if (c.timed_out != timed_out) return "the channel counts another number of time-outs";
-    if (c.late != timed_out - silent) return "a late answer was not recognised";
-    return {};
+    return judge_of_errands().judge_channel(k, c, slots_in_use(image, channels_[k]));
   }
 
-  std::string judge_errand(std::uint32_t id) {
-    const errand& e = image.here(client.errands)[id];
-    const status s = status::unpack(e.outcome);
-    if (client.breaker != ~0u) return judge_broken(id, e, s);
-    const bool out = s.code == status_code::timed_out;
-    switch (static_cast<ask>(e.asked)) {
-      case ask::never: return out ? "" : "a request without an answer did not time out";
-      case ask::hold:
-        if (out) return "";
-        break;
-      case ask::refuse:
-        return s.code == status_code::nvme_error && s.nvme_type == 2 && s.nvme_code == 0x81 &&
-                       s.by == reporter::ssd
-                   ? ""
-                   : "an NVMe error did not reach its request";
-      default: break;
-    }
-    return judge_answer(id, e, s);
-  }
-
-  static std::string judge_answer(std::uint32_t id, const errand& e, status s) {
-    if (!s.ok()) return "a request that was answered failed";
-    if (e.value != static_cast<std::uint32_t>(letter::reply(id))) return "another request's answer";
-    return e.visible != 0 ? "" : "an answer came before its data";
-  }
-
-  /// The breaker is told the syndrome; of the others on its channel each is answered or flushed.
-  std::string judge_broken(std::uint32_t id, const errand& e, status s) {
-    const errand& breaker = image.here(client.errands)[client.breaker];
-    const bool named = s.syndrome == client.detail;
-    if (e.channel != breaker.channel) return judge_answer(id, e, s);
-    if (id == client.breaker && client.breaks == ask::break_send) {
-      return s.code == status_code::transport_error && s.by == reporter::nic && named
-                 ? ""
-                 : "the failing request does not know why";
-    }
-    if (s.ok()) return id == client.breaker ? "a broken request succeeded" : judge_answer(id, e, s);
-    const bool flushed = s.code == status_code::flushed && (named || s.syndrome == 0x05);
-    return flushed ? "" : "a request beside the broken one is neither answered nor flushed";
+  errand_judge judge_of_errands() {
+    return {image.here(client.errands), shape_.requests(), client.breaker, client.breaks,
+            client.detail};
   }
 
   exchange_shape shape_;

@@ -2,7 +2,7 @@
 
 #include "../../examples/graph/kronecker.hpp"
 #include "gap_writer.hpp"
-#include "temp_folder.hpp"
+#include "host/temp_folder.hpp"
 
 #include <doctest/doctest.h>
 
@@ -29,14 +29,14 @@ void check_same(const graph::csr& a, const graph::csr& b) {
 }  // namespace
 
 TEST_CASE("a GAP serialized graph comes back as it was written") {
-  const graph_test::temp_folder folder;
+  const gnstor::test::temp_folder folder;
   const graph::csr g = graph::kronecker({.scale = 9, .degree = 6});
   check_same(graph::load(folder.write("g.sg", graph_test::gap_bytes(g, false))), g);
   check_same(graph::load(folder.write("g.wsg", graph_test::gap_bytes(g, true))), g);
 }
 
 TEST_CASE("a directed GAP serialized graph keeps its outgoing edges") {
-  const graph_test::temp_folder folder;
+  const gnstor::test::temp_folder folder;
   const std::vector<graph::edge> edges{{0, 1}, {0, 2}, {2, 1}, {3, 0}};
   const graph::csr g = graph::build_csr(4, edges, graph::direction::as_given);
   check_same(graph::load(folder.write("g.sg", graph_test::gap_bytes(g, false))), g);
@@ -44,7 +44,7 @@ TEST_CASE("a directed GAP serialized graph keeps its outgoing edges") {
 }
 
 TEST_CASE("an edge list is a directed graph of as many vertices as its largest id says") {
-  const graph_test::temp_folder folder;
+  const gnstor::test::temp_folder folder;
   const graph::csr g =
       graph::load(folder.write("g.el", "# a comment\n0 1\n\n2\t0\r\n4 4\n 0 1 \n0 3"));
   CHECK(g.directed);
@@ -53,13 +53,13 @@ TEST_CASE("an edge list is a directed graph of as many vertices as its largest i
 }
 
 TEST_CASE("a weighted edge list drops its weights") {
-  const graph_test::temp_folder folder;
+  const gnstor::test::temp_folder folder;
   const graph::csr g = graph::load(folder.write("g.wel", "0 1 5\n1 2 -0.25e3\n"));
   CHECK(stored(g) == pairs{{0, 1}, {1, 2}});
 }
 
 TEST_CASE("a symmetric Matrix Market file is an undirected graph") {
-  const graph_test::temp_folder folder;
+  const gnstor::test::temp_folder folder;
   const graph::csr g =
       graph::load(folder.write("g.mtx",
                                "%%MatrixMarket matrix coordinate pattern symmetric\n"
@@ -70,7 +70,7 @@ TEST_CASE("a symmetric Matrix Market file is an undirected graph") {
 }
 
 TEST_CASE("a general Matrix Market file is a directed graph, whatever its values are") {
-  const graph_test::temp_folder folder;
+  const gnstor::test::temp_folder folder;
   const graph::csr real = graph::load(folder.write(
       "r.mtx", "%%MatrixMarket MATRIX Coordinate real general\n4 4 2\n1 4 -1.5\n2 1 +2e400\n"));
   CHECK(real.directed);

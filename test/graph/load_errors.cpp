@@ -1,7 +1,7 @@
 #include "../../examples/graph/build_csr.hpp"
 #include "../../examples/graph/load.hpp"
 #include "gap_writer.hpp"
-#include "temp_folder.hpp"
+#include "host/temp_folder.hpp"
 
 #include <doctest/doctest.h>
 
@@ -10,7 +10,7 @@
 namespace {
 
 /// The message of the `load_error` that loading gives, without the folder; empty if there is none.
-std::string message(const graph_test::temp_folder& folder, const std::string& path) {
+std::string message(const gnstor::test::temp_folder& folder, const std::string& path) {
   try {
     (void)graph::load(path);
   } catch (const graph::load_error& error) {
@@ -24,7 +24,7 @@ std::string message(const graph_test::temp_folder& folder, const std::string& pa
 
 /// What loading a file of this name and content says.
 std::string said(const std::string& name, std::string_view bytes) {
-  const graph_test::temp_folder folder;
+  const gnstor::test::temp_folder folder;
   return message(folder, folder.write(name, bytes));
 }
 
@@ -48,7 +48,7 @@ std::string patched(std::string bytes, std::size_t at, T value) {
 }  // namespace
 
 TEST_CASE("a file that cannot be read at all is named with the reason") {
-  const graph_test::temp_folder folder;
+  const gnstor::test::temp_folder folder;
   CHECK(message(folder, folder.path("none.sg")) ==
         "none.sg: cannot open: No such file or directory; check the path and its permissions");
   CHECK(said("g.el", "") == "g.el: is empty; write or download the graph again");

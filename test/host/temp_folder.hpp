@@ -2,8 +2,10 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace gnstor::test {
 
@@ -22,6 +24,14 @@ class temp_folder {
     std::filesystem::remove_all(path_, ignored);
   }
   const std::string& path() const { return path_; }
+  std::string path(const std::string& name) const { return path_ + "/" + name; }
+  /// Writes a file and returns its path.
+  std::string write(const std::string& name, std::string_view bytes) const {
+    std::ofstream out(path(name), std::ios::binary);
+    out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    if (!out.flush()) throw std::runtime_error("cannot write " + path(name));
+    return path(name);
+  }
 
  private:
   std::string path_;

@@ -1,18 +1,15 @@
-/// The allocator under contention on the host runtime. GNSTOR_SEEDS=N runs N seeds of each mode
-/// instead of the usual share; seed S of a failure alone is GNSTOR_FIRST_SEED=S GNSTOR_SEEDS=1.
+/// The allocator under contention on the host runtime. GNSTOR_SEEDS and GNSTOR_FIRST_SEED as
+/// `qp/seed_sweep.hpp` says.
 #include "churn.hpp"
 #include "pool_fixture.hpp"
-#include <gnstor/simt_host/executor.hpp>
+#include "qp/seed_sweep.hpp"
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-#include <exception>
 #include <string>
 
 using namespace gnstor;
 using namespace gnstor::test;
-namespace host = simt::host;
 
 namespace {
 
@@ -20,18 +17,8 @@ namespace {
 using narrow = block_allocator<thread_scope_device, levels<4096, 16384, 65536>>;
 using usual = block_allocator<thread_scope_device>;
 
-#if defined(__SANITIZE_THREAD__)
-constexpr std::uint64_t seeded_share = 20;
-constexpr std::uint64_t weak_share = 20;
-#else
 constexpr std::uint64_t seeded_share = 2000;
 constexpr std::uint64_t weak_share = 500;
-#endif
-
-std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
-}
 
 /// Two warps of a device churn in one pool. Says what went wrong, or nothing.
 template <class Allocator>
@@ -42,11 +29,8 @@ std::string churned(host::options chosen, std::uint64_t pool_bytes, churn<Alloca
   churn_record record;
   host::executor machine(chosen);
   machine.spawn(2, 32, body, pool.ref(), churn_marks{owners.data(), payload.data()}, &record);
-  try {
-    machine.run();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
+  const std::string thrown = run_to_end(machine);
+  if (!thrown.empty()) return thrown;
   if (record.not_ours != 0) return "a part had two owners";
   if (record.wrong_place != 0) return "a part outside the pool, or too small";
   if (record.wrong_status != 0) return "a status other than ok and would_block";
@@ -56,17 +40,14 @@ std::string churned(host::options chosen, std::uint64_t pool_bytes, churn<Alloca
   return {};
 }
 
-/// Runs the seeds of one mode; the first that fails is printed and ends the case.
+/// Churns under the seeds of one mode.
 template <class Allocator>
-void sweep(host::mode mode, std::uint64_t share, std::uint64_t pool_bytes, churn<Allocator> body) {
-  const std::uint64_t first = number_from("GNSTOR_FIRST_SEED", 1);
-  const std::uint64_t count = number_from("GNSTOR_SEEDS", share);
-  for (std::uint64_t seed = first; seed < first + count; ++seed) {
-    body.seed = static_cast<std::uint32_t>(seed);
-    const std::string fault = churned({.run = mode, .seed = seed}, pool_bytes, body);
-    CAPTURE(seed);
-    REQUIRE(fault == "");
-  }
+void sweep_churn(host::mode mode, std::uint64_t share, std::uint64_t pool_bytes,
+                 churn<Allocator> body) {
+  sweep(mode, share, [&](host::options chosen) {
+    body.seed = static_cast<std::uint32_t>(chosen.seed);
+    return churned(chosen, pool_bytes, body);
+  });
 }
 
 }  // namespace
@@ -77,13 +58,13 @@ TEST_CASE("no part has two owners and none is lost, fast") {
 }
 
 TEST_CASE("no part has two owners and none is lost, seeded") {
-  sweep<narrow>(host::mode::seeded, seeded_share, 2 * 65536, {.rounds = 3, .largest = 16});
+  sweep_churn<narrow>(host::mode::seeded, seeded_share, 2 * 65536, {.rounds = 3, .largest = 16});
 }
 
 TEST_CASE("no part has two owners and none is lost, weak") {
-  sweep<narrow>(host::mode::weak, weak_share, 2 * 65536, {.rounds = 3, .largest = 16});
+  sweep_churn<narrow>(host::mode::weak, weak_share, 2 * 65536, {.rounds = 3, .largest = 16});
 }
 
 TEST_CASE("the usual levels hold under contention, seeded") {
-  sweep<usual>(host::mode::seeded, seeded_share / 20, 2 << 20, {.rounds = 3, .largest = 40});
+  sweep_churn<usual>(host::mode::seeded, seeded_share / 20, 2 << 20, {.rounds = 3, .largest = 40});
 }

@@ -32,17 +32,17 @@ std::string ran(host::options chosen, shape s = {}) {
   served.seen.next_index = s.first_index;
   std::uint32_t stop = 0;
 
-  const traffic body{.queue = queue.ref(),
-                     .rounds = s.rounds,
-                     .one_sided_of_8 = s.one_sided_of_8,
-                     .nops_of_8 = s.nops_of_8,
-                     .seed = static_cast<std::uint32_t>(chosen.seed),
-                     .key = queue_fixture::key,
-                     .letters = letters.data(),
-                     .parcels = parcels.data(),
-                     .owners = owners.data(),
-                     .first_index = s.first_index,
-                     .record = &record};
+  const traffic<mlx5_queue_pair<>> body{.queue = queue.ref(),
+                                        .rounds = s.rounds,
+                                        .one_sided_of_8 = s.one_sided_of_8,
+                                        .nops_of_8 = s.nops_of_8,
+                                        .seed = static_cast<std::uint32_t>(chosen.seed),
+                                        .key = queue_fixture::key,
+                                        .letters = letters.data(),
+                                        .parcels = parcels.data(),
+                                        .owners = owners.data(),
+                                        .first_index = s.first_index,
+                                        .record = &record};
   const scripted_peer peer{.queues = &served,
                            .regions = queue.regions(),
                            .letters = letters.data(),
@@ -118,7 +118,7 @@ TEST_CASE("no lane takes an entry of an earlier lap for a new one, seeded") {
 
 TEST_CASE("no lane takes an entry of an earlier lap for a new one, weak") {
   sweep(host::mode::weak, weak_share, [](host::options o) {
-    return ran(o, {.depth = 2, .blocks = 2, .lanes = 2, .rounds = 12});
+    return ran(o, {.depth = 2, .blocks = 6, .lanes = 2, .rounds = 12});
   });
 }
 

@@ -109,6 +109,34 @@ TEST_CASE("receives come back by the half ring, and never fewer than depth are p
   }
 }
 
+TEST_CASE("a queue pair that breaks when everything is posted loses no completion") {
+  for (const std::uint32_t depth : {2u, 8u, 128u}) {
+    CAPTURE(depth);
+    queue_fixture q(depth);
+    nic n(q);
+    REQUIRE(q.ref().try_reserve(depth));
+    using wire::mlx5::cqe_opcode;
+    using wire::mlx5::syndrome;
+    for (std::uint32_t k = 0; k < depth; ++k) {
+      n.reader.complete(n.completion++, cqe_opcode::requester_error, k, 0,
+                        k == 0 ? syndrome::transport_retry_exceeded : syndrome::flushed);
+    }
+    for (std::uint32_t k = 0; k < 2 * depth; ++k) {
+      n.reader.complete(n.completion++, cqe_opcode::responder_error, k, 0, syndrome::flushed);
+    }
+    for (std::uint32_t k = 0; k < depth; ++k) {
+      const completion c = poll(q);
+      REQUIRE(c.kind == completion_kind::failed);
+      CHECK(c.index == k);
+      CHECK((c.outcome.code == status_code::flushed) == (k != 0));
+    }
+    for (std::uint32_t k = 0; k < 2 * depth; ++k) {
+      REQUIRE(poll(q).kind == completion_kind::broken);
+    }
+    CHECK(poll(q).kind == completion_kind::none);
+  }
+}
+
 TEST_CASE("a queue that nobody polls takes depth responses and keeps each") {
   queue_fixture q(4);
   nic n(q);

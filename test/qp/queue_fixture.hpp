@@ -21,8 +21,8 @@ inline fw::queue_attributes attributes_of(std::uint64_t address, std::uint32_t d
   at.doorbell = address + offsetof(mlx5_queue_state, doorbell);
   at.number = number;
   at.send_entries = depth;
-  at.receive_entries = 2 * depth;
-  at.completion_entries = 2 * depth;
+  at.receive_entries = mlx5_queue_layout::receive_entries(depth);
+  at.completion_entries = mlx5_queue_layout::completion_entries(depth);
   at.domain = 1;
   return at;
 }

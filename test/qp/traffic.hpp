@@ -3,7 +3,7 @@
 
 #include "letter.hpp"
 #include <gnstor/core/bounded.hpp>
-#include <gnstor/qp/mlx5_queue_pair.hpp>
+#include <gnstor/qp/queue_pair.hpp>
 #include <gnstor/simt/lane.hpp>
 
 namespace gnstor::test {
@@ -25,10 +25,11 @@ struct traffic_record {
 };
 
 /// Lanes send requests of all kinds through one queue pair and take each other's completions.
+template <queue_pair QP>
 struct traffic {
   struct shared {};
 
-  mlx5_queue_pair<> queue;
+  QP queue;
   std::uint32_t rounds = 4;          ///< requests a lane
   std::uint32_t one_sided_of_8 = 0;  ///< how many of eight are RDMA READs and WRITEs
   std::uint32_t nops_of_8 = 0;       ///< how many of eight are given up

@@ -13,7 +13,8 @@ namespace gnstor::test {
 struct collective_record {
   std::uint32_t rank, size, ballot, any, all, shfl, broadcast, match, leads;
   std::uint32_t part_rank, part_size, part_lanes, part_leader;
-  std::uint32_t odd_rank, odd_ballot, odd_shfl, odd_match;
+  std::uint32_t leading, leading_all, leading_none;
+  std::uint32_t odd_rank, odd_ballot, odd_shfl, odd_match, odd_leading;
   std::uint64_t wide_shfl;
   std::uint32_t tail_ballot, tail_any;
   std::uint32_t barrier;
@@ -51,6 +52,9 @@ struct collective_kernel {
     r.size = g.size();
     r.leads = g.leads() ? 1 : 0;
     r.ballot = g.ballot(me % 3 == 0);
+    r.leading = g.leading(me < 9 || me > 20);
+    r.leading_all = g.leading(1);
+    r.leading_none = g.leading(me != 0);
     r.any = g.any(me == 31) ? 1 : 0;
     r.all = g.all(me != 31) ? 1 : 0;
     r.shfl = g.shfl(me * 3, 5);
@@ -69,6 +73,7 @@ struct collective_kernel {
     const std::uint32_t me = simt::group::lane();
     r.odd_rank = g.thread_rank();
     r.odd_ballot = g.ballot(me < 8);
+    r.odd_leading = g.leading(me < 8);
     r.odd_shfl = g.shfl(me, 3);
     r.odd_match = g.match_any(me > 16 ? 1u : 0u);
     g.sync();
@@ -93,6 +98,9 @@ inline void check_collectives(const std::vector<collective_record>& all) {
     CHECK(r.size == 32);
     CHECK(r.leads == (lane == 0 ? 1 : 0));
     CHECK(r.ballot == 0x49249249u);
+    CHECK(r.leading == 9);
+    CHECK(r.leading_all == 32);
+    CHECK(r.leading_none == 0);
     CHECK(r.any == 1);
     CHECK(r.all == 0);
     CHECK(r.shfl == 15);
@@ -108,6 +116,7 @@ inline void check_collectives(const std::vector<collective_record>& all) {
     if (lane % 2 == 0) continue;
     CHECK(r.odd_rank == lane / 2);
     CHECK(r.odd_ballot == 0xfu);
+    CHECK(r.odd_leading == 4);
     CHECK(r.odd_shfl == 7);
     CHECK(r.odd_match == (lane > 16 ? 0xff00u : 0x00ffu));
   }

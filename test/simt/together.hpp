@@ -51,4 +51,29 @@ struct client_kernel {
   }
 };
 
+/// Runs until word 0 is not 0, and marks each client that had written its word by then.
+struct watch_clients {
+  template <class Lane>
+  GNSTOR_HD void operator()(Lane& lane, std::uint32_t* words) const {
+    const system_word<std::uint32_t> stop(words[0]);
+    for (until wait{simt::within(10'000'000'000)}; wait && stop.load(acquire) == 0;) {
+    }
+    for (std::uint32_t k = 1; k < 3 && lane.thread() == 0; ++k) {
+      const system_word<std::uint32_t> client(words[k]);
+      if (client.load(acquire) == 1) client.store(2, release);
+    }
+  }
+};
+
+/// Writes 1 after a while.
+struct late_client {
+  std::uint64_t delay_ns;
+  template <class Lane>
+  GNSTOR_HD void operator()(Lane&, std::uint32_t* word) const {
+    for (until wait{simt::within(delay_ns)}; wait;) {
+    }
+    system_word<std::uint32_t>(*word).store(1, release);
+  }
+};
+
 }  // namespace gnstor::test

@@ -4,7 +4,8 @@ import json
 import pathlib
 import subprocess
 
-INCLUDE_ROOTS = ["include", "hostsetup/include", "hostsetup/simt/include", "firmware", "test"]
+INCLUDE_ROOTS = ["include", "hostsetup/include", "hostsetup/simt/include", "hostsetup/src",
+                 "firmware", "test"]
 WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Wpedantic", "-Wno-missing-field-initializers",
             "-Werror"]
 

@@ -17,6 +17,8 @@ struct connect_options {
   io_buffer data;              ///< 1024 bytes of connect data, filled by the host
   std::uint16_t queue_id = 1;  ///< 0 is the admin queue
   std::uint16_t queue_entries = 128;
+  std::uint32_t keep_alive_ms = 0;  ///< of the admin queue: without a sign of life for so long, the
+                                    ///< target ends the association; 0: never
 };
 
 /// The unit of parallel I/O: one queue pair, the requests in flight on it, and their state.
@@ -47,18 +49,20 @@ class channel {
 
   /// Posts the receives and sends Fabrics Connect; the channel is ready when the target has
   /// accepted it.
+  /// @param value if not null, dword 0 of the response: the controller id, or what was wrong
   /// @par Callers one lane, once
   /// @par Bound `d`
   /// @par Errors timed_out, nvme_error (the target's Connect status), transport_error; the channel
   /// then stays unusable
-  GNSTOR_HD status connect(const connect_options& options, deadline d) const {
+  GNSTOR_HD status connect(const connect_options& options, deadline d,
+                           std::uint32_t* value = nullptr) const {
     qp_.post_receives();
     const auto data = wire::nvme::make_keyed_sgl(
         options.data.address, sizeof(wire::fabrics::connect_data), options.data.rkey);
-    const auto connect =
-        wire::fabrics::make_connect(0, options.queue_id, options.queue_entries, data);
+    const auto connect = wire::fabrics::make_connect(0, options.queue_id, options.queue_entries,
+                                                     data, options.keep_alive_ms);
     const auto command = cuda::std::bit_cast<wire::nvme::submission_entry>(connect);
-    const status outcome = execute_in(channel_phase::connecting, command, d, nullptr);
+    const status outcome = execute_in(channel_phase::connecting, command, d, value);
     if (outcome.ok()) (void)change_phase(channel_phase::connecting, channel_phase::ready);
     return outcome;
   }
@@ -115,6 +119,18 @@ class channel {
         give_up(t, status::make(status_code::timed_out, reporter::channel), value);
     if (outcome.code == status_code::timed_out) count(state_->timed_out);
     return outcome;
+  }
+
+  /// The answer to `t` if it has come, else would_block; takes completions meanwhile.
+  /// @param value if not null, dwords 0 and 1 of the response
+  /// @par Callers the owner of the ticket, until the answer is there; `wait` ends the asking
+  /// @par Order as `wait`
+  /// @par Errors as `wait`; a request whose channel has died is given up
+  GNSTOR_HD status try_wait(ticket t, std::uint64_t* value = nullptr) const {
+    (void)poll();
+    const status outcome = request_slots().take_wide(t, value);
+    if (outcome.code != status_code::would_block || phase() != channel_phase::error) return outcome;
+    return request_slots().abandon(t) ? broken_status() : request_slots().take_wide(t, value);
   }
 
   /// Sends a command and waits for its answer; waits for a free slot too.
@@ -205,7 +221,7 @@ class channel {
     finish(id,
            status::nvme(static_cast<std::uint8_t>(wire::nvme::status_type(response.status)),
                         static_cast<std::uint8_t>(wire::nvme::status_code(response.status)), 0),
-           response.dw0);
+           response.dw0 | std::uint64_t{response.dw1} << 32);
   }
   GNSTOR_HD void fail(const completion& c) const {
     // Not retired: the entry's capsule still tells whose it is, also to a lane that takes the
@@ -228,7 +244,7 @@ class channel {
     return request_slots().abandon(t) ? why : request_slots().take(t, value);
   }
 
-  GNSTOR_HD void finish(command_id id, status outcome, std::uint32_t value) const {
+  GNSTOR_HD void finish(command_id id, status outcome, std::uint64_t value) const {
     switch (request_slots().complete(id, outcome, value)) {
       case table::answer::delivered: count(state_->completed); break;
       case table::answer::late: count(state_->late); break;

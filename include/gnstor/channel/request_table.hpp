@@ -15,7 +15,7 @@ namespace gnstor::inline v0 {
 struct alignas(32) request_slot {
   std::uint64_t phase;    ///< generation << 8 | request_phase
   std::uint64_t outcome;  ///< `status::pack()`, valid once the phase is `done`
-  std::uint64_t value;    ///< dword 0 of the response
+  std::uint64_t value;    ///< dwords 0 and 1 of the response
   std::uint64_t index;    ///< send queue index of the request
 };
 
@@ -96,7 +96,7 @@ class request_table {
   /// others are unknown.
   /// @par Callers any lane that polled the completion
   /// @par Order releases the outcome, and the payload the caller acquired, to `take`
-  GNSTOR_HD answer complete(command_id id, status outcome, std::uint32_t value) const {
+  GNSTOR_HD answer complete(command_id id, status outcome, std::uint64_t value) const {
     request_slot& slot = slots_[index_of(id)];
     std::uint64_t phase = word(slot.phase).load(acquire);
     for (bounded tries{2}; tries && same_id(phase, id);) {
@@ -117,13 +117,21 @@ class request_table {
   /// @par Callers the owner of the ticket
   /// @par Order acquires what `complete` released
   GNSTOR_HD status take(ticket t, std::uint32_t* value = nullptr) const {
+    std::uint64_t both = 0;
+    const status outcome = take_wide(t, &both);
+    if (value != nullptr && outcome.code != status_code::would_block)
+      *value = static_cast<std::uint32_t>(both);
+    return outcome;
+  }
+  /// As `take`, with both dwords of the response.
+  GNSTOR_HD status take_wide(ticket t, std::uint64_t* value) const {
     request_slot& slot = slots_[index_of(t.id)];
     const std::uint64_t phase = word(slot.phase).load(acquire);
     GNSTOR_ASSERT(same_id(phase, t.id));
     if (phase_of(phase) != request_phase::done)
       return status::make(status_code::would_block, reporter::channel);
     const status outcome = status::unpack(word(slot.outcome).load(relaxed));
-    if (value != nullptr) *value = static_cast<std::uint32_t>(word(slot.value).load(relaxed));
+    if (value != nullptr) *value = word(slot.value).load(relaxed);
     free_slot(index_of(t.id));
     return outcome;
   }
@@ -191,7 +199,7 @@ class request_table {
   }
   /// Writes the outcome of a request that this lane is `answering`.
   GNSTOR_HD answer finish(request_slot& slot, std::uint64_t phase, status outcome,
-                          std::uint32_t value) const {
+                          std::uint64_t value) const {
     word(slot.outcome).store(outcome.pack(), relaxed);
     word(slot.value).store(value, relaxed);
     // Paired with the acquire load in `take`.

@@ -28,39 +28,69 @@ struct mlx5_queue_state {
   alignas(128) std::uint32_t send_lock;
   std::uint32_t receive_lock;
   alignas(128) wire::mlx5::doorbell_record doorbell_record;
-  alignas(128) std::uint64_t doorbell;  ///< the UAR, where an emulated NIC polls memory
+  alignas(64) std::uint64_t completion_record;  ///< a NIC is told of one; with overrun ignored,
+                                                ///< nobody writes it
+  alignas(128) std::uint64_t doorbell;          ///< the UAR, where an emulated NIC polls memory
 };
+
+/// Boundary at which a NIC is told that a ring begins: a page of the memory registered with it.
+inline constexpr std::uint64_t mlx5_ring_alignment = 4096;
 
 /// Where each ring of a queue pair lies within one block of registered memory.
 ///
 /// `depth` commands: as many send entries and capsules, twice as many receives (so that they are
-/// re-posted by the half) and completion queue entries.
+/// re-posted by the half). The rings that a NIC is told of come last and at page boundaries: the
+/// work queue, which is the receive ring with the send ring right behind it, and the completion
+/// ring.
 struct mlx5_queue_layout {
   std::uint64_t state = 0;
-  std::uint64_t send_ring = 0;
   std::uint64_t capsules = 0;
-  std::uint64_t receive_ring = 0;
   std::uint64_t responses = 0;
-  std::uint64_t completions = 0;
   std::uint64_t reservations = 0;
+  std::uint64_t receive_ring = 0;
+  std::uint64_t send_ring = 0;
+  std::uint64_t completions = 0;
   std::uint64_t bytes = 0;
+
+  GNSTOR_HD static constexpr std::uint32_t receive_entries(std::uint32_t depth) {
+    return 2 * depth;
+  }
+  /// Room for whatever can be unread at once: a NIC that overruns a ring makes its reader wait for
+  /// an entry that never comes, and overrun checks are off (nobody writes the consumer index). A
+  /// queue pair that breaks flushes every receive, 2 x depth, and every send entry, depth; rounded
+  /// up to a power of two.
+  GNSTOR_HD static constexpr std::uint32_t completion_entries(std::uint32_t depth) {
+    return 4 * depth;
+  }
 
   GNSTOR_HD static constexpr mlx5_queue_layout of(std::uint32_t depth) {
     mlx5_queue_layout l;
-    l.send_ring = l.state + sizeof(mlx5_queue_state);
-    l.capsules = l.send_ring + std::uint64_t{depth} * sizeof(mlx5_send_entry);
-    l.completions = l.capsules + std::uint64_t{depth} * sizeof(wire::nvme::submission_entry);
-    l.receive_ring = l.completions + 2ull * depth * sizeof(wire::mlx5::completion_entry);
-    l.responses = l.receive_ring + 2ull * depth * sizeof(wire::mlx5::data_segment);
-    l.reservations = l.responses + 2ull * depth * sizeof(wire::nvme::completion_entry);
-    l.bytes = l.reservations + std::uint64_t{depth} * sizeof(std::uint64_t);
+    l.capsules = l.state + sizeof(mlx5_queue_state);
+    l.responses = l.capsules + std::uint64_t{depth} * sizeof(wire::nvme::submission_entry);
+    l.reservations =
+        l.responses + std::uint64_t{receive_entries(depth)} * sizeof(wire::nvme::completion_entry);
+    l.receive_ring = aligned(l.reservations + std::uint64_t{depth} * sizeof(std::uint64_t));
+    l.send_ring =
+        l.receive_ring + std::uint64_t{receive_entries(depth)} * sizeof(wire::mlx5::data_segment);
+    l.completions = aligned(l.send_ring + std::uint64_t{depth} * sizeof(mlx5_send_entry));
+    l.bytes = l.completions +
+              std::uint64_t{completion_entries(depth)} * sizeof(wire::mlx5::completion_entry);
     return l;
+  }
+
+ private:
+  GNSTOR_HD static constexpr std::uint64_t aligned(std::uint64_t offset) {
+    return (offset + mlx5_ring_alignment - 1) / mlx5_ring_alignment * mlx5_ring_alignment;
   }
 };
 
 static_assert(sizeof(mlx5_send_entry) == 64);
-static_assert(mlx5_queue_layout::of(128).bytes <= 44 * 1024,
-              "about 50 KB a channel, with its request table");
+static_assert(sizeof(wire::mlx5::data_segment) == 16, "the stride of the receive ring");
+static_assert(mlx5_queue_layout::of(2).send_ring == mlx5_queue_layout::of(2).receive_ring + 64 &&
+                  mlx5_queue_layout::of(2).send_ring % 64 == 0,
+              "the send ring follows the receive ring at a basic block");
+static_assert(mlx5_queue_layout::of(128).bytes <= 60 * 1024,
+              "about 64 KB a channel, with its request table");
 static_assert(std::is_trivially_copyable_v<mlx5_queue_state>);
 
 /// Largest depth. Ring counters are 16 bits wide on the wire, and a full ring must differ from an
@@ -78,7 +108,7 @@ GNSTOR_HD inline void mlx5_format_queue(unsigned char* memory, std::uint32_t dep
   GNSTOR_VERIFY(mlx5_valid_depth(depth));
   const mlx5_queue_layout l = mlx5_queue_layout::of(depth);
   for (std::uint64_t k = 0; k < l.bytes; ++k) memory[k] = 0;
-  for (std::uint64_t k = 0; k < 2ull * depth; ++k) {
+  for (std::uint64_t k = 0; k < mlx5_queue_layout::completion_entries(depth); ++k) {
     memory[l.completions + k * 64 + 63] = wire::mlx5::unwritten_tail >> 24;
   }
 }

@@ -147,14 +147,12 @@ class mlx5_queue_pair {
     const std::uint64_t mine = first + g.thread_rank();
     const wire::mlx5::completion_entry& entry = completion_slot(mine);
     const std::uint32_t tail = half(entry, 60).load(acquire);
-    const bool valid = wire::mlx5::tail_valid(tail, mine, 2 * depth());
+    const bool valid = wire::mlx5::tail_valid(tail, mine, completion_mask() + 1);
     completion out;
     if (valid) out = decode(entry, tail);
     // The loads above must come before the claim below, which validates them: an entry is
     // overwritten only once claimed.
-    const std::uint32_t missing = ~g.ballot(valid);
-    const std::uint32_t ready =
-        missing == 0 ? 32 : static_cast<std::uint32_t>(cuda::std::countr_zero(missing));
+    const std::uint32_t ready = g.leading(valid);
     if (ready == 0) return completion{};
     g.sync();
     std::uint32_t claimed = 0;
@@ -205,7 +203,10 @@ class mlx5_queue_pair {
   }
   GNSTOR_HD wire::mlx5::completion_entry& completion_slot(std::uint64_t index) const {
     return reinterpret_cast<wire::mlx5::completion_entry*>(
-        memory_ + layout().completions)[index & (2 * mask_ + 1)];
+        memory_ + layout().completions)[index & completion_mask()];
+  }
+  GNSTOR_HD std::uint32_t completion_mask() const {
+    return mlx5_queue_layout::completion_entries(depth()) - 1;
   }
   /// The aligned 32-bit word at byte `offset` of a completion entry.
   GNSTOR_HD static atomic_ref<std::uint32_t, Scope> half(const wire::mlx5::completion_entry& e,
@@ -273,7 +274,7 @@ class mlx5_queue_pair {
   /// ready).
   GNSTOR_HD void count_receive() const {
     const std::uint64_t taken = word(state().received).fetch_add(1, acq_rel) + 1;
-    if (taken % depth() == 0) {
+    if ((taken & mask_) == 0) {
       word(state().reposted).fetch_max(taken, acq_rel);
       give_receives();
     }

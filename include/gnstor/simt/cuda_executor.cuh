@@ -88,6 +88,51 @@ class executor {
   /// persistent one never ends.
   template <class Functor, class... Args>
   void spawn(std::uint32_t grid, std::uint32_t block, Functor f, Args... args) {
+    launches_.push_back(loaded(grid, block, f, args...));
+  }
+
+  /// Adds a service: a grid that runs beside the others and returns once `stop`, a word of device
+  /// memory, is not 0. The device itself sets it when the other grids have ended.
+  template <class Functor, class... Args>
+  void serve(std::uint32_t grid, std::uint32_t block, std::uint32_t& stop, Functor f,
+             Args... args) {
+    services_.push_back({loaded(grid, block, f, args...), &stop});
+  }
+
+  /// The same as `spawn`; the domain makes no difference on the device, whose kernels all run on
+  /// the current one.
+  template <class Functor, class... Args>
+  void spawn_in(domain, std::uint32_t grid, std::uint32_t block, Functor f, Args... args) {
+    spawn(grid, block, f, args...);
+  }
+
+  /// Launches all spawned grids, waits for them, and forgets them. Throws std::runtime_error naming
+  /// the CUDA call that failed; a kernel's own fault appears in cudaStreamSynchronize.
+  void run() {
+    const auto launches = std::exchange(launches_, {});
+    const auto services = std::exchange(services_, {});
+    if (launches.empty() && !services.empty())
+      throw std::runtime_error("a service with no grid to serve would never end");
+    make_streams(services.size() + launches.size());
+    cudaStream_t* const clients = streams_.data() + services.size();
+    for (std::size_t k = 0; k < services.size(); ++k) start(services[k], streams_[k]);
+    for (std::size_t k = 0; k < launches.size(); ++k) launches[k](clients[k]);
+    for (const service& s : services) end(s, clients, launches.size());
+    for (std::size_t k = 0; k < services.size() + launches.size(); ++k) {
+      gnstor::detail::cuda_check(cudaStreamSynchronize(streams_[k]), "cudaStreamSynchronize");
+    }
+  }
+
+ private:
+  using launch = std::function<void(cudaStream_t)>;
+  struct service {
+    launch kernel;
+    std::uint32_t* stop;
+  };
+
+  /// Loads a kernel and checks that it can be launched beside a running one.
+  template <class Functor, class... Args>
+  static launch loaded(std::uint32_t grid, std::uint32_t block, Functor f, Args... args) {
     static_assert(std::is_trivially_copyable_v<Functor>,
                   "a kernel functor is copied to the device");
     cudaFuncAttributes loaded;
@@ -108,37 +153,45 @@ class executor {
                                ": call simt::cuda::reserve_local_memory before the first session "
                                "or kernel");
     }
-    launches_.push_back([=](cudaStream_t stream) {
+    return [=](cudaStream_t stream) {
       gnstor::detail::entry<<<grid, block, 0, stream>>>(f, args...);
       gnstor::detail::cuda_check(cudaGetLastError(), "kernel launch");
-    });
+    };
   }
 
-  /// The same; the domain makes no difference on the device, whose kernels all run on the current
-  /// one.
-  template <class Functor, class... Args>
-  void spawn_in(domain, std::uint32_t grid, std::uint32_t block, Functor f, Args... args) {
-    spawn(grid, block, f, args...);
-  }
-
-  /// Launches all spawned grids, waits for them, and forgets them. Throws std::runtime_error naming
-  /// the CUDA call that failed; a kernel's own fault appears in cudaStreamSynchronize.
-  void run() {
-    const auto launches = std::exchange(launches_, {});
-    for (; streams_.size() < launches.size();) {
+  void make_streams(std::size_t count) {
+    for (; streams_.size() < count;) {
       cudaStream_t stream = nullptr;
       gnstor::detail::cuda_check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
                                  "cudaStreamCreateWithFlags");
       streams_.push_back(stream);
     }
-    for (std::size_t k = 0; k < launches.size(); ++k) launches[k](streams_[k]);
-    for (std::size_t k = 0; k < launches.size(); ++k) {
-      gnstor::detail::cuda_check(cudaStreamSynchronize(streams_[k]), "cudaStreamSynchronize");
-    }
   }
 
- private:
-  std::vector<std::function<void(cudaStream_t)>> launches_;
+  static void start(const service& s, cudaStream_t stream) {
+    gnstor::detail::cuda_check(cudaMemsetAsync(s.stop, 0, sizeof *s.stop, stream),
+                               "cudaMemsetAsync");
+    gnstor::detail::cuda_check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+    s.kernel(stream);
+  }
+
+  /// Lets the last client stream set the stop word when all of them have come so far.
+  static void end(const service& s, cudaStream_t* clients, std::size_t count) {
+    cudaStream_t last = clients[count - 1];
+    for (std::size_t k = 0; k + 1 < count; ++k) {
+      cudaEvent_t ended = nullptr;
+      gnstor::detail::cuda_check(cudaEventCreateWithFlags(&ended, cudaEventDisableTiming),
+                                 "cudaEventCreateWithFlags");
+      cudaError_t outcome = cudaEventRecord(ended, clients[k]);
+      if (outcome == cudaSuccess) outcome = cudaStreamWaitEvent(last, ended, 0);
+      static_cast<void>(cudaEventDestroy(ended));
+      gnstor::detail::cuda_check(outcome, "cudaStreamWaitEvent");
+    }
+    gnstor::detail::cuda_check(cudaMemsetAsync(s.stop, 1, sizeof *s.stop, last), "cudaMemsetAsync");
+  }
+
+  std::vector<launch> launches_;
+  std::vector<service> services_;
   std::vector<cudaStream_t> streams_;
 };
 

@@ -79,6 +79,14 @@ class group {
     return ballot_lanes(!predicate, file, line) == 0;
   }
 
+  /// The number of ranks, from 0 on, for which `predicate` holds without a gap.
+  GNSTOR_HD std::uint32_t leading(int predicate, const char* file = __builtin_FILE(),
+                                  unsigned line = __builtin_LINE()) const {
+    const std::uint32_t failed = ballot_lanes(!predicate, file, line);
+    if (failed == 0) return size();
+    return static_cast<std::uint32_t>(cuda::std::popcount(lanes_ & ((1u << lowest(failed)) - 1)));
+  }
+
   /// The value of the lane of rank `rank`. `T` is trivially copyable, at most 8 bytes.
   template <class T>
   GNSTOR_HD T shfl(T value, int rank, const char* file = __builtin_FILE(),
