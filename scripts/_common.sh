@@ -19,10 +19,11 @@ packages=(
   "libfmt-dev fmt/format.h"
   "libcli11-dev CLI/CLI.hpp"
   "nlohmann-json3-dev nlohmann/json.hpp"
+  "libibverbs-dev infiniband/mlx5dv.h"
+  "librdmacm-dev rdma/rdma_cma.h"
 )
 test_packages=(
   "doctest-dev doctest/doctest.h"
-  "libibverbs-dev infiniband/mlx5dv.h"
   "libnvme-dev nvme/types.h"
 )
 bench_packages=("libbenchmark-dev benchmark/benchmark.h")

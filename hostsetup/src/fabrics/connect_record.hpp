@@ -1,0 +1,22 @@
+#pragma once
+
+#include "host_identity.hpp"
+#include <gnstor/wire/fabrics/connect_data.hpp>
+
+#include <algorithm>
+
+namespace gnstor::host::fabrics {
+
+/// The data of a Connect: who wants to talk to which subsystem. The names have been checked.
+inline wire::fabrics::connect_data make_connect_record(const host_identity& host,
+                                                       const std::string& subsystem,
+                                                       std::uint16_t controller) {
+  wire::fabrics::connect_data data{};
+  std::copy(host.id.begin(), host.id.end(), data.hostid);
+  data.cntlid = controller;
+  subsystem.copy(data.subnqn, wire::fabrics::max_nqn_bytes);
+  host.nqn.copy(data.hostnqn, wire::fabrics::max_nqn_bytes);
+  return data;
+}
+
+}  // namespace gnstor::host::fabrics

@@ -1,0 +1,84 @@
+#include "controller_limits.hpp"
+
+#include <gnstor/host/error.hpp>
+#include <gnstor/wire/nvme/controller_properties.hpp>
+#include <gnstor/wire/nvme/features.hpp>
+#include <gnstor/wire/nvme/keyed_sgl.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <string_view>
+
+namespace gnstor::host::fabrics {
+namespace {
+
+std::string trimmed(const char* text, std::size_t bytes) {
+  std::string_view view(text, bytes);
+  view = view.substr(0, view.find('\0'));
+  const auto end = view.find_last_not_of(' ');
+  return std::string(end == std::string_view::npos ? std::string_view{} : view.substr(0, end + 1));
+}
+
+void check_capsules(const wire::nvme::identify_controller& said) {
+  if ((said.sgls & wire::nvme::sgls_supported_mask) == 0 ||
+      (said.sgls & wire::nvme::sgls_keyed) == 0) {
+    throw input_error(fmt::format(
+        "the controller takes no keyed SGLs (SGLS {:08X}h), which NVMe over RDMA needs: "
+        "this is not an RDMA controller",
+        said.sgls));
+  }
+  if (said.ioccsz < 4 || said.iorcsz < 1) {
+    throw input_error(
+        fmt::format("the controller takes command capsules of {} bytes and answers with {}; NVMe "
+                    "over Fabrics has at least 64 and 16",
+                    16 * said.ioccsz, 16 * said.iorcsz));
+  }
+}
+
+/// The largest power of two, up to `wanted`, that the controller's queues have room for.
+std::uint32_t granted_depth(std::uint32_t wanted, std::uint64_t cap, std::uint16_t maxcmd,
+                            std::vector<std::string>& notes) {
+  std::uint32_t most = wire::nvme::max_queue_entries(cap);
+  if (maxcmd != 0) most = std::min<std::uint32_t>(most, maxcmd);
+  const std::uint32_t granted = std::min(wanted, std::bit_floor(most));
+  if (granted < wanted) {
+    notes.push_back(
+        fmt::format("depth {} wanted; the controller allows {} requests a queue: {} used", wanted,
+                    most, granted));
+  }
+  if (granted < 2) throw input_error("the controller's queues hold less than two requests");
+  return granted;
+}
+
+}  // namespace
+
+controller_limits controller_limits::from(const wire::nvme::identify_controller& said,
+                                          std::uint64_t cap, std::uint32_t depth,
+                                          std::vector<std::string>& notes) {
+  controller_limits l;
+  l.controller_id = said.cntlid;
+  l.serial = trimmed(said.sn, sizeof said.sn);
+  l.model = trimmed(said.mn, sizeof said.mn);
+  l.firmware = trimmed(said.fr, sizeof said.fr);
+  l.version = said.ver;
+  l.discovery = said.cntrltype == 2;
+  l.keep_alive = said.kas != 0;
+  l.write_zeroes = (said.oncs & wire::nvme::oncs_write_zeroes) != 0;
+  l.dataset_management = (said.oncs & wire::nvme::oncs_dataset_management) != 0;
+  l.volatile_cache = (said.vwc & 1) != 0;
+  if (l.discovery) return l;
+  check_capsules(said);
+  l.namespace_events = (said.oaes & wire::nvme::event_namespace_attribute) != 0;
+  l.depth = granted_depth(depth, cap, said.maxcmd, notes);
+  // The length of a keyed SGL has 24 bits.
+  const std::uint64_t ceiling = wire::nvme::max_keyed_sgl_bytes & ~std::uint64_t{4095};
+  const std::uint64_t page = wire::nvme::min_page_bytes(cap);
+  const bool bounded = said.mdts != 0 && said.mdts < 24;
+  l.max_transfer_bytes =
+      static_cast<std::uint32_t>(bounded ? std::min(page << said.mdts, ceiling) : ceiling);
+  return l;
+}
+
+}  // namespace gnstor::host::fabrics

@@ -1,0 +1,34 @@
+#include "namespace_info.hpp"
+
+#include <fmt/format.h>
+
+namespace gnstor::host::fabrics {
+
+namespace_info namespace_info::from(std::uint32_t nsid,
+                                    const wire::nvme::identify_namespace& said) {
+  const wire::nvme::lba_format format = said.format();
+  namespace_info n;
+  n.nsid = nsid;
+  n.blocks = said.nsze;
+  n.read_only = (said.nsattr & 1) != 0;
+  if (said.nsze == 0) {
+    n.problem = fmt::format(
+        "namespace {} is not there: `nvme list` on the target's machine, or "
+        "the endpoint without nsid=, shows which are",
+        nsid);
+  } else if (format.data_shift != 9 && format.data_shift != 12) {
+    n.problem = fmt::format(
+        "namespace {} has blocks of 2^{} bytes; gnstor reads blocks of 512 and 4096 bytes: give it "
+        "another LBA format (nvme format --block-size=4096)",
+        nsid, format.data_shift);
+  } else if (format.metadata_bytes != 0 || (said.dps & 7) != 0) {
+    n.problem = fmt::format(
+        "namespace {} has {} bytes of metadata a block{}; gnstor moves data alone: give it an LBA "
+        "format without metadata (nvme format --lbaf=N --pi=0)",
+        nsid, format.metadata_bytes, (said.dps & 7) != 0 ? " and protection information" : "");
+  }
+  if (format.data_shift < 32) n.block_bytes = 1u << format.data_shift;
+  return n;
+}
+
+}  // namespace gnstor::host::fabrics

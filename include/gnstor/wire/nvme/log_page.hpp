@@ -1,0 +1,31 @@
+#pragma once
+/// Get Log Page. NVMe Base 2.3, 5.1.12.
+
+#include <gnstor/wire/nvme/read_write.hpp>
+
+namespace gnstor::wire::nvme {
+
+inline constexpr std::uint8_t log_error_information = 0x01;
+inline constexpr std::uint8_t log_health = 0x02;
+inline constexpr std::uint8_t log_firmware_slot = 0x03;
+inline constexpr std::uint8_t log_changed_namespaces = 0x04;
+inline constexpr std::uint8_t log_discovery = 0x70;
+
+/// Asks for `bytes` (a multiple of 4) of log page `id` from byte `offset` on.
+GNSTOR_HD constexpr submission_entry make_get_log_page(std::uint16_t command_id, std::uint8_t id,
+                                                       std::uint64_t offset, std::uint32_t bytes,
+                                                       keyed_sgl data) {
+  submission_entry entry =
+      make_command(static_cast<std::uint8_t>(admin_opcode::get_log_page), command_id, 0xffffffff);
+  const std::uint32_t dwords = bytes / 4 - 1;
+  entry.dptr = data;
+  entry.cdw10 = id | (dwords & 0xffff) << 16;
+  entry.cdw11 = dwords >> 16;
+  entry.cdw12 = static_cast<std::uint32_t>(offset);
+  entry.cdw13 = static_cast<std::uint32_t>(offset >> 32);
+  return entry;
+}
+
+static_assert(make_get_log_page(0, log_discovery, 1ull << 32, 1024, {}).cdw10 == 0x00ff0070);
+
+}  // namespace gnstor::wire::nvme
