@@ -1,0 +1,113 @@
+/// A NIC that knows nothing but what the DevX commands said serves what the queue pair writes: the
+/// layout described is the layout used.
+#include "channel/exchange.hpp"
+#include "qp/memory_image.hpp"
+#include "qp/seed_sweep.hpp"
+#include "rig.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace gnstor;
+using namespace gnstor::test;
+
+namespace {
+
+/// The address that an offset of a command's umem stands for.
+std::uint64_t address(std::uint32_t umem, std::uint64_t offset, std::uint64_t bytes) {
+  const fake_machine::registration& r = fake_machine::get().umem(umem);
+  REQUIRE(offset + bytes <= r.bytes);
+  return r.address + offset;
+}
+
+/// The queue pair as CREATE_CQ and CREATE_QP describe it.
+fw::queue_attributes described() {
+  const fake_machine::command& cq = fake_machine::get().last(0x400);
+  const fake_machine::command& qp = fake_machine::get().last(0x500);
+  fw::queue_attributes at;
+  at.completion_entries = 1u << (cq.word(0x1c) >> 24 & 0x1f);
+  at.receive_entries = 1u << (qp.word(0x20) >> 19 & 0xf);
+  at.send_entries = 1u << (qp.word(0x20) >> 11 & 0xf);
+  const std::uint32_t stride = 16u << (qp.word(0x20) >> 16 & 7);
+  CHECK(stride == 16);
+  at.completion_ring = address(cq.word(0x58), cq.wide(0x50), 64ull * at.completion_entries);
+  at.receive_ring = address(qp.word(0x108), qp.wide(0x100),
+                            std::uint64_t{stride} * at.receive_entries + 64ull * at.send_entries);
+  at.send_ring = at.receive_ring + std::uint64_t{stride} * at.receive_entries;
+  at.doorbell_record = address(qp.word(0xfc), qp.wide(0xb8), 8);
+  at.doorbell = reinterpret_cast<std::uint64_t>(fake_machine::get().doorbell);
+  at.number = 0xbeef;
+  at.domain = 1;
+  return at;
+}
+
+/// The memory that the NIC may touch: what was registered, and nothing else.
+fw::memory_region registered() {
+  const fake_machine::registration& r = fake_machine::get().regions.at(0);
+  return {r.address,
+          r.bytes,
+          (r.access & IBV_ACCESS_LOCAL_WRITE) != 0 ? std::uint32_t{fw::local_write} : 0u,
+          1,
+          r.key,
+          0};
+}
+
+constexpr std::uint32_t lanes = 6;
+constexpr std::uint32_t rounds = 4;
+
+/// Runs an exchange of six lanes over the rig's queue under one seed; what went wrong.
+std::string exchange_over_rig(gnstor::simt::host::options chosen) {
+  fake_machine::get().reset();
+  const rig r;
+  aligned_memory table(mlx5_channel::bytes(rig::depth));
+  mlx5_channel channel(r.queue->ref(), table.data());
+  fw::memory_region regions[2] = {{}, registered()};
+  peer_queue served{described(), {}};
+  std::vector<letter> letters(lanes * rounds + 1);
+  std::vector<errand> errands(lanes * rounds);
+  exchange_record record;
+  std::uint32_t stop = 0;
+
+  exchange<> client;
+  client.channels = &channel;
+  client.channel_count = 1;
+  client.rounds = rounds;
+  client.seed = static_cast<std::uint32_t>(chosen.seed);
+  client.letters = letters.data();
+  client.errands = errands.data();
+  client.record = &record;
+  scripted_peer peer;
+  peer.queues = &served;
+  peer.regions = fw::region_table(regions, 2);
+  peer.letters = letters.data();
+  peer.letter_count = lanes * rounds + 1;
+  peer.stop = &stop;
+  peer.seed = client.seed;
+  peer.in_order = false;
+
+  gnstor::simt::host::executor machine(chosen);
+  machine.spawn(2, lanes / 2, client);
+  machine.serve_in(simt::domain::nic, 1, 1, stop, peer);
+  const std::string fault = run_to_end(machine);
+  if (!fault.empty()) return fault;
+  if (record.ended != lanes || record.stuck != 0 || record.refused != 0) return "a lane failed";
+  if (served.seen.sends < lanes * rounds) return "the NIC saw too few requests";
+  if (served.seen.overruns + served.seen.bad_entries + served.seen.bad_letters != 0)
+    return "the NIC met something wrong";
+  for (const errand& e : errands) {
+    if (static_cast<ask>(e.asked) != ask::answer) continue;
+    if (!status::unpack(e.outcome).ok() || e.visible == 0) return "a request got no answer";
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE(
+    "requests over a DevX queue get their answers from a NIC that knows the commands alone, "
+    "seeded") {
+  sweep(gnstor::simt::host::mode::seeded, 200, exchange_over_rig);
+}
+
+TEST_CASE("requests over a DevX queue get their answers, weak memory") {
+  sweep(gnstor::simt::host::mode::weak, 60, exchange_over_rig);
+}
