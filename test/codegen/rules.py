@@ -1,0 +1,149 @@
+"""What must hold of a queue pair's operations in the code that nvcc makes of them.
+
+Each rule yields what is wrong. A NIC reads the queue over PCIe: entries must arrive whole, the
+record before the doorbell, the doorbell by one store; and a completion must be read before what it
+announces.
+"""
+
+SCOPES = ("", "cta", "cluster", "gpu", "sys")
+
+
+def wide(scope, wanted):
+    return SCOPES.index(scope) >= SCOPES.index(wanted)
+
+
+def writes(events):
+    return [event for event in events if event.kind in ("store", "atomic")]
+
+
+def released(events, at, scope):
+    """Whether a release fence of `scope` lies between the write before `at` and it."""
+    for event in reversed(events[:at]):
+        if event.kind == "release" and wide(event.scope, scope):
+            return True
+        if event.kind in ("store", "atomic"):
+            return False
+    return False
+
+
+def only_wide_stores(count):
+    """The kernel writes `count` times 16 bytes, and neither waits nor reads."""
+    def rule(events):
+        if [event.bytes for event in writes(events)] != [16] * count:
+            yield f"not {count} stores of 16 bytes: {[e.text for e in writes(events)]}"
+        for event in events:
+            if event.kind in ("release", "acquire", "atomic"):
+                yield f"a fence or an atomic where none is needed: {event.text}"
+    return rule
+
+
+def ring(events):
+    bells = [at for at, event in enumerate(events) if event.mmio]
+    if len(bells) != 1:
+        yield f"{len(bells)} MMIO stores instead of one"
+        return
+    bell = events[bells[0]]
+    if bell.kind != "store" or bell.bytes != 8 or bell.scope != "sys":
+        yield f"the doorbell is no 8-byte store of system scope: {bell.text}"
+    if not released(events, bells[0], "sys"):
+        yield "no fence of system scope between the doorbell record and the doorbell"
+    before = [at for at in range(bells[0]) if events[at].kind in ("store", "atomic")]
+    yield from record(events, before[-1] if before else None)
+    loads = [at for at in range(bells[0]) if events[at].kind == "load"]
+    if not loads or events[loads[-1] + 1].kind != "acquire":
+        yield "the published index is read without acquire before the record is written"
+
+
+def record(events, at):
+    """The doorbell record is written at `at`, by one store of system scope after a release."""
+    if at is None or events[at].kind != "store" or events[at].bytes != 4:
+        yield "the last write before the doorbell is no 4-byte store of the record"
+        return
+    if events[at].scope != "sys":
+        yield f"the doorbell record is not stored at system scope: {events[at].text}"
+    if not released(events, at, "sys"):
+        yield f"no release of system scope before the doorbell record: {events[at].text}"
+
+
+def receives(events):
+    narrow = [at for at, event in enumerate(events)
+              if event.kind == "store" and event.bytes != 16]
+    if len(narrow) != 1:
+        yield f"not one record and 16-byte entries: {[events[at].text for at in narrow]}"
+    yield from record(events, narrow[-1] if narrow else None)
+
+
+def publish(events):
+    stores = [at for at, event in enumerate(events) if event.kind == "store"]
+    if not stores or not released(events, stores[0], "gpu"):
+        yield "the reservation is marked without a release: an entry may be rung half-written"
+    for event in events:
+        if event.kind in ("store", "atomic") and event.bytes != 8:
+            yield f"a shared index is not written in one piece: {event.text}"
+        if event.kind == "release" and event.scope == "sys":
+            yield f"a fence of system scope where the lanes of one device meet: {event.text}"
+
+
+def reserve(events):
+    loads = [at for at, event in enumerate(events)
+             if event.kind == "load" and event.scope == "gpu"]
+    if not any(events[at + 1].kind == "acquire" for at in loads if at + 1 < len(events)):
+        yield "slots are handed out without acquiring their release by retire"
+
+
+def poll(events):
+    """The first look at a completion acquires at system scope before anything else is read."""
+    far = [at for at, event in enumerate(events) if event.kind == "load" and event.scope == "sys"]
+    if not far:
+        yield "no load of system scope: the completion may be an old copy"
+        return
+    tail = events[far[0]]
+    if tail.bytes != 4:
+        yield f"the tail of a completion is not read in one 4-byte load: {tail.text}"
+    after = events[far[0] + 1]
+    if after.kind != "acquire" or after.scope != "sys":
+        yield f"the tail of a completion is read without acquire at system scope: {tail.text}"
+    claims = [at for at, event in enumerate(events) if event.kind == "atomic"]
+    if not claims or not released(events, claims[0], "gpu"):
+        yield "completions are claimed without a release: the claim may pass the reads it validates"
+    far_stores = [at for at, event in enumerate(events)
+                  if event.kind == "store" and event.scope == "sys"]
+    yield from record(events, far_stores[-1] if far_stores else None)
+
+
+def retire(events):
+    claims = [at for at, event in enumerate(events) if event.kind == "atomic"]
+    if not claims or not released(events, claims[0], "gpu"):
+        yield "slots are retired without a release"
+
+
+def whole(events):
+    """For every operation: all of its code is seen, and no store is narrower than four bytes."""
+    for event in events:
+        if event.kind == "call" and "__cuda_sm20_" not in event.text:  # nvcc's own 64-bit division
+            yield f"calls a function, whose memory accesses are not seen: {event.text}"
+        if event.kind == "store" and event.bytes < 4:
+            yield f"a store of {event.bytes} bytes: {event.text}"
+
+
+RULES = {
+    "reserve": reserve,
+    "write_send": only_wide_stores(6),  # a 64-byte capsule and two segments
+    "write_one_sided": only_wide_stores(3),
+    "write_nop": only_wide_stores(1),
+    "publish": publish,
+    "ring": ring,
+    "post_receives": receives,
+    "poll": poll,
+    "retire": retire,
+}
+
+
+def faults(kernels):
+    """What is wrong with {kernel: [event]}, as "kernel: fault"."""
+    for name, rule in RULES.items():
+        if name not in kernels:
+            yield f"{name}: no such kernel in the compiler's output"
+            continue
+        for fault in [*whole(kernels[name]), *rule(kernels[name])]:
+            yield f"{name}: {fault}"

@@ -1,0 +1,248 @@
+/// Which endpoints work on recorded machines, and what is named as the thing to change.
+
+#include "recorded_machine.hpp"
+
+#include <functional>
+
+using namespace gnstor;
+using namespace gnstor::host::probe;
+using test::recorded_machine;
+
+namespace {
+
+enum scheme { emulated, on_gpu, by_proxy, by_doorbell };
+
+/// "" if the scheme works, else the remedy.
+std::string remedy(const machine_facts& facts, scheme which) {
+  const auto verdicts = judge(facts);
+  REQUIRE(verdicts.size() == 4);
+  const verdict& v = verdicts[which];
+  CHECK(v.works == v.remedy.empty());
+  return v.remedy;
+}
+
+bool says(const std::string& text, std::string_view words) {
+  INFO(text);
+  const bool found = text.find(words) != std::string::npos;
+  CHECK_MESSAGE(found, "expected: ", words);
+  return found;
+}
+
+bool noted(const machine_facts& facts, scheme which, std::string_view words) {
+  const auto verdicts = judge(facts);
+  for (const auto& note : verdicts[which].notes) {
+    if (note.find(words) != std::string::npos) return true;
+  }
+  return false;
+}
+
+/// One change to the machine that has everything, and what must then be named.
+struct change {
+  const char* what;
+  std::function<void(recorded_machine&)> apply;
+  const char* remedy;
+};
+
+constexpr const char* params = "/proc/driver/nvidia/params";
+constexpr const char* limits = "/proc/self/limits";
+constexpr const char* port = "/sys/class/infiniband/mlx5_0/ports/1";
+
+void without_module(recorded_machine& m, std::string_view line_start, std::string_view replaced) {
+  m.edit("/proc/modules", line_start, replaced);
+}
+
+const change gpu_changes[] = {
+    {"no GPU",
+     [](auto& m) {
+       m.drop("/sys/bus/pci/devices/0000:19:00.0");
+       m.drop("/proc/driver/nvidia");
+     },
+     "no NVIDIA GPU in this machine: add one"},
+    {"a driver that sees no GPU",
+     [](auto& m) {
+       m.drop("/sys/bus/pci/devices/0000:19:00.0");
+       m.drop("/proc/driver/nvidia/gpus");
+     },
+     "give this machine or container one"},
+    {"a driver that is not loaded",
+     [](auto& m) {
+       m.drop("/proc/driver/nvidia");
+       without_module(m, "nvidia 14376960", "other 14376960");
+     },
+     "run modprobe nvidia nvidia-uvm"},
+    {"no driver",
+     [](auto& m) {
+       m.drop("/proc/driver/nvidia");
+       without_module(m, "nvidia 14376960", "other 14376960");
+       m.drop("/lib/modules/6.8.0-60-generic/modules.dep");
+     },
+     "the GPU has no driver: install the NVIDIA driver 580"},
+    {"nouveau",
+     [](auto& m) {
+       m.drop("/proc/driver/nvidia");
+       without_module(m, "nvidia 14376960", "nouveau 14376960");
+       m.drop("/lib/modules/6.8.0-60-generic/modules.dep");
+     },
+     "run by nouveau"},
+    {"an old driver", [](auto& m) { m.edit("/proc/driver/nvidia/version", "580.95", "550.54"); },
+     "the NVIDIA driver is 550.54.05, and CUDA 13 needs 580"},
+    {"no device file", [](auto& m) { m.drop("/dev/nvidia-uvm"); },
+     "/dev/nvidia-uvm is missing: run nvidia-modprobe"},
+    {"no permission for the GPU", [](auto& m) { m.mode("/dev/nvidia0", 0640); },
+     "no permission for /dev/nvidia0"},
+};
+
+const change rdma_changes[] = {
+    {"no device, soft-RoCE at hand", [](auto& m) { m.drop("/sys/class/infiniband"); },
+     "modprobe rdma_rxe && rdma link add rxe0 type rxe netdev ens3np0"},
+    {"no device and no soft-RoCE",
+     [](auto& m) {
+       m.drop("/sys/class/infiniband");
+       m.drop("/lib/modules/6.8.0-60-generic/modules.dep");
+     },
+     "this kernel (6.8.0-60-generic) has no soft-RoCE"},
+    {"a ConnectX without its RDMA driver",
+     [](auto& m) {
+       m.drop("/sys/class/infiniband");
+       without_module(m, "mlx5_ib 540672", "other 540672");
+     },
+     "run modprobe mlx5_ib"},
+    {"no uverbs", [](auto& m) { m.drop("/sys/class/infiniband_verbs"); },
+     "mlx5_0 has no file under /dev/infiniband: run modprobe ib_uverbs"},
+    {"a container without the device's file", [](auto& m) { m.drop("/dev/infiniband/uverbs0"); },
+     "/dev/infiniband/uverbs0 is missing"},
+    {"no permission for the device", [](auto& m) { m.mode("/dev/infiniband/uverbs0", 0600); },
+     "no permission for /dev/infiniband/uverbs0"},
+    {"no connection manager", [](auto& m) { m.drop("/dev/infiniband/rdma_cm"); },
+     "run modprobe rdma_ucm"},
+    {"no permission for the connection manager",
+     [](auto& m) { m.mode("/dev/infiniband/rdma_cm", 0600); },
+     "no permission for /dev/infiniband/rdma_cm"},
+    {"an Ethernet port that is down",
+     [](auto& m) { m.set(std::string(port) + "/state", "1: DOWN\n"); },
+     "port 1 of mlx5_0 is down (1: DOWN): ip link set ens3np0 up"},
+    {"an InfiniBand port without a subnet manager",
+     [](auto& m) {
+       m.set(std::string(port) + "/state", "2: INIT\n");
+       m.set(std::string(port) + "/link_layer", "InfiniBand\n");
+     },
+     "a subnet manager (opensm) runs"},
+    {"no IP address", [](auto& m) { m.drop(std::string(port) + "/gids/3"); },
+     "mlx5_0 has no IP address, so RDMA CM has no RoCE v2 GID: ip addr add ADDRESS/24 dev ens3np0"},
+    {"an address for RoCE v1 alone",
+     [](auto& m) { m.set(std::string(port) + "/gid_attrs/types/3", "IB/RoCE v1\n"); },
+     "no RoCE v2 GID"},
+    {"little lockable memory",
+     [](auto& m) { m.edit(limits, "unlimited            unlimited", "65536  65536"); },
+     "only 64 KiB of memory may be locked and a session registers 64 MiB: ulimit -l unlimited"},
+};
+
+const change doorbell_changes[] = {
+    {"no driver key", [](auto& m) { m.edit(params, "PeerMappingOverride=1;", ""); },
+     "NVreg_RegistryDwords=\"PeerMappingOverride=1;\""},
+    {"neither dma-buf nor peermem loaded",
+     [](auto& m) { m.edit("/proc/driver/nvidia/version", "UNIX Open Kernel", "UNIX Kernel"); },
+     "run modprobe nvidia-peermem"},
+    {"neither dma-buf nor peermem there",
+     [](auto& m) {
+       m.edit("/proc/driver/nvidia/version", "UNIX Open Kernel", "UNIX Kernel");
+       m.drop("/lib/modules/6.8.0-60-generic/modules.dep");
+     },
+     "install the driver's open kernel modules"},
+    {"a kernel without dma-buf",
+     [](auto& m) {
+       m.edit("/boot/config-6.8.0-60-generic", "CONFIG_DMA_SHARED_BUFFER=y",
+              "# CONFIG_DMA_SHARED_BUFFER is not set");
+     },
+     "run modprobe nvidia-peermem"},
+    {"a translating IOMMU", [](auto& m) { m.set("/sys/kernel/iommu_groups/31/type", "DMA-FQ\n"); },
+     "the IOMMU translates for mlx5_0 (DMA-FQ)"},
+    {"another vendor's card",
+     [](auto& m) {
+       m.drop("/sys/bus/pci/devices/0000:1a:00.0/driver");
+       m.set("/sys/bus/pci/devices/0000:1a:00.0/vendor", "0x8086\n");
+     },
+     "no ConnectX"},
+};
+
+TEST_CASE("a machine that has everything works with every endpoint") {
+  const recorded_machine machine("connectx_gpu");
+  const auto facts = machine.facts();
+  for (const auto which : {emulated, on_gpu, by_proxy, by_doorbell}) {
+    CHECK(remedy(facts, which) == "");
+  }
+  CHECK(facts.gpus.size() == 1);
+  CHECK(facts.gpus[0].name == "NVIDIA H200");
+  CHECK(facts.nvidia.version == "580.95.05");
+  CHECK(facts.rdma.size() == 1);
+  CHECK(facts.rdma[0].driver == "mlx5_core");
+  CHECK(facts.rdma[0].pci == "0000:1a:00.0");
+  CHECK(noted(facts, by_doorbell, "not on a card"));
+  CHECK(noted(facts, by_doorbell, "mapping the doorbell was not tried"));
+}
+
+TEST_CASE("a bare machine runs the emulated array, and says what the others need") {
+  const recorded_machine machine("bare");
+  const auto facts = machine.facts();
+  CHECK(remedy(facts, emulated) == "");
+  CHECK(says(remedy(facts, on_gpu), "no NVIDIA GPU in this machine"));
+  CHECK(says(remedy(facts, by_proxy), "this kernel (6.18.44) has no soft-RoCE"));
+  CHECK(says(remedy(facts, by_doorbell), "no NVIDIA GPU in this machine"));
+}
+
+TEST_CASE("soft-RoCE serves the proxy, and nothing but a GPU is missing for the rest") {
+  const recorded_machine machine("soft_roce");
+  const auto facts = machine.facts();
+  CHECK(remedy(facts, by_proxy) == "");
+  CHECK(noted(facts, by_proxy, "soft-RoCE runs on this CPU"));
+  CHECK(says(remedy(facts, by_doorbell), "no NVIDIA GPU"));
+  CHECK(facts.rdma[0].driver == "rdma_rxe");
+  CHECK(facts.rdma[0].ports[0].netdev == "eth0");
+}
+
+TEST_CASE("soft-RoCE beside a GPU lacks a ConnectX for doorbells, and payload goes over the host") {
+  const recorded_machine soft("soft_roce"), full("connectx_gpu");
+  auto facts = soft.facts();
+  const auto gpu = full.facts();
+  facts.gpus = gpu.gpus;
+  facts.nvidia = gpu.nvidia;
+  facts.nvidia.open_modules = false;
+  CHECK(remedy(facts, on_gpu) == "");
+  CHECK(says(remedy(facts, by_doorbell), "no ConnectX"));
+  CHECK(noted(facts, by_proxy, "payload goes through pinned host memory"));
+}
+
+TEST_CASE("each thing a GPU needs is named when it alone is missing, and RDMA by proxy stays") {
+  for (const auto& change : gpu_changes) {
+    CAPTURE(change.what);
+    recorded_machine machine("connectx_gpu");
+    change.apply(machine);
+    CHECK(says(remedy(machine.facts(), on_gpu), change.remedy));
+    CHECK(remedy(machine.facts(), by_doorbell) == remedy(machine.facts(), on_gpu));
+    CHECK(remedy(machine.facts(), by_proxy) == "");
+  }
+}
+
+TEST_CASE("each thing RDMA needs is named when it alone is missing, and the GPU stays") {
+  for (const auto& change : rdma_changes) {
+    CAPTURE(change.what);
+    recorded_machine machine("connectx_gpu");
+    change.apply(machine);
+    CHECK(says(remedy(machine.facts(), by_proxy), change.remedy));
+    CHECK(says(remedy(machine.facts(), by_doorbell), change.remedy));
+    CHECK(remedy(machine.facts(), on_gpu) == "");
+  }
+}
+
+TEST_CASE("each thing a doorbell needs is named when it alone is missing, and the proxy stays") {
+  for (const auto& change : doorbell_changes) {
+    CAPTURE(change.what);
+    recorded_machine machine("connectx_gpu");
+    change.apply(machine);
+    CHECK(says(remedy(machine.facts(), by_doorbell), change.remedy));
+    CHECK(remedy(machine.facts(), by_proxy) == "");
+    CHECK(remedy(machine.facts(), on_gpu) == "");
+  }
+}
+
+}  // namespace

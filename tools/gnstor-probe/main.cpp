@@ -1,0 +1,37 @@
+/// Tells what this machine can do: its GPUs, RDMA devices and kernel, and for each endpoint scheme
+/// "works" or the one thing to change next.
+
+#include "json_report.hpp"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <probe/gather.hpp>
+#include <probe/report.hpp>
+#include <probe/try_devices.hpp>
+
+#include <cstdio>
+
+namespace probe = gnstor::host::probe;
+
+int main(int argc, char** argv) try {
+  std::string root = "/";
+  bool json = false;
+  CLI::App app{"Tells which gnstor endpoints work on this machine, and what to change for others"};
+  app.add_flag("--json", json, "the same, with every fact, for a program");
+  app.add_option("--root", root,
+                 "judge the machine whose /proc, /sys and /dev lie below this folder")
+      ->check(CLI::ExistingDirectory)
+      ->group("");
+  CLI11_PARSE(app, argc, argv);
+
+  auto facts = probe::gather(probe::file_tree(root));
+  if (root == "/") probe::try_devices(facts);
+  const auto verdicts = probe::judge(facts);
+  const std::string text =
+      json ? probe::json_report(facts, verdicts).dump(2) + "\n" : probe::report(facts, verdicts);
+  std::fputs(text.c_str(), stdout);
+  return 0;
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "gnstor-probe: %s\n", e.what());
+  return 2;
+}

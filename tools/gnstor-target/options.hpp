@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gnstor::tools {
+
+/// The command line of gnstor-target.
+struct target_options {
+  std::string listen = "0.0.0.0:4420";
+  std::string array = "emu:?";
+  std::vector<std::uint64_t> volumes;  ///< bytes of each volume that has to exist
+  std::vector<std::string> hosts;      ///< NQNs that may connect; empty: all
+  std::uint32_t timeout_s = 10;        ///< of commands to the array
+  bool quiet = false;
+};
+
+/// Reads the command line; the exit code where the program is to end at once.
+std::optional<int> parse(int argc, char** argv, target_options& options);
+
+}  // namespace gnstor::tools

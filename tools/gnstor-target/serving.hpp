@@ -1,0 +1,33 @@
+#pragma once
+
+#include "options.hpp"
+#include <target/array_volume.hpp>
+#include <target/rdma/rdma_server.hpp>
+
+namespace gnstor::tools {
+
+/// A running target: the array, the subsystems, and the RDMA server before them.
+class serving {
+ public:
+  /// Starts everything. Throws `error` with the remedy.
+  explicit serving(const target_options& options);
+
+  /// Prints one line for each subsystem.
+  void say_ready() const;
+  void run_for(std::chrono::milliseconds wait) { server_.run_for(wait); }
+
+ private:
+  /// Makes the volumes that are to exist.
+  void create_volumes();
+  /// Follows the array: its volumes come and go, and so do write rights.
+  void follow();
+  void say(const std::string& words) const;
+
+  target_options options_;
+  fw::emulated_gateway array_;
+  fw::target_model target_;
+  std::map<std::uint16_t, std::shared_ptr<fw::array_volume>> volumes_;
+  fw::rdma_server server_;
+};
+
+}  // namespace gnstor::tools
