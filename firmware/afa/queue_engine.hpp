@@ -253,23 +253,29 @@ class queue_engine {
     }
     if (context_->joined.connected == 0)
       return answer_now(c, wire::nvme::generic_status::command_sequence_error);
-    if (c.admin == 0 && e.opcode == static_cast<std::uint8_t>(wire::nvme::nvm_opcode::flush))
-      return false;
+    if (c.admin == 0 && is(e, wire::nvme::nvm_opcode::flush)) return false;
     if (e.nsid == 0 || e.nsid > node_->shape.ssd_count) {
       return answer_now(c, wire::nvme::generic_status::invalid_namespace);
     }
     c.ssd = e.nsid - 1;
-    if (c.admin != 0) return route_admin(c);
-    const bool write = e.opcode == static_cast<std::uint8_t>(wire::nvme::nvm_opcode::write);
-    if (!write && e.opcode != static_cast<std::uint8_t>(wire::nvme::nvm_opcode::read)) {
+    return c.admin != 0 ? route_admin(c) : route_io(c);
+  }
+
+  /// Checks a Read, Write or Write Zeroes and finds its shard. Write Zeroes moves no data and may
+  /// be as long as a stripe.
+  GNSTOR_HD bool route_io(io_command& c) const {
+    const wire::nvme::submission_entry& e = c.entry;
+    const bool read = is(e, wire::nvme::nvm_opcode::read);
+    const bool zeroes = is(e, wire::nvme::nvm_opcode::write_zeroes);
+    if (!read && !zeroes && !is(e, wire::nvme::nvm_opcode::write)) {
       return answer_now(c, wire::nvme::generic_status::invalid_opcode);
     }
     const std::uint32_t blocks = wire::nvme::blocks_of(e);
-    if (blocks > max_transfer_blocks)
+    if (!zeroes && blocks > max_transfer_blocks)
       return answer_now(c, wire::nvme::generic_status::invalid_field);
-    if (length != blocks * block_bytes)
+    if (e.dptr.length() != (zeroes ? 0 : blocks * block_bytes))
       return answer_now(c, wire::nvme::generic_status::invalid_sgl_length);
-    if (!opens(c, write ? remote_read : remote_write)) return false;
+    if (!zeroes && !opens(c, read ? remote_write : remote_read)) return false;
     const auto at = wire::afa::slba::unpack(wire::nvme::slba_of(e));
     request r;
     r.vid = at.volume;
@@ -278,11 +284,15 @@ class queue_engine {
     r.first = at.block;
     r.blocks = blocks;
     r.epoch = e.cdw2;
-    r.write = write;
+    r.write = !read;
     c.where = node_->ssds[c.ssd].check(r);
-    if (c.where.ok() && !healthy(c, write)) return false;
+    if (c.where.ok() && !healthy(c, !read)) return false;
     c.status = c.where.status;
     return c.where.ok();
+  }
+
+  GNSTOR_HD static bool is(const wire::nvme::submission_entry& e, wire::nvme::nvm_opcode op) {
+    return e.opcode == static_cast<std::uint8_t>(op);
   }
 
   /// False if an injected fault answers, or swallows, the command.

@@ -5,6 +5,9 @@
 #include <afa/shard_engine.hpp>
 #include <gnstor/simt/lane.hpp>
 
+#include <chrono>
+#include <thread>
+
 namespace gnstor::fw {
 
 /// The firmware's main loop: every engine of a node has one owner among the warps (or CPU threads)
@@ -35,7 +38,7 @@ struct service {
       if (++round % 64 == 0 || !busy) {
         if (stopped(g, first)) return;
       }
-      if (!busy) simt::pause();
+      if (!busy) rest(quiet);
     }
   }
 
@@ -50,6 +53,19 @@ struct service {
     const bool busy = shard.tick(g);
     if (!busy && quiet % 1024 == 1023) shard.idle(g);
     return busy;
+  }
+
+  /// Waits for a moment. A CPU thread that has had nothing to do for some milliseconds sleeps a
+  /// little, because others need its core; lanes and warps never do.
+  GNSTOR_HD static void rest([[maybe_unused]] std::uint32_t quiet) {
+#if !defined(__CUDA_ARCH__)
+    constexpr std::uint32_t patience = 4096;  // rounds
+    if (quiet > patience && simt::current_hook == nullptr) {
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+      return;
+    }
+#endif
+    simt::pause();
   }
 
   /// The owner of the first engine asks the host's word, which may lie across a link, and tells the

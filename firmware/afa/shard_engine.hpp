@@ -29,7 +29,7 @@ class shard_engine {
     const auto ready = static_cast<std::uint32_t>(cuda::std::countr_one(g.ballot(there)));
     if (ready == 0) return false;
     const bool mine = g.thread_rank() < ready;
-    const bool reads = mine && is_read(node_->commands[handle]);
+    const bool reads = mine && is_io(node_->commands[handle], wire::nvme::nvm_opcode::read);
     if (reads) look_up(handle);
     g.sync();
     for (std::uint32_t k = 0; k < ready; ++k) {
@@ -51,9 +51,8 @@ class shard_engine {
 
  private:
   GNSTOR_HD const node::ssd& drive() const { return node_->ssds[ssd_]; }
-  GNSTOR_HD static bool is_read(const io_command& c) {
-    return c.admin == 0 &&
-           c.entry.opcode == static_cast<std::uint8_t>(wire::nvme::nvm_opcode::read);
+  GNSTOR_HD static bool is_io(const io_command& c, wire::nvme::nvm_opcode op) {
+    return c.admin == 0 && c.entry.opcode == static_cast<std::uint8_t>(op);
   }
 
   GNSTOR_HD void look_up(std::uint32_t handle) const {
@@ -66,6 +65,9 @@ class shard_engine {
     io_command& c = node_->commands[handle];
     if (c.admin != 0) {
       c.status = administer(c);
+      finish(handle);
+    } else if (is_io(c, wire::nvme::nvm_opcode::write_zeroes)) {
+      drive().deallocate(c.where);  // blocks never written read as zeroes
       finish(handle);
     } else if (c.stage == command_stage::commit) {
       c.status = drive().commit(c.where, c.page);

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "channel/channel_image.hpp"
+#include "mlx5_volume.hpp"
 #include <afa/service.hpp>
 #include <deengine/format.hpp>
-#include <gnstor/volume/mlx5_volume.hpp>
 #include <gnstor/wire/fabrics/connect.hpp>
 
 #include <doctest/doctest.h>

@@ -1,9 +1,9 @@
 #pragma once
 /// What every lane of a test of the whole data path runs, on the host runtime and on the GPU.
 
+#include "mlx5_volume.hpp"
 #include <gnstor/core/hash.hpp>
 #include <gnstor/simt/lane.hpp>
-#include <gnstor/volume/mlx5_volume.hpp>
 
 namespace gnstor::test {
 

@@ -1,0 +1,179 @@
+#include <gnstor/host/error.hpp>
+#include <gnstor/simt/clock.hpp>
+#include <gnstor/volume/remote_volume.hpp>
+#include <gnstor/wire/afa/admin_command.hpp>
+#include <gnstor/wire/afa/slba.hpp>
+#include <gnstor/wire/afa/volume_list.hpp>
+#include <gnstor/wire/nvme/read_write.hpp>
+#include <target/array_client.hpp>
+
+#include <cstring>
+#include <deque>
+
+namespace gnstor::fw {
+namespace {
+
+constexpr std::uint32_t buffers = 16;
+constexpr std::uint64_t buffer_bytes = 131072;
+constexpr std::size_t zeroes_in_flight = 32;
+
+remote_volume volume_over(const host::array_link& link, const volume_info& v) {
+  return {v, channel_set<remote_channel>(&link.host(), 1), rendezvous_placement(v.ssd_count)};
+}
+
+}  // namespace
+
+array_client::array_client(host::array_link& link, std::uint64_t timeout_ns)
+    : link_(&link), timeout_ns_(timeout_ns), staging_(link, buffers, buffer_bytes) {}
+
+status array_client::execute(bool is_admin, wire::nvme::submission_entry e,
+                             std::span<std::byte> payload) {
+  if (payload.size() > staging_.bytes_each()) {
+    return status::make(status_code::invalid_argument, reporter::caller);
+  }
+  staging_pool::loan stage = staging_.borrow();
+  const wire::nvme::transfer_direction way = wire::nvme::direction_of(e.opcode);
+  e.flags = wire::nvme::flags_sgl;
+  e.dptr = wire::nvme::make_empty_sgl();
+  if (!payload.empty()) {
+    const io_buffer part = stage.part(payload.size());
+    e.dptr =
+        wire::nvme::make_keyed_sgl(part.address, static_cast<std::uint32_t>(part.bytes), part.rkey);
+  }
+  if (way == wire::nvme::transfer_direction::host_to_controller) {
+    std::copy(payload.begin(), payload.end(), stage.data());
+  }
+  status s;
+  link_->drive([&] {
+    const deadline d = simt::within(timeout_ns_);
+    s = stage.note(is_admin ? link_->execute_admin(e, d) : link_->host().execute(e, d));
+  });
+  if (s.ok() && way == wire::nvme::transfer_direction::controller_to_host) {
+    std::copy_n(stage.data(), payload.size(), payload.begin());
+  }
+  return s;
+}
+
+status array_client::admin(wire::nvme::submission_entry e, std::span<std::byte> payload) {
+  return execute(true, e, payload);
+}
+
+status array_client::io(wire::nvme::submission_entry e, std::span<std::byte> payload) {
+  return execute(false, e, payload);
+}
+
+wire::afa::array_description array_client::describe() {
+  wire::afa::admin_command c;
+  c.opcode = wire::afa::admin_opcode::array_describe;
+  c.nsid = 1;
+  wire::afa::array_description d{};
+  const status s = admin(c.pack(), std::as_writable_bytes(std::span(&d, 1)));
+  if (!s.ok()) throw host::io_error("describing the array: " + host::to_string(s), s);
+  return d;
+}
+
+std::vector<wire::afa::volume_record> array_client::volumes(std::uint32_t epoch) {
+  std::vector<wire::afa::volume_record> all;
+  std::uint16_t next = 1;
+  for (std::uint32_t page = 0; page < 65536 && next != 0; ++page) {
+    wire::afa::admin_command c;
+    c.opcode = wire::afa::admin_opcode::volume_list;
+    c.nsid = 1;
+    c.epoch = epoch;
+    c.volume = volume_id(next);
+    wire::afa::volume_list list{};
+    const status s = admin(c.pack(), std::as_writable_bytes(std::span(&list, 1)));
+    if (!s.ok()) throw host::io_error("listing the array's volumes: " + host::to_string(s), s);
+    all.insert(all.end(), list.records, list.records + list.count);
+    next = list.next_vid;
+  }
+  return all;
+}
+
+status array_client::read(const volume_info& v, std::uint64_t first, std::span<std::byte> to) {
+  const remote_volume volume = volume_over(*link_, v);
+  for (std::size_t done = 0; done < to.size();) {
+    const std::size_t n = std::min<std::size_t>(to.size() - done, staging_.bytes_each());
+    staging_pool::loan stage = staging_.borrow();
+    status s;
+    link_->drive([&] {
+      s = stage.note(volume.read(vba(static_cast<std::uint32_t>(first + done / block_bytes)),
+                                 static_cast<std::uint32_t>(n / block_bytes), stage.part(n),
+                                 simt::within(timeout_ns_)));
+    });
+    if (!s.ok()) return s;
+    std::memcpy(to.data() + done, stage.data(), n);
+    done += n;
+  }
+  return {};
+}
+
+status array_client::write(const volume_info& v, std::uint64_t first,
+                           std::span<const std::byte> from) {
+  const remote_volume volume = volume_over(*link_, v);
+  for (std::size_t done = 0; done < from.size();) {
+    const std::size_t n = std::min<std::size_t>(from.size() - done, staging_.bytes_each());
+    staging_pool::loan stage = staging_.borrow();
+    std::memcpy(stage.data(), from.data() + done, n);
+    status s;
+    link_->drive([&] {
+      s = stage.note(volume.write(vba(static_cast<std::uint32_t>(first + done / block_bytes)),
+                                  static_cast<std::uint32_t>(n / block_bytes), stage.part(n),
+                                  simt::within(timeout_ns_)));
+    });
+    if (!s.ok()) return s;
+    done += n;
+  }
+  return {};
+}
+
+status array_client::write_zeroes(const volume_info& v, std::uint64_t first, std::uint64_t blocks) {
+  const rendezvous_placement where(v.ssd_count);
+  const remote_channel& channel = link_->host();
+  const deadline d = simt::within(timeout_ns_);
+  std::deque<ticket> sent;
+  status outcome;
+  const auto settle_one = [&] {
+    const status s = channel.wait(sent.front(), d);
+    sent.pop_front();
+    if (outcome.ok()) outcome = s;
+  };
+  const auto send = [&](const wire::nvme::submission_entry& e) {
+    result<ticket> t = channel.submit(e);
+    for (until more{d}; more && t.status.code == status_code::would_block;) {
+      if (sent.empty()) {
+        (void)channel.poll();
+      } else {
+        settle_one();
+      }
+      t = channel.submit(e);
+    }
+    if (t) {
+      sent.push_back(t.value);
+    } else if (outcome.ok()) {
+      outcome = t.status;
+    }
+  };
+  link_->drive([&] {
+    for (std::uint64_t done = 0; done < blocks && outcome.ok();) {
+      const std::uint64_t at = first + done;
+      const std::uint64_t n = std::min(blocks - done, v.stripe_blocks - at % v.stripe_blocks);
+      const replica_set set = where.replicas(
+          v.vid, v.hash_factor, static_cast<std::uint32_t>(at / v.stripe_blocks), v.replicas);
+      for (std::uint32_t k = 0; k < set.count; ++k) {
+        if (sent.size() >= zeroes_in_flight) settle_one();
+        auto e = wire::nvme::make_read_write(
+            wire::nvme::nvm_opcode::write_zeroes, 0, set.ssd[k].value + 1u,
+            wire::afa::pack_slba(v.vid, v.client, vba(static_cast<std::uint32_t>(at))),
+            static_cast<std::uint32_t>(n), wire::nvme::make_empty_sgl());
+        e.cdw2 = v.epoch;
+        send(e);
+      }
+      done += n;
+    }
+    for (; !sent.empty();) settle_one();
+  });
+  return outcome;
+}
+
+}  // namespace gnstor::fw

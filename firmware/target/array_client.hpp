@@ -1,0 +1,42 @@
+#pragma once
+
+#include <gnstor/volume/volume_info.hpp>
+#include <gnstor/wire/afa/array_description.hpp>
+#include <gnstor/wire/afa/volume_record.hpp>
+#include <target/staging_pool.hpp>
+
+#include <span>
+
+namespace gnstor::fw {
+
+/// One client of the array, used by any number of threads at once: single commands, and whole
+/// transfers with their replicas. Statuses are a channel's.
+class array_client {
+ public:
+  /// @param link the client's connection, which outlives this
+  array_client(host::array_link& link, std::uint64_t timeout_ns);
+
+  /// Executes one command; its data, `payload`, moves the way its opcode says.
+  status admin(wire::nvme::submission_entry e, std::span<std::byte> payload);
+  status io(wire::nvme::submission_entry e, std::span<std::byte> payload);
+
+  /// What the array says of itself. Throws `io_error`.
+  wire::afa::array_description describe();
+  /// The volumes of the array, in order of VID. Throws `io_error`.
+  std::vector<wire::afa::volume_record> volumes(std::uint32_t epoch);
+
+  /// Reads or writes whole blocks, any number of them.
+  status read(const volume_info& v, std::uint64_t first, std::span<std::byte> to);
+  status write(const volume_info& v, std::uint64_t first, std::span<const std::byte> from);
+  /// Makes blocks unwritten, and so zero, on every replica.
+  status write_zeroes(const volume_info& v, std::uint64_t first, std::uint64_t blocks);
+
+ private:
+  status execute(bool is_admin, wire::nvme::submission_entry e, std::span<std::byte> payload);
+
+  host::array_link* link_;
+  std::uint64_t timeout_ns_;
+  staging_pool staging_;
+};
+
+}  // namespace gnstor::fw

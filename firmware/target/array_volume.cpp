@@ -1,0 +1,127 @@
+#include <gnstor/wire/afa/status.hpp>
+#include <gnstor/wire/nvme/status.hpp>
+#include <target/array_volume.hpp>
+
+namespace gnstor::fw {
+namespace {
+
+using wire::afa::right_read;
+using wire::afa::right_write;
+using wire::nvme::generic_status;
+using wire::nvme::make_status;
+
+constexpr std::uint16_t conflict = make_status(generic_status::reservation_conflict, true);
+
+bool is_vendor(status s, wire::afa::status code) {
+  return s.code == status_code::nvme_error &&
+         s.nvme_type == static_cast<std::uint8_t>(wire::nvme::status_code_type::vendor_specific) &&
+         s.nvme_code == static_cast<std::uint8_t>(code);
+}
+
+/// An array's status in a plain host's words.
+std::uint16_t plain(status s) {
+  using own = wire::afa::status;
+  if (s.ok()) return 0;
+  if (s.code == status_code::out_of_range || is_vendor(s, own::beyond_capacity)) {
+    return make_status(generic_status::lba_out_of_range, true);
+  }
+  if (is_vendor(s, own::not_permitted)) return conflict;
+  if (is_vendor(s, own::unknown_volume))
+    return make_status(generic_status::invalid_namespace, true);
+  if (is_vendor(s, own::mapping_full)) return make_status(generic_status::capacity_exceeded, true);
+  const bool own_words =
+      s.nvme_type == static_cast<std::uint8_t>(wire::nvme::status_code_type::vendor_specific);
+  if (s.code == status_code::nvme_error && !own_words) return make_status(s.nvme_type, s.nvme_code);
+  return make_status(generic_status::internal_error);
+}
+
+bool other_writer(const wire::afa::volume_record& r, client_id own) {
+  for (std::uint32_t k = 0; k < r.client_count && k < wire::afa::max_volume_clients; ++k) {
+    if (r.clients[k].client != own.value && (r.clients[k].rights & right_write) != 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+array_volume::array_volume(emulated_gateway& array, const wire::afa::volume_record& r)
+    : array_(&array) {
+  const wire::afa::array_description& about = array.about();
+  info_.vid = volume_id(r.vid);
+  info_.client = array.own_client();
+  info_.epoch = about.epoch;
+  info_.hash_factor = r.hash_factor;
+  info_.capacity_blocks = r.capacity_blocks;
+  info_.stripe_blocks = r.stripe_blocks;
+  info_.replicas = r.replicas;
+  info_.ssd_count = about.ssd_count;
+  info_.max_transfer_blocks = about.max_transfer_blocks;
+  writable_ = !other_writer(r, info_.client);
+}
+
+bool array_volume::is(const wire::afa::volume_record& r) const {
+  return r.vid == info_.vid.value && r.hash_factor == info_.hash_factor &&
+         r.capacity_blocks == info_.capacity_blocks;
+}
+
+volume_shape array_volume::shape() const {
+  return {info_.capacity_blocks, info_.hash_factor ^ info_.vid.value,
+          writable_.load(std::memory_order_relaxed)};
+}
+
+/// Takes the right to read, and to write unless another client has that.
+std::uint16_t array_volume::take_rights(bool contested) {
+  status s;
+  if (!contested) s = array_->set_own_rights(info_.vid, right_read | right_write);
+  const bool lost = is_vendor(s, wire::afa::status::writer_exists);
+  if (contested || lost) s = array_->set_own_rights(info_.vid, right_read);
+  writable_ = s.ok() && !contested && !lost;
+  return plain(s);
+}
+
+std::uint16_t array_volume::attach() {
+  const std::lock_guard lock(guard_);
+  if (attached_ == 0) {
+    if (const std::uint16_t refused = take_rights(false); refused != 0) return refused;
+  }
+  ++attached_;
+  return 0;
+}
+
+void array_volume::detach() {
+  const std::lock_guard lock(guard_);
+  if (--attached_ == 0) (void)array_->set_own_rights(info_.vid, 0);
+}
+
+bool array_volume::refresh(const wire::afa::volume_record& r) {
+  const std::lock_guard lock(guard_);
+  const bool before = writable_;
+  const bool contested = other_writer(r, info_.client);
+  if (contested || attached_ == 0) {
+    writable_ = !contested;
+  } else if (!before) {
+    (void)take_rights(false);
+  }
+  return writable_ != before;
+}
+
+std::uint16_t array_volume::answer_to(status s) {
+  if (is_vendor(s, wire::afa::status::not_permitted)) writable_ = false;
+  return plain(s);
+}
+
+std::uint16_t array_volume::read(std::uint64_t first, std::span<std::byte> to) {
+  return plain(array_->own().read(info_, first, to));
+}
+
+std::uint16_t array_volume::write(std::uint64_t first, std::span<const std::byte> from) {
+  if (!writable_) return conflict;
+  return answer_to(array_->own().write(info_, first, from));
+}
+
+std::uint16_t array_volume::write_zeroes(std::uint64_t first, std::uint64_t blocks) {
+  if (!writable_) return conflict;
+  return answer_to(array_->own().write_zeroes(info_, first, blocks));
+}
+
+}  // namespace gnstor::fw

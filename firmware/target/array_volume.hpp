@@ -1,0 +1,44 @@
+#pragma once
+
+#include <target/emulated_gateway.hpp>
+#include <target/volume_store.hpp>
+
+#include <atomic>
+
+namespace gnstor::fw {
+
+/// A volume of the array for plain hosts: the target writes it as its own client, to all replicas.
+///
+/// The target holds the write right while a host is attached, if no other client of the array holds
+/// it; otherwise the volume is read-only, until `refresh` finds the right free.
+class array_volume final : public volume_store {
+ public:
+  array_volume(emulated_gateway& array, const wire::afa::volume_record& r);
+
+  std::uint16_t attach() override;
+  void detach() override;
+  volume_shape shape() const override;
+  std::uint16_t read(std::uint64_t first, std::span<std::byte> to) override;
+  std::uint16_t write(std::uint64_t first, std::span<const std::byte> from) override;
+  std::uint16_t write_zeroes(std::uint64_t first, std::uint64_t blocks) override;
+  std::uint16_t flush() override { return 0; }  // what was acknowledged is in the medium
+
+  /// Compares with the array's present record, and takes the write right if it has become free.
+  /// True if the shape has changed.
+  bool refresh(const wire::afa::volume_record& r);
+  volume_id vid() const { return info_.vid; }
+  /// True if `r` is this very volume, not another one of its VID.
+  bool is(const wire::afa::volume_record& r) const;
+
+ private:
+  std::uint16_t take_rights(bool other_writer);
+  std::uint16_t answer_to(status s);
+
+  emulated_gateway* array_;
+  volume_info info_;
+  std::mutex guard_;  ///< of changes of rights
+  std::uint32_t attached_ = 0;
+  std::atomic<bool> writable_{false};
+};
+
+}  // namespace gnstor::fw

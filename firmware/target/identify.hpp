@@ -1,0 +1,16 @@
+#pragma once
+
+#include <target/array_gateway.hpp>
+#include <target/controller.hpp>
+
+namespace gnstor::fw {
+
+inline constexpr std::uint32_t identify_bytes = 4096;
+
+/// Answers Identify: the data structure that `cns` names, in `data` (4096 bytes). NVMe Base 2.3,
+/// 5.1.13.
+/// @param ssds of the array, for controllers of the array subsystem
+answer identify(const controller& c, const wire::nvme::submission_entry& e, std::uint32_t ssds,
+                std::span<std::byte> data);
+
+}  // namespace gnstor::fw

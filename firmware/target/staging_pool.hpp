@@ -1,0 +1,60 @@
+#pragma once
+
+#include "array_link.hpp"
+#include <gnstor/core/status.hpp>
+
+#include <condition_variable>
+#include <cstddef>
+#include <mutex>
+#include <vector>
+
+namespace gnstor::fw {
+
+/// Buffers of equal size that an array reaches, lent one at a time to any thread.
+///
+/// A buffer whose command was given up is never lent again, because the late answer may still use
+/// it: another takes its place.
+class staging_pool {
+ public:
+  staging_pool(host::array_link& link, std::uint32_t count, std::uint64_t bytes_each);
+
+  /// A borrowed buffer. Gives it back when it goes.
+  class loan {
+   public:
+    loan(staging_pool& from, io_buffer buffer) : from_(&from), buffer_(buffer) {}
+    loan(const loan&) = delete;
+    loan& operator=(const loan&) = delete;
+    ~loan() { from_->give_back(buffer_, left_behind_); }
+    std::byte* data() const { return static_cast<std::byte*>(buffer_.data()); }
+    /// Its first `bytes` bytes.
+    io_buffer part(std::uint64_t bytes) const { return buffer_.slice(0, bytes); }
+    /// Notes how a command that used the buffer ended.
+    status note(status s) {
+      left_behind_ = left_behind_ || s.left_behind();
+      return s;
+    }
+
+   private:
+    staging_pool* from_;
+    io_buffer buffer_;
+    bool left_behind_ = false;
+  };
+  /// Waits until a buffer is free: as long as the commands of others take. Throws `error` if every
+  /// buffer was left behind and there is no memory for another.
+  loan borrow();
+  std::uint64_t bytes_each() const { return bytes_each_; }
+
+ private:
+  void add(std::uint32_t count);
+  void give_back(io_buffer buffer, bool left_behind) noexcept;
+
+  host::array_link* link_;
+  std::uint64_t bytes_each_;
+  std::mutex guard_;
+  std::condition_variable freed_;
+  std::vector<io_buffer> free_;
+  std::uint32_t usable_ = 0;  ///< free or lent
+  std::vector<host::memory_block> blocks_;
+};
+
+}  // namespace gnstor::fw

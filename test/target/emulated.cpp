@@ -1,0 +1,269 @@
+/// The target over a real emulated array: plain hosts and GNStor's own clients at the same volumes.
+#include "client_identity.hpp"
+#include "host/temp_folder.hpp"
+#include "rig.hpp"
+#include <gnstor/wire/afa/admin_command.hpp>
+#include <gnstor/wire/afa/slba.hpp>
+#include <gnstor/wire/afa/status.hpp>
+#include <gnstor/wire/afa/volume_chmod.hpp>
+#include <target/array_volume.hpp>
+
+using namespace gnstor;
+using namespace gnstor::test;
+using wire::afa::right_read;
+using wire::afa::right_write;
+using wire::nvme::nvm_opcode;
+
+namespace {
+
+constexpr std::uint64_t timeout_ns = 10'000'000'000;
+constexpr const char* small = "emu:?ssds=3&capacity=4M&replicas=2";
+
+std::vector<std::byte> filled(std::size_t bytes, int seed) {
+  std::vector<std::byte> p(bytes);
+  for (std::size_t k = 0; k < bytes; ++k) p[k] = static_cast<std::byte>(k * 3 + k / 4096 + seed);
+  return p;
+}
+
+/// A target whose volume 1 has 512 blocks.
+struct emulated_rig {
+  explicit emulated_rig(const std::string& endpoint = small, std::uint64_t timeout = timeout_ns)
+      : array(host::endpoint::parse(endpoint), timeout), target({}, array) {
+    if (array.own().volumes(array.about().epoch).empty()) (void)array.create_volume(2 << 20);
+    volume = std::make_shared<fw::array_volume>(array, record());
+    target.offer({array_nqn, fw::subsystem_kind::array, {}, nullptr});
+    target.offer({volume_nqn, fw::subsystem_kind::volume, {}, volume});
+  }
+  wire::afa::volume_record record() { return array.own().volumes(array.about().epoch).at(0); }
+  /// What the target does about once a second.
+  bool refresh() { return volume->refresh(record()); }
+
+  std::unique_ptr<host_queue> admin(const char* nqn, const char* who) {
+    auto q = std::make_unique<host_queue>(target, 0);
+    const reply r = q->connect(nqn, who);
+    REQUIRE(r.status == 0);
+    id = static_cast<std::uint16_t>(r.dw0);
+    REQUIRE(q->enable().status == 0);
+    return q;
+  }
+  std::unique_ptr<host_queue> io(const char* nqn, const char* who) {
+    auto q = std::make_unique<host_queue>(target, 1);
+    REQUIRE(q->connect(nqn, who, id).status == 0);
+    return q;
+  }
+  /// Asks for rights on volume 1 as GNStor's own client `who`, on every SSD.
+  std::uint16_t chmod(host_queue& q, const char* who, std::uint16_t rights) {
+    wire::afa::volume_chmod change{};
+    change.version = wire::afa::payload_version;
+    change.vid = 1;
+    change.client_count = 1;
+    change.clients[0] = {host::client_identity::client_of(who).value, rights};
+    std::vector<std::byte> bytes(sizeof change);
+    std::memcpy(bytes.data(), &change, sizeof change);
+    wire::afa::admin_command c;
+    c.opcode = wire::afa::admin_opcode::volume_chmod;
+    c.epoch = array.about().epoch;
+    c.volume = volume_id(1);
+    c.payload = wire::nvme::make_keyed_sgl(host_queue::address, sizeof change, host_queue::key);
+    for (std::uint32_t ssd = 0; ssd < array.ssds(); ++ssd) {
+      c.nsid = ssd + 1;
+      if (const std::uint16_t refused = q.send(c.pack(), bytes).status; refused != 0)
+        return refused;
+    }
+    return 0;
+  }
+  /// A read or write of block `block` of volume 1 as `who`, on an SSD that holds it.
+  submission_entry own_io(nvm_opcode op, const char* who, std::uint32_t block) {
+    const wire::afa::volume_record r = record();
+    const auto set =
+        rendezvous_placement(array.ssds())
+            .replicas(volume_id(1), r.hash_factor, block / r.stripe_blocks, r.replicas);
+    submission_entry e = host_queue::io(op, 0, 1);
+    const std::uint64_t at =
+        wire::afa::pack_slba(volume_id(1), host::client_identity::client_of(who), vba(block));
+    e.nsid = set.ssd[0].value + 1u;
+    e.cdw2 = array.about().epoch;
+    e.cdw10 = static_cast<std::uint32_t>(at);
+    e.cdw11 = static_cast<std::uint32_t>(at >> 32);
+    return e;
+  }
+
+  fw::emulated_gateway array;
+  fw::target_model target;
+  std::shared_ptr<fw::array_volume> volume;
+  std::uint16_t id = 0;
+};
+
+constexpr std::uint16_t conflict =
+    wire::nvme::make_status(generic_status::reservation_conflict, true);
+
+}  // namespace
+
+TEST_CASE("a plain host's bytes go to all replicas and survive the death of one SSD") {
+  emulated_rig rig;
+  const auto admin = rig.admin(volume_nqn, alice);
+  const auto q = rig.io(volume_nqn, alice);
+  const auto data = filled(32 * block_bytes, 1);
+  for (std::uint64_t at : {0u, 37u, 480u}) {
+    REQUIRE(q->send(host_queue::io(nvm_opcode::write, at, 32), data).status == 0);
+    CHECK(q->send(host_queue::io(nvm_opcode::read, at, 32)).data == data);
+  }
+  CHECK(q->send(host_queue::io(nvm_opcode::read, 100, 1)).data == std::vector<std::byte>(4096));
+  for (std::uint32_t ssd = 0; ssd < 3; ++ssd) {
+    CAPTURE(ssd);
+    rig.array.inject_fault(ssd, "dead");
+    for (std::uint64_t at : {0u, 37u, 480u})
+      CHECK(q->send(host_queue::io(nvm_opcode::read, at, 32)).data == data);
+    rig.array.inject_fault(ssd, "none");
+  }
+}
+
+TEST_CASE("zeroes over many stripes reach every replica, and nothing beside them") {
+  emulated_rig rig;
+  const auto admin = rig.admin(volume_nqn, alice);
+  const auto q = rig.io(volume_nqn, alice);
+  const auto data = filled(32 * block_bytes, 9);
+  for (std::uint64_t at = 0; at < 512; at += 32)
+    REQUIRE(q->send(host_queue::io(nvm_opcode::write, at, 32), data).status == 0);
+  REQUIRE(q->send(host_queue::io(nvm_opcode::write_zeroes, 5, 500)).status == 0);
+  for (std::uint64_t at = 0; at < 512; ++at) {
+    const reply r = q->send(host_queue::io(nvm_opcode::read, at, 1));
+    const bool zero = r.data == std::vector<std::byte>(4096);
+    CHECK(zero == (at >= 5 && at < 505));
+  }
+}
+
+TEST_CASE("own clients read and write under the identity of their Connect, and no other") {
+  emulated_rig rig;
+  const auto admin = rig.admin(array_nqn, bob);
+  const auto q = rig.io(array_nqn, bob);
+  const auto data = filled(block_bytes, 4);
+  using own = wire::afa::status;
+  CHECK(wire::afa::is_status(q->send(rig.own_io(nvm_opcode::write, bob, 3), data).status,
+                             own::not_permitted));
+  REQUIRE(rig.chmod(*admin, bob, right_read | right_write) == 0);
+  CHECK(q->send(rig.own_io(nvm_opcode::write, bob, 3), data).status == 0);
+  CHECK(q->send(rig.own_io(nvm_opcode::read, bob, 3)).data == data);
+  CHECK(wire::afa::is_status(q->send(rig.own_io(nvm_opcode::read, alice, 3)).status,
+                             own::wrong_client));
+  REQUIRE(rig.chmod(*admin, bob, right_read) == 0);
+  CHECK(wire::afa::is_status(q->send(rig.own_io(nvm_opcode::write, bob, 3), data).status,
+                             own::not_permitted));
+  CHECK(q->send(rig.own_io(nvm_opcode::read, bob, 3)).status == 0);
+  REQUIRE(rig.chmod(*admin, bob, 0) == 0);
+  CHECK(wire::afa::is_status(q->send(rig.own_io(nvm_opcode::read, bob, 3)).status,
+                             own::not_permitted));
+}
+
+TEST_CASE("nobody gets the target's own rights by taking its name") {
+  emulated_rig rig;
+  host_queue q(rig.target, 0);
+  CHECK(q.connect(array_nqn, "nqn.2026-11.io.gnstor:host:gnstor-target").status ==
+        dnr(wire::fabrics::connect_status::invalid_host));
+}
+
+TEST_CASE("the write right moves between own clients and plain hosts, one at a time") {
+  emulated_rig rig;
+  const auto data = filled(block_bytes, 7);
+  const auto other = rig.admin(array_nqn, bob);
+  REQUIRE(rig.chmod(*other, bob, right_read | right_write) == 0);
+  auto admin = rig.admin(volume_nqn, alice);
+  auto q = rig.io(volume_nqn, alice);
+  CHECK(admin->identify(0, 1).number(99, 1) == 1);  // write protected
+  CHECK(q->send(host_queue::io(nvm_opcode::write, 0, 1), data).status == conflict);
+  CHECK(q->send(host_queue::io(nvm_opcode::write_zeroes, 0, 1)).status == conflict);
+  CHECK(q->send(host_queue::io(nvm_opcode::read, 0, 1)).status == 0);
+
+  REQUIRE(rig.chmod(*other, bob, right_read) == 0);
+  CHECK(rig.refresh());
+  CHECK(admin->identify(0, 1).number(99, 1) == 0);
+  CHECK(q->send(host_queue::io(nvm_opcode::write, 0, 1), data).status == 0);
+  CHECK_FALSE(rig.refresh());
+  using own = wire::afa::status;
+  CHECK(wire::afa::is_status(rig.chmod(*other, bob, right_read | right_write), own::writer_exists));
+
+  q.reset();
+  admin.reset();
+  rig.target.tick(0);
+  CHECK(rig.chmod(*other, bob, right_read | right_write) == 0);
+  CHECK(rig.refresh());
+  CHECK_FALSE(rig.volume->shape().writable);
+}
+
+TEST_CASE("a write right that is taken away under a plain host ends its writes at once") {
+  emulated_rig rig;
+  const auto admin = rig.admin(volume_nqn, alice);
+  const auto q = rig.io(volume_nqn, alice);
+  const auto data = filled(block_bytes, 7);
+  REQUIRE(q->send(host_queue::io(nvm_opcode::write, 0, 1), data).status == 0);
+  REQUIRE(rig.array.set_own_rights(volume_id(1), right_read).ok());  // as a daemon's fence would
+  CHECK(q->send(host_queue::io(nvm_opcode::write, 0, 1), data).status == conflict);
+  CHECK_FALSE(rig.volume->shape().writable);
+  CHECK(q->send(host_queue::io(nvm_opcode::read, 0, 1)).data == data);
+}
+
+TEST_CASE("with flash files, volumes and their bytes outlive the target") {
+  const temp_folder folder;
+  const std::string endpoint = std::string(small) + "&flash=" + folder.path();
+  const auto data = filled(8 * block_bytes, 2);
+  {
+    emulated_rig rig(endpoint);
+    const auto admin = rig.admin(volume_nqn, alice);
+    const auto q = rig.io(volume_nqn, alice);
+    REQUIRE(q->send(host_queue::io(nvm_opcode::write, 100, 8), data).status == 0);
+    REQUIRE(q->send(host_queue::io(nvm_opcode::write_zeroes, 103, 1)).status == 0);
+  }
+  emulated_rig rig(endpoint);
+  const auto admin = rig.admin(volume_nqn, bob);
+  const auto q = rig.io(volume_nqn, bob);
+  CHECK(q->send(host_queue::io(nvm_opcode::read, 100, 3)).data ==
+        std::vector<std::byte>(data.begin(), data.begin() + 3 * block_bytes));
+  CHECK(q->send(host_queue::io(nvm_opcode::read, 103, 1)).data == std::vector<std::byte>(4096));
+}
+
+TEST_CASE("a silent SSD fails writes within the timeout, and the target recovers when it answers") {
+  emulated_rig rig(small, 30'000'000);
+  const auto admin = rig.admin(volume_nqn, alice);
+  const auto q = rig.io(volume_nqn, alice);
+  const auto data = filled(16 * block_bytes, 5);
+  for (std::uint32_t ssd = 0; ssd < 3; ++ssd) rig.array.inject_fault(ssd, "silent");
+  for (int k = 0; k < 20; ++k) {  // more than there are staging buffers
+    const std::uint16_t status = q->send(host_queue::io(nvm_opcode::write, 0, 16), data).status;
+    CHECK(status == wire::nvme::make_status(generic_status::internal_error));
+  }
+  for (std::uint32_t ssd = 0; ssd < 3; ++ssd) rig.array.inject_fault(ssd, "none");
+  CHECK(q->send(host_queue::io(nvm_opcode::write, 0, 16), data).status == 0);
+  CHECK(q->send(host_queue::io(nvm_opcode::read, 0, 16)).data == data);
+}
+
+TEST_CASE("several threads' commands on one volume do not mix") {
+  emulated_rig rig;
+  const auto admin = rig.admin(volume_nqn, alice);
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      const auto data = filled(16 * block_bytes, t);
+      std::vector<std::byte> back(data.size());
+      for (int round = 0; round < 20; ++round) {
+        if (rig.volume->write(static_cast<std::uint64_t>(t) * 100 + 3, data) != 0) ++wrong;
+        if (rig.volume->read(static_cast<std::uint64_t>(t) * 100 + 3, back) != 0) ++wrong;
+        if (back != data) ++wrong;
+      }
+    });
+  }
+  for (auto& t : threads) t.join();
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("there are as many own clients as the array has room for, and then a busy answer") {
+  emulated_rig rig;
+  std::vector<std::unique_ptr<host_queue>> all;
+  for (int k = 0; k < 15; ++k)
+    all.push_back(
+        rig.admin(array_nqn, ("nqn.2026-11.io.gnstor:host:c" + std::to_string(k)).c_str()));
+  host_queue late(rig.target, 0);
+  CHECK(late.connect(array_nqn, "nqn.2026-11.io.gnstor:host:late").status ==
+        wire::fabrics::make_status(wire::fabrics::connect_status::controller_busy));
+  CHECK(late.connect(array_nqn, "nqn.2026-11.io.gnstor:host:c3").status == 0);
+}

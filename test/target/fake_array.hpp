@@ -1,0 +1,51 @@
+#pragma once
+
+#include <target/array_gateway.hpp>
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+namespace gnstor::test {
+
+/// An array that records what reaches it, and answers reads with the client's id in every byte.
+class fake_array final : public fw::array_gateway {
+ public:
+  struct call {
+    bool admin;
+    client_id client;
+    wire::nvme::submission_entry entry;
+    std::vector<std::byte> payload;
+  };
+
+  std::uint32_t ssds() const override { return 4; }
+  std::uint32_t max_transfer_blocks() const override { return 32; }
+  std::uint16_t join(std::string_view, client_id client) override {
+    if (refuse == 0) joined.insert(client.value);
+    return refuse;
+  }
+  std::uint16_t admin(client_id client, const wire::nvme::submission_entry& e,
+                      std::span<std::byte> payload) override {
+    return take(true, client, e, payload);
+  }
+  std::uint16_t io(client_id client, const wire::nvme::submission_entry& e,
+                   std::span<std::byte> payload) override {
+    return take(false, client, e, payload);
+  }
+
+  std::vector<call> calls;
+  std::set<std::uint16_t> joined;
+  std::uint16_t refuse = 0;  ///< the status of `join`
+  std::uint16_t fail = 0;    ///< of commands
+
+ private:
+  std::uint16_t take(bool admin, client_id client, const wire::nvme::submission_entry& e,
+                     std::span<std::byte> payload) {
+    calls.push_back({admin, client, e, {payload.begin(), payload.end()}});
+    if ((e.opcode & 3) == 2)
+      std::fill(payload.begin(), payload.end(), static_cast<std::byte>(client.value));
+    return fail;
+  }
+};
+
+}  // namespace gnstor::test

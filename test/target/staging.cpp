@@ -1,0 +1,87 @@
+/// Buffers lent to commands, and the threads that execute them.
+#include <gnstor/host/error.hpp>
+#include <target/staging_pool.hpp>
+#include <target/worker_pool.hpp>
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <set>
+
+using namespace gnstor;
+
+namespace {
+
+/// A link that only allocates, up to a limit.
+class memory_link final : public host::array_link {
+ public:
+  host::place node_reach() const override { return host::place::host; }
+  host::place kernel_reach() const override { return host::place::host; }
+  host::memory_block allocate(host::place where, std::size_t bytes) override {
+    if (left == 0) throw host::error("no memory");
+    --left;
+    return {where, bytes};
+  }
+  io_buffer register_memory(void* address, std::uint64_t bytes) override {
+    return {reinterpret_cast<std::uint64_t>(address), bytes, 1, 1};
+  }
+  void unregister_memory(const io_buffer&) noexcept override {}
+  status execute_admin(const wire::nvme::submission_entry&, deadline) override {
+    throw host::error("no channel");
+  }
+  const remote_channel& host() const override { throw host::error("no channel"); }
+  const remote_channel* kernels() const override { return nullptr; }
+  std::uint32_t kernel_count() const override { return 0; }
+  const std::vector<volume_info>& namespaces() const override { return none_; }
+  void drive(const std::function<void()>& work) override { work(); }
+  void attach(simt::host::executor&) override {}
+  void attach(simt::cuda::executor&) override {}
+  void inject_fault(std::uint32_t, std::string_view) override {}
+
+  int left = 100;  ///< allocations
+
+ private:
+  std::vector<volume_info> none_;
+};
+
+const status late = status::make(status_code::timed_out, reporter::channel);
+
+}  // namespace
+
+TEST_CASE("a buffer comes back when its loan ends, and never one whose command was given up") {
+  memory_link link;
+  fw::staging_pool pool(link, 2, 4096);
+  std::byte* given_up = nullptr;
+  {
+    fw::staging_pool::loan a = pool.borrow();
+    fw::staging_pool::loan b = pool.borrow();
+    CHECK(a.data() != b.data());
+    given_up = a.data();
+    CHECK(a.note(late) == late);
+    CHECK(a.note(status{}).ok());  // a later success does not undo it
+  }
+  for (int round = 0; round < 4; ++round) {
+    fw::staging_pool::loan a = pool.borrow();
+    fw::staging_pool::loan b = pool.borrow();
+    CHECK(a.data() != given_up);
+    CHECK(b.data() != given_up);
+  }
+}
+
+TEST_CASE(
+    "when every buffer was given up and there is no memory, a loan fails instead of hanging") {
+  memory_link link;
+  link.left = 1;
+  fw::staging_pool pool(link, 1, 4096);
+  { (void)pool.borrow().note(late); }
+  CHECK_THROWS_AS((void)pool.borrow(), host::error);
+}
+
+TEST_CASE("the workers execute every job, also those that wait when they are told to end") {
+  std::atomic<int> done{0};
+  {
+    fw::worker_pool workers(3);
+    for (int k = 0; k < 500; ++k) workers.submit([&done] { ++done; });
+  }
+  CHECK(done == 500);
+}
