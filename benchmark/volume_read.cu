@@ -42,7 +42,7 @@ struct plan {
 /// Every lane reads into its own piece of the buffer.
 struct read_volume {
   template <class Lane>
-  GNSTOR_HD void operator()(Lane& lane, gnstor::mlx5_volume volume, gnstor::io_buffer memory,
+  GNSTOR_HD void operator()(Lane& lane, gnstor::remote_volume volume, gnstor::io_buffer memory,
                             plan p, std::uint64_t* failures) const {
     const std::uint32_t me = lane.global_thread();
     const std::uint32_t slots = span_blocks / p.blocks;
@@ -122,7 +122,7 @@ class rig {
     cudaFuncAttributes loaded;
     check(cudaFuncGetAttributes(&loaded, load_pinned), "loading a kernel");
     check(cudaFuncGetAttributes(
-              &loaded, gnstor::detail::entry<read_volume, gnstor::mlx5_volume, gnstor::io_buffer,
+              &loaded, gnstor::detail::entry<read_volume, gnstor::remote_volume, gnstor::io_buffer,
                                              plan, std::uint64_t*>),
           "loading a kernel");
     const char* endpoint = std::getenv("GNSTOR_ENDPOINT");

@@ -43,10 +43,10 @@ struct run_options {
         ->capture_default_str();
   }
 
-  /// The user's endpoint, with a capacity that fits `data_bytes` on volumes if it names none.
+  /// The user's endpoint; an emulated one that names no capacity gets one that fits `data_bytes`.
   std::string endpoint_for(std::uint64_t data_bytes) const {
     const auto parsed = gnstor::host::endpoint::parse(endpoint);
-    if (endpoint.find("capacity=") != std::string::npos) return endpoint;
+    if (parsed.rdma || endpoint.find("capacity=") != std::string::npos) return endpoint;
     // Twice the share of an SSD: pages written again take new flash pages.
     const std::uint64_t share = data_bytes * parsed.replicas / parsed.ssds;
     const std::uint64_t mebibytes = (2 * share >> 20) + 64;

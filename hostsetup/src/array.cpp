@@ -38,9 +38,9 @@ array_memory array_memory::make(host::session& s, const volume_info& volume, std
   m.pages = static_cast<std::uint32_t>(pages);
   m.frame_count = static_cast<std::uint32_t>(frames);
   m.frames = host::memory_block(s.client_place(), frames * page, s.options().device);
-  m.words = host::memory_block(s.client_place(),
-                               page_cache<volume_store<mlx5_volume>>::bytes(m.pages, m.frame_count),
-                               s.options().device);
+  m.words = host::memory_block(
+      s.client_place(), page_cache<volume_store<remote_volume>>::bytes(m.pages, m.frame_count),
+      s.options().device);
   m.buffer = s.register_memory(m.frames.data(), frames * page);
   return m;
 }

@@ -4,12 +4,13 @@
 
 namespace gnstor::host {
 
-void connect_on_gpu(const mlx5_channel* channels, std::uint32_t count,
-                    const connect_options& options, std::uint64_t timeout_ns,
-                    std::uint64_t* outcome, int device) {
+void connect_on_gpu(const channel_outcomes& to, const connect_options& options,
+                    std::uint64_t timeout_ns, int device, array_link& link) {
+  if (to.count == 0) return;
   const device_scope here(device);
   simt::cuda::executor run;
-  run.spawn(1, 32, connect_channels{}, channels, count, options, timeout_ns, outcome);
+  run.spawn(1, 32, connect_channels{}, to, options, timeout_ns);
+  link.attach(run);
   run.run();
 }
 

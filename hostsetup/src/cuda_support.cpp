@@ -56,6 +56,13 @@ int gpu_count() {
   return count;
 }
 
+bool is_gpu_memory(const void* address) {
+  cudaPointerAttributes what{};
+  const bool known = cudaPointerGetAttributes(&what, address) == cudaSuccess;
+  (void)cudaGetLastError();
+  return known && what.type == cudaMemoryTypeDevice;
+}
+
 void prepare_gpus(int client, int node) {
   const int count = gpu_count();
   if (count == 0) throw error("no GPU: this machine has none that CUDA can use");
@@ -82,6 +89,8 @@ void prepare_gpus(int client, int node) {
 #else
 
 int gpu_count() { return 0; }
+
+bool is_gpu_memory(const void*) { return false; }
 
 void prepare_gpus(int, int) {
   throw error("this build of gnstor has no GPU support: configure it with -DGNSTOR_BUILD_CUDA=ON");

@@ -39,6 +39,9 @@ namespace gnstor::host {
 /// The number of GPUs this build can use: 0 without CUDA or without a device.
 int gpu_count();
 
+/// True if `address` lies in the memory of a GPU.
+bool is_gpu_memory(const void* address);
+
 /// Prepares `client` and `node` (GPU numbers) to reach each other's memory; sets up what a kernel
 /// that never ends needs. Throws `error` naming the knob that is missing.
 void prepare_gpus(int client, int node);

@@ -185,6 +185,24 @@ void emulated_array::mount(std::uint32_t index) {
 }
 
 void emulated_array::start() {
+  if (started_) return;
+  started_ = true;
+  if (resident()) launch();
+}
+
+void emulated_array::run_beside(const std::function<void()>& work) {
+  if (resident()) return work();
+  launch();
+  try {
+    work();
+  } catch (...) {
+    suspend();
+    throw;
+  }
+  suspend();
+}
+
+void emulated_array::launch() {
   if (runner_ == runner_kind::cpu)
     running_ = std::make_unique<fw::cpu_runner>(node_, endpoint_.threads);
 #if defined(GNSTOR_WITH_CUDA)
@@ -196,10 +214,13 @@ void emulated_array::start() {
 #endif
 }
 
+void emulated_array::suspend() {
+  if (const std::unique_ptr<fw::node_runner> ending = std::move(running_)) ending->stop();
+}
+
 void emulated_array::stop() {
-  if (!running_) return;
-  const std::unique_ptr<fw::node_runner> ending = std::move(running_);
-  ending->stop();
+  if (!std::exchange(started_, false)) return;
+  suspend();
   if (!on_gpu()) return;
   for (drive& d : drives_) save(d);
 }
@@ -239,9 +260,9 @@ std::uint16_t emulated_array::admit(const std::uint8_t (&hostid)[16], client_id 
 
 memory_block emulated_array::allocate(place where, std::size_t bytes) {
   const bool restart = on_gpu() && running_ && where == place::pinned;
-  if (restart) std::exchange(running_, nullptr)->stop();
+  if (restart) suspend();
   memory_block block(where, bytes, endpoint_.device);
-  if (restart) start();
+  if (restart) launch();
   return block;
 }
 
@@ -254,10 +275,10 @@ std::uint32_t emulated_array::register_region(std::uint64_t base, std::uint64_t 
         k << 8 | ((r.spare + 1) & 0xff) | (k == 0 && ((r.spare + 1) & 0xff) == 0 ? 1u : 0u);
     r = {base, bytes, fw::local_write | fw::remote_read | fw::remote_write, domain, 0, key & 0xff};
     const bool restart = on_gpu() && running_;
-    if (restart) std::exchange(running_, nullptr)->stop();
+    if (restart) suspend();
     poke(node_.regions + k, r);
     publish(&node_.regions[k].key, key);
-    if (restart) start();
+    if (restart) launch();
     return key;
   }
   throw error(

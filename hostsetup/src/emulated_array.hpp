@@ -7,6 +7,7 @@
 #include <gnstor/host/machine.hpp>
 #include <gnstor/host/memory_block.hpp>
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -28,7 +29,10 @@ class emulated_array {
   emulated_array(const emulated_array&) = delete;
   emulated_array& operator=(const emulated_array&) = delete;
 
+  const endpoint& where() const { return endpoint_; }
   runner_kind runner() const { return runner_; }
+  /// True if the node runs from `start` to `stop`; false if only while something uses it.
+  bool resident() const { return !on_gpu() || endpoint_.resident; }
   const fw::node& node() const { return node_; }
   const fw::geometry& geometry() const { return geometry_; }
 
@@ -39,14 +43,19 @@ class emulated_array {
   /// and started again: all of the firmware's state lies in memory, and I/O in flight only waits.
   std::uint32_t register_region(std::uint64_t base, std::uint64_t bytes, std::uint32_t domain);
   void unregister_region(std::uint32_t key) noexcept;
+  /// A number for a new queue pair.
+  std::uint32_t next_queue_number() { return ++queue_number_; }
   /// Creates a queue pair. Throws `error` if there is no room.
   void create_queue(const fw::queue_attributes& at);
   void set_fault(std::uint32_t ssd, fw::ssd_fault fault);
   /// Allocates memory that the node is to reach. Pinning memory waits for a kernel that never ends,
   /// so a running one is ended meanwhile.
   memory_block allocate(place where, std::size_t bytes);
-  /// Starts the firmware. Memory it is to reach should be registered before.
+  /// Starts the firmware, unless it runs or is not resident. Memory it is to reach should be
+  /// registered before.
   void start();
+  /// Calls `work` while the firmware runs.
+  void run_beside(const std::function<void()>& work);
   /// Ends the firmware; for files, brings everything back to them. Throws what went wrong.
   void stop();
 
@@ -59,6 +68,8 @@ class emulated_array {
     void* host_metadata = nullptr;
   };
 
+  void launch();
+  void suspend();
   void choose_shape(std::uint32_t queues, std::uint32_t depth);
   void lay_out();
   void mount(std::uint32_t index);
@@ -80,6 +91,8 @@ class emulated_array {
   std::vector<drive> drives_;
   std::vector<fw::memory_region> regions_;
   std::uint32_t queue_count_ = 0;
+  std::uint32_t queue_number_ = 0;
+  bool started_ = false;
   std::uint32_t host_count_ = 0;
   std::unique_ptr<fw::node_runner> running_;
 };

@@ -9,9 +9,14 @@
 namespace gnstor::host {
 namespace {
 
-constexpr std::string_view known_schemes = "emu:";
+constexpr std::string_view known_schemes = "emu:, rdma://";
 constexpr std::string_view known_options =
-    "ssds, replicas, capacity, flash, runner, media, device, shards, threads, lanes";
+    "ssds, replicas, capacity, flash, runner, media, device, shards, threads, lanes, "
+    "transport, resident";
+constexpr std::string_view known_rdma_options =
+    "nsid, queues, host_nqn, host_id, keep_alive_ms, loss_timeout_ms, scratch";
+
+constexpr std::pair<std::string_view, bool> yes_or_no[] = {{"yes", true}, {"no", false}};
 
 std::uint64_t number(std::string_view name, std::string_view text, std::uint64_t low,
                      std::uint64_t high) {
@@ -57,6 +62,7 @@ void apply(endpoint& e, std::string_view name, std::string_view value) {
                                                                   {"sim", runner_kind::simulated}};
   constexpr std::pair<std::string_view, media_kind> media[] = {{"host", media_kind::host},
                                                                {"hbm", media_kind::hbm}};
+  constexpr std::pair<std::string_view, bool> transports[] = {{"nic", false}, {"proxy", true}};
   if (name == "ssds") {
     e.ssds = static_cast<std::uint32_t>(number(name, value, 1, max_ssds));
   } else if (name == "replicas") {
@@ -75,6 +81,10 @@ void apply(endpoint& e, std::string_view name, std::string_view value) {
     e.shards = static_cast<std::uint32_t>(number(name, value, 1, 64));
   } else if (name == "threads") {
     e.threads = static_cast<std::uint32_t>(number(name, value, 1, 256));
+  } else if (name == "transport") {
+    e.proxied = choice(name, value, transports);
+  } else if (name == "resident") {
+    e.resident = choice(name, value, yes_or_no);
   } else if (name == "lanes") {
     e.lanes = static_cast<std::uint32_t>(number(name, value, 1, 32));
   } else {
@@ -83,31 +93,97 @@ void apply(endpoint& e, std::string_view name, std::string_view value) {
   }
 }
 
-}  // namespace
-
-endpoint endpoint::parse(std::string_view text) {
-  const auto colon = text.find(':');
-  if (colon == std::string_view::npos || text.substr(0, colon) != "emu") {
+void apply(rdma_endpoint& e, std::string_view name, std::string_view value) {
+  if (name == "nsid") {
+    e.nsid = static_cast<std::uint32_t>(number(name, value, 1, 65'535));
+  } else if (name == "queues") {
+    e.queues = static_cast<std::uint32_t>(number(name, value, 1, 64));
+  } else if (name == "host_nqn") {
+    e.host_nqn = value;
+  } else if (name == "host_id") {
+    e.host_id = value;
+  } else if (name == "scratch") {
+    e.scratch = choice(name, value, yes_or_no);
+  } else if (name == "keep_alive_ms") {
+    e.keep_alive_ms = static_cast<std::uint32_t>(number(name, value, 0, 3'600'000));
+  } else if (name == "loss_timeout_ms") {
+    e.loss_timeout_ms = static_cast<std::uint32_t>(number(name, value, 0, 3'600'000));
+  } else {
     throw input_error(
-        fmt::format("endpoint '{}': unknown scheme; these exist: {}", text, known_schemes));
+        fmt::format("endpoint option '{}' is unknown; these exist: {}", name, known_rdma_options));
   }
-  endpoint e;
-  std::string_view rest = text.substr(colon + 1);
-  if (!rest.empty() && rest.front() != '?') {
-    throw input_error(fmt::format("endpoint '{}': expected '?' and options after 'emu:'", text));
-  }
-  if (!rest.empty()) rest.remove_prefix(1);
+}
+
+/// Applies "name=value&name=value".
+template <class Options>
+void apply_all(Options& e, std::string_view rest, std::string_view known) {
   for (; !rest.empty();) {
     const auto end = rest.find('&');
     const std::string_view item = rest.substr(0, end);
     const auto equals = item.find('=');
     if (equals == std::string_view::npos) {
-      throw input_error(fmt::format("endpoint option '{}': expected name=value; these exist: {}",
-                                    item, known_options));
+      throw input_error(
+          fmt::format("endpoint option '{}': expected name=value; these exist: {}", item, known));
     }
     apply(e, item.substr(0, equals), item.substr(equals + 1));
     rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
   }
+}
+
+/// "HOST", "HOST:PORT", "[IPV6]" or "[IPV6]:PORT".
+void read_address(rdma_endpoint& e, std::string_view text, std::string_view whole) {
+  std::string_view port;
+  const auto bracket = text.find(']');
+  if (!text.empty() && text.front() == '[' && bracket != std::string_view::npos) {
+    e.host = text.substr(1, bracket - 1);
+    port = text.substr(bracket + 1);
+  } else {
+    const auto colon = text.find(':');
+    e.host = text.substr(0, colon);
+    port = colon == std::string_view::npos ? std::string_view{} : text.substr(colon);
+  }
+  const bool sound =
+      !e.host.empty() && e.host.front() != '[' && (port.empty() || port.front() == ':');
+  if (!sound) {
+    throw input_error(fmt::format(
+        "endpoint '{}': expected rdma://HOST[:PORT]/NQN, an IPv6 address in brackets", whole));
+  }
+  if (!port.empty()) {
+    e.port = static_cast<std::uint16_t>(number("port", port.substr(1), 1, 65'535));
+  }
+}
+
+rdma_endpoint parse_rdma(std::string_view rest, std::string_view whole) {
+  rdma_endpoint e;
+  const auto question = rest.find('?');
+  const std::string_view path = rest.substr(0, question);
+  const auto slash = path.find('/');
+  read_address(e, path.substr(0, slash), whole);
+  if (slash != std::string_view::npos) e.subsystem = path.substr(slash + 1);
+  if (question != std::string_view::npos)
+    apply_all(e, rest.substr(question + 1), known_rdma_options);
+  return e;
+}
+
+}  // namespace
+
+endpoint endpoint::parse(std::string_view text) {
+  constexpr std::string_view rdma_scheme = "rdma://";
+  endpoint e;
+  if (text.starts_with(rdma_scheme)) {
+    e.rdma = parse_rdma(text.substr(rdma_scheme.size()), text);
+    return e;
+  }
+  const auto colon = text.find(':');
+  if (colon == std::string_view::npos || text.substr(0, colon) != "emu") {
+    throw input_error(
+        fmt::format("endpoint '{}': unknown scheme; these exist: {}", text, known_schemes));
+  }
+  std::string_view rest = text.substr(colon + 1);
+  if (!rest.empty() && rest.front() != '?') {
+    throw input_error(fmt::format("endpoint '{}': expected '?' and options after 'emu:'", text));
+  }
+  if (!rest.empty()) apply_all(e, rest.substr(1), known_options);
   if (e.replicas > e.ssds) {
     throw input_error(
         fmt::format("endpoint '{}': replicas={} but only ssds={}; use at most one replica an SSD",

@@ -13,6 +13,7 @@ namespace gnstor::host {
 
 session::session(std::string_view endpoint_text, const session_options& options)
     : impl_(std::make_unique<impl>(endpoint::parse(endpoint_text), options)) {}
+session::session(std::unique_ptr<impl> i) : impl_(std::move(i)) {}
 session::~session() = default;
 session::session(session&&) noexcept = default;
 session& session::operator=(session&&) noexcept = default;
@@ -20,13 +21,16 @@ session& session::operator=(session&&) noexcept = default;
 const endpoint& session::where() const { return impl_->where; }
 const session_options& session::options() const { return impl_->options; }
 client_id session::client() const { return impl_->client; }
-place session::client_place() const { return impl_->kernel_reach; }
+std::vector<std::string> session::notes() const { return impl_->link->notes(); }
+place session::client_place() const { return impl_->link->kernel_reach(); }
 
 volume_info session::create_volume(const volume_options& wanted) {
+  if (!impl_->link->namespaces().empty()) return impl_->take_namespace(wanted.bytes);
+  const wire::afa::array_description& array = impl_->array;
   const std::uint32_t replicas = wanted.replicas != 0 ? wanted.replicas : impl_->where.replicas;
   const std::uint64_t blocks =
       wanted.bytes / block_bytes + (wanted.bytes % block_bytes != 0 ? 1 : 0);
-  const std::uint64_t flash = std::uint64_t{impl_->array->geometry().pages} * impl_->where.ssds;
+  const std::uint64_t flash = array.capacity_blocks * array.ssd_count;
   if (blocks == 0) throw input_error("a volume of 0 bytes: ask for at least one 4 KiB block");
   if (wanted.stripe_blocks == 0 || wanted.stripe_blocks > fw::most_stripe_blocks) {
     throw input_error(fmt::format("a volume with stripes of {} blocks: use 1 to {}",
@@ -35,9 +39,9 @@ volume_info session::create_volume(const volume_options& wanted) {
   if (replicas > max_replicas) {
     throw input_error(fmt::format("a volume of {} replicas: use 1 to {}", replicas, max_replicas));
   }
-  if (replicas > impl_->where.ssds) {
+  if (replicas > array.ssd_count) {
     throw input_error(fmt::format("a volume of {} replicas on {} SSDs: use ssds={} or more",
-                                  replicas, impl_->where.ssds, replicas));
+                                  replicas, array.ssd_count, replicas));
   }
   if (blocks > fw::most_volume_blocks) {
     throw input_error(
@@ -48,7 +52,7 @@ volume_info session::create_volume(const volume_options& wanted) {
         "a volume of {} bytes with {} replicas needs {} bytes of flash; the array has {} "
         "({} SSDs of {}): open it with a larger capacity=",
         blocks * block_bytes, replicas, blocks * replicas * block_bytes, flash * block_bytes,
-        impl_->where.ssds, flash / impl_->where.ssds * block_bytes));
+        array.ssd_count, array.capacity_blocks * block_bytes));
   }
   std::uint16_t vid = 1;
   for (const wire::afa::volume_record& r : volumes()) {
@@ -61,7 +65,7 @@ volume_info session::create_volume(const volume_options& wanted) {
   r.hash_factor = mix64(0x676e73746f72 + vid);
   r.capacity_blocks = blocks;
   r.stripe_blocks = wanted.stripe_blocks;
-  r.epoch = impl_->array->node().shape.epoch;
+  r.epoch = array.epoch;
   r.client_count = 1;
   r.clients[0] = {impl_->client.value, wire::afa::right_read | wire::afa::right_write};
   impl_->add_volume(r);
@@ -69,6 +73,12 @@ volume_info session::create_volume(const volume_options& wanted) {
 }
 
 volume_info session::open_volume(volume_id vid) {
+  if (!impl_->link->namespaces().empty()) {
+    for (const volume_info& v : impl_->link->namespaces()) {
+      if (v.vid == vid) return v;
+    }
+    throw input_error(fmt::format("the subsystem has no namespace {}", vid.value));
+  }
   for (const wire::afa::volume_record& r : volumes()) {
     if (r.vid != vid.value) continue;
     bool other_writer = false;
@@ -98,11 +108,22 @@ volume_info session::open_volume(volume_id vid) {
 }
 
 void session::delete_volume(volume_id vid) {
+  if (!impl_->link->namespaces().empty()) return impl_->give_namespace(vid);
   impl_->on_every_ssd(wire::afa::admin_opcode::volume_delete, vid, nullptr, 0, "deleting");
 }
 
 std::vector<wire::afa::volume_record> session::volumes() {
   std::vector<wire::afa::volume_record> all;
+  for (const volume_info& v : impl_->link->namespaces()) {
+    wire::afa::volume_record r{};
+    r.version = wire::afa::payload_version;
+    r.vid = v.vid.value;
+    r.replicas = 1;
+    r.capacity_blocks = v.capacity_blocks;
+    r.stripe_blocks = v.stripe_blocks;
+    all.push_back(r);
+  }
+  if (!all.empty()) return all;
   std::uint16_t next = 1;
   for (std::uint32_t page = 0; page < 65536 && next != 0; ++page) {
     impl_->admin(wire::afa::admin_opcode::volume_list, 0, volume_id(next),
@@ -115,17 +136,17 @@ std::vector<wire::afa::volume_record> session::volumes() {
   return all;
 }
 
-mlx5_volume session::ref(const volume_info& volume) const {
-  return mlx5_volume(volume, channels(), rendezvous_placement(volume.ssd_count));
+remote_volume session::ref(const volume_info& volume) const {
+  return remote_volume(volume, channels(), rendezvous_placement(volume.ssd_count));
 }
 
-channel_set<mlx5_channel> session::channels() const {
-  if (impl_->kernel_channels.count == 0) {
+channel_set<remote_channel> session::channels() const {
+  if (impl_->link->kernel_count() == 0) {
     throw input_error(
         "this session has no channels for kernels: open it with session_options::channels of 1 or "
         "more");
   }
-  return channel_set<mlx5_channel>(impl_->kernel_channels.channels, impl_->kernel_channels.count);
+  return channel_set<remote_channel>(impl_->link->kernels(), impl_->link->kernel_count());
 }
 
 void session::write(const volume_info& volume, std::uint64_t offset, const void* from,
@@ -138,31 +159,18 @@ void session::read(const volume_info& volume, std::uint64_t offset, void* to, st
 }
 
 io_buffer session::register_memory(void* address, std::uint64_t bytes) {
-  const auto base = reinterpret_cast<std::uint64_t>(address);
-  const std::uint32_t key = impl_->array->register_region(base, bytes, impl::domain);
-  return io_buffer{base, bytes, key, key};
+  return impl_->link->register_memory(address, bytes);
 }
 
 void session::unregister_memory(const io_buffer& buffer) noexcept {
-  impl_->array->unregister_region(buffer.rkey);
+  impl_->link->unregister_memory(buffer);
 }
 
-void session::attach(simt::host::executor& executor) const {
-  if (impl_->array->runner() == runner_kind::simulated) impl_->serve(executor);
-}
+void session::attach(simt::host::executor& executor) const { impl_->link->attach(executor); }
+void session::attach(simt::cuda::executor& executor) const { impl_->link->attach(executor); }
 
 void session::inject_fault(std::uint32_t ssd, std::string_view fault) {
-  constexpr std::pair<std::string_view, fw::ssd_fault> known[] = {
-      {"none", fw::ssd_fault::none},
-      {"media_error", fw::ssd_fault::media_error},
-      {"dead", fw::ssd_fault::dead},
-      {"silent", fw::ssd_fault::silent}};
-  if (ssd >= impl_->where.ssds)
-    throw input_error(fmt::format("SSD {}: the array has {}", ssd, impl_->where.ssds));
-  for (const auto& [name, value] : known) {
-    if (name == fault) return impl_->array->set_fault(ssd, value);
-  }
-  throw input_error(fmt::format("SSD fault '{}': use none, media_error, dead or silent", fault));
+  impl_->link->inject_fault(ssd, fault);
 }
 
 }  // namespace gnstor::host

@@ -1,47 +1,27 @@
 #pragma once
 
-#include "emulated_array.hpp"
+#include "array_link.hpp"
 #include <gnstor/host/error.hpp>
 #include <gnstor/host/session.hpp>
-#include <gnstor/simt_host/executor.hpp>
 #include <gnstor/wire/afa/admin_command.hpp>
-#include <gnstor/wire/fabrics/connect.hpp>
+#include <gnstor/wire/afa/array_description.hpp>
 
-#include <functional>
-#include <optional>
+#include <memory>
+#include <set>
 #include <vector>
 
 namespace gnstor::host {
 
-/// Memory of one or more channels of the same kind: queues, request tables, channel objects,
-/// connect data.
-struct channel_memory {
-  memory_block block;
-  std::uint64_t connect_data = 0;  ///< address
-  std::uint64_t outcome = 0;       ///< address of one word a channel
-  mlx5_channel* channels = nullptr;
-  std::uint32_t count = 0;
-  std::uint32_t key = 0;
-};
-
-/// What a session holds. `array` is declared first: it is stopped before the memory it uses is
-/// freed.
+/// What a session holds. `link` is declared first: whatever reads this memory is stopped before the
+/// memory is freed.
 struct session::impl {
   impl(const endpoint& e, const session_options& o);
+  /// A session over a connection that is there already.
+  impl(const endpoint& e, const session_options& o, std::unique_ptr<array_link> connected);
   ~impl();
 
-  static constexpr std::uint32_t domain = 1;  ///< protection domain of this client
-  static constexpr std::uint32_t admin_depth = 16;
   static constexpr std::uint64_t staging_bytes = 1 << 20;
 
-  channel_memory make_channels(place where, std::uint32_t count, std::uint32_t depth,
-                               std::uint32_t first_number);
-  void connect(const channel_memory& c, std::uint16_t first_queue_id, std::uint32_t depth);
-  void connect_from_here(const channel_memory& c, const connect_options& o);
-
-  /// Runs `work` so that the array node makes progress beside it.
-  void drive(const std::function<void()>& work);
-  void serve(simt::host::executor& run);
   /// Executes an admin command on SSD `ssd`; throws `io_error` that names `what`.
   void admin(wire::afa::admin_opcode op, std::uint32_t ssd, volume_id vid,
              std::uint32_t payload_bytes, const char* what);
@@ -51,6 +31,10 @@ struct session::impl {
   void add_volume(const wire::afa::volume_record& r);
   void on_every_ssd(wire::afa::admin_opcode op, volume_id vid, const void* payload,
                     std::uint32_t bytes, const char* what);
+  /// Takes a plain namespace of at least `bytes` bytes as a volume, where the endpoint says that
+  /// they may be overwritten; gives it back. Throws `input_error`.
+  volume_info take_namespace(std::uint64_t bytes);
+  void give_namespace(volume_id vid);
   volume_info describe(const wire::afa::volume_record& r) const;
   /// Takes another staging buffer. The last one stays where it is: a request given up may still use
   /// it.
@@ -60,17 +44,21 @@ struct session::impl {
 
   endpoint where;
   session_options options;
-  client_id client;
-  place node_reach = place::host;    ///< memory that this CPU and the array node reach
-  place kernel_reach = place::host;  ///< memory that kernels and the array node reach
-  std::unique_ptr<emulated_array> array;
+  std::unique_ptr<array_link> link;
   memory_block staging;  ///< admin payload page, then the host's I/O buffer
-  std::uint32_t staging_key = 0;
-  std::vector<memory_block> retired;  ///< former staging buffers
-  channel_memory admin_channel;
-  channel_memory host_channel;
-  channel_memory kernel_channels;
-  std::uint32_t stop_simulated = 0;
+  io_buffer staging_buffer{};
+  std::vector<memory_block> retired;     ///< former staging buffers
+  wire::afa::array_description array{};  ///< what the array said of itself
+  client_id client{};
+  std::set<std::uint16_t> taken;  ///< plain namespaces in use as scratch volumes
+};
+
+/// Makes sessions over connections that are there already: for who serves an array itself.
+struct session_access {
+  static session over(const endpoint& e, const session_options& o,
+                      std::unique_ptr<array_link> connected) {
+    return session(std::make_unique<session::impl>(e, o, std::move(connected)));
+  }
 };
 
 }  // namespace gnstor::host

@@ -4,4 +4,4 @@
 #include <gnstor/array/remote_array.hpp>
 #include <gnstor/memory/memory_pool.hpp>
 #include <gnstor/simt/lane.hpp>
-#include <gnstor/volume/mlx5_volume.hpp>
+#include <gnstor/volume/remote_volume.hpp>

@@ -41,7 +41,8 @@ std::uint64_t wrong_on_volume(host::session& s, const volume_info& v, std::uint6
 }  // namespace
 
 TEST_CASE("a kernel changes an array four times its frames, and the volume holds the result") {
-  for (const std::string endpoint : {"emu:?capacity=16M", "emu:?capacity=16M&runner=sim&lanes=8"}) {
+  for (const std::string endpoint : {"emu:?capacity=16M", "emu:?capacity=16M&transport=proxy",
+                                     "emu:?capacity=16M&runner=sim&lanes=8"}) {
     CAPTURE(endpoint);
     host::session s(endpoint);
     const volume_info v = s.create_volume({.bytes = 8 * count});

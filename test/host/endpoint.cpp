@@ -41,7 +41,7 @@ TEST_CASE("an endpoint without options has four SSDs, two replicas and 1 GiB eac
 TEST_CASE("every option is understood") {
   const host::endpoint e = host::endpoint::parse(
       "emu:?ssds=6&replicas=3&capacity=32M&flash=/a/b&runner=sim&media=hbm&device=1&shards=2&"
-      "threads=3&lanes=32");
+      "threads=3&lanes=32&transport=proxy&resident=no");
   CHECK(e.ssds == 6);
   CHECK(e.replicas == 3);
   CHECK(e.capacity_bytes == 32u << 20);
@@ -52,15 +52,18 @@ TEST_CASE("every option is understood") {
   CHECK(e.shards == 2);
   CHECK(e.threads == 3);
   CHECK(e.lanes == 32);
+  CHECK(e.proxied);
+  CHECK_FALSE(e.resident);
   CHECK(host::endpoint::parse("emu:?capacity=8K").capacity_bytes == 8192);
   CHECK(host::endpoint::parse("emu:?capacity=2T").capacity_bytes == std::uint64_t{2} << 40);
   CHECK(host::endpoint::parse("emu:?capacity=12345").capacity_bytes == 12345);
 }
 
 TEST_CASE("an unknown scheme is told which exist") {
-  for (const std::string text : {"", "emu", "rdma://host", "EMU:", "emulated:?ssds=4", ":"}) {
+  for (const std::string text :
+       {"", "emu", "rdma:host", "tcp://host", "EMU:", "emulated:?ssds=4", ":"}) {
     CAPTURE(text);
-    CHECK(says(refusal(text), {"unknown scheme", "emu:", text.c_str()}));
+    CHECK(says(refusal(text), {"unknown scheme", "emu:", "rdma://", text.c_str()}));
   }
 }
 
@@ -68,8 +71,9 @@ TEST_CASE("an unknown option is told which exist") {
   for (const std::string text :
        {"emu:?sssd=4", "emu:?ssds=4&mode=x", "emu:?ssds", "emu:?=4", "emu:?&"}) {
     CAPTURE(text);
-    CHECK(says(refusal(text), {"these exist", "ssds", "replicas", "capacity", "flash", "runner",
-                               "media", "device", "shards", "threads", "lanes"}));
+    CHECK(says(refusal(text),
+               {"these exist", "ssds", "replicas", "capacity", "flash", "runner", "media", "device",
+                "shards", "threads", "lanes", "transport", "resident"}));
   }
   CHECK(says(refusal("emu:ssds=4"), {"expected '?'"}));
 }
@@ -97,4 +101,46 @@ TEST_CASE("more replicas than SSDs are refused") {
   CHECK(says(refusal("emu:?ssds=2&replicas=3"), {"replicas=3", "ssds=2"}));
   CHECK(says(refusal("emu:?ssds=1"), {"replicas=2", "ssds=1"}));
   CHECK(refusal("emu:?ssds=1&replicas=1").empty());
+}
+
+TEST_CASE("an rdma endpoint names a host, a port, a subsystem and options") {
+  const auto e = host::endpoint::parse(
+      "rdma://10.0.0.1:4421/nqn.2014-08.org.nvmexpress:disk?nsid=3&queues=8&host_nqn=nqn.a:b&"
+      "host_id=6c616200-0000-4000-8000-000000000001&keep_alive_ms=0&loss_timeout_ms=1&scratch=yes");
+  REQUIRE(e.rdma);
+  CHECK(e.rdma->host == "10.0.0.1");
+  CHECK(e.rdma->port == 4421);
+  CHECK(e.rdma->subsystem == "nqn.2014-08.org.nvmexpress:disk");
+  CHECK(e.rdma->nsid == 3);
+  CHECK(e.rdma->queues == 8);
+  CHECK(e.rdma->host_nqn == "nqn.a:b");
+  CHECK(e.rdma->host_id == "6c616200-0000-4000-8000-000000000001");
+  CHECK(e.rdma->keep_alive_ms == 0);
+  CHECK(e.rdma->loss_timeout_ms == 1);
+  CHECK(e.rdma->scratch);
+  CHECK_FALSE(host::endpoint::parse("emu:").rdma);
+}
+
+TEST_CASE("the port and the subsystem of an rdma endpoint may be left out") {
+  const auto named = host::endpoint::parse("rdma://storage-7");
+  REQUIRE(named.rdma);
+  CHECK(named.rdma->host == "storage-7");
+  CHECK(named.rdma->port == 4420);
+  CHECK(named.rdma->subsystem.empty());
+  const auto six = host::endpoint::parse("rdma://[fe80::1]:9/nqn.x");
+  CHECK(six.rdma->host == "fe80::1");
+  CHECK(six.rdma->port == 9);
+  CHECK(six.rdma->subsystem == "nqn.x");
+  CHECK(host::endpoint::parse("rdma://[::1]/nqn.x").rdma->host == "::1");
+}
+
+TEST_CASE("a malformed rdma endpoint is told what is expected") {
+  for (const char* bad :
+       {"rdma://", "rdma:///nqn.x", "rdma://[::1/nqn.x", "rdma://[::1]4420/nqn.x"})
+    CHECK(says(refusal(bad), {bad}));
+  CHECK(says(refusal("rdma://a:0/n"), {"port", "1 to 65535"}));
+  CHECK(says(refusal("rdma://a:70000/n"), {"port", "65535"}));
+  CHECK(says(refusal("rdma://a/n?nsid=0"), {"nsid=0"}));
+  CHECK(says(refusal("rdma://a/n?ssds=4"), {"ssds", "unknown", "nsid, queues"}));
+  CHECK(says(refusal("rdma://a/n?nsid"), {"nsid", "name=value"}));
 }

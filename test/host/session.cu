@@ -76,6 +76,28 @@ TEST_CASE("a kernel walks an array on a volume, the array node being a kernel or
   }
 }
 
+TEST_CASE(
+    "a node that is not resident runs beside every kernel, and the device can be waited for") {
+  for (const std::string endpoint : {"emu:?capacity=16M&runner=gpu&resident=no",
+                                     "emu:?capacity=16M&runner=gpu&media=hbm&resident=no"}) {
+    CAPTURE(endpoint);
+    host::session s(endpoint);
+    CHECK(cudaDeviceSynchronize() == cudaSuccess);
+    walk(s, 4096);
+    CHECK(cudaDeviceSynchronize() == cudaSuccess);
+    walk(s, 16384);
+  }
+}
+
+TEST_CASE("kernels reach the array through the proxy's CPU thread as well") {
+  for (const std::string endpoint : {"emu:?capacity=16M&runner=cpu&transport=proxy",
+                                     "emu:?capacity=16M&runner=gpu&transport=proxy"}) {
+    CAPTURE(endpoint);
+    host::session s(endpoint);
+    walk(s, 16384);
+  }
+}
+
 TEST_CASE("a volume written by kernels survives its session") {
   const temp_folder folder;
   const std::string endpoint = "emu:?capacity=16M&runner=gpu&flash=" + folder.path();

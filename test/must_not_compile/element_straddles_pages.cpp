@@ -6,4 +6,4 @@ struct three_words {
   int word[3];
 };
 
-template class gnstor::array_view<three_words, gnstor::volume_store<gnstor::mlx5_volume>>;
+template class gnstor::array_view<three_words, gnstor::volume_store<gnstor::remote_volume>>;

@@ -16,6 +16,7 @@ namespace host = gnstor::host;
 namespace {
 
 constexpr const char* runners[] = {"emu:?capacity=16M&runner=cpu",
+                                   "emu:?capacity=16M&runner=cpu&transport=proxy",
                                    "emu:?capacity=16M&runner=sim&lanes=4"};
 
 /// One request of a kernel.
@@ -32,7 +33,7 @@ struct run_requests {
   std::uint32_t each = 0;
 
   template <class Lane>
-  void operator()(Lane& lane, mlx5_volume v, const request* requests, io_buffer buffer,
+  void operator()(Lane& lane, remote_volume v, const request* requests, io_buffer buffer,
                   std::uint64_t* outcome) const {
     const auto g = lane.warp();
     const std::uint32_t warp = lane.global_thread() / 32;
@@ -59,7 +60,7 @@ struct run_requests {
 struct lane_blocks {
   bool write = false;
   template <class Lane>
-  void operator()(Lane& lane, mlx5_volume v, io_buffer buffer, std::uint64_t timeout_ns,
+  void operator()(Lane& lane, remote_volume v, io_buffer buffer, std::uint64_t timeout_ns,
                   std::uint64_t* outcome) const {
     const std::uint32_t me = lane.global_thread();
     const io_buffer part = buffer.slice(std::uint64_t{me} * block_bytes, block_bytes);

@@ -7,7 +7,7 @@
 namespace gnstor::inline v0 {
 
 /// What a client must know of a volume to address it: from the daemon, or from the SSDs' permission
-/// tables.
+/// tables; or of a plain namespace of any NVMe-oF target, which then is a volume without replicas.
 struct volume_info {
   volume_id vid{};
   client_id client{};       ///< as whom this client is known
@@ -18,8 +18,13 @@ struct volume_info {
   std::uint32_t replicas = 2;
   std::uint32_t ssd_count = 0;
   std::uint32_t max_transfer_blocks = 32;  ///< of one command
+  std::uint32_t namespace_id = 0;          ///< of a plain namespace; 0: a volume of an array
+  std::uint32_t lba_bytes = block_bytes;   ///< of a plain namespace: 512 or 4096
+
+  /// True for a plain namespace: block addresses are its own, and nothing checks a client's rights.
+  GNSTOR_HD constexpr bool plain() const { return namespace_id != 0; }
 };
 
-static_assert(std::is_trivially_copyable_v<volume_info> && sizeof(volume_info) == 40);
+static_assert(std::is_trivially_copyable_v<volume_info> && sizeof(volume_info) == 48);
 
 }  // namespace gnstor::inline v0

@@ -192,6 +192,11 @@ class volume_ref {
                                                  ssd_index ssd) const {
     const auto sgl = wire::nvme::make_keyed_sgl(
         p.buffer.address, static_cast<std::uint32_t>(p.buffer.bytes), p.buffer.rkey);
+    if (info_.plain()) {
+      const std::uint32_t lbas = block_bytes / info_.lba_bytes;
+      return wire::nvme::make_read_write(op, 0, info_.namespace_id,
+                                         std::uint64_t{p.first.value} * lbas, p.blocks * lbas, sgl);
+    }
     auto c = wire::nvme::make_read_write(op, 0, ssd.value + 1u,
                                          wire::afa::pack_slba(info_.vid, info_.client, p.first),
                                          p.blocks, sgl);

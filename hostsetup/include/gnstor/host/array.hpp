@@ -93,7 +93,7 @@ class array {
 
   /// The array for kernels, passed by value.
   view_type view() const {
-    using store = volume_store<mlx5_volume>;
+    using store = volume_store<remote_volume>;
     const store pages(session_->ref(volume_), options_.page_bytes / block_bytes);
     const page_cache<store> cache(pages, memory_.words.data(), memory_.pages, memory_.frame_count,
                                   memory_.buffer);

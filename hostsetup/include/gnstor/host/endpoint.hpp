@@ -1,6 +1,9 @@
 #pragma once
 
+#include <gnstor/host/rdma_endpoint.hpp>
+
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,8 +25,11 @@ enum class media_kind { host, hbm };
 ///
 /// `emu:?name=value&...` is an array emulated inside this process. Its options are the members
 /// below, by name: ssds, replicas, capacity (flash of each SSD; takes K, M, G, T), flash (a
-/// folder), runner (auto, cpu, gpu, sim), media (host, hbm), device, shards, threads, lanes.
+/// folder), runner (auto, cpu, gpu, sim), media (host, hbm), device, shards, threads, lanes,
+/// transport (nic, proxy), resident (yes, no). `rdma://...` is a subsystem behind a network:
+/// `rdma_endpoint`.
 struct endpoint {
+  std::optional<rdma_endpoint> rdma;  ///< set for `rdma://`; the other members then mean nothing
   std::uint32_t ssds = 4;
   std::uint32_t replicas = 2;  ///< default of new volumes
   std::uint64_t capacity_bytes = std::uint64_t{1} << 30;
@@ -33,7 +39,10 @@ struct endpoint {
   int device = 0;             ///< GPU of the array node
   std::uint32_t shards = 0;   ///< of each SSD; 0: the default for the capacity
   std::uint32_t threads = 1;  ///< of the CPU runner
-  std::uint32_t lanes = 1;    ///< of each firmware warp of the simulated runner, 1 to 32
+  bool proxied = false;       ///< transport=proxy: kernels' requests go through a CPU thread
+  bool resident = true;     ///< false: a GPU's node runs only while kernels or this CPU use it, for
+                            ///< tools that wait for every kernel (compute-sanitizer, profilers)
+  std::uint32_t lanes = 1;  ///< of each firmware warp of the simulated runner, 1 to 32
 
   /// Throws `input_error` that names what is wrong and what exists.
   static endpoint parse(std::string_view text);

@@ -3,7 +3,7 @@
 #include <gnstor/host/endpoint.hpp>
 #include <gnstor/host/machine.hpp>
 #include <gnstor/host/memory_block.hpp>
-#include <gnstor/volume/mlx5_volume.hpp>
+#include <gnstor/volume/remote_volume.hpp>
 #include <gnstor/wire/afa/volume_record.hpp>
 
 #include <memory>
@@ -12,6 +12,9 @@
 #include <vector>
 
 namespace gnstor::simt::host {
+class executor;
+}
+namespace gnstor::simt::cuda {
 class executor;
 }
 
@@ -55,6 +58,9 @@ class session {
   const endpoint& where() const;
   const session_options& options() const;
   client_id client() const;
+  /// What was granted or done otherwise than asked, a sentence each: fewer queues than channels,
+  /// say.
+  std::vector<std::string> notes() const;
 
   /// Creates a volume that this client may read and write. Throws `input_error` if it cannot fit,
   /// `io_error` otherwise.
@@ -67,9 +73,9 @@ class session {
   std::vector<wire::afa::volume_record> volumes();
 
   /// The volume for kernels: uses all channels of the session.
-  mlx5_volume ref(const volume_info& volume) const;
+  remote_volume ref(const volume_info& volume) const;
   /// The channels for kernels.
-  channel_set<mlx5_channel> channels() const;
+  channel_set<remote_channel> channels() const;
 
   /// Moves bytes between this CPU's memory and a volume. `offset` and `bytes` are multiples of
   /// 4096.
@@ -85,18 +91,19 @@ class session {
   /// Where memory for kernels of this session has to lie.
   place client_place() const;
 
-  /// With `runner=sim`, adds the array node's lanes to a host executor; they end with its other
-  /// lanes. Otherwise nothing.
+  /// Adds to an executor what has to run beside its kernels: the array node's lanes with
+  /// `runner=sim`, its kernel with `resident=no`. They end with the executor's other grids.
+  /// Otherwise nothing.
   void attach(simt::host::executor& executor) const;
-  /// A GPU executor needs nothing added: the array node runs on its own.
-  template <class Executor>
-  void attach(Executor&) const {}
+  void attach(simt::cuda::executor& executor) const;
 
   /// Makes SSD `ssd` faulty, for tests: "none", "media_error", "dead" or "silent".
   void inject_fault(std::uint32_t ssd, std::string_view fault);
 
  private:
+  friend struct session_access;
   struct impl;
+  explicit session(std::unique_ptr<impl> i);
   std::unique_ptr<impl> impl_;
 };
 

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <gnstor/channel/remote_channel.hpp>
+#include <gnstor/host/memory_block.hpp>
+#include <gnstor/volume/volume_info.hpp>
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gnstor::simt::host {
+class executor;
+}
+namespace gnstor::simt::cuda {
+class executor;
+}
+
+namespace gnstor::host {
+
+/// How a session reaches its array: everything that differs between an array emulated in this
+/// process and one behind a network.
+///
+/// It owns the connection, its channels and its registrations. Channels lie where their users reach
+/// them: `host` on this CPU, `kernels` where kernels run.
+class array_link {
+ public:
+  array_link() = default;
+  array_link(const array_link&) = delete;
+  array_link& operator=(const array_link&) = delete;
+  virtual ~array_link() = default;
+
+  /// Memory that this CPU and the array reach, and memory that kernels and the array reach.
+  virtual place node_reach() const = 0;
+  virtual place kernel_reach() const = 0;
+  /// Allocates memory that is to be registered.
+  virtual memory_block allocate(place where, std::size_t bytes) = 0;
+  /// Lets the array read and write memory. Throws `error` with the limit that was hit.
+  virtual io_buffer register_memory(void* address, std::uint64_t bytes) = 0;
+  virtual void unregister_memory(const io_buffer& buffer) noexcept = 0;
+
+  /// Sends an admin command and waits for its answer. On this CPU; inside `drive`.
+  virtual status execute_admin(const wire::nvme::submission_entry& command, deadline d) = 0;
+  /// The channel for this CPU's own reads and writes.
+  virtual const remote_channel& host() const = 0;
+  /// The channels for kernels, in memory that kernels reach; none if the session has none.
+  virtual const remote_channel* kernels() const = 0;
+  virtual std::uint32_t kernel_count() const = 0;
+
+  /// Plain namespaces, instead of an array with volumes: empty for an array.
+  virtual const std::vector<volume_info>& namespaces() const = 0;
+
+  /// What was granted or done otherwise than asked, a sentence each.
+  virtual std::vector<std::string> notes() const { return {}; }
+
+  /// Runs `work` on this CPU so that the array makes progress beside it.
+  virtual void drive(const std::function<void()>& work) = 0;
+  /// Adds to an executor what has to run beside its kernels, if anything.
+  virtual void attach(simt::host::executor& executor) = 0;
+  virtual void attach(simt::cuda::executor& executor) = 0;
+
+  /// Makes an SSD faulty, for tests. Throws `input_error` where that cannot be done.
+  virtual void inject_fault(std::uint32_t ssd, std::string_view fault) = 0;
+};
+
+}  // namespace gnstor::host

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <gnstor/channel/remote_channel.hpp>
+#include <gnstor/host/memory_block.hpp>
+
+#include <cstdint>
+
+namespace gnstor::host {
+
+/// Memory of one or more channels of the same kind: queues, request tables, channel objects,
+/// connect data, and a word a channel for the outcome of connecting.
+struct channel_memory {
+  memory_block block;
+  memory_block relay;              ///< where a proxy relays to an emulated NIC: that NIC's queues
+  std::uint64_t connect_data = 0;  ///< address
+  std::uint64_t outcome = 0;       ///< address of one word a channel
+  remote_channel* channels = nullptr;
+  std::uint32_t count = 0;
+  std::uint32_t depth = 0;
+  std::uint32_t key = 0;
+};
+
+}  // namespace gnstor::host

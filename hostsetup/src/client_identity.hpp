@@ -1,0 +1,44 @@
+#pragma once
+
+#include <gnstor/core/hash.hpp>
+#include <gnstor/core/units.hpp>
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+namespace gnstor::host {
+
+/// Who a host is to a target: what Fabrics Connect carries, and the client id that follows from it
+/// as long as no daemon hands ids out.
+struct client_identity {
+  std::string nqn;
+  std::uint8_t hostid[16] = {};
+
+  /// The identity of a session that calls itself `name`: the same name is the same host.
+  static client_identity named(std::string_view name) {
+    client_identity who;
+    who.nqn = "nqn.2026-11.io.gnstor:host:" + std::string(name);
+    const std::uint64_t low = hash(who.nqn);
+    const std::uint64_t high = mix64(low + 1);
+    std::memcpy(who.hostid, &low, sizeof low);
+    std::memcpy(who.hostid + 8, &high, sizeof high);
+    return who;
+  }
+
+  /// The client id of the host with this NQN; never 0.
+  static client_id client_of(std::string_view nqn) {
+    return client_id(static_cast<std::uint16_t>(1 + hash(nqn) % 65535));
+  }
+  client_id client() const { return client_of(nqn); }
+
+ private:
+  static std::uint64_t hash(std::string_view text) {
+    std::uint64_t h = 0;
+    for (const char c : text) h = mix64(h + static_cast<unsigned char>(c) + 1);
+    return h;
+  }
+};
+
+}  // namespace gnstor::host

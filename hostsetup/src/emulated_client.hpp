@@ -1,0 +1,77 @@
+#pragma once
+
+#include "array_link.hpp"
+#include "channel_memory.hpp"
+#include "client_identity.hpp"
+#include "emulated_array.hpp"
+#include "proxy/emulated_port.hpp"
+#include "proxy/proxy_engine.hpp"
+#include "proxy/proxy_thread.hpp"
+#include <gnstor/channel/channel.hpp>
+#include <gnstor/host/session.hpp>
+#include <gnstor/simt_host/executor.hpp>
+
+#include <memory>
+#include <vector>
+
+namespace gnstor::host {
+
+/// A client of an array emulated in this process: its channels and registrations, bound to one
+/// host identity.
+///
+/// Several clients may share one array. The first that goes away ends the array's node, because the
+/// node reads the memory of all of them.
+class emulated_client final : public array_link {
+ public:
+  /// Connects. The array must have room for `options.channels + 2` more queue pairs; it is started
+  /// if it is not running. Throws `input_error` for options that do not fit, `io_error` if the
+  /// array refuses.
+  emulated_client(std::shared_ptr<emulated_array> array, const session_options& options,
+                  const client_identity& who);
+  ~emulated_client() override;
+
+  place node_reach() const override { return node_reach_; }
+  place kernel_reach() const override { return kernel_reach_; }
+  memory_block allocate(place where, std::size_t bytes) override;
+  io_buffer register_memory(void* address, std::uint64_t bytes) override;
+  void unregister_memory(const io_buffer& buffer) noexcept override;
+  status execute_admin(const wire::nvme::submission_entry& command, deadline d) override {
+    return admin_.channels[0].execute(command, d);
+  }
+  const remote_channel& host() const override { return host_.channels[0]; }
+  const remote_channel* kernels() const override { return kernels_.channels; }
+  std::uint32_t kernel_count() const override { return kernels_.count; }
+  const std::vector<volume_info>& namespaces() const override { return none_; }
+  void drive(const std::function<void()>& work) override;
+  void attach(simt::host::executor& executor) override;
+  void attach(simt::cuda::executor& executor) override;
+  void inject_fault(std::uint32_t ssd, std::string_view fault) override;
+
+ private:
+  static constexpr std::uint32_t admin_depth = 16;
+  static constexpr std::uint32_t host_depth = 128;
+
+  void choose_places();
+  channel_memory make_channels(place where, std::uint32_t count, std::uint32_t depth);
+  channel_memory make_relayed(std::uint32_t count, std::uint32_t depth);
+  void finish(channel_memory& c, std::size_t objects, std::size_t data);
+  void join(unsigned char* queue, std::uint32_t depth, std::uint32_t number);
+  void connect(const channel_memory& c, std::uint16_t first_queue_id,
+               const wire::fabrics::connect_data& data);
+  void serve(simt::host::executor& run);
+
+  std::shared_ptr<emulated_array> array_;
+  session_options options_;
+  std::uint32_t domain_ = 0;  ///< protection domain
+  place node_reach_ = place::host;
+  place kernel_reach_ = place::host;
+  channel_memory admin_;
+  channel_memory host_;
+  channel_memory kernels_;
+  std::vector<std::unique_ptr<proxy_engine<emulated_port>>> engines_;
+  std::unique_ptr<proxy_thread> proxy_;
+  std::vector<volume_info> none_;
+  std::uint32_t stop_simulated_ = 0;
+};
+
+}  // namespace gnstor::host

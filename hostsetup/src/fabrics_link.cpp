@@ -1,0 +1,220 @@
+#include "fabrics_link.hpp"
+
+#if defined(GNSTOR_WITH_RDMA)
+
+#include "client_identity.hpp"
+#include "cuda_support.hpp"
+#include "fabrics/discovery.hpp"
+#include "mlx5/register_home_memory.hpp"
+#include <gnstor/host/error.hpp>
+#include <gnstor/simt/clock.hpp>
+#include <gnstor/wire/afa/admin_command.hpp>
+#include <gnstor/wire/afa/array_description.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <new>
+
+namespace gnstor::host {
+namespace {
+
+/// The host NQN of the session: the endpoint's, or its own name's; empty for this machine's.
+std::string host_nqn(const rdma_endpoint& where, const session_options& options) {
+  if (!where.host_nqn.empty()) return where.host_nqn;
+  return options.host_name == session_options{}.host_name
+             ? std::string{}
+             : client_identity::named(options.host_name).nqn;
+}
+
+std::string host_id(const rdma_endpoint& where, const session_options& options) {
+  if (!where.host_id.empty() || options.host_name == session_options{}.host_name)
+    return where.host_id;
+  std::array<std::uint8_t, 16> id{};
+  std::copy_n(client_identity::named(options.host_name).hostid, id.size(), id.begin());
+  return fabrics::uuid_text(id);
+}
+
+/// GPU memory that the device reaches by itself.
+struct gpu_region final : fabrics::registered_memory {
+  explicit gpu_region(verbs::memory_region r) : region(std::move(r)) { buffer = region.buffer(); }
+  verbs::memory_region region;
+};
+
+[[noreturn]] void list_subsystems(fabrics::transport& way, const rdma_endpoint& where,
+                                  const session_options& options) {
+  std::string names;
+  for (const fabrics::discovered& d :
+       fabrics::discover(way, host_nqn(where, options), host_id(where, options))) {
+    if (!d.discovery) names += fmt::format("\n  rdma://{}:{}/{}", where.host, where.port, d.nqn);
+  }
+  throw input_error(
+      names.empty() ? fmt::format("endpoint rdma://{}:{} names no subsystem, and the target "
+                                  "offers this host none: admit its host NQN there",
+                                  where.host, where.port)
+                    : fmt::format("endpoint rdma://{}:{} names no subsystem; these are there:{}",
+                                  where.host, where.port, names));
+}
+
+fabrics::controller_options options_for(const rdma_endpoint& where,
+                                        const session_options& options) {
+  fabrics::controller_options o;
+  o.subsystem = where.subsystem;
+  o.host_nqn = host_nqn(where, options);
+  o.host_id = host_id(where, options);
+  o.queues = where.queues != 0 ? where.queues : options.channels + 1;
+  o.depth = options.depth;
+  o.keep_alive = std::chrono::milliseconds(where.keep_alive_ms);
+  o.timeout = std::chrono::milliseconds(std::max<std::uint64_t>(1, options.timeout_ns / 1'000'000));
+  o.loss_timeout = std::chrono::milliseconds(where.loss_timeout_ms);
+  return o;
+}
+
+}  // namespace
+
+fabrics_link::fabrics_link(const rdma_endpoint& where, const session_options& options)
+    : options_(options),
+      kernel_reach_(options.client == machine::gpu ? place::pinned : place::host),
+      way_({where.host, where.port}) {
+  if (where.subsystem.empty()) list_subsystems(way_, where, options);
+  controller_ = std::make_unique<fabrics::controller>(way_, options_for(where, options));
+  open_queues();
+  if (!is_array()) find_namespaces(where.nsid);
+}
+
+fabrics_link::~fabrics_link() {
+  queues_.clear();
+  regions_.clear();
+}
+
+/// One queue for this CPU and one a channel of the kernels, as far as the controller grants them;
+/// the only queue is shared.
+void fabrics_link::open_queues() {
+  const std::uint32_t granted = controller_->limits().queues;
+  const std::uint32_t wanted = options_.channels + 1;
+  const std::uint32_t count = std::min(granted, wanted);
+  for (std::uint32_t k = 0; k < count; ++k)
+    queues_.push_back(std::make_unique<fabrics::io_channel>(*controller_, kernel_reach_));
+  channel_objects_ = memory_block(kernel_reach_, count * sizeof(remote_channel), options_.device);
+  channels_ = static_cast<remote_channel*>(channel_objects_.data());
+  for (std::uint32_t k = 0; k < count; ++k) {
+    const fabrics::proxy_channel c = queues_[k]->ref();
+    new (channels_ + k) remote_channel(any_queue_pair(c.queue()), &c.counters());
+  }
+  if (options_.channels == 0) return;
+  const std::uint32_t own = count > 1 ? 1 : 0;
+  kernels_ = channels_ + own;
+  kernel_count_ = count - own;
+  if (kernel_count_ < options_.channels) {
+    notes_.push_back(
+        fmt::format("kernels get {} channels instead of {}: the target grants {} I/O "
+                    "queues",
+                    kernel_count_, options_.channels, granted));
+  }
+}
+
+/// True for GNStor's own array: it alone knows ARRAY DESCRIBE.
+bool fabrics_link::is_array() {
+  memory_block page(place::host, sizeof(wire::afa::array_description));
+  const io_buffer data = register_memory(page.data(), page.bytes());
+  wire::afa::admin_command c;
+  c.opcode = wire::afa::admin_opcode::array_describe;
+  c.nsid = 1;
+  c.payload =
+      wire::nvme::make_keyed_sgl(data.address, sizeof(wire::afa::array_description), data.rkey);
+  const status said = execute_admin(c.pack(), simt::within(options_.timeout_ns));
+  unregister_memory(data);
+  return said.ok();
+}
+
+void fabrics_link::find_namespaces(std::uint32_t wanted) {
+  const auto add = [&](const fabrics::namespace_info& n) {
+    volume_info v;
+    v.vid = volume_id(static_cast<std::uint16_t>(n.nsid));
+    v.capacity_blocks = n.bytes() / block_bytes;
+    v.max_transfer_blocks = std::max(controller_->limits().max_transfer_bytes / block_bytes, 1u);
+    v.stripe_blocks = v.max_transfer_blocks;
+    v.replicas = 1;
+    v.ssd_count = 1;
+    v.namespace_id = n.nsid;
+    v.lba_bytes = n.block_bytes;
+    namespaces_.push_back(v);
+  };
+  if (wanted != 0) {
+    add(controller_->find_namespace(wanted));
+    return;
+  }
+  for (const fabrics::namespace_info& n : controller_->namespaces()) {
+    if (n.problem.empty() && n.nsid <= 0xffff) {
+      add(n);
+    } else {
+      notes_.push_back(n.problem.empty() ? fmt::format("namespace {} is left out: ids above 65535 "
+                                                       "do not fit a volume id",
+                                                       n.nsid)
+                                         : n.problem);
+    }
+  }
+  if (namespaces_.empty()) {
+    throw input_error(fmt::format("subsystem {} has no namespace that gnstor can use{}{}",
+                                  controller_->options().subsystem, notes_.empty() ? "" : ": ",
+                                  notes_.empty() ? "" : notes_.back()));
+  }
+}
+
+memory_block fabrics_link::allocate(place where, std::size_t bytes) {
+  return memory_block(where, bytes, options_.device);
+}
+
+io_buffer fabrics_link::register_memory(void* address, std::uint64_t bytes) {
+  std::unique_ptr<fabrics::registered_memory> region;
+  if (is_gpu_memory(address)) {
+    if (gpu_ == nullptr) gpu_ = mlx5::gpu_home(options_.device);
+    region = std::make_unique<gpu_region>(mlx5::register_home_memory(
+        way_.domain(), *gpu_, {address, bytes}, {.remote_read = true, .remote_write = true}));
+  } else {
+    region = controller_->register_memory(address, bytes);
+  }
+  const io_buffer buffer = region->buffer;
+  const std::lock_guard hold(regions_use_);
+  regions_[buffer.rkey] = std::move(region);
+  return buffer;
+}
+
+void fabrics_link::unregister_memory(const io_buffer& buffer) noexcept {
+  const std::lock_guard hold(regions_use_);
+  regions_.erase(buffer.rkey);
+}
+
+status fabrics_link::execute_admin(const wire::nvme::submission_entry& command, deadline d) {
+  const std::shared_ptr<fabrics::admin_queue> queue = controller_->admin();
+  const status outcome = queue->ref().execute(command, d);
+  // The target might still write the command's buffer: only the association's end prevents it.
+  if (outcome.left_behind()) queue->disconnect();
+  return outcome;
+}
+
+void fabrics_link::drive(const std::function<void()>& work) {
+  if (kernels_ != channels_) revive(0, 1);
+  work();
+}
+void fabrics_link::attach(simt::host::executor&) { revive(0, queues_.size()); }
+void fabrics_link::attach(simt::cuda::executor&) { revive(0, queues_.size()); }
+
+/// Makes queues again that were lost with their association. Nobody may be using them.
+void fabrics_link::revive(std::size_t first, std::size_t end) {
+  for (std::size_t k = first; k < end; ++k) queues_[k]->reopen(controller_->options().loss_timeout);
+}
+
+std::vector<std::string> fabrics_link::notes() const {
+  std::vector<std::string> all = controller_->notes();
+  all.insert(all.end(), notes_.begin(), notes_.end());
+  return all;
+}
+
+void fabrics_link::inject_fault(std::uint32_t, std::string_view) {
+  throw input_error("faults are injected where the array is: this endpoint is behind a network");
+}
+
+}  // namespace gnstor::host
+
+#endif

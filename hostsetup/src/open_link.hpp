@@ -1,0 +1,13 @@
+#pragma once
+
+#include "array_link.hpp"
+#include <gnstor/host/session.hpp>
+
+#include <memory>
+
+namespace gnstor::host {
+
+/// Connects to what an endpoint names, for a session. Throws what `session`'s constructor throws.
+std::unique_ptr<array_link> open_link(const endpoint& where, const session_options& options);
+
+}  // namespace gnstor::host

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <gnstor/qp/mlx5_queue_pair.hpp>
+#include <gnstor/qp/proxy_queue_pair.hpp>
+
+namespace gnstor::inline v0 {
+
+/// The queue pair of whichever transport an endpoint asked for: a NIC's own rings, or the proxy's.
+///
+/// It lets one compiled kernel serve every endpoint, for one branch an operation that all lanes of
+/// a group take alike. Kernels that know their transport use its model directly.
+class any_queue_pair {
+ public:
+  GNSTOR_HD any_queue_pair(mlx5_queue_pair<> queue) : mlx5_(queue), proxied_(false) {}
+  GNSTOR_HD any_queue_pair(proxy_queue_pair<> queue) : proxy_(queue), proxied_(true) {}
+
+  /// Every operation does what the chosen model's does, under the same contract.
+  GNSTOR_HD std::uint32_t depth() const { return proxied_ ? proxy_.depth() : mlx5_.depth(); }
+  GNSTOR_HD result<std::uint64_t> try_reserve(std::uint32_t n) const {
+    return proxied_ ? proxy_.try_reserve(n) : mlx5_.try_reserve(n);
+  }
+  GNSTOR_HD void write_send(std::uint64_t index,
+                            const wire::nvme::submission_entry& capsule) const {
+    proxied_ ? proxy_.write_send(index, capsule) : mlx5_.write_send(index, capsule);
+  }
+  GNSTOR_HD void write_one_sided(std::uint64_t index, const one_sided& t) const {
+    proxied_ ? proxy_.write_one_sided(index, t) : mlx5_.write_one_sided(index, t);
+  }
+  GNSTOR_HD void write_nop(std::uint64_t index) const {
+    proxied_ ? proxy_.write_nop(index) : mlx5_.write_nop(index);
+  }
+  GNSTOR_HD void publish(std::uint64_t first, std::uint32_t n) const {
+    proxied_ ? proxy_.publish(first, n) : mlx5_.publish(first, n);
+  }
+  GNSTOR_HD void ring() const { proxied_ ? proxy_.ring() : mlx5_.ring(); }
+  GNSTOR_HD void post_receives() const {
+    proxied_ ? proxy_.post_receives() : mlx5_.post_receives();
+  }
+  GNSTOR_HD completion poll(const simt::group& g) const {
+    return proxied_ ? proxy_.poll(g) : mlx5_.poll(g);
+  }
+  GNSTOR_HD void retire(std::uint64_t index) const {
+    proxied_ ? proxy_.retire(index) : mlx5_.retire(index);
+  }
+  GNSTOR_HD const wire::nvme::submission_entry& capsule(std::uint64_t index) const {
+    return proxied_ ? proxy_.capsule(index) : mlx5_.capsule(index);
+  }
+
+ private:
+  union {
+    mlx5_queue_pair<> mlx5_;
+    proxy_queue_pair<> proxy_;
+  };
+  bool proxied_;
+};
+
+static_assert(queue_pair<any_queue_pair>);
+static_assert(std::is_trivially_copyable_v<any_queue_pair> && sizeof(any_queue_pair) == 40);
+
+}  // namespace gnstor::inline v0
