@@ -31,7 +31,8 @@ TEST_CASE("a dma-buf of GPU memory is a descriptor, or there is none") {
   mlx5::home_memory memory(home, 1 << 20);
   for (const std::size_t bytes : {std::size_t{4096}, memory.bytes()}) {
     const auto exported = home->export_dmabuf(memory.data(), bytes);
-    MESSAGE("dma-buf of " << bytes << " bytes: " << (exported ? "exported" : "not available"));
+    MESSAGE("dma-buf of " << bytes
+                          << " bytes: " << std::string(exported ? "exported" : "not available"));
     if (exported) CHECK(exported->get() >= 0);
   }
 }
