@@ -45,10 +45,6 @@ class queue_engine {
     return queue_ * node_->shape.max_depth + slot;
   }
   GNSTOR_HD static std::uint32_t least(std::uint32_t a, std::uint32_t b) { return a < b ? a : b; }
-  /// Ranks 0..n-1 for which `flag` holds, as far as the first for which it does not.
-  GNSTOR_HD static std::uint32_t prefix(const simt::group& g, bool flag) {
-    return static_cast<std::uint32_t>(cuda::std::countr_one(g.ballot(flag)));
-  }
   /// The number of lanes before this one for which the bit in `mask` is set.
   GNSTOR_HD static std::uint32_t before(const simt::group& g, std::uint32_t mask) {
     return static_cast<std::uint32_t>(cuda::std::popcount(mask & ((1u << g.thread_rank()) - 1)));
@@ -60,7 +56,7 @@ class queue_engine {
     const handle_ring done = node_->done_ring(queue_);
     const std::uint64_t head = done.head();
     std::uint32_t handle = 0;
-    std::uint32_t ready = prefix(g, done.peek(head + g.thread_rank(), handle));
+    std::uint32_t ready = g.leading(done.peek(head + g.thread_rank(), handle));
     if (ready == 0) return false;
     const bool broken = context_->broken != 0;
     if (!broken) {
@@ -141,7 +137,7 @@ class queue_engine {
     const bool simple =
         context_->broken == 0 && r.fault == wire::mlx5::syndrome::none && r.blocks == 1 &&
         (r.opcode == wire::mlx5::opcode::send || r.opcode == wire::mlx5::opcode::nop);
-    const std::uint32_t run = prefix(g, simple && g.thread_rank() < count);
+    const std::uint32_t run = g.leading(simple && g.thread_rank() < count);
     if (run == 0) {
       serve_one(g, head, waiting);
     } else {

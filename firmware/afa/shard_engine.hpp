@@ -26,7 +26,7 @@ class shard_engine {
     const std::uint64_t head = inbox.head();
     std::uint32_t handle = 0;
     const bool there = inbox.peek(head + g.thread_rank(), handle);
-    const auto ready = static_cast<std::uint32_t>(cuda::std::countr_one(g.ballot(there)));
+    const std::uint32_t ready = g.leading(there);
     if (ready == 0) return false;
     const bool mine = g.thread_rank() < ready;
     const bool reads = mine && is_io(node_->commands[handle], wire::nvme::nvm_opcode::read);

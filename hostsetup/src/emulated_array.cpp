@@ -248,14 +248,15 @@ void emulated_array::publish(std::uint32_t* to, std::uint32_t value) const {
 
 std::uint16_t emulated_array::admit(const std::uint8_t (&hostid)[16], client_id client) {
   if (host_count_ == node_.shape.max_hosts) throw error("the emulated array admits no more hosts");
-  fw::known_host h;
-  std::memcpy(h.hostid, hostid, sizeof hostid);
-  h.client = client;
-  h.controller = static_cast<std::uint16_t>(host_count_ + 1);
-  poke(node_.hosts + host_count_, h);
-  publish(&node_.hosts[host_count_].admitted, 1u);
+  // The firmware may be looking at the words that are published: they are not poked.
+  fw::known_host& h = node_.hosts[host_count_];
+  const auto controller = static_cast<std::uint16_t>(host_count_ + 1);
+  poke(&h.hostid, hostid);
+  poke(&h.client, client);
+  poke(&h.controller, controller);
+  publish(&h.admitted, 1u);
   ++host_count_;
-  return h.controller;
+  return controller;
 }
 
 memory_block emulated_array::allocate(place where, std::size_t bytes) {
@@ -276,8 +277,12 @@ std::uint32_t emulated_array::register_region(std::uint64_t base, std::uint64_t 
     r = {base, bytes, fw::local_write | fw::remote_read | fw::remote_write, domain, 0, key & 0xff};
     const bool restart = on_gpu() && running_;
     if (restart) suspend();
-    poke(node_.regions + k, r);
-    publish(&node_.regions[k].key, key);
+    fw::memory_region& entry = node_.regions[k];
+    poke(&entry.base, r.base);
+    poke(&entry.bytes, r.bytes);
+    poke(&entry.access, r.access);
+    poke(&entry.domain, r.domain);
+    publish(&entry.key, key);
     if (restart) launch();
     return key;
   }
@@ -296,11 +301,10 @@ void emulated_array::unregister_region(std::uint32_t key) noexcept {
 void emulated_array::create_queue(const fw::queue_attributes& at) {
   if (queue_count_ == node_.shape.max_queues)
     throw error("the emulated NIC has no queue pair left");
-  fw::queue_context c{};
-  c.at = at;
-  c.free_commands = node_.shape.max_depth;
-  poke(node_.queues + queue_count_, c);
-  publish(&node_.queues[queue_count_].active, 1u);
+  fw::queue_context& c = node_.queues[queue_count_];
+  poke(&c.at, at);
+  poke(&c.free_commands, node_.shape.max_depth);
+  publish(&c.active, 1u);
   ++queue_count_;
 }
 

@@ -116,9 +116,7 @@ class proxy_queue_pair {
     const bool valid = is_whole(entry, proxy_tag(mine, log_depth() + 1));
     // The loads above must come before the claim below, which validates them: an entry is
     // overwritten only once claimed.
-    const std::uint32_t missing = ~g.ballot(valid);
-    const std::uint32_t ready =
-        missing == 0 ? 32 : static_cast<std::uint32_t>(cuda::std::countr_zero(missing));
+    const std::uint32_t ready = g.leading(valid);
     if (ready == 0) return completion{};
     g.sync();
     std::uint32_t claimed = 0;
