@@ -19,6 +19,8 @@
 namespace gnstor::host {
 namespace {
 
+constexpr std::uint64_t most_blocks = std::uint64_t{1} << 32;
+
 /// The host NQN of the session: the endpoint's, or its own name's; empty for this machine's.
 std::string host_nqn(const rdma_endpoint& where, const session_options& options) {
   if (!where.host_nqn.empty()) return where.host_nqn;
@@ -131,7 +133,14 @@ void fabrics_link::find_namespaces(std::uint32_t wanted) {
   const auto add = [&](const fabrics::namespace_info& n) {
     volume_info v;
     v.vid = volume_id(static_cast<std::uint16_t>(n.nsid));
-    v.capacity_blocks = n.bytes() / block_bytes;
+    v.capacity_blocks = std::min(n.bytes() / block_bytes, most_blocks);
+    if (n.bytes() / block_bytes > most_blocks) {
+      notes_.push_back(
+          fmt::format("of namespace {} the first 16 TiB are used: block addresses have "
+                      "32 bits",
+                      n.nsid));
+    }
+    identities_.push_back(n);
     v.max_transfer_blocks = std::max(controller_->limits().max_transfer_bytes / block_bytes, 1u);
     v.stripe_blocks = v.max_transfer_blocks;
     v.replicas = 1;
@@ -202,7 +211,25 @@ void fabrics_link::attach(simt::cuda::executor&) { revive(0, queues_.size()); }
 
 /// Makes queues again that were lost with their association. Nobody may be using them.
 void fabrics_link::revive(std::size_t first, std::size_t end) {
-  for (std::size_t k = first; k < end; ++k) queues_[k]->reopen(controller_->options().loss_timeout);
+  bool lost = false;
+  for (std::size_t k = first; k < end; ++k) {
+    lost = lost || queues_[k]->ended();
+    queues_[k]->reopen(controller_->options().loss_timeout);
+  }
+  if (lost) check_namespaces();
+}
+
+/// Behind a new association another disk may stand: writing to it would destroy it.
+void fabrics_link::check_namespaces() {
+  for (const fabrics::namespace_info& was : identities_) {
+    const fabrics::namespace_info is = controller_->find_namespace(was.nsid);
+    if (is.same_disk(was)) continue;
+    for (const auto& queue : queues_) queue->end();
+    throw error(
+        fmt::format("namespace {} of {} is another one since the connection was lost (its "
+                    "size, block size or identifier changed): open the session again",
+                    was.nsid, controller_->options().subsystem));
+  }
 }
 
 std::vector<std::string> fabrics_link::notes() const {

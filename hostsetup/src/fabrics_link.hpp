@@ -42,6 +42,7 @@ class fabrics_link final : public array_link {
 
  private:
   void revive(std::size_t first, std::size_t end);
+  void check_namespaces();
   void open_queues();
   void find_namespaces(std::uint32_t wanted);
   bool is_array();
@@ -57,6 +58,7 @@ class fabrics_link final : public array_link {
   const remote_channel* kernels_ = nullptr;
   std::uint32_t kernel_count_ = 0;
   std::vector<volume_info> namespaces_;
+  std::vector<fabrics::namespace_info> identities_;  ///< of `namespaces_`, as they were at first
   std::vector<std::string> notes_;
   std::mutex regions_use_;
   std::map<std::uint32_t, std::unique_ptr<fabrics::registered_memory>> regions_;  ///< by rkey

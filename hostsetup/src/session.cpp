@@ -1,3 +1,4 @@
+#include "array_replies.hpp"
 #include "session_impl.hpp"
 #include <deengine/volume_rules.hpp>
 #include <gnstor/core/hash.hpp>
@@ -129,7 +130,8 @@ std::vector<wire::afa::volume_record> session::volumes() {
     impl_->admin(wire::afa::admin_opcode::volume_list, 0, volume_id(next),
                  sizeof(wire::afa::volume_list), "listing from");
     wire::afa::volume_list list;
-    std::memcpy(&list, impl_->staging.data(), sizeof list);
+    std::memcpy(&list, impl_->page(), sizeof list);
+    check_reply(list, next, impl_->array.ssd_count);
     all.insert(all.end(), list.records, list.records + list.count);
     next = list.next_vid;
   }

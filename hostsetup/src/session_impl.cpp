@@ -1,5 +1,6 @@
 #include "session_impl.hpp"
 
+#include "array_replies.hpp"
 #include "open_link.hpp"
 #include <gnstor/simt/clock.hpp>
 #include <gnstor/wire/afa/status.hpp>
@@ -15,10 +16,10 @@ session::impl::impl(const endpoint& e, const session_options& o) : impl(e, o, op
 session::impl::impl(const endpoint& e, const session_options& o,
                     std::unique_ptr<array_link> connected)
     : where(e), options(o), link(std::move(connected)) {
-  renew_staging();
   if (!link->namespaces().empty()) return;
   admin(wire::afa::admin_opcode::array_describe, 0, volume_id(0), sizeof array, "describing");
-  std::memcpy(&array, staging.data(), sizeof array);
+  std::memcpy(&array, page(), sizeof array);
+  check_reply(array);
   client = client_id(array.own_client);
 }
 
@@ -46,15 +47,23 @@ void session::impl::give_namespace(volume_id vid) {
       vid.value));
 }
 
-void session::impl::renew_staging() {
-  memory_block fresh = link->allocate(link->node_reach(), 4096 + staging_bytes);
-  staging_buffer = link->register_memory(fresh.data(), fresh.bytes());
-  if (staging.data() != nullptr) retired.push_back(std::move(staging));
-  staging = std::move(fresh);
+unsigned char* session::impl::page() {
+  if (staging.data() == nullptr) {
+    memory_block fresh = link->allocate(link->node_reach(), 4096 + staging_bytes);
+    staging_buffer = link->register_memory(fresh.data(), fresh.bytes());
+    staging = std::move(fresh);
+  }
+  return static_cast<unsigned char*>(staging.data());
+}
+
+void session::impl::abandon_staging() {
+  retired.push_back(std::move(staging));
+  staging = memory_block();
 }
 
 void session::impl::admin(wire::afa::admin_opcode op, std::uint32_t ssd, volume_id vid,
                           std::uint32_t payload_bytes, const char* what) {
+  static_cast<void>(page());
   wire::afa::admin_command c;
   c.opcode = op;
   c.nsid = ssd + 1;
@@ -65,14 +74,14 @@ void session::impl::admin(wire::afa::admin_opcode op, std::uint32_t ssd, volume_
   status s;
   link->drive([&] { s = link->execute_admin(c.pack(), simt::within(options.timeout_ns)); });
   if (s.code == status_code::nvme_error) s.ssd = static_cast<std::uint16_t>(ssd);
-  if (s.left_behind()) renew_staging();
+  if (s.left_behind()) abandon_staging();
   if (!s.ok()) throw io_error(fmt::format("{} volume {}: {}", what, vid.value, to_string(s)), s);
 }
 
 void session::impl::add_volume(const wire::afa::volume_record& r) {
   const volume_id vid(r.vid);
   const auto add = [&](std::uint32_t ssd) {
-    std::memcpy(staging.data(), &r, sizeof r);
+    std::memcpy(page(), &r, sizeof r);
     admin(wire::afa::admin_opcode::volume_add, ssd, vid, sizeof r, "creating");
   };
   for (std::uint32_t k = array.ssd_count; k-- > 0;) {
@@ -93,7 +102,7 @@ void session::impl::add_volume(const wire::afa::volume_record& r) {
 void session::impl::on_every_ssd(wire::afa::admin_opcode op, volume_id vid, const void* payload,
                                  std::uint32_t bytes, const char* what) {
   for (std::uint32_t k = 0; k < array.ssd_count; ++k) {
-    if (bytes != 0) std::memcpy(staging.data(), payload, bytes);
+    if (bytes != 0) std::memcpy(page(), payload, bytes);
     admin(op, k, vid, bytes, what);
   }
 }
@@ -128,7 +137,7 @@ void session::impl::transfer(bool write, const volume_info& v, std::uint64_t off
                              rendezvous_placement(v.ssd_count));
   auto* here = static_cast<unsigned char*>(memory);
   for (std::uint64_t done = 0; done < bytes;) {
-    auto* stage = static_cast<unsigned char*>(staging.data()) + 4096;
+    unsigned char* stage = page() + 4096;
     const std::uint64_t n = bytes - done < staging_bytes ? bytes - done : staging_bytes;
     if (write) std::memcpy(stage, here + done, n);
     const io_buffer buffer = staging_buffer.slice(4096, n);
@@ -140,7 +149,7 @@ void session::impl::transfer(bool write, const volume_info& v, std::uint64_t off
       s = write ? volume.write(first, blocks, buffer, d) : volume.read(first, blocks, buffer, d);
     });
     if (s.ok() && !write) std::memcpy(here + done, stage, n);
-    if (s.left_behind()) renew_staging();
+    if (s.left_behind()) abandon_staging();
     if (!s.ok()) {
       throw io_error(fmt::format("{} volume {} at byte {}: {}", write ? "writing" : "reading",
                                  v.vid.value, offset + done, to_string(s)),

@@ -36,9 +36,12 @@ struct session::impl {
   volume_info take_namespace(std::uint64_t bytes);
   void give_namespace(volume_id vid);
   volume_info describe(const wire::afa::volume_record& r) const;
-  /// Takes another staging buffer. The last one stays where it is: a request given up may still use
-  /// it.
-  void renew_staging();
+  /// The admin payload's page, at the start of the staging buffer. Makes a buffer if there is none:
+  /// throws `error` if it cannot.
+  unsigned char* page();
+  /// Leaves the staging buffer where it is: a request given up may still use it. The next command
+  /// gets another.
+  void abandon_staging();
   void transfer(bool write, const volume_info& v, std::uint64_t offset, void* memory,
                 std::uint64_t bytes);
 

@@ -24,6 +24,10 @@ class io_channel {
   std::uint32_t depth() const { return depth_; }
   /// True if the queue has ended.
   bool ended() const { return link_ == nullptr || link_->ended(); }
+  /// Ends the queue for good: what is in flight comes back flushed. @par Callers any thread
+  void end() {
+    if (link_ != nullptr) link_->disconnect();
+  }
   /// Makes an ended queue again, with empty counters: waits for the controller at most `timeout`.
   /// Throws `io_error` if it does not come back. @par Callers while no lane uses the channel
   void reopen(std::chrono::milliseconds timeout);

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 namespace gnstor::host::fabrics {
 
 namespace_info namespace_info::from(std::uint32_t nsid,
@@ -11,6 +14,8 @@ namespace_info namespace_info::from(std::uint32_t nsid,
   n.nsid = nsid;
   n.blocks = said.nsze;
   n.read_only = (said.nsattr & 1) != 0;
+  std::copy(std::begin(said.nguid), std::end(said.nguid), n.nguid.begin());
+  std::copy(std::begin(said.eui64), std::end(said.eui64), n.eui64.begin());
   if (said.nsze == 0) {
     n.problem = fmt::format(
         "namespace {} is not there: `nvme list` on the target's machine, or "
