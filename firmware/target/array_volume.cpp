@@ -1,6 +1,12 @@
+#include <gnstor/core/hash.hpp>
+#include <gnstor/host/error.hpp>
 #include <gnstor/wire/afa/status.hpp>
 #include <gnstor/wire/nvme/status.hpp>
 #include <target/array_volume.hpp>
+
+#include <fmt/format.h>
+
+#include <utility>
 
 namespace gnstor::fw {
 namespace {
@@ -44,8 +50,8 @@ bool other_writer(const wire::afa::volume_record& r, client_id own) {
 
 }  // namespace
 
-array_volume::array_volume(emulated_gateway& array, const wire::afa::volume_record& r)
-    : array_(&array) {
+array_volume::array_volume(emulated_gateway& array, const wire::afa::volume_record& r, report say)
+    : array_(&array), say_(std::move(say)) {
   const wire::afa::array_description& about = array.about();
   info_.vid = volume_id(r.vid);
   info_.client = array.own_client();
@@ -61,11 +67,14 @@ array_volume::array_volume(emulated_gateway& array, const wire::afa::volume_reco
 
 bool array_volume::is(const wire::afa::volume_record& r) const {
   return r.vid == info_.vid.value && r.hash_factor == info_.hash_factor &&
-         r.capacity_blocks == info_.capacity_blocks;
+         r.capacity_blocks == info_.capacity_blocks && r.stripe_blocks == info_.stripe_blocks &&
+         r.replicas == info_.replicas;
 }
 
 volume_shape array_volume::shape() const {
-  return {info_.capacity_blocks, info_.hash_factor ^ info_.vid.value,
+  // The hash factor may be a function of the VID: only the target's number tells arrays apart.
+  return {info_.capacity_blocks,
+          mix64(array_->identity() ^ mix64(info_.hash_factor ^ info_.vid.value)),
           writable_.load(std::memory_order_relaxed)};
 }
 
@@ -79,10 +88,36 @@ std::uint16_t array_volume::take_rights(bool contested) {
   return plain(s);
 }
 
+/// Gives back what was taken, perhaps on some SSDs only.
+void array_volume::drop_rights() noexcept {
+  try {
+    const status s = array_->set_own_rights(info_.vid, 0);
+    if (s.ok() || is_vendor(s, wire::afa::status::unknown_volume)) return;
+    throw host::io_error(host::to_string(s), s);
+  } catch (const std::exception& e) {
+    if (!say_) return;
+    say_(
+        fmt::format("giving back the rights on volume {}: {}; other clients of the array may find "
+                    "it in use until a host connects to it and leaves again",
+                    info_.vid.value, e.what()));
+  }
+}
+
 std::uint16_t array_volume::attach() {
   const std::lock_guard lock(guard_);
+  if (retired_) return make_status(generic_status::invalid_namespace, true);
   if (attached_ == 0) {
-    if (const std::uint16_t refused = take_rights(false); refused != 0) return refused;
+    std::uint16_t refused = 0;
+    try {
+      refused = take_rights(false);
+    } catch (const std::exception& e) {
+      if (say_) say_(fmt::format("taking the rights on volume {}: {}", info_.vid.value, e.what()));
+      refused = make_status(generic_status::internal_error);
+    }
+    if (refused != 0) {
+      drop_rights();
+      return refused;
+    }
   }
   ++attached_;
   return 0;
@@ -90,11 +125,18 @@ std::uint16_t array_volume::attach() {
 
 void array_volume::detach() {
   const std::lock_guard lock(guard_);
-  if (--attached_ == 0) (void)array_->set_own_rights(info_.vid, 0);
+  if (--attached_ == 0 && !retired_) drop_rights();
+}
+
+void array_volume::retire() {
+  const std::lock_guard lock(guard_);
+  retired_ = true;
+  writable_ = false;
 }
 
 bool array_volume::refresh(const wire::afa::volume_record& r) {
   const std::lock_guard lock(guard_);
+  if (retired_) return false;
   const bool before = writable_;
   const bool contested = other_writer(r, info_.client);
   if (contested || attached_ == 0) {

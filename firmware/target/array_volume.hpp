@@ -4,6 +4,8 @@
 #include <target/volume_store.hpp>
 
 #include <atomic>
+#include <functional>
+#include <string>
 
 namespace gnstor::fw {
 
@@ -13,7 +15,10 @@ namespace gnstor::fw {
 /// it; otherwise the volume is read-only, until `refresh` finds the right free.
 class array_volume final : public volume_store {
  public:
-  array_volume(emulated_gateway& array, const wire::afa::volume_record& r);
+  using report = std::function<void(const std::string&)>;
+
+  /// @param say gets what went wrong where nobody waits for an answer; called by any thread
+  array_volume(emulated_gateway& array, const wire::afa::volume_record& r, report say = {});
 
   std::uint16_t attach() override;
   void detach() override;
@@ -24,20 +29,25 @@ class array_volume final : public volume_store {
   std::uint16_t flush() override { return 0; }  // what was acknowledged is in the medium
 
   /// Compares with the array's present record, and takes the write right if it has become free.
-  /// True if the shape has changed.
+  /// True if the shape has changed. Throws `error` if the array could not be asked.
   bool refresh(const wire::afa::volume_record& r);
+  /// The volume is gone: its VID may be another's by now, whose rights are not to be touched.
+  void retire();
   volume_id vid() const { return info_.vid; }
   /// True if `r` is this very volume, not another one of its VID.
   bool is(const wire::afa::volume_record& r) const;
 
  private:
   std::uint16_t take_rights(bool other_writer);
+  void drop_rights() noexcept;
   std::uint16_t answer_to(status s);
 
   emulated_gateway* array_;
+  const report say_;
   volume_info info_;
   std::mutex guard_;  ///< of changes of rights
   std::uint32_t attached_ = 0;
+  bool retired_ = false;
   std::atomic<bool> writable_{false};
 };
 

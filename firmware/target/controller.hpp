@@ -1,25 +1,17 @@
 #pragma once
 
-#include <gnstor/core/units.hpp>
 #include <gnstor/wire/nvme/completion_entry.hpp>
+#include <target/host_identity.hpp>
 #include <target/plan.hpp>
 #include <target/subsystem.hpp>
 #include <target/target_limits.hpp>
 
-#include <array>
 #include <atomic>
 #include <deque>
 #include <mutex>
 #include <optional>
 
 namespace gnstor::fw {
-
-/// Who is at the other end of an association.
-struct host_identity {
-  std::string nqn;
-  std::array<std::uint8_t, 16> id{};
-  client_id client{};  ///< under which the array knows it
-};
 
 /// What happened that a host may want to know.
 enum class target_event : std::uint8_t {

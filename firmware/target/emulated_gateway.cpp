@@ -3,6 +3,7 @@
 #include <gnstor/wire/fabrics/status.hpp>
 #include <gnstor/wire/nvme/status.hpp>
 #include <target/emulated_gateway.hpp>
+#include <target/target_id.hpp>
 
 #include <cstring>
 
@@ -52,28 +53,37 @@ emulated_gateway::emulated_gateway(const host::endpoint& where, std::uint64_t ti
   session_ =
       std::make_unique<host::session>(host::session_access::over(where, options, std::move(link)));
   about_ = own_->describe();
+  identity_ = target_id(where.flash);  // the array has locked the folder's files
 }
 
-std::uint16_t emulated_gateway::join(std::string_view host_nqn, client_id client) {
+emulated_gateway::~emulated_gateway() {
+  for (auto& [client, m] : members_) m.link.reset();
+  session_.reset();
+}
+
+std::uint16_t emulated_gateway::join(const host_identity& who) {
+  const std::uint16_t stranger =
+      wire::fabrics::make_status(wire::fabrics::connect_status::invalid_host, true);
   // Its name would give a host the target's own rights.
-  if (client == own_client()) {
-    return wire::fabrics::make_status(wire::fabrics::connect_status::invalid_host, true);
-  }
+  if (who.client == own_client()) return stranger;
   const std::lock_guard lock(guard_);
-  if (members_.count(client.value) != 0) return 0;
+  // A client id is a short hash: two hosts may have the same, and would share their rights.
+  if (const auto at = members_.find(who.client.value); at != members_.end())
+    return at->second.who.is(who) ? std::uint16_t{0} : stranger;
   if (members_.size() >= most_clients) {
     return wire::fabrics::make_status(wire::fabrics::connect_status::controller_busy);
   }
-  host::client_identity who;
-  who.nqn = host_nqn;
+  host::client_identity name;
+  name.nqn = who.nqn;
   // The array tells its hosts apart by this id; what the host calls itself is its own business.
-  std::memcpy(who.hostid, "gnstor client", 13);
-  std::memcpy(who.hostid + 14, &client.value, sizeof client.value);
+  std::memcpy(name.hostid, "gnstor client", 13);
+  std::memcpy(name.hostid + 14, &who.client.value, sizeof who.client.value);
   try {
     member m;
-    m.link = std::make_unique<host::emulated_client>(array_, plain_options(timeout_ns_), who);
+    m.who = who;
+    m.link = std::make_unique<host::emulated_client>(array_, plain_options(timeout_ns_), name);
     m.client = std::make_unique<array_client>(*m.link, timeout_ns_);
-    members_.emplace(client.value, std::move(m));
+    members_.emplace(who.client.value, std::move(m));
     return 0;
   } catch (const std::exception&) {
     return wire::fabrics::make_status(wire::fabrics::connect_status::controller_busy);
@@ -117,12 +127,14 @@ status emulated_gateway::set_own_rights(volume_id vid, std::uint16_t rights) {
   c.opcode = wire::afa::admin_opcode::volume_chmod;
   c.epoch = about_.epoch;
   c.volume = vid;
+  status outcome;
   for (std::uint32_t ssd = 0; ssd < about_.ssd_count; ++ssd) {
     c.nsid = ssd + 1;
     const status s = own_->admin(c.pack(), std::as_writable_bytes(std::span(&change, 1)));
-    if (!s.ok()) return s;
+    if (outcome.ok()) outcome = s;
+    if (!outcome.ok() && rights != 0) break;
   }
-  return {};
+  return outcome;
 }
 
 }  // namespace gnstor::fw

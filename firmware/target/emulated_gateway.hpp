@@ -14,10 +14,14 @@ class emulated_gateway final : public array_gateway {
  public:
   /// Starts the array. Throws `error` with the remedy.
   emulated_gateway(const host::endpoint& where, std::uint64_t timeout_ns);
+  /// Ends all connections, and with the last the array's node, before their buffers go: a late
+  /// answer may still be on its way to one.
+  ~emulated_gateway() override;
 
   std::uint32_t ssds() const override { return about_.ssd_count; }
   std::uint32_t max_transfer_blocks() const override { return about_.max_transfer_blocks; }
-  std::uint16_t join(std::string_view host_nqn, client_id client) override;
+  std::uint64_t identity() const override { return identity_; }
+  std::uint16_t join(const host_identity& who) override;
   std::uint16_t admin(client_id client, const wire::nvme::submission_entry& entry,
                       std::span<std::byte> payload) override;
   std::uint16_t io(client_id client, const wire::nvme::submission_entry& entry,
@@ -30,7 +34,8 @@ class emulated_gateway final : public array_gateway {
   /// Creates a volume on which nobody has a right yet. Throws what `session::create_volume` throws.
   volume_id create_volume(std::uint64_t bytes);
   /// Gives the target's own client these rights on a volume, on every SSD. Not ok: some SSD
-  /// refused, and the rights are unchanged or partly changed.
+  /// refused, and the rights are unchanged or partly changed; no rights at all are asked of every
+  /// SSD whatever the others say. Throws `error` if no command could be sent.
   status set_own_rights(volume_id vid, std::uint16_t rights);
   /// Makes an SSD faulty, for tests: as `session::inject_fault`.
   void inject_fault(std::uint32_t ssd, std::string_view fault) {
@@ -39,16 +44,18 @@ class emulated_gateway final : public array_gateway {
 
  private:
   struct member {
-    std::unique_ptr<host::emulated_client> link;
+    host_identity who;
     std::unique_ptr<array_client> client;
+    std::unique_ptr<host::emulated_client> link;
   };
   array_client* find(client_id client);
 
   std::uint64_t timeout_ns_;
   std::shared_ptr<host::emulated_array> array_;
-  std::unique_ptr<host::session> session_;  ///< holds the own client's connection
   std::unique_ptr<array_client> own_;
+  std::unique_ptr<host::session> session_;  ///< holds the own client's connection
   wire::afa::array_description about_{};
+  std::uint64_t identity_ = 0;
   std::mutex guard_;  ///< of `members_`, of the array's tables and of `session_`
   std::map<std::uint16_t, member> members_;
 };

@@ -27,9 +27,8 @@ constexpr std::uint8_t four_kibibytes = 12;  ///< LBADS: the exponent
 
 answer refuse(generic_status why) { return {make_status(why, true)}; }
 
-/// A name for life from a subsystem's NQN.
-std::uint64_t hash_nqn(std::string_view nqn) {
-  std::uint64_t h = 0;
+/// A name for life from a subsystem's NQN, on the target `h`.
+std::uint64_t hash_nqn(std::string_view nqn, std::uint64_t h) {
   for (const char c : nqn) h = mix64(h + static_cast<unsigned char>(c) + 1);
   return h;
 }
@@ -49,11 +48,12 @@ void fabrics_part(const controller& c, byte_page& page) {
   page.put8(1803, 1);   // MSDBD: one descriptor
 }
 
-void identify_controller(const controller& c, std::uint32_t ssds, std::span<std::byte> data) {
+void identify_controller(const controller& c, const array_gateway& array,
+                         std::span<std::byte> data) {
   byte_page page(data);
   const subsystem_kind kind = c.of().kind;
   const bool discovery = kind == subsystem_kind::discovery;
-  page.text(4, 20, fmt::format("{:016x}", hash_nqn(c.of().nqn)), ' ');
+  page.text(4, 20, fmt::format("{:016x}", hash_nqn(c.of().nqn, array.identity())), ' ');
   page.text(24, 40, "gnstor-target", ' ');
   page.text(64, 8, "0.1.0", ' ');
   page.put8(72, 6);                  // RAB: bursts of 64
@@ -72,7 +72,7 @@ void identify_controller(const controller& c, std::uint32_t ssds, std::span<std:
   page.put16(266, 343);     // WCTEMP
   page.put16(268, 353);     // CCTEMP
   page.put16(320, 10);      // KAS: in steps of a second
-  page.put32(516, kind == subsystem_kind::volume ? 1 : (discovery ? 0 : ssds));
+  page.put32(516, kind == subsystem_kind::volume ? 1 : (discovery ? 0 : array.ssds()));
   page.put16(520, kind == subsystem_kind::volume ? 1u << 2 | 1u << 3 : 1u << 3);  // ONCS
   page.put8(525, 3u << 1);  // VWC: none; Flush of all namespaces is understood
   fabrics_part(c, page);
@@ -150,15 +150,15 @@ answer identify_array(const wire::nvme::submission_entry& e, std::uint32_t ssds,
 
 }  // namespace
 
-answer identify(const controller& c, const wire::nvme::submission_entry& e, std::uint32_t ssds,
-                std::span<std::byte> data) {
+answer identify(const controller& c, const wire::nvme::submission_entry& e,
+                const array_gateway& array, std::span<std::byte> data) {
   if ((e.cdw10 & 0xff) == cns_controller) {
-    identify_controller(c, ssds, data);
+    identify_controller(c, array, data);
     return {};
   }
   switch (c.of().kind) {
     case subsystem_kind::volume: return identify_volume(c, e, data);
-    case subsystem_kind::array: return identify_array(e, ssds, data);
+    case subsystem_kind::array: return identify_array(e, array.ssds(), data);
     case subsystem_kind::discovery: break;
   }
   return refuse(generic_status::invalid_field);

@@ -9,8 +9,8 @@ inline constexpr std::uint32_t identify_bytes = 4096;
 
 /// Answers Identify: the data structure that `cns` names, in `data` (4096 bytes). NVMe Base 2.3,
 /// 5.1.13.
-/// @param ssds of the array, for controllers of the array subsystem
-answer identify(const controller& c, const wire::nvme::submission_entry& e, std::uint32_t ssds,
-                std::span<std::byte> data);
+/// @param array behind the target
+answer identify(const controller& c, const wire::nvme::submission_entry& e,
+                const array_gateway& array, std::span<std::byte> data);
 
 }  // namespace gnstor::fw

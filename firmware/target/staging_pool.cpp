@@ -1,26 +1,44 @@
 #include <gnstor/host/error.hpp>
 #include <target/staging_pool.hpp>
 
+#include <algorithm>
 #include <exception>
+#include <utility>
 
 namespace gnstor::fw {
 
 staging_pool::staging_pool(host::array_link& link, std::uint32_t count, std::uint64_t bytes_each)
-    : link_(&link), bytes_each_(bytes_each) {
+    : link_(&link), count_(count), bytes_each_(bytes_each) {
   add(count);
 }
 
 void staging_pool::add(std::uint32_t count) {
-  host::memory_block block = link_->allocate(link_->node_reach(), count * bytes_each_);
-  const io_buffer all = link_->register_memory(block.data(), block.bytes());
-  blocks_.push_back(std::move(block));
+  // Whatever can throw comes before the registration, so that none is lost.
+  free_.reserve(count_);
+  regions_.reserve(count_ + 1);
+  abandoned_.reserve(abandoned_.size() + count_ + 1);
+  region r;
+  r.block = link_->allocate(link_->node_reach(), count * bytes_each_);
+  r.all = link_->register_memory(r.block.data(), r.block.bytes());
+  r.usable = count;
   for (std::uint32_t k = 0; k < count; ++k)
-    free_.push_back(all.slice(k * bytes_each_, bytes_each_));
+    free_.push_back(r.all.slice(k * bytes_each_, bytes_each_));
   usable_ += count;
+  regions_.push_back(std::move(r));
+}
+
+/// Brings the pool back to its size, as far as there is memory.
+void staging_pool::replace_lost() noexcept {
+  try {
+    for (; usable_ < count_;) add(1);
+  } catch (const std::exception&) {
+    // There are fewer buffers. The next who borrows tries again.
+  }
 }
 
 staging_pool::loan staging_pool::borrow() {
   std::unique_lock lock(guard_);
+  if (usable_ < count_) replace_lost();
   freed_.wait(lock, [this] { return !free_.empty() || usable_ == 0; });
   if (free_.empty()) {
     throw host::error(
@@ -32,17 +50,24 @@ staging_pool::loan staging_pool::borrow() {
   return {*this, buffer};
 }
 
+/// Takes a buffer out of use for good.
+void staging_pool::abandon(const io_buffer& buffer) noexcept {
+  --usable_;
+  const auto at = std::find_if(regions_.begin(), regions_.end(),
+                               [&](const region& r) { return r.has(buffer); });
+  if (at == regions_.end() || --at->usable != 0) return;
+  link_->unregister_memory(at->all);
+  abandoned_.push_back(std::move(at->block));
+  regions_.erase(at);
+}
+
 void staging_pool::give_back(io_buffer buffer, bool left_behind) noexcept {
   const std::lock_guard lock(guard_);
   if (!left_behind) {
     free_.push_back(buffer);
   } else {
-    --usable_;
-    try {
-      add(1);
-    } catch (const std::exception&) {
-      // There is one buffer less. Whoever waits finds out when none is left.
-    }
+    abandon(buffer);
+    replace_lost();
   }
   freed_.notify_all();
 }

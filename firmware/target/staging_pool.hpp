@@ -13,7 +13,8 @@ namespace gnstor::fw {
 /// Buffers of equal size that an array reaches, lent one at a time to any thread.
 ///
 /// A buffer whose command was given up is never lent again, because the late answer may still use
-/// it: another takes its place.
+/// it: another takes its place. Its memory stays; its registration goes with the last buffer that
+/// shares it, so that the array's table of registrations does not fill up.
 class staging_pool {
  public:
   staging_pool(host::array_link& link, std::uint32_t count, std::uint64_t bytes_each);
@@ -45,16 +46,28 @@ class staging_pool {
   std::uint64_t bytes_each() const { return bytes_each_; }
 
  private:
+  /// Memory that was registered in one piece.
+  struct region {
+    host::memory_block block;
+    io_buffer all;
+    std::uint32_t usable = 0;  ///< buffers that are free or lent
+
+    bool has(const io_buffer& b) const { return b.address - all.address < all.bytes; }
+  };
   void add(std::uint32_t count);
+  void replace_lost() noexcept;
+  void abandon(const io_buffer& buffer) noexcept;
   void give_back(io_buffer buffer, bool left_behind) noexcept;
 
   host::array_link* link_;
+  std::uint32_t count_;  ///< buffers wanted
   std::uint64_t bytes_each_;
   std::mutex guard_;
   std::condition_variable freed_;
   std::vector<io_buffer> free_;
   std::uint32_t usable_ = 0;  ///< free or lent
-  std::vector<host::memory_block> blocks_;
+  std::vector<region> regions_;
+  std::vector<host::memory_block> abandoned_;
 };
 
 }  // namespace gnstor::fw

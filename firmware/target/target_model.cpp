@@ -109,18 +109,25 @@ join_result target_model::join_admin(const connect_command& c, const connect_dat
       return refuse(connect_status::invalid_host,
                     wire::fabrics::make_invalid_parameter(offsetof(connect_data, hostnqn), true));
     }
+    if (of->kind != subsystem_kind::discovery && is_known_otherwise(host)) {
+      return refuse(connect_status::invalid_host,
+                    wire::fabrics::make_invalid_parameter(offsetof(connect_data, hostid), true));
+    }
     id = free_id();
     if (id == 0) return refuse(wire::fabrics::make_status(connect_status::controller_busy));
     controllers_[id] = nullptr;  // taken; opening it may wait for the array
   }
   auto made = std::make_shared<controller>(id, of, host, limits_);
   std::uint16_t refused = made->open();
-  if (refused == 0 && of->kind == subsystem_kind::array)
-    refused = array_->join(host.nqn, host.client);
+  if (refused == 0 && of->kind == subsystem_kind::array) refused = array_->join(host);
   made->keep_alive(c.kato_ms, now_ms);
   const std::lock_guard lock(guard_);
   if (refused == 0 && find(wanted) != of) {  // withdrawn meanwhile
     refused = wire::fabrics::make_status(connect_status::invalid_parameters, true);
+  }
+  if (refused == 0 && of->kind != subsystem_kind::discovery &&
+      is_known_otherwise(host)) {  // it came meanwhile
+    refused = wire::fabrics::make_status(connect_status::invalid_host, true);
   }
   if (refused != 0) {
     controllers_.erase(id);
@@ -181,6 +188,15 @@ std::shared_ptr<const subsystem> target_model::find(std::string_view nqn) const 
     if (s->nqn == nqn) return s;
   }
   return nullptr;
+}
+
+bool target_model::is_known_otherwise(const host_identity& host) const {
+  for (const auto& [id, c] : controllers_) {
+    // Tools that only look at the discovery log make up a host identifier each time.
+    if (c == nullptr || c->ended() || c->of().kind == subsystem_kind::discovery) continue;
+    if (c->host().nqn == host.nqn && c->host().id != host.id) return true;
+  }
+  return false;
 }
 
 std::uint16_t target_model::free_id() {

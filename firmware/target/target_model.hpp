@@ -52,6 +52,8 @@ class target_model {
   join_result join_io(const wire::fabrics::connect_command& c,
                       const wire::fabrics::connect_data& data) const;
   std::shared_ptr<const subsystem> find(std::string_view nqn) const;
+  /// True if a host with this NQN and another host identifier is here: one of them is an impostor.
+  bool is_known_otherwise(const host_identity& host) const;
   std::uint16_t free_id();
 
   const target_limits limits_;

@@ -238,6 +238,10 @@ std::uint16_t target_queue::take_data(plan& p, const needs& n, std::size_t messa
 // ---- execution
 
 answer target_queue::execute(const plan& p, std::span<std::byte> data, std::uint64_t now_ms) {
+  // Nobody waits for it, and its host may have been told that it never happened.
+  if (closing_.load(std::memory_order_acquire) || ended()) {
+    return {make_status(generic_status::aborted_by_queue_deletion)};
+  }
   if (p.entry.opcode == wire::nvme::fabrics_opcode) return execute_fabrics(p, data, now_ms);
   if (qid_ == 0) return execute_admin(p, data);
   if (controller_->of().kind == subsystem_kind::volume) return execute_volume(p, data);
@@ -284,7 +288,7 @@ answer target_queue::execute_admin(const plan& p, std::span<std::byte> data) {
   }
   switch (static_cast<wire::nvme::admin_opcode>(e.opcode)) {
     case wire::nvme::admin_opcode::identify:
-      return identify(*controller_, e, target_->array().ssds(), data);
+      return identify(*controller_, e, target_->array(), data);
     case wire::nvme::admin_opcode::get_log_page:
       return log_page(*target_, *controller_, port_, e, data);
     case wire::nvme::admin_opcode::get_features: return controller_->get_features(e, data);
@@ -372,14 +376,20 @@ std::optional<wire::nvme::completion_entry> target_queue::take_event() {
   return r;
 }
 
-void target_queue::close(bool broken) {
-  if (controller_ == nullptr) return;
+void target_queue::end(bool broken) {
+  closing_.store(true, std::memory_order_release);
+  if (!connected()) return;
   if (qid_ == 0) {
     controller_->end("its admin queue is gone");
-  } else {
-    controller_->release_queue(qid_);
-    if (broken) controller_->end("one of its queues broke");
+  } else if (broken) {
+    controller_->end("one of its queues broke");
   }
+}
+
+void target_queue::close(bool broken) {
+  end(broken);
+  if (controller_ == nullptr) return;
+  if (qid_ != 0) controller_->release_queue(qid_);
   connected_.store(false, std::memory_order_release);
   controller_ = nullptr;
 }

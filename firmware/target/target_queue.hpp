@@ -37,7 +37,11 @@ class target_queue {
   /// True if the connection is to be closed: its association has ended.
   bool ended() const { return connected() && controller_->ended(); }
   const char* why_ended() const { return controller_->why_ended(); }
-  /// The connection is gone. An admin queue, or one that broke, takes the association along.
+  /// The connection is gone: what is not being executed yet never will be. Any thread may call it,
+  /// beside `execute`.
+  void end(bool broken);
+  /// As `end`, once no command is being executed. An admin queue, or one that broke, takes the
+  /// association along.
   void close(bool broken);
   const std::shared_ptr<controller>& association() const { return controller_; }
 
@@ -72,6 +76,7 @@ class target_queue {
   bool no_flow_control_ = false;
   std::uint32_t sq_head_ = 0;
   std::atomic<bool> connected_{false};
+  std::atomic<bool> closing_{false};
   bool connecting_ = false;  ///< a Connect is being executed
   std::shared_ptr<controller> controller_;
 };

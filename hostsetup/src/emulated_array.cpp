@@ -142,6 +142,7 @@ void emulated_array::lay_out() {
   control_.write(free_slots, slots.data(), slots.size() * sizeof slots[0]);
   control_.write(subsystem, emulated_nqn, std::strlen(emulated_nqn));
   regions_.resize(s.max_regions);
+  kept_.reserve(std::size_t{s.max_hosts} * kept_each);
 }
 
 void emulated_array::mount(std::uint32_t index) {
@@ -185,6 +186,7 @@ void emulated_array::mount(std::uint32_t index) {
 }
 
 void emulated_array::start() {
+  const std::lock_guard lock(guard_);
   if (started_) return;
   started_ = true;
   if (resident()) launch();
@@ -192,6 +194,8 @@ void emulated_array::start() {
 
 void emulated_array::run_beside(const std::function<void()>& work) {
   if (resident()) return work();
+  const std::lock_guard lock(guard_);
+  if (running_) return work();  // within another call of this thread
   launch();
   try {
     work();
@@ -203,8 +207,10 @@ void emulated_array::run_beside(const std::function<void()>& work) {
 }
 
 void emulated_array::launch() {
-  if (runner_ == runner_kind::cpu)
+  if (runner_ == runner_kind::cpu) {
+    publish(node_.stop, 0u);
     running_ = std::make_unique<fw::cpu_runner>(node_, endpoint_.threads);
+  }
 #if defined(GNSTOR_WITH_CUDA)
   if (on_gpu()) {
     poke(node_.stop, 0u);
@@ -219,6 +225,7 @@ void emulated_array::suspend() {
 }
 
 void emulated_array::stop() {
+  const std::lock_guard lock(guard_);
   if (!std::exchange(started_, false)) return;
   suspend();
   if (!on_gpu()) return;
@@ -247,6 +254,7 @@ void emulated_array::publish(std::uint32_t* to, std::uint32_t value) const {
 }
 
 std::uint16_t emulated_array::admit(const std::uint8_t (&hostid)[16], client_id client) {
+  const std::lock_guard lock(guard_);
   if (host_count_ == node_.shape.max_hosts) throw error("the emulated array admits no more hosts");
   // The firmware may be looking at the words that are published: they are not poked.
   fw::known_host& h = node_.hosts[host_count_];
@@ -256,10 +264,31 @@ std::uint16_t emulated_array::admit(const std::uint8_t (&hostid)[16], client_id 
   poke(&h.controller, controller);
   publish(&h.admitted, 1u);
   ++host_count_;
+  ++present_;
   return controller;
 }
 
+void emulated_array::leave(std::uint32_t domain) noexcept {
+  const std::lock_guard lock(guard_);
+  if (--present_ == 0) {
+    try {
+      stop();
+    } catch (const std::exception&) {
+      // A firmware assertion: whoever waited for the array has been told by a deadline.
+    }
+  }
+  for (std::uint32_t k = 0; k < regions_.size(); ++k) {
+    if (regions_[k].domain == domain) withdraw(k);
+  }
+}
+
+void emulated_array::keep(memory_block block) noexcept {
+  const std::lock_guard lock(guard_);
+  if (block.data() != nullptr) kept_.push_back(std::move(block));
+}
+
 memory_block emulated_array::allocate(place where, std::size_t bytes) {
+  const std::lock_guard lock(guard_);
   const bool restart = on_gpu() && running_ && where == place::pinned;
   if (restart) suspend();
   memory_block block(where, bytes, endpoint_.device);
@@ -269,6 +298,7 @@ memory_block emulated_array::allocate(place where, std::size_t bytes) {
 
 std::uint32_t emulated_array::register_region(std::uint64_t base, std::uint64_t bytes,
                                               std::uint32_t domain) {
+  const std::lock_guard lock(guard_);
   for (std::uint32_t k = 0; k < regions_.size(); ++k) {
     fw::memory_region& r = regions_[k];
     if (r.domain != 0) continue;
@@ -292,13 +322,26 @@ std::uint32_t emulated_array::register_region(std::uint64_t base, std::uint64_t 
 }
 
 void emulated_array::unregister_region(std::uint32_t key) noexcept {
-  const std::uint32_t k = key >> 8;
-  if (k >= regions_.size()) return;
-  publish(&node_.regions[k].key, 0u);
-  regions_[k].domain = 0;
+  const std::lock_guard lock(guard_);
+  if (const std::uint32_t k = key >> 8; k < regions_.size()) withdraw(k);
+}
+
+void emulated_array::withdraw(std::uint32_t region) noexcept {
+  try {
+    publish(&node_.regions[region].key, 0u);
+    regions_[region].domain = 0;
+  } catch (const std::exception&) {
+    // The GPU failed, and its kernel with it. The entry is not given to anybody else.
+  }
+}
+
+std::uint32_t emulated_array::next_queue_number() {
+  const std::lock_guard lock(guard_);
+  return ++queue_number_;
 }
 
 void emulated_array::create_queue(const fw::queue_attributes& at) {
+  const std::lock_guard lock(guard_);
   if (queue_count_ == node_.shape.max_queues)
     throw error("the emulated NIC has no queue pair left");
   fw::queue_context& c = node_.queues[queue_count_];

@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 namespace gnstor::host {
@@ -19,7 +20,7 @@ inline constexpr const char* emulated_nqn = "nqn.2026-11.io.gnstor:emulated-arra
 /// An array node inside this process: memory, SSDs, NIC tables, and whoever runs the firmware.
 ///
 /// It plays the part of the daemon and of the kernel driver: it admits hosts, registers memory and
-/// creates queue pairs.
+/// creates queue pairs. Every function may be called from several threads at once.
 class emulated_array {
  public:
   /// @param queues queue pairs it must hold
@@ -36,15 +37,24 @@ class emulated_array {
   const fw::node& node() const { return node_; }
   const fw::geometry& geometry() const { return geometry_; }
 
-  /// Admits a host under `client`; returns its controller id.
+  /// Admits a host under `client`; returns its controller id, which is also the number of its
+  /// protection domain. It stays until `leave`.
   std::uint16_t admit(const std::uint8_t (&hostid)[16], client_id client);
+  /// Ends what `admit` began: takes back every region of the domain, and ends the firmware if no
+  /// other host is left. Memory that the NIC's queues lie in goes to `keep` before.
+  void leave(std::uint32_t domain) noexcept;
+  /// Takes memory that the firmware may read for as long as it runs, such as that of queues: they
+  /// are never taken off the NIC. It is freed with the array, after the firmware has ended: giving
+  /// back pinned memory waits for a kernel that never ends. For each host, up to `kept_each`.
+  void keep(memory_block block) noexcept;
+  static constexpr std::uint32_t kept_each = 4;
   /// Registers memory for protection domain `domain`; returns its key. Throws `error` if the table
   /// is full. A GPU's kernel does not see mappings made after its launch, so a running one is ended
   /// and started again: all of the firmware's state lies in memory, and I/O in flight only waits.
   std::uint32_t register_region(std::uint64_t base, std::uint64_t bytes, std::uint32_t domain);
   void unregister_region(std::uint32_t key) noexcept;
   /// A number for a new queue pair.
-  std::uint32_t next_queue_number() { return ++queue_number_; }
+  std::uint32_t next_queue_number();
   /// Creates a queue pair. Throws `error` if there is no room.
   void create_queue(const fw::queue_attributes& at);
   void set_fault(std::uint32_t ssd, fw::ssd_fault fault);
@@ -54,7 +64,8 @@ class emulated_array {
   /// Starts the firmware, unless it runs or is not resident. Memory it is to reach should be
   /// registered before.
   void start();
-  /// Calls `work` while the firmware runs.
+  /// Calls `work` while the firmware runs. For a node that is not resident, one caller at a time:
+  /// `work` must not wait for another thread that calls this array.
   void run_beside(const std::function<void()>& work);
   /// Ends the firmware; for files, brings everything back to them. Throws what went wrong.
   void stop();
@@ -68,8 +79,11 @@ class emulated_array {
     void* host_metadata = nullptr;
   };
 
+  // With `guard_` held:
   void launch();
   void suspend();
+  void withdraw(std::uint32_t region) noexcept;
+
   void choose_shape(std::uint32_t queues, std::uint32_t depth);
   void lay_out();
   void mount(std::uint32_t index);
@@ -94,7 +108,11 @@ class emulated_array {
   std::uint32_t queue_number_ = 0;
   bool started_ = false;
   std::uint32_t host_count_ = 0;
-  std::unique_ptr<fw::node_runner> running_;
+  std::uint32_t present_ = 0;  ///< hosts that were admitted and have not left
+  /// Of the tables and of `running_`. Recursive: what runs in `run_beside` may register memory.
+  std::recursive_mutex guard_;
+  std::vector<memory_block> kept_;
+  std::unique_ptr<fw::node_runner> running_;  ///< last: it reads all of the above
 };
 
 }  // namespace gnstor::host

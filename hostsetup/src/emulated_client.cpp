@@ -37,16 +37,27 @@ wire::fabrics::connect_data make_connect_data(const client_identity& who,
 }  // namespace
 
 emulated_client::emulated_client(std::shared_ptr<emulated_array> array,
+                                 const session_options& options)
+    : array_(std::move(array)), options_(options) {}
+
+emulated_client::emulated_client(std::shared_ptr<emulated_array> array,
                                  const session_options& options, const client_identity& who)
-    : array_(std::move(array)), options_(options) {
+    : emulated_client(std::move(array), options) {
   choose_places();
   const std::uint16_t controller = array_->admit(who.hostid, who.client());
   domain_ = controller;
-  admin_ = make_channels(node_reach_, 1, admin_depth);
-  host_ = make_channels(node_reach_, 1, host_depth);
-  kernels_ = array_->where().proxied
-                 ? make_relayed(options_.channels, options_.depth)
-                 : make_channels(kernel_reach_, options_.channels, options_.depth);
+  admin_.count = host_.count = 1;
+  admin_.depth = admin_depth;
+  host_.depth = host_depth;
+  kernels_.count = options_.channels;
+  kernels_.depth = options_.depth;
+  make_channels(admin_, node_reach_);
+  make_channels(host_, node_reach_);
+  if (array_->where().proxied) {
+    make_relayed(kernels_);
+  } else {
+    make_channels(kernels_, kernel_reach_);
+  }
   array_->start();
   const wire::fabrics::connect_data data = make_connect_data(who, controller);
   connect(admin_, 0, data);
@@ -56,11 +67,12 @@ emulated_client::emulated_client(std::shared_ptr<emulated_array> array,
 
 emulated_client::~emulated_client() {
   proxy_.reset();
-  try {
-    array_->stop();
-  } catch (const std::exception&) {
-    // A firmware assertion: whoever waited for the array has been told by a deadline.
+  if (domain_ == 0) return;
+  for (channel_memory* c : {&admin_, &host_, &kernels_}) {
+    array_->keep(std::move(c->block));
+    array_->keep(std::move(c->relay));
   }
+  array_->leave(domain_);
 }
 
 void emulated_client::choose_places() {
@@ -88,15 +100,14 @@ void emulated_client::choose_places() {
   if (options_.client == machine::gpu) kernel_reach_ = gpu_node ? place::device : place::pinned;
 }
 
-channel_memory emulated_client::make_channels(place where, std::uint32_t count,
-                                              std::uint32_t depth) {
+/// Makes the channels that `c` counts. `c` is a member: once a queue is joined, the node reads it.
+void emulated_client::make_channels(channel_memory& c, place where) {
+  const std::uint32_t count = c.count;
+  const std::uint32_t depth = c.depth;
   const std::size_t queue_bytes = align(mlx5_queue_layout::of(depth).bytes);
   const std::size_t each = queue_bytes + align(remote_channel::bytes(depth));
   const std::size_t objects = count * each;
   const std::size_t data = objects + align(count * sizeof(remote_channel));
-  channel_memory c;
-  c.count = count;
-  c.depth = depth;
   c.block = memory_block(where, data + 4096, options_.device);
   finish(c, objects, data);
   std::vector<unsigned char> empty(queue_bytes);
@@ -111,24 +122,22 @@ channel_memory emulated_client::make_channels(place where, std::uint32_t count,
     c.block.write(objects + k * sizeof channel, &channel, sizeof channel);
     join(queue, depth, number);
   }
-  return c;
 }
 
 /// Channels whose queue pairs are the proxy's; its thread passes requests on to queues of the
 /// emulated NIC.
-channel_memory emulated_client::make_relayed(std::uint32_t count, std::uint32_t depth) {
+void emulated_client::make_relayed(channel_memory& c) {
+  const std::uint32_t count = c.count;
+  const std::uint32_t depth = c.depth;
   const place where = options_.client == machine::gpu ? place::pinned : node_reach_;
   const std::size_t queue_bytes = align(proxy_queue_layout::of(depth).bytes);
   const std::size_t each = queue_bytes + align(remote_channel::bytes(depth));
   const std::size_t objects = count * each;
   const std::size_t data = objects + align(count * sizeof(remote_channel));
   const std::size_t relay_bytes = align(mlx5_queue_layout::of(depth).bytes);
-  channel_memory c;
-  c.count = count;
-  c.depth = depth;
   c.block = memory_block(where, data + 4096, options_.device);
   finish(c, objects, data);
-  if (count == 0) return c;
+  if (count == 0) return;
   c.relay = array_->allocate(node_reach_, count * relay_bytes);
   const std::uint32_t relay_key = array_->register_region(
       reinterpret_cast<std::uint64_t>(c.relay.data()), c.relay.bytes(), domain_);
@@ -146,7 +155,6 @@ channel_memory emulated_client::make_relayed(std::uint32_t count, std::uint32_t 
     const remote_channel channel(proxy_queue_pair<>(queue, depth), queue + queue_bytes);
     c.block.write(objects + k * sizeof channel, &channel, sizeof channel);
   }
-  return c;
 }
 
 /// Registers the memory of channels and finds its parts.

@@ -19,8 +19,9 @@ namespace gnstor::host {
 /// A client of an array emulated in this process: its channels and registrations, bound to one
 /// host identity.
 ///
-/// Several clients may share one array. The first that goes away ends the array's node, because the
-/// node reads the memory of all of them.
+/// Several clients may share one array. The node polls the queues of each for as long as it runs,
+/// so a client that goes away leaves their memory to the array; the last ends the node, so that who
+/// owns a client may free what it registered afterwards. A constructor that throws leaves no less.
 class emulated_client final : public array_link {
  public:
   /// Connects. The array must have room for `options.channels + 2` more queue pairs; it is started
@@ -51,18 +52,22 @@ class emulated_client final : public array_link {
   static constexpr std::uint32_t admin_depth = 16;
   static constexpr std::uint32_t host_depth = 128;
 
+  /// Takes nothing of the array's yet: what throws after it goes through the destructor.
+  emulated_client(std::shared_ptr<emulated_array> array, const session_options& options);
+
   void choose_places();
-  channel_memory make_channels(place where, std::uint32_t count, std::uint32_t depth);
-  channel_memory make_relayed(std::uint32_t count, std::uint32_t depth);
+  void make_channels(channel_memory& c, place where);
+  void make_relayed(channel_memory& c);
   void finish(channel_memory& c, std::size_t objects, std::size_t data);
   void join(unsigned char* queue, std::uint32_t depth, std::uint32_t number);
   void connect(const channel_memory& c, std::uint16_t first_queue_id,
                const wire::fabrics::connect_data& data);
   void serve(simt::host::executor& run);
 
+  /// First, so that it goes last: it keeps the memory of channels that the members below use.
   std::shared_ptr<emulated_array> array_;
   session_options options_;
-  std::uint32_t domain_ = 0;  ///< protection domain
+  std::uint32_t domain_ = 0;  ///< protection domain; 0 before the array admitted this host
   place node_reach_ = place::host;
   place kernel_reach_ = place::host;
   channel_memory admin_;

@@ -9,8 +9,20 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <random>
 
 namespace gnstor::host {
+namespace {
+
+/// Drawn anew for each volume, so that one made later under the same id is another; a simulated run
+/// repeats itself.
+std::uint64_t fresh_hash_factor(const endpoint& where, std::uint16_t vid) {
+  if (where.runner == runner_kind::simulated) return mix64(0x676e73746f72 + vid);
+  std::random_device source;
+  return std::uint64_t{source()} << 32 | source();
+}
+
+}  // namespace
 
 session::session(std::string_view endpoint_text, const session_options& options)
     : impl_(std::make_unique<impl>(endpoint::parse(endpoint_text), options)) {}
@@ -63,7 +75,7 @@ volume_info session::create_volume(const volume_options& wanted) {
   r.version = wire::afa::payload_version;
   r.vid = vid;
   r.replicas = static_cast<std::uint16_t>(replicas);
-  r.hash_factor = mix64(0x676e73746f72 + vid);
+  r.hash_factor = fresh_hash_factor(impl_->where, vid);
   r.capacity_blocks = blocks;
   r.stripe_blocks = wanted.stripe_blocks;
   r.epoch = array.epoch;

@@ -88,3 +88,32 @@ TEST_CASE("the last host of a volume gives it back, whatever the order in which 
   io.reset();
   CHECK(rig.volume->attached == 0);
 }
+
+TEST_CASE("a command that waits when its association ends is never executed") {
+  target_rig rig;
+  const auto admin = rig.admin(volume_nqn);
+  const auto io = rig.io(volume_nqn);
+  const submission_entry e = host_queue::io(wire::nvme::nvm_opcode::write, 7, 1);
+  const fw::plan waiting = io->queue().admit(std::as_bytes(std::span(&e, 1)), 1000);
+  REQUIRE(waiting.next == fw::next_step::execute);
+  std::vector<std::byte> data(block_bytes, std::byte{9});
+  admin->queue().end(false);
+  CHECK(io->queue().execute(waiting, data, 1000).status ==
+        wire::nvme::make_status(generic_status::aborted_by_queue_deletion));
+  std::vector<std::byte> there(block_bytes);
+  REQUIRE(rig.volume->read(7, there) == 0);
+  CHECK(there == std::vector<std::byte>(block_bytes));
+}
+
+TEST_CASE("a command that waits when only its own I/O queue goes is never executed") {
+  target_rig rig;
+  const auto admin = rig.admin(volume_nqn);
+  const auto io = rig.io(volume_nqn);
+  const auto flush = wire::nvme::make_flush(1, 1);
+  const fw::plan waiting = io->queue().admit(std::as_bytes(std::span(&flush, 1)), 1000);
+  REQUIRE(waiting.next == fw::next_step::execute);
+  io->queue().end(false);
+  CHECK(io->queue().execute(waiting, {}, 1000).status != 0);
+  CHECK(rig.volume->flushes == 0);
+  CHECK_FALSE(admin->queue().ended());
+}

@@ -177,3 +177,21 @@ TEST_CASE("the client id of an array association is that of the host's name") {
   const auto b = rig.admin(array_nqn, bob);
   CHECK(rig.array.joined.size() == 2);
 }
+
+TEST_CASE("a second host identifier under the NQN of a host that is here is refused") {
+  target_rig rig;
+  auto first = rig.admin(volume_nqn, alice);
+  for (const char* nqn : {volume_nqn, array_nqn}) {
+    host_queue q(rig.target, 0);
+    const reply r = q.connect_as_impostor(nqn, alice);
+    CHECK(r.status == dnr(wire::fabrics::connect_status::invalid_host));
+    CHECK(r.dw0 == (offsetof(wire::fabrics::connect_data, hostid) | 1u << 16));
+  }
+  CHECK(rig.volume->attached == 1);
+  host_queue looks(rig.target, 0);
+  CHECK(looks.connect_as_impostor(std::string(fw::discovery_nqn).c_str(), alice).status == 0);
+  host_queue other(rig.target, 0);
+  CHECK(other.connect_as_impostor(volume_nqn, bob).status == 0);
+  host_queue again(rig.target, 0);
+  CHECK(again.connect(volume_nqn, alice).status == 0);
+}

@@ -2,11 +2,15 @@
 #include "client_identity.hpp"
 #include "host/temp_folder.hpp"
 #include "rig.hpp"
+#include <gnstor/host/error.hpp>
 #include <gnstor/wire/afa/admin_command.hpp>
 #include <gnstor/wire/afa/slba.hpp>
 #include <gnstor/wire/afa/status.hpp>
 #include <gnstor/wire/afa/volume_chmod.hpp>
 #include <target/array_volume.hpp>
+#include <target/target_id.hpp>
+
+#include <fstream>
 
 using namespace gnstor;
 using namespace gnstor::test;
@@ -266,4 +270,101 @@ TEST_CASE("there are as many own clients as the array has room for, and then a b
   CHECK(late.connect(array_nqn, "nqn.2026-11.io.gnstor:host:late").status ==
         wire::fabrics::make_status(wire::fabrics::connect_status::controller_busy));
   CHECK(late.connect(array_nqn, "nqn.2026-11.io.gnstor:host:c3").status == 0);
+}
+
+TEST_CASE("two hosts whose NQNs hash to the same client id do not share a channel and rights") {
+  emulated_rig rig;
+  const auto first = rig.admin(array_nqn, bob);
+  const client_id wanted = host::client_identity::client_of(bob);
+  std::string twin;
+  for (int k = 0; k < 2'000'000 && twin.empty(); ++k) {
+    const std::string nqn = "nqn.2026-11.io.gnstor:host:t" + std::to_string(k);
+    if (host::client_identity::client_of(nqn) == wanted) twin = nqn;
+  }
+  REQUIRE_FALSE(twin.empty());
+  const std::uint16_t invalid = dnr(wire::fabrics::connect_status::invalid_host);
+  host_queue second(rig.target, 0);
+  CHECK(second.connect(array_nqn, twin.c_str()).status == invalid);
+  fw::host_identity who{bob, {}, wanted};
+  CHECK(rig.array.join(who) == invalid);  // the same NQN, another identifier
+  host_queue again(rig.target, 0);
+  CHECK(again.connect(array_nqn, bob).status == 0);
+}
+
+TEST_CASE("the last host of a withdrawn volume leaves the rights on its successor alone") {
+  emulated_rig rig;
+  auto admin = rig.admin(volume_nqn, alice);
+  const fw::array_volume successor(rig.array, rig.record());  // the same VID, the same client
+  rig.volume->retire();
+  rig.target.withdraw(volume_nqn);
+  admin.reset();
+  rig.target.tick(0);
+  REQUIRE(rig.target.associations() == 0);
+  REQUIRE(rig.record().client_count == 1);
+  CHECK(rig.record().clients[0].rights == (right_read | right_write));
+  CHECK(rig.volume->attach() != 0);
+}
+
+TEST_CASE("a volume that refuses after some SSDs have granted gives the grants back") {
+  emulated_rig rig;
+  wire::afa::admin_command c;
+  c.opcode = wire::afa::admin_opcode::volume_delete;
+  c.epoch = rig.array.about().epoch;
+  c.volume = volume_id(1);
+  c.nsid = 2;  // the second of three SSDs forgets the volume
+  REQUIRE(rig.array.own().admin(c.pack(), {}).ok());
+  host_queue q(rig.target, 0);
+  CHECK(q.connect(volume_nqn, alice).status == dnr(generic_status::invalid_namespace));
+  CHECK(rig.record().client_count == 0);
+}
+
+TEST_CASE("volumes of two targets have different names, and with flash files keep them") {
+  const auto names = [](emulated_rig& rig) {
+    const auto admin = rig.admin(volume_nqn, alice);
+    const reply n = admin->identify(0, 1);
+    const reply uuid = admin->identify(3, 1);
+    const reply c = admin->identify(1);
+    return std::vector<std::uint64_t>{n.number(104, 8),   n.number(112, 8), uuid.number(24, 8),
+                                      uuid.number(32, 8), c.number(4, 8),   c.number(12, 8)};
+  };
+  const temp_folder folder;
+  const std::string kept = std::string(small) + "&flash=" + folder.path();
+  std::vector<std::uint64_t> before;
+  {
+    emulated_rig rig(kept);
+    before = names(rig);
+  }
+  emulated_rig same(kept);
+  emulated_rig other;
+  CHECK(names(same) == before);
+  const auto others = names(other);
+  for (std::size_t k = 0; k < before.size(); ++k) CHECK(others[k] != before[k]);
+}
+
+TEST_CASE("a target's file of its id that cannot be read is said, not replaced") {
+  const temp_folder folder;
+  const std::uint64_t id = fw::target_id(folder.path());
+  CHECK(fw::target_id(folder.path()) == id);
+  std::ofstream(std::string(folder.path()) + "/target.id") << "12\n";
+  CHECK_THROWS_AS((void)fw::target_id(folder.path()), host::error);
+  CHECK(fw::target_id("") != fw::target_id(""));
+}
+
+TEST_CASE("more given-up commands than the NIC has regions do not keep a host from leaving") {
+  emulated_rig rig(small, 30'000'000);
+  auto admin = rig.admin(volume_nqn, alice);
+  const auto data = filled(block_bytes, 5);
+  for (std::uint32_t ssd = 0; ssd < 3; ++ssd) rig.array.inject_fault(ssd, "silent");
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 16; ++t) {
+    threads.emplace_back([&] {
+      for (int k = 0; k < 20; ++k) (void)rig.volume->write(0, data);
+    });
+  }
+  for (auto& t : threads) t.join();
+  REQUIRE(rig.record().client_count == 1);
+  admin.reset();
+  rig.target.tick(0);
+  CHECK(rig.target.associations() == 0);
+  CHECK(rig.record().client_count == 0);
 }

@@ -110,14 +110,21 @@ class host_queue {
     const auto e = wire::fabrics::capsule_cast<submission_entry>(connecting(32, kato_ms));
     return send(e, connect_bytes(nqn, host, controller));
   }
+  /// A Connect whose host identifier is another than `connect`'s.
+  reply connect_as_impostor(const char* nqn, const char* host) {
+    const auto e = wire::fabrics::capsule_cast<submission_entry>(connecting(32));
+    return send(e, connect_bytes(nqn, host, 0xffff, 1));
+  }
   wire::fabrics::connect_command connecting(std::uint32_t entries,
                                             std::uint32_t kato_ms = 0) const {
     return wire::fabrics::make_connect(1, queue_.id(), entries,
                                        wire::nvme::make_keyed_sgl(address, 1024, key), kato_ms);
   }
   static std::vector<std::byte> connect_bytes(const char* nqn, const char* host,
-                                              std::uint16_t controller = 0xffff) {
+                                              std::uint16_t controller = 0xffff,
+                                              std::uint8_t last_of_id = 0) {
     wire::fabrics::connect_data d{};
+    d.hostid[15] = last_of_id;
     d.hostid[0] = static_cast<std::uint8_t>(std::strlen(host));
     d.cntlid = controller;
     std::strcpy(d.subnqn, nqn);

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <set>
+#include <vector>
 
 using namespace gnstor;
 
@@ -23,9 +24,11 @@ class memory_link final : public host::array_link {
     return {where, bytes};
   }
   io_buffer register_memory(void* address, std::uint64_t bytes) override {
-    return {reinterpret_cast<std::uint64_t>(address), bytes, 1, 1};
+    if (keys.size() >= most_keys) throw host::error("no key");
+    keys.insert(++last_key);
+    return {reinterpret_cast<std::uint64_t>(address), bytes, last_key, last_key};
   }
-  void unregister_memory(const io_buffer&) noexcept override {}
+  void unregister_memory(const io_buffer& b) noexcept override { keys.erase(b.rkey); }
   status execute_admin(const wire::nvme::submission_entry&, deadline) override {
     throw host::error("no channel");
   }
@@ -39,6 +42,9 @@ class memory_link final : public host::array_link {
   void inject_fault(std::uint32_t, std::string_view) override {}
 
   int left = 100;  ///< allocations
+  std::size_t most_keys = 100;
+  std::set<std::uint32_t> keys;  ///< registered
+  std::uint32_t last_key = 0;
 
  private:
   std::vector<volume_info> none_;
@@ -75,6 +81,45 @@ TEST_CASE(
   fw::staging_pool pool(link, 1, 4096);
   { (void)pool.borrow().note(late); }
   CHECK_THROWS_AS((void)pool.borrow(), host::error);
+}
+
+TEST_CASE("given-up buffers never use up the registrations, and their memory stays") {
+  memory_link link;
+  link.left = 1000;
+  link.most_keys = 4;
+  fw::staging_pool pool(link, 3, 4096);
+  std::vector<std::byte*> given_up;
+  for (int k = 0; k < 300; ++k) {
+    fw::staging_pool::loan a = pool.borrow();
+    (void)a.note(late);
+    *a.data() = static_cast<std::byte>(k);
+    given_up.push_back(a.data());
+  }
+  CHECK(link.keys.size() <= 4);
+  CHECK(std::set(given_up.begin(), given_up.end()).size() == 300);
+  for (int k = 0; k < 300; ++k)  // a freed one would be found out by a sanitizer, or by its bytes
+    CHECK(*given_up[static_cast<std::size_t>(k)] == static_cast<std::byte>(k));
+  const fw::staging_pool::loan a = pool.borrow();
+  const fw::staging_pool::loan b = pool.borrow();
+  const fw::staging_pool::loan c = pool.borrow();
+}
+
+TEST_CASE("a registration that buffers in use still share stays") {
+  memory_link link;
+  fw::staging_pool pool(link, 2, 4096);
+  const fw::staging_pool::loan kept = pool.borrow();
+  { (void)pool.borrow().note(late); }
+  CHECK(link.keys.count(kept.part(1).rkey) == 1);
+}
+
+TEST_CASE("a pool that ran out of memory recovers when there is some again") {
+  memory_link link;
+  link.left = 1;
+  fw::staging_pool pool(link, 1, 4096);
+  { (void)pool.borrow().note(late); }
+  CHECK_THROWS_AS((void)pool.borrow(), host::error);
+  link.left = 1;
+  CHECK_NOTHROW((void)pool.borrow());
 }
 
 TEST_CASE("the workers execute every job, also those that wait when they are told to end") {

@@ -76,12 +76,17 @@ void serving::follow() {
   for (const wire::afa::volume_record& r : now) {
     const auto at = volumes_.find(r.vid);
     if (at != volumes_.end() && at->second->is(r)) {
-      if (at->second->refresh(r)) target_.changed(volume_nqn(r.vid));
       kept.insert(*at);
+      try {
+        if (at->second->refresh(r)) target_.changed(volume_nqn(r.vid));
+      } catch (const std::exception& e) {
+        say(fmt::format("{}: {}", volume_nqn(r.vid), e.what()));
+      }
     }
   }
   for (const auto& [vid, volume] : volumes_) {
     if (kept.count(vid) != 0) continue;
+    volume->retire();
     target_.withdraw(volume_nqn(vid));
     say(fmt::format("{} is gone", volume_nqn(vid)));
   }
@@ -89,7 +94,8 @@ void serving::follow() {
   volumes_ = std::move(kept);
   for (const wire::afa::volume_record& r : now) {
     if (volumes_.count(r.vid) != 0) continue;
-    const auto volume = std::make_shared<fw::array_volume>(array_, r);
+    const auto volume = std::make_shared<fw::array_volume>(
+        array_, r, [this](const std::string& words) { say(words); });
     volumes_.emplace(r.vid, volume);
     target_.offer({volume_nqn(r.vid), fw::subsystem_kind::volume, options_.hosts, volume});
     if (!first) say(fmt::format("{} is new", volume_nqn(r.vid)));

@@ -138,8 +138,10 @@ void rdma_queue::sleep() {
   if (readable[1].revents != 0 && !connection_->alive()) stopping_ = true;
 }
 
-/// Ends the connection first: then nothing more is read or written by the device.
+/// Ends the association first, so that no command that waits is executed any more, then the
+/// connection: then nothing more is read or written by the device.
 void rdma_queue::close() {
+  queue_.end(broken_ != nullptr);
   connection_->disconnect();
   for (; at_work_ > 0;) {  // each is bounded by the array's timeout
     pollfd readable{wake_up_, POLLIN, 0};
