@@ -1,0 +1,51 @@
+/// A host that keeps to no rule, against an NVMe over RDMA target.
+#include "support/abuser.hpp"
+#include <gnstor/host/error.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+
+namespace {
+
+void run(gnstor::interop::abuser& abuser, std::uint64_t first, std::uint64_t count) {
+  std::uint64_t seed = first;
+  try {
+    for (; seed < first + count; ++seed) abuser.run(seed);
+  } catch (const std::exception& e) {
+    throw gnstor::host::error("sequence " + std::to_string(seed) + ": " + e.what());
+  }
+}
+
+void print(const gnstor::interop::abuse_tally& t) {
+  const auto number = [](std::uint64_t n) { return static_cast<unsigned long long>(n); };
+  std::printf(
+      "%llu sequences: %llu queues refused, %llu connects, %llu connects refused, %llu commands, "
+      "%llu answers, %llu of them errors, %llu connections broken\n",
+      number(t.sequences), number(t.queues_refused), number(t.connects), number(t.connects_refused),
+      number(t.commands), number(t.answers), number(t.errors), number(t.broken));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  gnstor::host::verbs::net_address target;
+  std::vector<std::string> subsystems;
+  std::uint64_t seed = 1;
+  std::uint64_t count = 500;
+  CLI::App app{"Malformed NVMe over RDMA traffic"};
+  app.add_option("--address", target.host)->required();
+  app.add_option("--port", target.port)->capture_default_str();
+  app.add_option("--nqn", subsystems, "the subsystems")->required();
+  app.add_option("--seed", seed, "of the first sequence")->capture_default_str();
+  app.add_option("--count", count, "of sequences")->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+
+  gnstor::interop::abuser abuser(target, subsystems);
+  run(abuser, seed, count);
+  print(abuser.tally());
+  return 0;
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "interop_abuse: %s\n", e.what());
+  return 1;
+}

@@ -1,0 +1,53 @@
+# The interop lab: a program interop_<name> for each source here, with what is in support/, and a
+# CTest entry for each *.test, which runs guests with those programs. "# time limit: N" gives it N
+# seconds.
+if(NOT gnstor_with_rdma)
+  message(STATUS "no interop tests: rdma-core's headers are not here")
+  return()
+endif()
+find_package(CLI11 REQUIRED)
+add_custom_target(interop_programs)
+file(GLOB support_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/support/*.cpp)
+add_library(interop_support STATIC ${support_sources})
+target_link_libraries(interop_support PUBLIC gnstor_target)
+gnstor_warnings(interop_support)
+file(GLOB interop_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.cpp)
+foreach(source IN LISTS interop_sources)
+  get_filename_component(stem ${source} NAME_WE)
+  add_executable(interop_${stem} ${source})
+  target_link_libraries(interop_${stem} PRIVATE interop_support CLI11::CLI11)
+  gnstor_warnings(interop_${stem})
+  add_dependencies(interop_programs interop_${stem})
+endforeach()
+
+if(GNSTOR_SANITIZE)
+  return()
+endif()
+if(GNSTOR_BUILD_TOOLS)
+  add_dependencies(interop_programs gnstor-target)
+endif()
+if(GNSTOR_BUILD_EXAMPLES)
+  add_dependencies(interop_programs bfs)
+endif()
+file(GLOB interop_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.test)
+foreach(script IN LISTS interop_tests)
+  get_filename_component(stem ${script} NAME_WE)
+  file(STRINGS ${script} limit REGEX "^# time limit: [0-9]+$" LIMIT_COUNT 1)
+  string(REPLACE "# time limit: " "" limit "${limit}")
+  if(NOT limit)
+    set(limit 120)
+  endif()
+  add_test(NAME interop.${stem} COMMAND ${script})
+  set_tests_properties(interop.${stem} PROPERTIES LABELS interop TIMEOUT ${limit} RUN_SERIAL ON
+    SKIP_RETURN_CODE 77 ENVIRONMENT "GNSTOR_BUILD=${PROJECT_BINARY_DIR}")
+endforeach()
+
+find_program(GNSTOR_SHELLCHECK shellcheck)
+if(GNSTOR_SHELLCHECK)
+  file(GLOB interop_scripts CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/guest-lab
+       ${CMAKE_CURRENT_LIST_DIR}/*.test ${CMAKE_CURRENT_LIST_DIR}/lab/*
+       ${CMAKE_CURRENT_LIST_DIR}/guest/*.sh)
+  add_test(NAME tidy.interop_scripts COMMAND ${GNSTOR_SHELLCHECK} --severity warning
+    --source-path ${CMAKE_CURRENT_LIST_DIR} ${interop_scripts})
+  set_tests_properties(tidy.interop_scripts PROPERTIES LABELS tidy)
+endif()

@@ -1,0 +1,80 @@
+# shellcheck shell=bash disable=SC2154,SC2054 # sourced by guest-lab, which sets the variables
+# Runs QEMU on $scratch/initrd and exits with what the guest's script said.
+
+# Sets machine: QEMU's arguments.
+describe_machine() {
+  local image=$kernel_folder/vmlinux words
+  [[ -s $image ]] || image=$kernel_folder/boot/vmlinuz-$kernel_version
+  # Without multipath each controller's namespace is a block device of its own.
+  words="console=ttyS0 rdinit=/init panic=-1 mitigations=off no_timer_check watchdog_thresh=60"
+  words+=" rcupdate.rcu_cpu_stall_timeout=120 8250.nr_uarts=2 nvme_core.multipath=N"
+  words+=" $append"
+  if $verbose; then words+=" loglevel=7"; else words+=" quiet loglevel=4"; fi
+  machine=(-nodefaults -no-user-config -display none -no-reboot -monitor none
+    -L "$root/usr/share/qemu" -L "$root/usr/share/seabios"
+    -machine q35,smm=off,vmport=off -accel tcg,thread=multi -cpu max,la57=off
+    -smp "$cpus" -m "$mem"
+    -kernel "$image" -initrd "$scratch/initrd" -append "$words"
+    -object rng-random,id=rng0,filename=/dev/urandom -device virtio-rng-pci,rng=rng0
+    -device isa-debug-exit,iobase=0xf4,iosize=1
+    -chardev stdio,id=console,signal=off -serial chardev:console
+    -chardev "file,id=control,path=$scratch/control" -serial chardev:control)
+  if [[ -n $link ]]; then
+    local me=${link%%:*} path=${link#*:} peer=b
+    [[ $me == a ]] || peer=a
+    # Datagrams over unix sockets: QEMU's TCP link costs 40 ms a round trip.
+    machine+=(-netdev "dgram,id=link,local.type=unix,local.path=$path.$me,\
+remote.type=unix,remote.path=$path.$peer"
+      -device "virtio-net-pci,netdev=link,mac=52:54:00:1a:b0:0$me,romfile=")
+    sockets+=("$path.$me")
+    [[ -z $pcap ]] || machine+=(-object "filter-dump,id=dump,netdev=link,file=$pcap")
+  fi
+  if [[ -n $share ]]; then
+    machine+=(-fsdev "local,id=share,path=$(cd "$share" && pwd),security_model=none"
+      -device virtio-9p-pci,fsdev=share,mount_tag=labshare)
+  fi
+  machine+=("${qemu_more[@]}")
+}
+
+run_machine() {
+  local reader begun ended code line
+  describe_machine
+  mkfifo "$scratch/control" || die 3 "cannot make a fifo"
+  (while IFS= read -r line; do echo "$EPOCHREALTIME $line"; done \
+    < "$scratch/control" > "$scratch/said") 9>&- &
+  reader=$!
+  children+=("$reader")
+  exec 8> "$scratch/control"  # the reader ends when QEMU and this script have closed it
+  begun=$EPOCHREALTIME
+  # sed drops carriage returns and the firmware's escapes from the console.
+  QEMU_MODULE_DIR=$root/$library_folder/qemu timeout -k 5 "$timeout" \
+    "$loader" --library-path "$root/$library_folder" "$root/usr/bin/qemu-system-x86_64" \
+    "${machine[@]}" < /dev/null 8>&- 9>&- \
+    > >(exec sed -u 's/\r//g; s/\x1b[c\[][?0-9;]*[A-Za-z]\{0,1\}//g') &
+  children+=("$!")
+  wait "$!"
+  code=$?
+  ended=$EPOCHREALTIME
+  exec 8>&-
+  wait "$reader" 2>/dev/null
+  children=()
+  report "$begun" "$ended" "$code"
+}
+
+# Says how the run went and exits: report <start of QEMU> <end> <QEMU's exit code>
+report() {
+  local booted stamp result taint reached=reached
+  booted=$(awk '$2 == "INIT" { print $1; exit }' "$scratch/said")
+  read -r stamp _ result taint < <(grep -a ' RESULT ' "$scratch/said" | tail -1)
+  if [[ -n ${result:-} ]]; then
+    say "exit code $result; $(seconds "$1" "$booted") s to init," \
+      "$(seconds "$booted" "$stamp") s script, $(seconds "$started" "$2") s in all;" \
+      "kernel $kernel_version, taint $taint"
+    exit "$result"
+  fi
+  [[ -n $booted ]] || reached="not reached"
+  case $3 in
+    124 | 137) die 124 "the guest was ended after $timeout s; its init was $reached" ;;
+    *) die 125 "the guest ended without a result (QEMU: $3); its init was $reached; --verbose tells" ;;
+  esac
+}
