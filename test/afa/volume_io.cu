@@ -24,6 +24,7 @@ std::string ran(std::uint32_t blocks, std::uint32_t lanes, std::uint32_t rounds,
                        .key = node_fixture::key,
                        .rounds = rounds,
                        .seed = 1,
+                       .timeout_ns = 20'000'000'000,
                        .record = record,
                        .stop = f.node.stop};
   memory.upload(f.image);

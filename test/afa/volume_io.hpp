@@ -32,6 +32,7 @@ struct volume_io {
   std::uint32_t key = 0;
   std::uint32_t rounds = 1;
   std::uint32_t seed = 0;
+  std::uint64_t timeout_ns = ~std::uint64_t{0};  ///< of one read or write
   volume_io_record* record = nullptr;
   std::uint32_t* stop = nullptr;  ///< set by the last lane, where no executor does
 
@@ -87,11 +88,11 @@ struct volume_io {
   }
   GNSTOR_HD void read(std::uint32_t me, std::uint32_t block) const {
     fill(me, mix64(block));
-    check(volume.read(vba(block), 1, mine(me), deadline::never()));
+    check(volume.read(vba(block), 1, mine(me), simt::within(timeout_ns)));
   }
   GNSTOR_HD void write(std::uint32_t me, std::uint32_t block, std::uint64_t stamp) const {
     fill(me, stamp);
-    check(volume.write(vba(block), 1, mine(me), deadline::never()));
+    check(volume.write(vba(block), 1, mine(me), simt::within(timeout_ns)));
   }
 
   GNSTOR_HD void connect(bool mine_to_do) const {

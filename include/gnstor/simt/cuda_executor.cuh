@@ -108,11 +108,15 @@ class executor {
 
   /// Launches all spawned grids, waits for them, and forgets them. Throws std::runtime_error naming
   /// the CUDA call that failed; a kernel's own fault appears in cudaStreamSynchronize.
+  ///
+  /// What was asked of the default stream before is done first: `cudaMemset` and `cudaMemcpy` may
+  /// return before the device's memory has changed, and the grids' streams do not wait for them.
   void run() {
     const auto launches = std::exchange(launches_, {});
     const auto services = std::exchange(services_, {});
     if (launches.empty() && !services.empty())
       throw std::runtime_error("a service with no grid to serve would never end");
+    gnstor::detail::cuda_check(cudaStreamSynchronize(nullptr), "waiting for the default stream");
     make_streams(services.size() + launches.size());
     cudaStream_t* const clients = streams_.data() + services.size();
     for (std::size_t k = 0; k < services.size(); ++k) start(services[k], streams_[k]);
