@@ -173,7 +173,7 @@ class page_cache {
   }
 
   /// Fetches a page that the caller made busy.
-  GNSTOR_HD status fault(page_index page, const word_ref& word, deadline d) const {
+  GNSTOR_HD_SLOW status fault(page_index page, const word_ref& word, deadline d) const {
     result<frame_index> frame = take_frame(d);
     if (!frame) {
       word.fetch_sub(page_word::busy, release);
@@ -257,7 +257,7 @@ class page_cache {
     return usable;
   }
 
-  GNSTOR_HD status write_back(page_index page, frame_index f, deadline d) const {
+  GNSTOR_HD_SLOW status write_back(page_index page, frame_index f, deadline d) const {
     const status s = store_.store(page, buffer(f), d);
     if (s.left_behind()) frame_at(f).fetch_or(last_page, relaxed);
     if (!s.ok()) return remember(s);
