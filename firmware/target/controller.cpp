@@ -34,8 +34,6 @@ constexpr std::uint8_t host_identifier = 0x81;
 
 constexpr std::uint32_t default_temperature = 343;  ///< kelvin
 
-answer refuse(generic_status why) { return {make_status(why, true)}; }
-answer refuse(command_status why) { return {make_status(why, true)}; }
 
 std::uint32_t bit(target_event e) { return 1u << static_cast<unsigned>(e); }
 

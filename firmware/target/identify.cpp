@@ -25,8 +25,6 @@ constexpr std::uint8_t cns_command_set_controller = 0x06;
 constexpr std::uint32_t all_namespaces = 0xffffffff;
 constexpr std::uint8_t four_kibibytes = 12;  ///< LBADS: the exponent
 
-answer refuse(generic_status why) { return {make_status(why, true)}; }
-
 /// A name for life from a subsystem's NQN, on the target `h`.
 std::uint64_t hash_nqn(std::string_view nqn, std::uint64_t h) {
   for (const char c : nqn) h = mix64(h + static_cast<unsigned char>(c) + 1);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gnstor/wire/nvme/status.hpp>
 #include <gnstor/wire/nvme/submission_entry.hpp>
 
 #include <cstdint>
@@ -42,5 +43,11 @@ struct answer {
   std::uint32_t dw0 = 0;
   std::uint32_t dw1 = 0;
 };
+
+/// An answer that refuses a command for good.
+template <class Why>
+answer refuse(Why why) {
+  return {wire::nvme::make_status(why, true)};
+}
 
 }  // namespace gnstor::fw

@@ -17,7 +17,7 @@ bool ready(const machine_facts& facts, const char* module) {
   return state == module_state::loaded || state == module_state::built_in;
 }
 
-std::string presence(const machine_facts& facts) {
+std::string gpu_presence(const machine_facts& facts) {
   if (!facts.gpus.empty() || (facts.nvidia.cuda.tried && facts.nvidia.cuda.works)) return "";
   if (!facts.nvidia.version.empty()) {
     return "no GPU: the NVIDIA driver runs but finds none; give this machine or container one "
@@ -93,7 +93,7 @@ std::string loading(const machine_facts& facts) {
          "to EAGER";
 }
 
-std::string build(const machine_facts& facts) {
+std::string gpu_build(const machine_facts& facts) {
   if (facts.build.cuda) return "";
   return "this build of gnstor has no GPU support: configure it with -DGNSTOR_BUILD_CUDA=ON";
 }
@@ -107,7 +107,7 @@ module_state state_of(const machine_facts& facts, const std::string& module) {
 
 std::string gpu_obstacle(const machine_facts& facts) {
   for (const auto rule :
-       {presence, driver, driver_age, nodes, cuda_starts, capability, loading, build}) {
+       {gpu_presence, driver, driver_age, nodes, cuda_starts, capability, loading, gpu_build}) {
     if (auto remedy = rule(facts); !remedy.empty()) return remedy;
   }
   return "";

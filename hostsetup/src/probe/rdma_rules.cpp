@@ -5,14 +5,14 @@
 namespace gnstor::host::probe {
 namespace {
 
-std::string build(const machine_facts& facts) {
+std::string rdma_build(const machine_facts& facts) {
   if (facts.build.rdma) return "";
   return "this build of gnstor has no RDMA: install libibverbs-dev and librdmacm-dev, and build it "
          "again";
 }
 
 /// No device: what would give one.
-std::string presence(const machine_facts& facts) {
+std::string rdma_presence(const machine_facts& facts) {
   if (!facts.rdma.empty()) return "";
   const auto rxe = state_of(facts, "rdma_rxe");
   const bool has_mlx5 = state_of(facts, "mlx5_core") == module_state::loaded;
@@ -117,7 +117,7 @@ std::string registers(const machine_facts&, const rdma_device_facts& device) {
 }  // namespace
 
 std::string rdma_obstacle(const machine_facts& facts) {
-  for (const auto rule : {build, presence, connection_manager}) {
+  for (const auto rule : {rdma_build, rdma_presence, connection_manager}) {
     if (auto remedy = rule(facts); !remedy.empty()) return remedy;
   }
   // One device that passes is enough; else the remedy for the one that came furthest.
