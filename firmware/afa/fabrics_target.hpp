@@ -14,7 +14,7 @@ class fabrics_target {
 
   /// Executes the Fabrics command of `c` for the queue of `context`; sets its status and result.
   /// @par Callers the lane of the queue's engine that holds the command
-  GNSTOR_HD void execute(io_command& c, queue_context& context) const {
+  GNSTOR_HD void execute(command_head& c, queue_context& context) const {
     const auto connect = cuda::std::bit_cast<wire::fabrics::connect_command>(c.entry);
     if (connect.fctype != static_cast<std::uint8_t>(wire::fabrics::command_type::connect)) {
       c.status = wire::nvme::make_status(wire::nvme::generic_status::invalid_field);
@@ -50,7 +50,7 @@ class fabrics_target {
   }
 
  private:
-  GNSTOR_HD static void refuse(io_command& c, wire::fabrics::connect_status why,
+  GNSTOR_HD static void refuse(command_head& c, wire::fabrics::connect_status why,
                                std::uint32_t detail) {
     c.status = wire::nvme::make_status(wire::nvme::status_code_type::command_specific,
                                        static_cast<std::uint8_t>(why));

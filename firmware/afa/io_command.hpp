@@ -21,9 +21,8 @@ enum class command_stage : std::uint32_t {
   lost,     ///< swallowed by an injected fault: its slot stays taken until the queue pair is reset
 };
 
-/// One command in flight inside the array node. Exactly one engine owns it at a time; rings hand it
-/// over.
-struct alignas(128) io_command {
+/// What the queue engine decides of a command: in registers until it is handed on.
+struct command_head {
   wire::nvme::submission_entry entry;
   admission where;  ///< the firmware's answer to an I/O: shard and blocks
   std::uint32_t queue = 0;
@@ -35,9 +34,15 @@ struct alignas(128) io_command {
   client_id client{};           ///< of the association
   std::uint32_t admin = 0;      ///< it came by the admin queue
   std::uint32_t spare[3] = {};
+};
+
+/// One command in flight inside the array node. Exactly one engine owns it at a time; rings hand it
+/// over.
+struct alignas(128) io_command : command_head {
   std::uint32_t page[max_transfer_blocks];  ///< physical page of each block
 };
 
+static_assert(sizeof(command_head) == 128);
 static_assert(std::is_trivially_copyable_v<io_command> && sizeof(io_command) == 256);
 
 }  // namespace gnstor::fw

@@ -164,9 +164,7 @@ class queue_engine {
     }
     if (mine && r.opcode == wire::mlx5::opcode::send) {
       const std::uint32_t slot = stack()[free - 1 - before(g, sends)];
-      io_command& c = node_->commands[handle_of(slot)];
-      c.entry = queue_reader::capsule(r);
-      start(c, handle_of(slot));
+      start(queue_reader::capsule(r), handle_of(slot));
     }
     g.sync();
     if (g.leads()) {
@@ -215,24 +213,26 @@ class queue_engine {
 
   // ---- commands
 
-  GNSTOR_HD void start(io_command& c, std::uint32_t handle) const {
+  /// Decides about a command, then writes it down and hands it on: a store before the decision
+  /// would make every ordered load of it wait.
+  GNSTOR_HD void start(const wire::nvme::submission_entry& entry, std::uint32_t handle) const {
+    command_head c;
+    c.entry = entry;
     c.queue = queue_;
-    c.result = 0;
-    c.status = 0;
     c.client = context_->joined.client;
     c.admin = context_->joined.queue_id == 0;
-    c.where = admission{};
-    c.stage = command_stage::lookup;
-    if (route(c)) {
+    const bool goes = route(c);
+    if (!goes && c.stage == command_stage::lookup) c.stage = command_stage::done;
+    static_cast<command_head&>(node_->commands[handle]) = c;
+    if (goes) {
       node_->inbox(c.ssd, c.where.shard).push(handle);
     } else if (c.stage != command_stage::lost) {
-      if (c.stage == command_stage::lookup) c.stage = command_stage::done;
       node_->done_ring(queue_).push(handle);
     }
   }
 
   /// Decides where the command goes. False if it is answered already (or refused by its key).
-  GNSTOR_HD bool route(io_command& c) const {
+  GNSTOR_HD bool route(command_head& c) const {
     const wire::nvme::submission_entry& e = c.entry;
     const std::uint32_t length = e.dptr.length();
     if (e.dptr.type() != wire::nvme::keyed_data_block) {
@@ -259,7 +259,7 @@ class queue_engine {
 
   /// Checks a Read, Write or Write Zeroes and finds its shard. Write Zeroes moves no data and may
   /// be as long as a stripe.
-  GNSTOR_HD bool route_io(io_command& c) const {
+  GNSTOR_HD bool route_io(command_head& c) const {
     const wire::nvme::submission_entry& e = c.entry;
     const bool read = is(e, wire::nvme::nvm_opcode::read);
     const bool zeroes = is(e, wire::nvme::nvm_opcode::write_zeroes);
@@ -272,6 +272,8 @@ class queue_engine {
     if (e.dptr.length() != (zeroes ? 0 : blocks * block_bytes))
       return answer_now(c, wire::nvme::generic_status::invalid_sgl_length);
     if (!zeroes && !opens(c, read ? remote_write : remote_read)) return false;
+    const auto fault =
+        static_cast<ssd_fault>(device_word<std::uint32_t>(node_->faults[c.ssd]).load(relaxed));
     const auto at = wire::afa::slba::unpack(wire::nvme::slba_of(e));
     request r;
     r.vid = at.volume;
@@ -282,7 +284,7 @@ class queue_engine {
     r.epoch = e.cdw2;
     r.write = !read;
     c.where = node_->ssds[c.ssd].check(r);
-    if (c.where.ok() && !healthy(c, !read)) return false;
+    if (c.where.ok() && !healthy(c, fault, !read)) return false;
     c.status = c.where.status;
     return c.where.ok();
   }
@@ -292,9 +294,8 @@ class queue_engine {
   }
 
   /// False if an injected fault answers, or swallows, the command.
-  GNSTOR_HD bool healthy(io_command& c, bool write) const {
-    switch (
-        static_cast<ssd_fault>(device_word<std::uint32_t>(node_->faults[c.ssd]).load(relaxed))) {
+  GNSTOR_HD bool healthy(command_head& c, ssd_fault fault, bool write) const {
+    switch (fault) {
       case ssd_fault::none: return true;
       case ssd_fault::media_error:
         if (write) return true;
@@ -306,7 +307,7 @@ class queue_engine {
     return true;
   }
 
-  GNSTOR_HD bool route_admin(io_command& c) const {
+  GNSTOR_HD bool route_admin(command_head& c) const {
     std::uint32_t needs = 0;
     std::uint32_t length = 0;
     switch (static_cast<wire::afa::admin_opcode>(c.entry.opcode)) {
@@ -336,14 +337,14 @@ class queue_engine {
 
   /// False, and answered, if structured data does not lie as the firmware's loads and stores need
   /// it.
-  GNSTOR_HD static bool aligned(io_command& c) {
+  GNSTOR_HD static bool aligned(command_head& c) {
     return c.entry.dptr.address % 8 == 0 ||
            answer_now(c, wire::nvme::generic_status::invalid_sgl_offset);
   }
 
   /// True if the command's key opens its data. If not, the queue pair breaks, as an RDMA access
   /// error breaks it.
-  GNSTOR_HD bool opens(io_command& c, std::uint32_t access) const {
+  GNSTOR_HD bool opens(command_head& c, std::uint32_t access) const {
     const wire::nvme::keyed_sgl& data = c.entry.dptr;
     if (node_->keys().allows(data.key(), data.address, data.length(), access, context_->at.domain))
       return true;
@@ -351,7 +352,7 @@ class queue_engine {
     return false;
   }
 
-  GNSTOR_HD static bool answer_now(io_command& c, wire::nvme::generic_status why) {
+  GNSTOR_HD static bool answer_now(command_head& c, wire::nvme::generic_status why) {
     c.status = wire::nvme::make_status(why, true);
     return false;
   }

@@ -48,11 +48,14 @@ class engine_ref {
     if (r.blocks == 0)
       return refuse(wire::nvme::make_status(wire::nvme::generic_status::invalid_field));
     if (!(r.client == r.bound_client)) return refuse(status::wrong_client);
-    if (r.epoch != epoch()) return refuse(status::stale_epoch);
+    // Not waited for one by one: `find` orders them before its second look at the volume's version.
+    const std::uint32_t epoch = header32(meta_.header().epoch).load(relaxed);
     admission a;
-    a.deletions = deletions();
+    a.deletions = header32(meta_.header().deletions).load(relaxed);
     volume_grant grant;
-    switch (permissions().find(r.vid, r.client, grant)) {
+    const auto found = permissions().find(r.vid, r.client, grant);
+    if (r.epoch != epoch) return refuse(status::stale_epoch);
+    switch (found) {
       case permission_table<Scope>::answer::absent: return refuse(status::unknown_volume);
       case permission_table<Scope>::answer::changing:
         return refuse(wire::nvme::make_status(wire::nvme::generic_status::command_interrupted));
@@ -66,9 +69,8 @@ class engine_ref {
     if ((r.first.value + (r.blocks - 1)) / grant.stripe_blocks != stripe)
       return refuse(status::crosses_stripe);
     const rendezvous_placement placement(ssd_count());
-    if (!placement.replicas(r.vid, grant.hash_factor, stripe, grant.replicas).contains(self())) {
+    if (!placement.holds(r.vid, grant.hash_factor, stripe, grant.replicas, self()))
       return refuse(status::wrong_ssd);
-    }
     a.vid = r.vid;
     a.shard = shard_of(r.vid, r.first, grant.stripe_blocks);
     a.generation = grant.generation;

@@ -35,11 +35,13 @@ class permission_table {
       : index_(index), slots_(slots), max_volumes_(max_volumes) {}
 
   /// What `client` may do with volume `vid`, from one published image.
-  /// @par Order acquires what the admin owner released by publishing the image
+  /// @par Order acquires what the admin owner released by publishing the image; so do the caller's
+  /// relaxed loads before it
   /// @par Bound 16 attempts; each failed one saw a change of this very volume
   GNSTOR_HD answer find(volume_id vid, client_id client, volume_grant& grant) const {
     for (bounded n{16}; n;) {
-      const std::uint32_t at = word32(index_[vid.value]).load(acquire);
+      // Relaxed: whose slot has changed hands since finds another version below.
+      const std::uint32_t at = word32(index_[vid.value]).load(relaxed);
       if (at == 0) return answer::absent;
       const volume_slot& slot = slots_[at - 1];
       const std::uint64_t version = word(slot.version).load(acquire);

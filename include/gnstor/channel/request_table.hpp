@@ -68,7 +68,7 @@ class request_table {
         const std::uint32_t turned =
             open >> (lane & 31) | (lane & 31 ? open << (32 - (lane & 31)) : 0);
         const auto bit = (static_cast<std::uint32_t>(cuda::std::countr_zero(turned)) + lane) & 31;
-        seen = taken.fetch_or(1u << bit, acq_rel);
+        seen = taken.fetch_or(1u << bit, acquire);
         if ((seen >> bit & 1) == 0) return open_slot(w * 32 + bit);
       }
     }
@@ -76,7 +76,10 @@ class request_table {
   }
 
   /// Gives back a claimed slot whose request was never sent.
-  GNSTOR_HD void cancel(ticket t) const { free_slot(index_of(t.id)); }
+  GNSTOR_HD void cancel(ticket t) const {
+    const std::uint32_t index = index_of(t.id);
+    free_slot(index, word(slots_[index].phase).load(relaxed));
+  }
 
   /// Notes at which send queue index a claimed request goes out. Before it is published.
   GNSTOR_HD void remember(ticket t, std::uint64_t index) const {
@@ -86,10 +89,11 @@ class request_table {
   /// The send queue index of request `id`, if `id` is in flight.
   GNSTOR_HD result<std::uint64_t> recall(command_id id) const {
     request_slot& slot = slots_[index_of(id)];
-    if (!same_id(word(slot.phase).load(acquire), id)) {
-      return status::make(status_code::out_of_range, reporter::channel);
-    }
-    return word(slot.index).load(relaxed);
+    // Relaxed: who answers has received the request, and so what was written before it was sent.
+    const std::uint64_t phase = word(slot.phase).load(relaxed);
+    const std::uint64_t index = word(slot.index).load(relaxed);
+    if (!same_id(phase, id)) return status::make(status_code::out_of_range, reporter::channel);
+    return index;
   }
 
   /// Delivers the answer to request `id`. Of an answer and its duplicates one is delivered, the
@@ -98,12 +102,13 @@ class request_table {
   /// @par Order releases the outcome, and the payload the caller acquired, to `take`
   GNSTOR_HD answer complete(command_id id, status outcome, std::uint64_t value) const {
     request_slot& slot = slots_[index_of(id)];
-    std::uint64_t phase = word(slot.phase).load(acquire);
+    std::uint64_t phase = word(slot.phase).load(relaxed);
     for (bounded tries{2}; tries && same_id(phase, id);) {
       if (phase_of(phase) == request_phase::pending) {
-        if (move(slot, phase, request_phase::answering)) return finish(slot, phase, outcome, value);
+        if (move(slot, phase, request_phase::answering, relaxed))
+          return finish(slot, phase, outcome, value);
       } else if (phase_of(phase) == request_phase::abandoned) {
-        if (move(slot, phase, request_phase::free)) {
+        if (move(slot, phase, request_phase::free, acq_rel)) {
           open_bit(index_of(id));
           return answer::late;
         }
@@ -132,7 +137,7 @@ class request_table {
       return status::make(status_code::would_block, reporter::channel);
     const status outcome = status::unpack(word(slot.outcome).load(relaxed));
     if (value != nullptr) *value = word(slot.value).load(relaxed);
-    free_slot(index_of(t.id));
+    free_slot(index_of(t.id), phase);
     return outcome;
   }
 
@@ -143,9 +148,9 @@ class request_table {
     std::uint64_t phase = word(slot.phase).load(acquire);
     for (bounded tries{2}; tries;) {
       if (phase_of(phase) == request_phase::pending) {
-        if (move(slot, phase, request_phase::abandoned)) return true;
+        if (move(slot, phase, request_phase::abandoned, acq_rel)) return true;
       } else if (phase_of(phase) == request_phase::answering) {
-        if (move(slot, phase, request_phase::deserted)) return true;
+        if (move(slot, phase, request_phase::deserted, acq_rel)) return true;
       }
     }
     return false;
@@ -185,15 +190,17 @@ class request_table {
 
   GNSTOR_HD ticket open_slot(std::uint32_t index) const {
     const std::uint64_t generation = (word(slots_[index].phase).load(relaxed) >> 8) + 1;
+    // Relaxed, as `remember`: the request's own publication carries both to who answers it.
     word(slots_[index].phase)
-        .store(generation << 8 | static_cast<std::uint64_t>(request_phase::pending), release);
+        .store(generation << 8 | static_cast<std::uint64_t>(request_phase::pending), relaxed);
     return ticket{command_id(id_bits(generation, index))};
   }
   /// Moves a slot from `phase` to the phase `to` of the same generation. On failure `phase` is what
   /// was there.
-  GNSTOR_HD static bool move(request_slot& slot, std::uint64_t& phase, request_phase to) {
+  GNSTOR_HD static bool move(request_slot& slot, std::uint64_t& phase, request_phase to,
+                             memory_order order) {
     const std::uint64_t next = with(phase, to);
-    if (!word(slot.phase).compare_exchange(phase, next, acq_rel)) return false;
+    if (!word(slot.phase).compare_exchange(phase, next, order)) return false;
     phase = next;
     return true;
   }
@@ -203,19 +210,18 @@ class request_table {
     word(slot.outcome).store(outcome.pack(), relaxed);
     word(slot.value).store(value, relaxed);
     // Paired with the acquire load in `take`.
-    if (move(slot, phase, request_phase::done)) return answer::delivered;
-    free_slot(static_cast<std::uint32_t>(&slot - slots_));
+    if (move(slot, phase, request_phase::done, release)) return answer::delivered;
+    free_slot(static_cast<std::uint32_t>(&slot - slots_), phase);
     return answer::late;
   }
-  GNSTOR_HD void free_slot(std::uint32_t index) const {
-    const std::uint64_t phase = word(slots_[index].phase).load(relaxed);
+  GNSTOR_HD void free_slot(std::uint32_t index, std::uint64_t phase) const {
     word(slots_[index].phase).store(with(phase, request_phase::free), relaxed);
     open_bit(index);
   }
   GNSTOR_HD void open_bit(std::uint32_t index) const {
     // Paired with the read-modify-write of `claim`.
     atomic_ref<std::uint32_t, Scope>(bitmap()[index / 32])
-        .fetch_and(~(1u << (index & 31)), acq_rel);
+        .fetch_and(~(1u << (index & 31)), release);
   }
 
   request_slot* slots_;

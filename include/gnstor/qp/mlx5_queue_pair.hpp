@@ -92,12 +92,17 @@ class mlx5_queue_pair {
   /// @par Order releases the entries to whoever rings
   /// @par Bound depth + 1 steps
   GNSTOR_HD void publish(std::uint64_t first, std::uint32_t n) const {
-    // Paired with the acquire load of the same word below, by the lane that publishes the entry
-    // before it.
-    word(reservation(first)).store(first << 16 | n, release);
-    // A read-modify-write, not a load: it joins the chain of publishers, so that one of two
-    // neighbours sees the other.
-    std::uint64_t at = word(state().published).fetch_add(0, acq_rel);
+    std::uint64_t at = first;
+    if (word(state().published).compare_exchange(at, first + n, acq_rel)) {
+      at = first + n;  // everything before was published: no mark is needed
+    } else {
+      // Paired with the acquire load of the same word below, by the lane that publishes the entry
+      // before it.
+      word(reservation(first)).store(first << 16 | n, release);
+      // A read-modify-write, not a load: it joins the chain of publishers, so that one of two
+      // neighbours sees the other.
+      at = word(state().published).fetch_add(0, acq_rel);
+    }
     for (bounded steps{std::uint64_t{depth()} + 1}; steps;) {
       const std::uint64_t mark = word(reservation(at)).load(acquire);
       const std::uint64_t count = mark & 0xffff;
@@ -163,15 +168,16 @@ class mlx5_queue_pair {
     }
     claimed = g.broadcast(claimed);
     g.sync();
-    if (g.thread_rank() >= claimed) return completion{};
-    if (out.kind == completion_kind::response) count_receive();
-    return out;
+    const bool won = g.thread_rank() < claimed;
+    const std::uint32_t responses = g.count(won && out.kind == completion_kind::response);
+    if (responses != 0 && g.leads()) count_receives(responses);
+    return won ? out : completion{};
   }
 
   /// Request `index` and all before it have left the send queue.
   /// @par Order releases the slots to `try_reserve`
   GNSTOR_HD void retire(std::uint64_t index) const {
-    word(state().retired).fetch_max(index + 1, acq_rel);
+    word(state().retired).fetch_max(index + 1, release);
   }
 
   /// The command capsule last written at `index`: tells which request a failed entry carried.
@@ -268,14 +274,14 @@ class mlx5_queue_pair {
     return end - 1 - static_cast<std::uint16_t>(end - 1 - counter);
   }
 
-  /// The response has been copied out, so its receive is free. Receives go back by the half ring:
-  /// one record write for `depth` responses, and at rest never fewer than `depth` posted. While the
-  /// lane that gives them back is held up, the NIC may find none: it then waits (receiver not
-  /// ready).
-  GNSTOR_HD void count_receive() const {
-    const std::uint64_t taken = word(state().received).fetch_add(1, acq_rel) + 1;
-    if ((taken & mask_) == 0) {
-      word(state().reposted).fetch_max(taken, acq_rel);
+  /// `n` responses have been copied out, so their receives are free. Receives go back by the half
+  /// ring: one record write for `depth` responses, and at rest never fewer than `depth` posted.
+  /// While the lane that gives them back is held up, the NIC may find none: it then waits (receiver
+  /// not ready).
+  GNSTOR_HD void count_receives(std::uint32_t n) const {
+    const std::uint64_t taken = word(state().received).fetch_add(n, acq_rel) + n;
+    if ((taken & mask_) < n) {
+      word(state().reposted).fetch_max(taken & ~std::uint64_t{mask_}, acq_rel);
       give_receives();
     }
   }

@@ -79,6 +79,11 @@ class group {
     return ballot_lanes(!predicate, file, line) == 0;
   }
 
+  /// The number of lanes for which `predicate` holds.
+  GNSTOR_HD std::uint32_t count(int predicate, const char* file = __builtin_FILE(),
+                                unsigned line = __builtin_LINE()) const {
+    return static_cast<std::uint32_t>(cuda::std::popcount(ballot_lanes(predicate, file, line)));
+  }
   /// The number of ranks, from 0 on, for which `predicate` holds without a gap.
   GNSTOR_HD std::uint32_t leading(int predicate, const char* file = __builtin_FILE(),
                                   unsigned line = __builtin_LINE()) const {

@@ -33,34 +33,61 @@ class rendezvous_placement {
   GNSTOR_HD constexpr replica_set replicas(volume_id vid, std::uint64_t hash_factor,
                                            std::uint32_t stripe,
                                            std::uint32_t replica_count) const {
-    const std::uint64_t key = mix64(hash_factor ^ mix64(std::uint64_t{vid.value} << 32 | stripe));
+    const std::uint64_t key = key_of(vid, hash_factor, stripe);
     replica_set best;
-    std::uint64_t score[max_replicas] = {};
-    const std::uint32_t want = replica_count < max_replicas ? replica_count : max_replicas;
-    for (std::uint32_t s = 0; s < ssd_count_; ++s) {
-      const std::uint64_t mine = mix64(key ^ (0x9E3779B97F4A7C15ull * (s + 1)));
-      std::uint32_t at = best.count;
-      for (; at > 0 && score[at - 1] < mine; --at) {
-        if (at < want) {
-          score[at] = score[at - 1];
-          best.ssd[at] = best.ssd[at - 1];
-        }
+    candidate last{~std::uint64_t{0}, ~0u};
+    for (std::uint32_t k = 0; k < max_replicas && k < replica_count && k < ssd_count_; ++k) {
+      candidate next{0, ssd_count_};
+      for (std::uint32_t s = 0; s < ssd_count_; ++s) {
+        const candidate c{score(key, s), s};
+        if ((k == 0 || last.beats(c)) && c.beats(next)) next = c;
       }
-      if (at < want) {
-        score[at] = mine;
-        best.ssd[at] = ssd_index(static_cast<std::uint16_t>(s));
-        if (best.count < want) ++best.count;
-      }
+      best.ssd.set(k, ssd_index(static_cast<std::uint16_t>(next.ssd)));
+      best.count = k + 1;
+      last = next;
     }
     return best;
   }
 
+  /// True if `who` is among `replicas(...)`: as many hashes, and no list.
+  GNSTOR_HD constexpr bool holds(volume_id vid, std::uint64_t hash_factor, std::uint32_t stripe,
+                                 std::uint32_t replica_count, ssd_index who) const {
+    const std::uint64_t key = key_of(vid, hash_factor, stripe);
+    const candidate mine{score(key, who.value), who.value};
+    std::uint32_t better = 0;
+    for (std::uint32_t s = 0; s < ssd_count_; ++s)
+      better += candidate{score(key, s), s}.beats(mine);
+    return who.value < ssd_count_ &&
+           better < (replica_count < max_replicas ? replica_count : max_replicas);
+  }
+
  private:
+  struct candidate {
+    std::uint64_t score;
+    std::uint32_t ssd;
+    /// Of equal scores the SSD that comes first wins.
+    GNSTOR_HD constexpr bool beats(const candidate& other) const {
+      return score > other.score || (score == other.score && ssd < other.ssd);
+    }
+  };
+
+  GNSTOR_HD static constexpr std::uint64_t key_of(volume_id vid, std::uint64_t hash_factor,
+                                                  std::uint32_t stripe) {
+    return mix64(hash_factor ^ mix64(std::uint64_t{vid.value} << 32 | stripe));
+  }
+  GNSTOR_HD static constexpr std::uint64_t score(std::uint64_t key, std::uint32_t ssd) {
+    return mix64(key ^ (0x9E3779B97F4A7C15ull * (ssd + 1)));
+  }
+
   std::uint32_t ssd_count_;
 };
 
 static_assert(placement<rendezvous_placement>);
 static_assert(rendezvous_placement(4).replicas(volume_id(1), 7, 0, 2).count == 2);
 static_assert(rendezvous_placement(1).replicas(volume_id(1), 7, 0, 2).count == 1);
+static_assert(rendezvous_placement(9).holds(
+    volume_id(1), 7, 5, 3, rendezvous_placement(9).replicas(volume_id(1), 7, 5, 3).ssd[2]));
+static_assert(!rendezvous_placement(9).holds(
+    volume_id(1), 7, 5, 2, rendezvous_placement(9).replicas(volume_id(1), 7, 5, 3).ssd[2]));
 
 }  // namespace gnstor::inline v0
