@@ -102,10 +102,7 @@ class engine_ref {
   /// @par Errors capacity exceeded: no block can be freed now; nothing was taken
   GNSTOR_HD std::uint16_t allocate(const admission& a, std::uint32_t* pages) const {
     if (flash().reserve(a.shard, shard(a.shard), a.blocks, pages)) return 0;
-    // At most one sweep can be under way: the second covers every deletion of before this call.
-    for (int sweep = 0; sweep < 2; ++sweep) {
-      if (!tend(a.shard, shape().blocks())) break;
-    }
+    forget_deleted(a.shard);
     if (flash().reserve(a.shard, shard(a.shard), a.blocks, pages)) return 0;
     return wire::nvme::make_status(wire::nvme::generic_status::capacity_exceeded);
   }
@@ -124,7 +121,9 @@ class engine_ref {
     std::uint32_t added = 0;
     for (std::uint32_t k = 0; k < a.blocks; ++k)
       added += meta_.find(a.shard, a.key(k)) == cuckoo_map::none ? 1 : 0;
-    if (s.mapped + added > meta_.mapping(a.shard).capacity() / 8 * 7) {
+    const std::uint32_t room = meta_.mapping(a.shard).capacity() / 8 * 7;
+    if (s.mapped + added > room) forget_deleted(a.shard);
+    if (s.mapped + added > room) {
       abandon(a, pages);
       return make_status(wire::afa::status::mapping_full);
     }
@@ -165,6 +164,15 @@ class engine_ref {
       s.swept = s.sweep_goal;
     }
     return s.swept != deleted;
+  }
+
+  /// Drops the pages of every volume deleted before this call.
+  /// @par Callers the shard's owner, one lane
+  GNSTOR_HD void forget_deleted(std::uint32_t shard_number) const {
+    // At most one sweep can be under way: the second covers every deletion.
+    for (int sweep = 0; sweep < 2; ++sweep) {
+      if (!tend(shard_number, shape().blocks())) break;
+    }
   }
 
   /// Ends the pin of a page that `lookup` found.

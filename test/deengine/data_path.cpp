@@ -190,6 +190,33 @@ TEST_CASE("a write that finds too few pages for all its blocks takes none") {
   for (std::uint32_t b = 0; b < 64; ++b) CHECK(r.read(1, b) == 100 + b);
 }
 
+TEST_CASE("a mapping table full of a deleted volume's blocks takes a new volume's at once") {
+  rig r({.pages = 4096, .shards = 4, .pages_per_block = 16, .max_volumes = 2});
+  // Blocks of one shard alone: its table is full long before the device is.
+  const auto fill = [&r](std::uint64_t stamp) {
+    std::uint32_t taken = 0;
+    for (std::uint32_t b = 0; b < 1 << 17; b += 16) {
+      const fw::admission a = r.ssd().check(r.io(1, b, 1, true));
+      REQUIRE(a.ok());
+      if (a.shard != 0) continue;
+      const std::uint16_t answer = r.write(1, b, 1, stamp + b);
+      if (answer != 0) {
+        CHECK(answer == afa(status::mapping_full));
+        return taken;
+      }
+      ++taken;
+    }
+    return ~0u;
+  };
+  REQUIRE(r.ssd().volume_add(1, volume(1, 1 << 17)) == 0);
+  const std::uint32_t room = fill(100);
+  REQUIRE(room > 1000);
+  REQUIRE(r.free_pages() > 1024);
+  REQUIRE(r.ssd().volume_delete(1, volume_id(1)) == 0);
+  REQUIRE(r.ssd().volume_add(1, volume(1, 1 << 17)) == 0);
+  CHECK(fill(1'000'000) == room);
+}
+
 TEST_CASE("a mapping table of nine aliases refuses the ninth block and keeps the eight") {
   rig r({.pages = 32, .shards = 1, .pages_per_block = 16, .max_volumes = 2});
   REQUIRE(r.ssd().volume_add(1, volume(1, std::uint64_t{1} << 32)) == 0);
