@@ -118,6 +118,7 @@ void compare_with_model(std::uint64_t pool_bytes, model right, std::uint64_t see
       held.pop_back();
     }
     wrong += allocator.free_bytes() != right.free_bytes();
+    wrong += allocator.usage().owned_bytes() != pool_bytes - right.free_bytes();
     REQUIRE(wrong == 0);
   }
   for (const extent& part : held) REQUIRE(allocator.release(part).ok());
@@ -266,6 +267,51 @@ TEST_CASE("small requests fill one large block before they split the next") {
     parts.push_back(part.value);
   }
   CHECK(refusal(allocator.allocate(4 * kib)) == status_code::would_block);
+  for (const extent& part : parts) CHECK(allocator.release(part).ok());
+  CHECK(allocator.is_whole());
+}
+
+TEST_CASE("a pool says who owns its blocks, level by level") {
+  pool_fixture<usual> pool(4 * mib);
+  const usual allocator = pool.ref();
+  const result<extent> pages = allocator.allocate(12 * kib);
+  const result<extent> middle = allocator.allocate(128 * kib);
+  const result<extent> large = allocator.allocate(mib);
+  REQUIRE((pages && middle && large));
+  const pool_usage<3> seen = allocator.usage();
+  CHECK(seen.level[0].owned == 3);
+  CHECK(seen.level[0].free == 13);
+  CHECK(seen.level[1].owned == 2);
+  CHECK(seen.level[1].split == 1);
+  CHECK(seen.level[1].free == 13);
+  CHECK(seen.level[2].owned == 1);
+  CHECK(seen.level[2].split == 1);
+  CHECK(seen.level[2].free == 2);
+  CHECK(seen.owned_bytes() == 12 * kib + 128 * kib + mib);
+  CHECK(seen.owned_bytes() + seen.free_bytes() == 4 * mib);
+}
+
+TEST_CASE("a block without a free part is marked, and loses the mark with the first release") {
+  pool_fixture<usual> pool(2 * mib);
+  const usual allocator = pool.ref();
+  const auto full = [&](unsigned level) { return allocator.usage().level[level].full; };
+  std::vector<extent> parts;
+  for (int k = 0; k < 256; ++k) {  // all pages of the first large block
+    CHECK(full(1) == static_cast<std::uint64_t>(k / 16));
+    CHECK(full(2) == 0);
+    const result<extent> part = allocator.allocate(4 * kib);
+    REQUIRE(part);
+    parts.push_back(part.value);
+  }
+  CHECK(full(1) == 16);
+  CHECK(full(2) == 1);
+  CHECK(allocator.release(parts[100]).ok());
+  CHECK(full(1) == 15);
+  CHECK(full(2) == 0);
+  const result<extent> again = allocator.allocate(4 * kib, effort::quick);
+  REQUIRE(again);
+  CHECK(again.value == parts[100]);
+  CHECK(full(2) == 1);
   for (const extent& part : parts) CHECK(allocator.release(part).ok());
   CHECK(allocator.is_whole());
 }

@@ -34,12 +34,13 @@ struct churn {
   std::uint32_t rounds = 4;
   std::uint32_t largest = 1;  ///< bytes of the largest request, in smallest blocks
   std::uint32_t seed = 0;     ///< of the sizes
+  bool uniform = false;  ///< all threads ask for the same size in a round: lanes share the work
 
   template <class Lane>
   GNSTOR_HD void operator()(Lane& lane, Allocator allocator, churn_marks marks,
                             churn_record* record) const {
     const std::uint32_t me = lane.global_thread() + 1;
-    std::uint32_t draw = (me + seed * 0x10001u) * 2654435761u;
+    std::uint32_t draw = ((uniform ? 1 : me) + seed * 0x10001u) * 2654435761u;
     for (std::uint32_t round = 0; round < rounds; ++round) {
       draw = draw * 1664525u + 1013904223u;
       // Half of the requests are small; the others are of all sizes up to the largest.

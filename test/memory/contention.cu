@@ -61,6 +61,10 @@ TEST_CASE("no part has two owners and none is lost, a channel's pool") {
   churn_on_gpu<usual>(8 << 20, 132, 256, {.rounds = 100, .largest = 512});
 }
 
+TEST_CASE("no part has two owners and none is lost, lanes that ask together") {
+  churn_on_gpu<usual>(64 << 20, 132, 256, {.rounds = 200, .largest = 24, .uniform = true});
+}
+
 TEST_CASE("no part has two owners and none is lost, a large pool") {
   churn_on_gpu<usual>(std::uint64_t{512} << 20, 132, 256, {.rounds = 200, .largest = 64});
 }

@@ -2,14 +2,20 @@
 
 #include <gnstor/core/assert.hpp>
 #include <gnstor/core/result.hpp>
-#include <gnstor/memory/bitmap_level.hpp>
+#include <gnstor/memory/block_tree.hpp>
 #include <gnstor/memory/extent.hpp>
-#include <gnstor/memory/levels.hpp>
-#include <gnstor/simt/clock.hpp>
+#include <gnstor/memory/pool_usage.hpp>
+#include <gnstor/simt/lane.hpp>
 
 #include <type_traits>
 
 namespace gnstor::inline v0 {
+
+/// How long `allocate` looks before it answers would_block.
+enum class effort : std::uint8_t {
+  quick,     ///< not into blocks whose mark says that they are full; a mark may be out of date
+  thorough,  ///< everywhere
+};
 
 /// Hands out parts of a pool to the threads of one or several machines, without locks (GNStor,
 /// section 4.2).
@@ -17,31 +23,40 @@ namespace gnstor::inline v0 {
 /// A reference: trivially copyable, over a bitmap that the caller places, sized by `bytes_for` and
 /// filled by `format`. A request takes a run of blocks of the level that fits it closest. Where no
 /// such run is free, a block of the level above is split; where all parts of a block are free
-/// again, `release` merges them.
+/// again, `release` merges them. Requests pack the pool from its start on, so that large blocks
+/// stay whole; one that met another in a word looks elsewhere from then on.
 ///
-/// Why no block is lost or granted twice: a block's bits are changed by its owner alone, except
-/// free -> in use, which a CAS makes exclusive. A larger block is split by the one thread that
-/// claimed it, and filled in after that; it is merged by the one thread whose CAS takes all its
-/// parts at once, and freed after that. In between its parts are nobody's to see: a concurrent
-/// request may get `would_block`, never a wrong block. Whoever frees the last part of a block sees
-/// it complete, so that an idle pool is whole.
+/// Lanes of a warp that ask together share the work: one of them takes the blocks of all, a word of
+/// blocks by one atomic operation. `detail::block_tree` holds the steps, and says why no block is
+/// lost or granted twice.
 /// @tparam Scope the threads that share the allocator
 /// @tparam Levels block sizes, `levels<...>`
 template <thread_scope Scope, class Levels = default_levels>
 class block_allocator {
+  using tree = detail::block_tree<Scope, Levels>;
   static constexpr unsigned top = Levels::top;
-  static constexpr std::uint32_t word_blocks = Levels::template fan_out<top>();
   static constexpr std::uint32_t largest_run = 16;  // blocks of the top level
-  static constexpr unsigned rounds = 4;             // searches before a request gives up
+  static constexpr unsigned rounds = 4;             // searches after lost races
+
+  /// A part as the tree sees it: a run of blocks of one word.
+  struct place {
+    unsigned level;
+    std::uint32_t count;
+    std::uint32_t word;
+    std::uint32_t blocks;  // 0: no such run
+  };
 
  public:
   static constexpr std::uint64_t smallest_block = Levels::template bytes<0>;
   static constexpr std::uint64_t largest_block = Levels::template bytes<top>;
+  /// Of a pool that is large enough: a run of 16 blocks of the top level.
+  static constexpr std::uint64_t largest_request = largest_run * largest_block;
+  using usage_type = pool_usage<Levels::count>;
 
   /// Bytes of bitmap that a pool of `pool_bytes` needs, aligned to 8.
   GNSTOR_HD static constexpr std::uint64_t bytes_for(std::uint64_t pool_bytes) {
-    return std::uint64_t{first_word<0>(top_blocks_of(pool_bytes)) +
-                         words<0>(top_blocks_of(pool_bytes))} *
+    const std::uint32_t blocks = top_blocks_of(pool_bytes);
+    return std::uint64_t{tree::template first_word<0>(blocks) + tree::template words<0>(blocks)} *
            8;
   }
 
@@ -55,221 +70,204 @@ class block_allocator {
     GNSTOR_VERIFY(pool_bytes / smallest_block <= detail::no_block);
     auto* word = static_cast<std::uint64_t*>(memory);
     const std::uint32_t blocks = top_blocks_of(pool_bytes);
+    constexpr std::uint32_t width = tree::template width<top>;
     for (std::uint64_t k = 0; k < bytes_for(pool_bytes) / 8; ++k) word[k] = 0;
-    for (std::uint32_t w = 0; w < words<top>(blocks); ++w) {
-      const std::uint32_t rest = blocks - w * word_blocks;
-      word[w] = detail::low_bits(rest < word_blocks ? rest : word_blocks);
+    for (std::uint32_t w = 0; w < tree::template words<top>(blocks); ++w) {
+      const std::uint32_t rest = blocks - w * width;
+      word[w] = detail::low_bits(rest < width ? rest : width);
     }
   }
 
   /// Refers to a formatted bitmap of a pool of `pool_bytes`.
   GNSTOR_HD block_allocator(void* memory, std::uint64_t pool_bytes)
-      : words_(static_cast<std::uint64_t*>(memory)), top_blocks_(top_blocks_of(pool_bytes)) {}
+      : tree_(static_cast<std::uint64_t*>(memory), top_blocks_of(pool_bytes)) {}
 
-  GNSTOR_HD std::uint64_t pool_bytes() const { return top_blocks_ * largest_block; }
-  /// The largest request: a run of 16 blocks of the top level, or the pool.
+  GNSTOR_HD std::uint64_t pool_bytes() const { return tree_.top_blocks() * largest_block; }
+  /// The largest request that this pool can grant.
   GNSTOR_HD std::uint64_t max_bytes() const {
-    return (top_blocks_ < largest_run ? top_blocks_ : largest_run) * largest_block;
+    return (tree_.top_blocks() < largest_run ? tree_.top_blocks() : largest_run) * largest_block;
   }
 
   /// Takes a contiguous part of at least `bytes` bytes, aligned to the block size that fits it
   /// closest.
-  /// @par Callers any lane, alone; no convergence needed
+  /// @par Callers any lane, alone or with others; no convergence needed. Lanes of a warp that
+  /// arrive together and need the same number of blocks of the same level share atomic operations
   /// @par Result the extent in the calling lane; its size is a multiple of its block size
   /// @par Order acquires, at `Scope`, what the part's earlier owners did before they released it
-  /// @par Bound 4 searches of the bitmap, at most 64 lost races a word
+  /// @par Bound 5 searches of the bitmap for each 32 lanes, at most 8 lost races a word
   /// @par Errors invalid_argument: 0 bytes or more than `max_bytes()`. would_block: no such run is
   /// free now, or other threads are in the middle of splitting or merging it. Nothing is taken in
   /// either case.
-  GNSTOR_HD result<extent> allocate(std::uint64_t bytes) const {
+  GNSTOR_HD result<extent> allocate(std::uint64_t bytes, effort how = effort::thorough) const {
     if (bytes == 0 || bytes > max_bytes())
       return status::make(status_code::invalid_argument, reporter::caller);
-    return allocate_from<0>(bytes);
+    const place shape = shape_of<0>(bytes);
+    // A pool's bitmap is aligned to 8, addresses have 57 bits at most: both fit one word.
+    const std::uint64_t key = reinterpret_cast<std::uintptr_t>(tree_.memory()) >> 3 |
+                              std::uint64_t{shape.level << 5 | (shape.count - 1)} << 54;
+    return allocate_together<0>(simt::group::active().partition(key), shape, how);
   }
 
   /// Gives back what `allocate` granted; `part.bytes` may also be the size that was asked for.
-  /// @par Callers any lane, alone; no convergence needed
+  /// @par Callers any lane, alone or with others; no convergence needed. Lanes of a warp that
+  /// arrive together and release blocks of one word share atomic operations
   /// @par Order releases, at `Scope`, the caller's use of the part to its next owners
-  /// @par Bound no loop; at most two atomic operations a level
+  /// @par Bound no loop over shared words; at most four atomic operations a level
   /// @par Errors invalid_argument: the part is not in use, or is none that `allocate` could have
   /// granted; nothing is changed. A debug build asserts instead. A part that another thread owns by
   /// now cannot be told from one's own.
   GNSTOR_HD status release(extent part) const {
     const bool in_pool = part.bytes != 0 && part.bytes <= max_bytes() &&
                          part.offset < pool_bytes() && part.bytes <= pool_bytes() - part.offset;
-    const bool released = in_pool && release_to<0>(part);
+    const place at = in_pool ? place_of<0>(part) : place{};
+    const bool released = at.blocks != 0 && release_together<0>(at);
     GNSTOR_ASSERT(released);
     return released ? status{} : status::make(status_code::invalid_argument, reporter::caller);
   }
 
+  /// Who owns the pool's blocks at some moment.
+  /// @par Bound one look at each word of the bitmap
+  GNSTOR_HD usage_type usage() const {
+    usage_type seen{};
+    count_level<top>(seen, tree_.top_blocks());
+    return seen;
+  }
+
   /// Bytes that are free at some moment; exact when no other thread allocates or releases.
-  GNSTOR_HD std::uint64_t free_bytes() const { return free_bytes_from<0>(); }
+  GNSTOR_HD std::uint64_t free_bytes() const { return usage().free_bytes(); }
 
   /// True when the pool is whole: every part released and merged. Exact like `free_bytes`.
-  GNSTOR_HD bool is_whole() const {
-    std::uint64_t whole = 0;
-    for (std::uint32_t w = 0; w < words<top>(top_blocks_); ++w) whole += free_in<top>(w);
-    return whole == top_blocks_;
-  }
+  GNSTOR_HD bool is_whole() const { return usage().level[top].free == tree_.top_blocks(); }
 
  private:
   GNSTOR_HD static constexpr std::uint32_t top_blocks_of(std::uint64_t pool_bytes) {
     return static_cast<std::uint32_t>(pool_bytes / largest_block);
   }
 
-  /// Words of a level: one for each block of the level above; at the top, one for 32 blocks.
+  /// The lowest level, at or above `Level`, where a part is smaller than one block of the next, and
+  /// how many of its blocks the part takes.
   template <unsigned Level>
-  GNSTOR_HD static constexpr std::uint32_t words(std::uint32_t top_blocks) {
-    if constexpr (Level == top) {
-      return (top_blocks + word_blocks - 1) / word_blocks;
-    } else if constexpr (Level + 1 == top) {
-      return top_blocks;
-    } else {
-      return words<Level + 1>(top_blocks) * Levels::template fan_out<Level + 1>();
-    }
-  }
-
-  /// Where a level's words start: the top level comes first.
-  template <unsigned Level>
-  GNSTOR_HD static constexpr std::uint32_t first_word(std::uint32_t top_blocks) {
-    if constexpr (Level == top) {
-      return 0;
-    } else {
-      return first_word<Level + 1>(top_blocks) + words<Level + 1>(top_blocks);
-    }
-  }
-
-  template <unsigned Level>
-  GNSTOR_HD bitmap_level<Scope> level() const {
-    return bitmap_level<Scope>(words_ + first_word<Level>(top_blocks_));
-  }
-
-  template <unsigned Level>
-  GNSTOR_HD std::uint64_t free_in(std::uint32_t word) const {
-    return static_cast<std::uint64_t>(
-        cuda::std::popcount(detail::free_of(level<Level>().peek(word))));
-  }
-
-  template <unsigned Level>
-  GNSTOR_HD std::uint64_t free_bytes_from() const {
-    std::uint64_t blocks = 0;
-    for (std::uint32_t w = 0; w < words<Level>(top_blocks_); ++w) blocks += free_in<Level>(w);
-    const std::uint64_t bytes = blocks * Levels::template bytes<Level>;
-    if constexpr (Level == top) {
-      return bytes;
-    } else {
-      return bytes + free_bytes_from<Level + 1>();
-    }
-  }
-
-  /// Allocates from the lowest level, at or above `Level`, where the request is smaller than one
-  /// block of the next.
-  template <unsigned Level>
-  GNSTOR_HD result<extent> allocate_from(std::uint64_t bytes) const {
+  GNSTOR_HD static constexpr place shape_of(std::uint64_t bytes) {
     const std::uint64_t count = Levels::template blocks_for<Level>(bytes);
     if constexpr (Level != top) {
-      if (count >= Levels::template fan_out<Level>()) return allocate_from<Level + 1>(bytes);
+      if (count >= tree::template width<Level>) return shape_of<Level + 1>(bytes);
     }
-    for (unsigned round = 0; round < rounds; ++round) {
-      if (round != 0) simt::pause();
-      const std::uint32_t block = take<Level>(static_cast<std::uint32_t>(count), false);
-      if (block == detail::no_block) continue;
-      return extent{block * Levels::template bytes<Level>, count * Levels::template bytes<Level>};
-    }
-    return status::make(status_code::would_block, reporter::none);
+    return {Level, static_cast<std::uint32_t>(count), 0, 0};
   }
 
-  /// Takes a run of `count` blocks of a level, from a split block or by splitting one; its first
-  /// block or `no_block`.
+  /// Where a part of the pool lies, if a request of its size can be granted there.
   template <unsigned Level>
-  GNSTOR_HD std::uint32_t take(std::uint32_t count, bool as_split) const {
-    for (std::uint32_t w = 0; w < words<top>(top_blocks_); ++w) {
-      const std::uint32_t block = take_below<top, Level>(w, count, as_split);
-      if (block != detail::no_block) return block;
-    }
-    if constexpr (Level != top) {
-      constexpr std::uint32_t fan_out = Levels::template fan_out<Level>();
-      const std::uint32_t parent = take<Level + 1>(1, true);
-      if (parent == detail::no_block) return detail::no_block;
-      const std::uint32_t taken = detail::low_bits(count);
-      const std::uint32_t rest = detail::low_bits(fan_out) & ~taken;
-      const bool opened =
-          level<Level>().open(parent, detail::level_word(rest, as_split ? taken : 0));
-      GNSTOR_VERIFY(opened);
-      return parent * fan_out;
-    }
-    return detail::no_block;
-  }
-
-  /// Takes a run of blocks of level `Level` within the blocks of one word of level `At`, walking
-  /// down split blocks only.
-  template <unsigned At, unsigned Level>
-  GNSTOR_HD std::uint32_t take_below(std::uint32_t word, std::uint32_t count, bool as_split) const {
-    constexpr std::uint32_t width = Levels::template fan_out<At>();
-    if constexpr (At == Level) {
-      const std::uint32_t bit = level<At>().claim(word, count, as_split);
-      return bit == detail::no_block ? bit : word * width + bit;
-    } else {
-      const std::uint32_t split = detail::split_of(level<At>().peek(word));
-      for (std::uint32_t left = split; left != 0; left &= left - 1) {
-        const auto bit = static_cast<std::uint32_t>(cuda::std::countr_zero(left));
-        const std::uint32_t block = take_below<At - 1, Level>(word * width + bit, count, as_split);
-        if (block != detail::no_block) return block;
-      }
-      return detail::no_block;
-    }
-  }
-
-  /// Releases a part to the level it came from; false if it cannot have come from there or is not
-  /// in use.
-  template <unsigned Level>
-  GNSTOR_HD bool release_to(extent part) const {
+  GNSTOR_HD static constexpr place place_of(extent part) {
     constexpr std::uint64_t block_size = Levels::template bytes<Level>;
-    constexpr std::uint32_t width = Levels::template fan_out<Level>();
-    const std::uint64_t count = Levels::template blocks_for<Level>(part.bytes);
+    constexpr std::uint32_t width = tree::template width<Level>;
+    place at = shape_of<Level>(part.bytes);
     if constexpr (Level != top) {
-      if (count >= width) return release_to<Level + 1>(part);
+      if (at.level != Level) return place_of<Level + 1>(part);
     }
     const auto block = static_cast<std::uint32_t>(part.offset / block_size);
-    const std::uint32_t word = block / width;
     const std::uint32_t bit = block % width;
-    if (part.offset % block_size != 0 || bit + count > width) return false;
-    const std::uint32_t blocks = detail::low_bits(static_cast<std::uint32_t>(count)) << bit;
-    const std::uint64_t seen = level<Level>().peek(word);
-    if (((detail::free_of(seen) | detail::split_of(seen)) & blocks) != 0 || !is_open<Level>(word))
-      return false;
-    merge<Level>(word, level<Level>().give(word, blocks));
-    return true;
+    at.word = block / width;
+    if (part.offset % block_size == 0 && bit + at.count <= width)
+      at.blocks = detail::low_bits(at.count) << bit;
+    return at;
   }
 
-  /// Whether the block of the level above that a word stands for is split: then the word's blocks
-  /// exist.
+  /// Allocates for a group whose lanes all want the same shape: the leader takes the blocks of a
+  /// word for as many lanes as it can, and again until all are served or nothing is left.
   template <unsigned Level>
-  GNSTOR_HD bool is_open(std::uint32_t word) const {
-    if constexpr (Level == top) {
-      return true;
-    } else {
-      constexpr std::uint32_t width = Levels::template fan_out<Level + 1>();
-      return (detail::split_of(level<Level + 1>().peek(word / width)) >> word % width & 1) != 0;
-    }
-  }
-
-  /// If all blocks of a word have become free, takes them together and frees the larger block; and
-  /// so on upwards.
-  template <unsigned Level>
-  GNSTOR_HD void merge(std::uint32_t word, std::uint64_t value) const {
+  GNSTOR_HD result<extent> allocate_together(simt::group lanes, place shape, effort how) const {
     if constexpr (Level != top) {
-      constexpr std::uint64_t all_free = detail::low_bits(Levels::template fan_out<Level>());
-      constexpr std::uint32_t width = Levels::template fan_out<Level + 1>();
-      if (value != all_free || !level<Level>().close(word, all_free)) return;
-      const std::uint32_t larger = word / width;
-      merge<Level + 1>(larger,
-                       level<Level + 1>().give_split(larger, std::uint32_t{1} << word % width));
+      if (shape.level != Level) return allocate_together<Level + 1>(lanes, shape, how);
+    }
+    const std::uint32_t rank = lanes.thread_rank();
+    const std::uint32_t size = lanes.size();
+    std::uint32_t served = 0;
+    std::uint32_t mine = detail::no_block;
+    for (bounded turns{32}; turns;) {
+      std::uint64_t packed = 0;
+      if (lanes.leads()) {
+        const detail::block_grant got = search<Level>(shape.count, size - served, how);
+        packed = std::uint64_t{got.word} << 32 | got.starts;
+      }
+      packed = lanes.broadcast(packed);
+      const auto starts = static_cast<std::uint32_t>(packed);
+      const auto got = static_cast<std::uint32_t>(cuda::std::popcount(starts));
+      if (rank - served < got) {
+        mine = static_cast<std::uint32_t>(packed >> 32) * tree::template width<Level> +
+               detail::nth_bit(starts, rank - served);
+      }
+      served += got;
+      if (got == 0 || served == size) break;
+    }
+    lanes.sync();  // the leader acquired for all: order it before what each lane does
+    if (mine == detail::no_block) return status::make(status_code::would_block, reporter::none);
+    constexpr std::uint64_t block_size = Levels::template bytes<Level>;
+    return extent{mine * block_size, shape.count * block_size};
+  }
+
+  /// Searches until something is found, or nobody was faster; last of all in blocks that are marked
+  /// as full.
+  template <unsigned Level>
+  GNSTOR_HD detail::block_grant search(std::uint32_t count, std::uint32_t wanted,
+                                       effort how) const {
+    detail::block_search search{.count = count, .wanted = wanted};
+    for (unsigned round = 0; round < rounds; ++round) {
+      search.lost = false;
+      const detail::block_grant found = tree_.template take<Level>(search);
+      if (found.starts != 0) return found;
+      if (!search.lost) break;
+      // Warps that meet once would meet again: from now on each begins elsewhere.
+      search.spread = simt::lane<>().global_thread() / 32 * 7 + round + 1;
+      simt::pause();
+    }
+    if (how == effort::quick) return {};
+    search.thorough = true;
+    return tree_.template take<Level>(search);
+  }
+
+  /// Releases for lanes that arrive together: the blocks of a word by one atomic operation. False
+  /// in lanes whose blocks are not in use.
+  template <unsigned Level>
+  GNSTOR_HD bool release_together(place at) const {
+    if constexpr (Level != top) {
+      if (at.level != Level) return release_together<Level + 1>(at);
+    }
+    if (!tree_.template in_use<Level>(at.word, at.blocks)) return false;
+    const std::uint64_t* const word =
+        tree_.memory() + tree::template first_word<Level>(tree_.top_blocks()) + at.word;
+    const simt::group lanes =
+        simt::group::active().partition(reinterpret_cast<std::uintptr_t>(word));
+    // Of lanes that release the same part twice at once, one is right.
+    const bool first = lanes.partition(at.blocks).leads();
+    std::uint32_t blocks = 0;
+    for (std::uint32_t bit = 0; bit < tree::template width<Level>; ++bit) {
+      if (lanes.any((at.blocks >> bit & 1) != 0)) blocks |= std::uint32_t{1} << bit;
+    }
+    lanes.sync();  // the leader releases for all: order what each lane did before it
+    std::uint32_t twice = 0;
+    if (lanes.leads()) twice = tree_.template give<Level>(at.word, blocks);
+    return first && (lanes.broadcast(twice) & at.blocks) == 0;
+  }
+
+  /// Counts the blocks of a level, of which `existing` are not inside a larger block.
+  template <unsigned Level>
+  GNSTOR_HD void count_level(usage_type& seen, std::uint64_t existing) const {
+    level_usage& here = seen.level[Level];
+    here.block_bytes = Levels::template bytes<Level>;
+    for (std::uint32_t w = 0; w < tree_.template words<Level>(); ++w) {
+      const std::uint64_t word = tree_.template level<Level>().peek(w);
+      const std::uint32_t split = detail::split_of(word);
+      here.free += static_cast<std::uint64_t>(cuda::std::popcount(detail::free_of(word)));
+      here.split += static_cast<std::uint64_t>(cuda::std::popcount(split));
+      here.full += static_cast<std::uint64_t>(cuda::std::popcount(split & detail::lower_of(word)));
+    }
+    here.owned = existing - here.free - here.split;
+    if constexpr (Level != 0) {
+      count_level<Level - 1>(seen, here.split * tree::template width<Level - 1>);
     }
   }
 
-  std::uint64_t* words_;
-  std::uint32_t top_blocks_;
+  tree tree_;
 };
 
 static_assert(std::is_trivially_copyable_v<block_allocator<thread_scope_device>>);

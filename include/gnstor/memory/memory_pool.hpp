@@ -25,22 +25,26 @@ class memory_pool {
       : address_(address), keys_(region), allocator_(allocator) {}
 
   /// Takes a buffer of exactly `bytes` bytes.
-  /// @par Callers any lane, alone; no convergence needed
+  /// @par Callers any lane, alone or with others; no convergence needed
   /// @par Order acquires, at `Scope`, what the memory's earlier owners did before they released it
   /// @par Bound that of `block_allocator::allocate`
   /// @par Errors those of `block_allocator::allocate`: invalid_argument, would_block
-  GNSTOR_HD result<io_buffer> allocate(std::uint64_t bytes) const {
-    const result<extent> part = allocator_.allocate(bytes);
+  GNSTOR_HD result<io_buffer> allocate(std::uint64_t bytes, effort how = effort::thorough) const {
+    const result<extent> part = allocator_.allocate(bytes, how);
     if (!part) return part.status;
     return io_buffer{address_ + part.value.offset, bytes, keys_.lkey, keys_.rkey};
   }
 
   /// Gives a buffer back, whole: no slice of it.
-  /// @par Callers any lane, alone; no convergence needed
+  /// @par Callers any lane, alone or with others; no convergence needed
   /// @par Order releases, at `Scope`, the caller's use of the buffer to its next owners
   /// @par Bound that of `block_allocator::release`
-  /// @par Errors invalid_argument: the buffer is not of this pool or not in use; nothing is changed
+  /// @par Errors invalid_argument: the buffer is not of this pool, by address or key, or not in
+  /// use; nothing is changed. A debug build asserts instead
   GNSTOR_HD status release(const io_buffer& buffer) const {
+    const bool ours = buffer.lkey == keys_.lkey && buffer.rkey == keys_.rkey;
+    GNSTOR_ASSERT(ours);
+    if (!ours) return status::make(status_code::invalid_argument, reporter::caller);
     return allocator_.release(extent{buffer.address - address_, buffer.bytes});
   }
 
