@@ -37,7 +37,7 @@ array_memory array_memory::make(host::session& s, const volume_info& volume, std
   array_memory m;
   m.pages = static_cast<std::uint32_t>(pages);
   m.frame_count = static_cast<std::uint32_t>(frames);
-  m.frames = host::memory_block(s.client_place(), frames * page, s.options().device);
+  m.frames = s.allocate(frames * page);
   m.words = host::memory_block(
       s.client_place(), page_cache<volume_store<remote_volume>>::bytes(m.pages, m.frame_count),
       s.options().device);

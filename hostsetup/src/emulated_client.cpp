@@ -211,6 +211,8 @@ void emulated_client::connect(const channel_memory& c, std::uint16_t first_queue
 }
 
 memory_block emulated_client::allocate(place where, std::size_t bytes) {
+  // Only kernels have memory on a GPU: the client's.
+  if (where == place::device) return memory_block(where, bytes, options_.device);
   return array_->allocate(where, bytes);
 }
 

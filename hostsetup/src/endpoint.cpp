@@ -14,7 +14,7 @@ constexpr std::string_view known_options =
     "ssds, replicas, capacity, flash, runner, media, device, shards, threads, lanes, "
     "transport, resident";
 constexpr std::string_view known_rdma_options =
-    "nsid, queues, host_nqn, host_id, keep_alive_ms, loss_timeout_ms, scratch";
+    "nsid, queues, host_nqn, host_id, keep_alive_ms, loss_timeout_ms, transport, scratch";
 
 constexpr std::pair<std::string_view, bool> yes_or_no[] = {{"yes", true}, {"no", false}};
 
@@ -94,6 +94,10 @@ void apply(endpoint& e, std::string_view name, std::string_view value) {
 }
 
 void apply(rdma_endpoint& e, std::string_view name, std::string_view value) {
+  constexpr std::pair<std::string_view, transport_kind> transports[] = {
+      {"auto", transport_kind::automatic},
+      {"nic", transport_kind::nic},
+      {"proxy", transport_kind::proxy}};
   if (name == "nsid") {
     e.nsid = static_cast<std::uint32_t>(number(name, value, 1, 65'535));
   } else if (name == "queues") {
@@ -102,6 +106,8 @@ void apply(rdma_endpoint& e, std::string_view name, std::string_view value) {
     e.host_nqn = value;
   } else if (name == "host_id") {
     e.host_id = value;
+  } else if (name == "transport") {
+    e.transport = choice(name, value, transports);
   } else if (name == "scratch") {
     e.scratch = choice(name, value, yes_or_no);
   } else if (name == "keep_alive_ms") {

@@ -14,7 +14,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <new>
 
 namespace gnstor::host {
 namespace {
@@ -76,43 +75,44 @@ fabrics::controller_options options_for(const rdma_endpoint& where,
 
 fabrics_link::fabrics_link(const rdma_endpoint& where, const session_options& options)
     : options_(options),
-      kernel_reach_(options.client == machine::gpu ? place::pinned : place::host),
-      way_({where.host, where.port}) {
+      proxies_({where.host, where.port}),
+      way_(proxies_, proxies_.domain(), {where.host, where.port}) {
   if (where.subsystem.empty()) list_subsystems(way_, where, options);
   controller_ = std::make_unique<fabrics::controller>(way_, options_for(where, options));
-  open_queues();
+  queues_.emplace(
+      *controller_, way_,
+      mlx5::kernel_queues_wanted{where.transport, options.channels,
+                                 options.client == machine::gpu ? place::pinned : place::host,
+                                 [this] { return nic_lanes(); }});
   if (!is_array()) find_namespaces(where.nsid);
 }
 
 fabrics_link::~fabrics_link() {
-  queues_.clear();
+  queues_.reset();
   regions_.clear();
 }
 
-/// One queue for this CPU and one a channel of the kernels, as far as the controller grants them;
-/// the only queue is shared.
-void fabrics_link::open_queues() {
-  const std::uint32_t granted = controller_->limits().queues;
-  const std::uint32_t wanted = options_.channels + 1;
-  const std::uint32_t count = std::min(granted, wanted);
-  for (std::uint32_t k = 0; k < count; ++k)
-    queues_.push_back(std::make_unique<fabrics::io_channel>(*controller_, kernel_reach_));
-  channel_objects_ = memory_block(kernel_reach_, count * sizeof(remote_channel), options_.device);
-  channels_ = static_cast<remote_channel*>(channel_objects_.data());
-  for (std::uint32_t k = 0; k < count; ++k) {
-    const fabrics::proxy_channel c = queues_[k]->ref();
-    new (channels_ + k) remote_channel(any_queue_pair(c.queue()), &c.counters());
+/// The lanes that would drive queues of the NIC's own: kernels of the session.
+mlx5::queue_lanes fabrics_link::nic_lanes() {
+  mlx5::queue_lanes lanes;
+  lanes.device = options_.device;
+  lanes.connect = [this](const channel_outcomes& channels, const connect_options& said,
+                         std::uint64_t timeout_ns) { connect_lanes(channels, said, timeout_ns); };
+  if (options_.client == machine::cpu) {
+    lanes.home = mlx5::host_home();
+    return lanes;
   }
-  if (options_.channels == 0) return;
-  const std::uint32_t own = count > 1 ? 1 : 0;
-  kernels_ = channels_ + own;
-  kernel_count_ = count - own;
-  if (kernel_count_ < options_.channels) {
-    notes_.push_back(
-        fmt::format("kernels get {} channels instead of {}: the target grants {} I/O "
-                    "queues",
-                    kernel_count_, options_.channels, granted));
-  }
+  lanes.home = gpu();
+  lanes.reach = place::device;
+  return lanes;
+}
+
+void fabrics_link::connect_lanes(const channel_outcomes& channels, const connect_options& said,
+                                 std::uint64_t timeout_ns) {
+  if (options_.client == machine::gpu)
+    return connect_on_gpu(channels, said, timeout_ns, options_.device, *this);
+  simt::lane<> lane;
+  connect_channels{}(lane, channels, said, timeout_ns);
 }
 
 /// True for GNStor's own array: it alone knows ARRAY DESCRIBE.
@@ -171,15 +171,23 @@ void fabrics_link::find_namespaces(std::uint32_t wanted) {
 }
 
 memory_block fabrics_link::allocate(place where, std::size_t bytes) {
-  return memory_block(where, bytes, options_.device);
+  if (where != place::device) return memory_block(where, bytes, options_.device);
+  // The stream-ordered allocator's memory cannot be given to a NIC.
+  const std::shared_ptr<mlx5::memory_home> home = gpu();
+  return memory_block(where, home->allocate(bytes), bytes, options_.device,
+                      [home](void* memory) { home->release(memory); });
+}
+
+const std::shared_ptr<mlx5::memory_home>& fabrics_link::gpu() {
+  if (gpu_ == nullptr) gpu_ = mlx5::gpu_home(options_.device);
+  return gpu_;
 }
 
 io_buffer fabrics_link::register_memory(void* address, std::uint64_t bytes) {
   std::unique_ptr<fabrics::registered_memory> region;
   if (is_gpu_memory(address)) {
-    if (gpu_ == nullptr) gpu_ = mlx5::gpu_home(options_.device);
     region = std::make_unique<gpu_region>(mlx5::register_home_memory(
-        way_.domain(), *gpu_, {address, bytes}, {.remote_read = true, .remote_write = true}));
+        proxies_.domain(), *gpu(), {address, bytes}, {.remote_read = true, .remote_write = true}));
   } else {
     region = controller_->register_memory(address, bytes);
   }
@@ -203,20 +211,15 @@ status fabrics_link::execute_admin(const wire::nvme::submission_entry& command, 
 }
 
 void fabrics_link::drive(const std::function<void()>& work) {
-  if (kernels_ != channels_) revive(0, 1);
+  if (queues_->revive_host()) check_namespaces();
   work();
 }
-void fabrics_link::attach(simt::host::executor&) { revive(0, queues_.size()); }
-void fabrics_link::attach(simt::cuda::executor&) { revive(0, queues_.size()); }
+void fabrics_link::attach(simt::host::executor&) { revive_all(); }
+void fabrics_link::attach(simt::cuda::executor&) { revive_all(); }
 
-/// Makes queues again that were lost with their association. Nobody may be using them.
-void fabrics_link::revive(std::size_t first, std::size_t end) {
-  bool lost = false;
-  for (std::size_t k = first; k < end; ++k) {
-    lost = lost || queues_[k]->ended();
-    queues_[k]->reopen(controller_->options().loss_timeout);
-  }
-  if (lost) check_namespaces();
+/// There are no queues yet while lanes connect the first.
+void fabrics_link::revive_all() {
+  if (queues_ && queues_->revive_all()) check_namespaces();
 }
 
 /// Behind a new association another disk may stand: writing to it would destroy it.
@@ -224,7 +227,7 @@ void fabrics_link::check_namespaces() {
   for (const fabrics::namespace_info& was : identities_) {
     const fabrics::namespace_info is = controller_->find_namespace(was.nsid);
     if (is.same_disk(was)) continue;
-    for (const auto& queue : queues_) queue->end();
+    queues_->end();
     throw error(
         fmt::format("namespace {} of {} is another one since the connection was lost (its "
                     "size, block size or identifier changed): open the session again",
@@ -234,6 +237,7 @@ void fabrics_link::check_namespaces() {
 
 std::vector<std::string> fabrics_link::notes() const {
   std::vector<std::string> all = controller_->notes();
+  all.insert(all.end(), queues_->notes().begin(), queues_->notes().end());
   all.insert(all.end(), notes_.begin(), notes_.end());
   return all;
 }

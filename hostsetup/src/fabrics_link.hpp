@@ -1,10 +1,8 @@
 #pragma once
 
 #include "array_link.hpp"
-#include "fabrics/io_channel.hpp"
 #include "fabrics/rdma_transport.hpp"
-#include "mlx5/memory_home.hpp"
-#include <gnstor/host/rdma_endpoint.hpp>
+#include "fabrics_queues.hpp"
 #include <gnstor/host/session.hpp>
 
 #include <map>
@@ -14,8 +12,9 @@
 namespace gnstor::host {
 
 /// A session's way to a subsystem behind RDMA: GNStor's own array, or the plain namespaces of any
-/// standard target. A CPU thread posts the kernels' requests; the device moves the data, straight
-/// into GPU memory if that is what was registered.
+/// standard target. Kernels drive queues of a ConnectX themselves where they can, else a CPU thread
+/// posts their requests; the device moves the data, straight into GPU memory if that is what was
+/// registered. This CPU's own queue is the proxy's.
 class fabrics_link final : public array_link {
  public:
   /// Connects. Throws `input_error` that lists the subsystems if the endpoint names none; else what
@@ -24,14 +23,15 @@ class fabrics_link final : public array_link {
   ~fabrics_link() override;
 
   place node_reach() const override { return place::host; }
-  place kernel_reach() const override { return kernel_reach_; }
+  place kernel_reach() const override { return queues_->kernel_reach(); }
+  /// GPU memory by `cudaMalloc`, which may wait for running kernels.
   memory_block allocate(place where, std::size_t bytes) override;
   io_buffer register_memory(void* address, std::uint64_t bytes) override;
   void unregister_memory(const io_buffer& buffer) noexcept override;
   status execute_admin(const wire::nvme::submission_entry& command, deadline d) override;
-  const remote_channel& host() const override { return channels_[0]; }
-  const remote_channel* kernels() const override { return kernels_; }
-  std::uint32_t kernel_count() const override { return kernel_count_; }
+  const remote_channel& host() const override { return queues_->host(); }
+  const remote_channel* kernels() const override { return queues_->kernels(); }
+  std::uint32_t kernel_count() const override { return queues_->kernel_count(); }
   const std::vector<volume_info>& namespaces() const override { return namespaces_; }
   std::vector<std::string> notes() const override;
   /// Both first make lost queues again, as nobody uses them then.
@@ -41,22 +41,21 @@ class fabrics_link final : public array_link {
   void inject_fault(std::uint32_t ssd, std::string_view fault) override;
 
  private:
-  void revive(std::size_t first, std::size_t end);
+  void revive_all();
   void check_namespaces();
-  void open_queues();
+  const std::shared_ptr<mlx5::memory_home>& gpu();
+  mlx5::queue_lanes nic_lanes();
+  void connect_lanes(const channel_outcomes& channels, const connect_options& said,
+                     std::uint64_t timeout_ns);
   void find_namespaces(std::uint32_t wanted);
   bool is_array();
 
   session_options options_;
-  place kernel_reach_;
   std::shared_ptr<mlx5::memory_home> gpu_;  ///< set when GPU memory is registered
-  fabrics::rdma_transport way_;
+  fabrics::rdma_transport proxies_;
+  mlx5::nic_transport way_;
   std::unique_ptr<fabrics::controller> controller_;
-  std::vector<std::unique_ptr<fabrics::io_channel>> queues_;
-  memory_block channel_objects_;  ///< what kernels read: `remote_channel`s
-  remote_channel* channels_ = nullptr;
-  const remote_channel* kernels_ = nullptr;
-  std::uint32_t kernel_count_ = 0;
+  std::optional<fabrics_queues> queues_;
   std::vector<volume_info> namespaces_;
   std::vector<fabrics::namespace_info> identities_;  ///< of `namespaces_`, as they were at first
   std::vector<std::string> notes_;

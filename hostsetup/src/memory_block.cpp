@@ -78,6 +78,10 @@ memory_block::memory_block(place where, std::size_t bytes, int device)
 #endif
 }
 
+memory_block::memory_block(place where, void* data, std::size_t bytes, int device,
+                           std::function<void(void*)> release)
+    : data_(data), bytes_(bytes), where_(where), device_(device), release_(std::move(release)) {}
+
 memory_block::memory_block(memory_block&& other) noexcept { *this = std::move(other); }
 
 memory_block& memory_block::operator=(memory_block&& other) noexcept {
@@ -87,6 +91,7 @@ memory_block& memory_block::operator=(memory_block&& other) noexcept {
     bytes_ = std::exchange(other.bytes_, 0);
     where_ = other.where_;
     device_ = other.device_;
+    release_ = std::exchange(other.release_, nullptr);
   }
   return *this;
 }
@@ -95,6 +100,11 @@ memory_block::~memory_block() { free(); }
 
 void memory_block::free() noexcept {
   if (data_ == nullptr) return;
+  if (release_) {
+    release_(std::exchange(data_, nullptr));
+    release_ = nullptr;
+    return;
+  }
   if (where_ == place::host) munmap(data_, bytes_);
 #if defined(GNSTOR_WITH_CUDA)
   if (where_ == place::device) {

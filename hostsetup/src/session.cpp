@@ -172,6 +172,10 @@ void session::read(const volume_info& volume, std::uint64_t offset, void* to, st
   impl_->transfer(false, volume, offset, to, bytes);
 }
 
+memory_block session::allocate(std::size_t bytes) {
+  return impl_->link->allocate(impl_->link->kernel_reach(), bytes);
+}
+
 io_buffer session::register_memory(void* address, std::uint64_t bytes) {
   return impl_->link->register_memory(address, bytes);
 }

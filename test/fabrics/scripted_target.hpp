@@ -12,7 +12,7 @@
 namespace gnstor::test {
 
 /// A target inside this process, for the host's side of NVMe over Fabrics without a network.
-class scripted_target final : public host::fabrics::transport {
+class scripted_target : public host::fabrics::transport {
  public:
   target_script script;
 

@@ -106,7 +106,8 @@ TEST_CASE("more replicas than SSDs are refused") {
 TEST_CASE("an rdma endpoint names a host, a port, a subsystem and options") {
   const auto e = host::endpoint::parse(
       "rdma://10.0.0.1:4421/nqn.2014-08.org.nvmexpress:disk?nsid=3&queues=8&host_nqn=nqn.a:b&"
-      "host_id=6c616200-0000-4000-8000-000000000001&keep_alive_ms=0&loss_timeout_ms=1&scratch=yes");
+      "host_id=6c616200-0000-4000-8000-000000000001&keep_alive_ms=0&loss_timeout_ms=1&scratch=yes&"
+      "transport=proxy");
   REQUIRE(e.rdma);
   CHECK(e.rdma->host == "10.0.0.1");
   CHECK(e.rdma->port == 4421);
@@ -118,6 +119,7 @@ TEST_CASE("an rdma endpoint names a host, a port, a subsystem and options") {
   CHECK(e.rdma->keep_alive_ms == 0);
   CHECK(e.rdma->loss_timeout_ms == 1);
   CHECK(e.rdma->scratch);
+  CHECK(e.rdma->transport == host::transport_kind::proxy);
   CHECK_FALSE(host::endpoint::parse("emu:").rdma);
 }
 
@@ -132,6 +134,19 @@ TEST_CASE("the port and the subsystem of an rdma endpoint may be left out") {
   CHECK(six.rdma->port == 9);
   CHECK(six.rdma->subsystem == "nqn.x");
   CHECK(host::endpoint::parse("rdma://[::1]/nqn.x").rdma->host == "::1");
+}
+
+TEST_CASE("an rdma endpoint names who drives the queues of kernels") {
+  using host::transport_kind;
+  const auto named = [](const std::string& options) {
+    return host::endpoint::parse("rdma://a/n" + options).rdma->transport;
+  };
+  CHECK(named("") == transport_kind::automatic);
+  CHECK(named("?transport=auto") == transport_kind::automatic);
+  CHECK(named("?transport=nic") == transport_kind::nic);
+  CHECK(named("?transport=proxy") == transport_kind::proxy);
+  CHECK(says(refusal("rdma://a/n?transport=cpu"), {"transport=cpu", "auto|nic|proxy"}));
+  CHECK(says(refusal("rdma://a/n?transports=nic"), {"transports", "loss_timeout_ms, transport"}));
 }
 
 TEST_CASE("a malformed rdma endpoint is told what is expected") {

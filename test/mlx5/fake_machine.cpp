@@ -9,13 +9,18 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 
 using gnstor::test::fake_machine;
 
 namespace gnstor::test {
 namespace {
+
+/// Guards the record. Not part of it, so that `reset` may replace it.
+std::recursive_mutex record_use;
 
 class fake_gpu_home final : public host::mlx5::memory_home {
  public:
@@ -29,6 +34,7 @@ class fake_gpu_home final : public host::mlx5::memory_home {
     return p;
   }
   void release(void* memory) noexcept override {
+    CHECK_MESSAGE(fake_machine::get().alive["umem"] == 0, "a umem lost its memory");
     std::free(memory);
     fake_machine::get().freed("memory");
   }
@@ -87,7 +93,18 @@ void fake_machine::reset() {
   answer = {RDMA_CM_EVENT_CONNECT_RESPONSE, 0, {0, 0, 77, 0}};
 }
 
+void fake_machine::made(const std::string& kind) {
+  const std::lock_guard lock(record_use);
+  ++alive[kind];
+}
+
+void fake_machine::freed(const std::string& kind) {
+  const std::lock_guard lock(record_use);
+  --alive[kind];
+}
+
 bool fake_machine::must_fail(const std::string& name) {
+  const std::lock_guard lock(record_use);
   const auto index = static_cast<int>(calls.size());
   calls.push_back(name);
   errno = error_number;
@@ -110,6 +127,17 @@ const fake_machine::command& fake_machine::last(std::uint32_t opcode) const {
   return commands[0];
 }
 
+std::size_t fake_machine::count(std::uint32_t opcode) const {
+  const std::lock_guard lock(record_use);
+  return static_cast<std::size_t>(std::count_if(
+      commands.begin(), commands.end(), [&](const command& c) { return c.opcode() == opcode; }));
+}
+
+std::size_t fake_machine::count(const std::string& call) const {
+  const std::lock_guard lock(record_use);
+  return static_cast<std::size_t>(std::count(calls.begin(), calls.end(), call));
+}
+
 const fake_machine::registration& fake_machine::umem(std::uint32_t id) const {
   for (const registration& r : umems) {
     if (r.key == id) return r;
@@ -119,6 +147,7 @@ const fake_machine::registration& fake_machine::umem(std::uint32_t id) const {
 }
 
 void fake_machine::tell(event e) {
+  const std::lock_guard lock(record_use);
   if (silent) return;
   events.push_back(std::move(e));
   const std::uint64_t one = 1;
@@ -151,6 +180,7 @@ mlx5dv_devx_umem* make_umem(fake_machine::registration r) {
 /// Takes a command; the answer says success or what the test wants.
 bool take(const char* name, const void* in, std::size_t in_bytes, void* out,
           std::size_t out_bytes) {
+  const std::lock_guard lock(gnstor::test::record_use);
   const bool fails = machine().must_fail(name);
   const auto* bytes = static_cast<const unsigned char*>(in);
   machine().commands.push_back({{bytes, bytes + in_bytes}});
@@ -179,6 +209,7 @@ ibv_pd* ibv_alloc_pd(ibv_context* context) {
   return new ibv_pd{context, 0};
 }
 int ibv_dealloc_pd(ibv_pd* pd) {
+  CHECK_MESSAGE(machine().alive["object"] + machine().alive["region"] == 0, "a domain in use");
   machine().freed("domain");
   delete pd;
   return 0;
@@ -255,6 +286,7 @@ mlx5dv_devx_uar* mlx5dv_devx_alloc_uar(ibv_context*, std::uint32_t kind) {
   return page;
 }
 void mlx5dv_devx_free_uar(mlx5dv_devx_uar* page) {
+  CHECK_MESSAGE(machine().alive["object"] == 0, "a queue lost its doorbell");
   machine().freed("doorbell page");
   delete page;
 }
@@ -291,7 +323,7 @@ mlx5dv_devx_obj* mlx5dv_devx_obj_create(ibv_context*, const void* in, std::size_
                                         void* out, std::size_t out_bytes) {
   if (!take("mlx5dv_devx_obj_create", in, in_bytes, out, out_bytes)) return nullptr;
   const std::uint32_t opcode = machine().commands.back().opcode();
-  const std::uint32_t number = opcode == 0x400 ? 0x001c40 : 0x00beef;
+  const std::uint32_t number = opcode == 0x400 ? 0x001c40 : ++machine().queue_number;
   auto* answer = static_cast<unsigned char*>(out);
   REQUIRE(out_bytes == 16);
   answer[9] = static_cast<unsigned char>(number >> 16);
@@ -363,7 +395,7 @@ int rdma_establish(rdma_cm_id*) {
   return 0;
 }
 int rdma_disconnect(rdma_cm_id*) {
-  machine().calls.push_back("rdma_disconnect");
+  (void)machine().must_fail("rdma_disconnect");
   return 0;
 }
 int rdma_init_qp_attr(rdma_cm_id*, ibv_qp_attr* a, int* mask) {
@@ -400,6 +432,7 @@ int rdma_init_qp_attr(rdma_cm_id*, ibv_qp_attr* a, int* mask) {
   return 0;
 }
 int rdma_get_cm_event(rdma_event_channel* channel, rdma_cm_event** event) {
+  const std::lock_guard lock(gnstor::test::record_use);
   std::uint64_t count = 0;
   (void)!read(channel->fd, &count, sizeof count);
   if (machine().events.empty()) {

@@ -17,7 +17,8 @@ namespace gnstor::test {
 
 /// A ConnectX, a network and a GPU that consist of their interfaces alone: this test binary defines
 /// the functions of libibverbs, libmlx5 and librdmacm that set up queues, and each of them only
-/// keeps the record here. There is one, as there is one of each function.
+/// keeps the record here. There is one, as there is one of each function. A controller's thread may
+/// end queues beside the test's.
 struct fake_machine {
   /// A device command as it came: the bytes of its mailbox.
   struct command {
@@ -51,14 +52,17 @@ struct fake_machine {
 
   /// Every function that makes or changes something says its name here first; true: it must fail.
   bool must_fail(const std::string& name);
-  void made(const std::string& kind) { ++alive[kind]; }
-  void freed(const std::string& kind) { --alive[kind]; }
+  void made(const std::string& kind);
+  void freed(const std::string& kind);
   /// Kinds of things made and not freed, with their number.
   std::string left_over() const;
-  /// The last command with this opcode.
+  /// The last command with this opcode, and how many there were.
   const command& last(std::uint32_t opcode) const;
+  std::size_t count(std::uint32_t opcode) const;
+  /// How often a function was called.
+  std::size_t count(const std::string& call) const;
   const registration& umem(std::uint32_t id) const;
-  /// Tells the connection manager's next event.
+  /// Tells the connection manager's next event, to the connection made last.
   void tell(event e);
 
   std::vector<std::string> calls;    ///< in order
@@ -67,6 +71,7 @@ struct fake_machine {
   int error_number = 5;
   std::map<std::string, int> alive;
   std::vector<command> commands;
+  std::uint32_t queue_number = 0xbeee;  ///< of the queue pair made last; the next has the next
   std::vector<registration> regions;
   std::vector<registration> umems;
   std::vector<unsigned char> general;  ///< the general capabilities, 4096 bytes

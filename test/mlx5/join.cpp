@@ -20,9 +20,10 @@ connect_error failure(Prepare prepare, std::chrono::milliseconds patience) {
   fake_machine& m = fake_machine::get();
   m.reset();
   try {
-    host::mlx5::nic nic(host::verbs::device::towards(rig::peer(), std::chrono::milliseconds(1000)),
-                        fake_gpu());
-    auto block = std::make_shared<const host::mlx5::queue_block>(nic, rig::depth, 1u);
+    const host::verbs::protection_domain domain(
+        host::verbs::device::towards(rig::peer(), std::chrono::milliseconds(1000)));
+    auto block = std::make_shared<const host::mlx5::queue_block>(
+        std::make_shared<const host::mlx5::nic>(domain, fake_gpu()), rig::depth, 1u);
     prepare(m);
     const host::mlx5::connected_queue queue(block, 0, rig::peer(), {}, patience);
   } catch (const connect_error& e) {

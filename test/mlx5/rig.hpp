@@ -18,15 +18,16 @@ struct rig {
 
   rig() : rig(fake_gpu()) {}
   explicit rig(std::shared_ptr<gnstor::host::mlx5::memory_home> home)
-      : nic(std::make_unique<gnstor::host::mlx5::nic>(
-            gnstor::host::verbs::device::towards(peer(), std::chrono::milliseconds(1000)), home)),
-        block(std::make_shared<const gnstor::host::mlx5::queue_block>(*nic, depth, queues)),
+      : domain(gnstor::host::verbs::device::towards(peer(), std::chrono::milliseconds(1000))),
+        nic(std::make_shared<const gnstor::host::mlx5::nic>(domain, home)),
+        block(std::make_shared<const gnstor::host::mlx5::queue_block>(nic, depth, queues)),
         queue(std::make_unique<gnstor::host::mlx5::connected_queue>(
             block, index, peer(),
             gnstor::host::mlx5::fabric_queue{.queue_id = 3, .controller_id = 9, .reads = 255},
             std::chrono::milliseconds(1000))) {}
 
-  std::unique_ptr<gnstor::host::mlx5::nic> nic;
+  gnstor::host::verbs::protection_domain domain;
+  std::shared_ptr<const gnstor::host::mlx5::nic> nic;
   std::shared_ptr<const gnstor::host::mlx5::queue_block> block;
   std::unique_ptr<gnstor::host::mlx5::connected_queue> queue;
 };

@@ -23,10 +23,10 @@ const step steps[] = {
     {"rdma_create_event_channel", "opening the RDMA connection manager"},
     {"rdma_create_id", "looking for the way to 127.0.0.1:4420"},
     {"rdma_resolve_addr", "check the address"},
+    {"ibv_alloc_pd", "making a protection domain on mlx5_0"},
     {"mlx5dv_is_supported", "mlx5_0 is no ConnectX"},
     {"mlx5dv_devx_general_cmd", "asking mlx5_0 for its capabilities"},
     {"mlx5dv_devx_general_cmd", "asking mlx5_0 for its capabilities"},
-    {"ibv_alloc_pd", "making a protection domain on mlx5_0"},
     {"mlx5dv_init_obj", "the number of a protection domain"},
     {"mlx5dv_devx_query_eqn", "asking mlx5_0 for an event queue"},
     {"mlx5dv_devx_alloc_uar", nullptr},
@@ -197,7 +197,7 @@ TEST_CASE("a firmware's refusal is told with its status and syndrome") {
 TEST_CASE("a kernel that knows no DevX is told apart from a missing permission") {
   const auto with = [](int number) {
     return setup_error([number](fake_machine& m) {
-      m.fail_at = 4;
+      m.fail_at = 5;
       m.error_number = number;
     });
   };
@@ -211,9 +211,9 @@ TEST_CASE("impossible blocks and queues are refused before anything is made") {
   m.reset();
   const rig r;
   const std::size_t calls = m.calls.size();
-  CHECK_THROWS_AS(host::mlx5::queue_block(*r.nic, 0, 1), host::input_error);
-  CHECK_THROWS_AS(host::mlx5::queue_block(*r.nic, 7, 1), host::input_error);
-  CHECK_THROWS_AS(host::mlx5::queue_block(*r.nic, 8, 0), host::input_error);
+  CHECK_THROWS_AS(host::mlx5::queue_block(r.nic, 0, 1), host::input_error);
+  CHECK_THROWS_AS(host::mlx5::queue_block(r.nic, 7, 1), host::input_error);
+  CHECK_THROWS_AS(host::mlx5::queue_block(r.nic, 8, 0), host::input_error);
   CHECK_THROWS_AS(host::mlx5::connected_queue(r.block, 2, rig::peer(), {}, std::chrono::seconds(1)),
                   host::input_error);
   CHECK(m.calls.size() == calls);

@@ -16,56 +16,36 @@ std::size_t state_bytes(std::uint32_t depth) { return align(proxy_channel::bytes
 }  // namespace
 
 io_channel::io_channel(controller& of, place where)
-    : controller_(of),
-      depth_(of.limits().depth),
-      queue_id_(of.take_queue_id()),
+    : depth_(of.limits().depth),
       memory_(where, queue_bytes(depth_) + state_bytes(depth_) + 4096),
+      registered_(of.register_memory(memory_.data(), memory_.bytes())),
       channel_(proxy_queue_pair<>(static_cast<unsigned char*>(memory_.data()), depth_),
-               static_cast<unsigned char*>(memory_.data()) + queue_bytes(depth_)) {
-  try {
-    registered_ = of.register_memory(memory_.data(), memory_.bytes());
-    association_ = of.association();
-    open();
-  } catch (...) {
-    of.give_queue_id(queue_id_);
-    throw;
-  }
-}
-
-io_channel::~io_channel() {
-  link_.reset();
-  controller_.give_queue_id(queue_id_);
+               static_cast<unsigned char*>(memory_.data()) + queue_bytes(depth_)),
+      seat_(of) {
+  open();
 }
 
 void io_channel::open() {
   auto* base = static_cast<unsigned char*>(memory_.data());
+  controller& of = seat_.of();
   std::memset(base, 0, memory_.bytes());
-  const wire::fabrics::connect_data data = controller_.connect_data();
+  const wire::fabrics::connect_data data = of.connect_data();
   const std::size_t at = queue_bytes(depth_) + state_bytes(depth_);
   std::memcpy(base + at, &data, sizeof data);
-  link_ = controller_.open_link(queue_id_, base, depth_);
-  connect_options said;
-  said.data = registered_->buffer.slice(at, sizeof data);
-  said.queue_id = queue_id_;
-  said.queue_entries = static_cast<std::uint16_t>(depth_);
-  const auto patience = std::chrono::nanoseconds(controller_.options().timeout).count();
+  seat_.join(base, depth_);
+  const auto patience = std::chrono::nanoseconds(of.options().timeout).count();
   std::uint32_t value = 0;
   const gnstor::status outcome =
-      channel_.connect(said, simt::within(static_cast<std::uint64_t>(patience)), &value);
+      channel_.connect(seat_.connect(registered_->buffer.slice(at, sizeof data), depth_),
+                       simt::within(static_cast<std::uint64_t>(patience)), &value);
   if (outcome.ok()) return;
-  link_.reset();
-  throw io_error(connect_words({controller_.peer(), controller_.options().subsystem,
-                                controller_.host().nqn, queue_id_},
-                               outcome, value),
-                 outcome);
+  throw io_error(
+      connect_words({of.peer(), of.options().subsystem, of.host().nqn, queue_id()}, outcome, value),
+      outcome);
 }
 
 void io_channel::reopen(std::chrono::milliseconds timeout) {
-  if (!ended()) return;
-  link_.reset();
-  const std::uint64_t fresh = controller_.wait_ready(timeout, association_);
-  open();
-  association_ = fresh;
+  if (ended()) seat_.renew(timeout, [this] { open(); });
 }
 
 }  // namespace gnstor::host::fabrics

@@ -14,7 +14,7 @@ namespace {
 capabilities capabilities_of(const verbs::device& on) {
   if (!mlx5dv_is_supported(on.context()->device)) {
     throw error(fmt::format(
-        "{} is no ConnectX: GPU kernels ring only ConnectX doorbells; use the proxy", on.name()));
+        "{} is no ConnectX: kernels ring only ConnectX doorbells; use the proxy", on.name()));
   }
   capabilities c = capabilities::of(on.context());
   c.require(on.name(), 2);
@@ -44,17 +44,17 @@ std::uint32_t event_queue_of(const verbs::device& on) {
 
 }  // namespace
 
-nic::nic(const verbs::device& on, std::shared_ptr<memory_home> home)
+nic::nic(const verbs::protection_domain& domain, std::shared_ptr<memory_home> home)
     : home_(std::move(home)),
-      can_(capabilities_of(on)),
-      domain_(on),
-      domain_number_(number_of(domain_)),
-      event_queue_(event_queue_of(on)),
-      doorbells_(on.context(), home_, std::size_t{1} << can_.log_blue_flame_bytes) {}
+      can_(capabilities_of(domain.device())),
+      domain_(&domain),
+      domain_number_(number_of(domain)),
+      event_queue_(event_queue_of(domain.device())),
+      doorbells_(context(), home_, std::size_t{1} << can_.log_blue_flame_bytes) {}
 
 verbs::memory_region nic::register_memory(void* address, std::size_t bytes,
                                           verbs::region_access access) const {
-  return register_home_memory(domain_, *home_, {address, bytes}, access);
+  return register_home_memory(*domain_, *home_, {address, bytes}, access);
 }
 
 }  // namespace gnstor::host::mlx5

@@ -6,17 +6,20 @@
 
 namespace gnstor::host::mlx5 {
 
-/// A ConnectX prepared for queues whose lanes run at one home: protection domain, capabilities,
-/// event queue and doorbell page. Move-only; outlives what is made on it.
+/// A ConnectX prepared for queues whose lanes run at one home: capabilities, event queue and
+/// doorbell page. Move-only; outlives what is made on it.
+///
+/// The protection domain is its user's: memory registered there serves these queues and every other
+/// queue of the domain by the same key.
 class nic {
  public:
-  /// Throws `error` with the remedy if `on` is no ConnectX, if its firmware lacks something, or if
-  /// the home cannot reach the doorbells.
-  nic(const verbs::device& on, std::shared_ptr<memory_home> home);
+  /// Throws `error` with the remedy if the domain's device is no ConnectX, if its firmware lacks
+  /// something, or if the home cannot reach the doorbells. The domain outlives the NIC.
+  nic(const verbs::protection_domain& domain, std::shared_ptr<memory_home> home);
 
-  ibv_context* context() const { return domain_.device().context(); }
-  std::string name() const { return domain_.device().name(); }
-  const verbs::protection_domain& domain() const { return domain_; }
+  ibv_context* context() const { return domain_->device().context(); }
+  std::string name() const { return domain_->device().name(); }
+  const verbs::protection_domain& domain() const { return *domain_; }
   /// The protection domain's number, for CREATE_QP.
   std::uint32_t domain_number() const { return domain_number_; }
   const capabilities& can() const { return can_; }
@@ -34,7 +37,7 @@ class nic {
  private:
   std::shared_ptr<memory_home> home_;
   capabilities can_;
-  verbs::protection_domain domain_;
+  const verbs::protection_domain* domain_;
   std::uint32_t domain_number_;
   std::uint32_t event_queue_;
   doorbell_page doorbells_;

@@ -35,13 +35,20 @@ home_memory formatted(const nic& on, std::uint32_t depth, std::uint32_t count) {
 
 }  // namespace
 
-queue_block::queue_block(const nic& on, std::uint32_t depth, std::uint32_t count)
-    : nic_(&on),
+queue_block::queue_block(std::shared_ptr<const nic> on, std::uint32_t depth, std::uint32_t count)
+    : nic_(std::move(on)),
       depth_(depth),
       count_(count),
-      memory_(formatted(on, depth, count)),
-      region_(on.register_memory(memory_.data(), memory_.bytes(), {})),
-      umem_(on.context(), memory_) {}
+      memory_(formatted(*nic_, depth, count)),
+      region_(nic_->register_memory(memory_.data(), memory_.bytes(), {})),
+      umem_(nic_->context(), memory_) {}
+
+std::optional<std::uint32_t> queue_block::index_of(const unsigned char* memory) const {
+  for (std::uint32_t k = 0; k < count_; ++k) {
+    if (queue(k) == memory) return k;
+  }
+  return {};
+}
 
 void queue_block::format(std::uint32_t index) const { format_at(memory_, offset(index), depth_); }
 

@@ -12,14 +12,16 @@ namespace gnstor::host::mlx5 {
 class queue_block {
  public:
   /// Allocates, formats (every completion entry invalid: zeroes would look like completions) and
-  /// registers. Throws `error`; `on` outlives the block.
-  queue_block(const nic& on, std::uint32_t depth, std::uint32_t count);
+  /// registers. Throws `error`.
+  queue_block(std::shared_ptr<const nic> on, std::uint32_t depth, std::uint32_t count);
 
   const nic& device() const { return *nic_; }
   std::uint32_t depth() const { return depth_; }
   std::uint32_t count() const { return count_; }
   std::uint32_t lkey() const { return region_.lkey(); }
   std::uint32_t umem_id() const { return umem_.id(); }
+  /// Which queue of this block begins at `memory`; nothing if none does.
+  std::optional<std::uint32_t> index_of(const unsigned char* memory) const;
   /// Makes the memory of queue `index` as new, for another connection. Nobody uses the queue.
   void format(std::uint32_t index) const;
   /// Where queue `index` begins within the umem; a multiple of `mlx5_ring_alignment`.
@@ -28,7 +30,7 @@ class queue_block {
   unsigned char* queue(std::uint32_t index) const { return memory_.data() + offset(index); }
 
  private:
-  const nic* nic_;
+  std::shared_ptr<const nic> nic_;
   std::uint32_t depth_;
   std::uint32_t count_;
   home_memory memory_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 
 namespace gnstor::host {
 
@@ -13,13 +14,17 @@ enum class place {
 
 /// Owns a piece of memory, zero-filled, aligned to 4096 bytes. Move-only.
 ///
-/// Device memory is taken from and given back to the stream-ordered allocator, because `cudaMalloc`
-/// and `cudaFree` may wait for a kernel that never ends: the array node's.
+/// Its own device memory is taken from and given back to the stream-ordered allocator, because
+/// `cudaMalloc` and `cudaFree` may wait for a kernel that never ends: the array node's.
 class memory_block {
  public:
   memory_block() = default;
   /// Throws `error` naming the size and the place.
   memory_block(place where, std::size_t bytes, int device = 0);
+  /// Takes over memory of somebody else, zero-filled and aligned to 4096 bytes.
+  /// @param release frees it; must not throw
+  memory_block(place where, void* data, std::size_t bytes, int device,
+               std::function<void(void*)> release);
   memory_block(memory_block&& other) noexcept;
   memory_block& operator=(memory_block&& other) noexcept;
   ~memory_block();
@@ -40,6 +45,7 @@ class memory_block {
   std::size_t bytes_ = 0;
   place where_ = place::host;
   int device_ = 0;
+  std::function<void(void*)> release_;  ///< of memory taken over
 };
 
 /// Copies bytes to or from any place; returns when it is done. Safe while kernels run.

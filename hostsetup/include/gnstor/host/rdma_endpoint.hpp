@@ -5,10 +5,18 @@
 
 namespace gnstor::host {
 
+/// Who hands the requests of kernels to an RDMA device.
+enum class transport_kind {
+  automatic,  ///< the kernels themselves where everything for it is there, else the proxy
+  nic,        ///< the kernels: they ring a ConnectX's doorbell; an error where they cannot
+  proxy,      ///< a CPU thread, on any RDMA device
+};
+
 /// What an `rdma://` endpoint names: an NVMe over Fabrics subsystem behind RDMA.
 ///
 /// `rdma://HOST[:PORT]/NQN?name=value&...`; an IPv6 address stands in brackets. Options: nsid,
-/// queues, host_nqn, host_id (a UUID), keep_alive_ms, loss_timeout_ms, scratch (yes, no).
+/// queues, host_nqn, host_id (a UUID), keep_alive_ms, loss_timeout_ms, transport (auto, nic,
+/// proxy), scratch (yes, no).
 struct rdma_endpoint {
   std::string host;
   std::uint16_t port = 4420;
@@ -20,6 +28,8 @@ struct rdma_endpoint {
   std::string host_id;       ///< likewise
   std::uint32_t keep_alive_ms = 10'000;    ///< the target's patience without a sign of life
   std::uint32_t loss_timeout_ms = 60'000;  ///< how long a lost association is tried again
+  /// `session::notes()` says why the proxy was taken where it was not asked for.
+  transport_kind transport = transport_kind::automatic;
   /// Plain namespaces are there to be overwritten: `session::create_volume` takes the next one that
   /// is large enough, with whatever bytes are on it, and `delete_volume` gives it back.
   bool scratch = false;

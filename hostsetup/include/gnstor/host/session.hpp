@@ -88,6 +88,10 @@ class session {
   io_buffer register_memory(void* address, std::uint64_t bytes);
   void unregister_memory(const io_buffer& buffer) noexcept;
 
+  /// Memory that kernels of this session and the array reach, for `register_memory` and for
+  /// whatever kernels share with this CPU's copies. Throws `error`. May wait for running kernels.
+  memory_block allocate(std::size_t bytes);
+
   /// Where memory for kernels of this session has to lie.
   place client_place() const;
 

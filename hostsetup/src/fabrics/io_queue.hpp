@@ -1,0 +1,29 @@
+#pragma once
+
+#include <gnstor/channel/remote_channel.hpp>
+
+#include <chrono>
+
+namespace gnstor::host::fabrics {
+
+/// One I/O queue of a link to a target, whoever drives it: what the link needs to hand it to lanes
+/// and to make it again. `io_channel` is driven by a CPU thread, `mlx5::nic_channel` by its lanes.
+class io_queue {
+ public:
+  io_queue() = default;
+  io_queue(const io_queue&) = delete;
+  io_queue& operator=(const io_queue&) = delete;
+  virtual ~io_queue() = default;
+
+  /// The channel for any number of lanes; another one after `reopen`.
+  virtual remote_channel channel() const = 0;
+  /// True if the queue takes no requests any more. @par Callers not for every request
+  virtual bool ended() const = 0;
+  /// Ends the queue for good: what is in flight comes back flushed. @par Callers any thread
+  virtual void end() = 0;
+  /// Makes an ended queue again, with empty counters: waits for the controller at most `timeout`.
+  /// Throws `io_error` if it does not come back. @par Callers while no lane uses the channel
+  virtual void reopen(std::chrono::milliseconds timeout) = 0;
+};
+
+}  // namespace gnstor::host::fabrics

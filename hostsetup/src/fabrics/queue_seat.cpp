@@ -1,0 +1,40 @@
+#include "queue_seat.hpp"
+
+namespace gnstor::host::fabrics {
+
+queue_seat::queue_seat(controller& of)
+    : controller_(of), queue_id_(of.take_queue_id()), association_(of.association()) {}
+
+queue_seat::~queue_seat() {
+  leave();
+  controller_.give_queue_id(queue_id_);
+}
+
+queue_link& queue_seat::join(unsigned char* memory, std::uint32_t depth) {
+  link_ = controller_.open_link(queue_id_, memory, depth);
+  return *link_;
+}
+
+connect_options queue_seat::connect(const io_buffer& data, std::uint32_t depth) const {
+  connect_options said;
+  said.data = data;
+  said.queue_id = queue_id_;
+  said.queue_entries = static_cast<std::uint16_t>(depth);
+  return said;
+}
+
+void queue_seat::renew(std::chrono::milliseconds timeout, const std::function<void()>& open) {
+  // A queue that its user gave up costs the association, as one that died by itself.
+  end();
+  leave();
+  const std::uint64_t fresh = controller_.wait_ready(timeout, association_);
+  try {
+    open();
+  } catch (...) {
+    leave();
+    throw;
+  }
+  association_ = fresh;
+}
+
+}  // namespace gnstor::host::fabrics

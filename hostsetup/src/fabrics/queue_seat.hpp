@@ -1,0 +1,50 @@
+#pragma once
+
+#include "controller.hpp"
+
+#include <functional>
+
+namespace gnstor::host::fabrics {
+
+/// An I/O queue's seat at its controller: the queue id that it holds, its connection, and the
+/// association that the connection belongs to.
+///
+/// The last member of who owns the queue's memory: a seat that goes away ends the connection, and
+/// only then nobody uses that memory.
+class queue_seat {
+ public:
+  /// Takes a queue id. Throws `input_error` if all are in use. The controller outlives the seat.
+  explicit queue_seat(controller& of);
+  ~queue_seat();
+  queue_seat(const queue_seat&) = delete;
+  queue_seat& operator=(const queue_seat&) = delete;
+
+  controller& of() const { return controller_; }
+  std::uint16_t queue_id() const { return queue_id_; }
+  /// True without a connection, or if it has ended.
+  bool ended() const { return link_ == nullptr || link_->ended(); }
+  /// Ends the connection: what is in flight comes back flushed. @par Callers any thread
+  void end() {
+    if (link_ != nullptr) link_->disconnect();
+  }
+
+  /// Joins the queue in `memory`, of `depth` requests. Throws as `controller::open_link` does.
+  queue_link& join(unsigned char* memory, std::uint32_t depth);
+  /// Ends the connection and forgets it.
+  void leave() { link_.reset(); }
+  /// What the queue's Connect says.
+  /// @param data registered memory that holds `controller::connect_data()`
+  connect_options connect(const io_buffer& data, std::uint32_t depth) const;
+  /// For `io_queue::reopen`: leaves, waits at most `timeout` for the association after the seat's
+  /// own, and calls `open`, which joins. Throws what either throws: the seat is then left, and may
+  /// be renewed once more.
+  void renew(std::chrono::milliseconds timeout, const std::function<void()>& open);
+
+ private:
+  controller& controller_;
+  std::uint16_t queue_id_;
+  std::uint64_t association_;
+  controller::link_handle link_;
+};
+
+}  // namespace gnstor::host::fabrics
