@@ -18,7 +18,7 @@ class Toolchain:
         self.libraries = described["libraries"]
         self.binaries = pathlib.Path(described["binaries"])
         self._compiler = described["compiler"]
-        self._launcher = [described["launcher"]] if described["launcher"] else []
+        self.launcher = [described["launcher"]] if described["launcher"] else []
         self._flags = described["flags"]
         self._libcudacxx = described["libcudacxx"]
 
@@ -26,7 +26,7 @@ class Toolchain:
         """Compiles `source`; headers are looked for in `first_roots` before the project's own."""
         roots = list(first_roots) + [self.source / root for root in INCLUDE_ROOTS]
         includes = [f"-I{root}" for root in roots] + ["-isystem", self._libcudacxx]
-        launcher = self._launcher if "-c" in arguments else []
+        launcher = self.launcher if "-c" in arguments else []
         return [*launcher, self._compiler, *self._flags, *includes, *arguments, str(source)]
 
     def link_command(self, objects, output):

@@ -42,15 +42,15 @@ must fio --name=mixed --filename="$first" --ioengine=libaio --direct=1 --rw=rand
 step "two hosts at once"
 plug $volume_nqn.2 -q $other -I $other_id
 second=$(block_device $volume_nqn.2 1)
-head -c 16777216 /dev/urandom > /tmp/a
-head -c 16777216 /dev/urandom > /tmp/b
+head -c 4194304 /dev/urandom > /tmp/a
+head -c 4194304 /dev/urandom > /tmp/b
 dd if=/tmp/a of="$first" bs=256k oflag=direct 2>/dev/null &
 writer=$!
 must dd if=/tmp/b of="$second" bs=64k oflag=direct 2>/dev/null
 wait $writer || failed "the first host's dd"
 a=$(sha256sum < /tmp/a | cut -d' ' -f1)
-same "the first host's volume" "$a" "$(sum_of "$first" 16)"
-same "the second host's volume" "$(sha256sum < /tmp/b | cut -d' ' -f1)" "$(sum_of "$second" 16)"
+same "the first host's volume" "$a" "$(sum_of "$first" 4)"
+same "the second host's volume" "$(sha256sum < /tmp/b | cut -d' ' -f1)" "$(sum_of "$second" 4)"
 
 step "refusals"
 refuses "could not add" nvme connect -t rdma -a $address -s 4420 -n nqn.2026-11.test:none
@@ -66,7 +66,7 @@ serve $address:4420 --array "$array" --allow-host $other
 refuses "could not add" nvme connect -t rdma -a $address -s 4420 -n $volume_nqn.1
 must grep_dmesg 'is not allowed'
 plug $volume_nqn.1 -q $other -I $other_id
-same "the volume after a restart" "$a" "$(sum_of "$(block_device $volume_nqn.1 1)" 16)"
+same "the volume after a restart" "$a" "$(sum_of "$(block_device $volume_nqn.1 1)" 4)"
 must nvme disconnect -n $volume_nqn.1
 stop_serving
 ends
