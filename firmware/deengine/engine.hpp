@@ -114,15 +114,16 @@ class engine_ref {
   /// have their new contents.
   GNSTOR_HD std::uint16_t commit(const admission& a, const std::uint32_t* pages) const {
     shard_state& s = shard(a.shard);
-    if (a.deletions != deletions() && !permissions().alive(a.vid, a.generation)) {
-      abandon(a, pages);
-      return make_status(wire::afa::status::unknown_volume);
-    }
     std::uint32_t added = 0;
     for (std::uint32_t k = 0; k < a.blocks; ++k)
       added += meta_.find(a.shard, a.key(k)) == cuckoo_map::none ? 1 : 0;
     const std::uint32_t room = meta_.mapping(a.shard).capacity() / 8 * 7;
     if (s.mapped + added > room) forget_deleted(a.shard);
+    // After the sweep: one that covers this volume's deletion never comes again.
+    if (a.deletions != deletions() && !permissions().alive(a.vid, a.generation)) {
+      abandon(a, pages);
+      return make_status(wire::afa::status::unknown_volume);
+    }
     if (s.mapped + added > room) {
       abandon(a, pages);
       return make_status(wire::afa::status::mapping_full);

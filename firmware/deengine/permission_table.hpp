@@ -78,8 +78,7 @@ class permission_table {
     }
     if (free_slot == max_volumes_) return make_status(wire::afa::status::too_many_volumes);
     publish(free_slot, r, generation);
-    word32(index_[r.vid])
-        .store(free_slot + 1, release);  // pairs with the acquire of the index in `find`
+    word32(index_[r.vid]).store(free_slot + 1, release);  // pairs with the acquire fence in `find`
     return 0;
   }
 
@@ -100,7 +99,7 @@ class permission_table {
     const std::uint32_t at = word32(index_[vid.value]).load(relaxed);
     if (at == 0) return make_status(wire::afa::status::unknown_volume);
     publish(at - 1, record{}, 0);
-    word32(index_[vid.value]).store(0, release);  // pairs with the acquire of the index in `find`
+    word32(index_[vid.value]).store(0, release);  // pairs with the acquire fence in `find`
     return 0;
   }
 

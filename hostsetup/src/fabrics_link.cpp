@@ -102,6 +102,7 @@ mlx5::queue_lanes fabrics_link::nic_lanes() {
     lanes.home = mlx5::host_home();
     return lanes;
   }
+  prepare_gpus(options_.device, options_.device);
   lanes.home = gpu();
   lanes.reach = place::device;
   return lanes;

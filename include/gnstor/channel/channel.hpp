@@ -108,13 +108,16 @@ class channel {
     for (until more{d}; more;) {
       const status outcome = requests.take(t, value);
       if (outcome.code != status_code::would_block) return outcome;
-      if (!poll() && ++rounds % 256 == 0) {
+      if (poll()) {
+        more.progressed();
+      } else if (++rounds % 256 == 0) {
         if (phase() == channel_phase::error) return give_up(t, broken_status(), value);
         qp_.ring();  // the backstop of handover_ring's bound
       }
     }
     const status last = requests.take(t, value);
     if (last.code != status_code::would_block) return last;
+    if (phase() == channel_phase::error) return give_up(t, broken_status(), value);
     const status outcome =
         give_up(t, status::make(status_code::timed_out, reporter::channel), value);
     if (outcome.code == status_code::timed_out) count(state_->timed_out);
@@ -181,7 +184,7 @@ class channel {
       const result<ticket> sent = send(command);
       if (sent) return wait(sent.value, d, value);
       if (sent.status.code != status_code::would_block) return sent.status;
-      (void)poll();
+      if (poll()) more.progressed();
     }
     return status::make(status_code::timed_out, reporter::channel);
   }

@@ -89,7 +89,9 @@ class request_table {
   /// The send queue index of request `id`, if `id` is in flight.
   GNSTOR_HD result<std::uint64_t> recall(command_id id) const {
     request_slot& slot = slots_[index_of(id)];
-    // Relaxed: who answers has received the request, and so what was written before it was sent.
+    // Relaxed: who answers has received the request, and so what was written before it was sent. A
+    // duplicate may meet the index of the slot's next request: with as many slots as send entries,
+    // everything before that one has been answered.
     const std::uint64_t phase = word(slot.phase).load(relaxed);
     const std::uint64_t index = word(slot.index).load(relaxed);
     if (!same_id(phase, id)) return status::make(status_code::out_of_range, reporter::channel);

@@ -81,6 +81,8 @@ class until {
     simt::pause(rounds_++);
     return !deadline_.expired(simt::now_ns());
   }
+  /// The last round was not in vain: pauses are short again.
+  GNSTOR_HD void progressed() { rounds_ = 0; }
 
  private:
   deadline deadline_;

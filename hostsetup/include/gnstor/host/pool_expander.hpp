@@ -64,14 +64,15 @@ class pool_expander {
   std::uint64_t bytes() const { return bytes_; }
   std::uint32_t regions() const { return count_; }
 
-  /// Doubles the pool if a kernel found no room in it; true if it did. Call it now and then, from
-  /// one thread at a time; kernels may run meanwhile.
+  /// Doubles the pool if a kernel found no room in it; true if it grew. A request for more than the
+  /// limit leaves does not keep others from what is left. Call it now and then, from one thread at
+  /// a time; kernels may run meanwhile.
   ///
   /// Throws what the supplier throws; the pool is then as before, and the next call tries again.
   bool serve() {
     const std::uint64_t wanted =
         system_word<std::uint64_t>(requests()->bytes[count_ - 1]).load(relaxed);
-    return wanted != 0 && expand(wanted);
+    return wanted != 0 && (expand(wanted) || expand());
   }
 
   /// Doubles the pool, or adds a region of `at_least` bytes if that is more. False at the limit of
