@@ -16,7 +16,6 @@ that does not compile, hangs, or selects no test case is an error of the bug fil
 """
 
 import argparse
-import fcntl
 import pathlib
 import re
 import shlex
@@ -25,14 +24,11 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tidy"))
-from toolchain import Toolchain, run  # noqa: E402
+from toolchain import Toolchain, ToolchainError, run  # noqa: E402
 
 ROOTS = ["include", "hostsetup/include", "hostsetup/simt/include", "hostsetup/src",
          "firmware", "test"]
 KEYS = {"file", "from", "to", "source", "run", "found by", "claim"}
-# What every test opens and no bug touches: compiled once, a third of a mutant's time.
-THIRD_PARTY = ["doctest/doctest.h", "cuda/std/atomic", "cuda/std/bit", "cuda/atomic", "algorithm",
-               "functional", "memory", "string", "thread", "vector"]
 EXIT_NOTHING_SELECTED = 3
 RUN_LIMIT_S = 120
 
@@ -88,37 +84,22 @@ def plant(bug, source, tree):
     target.write_text(mutated(target.read_text(), bug["from"], bug["to"]))
 
 
-def precompiled(toolchain):
-    """The arguments that use the precompiled third-party headers; none with a compiler cache, which
-    could not keep what was compiled with them. A compiler that finds them stale reads the text."""
-    if toolchain.launcher:
-        return []
-    folder = toolchain.binaries / "precompiled"
-    folder.mkdir(parents=True, exist_ok=True)
-    header, compiled = folder / "third_party.hpp", folder / "third_party.hpp.gch"
-    with open(folder / "lock", "w", encoding="ascii") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not compiled.exists():
-            header.write_text("".join(f"#include <{name}>\n" for name in THIRD_PARTY))
-            arguments = ["-x", "c++-header", "-o", str(compiled)]
-            code, output = run(toolchain.compile_command(header, arguments))
-            if code != 0:
-                raise BugError(f"the third-party headers do not compile:\n{output}")
-    return ["-include", str(header)]
-
-
 def build(bug, toolchain, tree):
     """The test binary of the broken tree."""
     objects = []
     for number, source in enumerate(bug["source"]):
         objects.append(tree / f"{number}.o")
         command = toolchain.compile_command(
-            tree / source, [*precompiled(toolchain), "-c", "-o", str(objects[-1])],
+            tree / source, [*toolchain.precompiled(), "-c", "-o", str(objects[-1])],
             [tree / root for root in ROOTS])
         code, output = run(command)
         if code != 0:
             raise BugError(f"the broken tree does not compile:\n{output}")
-    code, output = run(toolchain.link_command(objects, tree / "mutant"))
+    # A library that was compiled several sources at a time defines what the mutant defines, too.
+    # The first definition counts: the libraries are position independent, so nothing binds to
+    # another.
+    code, output = run([*toolchain.link_command(objects, tree / "mutant"),
+                        "-Wl,--allow-multiple-definition"])
     if code != 0:
         raise BugError(f"the broken tree does not link:\n{output}")
     return tree / "mutant"
@@ -158,7 +139,7 @@ def main():
     try:
         bug = parse(arguments.bug.read_text())
         wrong = check(bug, toolchain, tree)
-    except BugError as error:
+    except (BugError, ToolchainError) as error:
         wrong = str(error)
     finally:
         shutil.rmtree(tree, ignore_errors=True)
