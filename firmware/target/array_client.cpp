@@ -2,20 +2,17 @@
 #include <gnstor/simt/clock.hpp>
 #include <gnstor/volume/remote_volume.hpp>
 #include <gnstor/wire/afa/admin_command.hpp>
-#include <gnstor/wire/afa/slba.hpp>
 #include <gnstor/wire/afa/volume_list.hpp>
 #include <gnstor/wire/nvme/read_write.hpp>
 #include <target/array_client.hpp>
 
 #include <cstring>
-#include <deque>
 
 namespace gnstor::fw {
 namespace {
 
 constexpr std::uint32_t buffers = 16;
 constexpr std::uint64_t buffer_bytes = 131072;
-constexpr std::size_t zeroes_in_flight = 32;
 
 remote_volume volume_over(const host::array_link& link, const volume_info& v) {
   return {v, channel_set<remote_channel>(&link.host(), 1), rendezvous_placement(v.ssd_count)};
@@ -128,50 +125,11 @@ status array_client::write(const volume_info& v, std::uint64_t first,
 }
 
 status array_client::write_zeroes(const volume_info& v, std::uint64_t first, std::uint64_t blocks) {
-  const rendezvous_placement where(v.ssd_count);
-  const remote_channel& channel = link_->host();
-  const deadline d = simt::within(timeout_ns_);
-  std::deque<ticket> sent;
+  const remote_volume volume = volume_over(*link_, v);
   status outcome;
-  const auto settle_one = [&] {
-    const status s = channel.wait(sent.front(), d);
-    sent.pop_front();
-    if (outcome.ok()) outcome = s;
-  };
-  const auto send = [&](const wire::nvme::submission_entry& e) {
-    result<ticket> t = channel.submit(e);
-    for (until more{d}; more && t.status.code == status_code::would_block;) {
-      if (sent.empty()) {
-        (void)channel.poll();
-      } else {
-        settle_one();
-      }
-      t = channel.submit(e);
-    }
-    if (t) {
-      sent.push_back(t.value);
-    } else if (outcome.ok()) {
-      outcome = t.status;
-    }
-  };
   link_->drive([&] {
-    for (std::uint64_t done = 0; done < blocks && outcome.ok();) {
-      const std::uint64_t at = first + done;
-      const std::uint64_t n = std::min(blocks - done, v.stripe_blocks - at % v.stripe_blocks);
-      const replica_set set = where.replicas(
-          v.vid, v.hash_factor, static_cast<std::uint32_t>(at / v.stripe_blocks), v.replicas);
-      for (std::uint32_t k = 0; k < set.count; ++k) {
-        if (sent.size() >= zeroes_in_flight) settle_one();
-        auto e = wire::nvme::make_read_write(
-            wire::nvme::nvm_opcode::write_zeroes, 0, set.ssd[k].value + 1u,
-            wire::afa::pack_slba(v.vid, v.client, vba(static_cast<std::uint32_t>(at))),
-            static_cast<std::uint32_t>(n), wire::nvme::make_empty_sgl());
-        e.cdw2 = v.epoch;
-        send(e);
-      }
-      done += n;
-    }
-    for (; !sent.empty();) settle_one();
+    outcome = volume.deallocate(vba(static_cast<std::uint32_t>(first)),
+                                static_cast<std::uint32_t>(blocks), simt::within(timeout_ns_));
   });
   return outcome;
 }

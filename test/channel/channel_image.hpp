@@ -16,6 +16,12 @@ inline mlx5_channel make_channel(memory_image& image, std::uint32_t depth, std::
           image.take<unsigned char>(mlx5_channel::bytes(depth))};
 }
 
+/// Operations of a channel that go on, or wait to be taken.
+inline std::uint32_t operations_in_use(memory_image& image, const mlx5_channel& channel) {
+  auto* here = reinterpret_cast<unsigned char*>(image.here(&channel.counters()));
+  return mlx5_channel(channel.queue(), here).async().in_use();
+}
+
 /// Request slots of a channel that are not free.
 inline std::uint32_t slots_in_use(memory_image& image, const mlx5_channel& channel) {
   channel_state* state = image.here(&channel.counters());

@@ -101,8 +101,8 @@ TEST_CASE("a request given up keeps its slot until the late answer, and a second
   const ticket mine = t.ref.claim().value;
   REQUIRE(t.ref.abandon(mine));
   CHECK(t.ref.in_use() == 1);
-  t.ref.remember(mine, 77);
-  CHECK(t.ref.recall(mine.id).value == 77);
+  t.ref.remember(mine, {.index = 77});
+  CHECK(t.ref.recall(mine.id).value.index == 77);
   CHECK(t.ref.complete(mine.id, status{}, 1) == small_table::answer::late);
   CHECK(t.ref.in_use() == 0);
   CHECK(t.ref.complete(mine.id, status{}, 1) == small_table::answer::unknown);

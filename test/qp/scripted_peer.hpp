@@ -11,7 +11,7 @@ namespace gnstor::test {
 /// What a request wants of the scripted peer: its dword 12.
 enum class ask : std::uint32_t {
   answer,         ///< with success
-  refuse,         ///< with the NVMe status in dword 13
+  refuse,         ///< with the NVMe status in dword 13, or in dword 2
   twice,          ///< with success, and a duplicate of the answer
   never,          ///< no answer
   hold,           ///< no answer before another request lets it go
@@ -19,6 +19,9 @@ enum class ask : std::uint32_t {
   break_send,     ///< the NIC fails this request: syndrome in dword 13
   break_receive,  ///< the NIC fails a receive instead of the answer: syndrome in dword 13
 };
+
+/// The namespace that answers with success what another refuses or leaves unanswered.
+inline constexpr std::uint32_t healthy_namespace = 2;
 
 /// What a scripted peer saw on one queue. Zero at the start.
 struct peer_record {
@@ -158,10 +161,15 @@ struct scripted_peer {
       if (e.opcode == wire::nvme::fabrics_opcode) return due.add(a);
       a.id = e.cdw10;
       if (a.id >= peer.letter_count || !peer.letters[a.id].holds_question(a.id)) ++seen.bad_letters;
+      const bool healthy = e.nsid == healthy_namespace;
       switch (static_cast<ask>(e.cdw12)) {
         case ask::answer: break;
-        case ask::refuse: a.status = static_cast<std::uint16_t>(e.cdw13); break;
-        case ask::never: return;
+        case ask::refuse:
+          if (!healthy) a.status = static_cast<std::uint16_t>(e.cdw13 | e.cdw2);
+          break;
+        case ask::never:
+          if (!healthy) return;
+          break;
         case ask::hold: return held.add(a);
         case ask::let_go:
           for (std::uint32_t k = 0; k < held.count; ++k) due.add(held.at[k]);

@@ -1,23 +1,17 @@
 /// Volumes end to end: kernels, channels, and an emulated array behind them.
+#include "session_rig.hpp"
 #include <gnstor/host/error.hpp>
-#include <gnstor/host/executor.hpp>
-#include <gnstor/host/session.hpp>
 
 #include <doctest/doctest.h>
 
 #include <cstring>
-#include <random>
 #include <string>
-#include <vector>
 
 using namespace gnstor;
+using namespace gnstor::test;
 namespace host = gnstor::host;
 
 namespace {
-
-constexpr const char* runners[] = {"emu:?capacity=16M&runner=cpu",
-                                   "emu:?capacity=16M&runner=cpu&transport=proxy",
-                                   "emu:?capacity=16M&runner=sim&lanes=4"};
 
 /// One request of a kernel.
 struct request {
@@ -69,37 +63,6 @@ struct lane_blocks {
     outcome[me] = s.pack();
   }
 };
-
-/// Memory of a session's kernels, registered.
-struct registered {
-  registered(host::session& s, std::size_t bytes)
-      : session(s),
-        memory(s.client_place(), bytes),
-        buffer(s.register_memory(memory.data(), bytes)) {}
-  registered(const registered&) = delete;
-  registered& operator=(const registered&) = delete;
-  ~registered() { session.unregister_memory(buffer); }
-  unsigned char* bytes() const { return static_cast<unsigned char*>(memory.data()); }
-
-  host::session& session;
-  host::memory_block memory;
-  io_buffer buffer;
-};
-
-template <class Kernel, class... Args>
-void run(host::session& s, std::uint32_t grid, std::uint32_t block, Kernel kernel, Args... args) {
-  host::executor machine;
-  machine.spawn(grid, block, kernel, args...);
-  s.attach(machine);
-  machine.run();
-}
-
-std::vector<unsigned char> random_bytes(std::size_t count, std::uint32_t seed) {
-  std::mt19937 random(seed);
-  std::vector<unsigned char> out(count);
-  for (auto& b : out) b = static_cast<unsigned char>(random());
-  return out;
-}
 
 /// A session with a short timeout, a volume of 64 blocks with known bytes, and a way to break SSDs.
 /// The firmware runs on this thread: a busy machine does not make it look silent.

@@ -3,6 +3,7 @@
 #include <gnstor/wire/fabrics/property_offset.hpp>
 #include <gnstor/wire/fabrics/status.hpp>
 #include <gnstor/wire/nvme/opcode.hpp>
+#include <gnstor/wire/nvme/read_write.hpp>
 #include <gnstor/wire/nvme/status.hpp>
 
 #include <doctest/doctest.h>
@@ -56,6 +57,11 @@ TEST_CASE("status code types are libnvme's") {
   CHECK(is(nvme::status_code_type::media, NVME_SCT_MEDIA));
   CHECK(is(nvme::status_code_type::path, NVME_SCT_PATH));
   CHECK(is(nvme::status_code_type::vendor_specific, NVME_SCT_VS));
+}
+
+TEST_CASE("the deallocate bit of Write Zeroes is libnvme's") {
+  // libnvme's control word is the upper half of CDW12.
+  CHECK(nvme::write_zeroes_deallocate == std::uint32_t{NVME_IO_DEAC} << 16);
 }
 
 TEST_CASE("generic status codes are libnvme's") {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gnstor/channel/async_io.hpp>
 #include <gnstor/channel/channel_state.hpp>
 #include <gnstor/channel/request_table.hpp>
 #include <gnstor/memory/io_buffer.hpp>
@@ -30,13 +31,14 @@ template <queue_pair QP>
 class channel {
   static constexpr thread_scope scope = thread_scope_device;
   using table = request_table<scope>;
+  friend class async_io<channel>;
 
  public:
   using queue_pair_type = QP;
 
   /// Bytes of zero-filled memory for a channel of `depth` requests, beside its queue pair's.
   GNSTOR_HD static constexpr std::uint64_t bytes(std::uint32_t depth) {
-    return sizeof(channel_state) + table::bytes(depth);
+    return operations_at(depth) + operation_table<scope>::bytes(depth);
   }
 
   GNSTOR_HD channel(QP qp, void* memory) : qp_(qp), state_(static_cast<channel_state*>(memory)) {}
@@ -80,6 +82,20 @@ class channel {
     return send(command);
   }
 
+  /// Sends one command of an asynchronous operation: nobody waits for its answer, `async().poll()`
+  /// acts on it.
+  /// @par Errors as `submit`
+  GNSTOR_HD result<ticket> submit_part(const io_part& part) const {
+    const status usable = usable_in(channel_phase::ready);
+    if (!usable.ok()) return usable;
+    return send(part.command(), &part);
+  }
+
+  /// The asynchronous operations of this channel. Valid as long as this object.
+  GNSTOR_HD async_io<channel> async() const {
+    return async_io<channel>(*this, request_slots(), operations());
+  }
+
   /// Takes completions from the queue and delivers them to whoever asked. True if this lane
   /// delivered one.
   /// @par Callers any lane, in any company
@@ -93,6 +109,14 @@ class channel {
       case completion_kind::broken: break_down(c.outcome); return true;
     }
     return false;
+  }
+
+  /// What a lane does that needs a request slot: takes completions, and frees a slot that nobody
+  /// waits for. True if anything moved.
+  /// @par Callers any lane, in any company
+  GNSTOR_HD bool make_room() const {
+    const bool took = poll();
+    return async().make_room() || took;
   }
 
   /// Waits for the answer to `t`; delivers other lanes' answers meanwhile.
@@ -158,6 +182,14 @@ class channel {
     return simt::group::active(file, line).partition(reinterpret_cast<std::uint64_t>(state_));
   }
   GNSTOR_HD table request_slots() const { return table(state_ + 1, qp_.depth()); }
+  GNSTOR_HD operation_table<scope> operations() const {
+    auto* memory = reinterpret_cast<unsigned char*>(state_);
+    return operation_table<scope>(memory + operations_at(qp_.depth()), qp_.depth());
+  }
+  GNSTOR_HD static constexpr std::uint64_t operations_at(std::uint32_t depth) {
+    return (sizeof(channel_state) + table::bytes(depth) + 63) / 64 * 64;
+  }
+  GNSTOR_HD status usable() const { return usable_in(channel_phase::ready); }
   GNSTOR_HD bool change_phase(channel_phase from, channel_phase to) const {
     auto expected = static_cast<std::uint32_t>(from);
     return device_word<std::uint32_t>(state_->phase)
@@ -184,27 +216,51 @@ class channel {
       const result<ticket> sent = send(command);
       if (sent) return wait(sent.value, d, value);
       if (sent.status.code != status_code::would_block) return sent.status;
-      if (poll()) more.progressed();
+      if (make_room()) more.progressed();
     }
     return status::make(status_code::timed_out, reporter::channel);
   }
 
-  GNSTOR_HD result<ticket> send(wire::nvme::submission_entry command) const {
+  GNSTOR_HD result<ticket> send(const wire::nvme::submission_entry& command,
+                                const io_part* part = nullptr) const {
     const simt::group company = companions();
     const result<ticket> claimed = request_slots().claim();
     const simt::group senders = company.partition(static_cast<std::uint32_t>(claimed.status.ok()));
-    if (!claimed) return claimed;
+    if (!claimed || post(senders, claimed.value, command, part)) return claimed;
+    request_slots().cancel(claimed.value);
+    return status::make(status_code::would_block, reporter::channel);
+  }
+  /// Sends a part under a slot that is claimed already. False if the queue has no room: the slot
+  /// stays claimed.
+  GNSTOR_HD bool send_claimed(ticket claimed, const io_part& part) const {
+    return post(companions(), claimed, part.command(), &part);
+  }
+  /// Sends a part in the place of a request that was answered; gives that one back to
+  /// `take_answered` if the queue has no room.
+  GNSTOR_HD bool resend(ticket answered, const io_part& part) const {
+    const ticket renewed = request_slots().renew(answered);
+    if (post(companions(), renewed, part.command(), &part)) return true;
+    request_slots().put_back(renewed);
+    return false;
+  }
+
+  /// Posts the commands of `senders`, each under its claimed slot, with one doorbell. False if the
+  /// queue has no room for all of them: nothing was posted.
+  /// @par Callers every lane of `senders`, converged
+  GNSTOR_HD bool post(const simt::group& senders, ticket claimed,
+                      wire::nvme::submission_entry command, const io_part* part) const {
     result<std::uint64_t> first = status::make(status_code::would_block, reporter::channel);
     if (senders.leads()) first = qp_.try_reserve(senders.size());
     const bool granted = senders.broadcast(static_cast<std::uint32_t>(first.status.ok())) != 0;
     const std::uint64_t index = senders.broadcast(first.value) + senders.thread_rank();
     senders.sync();  // the leader's acquire of the free slots reaches the lanes that write them
-    if (!granted) {
-      request_slots().cancel(claimed.value);
-      return status::make(status_code::would_block, reporter::channel);
+    if (!granted) return false;
+    command.command_id = claimed.id.value;
+    request_slots().remember(claimed, {index, part != nullptr});
+    if (part != nullptr) {
+      operations().parts().write(request_slots().slot_of(claimed), *part,
+                                 request_slots().phase_word(claimed));
     }
-    command.command_id = claimed.value.id.value;
-    request_slots().remember(claimed.value, index);
     qp_.write_send(index, command);
     senders.sync();
     if (senders.leads()) {
@@ -212,16 +268,16 @@ class channel {
       qp_.ring();
       device_word<std::uint64_t>(state_->submitted).fetch_add(senders.size(), relaxed);
     }
-    return claimed;
+    return true;
   }
 
   GNSTOR_HD void deliver(const wire::nvme::completion_entry& response) const {
     const command_id id(response.command_id);
     // A reliable connection delivers in order: who answers request i has received every earlier
     // one.
-    const result<std::uint64_t> index = request_slots().recall(id);
-    if (index) qp_.retire(index.value);
-    finish(id,
+    const result<request_place> sent = request_slots().recall(id);
+    if (sent) qp_.retire(sent.value.index);
+    finish(id, sent.value.continued,
            status::nvme(static_cast<std::uint8_t>(wire::nvme::status_type(response.status)),
                         static_cast<std::uint8_t>(wire::nvme::status_code(response.status)), 0),
            response.dw0 | std::uint64_t{response.dw1} << 32);
@@ -232,7 +288,7 @@ class channel {
     const command_id id(qp_.capsule(c.index).command_id);
     // The owner first: once the phase is `error`, it would take this request for one that another
     // killed.
-    finish(id, c.outcome, 0);
+    finish(id, request_slots().recall(id).value.continued, c.outcome, 0);
     if (c.outcome.code == status_code::transport_error) break_down(c.outcome);
   }
   GNSTOR_HD void break_down(status why) const {
@@ -247,8 +303,8 @@ class channel {
     return request_slots().abandon(t) ? why : request_slots().take(t, value);
   }
 
-  GNSTOR_HD void finish(command_id id, status outcome, std::uint64_t value) const {
-    switch (request_slots().complete(id, outcome, value)) {
+  GNSTOR_HD void finish(command_id id, bool continued, status outcome, std::uint64_t value) const {
+    switch (request_slots().complete(id, outcome, value, continued)) {
       case table::answer::delivered: count(state_->completed); break;
       case table::answer::late: count(state_->late); break;
       case table::answer::unknown: count(state_->unknown); break;

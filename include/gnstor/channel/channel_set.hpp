@@ -20,9 +20,11 @@ class channel_set {
   GNSTOR_HD const Channel& operator[](std::uint32_t k) const { return channels_[k]; }
 
   /// The calling warp's channel: warps are dealt out in turn.
-  GNSTOR_HD const Channel& mine() const {
+  GNSTOR_HD const Channel& mine() const { return channels_[my_index()]; }
+  /// Which one that is.
+  GNSTOR_HD std::uint32_t my_index() const {
     const simt::lane<> here;
-    return channels_[(here.global_thread() / 32) % count_];
+    return (here.global_thread() / 32) % count_;
   }
 
  private:

@@ -1,11 +1,8 @@
 #pragma once
 
+#include <gnstor/channel/slot_bitmap.hpp>
 #include <gnstor/channel/ticket.hpp>
 #include <gnstor/core/assert.hpp>
-#include <gnstor/core/bounded.hpp>
-#include <gnstor/core/result.hpp>
-#include <gnstor/simt/atomic_ref.hpp>
-#include <gnstor/simt/group.hpp>
 
 #include <type_traits>
 
@@ -16,7 +13,20 @@ struct alignas(32) request_slot {
   std::uint64_t phase;    ///< generation << 8 | request_phase
   std::uint64_t outcome;  ///< `status::pack()`, valid once the phase is `done`
   std::uint64_t value;    ///< dwords 0 and 1 of the response
-  std::uint64_t index;    ///< send queue index of the request
+  std::uint64_t index;    ///< `request_place` of the request
+};
+
+/// Where a request went out, and who is told of its answer.
+struct request_place {
+  std::uint64_t index = 0;  ///< send queue index
+  bool continued = false;   ///< its answer is collected by `take_answered`; nobody waits for it
+
+  GNSTOR_HD constexpr std::uint64_t pack() const {
+    return index | static_cast<std::uint64_t>(continued) << 63;
+  }
+  GNSTOR_HD static constexpr request_place unpack(std::uint64_t word) {
+    return {word << 1 >> 1, word >> 63 != 0};
+  }
 };
 
 /// The life of a request slot.
@@ -37,12 +47,14 @@ enum class request_phase : std::uint8_t {
 /// atomic steps; nothing waits.
 template <thread_scope Scope>
 class request_table {
+  using bitmap = detail::slot_bitmap<Scope>;
+
  public:
   /// What an answer met.
   enum class answer : std::uint8_t { delivered, late, unknown };
 
   GNSTOR_HD static constexpr std::uint64_t bytes(std::uint32_t slots) {
-    return slots * sizeof(request_slot) + (slots + 31) / 32 * 4;
+    return slots * sizeof(request_slot) + 2 * bitmap::bytes(slots);
   }
 
   /// @param memory zero-filled, `bytes(slots)` long; @param slots a power of two, 2 to 32768
@@ -52,27 +64,11 @@ class request_table {
   /// Claims a slot and gives it a fresh command id, or would_block if every slot is taken.
   /// @par Callers any lane
   /// @par Order acquires what `finish` released: the slot's former owner is done with it
-  /// @par Bound one lap over the words of the bitmap, 8 attempts a word
+  /// @par Bound that of `slot_bitmap::claim`
   GNSTOR_HD result<ticket> claim() const {
-    const std::uint32_t words = (mask_ + 32) / 32;
-    const std::uint32_t all = mask_ >= 31 ? ~0u : (2u << mask_) - 1;
-    const std::uint32_t lane = simt::group::lane();
-    for (std::uint32_t k = 0; k < words; ++k) {
-      const std::uint32_t w = (lane + k) % words;
-      const atomic_ref<std::uint32_t, Scope> taken(bitmap()[w]);
-      std::uint32_t seen = taken.load(relaxed);
-      for (bounded tries{8}; tries;) {
-        const std::uint32_t open = ~seen & all;
-        if (open == 0) break;
-        // Lanes start at different bits, so that a warp's claims rarely meet.
-        const std::uint32_t turned =
-            open >> (lane & 31) | (lane & 31 ? open << (32 - (lane & 31)) : 0);
-        const auto bit = (static_cast<std::uint32_t>(cuda::std::countr_zero(turned)) + lane) & 31;
-        seen = taken.fetch_or(1u << bit, acquire);
-        if ((seen >> bit & 1) == 0) return open_slot(w * 32 + bit);
-      }
-    }
-    return status::make(status_code::would_block, reporter::channel);
+    const result<std::uint32_t> slot = taken().claim();
+    if (!slot) return slot.status;
+    return open_slot(slot.value);
   }
 
   /// Gives back a claimed slot whose request was never sent.
@@ -81,13 +77,13 @@ class request_table {
     free_slot(index, word(slots_[index].phase).load(relaxed));
   }
 
-  /// Notes at which send queue index a claimed request goes out. Before it is published.
-  GNSTOR_HD void remember(ticket t, std::uint64_t index) const {
-    word(slots_[index_of(t.id)].index).store(index, relaxed);
+  /// Notes where a claimed request goes out. Before it is published.
+  GNSTOR_HD void remember(ticket t, request_place where) const {
+    word(slots_[index_of(t.id)].index).store(where.pack(), relaxed);
   }
 
-  /// The send queue index of request `id`, if `id` is in flight.
-  GNSTOR_HD result<std::uint64_t> recall(command_id id) const {
+  /// Where request `id` went out, if `id` is in flight.
+  GNSTOR_HD result<request_place> recall(command_id id) const {
     request_slot& slot = slots_[index_of(id)];
     // Relaxed: who answers has received the request, and so what was written before it was sent. A
     // duplicate may meet the index of the slot's next request: with as many slots as send entries,
@@ -95,23 +91,25 @@ class request_table {
     const std::uint64_t phase = word(slot.phase).load(relaxed);
     const std::uint64_t index = word(slot.index).load(relaxed);
     if (!same_id(phase, id)) return status::make(status_code::out_of_range, reporter::channel);
-    return index;
+    return request_place::unpack(index);
   }
 
   /// Delivers the answer to request `id`. Of an answer and its duplicates one is delivered, the
   /// others are unknown.
+  /// @param continued what `recall` said; the answer then goes to `take_answered`
   /// @par Callers any lane that polled the completion
   /// @par Order releases the outcome, and the payload the caller acquired, to `take`
-  GNSTOR_HD answer complete(command_id id, status outcome, std::uint64_t value) const {
+  GNSTOR_HD answer complete(command_id id, status outcome, std::uint64_t value,
+                            bool continued = false) const {
     request_slot& slot = slots_[index_of(id)];
     std::uint64_t phase = word(slot.phase).load(relaxed);
     for (bounded tries{2}; tries && same_id(phase, id);) {
       if (phase_of(phase) == request_phase::pending) {
         if (move(slot, phase, request_phase::answering, relaxed))
-          return finish(slot, phase, outcome, value);
+          return finish(slot, phase, outcome, value, continued);
       } else if (phase_of(phase) == request_phase::abandoned) {
         if (move(slot, phase, request_phase::free, acq_rel)) {
-          open_bit(index_of(id));
+          taken().clear(index_of(id));
           return answer::late;
         }
       }
@@ -143,6 +141,51 @@ class request_table {
     return outcome;
   }
 
+  /// A continued request that is answered, or would_block if there is none. It is the caller's
+  /// alone until it is freed by `take`.
+  /// @par Callers any lane
+  /// @par Order acquires what `complete` released
+  GNSTOR_HD result<ticket> take_answered() const {
+    const result<std::uint32_t> slot = answered().take();
+    if (!slot) return slot.status;
+    return ticket_of(slot.value);
+  }
+  /// How an answered request ended; it keeps its slot.
+  /// @par Callers who has it from `take_answered`
+  GNSTOR_HD status outcome(ticket t) const {
+    return status::unpack(word(slots_[index_of(t.id)].outcome).load(relaxed));
+  }
+  /// Turns an answered request into a new one in the same slot, under a fresh command id.
+  /// @par Callers as `outcome`
+  GNSTOR_HD ticket renew(ticket t) const { return open_slot(index_of(t.id)); }
+  /// Gives a renewed request that could not be sent back to `take_answered`, with its old outcome.
+  GNSTOR_HD void put_back(ticket t) const {
+    request_slot& slot = slots_[index_of(t.id)];
+    // Relaxed: the bit below releases it.
+    word(slot.phase).store(with(word(slot.phase).load(relaxed), request_phase::done), relaxed);
+    answered().set(index_of(t.id));
+  }
+
+  /// The phase word of slot `slot` if a request is pending there, else 0: what `abandon_exactly`
+  /// compares.
+  GNSTOR_HD std::uint64_t pending_phase(std::uint32_t slot) const {
+    const std::uint64_t phase = word(slots_[slot].phase).load(acquire);
+    return phase_of(phase) == request_phase::pending ? phase : 0;
+  }
+  /// Gives up on the request that is pending in `slot`, if it still is the one of `phase`.
+  GNSTOR_HD bool abandon_exactly(std::uint32_t slot, std::uint64_t phase) const {
+    return move(slots_[slot], phase, request_phase::abandoned, acq_rel);
+  }
+  /// The slot of a claimed request, below the number of slots, and its phase word.
+  GNSTOR_HD std::uint32_t slot_of(ticket t) const { return index_of(t.id); }
+  GNSTOR_HD std::uint64_t phase_word(ticket t) const {
+    return word(slots_[index_of(t.id)].phase).load(relaxed);
+  }
+  /// The request in `slot`, which is claimed and stays so.
+  GNSTOR_HD ticket ticket_of(std::uint32_t slot) const {
+    return ticket{command_id(id_bits(word(slots_[slot].phase).load(relaxed) >> 8, slot))};
+  }
+
   /// Gives up on a request. True if it was still unanswered: its slot stays taken until the late
   /// completion.
   GNSTOR_HD bool abandon(ticket t) const {
@@ -159,14 +202,7 @@ class request_table {
   }
 
   /// Requests in flight or abandoned, for figures.
-  GNSTOR_HD std::uint32_t in_use() const {
-    std::uint32_t n = 0;
-    for (std::uint32_t w = 0; w < (mask_ + 32) / 32; ++w) {
-      n += static_cast<std::uint32_t>(
-          cuda::std::popcount(atomic_ref<std::uint32_t, Scope>(bitmap()[w]).load(relaxed)));
-    }
-    return n;
-  }
+  GNSTOR_HD std::uint32_t in_use() const { return taken().count(); }
 
  private:
   GNSTOR_HD static atomic_ref<std::uint64_t, Scope> word(std::uint64_t& w) {
@@ -186,8 +222,14 @@ class request_table {
   GNSTOR_HD std::uint16_t id_bits(std::uint64_t generation, std::uint32_t slot) const {
     return static_cast<std::uint16_t>(generation * (std::uint64_t{mask_} + 1) + slot);
   }
-  GNSTOR_HD std::uint32_t* bitmap() const {
+  GNSTOR_HD std::uint32_t* behind_slots() const {
     return reinterpret_cast<std::uint32_t*>(slots_ + mask_ + 1);
+  }
+  /// Slots in use.
+  GNSTOR_HD bitmap taken() const { return bitmap(behind_slots(), mask_ + 1); }
+  /// Slots of continued requests that are answered.
+  GNSTOR_HD bitmap answered() const {
+    return bitmap(behind_slots() + bitmap::bytes(mask_ + 1) / 4, mask_ + 1);
   }
 
   GNSTOR_HD ticket open_slot(std::uint32_t index) const {
@@ -208,22 +250,22 @@ class request_table {
   }
   /// Writes the outcome of a request that this lane is `answering`.
   GNSTOR_HD answer finish(request_slot& slot, std::uint64_t phase, status outcome,
-                          std::uint64_t value) const {
+                          std::uint64_t value, bool continued) const {
     word(slot.outcome).store(outcome.pack(), relaxed);
     word(slot.value).store(value, relaxed);
+    const auto index = static_cast<std::uint32_t>(&slot - slots_);
     // Paired with the acquire load in `take`.
-    if (move(slot, phase, request_phase::done, release)) return answer::delivered;
-    free_slot(static_cast<std::uint32_t>(&slot - slots_), phase);
+    if (move(slot, phase, request_phase::done, release)) {
+      if (continued) answered().set(index);
+      return answer::delivered;
+    }
+    free_slot(index, phase);
     return answer::late;
   }
   GNSTOR_HD void free_slot(std::uint32_t index, std::uint64_t phase) const {
     word(slots_[index].phase).store(with(phase, request_phase::free), relaxed);
-    open_bit(index);
-  }
-  GNSTOR_HD void open_bit(std::uint32_t index) const {
-    // Paired with the read-modify-write of `claim`.
-    atomic_ref<std::uint32_t, Scope>(bitmap()[index / 32])
-        .fetch_and(~(1u << (index & 31)), release);
+    // Paired with the acquire in `claim`.
+    taken().clear(index);
   }
 
   request_slot* slots_;

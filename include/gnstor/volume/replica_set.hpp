@@ -14,6 +14,10 @@ class ssd_list {
   GNSTOR_HD constexpr ssd_index operator[](std::uint32_t k) const {
     return ssd_index(static_cast<std::uint16_t>(bytes_ >> 8 * k & 0xff));
   }
+  /// The first `count` entries with entry `turn` (below `count`) in front, as a byte each.
+  GNSTOR_HD constexpr std::uint64_t rotated(std::uint32_t turn, std::uint32_t count) const {
+    return turn == 0 ? bytes_ : bytes_ >> 8 * turn | bytes_ << 8 * (count - turn);
+  }
   /// Sets entry `k`, which was not set before.
   GNSTOR_HD constexpr void set(std::uint32_t k, ssd_index ssd) {
     bytes_ |= std::uint64_t{ssd.value} << 8 * k;

@@ -1,15 +1,14 @@
 #pragma once
 
 #include <gnstor/channel/channel_set.hpp>
-#include <gnstor/channel/ticket.hpp>
+#include <gnstor/channel/completion_call.hpp>
+#include <gnstor/channel/fail_over.hpp>
 #include <gnstor/core/result.hpp>
-#include <gnstor/memory/io_buffer.hpp>
 #include <gnstor/simt/clock.hpp>
-#include <gnstor/volume/placement.hpp>
-#include <gnstor/volume/volume_info.hpp>
-#include <gnstor/wire/afa/slba.hpp>
-#include <gnstor/wire/nvme/read_write.hpp>
-#include <gnstor/wire/nvme/status.hpp>
+#include <gnstor/volume/data_cursor.hpp>
+#include <gnstor/volume/io_ticket.hpp>
+#include <gnstor/volume/scatter_cursor.hpp>
+#include <gnstor/volume/volume_split.hpp>
 
 namespace gnstor::inline v0 {
 
@@ -17,14 +16,20 @@ namespace gnstor::inline v0 {
 /// value).
 ///
 /// I/O is split at stripes, sent to the SSDs that the placement names, all replicas for a write,
-/// one for a read; a read whose SSD fails goes on to the next replica.
+/// one for a read; a read whose SSD fails goes on to the next replica. Calls that end in `_async`
+/// return when everything is sent: `wait` for their ticket, or let a callback be told; in both
+/// cases lanes have to poll meanwhile, and any do.
 template <class Channel, placement Placement = rendezvous_placement>
 class volume_ref {
+  using opcode = wire::nvme::nvm_opcode;
+  using range = typename detail::volume_split<Placement>::range;
+  using piece = typename detail::volume_split<Placement>::piece;
+
  public:
   GNSTOR_HD volume_ref(const volume_info& info, channel_set<Channel> channels, Placement where)
-      : info_(info), channels_(channels), placement_(where) {}
+      : split_(info, where), channels_(channels) {}
 
-  GNSTOR_HD const volume_info& info() const { return info_; }
+  GNSTOR_HD const volume_info& info() const { return split_.info(); }
   GNSTOR_HD const channel_set<Channel>& channels() const { return channels_; }
 
   /// Reads `blocks` blocks from `first` on into `buffer` (registered memory, at least blocks * 4096
@@ -37,13 +42,23 @@ class volume_ref {
   /// success included, that is `left_behind()` says that a silent replica may still write the
   /// buffer
   GNSTOR_HD status read(vba first, std::uint32_t blocks, io_buffer buffer, deadline d) const {
-    return pieces(wire::nvme::nvm_opcode::read, first, blocks, buffer, d, 0, 1);
+    return move(opcode::read, {first, blocks, d}, detail::buffer_cursor(buffer));
   }
 
   /// Writes `blocks` blocks from `first` on to every replica; succeeds when all have acknowledged.
   /// @par Errors as `read`; the first replica's that failed, or that may still read the buffer
   GNSTOR_HD status write(vba first, std::uint32_t blocks, io_buffer buffer, deadline d) const {
-    return pieces(wire::nvme::nvm_opcode::write, first, blocks, buffer, d, 0, 1);
+    return move(opcode::write, {first, blocks, d}, detail::buffer_cursor(buffer));
+  }
+
+  /// The same with memory in several places: the blocks from `first` on fill, or come from, one
+  /// segment after another.
+  /// @par Errors invalid_argument also where a segment is no multiple of 4096 bytes
+  GNSTOR_HD status read(vba first, std::uint32_t blocks, scatter_list to, deadline d) const {
+    return move(opcode::read, {first, blocks, d}, detail::scatter_cursor(to));
+  }
+  GNSTOR_HD status write(vba first, std::uint32_t blocks, scatter_list from, deadline d) const {
+    return move(opcode::write, {first, blocks, d}, detail::scatter_cursor(from));
   }
 
   /// The same by all lanes of `g`: lane k transfers every g.size()-th piece, the k-th first.
@@ -52,91 +67,176 @@ class volume_ref {
   template <simt::warp_group G>
   GNSTOR_HD status read(const G& g, vba first, std::uint32_t blocks, io_buffer buffer,
                         deadline d) const {
-    return together(g, pieces(wire::nvme::nvm_opcode::read, first, blocks, buffer, d,
-                              g.thread_rank(), g.size()));
+    return together(g, move(opcode::read, {first, blocks, d, g.thread_rank(), g.size()},
+                            detail::buffer_cursor(buffer)));
   }
   template <simt::warp_group G>
   GNSTOR_HD status write(const G& g, vba first, std::uint32_t blocks, io_buffer buffer,
                          deadline d) const {
-    return together(g, pieces(wire::nvme::nvm_opcode::write, first, blocks, buffer, d,
-                              g.thread_rank(), g.size()));
+    return together(g, move(opcode::write, {first, blocks, d, g.thread_rank(), g.size()},
+                            detail::buffer_cursor(buffer)));
+  }
+
+  /// Makes what was acknowledged survive a power cut, on every SSD of the array.
+  /// @par Bound `d`
+  /// @par Errors the first SSD's that failed; timed_out, transport_error, flushed
+  GNSTOR_HD status flush(deadline d) const {
+    return complete([&] { return flush_async(d); }, d);
+  }
+
+  /// Gives blocks back to the SSDs: they read as zeroes until they are written again.
+  /// @par Bound `d`
+  /// @par Errors as `write`
+  GNSTOR_HD status deallocate(vba first, std::uint32_t blocks, deadline d) const {
+    return complete([&] { return deallocate_async(first, blocks, d); }, d);
+  }
+
+  /// Begins to read; returns when every command is sent, and does not wait for the data.
+  /// @param d when the operation ends at the latest, as long as somebody polls
+  /// @param then called when all is over; by default somebody has to `wait` for the ticket
+  /// @par Callers any lane, in any company
+  /// @par Errors would_block: nothing was sent, as too many operations or requests are going on:
+  /// poll, dispatch or wait, and try again. out_of_range, invalid_argument: nothing was sent.
+  /// Whatever happens later is the operation's outcome
+  GNSTOR_HD result<io_ticket> read_async(vba first, std::uint32_t blocks, io_buffer buffer,
+                                         deadline d, completion_call then = {}) const {
+    return begin(opcode::read, {first, blocks, d}, detail::buffer_cursor(buffer), then);
+  }
+  /// Begins to write. The buffer must stay as it is until the operation has ended.
+  GNSTOR_HD result<io_ticket> write_async(vba first, std::uint32_t blocks, io_buffer buffer,
+                                          deadline d, completion_call then = {}) const {
+    return begin(opcode::write, {first, blocks, d}, detail::buffer_cursor(buffer), then);
+  }
+  /// The same with memory in several places.
+  GNSTOR_HD result<io_ticket> read_async(vba first, std::uint32_t blocks, scatter_list to,
+                                         deadline d, completion_call then = {}) const {
+    return begin(opcode::read, {first, blocks, d}, detail::scatter_cursor(to), then);
+  }
+  GNSTOR_HD result<io_ticket> write_async(vba first, std::uint32_t blocks, scatter_list from,
+                                          deadline d, completion_call then = {}) const {
+    return begin(opcode::write, {first, blocks, d}, detail::scatter_cursor(from), then);
+  }
+  /// Begins to deallocate.
+  GNSTOR_HD result<io_ticket> deallocate_async(vba first, std::uint32_t blocks, deadline d,
+                                               completion_call then = {}) const {
+    return begin(opcode::write_zeroes, {first, blocks, d}, detail::no_data_cursor(), then);
+  }
+  /// Begins to flush.
+  GNSTOR_HD result<io_ticket> flush_async(deadline d, completion_call then = {}) const {
+    const auto io = channels_.mine().async();
+    const result<ticket> operation = io.begin(then.callback, then.argument, d);
+    if (!operation) return operation.status;
+    const std::uint32_t ssds = info().plain() ? 1 : info().ssd_count;
+    for (std::uint32_t k = 0; k < ssds; ++k) {
+      io_part p;
+      p.opcode = opcode::flush;
+      p.namespace_id = info().namespace_id;
+      p.ssds = k;
+      const status sent = k == 0 ? io.try_add(operation.value, p) : io.add(operation.value, p);
+      if (k == 0 && sent.code == status_code::would_block) return nothing_sent(operation.value);
+    }
+    return sent_all(operation.value, status{});
+  }
+
+  /// Waits for an operation of this session that has no callback.
+  /// @par Callers one lane, of any warp, once
+  /// @par Order on success the data is visible to the caller
+  /// @par Bound `d`; the operation then ends by itself, and its buffer must not be reused
+  /// @par Errors timed_out; otherwise as the synchronous call
+  GNSTOR_HD status wait(io_ticket t, deadline d) const {
+    return channels_[t.channel].async().wait(t.operation, d);
+  }
+  /// The operation's outcome if it has ended, else would_block; polls.
+  /// @par Callers as `wait`, until the outcome is there
+  GNSTOR_HD status try_wait(io_ticket t) const {
+    return channels_[t.channel].async().try_wait(t.operation);
+  }
+  /// Carries on what was begun on the caller's channel. True if anything moved.
+  /// @par Callers any lane, in any company
+  GNSTOR_HD bool poll() const { return channels_.mine().async().poll(); }
+  /// Polls, and calls the callback of one operation of the caller's channel that has ended; true if
+  /// it did.
+  /// @par Callers any lane, in any company; nothing is held while the callback runs
+  template <class Table>
+  GNSTOR_HD bool dispatch(const Table& callbacks) const {
+    return channels_.mine().async().dispatch(callbacks);
   }
 
  private:
-  struct piece {
-    vba first{};
-    std::uint32_t blocks = 0;
-    io_buffer buffer{};
-    replica_set where{};
-  };
   struct in_flight {
     ticket sent{};
     ssd_index ssd{};
   };
 
-  /// Blocks of the piece that starts at `at`: up to the stripe's end, the transfer limit, or the
-  /// request's end.
-  GNSTOR_HD std::uint32_t piece_blocks(std::uint32_t at, std::uint32_t left) const {
-    std::uint32_t n = info_.stripe_blocks - at % info_.stripe_blocks;
-    if (n > info_.max_transfer_blocks) n = info_.max_transfer_blocks;
-    return n < left ? n : left;
-  }
-
-  GNSTOR_HD status pieces(wire::nvme::nvm_opcode op, vba first, std::uint32_t blocks,
-                          const io_buffer& buffer, deadline d, std::uint32_t mine,
-                          std::uint32_t of) const {
-    if (std::uint64_t{first.value} + blocks > info_.capacity_blocks) {
-      return status::make(status_code::out_of_range, reporter::volume);
-    }
-    if (blocks == 0 || buffer.bytes < std::uint64_t{blocks} * block_bytes) {
-      return status::make(status_code::invalid_argument, reporter::volume);
-    }
-    status outcome;
+  /// Reads or writes a range and waits for it.
+  template <class Data>
+  GNSTOR_HD status move(opcode op, const range& r, const Data& data) const {
+    status outcome = split_.checked(r, data);
+    if (!outcome.ok()) return outcome;
     std::uint64_t silent = 0;
-    std::uint32_t number = 0;
-    // Counted from the start: the last block of the largest volume has the last address there is.
-    for (std::uint32_t done = 0, n = 0; done < blocks; done += n) {
-      n = piece_blocks(first.value + done, blocks - done);
-      if (number++ % of == mine) {
-        const io_buffer part =
-            buffer.slice(std::uint64_t{done} * block_bytes, std::uint64_t{n} * block_bytes);
-        const piece p = make_piece(first.value + done, n, part);
-        const status s =
-            op == wire::nvme::nvm_opcode::read ? read_any(p, d, silent) : write_all(p, d);
-        outcome = both(outcome, s);
-      }
-    }
+    split_.for_pieces(op, r, data, [&](const piece& p) {
+      outcome = combined(outcome,
+                         op == opcode::read ? read_any(p, r.ends, silent) : write_all(p, r.ends));
+    });
     return outcome;
   }
 
-  GNSTOR_HD piece make_piece(std::uint32_t at, std::uint32_t n, const io_buffer& buffer) const {
-    piece p;
-    p.first = vba(at);
-    p.blocks = n;
-    p.buffer = buffer;
-    p.where =
-        placement_.replicas(info_.vid, info_.hash_factor, at / info_.stripe_blocks, info_.replicas);
-    return p;
+  /// Begins an operation on a range.
+  template <class Data>
+  GNSTOR_HD result<io_ticket> begin(opcode op, const range& r, const Data& data,
+                                    completion_call then) const {
+    const status wrong = split_.checked(r, data);
+    if (!wrong.ok()) return wrong;
+    const auto io = channels_.mine().async();
+    const result<ticket> operation = io.begin(then.callback, then.argument, r.ends);
+    if (!operation) return operation.status;
+    std::uint32_t parts = 0;
+    status failed;
+    split_.for_pieces(op, r, data, [&](const piece& p) {
+      const std::uint32_t copies = op == opcode::read ? 1 : p.where.count;
+      for (std::uint32_t k = 0; k < copies && failed.ok(); ++k) {
+        const io_part part = op == opcode::read ? split_.reading(p) : split_.writing(op, p, k);
+        failed = parts == 0 ? io.try_add(operation.value, part) : io.add(operation.value, part);
+        ++parts;
+      }
+    });
+    if (parts == 1 && failed.code == status_code::would_block) return nothing_sent(operation.value);
+    return sent_all(operation.value, failed);
+  }
+  GNSTOR_HD result<io_ticket> nothing_sent(ticket operation) const {
+    channels_.mine().async().cancel(operation);
+    return status::make(status_code::would_block, reporter::channel);
+  }
+  GNSTOR_HD result<io_ticket> sent_all(ticket operation, status s) const {
+    channels_.mine().async().end(operation, s);
+    return io_ticket{operation, static_cast<std::uint16_t>(channels_.my_index())};
+  }
+  /// Begins an operation as soon as there is room for it, and waits for it.
+  template <class Begin>
+  GNSTOR_HD status complete(const Begin& begin_one, deadline d) const {
+    for (until more{d}; more;) {
+      const result<io_ticket> begun = begin_one();
+      if (begun) return wait(begun.value, d);
+      if (begun.status.code != status_code::would_block) return begun.status;
+      if (poll()) more.progressed();
+    }
+    return status::make(status_code::timed_out, reporter::volume);
   }
 
-  /// Reads from one replica, balanced by address; goes on to the next where another replica may do
-  /// better.
+  /// Reads from one replica; goes on to the next where another replica may do better.
   /// @param silent the SSDs that did not answer an earlier piece, by bit: they are asked last
   GNSTOR_HD status read_any(const piece& p, deadline d, std::uint64_t& silent) const {
-    auto turn = static_cast<std::uint32_t>(mix64(p.first.value)) % p.where.count;
-    for (std::uint32_t k = 0; k < p.where.count && (silent >> p.where.ssd[turn].value & 1) != 0;
-         ++k) {
-      turn = (turn + 1) % p.where.count;
-    }
+    io_part part = split_.reading(p);
+    for (std::uint32_t k = 0; k < part.places && (silent >> part.ssd().value & 1) != 0; ++k)
+      part.ssds = part.ssds >> 8 | std::uint64_t{part.ssd().value} << 8 * (part.places - 1);
     status outcome;
     bool left_behind = false;
-    for (std::uint32_t k = 0; k < p.where.count; ++k) {
-      const ssd_index ssd = p.where.ssd[(turn + k) % p.where.count];
-      const auto c = command(wire::nvme::nvm_opcode::read, p, ssd);
-      outcome = named(channels_.mine().execute(c, share(d, k, p.where.count)), ssd);
+    for (; part.tried < part.places; ++part.tried) {
+      const deadline turn = share_of(d, simt::now_ns(), part.places - part.tried);
+      outcome = named(channels_.mine().execute(part.command(), turn), part.ssd().value);
       if (!another_replica_may_help(outcome)) break;
       left_behind = left_behind || outcome.left_behind();
-      if (outcome.code == status_code::timed_out) silent |= std::uint64_t{1} << ssd.value;
+      if (outcome.code == status_code::timed_out) silent |= std::uint64_t{1} << part.ssd().value;
     }
     if (!left_behind || outcome.left_behind()) return outcome;
     return status::make(outcome.ok() ? status_code::ok : status_code::timed_out, reporter::volume);
@@ -150,15 +250,15 @@ class volume_ref {
     std::uint32_t settled = 0;
     status outcome;
     for (std::uint32_t k = 0; k < p.where.count; ++k) {
-      const auto c = command(wire::nvme::nvm_opcode::write, p, p.where.ssd[k]);
+      const auto c = split_.writing(opcode::write, p, k).command();
       result<ticket> t = channel.submit(c);
       for (until more{d}; more && t.status.code == status_code::would_block;) {
         // A lane that waits for a slot holds none: lanes with one slot each would wait for each
         // other.
         if (settled < count) {
-          outcome = both(outcome, answer(channel, sent[settled++], d));
+          outcome = combined(outcome, answer(channel, sent[settled++], d));
         } else {
-          (void)channel.poll();
+          (void)channel.make_room();
         }
         t = channel.submit(c);
       }
@@ -166,71 +266,17 @@ class volume_ref {
         sent[count++] = in_flight{t.value, p.where.ssd[k]};
       } else {
         const bool late = t.status.code == status_code::would_block;
-        outcome =
-            both(outcome, late ? status::make(status_code::timed_out, reporter::volume) : t.status);
+        outcome = combined(
+            outcome, late ? status::make(status_code::timed_out, reporter::volume) : t.status);
       }
     }
-    for (; settled < count; ++settled) outcome = both(outcome, answer(channel, sent[settled], d));
+    for (; settled < count; ++settled)
+      outcome = combined(outcome, answer(channel, sent[settled], d));
     return outcome;
   }
 
   GNSTOR_HD static status answer(const Channel& channel, const in_flight& request, deadline d) {
-    return named(channel.wait(request.sent, d), request.ssd);
-  }
-
-  /// The outcome of two parts of one operation: the first failure, unless it would hide that the
-  /// buffer may still be used.
-  GNSTOR_HD static constexpr status both(status a, status b) {
-    const status late = a.left_behind() ? a : b;
-    if (a.ok() && b.ok()) return late;
-    const status failed = a.ok() ? b : a;
-    if (failed.left_behind() || !late.left_behind()) return failed;
-    return late.ok() ? status::make(status_code::timed_out, reporter::volume) : late;
-  }
-
-  GNSTOR_HD wire::nvme::submission_entry command(wire::nvme::nvm_opcode op, const piece& p,
-                                                 ssd_index ssd) const {
-    const auto sgl = wire::nvme::make_keyed_sgl(
-        p.buffer.address, static_cast<std::uint32_t>(p.buffer.bytes), p.buffer.rkey);
-    if (info_.plain()) {
-      const std::uint32_t lbas = block_bytes / info_.lba_bytes;
-      return wire::nvme::make_read_write(op, 0, info_.namespace_id,
-                                         std::uint64_t{p.first.value} * lbas, p.blocks * lbas, sgl);
-    }
-    auto c = wire::nvme::make_read_write(op, 0, ssd.value + 1u,
-                                         wire::afa::pack_slba(info_.vid, info_.client, p.first),
-                                         p.blocks, sgl);
-    c.cdw2 = info_.epoch;
-    return c;
-  }
-
-  GNSTOR_HD static status named(status s, ssd_index ssd) {
-    if (s.code == status_code::nvme_error) s.ssd = ssd.value;
-    return s;
-  }
-
-  /// Each replica gets its share of the time that is left, the last one all of it.
-  GNSTOR_HD static deadline share(deadline d, std::uint32_t k, std::uint32_t count) {
-    const std::uint64_t now = simt::now_ns();
-    if (k + 1 >= count || d.expired(now) || d.at_ns() == deadline::never().at_ns()) return d;
-    return deadline::after(now, (d.at_ns() - now) / (count - k));
-  }
-
-  /// Media errors, a dying SSD and silence may be this SSD's own trouble; a refusal is the same
-  /// everywhere.
-  GNSTOR_HD static bool another_replica_may_help(status s) {
-    if (s.code == status_code::timed_out) return true;
-    if (s.code != status_code::nvme_error) return false;
-    switch (static_cast<wire::nvme::status_code_type>(s.nvme_type)) {
-      case wire::nvme::status_code_type::media:
-      case wire::nvme::status_code_type::path: return true;
-      case wire::nvme::status_code_type::generic:
-        return s.nvme_code ==
-                   static_cast<std::uint8_t>(wire::nvme::generic_status::internal_error) ||
-               s.nvme_code ==
-                   static_cast<std::uint8_t>(wire::nvme::generic_status::namespace_not_ready);
-      default: return false;
-    }
+    return named(channel.wait(request.sent, d), request.ssd.value);
   }
 
   template <simt::warp_group G>
@@ -247,12 +293,11 @@ class volume_ref {
         status::unpack(g.shfl(mine.pack(), static_cast<int>(cuda::std::countr_zero(first_failed))));
     const status b =
         status::unpack(g.shfl(mine.pack(), static_cast<int>(cuda::std::countr_zero(first_late))));
-    return both(a, b);
+    return combined(a, b);
   }
 
-  volume_info info_;
+  detail::volume_split<Placement> split_;
   channel_set<Channel> channels_;
-  Placement placement_;
 };
 
 }  // namespace gnstor::inline v0

@@ -1,0 +1,227 @@
+#pragma once
+
+#include <gnstor/channel/callback_table.hpp>
+#include <gnstor/channel/channel_state.hpp>
+#include <gnstor/channel/operation_table.hpp>
+#include <gnstor/core/hash.hpp>
+#include <gnstor/simt/clock.hpp>
+
+namespace gnstor::inline v0 {
+
+/// Asynchronous operations on a channel: begun by one lane, carried on by whoever polls, and taken
+/// by a lane that waits or by a callback (GNStor, section 4.4).
+///
+/// An operation is a set of parts, one command each; a part that fails at one SSD goes on to the
+/// next. Answers are taken from the queue by any lane that polls the channel, for whatever reason.
+/// The lanes that poll *here* also act on them: they settle parts, send them on, and notice the
+/// ones whose time is up. Callbacks run in lanes that dispatch, with nothing held: they may begin
+/// operations.
+/// A reference: trivially copyable, made by `channel::async()`.
+template <class Channel>
+class async_io {
+  using request_list = request_table<thread_scope_device>;
+  using operation_list = operation_table<thread_scope_device>;
+
+ public:
+  GNSTOR_HD async_io(const Channel& channel, request_list requests, operation_list operations)
+      : channel_(&channel), requests_(requests), operations_(operations) {}
+
+  /// Opens an operation. Its lane then adds its parts and calls `end`.
+  /// @param then called when all is over; without one, somebody must `wait` for the ticket
+  /// @param d when the operation ends at the latest, as long as somebody polls
+  /// @par Callers any lane, in any company
+  /// @par Errors would_block: as many operations as the channel has request slots go on; poll,
+  /// dispatch or wait, and try again. not_ready, closed, flushed by phase
+  GNSTOR_HD result<ticket> begin(callback_id then, std::uint64_t argument, deadline d) const {
+    const status usable = channel_->usable();
+    if (!usable.ok()) return usable;
+    return operations_.begin(then, argument, d);
+  }
+
+  /// Sends one part.
+  /// @par Callers the lane that began the operation
+  /// @par Order the caller's earlier writes to the buffer are visible to the NIC
+  /// @par Errors would_block: every request slot is in use; nothing was sent. Any other failure is
+  /// the operation's, too
+  GNSTOR_HD status try_add(ticket operation, io_part part) const {
+    part.operation = operations_.slot_of(operation);
+    const deadline ends = deadline::after(0, operations_.ends_ns(part.operation));
+    part.expires_ns = share_of(ends, simt::now_ns(), part.places).at_ns();
+    operations_.add_part(part.operation);
+    const result<ticket> sent = channel_->submit_part(part);
+    if (sent) return status{};
+    const bool full = sent.status.code == status_code::would_block;
+    operations_.settle(part.operation, full ? status{} : sent.status);
+    return sent.status;
+  }
+  /// As `try_add`, and waits for a request slot until the operation has to end.
+  GNSTOR_HD status add(ticket operation, const io_part& part) const {
+    const std::uint64_t ends = operations_.ends_ns(operations_.slot_of(operation));
+    for (until more{deadline::after(0, ends)}; more;) {
+      const status sent = try_add(operation, part);
+      if (sent.code != status_code::would_block) return sent;
+      if (poll()) more.progressed();
+    }
+    return status::make(status_code::timed_out, reporter::channel);
+  }
+  /// All parts are sent; `s` is the outcome of what could not be.
+  GNSTOR_HD void end(ticket operation, status s = {}) const {
+    operations_.settle(operations_.slot_of(operation), s);
+  }
+  /// Ends an operation that got no part.
+  GNSTOR_HD void cancel(ticket operation) const { operations_.cancel(operation); }
+
+  /// Takes completions and acts on one answered part. True if anything moved.
+  /// @par Callers any lane, in any company
+  GNSTOR_HD bool poll() const {
+    const bool took = channel_->poll();
+    const bool acted = settle_one();
+    return took || acted || expire_one();
+  }
+
+  /// Waits for an operation without callback.
+  /// @par Callers one lane, of any warp, once
+  /// @par Order on success the operation's data is visible to the caller
+  /// @par Bound `d`; after that the operation ends by itself, and its buffer must not be reused
+  /// @par Errors timed_out; otherwise the first failed part's status
+  GNSTOR_HD status wait(ticket operation, deadline d) const {
+    for (until more{d}; more;) {
+      const status outcome = operations_.take(operation);
+      if (outcome.code != status_code::would_block) return outcome;
+      if (poll()) more.progressed();
+    }
+    const status last = operations_.take(operation);
+    if (last.code != status_code::would_block) return last;
+    if (!operations_.abandon(operation)) return operations_.take(operation);
+    return status::make(status_code::timed_out, reporter::channel);
+  }
+  /// The operation's outcome if it has ended, else would_block; polls.
+  /// @par Callers as `wait`; until the outcome is there, or `wait` ends the asking
+  GNSTOR_HD status try_wait(ticket operation) const {
+    (void)poll();
+    return operations_.take(operation);
+  }
+
+  /// Polls, and calls the callback of one operation that has ended. True if it did.
+  /// @par Callers any lane, in any company; each lane calls another operation's callback
+  /// @par Order what the operation read is visible to its callback
+  template <class Table>
+  GNSTOR_HD bool dispatch(const Table& callbacks) const {
+    (void)poll();
+    const result<ticket> ended = operations_.take_called();
+    if (!ended) return false;
+    const callback_id which = operations_.callback_of(ended.value);
+    io_event e;
+    e.outcome = operations_.take_ended(ended.value, &e.argument);
+    callbacks(which, e);
+    return true;
+  }
+
+  /// Frees the slot of one part that was answered and need not go on elsewhere: what a lane does
+  /// that only wants a request slot. True if it did.
+  /// @par Callers any lane, in any company
+  GNSTOR_HD_SLOW bool make_room() const {
+    answered_part a;
+    if (!take_answered(a)) return false;
+    if (may_go_on(a.part, a.outcome)) {
+      requests_.put_back(a.request);
+      return false;
+    }
+    settle(a);
+    return true;
+  }
+
+  /// Operations that go on or wait to be taken, for figures.
+  GNSTOR_HD std::uint32_t in_use() const { return operations_.in_use(); }
+
+ private:
+  struct answered_part {
+    ticket request;
+    io_part part;
+    status outcome;
+  };
+  /// Takes one part that was answered, if there is one; it is the caller's alone then.
+  GNSTOR_HD bool take_answered(answered_part& a) const {
+    const result<ticket> got = requests_.take_answered();
+    if (!got) return false;
+    a.request = got.value;
+    a.part = operations_.parts().read(requests_.slot_of(got.value));
+    a.outcome = named(requests_.outcome(got.value), a.part.ssd().value);
+    return true;
+  }
+  GNSTOR_HD void settle(const answered_part& a) const {
+    (void)requests_.take(a.request);
+    finish(a.part, a.outcome);
+  }
+
+  /// Acts on one part that was answered: settles it, or sends it to the next SSD.
+  GNSTOR_HD_SLOW bool settle_one() const {
+    answered_part a;
+    if (!take_answered(a)) return false;
+    if (may_go_on(a.part, a.outcome)) {
+      go_on(a.part, a.outcome);
+      return channel_->resend(a.request, a.part);
+    }
+    settle(a);
+    return true;
+  }
+
+  /// Looks at one request slot, drawn by the clock: is its part's time up, or its channel dead?
+  GNSTOR_HD_SLOW bool expire_one() const {
+    const std::uint64_t now = simt::now_ns();
+    const std::uint64_t drawn = mix64(now + simt::group::lane());
+    // The backstop of handover_ring's bound: nobody else may ring for requests that nobody awaits.
+    if (drawn >> 56 == 0) channel_->queue().ring();
+    const auto slot = static_cast<std::uint32_t>(drawn) & (channel_->queue().depth() - 1);
+    const std::uint64_t phase = requests_.pending_phase(slot);
+    io_part part;
+    if (phase == 0 || !operations_.parts().read(slot, phase, part)) return false;
+    const bool dead = channel_->phase() == channel_phase::error;
+    if (!dead && now < part.expires_ns) return false;
+    const status why =
+        dead ? channel_->broken_status() : status::make(status_code::timed_out, reporter::channel);
+    // The next request first: without room for it this one stays, and is asked again.
+    result<ticket> next = status{};
+    const bool again = may_go_on(part, why);
+    if (again) next = requests_.claim();
+    if (!next.status.ok()) return false;
+    if (!requests_.abandon_exactly(slot, phase)) {
+      if (again) requests_.cancel(next.value);
+      return false;
+    }
+    if (!dead) device_word<std::uint64_t>(channel_->counters().timed_out).fetch_add(1, relaxed);
+    if (again) {
+      io_part onward = part;
+      go_on(onward, why);
+      if (channel_->send_claimed(next.value, onward)) return true;
+      requests_.cancel(next.value);
+    }
+    finish(part, why);
+    return true;
+  }
+
+  GNSTOR_HD bool may_go_on(const io_part& part, status outcome) const {
+    return part.tried + 1u < part.places && another_replica_may_help(outcome) &&
+           channel_->phase() == channel_phase::ready;
+  }
+  /// Turns a part that failed to the next SSD.
+  GNSTOR_HD void go_on(io_part& part, status outcome) const {
+    ++part.tried;
+    part.left_behind = part.left_behind || outcome.left_behind();
+    const deadline ends = deadline::after(0, operations_.ends_ns(part.operation));
+    part.expires_ns = share_of(ends, simt::now_ns(), part.places - part.tried).at_ns();
+  }
+  GNSTOR_HD void finish(const io_part& part, status outcome) const {
+    if (part.left_behind && !outcome.left_behind()) {
+      outcome =
+          status::make(outcome.ok() ? status_code::ok : status_code::timed_out, reporter::volume);
+    }
+    operations_.settle(part.operation, outcome);
+  }
+
+  const Channel* channel_;
+  request_list requests_;
+  operation_list operations_;
+};
+
+}  // namespace gnstor::inline v0

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <gnstor/core/bounded.hpp>
+#include <gnstor/core/result.hpp>
+#include <gnstor/simt/atomic_ref.hpp>
+#include <gnstor/simt/group.hpp>
+
+#include <cuda/std/bit>
+
+#include <type_traits>
+
+namespace gnstor::detail {
+
+/// One bit for each slot of a table, that any lane sets and clears in single atomic steps.
+///
+/// It hands out free slots, and it collects slots that have something to be done: in both cases a
+/// lane looks for a bit, starting at one of its own, so that a warp's lanes rarely meet.
+template <thread_scope Scope>
+class slot_bitmap {
+ public:
+  GNSTOR_HD static constexpr std::uint64_t bytes(std::uint32_t slots) {
+    return (slots + 31) / 32 * sizeof(std::uint32_t);
+  }
+
+  /// @param words zero-filled, `bytes(slots)` long; @param slots a power of two, 2 to 32768
+  GNSTOR_HD slot_bitmap(std::uint32_t* words, std::uint32_t slots)
+      : words_(words), mask_(slots - 1) {}
+
+  /// Sets a bit that was clear and gives its slot, or would_block if every bit is set.
+  /// @par Order acquires what `clear` released
+  /// @par Bound one lap over the words, 8 attempts a word
+  GNSTOR_HD result<std::uint32_t> claim() const {
+    return search([](const word& bits, std::uint32_t bit) { return bits.fetch_or(bit, acquire); },
+                  ~0u);
+  }
+
+  /// Clears a bit that was set and gives its slot, or would_block if none is set.
+  /// @par Order acquires what `set` released
+  /// @par Bound as `claim`; a bit that others set meanwhile may be missed
+  GNSTOR_HD result<std::uint32_t> take() const {
+    return search([](const word& bits, std::uint32_t bit) { return bits.fetch_and(~bit, acquire); },
+                  0);
+  }
+
+  /// Sets the bit of `slot`. @par Order releases to `take`
+  GNSTOR_HD void set(std::uint32_t slot) const {
+    word(words_[slot / 32]).fetch_or(1u << (slot & 31), release);
+  }
+  /// Clears the bit of `slot`. @par Order releases to `claim`
+  GNSTOR_HD void clear(std::uint32_t slot) const {
+    word(words_[slot / 32]).fetch_and(~(1u << (slot & 31)), release);
+  }
+
+  /// Bits that are set, for figures.
+  GNSTOR_HD std::uint32_t count() const {
+    std::uint32_t n = 0;
+    for (std::uint32_t w = 0; w < (mask_ + 32) / 32; ++w)
+      n += static_cast<std::uint32_t>(cuda::std::popcount(word(words_[w]).load(relaxed)));
+    return n;
+  }
+
+ private:
+  using word = atomic_ref<std::uint32_t, Scope>;
+
+  /// The bits of a word that stand for slots.
+  GNSTOR_HD std::uint32_t all() const { return mask_ >= 31 ? ~0u : (2u << mask_) - 1; }
+
+  /// Changes one bit by `change`, which gives the word as it was. Wanted is a bit that is set, or
+  /// clear where `invert` is all ones.
+  template <class Change>
+  GNSTOR_HD result<std::uint32_t> search(const Change& change, std::uint32_t invert) const {
+    const std::uint32_t words = (mask_ + 32) / 32;
+    const std::uint32_t lane = simt::group::lane();
+    for (std::uint32_t k = 0; k < words; ++k) {
+      const std::uint32_t w = (lane + k) % words;
+      const word bits(words_[w]);
+      std::uint32_t seen = bits.load(relaxed);
+      for (bounded tries{8}; tries;) {
+        const std::uint32_t open = (seen ^ invert) & all();
+        if (open == 0) break;
+        const std::uint32_t turned =
+            open >> (lane & 31) | (lane & 31 ? open << (32 - (lane & 31)) : 0);
+        const auto bit = (static_cast<std::uint32_t>(cuda::std::countr_zero(turned)) + lane) & 31;
+        seen = change(bits, 1u << bit);
+        if (((seen ^ invert) >> bit & 1) != 0) return w * 32 + bit;
+      }
+    }
+    return status::make(status_code::would_block, reporter::channel);
+  }
+
+  std::uint32_t* words_;
+  std::uint32_t mask_;
+};
+
+static_assert(std::is_trivially_copyable_v<slot_bitmap<thread_scope_device>>);
+
+}  // namespace gnstor::detail

@@ -1,0 +1,121 @@
+#pragma once
+
+#include <gnstor/channel/io_part.hpp>
+#include <gnstor/core/deadline.hpp>
+#include <gnstor/core/hash.hpp>
+#include <gnstor/volume/placement.hpp>
+#include <gnstor/volume/volume_info.hpp>
+#include <gnstor/wire/afa/slba.hpp>
+
+namespace gnstor::detail {
+
+/// How a request to a volume becomes commands: pieces within stripes and transfer limits, and for
+/// each piece the commands to the SSDs that the placement names. Sends nothing.
+template <placement Placement>
+class volume_split {
+  using opcode = wire::nvme::nvm_opcode;
+
+ public:
+  GNSTOR_HD volume_split(const volume_info& info, Placement where)
+      : info_(info), placement_(where) {}
+
+  GNSTOR_HD const volume_info& info() const { return info_; }
+
+  /// What is asked: a range of blocks, until when, and which of its pieces are this lane's.
+  struct range {
+    vba first{};
+    std::uint32_t blocks = 0;
+    deadline ends;
+    std::uint32_t mine = 0;
+    std::uint32_t of = 1;
+  };
+  /// Blocks of one stripe, one command a replica.
+  struct piece {
+    vba first{};
+    std::uint32_t blocks = 0;
+    io_buffer buffer{};
+    replica_set where{};
+  };
+
+  /// What is wrong with a range, before anything is sent.
+  template <class Data>
+  GNSTOR_HD status checked(const range& r, const Data& data) const {
+    if (std::uint64_t{r.first.value} + r.blocks > info_.capacity_blocks) {
+      return status::make(status_code::out_of_range, reporter::volume);
+    }
+    if (r.blocks == 0 || data.total() < std::uint64_t{r.blocks} * block_bytes ||
+        !data.whole(block_bytes)) {
+      return status::make(status_code::invalid_argument, reporter::volume);
+    }
+    return status{};
+  }
+
+  /// Calls `visit` with each piece of the range that is this lane's.
+  template <class Data, class Visit>
+  GNSTOR_HD void for_pieces(opcode op, const range& r, Data data, const Visit& visit) const {
+    std::uint32_t number = 0;
+    // Counted from the start: the last block of the largest volume has the last address there is.
+    for (std::uint32_t done = 0, n = 0; done < r.blocks; done += n) {
+      n = data.blocks(piece_blocks(op, r.first.value + done, r.blocks - done));
+      const io_buffer part = data.take(n);
+      if (number++ % r.of == r.mine) visit(make_piece(r.first.value + done, n, part));
+    }
+  }
+
+  /// A read by any replica, balanced by address.
+  GNSTOR_HD io_part reading(const piece& p) const {
+    io_part part = part_of(opcode::read, p);
+    part.places = static_cast<std::uint8_t>(p.where.count);
+    const auto turn = static_cast<std::uint32_t>(mix64(p.first.value)) % p.where.count;
+    part.ssds = p.where.ssd.rotated(turn, p.where.count);
+    return part;
+  }
+  /// A write of replica `k`.
+  GNSTOR_HD io_part writing(opcode op, const piece& p, std::uint32_t k) const {
+    io_part part = part_of(op, p);
+    part.ssds = p.where.ssd[k].value;
+    return part;
+  }
+
+ private:
+  /// Blocks of the piece that starts at `at`: up to the stripe's end, the transfer limit, or the
+  /// request's end.
+  GNSTOR_HD std::uint32_t piece_blocks(opcode op, std::uint32_t at, std::uint32_t left) const {
+    std::uint32_t n = info_.stripe_blocks - at % info_.stripe_blocks;
+    const std::uint32_t most = op == opcode::write_zeroes
+                                   ? wire::nvme::max_command_blocks * info_.lba_bytes / block_bytes
+                                   : info_.max_transfer_blocks;
+    if (n > most) n = most;
+    return n < left ? n : left;
+  }
+
+  GNSTOR_HD piece make_piece(std::uint32_t at, std::uint32_t n, const io_buffer& buffer) const {
+    piece p;
+    p.first = vba(at);
+    p.blocks = n;
+    p.buffer = buffer;
+    p.where =
+        placement_.replicas(info_.vid, info_.hash_factor, at / info_.stripe_blocks, info_.replicas);
+    return p;
+  }
+
+  /// The command of a piece, for SSDs yet to be named.
+  GNSTOR_HD io_part part_of(opcode op, const piece& p) const {
+    const std::uint32_t lbas = info_.plain() ? block_bytes / info_.lba_bytes : 1;
+    io_part part;
+    part.opcode = op;
+    part.may_deallocate = op == opcode::write_zeroes;
+    part.blocks = p.blocks * lbas;
+    part.slba = info_.plain() ? std::uint64_t{p.first.value} * lbas
+                              : wire::afa::pack_slba(info_.vid, info_.client, p.first);
+    part.namespace_id = info_.namespace_id;
+    part.epoch = info_.plain() ? 0 : info_.epoch;
+    part.buffer = p.buffer;
+    return part;
+  }
+
+  volume_info info_;
+  Placement placement_;
+};
+
+}  // namespace gnstor::detail

@@ -1,0 +1,50 @@
+#pragma once
+/// What tests of whole sessions share.
+
+#include <gnstor/host/executor.hpp>
+#include <gnstor/host/session.hpp>
+
+#include <random>
+#include <vector>
+
+namespace gnstor::test {
+
+/// The emulated array in each of its ways to run on a CPU.
+inline constexpr const char* runners[] = {"emu:?capacity=16M&runner=cpu",
+                                          "emu:?capacity=16M&runner=cpu&transport=proxy",
+                                          "emu:?capacity=16M&runner=sim&lanes=4"};
+
+/// Memory of a session's kernels, registered.
+struct registered {
+  registered(gnstor::host::session& s, std::size_t bytes)
+      : session(s),
+        memory(s.client_place(), bytes),
+        buffer(s.register_memory(memory.data(), bytes)) {}
+  registered(const registered&) = delete;
+  registered& operator=(const registered&) = delete;
+  ~registered() { session.unregister_memory(buffer); }
+  unsigned char* bytes() const { return static_cast<unsigned char*>(memory.data()); }
+
+  gnstor::host::session& session;
+  gnstor::host::memory_block memory;
+  io_buffer buffer;
+};
+
+/// Runs a kernel beside what the session needs.
+template <class Kernel, class... Args>
+void run(gnstor::host::session& s, std::uint32_t grid, std::uint32_t block, Kernel kernel,
+         Args... args) {
+  gnstor::host::executor machine;
+  machine.spawn(grid, block, kernel, args...);
+  s.attach(machine);
+  machine.run();
+}
+
+inline std::vector<unsigned char> random_bytes(std::size_t count, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  std::vector<unsigned char> out(count);
+  for (auto& b : out) b = static_cast<unsigned char>(random());
+  return out;
+}
+
+}  // namespace gnstor::test
