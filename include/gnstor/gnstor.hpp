@@ -2,6 +2,10 @@
 /// Everything a kernel needs of gnstor.
 
 #include <gnstor/array/remote_array.hpp>
+#include <gnstor/channel/doorbell/batch.hpp>
+#include <gnstor/channel/doorbell/every.hpp>
+#include <gnstor/channel/doorbell/leader_warp.hpp>
+#include <gnstor/channel/doorbell/manual.hpp>
 #include <gnstor/memory/expandable_pool.hpp>
 #include <gnstor/memory/memory_pool.hpp>
 #include <gnstor/simt/lane.hpp>

@@ -7,13 +7,14 @@ namespace gnstor::test {
 
 /// Builds one channel, not connected yet, in an image.
 /// @param key opens the image's memory for the channel's NIC
-inline mlx5_channel make_channel(memory_image& image, std::uint32_t depth, std::uint32_t number,
-                                 std::uint32_t key, fw::queue_attributes& at) {
+template <class Channel = mlx5_channel>
+Channel make_channel(memory_image& image, std::uint32_t depth, std::uint32_t number,
+                     std::uint32_t key, fw::queue_attributes& at) {
   auto* queue = image.take<unsigned char>(mlx5_queue_layout::of(depth).bytes);
   mlx5_format_queue(image.here(queue), depth);
   at = attributes_of(reinterpret_cast<std::uint64_t>(queue), depth, number);
-  return {mlx5_queue_pair<>(queue, depth, number, key),
-          image.take<unsigned char>(mlx5_channel::bytes(depth))};
+  return {typename Channel::queue_pair_type(queue, depth, number, key),
+          image.take<unsigned char>(Channel::bytes(depth))};
 }
 
 /// Operations of a channel that go on, or wait to be taken.
@@ -23,7 +24,8 @@ inline std::uint32_t operations_in_use(memory_image& image, const mlx5_channel& 
 }
 
 /// Request slots of a channel that are not free.
-inline std::uint32_t slots_in_use(memory_image& image, const mlx5_channel& channel) {
+template <class Channel>
+std::uint32_t slots_in_use(memory_image& image, const Channel& channel) {
   channel_state* state = image.here(&channel.counters());
   return request_table<thread_scope_device>(state + 1, channel.queue().depth()).in_use();
 }

@@ -4,6 +4,9 @@
 
 #include "exchange_fixture.hpp"
 #include "qp/seed_sweep.hpp"
+#include <gnstor/channel/doorbell/batch.hpp>
+#include <gnstor/channel/doorbell/every.hpp>
+#include <gnstor/channel/doorbell/manual.hpp>
 
 using namespace gnstor;
 using namespace gnstor::test;
@@ -11,9 +14,9 @@ using namespace gnstor::test;
 namespace {
 
 /// One exchange; `prepare` may spoil something. Says what went wrong, or nothing.
-template <class Prepare>
+template <class Channel = mlx5_channel, class Prepare>
 std::string exchanged(host::options chosen, exchange_shape s, Prepare prepare) {
-  exchange_fixture f(s, static_cast<std::uint32_t>(chosen.seed));
+  basic_exchange_fixture<Channel> f(s, static_cast<std::uint32_t>(chosen.seed));
   prepare(f);
   // A waiting lane asks for the channel's state every 256 rounds; where it is the slow one, its
   // peer spends most steps.
@@ -24,8 +27,19 @@ std::string exchanged(host::options chosen, exchange_shape s, Prepare prepare) {
   const std::string fault = run_to_end(machine);
   return fault.empty() ? f.judge() : fault;
 }
+template <class Channel = mlx5_channel>
 std::string exchanged(host::options chosen, exchange_shape s = {}) {
-  return exchanged(chosen, s, [](exchange_fixture&) {});
+  return exchanged<Channel>(chosen, s, [](basic_exchange_fixture<Channel>&) {});
+}
+
+template <doorbell_policy Doorbell>
+using under = channel<mlx5_queue_pair<>, Doorbell>;
+
+/// One exchange under each doorbell policy but the default. Nobody commits: whoever waits, rings.
+std::string exchanged_under_each(host::options chosen, exchange_shape s = {}) {
+  std::string fault = exchanged<under<doorbell::every>>(chosen, s);
+  if (fault.empty()) fault = exchanged<under<doorbell::batch<3>>>(chosen, s);
+  return fault.empty() ? exchanged<under<doorbell::manual>>(chosen, s) : fault;
 }
 
 /// Any request of a default exchange, by seed.
@@ -51,6 +65,19 @@ TEST_CASE("every request gets its own answer, in any company, seeded") {
 
 TEST_CASE("every request gets its own answer, in any company, weak") {
   sweep(host::mode::weak, 2 * weak_share, [](host::options o) { return exchanged(o); });
+}
+
+TEST_CASE("every request gets its own answer under every doorbell policy, fast") {
+  const exchange_shape large{.blocks = 2, .lanes = 32, .rounds = 20, .channels = 3, .depth = 4};
+  CHECK(exchanged_under_each({}, large) == "");
+}
+
+TEST_CASE("every request gets its own answer under every doorbell policy, seeded") {
+  sweep(host::mode::seeded, seeded_share, [](host::options o) { return exchanged_under_each(o); });
+}
+
+TEST_CASE("every request gets its own answer under every doorbell policy, weak") {
+  sweep(host::mode::weak, weak_share, [](host::options o) { return exchanged_under_each(o); });
 }
 
 TEST_CASE("more lanes than request slots get through a full channel, seeded") {

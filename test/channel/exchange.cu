@@ -2,6 +2,9 @@
 #include "exchange.hpp"
 #include "exchange_fixture.hpp"
 #include "qp/device_block.cuh"
+#include <gnstor/channel/doorbell/batch.hpp>
+#include <gnstor/channel/doorbell/every.hpp>
+#include <gnstor/channel/doorbell/manual.hpp>
 #include <gnstor/simt/cuda_executor.cuh>
 
 using namespace gnstor;
@@ -10,10 +13,10 @@ using namespace gnstor::test;
 namespace {
 
 /// One exchange; `prepare` may spoil something. Says what went wrong, or nothing.
-template <class Prepare>
+template <class Channel = mlx5_channel, class Prepare>
 std::string exchanged(exchange_shape s, std::uint32_t seed, Prepare prepare) {
   const device_block memory(s.bytes());
-  exchange_fixture f(s, seed, memory.data());
+  basic_exchange_fixture<Channel> f(s, seed, memory.data());
   prepare(f);
   f.client.stop = f.peer.stop;
   memory.upload(f.image);
@@ -26,6 +29,12 @@ std::string exchanged(exchange_shape s, std::uint32_t seed, Prepare prepare) {
   return f.judge();
 }
 
+template <doorbell_policy Doorbell>
+std::string exchanged_under(exchange_shape s, std::uint32_t seed) {
+  using under = channel<mlx5_queue_pair<>, Doorbell>;
+  return exchanged<under>(s, seed, [](basic_exchange_fixture<under>&) {});
+}
+
 constexpr std::uint32_t seeds = 20;
 constexpr exchange_shape usual{.blocks = 4, .lanes = 64, .rounds = 20, .channels = 3, .depth = 32};
 
@@ -35,6 +44,15 @@ TEST_CASE("every request gets its own answer, in any company") {
   for (std::uint32_t seed = 1; seed <= seeds; ++seed) {
     CAPTURE(seed);
     CHECK(exchanged(usual, seed, [](exchange_fixture&) {}) == "");
+  }
+}
+
+TEST_CASE("every request gets its own answer under every doorbell policy") {
+  for (std::uint32_t seed = 1; seed <= seeds; ++seed) {
+    CAPTURE(seed);
+    CHECK(exchanged_under<doorbell::every>(usual, seed) == "");
+    CHECK(exchanged_under<doorbell::batch<8>>(usual, seed) == "");
+    CHECK(exchanged_under<doorbell::manual>(usual, seed) == "");
   }
 }
 

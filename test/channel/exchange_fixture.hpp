@@ -27,19 +27,20 @@ struct exchange_shape {
 };
 
 /// Everything that an exchange needs, in one image, and the judgement of what it left there.
-class exchange_fixture {
+template <class Channel>
+class basic_exchange_fixture {
  public:
-  exchange_fixture(exchange_shape s, std::uint32_t seed, void* target = nullptr)
+  basic_exchange_fixture(exchange_shape s, std::uint32_t seed, void* target = nullptr)
       : image(s.bytes(), target), shape_(s) {
     constexpr std::uint32_t key = queue_fixture::key;
     auto* regions = image.take<fw::memory_region>(2);
     image.here(regions)[1] = {
         0, ~std::uint64_t{0}, fw::local_write | fw::remote_read | fw::remote_write, 1, key, 0};
     queues_ = image.take<peer_queue>(s.channels);
-    auto* channels = image.take<mlx5_channel>(s.channels);
+    auto* channels = image.take<Channel>(s.channels);
     for (std::uint32_t k = 0; k < s.channels; ++k) {
       fw::queue_attributes at;
-      channels_.push_back(make_channel(image, s.depth, 5 + k, key, at));
+      channels_.push_back(make_channel<Channel>(image, s.depth, 5 + k, key, at));
       *image.here(channels + k) = channels_.back();
       *image.here(queues_ + k) = peer_queue{at, {}};
     }
@@ -85,7 +86,7 @@ class exchange_fixture {
   }
 
   memory_image image;
-  exchange<> client;
+  exchange<Channel> client;
   scripted_peer peer;
 
  private:
@@ -106,7 +107,9 @@ class exchange_fixture {
 
   exchange_shape shape_;
   peer_queue* queues_ = nullptr;
-  std::vector<mlx5_channel> channels_;
+  std::vector<Channel> channels_;
 };
+
+using exchange_fixture = basic_exchange_fixture<mlx5_channel>;
 
 }  // namespace gnstor::test

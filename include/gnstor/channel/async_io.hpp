@@ -76,7 +76,9 @@ class async_io {
   GNSTOR_HD bool poll() const {
     const bool took = channel_->poll();
     const bool acted = settle_one();
-    return took || acted || expire_one();
+    if (took || acted) return true;
+    if constexpr (Channel::defers) channel_->commit();
+    return expire_one();
   }
 
   /// Waits for an operation without callback.

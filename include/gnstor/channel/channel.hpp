@@ -2,6 +2,7 @@
 
 #include <gnstor/channel/async_io.hpp>
 #include <gnstor/channel/channel_state.hpp>
+#include <gnstor/channel/doorbell/leader_warp.hpp>
 #include <gnstor/channel/request_table.hpp>
 #include <gnstor/memory/io_buffer.hpp>
 #include <gnstor/qp/queue_pair.hpp>
@@ -27,14 +28,18 @@ struct connect_options {
 /// Any number of lanes use a channel at once. It is a reference: trivially copyable, passed by
 /// value, and it owns nothing; `host::session` owns what it points to. Every status reaches the
 /// lane that asked.
-template <queue_pair QP>
+/// @tparam Doorbell when the NIC is told; `with` gives the same channel under another policy
+template <queue_pair QP, doorbell_policy Doorbell = doorbell::leader_warp>
 class channel {
   static constexpr thread_scope scope = thread_scope_device;
   using table = request_table<scope>;
   friend class async_io<channel>;
+  /// Requests may be published and yet unknown to the NIC.
+  static constexpr bool defers = Doorbell::may_wait != 0;
 
  public:
   using queue_pair_type = QP;
+  using doorbell_type = Doorbell;
 
   /// Bytes of zero-filled memory for a channel of `depth` requests, beside its queue pair's.
   GNSTOR_HD static constexpr std::uint64_t bytes(std::uint32_t depth) {
@@ -42,6 +47,12 @@ class channel {
   }
 
   GNSTOR_HD channel(QP qp, void* memory) : qp_(qp), state_(static_cast<channel_state*>(memory)) {}
+
+  /// This channel under another doorbell policy; lanes may use both at once.
+  template <doorbell_policy Other>
+  GNSTOR_HD channel<QP, Other> with() const {
+    return channel<QP, Other>(qp_, state_);
+  }
 
   GNSTOR_HD const QP& queue() const { return qp_; }
   GNSTOR_HD channel_state& counters() const { return *state_; }
@@ -69,13 +80,12 @@ class channel {
     return outcome;
   }
 
-  /// Sends a command capsule; the command id is filled in. Lanes that come along share one
-  /// doorbell.
+  /// Sends a command capsule; the command id is filled in. `Doorbell` says when the NIC is told.
   /// @par Callers any lane, in any company
   /// @par Result the ticket to wait for
   /// @par Order the caller's earlier writes to the buffer are visible to the NIC
-  /// @par Errors would_block: every request slot is in use, poll and try again; not_ready, closed,
-  /// flushed by phase
+  /// @par Errors would_block: every request slot is in use (what they hold is announced now), poll
+  /// and try again; not_ready, closed, flushed by phase
   GNSTOR_HD result<ticket> submit(const wire::nvme::submission_entry& command) const {
     const status usable = usable_in(channel_phase::ready);
     if (!usable.ok()) return usable;
@@ -94,6 +104,13 @@ class channel {
   /// The asynchronous operations of this channel. Valid as long as this object.
   GNSTOR_HD async_io<channel> async() const {
     return async_io<channel>(*this, request_slots(), operations());
+  }
+
+  /// Announces what has been submitted, under a policy that lets requests wait for a doorbell.
+  /// @par Callers any lane, in any company: the caller's own requests are among those announced,
+  /// unless a lane of another warp is still writing an earlier one; `wait` sees to those
+  GNSTOR_HD void commit() const {
+    if (companions().leads()) announce_published();
   }
 
   /// Takes completions from the queue and delivers them to whoever asked. True if this lane
@@ -119,7 +136,7 @@ class channel {
     return async().make_room() || took;
   }
 
-  /// Waits for the answer to `t`; delivers other lanes' answers meanwhile.
+  /// Waits for the answer to `t`, announced if need be; delivers other lanes' answers meanwhile.
   /// @par Callers the owner of the ticket, once
   /// @par Order on success the payload that the peer wrote is visible to the caller
   /// @par Bound `d`; a request given up keeps its slot, and its buffer must not be reused, until
@@ -129,7 +146,9 @@ class channel {
   GNSTOR_HD status wait(ticket t, deadline d, std::uint32_t* value = nullptr) const {
     const table requests = request_slots();
     std::uint32_t rounds = 0;
+    bool told = false;
     for (until more{d}; more;) {
+      told = told || announce(t);
       const status outcome = requests.take(t, value);
       if (outcome.code != status_code::would_block) return outcome;
       if (poll()) {
@@ -148,12 +167,14 @@ class channel {
     return outcome;
   }
 
-  /// The answer to `t` if it has come, else would_block; takes completions meanwhile.
+  /// The answer to `t` if it has come, else would_block; announces it if need be, and takes
+  /// completions meanwhile.
   /// @param value if not null, dwords 0 and 1 of the response
   /// @par Callers the owner of the ticket, until the answer is there; `wait` ends the asking
   /// @par Order as `wait`
   /// @par Errors as `wait`; a request whose channel has died is given up
   GNSTOR_HD status try_wait(ticket t, std::uint64_t* value = nullptr) const {
+    (void)announce(t);
     (void)poll();
     const status outcome = request_slots().take_wide(t, value);
     if (outcome.code != status_code::would_block || phase() != channel_phase::error) return outcome;
@@ -226,8 +247,10 @@ class channel {
     const simt::group company = companions();
     const result<ticket> claimed = request_slots().claim();
     const simt::group senders = company.partition(static_cast<std::uint32_t>(claimed.status.ok()));
-    if (!claimed || post(senders, claimed.value, command, part)) return claimed;
-    request_slots().cancel(claimed.value);
+    if (claimed && post(senders, claimed.value, command, part)) return claimed;
+    if (claimed) request_slots().cancel(claimed.value);
+    if (defers && senders.leads()) announce_published();
+    if (!claimed) return claimed;
     return status::make(status_code::would_block, reporter::channel);
   }
   /// Sends a part under a slot that is claimed already. False if the queue has no room: the slot
@@ -262,13 +285,42 @@ class channel {
                                  request_slots().phase_word(claimed));
     }
     qp_.write_send(index, command);
-    senders.sync();
-    if (senders.leads()) {
-      qp_.publish(index, senders.size());
-      qp_.ring();
-      device_word<std::uint64_t>(state_->submitted).fetch_add(senders.size(), relaxed);
-    }
+    publish(senders, index);
     return true;
+  }
+
+  /// Publishes the entries that the lanes of `senders` wrote, each its own `index`, and rings as
+  /// the policy says.
+  GNSTOR_HD void publish(const simt::group& senders, std::uint64_t index) const {
+    if constexpr (Doorbell::each_lane) {
+      qp_.publish(index, 1);
+      qp_.ring();
+      if (senders.leads()) count(state_->submitted, senders.size());
+    } else {
+      senders.sync();
+      if (senders.leads()) {
+        qp_.publish(index, senders.size());
+        if (!defers || qp_.announced() + Doorbell::may_wait < qp_.published()) qp_.ring();
+        count(state_->submitted, senders.size());
+      }
+      // A lane that returns may commit or wait: its request must be published by then.
+      if constexpr (defers) senders.sync();
+    }
+  }
+  GNSTOR_HD void announce_published() const {
+    if (qp_.announced() < qp_.published()) qp_.ring();
+  }
+  /// True once the NIC has been told of request `t`; rings if not.
+  GNSTOR_HD bool announce(ticket t) const {
+    if constexpr (defers) {
+      const result<request_place> sent = request_slots().recall(t.id);
+      const std::uint64_t known = qp_.announced();
+      if (!sent || sent.value.index < known) return true;
+      if (known < qp_.published()) qp_.ring();
+      return false;
+    } else {
+      return true;
+    }
   }
 
   GNSTOR_HD void deliver(const wire::nvme::completion_entry& response) const {
@@ -310,8 +362,8 @@ class channel {
       case table::answer::unknown: count(state_->unknown); break;
     }
   }
-  GNSTOR_HD static void count(std::uint64_t& counter) {
-    device_word<std::uint64_t>(counter).fetch_add(1, relaxed);
+  GNSTOR_HD static void count(std::uint64_t& counter, std::uint64_t n = 1) {
+    device_word<std::uint64_t>(counter).fetch_add(n, relaxed);
   }
 
   QP qp_;

@@ -33,6 +33,12 @@ class any_queue_pair {
     proxied_ ? proxy_.publish(first, n) : mlx5_.publish(first, n);
   }
   GNSTOR_HD void ring() const { proxied_ ? proxy_.ring() : mlx5_.ring(); }
+  GNSTOR_HD std::uint64_t published() const {
+    return proxied_ ? proxy_.published() : mlx5_.published();
+  }
+  GNSTOR_HD std::uint64_t announced() const {
+    return proxied_ ? proxy_.announced() : mlx5_.announced();
+  }
   GNSTOR_HD void post_receives() const {
     proxied_ ? proxy_.post_receives() : mlx5_.post_receives();
   }

@@ -187,6 +187,15 @@ class mlx5_queue_pair {
 
   /// Send indices published so far.
   GNSTOR_HD std::uint64_t published() const { return word(state().published).load(relaxed); }
+  /// Send indices announced so far, never too many: the doorbell record's 16 bits, near
+  /// `published`.
+  GNSTOR_HD std::uint64_t announced() const {
+    const std::uint32_t rung =
+        atomic_ref<std::uint32_t, Scope>(state().doorbell_record.send).load(relaxed);
+    const std::uint64_t end = published();
+    return end - static_cast<std::uint64_t>(
+                     static_cast<std::int16_t>(end - wire::mlx5::record_index(rung)));
+  }
 
  private:
   GNSTOR_HD static device_word<std::uint64_t> word(std::uint64_t& w) {

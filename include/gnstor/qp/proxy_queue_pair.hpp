@@ -89,6 +89,9 @@ class proxy_queue_pair {
   GNSTOR_HD void publish(std::uint64_t, std::uint32_t) const {}
   /// Nothing: the CPU thread looks at the ring.
   GNSTOR_HD void ring() const {}
+  /// More than there ever will be: what is written is published and announced.
+  GNSTOR_HD std::uint64_t published() const { return ~std::uint64_t{0} >> 1; }
+  GNSTOR_HD std::uint64_t announced() const { return ~std::uint64_t{0} >> 1; }
   /// Nothing: the port keeps the receives.
   GNSTOR_HD void post_receives() const {}
 

@@ -14,7 +14,8 @@ namespace gnstor::inline v0 {
 ///
 /// A reserved index is always published: a lane that gives up in between writes a NOP. Nothing here
 /// waits: "would block" is an answer. `retire(i)` tells that request `i`, and with it every earlier
-/// one, has left the send queue.
+/// one, has left the send queue. Indices below `published()` are complete, those below
+/// `announced()` the peer has been told about.
 template <class Q>
 concept queue_pair = requires(const Q& q, std::uint32_t n, std::uint64_t i, const simt::group& g,
                               const wire::nvme::submission_entry& capsule,
@@ -26,6 +27,8 @@ concept queue_pair = requires(const Q& q, std::uint32_t n, std::uint64_t i, cons
   { q.write_nop(i) } -> std::same_as<void>;
   { q.publish(i, n) } -> std::same_as<void>;
   { q.ring() } -> std::same_as<void>;
+  { q.published() } -> std::same_as<std::uint64_t>;
+  { q.announced() } -> std::same_as<std::uint64_t>;
   { q.post_receives() } -> std::same_as<void>;
   { q.poll(g) } -> std::same_as<completion>;
   { q.retire(i) } -> std::same_as<void>;
