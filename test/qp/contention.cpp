@@ -4,6 +4,7 @@
 #include "scripted_peer.hpp"
 #include "seed_sweep.hpp"
 #include "traffic.hpp"
+#include <gnstor/qp/sharing/exclusive.hpp>
 
 using namespace gnstor;
 using namespace gnstor::test;
@@ -21,6 +22,7 @@ struct shape {
 };
 
 /// Runs traffic through one queue pair. Says what went wrong, or nothing.
+template <sharing_policy Sharing = sharing::shared>
 std::string ran(host::options chosen, shape s = {}) {
   queue_fixture queue(s.depth, 0x1234, s.first_index);
   const std::uint32_t total = s.blocks * s.lanes * s.rounds;
@@ -32,17 +34,18 @@ std::string ran(host::options chosen, shape s = {}) {
   served.seen.next_index = s.first_index;
   std::uint32_t stop = 0;
 
-  const traffic<mlx5_queue_pair<>> body{.queue = queue.ref(),
-                                        .rounds = s.rounds,
-                                        .one_sided_of_8 = s.one_sided_of_8,
-                                        .nops_of_8 = s.nops_of_8,
-                                        .seed = static_cast<std::uint32_t>(chosen.seed),
-                                        .key = queue_fixture::key,
-                                        .letters = letters.data(),
-                                        .parcels = parcels.data(),
-                                        .owners = owners.data(),
-                                        .first_index = s.first_index,
-                                        .record = &record};
+  using shared_by = mlx5_queue_pair<thread_scope_system, Sharing>;
+  const traffic<shared_by> body{.queue = queue.ref().template with<Sharing>(),
+                                .rounds = s.rounds,
+                                .one_sided_of_8 = s.one_sided_of_8,
+                                .nops_of_8 = s.nops_of_8,
+                                .seed = static_cast<std::uint32_t>(chosen.seed),
+                                .key = queue_fixture::key,
+                                .letters = letters.data(),
+                                .parcels = parcels.data(),
+                                .owners = owners.data(),
+                                .first_index = s.first_index,
+                                .record = &record};
   const scripted_peer peer{.queues = &served,
                            .regions = queue.regions(),
                            .letters = letters.data(),
@@ -141,4 +144,15 @@ TEST_CASE("completions and receives come round past 65,536, fast") {
   CHECK(ran({}, {.depth = 16, .blocks = 1, .lanes = 8, .rounds = rounds}) == "");
   CHECK(ran({}, {.depth = 16, .blocks = 1, .lanes = 8, .rounds = rounds, .one_sided_of_8 = 8}) ==
         "");
+}
+
+TEST_CASE("a queue pair of one lane needs no read-modify-write, seeded") {
+  const shape alone{.depth = 8, .blocks = 1, .lanes = 1, .rounds = 40, .nops_of_8 = 2};
+  sweep(host::mode::seeded, seeded_share / 8,
+        [&](host::options o) { return ran<sharing::exclusive>(o, alone); });
+  sweep(host::mode::seeded, seeded_share / 8, [&](host::options o) {
+    shape s = alone;
+    s.one_sided_of_8 = 3;
+    return ran<sharing::exclusive>(o, s);
+  });
 }

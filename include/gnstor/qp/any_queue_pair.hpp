@@ -14,6 +14,9 @@ class any_queue_pair {
   GNSTOR_HD any_queue_pair(mlx5_queue_pair<> queue) : mlx5_(queue), proxied_(false) {}
   GNSTOR_HD any_queue_pair(proxy_queue_pair<> queue) : proxy_(queue), proxied_(true) {}
 
+  /// The NIC's own rings, for kernels that know their transport; null where a proxy drives them.
+  GNSTOR_HD const mlx5_queue_pair<>* nic() const { return proxied_ ? nullptr : &mlx5_; }
+
   /// Every operation does what the chosen model's does, under the same contract.
   GNSTOR_HD std::uint32_t depth() const { return proxied_ ? proxy_.depth() : mlx5_.depth(); }
   GNSTOR_HD result<std::uint64_t> try_reserve(std::uint32_t n) const {

@@ -3,6 +3,7 @@
 #include <gnstor/qp/handover_doorbell.hpp>
 #include <gnstor/qp/mlx5_queue_memory.hpp>
 #include <gnstor/qp/queue_pair.hpp>
+#include <gnstor/qp/sharing/shared.hpp>
 #include <gnstor/simt/copy.hpp>
 #include <gnstor/simt/mmio.hpp>
 #include <gnstor/wire/endian.hpp>
@@ -20,7 +21,9 @@ namespace gnstor::inline v0 {
 /// do not reach host memory over PCIe. Rings and doorbells, which the peer reads and writes, are
 /// loads and stores of `Scope`.
 /// @tparam Scope the distance to the NIC: `thread_scope_system` for a NIC or another device
-template <thread_scope Scope = thread_scope_system>
+/// @tparam Sharing who uses the queue pair at once; the same memory either way, not at the same
+/// time
+template <thread_scope Scope = thread_scope_system, sharing_policy Sharing = sharing::shared>
 class mlx5_queue_pair {
  public:
   /// @param memory queue memory of `mlx5_queue_layout::of(depth)`, formatted, registered under
@@ -30,6 +33,12 @@ class mlx5_queue_pair {
                             std::uint32_t lkey, std::uint64_t* doorbell = nullptr)
       : memory_(memory), doorbell_(doorbell), mask_(depth - 1), number_(number), lkey_(lkey) {
     if (doorbell_ == nullptr) doorbell_ = &state().doorbell;
+  }
+
+  /// The same queue pair, used by fewer or by more lanes at once from now on.
+  template <sharing_policy Other>
+  GNSTOR_HD mlx5_queue_pair<Scope, Other> with() const {
+    return {memory_, depth(), number_, lkey_, doorbell_};
   }
 
   GNSTOR_HD std::uint32_t depth() const { return mask_ + 1; }
@@ -92,6 +101,7 @@ class mlx5_queue_pair {
   /// @par Order releases the entries to whoever rings
   /// @par Bound depth + 1 steps
   GNSTOR_HD void publish(std::uint64_t first, std::uint32_t n) const {
+    if constexpr (Sharing::alone) return word(state().published).store(first + n, relaxed);
     std::uint64_t at = first;
     if (word(state().published).compare_exchange(at, first + n, acq_rel)) {
       at = first + n;  // everything before was published: no mark is needed
@@ -115,7 +125,7 @@ class mlx5_queue_pair {
   /// @par Callers one lane of a group
   /// @par Order entries before the doorbell record, the record before the register
   GNSTOR_HD void ring() const {
-    handover_ring(state().send_lock, state().published, [this](std::uint64_t index) {
+    ringing(state().send_lock, state().published, [this](std::uint64_t index) {
       const auto low = static_cast<std::uint16_t>(index);
       atomic_ref<std::uint32_t, Scope>(state().doorbell_record.send)
           .store(wire::mlx5::record_value(low), release);
@@ -198,8 +208,16 @@ class mlx5_queue_pair {
   }
 
  private:
-  GNSTOR_HD static device_word<std::uint64_t> word(std::uint64_t& w) {
-    return device_word<std::uint64_t>(w);
+  using shared_word = typename Sharing::template word<std::uint64_t>;
+  GNSTOR_HD static shared_word word(std::uint64_t& w) { return shared_word(w); }
+  /// Announces `index` by `write`, one lane at a time.
+  template <class Write>
+  GNSTOR_HD static void ringing(std::uint32_t& lock, std::uint64_t& index, const Write& write) {
+    if constexpr (Sharing::alone) {
+      write(word(index).load(relaxed));
+    } else {
+      handover_ring(lock, index, write);
+    }
   }
   GNSTOR_HD mlx5_queue_layout layout() const { return mlx5_queue_layout::of(depth()); }
   GNSTOR_HD mlx5_queue_state& state() const {
@@ -295,7 +313,7 @@ class mlx5_queue_pair {
     }
   }
   GNSTOR_HD void give_receives() const {
-    handover_ring(state().receive_lock, state().reposted, [this](std::uint64_t reposted) {
+    ringing(state().receive_lock, state().reposted, [this](std::uint64_t reposted) {
       const auto low = static_cast<std::uint16_t>(reposted + 2ull * depth());
       atomic_ref<std::uint32_t, Scope>(state().doorbell_record.receive)
           .store(wire::mlx5::record_value(low), release);
