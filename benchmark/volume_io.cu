@@ -7,6 +7,11 @@
 //
 // Reads are compared whole in a first run; while they are timed, by the first and last word of each
 // block. Timed writes set those two words of each block, and all blocks are read back.
+//
+// `shared_channel` lets N threads use one channel, and the same threads, in turn, one behind locks
+// over the same queue pair: `of_best` compares N with the best number of threads, `against_locked`
+// with the locks.
+#include "baselines/lock_channel.hpp"
 #include "support/link_limit.cuh"
 #include <gnstor/host/array.hpp>
 
@@ -31,6 +36,10 @@ constexpr std::uint32_t span_blocks = 128 * 1024;  // 512 MiB
 constexpr std::uint32_t largest_io = 65536;
 constexpr std::uint32_t replicas = 2;
 constexpr std::uint32_t limit_pages = 128 * 1024;
+constexpr std::uint32_t shared_threads[] = {32, 256, 1024, 4096};
+
+using locked_channel = gnstor::baseline::lock_channel<>;
+using locked_volume = gnstor::volume_ref<locked_channel>;
 
 void check(cudaError_t e, const char* what) {
   if (e == cudaSuccess) return;
@@ -56,9 +65,9 @@ struct plan {
 /// Every lane moves its own piece of the buffer. Sequential or scattered, no place is visited
 /// twice.
 struct move_blocks {
-  template <class Lane>
-  GNSTOR_HD void operator()(Lane& lane, gnstor::remote_volume volume, gnstor::io_buffer memory,
-                            plan p, std::uint64_t* failures) const {
+  template <class Lane, class Volume>
+  GNSTOR_HD void operator()(Lane& lane, Volume volume, gnstor::io_buffer memory, plan p,
+                            std::uint64_t* failures) const {
     const std::uint32_t me = lane.global_thread();
     const std::uint32_t slots = span_blocks / p.blocks;
     const gnstor::io_buffer mine =
@@ -180,6 +189,22 @@ class bench {
     return bad[0];
   }
 
+  /// The session's one channel, as one behind locks; nobody else may use it meanwhile.
+  gnstor::channel_set<locked_channel> locked(const gnstor::remote_channel* ours) {
+    alignas(gnstor::remote_channel) unsigned char bytes[sizeof(gnstor::remote_channel)];
+    check(cudaMemcpyAsync(bytes, ours, sizeof bytes, cudaMemcpyDefault, stream), "channel");
+    check(cudaStreamSynchronize(stream), "channel");
+    const auto* nic = reinterpret_cast<const gnstor::remote_channel*>(bytes)->queue().nic();
+    const locked_channel one(nic->with<gnstor::baseline::under_lock>(), locks_);
+    const auto ready = static_cast<std::uint32_t>(gnstor::channel_phase::ready);
+    check(cudaMemsetAsync(locks_, 0, locked_channel::bytes(nic->depth()), stream), "clearing");
+    check(cudaMemcpyAsync(&one.counters().phase, &ready, sizeof ready, cudaMemcpyDefault, stream),
+          "channel");
+    check(cudaMemcpyAsync(locked_, &one, sizeof one, cudaMemcpyDefault, stream), "channel");
+    check(cudaStreamSynchronize(stream), "channel");
+    return {locked_, 1};
+  }
+
   cudaStream_t stream = nullptr;
   uint4* pinned = nullptr;
   uint4* local = nullptr;
@@ -191,6 +216,8 @@ class bench {
     check(cudaMalloc(&local, bytes + block_bytes), "GPU memory");
     check(cudaMalloc(&failures_, 2 * sizeof *failures_), "GPU memory");
     check(cudaMalloc(&ring_, sizeof *ring_), "GPU memory");
+    check(cudaMalloc(&locks_, locked_channel::bytes(gnstor::mlx5_max_depth)), "GPU memory");
+    check(cudaMalloc(&locked_, sizeof *locked_), "GPU memory");
     check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream");
     check(cudaStreamCreateWithFlags(&server_, cudaStreamNonBlocking), "stream");
     check(cudaEventCreate(&begin_), "event");
@@ -208,6 +235,8 @@ class bench {
     load(gnstor::benchmarks::ask_ring);
     load(gnstor::detail::entry<move_blocks, gnstor::remote_volume, gnstor::io_buffer, plan,
                                std::uint64_t*>);
+    load(
+        gnstor::detail::entry<move_blocks, locked_volume, gnstor::io_buffer, plan, std::uint64_t*>);
     load(gnstor::detail::entry<read_one_by_one, gnstor::remote_volume, gnstor::io_buffer,
                                std::uint32_t, std::uint64_t*>);
   }
@@ -215,6 +244,8 @@ class bench {
   cudaStream_t server_ = nullptr;
   std::uint64_t* failures_ = nullptr;
   gnstor::benchmarks::bare_ring* ring_ = nullptr;
+  void* locks_ = nullptr;
+  locked_channel* locked_ = nullptr;
   cudaEvent_t begin_ = nullptr;
   cudaEvent_t end_ = nullptr;
 };
@@ -235,16 +266,16 @@ class rig {
 
   /// Bytes a second; 0 if an operation failed or a byte was wrong.
   double run(const gnstor::volume_info& v, const plan& p, std::uint32_t warps) {
-    bench& b = bench::get();
-    float ms = 0;
-    const std::uint64_t bad = b.failures_of(
-        [&](std::uint64_t* failures) {
-          gnstor::detail::entry<<<channels, 32 * warps, 0, b.stream>>>(
-              move_blocks{}, session_->ref(v), buffer_, p, failures);
-        },
-        ms);
-    if (bad != 0) return 0;
-    return 1.0 * channels * 32 * warps * p.rounds * p.blocks * block_bytes * 1e3 / ms;
+    return moved(session_->ref(v), p, channels, 32 * warps);
+  }
+  /// The same over the filled volume and one channel, by `threads` threads: ours, or behind locks.
+  double run_shared(const plan& p, std::uint32_t threads) {
+    return moved(session_->ref(volume), p, (threads + 127) / 128, std::min(threads, 128u));
+  }
+  double run_locked(const plan& p, std::uint32_t threads) {
+    const locked_volume behind_locks(volume, bench::get().locked(&session_->channels()[0]),
+                                     gnstor::rendezvous_placement(volume.ssd_count));
+    return moved(behind_locks, p, (threads + 127) / 128, std::min(threads, 128u));
   }
   /// Nanoseconds of one read at a time; 0 if one failed.
   double latency_ns() {
@@ -269,6 +300,19 @@ class rig {
   gnstor::volume_info volume;
 
  private:
+  template <class Volume>
+  double moved(const Volume& v, const plan& p, std::uint32_t blocks, std::uint32_t threads) {
+    bench& b = bench::get();
+    float ms = 0;
+    const std::uint64_t bad = b.failures_of(
+        [&](std::uint64_t* failures) {
+          gnstor::detail::entry<<<blocks, threads, 0, b.stream>>>(move_blocks{}, v, buffer_, p,
+                                                                  failures);
+        },
+        ms);
+    return bad != 0 ? 0 : 1.0 * blocks * threads * p.rounds * p.blocks * block_bytes * 1e3 / ms;
+  }
+
   rig(const std::string& endpoint, std::uint32_t count)
       : channels(count),
         endpoint_(endpoint),
@@ -368,6 +412,38 @@ void mixed(benchmark::State& state, const shape& s) {
   against_loads(state, s, p);
 }
 
+/// Random 4 KiB reads by `32 * s.warps` threads of one channel, next to other numbers of threads
+/// and to the same threads behind locks.
+void shared_channel(benchmark::State& state, const shape& s) {
+  constexpr std::uint32_t ours = 128 * 1024;
+  constexpr std::uint32_t theirs = 16 * 1024;
+  rig& r = rig::of(s.endpoint, 1);
+  const std::uint32_t threads = 32 * s.warps;
+  plan p{.rounds = 2, .random = 1, .verify = 1};
+  if (r.run_shared(p, threads) == 0 || r.run_locked(p, threads) == 0) return fails(state);
+  p.verify = 0;
+  std::vector<double> rates, of_best, against_locked;
+  for (auto _ : state) {
+    double best = 0;
+    for (const std::uint32_t n : shared_threads) {
+      p.rounds = ours / n;
+      const double rate = r.run_shared(p, n);
+      if (rate == 0) return fails(state);
+      best = std::max(best, rate);
+      if (n == threads) rates.push_back(rate);
+    }
+    p.rounds = theirs / threads;
+    const double locked = r.run_locked(p, threads);
+    if (locked == 0) return fails(state);
+    of_best.push_back(rates.back() / best);
+    against_locked.push_back(rates.back() / locked);
+    state.SetIterationTime(1.0 * ours * block_bytes / rates.back());
+  }
+  state.counters["of_best"] = median(of_best);
+  state.counters["against_locked"] = median(against_locked);
+  state.counters["MIOPS"] = median(rates) / block_bytes / 1e6;
+}
+
 /// One 4 KiB read at a time, next to a bare request ring.
 void latency(benchmark::State& state, const shape& s) {
   rig& r = rig::of(s.endpoint, s.channels);
@@ -422,6 +498,9 @@ const bool registered = [] {
   add("latency/host/4096", latency, {host_media, "host", 4096, true, 32, 1}, 5);
   reads(hbm_media, "hbm", 1);
   reads(hbm_media, "hbm", 32);
+  for (const std::uint32_t threads : shared_threads)
+    add("shared_channel/hbm/threads:" + std::to_string(threads), shared_channel,
+        {hbm_media, "hbm", block_bytes, true, 1, threads / 32}, 5);
   add("latency/hbm/4096", latency, {hbm_media, "hbm", 4096, true, 32, 1}, 5);
   return true;
 }();

@@ -2,8 +2,7 @@
 /// queues.
 #include "exchange.hpp"
 
-#include "exchange_fixture.hpp"
-#include "qp/seed_sweep.hpp"
+#include "exchange_run.hpp"
 #include <gnstor/channel/doorbell/batch.hpp>
 #include <gnstor/channel/doorbell/every.hpp>
 #include <gnstor/channel/doorbell/manual.hpp>
@@ -12,25 +11,6 @@ using namespace gnstor;
 using namespace gnstor::test;
 
 namespace {
-
-/// One exchange; `prepare` may spoil something. Says what went wrong, or nothing.
-template <class Channel = mlx5_channel, class Prepare>
-std::string exchanged(host::options chosen, exchange_shape s, Prepare prepare) {
-  basic_exchange_fixture<Channel> f(s, static_cast<std::uint32_t>(chosen.seed));
-  prepare(f);
-  // A waiting lane asks for the channel's state every 256 rounds; where it is the slow one, its
-  // peer spends most steps.
-  chosen.step_budget = 10'000'000;
-  host::executor machine(chosen);
-  machine.spawn(s.blocks, s.lanes, f.client);
-  machine.serve_in(simt::domain::nic, 1, s.channels, *f.peer.stop, f.peer);
-  const std::string fault = run_to_end(machine);
-  return fault.empty() ? f.judge() : fault;
-}
-template <class Channel = mlx5_channel>
-std::string exchanged(host::options chosen, exchange_shape s = {}) {
-  return exchanged<Channel>(chosen, s, [](basic_exchange_fixture<Channel>&) {});
-}
 
 template <doorbell_policy Doorbell>
 using under = channel<mlx5_queue_pair<>, Doorbell>;
