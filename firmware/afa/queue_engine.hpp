@@ -98,13 +98,12 @@ class queue_engine {
     const std::uint64_t receive = context_->receive_head + rank;
     const std::uint64_t at = context_->completion_tail + rank;
     const bool key_failed = c.stage == command_stage::refused;
-    if (key_failed || !reader_.receive(receive, response)) {
+    if (key_failed || !reader_.respond(at, receive, response)) {
       const auto why = key_failed ? wire::mlx5::syndrome::local_access_error
                                   : wire::mlx5::syndrome::local_protection_error;
       reader_.complete(at, wire::mlx5::cqe_opcode::responder_error, receive, 0, why);
       return false;
     }
-    reader_.complete(at, wire::mlx5::cqe_opcode::responder_send, receive, sizeof response);
     return true;
   }
 

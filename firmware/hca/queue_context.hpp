@@ -19,7 +19,8 @@ struct queue_attributes {
   std::uint32_t receive_entries = 0;
   std::uint32_t completion_entries = 0;
   std::uint32_t domain = 0;  ///< protection domain
-  std::uint32_t spare = 0;
+  /// cs_res: responses of up to 32 bytes lie in their completion entry, not in their receive.
+  std::uint32_t scatter_responses = 0;
 };
 
 /// The NVMe association that Fabrics Connect bound to a queue pair.

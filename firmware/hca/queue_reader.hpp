@@ -91,9 +91,12 @@ class queue_reader {
     return cuda::std::bit_cast<wire::nvme::submission_entry>(bytes);
   }
 
-  /// Delivers a response capsule into the receive at `index`. False if that receive's key or length
-  /// does not hold.
-  GNSTOR_HD bool receive(std::uint64_t index, const wire::nvme::completion_entry& response) const {
+  /// Answers with a response capsule: into the receive `index` or, where the queue pair scatters
+  /// responses, into the completion entry `at`, which tells of it last. False, and nothing is told,
+  /// if that receive's key or length does not hold.
+  /// @par Order as `complete`
+  GNSTOR_HD bool respond(std::uint64_t at, std::uint64_t index,
+                         const wire::nvme::completion_entry& response) const {
     const auto* entry = reinterpret_cast<const unsigned char*>(at_->receive_ring) +
                         (index & (at_->receive_entries - 1)) * 16;
     const auto segment = cuda::std::bit_cast<wire::mlx5::data_segment>(simt::load16(entry));
@@ -106,9 +109,12 @@ class queue_reader {
       std::uint64_t word[2];
     };
     const auto raw = cuda::std::bit_cast<halves>(response);
-    auto* to = reinterpret_cast<std::uint64_t*>(segment.address());
+    auto* to = reinterpret_cast<std::uint64_t*>(at_->scatter_responses != 0
+                                                    ? reinterpret_cast<std::uint64_t>(&entry_at(at))
+                                                    : segment.address());
     system_word<std::uint64_t>(to[0]).store(raw.word[0], relaxed);
     system_word<std::uint64_t>(to[1]).store(raw.word[1], relaxed);
+    complete(at, wire::mlx5::cqe_opcode::responder_send, index, sizeof response);
     return true;
   }
 
@@ -118,19 +124,25 @@ class queue_reader {
                           std::uint32_t bytes,
                           wire::mlx5::syndrome fault = wire::mlx5::syndrome::none,
                           wire::mlx5::opcode sent = wire::mlx5::opcode::nop) const {
-    auto& e = reinterpret_cast<wire::mlx5::completion_entry*>(
-        at_->completion_ring)[at & (at_->completion_entries - 1)];
+    wire::mlx5::completion_entry& e = entry_at(at);
     using word = system_word<std::uint32_t>;
     word(e.byte_count_be).store(wire::be32(bytes), relaxed);
     word(e.error_word).store(wire::mlx5::pack_error(0, fault), relaxed);
     word(e.sop_drop_qpn)
         .store(wire::mlx5::pack_sop_qpn(static_cast<std::uint8_t>(sent), at_->number), relaxed);
+    const bool scattered = at_->scatter_responses != 0 && bytes <= wire::mlx5::scatter_bytes &&
+                           kind == wire::mlx5::cqe_opcode::responder_send;
     const bool lap = wire::mlx5::lap_owner(at, at_->completion_entries);
-    word(e.tail).store(wire::mlx5::pack_tail(static_cast<std::uint16_t>(wqe_index), kind, lap),
-                       release);
+    word(e.tail).store(
+        wire::mlx5::pack_tail(static_cast<std::uint16_t>(wqe_index), kind, lap, scattered),
+        release);
   }
 
  private:
+  GNSTOR_HD wire::mlx5::completion_entry& entry_at(std::uint64_t at) const {
+    return reinterpret_cast<wire::mlx5::completion_entry*>(
+        at_->completion_ring)[at & (at_->completion_entries - 1)];
+  }
   GNSTOR_HD system_word<std::uint32_t> record(int which) const {
     return system_word<std::uint32_t>(
         reinterpret_cast<std::uint32_t*>(at_->doorbell_record)[which]);

@@ -181,6 +181,7 @@ void emulated_client::join(unsigned char* queue, std::uint32_t depth, std::uint3
   at.receive_entries = mlx5_queue_layout::receive_entries(depth);
   at.completion_entries = mlx5_queue_layout::completion_entries(depth);
   at.domain = domain_;
+  at.scatter_responses = array_->where().scatter_responses ? 1 : 0;
   array_->create_queue(at);
 }
 

@@ -12,11 +12,13 @@ namespace {
 constexpr std::string_view known_schemes = "emu:, rdma://";
 constexpr std::string_view known_options =
     "ssds, replicas, capacity, flash, runner, media, device, shards, threads, lanes, "
-    "transport, resident";
+    "transport, responses, resident";
 constexpr std::string_view known_rdma_options =
-    "nsid, queues, host_nqn, host_id, keep_alive_ms, loss_timeout_ms, transport, scratch";
+    "nsid, queues, host_nqn, host_id, keep_alive_ms, loss_timeout_ms, transport, responses, "
+    "scratch";
 
 constexpr std::pair<std::string_view, bool> yes_or_no[] = {{"yes", true}, {"no", false}};
+constexpr std::pair<std::string_view, bool> response_places[] = {{"ring", false}, {"cqe", true}};
 
 std::uint64_t number(std::string_view name, std::string_view text, std::uint64_t low,
                      std::uint64_t high) {
@@ -83,6 +85,8 @@ void apply(endpoint& e, std::string_view name, std::string_view value) {
     e.threads = static_cast<std::uint32_t>(number(name, value, 1, 256));
   } else if (name == "transport") {
     e.proxied = choice(name, value, transports);
+  } else if (name == "responses") {
+    e.scatter_responses = choice(name, value, response_places);
   } else if (name == "resident") {
     e.resident = choice(name, value, yes_or_no);
   } else if (name == "lanes") {
@@ -108,6 +112,8 @@ void apply(rdma_endpoint& e, std::string_view name, std::string_view value) {
     e.host_id = value;
   } else if (name == "transport") {
     e.transport = choice(name, value, transports);
+  } else if (name == "responses") {
+    e.scatter_responses = choice(name, value, response_places);
   } else if (name == "scratch") {
     e.scratch = choice(name, value, yes_or_no);
   } else if (name == "keep_alive_ms") {

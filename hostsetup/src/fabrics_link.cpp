@@ -76,7 +76,7 @@ fabrics::controller_options options_for(const rdma_endpoint& where,
 fabrics_link::fabrics_link(const rdma_endpoint& where, const session_options& options)
     : options_(options),
       proxies_({where.host, where.port}),
-      way_(proxies_, proxies_.domain(), {where.host, where.port}) {
+      way_(proxies_, proxies_.domain(), {where.host, where.port}, where.scatter_responses) {
   if (where.subsystem.empty()) list_subsystems(way_, where, options);
   controller_ = std::make_unique<fabrics::controller>(way_, options_for(where, options));
   queues_.emplace(

@@ -60,6 +60,16 @@ TEST_CASE("every request gets its own answer under every doorbell policy, weak")
   sweep(host::mode::weak, weak_share, [](host::options o) { return exchanged_under_each(o); });
 }
 
+TEST_CASE("every request gets its own answer from its completion, seeded") {
+  sweep(host::mode::seeded, seeded_share,
+        [](host::options o) { return exchanged(o, {.scatter = true}); });
+}
+
+TEST_CASE("every request gets its own answer from its completion, weak") {
+  sweep(host::mode::weak, weak_share,
+        [](host::options o) { return exchanged(o, {.scatter = true}); });
+}
+
 TEST_CASE("more lanes than request slots get through a full channel, seeded") {
   sweep(host::mode::seeded, seeded_share / 2, [](host::options o) {
     return exchanged(o, {.blocks = 2, .lanes = 5, .rounds = 3, .channels = 1, .depth = 4});

@@ -56,6 +56,15 @@ TEST_CASE("every request gets its own answer under every doorbell policy") {
   }
 }
 
+TEST_CASE("every request gets its own answer from its completion") {
+  for (std::uint32_t seed = 1; seed <= seeds; ++seed) {
+    CAPTURE(seed);
+    exchange_shape s = usual;
+    s.scatter = true;
+    CHECK(exchanged(s, seed, [](exchange_fixture&) {}) == "");
+  }
+}
+
 TEST_CASE("more lanes than request slots get through a full channel") {
   for (std::uint32_t seed = 1; seed <= seeds; ++seed) {
     CAPTURE(seed);

@@ -17,6 +17,7 @@ struct exchange_shape {
   std::uint32_t rounds = 2;
   std::uint32_t channels = 2;
   std::uint32_t depth = 4;
+  bool scatter = false;  ///< responses lie in their completions
 
   std::uint32_t requests() const { return blocks * lanes * rounds; }
   std::size_t bytes() const {
@@ -41,6 +42,7 @@ class basic_exchange_fixture {
     for (std::uint32_t k = 0; k < s.channels; ++k) {
       fw::queue_attributes at;
       channels_.push_back(make_channel<Channel>(image, s.depth, 5 + k, key, at));
+      at.scatter_responses = s.scatter ? 1 : 0;
       *image.here(channels + k) = channels_.back();
       *image.here(queues_ + k) = peer_queue{at, {}};
     }

@@ -41,7 +41,7 @@ TEST_CASE("an endpoint without options has four SSDs, two replicas and 1 GiB eac
 TEST_CASE("every option is understood") {
   const host::endpoint e = host::endpoint::parse(
       "emu:?ssds=6&replicas=3&capacity=32M&flash=/a/b&runner=sim&media=hbm&device=1&shards=2&"
-      "threads=3&lanes=32&transport=proxy&resident=no");
+      "threads=3&lanes=32&transport=proxy&responses=cqe&resident=no");
   CHECK(e.ssds == 6);
   CHECK(e.replicas == 3);
   CHECK(e.capacity_bytes == 32u << 20);
@@ -53,6 +53,8 @@ TEST_CASE("every option is understood") {
   CHECK(e.threads == 3);
   CHECK(e.lanes == 32);
   CHECK(e.proxied);
+  CHECK(e.scatter_responses);
+  CHECK_FALSE(host::endpoint::parse("emu:?responses=ring").scatter_responses);
   CHECK_FALSE(e.resident);
   CHECK(host::endpoint::parse("emu:?capacity=8K").capacity_bytes == 8192);
   CHECK(host::endpoint::parse("emu:?capacity=2T").capacity_bytes == std::uint64_t{2} << 40);
@@ -73,7 +75,7 @@ TEST_CASE("an unknown option is told which exist") {
     CAPTURE(text);
     CHECK(says(refusal(text),
                {"these exist", "ssds", "replicas", "capacity", "flash", "runner", "media", "device",
-                "shards", "threads", "lanes", "transport", "resident"}));
+                "shards", "threads", "lanes", "transport", "responses", "resident"}));
   }
   CHECK(says(refusal("emu:ssds=4"), {"expected '?'"}));
 }
@@ -95,6 +97,7 @@ TEST_CASE("a number that is none, or out of range, is told the range") {
 TEST_CASE("a word that is none of the choices is told the choices") {
   CHECK(says(refusal("emu:?runner=fast"), {"runner=fast", "auto|cpu|gpu|sim"}));
   CHECK(says(refusal("emu:?media=tape"), {"media=tape", "host|hbm"}));
+  CHECK(says(refusal("emu:?responses=both"), {"responses=both", "ring|cqe"}));
 }
 
 TEST_CASE("more replicas than SSDs are refused") {
@@ -107,7 +110,7 @@ TEST_CASE("an rdma endpoint names a host, a port, a subsystem and options") {
   const auto e = host::endpoint::parse(
       "rdma://10.0.0.1:4421/nqn.2014-08.org.nvmexpress:disk?nsid=3&queues=8&host_nqn=nqn.a:b&"
       "host_id=6c616200-0000-4000-8000-000000000001&keep_alive_ms=0&loss_timeout_ms=1&scratch=yes&"
-      "transport=proxy");
+      "transport=proxy&responses=cqe");
   REQUIRE(e.rdma);
   CHECK(e.rdma->host == "10.0.0.1");
   CHECK(e.rdma->port == 4421);
@@ -120,6 +123,8 @@ TEST_CASE("an rdma endpoint names a host, a port, a subsystem and options") {
   CHECK(e.rdma->loss_timeout_ms == 1);
   CHECK(e.rdma->scratch);
   CHECK(e.rdma->transport == host::transport_kind::proxy);
+  CHECK(e.rdma->scatter_responses);
+  CHECK_FALSE(host::endpoint::parse("rdma://a/n").rdma->scatter_responses);
   CHECK_FALSE(host::endpoint::parse("emu:").rdma);
 }
 

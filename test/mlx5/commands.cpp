@@ -102,6 +102,15 @@ TEST_CASE("CREATE_QP describes the work queue, receives first, and its doorbell 
                          0x104, 0x108, 0x10c});
 }
 
+TEST_CASE("CREATE_QP asks for responses inside completions, of 32 bytes, only where told to") {
+  fake_machine& m = fake_machine::get();
+  for (const bool scatter : {false, true}) {
+    m.reset();
+    const rig r(fake_gpu(), scatter);
+    CHECK(m.last(0x500).word(context + 0xc4) == (scatter ? 1 : 0));
+  }
+}
+
 TEST_CASE("a NIC with a choice of clocks gets the default one") {
   fake_machine& m = fake_machine::get();
   m.reset();

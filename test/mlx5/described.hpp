@@ -34,6 +34,7 @@ inline fw::queue_attributes described() {
   at.doorbell = reinterpret_cast<std::uint64_t>(fake_machine::get().doorbell);
   at.number = fake_machine::get().queue_number;
   at.domain = 1;
+  at.scatter_responses = (qp.word(0x18 + 0xc4) & 0xff) == 1 ? 1 : 0;
   return at;
 }
 

@@ -17,13 +17,14 @@ struct rig {
   static gnstor::host::verbs::net_address peer() { return {"127.0.0.1", 4420}; }
 
   rig() : rig(fake_gpu()) {}
-  explicit rig(std::shared_ptr<gnstor::host::mlx5::memory_home> home)
+  explicit rig(std::shared_ptr<gnstor::host::mlx5::memory_home> home, bool scatter = false)
       : domain(gnstor::host::verbs::device::towards(peer(), std::chrono::milliseconds(1000))),
         nic(std::make_shared<const gnstor::host::mlx5::nic>(domain, home)),
         block(std::make_shared<const gnstor::host::mlx5::queue_block>(nic, depth, queues)),
         queue(std::make_unique<gnstor::host::mlx5::connected_queue>(
             block, index, peer(),
-            gnstor::host::mlx5::fabric_queue{.queue_id = 3, .controller_id = 9, .reads = 255},
+            gnstor::host::mlx5::fabric_queue{
+                .queue_id = 3, .controller_id = 9, .reads = 255, .scatter = scatter},
             std::chrono::milliseconds(1000))) {}
 
   gnstor::host::verbs::protection_domain domain;

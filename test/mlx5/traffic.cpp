@@ -17,9 +17,9 @@ constexpr std::uint32_t lanes = 6;
 constexpr std::uint32_t rounds = 4;
 
 /// Runs an exchange of six lanes over the rig's queue under one seed; what went wrong.
-std::string exchange_over_rig(gnstor::simt::host::options chosen) {
+std::string exchange_over_rig(gnstor::simt::host::options chosen, bool scatter = false) {
   fake_machine::get().reset();
-  const rig r;
+  const rig r(fake_gpu(), scatter);
   aligned_memory table(mlx5_channel::bytes(rig::depth));
   mlx5_channel channel(r.queue->ref(), table.data());
   fw::memory_region regions[2] = {{}, registered()};
@@ -67,9 +67,15 @@ std::string exchange_over_rig(gnstor::simt::host::options chosen) {
 TEST_CASE(
     "requests over a DevX queue get their answers from a NIC that knows the commands alone, "
     "seeded") {
-  sweep(gnstor::simt::host::mode::seeded, 200, exchange_over_rig);
+  sweep(gnstor::simt::host::mode::seeded, 200,
+        [](auto chosen) { return exchange_over_rig(chosen); });
+}
+
+TEST_CASE("responses inside completions, as the DevX commands say, reach their requests, seeded") {
+  sweep(gnstor::simt::host::mode::seeded, 100,
+        [](auto chosen) { return exchange_over_rig(chosen, true); });
 }
 
 TEST_CASE("requests over a DevX queue get their answers, weak memory") {
-  sweep(gnstor::simt::host::mode::weak, 60, exchange_over_rig);
+  sweep(gnstor::simt::host::mode::weak, 60, [](auto chosen) { return exchange_over_rig(chosen); });
 }

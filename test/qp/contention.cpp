@@ -19,12 +19,13 @@ struct shape {
   std::uint64_t first_index = 0;
   std::uint32_t one_sided_of_8 = 0;
   std::uint32_t nops_of_8 = 0;
+  bool scatter = false;
 };
 
 /// Runs traffic through one queue pair. Says what went wrong, or nothing.
 template <sharing_policy Sharing = sharing::shared>
 std::string ran(host::options chosen, shape s = {}) {
-  queue_fixture queue(s.depth, 0x1234, s.first_index);
+  queue_fixture queue(s.depth, 0x1234, s.first_index, s.scatter);
   const std::uint32_t total = s.blocks * s.lanes * s.rounds;
   std::vector<letter> letters(total);
   std::vector<parcel> parcels(total);
@@ -122,6 +123,18 @@ TEST_CASE("no lane takes an entry of an earlier lap for a new one, seeded") {
 TEST_CASE("no lane takes an entry of an earlier lap for a new one, weak") {
   sweep(host::mode::weak, weak_share, [](host::options o) {
     return ran(o, {.depth = 2, .blocks = 6, .lanes = 2, .rounds = 12});
+  });
+}
+
+TEST_CASE("responses that lie in their completions are whole and nobody else's, seeded") {
+  sweep(host::mode::seeded, seeded_share / 2, [](host::options o) {
+    return ran(o, {.depth = 2, .blocks = 3, .lanes = 2, .rounds = 8, .scatter = true});
+  });
+}
+
+TEST_CASE("responses that lie in their completions are whole and nobody else's, weak") {
+  sweep(host::mode::weak, weak_share / 2, [](host::options o) {
+    return ran(o, {.rounds = 8, .one_sided_of_8 = 2, .scatter = true});
   });
 }
 

@@ -24,8 +24,7 @@ struct nic {
     response.command_id = command;
     response.status = status;
     REQUIRE(posted() > 0);
-    REQUIRE(reader.receive(receive, response));
-    reader.complete(completion++, wire::mlx5::cqe_opcode::responder_send, receive++, 16);
+    REQUIRE(reader.respond(completion++, receive++, response));
   }
   std::uint32_t posted() const {
     return static_cast<std::uint16_t>(reader.receive_tail() - static_cast<std::uint16_t>(receive));
@@ -144,6 +143,40 @@ TEST_CASE("a queue that nobody polls takes depth responses and keeps each") {
     for (std::uint16_t k = 0; k < 4; ++k) n.respond(static_cast<std::uint16_t>(lap * 4 + k));
     for (std::uint16_t k = 0; k < 4; ++k) CHECK(poll(q).response.command_id == lap * 4 + k);
     CHECK(poll(q).kind == completion_kind::none);
+  }
+}
+
+TEST_CASE("a response in its completion is read there, and its receive stays untouched") {
+  queue_fixture q(4, 7, 0, true);
+  nic n(q);
+  const mlx5_queue_layout layout = mlx5_queue_layout::of(4);
+  const std::string before = hex(q.memory() + layout.responses, 8 * 16);
+  for (std::uint16_t k = 0; k < 40; ++k) {
+    n.respond(k, 0x4006);
+    const auto* entry = q.memory() + layout.completions + k % 16 * 64;
+    CHECK((entry[63] & 0x0c) == MLX5_INLINE_SCATTER_32);
+    const completion c = poll(q);
+    CHECK(c.kind == completion_kind::response);
+    CHECK(c.response.command_id == k);
+    CHECK(c.response.status == 0x4006);
+  }
+  CHECK(hex(q.memory() + layout.responses, 8 * 16) == before);
+}
+
+TEST_CASE("a receive that the NIC may not use takes no response, wherever responses lie") {
+  for (const bool scatter : {false, true}) {
+    queue_fixture q(2, 7, 0, scatter);
+    nic n(q);
+    auto* receive = reinterpret_cast<wire::mlx5::data_segment*>(n.at.receive_ring);
+    const wire::mlx5::data_segment sound = receive[0];
+    receive[0] = wire::mlx5::make_data(sound.address(), queue_fixture::key, 15);
+    CHECK_FALSE(n.reader.respond(0, 0, {}));
+    receive[0] = wire::mlx5::make_data(sound.address(), queue_fixture::key + 1, 16);
+    CHECK_FALSE(n.reader.respond(0, 0, {}));
+    CHECK(poll(q).kind == completion_kind::none);
+    receive[0] = sound;
+    CHECK(n.reader.respond(0, 0, {}));
+    CHECK(poll(q).kind == completion_kind::response);
   }
 }
 

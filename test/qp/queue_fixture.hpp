@@ -46,9 +46,13 @@ class queue_fixture {
   static constexpr std::uint32_t key = 0x101;
 
   /// @param first_index index of the first request; index counters wrap at 16 bits on the wire
+  /// @param scatter responses lie in their completions, not in the receive ring
   explicit queue_fixture(std::uint32_t depth, std::uint32_t number = 0x1234,
-                         std::uint64_t first_index = 0)
-      : memory_(mlx5_queue_layout::of(depth).bytes), depth_(depth), number_(number) {
+                         std::uint64_t first_index = 0, bool scatter = false)
+      : memory_(mlx5_queue_layout::of(depth).bytes),
+        depth_(depth),
+        number_(number),
+        scatter_(scatter) {
     mlx5_format_queue(memory_.data(), depth);
     state().reserved = state().published = state().retired = first_index;
     regions_[1] = {
@@ -60,7 +64,9 @@ class queue_fixture {
   mlx5_queue_state& state() { return *reinterpret_cast<mlx5_queue_state*>(memory_.data()); }
   unsigned char* memory() { return memory_.data(); }
   fw::queue_attributes attributes() {
-    return attributes_of(reinterpret_cast<std::uint64_t>(memory_.data()), depth_, number_);
+    auto at = attributes_of(reinterpret_cast<std::uint64_t>(memory_.data()), depth_, number_);
+    at.scatter_responses = scatter_ ? 1 : 0;
+    return at;
   }
   fw::region_table regions() { return {regions_, 2}; }
   std::uint32_t depth() const { return depth_; }
@@ -70,6 +76,7 @@ class queue_fixture {
   fw::memory_region regions_[2];
   std::uint32_t depth_;
   std::uint32_t number_;
+  bool scatter_;
 };
 
 }  // namespace gnstor::test

@@ -206,9 +206,8 @@ struct scripted_peer {
         response.dw0 = static_cast<std::uint32_t>(letter::reply(a.id));
         if (!a.duplicate) peer.letters[a.id].answer(a.id);
       }
-      if (reader.receive(receive, response)) {
-        reader.complete(completion++, wire::mlx5::cqe_opcode::responder_send, receive,
-                        sizeof response);
+      if (reader.respond(completion, receive, response)) {
+        ++completion;
       } else {
         ++seen.bad_entries;
       }

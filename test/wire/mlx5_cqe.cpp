@@ -30,6 +30,7 @@ TEST_CASE("rdma-core reads from a completion what was packed into it") {
     const auto counter = fields.draw<std::uint16_t>();
     const auto kind = fields.draw<std::uint8_t>(4);
     const auto owner = fields.draw<std::uint8_t>(1);
+    const auto format = fields.draw<std::uint8_t>(1);
     const auto send_opcode = fields.draw<std::uint8_t>();
     const auto qpn = fields.draw<std::uint32_t>(24);
     const auto bytes = fields.draw<std::uint32_t>();
@@ -38,13 +39,15 @@ TEST_CASE("rdma-core reads from a completion what was packed into it") {
     ours.user_index_be = gnstor::wire::be32(user_index);
     ours.byte_count_be = gnstor::wire::be32(bytes);
     ours.sop_drop_qpn = mlx5::pack_sop_qpn(send_opcode, qpn);
-    ours.tail = mlx5::pack_tail(counter, static_cast<mlx5::cqe_opcode>(kind), owner != 0);
+    ours.tail =
+        mlx5::pack_tail(counter, static_cast<mlx5::cqe_opcode>(kind), owner != 0, format != 0);
     mlx5_cqe64 theirs = as_theirs(ours);
     REQUIRE(be16toh(theirs.wqe_counter) == counter);
     REQUIRE(mlx5dv_get_cqe_opcode(&theirs) == kind);
     REQUIRE(mlx5dv_get_cqe_owner(&theirs) == owner);
     REQUIRE(mlx5dv_get_cqe_se(&theirs) == 0);
-    REQUIRE(mlx5dv_get_cqe_format(&theirs) == 0);
+    REQUIRE(mlx5dv_get_cqe_format(&theirs) == format);
+    REQUIRE((theirs.op_own & MLX5_INLINE_SCATTER_32) == (format != 0 ? MLX5_INLINE_SCATTER_32 : 0));
     REQUIRE(theirs.signature == 0);
     REQUIRE(be32toh(theirs.sop_drop_qpn) == (std::uint32_t{send_opcode} << 24 | qpn));
     REQUIRE(be32toh(theirs.byte_cnt) == bytes);
@@ -63,6 +66,7 @@ TEST_CASE("a completion as a NIC writes it, all other bits random, decodes to it
     std::memcpy(&ours, noise, sizeof(ours));
     REQUIRE(mlx5::tail_counter(ours.tail) == be16toh(theirs.wqe_counter));
     REQUIRE(static_cast<int>(mlx5::tail_opcode(ours.tail)) == mlx5dv_get_cqe_opcode(&theirs));
+    REQUIRE(mlx5::tail_scattered(ours.tail) == (mlx5dv_get_cqe_format(&theirs) == 1));
     REQUIRE(mlx5::tail_owner(ours.tail) == (mlx5dv_get_cqe_owner(&theirs) != 0));
     REQUIRE(mlx5::sop_qpn(ours.sop_drop_qpn) == (be32toh(theirs.sop_drop_qpn) & 0xffffff));
     REQUIRE(mlx5::sop_opcode(ours.sop_drop_qpn) == be32toh(theirs.sop_drop_qpn) >> 24);

@@ -46,12 +46,12 @@ struct connected_queue::state {
   std::uint16_t target_receives = 0;
   bool flushed = false;
 
-  state(std::shared_ptr<const queue_block> in, std::uint32_t which, const verbs::net_address& peer,
-        cm_link::clock::time_point end)
+  state(std::shared_ptr<const queue_block> in, std::uint32_t which, bool scatter,
+        const verbs::net_address& peer, cm_link::clock::time_point end)
       : block(std::move(in)),
         index(prepared(*block, which)),
         completions(*block, index),
-        queue(*block, index, completions),
+        queue(*block, index, completions, scatter),
         link(block->device().domain().device(), peer, end) {}
 
   void join(const fabric_queue& as, cm_link::clock::time_point end) {
@@ -83,7 +83,7 @@ connected_queue::connected_queue(std::shared_ptr<const queue_block> block, std::
                                  const verbs::net_address& peer, const fabric_queue& as,
                                  std::chrono::milliseconds timeout) {
   const auto end = cm_link::clock::now() + timeout;
-  state_ = std::make_unique<state>(std::move(block), index, peer, end);
+  state_ = std::make_unique<state>(std::move(block), index, as.scatter, peer, end);
   state_->join(as, end);
 }
 

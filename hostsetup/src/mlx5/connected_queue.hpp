@@ -13,6 +13,7 @@ struct fabric_queue {
   std::uint16_t queue_id = 0;       ///< 0 is the admin queue
   std::uint16_t controller_id = 0;  ///< whose I/O queue it is; 0 for an admin queue
   std::uint8_t reads = 16;          ///< RDMA READs of the target served at once, at most the NIC's
+  bool scatter = false;             ///< responses come inside their completions
 };
 
 /// Owns one queue pair of a ConnectX, in the memory of a home and joined to an NVMe-oF target: what

@@ -17,8 +17,8 @@ void try_frames(const nic& on) {
 }  // namespace
 
 nic_transport::nic_transport(fabrics::transport& others, const verbs::protection_domain& domain,
-                             verbs::net_address peer)
-    : others_(others), domain_(domain), peer_(std::move(peer)) {}
+                             verbs::net_address peer, bool scatter)
+    : others_(others), domain_(domain), peer_(std::move(peer)), scatter_(scatter) {}
 
 std::shared_ptr<const queue_block> nic_transport::prepare(std::shared_ptr<memory_home> home,
                                                           std::uint32_t depth,
@@ -40,7 +40,8 @@ std::unique_ptr<fabrics::queue_link> nic_transport::open(const fabrics::queue_re
   }
   const auto index = block != nullptr ? block->index_of(request.memory) : std::nullopt;
   if (!index) return others_.open(request, timeout);
-  const fabric_queue as{.queue_id = request.queue_id, .controller_id = request.controller};
+  const fabric_queue as{
+      .queue_id = request.queue_id, .controller_id = request.controller, .scatter = scatter_};
   return std::make_unique<nic_link>(connected_queue(std::move(block), *index, peer_, as, timeout));
 }
 

@@ -15,8 +15,9 @@ class nic_transport final : public fabrics::transport {
  public:
   /// @param others where admin queues, and this CPU's, go; outlives this
   /// @param domain in which `others` registers memory; outlives this
+  /// @param scatter responses on the NIC's own queues come inside their completions
   nic_transport(fabrics::transport& others, const verbs::protection_domain& domain,
-                verbs::net_address peer);
+                verbs::net_address peer, bool scatter = false);
 
   /// Makes the NIC ready for `count` queues of `depth` requests whose lanes run at `home`, and
   /// tries whether their memory can be registered for a target. Throws `error`: the step, the cause
@@ -36,6 +37,7 @@ class nic_transport final : public fabrics::transport {
   fabrics::transport& others_;
   const verbs::protection_domain& domain_;
   verbs::net_address peer_;
+  bool scatter_;
   std::mutex use_;  ///< a controller's thread opens its admin queue beside the others
   std::weak_ptr<const queue_block> block_;
 };

@@ -39,7 +39,7 @@ std::uint64_t log_reads(std::uint32_t reads, std::uint32_t log_most) {
 }
 
 devx_object create(const queue_block& block, std::uint32_t index,
-                   const completion_queue& completions, std::uint32_t& number) {
+                   const completion_queue& completions, bool scatter, std::uint32_t& number) {
   const std::uint64_t base = block.offset(index);
   const mlx5_queue_layout layout = mlx5_queue_layout::of(block.depth());
   const std::uint32_t receives = mlx5_queue_layout::receive_entries(block.depth());
@@ -62,7 +62,7 @@ devx_object create(const queue_block& block, std::uint32_t index,
   // A NIC that keeps real time may refuse a free-running clock; "default" suits both.
   put(qp::timestamp_format, block.device().can().qp_timestamp_format != 0 ? 1 : 0);
   put(qp::scatter_requester, 0);
-  put(qp::scatter_responder, 0);
+  put(qp::scatter_responder, scatter ? qp::scatter_32_bytes : 0);
   put(qp::doorbell_umem_valid, 1);
   put(qp::doorbell_umem, block.umem_id());
   put(qp::doorbell_address, base + layout.state + offsetof(mlx5_queue_state, doorbell_record));
@@ -85,8 +85,8 @@ std::string step_words(const char* step, const nic& on, std::uint32_t number) {
 }  // namespace
 
 reliable_queue::reliable_queue(const queue_block& block, std::uint32_t index,
-                               const completion_queue& completions)
-    : nic_(&block.device()), object_(create(block, index, completions, number_)) {}
+                               const completion_queue& completions, bool scatter)
+    : nic_(&block.device()), object_(create(block, index, completions, scatter, number_)) {}
 
 void reliable_queue::to_init(const ibv_qp_attr& attributes) const {
   transition t(ifc::opcode::rst2init_qp, number_);

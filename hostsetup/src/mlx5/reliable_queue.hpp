@@ -10,8 +10,9 @@ namespace gnstor::host::mlx5 {
 class reliable_queue {
  public:
   /// Throws `error`; block and completion queue outlive it.
-  reliable_queue(const queue_block& block, std::uint32_t index,
-                 const completion_queue& completions);
+  /// @param scatter responses come inside their completions, not in the receive ring
+  reliable_queue(const queue_block& block, std::uint32_t index, const completion_queue& completions,
+                 bool scatter);
 
   std::uint32_t number() const { return number_; }
 

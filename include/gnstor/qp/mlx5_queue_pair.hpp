@@ -15,11 +15,11 @@ namespace gnstor::inline v0 {
 /// An mlx5 reliable connection driven by any number of lanes: real WQE, CQE and doorbell bytes.
 ///
 /// It does not know whether a ConnectX or the emulated NIC consumes them. Capsules are sent by
-/// pointer (control segment and data segment, one basic block), responses arrive in a receive ring,
-/// one completion queue serves both. Layouts: rdma-core `mlx5dv.h`; `include/gnstor/wire/mlx5`.
-/// Words that only this side's lanes share are of device scope: read-modify-writes of system scope
-/// do not reach host memory over PCIe. Rings and doorbells, which the peer reads and writes, are
-/// loads and stores of `Scope`.
+/// pointer (control segment and data segment, one basic block), responses arrive in a receive ring
+/// or, if the queue pair was made so, in their completions; one completion queue serves both.
+/// Layouts: rdma-core `mlx5dv.h`; `include/gnstor/wire/mlx5`. Words that only this side's lanes
+/// share are of device scope: read-modify-writes of system scope do not reach host memory over
+/// PCIe. Rings and doorbells, which the peer reads and writes, are loads and stores of `Scope`.
 /// @tparam Scope the distance to the NIC: `thread_scope_system` for a NIC or another device
 /// @tparam Sharing who uses the queue pair at once; the same memory either way, not at the same
 /// time
@@ -269,7 +269,11 @@ class mlx5_queue_pair {
         struct halves {
           std::uint64_t word[2];
         };
-        auto* from = reinterpret_cast<std::uint64_t*>(&response_slot(counter));
+        // The entry says where its message lies: in itself, if the queue pair was made so.
+        auto* from =
+            wire::mlx5::tail_scattered(tail)
+                ? reinterpret_cast<std::uint64_t*>(const_cast<std::uint32_t*>(entry.scatter))
+                : reinterpret_cast<std::uint64_t*>(&response_slot(counter));
         const halves raw{{atomic_ref<std::uint64_t, Scope>(from[0]).load(relaxed),
                           atomic_ref<std::uint64_t, Scope>(from[1]).load(relaxed)}};
         out.response = cuda::std::bit_cast<wire::nvme::completion_entry>(raw);

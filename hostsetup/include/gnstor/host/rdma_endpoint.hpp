@@ -16,7 +16,7 @@ enum class transport_kind {
 ///
 /// `rdma://HOST[:PORT]/NQN?name=value&...`; an IPv6 address stands in brackets. Options: nsid,
 /// queues, host_nqn, host_id (a UUID), keep_alive_ms, loss_timeout_ms, transport (auto, nic,
-/// proxy), scratch (yes, no).
+/// proxy), responses (ring, cqe), scratch (yes, no).
 struct rdma_endpoint {
   std::string host;
   std::uint16_t port = 4420;
@@ -30,6 +30,9 @@ struct rdma_endpoint {
   std::uint32_t loss_timeout_ms = 60'000;  ///< how long a lost association is tried again
   /// `session::notes()` says why the proxy was taken where it was not asked for.
   transport_kind transport = transport_kind::automatic;
+  /// responses=cqe: on the NIC's own queues a response comes inside its completion, one read of
+  /// GPU memory less. Never run on hardware.
+  bool scatter_responses = false;
   /// Plain namespaces are there to be overwritten: `session::create_volume` takes the next one that
   /// is large enough, with whatever bytes are on it, and `delete_volume` gives it back.
   bool scratch = false;

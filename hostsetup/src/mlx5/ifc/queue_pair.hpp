@@ -40,7 +40,8 @@ inline constexpr field scatter_responder{0x638, 8};   ///< data of receives insi
 inline constexpr field doorbell_umem_valid{0x683, 1};
 inline constexpr field doorbell_umem{0x720, 32};
 inline constexpr std::uint32_t bits = 0x740;
-inline constexpr std::uint64_t migrated = 3;  ///< of `migration_state`
+inline constexpr std::uint64_t migrated = 3;          ///< of `migration_state`
+inline constexpr std::uint64_t scatter_32_bytes = 1;  ///< of `scatter_responder`: into a CQE of 64
 }  // namespace qp_context
 
 namespace create_qp {

@@ -37,11 +37,15 @@ static_assert(offsetof(completion_entry, error_word) == 52);
 static_assert(offsetof(completion_entry, sop_drop_qpn) == 56);
 static_assert(offsetof(completion_entry, tail) == 60);
 
-/// Bytes 60..63 as one word: wqe_counter (BE16), signature 0, op_own = opcode 7:4, owner 0.
-GNSTOR_HD constexpr std::uint32_t pack_tail(std::uint16_t wqe_counter, cqe_opcode kind,
-                                            bool owner) {
+/// Bytes that an entry holds of a small message, where its queue pair scatters to completions.
+inline constexpr std::uint32_t scatter_bytes = 32;
+
+/// Bytes 60..63 as one word: wqe_counter (BE16), signature 0, op_own = opcode 7:4, format 3:2
+/// (1 if the message is in `scatter`, else 0), owner 0.
+GNSTOR_HD constexpr std::uint32_t pack_tail(std::uint16_t wqe_counter, cqe_opcode kind, bool owner,
+                                            bool scattered = false) {
   return std::uint32_t{be16(wqe_counter)} | static_cast<std::uint32_t>(kind) << 28 |
-         std::uint32_t{owner} << 24;
+         std::uint32_t{scattered} << 26 | std::uint32_t{owner} << 24;
 }
 GNSTOR_HD constexpr std::uint16_t tail_counter(std::uint32_t tail) {
   return be16(static_cast<std::uint16_t>(tail));
@@ -49,6 +53,8 @@ GNSTOR_HD constexpr std::uint16_t tail_counter(std::uint32_t tail) {
 GNSTOR_HD constexpr cqe_opcode tail_opcode(std::uint32_t tail) {
   return static_cast<cqe_opcode>(tail >> 28);
 }
+/// True if the message lies in the entry's first 32 bytes, not where its receive points to.
+GNSTOR_HD constexpr bool tail_scattered(std::uint32_t tail) { return (tail >> 26 & 3) == 1; }
 GNSTOR_HD constexpr bool tail_owner(std::uint32_t tail) { return (tail >> 24 & 1) != 0; }
 
 /// What every entry's tail holds before the first lap: op_own = F1h.
@@ -91,6 +97,7 @@ GNSTOR_HD constexpr std::uint32_t sop_qpn(std::uint32_t sop_drop_qpn) {
 }
 
 static_assert(pack_tail(0x1234, cqe_opcode::responder_error, true) == 0xe1003412);
+static_assert(pack_tail(0x1234, cqe_opcode::responder_send, false, true) == 0x24003412);
 static_assert(unwritten_tail == 0xf1000000 && !tail_valid(unwritten_tail, 0, 8));
 static_assert(tail_valid(pack_tail(0, cqe_opcode::requester, false), 7, 8));
 static_assert(tail_valid(pack_tail(0, cqe_opcode::requester, true), 8, 8));
