@@ -6,6 +6,7 @@
 #include <gnstor/channel/doorbell/every.hpp>
 #include <gnstor/channel/doorbell/leader_warp.hpp>
 #include <gnstor/channel/doorbell/manual.hpp>
+#include <gnstor/channel/exclusive_channel.hpp>
 #include <gnstor/memory/expandable_pool.hpp>
 #include <gnstor/memory/memory_pool.hpp>
 #include <gnstor/simt/lane.hpp>

@@ -1,6 +1,7 @@
 /// Whole channels against a scripted peer on a GPU: the clients are one kernel, the peer another.
 #include "exchange.hpp"
 #include "exchange_fixture.hpp"
+#include "owned_exchange.hpp"
 #include "qp/device_block.cuh"
 #include <gnstor/channel/doorbell/batch.hpp>
 #include <gnstor/channel/doorbell/every.hpp>
@@ -23,6 +24,23 @@ std::string exchanged(exchange_shape s, std::uint32_t seed, Prepare prepare) {
   simt::cuda::reserve_local_memory(4096);  // of the scripted peer
   simt::cuda::executor machine;
   machine.spawn(s.blocks, s.lanes, f.client);
+  machine.spawn(1, s.channels, f.peer);
+  machine.run();
+  memory.download(f.image);
+  return f.judge();
+}
+
+/// One exchange of warps that own a channel each.
+std::string owned(const exchange_shape& s, std::uint32_t seed) {
+  const device_block memory(s.bytes());
+  exchange_fixture f(s, seed, memory.data());
+  f.client.stop = f.peer.stop;
+  memory.upload(f.image);
+  owned_exchange<> client;
+  static_cast<exchange<>&>(client) = f.client;
+  simt::cuda::reserve_local_memory(4096);  // of the scripted peer
+  simt::cuda::executor machine;
+  machine.spawn(s.blocks, s.lanes, client);
   machine.spawn(1, s.channels, f.peer);
   machine.run();
   memory.download(f.image);
@@ -62,6 +80,16 @@ TEST_CASE("every request gets its own answer from its completion") {
     exchange_shape s = usual;
     s.scatter = true;
     CHECK(exchanged(s, seed, [](exchange_fixture&) {}) == "");
+  }
+}
+
+TEST_CASE("a warp's own channel gives every request its own answer") {
+  for (std::uint32_t seed = 1; seed <= seeds; ++seed) {
+    CAPTURE(seed);
+    for (const std::uint32_t depth : {32u, 128u}) {
+      CHECK(owned({.blocks = 3, .lanes = 32, .rounds = 40, .channels = 3, .depth = depth}, seed) ==
+            "");
+    }
   }
 }
 

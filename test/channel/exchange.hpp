@@ -62,7 +62,7 @@ struct exchange {
     if (stop != nullptr) system_word<std::uint32_t>(*stop).store(1, release);
   }
 
- private:
+ protected:
   GNSTOR_HD static void count(std::uint32_t& counter) {
     device_word<std::uint32_t>(counter).fetch_add(1, relaxed);
   }

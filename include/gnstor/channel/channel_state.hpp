@@ -17,6 +17,7 @@ enum class channel_phase : std::uint32_t {
 /// The shared words of a channel beside its queues and its request table.
 struct channel_state {
   alignas(128) std::uint32_t phase;  ///< channel_phase
+  std::uint32_t owner;               ///< of an exclusive channel, in debug builds: its warp + 1
   alignas(8) std::uint64_t
       first_error;  ///< `status::pack()` of the error that killed the queue pair
   alignas(128) std::uint64_t submitted;  ///< requests sent

@@ -26,6 +26,9 @@ namespace gnstor::inline v0 {
 template <thread_scope Scope = thread_scope_system, sharing_policy Sharing = sharing::shared>
 class mlx5_queue_pair {
  public:
+  /// One lane at a time uses it: see `sharing_policy`.
+  static constexpr bool alone = Sharing::alone;
+
   /// @param memory queue memory of `mlx5_queue_layout::of(depth)`, formatted, registered under
   /// `lkey`
   /// @param doorbell the UAR register; null if an emulated NIC polls the word inside `memory`

@@ -1,0 +1,95 @@
+#pragma once
+
+#include "exchange.hpp"
+#include <gnstor/channel/exclusive_channel.hpp>
+
+namespace gnstor::test {
+
+/// The exchange of warps that each own a channel: block k, one warp, channel k. In each turn some
+/// lanes send a request and the others only come along.
+template <doorbell_policy Doorbell = doorbell::leader_warp>
+struct owned_exchange : exchange<> {
+  using owned =
+      exclusive_channel<mlx5_queue_pair<thread_scope_system, sharing::exclusive>, Doorbell>;
+
+  bool released = true;  ///< each warp gives its channel back
+
+  template <class Lane>
+  GNSTOR_HD void operator()(Lane& lane) const {
+    const simt::group g = lane.warp();
+    const std::uint32_t k = lane.block();
+    if (g.leads() && channels[k].phase() == channel_phase::connecting &&
+        !channels[k].connect(connect_options{}, deadline::never()).ok())
+      count(record->refused);
+    g.sync();
+    const owned mine(channels[k]);
+    std::uint32_t twice = 0;
+    std::uint32_t never = 0;
+    std::uint32_t next = 0;
+    std::uint32_t draw = (lane.global_thread() + 1 + seed * 0x10001u) * 2654435761u;
+    for (std::uint32_t turn = 0; turn < 2 * rounds; ++turn) {
+      draw = draw * 1664525u + 1013904223u;
+      const bool wants = next < rounds && (turn - next >= rounds || (draw >> 20 & 1) != 0);
+      const std::uint32_t id = lane.global_thread() * rounds + next;
+      const ask what = wants ? choose(id, draw) : ask::answer;
+      twice += bits(g.ballot(wants && what == ask::twice));
+      never += bits(g.ballot(wants && what == ask::never));
+      one(g, mine, wants ? id : 0, what, wants);
+      next += wants ? 1 : 0;
+    }
+    if (breaker == ~0u) settle(g, mine, lane.grid_threads() * rounds + k, twice, never);
+    if (released) mine.release(g);
+    if (device_word<std::uint32_t>(record->ended).fetch_add(1, acq_rel) + 1 != lane.grid_threads())
+      return;
+    if (stop != nullptr) system_word<std::uint32_t>(*stop).store(1, release);
+  }
+
+ private:
+  GNSTOR_HD static std::uint32_t bits(std::uint32_t mask) {
+    return static_cast<std::uint32_t>(cuda::std::popcount(mask));
+  }
+
+  GNSTOR_HD void one(const simt::group& g, const owned& mine, std::uint32_t id, ask what,
+                     bool wants) const {
+    if (wants) letters[id].ask(id);
+    const bool may_fail = what == ask::never || what == ask::hold;
+    const deadline d = may_fail ? simt::within(patience_ns) : deadline::never();
+    std::uint32_t value = 0;
+    const status outcome = mine.execute(g, request(id, what), d, &value, wants);
+    if (!wants) {
+      if (!outcome.ok()) count(record->refused);
+      return;
+    }
+    errand& e = errands[id];
+    e.asked = static_cast<std::uint32_t>(what);
+    e.detail = detail;
+    e.channel = simt::lane<>().block();
+    e.value = value;
+    e.outcome = outcome.pack();
+    if (breaker != ~0u && outcome.code == status_code::transport_error && id != breaker)
+      count(record->refused);
+    e.visible = outcome.ok() && letters[id].holds_reply(id) ? 1 : 0;
+  }
+
+  /// Lets all late answers and duplicates of the warp's channel come in.
+  GNSTOR_HD void settle(const simt::group& g, const owned& mine, std::uint32_t id,
+                        std::uint32_t twice, std::uint32_t never) const {
+    if (g.leads()) letters[id].ask(id);
+    const status outcome =
+        mine.execute(g, request(id, ask::let_go), deadline::never(), nullptr, g.leads());
+    if (!outcome.ok()) count(record->stuck);
+    for (bounded tries{1'000'000}; tries;) {
+      (void)mine.poll(g);
+      std::uint32_t done = 0;
+      if (g.leads()) {
+        const channel_state& c = mine.counters();
+        done = c.unknown == twice && c.submitted - c.completed - c.late == never;
+      }
+      if (g.broadcast(done) != 0) return;
+      simt::pause();
+    }
+    count(record->stuck);
+  }
+};
+
+}  // namespace gnstor::test
