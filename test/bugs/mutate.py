@@ -27,7 +27,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tidy"))
 from toolchain import Toolchain, ToolchainError, run  # noqa: E402
 
 ROOTS = ["include", "hostsetup/include", "hostsetup/simt/include", "hostsetup/src",
-         "firmware", "benchmark", "test"]
+         "firmware", "benchmark", "tools", "test"]
 KEYS = {"file", "from", "to", "source", "run", "found by", "claim"}
 EXIT_NOTHING_SELECTED = 3
 RUN_LIMIT_S = 120

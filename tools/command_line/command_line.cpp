@@ -1,0 +1,113 @@
+#include "command_line.hpp"
+
+#include <CLI/CLI.hpp>
+
+namespace gnstor::tools {
+
+namespace {
+
+CLI::Validator multiple_of(int step) {
+  const auto check = [step](const std::string& text) {
+    std::uint32_t number = 0;
+    const bool whole = CLI::detail::lexical_cast(text, number) && number % step == 0;
+    return whole ? std::string{} : text + " is no multiple of " + std::to_string(step);
+  };
+  return CLI::Validator(check, "x " + std::to_string(step));
+}
+
+}  // namespace
+
+const command_option& command_option::show_default() const {
+  option_->capture_default_str();
+  return *this;
+}
+
+const command_option& command_option::required() const {
+  option_->required();
+  return *this;
+}
+
+const command_option& command_option::positive() const {
+  option_->check(CLI::PositiveNumber);
+  return *this;
+}
+
+const command_option& command_option::non_negative() const {
+  option_->check(CLI::NonNegativeNumber);
+  return *this;
+}
+
+const command_option& command_option::range(int least, int most, int step) const {
+  const CLI::Validator within = CLI::Range(least, most);
+  option_->check(step == 1 ? within : within & multiple_of(step));
+  return *this;
+}
+
+const command_option& command_option::one_of(const std::vector<std::string>& words) const {
+  option_->check(CLI::IsMember(words));
+  return *this;
+}
+
+const command_option& command_option::size() const {
+  option_->transform(CLI::AsSizeValue(false));
+  return *this;
+}
+
+const command_option& command_option::existing_folder() const {
+  option_->check(CLI::ExistingDirectory);
+  return *this;
+}
+
+const command_option& command_option::excludes(const command_option& other) const {
+  option_->excludes(other.option_);
+  return *this;
+}
+
+const command_option& command_option::hidden() const {
+  option_->group("");
+  return *this;
+}
+
+command_line::command_line(const std::string& about) : app_(std::make_unique<CLI::App>(about)) {}
+
+command_line::~command_line() = default;
+
+template <option_value T>
+command_option command_line::option(const std::string& name, T& value, const std::string& about) {
+  return command_option(*app_->add_option(name, value, about));
+}
+
+using text = const std::string&;
+template command_option command_line::option(text, std::string&, text);
+template command_option command_line::option(text, double&, text);
+template command_option command_line::option(text, std::uint16_t&, text);
+template command_option command_line::option(text, std::uint32_t&, text);
+template command_option command_line::option(text, std::uint64_t&, text);
+template command_option command_line::option(text, std::int32_t&, text);
+template command_option command_line::option(text, std::int64_t&, text);
+template command_option command_line::option(text, std::vector<std::string>&, text);
+template command_option command_line::option(text, std::vector<std::uint64_t>&, text);
+
+void command_line::flag(const std::string& name, bool& given, const std::string& about) {
+  app_->add_flag(name, given, about);
+}
+
+void command_line::commands(std::string& command,
+                            std::initializer_list<std::pair<const char*, const char*>> words) {
+  app_->require_subcommand(1);
+  app_->fallthrough();
+  for (const auto& [word, about] : words) {
+    app_->add_subcommand(word, about)->callback([&command, name = word] { command = name; });
+  }
+}
+
+std::optional<int> command_line::parse(int argc, char** argv) {
+  try {
+    app_->parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app_->exit(e);
+  }
+  return std::nullopt;
+}
+
+}  // namespace gnstor::tools
