@@ -3,7 +3,7 @@
 #include "graph/remote_bfs.hpp"
 #include "support/volume_array.hpp"
 
-#include <CLI/CLI.hpp>
+#include <command_line/command_line.hpp>
 
 #include <cstdio>
 #include <string>
@@ -112,22 +112,21 @@ int run(const settings& s) {
 
 int main(int argc, char** argv) try {
   settings s;
-  CLI::App app{"Breadth-first search by kernels over a graph on a remote flash array"};
-  auto* scale = app.add_option("--scale", s.made.scale, "Kronecker graph of 2^N vertices")
-                    ->capture_default_str();
-  auto* degree = app.add_option("--degree", s.made.degree, "edges drawn for each vertex")
-                     ->capture_default_str();
-  app.add_option("--graph", s.file, "file instead: .sg, .wsg, .el, .wel or .mtx")
-      ->excludes(scale)
-      ->excludes(degree);
-  app.add_option("--source", s.source, "vertex to search from (default: drawn from the seed)")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--seed", s.made.seed, "of the graph and the sources")->capture_default_str();
-  app.add_option("--trials", s.trials, "searches, each from its own source")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  s.run.add_to(app);
-  CLI11_PARSE(app, argc, argv);
+  gnstor::tools::command_line line(
+      "Breadth-first search by kernels over a graph on a remote flash array");
+  const auto scale =
+      line.option("--scale", s.made.scale, "Kronecker graph of 2^N vertices").show_default();
+  const auto degree =
+      line.option("--degree", s.made.degree, "edges drawn for each vertex").show_default();
+  line.option("--graph", s.file, "file instead: .sg, .wsg, .el, .wel or .mtx")
+      .excludes(scale)
+      .excludes(degree);
+  line.option("--source", s.source, "vertex to search from (default: drawn from the seed)")
+      .non_negative();
+  line.option("--seed", s.made.seed, "of the graph and the sources").show_default();
+  line.option("--trials", s.trials, "searches, each from its own source").positive().show_default();
+  s.run.add_to(line);
+  if (const auto code = line.parse(argc, argv)) return *code;
   return run(s);
 } catch (const std::exception& e) {
   std::fprintf(stderr, "bfs: %s\n", e.what());

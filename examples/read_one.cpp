@@ -1,6 +1,6 @@
 #include <gnstor/host/array.hpp>
 
-#include <CLI/CLI.hpp>
+#include <command_line/command_line.hpp>
 
 #include <cstdio>
 #include <numeric>
@@ -22,10 +22,11 @@ struct sum_elements {
 int main(int argc, char** argv) try {
   std::string endpoint = "emu:?capacity=64M";
   std::uint16_t vid = 0;
-  CLI::App app{"A kernel sums the elements of a volume on a remote flash array"};
-  app.add_option("--endpoint", endpoint, "where the array is")->capture_default_str();
-  app.add_option("--vid", vid, "read this volume, from an earlier run, instead of a new one");
-  CLI11_PARSE(app, argc, argv);
+  gnstor::tools::command_line line(
+      "A kernel sums the elements of a volume on a remote flash array");
+  line.option("--endpoint", endpoint, "where the array is").show_default();
+  line.option("--vid", vid, "read this volume, from an earlier run, instead of a new one");
+  if (const auto code = line.parse(argc, argv)) return *code;
 
   host::session session(endpoint);
   std::vector<std::uint32_t> numbers(1024);

@@ -4,7 +4,7 @@
 #include "support/volume_array.hpp"
 #include <gnstor/host/array.hpp>
 
-#include <CLI/CLI.hpp>
+#include <command_line/command_line.hpp>
 
 #include <cstdio>
 #include <cstring>
@@ -132,15 +132,13 @@ int add_files(const settings& s) {
 
 int main(int argc, char** argv) try {
   settings s;
-  CLI::App app{"Adds two files of numbers that lie on remote volumes"};
-  app.add_option("FILE_A", s.a, "a raw array")->required();
-  app.add_option("FILE_B", s.b, "another of the same length")->required();
-  app.add_option("FILE_C", s.c, "gets the sums")->required();
-  app.add_option("--type", s.type, "type of the numbers")
-      ->check(CLI::IsMember({"double", "float"}))
-      ->capture_default_str();
-  s.run.add_to(app);
-  CLI11_PARSE(app, argc, argv);
+  gnstor::tools::command_line line("Adds two files of numbers that lie on remote volumes");
+  line.option("FILE_A", s.a, "a raw array").required();
+  line.option("FILE_B", s.b, "another of the same length").required();
+  line.option("FILE_C", s.c, "gets the sums").required();
+  line.option("--type", s.type, "type of the numbers").one_of({"double", "float"}).show_default();
+  s.run.add_to(line);
+  if (const auto code = line.parse(argc, argv)) return *code;
   return s.type == "double" ? add_files<double>(s) : add_files<float>(s);
 } catch (const std::exception& e) {
   std::fprintf(stderr, "vector_add: %s\n", e.what());

@@ -3,7 +3,7 @@
 #include "frame_budget.hpp"
 #include <gnstor/host/session.hpp>
 
-#include <CLI/CLI.hpp>
+#include <command_line/command_line.hpp>
 
 #include <cstdint>
 #include <string>
@@ -20,27 +20,18 @@ struct run_options {
   std::uint32_t grid = on_gpu ? 528 : 4;
   std::uint32_t block = 128;
 
-  void add_to(CLI::App& app) {
-    const CLI::Validator whole_warps(
-        [](const std::string& text) {
-          std::uint32_t threads = 0;
-          const bool whole = CLI::detail::lexical_cast(text, threads) && threads % 32 == 0;
-          return whole ? std::string{} : text + " is no multiple of 32";
-        },
-        "x 32");
-    app.add_option("--endpoint", endpoint,
-                   "where the array is; an emulated one without capacity= gets what fits the data")
-        ->capture_default_str();
-    app.add_option("--frames", frames,
-                   "memory for pages: a share of the data as 25%, or bytes as 64M (default 25%)");
-    app.add_option("--page-bytes", page_bytes,
-                   "page size: 4096 times a power of two, up to 2097152 (default: by size)");
-    app.add_option("--grid", grid, "blocks of a kernel")
-        ->check(CLI::Range(1, 65535))
-        ->capture_default_str();
-    app.add_option("--block", block, "threads of a block, whole warps")
-        ->check(CLI::Range(32, 1024) & whole_warps)
-        ->capture_default_str();
+  void add_to(gnstor::tools::command_line& line) {
+    line.option("--endpoint", endpoint,
+                "where the array is; an emulated one without capacity= gets what fits the data")
+        .show_default();
+    line.option("--frames", frames,
+                "memory for pages: a share of the data as 25%, or bytes as 64M (default 25%)");
+    line.option("--page-bytes", page_bytes,
+                "page size: 4096 times a power of two, up to 2097152 (default: by size)");
+    line.option("--grid", grid, "blocks of a kernel").range(1, 65535).show_default();
+    line.option("--block", block, "threads of a block, whole warps")
+        .range(32, 1024, 32)
+        .show_default();
   }
 
   /// The user's endpoint; an emulated one that names no capacity gets one that fits `data_bytes`.

@@ -2,7 +2,7 @@
 #include "support/abuser.hpp"
 #include <gnstor/host/error.hpp>
 
-#include <CLI/CLI.hpp>
+#include <command_line/command_line.hpp>
 
 #include <cstdio>
 
@@ -33,13 +33,13 @@ int main(int argc, char** argv) try {
   std::vector<std::string> subsystems;
   std::uint64_t seed = 1;
   std::uint64_t count = 500;
-  CLI::App app{"Malformed NVMe over RDMA traffic"};
-  app.add_option("--address", target.host)->required();
-  app.add_option("--port", target.port)->capture_default_str();
-  app.add_option("--nqn", subsystems, "the subsystems")->required();
-  app.add_option("--seed", seed, "of the first sequence")->capture_default_str();
-  app.add_option("--count", count, "of sequences")->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
+  gnstor::tools::command_line line("Malformed NVMe over RDMA traffic");
+  line.option("--address", target.host).required();
+  line.option("--port", target.port).show_default();
+  line.option("--nqn", subsystems, "the subsystems").required();
+  line.option("--seed", seed, "of the first sequence").show_default();
+  line.option("--count", count, "of sequences").show_default();
+  if (const auto code = line.parse(argc, argv)) return *code;
 
   gnstor::interop::abuser abuser(target, subsystems);
   run(abuser, seed, count);

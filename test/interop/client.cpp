@@ -1,7 +1,7 @@
 /// gnstor's NVMe over RDMA host as a program: what the interop tests run against other targets.
 #include "support/traffic.hpp"
 
-#include <CLI/CLI.hpp>
+#include <command_line/command_line.hpp>
 #include <fabrics/discovery.hpp>
 #include <fabrics/rdma_transport.hpp>
 #include <unistd.h>
@@ -64,47 +64,46 @@ void exchange(fabrics::controller& controller, const client_options& o) {
   if (!file.flush()) throw host::error("cannot write " + o.image);
 }
 
-void add_options(CLI::App& app, client_options& o) {
-  app.add_option("--address", o.address.host)->required();
-  app.add_option("--port", o.address.port)->capture_default_str();
-  app.add_option("--nqn", o.controller.subsystem, "the subsystem");
-  app.add_option("--host-nqn", o.controller.host_nqn);
-  app.add_option("--host-id", o.controller.host_id);
-  app.add_option("--queues", o.controller.queues)->capture_default_str();
-  app.add_option("--depth", o.controller.depth)->capture_default_str();
-  app.add_option("--nsid", o.nsid)->capture_default_str();
-  app.add_option("--mib", o.mib, "how much of the namespace is used")->capture_default_str();
-  app.add_option("--seed", o.seed)->capture_default_str();
-  app.add_option("--timeout", o.timeout_ms, "ms of each command")->capture_default_str();
-  app.add_option("--rounds", o.rounds, "of the traffic")->capture_default_str();
-  app.add_option("--loss-timeout", o.loss_timeout_ms,
-                 "ms that a lost association may take to come back; 0: a loss is a failure");
-  app.add_option("--uid", o.uid, "become this user first");
-  app.add_option("--image", o.image, "gets what the namespace holds in the end");
+void add_options(gnstor::tools::command_line& line, client_options& o) {
+  line.option("--address", o.address.host).required();
+  line.option("--port", o.address.port).show_default();
+  line.option("--nqn", o.controller.subsystem, "the subsystem");
+  line.option("--host-nqn", o.controller.host_nqn);
+  line.option("--host-id", o.controller.host_id);
+  line.option("--queues", o.controller.queues).show_default();
+  line.option("--depth", o.controller.depth).show_default();
+  line.option("--nsid", o.nsid).show_default();
+  line.option("--mib", o.mib, "how much of the namespace is used").show_default();
+  line.option("--seed", o.seed).show_default();
+  line.option("--timeout", o.timeout_ms, "ms of each command").show_default();
+  line.option("--rounds", o.rounds, "of the traffic").show_default();
+  line.option("--loss-timeout", o.loss_timeout_ms,
+              "ms that a lost association may take to come back; 0: a loss is a failure");
+  line.option("--uid", o.uid, "become this user first");
+  line.option("--image", o.image, "gets what the namespace holds in the end");
 }
 
 int run(int argc, char** argv) {
   client_options o;
-  CLI::App app{"An NVMe over RDMA host of gnstor"};
-  app.require_subcommand(1);
-  app.fallthrough();
-  add_options(app, o);
-  const CLI::App* discover = app.add_subcommand("discover", "list the subsystems of an address");
-  const CLI::App* identify = app.add_subcommand("identify", "describe a controller");
-  app.add_subcommand("traffic", "random writes and reads by kernels, compared");
-  CLI11_PARSE(app, argc, argv);
+  std::string command;
+  gnstor::tools::command_line line("An NVMe over RDMA host of gnstor");
+  add_options(line, o);
+  line.commands(command, {{"discover", "list the subsystems of an address"},
+                          {"identify", "describe a controller"},
+                          {"traffic", "random writes and reads by kernels, compared"}});
+  if (const auto code = line.parse(argc, argv)) return *code;
 
   if (o.uid != 0 && setuid(o.uid) != 0) throw host::error("setuid failed");
   o.controller.timeout = std::chrono::milliseconds(o.timeout_ms);
   o.controller.loss_timeout = std::chrono::milliseconds(o.loss_timeout_ms);
   o.controller.say = [](const std::string& text) { std::printf("said: %s\n", text.c_str()); };
   fabrics::rdma_transport way(o.address);
-  if (discover->parsed()) {
+  if (command == "discover") {
     list_subsystems(way, o);
     return 0;
   }
   fabrics::controller controller(way, o.controller);
-  if (identify->parsed()) {
+  if (command == "identify") {
     describe(controller);
   } else {
     exchange(controller, o);

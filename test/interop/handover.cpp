@@ -7,7 +7,7 @@
 #include <gnstor/wire/afa/volume_chmod.hpp>
 #include <target/array_client.hpp>
 
-#include <CLI/CLI.hpp>
+#include <command_line/command_line.hpp>
 
 #include <cstdio>
 #include <fstream>
@@ -131,22 +131,21 @@ int main(int argc, char** argv) try {
   host::rdma_endpoint where;
   where.subsystem = "nqn.2026-11.io.gnstor:array";
   std::string image = "/dev/null";
-  CLI::App app{"The write right of a volume on its way through several hosts"};
-  app.require_subcommand(1);
-  app.fallthrough();
-  app.add_option("--address", where.host)->required();
-  app.add_option("--port", where.port)->capture_default_str();
-  app.add_option("--image", image, "gets the first MiB of volume 1");
-  const CLI::App* both = app.add_subcommand("own", "from alice to bob, who keeps it");
-  const CLI::App* release = app.add_subcommand("release", "bob gives it back");
-  app.add_subcommand("refused", "alice asks for it, and must not get it");
-  CLI11_PARSE(app, argc, argv);
+  std::string command;
+  tools::command_line line("The write right of a volume on its way through several hosts");
+  line.option("--address", where.host).required();
+  line.option("--port", where.port).show_default();
+  line.option("--image", image, "gets the first MiB of volume 1");
+  line.commands(command, {{"own", "from alice to bob, who keeps it"},
+                          {"release", "bob gives it back"},
+                          {"refused", "alice asks for it, and must not get it"}});
+  if (const auto code = line.parse(argc, argv)) return *code;
 
   own_client alice(where, "alice");
   own_client bob(where, "bob");
-  if (both->parsed()) {
+  if (command == "own") {
     hand_over(alice, bob, image);
-  } else if (release->parsed()) {
+  } else if (command == "release") {
     expect(bob.take(right_read).ok(), "bob's write right ends");
   } else {
     expect(refused(alice.take(right_read | right_write), refusal::writer_exists),

@@ -2,7 +2,7 @@
 #include <gnstor/host/error.hpp>
 #include <gnstor/host/session.hpp>
 
-#include <CLI/CLI.hpp>
+#include <command_line/command_line.hpp>
 
 #include <cstdio>
 #include <functional>
@@ -105,10 +105,10 @@ std::uint32_t play(const std::string& endpoint, bool keep) {
 int main(int argc, char** argv) try {
   std::string endpoint;
   bool keep = false;
-  CLI::App app{"Who may do what on an array"};
-  app.add_option("--endpoint", endpoint)->required();
-  app.add_flag("--keep", keep, "leaves the first volume there");
-  CLI11_PARSE(app, argc, argv);
+  gnstor::tools::command_line line("Who may do what on an array");
+  line.option("--endpoint", endpoint).required();
+  line.flag("--keep", keep, "leaves the first volume there");
+  if (const auto code = line.parse(argc, argv)) return *code;
   return play(endpoint, keep) == 0 ? 0 : 1;
 } catch (const std::exception& e) {
   std::fprintf(stderr, "interop_rights: %s\n", e.what());

@@ -3,7 +3,7 @@
 
 #include "json_report.hpp"
 
-#include <CLI/CLI.hpp>
+#include <command_line/command_line.hpp>
 #include <nlohmann/json.hpp>
 #include <probe/gather.hpp>
 #include <probe/report.hpp>
@@ -16,13 +16,13 @@ namespace probe = gnstor::host::probe;
 int main(int argc, char** argv) try {
   std::string root = "/";
   bool json = false;
-  CLI::App app{"Tells which gnstor endpoints work on this machine, and what to change for others"};
-  app.add_flag("--json", json, "the same, with every fact, for a program");
-  app.add_option("--root", root,
-                 "judge the machine whose /proc, /sys and /dev lie below this folder")
-      ->check(CLI::ExistingDirectory)
-      ->group("");
-  CLI11_PARSE(app, argc, argv);
+  gnstor::tools::command_line line(
+      "Tells which gnstor endpoints work on this machine, and what to change for others");
+  line.flag("--json", json, "the same, with every fact, for a program");
+  line.option("--root", root, "judge the machine whose /proc, /sys and /dev lie below this folder")
+      .existing_folder()
+      .hidden();
+  if (const auto code = line.parse(argc, argv)) return *code;
 
   auto facts = probe::gather(probe::file_tree(root));
   if (root == "/") probe::try_devices(facts);
