@@ -87,6 +87,9 @@ class lock_channel {
     return any;
   }
 
+  /// As `channel::make_room`: there are no asynchronous requests.
+  GNSTOR_HD bool make_room() const { return poll(); }
+
   /// As `channel::wait`.
   GNSTOR_HD status wait(ticket t, deadline d, std::uint32_t* value = nullptr) const {
     for (until more{d}; more;) {

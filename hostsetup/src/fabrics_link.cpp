@@ -127,6 +127,8 @@ bool fabrics_link::is_array() {
       wire::nvme::make_keyed_sgl(data.address, sizeof(wire::afa::array_description), data.rkey);
   const status said = execute_admin(c.pack(), simt::within(options_.timeout_ns));
   unregister_memory(data);
+  if (!said.ok() && said.code != status_code::nvme_error)
+    throw io_error("asking the target whether it is an array: " + to_string(said), said);
   return said.ok();
 }
 
@@ -180,6 +182,7 @@ memory_block fabrics_link::allocate(place where, std::size_t bytes) {
 }
 
 const std::shared_ptr<mlx5::memory_home>& fabrics_link::gpu() {
+  const std::lock_guard hold(gpu_use_);
   if (gpu_ == nullptr) gpu_ = mlx5::gpu_home(options_.device);
   return gpu_;
 }

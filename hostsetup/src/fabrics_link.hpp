@@ -51,6 +51,7 @@ class fabrics_link final : public array_link {
   bool is_array();
 
   session_options options_;
+  std::mutex gpu_use_;
   std::shared_ptr<mlx5::memory_home> gpu_;  ///< set when GPU memory is registered
   fabrics::rdma_transport proxies_;
   mlx5::nic_transport way_;

@@ -119,10 +119,12 @@ class gpu_memory_home final : public memory_home {
     }
     const auto address = reinterpret_cast<std::uintptr_t>(base);
     void* aligned = reinterpret_cast<void*>((address + boundary - 1) / boundary * boundary);
+    cudaError_t cleared = cudaMemset(aligned, 0, whole);
+    if (cleared == cudaSuccess) cleared = cudaStreamSynchronize(nullptr);
+    if (cleared != cudaSuccess) (void)cudaFree(base);
+    cuda_check(cleared, "clearing GPU memory");
     const std::lock_guard lock(mutex_);
     bases_[aligned] = base;
-    cuda_check(cudaMemset(aligned, 0, whole), "clearing GPU memory");
-    cuda_check(cudaStreamSynchronize(nullptr), "clearing GPU memory");
     // A copy that returns has reached the memory itself, which the NIC reads past the GPU's caches.
     using set_attribute = CUresult(CUDAAPI*)(const void*, CUpointer_attribute, CUdeviceptr);
     if (auto* set = driver_function<set_attribute>("cuPointerSetAttribute", 7000)) {

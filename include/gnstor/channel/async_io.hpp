@@ -97,6 +97,9 @@ class async_io {
     if (!operations_.abandon(operation)) return operations_.take(operation);
     return status::make(status_code::timed_out, reporter::channel);
   }
+  /// The operation's outcome if it has ended, else would_block; does not poll.
+  /// @par Callers as `wait`, until the outcome is there, or `wait` ends the asking
+  GNSTOR_HD status take(ticket operation) const { return operations_.take(operation); }
   /// The operation's outcome if it has ended, else would_block; polls.
   /// @par Callers as `wait`; until the outcome is there, or `wait` ends the asking
   GNSTOR_HD status try_wait(ticket operation) const {

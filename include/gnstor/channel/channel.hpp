@@ -40,6 +40,7 @@ class channel {
  public:
   using queue_pair_type = QP;
   using doorbell_type = Doorbell;
+  using ticket_type = ticket;
 
   /// Bytes of zero-filled memory for a channel of `depth` requests, beside its queue pair's.
   GNSTOR_HD static constexpr std::uint64_t bytes(std::uint32_t depth) {
@@ -166,6 +167,11 @@ class channel {
     if (outcome.code == status_code::timed_out) count(state_->timed_out);
     return outcome;
   }
+
+  /// The answer to `t` if it has been taken from the queue, else would_block.
+  /// @par Callers the owner of the ticket, until the answer is there; `wait` ends the asking
+  /// @par Order as `wait`
+  GNSTOR_HD status take(ticket t) const { return request_slots().take(t); }
 
   /// The answer to `t` if it has come, else would_block; announces it if need be, and takes
   /// completions meanwhile.

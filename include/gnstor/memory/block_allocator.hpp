@@ -91,7 +91,8 @@ class block_allocator {
   /// Takes a contiguous part of at least `bytes` bytes, aligned to the block size that fits it
   /// closest.
   /// @par Callers any lane, alone or with others; no convergence needed. Lanes of a warp that
-  /// arrive together and need the same number of blocks of the same level share atomic operations
+  /// arrive together and need the same number of blocks of the same level, with the same effort,
+  /// share atomic operations
   /// @par Result the extent in the calling lane; its size is a multiple of its block size
   /// @par Order acquires, at `Scope`, what the part's earlier owners did before they released it
   /// @par Bound 5 searches of the bitmap for each 32 lanes, at most 8 lost races a word
@@ -104,7 +105,8 @@ class block_allocator {
     const place shape = shape_of<0>(bytes);
     // A pool's bitmap is aligned to 8, addresses have 57 bits at most: both fit one word.
     const std::uint64_t key = reinterpret_cast<std::uintptr_t>(tree_.memory()) >> 3 |
-                              std::uint64_t{shape.level << 5 | (shape.count - 1)} << 54;
+                              std::uint64_t{shape.level << 5 | (shape.count - 1)} << 54 |
+                              std::uint64_t{how == effort::thorough} << 63;
     return allocate_together<0>(simt::group::active().partition(key), shape, how);
   }
 

@@ -26,6 +26,8 @@ class volume_ref {
   using piece = typename detail::volume_split<Placement>::piece;
 
  public:
+  using ticket_type = io_ticket;
+
   GNSTOR_HD volume_ref(const volume_info& info, channel_set<Channel> channels, Placement where)
       : split_(info, where), channels_(channels) {}
 
@@ -146,11 +148,19 @@ class volume_ref {
   GNSTOR_HD status wait(io_ticket t, deadline d) const {
     return channels_[t.channel].async().wait(t.operation, d);
   }
+  /// The operation's outcome if it has ended, else would_block; does not poll.
+  /// @par Callers as `wait`, until the outcome is there
+  GNSTOR_HD status take(io_ticket t) const {
+    return channels_[t.channel].async().take(t.operation);
+  }
   /// The operation's outcome if it has ended, else would_block; polls.
   /// @par Callers as `wait`, until the outcome is there
   GNSTOR_HD status try_wait(io_ticket t) const {
     return channels_[t.channel].async().try_wait(t.operation);
   }
+  /// Announces what was sent on the caller's channel, where its doorbell policy leaves that to the
+  /// kernel.
+  GNSTOR_HD void commit() const { channels_.mine().commit(); }
   /// Carries on what was begun on the caller's channel. True if anything moved.
   /// @par Callers any lane, in any company
   GNSTOR_HD bool poll() const { return channels_.mine().async().poll(); }
