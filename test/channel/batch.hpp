@@ -34,7 +34,7 @@ struct batch {
   std::uint32_t rounds = 4;
   std::uint32_t parts = 1;    ///< groups that a warp is split into
   std::uint32_t never = ~0u;  ///< the request that gets no answer
-  std::uint64_t patience_ns = 100'000;
+  std::uint64_t patience_ns = 2'000'000;
   letter* letters = nullptr;  ///< [threads * rounds]
   batch_tally* tally = nullptr;
   std::uint32_t* stop = nullptr;  ///< set by the last thread, where no executor does

@@ -1,5 +1,6 @@
 /// Asynchronous, scattered and data-less I/O end to end: kernels, channels, an emulated array.
 #include "session_rig.hpp"
+#include <gnstor/channel/warp_batch.hpp>
 
 #include <doctest/doctest.h>
 
@@ -62,6 +63,37 @@ struct move_async {
       if (device_word<std::uint32_t>(*called).load(acquire) == lane.grid_threads()) break;
       (void)v.dispatch(table);
     }
+  }
+};
+
+/// Two warps a block copy blocks in batches: a thread writes every 128th block.
+struct batched_writes {
+  using batch = warp_batch<2, remote_volume>;
+  struct shared {
+    batch::storage slots;
+  };
+
+  template <class Lane>
+  void operator()(Lane& lane, remote_volume v, io_buffer buffer, std::uint32_t blocks,
+                  std::uint32_t* right) const {
+    const auto g = lane.warp();
+    const batch mine(g, v, lane.shared().slots, lane.thread() / 32);
+    const deadline d = simt::within(long_ns);
+    const auto handle = [&](status s) {
+      if (s == status{}) device_word<std::uint32_t>(*right).fetch_add(1, relaxed);
+    };
+    std::uint32_t at = lane.global_thread();
+    for (until more{d}; more && g.any(at < blocks);) {
+      const status sent = mine.submit(g, at < blocks, [&](const remote_volume& volume) {
+        const io_buffer part = buffer.slice(std::uint64_t{at} * block_bytes, block_bytes);
+        return volume.write_async(vba(at), 1, part, d);
+      });
+      if (sent.ok()) at += lane.grid_threads();
+      mine.commit(g);
+      (void)mine.poll(g);
+      (void)mine.dispatch(g, handle);
+    }
+    mine.drain(g, d, handle);
   }
 };
 
@@ -181,6 +213,24 @@ TEST_CASE("an asynchronous write to a silent SSD times out, and another channel 
     const bool hit = where.replicas(v.vid, v.hash_factor, k, v.replicas).contains(ssd_index(0));
     CHECK(outcomes[k].ok() == !hit);
     CHECK(outcomes[k].left_behind() == hit);
+  }
+}
+
+TEST_CASE("warps write a volume in batches, every block on all its replicas") {
+  for (const std::string endpoint : runners) {
+    CAPTURE(endpoint);
+    constexpr std::uint32_t blocks = 500;
+    host::session s(endpoint, {.channels = 2, .depth = 32});
+    const volume_info v = s.create_volume({.bytes = blocks * block_bytes, .replicas = 3});
+    registered memory(s, blocks * block_bytes);
+    const auto source = random_bytes(blocks * block_bytes, 12);
+    std::memcpy(memory.bytes(), source.data(), source.size());
+    std::uint32_t right = 0;
+    run(s, 2, 64, batched_writes{}, s.ref(v), memory.buffer, blocks, &right);
+    CHECK(right == blocks);
+    std::vector<unsigned char> all(source.size());
+    s.read(v, 0, all.data(), all.size());
+    CHECK(all == source);
   }
 }
 
