@@ -122,8 +122,9 @@ class queue_engine {
     waiting = g.broadcast(waiting);
     g.sync();
     const std::uint64_t head = context_->send_head;
+    const std::uint32_t stride = context_->wide != 0 ? 2 : 1;
     const std::uint32_t room = context_->broken != 0 ? 32 : context_->free_commands;
-    const std::uint32_t count = least(least(waiting, room), g.size());
+    const std::uint32_t count = least(least((waiting + stride - 1) / stride, room), g.size());
     if (g.leads()) context_->work_left = waiting > 0;
     if (count == 0) return false;
     decoded_request r;
@@ -131,26 +132,31 @@ class queue_engine {
       r.fault = wire::mlx5::syndrome::local_queue_pair_error;  // the doorbell record went back, or
                                                                // ran ahead
     } else if (g.thread_rank() < count) {
-      r = reader_.request(head + g.thread_rank());
+      r = reader_.request(head + g.thread_rank() * stride);
     }
-    const bool simple =
-        context_->broken == 0 && r.fault == wire::mlx5::syndrome::none && r.blocks == 1 &&
+    const bool sound =
+        context_->broken == 0 && r.fault == wire::mlx5::syndrome::none &&
+        g.thread_rank() * stride + r.blocks <= waiting &&
         (r.opcode == wire::mlx5::opcode::send || r.opcode == wire::mlx5::opcode::nop);
-    const std::uint32_t run = g.leading(simple && g.thread_rank() < count);
+    const std::uint32_t run = g.leading(sound && r.blocks == stride && g.thread_rank() < count);
     if (run == 0) {
-      serve_one(g, head, waiting);
+      // What only the other stride fits is taken with that one, in the next round.
+      const bool other = g.broadcast(static_cast<std::uint32_t>(sound)) != 0;
+      if (other && g.leads()) context_->wide = 2 - stride;
+      if (!other) serve_one(g, head, waiting);
     } else {
       // Until Connect each command depends on the one before it: one at a time.
       std::uint32_t most = 1;
       if (g.leads() && context_->joined.connected != 0) most = 32;
-      accept(g, head, least(run, g.broadcast(most)), r);
+      accept(g, least(run, g.broadcast(most)), stride, r);
     }
     g.sync();
     return true;
   }
 
-  /// Accepts the sends among the first `run` entries: one command slot each.
-  GNSTOR_HD void accept(const simt::group& g, std::uint64_t head, std::uint32_t run,
+  /// Accepts the sends among the first `run` entries, of `stride` blocks each: one command slot
+  /// each.
+  GNSTOR_HD void accept(const simt::group& g, std::uint32_t run, std::uint32_t stride,
                         const decoded_request& r) const {
     const bool mine = g.thread_rank() < run;
     const std::uint32_t sends = g.ballot(mine && r.opcode == wire::mlx5::opcode::send);
@@ -158,16 +164,16 @@ class queue_engine {
     const std::uint32_t free = context_->free_commands;
     if (mine && r.signalled) {
       reader_.complete(context_->completion_tail + before(g, signalled),
-                       wire::mlx5::cqe_opcode::requester, head + g.thread_rank(), 0,
-                       wire::mlx5::syndrome::none, r.opcode);
+                       wire::mlx5::cqe_opcode::requester, r.index, 0, wire::mlx5::syndrome::none,
+                       r.opcode);
     }
     if (mine && r.opcode == wire::mlx5::opcode::send) {
       const std::uint32_t slot = stack()[free - 1 - before(g, sends)];
-      start(queue_reader::capsule(r), handle_of(slot));
+      start(reader_.capsule(r), handle_of(slot));
     }
     g.sync();
     if (g.leads()) {
-      context_->send_head = head + run;
+      context_->send_head += std::uint64_t{run} * stride;
       context_->completion_tail += static_cast<std::uint32_t>(cuda::std::popcount(signalled));
       context_->free_commands = free - static_cast<std::uint32_t>(cuda::std::popcount(sends));
     }
@@ -177,7 +183,7 @@ class queue_engine {
   /// flushes.
   GNSTOR_HD void serve_one(const simt::group& g, std::uint64_t head, std::uint32_t waiting) const {
     decoded_request r = reader_.request(head);
-    const bool overrun = waiting > context_->at.send_entries;
+    const bool overrun = waiting > context_->at.send_entries || (r.known && r.blocks > waiting);
     if (overrun) r.fault = wire::mlx5::syndrome::local_queue_pair_error;
     if (context_->broken != 0) r.fault = wire::mlx5::syndrome::flushed;
     if (r.fault == wire::mlx5::syndrome::none) r.fault = one_sided(g, r);
@@ -191,7 +197,7 @@ class queue_engine {
     }
     if (failed) context_->broken = 1;
     // What an overrun announces is no request: nothing of it is flushed.
-    context_->send_head = head + (overrun ? waiting : (failed || r.blocks == 0 ? 1 : r.blocks));
+    context_->send_head = head + (overrun ? waiting : (r.known ? r.blocks : 1));
   }
 
   GNSTOR_HD wire::mlx5::syndrome one_sided(const simt::group& g, const decoded_request& r) const {

@@ -15,7 +15,7 @@ struct queue_attributes {
   std::uint64_t doorbell_record = 0;
   std::uint64_t doorbell = 0;      ///< the UAR word
   std::uint32_t number = 0;        ///< queue pair number, 24 bits
-  std::uint32_t send_entries = 0;  ///< powers of two
+  std::uint32_t send_entries = 0;  ///< basic blocks; powers of two, as those below
   std::uint32_t receive_entries = 0;
   std::uint32_t completion_entries = 0;
   std::uint32_t domain = 0;  ///< protection domain
@@ -43,6 +43,7 @@ struct alignas(128) queue_context {
   std::uint64_t doorbell_seen = 0;
   std::uint32_t free_commands = 0;  ///< entries of this queue's stack of free command slots
   std::uint32_t work_left = 0;      ///< the last look left entries in the send queue
+  std::uint32_t wide = 0;           ///< entries of two basic blocks come in a row: looked for first
   association joined;
 };
 

@@ -19,6 +19,9 @@ struct decoded_request {
   std::uint32_t blocks = 1;  ///< basic blocks it occupies
   bool signalled = false;
   wire::mlx5::syndrome fault = wire::mlx5::syndrome::none;
+  bool known = false;    ///< position, number and size are right: `blocks` can be believed
+  bool inlined = false;  ///< the capsule lies in the entry at `index`
+  std::uint64_t index = 0;
   wire::mlx5::data_segment local{};
   wire::mlx5::remote_address_segment remote{};
 };
@@ -48,15 +51,17 @@ class queue_reader {
   /// Decodes and checks the send entry at `index`: position, queue pair number, size, local key.
   GNSTOR_HD decoded_request request(std::uint64_t index) const {
     decoded_request r;
-    const auto* entry = reinterpret_cast<const unsigned char*>(at_->send_ring) +
-                        (index & (at_->send_entries - 1)) * 64;
+    r.index = index;
+    const unsigned char* entry = block(index);
     const auto control = cuda::std::bit_cast<wire::mlx5::control_segment>(simt::load16(entry));
     r.opcode = control.opcode();
     r.blocks = control.wqebb_count();
     r.signalled = control.signaled();
     const bool one_sided =
         r.opcode == wire::mlx5::opcode::rdma_write || r.opcode == wire::mlx5::opcode::rdma_read;
-    const std::uint32_t units = r.opcode == wire::mlx5::opcode::nop ? 1 : (one_sided ? 3 : 2);
+    r.inlined = r.opcode == wire::mlx5::opcode::send && control.ds() == inline_units;
+    const std::uint32_t units =
+        r.opcode == wire::mlx5::opcode::nop ? 1 : (one_sided ? 3 : (r.inlined ? inline_units : 2));
     const bool known =
         one_sided || r.opcode == wire::mlx5::opcode::send || r.opcode == wire::mlx5::opcode::nop;
     if (control.index() != static_cast<std::uint16_t>(index) || control.qpn() != at_->number ||
@@ -64,7 +69,14 @@ class queue_reader {
       r.fault = wire::mlx5::syndrome::local_queue_pair_error;
       return r;
     }
+    r.known = true;
     if (units == 1) return r;
+    if (r.inlined) {
+      constexpr std::uint32_t capsule_bytes = sizeof(wire::nvme::submission_entry);
+      if (simt::load16(entry + 16).w[0] != wire::mlx5::inline_segment_word(capsule_bytes))
+        r.fault = wire::mlx5::syndrome::local_length_error;
+      return r;
+    }
     if (one_sided)
       r.remote = cuda::std::bit_cast<wire::mlx5::remote_address_segment>(simt::load16(entry + 16));
     r.local = cuda::std::bit_cast<wire::mlx5::data_segment>(simt::load16(entry + 16 * (units - 1)));
@@ -78,12 +90,23 @@ class queue_reader {
     return r;
   }
 
-  /// The command capsule that a checked SEND points to.
-  GNSTOR_HD static wire::nvme::submission_entry capsule(const decoded_request& send) {
+  /// The command capsule that a checked SEND points to, or holds.
+  GNSTOR_HD wire::nvme::submission_entry capsule(const decoded_request& send) const {
     struct parts {
       simt::word16 part[4];
     };
     parts bytes;
+    if (send.inlined) {
+      // Behind the control segment and the length; an entry may go on at the ring's start.
+      simt::word16 here = simt::load16(block(send.index) + 16);
+      for (std::uint32_t k = 0; k < 4; ++k) {
+        const std::uint32_t at = 32 + 16 * k;
+        const simt::word16 next = simt::load16(block(send.index + at / 64) + at % 64);
+        bytes.part[k] = simt::word16{{here.w[1], here.w[2], here.w[3], next.w[0]}};
+        here = next;
+      }
+      return cuda::std::bit_cast<wire::nvme::submission_entry>(bytes);
+    }
     for (int k = 0; k < 4; ++k) {
       bytes.part[k] =
           simt::load16(reinterpret_cast<const unsigned char*>(send.local.address()) + 16 * k);
@@ -139,6 +162,13 @@ class queue_reader {
   }
 
  private:
+  /// 16-byte units of a SEND with its capsule inside: control, length and 64 bytes, padded.
+  static constexpr std::uint32_t inline_units = 6;
+
+  GNSTOR_HD const unsigned char* block(std::uint64_t index) const {
+    return reinterpret_cast<const unsigned char*>(at_->send_ring) +
+           (index & (at_->send_entries - 1)) * 64;
+  }
   GNSTOR_HD wire::mlx5::completion_entry& entry_at(std::uint64_t at) const {
     return reinterpret_cast<wire::mlx5::completion_entry*>(
         at_->completion_ring)[at & (at_->completion_entries - 1)];

@@ -10,9 +10,10 @@ namespace gnstor::test {
 template <class Channel = mlx5_channel>
 Channel make_channel(memory_image& image, std::uint32_t depth, std::uint32_t number,
                      std::uint32_t key, fw::queue_attributes& at) {
-  auto* queue = image.take<unsigned char>(mlx5_queue_layout::of(depth).bytes);
-  mlx5_format_queue(image.here(queue), depth);
-  at = attributes_of(reinterpret_cast<std::uint64_t>(queue), depth, number);
+  constexpr std::uint32_t blocks = Channel::queue_pair_type::blocks;
+  auto* queue = image.take<unsigned char>(mlx5_queue_layout::of(depth, blocks).bytes);
+  mlx5_format_queue(image.here(queue), depth, blocks);
+  at = attributes_of(reinterpret_cast<std::uint64_t>(queue), depth, number, blocks);
   return {typename Channel::queue_pair_type(queue, depth, number, key),
           image.take<unsigned char>(Channel::bytes(depth))};
 }

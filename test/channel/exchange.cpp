@@ -6,6 +6,7 @@
 #include <gnstor/channel/doorbell/batch.hpp>
 #include <gnstor/channel/doorbell/every.hpp>
 #include <gnstor/channel/doorbell/manual.hpp>
+#include <gnstor/qp/capsule/in_entry.hpp>
 
 using namespace gnstor;
 using namespace gnstor::test;
@@ -68,6 +69,17 @@ TEST_CASE("every request gets its own answer from its completion, seeded") {
 TEST_CASE("every request gets its own answer from its completion, weak") {
   sweep(host::mode::weak, weak_share,
         [](host::options o) { return exchanged(o, {.scatter = true}); });
+}
+
+TEST_CASE("every request gets its own answer with its capsule inside the entry, seeded") {
+  using inside = channel<mlx5_queue_pair<thread_scope_system, sharing::shared, capsule::in_entry>>;
+  sweep(host::mode::seeded, seeded_share / 2,
+        [](host::options o) { return exchanged<inside>(o, {.scatter = o.seed % 2 == 0}); });
+  sweep(host::mode::seeded, seeded_share / 2, [](host::options o) {
+    return exchanged<inside>(o, {}, [&](auto& f) {
+      f.break_at(any_request(o), ask::break_send, wire::mlx5::syndrome::remote_access_error);
+    });
+  });
 }
 
 TEST_CASE("more lanes than request slots get through a full channel, seeded") {

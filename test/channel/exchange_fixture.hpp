@@ -22,7 +22,7 @@ struct exchange_shape {
   std::uint32_t requests() const { return blocks * lanes * rounds; }
   std::size_t bytes() const {
     return 8192 +
-           channels * (2048 + mlx5_queue_layout::of(depth).bytes + mlx5_channel::bytes(depth)) +
+           channels * (2048 + mlx5_queue_layout::of(depth, 2).bytes + mlx5_channel::bytes(depth)) +
            (requests() + channels) * (sizeof(letter) + sizeof(errand));
   }
 };

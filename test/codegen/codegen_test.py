@@ -23,12 +23,12 @@ MUTANTS = [
      '"st.global.v2.u32 [%0], {%1, %2};\\n\\tst.global.v2.u32 [%0+8], {%3, %4};"',
      "write_send: not 6 stores of 16 bytes"),
     (QUEUE, """simt::store16(memory_ + layout().send_ring +
-     (index & mask_) * sizeof(mlx5_send_entry) + 16 * which,
+     (index & mask_) * blocks * sizeof(mlx5_send_entry) + 16 * which,
      cuda::std::bit_cast<simt::word16>(segment));""",
      """struct bytes { unsigned char b[16]; };
      const auto from = cuda::std::bit_cast<bytes>(segment);
      volatile unsigned char* to = memory_ + layout().send_ring
-       + (index & mask_) * sizeof(mlx5_send_entry) + 16 * which;
+       + (index & mask_) * blocks * sizeof(mlx5_send_entry) + 16 * which;
      for (int k = 0; k < 16; ++k) to[k] = from.b[k];""",
      "write_nop: a store of 1 bytes"),
     (BELL, r'"fence.acq_rel.sys;\n\tst.mmio.relaxed.sys.global.b64 [%0], %1;"',

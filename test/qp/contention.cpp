@@ -4,6 +4,7 @@
 #include "scripted_peer.hpp"
 #include "seed_sweep.hpp"
 #include "traffic.hpp"
+#include <gnstor/qp/capsule/in_entry.hpp>
 #include <gnstor/qp/sharing/exclusive.hpp>
 
 using namespace gnstor;
@@ -23,19 +24,20 @@ struct shape {
 };
 
 /// Runs traffic through one queue pair. Says what went wrong, or nothing.
-template <sharing_policy Sharing = sharing::shared>
+template <sharing_policy Sharing = sharing::shared, capsule_placement Capsule = capsule::by_pointer>
 std::string ran(host::options chosen, shape s = {}) {
-  queue_fixture queue(s.depth, 0x1234, s.first_index, s.scatter);
+  using shared_by = mlx5_queue_pair<thread_scope_system, Sharing, Capsule>;
+  basic_queue_fixture<mlx5_queue_pair<thread_scope_system, sharing::shared, Capsule>> queue(
+      s.depth, 0x1234, s.first_index, s.scatter);
   const std::uint32_t total = s.blocks * s.lanes * s.rounds;
   std::vector<letter> letters(total);
   std::vector<parcel> parcels(total);
   std::vector<std::uint64_t> owners(total);
   traffic_record record;
   peer_queue served{queue.attributes(), {}};
-  served.seen.next_index = s.first_index;
+  served.seen.next_index = s.first_index * Capsule::blocks;
   std::uint32_t stop = 0;
 
-  using shared_by = mlx5_queue_pair<thread_scope_system, Sharing>;
   const traffic<shared_by> body{.queue = queue.ref().template with<Sharing>(),
                                 .rounds = s.rounds,
                                 .one_sided_of_8 = s.one_sided_of_8,
@@ -67,7 +69,8 @@ std::string ran(host::options chosen, shape s = {}) {
   for (const parcel& p : parcels) {
     if (p.delivered != 1) return "a completion was delivered twice, or not at all";
   }
-  if (served.seen.next_index != s.first_index + total) return "the NIC did not see every request";
+  if (served.seen.next_index != (s.first_index + total) * Capsule::blocks)
+    return "the NIC did not see every request";
   const auto posted = static_cast<std::uint16_t>(
       wire::mlx5::record_index(queue.state().doorbell_record.receive) - served.seen.sends);
   if (posted < s.depth) return "fewer receives than requests are posted at the end";
@@ -167,5 +170,26 @@ TEST_CASE("a queue pair of one lane needs no read-modify-write, seeded") {
     shape s = alone;
     s.one_sided_of_8 = 3;
     return ran<sharing::exclusive>(o, s);
+  });
+}
+
+TEST_CASE(
+    "capsules inside their entries are whole, beside transfers and given-up entries, seeded") {
+  sweep(host::mode::seeded, seeded_share / 2, [](host::options o) {
+    return ran<sharing::shared, capsule::in_entry>(
+        o, {.depth = 8, .lanes = 4, .one_sided_of_8 = 2, .nops_of_8 = 2});
+  });
+  for (const std::uint64_t wrap : {std::uint64_t{1} << 15, std::uint64_t{1} << 31}) {
+    CAPTURE(wrap);
+    sweep(host::mode::seeded, seeded_share / 8, [&](host::options o) {
+      return ran<sharing::shared, capsule::in_entry>(
+          o, {.rounds = 5, .first_index = wrap - 6, .one_sided_of_8 = 4});
+    });
+  }
+}
+
+TEST_CASE("capsules inside their entries are whole, weak") {
+  sweep(host::mode::weak, weak_share / 2, [](host::options o) {
+    return ran<sharing::shared, capsule::in_entry>(o, {.rounds = 8, .nops_of_8 = 1});
   });
 }

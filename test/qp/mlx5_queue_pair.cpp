@@ -2,12 +2,16 @@
 #include "queue_fixture.hpp"
 #include "wire/hex.hpp"
 #include "wire/random_fields.hpp"
+#include <gnstor/qp/capsule/in_entry.hpp>
 #include <hca/queue_reader.hpp>
 
 #include <doctest/doctest.h>
 #include <endian.h>
 #include <infiniband/mlx5dv.h>
 
+#include <array>
+#include <bit>
+#include <cstring>
 #include <memory>
 
 using namespace gnstor;
@@ -37,6 +41,8 @@ struct nic {
 };
 
 completion poll(queue_fixture& q) { return q.ref().poll(simt::group::self()); }
+
+using inline_queue_pair = mlx5_queue_pair<thread_scope_system, sharing::shared, capsule::in_entry>;
 
 std::string entry_bytes(queue_fixture& q, std::uint64_t index) {
   const auto at = q.attributes().send_ring + index % q.depth() * 64;
@@ -202,6 +208,75 @@ TEST_CASE("a SEND entry has the bytes that rdma-core's builders write") {
     REQUIRE(entry_bytes(q, index) == hex(theirs));
     REQUIRE(q.ref().capsule(index).cdw10 == capsule.cdw10);
   }
+}
+
+TEST_CASE("a SEND entry with its capsule inside has the bytes that rdma-core's builders write") {
+  random_fields fields("inline send entry");
+  for (int round = 0; round < 200; ++round) {
+    const auto number = fields.draw<std::uint32_t>(24);
+    const auto index = fields.draw<std::uint64_t>(47);
+    basic_queue_fixture<inline_queue_pair> q(4, number);
+    std::array<std::uint32_t, 16> words{};
+    for (auto& word : words) word = fields.draw<std::uint32_t>();
+    const auto capsule = std::bit_cast<wire::nvme::submission_entry>(words);
+    q.ref().write_send(index, capsule);
+    const auto wqe = static_cast<std::uint16_t>(2 * index);
+    struct {
+      mlx5_wqe_ctrl_seg control;
+      mlx5_wqe_inl_data_seg data;
+      std::array<std::uint32_t, 16> bytes;
+      unsigned char rest[44];
+    } theirs{};
+    mlx5dv_set_ctrl_seg(&theirs.control, wqe, MLX5_OPCODE_SEND, 0, number, 0, 6, 0, 0);
+    theirs.data.byte_count = htobe32(64 | MLX5_INLINE_SEG);
+    theirs.bytes = words;
+    static_assert(sizeof theirs == 128);
+    const auto at = q.attributes().send_ring + index % 4 * 128;
+    REQUIRE(hex(reinterpret_cast<const void*>(at), 128) == hex(theirs));
+    CHECK(q.ref().capsule(index).command_id == capsule.command_id);
+    const fw::queue_attributes told = q.attributes();
+    const fw::queue_reader reader(told, q.regions());
+    const fw::decoded_request r = reader.request(2 * index);
+    CHECK(r.fault == wire::mlx5::syndrome::none);
+    CHECK(r.blocks == 2);
+    REQUIRE(hex(reader.capsule(r)) == hex(words));
+  }
+}
+
+TEST_CASE("what needs one block of an entry of two fills the other with a silent NOP") {
+  basic_queue_fixture<inline_queue_pair> q(4, 7);
+  q.ref().write_one_sided(1, {.lkey = queue_fixture::key, .bytes = 8});
+  q.ref().write_nop(2);
+  const fw::queue_attributes at = q.attributes();
+  const fw::queue_reader reader(at, q.regions());
+  constexpr wire::mlx5::opcode nop = wire::mlx5::opcode::nop;
+  const wire::mlx5::opcode kinds[] = {nop, wire::mlx5::opcode::rdma_read, nop, nop};
+  const bool signalled[] = {false, true, false, true};
+  for (std::uint64_t k = 0; k < 4; ++k) {
+    CAPTURE(k);
+    const fw::decoded_request r = reader.request(2 + k);
+    CHECK(r.known);
+    CHECK(r.opcode == kinds[k]);
+    CHECK(r.blocks == 1);
+    CHECK(r.signalled == signalled[k]);
+  }
+}
+
+TEST_CASE("the NIC finds a capsule inside an entry that goes on at the ring's start") {
+  basic_queue_fixture<inline_queue_pair> q(2, 7);
+  std::array<std::uint32_t, 16> words{};
+  for (std::uint32_t k = 0; k < 16; ++k) words[k] = 0x1000 + k;
+  q.ref().write_send(0, std::bit_cast<wire::nvme::submission_entry>(words));
+  const fw::queue_attributes at = q.attributes();
+  auto* ring = reinterpret_cast<unsigned char*>(at.send_ring);
+  std::memcpy(ring + 3 * 64, ring, 64);
+  std::memcpy(ring, ring + 64, 64);
+  const auto control = wire::mlx5::make_control(wire::mlx5::opcode::send, 3, 7, 6, 0);
+  std::memcpy(ring + 3 * 64, &control, sizeof control);
+  const fw::queue_reader reader(at, q.regions());
+  CHECK(hex(reader.capsule(reader.request(3))) == hex(words));
+  ring[3 * 64 + 19] ^= 1;
+  CHECK(reader.request(3).fault == wire::mlx5::syndrome::local_length_error);
 }
 
 TEST_CASE("a one-sided entry has the bytes that rdma-core's builders write") {

@@ -10,9 +10,10 @@
 namespace gnstor::test {
 
 /// What the NIC is told about the queue pair whose memory lies at `address`.
+/// @param blocks basic blocks of a send entry
 inline fw::queue_attributes attributes_of(std::uint64_t address, std::uint32_t depth,
-                                          std::uint32_t number) {
-  const mlx5_queue_layout layout = mlx5_queue_layout::of(depth);
+                                          std::uint32_t number, std::uint32_t blocks = 1) {
+  const mlx5_queue_layout layout = mlx5_queue_layout::of(depth, blocks);
   fw::queue_attributes at;
   at.send_ring = address + layout.send_ring;
   at.receive_ring = address + layout.receive_ring;
@@ -20,7 +21,7 @@ inline fw::queue_attributes attributes_of(std::uint64_t address, std::uint32_t d
   at.doorbell_record = address + offsetof(mlx5_queue_state, doorbell_record);
   at.doorbell = address + offsetof(mlx5_queue_state, doorbell);
   at.number = number;
-  at.send_entries = depth;
+  at.send_entries = depth * blocks;
   at.receive_entries = mlx5_queue_layout::receive_entries(depth);
   at.completion_entries = mlx5_queue_layout::completion_entries(depth);
   at.domain = 1;
@@ -41,30 +42,32 @@ class aligned_memory {
 };
 
 /// A queue pair in host memory, its receives posted, and a key that opens all memory.
-class queue_fixture {
+template <class QP>
+class basic_queue_fixture {
  public:
   static constexpr std::uint32_t key = 0x101;
 
   /// @param first_index index of the first request; index counters wrap at 16 bits on the wire
   /// @param scatter responses lie in their completions, not in the receive ring
-  explicit queue_fixture(std::uint32_t depth, std::uint32_t number = 0x1234,
-                         std::uint64_t first_index = 0, bool scatter = false)
-      : memory_(mlx5_queue_layout::of(depth).bytes),
+  explicit basic_queue_fixture(std::uint32_t depth, std::uint32_t number = 0x1234,
+                               std::uint64_t first_index = 0, bool scatter = false)
+      : memory_(mlx5_queue_layout::of(depth, QP::blocks).bytes),
         depth_(depth),
         number_(number),
         scatter_(scatter) {
-    mlx5_format_queue(memory_.data(), depth);
+    mlx5_format_queue(memory_.data(), depth, QP::blocks);
     state().reserved = state().published = state().retired = first_index;
     regions_[1] = {
         0, ~std::uint64_t{0}, fw::local_write | fw::remote_read | fw::remote_write, 1, key, 0};
     ref().post_receives();
   }
 
-  mlx5_queue_pair<> ref() { return {memory_.data(), depth_, number_, key}; }
+  QP ref() { return {memory_.data(), depth_, number_, key}; }
   mlx5_queue_state& state() { return *reinterpret_cast<mlx5_queue_state*>(memory_.data()); }
   unsigned char* memory() { return memory_.data(); }
   fw::queue_attributes attributes() {
-    auto at = attributes_of(reinterpret_cast<std::uint64_t>(memory_.data()), depth_, number_);
+    auto at =
+        attributes_of(reinterpret_cast<std::uint64_t>(memory_.data()), depth_, number_, QP::blocks);
     at.scatter_responses = scatter_ ? 1 : 0;
     return at;
   }
@@ -78,5 +81,7 @@ class queue_fixture {
   std::uint32_t number_;
   bool scatter_;
 };
+
+using queue_fixture = basic_queue_fixture<mlx5_queue_pair<>>;
 
 }  // namespace gnstor::test

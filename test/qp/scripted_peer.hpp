@@ -120,19 +120,20 @@ struct scripted_peer {
         ++seen.overruns;
         return true;
       }
-      for (std::uint32_t k = 0; k < waiting; ++k) take_entry();
+      for (const std::uint64_t end = head + waiting; head < end;) take_entry();
       return true;
     }
 
     GNSTOR_HD void take_entry() {
       const fw::decoded_request r = reader.request(head);
-      const std::uint64_t index = head++;
+      const std::uint64_t index = head;
+      head += r.known ? r.blocks : 1;
       if (broken) return fail(index, wire::mlx5::syndrome::flushed);
       if (r.fault != wire::mlx5::syndrome::none) {
         ++seen.bad_entries;
         return fail(index, r.fault);
       }
-      if (r.opcode == wire::mlx5::opcode::send) return command(index, fw::queue_reader::capsule(r));
+      if (r.opcode == wire::mlx5::opcode::send) return command(index, reader.capsule(r));
       if (r.opcode == wire::mlx5::opcode::rdma_write) {
         copy(r.remote.address(), r.local.address(), r.local.bytes());
       } else if (r.opcode == wire::mlx5::opcode::rdma_read) {

@@ -12,7 +12,7 @@
 
 namespace gnstor::inline v0 {
 
-/// One send WQE: one 64-byte basic block of four 16-byte segments.
+/// One basic block of the send ring: 64 bytes, four 16-byte segments.
 struct alignas(64) mlx5_send_entry {
   unsigned char segment[4][16];
 };
@@ -63,7 +63,9 @@ struct mlx5_queue_layout {
     return 4 * depth;
   }
 
-  GNSTOR_HD static constexpr mlx5_queue_layout of(std::uint32_t depth) {
+  /// @param send_blocks basic blocks of a send entry: `capsule_placement`
+  GNSTOR_HD static constexpr mlx5_queue_layout of(std::uint32_t depth,
+                                                  std::uint32_t send_blocks = 1) {
     mlx5_queue_layout l;
     l.capsules = l.state + sizeof(mlx5_queue_state);
     l.responses = l.capsules + std::uint64_t{depth} * sizeof(wire::nvme::submission_entry);
@@ -72,7 +74,8 @@ struct mlx5_queue_layout {
     l.receive_ring = aligned(l.reservations + std::uint64_t{depth} * sizeof(std::uint64_t));
     l.send_ring =
         l.receive_ring + std::uint64_t{receive_entries(depth)} * sizeof(wire::mlx5::data_segment);
-    l.completions = aligned(l.send_ring + std::uint64_t{depth} * sizeof(mlx5_send_entry));
+    l.completions =
+        aligned(l.send_ring + std::uint64_t{depth} * send_blocks * sizeof(mlx5_send_entry));
     l.bytes = l.completions +
               std::uint64_t{completion_entries(depth)} * sizeof(wire::mlx5::completion_entry);
     return l;
@@ -104,9 +107,10 @@ GNSTOR_HD constexpr bool mlx5_valid_depth(std::uint32_t depth) {
 
 /// Prepares zero-filled queue memory: every completion entry is marked invalid, as the NIC's first
 /// lap expects.
-GNSTOR_HD inline void mlx5_format_queue(unsigned char* memory, std::uint32_t depth) {
-  GNSTOR_VERIFY(mlx5_valid_depth(depth));
-  const mlx5_queue_layout l = mlx5_queue_layout::of(depth);
+GNSTOR_HD inline void mlx5_format_queue(unsigned char* memory, std::uint32_t depth,
+                                        std::uint32_t send_blocks = 1) {
+  GNSTOR_VERIFY(mlx5_valid_depth(depth) && mlx5_valid_depth(depth * send_blocks));
+  const mlx5_queue_layout l = mlx5_queue_layout::of(depth, send_blocks);
   for (std::uint64_t k = 0; k < l.bytes; ++k) memory[k] = 0;
   for (std::uint64_t k = 0; k < mlx5_queue_layout::completion_entries(depth); ++k) {
     memory[l.completions + k * 64 + 63] = wire::mlx5::unwritten_tail >> 24;

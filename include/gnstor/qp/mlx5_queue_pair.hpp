@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gnstor/qp/capsule/by_pointer.hpp>
 #include <gnstor/qp/handover_doorbell.hpp>
 #include <gnstor/qp/mlx5_queue_memory.hpp>
 #include <gnstor/qp/queue_pair.hpp>
@@ -15,22 +16,27 @@ namespace gnstor::inline v0 {
 /// An mlx5 reliable connection driven by any number of lanes: real WQE, CQE and doorbell bytes.
 ///
 /// It does not know whether a ConnectX or the emulated NIC consumes them. Capsules are sent by
-/// pointer (control segment and data segment, one basic block), responses arrive in a receive ring
-/// or, if the queue pair was made so, in their completions; one completion queue serves both.
-/// Layouts: rdma-core `mlx5dv.h`; `include/gnstor/wire/mlx5`. Words that only this side's lanes
-/// share are of device scope: read-modify-writes of system scope do not reach host memory over
-/// PCIe. Rings and doorbells, which the peer reads and writes, are loads and stores of `Scope`.
+/// pointer (control segment and data segment, one basic block) or inside the entry, responses
+/// arrive in a receive ring or, if the queue pair was made so, in their completions; one completion
+/// queue serves both. Layouts: rdma-core `mlx5dv.h`; `include/gnstor/wire/mlx5`. Words that only
+/// this side's lanes share are of device scope: read-modify-writes of system scope do not reach
+/// host memory over PCIe. Rings and doorbells, which the peer reads and writes, are loads and
+/// stores of `Scope`.
 /// @tparam Scope the distance to the NIC: `thread_scope_system` for a NIC or another device
 /// @tparam Sharing who uses the queue pair at once; the same memory either way, not at the same
 /// time
-template <thread_scope Scope = thread_scope_system, sharing_policy Sharing = sharing::shared>
+/// @tparam Capsule where capsules lie; the layout of the memory follows it
+template <thread_scope Scope = thread_scope_system, sharing_policy Sharing = sharing::shared,
+          capsule_placement Capsule = capsule::by_pointer>
 class mlx5_queue_pair {
  public:
   /// One lane at a time uses it: see `sharing_policy`.
   static constexpr bool alone = Sharing::alone;
+  /// Basic blocks of a send entry. The NIC counts blocks, everybody else entries.
+  static constexpr std::uint32_t blocks = Capsule::blocks;
 
-  /// @param memory queue memory of `mlx5_queue_layout::of(depth)`, formatted, registered under
-  /// `lkey`
+  /// @param memory queue memory of `mlx5_queue_layout::of(depth, blocks)`, formatted, registered
+  /// under `lkey`
   /// @param doorbell the UAR register; null if an emulated NIC polls the word inside `memory`
   GNSTOR_HD mlx5_queue_pair(unsigned char* memory, std::uint32_t depth, std::uint32_t number,
                             std::uint32_t lkey, std::uint64_t* doorbell = nullptr)
@@ -40,7 +46,7 @@ class mlx5_queue_pair {
 
   /// The same queue pair, used by fewer or by more lanes at once from now on.
   template <sharing_policy Other>
-  GNSTOR_HD mlx5_queue_pair<Scope, Other> with() const {
+  GNSTOR_HD mlx5_queue_pair<Scope, Other, Capsule> with() const {
     return {memory_, depth(), number_, lkey_, doorbell_};
   }
 
@@ -73,29 +79,39 @@ class mlx5_queue_pair {
       simt::word16 part[4];
     };
     const auto bytes = cuda::std::bit_cast<parts>(capsule);
-    for (int k = 0; k < 4; ++k)
-      simt::store16(reinterpret_cast<unsigned char*>(&slot) + 16 * k, bytes.part[k]);
-    store_segment(index, 0,
-                  control(wire::mlx5::opcode::send, index, 2, wire::mlx5::completion_on_error));
-    store_segment(
-        index, 1,
-        wire::mlx5::make_data(reinterpret_cast<std::uint64_t>(&slot), lkey_, sizeof slot));
+    if constexpr (blocks == 2) {
+      simt::store16(&slot, bytes.part[0]);  // whose it is; the NIC reads the entry alone
+      write_inline(index, bytes.part);
+    } else {
+      for (int k = 0; k < 4; ++k)
+        simt::store16(reinterpret_cast<unsigned char*>(&slot) + 16 * k, bytes.part[k]);
+      store_segment(
+          index, 0,
+          control(wire::mlx5::opcode::send, block_of(index), 2, wire::mlx5::completion_on_error));
+      store_segment(
+          index, 1,
+          wire::mlx5::make_data(reinterpret_cast<std::uint64_t>(&slot), lkey_, sizeof slot));
+    }
   }
 
   /// Writes the send entry `index` for an RDMA READ or WRITE; its completion is signalled.
   GNSTOR_HD void write_one_sided(std::uint64_t index, const one_sided& t) const {
     const auto op = t.write ? wire::mlx5::opcode::rdma_write : wire::mlx5::opcode::rdma_read;
-    store_segment(index, 0, control(op, index, 3, wire::mlx5::completion_always));
-    store_segment(index, 1, wire::mlx5::make_remote_address(t.remote_address, t.rkey));
-    store_segment(index, 2, wire::mlx5::make_data(t.local_address, t.lkey, t.bytes));
+    // In the entry's last block: its completion retires the entry, and the NIC must have all of it.
+    constexpr int at = 4 * (blocks - 1);
+    if constexpr (blocks == 2) write_pad(index, 0, wire::mlx5::completion_on_error);
+    store_segment(index, at,
+                  control(op, block_of(index, blocks - 1), 3, wire::mlx5::completion_always));
+    store_segment(index, at + 1, wire::mlx5::make_remote_address(t.remote_address, t.rkey));
+    store_segment(index, at + 2, wire::mlx5::make_data(t.local_address, t.lkey, t.bytes));
   }
 
   /// Writes the send entry `index` as a NOP: what a lane does that reserved and then gave up. Its
   /// completion is signalled: no response will retire it, and a queue full of silent NOPs would be
   /// full for ever.
   GNSTOR_HD void write_nop(std::uint64_t index) const {
-    store_segment(index, 0,
-                  control(wire::mlx5::opcode::nop, index, 1, wire::mlx5::completion_always));
+    if constexpr (blocks == 2) write_pad(index, 0, wire::mlx5::completion_on_error);
+    write_pad(index, blocks - 1, wire::mlx5::completion_always);
   }
 
   /// Announces that the entries [first, first + n) are written. Never waits: it moves the published
@@ -129,7 +145,7 @@ class mlx5_queue_pair {
   /// @par Order entries before the doorbell record, the record before the register
   GNSTOR_HD void ring() const {
     ringing(state().send_lock, state().published, [this](std::uint64_t index) {
-      const auto low = static_cast<std::uint16_t>(index);
+      const std::uint16_t low = block_of(index);
       atomic_ref<std::uint32_t, Scope>(state().doorbell_record.send)
           .store(wire::mlx5::record_value(low), release);
       simt::mmio_store(*doorbell_, wire::mlx5::doorbell_value(low, number_));
@@ -193,7 +209,8 @@ class mlx5_queue_pair {
     word(state().retired).fetch_max(index + 1, release);
   }
 
-  /// The command capsule last written at `index`: tells which request a failed entry carried.
+  /// The command capsule last written at `index`, or its first 16 bytes where the entry holds it:
+  /// tells which request a failed entry carried.
   GNSTOR_HD const wire::nvme::submission_entry& capsule(std::uint64_t index) const {
     return capsule_slot(index);
   }
@@ -205,9 +222,11 @@ class mlx5_queue_pair {
   GNSTOR_HD std::uint64_t announced() const {
     const std::uint32_t rung =
         atomic_ref<std::uint32_t, Scope>(state().doorbell_record.send).load(relaxed);
-    const std::uint64_t end = published();
-    return end - static_cast<std::uint64_t>(
-                     static_cast<std::int16_t>(end - wire::mlx5::record_index(rung)));
+    const std::uint64_t end = published() * blocks;
+    const std::uint64_t known =
+        end -
+        static_cast<std::uint64_t>(static_cast<std::int16_t>(end - wire::mlx5::record_index(rung)));
+    return known / blocks;
   }
 
  private:
@@ -222,7 +241,7 @@ class mlx5_queue_pair {
       handover_ring(lock, index, write);
     }
   }
-  GNSTOR_HD mlx5_queue_layout layout() const { return mlx5_queue_layout::of(depth()); }
+  GNSTOR_HD mlx5_queue_layout layout() const { return mlx5_queue_layout::of(depth(), blocks); }
   GNSTOR_HD mlx5_queue_state& state() const {
     return *reinterpret_cast<mlx5_queue_state*>(memory_);
   }
@@ -251,16 +270,40 @@ class mlx5_queue_pair {
     return atomic_ref<std::uint32_t, Scope>(*reinterpret_cast<std::uint32_t*>(bytes + offset));
   }
 
-  GNSTOR_HD wire::mlx5::control_segment control(wire::mlx5::opcode op, std::uint64_t index,
+  /// Block `k` of entry `index`, as the NIC counts.
+  GNSTOR_HD static std::uint16_t block_of(std::uint64_t index, std::uint32_t k = 0) {
+    return static_cast<std::uint16_t>(index * blocks + k);
+  }
+  GNSTOR_HD wire::mlx5::control_segment control(wire::mlx5::opcode op, std::uint16_t block,
                                                 std::uint8_t units, std::uint8_t flags) const {
-    return wire::mlx5::make_control(op, static_cast<std::uint16_t>(index), number_, units, flags);
+    return wire::mlx5::make_control(op, block, number_, units, flags);
   }
   template <class Segment>
   GNSTOR_HD void store_segment(std::uint64_t index, int which, const Segment& segment) const {
     static_assert(sizeof(Segment) == 16);
-    simt::store16(
-        memory_ + layout().send_ring + (index & mask_) * sizeof(mlx5_send_entry) + 16 * which,
-        cuda::std::bit_cast<simt::word16>(segment));
+    simt::store16(memory_ + layout().send_ring +
+                      (index & mask_) * blocks * sizeof(mlx5_send_entry) + 16 * which,
+                  cuda::std::bit_cast<simt::word16>(segment));
+  }
+
+  /// Writes block `block` of entry `index` as a NOP.
+  GNSTOR_HD void write_pad(std::uint64_t index, std::uint32_t block, std::uint8_t flags) const {
+    store_segment(index, static_cast<int>(4 * block),
+                  control(wire::mlx5::opcode::nop, block_of(index, block), 1, flags));
+  }
+  /// Writes entry `index` with the 64 bytes of `capsule` in it, right behind their length.
+  GNSTOR_HD void write_inline(std::uint64_t index, const simt::word16 (&capsule)[4]) const {
+    constexpr std::uint32_t bytes = sizeof(wire::nvme::submission_entry);
+    store_segment(
+        index, 0,
+        control(wire::mlx5::opcode::send, block_of(index), 6, wire::mlx5::completion_on_error));
+    std::uint32_t before = wire::mlx5::inline_segment_word(bytes);
+    for (int k = 0; k < 4; ++k) {
+      const auto& w = capsule[k].w;
+      store_segment(index, 1 + k, simt::word16{{before, w[0], w[1], w[2]}});
+      before = w[3];
+    }
+    store_segment(index, 5, simt::word16{{before, 0, 0, 0}});
   }
 
   GNSTOR_HD completion decode(const wire::mlx5::completion_entry& entry, std::uint32_t tail) const {
@@ -302,10 +345,10 @@ class mlx5_queue_pair {
     return out;
   }
 
-  /// The send index whose low 16 bits are `counter`: the latest one handed out.
+  /// The send index with a block whose low 16 bits are `counter`: the latest one handed out.
   GNSTOR_HD std::uint64_t full_index(std::uint16_t counter) const {
-    const std::uint64_t end = word(state().reserved).load(relaxed);
-    return end - 1 - static_cast<std::uint16_t>(end - 1 - counter);
+    const std::uint64_t end = word(state().reserved).load(relaxed) * blocks;
+    return (end - 1 - static_cast<std::uint16_t>(end - 1 - counter)) / blocks;
   }
 
   /// `n` responses have been copied out, so their receives are free. Receives go back by the half

@@ -3,5 +3,6 @@
 
 #include <gnstor/wire/mlx5/control_segment.hpp>
 #include <gnstor/wire/mlx5/data_segment.hpp>
+#include <gnstor/wire/mlx5/inline_segment.hpp>
 #include <gnstor/wire/mlx5/opcode.hpp>
 #include <gnstor/wire/mlx5/remote_address_segment.hpp>
