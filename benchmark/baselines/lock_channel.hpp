@@ -42,9 +42,7 @@ class lock_channel {
 
   GNSTOR_HD const QP& queue() const { return qp_; }
   GNSTOR_HD channel_state& counters() const { return head_->counters; }
-  GNSTOR_HD channel_phase phase() const {
-    return static_cast<channel_phase>(phase_word().load(acquire));
-  }
+  GNSTOR_HD channel_phase phase() const { return phase_in(phase_word().load(acquire)); }
   /// Request slots that are not free; exact while nobody uses the channel.
   GNSTOR_HD std::uint32_t in_use() const { return head_->taken; }
 

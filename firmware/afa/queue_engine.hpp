@@ -1,6 +1,7 @@
 #pragma once
 
 #include <afa/fabrics_target.hpp>
+#include <afa/queue_drain.hpp>
 #include <gnstor/wire/afa/admin_command.hpp>
 #include <gnstor/wire/afa/array_description.hpp>
 #include <gnstor/wire/afa/slba.hpp>
@@ -30,8 +31,13 @@ class queue_engine {
   GNSTOR_HD bool tick(const simt::group& g) const {
     std::uint32_t active = 0;
     if (g.leads()) active = device_word<std::uint32_t>(context_->active).load(acquire);
-    if (g.broadcast(active) == 0) return false;
+    active = g.broadcast(active);
+    if (active == static_cast<std::uint32_t>(queue_life::absent)) return false;
     g.sync();
+    if (active != static_cast<std::uint32_t>(queue_life::serving)) {
+      return active == static_cast<std::uint32_t>(queue_life::draining) &&
+             queue_drain(*node_, queue_).tick(g);
+    }
     const bool answered = respond(g);
     const bool fetched = fetch(g);
     return answered || fetched;
@@ -307,7 +313,10 @@ class queue_engine {
         c.status = wire::nvme::make_status(wire::nvme::media_status::unrecovered_read_error);
         return false;
       case ssd_fault::dead: return answer_now(c, wire::nvme::generic_status::internal_error);
-      case ssd_fault::silent: c.stage = command_stage::lost; return false;
+      case ssd_fault::silent:
+        c.stage = command_stage::lost;
+        device_word<std::uint32_t>(context_->lost_commands).fetch_add(1, relaxed);
+        return false;
     }
     return true;
   }

@@ -32,10 +32,18 @@ struct association {
   std::uint16_t spare = 0;
 };
 
+/// Whether a queue pair's engine works, and on what.
+enum class queue_life : std::uint32_t {
+  absent = 0,
+  serving,   ///< set by the host, last: the engine looks at nothing before
+  draining,  ///< set by the host: the engine takes back every command and answers none
+  drained,   ///< set by the engine: nothing of the queue is left; the host may let it serve again
+};
+
 /// One queue pair of the NIC: its attributes, and the state that only its engine touches.
 struct alignas(128) queue_context {
   queue_attributes at;
-  std::uint32_t active = 0;     ///< set last by the host; the engine looks at nothing before
+  std::uint32_t active = 0;     ///< `queue_life`
   std::uint32_t broken = 0;     ///< the queue pair is in the error state: everything new is flushed
   std::uint64_t send_head = 0;  ///< next basic block to fetch
   std::uint64_t receive_head = 0;     ///< next receive to use
@@ -45,6 +53,7 @@ struct alignas(128) queue_context {
   std::uint32_t work_left = 0;      ///< the last look left entries in the send queue
   std::uint32_t wide = 0;           ///< entries of two basic blocks come in a row: looked for first
   association joined;
+  std::uint32_t lost_commands = 0;  ///< swallowed by an injected fault
 };
 
 static_assert(std::is_trivially_copyable_v<queue_context> && sizeof(queue_context) % 128 == 0);

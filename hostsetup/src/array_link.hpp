@@ -47,6 +47,12 @@ class array_link {
   virtual const remote_channel* kernels() const = 0;
   virtual std::uint32_t kernel_count() const = 0;
 
+  /// Brings channel `k` of the kernels' back to `ready`, whatever state it is in, while lanes may
+  /// use it and others. When this returns nothing of its earlier requests can happen any more.
+  /// Throws `io_error` if that takes longer than `timeout_ns` (it may be tried again),
+  /// `input_error` where it cannot be done.
+  virtual void reset(std::uint32_t k, std::uint64_t timeout_ns) = 0;
+
   /// Plain namespaces, instead of an array with volumes: empty for an array.
   virtual const std::vector<volume_info>& namespaces() const = 0;
 

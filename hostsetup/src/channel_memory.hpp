@@ -4,6 +4,7 @@
 #include <gnstor/host/memory_block.hpp>
 
 #include <cstdint>
+#include <vector>
 
 namespace gnstor::host {
 
@@ -15,6 +16,7 @@ struct channel_memory {
   std::uint64_t connect_data = 0;  ///< address
   std::uint64_t outcome = 0;       ///< address of one word a channel
   remote_channel* channels = nullptr;
+  std::vector<std::uint32_t> places;  ///< of their queue pairs at the emulated NIC
   std::uint32_t count = 0;
   std::uint32_t depth = 0;
   std::uint32_t key = 0;

@@ -340,16 +340,31 @@ std::uint32_t emulated_array::next_queue_number() {
   return ++queue_number_;
 }
 
-void emulated_array::create_queue(const fw::queue_attributes& at) {
+std::uint32_t emulated_array::create_queue(const fw::queue_attributes& at) {
   const std::lock_guard lock(guard_);
   if (queue_count_ == node_.shape.max_queues)
     throw error("the emulated NIC has no queue pair left");
   fw::queue_context& c = node_.queues[queue_count_];
   poke(&c.at, at);
   poke(&c.free_commands, node_.shape.max_depth);
-  publish(&c.active, 1u);
-  ++queue_count_;
+  publish(queue_count_, fw::queue_life::serving);
+  return queue_count_++;
 }
+
+void emulated_array::drain_queue(std::uint32_t place) { publish(place, fw::queue_life::draining); }
+
+bool emulated_array::is_drained(std::uint32_t place) const {
+  std::uint32_t* word = &node_.queues[place].active;
+  std::uint32_t life = 0;
+  if (on_gpu()) {
+    copy_out(control_.where(), endpoint_.device, &life, word, sizeof life);
+  } else {
+    life = device_word<std::uint32_t>(*word).load(acquire);
+  }
+  return life == static_cast<std::uint32_t>(fw::queue_life::drained);
+}
+
+void emulated_array::serve_queue(std::uint32_t place) { publish(place, fw::queue_life::serving); }
 
 void emulated_array::set_fault(std::uint32_t ssd, fw::ssd_fault fault) {
   publish(node_.faults + ssd, static_cast<std::uint32_t>(fault));

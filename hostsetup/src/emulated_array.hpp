@@ -55,8 +55,15 @@ class emulated_array {
   void unregister_region(std::uint32_t key) noexcept;
   /// A number for a new queue pair.
   std::uint32_t next_queue_number();
-  /// Creates a queue pair. Throws `error` if there is no room.
-  void create_queue(const fw::queue_attributes& at);
+  /// Creates a queue pair; returns its place. Throws `error` if there is no room.
+  std::uint32_t create_queue(const fw::queue_attributes& at);
+  /// Has the firmware take back every command of the queue pair at `place`, without answers, and
+  /// forget it. It looks at the queue pair's memory no more.
+  void drain_queue(std::uint32_t place);
+  /// True when it has: nothing of the queue pair's earlier requests can happen any more.
+  bool is_drained(std::uint32_t place) const;
+  /// Serves a drained queue pair again, from its first entries on.
+  void serve_queue(std::uint32_t place);
   void set_fault(std::uint32_t ssd, fw::ssd_fault fault);
   /// Allocates memory that the node is to reach. Pinning memory waits for a kernel that never ends,
   /// so a running one is ended meanwhile.
@@ -94,6 +101,9 @@ class emulated_array {
   }
   /// Stores a word that tells the firmware that what was poked before is complete.
   void publish(std::uint32_t* to, std::uint32_t value) const;
+  void publish(std::uint32_t place, fw::queue_life life) const {
+    publish(&node_.queues[place].active, static_cast<std::uint32_t>(life));
+  }
   bool on_gpu() const { return runner_ == runner_kind::gpu; }
 
   endpoint endpoint_;

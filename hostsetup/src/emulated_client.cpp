@@ -63,6 +63,7 @@ emulated_client::emulated_client(std::shared_ptr<emulated_array> array,
   connect(admin_, 0, data);
   connect(host_, 1, data);
   connect(kernels_, 2, data);
+  if (options.client == machine::gpu && kernels_.count != 0) restart_on_gpu({}, options.device);
 }
 
 emulated_client::~emulated_client() {
@@ -120,7 +121,7 @@ void emulated_client::make_channels(channel_memory& c, place where) {
     const remote_channel channel(mlx5_queue_pair<>(queue, depth, number, c.key),
                                  queue + queue_bytes);
     c.block.write(objects + k * sizeof channel, &channel, sizeof channel);
-    join(queue, depth, number);
+    join(c, queue, number);
   }
 }
 
@@ -148,9 +149,9 @@ void emulated_client::make_relayed(channel_memory& c) {
     auto* relay = static_cast<unsigned char*>(c.relay.data()) + k * relay_bytes;
     const std::uint32_t number = array_->next_queue_number();
     mlx5_format_queue(relay, depth);
-    join(relay, depth, number);
-    engines_.push_back(std::make_unique<proxy_engine<emulated_port>>(
-        queue, depth, mlx5_queue_pair<>(relay, depth, number, relay_key)));
+    join(c, relay, number);
+    relays_.emplace_back(relay, depth, number, relay_key);
+    engines_.push_back(std::make_unique<proxy_engine<emulated_port>>(queue, depth, relays_.back()));
     proxy_->add(*engines_.back());
     const remote_channel channel(proxy_queue_pair<>(queue, depth), queue + queue_bytes);
     c.block.write(objects + k * sizeof channel, &channel, sizeof channel);
@@ -167,7 +168,8 @@ void emulated_client::finish(channel_memory& c, std::size_t objects, std::size_t
 }
 
 /// Tells the emulated NIC of a queue pair.
-void emulated_client::join(unsigned char* queue, std::uint32_t depth, std::uint32_t number) {
+void emulated_client::join(channel_memory& c, unsigned char* queue, std::uint32_t number) {
+  const std::uint32_t depth = c.depth;
   const mlx5_queue_layout layout = mlx5_queue_layout::of(depth);
   const auto address = reinterpret_cast<std::uint64_t>(queue);
   fw::queue_attributes at;
@@ -182,17 +184,14 @@ void emulated_client::join(unsigned char* queue, std::uint32_t depth, std::uint3
   at.completion_entries = mlx5_queue_layout::completion_entries(depth);
   at.domain = domain_;
   at.scatter_responses = array_->where().scatter_responses ? 1 : 0;
-  array_->create_queue(at);
+  c.places.push_back(array_->create_queue(at));
 }
 
 void emulated_client::connect(const channel_memory& c, std::uint16_t first_queue_id,
                               const wire::fabrics::connect_data& data) {
   copy_in(c.block.where(), options_.device, reinterpret_cast<void*>(c.connect_data), &data,
           sizeof data);
-  connect_options o;
-  o.data = io_buffer{c.connect_data, sizeof data, c.key, c.key};
-  o.queue_id = first_queue_id;
-  o.queue_entries = static_cast<std::uint16_t>(c.depth);
+  const connect_options o = connecting(c, first_queue_id);
   const channel_outcomes outcomes{c.channels, c.count, reinterpret_cast<std::uint64_t*>(c.outcome)};
   if (c.block.where() == place::device || (options_.client == machine::gpu && &c == &kernels_)) {
     connect_on_gpu(outcomes, o, options_.timeout_ns, options_.device, *this);
@@ -209,6 +208,15 @@ void emulated_client::connect(const channel_memory& c, std::uint16_t first_queue
     const status s = status::unpack(word);
     if (!s.ok()) throw io_error("connecting a channel to the array: " + to_string(s), s);
   }
+}
+
+/// What the Connect of a queue of `c` says; its data lies there since the first.
+connect_options emulated_client::connecting(const channel_memory& c, std::uint16_t queue_id) const {
+  connect_options o;
+  o.data = io_buffer{c.connect_data, sizeof(wire::fabrics::connect_data), c.key, c.key};
+  o.queue_id = queue_id;
+  o.queue_entries = static_cast<std::uint16_t>(c.depth);
+  return o;
 }
 
 memory_block emulated_client::allocate(place where, std::size_t bytes) {
@@ -236,13 +244,18 @@ void emulated_client::serve(simt::host::executor& run) {
 }
 
 void emulated_client::drive(const std::function<void()>& work) {
+  drive_in(simt::domain::gpu0, work);
+}
+
+/// Where lanes of this thread run the node, `work` is a lane of the domain `where`.
+void emulated_client::drive_in(simt::domain where, const std::function<void()>& work) {
   if (array_->runner() != runner_kind::simulated) {
     array_->run_beside(work);
     return;
   }
   simt::host::executor run;
   serve(run);
-  run.spawn_in(simt::domain::gpu0, 1, 1, call_back{}, &work);
+  run.spawn_in(where, 1, 1, call_back{}, &work);
   run.run();
 }
 

@@ -7,11 +7,13 @@
 #include "proxy/emulated_port.hpp"
 #include "proxy/proxy_engine.hpp"
 #include "proxy/proxy_thread.hpp"
+#include "restart_channel.hpp"
 #include <gnstor/channel/channel.hpp>
 #include <gnstor/host/session.hpp>
 #include <gnstor/simt_host/executor.hpp>
 
 #include <memory>
+#include <mutex>
 #include <vector>
 
 namespace gnstor::host {
@@ -42,6 +44,7 @@ class emulated_client final : public array_link {
   const remote_channel& host() const override { return host_.channels[0]; }
   const remote_channel* kernels() const override { return kernels_.channels; }
   std::uint32_t kernel_count() const override { return kernels_.count; }
+  void reset(std::uint32_t k, std::uint64_t timeout_ns) override;
   const std::vector<volume_info>& namespaces() const override { return none_; }
   void drive(const std::function<void()>& work) override;
   void attach(simt::host::executor& executor) override;
@@ -59,10 +62,16 @@ class emulated_client final : public array_link {
   void make_channels(channel_memory& c, place where);
   void make_relayed(channel_memory& c);
   void finish(channel_memory& c, std::size_t objects, std::size_t data);
-  void join(unsigned char* queue, std::uint32_t depth, std::uint32_t number);
+  void join(channel_memory& c, unsigned char* queue, std::uint32_t number);
+  connect_options connecting(const channel_memory& c, std::uint16_t queue_id) const;
   void connect(const channel_memory& c, std::uint16_t first_queue_id,
                const wire::fabrics::connect_data& data);
   void serve(simt::host::executor& run);
+  void drive_in(simt::domain where, const std::function<void()>& work);
+  void restart(std::uint32_t k, restart_step step, deadline d);
+  void await_drained(std::uint32_t place, deadline d);
+  std::uint64_t discard_relayed(std::uint32_t k, deadline d);
+  void renew_relay(std::uint32_t k, std::uint64_t first);
 
   /// First, so that it goes last: it keeps the memory of channels that the members below use.
   std::shared_ptr<emulated_array> array_;
@@ -73,6 +82,8 @@ class emulated_client final : public array_link {
   channel_memory admin_;
   channel_memory host_;
   channel_memory kernels_;
+  std::mutex reset_use_;
+  std::vector<mlx5_queue_pair<>> relays_;  ///< the queues of `engines_`
   std::vector<std::unique_ptr<proxy_engine<emulated_port>>> engines_;
   std::unique_ptr<proxy_thread> proxy_;
   std::vector<volume_info> none_;

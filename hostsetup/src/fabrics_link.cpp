@@ -226,6 +226,14 @@ void fabrics_link::revive_all() {
   if (queues_ && queues_->revive_all()) check_namespaces();
 }
 
+void fabrics_link::reset(std::uint32_t k, std::uint64_t) {
+  if (queues_->works(k)) return;
+  throw input_error(fmt::format(
+      "channel {} of an rdma:// session cannot be reset by itself: its association, lost as a "
+      "whole, is made again as a whole. End the kernels and attach the next ones to the session",
+      k));
+}
+
 /// Behind a new association another disk may stand: writing to it would destroy it.
 void fabrics_link::check_namespaces() {
   for (const fabrics::namespace_info& was : identities_) {

@@ -32,6 +32,9 @@ class fabrics_link final : public array_link {
   const remote_channel& host() const override { return queues_->host(); }
   const remote_channel* kernels() const override { return queues_->kernels(); }
   std::uint32_t kernel_count() const override { return queues_->kernel_count(); }
+  /// Refuses a channel that is dead: an association comes back as a whole, with its queues made
+  /// anew, when kernels are attached next.
+  void reset(std::uint32_t k, std::uint64_t timeout_ns) override;
   const std::vector<volume_info>& namespaces() const override { return namespaces_; }
   std::vector<std::string> notes() const override;
   /// Both first make lost queues again, as nobody uses them then.

@@ -31,6 +31,10 @@ class fabrics_queues {
   /// @par Callers while nobody uses the queues in question
   bool revive_all() { return revive(queues_.size()); }
   bool revive_host() { return kernel_count_ != queues_.size() && revive(1); }
+  /// True if channel `k` of the kernels' takes requests.
+  bool works(std::uint32_t k) const {
+    return !queues_[k + queues_.size() - kernel_count_]->ended();
+  }
   /// Ends all queues for good.
   void end();
 

@@ -163,6 +163,13 @@ channel_set<remote_channel> session::channels() const {
   return channel_set<remote_channel>(impl_->link->kernels(), impl_->link->kernel_count());
 }
 
+channel_phase session::phase(std::uint32_t k) const { return impl_->phase(k); }
+
+void session::reset_channel(std::uint32_t k, std::uint64_t timeout_ns) {
+  (void)impl_->phase(k);
+  impl_->link->reset(k, timeout_ns);
+}
+
 void session::write(const volume_info& volume, std::uint64_t offset, const void* from,
                     std::uint64_t bytes) {
   impl_->transfer(true, volume, offset, const_cast<void*>(from), bytes);

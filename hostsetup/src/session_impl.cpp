@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <bit>
 #include <cstring>
 
 namespace gnstor::host {
@@ -119,6 +121,19 @@ volume_info session::impl::describe(const wire::afa::volume_record& r) const {
   v.ssd_count = array.ssd_count;
   v.max_transfer_blocks = array.max_transfer_blocks;
   return v;
+}
+
+channel_phase session::impl::phase(std::uint32_t k) const {
+  if (k >= link->kernel_count()) {
+    throw input_error(fmt::format("channel {}: this session has {}", k, link->kernel_count()));
+  }
+  if (link->kernel_reach() != place::device) return link->kernels()[k].phase();
+  std::array<std::byte, sizeof(remote_channel)> object;
+  copy_out(place::device, options.device, object.data(), link->kernels() + k, object.size());
+  std::uint32_t word = 0;
+  copy_out(place::device, options.device, &word,
+           &std::bit_cast<remote_channel>(object).counters().phase, sizeof word);
+  return phase_in(word);
 }
 
 void session::impl::transfer(bool write, const volume_info& v, std::uint64_t offset, void* memory,

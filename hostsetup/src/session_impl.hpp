@@ -42,6 +42,8 @@ struct session::impl {
   /// Leaves the staging buffer where it is: a request given up may still use it. The next command
   /// gets another.
   void abandon_staging();
+  /// The phase of channel `k` of the kernels'. Throws `input_error` if there is none.
+  channel_phase phase(std::uint32_t k) const;
   void transfer(bool write, const volume_info& v, std::uint64_t offset, void* memory,
                 std::uint64_t bytes);
 

@@ -109,6 +109,29 @@ TEST_CASE("a request given up keeps its slot until the late answer, and a second
   CHECK(t.ref.in_use() == 0);
 }
 
+TEST_CASE("a reset frees the slots of requests given up, no others, and their ids go on") {
+  table_fixture t(4);
+  const ticket given_up = t.ref.claim().value;
+  const ticket waited_for = t.ref.claim().value;
+  const ticket alone = t.ref.claim().value;
+  CHECK_FALSE(t.ref.reclaim(alone));
+  REQUIRE(t.ref.abandon(given_up));
+  REQUIRE(t.ref.abandon(alone));
+  CHECK(t.ref.reclaim(alone));
+  CHECK_FALSE(t.ref.reclaim(alone));
+  CHECK(t.ref.in_use() == 2);
+  t.ref.reclaim_all();
+  CHECK(t.ref.in_use() == 1);
+  CHECK(t.ref.complete(given_up.id, status{}, 1) == small_table::answer::unknown);
+  CHECK(t.ref.take(waited_for).code == status_code::would_block);
+  for (int k = 0; k < 3; ++k) {
+    const ticket next = t.ref.claim().value;
+    CHECK(next.id.value != given_up.id.value);
+    CHECK(next.id.value != alone.id.value);
+  }
+  CHECK_FALSE(t.ref.claim());
+}
+
 TEST_CASE("ids repeat only after all generations of the slot") {
   table_fixture t(1024);
   const ticket first = t.ref.claim().value;

@@ -35,6 +35,7 @@ class memory_link final : public host::array_link {
   const remote_channel& host() const override { throw host::error("no channel"); }
   const remote_channel* kernels() const override { return nullptr; }
   std::uint32_t kernel_count() const override { return 0; }
+  void reset(std::uint32_t, std::uint64_t) override {}
   const std::vector<volume_info>& namespaces() const override { return none_; }
   void drive(const std::function<void()>& work) override { work(); }
   void attach(simt::host::executor&) override {}

@@ -58,7 +58,7 @@ bool nic_channel::ended() const {
   if (seat_.ended()) return true;
   channel_state state{};
   words_.read(0, &state, sizeof state);
-  return static_cast<channel_phase>(state.phase) == channel_phase::error;
+  return phase_in(state.phase) == channel_phase::error;
 }
 
 void nic_channel::open() {

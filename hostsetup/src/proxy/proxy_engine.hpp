@@ -50,6 +50,25 @@ class proxy_engine final : public proxy_task {
   Port& port() { return port_; }
   /// What the port threw; empty while it lives. Only while nothing ticks this engine.
   const std::string& fault() const { return fault_; }
+  /// Takes and forgets what the lanes have written, up to request `end`. False if one of these is
+  /// not written yet. Only while nothing ticks this engine.
+  bool discard(std::uint64_t end) {
+    request_.kind = proxy_request_kind::none;
+    for (; next_ < end; ++next_) {
+      proxy_request gone;
+      if (rings_.take(next_, gone) != proxy_rings::found::request) return false;
+    }
+    return true;
+  }
+  /// Begins anew at request `next` with another port. Only while nothing ticks this engine.
+  void restart(std::uint64_t next, Port fresh) {
+    port_ = std::move(fresh);
+    next_ = next;
+    told_.assign(told_.size(), false);
+    owed_.clear();
+    fault_.clear();
+    dead_ = overwritten_ = false;
+  }
   /// True once the port is dead. Only while nothing ticks this engine.
   bool dead() const { return dead_; }
   /// Requests taken so far. Only while nothing ticks this engine.

@@ -181,20 +181,21 @@ class async_io {
     const std::uint64_t phase = requests_.pending_phase(slot);
     io_part part;
     if (phase == 0 || !operations_.parts().read(slot, phase, part)) return false;
-    const bool dead = channel_->phase() == channel_phase::error;
-    if (!dead && now < part.expires_ns) return false;
-    const status why =
-        dead ? channel_->broken_status() : status::make(status_code::timed_out, reporter::channel);
+    const bool lost = channel_->life().is_lost(requests_.ticket_of(slot));
+    if (!lost && now < part.expires_ns) return false;
+    status why =
+        lost ? channel_->broken_status() : status::make(status_code::timed_out, reporter::channel);
     // The next request first: without room for it this one stays, and is asked again.
     result<ticket> next = status{};
     const bool again = may_go_on(part, why);
     if (again) next = requests_.claim();
     if (!next.status.ok()) return false;
-    if (!requests_.abandon_exactly(slot, phase)) {
+    why = channel_->life().give_up_exactly(slot, phase, why);
+    if (why.code == status_code::would_block) {
       if (again) requests_.cancel(next.value);
       return false;
     }
-    if (!dead) device_word<std::uint64_t>(channel_->counters().timed_out).fetch_add(1, relaxed);
+    if (!lost) device_word<std::uint64_t>(channel_->counters().timed_out).fetch_add(1, relaxed);
     if (again) {
       io_part onward = part;
       go_on(onward, why);

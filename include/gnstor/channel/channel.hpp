@@ -1,7 +1,7 @@
 #pragma once
 
 #include <gnstor/channel/async_io.hpp>
-#include <gnstor/channel/channel_state.hpp>
+#include <gnstor/channel/channel_life.hpp>
 #include <gnstor/channel/doorbell/leader_warp.hpp>
 #include <gnstor/channel/request_table.hpp>
 #include <gnstor/memory/io_buffer.hpp>
@@ -57,9 +57,7 @@ class channel {
 
   GNSTOR_HD const QP& queue() const { return qp_; }
   GNSTOR_HD channel_state& counters() const { return *state_; }
-  GNSTOR_HD channel_phase phase() const {
-    return static_cast<channel_phase>(device_word<std::uint32_t>(state_->phase).load(acquire));
-  }
+  GNSTOR_HD channel_phase phase() const { return phase_in(life().phase().load()); }
 
   /// Posts the receives and sends Fabrics Connect; the channel is ready when the target has
   /// accepted it.
@@ -77,7 +75,7 @@ class channel {
                                                      data, options.keep_alive_ms);
     const auto command = cuda::std::bit_cast<wire::nvme::submission_entry>(connect);
     const status outcome = execute_in(channel_phase::connecting, command, d, value);
-    if (outcome.ok()) (void)change_phase(channel_phase::connecting, channel_phase::ready);
+    if (outcome.ok()) (void)life().phase().open();
     return outcome;
   }
 
@@ -124,7 +122,7 @@ class channel {
       case completion_kind::response: deliver(c.response); return true;
       case completion_kind::sent: qp_.retire(c.index); return true;
       case completion_kind::failed: fail(c); return true;
-      case completion_kind::broken: break_down(c.outcome); return true;
+      case completion_kind::broken: lose(c.outcome); return true;
     }
     return false;
   }
@@ -143,7 +141,7 @@ class channel {
   /// @par Bound `d`; a request given up keeps its slot, and its buffer must not be reused, until
   /// the late answer
   /// @par Errors timed_out; nvme_error with the SSD's status; transport_error if this request
-  /// killed the queue pair, flushed if another one did
+  /// killed the queue pair, flushed if another one did; reset if the channel was reset meanwhile
   GNSTOR_HD status wait(ticket t, deadline d, std::uint32_t* value = nullptr) const {
     const table requests = request_slots();
     std::uint32_t rounds = 0;
@@ -155,13 +153,13 @@ class channel {
       if (poll()) {
         more.progressed();
       } else if (++rounds % 256 == 0) {
-        if (phase() == channel_phase::error) return give_up(t, broken_status(), value);
-        qp_.ring();  // the backstop of handover_ring's bound
+        if (life().is_lost(t)) return give_up(t, broken_status(), value);
+        qp_.ring();  // the backstop of handover_ring's bound, and of a doorbell that was lost
       }
     }
     const status last = requests.take(t, value);
     if (last.code != status_code::would_block) return last;
-    if (phase() == channel_phase::error) return give_up(t, broken_status(), value);
+    if (life().is_lost(t)) return give_up(t, broken_status(), value);
     const status outcome =
         give_up(t, status::make(status_code::timed_out, reporter::channel), value);
     if (outcome.code == status_code::timed_out) count(state_->timed_out);
@@ -183,8 +181,11 @@ class channel {
     (void)announce(t);
     (void)poll();
     const status outcome = request_slots().take_wide(t, value);
-    if (outcome.code != status_code::would_block || phase() != channel_phase::error) return outcome;
-    return request_slots().abandon(t) ? broken_status() : request_slots().take_wide(t, value);
+    if (outcome.code != status_code::would_block || !life().is_lost(t)) return outcome;
+    std::uint64_t both = 0;
+    const status last = life().give_up(t, broken_status(), &both);
+    if (value != nullptr) *value = both;
+    return last;
   }
 
   /// Sends a command and waits for its answer; waits for a free slot too.
@@ -195,10 +196,7 @@ class channel {
   }
 
   /// Ends the channel for new requests.
-  GNSTOR_HD void close() const {
-    device_word<std::uint32_t>(state_->phase)
-        .store(static_cast<std::uint32_t>(channel_phase::closed), release);
-  }
+  GNSTOR_HD void close() const { life().phase().close(); }
 
  private:
   /// The lanes that run along and use this very channel: lanes of one warp may be on different
@@ -217,20 +215,16 @@ class channel {
     return (sizeof(channel_state) + table::bytes(depth) + 63) / 64 * 64;
   }
   GNSTOR_HD status usable() const { return usable_in(channel_phase::ready); }
-  GNSTOR_HD bool change_phase(channel_phase from, channel_phase to) const {
-    auto expected = static_cast<std::uint32_t>(from);
-    return device_word<std::uint32_t>(state_->phase)
-        .compare_exchange(expected, static_cast<std::uint32_t>(to), acq_rel);
-  }
-  GNSTOR_HD status broken_status() const {
-    status s = status::unpack(device_word<std::uint64_t>(state_->first_error).load(relaxed));
-    s.code = status_code::flushed;
-    return s;
-  }
+  GNSTOR_HD detail::channel_life life() const { return {*state_, request_slots()}; }
+  GNSTOR_HD status broken_status() const { return life().broken_status(); }
   GNSTOR_HD status usable_in(channel_phase wanted) const {
     const channel_phase p = phase();
     if (p == wanted) return status{};
-    if (p == channel_phase::error) return broken_status();
+    if (p == channel_phase::error) {
+      status refused = broken_status();
+      refused.by = reporter::channel;
+      return refused;
+    }
     return status::make(p == channel_phase::closed ? status_code::closed : status_code::not_ready,
                         reporter::channel);
   }
@@ -346,27 +340,40 @@ class channel {
     const command_id id(qp_.capsule(c.index).command_id);
     // The owner first: once the phase is `error`, it would take this request for one that another
     // killed.
-    finish(id, request_slots().recall(id).value.continued, c.outcome, 0);
+    const bool continued = request_slots().recall(id).value.continued;
+    std::uint64_t& counter = outcome_counter(request_slots().complete(id, c.outcome, 0, continued));
     if (c.outcome.code == status_code::transport_error) break_down(c.outcome);
+    // Last, and released: a reset that counts this failure finds nothing of it left to happen.
+    device_word<std::uint64_t>(counter).fetch_add(1, release);
+  }
+  /// The queue pair is dead, and no request is to blame.
+  GNSTOR_HD void lose(status why) const {
+    break_down(why);
+    device_word<std::uint64_t>(state_->broken).fetch_add(1, release);  // as in `fail`
   }
   GNSTOR_HD void break_down(status why) const {
     std::uint64_t none = 0;
     device_word<std::uint64_t>(state_->first_error).compare_exchange(none, why.pack(), acq_rel);
-    if (!change_phase(channel_phase::ready, channel_phase::error)) {
-      (void)change_phase(channel_phase::connecting, channel_phase::error);
-    }
-  }
-  /// Ends the wait for a request with `why`, or with its answer if that came in time after all.
-  GNSTOR_HD status give_up(ticket t, status why, std::uint32_t* value) const {
-    return request_slots().abandon(t) ? why : request_slots().take(t, value);
+    (void)life().phase().fail();
   }
 
-  GNSTOR_HD void finish(command_id id, bool continued, status outcome, std::uint64_t value) const {
-    switch (request_slots().complete(id, outcome, value, continued)) {
-      case table::answer::delivered: count(state_->completed); break;
-      case table::answer::late: count(state_->late); break;
-      case table::answer::unknown: count(state_->unknown); break;
+  GNSTOR_HD status give_up(ticket t, status why, std::uint32_t* value) const {
+    std::uint64_t both = 0;
+    const status outcome = life().give_up(t, why, &both);
+    if (value != nullptr) *value = static_cast<std::uint32_t>(both);
+    return outcome;
+  }
+
+  GNSTOR_HD std::uint64_t& outcome_counter(table::answer met) const {
+    switch (met) {
+      case table::answer::delivered: return state_->completed;
+      case table::answer::late: return state_->late;
+      case table::answer::unknown: break;
     }
+    return state_->unknown;
+  }
+  GNSTOR_HD void finish(command_id id, bool continued, status outcome, std::uint64_t value) const {
+    count(outcome_counter(request_slots().complete(id, outcome, value, continued)));
   }
   GNSTOR_HD static void count(std::uint64_t& counter, std::uint64_t n = 1) {
     device_word<std::uint64_t>(counter).fetch_add(n, relaxed);

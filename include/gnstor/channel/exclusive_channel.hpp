@@ -37,7 +37,7 @@ class exclusive_channel {
 
   GNSTOR_HD const QP& queue() const { return qp_; }
   GNSTOR_HD channel_state& counters() const { return *state_; }
-  GNSTOR_HD channel_phase phase() const { return static_cast<channel_phase>(state_->phase); }
+  GNSTOR_HD channel_phase phase() const { return phase_in(state_->phase); }
 
   /// Sends the command capsules of the lanes that want it; the command ids are filled in.
   /// @par Callers every lane of the owning group, converged
@@ -275,11 +275,13 @@ class exclusive_channel {
     const std::uint32_t delivered = g.ballot(met == answer::delivered);
     const std::uint32_t late = g.ballot(met == answer::late);
     const std::uint32_t unknown = g.ballot((answered || failed) && met == answer::unknown);
+    const std::uint32_t broken = g.ballot(c.kind == completion_kind::broken);
     if (g.leads()) {
       if (left != 0) qp_.retire(left - 1);
       state_->completed += static_cast<std::uint32_t>(cuda::std::popcount(delivered));
       state_->late += static_cast<std::uint32_t>(cuda::std::popcount(late));
       state_->unknown += static_cast<std::uint32_t>(cuda::std::popcount(unknown));
+      state_->broken += static_cast<std::uint32_t>(cuda::std::popcount(broken));
     }
     note(g, late, place(id), false);
     const std::uint32_t dead = g.ballot(c.outcome.code == status_code::transport_error);
@@ -309,7 +311,8 @@ class exclusive_channel {
     g.sync();
     if (!g.leads() || !alive) return;
     state_->first_error = why;
-    state_->phase = static_cast<std::uint32_t>(channel_phase::error);
+    state_->phase =
+        resets_in(state_->phase) << 8 | static_cast<std::uint32_t>(channel_phase::error);
   }
 
   /// Notes in the bitmap of shared use, for the lanes of `mask`, that slot `at` is taken, or free.

@@ -201,6 +201,19 @@ class request_table {
     return false;
   }
 
+  /// Frees the slot of a request given up whose answer cannot come any more. False if somebody
+  /// else did. Its id is not the next one's: the generation goes on.
+  GNSTOR_HD bool reclaim(ticket t) const {
+    const std::uint64_t phase = word(slots_[index_of(t.id)].phase).load(relaxed);
+    return same_id(phase, t.id) && reclaim_slot(index_of(t.id), phase);
+  }
+  /// Frees the slots of all requests given up: no answer to any of them can come any more.
+  /// @par Callers one lane, after the queue pair was torn down and drained
+  GNSTOR_HD void reclaim_all() const {
+    for (std::uint32_t k = 0; k <= mask_; ++k)
+      (void)reclaim_slot(k, word(slots_[k].phase).load(relaxed));
+  }
+
   /// Requests in flight or abandoned, for figures.
   GNSTOR_HD std::uint32_t in_use() const { return taken().count(); }
 
@@ -266,6 +279,12 @@ class request_table {
     word(slots_[index].phase).store(with(phase, request_phase::free), relaxed);
     // Paired with the acquire in `claim`.
     taken().clear(index);
+  }
+  GNSTOR_HD bool reclaim_slot(std::uint32_t index, std::uint64_t phase) const {
+    if (phase_of(phase) != request_phase::abandoned) return false;
+    if (!move(slots_[index], phase, request_phase::free, acq_rel)) return false;
+    taken().clear(index);
+    return true;
   }
 
   request_slot* slots_;

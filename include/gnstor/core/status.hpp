@@ -19,6 +19,8 @@ enum class status_code : std::uint8_t {
   nvme_error,        ///< an SSD answered with `nvme_type` and `nvme_code`
   transport_error,   ///< the NIC answered with `syndrome`: this very request failed
   flushed,           ///< the queue pair died under this request; another request failed first
+  reset,             ///< the queue pair was torn down at both ends and made again: the request may
+                     ///< have been executed, and nothing of it can happen any more
 };
 
 /// Who reported a status.
@@ -41,16 +43,24 @@ struct [[nodiscard]] status {
   reporter by = reporter::none;
   std::uint8_t nvme_type = 0;  ///< NVMe status code type (Base 2.3, figure 101), if `nvme_error`
   std::uint8_t nvme_code = 0;  ///< NVMe status code, if `nvme_error`
-  std::uint8_t syndrome = 0;   ///< mlx5 CQE syndrome, if `transport_error` or `flushed`
+  std::uint8_t syndrome = 0;   ///< mlx5 CQE syndrome, if `transport_error`, `flushed` or `reset`
   std::uint8_t vendor_syndrome = 0;  ///< mlx5 vendor syndrome, likewise
   std::uint16_t ssd = 0;             ///< index of the SSD that answered, if `nvme_error`
 
   GNSTOR_HD constexpr bool ok() const { return code == status_code::ok; }
   /// True if a request was given up on the way: its buffer may still be read or written. That can
-  /// be so after success, when another request did the job: `by` then names who says so.
+  /// be so after success, when another request did the job: `by` then names who says so. A dead
+  /// channel that refuses a request (`flushed`, by the channel) has sent nothing.
   GNSTOR_HD constexpr bool left_behind() const {
-    return code == status_code::timed_out || code == status_code::flushed ||
+    return code == status_code::timed_out ||
+           (code == status_code::flushed && by != reporter::channel) ||
            (ok() && by != reporter::none);
+  }
+  /// True if nothing of the failed request can happen any more: its buffer is free, and nothing of
+  /// it can come after a second try. It may have been executed already. After a `transport_error`
+  /// the peer may still have the request: only a reset of the channel ends that.
+  GNSTOR_HD constexpr bool retry_safe() const {
+    return !ok() && !left_behind() && code != status_code::transport_error;
   }
 
   GNSTOR_HD static constexpr status make(status_code code, reporter by) {

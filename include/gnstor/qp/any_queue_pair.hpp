@@ -54,6 +54,17 @@ class any_queue_pair {
   GNSTOR_HD const wire::nvme::submission_entry& capsule(std::uint64_t index) const {
     return proxied_ ? proxy_.capsule(index) : mlx5_.capsule(index);
   }
+  GNSTOR_HD queue_bar bar() const { return proxied_ ? proxy_.bar() : mlx5_.bar(); }
+  GNSTOR_HD bool is_written(std::uint64_t end) const {
+    return proxied_ ? proxy_.is_written(end) : mlx5_.is_written(end);
+  }
+  GNSTOR_HD std::uint64_t taken() const { return proxied_ ? proxy_.taken() : mlx5_.taken(); }
+  GNSTOR_HD bool restart(std::uint64_t next) const {
+    return proxied_ ? proxy_.restart(next) : mlx5_.restart(next);
+  }
+  GNSTOR_HD bool open(std::uint64_t next) const {
+    return proxied_ ? proxy_.open(next) : mlx5_.open(next);
+  }
 
  private:
   union {
@@ -63,7 +74,7 @@ class any_queue_pair {
   bool proxied_;
 };
 
-static_assert(queue_pair<any_queue_pair>);
+static_assert(restartable_queue_pair<any_queue_pair>);
 static_assert(std::is_trivially_copyable_v<any_queue_pair> && sizeof(any_queue_pair) == 40);
 
 }  // namespace gnstor::inline v0

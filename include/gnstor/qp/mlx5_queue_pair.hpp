@@ -2,8 +2,8 @@
 
 #include <gnstor/qp/capsule/by_pointer.hpp>
 #include <gnstor/qp/handover_doorbell.hpp>
-#include <gnstor/qp/mlx5_queue_memory.hpp>
-#include <gnstor/qp/queue_pair.hpp>
+#include <gnstor/qp/mlx5_queue_restart.hpp>
+#include <gnstor/qp/restartable_queue_pair.hpp>
 #include <gnstor/qp/sharing/shared.hpp>
 #include <gnstor/simt/copy.hpp>
 #include <gnstor/simt/mmio.hpp>
@@ -215,6 +215,15 @@ class mlx5_queue_pair {
     return capsule_slot(index);
   }
 
+  /// From one life of the queue pair to the next: `restartable_queue_pair`.
+  GNSTOR_HD queue_bar bar() const { return restarting().bar(); }
+  GNSTOR_HD bool is_written(std::uint64_t end) const {
+    return word(state().published).load(acquire) >= end;
+  }
+  GNSTOR_HD std::uint64_t taken() const { return word(state().consumed).load(acquire); }
+  GNSTOR_HD bool restart(std::uint64_t next) const { return restarting().restart(next); }
+  GNSTOR_HD bool open(std::uint64_t next) const { return restarting().open(next); }
+
   /// Send indices published so far.
   GNSTOR_HD std::uint64_t published() const { return word(state().published).load(relaxed); }
   /// Send indices announced so far, never too many: the doorbell record's 16 bits, near
@@ -241,6 +250,7 @@ class mlx5_queue_pair {
       handover_ring(lock, index, write);
     }
   }
+  GNSTOR_HD mlx5_queue_restart<Scope> restarting() const { return {memory_, depth(), blocks}; }
   GNSTOR_HD mlx5_queue_layout layout() const { return mlx5_queue_layout::of(depth(), blocks); }
   GNSTOR_HD mlx5_queue_state& state() const {
     return *reinterpret_cast<mlx5_queue_state*>(memory_);
@@ -377,7 +387,7 @@ class mlx5_queue_pair {
   std::uint32_t lkey_;
 };
 
-static_assert(queue_pair<mlx5_queue_pair<>>);
+static_assert(restartable_queue_pair<mlx5_queue_pair<>>);
 static_assert(std::is_trivially_copyable_v<mlx5_queue_pair<>> && sizeof(mlx5_queue_pair<>) == 32);
 
 }  // namespace gnstor::inline v0

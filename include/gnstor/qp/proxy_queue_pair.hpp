@@ -2,7 +2,7 @@
 
 #include <gnstor/qp/handover_doorbell.hpp>
 #include <gnstor/qp/proxy_queue_memory.hpp>
-#include <gnstor/qp/queue_pair.hpp>
+#include <gnstor/qp/restartable_queue_pair.hpp>
 #include <gnstor/simt/copy.hpp>
 
 namespace gnstor::inline v0 {
@@ -141,6 +141,26 @@ class proxy_queue_pair {
     word(state().retired).fetch_max(index + 1, acq_rel);
   }
 
+  /// From one life of the queue pair to the next: `restartable_queue_pair`. The rings go on where
+  /// they are. The next index is two laps behind any that was written, so that no old descriptor
+  /// has its tag. Whether lanes have written what they reserved only the CPU thread knows, which
+  /// takes it all.
+  GNSTOR_HD queue_bar bar() const {
+    queue_bar b;
+    b.end = word(state().reserved).load(relaxed);
+    for (bounded tries{65536}; tries;) {
+      b.next = b.end + depth();
+      if (word(state().reserved).compare_exchange(b.end, b.next, acq_rel)) return b;
+    }
+    return queue_bar{};
+  }
+  GNSTOR_HD bool is_written(std::uint64_t) const { return true; }
+  GNSTOR_HD std::uint64_t taken() const { return word(state().consumed).load(acquire); }
+  GNSTOR_HD bool restart(std::uint64_t) const { return true; }
+  GNSTOR_HD bool open(std::uint64_t next) const {
+    return word(state().reserved).compare_exchange(next, next + 1, relaxed);
+  }
+
   /// The command capsule last written at `index`: tells which request a failed entry carried.
   GNSTOR_HD const wire::nvme::submission_entry& capsule(std::uint64_t index) const {
     return capsule_slot(index);
@@ -208,7 +228,7 @@ class proxy_queue_pair {
   std::uint32_t mask_;
 };
 
-static_assert(queue_pair<proxy_queue_pair<>>);
+static_assert(restartable_queue_pair<proxy_queue_pair<>>);
 static_assert(std::is_trivially_copyable_v<proxy_queue_pair<>> && sizeof(proxy_queue_pair<>) == 24);
 
 }  // namespace gnstor::inline v0

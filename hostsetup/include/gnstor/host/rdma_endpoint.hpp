@@ -26,7 +26,10 @@ struct rdma_endpoint {
   std::string host_nqn;      ///< empty: by the session's host name if that is set, else this
                              ///< machine's
   std::string host_id;       ///< likewise
-  std::uint32_t keep_alive_ms = 10'000;    ///< the target's patience without a sign of life
+  /// Patience of the target, and of this host, without a sign of life; one is asked for twice in
+  /// that time, so a dead link that no device reports is noticed within one and a half times it. 0:
+  /// never.
+  std::uint32_t keep_alive_ms = 10'000;
   std::uint32_t loss_timeout_ms = 60'000;  ///< how long a lost association is tried again
   /// `session::notes()` says why the proxy was taken where it was not asked for.
   transport_kind transport = transport_kind::automatic;

@@ -77,6 +77,21 @@ class session {
   /// The channels for kernels.
   channel_set<remote_channel> channels() const;
 
+  /// What became of channel `k` of the kernels': the phase that its lanes see.
+  channel_phase phase(std::uint32_t k) const;
+  /// Brings channel `k` of the kernels' back to `ready`, while kernels use this one and others.
+  ///
+  /// Its lanes see `flushed` and then `not_ready` meanwhile. Requests that wait for their answer
+  /// end with `reset`: they may have been executed, and may be tried again (`status::retry_safe`).
+  /// When this returns, nothing of any earlier request of the channel can happen any more: buffers
+  /// that were left behind by `flushed` or `timed_out` are free too. A channel that is not dead is
+  /// ended first. Throws `io_error` if that takes longer than `timeout_ns`, with lanes in the way
+  /// or no answer (it may be tried again), or if the channel's owner has closed it; `input_error`
+  /// where it cannot be done: with `resident=no`, and for `rdma://`, whose queues come back
+  /// together when kernels are attached next. With `runner=sim` no kernel may run meanwhile. A GPU
+  /// needs room for one more block beside the kernels that run.
+  void reset_channel(std::uint32_t k, std::uint64_t timeout_ns = 10'000'000'000);
+
   /// Moves bytes between this CPU's memory and a volume. `offset` and `bytes` are multiples of
   /// 4096.
   void write(const volume_info& volume, std::uint64_t offset, const void* from,
