@@ -57,8 +57,8 @@ struct mlx5_queue_layout {
   }
   /// Room for whatever can be unread at once: a NIC that overruns a ring makes its reader wait for
   /// an entry that never comes, and overrun checks are off (nobody writes the consumer index). A
-  /// queue pair that breaks flushes every receive, 2 x depth, and every send entry, depth; rounded
-  /// up to a power of two.
+  /// queue pair that breaks flushes every receive, 2 x depth, and every send entry, depth, or 2 x
+  /// depth where NOPs pad them; rounded up to a power of two.
   GNSTOR_HD static constexpr std::uint32_t completion_entries(std::uint32_t depth) {
     return 4 * depth;
   }

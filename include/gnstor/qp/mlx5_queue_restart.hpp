@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gnstor/core/bounded.hpp>
 #include <gnstor/qp/mlx5_queue_memory.hpp>
 #include <gnstor/qp/queue_bar.hpp>
 #include <gnstor/simt/atomic_ref.hpp>

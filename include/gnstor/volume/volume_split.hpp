@@ -3,6 +3,7 @@
 #include <gnstor/channel/io_part.hpp>
 #include <gnstor/core/deadline.hpp>
 #include <gnstor/core/hash.hpp>
+#include <gnstor/core/status.hpp>
 #include <gnstor/volume/placement.hpp>
 #include <gnstor/volume/volume_info.hpp>
 #include <gnstor/wire/afa/slba.hpp>
