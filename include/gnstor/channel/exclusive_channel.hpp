@@ -18,6 +18,7 @@ template <queue_pair QP = mlx5_queue_pair<thread_scope_system, sharing::exclusiv
           doorbell_policy Doorbell = doorbell::leader_warp>
 class exclusive_channel {
   static_assert(QP::alone, "an exclusive channel needs a queue pair with sharing::exclusive");
+  static_assert(!Doorbell::each_lane, "the leader of the warp rings for all of its lanes");
   static constexpr bool defers = Doorbell::may_wait != 0;
 
  public:

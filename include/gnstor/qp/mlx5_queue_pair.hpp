@@ -229,12 +229,11 @@ class mlx5_queue_pair {
   /// Send indices announced so far, never too many: the doorbell record's 16 bits, near
   /// `published`.
   GNSTOR_HD std::uint64_t announced() const {
-    const std::uint32_t rung =
-        atomic_ref<std::uint32_t, Scope>(state().doorbell_record.send).load(relaxed);
+    const atomic_ref<std::uint32_t, Scope> record(state().doorbell_record.send);
+    const std::uint16_t rung = wire::mlx5::record_index(record.load(relaxed));
     const std::uint64_t end = published() * blocks;
     const std::uint64_t known =
-        end -
-        static_cast<std::uint64_t>(static_cast<std::int16_t>(end - wire::mlx5::record_index(rung)));
+        end - static_cast<std::uint64_t>(static_cast<std::int16_t>(end - rung));
     return known / blocks;
   }
 
