@@ -98,8 +98,9 @@ class volume_ref {
   /// @param then called when all is over; by default somebody has to `wait` for the ticket
   /// @par Callers any lane, in any company
   /// @par Errors would_block: nothing was sent, as too many operations or requests are going on:
-  /// poll, dispatch or wait, and try again. out_of_range, invalid_argument: nothing was sent.
-  /// Whatever happens later is the operation's outcome
+  /// wait for what you have begun, or dispatch, and try again (a lane that waits for room while it
+  /// holds a ticket may wait for another that does the same). out_of_range, invalid_argument:
+  /// nothing was sent. Whatever happens later is the operation's outcome
   GNSTOR_HD result<io_ticket> read_async(vba first, std::uint32_t blocks, io_buffer buffer,
                                          deadline d, completion_call then = {}) const {
     return begin(opcode::read, {first, blocks, d}, detail::buffer_cursor(buffer), then);
