@@ -95,6 +95,7 @@ struct faulty_wire {
     std::uint32_t hold = 0;   ///< rounds for which completions wait
     std::uint32_t again = 0;  ///< rounds until the last doorbell is heard again
     std::uint64_t last_bell = 0;
+    std::uint64_t delivered = 0;  ///< behind the last entry answered: none before it can fail
     bool dead = false;
     outstanding open[most_depth];
 
@@ -152,7 +153,7 @@ struct faulty_wire {
     /// Both ends begin anew, without a fault.
     GNSTOR_HD void forget() {
       fault = wire_fault::none;
-      sent = seen = written = 0;
+      sent = seen = written = delivered = 0;
       hold = again = granted = 0;
       for (outstanding& o : open) o.there = false;
       half(nic.doorbell_record, 0).store(0, relaxed);
@@ -279,7 +280,10 @@ struct faulty_wire {
 
     GNSTOR_HD void pass(std::uint64_t k) {
       if (is_response(k)) {
-        if (outstanding* o = find(answered(k))) o->there = false;
+        if (outstanding* o = find(answered(k))) {
+          o->there = false;
+          if (o->index >= delivered) delivered = o->index + 1;
+        }
       }
       const wire::mlx5::completion_entry& from = entry(nic, k);
       auto& to = entry(w.lanes, written);
@@ -298,16 +302,21 @@ struct faulty_wire {
       ++w.record->answers;
     }
 
-    /// A good answer, one replaced by an error, and all that is outstanding flushed: at one go.
+    /// A good answer, one replaced by an error, and what is outstanding behind it flushed: at one
+    /// go. Passes answers until one may fail: on a reliable connection no send before an answered
+    /// one does.
     GNSTOR_HD bool fail_batch() {
       if (!is_response(seen)) return false;
       if (is_there(seen + 1) && random(2) == 0) pass(seen++);
       outstanding* victim = is_response(seen) ? find(answered(seen)) : nullptr;
-      if (victim == nullptr) return false;
+      if (victim == nullptr || victim->index < delivered) {
+        pass(seen++);
+        return true;
+      }
       fail(*victim, wire::mlx5::syndrome::remote_operation_error);
       w.record->victim = 1;
       for (outstanding& o : open) {
-        if (o.there) fail(o, wire::mlx5::syndrome::flushed);
+        if (o.there && o.index >= delivered) fail(o, wire::mlx5::syndrome::flushed);
       }
       die();
       return true;

@@ -166,6 +166,8 @@ struct restart_host {
 
 /// NIC and target in one: answers in any order, breaks the queue pair now and then, and forgets all
 /// of it at once when it is told to.
+/// As on a reliable connection, whoever is answered was delivered, and so was all before it: no
+/// send before an answered one fails.
 struct restart_peer {
   struct shared {};
   restart_scene scene;
@@ -199,6 +201,8 @@ struct restart_peer {
     std::uint64_t receive = 0;
     std::uint64_t completion = 0;
     std::uint64_t bell = 0;
+    std::uint64_t answered =
+        0;  ///< behind the last entry that was answered: none before it can fail
     std::uint32_t draw = 0;
     std::uint32_t breaks = 0;
     bool serving = true;
@@ -220,7 +224,7 @@ struct restart_peer {
           [[fallthrough]];
         case peer_errand::drain:
           serving = broken = connected = false;
-          head = receive = completion = bell = 0;
+          head = receive = completion = bell = answered = 0;
           count = 0;
           asked.store(static_cast<std::uint32_t>(peer_errand::drained), release);
           break;
@@ -285,12 +289,14 @@ struct restart_peer {
       const std::uint32_t k = random(count);
       const command c = due[k];
       due[k] = due[--count];
-      if (connected && breaks < scene.most_breaks && random(6) == 0) {
+      if (c.index >= answered && connected && breaks < scene.most_breaks && random(6) == 0) {
         ++breaks;
         ++scene.record->breaks;
         if (random(3) == 0) return fail_receive();
         fail(c.index, wire::mlx5::syndrome::remote_operation_error);
-        for (; count != 0;) fail(due[--count].index, wire::mlx5::syndrome::flushed);
+        for (; count != 0;) {
+          if (due[--count].index >= answered) fail(due[count].index, wire::mlx5::syndrome::flushed);
+        }
         return true;
       }
       const auto posted = static_cast<std::uint16_t>(reader.receive_tail() - receive);
@@ -299,6 +305,7 @@ struct restart_peer {
       response.command_id = c.name;
       response.dw0 = restart_scene::reply(c.id);
       connected = connected || c.connects;
+      if (c.index >= answered) answered = c.index + 1;
       if (!reader.respond(completion++, receive++, response)) ++scene.record->bad_entries;
       return true;
     }
