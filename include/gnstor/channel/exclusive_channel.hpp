@@ -13,7 +13,7 @@ namespace gnstor::inline v0 {
 /// It is a view of a connected `channel`'s memory, and a reference like it: the warp takes the
 /// channel over while nothing is in flight on it, and gives it back by `release`. Every operation
 /// is the whole group's: all lanes of it call converged, always the same group, and lanes without a
-/// request say so.
+/// request say so. While it is taken over the host must not reset it.
 template <queue_pair QP = mlx5_queue_pair<thread_scope_system, sharing::exclusive>,
           doorbell_policy Doorbell = doorbell::leader_warp>
 class exclusive_channel {

@@ -89,7 +89,8 @@ class session {
   /// or no answer (it may be tried again), or if the channel's owner has closed it; `input_error`
   /// where it cannot be done: with `resident=no`, and for `rdma://`, whose queues come back
   /// together when kernels are attached next. With `runner=sim` no kernel may run meanwhile. A GPU
-  /// needs room for one more block beside the kernels that run.
+  /// needs room for one more block beside the kernels that run. The owner of an
+  /// `exclusive_channel` has to release it first: its indices are plain stores.
   void reset_channel(std::uint32_t k, std::uint64_t timeout_ns = 10'000'000'000);
 
   /// Moves bytes between this CPU's memory and a volume. `offset` and `bytes` are multiples of
