@@ -44,7 +44,9 @@ struct note_end {
   }
   GNSTOR_HD void note(journey_record& r, std::uint32_t operation) const {
     device_word<std::uint32_t>(r.ended).fetch_add(1, relaxed);
-    for (std::uint32_t k = 0; k < r.parts; ++k) {
+    // Of a failed operation parts may still be answered; so may the silent SSDs of one left behind.
+    const status s = status::unpack(r.outcome);
+    for (std::uint32_t k = 0; k < r.parts && s.ok() && !s.left_behind(); ++k) {
       const std::uint32_t id = operation * 4 + k;
       r.visible += letters[id].holds_reply(id) ? 1 : 0;
     }

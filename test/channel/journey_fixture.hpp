@@ -84,7 +84,7 @@ class journey_fixture {
     const status s = status::unpack(r.outcome);
     if (r.ended != 1) return "ended " + std::to_string(r.ended) + " times";
     if (s.ok() && r.fails != 0) return "a failed part was forgotten";
-    if (s.ok() && r.visible != r.parts) return "it ended before its data was there";
+    if (s == status{} && r.visible != r.parts) return "it ended before its data was there";
     if (client.hurried) return {};
     if (!s.ok() && r.fails + r.lates == 0) return "a sound operation failed";
     if (s.left_behind() != (r.lates != 0)) return "a silent SSD was forgotten, or invented";

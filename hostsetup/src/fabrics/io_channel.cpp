@@ -9,18 +9,22 @@
 namespace gnstor::host::fabrics {
 namespace {
 
-constexpr std::size_t align(std::size_t n) { return (n + 4095) / 4096 * 4096; }
-std::size_t queue_bytes(std::uint32_t depth) { return align(proxy_queue_layout::of(depth).bytes); }
-std::size_t state_bytes(std::uint32_t depth) { return align(proxy_channel::bytes(depth)); }
+constexpr std::size_t page_aligned(std::size_t n) { return (n + 4095) / 4096 * 4096; }
+std::size_t queue_bytes_of(std::uint32_t depth) {
+  return page_aligned(proxy_queue_layout::of(depth).bytes);
+}
+std::size_t state_bytes_of(std::uint32_t depth) {
+  return page_aligned(proxy_channel::bytes(depth));
+}
 
 }  // namespace
 
 io_channel::io_channel(controller& of, place where)
     : depth_(of.limits().depth),
-      memory_(where, queue_bytes(depth_) + state_bytes(depth_) + 4096),
+      memory_(where, queue_bytes_of(depth_) + state_bytes_of(depth_) + 4096),
       registered_(of.register_memory(memory_.data(), memory_.bytes())),
       channel_(proxy_queue_pair<>(static_cast<unsigned char*>(memory_.data()), depth_),
-               static_cast<unsigned char*>(memory_.data()) + queue_bytes(depth_)),
+               static_cast<unsigned char*>(memory_.data()) + queue_bytes_of(depth_)),
       seat_(of) {
   open();
 }
@@ -30,7 +34,7 @@ void io_channel::open() {
   controller& of = seat_.of();
   std::memset(base, 0, memory_.bytes());
   const wire::fabrics::connect_data data = of.connect_data();
-  const std::size_t at = queue_bytes(depth_) + state_bytes(depth_);
+  const std::size_t at = queue_bytes_of(depth_) + state_bytes_of(depth_);
   std::memcpy(base + at, &data, sizeof data);
   seat_.join(base, depth_);
   const auto patience = std::chrono::nanoseconds(of.options().timeout).count();

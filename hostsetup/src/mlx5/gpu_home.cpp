@@ -12,8 +12,8 @@
 namespace gnstor::host::mlx5 {
 namespace {
 
-constexpr std::size_t boundary = 65536;  ///< GPU pages that a NIC maps begin at multiples of this
-constexpr std::size_t host_page = 4096;  ///< a dma-buf's range consists of these
+constexpr std::size_t gpu_page = 65536;    ///< GPU pages that a NIC maps begin at multiples of this
+constexpr std::size_t shared_page = 4096;  ///< a dma-buf's range consists of these
 
 /// A function of the CUDA driver, found through the runtime: nothing links against libcuda.
 template <class Function>
@@ -109,16 +109,16 @@ class gpu_memory_home final : public memory_home {
   /// Not from the stream-ordered allocator, whose memory cannot be exported to a NIC.
   void* allocate(std::size_t bytes) override {
     const device_scope here(device_);
-    const std::size_t whole = (bytes + boundary - 1) / boundary * boundary;
+    const std::size_t whole = (bytes + gpu_page - 1) / gpu_page * gpu_page;
     void* base = nullptr;
-    const cudaError_t outcome = cudaMalloc(&base, whole + boundary);
+    const cudaError_t outcome = cudaMalloc(&base, whole + gpu_page);
     if (outcome != cudaSuccess) {
       (void)cudaGetLastError();
       throw error(fmt::format("no {} bytes of memory on GPU {}: {}; use fewer or shorter queues",
                               bytes, device_, cudaGetErrorString(outcome)));
     }
     const auto address = reinterpret_cast<std::uintptr_t>(base);
-    void* aligned = reinterpret_cast<void*>((address + boundary - 1) / boundary * boundary);
+    void* aligned = reinterpret_cast<void*>((address + gpu_page - 1) / gpu_page * gpu_page);
     cudaError_t cleared = cudaMemset(aligned, 0, whole);
     if (cleared == cudaSuccess) cleared = cudaStreamSynchronize(nullptr);
     if (cleared != cudaSuccess) (void)cudaFree(base);
@@ -153,7 +153,7 @@ class gpu_memory_home final : public memory_home {
     const device_scope here(device_);
     auto* get = driver_function<export_range>("cuMemGetHandleForAddressRange", 11070);
     if (get == nullptr) return {};
-    const std::size_t whole = (bytes + host_page - 1) / host_page * host_page;
+    const std::size_t whole = (bytes + shared_page - 1) / shared_page * shared_page;
     int fd = -1;
     const CUresult outcome = get(&fd, reinterpret_cast<CUdeviceptr>(address), whole,
                                  CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0);
