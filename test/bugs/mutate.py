@@ -16,6 +16,7 @@ that does not compile, hangs, or selects no test case is an error of the bug fil
 """
 
 import argparse
+import os
 import pathlib
 import re
 import shlex
@@ -72,16 +73,26 @@ def mutated(text, old, new):
     return text[:start] + new + text[end:]
 
 
+def link(source, target):
+    """A second name of a file, or a copy where the build lies on another file system."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
+
+
 def plant(bug, source, tree):
-    """Copies the sources into `tree` and breaks one place of the copy."""
+    """Links the sources into `tree` and puts a broken copy in the place of one."""
     shutil.rmtree(tree, ignore_errors=True)
     for root in ROOTS:
         if (source / root).exists():
-            shutil.copytree(source / root, tree / root, dirs_exist_ok=True)
+            shutil.copytree(source / root, tree / root, dirs_exist_ok=True, copy_function=link)
     target = tree / bug["file"]
     if not target.is_file():
         raise BugError(f"no such file under {', '.join(ROOTS)}: {bug['file']}")
-    target.write_text(mutated(target.read_text(), bug["from"], bug["to"]))
+    broken = mutated(target.read_text(), bug["from"], bug["to"])
+    target.unlink()
+    target.write_text(broken)
 
 
 def build(bug, toolchain, tree):
@@ -99,7 +110,7 @@ def build(bug, toolchain, tree):
     # The first definition counts: the libraries are position independent, so nothing binds to
     # another.
     code, output = run([*toolchain.link_command(objects, tree / "mutant"),
-                        "-Wl,--allow-multiple-definition"])
+                        "-Wl,--allow-multiple-definition,--strip-debug"])
     if code != 0:
         raise BugError(f"the broken tree does not link:\n{output}")
     return tree / "mutant"
