@@ -1,6 +1,7 @@
 #pragma once
 /// The warps of a block send requests in batches, on the host runtime and on the GPU.
 
+#include "connect_all.hpp"
 #include "qp/letter.hpp"
 #include "qp/scripted_peer.hpp"
 #include <gnstor/channel/doorbell/manual.hpp>
@@ -43,7 +44,7 @@ struct batch {
   GNSTOR_HD void operator()(Lane& lane) const {
     const std::uint32_t me = lane.global_thread();
     const std::uint32_t threads = lane.grid_threads();
-    connect(me == 0);
+    if (!connect_all(channels, 1, me == 0)) count(tally->stuck);
     const channel_type io = channels[0].with<doorbell::manual>();
     const batch_type mine(lane.warp(), io, lane.shared().slots, lane.thread() / 32);
     const auto g = lane.warp().partition(me % parts);
@@ -58,14 +59,6 @@ struct batch {
  private:
   GNSTOR_HD static void count(std::uint32_t& counter) {
     device_word<std::uint32_t>(counter).fetch_add(1, relaxed);
-  }
-
-  GNSTOR_HD void connect(bool mine) const {
-    if (mine && !channels[0].connect(connect_options{}, deadline::never()).ok())
-      count(tally->stuck);
-    for (until ready{deadline::never()}; ready && !mine;) {
-      if (channels[0].phase() != channel_phase::connecting) break;
-    }
   }
 
   GNSTOR_HD ask what(std::uint32_t id) const { return id == never ? ask::never : ask::answer; }

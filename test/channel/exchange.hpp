@@ -1,6 +1,7 @@
 #pragma once
 /// What every lane of a channel's test runs, on the host runtime and on the GPU.
 
+#include "connect_all.hpp"
 #include "qp/letter.hpp"
 #include "qp/scripted_peer.hpp"
 #include <gnstor/channel/mlx5_channel.hpp>
@@ -51,7 +52,7 @@ struct exchange {
   template <class Lane>
   GNSTOR_HD void operator()(Lane& lane) const {
     const std::uint32_t lanes = lane.grid_threads();
-    connect(lane.global_thread() == 0);
+    if (!connect_all(channels, channel_count, lane.global_thread() == 0)) count(record->refused);
     std::uint32_t draw = (lane.global_thread() + 1 + seed * 0x10001u) * 2654435761u;
     for (std::uint32_t round = 0; round < rounds; ++round) {
       draw = draw * 1664525u + 1013904223u;
@@ -68,17 +69,6 @@ struct exchange {
   }
   GNSTOR_HD static std::uint64_t seen(std::uint64_t& counter) {
     return device_word<std::uint64_t>(counter).load(relaxed);
-  }
-
-  /// One lane connects; the others wait for it.
-  GNSTOR_HD void connect(bool mine) const {
-    for (std::uint32_t k = 0; k < channel_count; ++k) {
-      if (mine && !channels[k].connect(connect_options{}, deadline::never()).ok())
-        count(record->refused);
-      for (until ready{deadline::never()}; ready && !mine;) {
-        if (channels[k].phase() != channel_phase::connecting) break;
-      }
-    }
   }
 
   GNSTOR_HD wire::nvme::submission_entry request(std::uint32_t id, ask what) const {

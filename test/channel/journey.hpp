@@ -2,6 +2,7 @@
 /// Asynchronous operations on a channel, begun, waited for and called back by different lanes; on
 /// the host runtime and on the GPU.
 
+#include "connect_all.hpp"
 #include "qp/letter.hpp"
 #include "qp/scripted_peer.hpp"
 #include <gnstor/channel/mlx5_channel.hpp>
@@ -83,7 +84,8 @@ struct journey {
   GNSTOR_HD void operator()(Lane& lane) const {
     const std::uint32_t me = lane.global_thread();
     const std::uint32_t lanes = lane.grid_threads();
-    connect(me == 0);
+    if (!connect_all(channels, channel_count, me == 0))
+      device_word<std::uint32_t>(tally->stuck).fetch_add(1, relaxed);
     std::uint32_t draw = (me + 1 + seed * 0x10001u) * 2654435761u;
     for (std::uint32_t round = 0; round < rounds; ++round) {
       draw = draw * 1664525u + 1013904223u;
@@ -102,16 +104,6 @@ struct journey {
   }
   GNSTOR_HD const Channel& channel_of(std::uint32_t operation) const {
     return channels[mix64(operation) % channel_count];
-  }
-
-  GNSTOR_HD void connect(bool mine) const {
-    for (std::uint32_t k = 0; k < channel_count; ++k) {
-      if (mine && !channels[k].connect(connect_options{}, deadline::never()).ok())
-        device_word<std::uint32_t>(tally->stuck).fetch_add(1, relaxed);
-      for (until ready{deadline::never()}; ready && !mine;) {
-        if (channels[k].phase() != channel_phase::connecting) break;
-      }
-    }
   }
 
   /// Part `k` of an operation: what the peer shall do with it, and what then must come of it.
