@@ -30,10 +30,11 @@ struct batch {
   struct shared {
     typename batch_type::storage slots;
   };
+  static constexpr std::uint32_t most_threads = 32 * Warps;
 
   const mlx5_channel* channels = nullptr;
   std::uint32_t rounds = 4;
-  std::uint32_t parts = 1;    ///< groups that a warp is split into
+  std::uint32_t of_each = 1;  ///< of so many threads one takes part
   std::uint32_t never = ~0u;  ///< the request that gets no answer
   std::uint64_t patience_ns = 2'000'000;
   letter* letters = nullptr;  ///< [threads * rounds]
@@ -46,10 +47,12 @@ struct batch {
     const std::uint32_t threads = lane.grid_threads();
     if (!connect_all(channels, 1, me == 0)) count(tally->stuck);
     const channel_type io = channels[0].with<doorbell::manual>();
-    const batch_type mine(lane.warp(), io, lane.shared().slots, lane.thread() / 32);
-    const auto g = lane.warp().partition(me % parts);
-    send_all(g, mine, me);
-    if (mine.pending()) count(tally->left);
+    const auto g = lane.warp().partition(me % of_each);
+    if (me % of_each == 0) {
+      const batch_type mine(g, io, lane.shared().slots, lane.thread() / 32);
+      send_all(g, mine, me);
+      if (mine.pending()) count(tally->left);
+    }
     if (device_word<std::uint32_t>(tally->ended).fetch_add(1, acq_rel) + 1 == threads &&
         stop != nullptr) {
       system_word<std::uint32_t>(*stop).store(1, release);

@@ -26,9 +26,9 @@ TEST_CASE("a batch handles each request once, whole warps and parts of them, fas
     host::options o;
     o.seed = seed;
     CHECK(batched<1>(o, {.threads = 32}) == "");
-    CHECK(batched<2>(o, {.threads = 40, .parts = 3}) == "");
+    CHECK(batched<2>(o, {.threads = 40, .of_each = 3}) == "");
     CHECK(batched<4>(o, {.blocks = 2, .threads = 128, .rounds = 3}) == "");
-    CHECK(batched<32>(o, {.threads = 1024, .rounds = 2, .parts = 2}) == "");
+    CHECK(batched<32>(o, {.threads = 1024, .rounds = 2, .of_each = 2}) == "");
   }
 }
 
@@ -36,7 +36,7 @@ TEST_CASE("a batch handles each request once, whole warps and parts of them, see
   sweep(host::mode::seeded, 60, [](host::options o) {
     return batched<2>(o, {.threads = 36,
                           .rounds = 3,
-                          .parts = 1 + static_cast<std::uint32_t>(o.seed % 3),
+                          .of_each = 1 + static_cast<std::uint32_t>(o.seed % 3),
                           .depth = 8});
   });
 }
@@ -45,7 +45,7 @@ TEST_CASE("a batch handles each request once, whole warps and parts of them, wea
   sweep(host::mode::weak, 40, [](host::options o) {
     return batched<2>(o, {.threads = 36,
                           .rounds = 2,
-                          .parts = 1 + static_cast<std::uint32_t>(o.seed % 3),
+                          .of_each = 1 + static_cast<std::uint32_t>(o.seed % 3),
                           .depth = 8});
   });
 }

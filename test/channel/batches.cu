@@ -30,9 +30,9 @@ TEST_CASE("a batch handles each request once, whole warps and parts of them") {
   for (std::uint32_t seed = 1; seed <= 10; ++seed) {
     CAPTURE(seed);
     CHECK(batched<1>({.threads = 32, .rounds = 20}, seed) == "");
-    CHECK(batched<2>({.threads = 40, .rounds = 8, .parts = 3}, seed) == "");
+    CHECK(batched<2>({.threads = 40, .rounds = 8, .of_each = 3}, seed) == "");
     CHECK(batched<4>({.blocks = 8, .threads = 128, .rounds = 8}, seed) == "");
-    CHECK(batched<32>({.threads = 1024, .rounds = 2, .parts = 2}, seed) == "");
+    CHECK(batched<32>({.threads = 1024, .rounds = 2, .of_each = 2}, seed) == "");
   }
 }
 

@@ -28,6 +28,10 @@ concept batch_io = requires(const Io& io, typename Io::ticket_type t, deadline d
 /// dispatches stays pending: its thread skips the next submit, and the others do not wait for it.
 /// With a channel under `doorbell::manual` one doorbell announces what a whole warp, or several
 /// submits, have sent.
+///
+/// Of each warp one group takes part, the whole warp or any part of it, the same in every stage.
+/// Two groups of one warp must not: on the GPU their lanes meet in the queue pair's collectives,
+/// and may wait for each other for ever.
 /// @tparam Warps warps of the block that take part, 1 to 32
 /// @tparam Io a `channel` or a `volume_ref`
 template <std::uint32_t Warps, batch_io Io>
@@ -47,7 +51,8 @@ class warp_batch {
 
   /// Joins the batch with no slot pending.
   /// @param warp which of the batch's warps this is, below `Warps`
-  /// @par Callers every thread of the warp that will ever take part, converged
+  /// @param g those lanes of the warp that take part
+  /// @par Callers every lane of `g`, converged
   template <simt::warp_group G>
   GNSTOR_HD warp_batch(const G& g, const Io& io, storage& slots, std::uint32_t warp)
       : io_(&io), slots_(&slots), warp_(warp) {
@@ -72,7 +77,7 @@ class warp_batch {
 
   /// Sends one request for each thread that wants to and has none pending.
   /// @param ask `ask(io)` sends and gives a ticket: `io.submit(command)`, `io.read_async(...)`
-  /// @par Callers every lane of `g`, converged; any part of the warp
+  /// @par Callers every lane of `g`, converged; so for all stages
   /// @par Result ok: the thread's request is on its way, and pending
   /// @par Errors would_block: nothing was wanted, the thread's slot is pending, or there is no
   /// room: poll and dispatch. Otherwise what `ask` says
@@ -92,21 +97,18 @@ class warp_batch {
   }
 
   /// Announces what was submitted, by one lane for all.
-  /// @par Callers every lane of `g`, converged
   template <simt::warp_group G>
   GNSTOR_HD void commit(const G& g) const {
     if (g.leads()) io_->commit();
   }
 
   /// Takes completions, whoever asked for them. True, in every lane, if there was one.
-  /// @par Callers every lane of `g`, converged
   template <simt::warp_group G>
   GNSTOR_HD bool poll(const G& g) const {
     return g.any(io_->poll());
   }
 
   /// Calls `handle(status)` in each thread whose request was answered, and frees its slot.
-  /// @par Callers every lane of `g`, converged
   /// @par Result requests dispatched, the same in every lane
   /// @par Order what the request read is visible to its thread, and to the group when this returns
   template <simt::warp_group G, class Handle>
@@ -122,7 +124,6 @@ class warp_batch {
   }
 
   /// Polls and dispatches until no thread of `g` has a request pending.
-  /// @par Callers every lane of `g`, converged
   /// @par Bound `d`: requests without an answer are then given up, and handled as timed_out
   template <simt::warp_group G, class Handle>
   GNSTOR_HD void drain(const G& g, deadline d, const Handle& handle) const {

@@ -26,9 +26,16 @@ struct device_shared<Functor> {
   using type = typename Functor::shared;
 };
 
+/// The largest block of a functor that names one as `most_threads`; 0: what its registers allow.
+template <class Functor>
+inline constexpr std::uint32_t most_threads = 0;
+template <class Functor>
+  requires requires { Functor::most_threads; }
+inline constexpr std::uint32_t most_threads<Functor> = Functor::most_threads;
+
 /// The kernel behind every spawn: gives each thread its lane.
 template <class Functor, class... Args>
-__global__ void entry(Functor functor, Args... args) {
+__global__ void __launch_bounds__(most_threads<Functor>) entry(Functor functor, Args... args) {
   using shared = typename device_shared<Functor>::type;
   static_assert(std::is_trivially_default_constructible_v<shared>,
                 "nothing initialises shared memory");

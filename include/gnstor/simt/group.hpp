@@ -133,10 +133,18 @@ class group {
     return static_cast<std::uint32_t>(cuda::std::countr_zero(lanes));
   }
 
+#if defined(__CUDA_ARCH__)
+  /// Before a collective, whose answer is masked besides: groups of one warp that do not know of
+  /// each other may run together, and the compiler takes the mask of one of them for that of all
+  /// (measured with CUDA 13.0: a vote then counts the other group's lanes, and does not wait).
+  __device__ void meet() const { __syncwarp(lanes_); }
+#endif
+
   GNSTOR_HD std::uint32_t ballot_lanes(int predicate, [[maybe_unused]] const char* file,
                                        [[maybe_unused]] unsigned line) const {
 #if defined(__CUDA_ARCH__)
-    return __ballot_sync(lanes_, predicate);
+    meet();
+    return __ballot_sync(lanes_, predicate) & lanes_;
 #else
     return static_cast<std::uint32_t>(call(collective::ballot, predicate != 0, 0, file, line));
 #endif
@@ -146,9 +154,10 @@ class group {
   GNSTOR_HD std::uint32_t match_lanes(T value, [[maybe_unused]] const char* file,
                                       [[maybe_unused]] unsigned line) const {
 #if defined(__CUDA_ARCH__)
+    meet();
     if constexpr (sizeof(T) <= 4)
-      return __match_any_sync(lanes_, static_cast<std::uint32_t>(word(value)));
-    return __match_any_sync(lanes_, word(value));
+      return __match_any_sync(lanes_, static_cast<std::uint32_t>(word(value))) & lanes_;
+    return __match_any_sync(lanes_, word(value)) & lanes_;
 #else
     return static_cast<std::uint32_t>(call(collective::match_any, word(value), 0, file, line));
 #endif
@@ -158,6 +167,7 @@ class group {
   GNSTOR_HD T from_lane(T value, int source, [[maybe_unused]] const char* file,
                         [[maybe_unused]] unsigned line) const {
 #if defined(__CUDA_ARCH__)
+    meet();
     if constexpr (sizeof(T) <= 4) {
       return value_of<T>(__shfl_sync(lanes_, static_cast<std::uint32_t>(word(value)), source));
     } else {
