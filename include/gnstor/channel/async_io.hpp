@@ -24,7 +24,7 @@ class async_io {
 
  public:
   GNSTOR_HD async_io(const Channel& channel, request_list requests, operation_list operations)
-      : channel_(&channel), requests_(requests), operations_(operations) {}
+      : channel_(channel), requests_(requests), operations_(operations) {}
 
   /// Opens an operation. Its lane then adds its parts and calls `end`.
   /// @param then called when all is over; without one, somebody must `wait` for the ticket
@@ -33,7 +33,7 @@ class async_io {
   /// @par Errors would_block: as many operations as the channel has request slots go on; poll,
   /// dispatch or wait, and try again. not_ready, closed, flushed by phase
   GNSTOR_HD result<ticket> begin(callback_id then, std::uint64_t argument, deadline d) const {
-    const status usable = channel_->usable();
+    const status usable = channel_.usable();
     if (!usable.ok()) return usable;
     return operations_.begin(then, argument, d);
   }
@@ -48,7 +48,7 @@ class async_io {
     const deadline ends = deadline::after(0, operations_.ends_ns(part.operation));
     part.expires_ns = share_of(ends, simt::now_ns(), part.places).at_ns();
     operations_.add_part(part.operation);
-    const result<ticket> sent = channel_->submit_part(part);
+    const result<ticket> sent = channel_.submit_part(part);
     if (sent) return status{};
     const bool full = sent.status.code == status_code::would_block;
     operations_.settle(part.operation, full ? status{} : sent.status);
@@ -74,10 +74,10 @@ class async_io {
   /// Takes completions and acts on one answered part. True if anything moved.
   /// @par Callers any lane, in any company
   GNSTOR_HD bool poll() const {
-    const bool took = channel_->poll();
+    const bool took = channel_.poll();
     const bool acted = settle_one();
     if (took || acted) return true;
-    if constexpr (Channel::defers) channel_->commit();
+    if constexpr (Channel::defers) channel_.commit();
     return expire_one();
   }
 
@@ -165,7 +165,7 @@ class async_io {
     if (!take_answered(a)) return false;
     if (may_go_on(a.part, a.outcome)) {
       go_on(a.part, a.outcome);
-      return channel_->resend(a.request, a.part);
+      return channel_.resend(a.request, a.part);
     }
     settle(a);
     return true;
@@ -176,30 +176,30 @@ class async_io {
     const std::uint64_t now = simt::now_ns();
     const std::uint64_t drawn = mix64(now + simt::group::lane());
     // The backstop of handover_ring's bound: nobody else may ring for requests that nobody awaits.
-    if (drawn >> 56 == 0) channel_->queue().ring();
-    const auto slot = static_cast<std::uint32_t>(drawn) & (channel_->queue().depth() - 1);
+    if (drawn >> 56 == 0) channel_.queue().ring();
+    const auto slot = static_cast<std::uint32_t>(drawn) & (channel_.queue().depth() - 1);
     const std::uint64_t phase = requests_.pending_phase(slot);
     io_part part;
     if (phase == 0 || !operations_.parts().read(slot, phase, part)) return false;
-    const bool lost = channel_->life().is_lost(requests_.ticket_of(slot));
+    const bool lost = channel_.life().is_lost(requests_.ticket_of(slot));
     if (!lost && now < part.expires_ns) return false;
     status why =
-        lost ? channel_->broken_status() : status::make(status_code::timed_out, reporter::channel);
+        lost ? channel_.broken_status() : status::make(status_code::timed_out, reporter::channel);
     // The next request first: without room for it this one stays, and is asked again.
     result<ticket> next = status{};
     const bool again = may_go_on(part, why);
     if (again) next = requests_.claim();
     if (!next.status.ok()) return false;
-    why = channel_->life().give_up_exactly(slot, phase, why);
+    why = channel_.life().give_up_exactly(slot, phase, why);
     if (why.code == status_code::would_block) {
       if (again) requests_.cancel(next.value);
       return false;
     }
-    if (!lost) device_word<std::uint64_t>(channel_->counters().timed_out).fetch_add(1, relaxed);
+    if (!lost) device_word<std::uint64_t>(channel_.counters().timed_out).fetch_add(1, relaxed);
     if (again) {
       io_part onward = part;
       go_on(onward, why);
-      if (channel_->send_claimed(next.value, onward)) return true;
+      if (channel_.send_claimed(next.value, onward)) return true;
       requests_.cancel(next.value);
     }
     finish(part, why);
@@ -208,7 +208,7 @@ class async_io {
 
   GNSTOR_HD bool may_go_on(const io_part& part, status outcome) const {
     return part.tried + 1u < part.places && another_replica_may_help(outcome) &&
-           channel_->phase() == channel_phase::ready;
+           channel_.phase() == channel_phase::ready;
   }
   /// Turns a part that failed to the next SSD.
   GNSTOR_HD void go_on(io_part& part, status outcome) const {
@@ -225,7 +225,7 @@ class async_io {
     operations_.settle(part.operation, outcome);
   }
 
-  const Channel* channel_;
+  Channel channel_;
   request_list requests_;
   operation_list operations_;
 };

@@ -4,6 +4,7 @@
 #include <gnstor/channel/channel_life.hpp>
 #include <gnstor/channel/doorbell/leader_warp.hpp>
 #include <gnstor/channel/request_table.hpp>
+#include <gnstor/channel/response_status.hpp>
 #include <gnstor/memory/io_buffer.hpp>
 #include <gnstor/qp/queue_pair.hpp>
 #include <gnstor/wire/fabrics/connect.hpp>
@@ -100,7 +101,7 @@ class channel {
     return send(part.command(), &part);
   }
 
-  /// The asynchronous operations of this channel. Valid as long as this object.
+  /// The asynchronous operations of this channel.
   GNSTOR_HD async_io<channel> async() const {
     return async_io<channel>(*this, request_slots(), operations());
   }
@@ -115,17 +116,7 @@ class channel {
   /// Takes completions from the queue and delivers them to whoever asked. True if this lane
   /// delivered one.
   /// @par Callers any lane, in any company
-  GNSTOR_HD bool poll() const {
-    const completion c = qp_.poll(companions());
-    switch (c.kind) {
-      case completion_kind::none: return false;
-      case completion_kind::response: deliver(c.response); return true;
-      case completion_kind::sent: qp_.retire(c.index); return true;
-      case completion_kind::failed: fail(c); return true;
-      case completion_kind::broken: lose(c.outcome); return true;
-    }
-    return false;
-  }
+  GNSTOR_HD bool poll() const { return act_on(qp_.poll(companions())); }
 
   /// What a lane does that needs a request slot: takes completions, and frees a slot that nobody
   /// waits for. True if anything moved.
@@ -150,7 +141,12 @@ class channel {
       told = told || announce(t);
       const status outcome = requests.take(t, value);
       if (outcome.code != status_code::would_block) return outcome;
-      if (poll()) {
+      const completion c = qp_.poll(companions());
+      if (take_own(t, c)) {
+        if (value != nullptr) *value = c.response.dw0;
+        return response_status(c.response);
+      }
+      if (act_on(c)) {
         more.progressed();
       } else if (++rounds % 256 == 0) {
         if (life().is_lost(t)) return give_up(t, broken_status(), value);
@@ -323,15 +319,33 @@ class channel {
     }
   }
 
+  /// Delivers what a lane has taken from the queue. True if it was anything.
+  GNSTOR_HD bool act_on(const completion& c) const {
+    switch (c.kind) {
+      case completion_kind::none: return false;
+      case completion_kind::response: deliver(c.response); return true;
+      case completion_kind::sent: qp_.retire(c.index); return true;
+      case completion_kind::failed: fail(c); return true;
+      case completion_kind::broken: lose(c.outcome); return true;
+    }
+    return false;
+  }
+  /// True if `c` answers `t`, whose owner has taken it from the queue itself: nobody has to hand it
+  /// over. False too if a duplicate of it was faster.
+  GNSTOR_HD bool take_own(ticket t, const completion& c) const {
+    if (c.kind != completion_kind::response || c.response.command_id != t.id.value) return false;
+    if (!request_slots().take_own(t, [&](std::uint64_t index) { qp_.retire(index); })) return false;
+    count(state_->completed);
+    return true;
+  }
+
   GNSTOR_HD void deliver(const wire::nvme::completion_entry& response) const {
     const command_id id(response.command_id);
     // A reliable connection delivers in order: who answers request i has received every earlier
     // one.
     const result<request_place> sent = request_slots().recall(id);
     if (sent) qp_.retire(sent.value.index);
-    finish(id, sent.value.continued,
-           status::nvme(static_cast<std::uint8_t>(wire::nvme::status_type(response.status)),
-                        static_cast<std::uint8_t>(wire::nvme::status_code(response.status)), 0),
+    finish(id, sent.value.continued, response_status(response),
            response.dw0 | std::uint64_t{response.dw1} << 32);
   }
   GNSTOR_HD void fail(const completion& c) const {

@@ -19,8 +19,9 @@ class channel_set {
   GNSTOR_HD std::uint32_t size() const { return count_; }
   GNSTOR_HD const Channel& operator[](std::uint32_t k) const { return channels_[k]; }
 
-  /// The calling warp's channel: warps are dealt out in turn.
-  GNSTOR_HD const Channel& mine() const { return channels_[my_index()]; }
+  /// The calling warp's channel: warps are dealt out in turn. A copy, so that its lanes have it in
+  /// registers: memory would be asked again after every ordered load.
+  GNSTOR_HD Channel mine() const { return channels_[my_index()]; }
   /// Which one that is.
   GNSTOR_HD std::uint32_t my_index() const {
     const simt::lane<> here;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gnstor/channel/channel.hpp>
+#include <gnstor/channel/response_status.hpp>
 #include <gnstor/qp/mlx5_queue_pair.hpp>
 #include <gnstor/qp/sharing/exclusive.hpp>
 #include <gnstor/simt/lane.hpp>
@@ -297,11 +298,7 @@ class exclusive_channel {
     }
     if (phase_of(seen) != request_phase::pending) return answer::unknown;
     const wire::nvme::completion_entry& e = c.response;
-    const status outcome =
-        c.kind == completion_kind::failed
-            ? c.outcome
-            : status::nvme(static_cast<std::uint8_t>(wire::nvme::status_type(e.status)),
-                           static_cast<std::uint8_t>(wire::nvme::status_code(e.status)), 0);
+    const status outcome = c.kind == completion_kind::failed ? c.outcome : response_status(e);
     s.outcome = outcome.pack();
     s.value = e.dw0 | std::uint64_t{e.dw1} << 32;
     set(s, request_phase::done);

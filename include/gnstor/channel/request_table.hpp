@@ -117,6 +117,25 @@ class request_table {
     return answer::unknown;
   }
 
+  /// Ends request `t`, whose answer its owner has taken from the queue itself; its slot is free
+  /// afterwards. Of an answer and its duplicates one ends it.
+  /// @param retire `retire(index)` lets the send queue's entry go, before the slot is free
+  /// @par Callers the owner of the ticket
+  /// @par Result false if another lane has answered, or does
+  template <class Retire>
+  GNSTOR_HD bool take_own(ticket t, const Retire& retire) const {
+    const std::uint32_t at = index_of(t.id);
+    request_slot& slot = slots_[at];
+    std::uint64_t phase = word(slot.phase).load(relaxed);
+    const auto place = request_place::unpack(word(slot.index).load(relaxed));
+    GNSTOR_ASSERT(same_id(phase, t.id));
+    if (phase_of(phase) != request_phase::pending) return false;
+    retire(place.index);
+    if (!move(slot, phase, request_phase::free, relaxed)) return false;
+    taken().clear(at);
+    return true;
+  }
+
   /// The outcome of the request if it is answered, or would_block. An answered request's slot is
   /// free afterwards.
   /// @par Callers the owner of the ticket

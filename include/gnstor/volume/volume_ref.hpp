@@ -255,7 +255,7 @@ class volume_ref {
 
   /// Writes to every replica at once, as far as the channel has room.
   GNSTOR_HD status write_all(const piece& p, deadline d) const {
-    const Channel& channel = channels_.mine();
+    const Channel channel = channels_.mine();
     in_flight sent[max_replicas];
     std::uint32_t count = 0;
     std::uint32_t settled = 0;
