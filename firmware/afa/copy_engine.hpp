@@ -38,21 +38,21 @@ class copy_engine {
  private:
   GNSTOR_HD void run(const simt::group& g, std::uint32_t handle, std::uint32_t k) const {
     io_command& c = node_->commands[handle];
-    const node::ssd& drive = node_->ssds[c.ssd];
     const bool read = c.entry.opcode == static_cast<std::uint8_t>(wire::nvme::nvm_opcode::read);
     auto* memory =
         reinterpret_cast<unsigned char*>(c.entry.dptr.address) + std::uint64_t{k} * block_bytes;
     const std::uint32_t page = c.page[k];
+    auto* flash = reinterpret_cast<unsigned char*>(c.media) + std::uint64_t{page} * block_bytes;
     if (!read) {
-      transfer(g, drive.page(page), memory, block_bytes);
+      transfer(g, flash, memory, block_bytes);
     } else if (page != node::ssd::no_page) {
-      transfer(g, memory, drive.page(page), block_bytes);
+      transfer(g, memory, flash, block_bytes);
     } else {
       clear(g, memory);
     }
     g.sync();
     if (!g.leads()) return;
-    if (read && page != node::ssd::no_page) drive.unpin(page);
+    if (read && page != node::ssd::no_page) node_->ssds[c.ssd].unpin(page);
     // Release: this page is in place. Acquire: so are the others, for the worker that hands the
     // command on.
     if (device_word<std::uint32_t>(c.remaining).fetch_sub(1, acq_rel) != 1) return;

@@ -12,15 +12,16 @@ class fabrics_target {
  public:
   GNSTOR_HD explicit fabrics_target(const node& n) : node_(&n) {}
 
-  /// Executes the Fabrics command of `c` for the queue of `context`; sets its status and result.
+  /// Executes the Fabrics command of `c` for a queue that has `joined`, or does now; sets its
+  /// status and result.
   /// @par Callers the lane of the queue's engine that holds the command
-  GNSTOR_HD void execute(command_head& c, queue_context& context) const {
+  GNSTOR_HD void execute(command_head& c, association& joined) const {
     const auto connect = cuda::std::bit_cast<wire::fabrics::connect_command>(c.entry);
     if (connect.fctype != static_cast<std::uint8_t>(wire::fabrics::command_type::connect)) {
       c.status = wire::nvme::make_status(wire::nvme::generic_status::invalid_field);
       return;
     }
-    if (context.joined.connected != 0) {
+    if (joined.connected != 0) {
       c.status = wire::nvme::make_status(wire::nvme::generic_status::command_sequence_error);
       return;
     }
@@ -42,10 +43,10 @@ class fabrics_target {
                                                    true));
       return;
     }
-    context.joined.queue_id = connect.qid;
-    context.joined.controller = host->controller;
-    context.joined.client = host->client;
-    context.joined.connected = 1;
+    joined.queue_id = connect.qid;
+    joined.controller = host->controller;
+    joined.client = host->client;
+    joined.connected = 1;
     c.result = wire::fabrics::make_connect_result(host->controller);
   }
 

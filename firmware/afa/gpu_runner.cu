@@ -9,10 +9,11 @@
 namespace gnstor::fw {
 namespace {
 
-constexpr std::uint32_t block_threads = 256;
+constexpr std::uint32_t block_threads = 32 * service::most_warps;
 
-__global__ void __launch_bounds__(block_threads) serve(service s) {
-  simt::lane<> lane;
+__global__ void __launch_bounds__(block_threads, 1) serve(service s) {
+  __shared__ service::shared memory;
+  simt::lane<service::shared> lane(&memory);
   s(lane);
 }
 

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <gnstor/simt/atomic_ref.hpp>
+#include <gnstor/simt/group.hpp>
+
+#include <cuda/std/bit>
 
 namespace gnstor::fw {
 
@@ -29,10 +32,32 @@ class handle_ring {
     device_word<std::uint64_t>(cells_[at & mask_]).store((at + 1) << 32 | handle, release);
   }
 
+  /// The same for every lane of `g` that has one, with one step of the tail.
+  /// @par Callers every lane of `g`, converged
+  GNSTOR_HD void push(const simt::group& g, bool mine, std::uint32_t handle) const {
+    const std::uint32_t pushers = g.ballot(mine);
+    const auto count = static_cast<std::uint32_t>(cuda::std::popcount(pushers));
+    if (count == 0) return;
+    std::uint64_t first = 0;
+    if (g.leads()) first = device_word<std::uint64_t>(ends_->tail).fetch_add(count, relaxed);
+    first = g.broadcast(first);
+    if (!mine) return;
+    const std::uint64_t at =
+        first +
+        static_cast<std::uint32_t>(cuda::std::popcount(pushers & ((1u << g.thread_rank()) - 1)));
+    device_word<std::uint64_t>(cells_[at & mask_]).store((at + 1) << 32 | handle, release);
+  }
+
   /// True if the handle at position `at` is there.
   GNSTOR_HD bool peek(std::uint64_t at, std::uint32_t& handle) const {
     const std::uint64_t cell = device_word<std::uint64_t>(cells_[at & mask_]).load(acquire);
     handle = static_cast<std::uint32_t>(cell);
+    return cell >> 32 == ((at + 1) & 0xffffffffu);
+  }
+
+  /// `peek` without an order: whether it is worth one.
+  GNSTOR_HD bool seems_there(std::uint64_t at) const {
+    const std::uint64_t cell = device_word<std::uint64_t>(cells_[at & mask_]).load(relaxed);
     return cell >> 32 == ((at + 1) & 0xffffffffu);
   }
 

@@ -38,6 +38,7 @@ struct node {
 
   node_shape shape;
   memory_region* regions = nullptr;
+  std::uint32_t* region_changes = nullptr;  ///< counts what is registered and withdrawn; or null
   known_host* hosts = nullptr;
   const char* subsystem = nullptr;  ///< NQN, 256 bytes
   queue_context* queues = nullptr;
@@ -50,11 +51,17 @@ struct node {
   std::uint64_t* inbox_cells = nullptr;    ///< [inboxes][commands, rounded up to a power of two]
   std::uint64_t* copy_cells = nullptr;     ///< [commands * max_transfer_blocks, rounded up]
   std::uint64_t* tickets = nullptr;        ///< [copy_workers]: ticket + 1, 0 for none
+  std::uint64_t* grace_words = nullptr;    ///< `reader_grace` of the queue engines
   std::uint32_t* stop = nullptr;           ///< not zero: every engine returns
   std::uint32_t* host_stop =
       nullptr;  ///< likewise, in memory that the host can set while a kernel runs; or null
 
-  GNSTOR_HD region_table keys() const { return region_table(regions, shape.max_regions); }
+  GNSTOR_HD reader_grace<thread_scope_device> grace() const {
+    return {grace_words, shape.max_queues};
+  }
+  GNSTOR_HD region_table keys() const {
+    return region_table(regions, shape.max_regions, region_changes);
+  }
   GNSTOR_HD handle_ring done_ring(std::uint32_t queue) const {
     return handle_ring(ring_ends + queue, done_cells + std::uint64_t{queue} * shape.max_depth,
                        shape.max_depth);

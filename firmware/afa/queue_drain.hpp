@@ -21,12 +21,12 @@ class queue_drain {
   /// @par Order `drained` releases what the queue's commands wrote
   GNSTOR_HD bool tick(const simt::group& g) const {
     const handle_ring done = node_->done_ring(queue_);
-    const std::uint64_t head = done.head();
+    const std::uint64_t head = context_->done_head;
     std::uint32_t handle = 0;
     const std::uint32_t back = g.leading(done.peek(head + g.thread_rank(), handle));
     g.sync();
     if (g.leads() && back != 0) {
-      done.advance(head + back);
+      context_->done_head = head + back;
       context_->free_commands += back;
     }
     g.sync();
@@ -43,11 +43,11 @@ class queue_drain {
  private:
   GNSTOR_HD void forget() const {
     queue_context& c = *context_;
-    c.broken = 0;
-    c.send_head = c.receive_head = c.completion_tail = c.doorbell_seen = 0;
+    const std::uint64_t done = c.done_head;
+    static_cast<queue_progress&>(c) = queue_progress{};
+    c.done_head = done;
     c.free_commands = node_->shape.max_depth;
-    c.lost_commands = c.work_left = 0;
-    c.joined = association{};
+    c.lost_commands = 0;
     // Paired with the acquire load of who asked for it.
     device_word<std::uint32_t>(c.active).store(static_cast<std::uint32_t>(queue_life::drained),
                                                release);

@@ -1,13 +1,7 @@
 #pragma once
 
-#include <afa/fabrics_target.hpp>
+#include <afa/command_router.hpp>
 #include <afa/queue_drain.hpp>
-#include <gnstor/wire/afa/admin_command.hpp>
-#include <gnstor/wire/afa/array_description.hpp>
-#include <gnstor/wire/afa/slba.hpp>
-#include <gnstor/wire/afa/volume_chmod.hpp>
-#include <gnstor/wire/afa/volume_list.hpp>
-#include <gnstor/wire/nvme/read_write.hpp>
 #include <hca/queue_reader.hpp>
 #include <hca/transfer.hpp>
 
@@ -16,34 +10,101 @@ namespace gnstor::fw {
 /// Serves one queue pair: fetches send entries up to 32 at a time, routes their commands to the
 /// shards, and sends the responses of finished commands.
 ///
-/// Exactly one warp (or CPU thread) runs the engine of a queue. Nothing in it waits: `tick` does
+/// Reads of one block it looks up itself, beside the shard's owner, and hands to the copy workers;
+/// where few are waiting it copies and answers them in the same round, without any hand-over.
+/// Exactly one warp (or CPU thread) runs the engine of a queue. Nothing in it waits: a round does
 /// what can be done now.
 class queue_engine {
  public:
-  GNSTOR_HD queue_engine(const node& n, std::uint32_t queue)
+  /// @par Callers the queue's owner
+  GNSTOR_HD queue_engine(const node& n, std::uint32_t queue, grant_cache grants = {})
       : node_(&n),
         queue_(queue),
         context_(&n.queues[queue]),
-        reader_(n.queues[queue].at, n.keys()) {}
+        reader_(context_->at, n.keys()),
+        grants_(grants) {}
 
-  /// One round. True if anything was done.
+  /// One round of an owner that serves other engines too. True if anything was done.
   /// @par Callers every lane of `g`, converged; always the same owner
-  GNSTOR_HD bool tick(const simt::group& g) const {
-    std::uint32_t active = 0;
-    if (g.leads()) active = device_word<std::uint32_t>(context_->active).load(acquire);
-    active = g.broadcast(active);
-    if (active == static_cast<std::uint32_t>(queue_life::absent)) return false;
-    g.sync();
-    if (active != static_cast<std::uint32_t>(queue_life::serving)) {
-      return active == static_cast<std::uint32_t>(queue_life::draining) &&
-             queue_drain(*node_, queue_).tick(g);
+  GNSTOR_HD static bool tick(const node& n, std::uint32_t queue, const simt::group& g) {
+    queue_engine engine(n, queue);
+    const bool busy = engine.tick(g);
+    engine.save(g);
+    return busy;
+  }
+
+  /// One round of an owner that serves nothing else, and keeps the engine from round to round.
+  /// @par Callers as above, with the same engine in every lane; `save` before it goes
+  GNSTOR_HD bool tick(const simt::group& g) {
+    bool busy = false;
+    if (away_) busy = look_again(g);
+    if (!away_) {
+      const signs seen = look(g);
+      if (!seen.serving) {
+        save(g);
+        away_ = true;
+      } else {
+        if (seen.finished) busy = respond(g);
+        if (seen.bell || now_.work_left != 0) busy = fetch(g) || busy;
+      }
     }
-    const bool answered = respond(g);
-    const bool fetched = fetch(g);
-    return answered || fetched;
+    // Nothing seen in this round is used in the next.
+    if ((++now_.rounds % quiet_rounds == 0 || away_) && g.leads()) node_->grace().quiet(queue_);
+    return busy;
+  }
+
+  /// Writes down how far the queue has come.
+  /// @par Callers as `tick`
+  GNSTOR_HD void save(const simt::group& g) const {
+    if (g.leads() && !away_) static_cast<queue_progress&>(*context_) = now_;
+    g.sync();
   }
 
  private:
+  static constexpr std::uint32_t quiet_rounds = 8;  ///< `reader_grace::quiet` every so many
+  static constexpr std::uint32_t direct_most = 2;   ///< pages that are not worth a hand-over
+
+  /// What an idle round looks at.
+  struct signs {
+    bool serving = false;
+    bool bell = false;      ///< the doorbell was rung
+    bool finished = false;  ///< a command came back
+  };
+
+  /// Looks at everything at once: loads without an order wait for memory together, and the one that
+  /// has one comes last. Who finds a command finished loads again, in order.
+  GNSTOR_HD signs look(const simt::group& g) {
+    const bool finished = node_->done_ring(queue_).seems_there(now_.done_head);
+    std::uint32_t told = 0;
+    if (g.leads()) {
+      const std::uint32_t active = device_word<std::uint32_t>(context_->active).load(relaxed);
+      const std::uint32_t changes = node_->keys().changes();
+      const std::uint64_t bell = reader_.doorbell();
+      told = (active == static_cast<std::uint32_t>(queue_life::serving) ? 1 : 0) |
+             (bell != now_.doorbell_seen ? 2 : 0) | (finished ? 4 : 0) |
+             (changes != key_changes_ ? 8 : 0);
+      now_.doorbell_seen = bell;
+      key_changes_ = changes;
+    }
+    told = g.broadcast(told);
+    if ((told & 8) != 0) reader_.forget_keys();
+    return {(told & 1) != 0, (told & 2) != 0, (told & 4) != 0};
+  }
+
+  /// A round of an engine whose queue was not served. True if anything was done.
+  GNSTOR_HD bool look_again(const simt::group& g) {
+    std::uint32_t active = 0;
+    if (g.leads()) active = device_word<std::uint32_t>(context_->active).load(acquire);
+    active = g.broadcast(active);
+    g.sync();
+    if (active == static_cast<std::uint32_t>(queue_life::draining))
+      return queue_drain(*node_, queue_).tick(g);
+    if (active != static_cast<std::uint32_t>(queue_life::serving)) return false;
+    reader_ = queue_reader(context_->at, node_->keys());
+    now_ = *context_;
+    away_ = false;
+    return false;
+  }
   GNSTOR_HD std::uint32_t* stack() const {
     return node_->free_slots + std::uint64_t{queue_} * node_->shape.max_depth;
   }
@@ -58,53 +119,62 @@ class queue_engine {
 
   // ---- responses
 
-  GNSTOR_HD bool respond(const simt::group& g) const {
+  GNSTOR_HD bool respond(const simt::group& g) {
     const handle_ring done = node_->done_ring(queue_);
-    const std::uint64_t head = done.head();
+    const std::uint64_t head = now_.done_head;
     std::uint32_t handle = 0;
     std::uint32_t ready = g.leading(done.peek(head + g.thread_rank(), handle));
     if (ready == 0) return false;
-    const bool broken = context_->broken != 0;
-    if (!broken) {
-      std::uint32_t posted = 0;
-      if (g.leads())
-        posted = static_cast<std::uint16_t>(reader_.receive_tail() - context_->receive_head);
-      ready = least(ready, g.broadcast(posted));
-      if (ready == 0) return false;  // receiver not ready: the peer has to post a receive first
-    }
+    const bool broken = now_.broken != 0;
+    if (!broken) ready = least(ready, posted(g, ready));
+    if (ready == 0) return false;  // receiver not ready: the peer has to post a receive first
     const bool mine = g.thread_rank() < ready;
     bool delivered = true;
-    if (mine && !broken) delivered = answer(handle, g.thread_rank());
-    const bool all = g.all(delivered);
-    g.sync();
-    if (mine) stack()[context_->free_commands + g.thread_rank()] = handle - handle_of(0);
-    g.sync();
-    if (g.leads()) {
-      context_->free_commands += ready;
-      done.advance(head + ready);
-      if (!broken) {
-        context_->receive_head += ready;
-        context_->completion_tail += ready;
-      }
-      if (!all) context_->broken = 1;
+    if (mine && !broken) {
+      const auto into = reader_.receive(now_.receive_head + g.thread_rank());
+      delivered = answer(node_->commands[handle], g.thread_rank(), into);
     }
+    const bool all = g.all(delivered);
+    if (mine) stack()[now_.free_commands + g.thread_rank()] = handle - handle_of(0);
     g.sync();
+    now_.done_head += ready;
+    now_.free_commands += ready;
+    if (!broken) answered(ready, all);
     return true;
   }
 
-  /// Sends one response: receive entry, then completion entry.
-  GNSTOR_HD bool answer(std::uint32_t handle, std::uint32_t rank) const {
-    const io_command& c = node_->commands[handle];
+  /// Receives that the peer has posted and no response has used yet: at least so many, and all
+  /// where fewer than `wanted` were known.
+  GNSTOR_HD std::uint32_t posted(const simt::group& g, std::uint32_t wanted) {
+    const auto known = static_cast<std::uint16_t>(now_.receive_tail - now_.receive_head);
+    if (known >= wanted) return known;
+    std::uint32_t tail = 0;
+    if (g.leads()) tail = reader_.receive_tail();
+    now_.receive_tail = g.broadcast(tail);
+    g.sync();
+    return static_cast<std::uint16_t>(now_.receive_tail - now_.receive_head);
+  }
+  /// `n` responses are out; one that could not be delivered breaks the queue pair.
+  GNSTOR_HD void answered(std::uint32_t n, bool all_delivered) {
+    now_.receive_head += n;
+    now_.completion_tail += n;
+    if (!all_delivered) now_.broken = 1;
+  }
+
+  /// Sends the response of a finished command, the `rank`-th of this round: receive entry, then
+  /// completion entry.
+  /// @param into its receive
+  GNSTOR_HD bool answer(const command_head& c, std::uint32_t rank,
+                        const wire::mlx5::data_segment& into) {
     wire::nvme::completion_entry response{};
     response.dw0 = c.result;
-    response.sq_head =
-        static_cast<std::uint16_t>(context_->send_head & (context_->at.send_entries - 1));
+    response.sq_head = static_cast<std::uint16_t>(now_.send_head & (reader_.send_entries() - 1));
     response.command_id = c.entry.command_id;
     response.status = c.status;
-    const std::uint64_t receive = context_->receive_head + rank;
-    const std::uint64_t at = context_->completion_tail + rank;
+    const std::uint64_t receive = now_.receive_head + rank;
+    const std::uint64_t at = now_.completion_tail + rank;
     const bool key_failed = c.stage == command_stage::refused;
-    if (key_failed || !reader_.respond(at, receive, response)) {
+    if (key_failed || !reader_.respond(at, receive, into, response)) {
       const auto why = key_failed ? wire::mlx5::syndrome::local_access_error
                                   : wire::mlx5::syndrome::local_protection_error;
       reader_.complete(at, wire::mlx5::cqe_opcode::responder_error, receive, 0, why);
@@ -115,105 +185,149 @@ class queue_engine {
 
   // ---- requests
 
-  GNSTOR_HD bool fetch(const simt::group& g) const {
-    std::uint32_t news = 0;
-    if (g.leads()) {
-      const std::uint64_t bell = reader_.doorbell();
-      news = bell != context_->doorbell_seen || context_->work_left != 0;
-      context_->doorbell_seen = bell;
-    }
-    if (g.broadcast(news) == 0) return false;
+  GNSTOR_HD bool fetch(const simt::group& g) {
     std::uint32_t waiting = 0;
-    if (g.leads()) waiting = static_cast<std::uint16_t>(reader_.send_tail() - context_->send_head);
+    if (g.leads()) waiting = static_cast<std::uint16_t>(reader_.send_tail() - now_.send_head);
     waiting = g.broadcast(waiting);
     g.sync();
-    const std::uint64_t head = context_->send_head;
-    const std::uint32_t stride = context_->wide != 0 ? 2 : 1;
-    const std::uint32_t room = context_->broken != 0 ? 32 : context_->free_commands;
+    const std::uint64_t head = now_.send_head;
+    const std::uint32_t stride = now_.wide != 0 ? 2 : 1;
+    const std::uint32_t room = now_.broken != 0 ? 32 : now_.free_commands;
     const std::uint32_t count = least(least((waiting + stride - 1) / stride, room), g.size());
-    if (g.leads()) context_->work_left = waiting > 0;
+    now_.work_left = waiting > 0;
     if (count == 0) return false;
     decoded_request r;
-    if (waiting > context_->at.send_entries) {
+    if (waiting > reader_.send_entries()) {
       r.fault = wire::mlx5::syndrome::local_queue_pair_error;  // the doorbell record went back, or
                                                                // ran ahead
     } else if (g.thread_rank() < count) {
       r = reader_.request(head + g.thread_rank() * stride);
     }
     const bool sound =
-        context_->broken == 0 && r.fault == wire::mlx5::syndrome::none &&
+        now_.broken == 0 && r.fault == wire::mlx5::syndrome::none &&
         g.thread_rank() * stride + r.blocks <= waiting &&
         (r.opcode == wire::mlx5::opcode::send || r.opcode == wire::mlx5::opcode::nop);
     const std::uint32_t run = g.leading(sound && r.blocks == stride && g.thread_rank() < count);
     if (run == 0) {
       // What only the other stride fits is taken with that one, in the next round.
       const bool other = g.broadcast(static_cast<std::uint32_t>(sound)) != 0;
-      if (other && g.leads()) context_->wide = 2 - stride;
+      if (other) now_.wide = 2 - stride;
       if (!other) serve_one(g, head, waiting);
     } else {
       // Until Connect each command depends on the one before it: one at a time.
-      std::uint32_t most = 1;
-      if (g.leads() && context_->joined.connected != 0) most = 32;
-      accept(g, least(run, g.broadcast(most)), stride, r);
+      accept(g, least(run, now_.joined.connected != 0 ? 32 : 1), stride, r);
     }
     g.sync();
     return true;
   }
 
-  /// Accepts the sends among the first `run` entries, of `stride` blocks each: one command slot
-  /// each.
+  /// Accepts the sends among the first `run` entries, of `stride` blocks each.
   GNSTOR_HD void accept(const simt::group& g, std::uint32_t run, std::uint32_t stride,
-                        const decoded_request& r) const {
+                        const decoded_request& r) {
     const bool mine = g.thread_rank() < run;
-    const std::uint32_t sends = g.ballot(mine && r.opcode == wire::mlx5::opcode::send);
+    const bool send = mine && r.opcode == wire::mlx5::opcode::send;
     const std::uint32_t signalled = g.ballot(mine && r.signalled);
-    const std::uint32_t free = context_->free_commands;
     if (mine && r.signalled) {
-      reader_.complete(context_->completion_tail + before(g, signalled),
+      reader_.complete(now_.completion_tail + before(g, signalled),
                        wire::mlx5::cqe_opcode::requester, r.index, 0, wire::mlx5::syndrome::none,
                        r.opcode);
     }
-    if (mine && r.opcode == wire::mlx5::opcode::send) {
-      const std::uint32_t slot = stack()[free - 1 - before(g, sends)];
-      start(reader_.capsule(r), handle_of(slot));
+    now_.send_head += std::uint64_t{run} * stride;
+    now_.completion_tail += static_cast<std::uint32_t>(cuda::std::popcount(signalled));
+    command_router::decision d;
+    d.joined = now_.joined;
+    if (send) command_router(*node_, queue_, reader_, grants_).decide(reader_.capsule(r), d);
+    grants_.learn(g, d.news, d.command.ssd, d.known);
+    if (now_.joined.connected == 0) now_.joined = of_leader(g, d.joined);
+    const command_head& c = d.command;
+    const std::uint32_t page = d.page;
+    const bool found = page != node::ssd::no_page;
+    const std::uint32_t reads = g.ballot(found);
+    const auto read_count = static_cast<std::uint32_t>(cuda::std::popcount(reads));
+    // A page copied in this round needs no pin, and its command no slot.
+    const bool direct =
+        read_count != 0 && read_count <= direct_most && posted(g, read_count) >= read_count;
+    if (direct) {
+      const auto into = reader_.receive(now_.receive_head + before(g, reads));
+      for (std::uint32_t left = reads; left != 0; left &= left - 1) {
+        const int rank = cuda::std::countr_zero(left);
+        transfer(g, reinterpret_cast<void*>(g.shfl(c.entry.dptr.address, rank)),
+                 reinterpret_cast<const void*>(g.shfl(page_at(c, page), rank)), block_bytes);
+      }
+      g.sync();
+      bool delivered = true;
+      if (found) delivered = answer(c, before(g, reads), into);
+      answered(read_count, g.all(delivered));
     }
-    g.sync();
-    if (g.leads()) {
-      context_->send_head += std::uint64_t{run} * stride;
-      context_->completion_tail += static_cast<std::uint32_t>(cuda::std::popcount(signalled));
-      context_->free_commands = free - static_cast<std::uint32_t>(cuda::std::popcount(sends));
+    const bool keeps = send && !(direct && found);
+    const std::uint32_t kept = g.ballot(keeps);
+    if (kept == 0) return;
+    std::uint32_t handle = 0;
+    if (keeps) {
+      handle = handle_of(stack()[now_.free_commands - 1 - before(g, kept)]);
+      io_command& slot = node_->commands[handle];
+      if (found) {
+        node_->ssds[c.ssd].pin(page);
+        slot.page[0] = page;
+      }
+      static_cast<command_head&>(slot) = c;
+      if (c.stage == command_stage::lookup) {
+        node_->inbox(c.ssd, c.where.shard).push(handle);
+      } else if (c.stage == command_stage::done || c.stage == command_stage::refused) {
+        node_->done_ring(queue_).push(handle);
+      }
     }
+    node_->copy_ring().push(g, keeps && found, handle * max_transfer_blocks);
+    now_.free_commands -= static_cast<std::uint32_t>(cuda::std::popcount(kept));
+  }
+  GNSTOR_HD static std::uint64_t page_at(const command_head& c, std::uint32_t page) {
+    return c.media + std::uint64_t{page} * block_bytes;
+  }
+  /// What a Connect in the round's first entry has bound, in every lane.
+  GNSTOR_HD static association of_leader(const simt::group& g, const association& mine) {
+    association a;
+    a.connected = g.broadcast(mine.connected);
+    a.queue_id = g.broadcast(mine.queue_id);
+    a.controller = g.broadcast(mine.controller);
+    a.client = client_id(g.broadcast(mine.client.value));
+    return a;
   }
 
   /// Serves the entry at `head` alone: one-sided transfers, faults, and what a broken queue pair
   /// flushes.
-  GNSTOR_HD void serve_one(const simt::group& g, std::uint64_t head, std::uint32_t waiting) const {
+  GNSTOR_HD void serve_one(const simt::group& g, std::uint64_t head, std::uint32_t waiting) {
     decoded_request r = reader_.request(head);
-    const bool overrun = waiting > context_->at.send_entries || (r.known && r.blocks > waiting);
+    const bool overrun = waiting > reader_.send_entries() || (r.known && r.blocks > waiting);
     if (overrun) r.fault = wire::mlx5::syndrome::local_queue_pair_error;
-    if (context_->broken != 0) r.fault = wire::mlx5::syndrome::flushed;
+    if (now_.broken != 0) r.fault = wire::mlx5::syndrome::flushed;
     if (r.fault == wire::mlx5::syndrome::none) r.fault = one_sided(g, r);
     g.sync();
-    if (!g.leads()) return;
-    const bool failed = r.fault != wire::mlx5::syndrome::none;
-    if (failed || r.signalled) {
+    // Each lane decoded the entry for itself; the peer might change it meanwhile. The leader's word
+    // counts.
+    const auto fault =
+        static_cast<wire::mlx5::syndrome>(g.broadcast(static_cast<std::uint32_t>(r.fault)));
+    const bool failed = fault != wire::mlx5::syndrome::none;
+    const bool tells = g.broadcast(static_cast<std::uint32_t>(failed || r.signalled)) != 0;
+    if (tells && g.leads()) {
       const auto kind =
           failed ? wire::mlx5::cqe_opcode::requester_error : wire::mlx5::cqe_opcode::requester;
-      reader_.complete(context_->completion_tail++, kind, head, r.local.bytes(), r.fault, r.opcode);
+      reader_.complete(now_.completion_tail, kind, head, r.local.bytes(), fault, r.opcode);
     }
-    if (failed) context_->broken = 1;
+    now_.completion_tail += tells ? 1 : 0;
+    if (failed) now_.broken = 1;
     // What an overrun announces is no request: nothing of it is flushed.
-    context_->send_head = head + (overrun ? waiting : (r.known ? r.blocks : 1));
+    now_.send_head =
+        head + g.broadcast(overrun ? waiting : (r.known ? r.blocks : std::uint32_t{1}));
   }
 
-  GNSTOR_HD wire::mlx5::syndrome one_sided(const simt::group& g, const decoded_request& r) const {
+  GNSTOR_HD wire::mlx5::syndrome one_sided(const simt::group& g, const decoded_request& r) {
     if (r.opcode != wire::mlx5::opcode::rdma_read && r.opcode != wire::mlx5::opcode::rdma_write) {
       return wire::mlx5::syndrome::local_queue_pair_error;
     }
     const bool write = r.opcode == wire::mlx5::opcode::rdma_write;
     const std::uint32_t bytes = r.local.bytes();
-    if (!node_->keys().allows(r.remote.rkey(), r.remote.address(), bytes,
-                              write ? remote_write : remote_read, context_->at.domain)) {
+    if (!reader_.opens(r.remote.rkey(), r.remote.address(), bytes,
+                       write ? remote_write : remote_read)) {
       return wire::mlx5::syndrome::remote_access_error;
     }
     auto* here = reinterpret_cast<void*>(r.local.address());
@@ -222,159 +336,14 @@ class queue_engine {
     return wire::mlx5::syndrome::none;
   }
 
-  // ---- commands
-
-  /// Decides about a command, then writes it down and hands it on: a store before the decision
-  /// would make every ordered load of it wait.
-  GNSTOR_HD void start(const wire::nvme::submission_entry& entry, std::uint32_t handle) const {
-    command_head c;
-    c.entry = entry;
-    c.queue = queue_;
-    c.client = context_->joined.client;
-    c.admin = context_->joined.queue_id == 0;
-    const bool goes = route(c);
-    if (!goes && c.stage == command_stage::lookup) c.stage = command_stage::done;
-    static_cast<command_head&>(node_->commands[handle]) = c;
-    if (goes) {
-      node_->inbox(c.ssd, c.where.shard).push(handle);
-    } else if (c.stage != command_stage::lost) {
-      node_->done_ring(queue_).push(handle);
-    }
-  }
-
-  /// Decides where the command goes. False if it is answered already (or refused by its key).
-  GNSTOR_HD bool route(command_head& c) const {
-    const wire::nvme::submission_entry& e = c.entry;
-    const std::uint32_t length = e.dptr.length();
-    if (e.dptr.type() != wire::nvme::keyed_data_block) {
-      return answer_now(c, wire::nvme::generic_status::invalid_sgl_type);
-    }
-    if (e.opcode == wire::nvme::fabrics_opcode) {
-      if (!aligned(c)) return false;
-      if (length == sizeof(wire::fabrics::connect_data) && opens(c, remote_read)) {
-        fabrics_target(*node_).execute(c, *context_);
-      } else if (c.stage != command_stage::refused) {
-        c.status = wire::nvme::make_status(wire::nvme::generic_status::invalid_sgl_length);
-      }
-      return false;
-    }
-    if (context_->joined.connected == 0)
-      return answer_now(c, wire::nvme::generic_status::command_sequence_error);
-    if (c.admin == 0 && is(e, wire::nvme::nvm_opcode::flush)) return false;
-    if (e.nsid == 0 || e.nsid > node_->shape.ssd_count) {
-      return answer_now(c, wire::nvme::generic_status::invalid_namespace);
-    }
-    c.ssd = e.nsid - 1;
-    return c.admin != 0 ? route_admin(c) : route_io(c);
-  }
-
-  /// Checks a Read, Write or Write Zeroes and finds its shard. Write Zeroes moves no data and may
-  /// be as long as a stripe.
-  GNSTOR_HD bool route_io(command_head& c) const {
-    const wire::nvme::submission_entry& e = c.entry;
-    const bool read = is(e, wire::nvme::nvm_opcode::read);
-    const bool zeroes = is(e, wire::nvme::nvm_opcode::write_zeroes);
-    if (!read && !zeroes && !is(e, wire::nvme::nvm_opcode::write)) {
-      return answer_now(c, wire::nvme::generic_status::invalid_opcode);
-    }
-    const std::uint32_t blocks = wire::nvme::blocks_of(e);
-    if (!zeroes && blocks > max_transfer_blocks)
-      return answer_now(c, wire::nvme::generic_status::invalid_field);
-    if (e.dptr.length() != (zeroes ? 0 : blocks * block_bytes))
-      return answer_now(c, wire::nvme::generic_status::invalid_sgl_length);
-    if (!zeroes && !opens(c, read ? remote_write : remote_read)) return false;
-    const auto fault =
-        static_cast<ssd_fault>(device_word<std::uint32_t>(node_->faults[c.ssd]).load(relaxed));
-    const auto at = wire::afa::slba::unpack(wire::nvme::slba_of(e));
-    request r;
-    r.vid = at.volume;
-    r.client = at.client;
-    r.bound_client = c.client;
-    r.first = at.block;
-    r.blocks = blocks;
-    r.epoch = e.cdw2;
-    r.write = !read;
-    c.where = node_->ssds[c.ssd].check(r);
-    if (c.where.ok() && !healthy(c, fault, !read)) return false;
-    c.status = c.where.status;
-    return c.where.ok();
-  }
-
-  GNSTOR_HD static bool is(const wire::nvme::submission_entry& e, wire::nvme::nvm_opcode op) {
-    return e.opcode == static_cast<std::uint8_t>(op);
-  }
-
-  /// False if an injected fault answers, or swallows, the command.
-  GNSTOR_HD bool healthy(command_head& c, ssd_fault fault, bool write) const {
-    switch (fault) {
-      case ssd_fault::none: return true;
-      case ssd_fault::media_error:
-        if (write) return true;
-        c.status = wire::nvme::make_status(wire::nvme::media_status::unrecovered_read_error);
-        return false;
-      case ssd_fault::dead: return answer_now(c, wire::nvme::generic_status::internal_error);
-      case ssd_fault::silent:
-        c.stage = command_stage::lost;
-        device_word<std::uint32_t>(context_->lost_commands).fetch_add(1, relaxed);
-        return false;
-    }
-    return true;
-  }
-
-  GNSTOR_HD bool route_admin(command_head& c) const {
-    std::uint32_t needs = 0;
-    std::uint32_t length = 0;
-    switch (static_cast<wire::afa::admin_opcode>(c.entry.opcode)) {
-      case wire::afa::admin_opcode::volume_add:
-        needs = remote_read;
-        length = sizeof(wire::afa::volume_record);
-        break;
-      case wire::afa::admin_opcode::volume_chmod:
-        needs = remote_read;
-        length = sizeof(wire::afa::volume_chmod);
-        break;
-      case wire::afa::admin_opcode::volume_delete: return true;
-      case wire::afa::admin_opcode::volume_list:
-        needs = remote_write;
-        length = sizeof(wire::afa::volume_list);
-        break;
-      case wire::afa::admin_opcode::array_describe:
-        needs = remote_write;
-        length = sizeof(wire::afa::array_description);
-        break;
-      default: return answer_now(c, wire::nvme::generic_status::invalid_opcode);
-    }
-    if (c.entry.dptr.length() < length)
-      return answer_now(c, wire::nvme::generic_status::invalid_sgl_length);
-    return aligned(c) && opens(c, needs);
-  }
-
-  /// False, and answered, if structured data does not lie as the firmware's loads and stores need
-  /// it.
-  GNSTOR_HD static bool aligned(command_head& c) {
-    return c.entry.dptr.address % 8 == 0 ||
-           answer_now(c, wire::nvme::generic_status::invalid_sgl_offset);
-  }
-
-  /// True if the command's key opens its data. If not, the queue pair breaks, as an RDMA access
-  /// error breaks it.
-  GNSTOR_HD bool opens(command_head& c, std::uint32_t access) const {
-    const wire::nvme::keyed_sgl& data = c.entry.dptr;
-    if (node_->keys().allows(data.key(), data.address, data.length(), access, context_->at.domain))
-      return true;
-    c.stage = command_stage::refused;
-    return false;
-  }
-
-  GNSTOR_HD static bool answer_now(command_head& c, wire::nvme::generic_status why) {
-    c.status = wire::nvme::make_status(why, true);
-    return false;
-  }
-
   const node* node_;
   std::uint32_t queue_;
   queue_context* context_;
   queue_reader reader_;
+  grant_cache grants_;
+  queue_progress now_;
+  std::uint32_t key_changes_ = 0;  ///< the leader's: of the table of keys, as last seen
+  bool away_ = true;               ///< the queue is not served: memory knows how far it has come
 };
 
 }  // namespace gnstor::fw

@@ -16,42 +16,71 @@ namespace gnstor::fw {
 /// The same code is the persistent kernel of the GPU runner, the threads of the CPU runner and the
 /// lanes of the simulated runner.
 struct service {
-  using shared = simt::no_shared;
+  static constexpr std::uint32_t most_warps = 8;  ///< of a block
+  struct shared {
+    grant_cache::storage grants[most_warps];
+  };
   node array;
 
   /// @par Callers every lane of the grid, whole warps
   template <class Lane>
   GNSTOR_HD void operator()(Lane& lane) const {
     const std::uint32_t warps = (lane.block_threads() + 31) / 32;
-    run(lane.warp(), lane.block() * warps + lane.thread() / 32, lane.grid_blocks() * warps);
+    GNSTOR_ASSERT(warps <= most_warps);
+    const std::uint32_t warp = lane.thread() / 32;
+    run(lane.warp(), lane.block() * warps + warp, lane.grid_blocks() * warps,
+        grant_cache(lane.warp(), lane.shared().grants[warp]));
   }
 
   /// Owns the engines first, first + step, ... until the node is told to stop.
-  GNSTOR_HD void run(const simt::group& g, std::uint32_t first, std::uint32_t step) const {
+  /// @param grants of the queue whose engine is owned alone
+  GNSTOR_HD void run(const simt::group& g, std::uint32_t first, std::uint32_t step,
+                     grant_cache grants = {}) const {
+    const std::uint32_t roles = array.shape.roles();
+    if (first < roles && first + step >= roles && first >= first_queue()) {
+      queue_engine own(array, first - first_queue(), grants);
+      repeat(g, first, [&](std::uint32_t) { return own.tick(g); });
+      own.save(g);
+      return;
+    }
+    repeat(g, first, [&](std::uint32_t quiet) {
+      bool busy = false;
+      for (std::uint32_t role = first; role < roles; role += step)
+        busy = serve(g, role, quiet) || busy;
+      return busy;
+    });
+  }
+
+ private:
+  GNSTOR_HD std::uint32_t first_queue() const {
+    return array.shape.copy_workers + array.shape.inboxes();
+  }
+
+  /// Goes through rounds until the node is told to stop.
+  /// @param one `one(quiet)` is true if anything was done; `quiet` rounds had nothing to do
+  template <class Round>
+  GNSTOR_HD void repeat(const simt::group& g, std::uint32_t first, const Round& one) const {
     std::uint32_t quiet = 0;
     std::uint32_t round = 0;
     for (bounded rounds{~std::uint64_t{0}}; rounds;) {
-      bool busy = false;
-      for (std::uint32_t role = first; role < array.shape.roles(); role += step)
-        busy = serve(g, role, quiet) || busy;
+      const bool busy = one(quiet);
       quiet = busy ? 0 : quiet + 1;
-      if (++round % 64 == 0 || !busy) {
+      if (++round % 64 == 0 || quiet % 8 == 7) {
         if (stopped(g, first)) return;
       }
       if (!busy) rest(quiet);
     }
   }
 
- private:
   /// One round of engine `role`: copy workers first, then shards, then queues.
   GNSTOR_HD bool serve(const simt::group& g, std::uint32_t role, std::uint32_t quiet) const {
     const node_shape& shape = array.shape;
     if (role < shape.copy_workers) return copy_engine(array, role).tick(g);
+    if (role >= first_queue()) return queue_engine::tick(array, role - first_queue(), g);
     role -= shape.copy_workers;
-    if (role >= shape.inboxes()) return queue_engine(array, role - shape.inboxes()).tick(g);
     const shard_engine shard(array, role / shape.shards, role % shape.shards);
     const bool busy = shard.tick(g);
-    if (!busy && quiet % 1024 == 1023) shard.idle(g);
+    if (!busy) shard.idle(g, quiet);
     return busy;
   }
 

@@ -41,11 +41,19 @@ class shard_engine {
     return true;
   }
 
-  /// Frees blocks whose readers are gone, and sweeps a deleted volume's pages, a few blocks at a
-  /// time.
-  /// @par Callers as `tick`, when there is nothing else to do
-  GNSTOR_HD void idle(const simt::group& g) const {
-    if (g.leads()) (void)drive().tend(shard_, 4);
+  /// What is done when there is nothing else to do: now and then blocks are freed whose readers are
+  /// gone, and more rarely a deleted volume's pages are swept, a few blocks at a time.
+  /// @param quiet rounds without work
+  /// @par Callers as `tick`
+  GNSTOR_HD void idle(const simt::group& g, std::uint32_t quiet) const {
+    if (quiet % 64 != 63) return;
+    if (g.leads()) {
+      if (quiet % 1024 == 1023) {
+        (void)drive().tend(shard_, 4);
+      } else {
+        drive().reap(shard_);
+      }
+    }
     g.sync();
   }
 
@@ -76,6 +84,8 @@ class shard_engine {
       c.status = drive().allocate(c.where, c.page);
       if (c.status == 0) {
         copy_pages(handle);
+      } else if (drive().reaping()) {
+        node_->inbox(ssd_, shard_).push(handle);  // again, once readers have passed by
       } else {
         finish(handle);
       }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gnstor/core/hash.hpp>
+#include <gnstor/simt/atomic_ref.hpp>
 
 #include <type_traits>
 
@@ -14,8 +15,8 @@ namespace gnstor::fw {
 /// fingerprint alone, and a fingerprint match is only a candidate: every look-up asks the caller's
 /// `confirm(ppa)`, which reads the key in the page's OOB area. Keys with equal fingerprints and
 /// buckets live side by side; nine of them fill both buckets, and the ninth is refused.
-/// @par Callers one owner; look-ups of several lanes may run together while nobody changes the
-/// table
+/// @par Callers one owner, whose lanes may look up together while it changes nothing; `glance`
+/// anybody, at any time
 class cuckoo_map {
  public:
   static constexpr std::uint32_t ways = 4;          ///< entries of a bucket
@@ -53,6 +54,26 @@ class cuckoo_map {
     return none;
   }
 
+  /// The page of `key` as one look beside the owner finds it, or `none`: a key whose entry is being
+  /// moved is missed. `confirm` as in `find`.
+  template <class Confirm>
+  GNSTOR_HD std::uint32_t glance(std::uint64_t key, const Confirm& confirm) const {
+    const std::uint64_t hash = mix64(key);
+    const std::uint64_t tag = tag_of(hash);
+    const std::uint32_t first = home(hash);
+    const std::uint32_t second = other(first, tag);
+    std::uint64_t seen[2 * ways];
+    for (std::uint32_t way = 0; way < ways; ++way) {
+      seen[way] = word(entries_[first * ways + way]).load(relaxed);
+      seen[ways + way] = word(entries_[second * ways + way]).load(relaxed);
+    }
+    for (std::uint32_t k = 0; k < 2 * ways; ++k) {
+      const auto page = static_cast<std::uint32_t>(seen[k]);
+      if (seen[k] >> 48 == tag && confirm(page)) return page;
+    }
+    return none;
+  }
+
   /// The page of the entry in `slot`.
   GNSTOR_HD std::uint32_t page(std::uint32_t slot) const {
     return static_cast<std::uint32_t>(entries_[slot]);
@@ -60,14 +81,14 @@ class cuckoo_map {
 
   /// Points the entry in `slot` to another page of the same key.
   GNSTOR_HD void replace(std::uint32_t slot, std::uint32_t page) {
-    entries_[slot] = (entries_[slot] & ~std::uint64_t{0xffffffff}) | page;
+    put(slot, (entries_[slot] & ~std::uint64_t{0xffffffff}) | page);
   }
 
-  GNSTOR_HD void erase(std::uint32_t slot) { entries_[slot] = 0; }
+  GNSTOR_HD void erase(std::uint32_t slot) { put(slot, 0); }
 
   /// Empties the table.
   GNSTOR_HD void clear() {
-    for (std::uint32_t slot = 0; slot < capacity(); ++slot) entries_[slot] = 0;
+    for (std::uint32_t slot = 0; slot < capacity(); ++slot) put(slot, 0);
   }
 
   /// Adds an entry for `key`, which the table does not hold. At most 128 entries move to their
@@ -79,7 +100,7 @@ class cuckoo_map {
     std::uint32_t bucket = home(hash);
     if (settle(bucket, carried) || settle(other(bucket, carried >> 48), carried)) return true;
     for (std::uint32_t move = 0; move < most_moves; ++move) {
-      swap(entries_[bucket * ways + victim(hash, move)], carried);
+      swap(bucket * ways + victim(hash, move), carried);
       bucket = other(bucket, carried >> 48);
       if (settle(bucket, carried)) return true;
     }
@@ -87,12 +108,14 @@ class cuckoo_map {
     // from the key.
     for (std::uint32_t move = most_moves; move > 0; --move) {
       bucket = other(bucket, carried >> 48);
-      swap(entries_[bucket * ways + victim(hash, move - 1)], carried);
+      swap(bucket * ways + victim(hash, move - 1), carried);
     }
     return false;
   }
 
  private:
+  using word = atomic_ref<std::uint64_t, thread_scope_device>;
+
   /// The fingerprint of a hash, never 0: a zero word is an empty slot.
   GNSTOR_HD static constexpr std::uint64_t tag_of(std::uint64_t hash) {
     return (hash >> 48) == 0 ? 1 : hash >> 48;
@@ -112,16 +135,20 @@ class cuckoo_map {
   GNSTOR_HD bool settle(std::uint32_t bucket, std::uint64_t entry) {
     for (std::uint32_t way = 0; way < ways; ++way) {
       if (entries_[bucket * ways + way] == 0) {
-        entries_[bucket * ways + way] = entry;
+        put(bucket * ways + way, entry);
         return true;
       }
     }
     return false;
   }
-  GNSTOR_HD static void swap(std::uint64_t& a, std::uint64_t& b) {
-    const std::uint64_t t = a;
-    a = b;
-    b = t;
+  GNSTOR_HD void swap(std::uint32_t slot, std::uint64_t& entry) {
+    const std::uint64_t before = entries_[slot];
+    put(slot, entry);
+    entry = before;
+  }
+  /// The one place that changes an entry: others may be looking.
+  GNSTOR_HD void put(std::uint32_t slot, std::uint64_t entry) {
+    word(entries_[slot]).store(entry, relaxed);
   }
 
   std::uint64_t* entries_;

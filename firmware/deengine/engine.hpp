@@ -13,9 +13,9 @@ namespace gnstor::fw {
 ///
 /// A command is checked by anybody; its data calls are made by the owner of its shard (one CPU
 /// thread or GPU warp at a time, one lane where no group is given); pages are copied by anybody.
-/// The life of a read is `check`, `lookup`, copy, `unpin` of each page; of a write `check`,
-/// `allocate`, copy, `commit` or `abandon`. Statuses are NVMe status fields, 0 for success.
-/// GNStor, 4.3.
+/// The life of a read is `check`, `lookup`, copy, `unpin` of each page, or `check`, `glance`, copy
+/// where a reader looks for itself; of a write `check`, `allocate`, copy, `commit` or `abandon`.
+/// Statuses are NVMe status fields, 0 for success. GNStor, 4.3.
 /// @tparam Scope the widest distance between two callers
 template <thread_scope Scope>
 class engine_ref {
@@ -25,8 +25,10 @@ class engine_ref {
 
   /// @param meta a mounted metadata block of geometry `g`
   /// @param data `g.pages` pages of `block_bytes`
-  GNSTOR_HD engine_ref(void* meta, const geometry& g, void* data)
-      : meta_(meta, g), data_(static_cast<char*>(data)) {}
+  /// @param grace of those who `glance`
+  GNSTOR_HD engine_ref(void* meta, const geometry& g, void* data,
+                       const reader_grace<Scope>& grace = {})
+      : meta_(meta, g), data_(static_cast<char*>(data)), grace_(grace) {}
 
   GNSTOR_HD const geometry& shape() const { return meta_.shape(); }
   GNSTOR_HD ssd_index self() const {
@@ -44,6 +46,12 @@ class engine_ref {
   /// unknown_volume, command interrupted (the volume kept changing: try again), not_permitted,
   /// beyond_capacity, crosses_stripe, wrong_ssd
   GNSTOR_HD admission check(const request& r) const {
+    known_grant nothing{};
+    return check(r, nothing);
+  }
+  /// The same for somebody who keeps a grant of this SSD from command to command.
+  /// @param known what is known, and then what was found
+  GNSTOR_HD admission check(const request& r, known_grant& known) const {
     using wire::afa::status;
     if (r.blocks == 0)
       return refuse(wire::nvme::make_status(wire::nvme::generic_status::invalid_field));
@@ -52,8 +60,10 @@ class engine_ref {
     const std::uint32_t epoch = header32(meta_.header().epoch).load(relaxed);
     admission a;
     a.deletions = header32(meta_.header().deletions).load(relaxed);
+    const rendezvous_placement placement(ssd_count());
+    const ssd_index here = self();
     volume_grant grant;
-    const auto found = permissions().find(r.vid, r.client, grant);
+    const auto found = permissions().find(r.vid, r.client, grant, known);
     if (r.epoch != epoch) return refuse(status::stale_epoch);
     switch (found) {
       case permission_table<Scope>::answer::absent: return refuse(status::unknown_volume);
@@ -68,8 +78,7 @@ class engine_ref {
     const std::uint32_t stripe = r.first.value / grant.stripe_blocks;
     if ((r.first.value + (r.blocks - 1)) / grant.stripe_blocks != stripe)
       return refuse(status::crosses_stripe);
-    const rendezvous_placement placement(ssd_count());
-    if (!placement.holds(r.vid, grant.hash_factor, stripe, grant.replicas, self()))
+    if (!placement.holds(r.vid, grant.hash_factor, stripe, grant.replicas, here))
       return refuse(status::wrong_ssd);
     a.vid = r.vid;
     a.shard = shard_of(r.vid, r.first, grant.stripe_blocks);
@@ -96,6 +105,21 @@ class engine_ref {
     for (std::uint32_t k = g.thread_rank(); k < a.blocks; k += g.size()) pages[k] = probe(a, k);
     g.sync();
   }
+
+  /// The page of a command's first block as one look beside the shard's owner finds it. `no_page`
+  /// says nothing: ask the owner by `lookup`.
+  /// @par Callers a reader of the grace that this engine was given; the page stays what it is until
+  /// the reader's next `quiet`, or `unpin` after a `pin` before that
+  /// @par Order acquires the page's bytes
+  GNSTOR_HD std::uint32_t glance(const admission& a) const {
+    return meta_.glance(a.shard, a.key(0));
+  }
+  /// Keeps a page found by `glance` beyond the grace period.
+  GNSTOR_HD void pin(std::uint32_t page) const { flash().pin(page); }
+
+  /// True while blocks wait for readers to pass by: an `allocate` refused now may succeed soon.
+  /// @par Callers anybody
+  GNSTOR_HD bool reaping() const { return grace_.holds_any(); }
 
   /// Takes pages for a write. They belong to the command until `commit` or `abandon`.
   /// @par Callers the shard's owner, one lane
@@ -147,6 +171,10 @@ class engine_ref {
   GNSTOR_HD void deallocate(const admission& a) const {
     for (std::uint32_t k = 0; k < a.blocks; ++k) drop(a.shard, a.key(k));
   }
+
+  /// Frees blocks whose readers are done.
+  /// @par Callers the shard's owner, one lane
+  GNSTOR_HD void reap(std::uint32_t shard_number) const { flash().reap(shard(shard_number)); }
 
   /// Housekeeping: frees blocks whose readers are done, and drops pages of deleted volumes in up to
   /// `blocks` blocks. Other shards get those blocks only if an idle owner calls this, too.
@@ -241,7 +269,7 @@ class engine_ref {
   GNSTOR_HD permission_table<Scope> permissions() const {
     return meta_.template volumes_table<Scope>();
   }
-  GNSTOR_HD flash_log<Scope> flash() const { return meta_.template flash<Scope>(); }
+  GNSTOR_HD flash_log<Scope> flash() const { return meta_.template flash<Scope>(grace_); }
   GNSTOR_HD shard_state& shard(std::uint32_t s) const { return meta_.shard(s); }
   GNSTOR_HD static atomic_ref<std::uint32_t, Scope> header32(std::uint32_t& w) {
     return atomic_ref<std::uint32_t, Scope>(w);
@@ -275,7 +303,7 @@ class engine_ref {
     const std::uint64_t key = a.key(k);
     const std::uint32_t slot = meta_.find(a.shard, key);
     if (slot == cuckoo_map::none && !map.insert(key, page)) return false;
-    meta_.oob()[page] = oob_entry::of(a.vid, key, s.sequence++);
+    meta_.oob()[page].put(oob_entry::of(a.vid, key, s.sequence++));
     // A process killed here has both pages, and recovery takes the one of the higher sequence.
     cuda::std::atomic_signal_fence(release);
     if (slot == cuckoo_map::none) {
@@ -315,6 +343,7 @@ class engine_ref {
 
   metadata meta_;
   char* data_;
+  reader_grace<Scope> grace_;
 };
 
 static_assert(std::is_trivially_copyable_v<engine_ref<thread_scope_device>>);

@@ -34,10 +34,14 @@ class metadata {
   GNSTOR_HD std::uint32_t find(std::uint32_t s, std::uint64_t key) const {
     return mapping(s).find(key, oob_confirms{oob(), key});
   }
+  /// The page of `key` as a look beside the shard's owner finds it, or `cuckoo_map::none`.
+  GNSTOR_HD std::uint32_t glance(std::uint32_t s, std::uint64_t key) const {
+    return mapping(s).glance(key, oob_shows{oob(), key});
+  }
   template <thread_scope Scope>
-  GNSTOR_HD flash_log<Scope> flash() const {
+  GNSTOR_HD flash_log<Scope> flash(const reader_grace<Scope>& grace = {}) const {
     const block_pool<Scope> pool(pool_words(), shape_.blocks());
-    return flash_log<Scope>(blocks(), oob(), pool, shape_);
+    return flash_log<Scope>(blocks(), oob(), pool, shape_, grace);
   }
   template <thread_scope Scope>
   GNSTOR_HD permission_table<Scope> volumes_table() const {
@@ -54,6 +58,11 @@ class metadata {
     const oob_entry* oob;
     std::uint64_t key;
     GNSTOR_HD bool operator()(std::uint32_t page) const { return oob[page].holds(key); }
+  };
+  struct oob_shows {
+    const oob_entry* oob;
+    std::uint64_t key;
+    GNSTOR_HD bool operator()(std::uint32_t page) const { return oob[page].shown(key); }
   };
 
   char* base_;

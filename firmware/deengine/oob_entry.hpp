@@ -2,7 +2,9 @@
 
 #include <gnstor/core/hash.hpp>
 #include <gnstor/core/units.hpp>
+#include <gnstor/simt/atomic_ref.hpp>
 
+#include <cstring>
 #include <type_traits>
 
 namespace gnstor::fw {
@@ -57,6 +59,50 @@ struct alignas(32) oob_entry {
     e.state = page_state::valid;
     e.check = e.expected_check();
     return e;
+  }
+
+  /// Makes this page's entry `e`, word by word, for readers that may be looking. Who sees the new
+  /// state and the old key sees another key than it wants.
+  /// @par Callers the page's owner
+  /// @par Order releases the page's data to `shown`
+  GNSTOR_HD void put(const oob_entry& e) {
+    std::uint64_t words[4];
+    memcpy(words, &e, sizeof e);
+    for (int k = 0; k < 4; ++k) {
+      if (k != state_word) word(k).store(words[k], relaxed);
+    }
+    word(state_word).store(words[state_word], release);
+  }
+  /// Makes this page's entry an erased page's, when nobody looks at it.
+  /// @par Callers the page's owner
+  GNSTOR_HD void clear() {
+    for (int k = 0; k < 4; ++k) word(k).store(0, relaxed);
+  }
+  /// Changes the state alone. @par Callers the page's owner
+  GNSTOR_HD void become(page_state to) {
+    oob_entry e = *this;
+    e.state = to;
+    std::uint64_t words[4];
+    memcpy(words, &e, sizeof e);
+    word(state_word).store(words[state_word], relaxed);
+  }
+  /// `holds`, for a reader beside the owner, within one grace period.
+  /// @par Order acquires the page's data
+  GNSTOR_HD bool shown(std::uint64_t wanted) const {
+    auto& self = const_cast<oob_entry&>(*this);
+    const std::uint64_t key_seen = self.word(1).load(relaxed);
+    const std::uint64_t rest = self.word(state_word).load(acquire);
+    const auto state_seen = static_cast<page_state>(rest >> 16 & 0xffff);
+    // The word has the generation in its low half, the key in its high half.
+    return state_seen == page_state::valid && (key_seen << 32 | key_seen >> 32) == wanted;
+  }
+
+ private:
+  static constexpr int state_word = 2;  ///< VID, state and check
+
+  GNSTOR_HD atomic_ref<std::uint64_t, thread_scope_device> word(int k) {
+    return atomic_ref<std::uint64_t, thread_scope_device>(
+        reinterpret_cast<std::uint64_t*>(this)[k]);
   }
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <deengine/volume_grant.hpp>
+#include <deengine/known_grant.hpp>
 #include <deengine/volume_rules.hpp>
 #include <deengine/volume_slot.hpp>
 #include <gnstor/core/bounded.hpp>
@@ -39,6 +39,19 @@ class permission_table {
   /// relaxed loads before it
   /// @par Bound 16 attempts; each failed one saw a change of this very volume
   GNSTOR_HD answer find(volume_id vid, client_id client, volume_grant& grant) const {
+    known_grant nothing{};
+    return find(vid, client, grant, nothing);
+  }
+  /// The same for somebody who may know the answer: one look tells whether it still holds.
+  /// @param known of this table, or nothing; what was found afterwards
+  GNSTOR_HD answer find(volume_id vid, client_id client, volume_grant& grant,
+                        known_grant& known) const {
+    if (known.slot != nullptr && known.vid == vid.value && known.client == client.value &&
+        word(known.slot->version).load(acquire) == known.version) {
+      grant = known.grant();
+      return answer::found;
+    }
+    known.slot = nullptr;
     for (bounded n{16}; n;) {
       // Relaxed: whose slot has changed hands since finds another version below.
       const std::uint32_t at = word32(index_[vid.value]).load(relaxed);
@@ -50,7 +63,19 @@ class permission_table {
       // Pairs with the release fence in `publish`: if any word was of the next image but one, the
       // version has moved.
       simt::fence<Scope>(acquire);
-      if (word(slot.version).load(relaxed) == version) return same ? answer::found : answer::absent;
+      if (word(slot.version).load(relaxed) != version) continue;
+      if (!same) return answer::absent;
+      known = {&slot,
+               version,
+               grant.hash_factor,
+               grant.capacity_blocks,
+               grant.generation,
+               grant.stripe_blocks,
+               grant.replicas,
+               grant.rights,
+               vid.value,
+               client.value};
+      return answer::found;
     }
     return answer::changing;
   }

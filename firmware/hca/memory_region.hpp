@@ -30,18 +30,43 @@ static_assert(sizeof(memory_region) == 32 && std::is_trivially_copyable_v<memory
 /// not open its successor.
 class region_table {
  public:
-  GNSTOR_HD region_table(memory_region* regions, std::uint32_t count)
-      : regions_(regions), count_(count) {}
+  /// @param changes counts what was registered and withdrawn; null: nobody counts
+  GNSTOR_HD region_table(memory_region* regions, std::uint32_t count,
+                         std::uint32_t* changes = nullptr)
+      : regions_(regions), changes_(changes), count_(count) {}
 
   /// True if `key` opens [address, address + bytes) for `access` on a queue pair of `domain`.
   GNSTOR_HD bool allows(std::uint32_t key, std::uint64_t address, std::uint64_t bytes,
                         std::uint32_t access, std::uint32_t domain) const {
+    const memory_region r = find(key);
+    return r.key != 0 && opens(r, address, bytes, access, domain);
+  }
+
+  /// The region of `key`; its own key is 0 if there is none.
+  GNSTOR_HD memory_region find(std::uint32_t key) const {
+    memory_region r;
     const std::uint32_t index = key >> 8;
-    if (key == 0 || index >= count_) return false;
-    memory_region& r = regions_[index];
-    if (device_word<std::uint32_t>(r.key).load(acquire) != key) return false;
+    if (key == 0 || index >= count_) return r;
+    memory_region& there = regions_[index];
+    if (device_word<std::uint32_t>(there.key).load(acquire) != key) return r;
+    r.base = there.base;
+    r.bytes = there.bytes;
+    r.access = there.access;
+    r.domain = there.domain;
+    r.key = key;
+    return r;
+  }
+  /// True if `r` opens [address, address + bytes) for `access` in `domain`.
+  GNSTOR_HD static bool opens(const memory_region& r, std::uint64_t address, std::uint64_t bytes,
+                              std::uint32_t access, std::uint32_t domain) {
     return r.domain == domain && (r.access & access) == access && address >= r.base &&
            bytes <= r.bytes && address - r.base <= r.bytes - bytes;
+  }
+
+  GNSTOR_HD bool counts_changes() const { return changes_ != nullptr; }
+  /// How often the table has changed. @par Order none: what it tells of is looked up in order
+  GNSTOR_HD std::uint32_t changes() const {
+    return changes_ == nullptr ? 0 : device_word<std::uint32_t>(*changes_).load(relaxed);
   }
 
   GNSTOR_HD std::uint32_t count() const { return count_; }
@@ -49,6 +74,7 @@ class region_table {
 
  private:
   memory_region* regions_;
+  std::uint32_t* changes_;
   std::uint32_t count_;
 };
 

@@ -40,20 +40,27 @@ enum class queue_life : std::uint32_t {
   drained,   ///< set by the engine: nothing of the queue is left; the host may let it serve again
 };
 
-/// One queue pair of the NIC: its attributes, and the state that only its engine touches.
-struct alignas(128) queue_context {
-  queue_attributes at;
-  std::uint32_t active = 0;     ///< `queue_life`
-  std::uint32_t broken = 0;     ///< the queue pair is in the error state: everything new is flushed
-  std::uint64_t send_head = 0;  ///< next basic block to fetch
+/// How far a queue pair has come: only its engine touches it.
+struct queue_progress {
+  std::uint64_t send_head = 0;        ///< next basic block to fetch
   std::uint64_t receive_head = 0;     ///< next receive to use
   std::uint64_t completion_tail = 0;  ///< next completion entry to write
   std::uint64_t doorbell_seen = 0;
+  std::uint64_t done_head = 0;      ///< next finished command to answer
+  std::uint32_t receive_tail = 0;   ///< receives posted, as last seen
   std::uint32_t free_commands = 0;  ///< entries of this queue's stack of free command slots
   std::uint32_t work_left = 0;      ///< the last look left entries in the send queue
   std::uint32_t wide = 0;           ///< entries of two basic blocks come in a row: looked for first
+  std::uint32_t broken = 0;  ///< the queue pair is in the error state: everything new is flushed
+  std::uint32_t rounds = 0;  ///< of the engine
   association joined;
-  std::uint32_t lost_commands = 0;  ///< swallowed by an injected fault
+};
+
+/// One queue pair of the NIC.
+struct alignas(128) queue_context : queue_progress {
+  queue_attributes at;
+  std::uint32_t active = 0;         ///< `queue_life`
+  std::uint32_t lost_commands = 0;  ///< atomic: swallowed by an injected fault
 };
 
 static_assert(std::is_trivially_copyable_v<queue_context> && sizeof(queue_context) % 128 == 0);

@@ -6,8 +6,8 @@
 #include <gnstor/wire/mlx5/segment.hpp>
 #include <gnstor/wire/nvme/completion_entry.hpp>
 #include <gnstor/wire/nvme/submission_entry.hpp>
-#include <hca/memory_region.hpp>
 #include <hca/queue_context.hpp>
+#include <hca/region_cache.hpp>
 
 #include <cuda/std/bit>
 
@@ -31,12 +31,22 @@ struct decoded_request {
 /// `queue_engine` does.
 class queue_reader {
  public:
+  /// @param at copied: the engine of a busy queue does not ask memory for it again and again
   GNSTOR_HD queue_reader(const queue_attributes& at, region_table regions)
-      : at_(&at), regions_(regions) {}
+      : at_(at), regions_(regions) {}
 
-  /// The doorbell register's present value.
+  GNSTOR_HD std::uint32_t send_entries() const { return at_.send_entries; }
+  /// True if `key` opens [address, address + bytes) for `access`.
+  GNSTOR_HD bool opens(std::uint32_t key, std::uint64_t address, std::uint64_t bytes,
+                       std::uint32_t access) {
+    return regions_.allows(key, address, bytes, access, at_.domain);
+  }
+  /// Keys were registered or withdrawn.
+  GNSTOR_HD void forget_keys() { regions_.forget(); }
+
+  /// The doorbell register's present value. @par Order acquires the doorbell record before it
   GNSTOR_HD std::uint64_t doorbell() const {
-    return system_word<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(at_->doorbell))
+    return system_word<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(at_.doorbell))
         .load(acquire);
   }
   /// The producer index of the send queue, 16 bits. @par Order acquires the entries before it
@@ -49,7 +59,7 @@ class queue_reader {
   }
 
   /// Decodes and checks the send entry at `index`: position, queue pair number, size, local key.
-  GNSTOR_HD decoded_request request(std::uint64_t index) const {
+  GNSTOR_HD decoded_request request(std::uint64_t index) {
     decoded_request r;
     r.index = index;
     const unsigned char* entry = block(index);
@@ -64,7 +74,7 @@ class queue_reader {
         r.opcode == wire::mlx5::opcode::nop ? 1 : (one_sided ? 3 : (r.inlined ? inline_units : 2));
     const bool known =
         one_sided || r.opcode == wire::mlx5::opcode::send || r.opcode == wire::mlx5::opcode::nop;
-    if (control.index() != static_cast<std::uint16_t>(index) || control.qpn() != at_->number ||
+    if (control.index() != static_cast<std::uint16_t>(index) || control.qpn() != at_.number ||
         !known || control.ds() != units) {
       r.fault = wire::mlx5::syndrome::local_queue_pair_error;
       return r;
@@ -81,7 +91,7 @@ class queue_reader {
       r.remote = cuda::std::bit_cast<wire::mlx5::remote_address_segment>(simt::load16(entry + 16));
     r.local = cuda::std::bit_cast<wire::mlx5::data_segment>(simt::load16(entry + 16 * (units - 1)));
     const auto access = r.opcode == wire::mlx5::opcode::rdma_read ? std::uint32_t{local_write} : 0u;
-    if (!regions_.allows(r.local.lkey(), r.local.address(), r.local.bytes(), access, at_->domain)) {
+    if (!regions_.allows(r.local.lkey(), r.local.address(), r.local.bytes(), access, at_.domain)) {
       r.fault = wire::mlx5::syndrome::local_protection_error;
     } else if (r.opcode == wire::mlx5::opcode::send &&
                r.local.bytes() != sizeof(wire::nvme::submission_entry)) {
@@ -114,25 +124,35 @@ class queue_reader {
     return cuda::std::bit_cast<wire::nvme::submission_entry>(bytes);
   }
 
+  /// The receive entry `index`, as the peer posted it.
+  GNSTOR_HD wire::mlx5::data_segment receive(std::uint64_t index) const {
+    const auto* entry = reinterpret_cast<const unsigned char*>(at_.receive_ring) +
+                        (index & (at_.receive_entries - 1)) * 16;
+    return cuda::std::bit_cast<wire::mlx5::data_segment>(simt::load16(entry));
+  }
+
   /// Answers with a response capsule: into the receive `index` or, where the queue pair scatters
   /// responses, into the completion entry `at`, which tells of it last. False, and nothing is told,
   /// if that receive's key or length does not hold.
   /// @par Order as `complete`
   GNSTOR_HD bool respond(std::uint64_t at, std::uint64_t index,
-                         const wire::nvme::completion_entry& response) const {
-    const auto* entry = reinterpret_cast<const unsigned char*>(at_->receive_ring) +
-                        (index & (at_->receive_entries - 1)) * 16;
-    const auto segment = cuda::std::bit_cast<wire::mlx5::data_segment>(simt::load16(entry));
+                         const wire::nvme::completion_entry& response) {
+    return respond(at, index, receive(index), response);
+  }
+  /// The same with the receive entry at hand.
+  GNSTOR_HD bool respond(std::uint64_t at, std::uint64_t index,
+                         const wire::mlx5::data_segment& segment,
+                         const wire::nvme::completion_entry& response) {
     if (segment.bytes() < sizeof response ||
         !regions_.allows(segment.lkey(), segment.address(), sizeof response, local_write,
-                         at_->domain)) {
+                         at_.domain)) {
       return false;
     }
     struct halves {
       std::uint64_t word[2];
     };
     const auto raw = cuda::std::bit_cast<halves>(response);
-    auto* to = reinterpret_cast<std::uint64_t*>(at_->scatter_responses != 0
+    auto* to = reinterpret_cast<std::uint64_t*>(at_.scatter_responses != 0
                                                     ? reinterpret_cast<std::uint64_t>(&entry_at(at))
                                                     : segment.address());
     system_word<std::uint64_t>(to[0]).store(raw.word[0], relaxed);
@@ -152,10 +172,10 @@ class queue_reader {
     word(e.byte_count_be).store(wire::be32(bytes), relaxed);
     word(e.error_word).store(wire::mlx5::pack_error(0, fault), relaxed);
     word(e.sop_drop_qpn)
-        .store(wire::mlx5::pack_sop_qpn(static_cast<std::uint8_t>(sent), at_->number), relaxed);
-    const bool scattered = at_->scatter_responses != 0 && bytes <= wire::mlx5::scatter_bytes &&
+        .store(wire::mlx5::pack_sop_qpn(static_cast<std::uint8_t>(sent), at_.number), relaxed);
+    const bool scattered = at_.scatter_responses != 0 && bytes <= wire::mlx5::scatter_bytes &&
                            kind == wire::mlx5::cqe_opcode::responder_send;
-    const bool lap = wire::mlx5::lap_owner(at, at_->completion_entries);
+    const bool lap = wire::mlx5::lap_owner(at, at_.completion_entries);
     word(e.tail).store(
         wire::mlx5::pack_tail(static_cast<std::uint16_t>(wqe_index), kind, lap, scattered),
         release);
@@ -166,20 +186,19 @@ class queue_reader {
   static constexpr std::uint32_t inline_units = 6;
 
   GNSTOR_HD const unsigned char* block(std::uint64_t index) const {
-    return reinterpret_cast<const unsigned char*>(at_->send_ring) +
-           (index & (at_->send_entries - 1)) * 64;
+    return reinterpret_cast<const unsigned char*>(at_.send_ring) +
+           (index & (at_.send_entries - 1)) * 64;
   }
   GNSTOR_HD wire::mlx5::completion_entry& entry_at(std::uint64_t at) const {
     return reinterpret_cast<wire::mlx5::completion_entry*>(
-        at_->completion_ring)[at & (at_->completion_entries - 1)];
+        at_.completion_ring)[at & (at_.completion_entries - 1)];
   }
   GNSTOR_HD system_word<std::uint32_t> record(int which) const {
-    return system_word<std::uint32_t>(
-        reinterpret_cast<std::uint32_t*>(at_->doorbell_record)[which]);
+    return system_word<std::uint32_t>(reinterpret_cast<std::uint32_t*>(at_.doorbell_record)[which]);
   }
 
-  const queue_attributes* at_;
-  region_table regions_;
+  queue_attributes at_;
+  region_cache regions_;
 };
 
 }  // namespace gnstor::fw

@@ -104,6 +104,7 @@ void emulated_array::lay_out() {
   const std::uint32_t inbox_cells = fw::node::power_of_two(s.commands());
   carver c;
   const auto regions = c.take<fw::memory_region>(s.max_regions);
+  const auto changes = c.take<std::uint32_t>(1);
   const auto hosts = c.take<fw::known_host>(s.max_hosts);
   const auto subsystem = c.take<char>(256);
   const auto queues = c.take<fw::queue_context>(s.max_queues);
@@ -116,10 +117,13 @@ void emulated_array::lay_out() {
   const auto inbox = c.take<std::uint64_t>(std::size_t{s.inboxes()} * inbox_cells);
   const auto copies = c.take<std::uint64_t>(fw::node::copy_cell_count(s));
   const auto tickets = c.take<std::uint64_t>(s.copy_workers);
+  const auto grace =
+      c.take<std::uint64_t>(fw::reader_grace<thread_scope_device>::words_for(s.max_queues));
   const auto stop = c.take<std::uint32_t>(1);
   control_ = memory_block(on_gpu() ? place::device : place::host, c.bytes(), endpoint_.device);
   auto* base = static_cast<char*>(control_.data());
   node_.regions = reinterpret_cast<fw::memory_region*>(base + regions);
+  node_.region_changes = reinterpret_cast<std::uint32_t*>(base + changes);
   node_.hosts = reinterpret_cast<fw::known_host*>(base + hosts);
   node_.subsystem = base + subsystem;
   node_.queues = reinterpret_cast<fw::queue_context*>(base + queues);
@@ -132,6 +136,7 @@ void emulated_array::lay_out() {
   node_.inbox_cells = reinterpret_cast<std::uint64_t*>(base + inbox);
   node_.copy_cells = reinterpret_cast<std::uint64_t*>(base + copies);
   node_.tickets = reinterpret_cast<std::uint64_t*>(base + tickets);
+  node_.grace_words = reinterpret_cast<std::uint64_t*>(base + grace);
   node_.stop = reinterpret_cast<std::uint32_t*>(base + stop);
   if (on_gpu()) {
     stop_word_ = memory_block(place::pinned, sizeof(std::uint32_t));
@@ -182,7 +187,7 @@ void emulated_array::mount(std::uint32_t index) {
     d.pages = memory_block(place::host, data_bytes);
     pages = d.pages.data();
   }
-  poke(node_.ssds + index, fw::node::ssd(meta, geometry_, pages));
+  poke(node_.ssds + index, fw::node::ssd(meta, geometry_, pages, node_.grace()));
 }
 
 void emulated_array::start() {
@@ -313,6 +318,7 @@ std::uint32_t emulated_array::register_region(std::uint64_t base, std::uint64_t 
     poke(&entry.access, r.access);
     poke(&entry.domain, r.domain);
     publish(&entry.key, key);
+    publish(node_.region_changes, ++region_changes_);
     if (restart) launch();
     return key;
   }
@@ -329,6 +335,7 @@ void emulated_array::unregister_region(std::uint32_t key) noexcept {
 void emulated_array::withdraw(std::uint32_t region) noexcept {
   try {
     publish(&node_.regions[region].key, 0u);
+    publish(node_.region_changes, ++region_changes_);
     regions_[region].domain = 0;
   } catch (const std::exception&) {
     // The GPU failed, and its kernel with it. The entry is not given to anybody else.

@@ -114,6 +114,7 @@ class emulated_array {
   memory_block stop_word_;  ///< pinned, for a GPU's kernel
   std::vector<drive> drives_;
   std::vector<fw::memory_region> regions_;
+  std::uint32_t region_changes_ = 0;
   std::uint32_t queue_count_ = 0;
   std::uint32_t queue_number_ = 0;
   bool started_ = false;

@@ -120,7 +120,7 @@ class node_fixture {
       for (std::uint32_t i = 0; i < node.shape.inboxes(); ++i) {
         fw::shard_engine(node, i / node.shape.shards, i % node.shape.shards).tick(me);
       }
-      for (std::uint32_t q = 0; q < node.shape.max_queues; ++q) fw::queue_engine(node, q).tick(me);
+      for (std::uint32_t q = 0; q < node.shape.max_queues; ++q) fw::queue_engine::tick(node, q, me);
     }
   }
   /// Posts receives and connects channel `k` on this thread.
@@ -147,6 +147,7 @@ class node_fixture {
   void lay_out() {
     const fw::node_shape& s = node.shape;
     node.regions = image.take<fw::memory_region>(s.max_regions);
+    node.region_changes = image.take<std::uint32_t>();
     node.hosts = image.take<fw::known_host>(s.max_hosts);
     auto* subsystem = image.take<char>(256);
     std::strcpy(image.here(subsystem), nqn);
@@ -162,6 +163,8 @@ class node_fixture {
         image.take<std::uint64_t>(std::size_t{s.inboxes()} * fw::node::power_of_two(s.commands()));
     node.copy_cells = image.take<std::uint64_t>(fw::node::copy_cell_count(s));
     node.tickets = image.take<std::uint64_t>(s.copy_workers);
+    node.grace_words =
+        image.take<std::uint64_t>(fw::reader_grace<thread_scope_device>::words_for(s.max_queues));
     node.stop = image.take<std::uint32_t>();
     for (std::uint32_t k = 0; k < s.commands(); ++k)
       image.here(node.free_slots)[k] = k % s.max_depth;
@@ -179,7 +182,7 @@ class node_fixture {
     pages_.push_back(image.take<unsigned char>(std::size_t{g.pages} * block_bytes));
     REQUIRE(fw::format(image.here(metadata_[k]), bytes, g, {k, size_.ssds, 1}) ==
             fw::mount_status::ok);
-    image.here(node.ssds)[k] = fw::node::ssd(metadata_[k], g, pages_[k]);
+    image.here(node.ssds)[k] = fw::node::ssd(metadata_[k], g, pages_[k], node.grace());
   }
 
   void make_buffer() {

@@ -44,7 +44,7 @@ std::uint32_t any_request(host::options o) {
 /// channel.
 void answer(exchange_fixture& f, command_id id) {
   const fw::queue_attributes& at = f.peer.queues[0].at;
-  const fw::queue_reader reader(at, f.peer.regions);
+  fw::queue_reader reader(at, f.peer.regions);
   const auto& state = *reinterpret_cast<const mlx5_queue_state*>(
       at.doorbell_record - offsetof(mlx5_queue_state, doorbell_record));
   wire::nvme::completion_entry response{};

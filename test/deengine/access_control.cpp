@@ -139,6 +139,36 @@ TEST_CASE("adding a volume twice succeeds, adding another one under its VID does
   CHECK(r.ssd().volume_add(1, volume(5, 101)) == afa(status::volume_exists));
 }
 
+TEST_CASE("a grant that is kept ends with the change that takes it away") {
+  rig r(small);
+  REQUIRE(r.ssd().volume_add(1, volume(5, 100)) == 0);
+  fw::known_grant known{};
+  const auto check = [&](bool write, std::uint32_t client = 1) {
+    const std::uint16_t status = r.ssd().check(r.io(5, 0, 1, write, client), known).status;
+    CHECK(status == r.ssd().check(r.io(5, 0, 1, write, client)).status);
+    return status;
+  };
+  CHECK(check(true) == 0);
+  CHECK(known.slot != nullptr);
+  CHECK(check(true) == 0);
+  CHECK(check(true, 2) == afa(status::not_permitted));
+  CHECK(check(true) == 0);
+  wire::afa::volume_chmod change{};
+  change.version = wire::afa::payload_version;
+  change.vid = 5;
+  change.client_count = 1;
+  change.clients[0] = {1, wire::afa::right_read};
+  REQUIRE(r.ssd().volume_chmod(1, change) == 0);
+  CHECK(check(true) == afa(status::not_permitted));
+  CHECK(check(false) == 0);
+  const std::uint32_t generation = known.generation;
+  REQUIRE(r.ssd().volume_delete(1, volume_id(5)) == 0);
+  CHECK(check(false) == afa(status::unknown_volume));
+  REQUIRE(r.ssd().volume_add(1, volume(5, 100)) == 0);
+  CHECK(check(false) == 0);
+  CHECK(known.generation != generation);
+}
+
 TEST_CASE("a change of rights happens entirely or not at all") {
   rig r(small);
   REQUIRE(r.ssd().volume_add(1, volume(5, 100)) == 0);

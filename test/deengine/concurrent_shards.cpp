@@ -27,13 +27,16 @@ struct device {
   }
   std::vector<line> meta = std::vector<line>(fw::layout::of(crowd_shape).bytes / sizeof(line));
   std::vector<char> data = std::vector<char>(std::size_t{crowd_shape.pages} * block_bytes);
-  ssd_ref ssd{meta.data(), crowd_shape, data.data()};
+  std::vector<std::uint64_t> words =
+      std::vector<std::uint64_t>(fw::reader_grace<thread_scope_device>::words_for(crowd_readers));
+  fw::reader_grace<thread_scope_device> grace{words.data(), crowd_readers};
+  ssd_ref ssd{meta.data(), crowd_shape, data.data(), grace};
 };
 
-/// One schedule; returns what it did.
-board run(simt::host::options how, std::uint32_t steps) {
+/// One schedule; returns what it did. Without readers no grace period takes any time.
+board run(simt::host::options how, std::uint32_t steps, bool readers) {
   device d;
-  const ssd_ref ssd = d.ssd;
+  const ssd_ref ssd = readers ? d.ssd : ssd_ref(d.meta.data(), crowd_shape, d.data.data());
   REQUIRE(ssd.volume_add(1, crowd_volume(steady_volume, 0)) == 0);
 
   board out;
@@ -43,27 +46,34 @@ board run(simt::host::options how, std::uint32_t steps) {
                 &stamps[0]);
   machine.spawn(1, crowd_shards, slow_copier<thread_scope_device>{}, ssd, &out, &stamps[0]);
   machine.spawn(1, 1, restless_admin<thread_scope_device>{steps / 4, 6}, ssd, &out);
+  if (readers) {
+    machine.spawn(1, crowd_readers, glancing_reader<thread_scope_device>{how.seed}, ssd, d.grace,
+                  &out);
+  }
   machine.run();
 
   check_aftermath(ssd);
   return out;
 }
 
-void sweep(mode how, std::uint64_t seeds, std::uint32_t steps) {
+void sweep(mode how, std::uint64_t seeds, std::uint32_t steps, bool readers = false) {
   std::uint32_t written = 0;
+  std::uint32_t glanced = 0;
   std::uint32_t read = 0;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     CAPTURE(seed);
-    const board b = run({.run = how, .seed = seed, .step_budget = 20'000'000}, steps);
+    const board b = run({.run = how, .seed = seed, .step_budget = 20'000'000}, steps, readers);
     CHECK(b.wrong_bytes == 0);
     CHECK(b.moved_bytes == 0);
     CHECK(b.mixed_volume == 0);
     CHECK(b.bad_status == 0);
     written += b.written;
     read += b.read;
+    glanced += b.glanced;
   }
   CHECK(written > 0);
   CHECK(read > 0);
+  CHECK((glanced > 0) == readers);
 }
 
 /// Readers against an admin who never rests.
@@ -112,4 +122,18 @@ TEST_CASE(
     "shards that share free blocks keep their pages apart, and readers keep theirs: weak memory") {
   sweep(mode::weak, 20, 60);
   sweep(mode::weak, 200, 12);
+}
+
+TEST_CASE("who looks beside the owners finds whole pages that stay as they are: one plain run") {
+  sweep(mode::fast, 1, 400, true);
+}
+
+TEST_CASE("who looks beside the owners finds whole pages that stay as they are: seeded schedules") {
+  sweep(mode::seeded, 40, 60, true);
+  sweep(mode::seeded, 200, 12, true);
+}
+
+TEST_CASE("who looks beside the owners finds whole pages that stay as they are: weak memory") {
+  sweep(mode::weak, 20, 60, true);
+  sweep(mode::weak, 200, 12, true);
 }

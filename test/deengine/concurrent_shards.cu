@@ -22,10 +22,16 @@ TEST_CASE(
   REQUIRE(cudaMallocManaged(&data, std::size_t{crowd_shape.pages} * block_bytes) == cudaSuccess);
   REQUIRE(cudaMallocManaged(&out, sizeof *out) == cudaSuccess);
   REQUIRE(cudaMallocManaged(&stamps, crowd_shards * sizeof *stamps) == cudaSuccess);
+  using grace_type = fw::reader_grace<thread_scope_device>;
+  const std::size_t grace_bytes = grace_type::words_for(crowd_readers) * sizeof(std::uint64_t);
+  std::uint64_t* words = nullptr;
+  REQUIRE(cudaMallocManaged(&words, grace_bytes) == cudaSuccess);
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     CAPTURE(seed);
     REQUIRE(fw::format(meta, bytes, crowd_shape, {}) == fw::mount_status::ok);
-    const ssd_ref ssd(meta, crowd_shape, data);
+    for (std::size_t k = 0; k < grace_bytes / sizeof *words; ++k) words[k] = 0;
+    const grace_type grace(words, crowd_readers);
+    const ssd_ref ssd(meta, crowd_shape, data, grace);
     REQUIRE(ssd.volume_add(1, crowd_volume(steady_volume, 0)) == 0);
     *out = board{};
     for (std::uint32_t s = 0; s < crowd_shards; ++s) stamps[s] = 0;
@@ -33,6 +39,7 @@ TEST_CASE(
     simt::cuda::executor machine;
     machine.spawn(crowd_shards, 32, shard_owner<thread_scope_device>{seed, 2000}, ssd, out, stamps);
     machine.spawn(1, crowd_shards, slow_copier<thread_scope_device>{}, ssd, out, stamps);
+    machine.spawn(1, crowd_readers, glancing_reader<thread_scope_device>{seed}, ssd, grace, out);
     machine.spawn(1, 1, restless_admin<thread_scope_device>{500, 6}, ssd, out);
     machine.run();
 
@@ -41,12 +48,14 @@ TEST_CASE(
     CHECK(out->bad_status == 0);
     CHECK(out->written > 0);
     CHECK(out->read > 0);
+    CHECK(out->glanced > 0);
     check_aftermath(ssd);
   }
   REQUIRE(cudaFree(meta) == cudaSuccess);
   REQUIRE(cudaFree(data) == cudaSuccess);
   REQUIRE(cudaFree(out) == cudaSuccess);
   REQUIRE(cudaFree(stamps) == cudaSuccess);
+  REQUIRE(cudaFree(words) == cudaSuccess);
 }
 
 TEST_CASE("who looks a volume up while it changes sees the old state or the new, on the GPU") {

@@ -1,6 +1,6 @@
 #pragma once
-/// Shards that share one SSD's free blocks, a copier that unpins from afar, and an admin that
-/// deletes volumes under them.
+/// Shards that share one SSD's free blocks, a copier that unpins from afar, readers that look
+/// beside the owners, and an admin that deletes volumes under them.
 
 #include <deengine/engine.hpp>
 #include <gnstor/simt/lane.hpp>
@@ -12,6 +12,7 @@ namespace gnstor::test {
 inline constexpr std::uint32_t crowd_shards = 3;
 inline constexpr fw::geometry crowd_shape{
     .pages = 48, .shards = crowd_shards, .pages_per_block = 4, .max_volumes = 4};
+inline constexpr std::uint32_t crowd_readers = 2;
 inline constexpr std::uint16_t steady_volume = 1;  ///< exists all the time
 inline constexpr std::uint16_t fickle_volume = 7;  ///< comes and goes, in two shapes
 
@@ -23,6 +24,7 @@ struct board {
   std::uint32_t bad_status = 0;    ///< a status that cannot be
   std::uint32_t written = 0;
   std::uint32_t read = 0;
+  std::uint32_t glanced = 0;  ///< pages found beside the owner
   std::uint32_t refused = 0;  ///< for want of pages
   std::uint32_t done[crowd_shards] = {};
   std::uint64_t mailbox[crowd_shards] =
@@ -79,6 +81,49 @@ struct slow_copier {
         lane.pause();  // the unpin alone must order the loads above before the page's next use
       box.store(0, release);  // pairs with the owner's acquire before it posts again
     }
+  }
+};
+
+/// Looks for pages beside their owners until these are done, and copies from them, slowly. What it
+/// found stays as it is until it says `quiet`, or, pinned, until it unpins. Lane k is reader k.
+template <thread_scope Scope>
+struct glancing_reader {
+  std::uint64_t seed;
+
+  template <class Lane>
+  GNSTOR_HD void operator()(Lane& lane, fw::engine_ref<Scope> ssd, fw::reader_grace<Scope> grace,
+                            board* out) const {
+    const std::uint32_t me = lane.thread();
+    for (std::uint32_t step = 0; step < 1'000'000; ++step) {
+      bool done = true;
+      for (std::uint32_t s = 0; s < crowd_shards; ++s)
+        done = atomic_ref<std::uint32_t, Scope>(out->done[s]).load(relaxed) != 0 && done;
+      if (done) break;
+      const std::uint64_t draw = mix64(seed ^ (std::uint64_t{me + 77} << 40 | step));
+      fw::request r;
+      r.vid = volume_id(draw % 2 == 0 ? fickle_volume : steady_volume);
+      r.client = r.bound_client = client_id(1);
+      r.blocks = 1;
+      r.epoch = 1;
+      r.first = vba(static_cast<std::uint32_t>((draw >> 8) % 12));
+      const fw::admission a = ssd.check(r);
+      const std::uint32_t page = a.ok() ? ssd.glance(a) : ssd.no_page;
+      if (page != ssd.no_page) {
+        count<Scope>(out->glanced);
+        if (stamp_of(ssd.page(page)) != a.key(0)) count<Scope>(out->wrong_bytes);
+        const bool pins = draw >> 16 & 1;
+        if (pins) {
+          ssd.pin(page);
+          grace.quiet(me);
+        }
+        for (std::uint32_t k = 0; k < (draw >> 20) % 256; ++k) lane.pause();
+        if (stamp_of(ssd.page(page)) != a.key(0)) count<Scope>(out->moved_bytes);
+        if (pins) ssd.unpin(page);
+      }
+      lane.pause();
+      grace.quiet(me);
+    }
+    grace.leave(me);
   }
 };
 

@@ -1,5 +1,6 @@
 /// What the emulated NIC does to entries, keys and doorbells that are wrong, step by step.
 #include "afa/node_fixture.hpp"
+#include <gnstor/wire/afa/slba.hpp>
 #include <gnstor/wire/nvme/read_write.hpp>
 
 using namespace gnstor;
@@ -191,6 +192,44 @@ TEST_CASE("without a posted receive an answer waits, and comes when one is poste
   CHECK(r.poll().response.command_id == 2);
 }
 
+TEST_CASE("a read waits for a receive like any other command, and moves its data once") {
+  rig r;
+  const std::uint32_t posted = r.state().doorbell_record.receive;
+  r.state().doorbell_record.receive = wire::mlx5::record_value(1);
+  const auto io = [&](wire::nvme::nvm_opcode op, std::uint16_t id, std::uint32_t block) {
+    auto e = wire::nvme::make_read_write(
+        op, id, 1, wire::afa::pack_slba(volume_id(9), node_fixture::client, vba(0)), 1,
+        wire::nvme::make_keyed_sgl(r.f.block(block).address, block_bytes, node_fixture::key));
+    e.cdw2 = 1;
+    const auto index = r.queue().try_reserve(1);
+    REQUIRE(index);
+    r.queue().write_send(index.value, e);
+    r.send(index.value);
+    r.f.step(50);
+  };
+  std::memset(r.f.block(0).data(), 0x5c, block_bytes);
+  io(wire::nvme::nvm_opcode::write, 1, 0);
+  CHECK(r.poll().response.command_id == 1);
+  io(wire::nvme::nvm_opcode::read, 2, 1);
+  CHECK(r.poll().kind == completion_kind::none);
+  CHECK(r.f.node.queues[0].broken == 0);
+  r.state().doorbell_record.receive = posted;
+  r.f.step(50);
+  const completion c = r.poll();
+  CHECK(c.kind == completion_kind::response);
+  CHECK(c.response.command_id == 2);
+  CHECK(c.response.status == 0);
+  CHECK(r.poll().kind == completion_kind::none);
+  CHECK(std::memcmp(r.f.block(0).data(), r.f.block(1).data(), block_bytes) == 0);
+  // With receives at hand, and nothing else to do, it needs no slot and no hand-over.
+  std::memset(r.f.block(1).data(), 0, block_bytes);
+  const std::uint64_t copies = r.f.image.here(r.f.node.ring_ends)[2 + 1].tail;
+  io(wire::nvme::nvm_opcode::read, 3, 1);
+  CHECK(r.poll().response.command_id == 3);
+  CHECK(std::memcmp(r.f.block(0).data(), r.f.block(1).data(), block_bytes) == 0);
+  CHECK(r.f.image.here(r.f.node.ring_ends)[2 + 1].tail == copies);
+}
+
 TEST_CASE("a receive whose key opens nothing breaks the queue pair") {
   rig r;
   const auto ring = reinterpret_cast<unsigned char*>(r.f.node.queues[0].at.receive_ring);
@@ -251,4 +290,26 @@ TEST_CASE("each wrong key of a one-sided transfer has its own syndrome") {
   CHECK(failed(false, f::read_only, f::key, as_it_is) == syndrome::local_protection_error);
   rig r;
   CHECK(moved(r, transfer(r, false, f::key, f::read_only)).kind == completion_kind::sent);
+}
+
+TEST_CASE("an engine that keeps keys forgets them when one is withdrawn") {
+  rig r;
+  fw::queue_engine engine(r.f.node, 0);
+  const auto moved_by_engine = [&] {
+    const auto index = r.queue().try_reserve(1);
+    REQUIRE(index);
+    r.queue().write_one_sided(index.value, transfer(r, true, node_fixture::key, node_fixture::key));
+    r.send(index.value);
+    for (int k = 0; k < 8; ++k) engine.tick(simt::group::self());
+    const completion c = r.poll();
+    if (c.kind == completion_kind::sent) r.queue().retire(c.index);
+    return c;
+  };
+  CHECK(moved_by_engine().kind == completion_kind::sent);
+  CHECK(moved_by_engine().kind == completion_kind::sent);
+  r.f.image.here(r.f.node.regions)[node_fixture::key >> 8].key = 0;
+  ++*r.f.image.here(r.f.node.region_changes);
+  const completion refused = moved_by_engine();
+  CHECK(refused.kind == completion_kind::failed);
+  CHECK(refused.outcome.syndrome == static_cast<std::uint8_t>(syndrome::local_protection_error));
 }

@@ -99,7 +99,7 @@ TEST_CASE("a failed request is told by its own index, and those behind it are fl
   queue_fixture behind(8);
   proxy_fixture<gnstor::host::emulated_port> queue(8, behind.ref());
   fw::queue_attributes at = behind.attributes();
-  const fw::queue_reader nic(at, behind.regions());
+  fw::queue_reader nic(at, behind.regions());
   std::uint64_t completions = 0;
   const auto settle = [&] {
     int ticks = 0;
@@ -137,7 +137,7 @@ TEST_CASE("an error that meets the port's own NOP breaks the queue, with its syn
   queue_fixture behind(2);
   proxy_fixture<gnstor::host::emulated_port> queue(2, behind.ref());
   fw::queue_attributes at = behind.attributes();
-  const fw::queue_reader nic(at, behind.regions());
+  fw::queue_reader nic(at, behind.regions());
   REQUIRE(queue.ref().try_reserve(1));
   queue.ref().write_send(0, {});
   queue.engine.tick();

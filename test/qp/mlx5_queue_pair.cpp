@@ -235,7 +235,7 @@ TEST_CASE("a SEND entry with its capsule inside has the bytes that rdma-core's b
     REQUIRE(hex(reinterpret_cast<const void*>(at), 128) == hex(theirs));
     CHECK(q.ref().capsule(index).command_id == capsule.command_id);
     const fw::queue_attributes told = q.attributes();
-    const fw::queue_reader reader(told, q.regions());
+    fw::queue_reader reader(told, q.regions());
     const fw::decoded_request r = reader.request(2 * index);
     CHECK(r.fault == wire::mlx5::syndrome::none);
     CHECK(r.blocks == 2);
@@ -248,7 +248,7 @@ TEST_CASE("what needs one block of an entry of two fills the other with a silent
   q.ref().write_one_sided(1, {.lkey = queue_fixture::key, .bytes = 8});
   q.ref().write_nop(2);
   const fw::queue_attributes at = q.attributes();
-  const fw::queue_reader reader(at, q.regions());
+  fw::queue_reader reader(at, q.regions());
   constexpr wire::mlx5::opcode nop = wire::mlx5::opcode::nop;
   const wire::mlx5::opcode kinds[] = {nop, wire::mlx5::opcode::rdma_read, nop, nop};
   const bool signalled[] = {false, true, false, true};
@@ -273,7 +273,7 @@ TEST_CASE("the NIC finds a capsule inside an entry that goes on at the ring's st
   std::memcpy(ring, ring + 64, 64);
   const auto control = wire::mlx5::make_control(wire::mlx5::opcode::send, 3, 7, 6, 0);
   std::memcpy(ring + 3 * 64, &control, sizeof control);
-  const fw::queue_reader reader(at, q.regions());
+  fw::queue_reader reader(at, q.regions());
   CHECK(hex(reader.capsule(reader.request(3))) == hex(words));
   ring[3 * 64 + 19] ^= 1;
   CHECK(reader.request(3).fault == wire::mlx5::syndrome::local_length_error);

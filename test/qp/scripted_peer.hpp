@@ -56,7 +56,7 @@ struct scripted_peer {
   template <class Lane>
   GNSTOR_HD void operator()(Lane& lane) const {
     peer_queue& q = queues[lane.global_thread()];
-    const fw::queue_reader reader(q.at, regions);
+    fw::queue_reader reader(q.at, regions);
     run r{*this, reader, q.seen, q.at.send_entries, q.seen.next_index};
     r.draw = seed * 2654435761u + lane.global_thread();
     for (bounded rounds{~std::uint64_t{0}}; rounds;) {
@@ -97,7 +97,7 @@ struct scripted_peer {
   /// One queue's state while the peer runs.
   struct run {
     const scripted_peer& peer;
-    const fw::queue_reader& reader;
+    fw::queue_reader& reader;
     peer_record& seen;
     std::uint32_t entries;
     std::uint64_t head;

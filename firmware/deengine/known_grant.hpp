@@ -1,0 +1,35 @@
+#pragma once
+
+#include <deengine/volume_grant.hpp>
+#include <deengine/volume_slot.hpp>
+#include <gnstor/core/units.hpp>
+
+#include <type_traits>
+
+namespace gnstor::fw {
+
+/// A grant somebody has looked up, and what tells whether it still holds: the version of its slot.
+struct known_grant {
+  const volume_slot* slot;  ///< null: nothing is known
+  std::uint64_t version;
+  std::uint64_t hash_factor;
+  std::uint64_t capacity_blocks;
+  std::uint32_t generation;
+  std::uint32_t stripe_blocks;
+  std::uint32_t replicas;
+  std::uint32_t rights;
+  std::uint16_t vid;
+  std::uint16_t client;
+
+  /// True if both were looked up for the same client of the same image.
+  GNSTOR_HD bool same(const known_grant& other) const {
+    return slot == other.slot && version == other.version && client == other.client;
+  }
+  GNSTOR_HD volume_grant grant() const {
+    return {hash_factor, capacity_blocks, generation, stripe_blocks, replicas, rights};
+  }
+};
+
+static_assert(std::is_trivially_default_constructible_v<known_grant>, "it lies in shared memory");
+
+}  // namespace gnstor::fw
