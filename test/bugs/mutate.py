@@ -12,7 +12,8 @@ A bug is a text file of `key: value` lines; a line that starts with a blank goes
     claim: a consumer never reads a slot before its payload
 
 The same test must pass on the sound sources first, in the binary of the ordinary build; a mutant
-that does not compile, hangs, or selects no test case is an error of the bug file, not a find.
+that does not compile, hangs, or selects no test case is an error of the bug file, not a find. Test
+cases that the run does not select are left out of the mutant: compiling them would take longest.
 """
 
 import argparse
@@ -30,6 +31,8 @@ from toolchain import Toolchain, ToolchainError, run  # noqa: E402
 ROOTS = ["include", "hostsetup/include", "hostsetup/simt/include", "hostsetup/src",
          "firmware", "benchmark", "tools", "test"]
 KEYS = {"file", "from", "to", "source", "run", "found by", "claim"}
+# A whole test case, as clang-format leaves it; one that looks different is compiled.
+CASE = re.compile(r'^TEST_CASE\(\s*((?:"[^"\\\n]*"\s*)+)\) \{\n(?:(?!\}|TEST_CASE).*\n)*\}\n', re.M)
 EXIT_NOTHING_SELECTED = 3
 RUN_LIMIT_S = 120
 
@@ -73,6 +76,29 @@ def mutated(text, old, new):
     return text[:start] + new + text[end:]
 
 
+def case_filter(arguments):
+    """Which names of test cases doctest's `arguments` select; None if they say more than that."""
+    patterns = []
+    for argument in arguments:
+        option, _, value = argument.partition("=")
+        if option != "--test-case" or not value or "\\" in value:
+            return None
+        for wildcards in value.lower().split(","):
+            words = {"*": ".*", "?": "."}
+            patterns.append("".join(words.get(c) or re.escape(c) for c in wildcards))
+    if not patterns:
+        return None
+    return lambda name: any(re.fullmatch(p, name.lower(), re.DOTALL) for p in patterns)
+
+
+def without_other_cases(text, is_selected):
+    """`text` without the test cases that do not run; what follows keeps its line numbers."""
+    def kept(case):
+        name = "".join(re.findall(r'"([^"]*)"', case[1]))
+        return case[0] if is_selected(name) else "\n" * case[0].count("\n")
+    return CASE.sub(kept, text)
+
+
 def link(source, target):
     """A second name of a file, or a copy where the build lies on another file system."""
     try:
@@ -91,8 +117,16 @@ def plant(bug, source, tree):
     if not target.is_file():
         raise BugError(f"no such file under {', '.join(ROOTS)}: {bug['file']}")
     broken = mutated(target.read_text(), bug["from"], bug["to"])
-    target.unlink()
-    target.write_text(broken)
+    rewrite(target, broken)
+    is_selected = case_filter(shlex.split(bug["run"])[1:])
+    for path in {tree / name for name in bug["source"]} if is_selected else ():
+        rewrite(path, without_other_cases(path.read_text(), is_selected))
+
+
+def rewrite(path, text):
+    """Puts a file of its own in the place of a link."""
+    path.unlink()
+    path.write_text(text)
 
 
 def build(bug, toolchain, tree):

@@ -49,6 +49,50 @@ class Parse(unittest.TestCase):
                 mutate.mutated(text, "b c", "d")
 
 
+class OtherCases(unittest.TestCase):
+    TEXT = """int helper() { return 1; }
+TEST_CASE("a ring wraps, seeded") {
+  CHECK(helper() == 1);
+}
+TEST_CASE(
+    "a ring that is "
+    "full refuses") {
+  if (helper() == 1) {
+    CHECK(true);
+  }
+}
+TEST_CASE("on one line") { CHECK(true); }
+TEST_CASE("decorated" * doctest::skip()) {
+  CHECK(true);
+}
+"""
+
+    def left(self, *arguments):
+        return mutate.without_other_cases(self.TEXT, mutate.case_filter(arguments))
+
+    def test_a_filter_selects_as_doctest_does(self):
+        for value in ["a ring*", "*WRAPS? seeded", "none,a?ring wraps, seeded,*seeded"]:
+            self.assertTrue(mutate.case_filter(["--test-case=" + value])("a ring wraps, seeded"))
+        for value in ["ring", "a ring", "*wraps", "a.ring*", "[a] ring*"]:
+            self.assertFalse(mutate.case_filter(["--test-case=" + value])("a ring wraps, seeded"))
+
+    def test_what_is_more_than_a_filter_leaves_nothing_out(self):
+        for arguments in [[], ["--test-case=a*", "--subcase=b"], ["--test-case=a\\,b"], ["-tc=a"]]:
+            self.assertIsNone(mutate.case_filter(arguments))
+
+    def test_cases_that_are_not_selected_are_left_out(self):
+        wraps = self.left("--test-case=*wraps*")
+        self.assertIn('TEST_CASE("a ring wraps', wraps)
+        self.assertNotIn("refuses", wraps)
+        self.assertIn("refuses", self.left("--test-case=*is full refuses"))
+
+    def test_the_rest_stays_where_it_is(self):
+        before, after = self.TEXT.splitlines(), self.left("--test-case=nothing").splitlines()
+        self.assertEqual(len(before), len(after))
+        kept = [(number, line) for number, line in enumerate(after) if line]
+        self.assertEqual(kept, [(k, before[k]) for k in [0, *range(11, len(before))]])
+
+
 class EndToEnd(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -71,6 +115,14 @@ class EndToEnd(unittest.TestCase):
 
     def test_a_bug_that_the_test_sees_is_found(self):
         self.assertEqual(self.verdict(BUG), "")
+
+    def test_a_case_that_the_run_does_not_select_is_not_compiled(self):
+        test = TOOLCHAIN.source / "test/core/twice.cpp"
+        test.write_text(TEST + 'TEST_CASE("broken") {\n  not C++\n}\n')
+        try:
+            self.assertEqual(self.verdict(BUG), "")
+        finally:
+            test.write_text(TEST)
 
     def test_a_bug_that_no_test_sees_is_reported(self):
         unseen = BUG.replace("return 2 * a", "return 1").replace("return 2 + a", "return 2")
