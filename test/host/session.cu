@@ -15,7 +15,7 @@ namespace host = gnstor::host;
 
 namespace {
 
-constexpr std::uint64_t count = 1 << 18;
+constexpr std::uint64_t items = 1 << 18;
 
 /// A counter that kernels add to.
 class counter {
@@ -43,11 +43,11 @@ void run(host::session& s, std::uint32_t grid, std::uint32_t block, Kernel kerne
 /// Fills a volume, changes it in two rounds through an array with a quarter of its pages in frames,
 /// and reads it back.
 void walk(host::session& s, std::uint32_t page_bytes) {
-  const volume_info v = s.create_volume({.bytes = 8 * count});
-  std::vector<std::uint64_t> numbers(count);
-  for (std::uint64_t i = 0; i < count; ++i) numbers[i] = walked(i, 0);
-  s.write(v, 0, numbers.data(), 8 * count);
-  host::array<std::uint64_t> a(s, v, count, {.frame_bytes = 2 * count, .page_bytes = page_bytes});
+  const volume_info v = s.create_volume({.bytes = 8 * items});
+  std::vector<std::uint64_t> numbers(items);
+  for (std::uint64_t i = 0; i < items; ++i) numbers[i] = walked(i, 0);
+  s.write(v, 0, numbers.data(), 8 * items);
+  host::array<std::uint64_t> a(s, v, items, {.frame_bytes = 2 * items, .page_bytes = page_bytes});
   const counter wrong(s);
   for (std::uint64_t round = 0; round < 2; ++round) {
     run(s, 8, 128, add_to_all{.round = round}, a.view(), wrong.data());
@@ -57,9 +57,9 @@ void walk(host::session& s, std::uint32_t page_bytes) {
   a.flush();
   CHECK(a.counters().io_errors == 0);
   CHECK(a.counters().evictions > 0);
-  s.read(v, 0, numbers.data(), 8 * count);
+  s.read(v, 0, numbers.data(), 8 * items);
   std::uint64_t bad = 0;
-  for (std::uint64_t i = 0; i < count; ++i) bad += numbers[i] != walked(i, 2) ? 1 : 0;
+  for (std::uint64_t i = 0; i < items; ++i) bad += numbers[i] != walked(i, 2) ? 1 : 0;
   CHECK(bad == 0);
 }
 
@@ -107,7 +107,7 @@ TEST_CASE("a volume written by kernels survives its session") {
   }
   host::session s(endpoint);
   const volume_info v = s.open_volume(volume_id(1));
-  host::array<std::uint64_t> a(s, v, count, {.frame_bytes = 2 * count, .page_bytes = 16384});
+  host::array<std::uint64_t> a(s, v, items, {.frame_bytes = 2 * items, .page_bytes = 16384});
   const counter wrong(s);
   run(s, 4, 128, check_pages{.round = 2}, a.view(), wrong.data());
   CHECK(wrong.value() == 0);

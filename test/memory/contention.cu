@@ -14,7 +14,7 @@ using namespace gnstor::test;
 namespace {
 
 using narrow = block_allocator<thread_scope_device, levels<4096, 16384, 65536>>;
-using usual = block_allocator<thread_scope_device>;
+using gpu_allocator = block_allocator<thread_scope_device>;
 
 template <class Allocator>
 __global__ void run_churn(churn<Allocator> body, Allocator allocator, churn_marks marks,
@@ -58,13 +58,13 @@ TEST_CASE("no part has two owners and none is lost, few blocks") {
 }
 
 TEST_CASE("no part has two owners and none is lost, a channel's pool") {
-  churn_on_gpu<usual>(8 << 20, 132, 256, {.rounds = 100, .largest = 512});
+  churn_on_gpu<gpu_allocator>(8 << 20, 132, 256, {.rounds = 100, .largest = 512});
 }
 
 TEST_CASE("no part has two owners and none is lost, lanes that ask together") {
-  churn_on_gpu<usual>(64 << 20, 132, 256, {.rounds = 200, .largest = 24, .uniform = true});
+  churn_on_gpu<gpu_allocator>(64 << 20, 132, 256, {.rounds = 200, .largest = 24, .uniform = true});
 }
 
 TEST_CASE("no part has two owners and none is lost, a large pool") {
-  churn_on_gpu<usual>(std::uint64_t{512} << 20, 132, 256, {.rounds = 200, .largest = 64});
+  churn_on_gpu<gpu_allocator>(std::uint64_t{512} << 20, 132, 256, {.rounds = 200, .largest = 64});
 }

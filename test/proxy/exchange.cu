@@ -6,7 +6,9 @@
 #include "qp/device_block.cuh"
 #include <gnstor/simt/cuda_executor.cuh>
 
-namespace gnstor::test {
+using namespace gnstor;
+using namespace gnstor::test;
+
 namespace {
 
 /// Zeroed memory that the GPU and this CPU reach under one address.
@@ -54,7 +56,7 @@ std::string exchanged(const proxy_exchange_shape& s, std::uint32_t seed, std::ui
 }
 
 constexpr std::uint32_t seeds = 10;
-constexpr proxy_exchange_shape usual{
+constexpr proxy_exchange_shape usual_exchange{
     .blocks = 4, .lanes = 64, .rounds = 20, .channels = 3, .depth = 32};
 
 }  // namespace
@@ -62,8 +64,8 @@ constexpr proxy_exchange_shape usual{
 TEST_CASE("a kernel's requests get their own answers through one proxy thread, and through two") {
   for (std::uint32_t seed = 1; seed <= seeds; ++seed) {
     CAPTURE(seed);
-    CHECK(exchanged(usual, seed, 1) == "");
-    CHECK(exchanged(usual, seed, 2) == "");
+    CHECK(exchanged(usual_exchange, seed, 1) == "");
+    CHECK(exchanged(usual_exchange, seed, 2) == "");
   }
 }
 
@@ -76,7 +78,7 @@ TEST_CASE("more lanes than request slots get through a full channel") {
 }
 
 TEST_CASE("a port that is slow and out of room delays answers and loses none") {
-  proxy_exchange_shape s = usual;
+  proxy_exchange_shape s = usual_exchange;
   s.script = {.in_order = false, .refuses_of_8 = 3, .idles_of_8 = 3};
   for (std::uint32_t seed = 1; seed <= seeds; ++seed) {
     CAPTURE(seed);
@@ -90,12 +92,12 @@ TEST_CASE("the request that kills a queue pair is told why, and the others are f
     const auto breaking = [&](proxy_exchange& f) {
       f.break_at(7 * seed, ask::break_send, wire::mlx5::syndrome::remote_access_error);
     };
-    CHECK(exchanged(usual, seed, 1, breaking) == "");
+    CHECK(exchanged(usual_exchange, seed, 1, breaking) == "");
   }
 }
 
 TEST_CASE("a port that throws ends every request in flight") {
-  proxy_exchange_shape s = usual;
+  proxy_exchange_shape s = usual_exchange;
   s.script.throws = true;
   for (std::uint32_t seed = 1; seed <= seeds; ++seed) {
     CAPTURE(seed);
@@ -131,5 +133,3 @@ TEST_CASE("a proxy thread moves data both ways for a warp") {
   CHECK(seen == 0);
   CHECK(engine.fault() == "");
 }
-
-}  // namespace gnstor::test
