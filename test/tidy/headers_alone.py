@@ -26,12 +26,14 @@ def check(toolchain, first, header):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--toolchain", required=True)
-    toolchain = Toolchain(parser.parse_args().toolchain)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilers at a time")
+    arguments = parser.parse_args()
+    toolchain = Toolchain(arguments.toolchain)
     headers = [header for folder in FOLDERS
                for header in sorted((toolchain.source / folder).rglob("*.hpp"))]
     first = toolchain.precompiled() if toolchain.in_haste else []
     failed = 0
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         for name, code, output in pool.map(functools.partial(check, toolchain, first), headers):
             if code != 0:
                 failed += 1
