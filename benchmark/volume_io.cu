@@ -254,9 +254,10 @@ class bench {
 class rig {
  public:
   /// The array of `endpoint` with `channels` channels; the one before it is closed.
-  static rig& of(const std::string& endpoint, std::uint32_t channels) {
+  /// @param fresh nothing but the filled volume was ever written to it
+  static rig& of(const std::string& endpoint, std::uint32_t channels, bool fresh = false) {
     static std::unique_ptr<rig> now;
-    if (!now || now->endpoint_ != endpoint || now->channels != channels) {
+    if (fresh || !now || now->endpoint_ != endpoint || now->channels != channels) {
       (void)bench::get();
       now.reset();
       now.reset(new rig(endpoint, channels));
@@ -382,9 +383,10 @@ void read(benchmark::State& state, const shape& s) {
   against_loads(state, s, p);
 }
 
-/// Writes a new volume once, reads every block back, and deletes it: a fresh drive each time.
+/// Writes a new volume once, reads every block back, and deletes it: on a fresh drive, large enough
+/// that no block is written twice.
 void write(benchmark::State& state, const shape& s) {
-  rig& r = rig::of(s.endpoint, s.channels);
+  rig& r = rig::of(s.endpoint, s.channels, true);
   const std::uint32_t lanes = s.channels * 32 * s.warps;
   plan p{
       .blocks = s.bytes / block_bytes, .random = s.random, .write_percent = 100, .generation = 1};

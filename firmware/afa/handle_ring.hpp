@@ -1,9 +1,7 @@
 #pragma once
 
-#include <gnstor/simt/atomic_ref.hpp>
 #include <gnstor/simt/group.hpp>
-
-#include <cuda/std/bit>
+#include <gnstor/simt/release_stores.hpp>
 
 namespace gnstor::fw {
 
@@ -32,20 +30,26 @@ class handle_ring {
     device_word<std::uint64_t>(cells_[at & mask_]).store((at + 1) << 32 | handle, release);
   }
 
-  /// The same for every lane of `g` that has one, with one step of the tail.
+  /// The same for all lanes of `g`: `count` handles of each, from `first` on, with one step of the
+  /// tail.
   /// @par Callers every lane of `g`, converged
-  GNSTOR_HD void push(const simt::group& g, bool mine, std::uint32_t handle) const {
-    const std::uint32_t pushers = g.ballot(mine);
-    const auto count = static_cast<std::uint32_t>(cuda::std::popcount(pushers));
-    if (count == 0) return;
-    std::uint64_t first = 0;
-    if (g.leads()) first = device_word<std::uint64_t>(ends_->tail).fetch_add(count, relaxed);
-    first = g.broadcast(first);
-    if (!mine) return;
-    const std::uint64_t at =
-        first +
-        static_cast<std::uint32_t>(cuda::std::popcount(pushers & ((1u << g.thread_rank()) - 1)));
-    device_word<std::uint64_t>(cells_[at & mask_]).store((at + 1) << 32 | handle, release);
+  GNSTOR_HD void push(const simt::group& g, std::uint32_t count, std::uint32_t first) const {
+    if (!g.any(count != 0)) return;
+    const std::uint32_t rank = g.thread_rank();
+    std::uint32_t end = count;  // of this lane's handles among all
+    for (std::uint32_t step = 1; step < g.size(); step *= 2) {
+      const std::uint32_t below = g.shfl(end, static_cast<int>(rank >= step ? rank - step : rank));
+      if (rank >= step) end += below;
+    }
+    const std::uint32_t total = g.shfl(end, static_cast<int>(g.size() - 1));
+    std::uint64_t base = 0;
+    if (g.leads()) base = device_word<std::uint64_t>(ends_->tail).fetch_add(total, relaxed);
+    base = g.broadcast(base);
+    const simt::release_stores<thread_scope_device> cells;  // paired with the acquire in `peek`
+    for (std::uint32_t k = 0; k < count; ++k) {
+      const std::uint64_t at = base + (end - count) + k;
+      cells.store(cells_[at & mask_], (at + 1) << 32 | (first + k));
+    }
   }
 
   /// True if the handle at position `at` is there.

@@ -277,7 +277,7 @@ class queue_engine {
         node_->done_ring(queue_).push(handle);
       }
     }
-    node_->copy_ring().push(g, keeps && found, handle * max_transfer_blocks);
+    node_->copy_ring().push(g, keeps && found ? 1 : 0, handle * max_transfer_blocks);
     now_.free_commands -= static_cast<std::uint32_t>(cuda::std::popcount(kept));
   }
   GNSTOR_HD static std::uint64_t page_at(const command_head& c, std::uint32_t page) {

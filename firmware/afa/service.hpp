@@ -43,6 +43,11 @@ struct service {
       own.save(g);
       return;
     }
+    if (first < roles && first + step >= roles && first >= array.shape.copy_workers) {
+      const shard_engine own = shard(first - array.shape.copy_workers);
+      repeat(g, first, [&](std::uint32_t quiet) { return tended(own, g, quiet); });
+      return;
+    }
     repeat(g, first, [&](std::uint32_t quiet) {
       bool busy = false;
       for (std::uint32_t role = first; role < roles; role += step)
@@ -77,8 +82,13 @@ struct service {
     const node_shape& shape = array.shape;
     if (role < shape.copy_workers) return copy_engine(array, role).tick(g);
     if (role >= first_queue()) return queue_engine::tick(array, role - first_queue(), g);
-    role -= shape.copy_workers;
-    const shard_engine shard(array, role / shape.shards, role % shape.shards);
+    return tended(shard(role - shape.copy_workers), g, quiet);
+  }
+  GNSTOR_HD shard_engine shard(std::uint32_t number) const {
+    return {array, number / array.shape.shards, number % array.shape.shards};
+  }
+  GNSTOR_HD static bool tended(const shard_engine& shard, const simt::group& g,
+                               std::uint32_t quiet) {
     const bool busy = shard.tick(g);
     if (!busy) shard.idle(g, quiet);
     return busy;

@@ -17,7 +17,7 @@ namespace gnstor::fw {
 class shard_engine {
  public:
   GNSTOR_HD shard_engine(const node& n, std::uint32_t ssd, std::uint32_t shard)
-      : node_(&n), ssd_(ssd), shard_(shard) {}
+      : node_(&n), ssd_(ssd), shard_(shard), drive_(n.ssds[ssd]) {}
 
   /// One round. True if anything was done.
   /// @par Callers every lane of `g`, converged; always the same owner
@@ -29,13 +29,23 @@ class shard_engine {
     const std::uint32_t ready = g.leading(there);
     if (ready == 0) return false;
     const bool mine = g.thread_rank() < ready;
-    const bool reads = mine && is_io(node_->commands[handle], wire::nvme::nvm_opcode::read);
-    if (reads) look_up(handle);
-    g.sync();
-    for (std::uint32_t k = 0; k < ready; ++k) {
-      if (g.thread_rank() == k && !reads) change(handle);
-      g.sync();
+    // What the changes need is asked for before the first of them, and told after the last.
+    command_head c;
+    if (mine) c = node_->commands[handle];
+    const bool reads = mine && is_io(c, wire::nvme::nvm_opcode::read);
+    next then = next::nothing;
+    if (reads) {
+      drive_.lookup(c.where, node_->commands[handle].page);
+      then = next::copy;
     }
+    g.sync();
+    bool full = false;  // one try a round: to ask an empty pool costs a look at all of it
+    for (std::uint32_t k = 0; k < ready; ++k) {
+      if (g.thread_rank() == k && !reads) then = change(c, node_->commands[handle].page, full);
+      full = g.any(then == next::again);
+    }
+    g.sync();
+    hand_on(g, then, c, handle);
     if (g.leads()) inbox.advance(head + ready);
     g.sync();
     return true;
@@ -49,65 +59,62 @@ class shard_engine {
     if (quiet % 64 != 63) return;
     if (g.leads()) {
       if (quiet % 1024 == 1023) {
-        (void)drive().tend(shard_, 4);
+        (void)drive_.tend(shard_, 4);
       } else {
-        drive().reap(shard_);
+        drive_.reap(shard_);
       }
     }
     g.sync();
   }
 
  private:
-  GNSTOR_HD const node::ssd& drive() const { return node_->ssds[ssd_]; }
-  GNSTOR_HD static bool is_io(const io_command& c, wire::nvme::nvm_opcode op) {
+  /// Where a command goes from here.
+  enum class next : std::uint8_t {
+    nothing,
+    copy,   ///< its pages to the copy workers
+    again,  ///< to this shard's inbox, to be tried once readers have passed by
+    done,
+  };
+
+  GNSTOR_HD static bool is_io(const command_head& c, wire::nvme::nvm_opcode op) {
     return c.admin == 0 && c.entry.opcode == static_cast<std::uint8_t>(op);
   }
 
-  GNSTOR_HD void look_up(std::uint32_t handle) const {
-    io_command& c = node_->commands[handle];
-    drive().lookup(c.where, c.page);
-    copy_pages(handle);
-  }
-
-  GNSTOR_HD void change(std::uint32_t handle) const {
-    io_command& c = node_->commands[handle];
+  /// @param full a command before this one waits for pages
+  GNSTOR_HD next change(command_head& c, std::uint32_t* pages, bool full) const {
     if (c.admin != 0) {
       c.status = administer(c);
-      finish(handle);
     } else if (is_io(c, wire::nvme::nvm_opcode::write_zeroes)) {
-      drive().deallocate(c.where);  // blocks never written read as zeroes
-      finish(handle);
+      drive_.deallocate(c.where);  // blocks never written read as zeroes
     } else if (c.stage == command_stage::commit) {
-      c.status = drive().commit(c.where, c.page);
-      finish(handle);
+      c.status = drive_.commit(c.where, pages);
+    } else if (full) {
+      return next::again;
     } else {
-      c.status = drive().allocate(c.where, c.page);
-      if (c.status == 0) {
-        copy_pages(handle);
-      } else if (drive().reaping()) {
-        node_->inbox(ssd_, shard_).push(handle);  // again, once readers have passed by
-      } else {
-        finish(handle);
-      }
+      c.status = drive_.allocate(c.where, pages);
+      if (c.status == 0) return next::copy;
+      if (drive_.reaping()) return next::again;
     }
+    return next::done;
   }
 
-  GNSTOR_HD void copy_pages(std::uint32_t handle) const {
-    io_command& c = node_->commands[handle];
-    const std::uint32_t blocks = c.where.blocks;
-    c.stage = command_stage::copy;
-    c.remaining = blocks;
-    const handle_ring copies = node_->copy_ring();
-    for (std::uint32_t k = 0; k < blocks; ++k) copies.push(handle * max_transfer_blocks + k);
+  /// Writes down what became of the commands and gives them to whoever is next, of all lanes at
+  /// once.
+  GNSTOR_HD void hand_on(const simt::group& g, next then, const command_head& c,
+                         std::uint32_t handle) const {
+    const std::uint32_t copies = then == next::copy ? c.where.blocks : 0;
+    if (then == next::copy || then == next::done) {
+      io_command& slot = node_->commands[handle];
+      slot.status = c.status;
+      slot.stage = then == next::copy ? command_stage::copy : command_stage::done;
+      slot.remaining = copies;
+    }
+    node_->copy_ring().push(g, copies, handle * max_transfer_blocks);
+    if (then == next::done) node_->done_ring(c.queue).push(handle);
+    if (then == next::again) node_->inbox(ssd_, shard_).push(handle);
   }
 
-  GNSTOR_HD void finish(std::uint32_t handle) const {
-    io_command& c = node_->commands[handle];
-    c.stage = command_stage::done;
-    node_->done_ring(c.queue).push(handle);
-  }
-
-  GNSTOR_HD std::uint16_t administer(const io_command& c) const {
+  GNSTOR_HD std::uint16_t administer(const command_head& c) const {
     const auto command = wire::afa::admin_command::unpack(c.entry);
     auto* payload = reinterpret_cast<void*>(c.entry.dptr.address);
     switch (command.opcode) {
@@ -115,18 +122,18 @@ class shard_engine {
         // Copied: the client could change it between the checks and the use.
         const wire::afa::volume_record record =
             *static_cast<const wire::afa::volume_record*>(payload);
-        return drive().volume_add(command.epoch, record);
+        return drive_.volume_add(command.epoch, record);
       }
       case wire::afa::admin_opcode::volume_chmod: {
         const wire::afa::volume_chmod change =
             *static_cast<const wire::afa::volume_chmod*>(payload);
-        return drive().volume_chmod(command.epoch, change);
+        return drive_.volume_chmod(command.epoch, change);
       }
       case wire::afa::admin_opcode::volume_delete:
-        return drive().volume_delete(command.epoch, command.volume);
+        return drive_.volume_delete(command.epoch, command.volume);
       case wire::afa::admin_opcode::volume_list:
-        return drive().volume_list(command.epoch, command.volume,
-                                   *static_cast<wire::afa::volume_list*>(payload));
+        return drive_.volume_list(command.epoch, command.volume,
+                                  *static_cast<wire::afa::volume_list*>(payload));
       case wire::afa::admin_opcode::array_describe:
         describe(*static_cast<wire::afa::array_description*>(payload), c.client);
         return 0;
@@ -136,19 +143,20 @@ class shard_engine {
 
   GNSTOR_HD void describe(wire::afa::array_description& out, client_id client) const {
     out.version = wire::afa::payload_version;
-    out.epoch = drive().epoch();
+    out.epoch = drive_.epoch();
     out.ssd_count = static_cast<std::uint16_t>(node_->shape.ssd_count);
     out.own_ssd = static_cast<std::uint16_t>(ssd_);
     out.own_client = client.value;
     out.block_bytes = block_bytes;
     out.max_transfer_blocks = max_transfer_blocks;
-    out.capacity_blocks = drive().shape().pages;
+    out.capacity_blocks = drive_.shape().pages;
     for (std::uint32_t k = 0; k < node_->shape.ssd_count; ++k) out.ssd_ids[k] = k + 1;
   }
 
   const node* node_;
   std::uint32_t ssd_;
   std::uint32_t shard_;
+  node::ssd drive_;  ///< a copy: memory would be asked again after every ordered load
 };
 
 }  // namespace gnstor::fw

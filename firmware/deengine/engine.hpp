@@ -152,8 +152,9 @@ class engine_ref {
       abandon(a, pages);
       return make_status(wire::afa::status::mapping_full);
     }
+    const simt::release_stores<Scope> shown;  // the pages' data, to those who `glance`
     for (std::uint32_t k = 0; k < a.blocks; ++k) {
-      if (place(a, k, pages[k])) continue;
+      if (place(a, k, pages[k], shown)) continue;
       for (std::uint32_t rest = k; rest < a.blocks; ++rest) flash().invalidate(s, pages[rest]);
       return make_status(wire::afa::status::mapping_full);
     }
@@ -297,13 +298,14 @@ class engine_ref {
   }
 
   /// Maps block `k` of a command to `page`; false when the mapping table refuses.
-  GNSTOR_HD bool place(const admission& a, std::uint32_t k, std::uint32_t page) const {
+  GNSTOR_HD bool place(const admission& a, std::uint32_t k, std::uint32_t page,
+                       const simt::release_stores<Scope>& shown) const {
     shard_state& s = shard(a.shard);
     cuckoo_map map = meta_.mapping(a.shard);
     const std::uint64_t key = a.key(k);
     const std::uint32_t slot = meta_.find(a.shard, key);
     if (slot == cuckoo_map::none && !map.insert(key, page)) return false;
-    meta_.oob()[page].put(oob_entry::of(a.vid, key, s.sequence++));
+    meta_.oob()[page].put(oob_entry::of(a.vid, key, s.sequence++), shown);
     // A process killed here has both pages, and recovery takes the one of the higher sequence.
     cuda::std::atomic_signal_fence(release);
     if (slot == cuckoo_map::none) {

@@ -2,7 +2,7 @@
 
 #include <gnstor/core/hash.hpp>
 #include <gnstor/core/units.hpp>
-#include <gnstor/simt/atomic_ref.hpp>
+#include <gnstor/simt/release_stores.hpp>
 
 #include <cstring>
 #include <type_traits>
@@ -65,13 +65,14 @@ struct alignas(32) oob_entry {
   /// state and the old key sees another key than it wants.
   /// @par Callers the page's owner
   /// @par Order releases the page's data to `shown`
-  GNSTOR_HD void put(const oob_entry& e) {
+  template <thread_scope Scope>
+  GNSTOR_HD void put(const oob_entry& e, const simt::release_stores<Scope>& in) {
     std::uint64_t words[4];
     memcpy(words, &e, sizeof e);
     for (int k = 0; k < 4; ++k) {
       if (k != state_word) word(k).store(words[k], relaxed);
     }
-    word(state_word).store(words[state_word], release);
+    in.store(reinterpret_cast<std::uint64_t*>(this)[state_word], words[state_word]);
   }
   /// Makes this page's entry an erased page's, when nobody looks at it.
   /// @par Callers the page's owner

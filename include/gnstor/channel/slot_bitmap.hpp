@@ -3,7 +3,7 @@
 #include <gnstor/core/bounded.hpp>
 #include <gnstor/core/result.hpp>
 #include <gnstor/simt/atomic_ref.hpp>
-#include <gnstor/simt/group.hpp>
+#include <gnstor/simt/lane.hpp>
 
 #include <cuda/std/bit>
 
@@ -30,8 +30,9 @@ class slot_bitmap {
   /// @par Order acquires what `clear` released
   /// @par Bound one lap over the words, 8 attempts a word
   GNSTOR_HD result<std::uint32_t> claim() const {
+    // Takes its own slot for free until it has seen the word: mostly it is.
     return search([](const word& bits, std::uint32_t bit) { return bits.fetch_or(bit, acquire); },
-                  ~0u);
+                  ~0u, true);
   }
 
   /// Clears a bit that was set and gives its slot, or would_block if none is set.
@@ -39,7 +40,7 @@ class slot_bitmap {
   /// @par Bound as `claim`; a bit that others set meanwhile may be missed
   GNSTOR_HD result<std::uint32_t> take() const {
     return search([](const word& bits, std::uint32_t bit) { return bits.fetch_and(~bit, acquire); },
-                  0);
+                  0, false);
   }
 
   /// Sets the bit of `slot`. @par Order releases to `take`
@@ -67,14 +68,18 @@ class slot_bitmap {
 
   /// Changes one bit by `change`, which gives the word as it was. Wanted is a bit that is set, or
   /// clear where `invert` is all ones.
+  /// @param hopes changes the first bit without having looked
   template <class Change>
-  GNSTOR_HD result<std::uint32_t> search(const Change& change, std::uint32_t invert) const {
+  GNSTOR_HD result<std::uint32_t> search(const Change& change, std::uint32_t invert,
+                                         bool hopes) const {
     const std::uint32_t words = (mask_ + 32) / 32;
     const std::uint32_t lane = simt::group::lane();
+    // Lanes of one number of several warps begin at different words.
+    const std::uint32_t first = lane + simt::lane<>().global_thread() / 32;
     for (std::uint32_t k = 0; k < words; ++k) {
-      const std::uint32_t w = (lane + k) % words;
+      const std::uint32_t w = (first + k) % words;
       const word bits(words_[w]);
-      std::uint32_t seen = bits.load(relaxed);
+      std::uint32_t seen = hopes && k == 0 ? ~invert : bits.load(relaxed);
       for (bounded tries{8}; tries;) {
         const std::uint32_t open = (seen ^ invert) & all();
         if (open == 0) break;
