@@ -72,6 +72,21 @@ def sass_events(text):
         yield Event(kind, size, scope, "MMIO" in parts, text)
 
 
+def address(text):
+    """Register and offset that an instruction of SASS reaches."""
+    found = re.search(r"\[(R\d+)(?:\.64)?(\+0x[0-9a-f]+)?\]", text)
+    return found and found.groups()
+
+
+def without_private_words(events):
+    """Without the plain load and store behind an atomic, which serve a word in the thread's own
+    memory: the compiler does not know that none of these words lies there."""
+    atomics = {address(event.text) for event in events if event.kind == "atomic"}
+    return [event for event in events
+            if event.kind not in ("load", "store") or event.scope or event.mmio
+            or event.bytes == 16 or address(event.text) not in atomics]
+
+
 def read_sass(text):
     """{kernel: [event]} of nvdisasm's listing."""
     kernels, current = {}, None
@@ -81,4 +96,4 @@ def read_sass(text):
         elif current is not None and (
                 match := re.match(r"\s*/\*[0-9a-f]+\*/\s+(?:@!?U?P\w+\s+)?([^;]+);", line)):
             current.extend(sass_events(match[1].strip()))
-    return kernels
+    return {name: without_private_words(events) for name, events in kernels.items()}
