@@ -42,6 +42,9 @@ class copy_engine {
     auto* memory =
         reinterpret_cast<unsigned char*>(c.entry.dptr.address) + std::uint64_t{k} * block_bytes;
     const std::uint32_t page = c.page[k];
+    const node::ssd drive = node_->ssds[c.ssd];  // asked for before the copy, not after it
+    const std::uint32_t queue = c.queue;
+    const bool single = c.where.blocks == 1;
     auto* flash = reinterpret_cast<unsigned char*>(c.media) + std::uint64_t{page} * block_bytes;
     if (!read) {
       transfer(g, flash, memory, block_bytes);
@@ -52,17 +55,18 @@ class copy_engine {
     }
     g.sync();
     if (!g.leads()) return;
-    if (read && page != node::ssd::no_page) node_->ssds[c.ssd].unpin(page);
     // Release: this page is in place. Acquire: so are the others, for the worker that hands the
     // command on.
-    if (device_word<std::uint32_t>(c.remaining).fetch_sub(1, acq_rel) != 1) return;
-    if (read) {
-      c.stage = command_stage::done;
-      node_->done_ring(c.queue).push(handle);
-    } else {
-      c.stage = command_stage::commit;
-      node_->inbox(c.ssd, c.where.shard).push(handle);
+    if (single || device_word<std::uint32_t>(c.remaining).fetch_sub(1, acq_rel) == 1) {
+      c.stage = read ? command_stage::done : command_stage::commit;
+      if (read) {
+        node_->done_ring(queue).push(handle);
+      } else {
+        node_->inbox(c.ssd, c.where.shard).push(handle);
+      }
     }
+    // Last: nobody waits for it. The command is somebody else's by now.
+    if (read && page != node::ssd::no_page) drive.unpin(page);
   }
 
   /// A block never written reads as zeroes.

@@ -26,8 +26,10 @@ class handle_ring {
   /// @par Order releases what the producer wrote to whoever peeks the handle
   GNSTOR_HD void push(std::uint32_t handle) const {
     const std::uint64_t at = device_word<std::uint64_t>(ends_->tail).fetch_add(1, relaxed);
-    // Paired with the acquire load in `peek`.
-    device_word<std::uint64_t>(cells_[at & mask_]).store((at + 1) << 32 | handle, release);
+    // Paired with the acquire load in `peek`; its fence and the tail's answer are waited for at
+    // once.
+    const simt::release_stores<thread_scope_device> cell;
+    cell.store(cells_[at & mask_], (at + 1) << 32 | handle);
   }
 
   /// The same for all lanes of `g`: `count` handles of each, from `first` on, with one step of the
@@ -37,15 +39,24 @@ class handle_ring {
     if (!g.any(count != 0)) return;
     const std::uint32_t rank = g.thread_rank();
     std::uint32_t end = count;  // of this lane's handles among all
-    for (std::uint32_t step = 1; step < g.size(); step *= 2) {
-      const std::uint32_t below = g.shfl(end, static_cast<int>(rank >= step ? rank - step : rank));
-      if (rank >= step) end += below;
+    std::uint32_t total = 0;
+    if (!g.any(count > 1)) {
+      const std::uint32_t mine = g.ballot(count != 0);
+      end = static_cast<std::uint32_t>(cuda::std::popcount(mine & ((2u << rank) - 1)));
+      total = static_cast<std::uint32_t>(cuda::std::popcount(mine));
+    } else {
+      for (std::uint32_t step = 1; step < g.size(); step *= 2) {
+        const std::uint32_t below =
+            g.shfl(end, static_cast<int>(rank >= step ? rank - step : rank));
+        if (rank >= step) end += below;
+      }
+      total = g.shfl(end, static_cast<int>(g.size() - 1));
     }
-    const std::uint32_t total = g.shfl(end, static_cast<int>(g.size() - 1));
     std::uint64_t base = 0;
     if (g.leads()) base = device_word<std::uint64_t>(ends_->tail).fetch_add(total, relaxed);
+    // Paired with the acquire in `peek`; its fence and the tail's answer are waited for at once.
+    const simt::release_stores<thread_scope_device> cells;
     base = g.broadcast(base);
-    const simt::release_stores<thread_scope_device> cells;  // paired with the acquire in `peek`
     for (std::uint32_t k = 0; k < count; ++k) {
       const std::uint64_t at = base + (end - count) + k;
       cells.store(cells_[at & mask_], (at + 1) << 32 | (first + k));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gnstor/core/bounded.hpp>
 #include <gnstor/core/hash.hpp>
 #include <gnstor/simt/atomic_ref.hpp>
 
@@ -67,9 +68,17 @@ class cuckoo_map {
       seen[way] = word(entries_[first * ways + way]).load(relaxed);
       seen[ways + way] = word(entries_[second * ways + way]).load(relaxed);
     }
-    for (std::uint32_t k = 0; k < 2 * ways; ++k) {
-      const auto page = static_cast<std::uint32_t>(seen[k]);
-      if (seen[k] >> 48 == tag && confirm(page)) return page;
+    // Lanes that look together choose their candidates first, each its own, and confirm them
+    // together.
+    std::uint32_t left = 0;
+    for (std::uint32_t k = 0; k < 2 * ways; ++k) left |= (seen[k] >> 48 == tag ? 1u : 0u) << k;
+    for (bounded tries{2 * ways}; tries && left != 0;) {
+      const std::uint32_t next = left & (0 - left);
+      std::uint32_t page = 0;
+      for (std::uint32_t k = 0; k < 2 * ways; ++k)
+        page = next >> k == 1 ? static_cast<std::uint32_t>(seen[k]) : page;
+      if (confirm(page)) return page;
+      left ^= next;
     }
     return none;
   }

@@ -34,6 +34,7 @@ class rendezvous_placement {
                                            std::uint32_t stripe,
                                            std::uint32_t replica_count) const {
     const std::uint64_t key = key_of(vid, hash_factor, stripe);
+    if (replica_count == 2 && ssd_count_ > 1) return best_two(key);
     replica_set best;
     candidate last{~std::uint64_t{0}, ~0u};
     for (std::uint32_t k = 0; k < max_replicas && k < replica_count && k < ssd_count_; ++k) {
@@ -70,6 +71,23 @@ class rendezvous_placement {
       return score > other.score || (score == other.score && ssd < other.ssd);
     }
   };
+
+  /// The usual number of replicas in one pass.
+  GNSTOR_HD constexpr replica_set best_two(std::uint64_t key) const {
+    candidate first{score(key, 0), 0};
+    candidate second{0, ssd_count_};
+    for (std::uint32_t s = 1; s < ssd_count_; ++s) {
+      const candidate c{score(key, s), s};
+      const bool wins = c.beats(first);
+      if (wins || c.beats(second)) second = wins ? first : c;
+      if (wins) first = c;
+    }
+    replica_set best;
+    best.ssd.set(0, ssd_index(static_cast<std::uint16_t>(first.ssd)));
+    best.ssd.set(1, ssd_index(static_cast<std::uint16_t>(second.ssd)));
+    best.count = 2;
+    return best;
+  }
 
   GNSTOR_HD static constexpr std::uint64_t key_of(volume_id vid, std::uint64_t hash_factor,
                                                   std::uint32_t stripe) {
