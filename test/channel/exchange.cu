@@ -3,6 +3,7 @@
 #include "exchange_fixture.hpp"
 #include "owned_exchange.hpp"
 #include "qp/device_block.cuh"
+#include "qp/seeds.hpp"
 #include <gnstor/channel/doorbell/batch.hpp>
 #include <gnstor/channel/doorbell/every.hpp>
 #include <gnstor/channel/doorbell/manual.hpp>
@@ -54,7 +55,7 @@ std::string exchanged_under(exchange_shape s, std::uint32_t seed) {
   return exchanged<under>(s, seed, [](basic_exchange_fixture<under>&) {});
 }
 
-constexpr std::uint32_t seeds = 20;
+const auto seeds = static_cast<std::uint32_t>(seeds_of(20));
 constexpr exchange_shape usual{.blocks = 4, .lanes = 64, .rounds = 20, .channels = 3, .depth = 32};
 
 }  // namespace

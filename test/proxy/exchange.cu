@@ -4,6 +4,7 @@
 #include "exchange_image.hpp"
 #include "proxy/proxy_thread.hpp"
 #include "qp/device_block.cuh"
+#include "qp/seeds.hpp"
 #include <gnstor/simt/cuda_executor.cuh>
 
 using namespace gnstor;
@@ -55,7 +56,7 @@ std::string exchanged(const proxy_exchange_shape& s, std::uint32_t seed, std::ui
   return exchanged(s, seed, threads, [](proxy_exchange&) {});
 }
 
-constexpr std::uint32_t seeds = 10;
+const auto seeds = static_cast<std::uint32_t>(seeds_of(10));
 constexpr proxy_exchange_shape usual_exchange{
     .blocks = 4, .lanes = 64, .rounds = 20, .channels = 3, .depth = 32};
 

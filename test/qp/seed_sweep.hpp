@@ -2,6 +2,7 @@
 /// Runs one case under many seeds of a mode. GNSTOR_SEEDS=N runs N seeds instead of the usual
 /// share; seed S of a failure alone is GNSTOR_FIRST_SEED=S GNSTOR_SEEDS=1.
 
+#include "seeds.hpp"
 #include <gnstor/simt_host/executor.hpp>
 
 #include <doctest/doctest.h>
@@ -20,18 +21,13 @@ inline constexpr bool under_tsan = true;
 inline constexpr bool under_tsan = false;
 #endif
 
-inline std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
-}
-
 /// Calls `run` with the options of each seed; the first fault it tells ends the case.
 /// @param share seeds in an ordinary run; ThreadSanitizer's is 20 at most
 template <class Run>
 void sweep(host::mode mode, std::uint64_t share, Run run) {
   const std::uint64_t usual = under_tsan && share > 20 ? 20 : share;
   const std::uint64_t first = number_from("GNSTOR_FIRST_SEED", 1);
-  const std::uint64_t count = number_from("GNSTOR_SEEDS", usual);
+  const std::uint64_t count = seeds_of(usual);
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     const std::string fault = run(host::options{.run = mode, .seed = seed});
     CAPTURE(seed);

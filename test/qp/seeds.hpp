@@ -1,0 +1,16 @@
+#pragma once
+/// How many seeds a test runs: GNSTOR_SEEDS, or its usual share.
+
+#include <cstdint>
+#include <cstdlib>
+
+namespace gnstor::test {
+
+inline std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+inline std::uint64_t seeds_of(std::uint64_t usual) { return number_from("GNSTOR_SEEDS", usual); }
+
+}  // namespace gnstor::test
