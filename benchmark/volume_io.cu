@@ -8,12 +8,14 @@
 // Reads are compared whole in a first run; while they are timed, by the first and last word of each
 // block. Timed writes set those two words of each block, and all blocks are read back.
 //
-// `shared_channel` lets N threads use one channel, and the same threads, in turn, one behind locks
-// over the same queue pair: `of_best` compares N with the best number of threads, `against_locked`
-// with the locks.
+// `alone` are warps that have a channel to themselves; so has the lane that reads one by one in
+// `latency`. `shared_channel` lets N threads use one channel, and the same threads, in turn, one
+// behind locks over the same queue pair: `of_best` compares N with the best number of threads,
+// `against_locked` with the locks.
 #include "baselines/lock_channel.hpp"
 #include "support/link_limit.cuh"
 #include <gnstor/host/array.hpp>
+#include <gnstor/volume/exclusive_volume.hpp>
 
 #include <benchmark/benchmark.h>
 
@@ -30,8 +32,8 @@ using gnstor::block_bytes;
 
 namespace {
 
-constexpr std::uint32_t most_channels = 32;
-constexpr std::uint32_t most_lanes = most_channels * 128;
+constexpr std::uint32_t most_channels = 64;
+constexpr std::uint32_t most_lanes = 32 * 128;
 constexpr std::uint32_t span_blocks = 128 * 1024;  // 512 MiB
 constexpr std::uint32_t largest_io = 65536;
 constexpr std::uint32_t replicas = 2;
@@ -68,6 +70,17 @@ struct move_blocks {
   template <class Lane, class Volume>
   GNSTOR_HD void operator()(Lane& lane, Volume volume, gnstor::io_buffer memory, plan p,
                             std::uint64_t* failures) const {
+    move(lane, memory, p, failures,
+         [&](bool write, gnstor::vba first, const gnstor::io_buffer& mine, gnstor::deadline d) {
+           return write ? volume.write(first, p.blocks, mine, d)
+                        : volume.read(first, p.blocks, mine, d);
+         });
+  }
+
+ protected:
+  template <class Lane, class Io>
+  GNSTOR_HD static void move(Lane& lane, const gnstor::io_buffer& memory, const plan& p,
+                             std::uint64_t* failures, const Io& io) {
     const std::uint32_t me = lane.global_thread();
     const std::uint32_t slots = span_blocks / p.blocks;
     const gnstor::io_buffer mine =
@@ -82,11 +95,9 @@ struct move_blocks {
       const bool write = gnstor::mix64(turn) % 100 < p.write_percent;
       if (write) {
         fill(words, first.value, p, p.write_percent == 100 ? 511 : 1);
-        bad += failed(volume.write(first, p.blocks, mine, soon), failures);
-      } else {
-        bad += failed(volume.read(first, p.blocks, mine, soon), failures);
-        bad += wrong(words, first.value, p);
       }
+      bad += failed(io(write, first, mine, soon), failures);
+      if (!write) bad += wrong(words, first.value, p);
     }
     if (bad != 0) gnstor::device_word<std::uint64_t>(*failures).fetch_add(bad, gnstor::relaxed);
   }
@@ -115,19 +126,39 @@ struct move_blocks {
   }
 };
 
+/// The same by warps that have a channel to themselves: reads, or writes.
+template <bool Writes>
+struct move_blocks_alone : move_blocks {
+  template <class Lane>
+  GNSTOR_HD void operator()(Lane& lane, gnstor::remote_volume volume, gnstor::io_buffer memory,
+                            plan p, std::uint64_t* failures) const {
+    const gnstor::simt::group warp = lane.warp();
+    gnstor::exclusive_volume own(warp, volume);
+    move(lane, memory, p, failures,
+         [&](bool, gnstor::vba first, const gnstor::io_buffer& mine, gnstor::deadline d) {
+           if constexpr (Writes) return own.write(warp, first, p.blocks, mine, d);
+           if constexpr (!Writes) return own.read(warp, first, p.blocks, mine, d);
+         });
+    own.release(warp);
+  }
+};
+
 /// One lane, one read after another.
 struct read_one_by_one {
   template <class Lane>
-  GNSTOR_HD void operator()(Lane&, gnstor::remote_volume volume, gnstor::io_buffer memory,
+  GNSTOR_HD void operator()(Lane& lane, gnstor::remote_volume volume, gnstor::io_buffer memory,
                             std::uint32_t requests, std::uint64_t* failures) const {
+    const gnstor::simt::group warp = lane.warp();
+    gnstor::exclusive_volume own(warp, volume);
     for (std::uint32_t k = 1; k <= requests; ++k) {
       const gnstor::vba block((k * 2654435761u) & (span_blocks - 1));
-      const gnstor::status s =
-          volume.read(block, 1, memory.slice(0, block_bytes), gnstor::simt::within(5'000'000'000));
+      const gnstor::status s = own.read(warp, block, 1, memory.slice(0, block_bytes),
+                                        gnstor::simt::within(5'000'000'000));
       if (!s.ok() ||
           *reinterpret_cast<const std::uint64_t*>(memory.address) != pattern(block.value, 0, 0))
         gnstor::device_word<std::uint64_t>(*failures).fetch_add(1, gnstor::relaxed);
     }
+    own.release(warp);
   }
 };
 
@@ -237,6 +268,10 @@ class bench {
                                std::uint64_t*>);
     load(
         gnstor::detail::entry<move_blocks, locked_volume, gnstor::io_buffer, plan, std::uint64_t*>);
+    load(gnstor::detail::entry<move_blocks_alone<false>, gnstor::remote_volume, gnstor::io_buffer,
+                               plan, std::uint64_t*>);
+    load(gnstor::detail::entry<move_blocks_alone<true>, gnstor::remote_volume, gnstor::io_buffer,
+                               plan, std::uint64_t*>);
     load(gnstor::detail::entry<read_one_by_one, gnstor::remote_volume, gnstor::io_buffer,
                                std::uint32_t, std::uint64_t*>);
   }
@@ -248,6 +283,16 @@ class bench {
   locked_channel* locked_ = nullptr;
   cudaEvent_t begin_ = nullptr;
   cudaEvent_t end_ = nullptr;
+};
+
+struct shape {
+  const char* endpoint;
+  const char* media;
+  std::uint32_t bytes;
+  bool random;
+  std::uint32_t channels;
+  std::uint32_t warps;
+  bool alone = false;  ///< each warp has its channel to itself
 };
 
 /// An array with one filled volume.
@@ -266,17 +311,21 @@ class rig {
   }
 
   /// Bytes a second; 0 if an operation failed or a byte was wrong.
-  double run(const gnstor::volume_info& v, const plan& p, std::uint32_t warps) {
-    return moved(session_->ref(v), p, channels, 32 * warps);
+  double run(const gnstor::volume_info& v, const plan& p, const shape& s) {
+    if (s.alone && p.write_percent != 0)
+      return moved(move_blocks_alone<true>{}, session_->ref(v), p, channels, 32);
+    if (s.alone) return moved(move_blocks_alone<false>{}, session_->ref(v), p, channels, 32);
+    return moved(move_blocks{}, session_->ref(v), p, channels, 32 * s.warps);
   }
   /// The same over the filled volume and one channel, by `threads` threads: ours, or behind locks.
   double run_shared(const plan& p, std::uint32_t threads) {
-    return moved(session_->ref(volume), p, (threads + 127) / 128, std::min(threads, 128u));
+    return moved(move_blocks{}, session_->ref(volume), p, (threads + 127) / 128,
+                 std::min(threads, 128u));
   }
   double run_locked(const plan& p, std::uint32_t threads) {
     const locked_volume behind_locks(volume, bench::get().locked(&session_->channels()[0]),
                                      gnstor::rendezvous_placement(volume.ssd_count));
-    return moved(behind_locks, p, (threads + 127) / 128, std::min(threads, 128u));
+    return moved(move_blocks{}, behind_locks, p, (threads + 127) / 128, std::min(threads, 128u));
   }
   /// Nanoseconds of one read at a time; 0 if one failed.
   double latency_ns() {
@@ -301,14 +350,14 @@ class rig {
   gnstor::volume_info volume;
 
  private:
-  template <class Volume>
-  double moved(const Volume& v, const plan& p, std::uint32_t blocks, std::uint32_t threads) {
+  template <class Kernel, class Volume>
+  double moved(Kernel kernel, const Volume& v, const plan& p, std::uint32_t blocks,
+               std::uint32_t threads) {
     bench& b = bench::get();
     float ms = 0;
     const std::uint64_t bad = b.failures_of(
         [&](std::uint64_t* failures) {
-          gnstor::detail::entry<<<blocks, threads, 0, b.stream>>>(move_blocks{}, v, buffer_, p,
-                                                                  failures);
+          gnstor::detail::entry<<<blocks, threads, 0, b.stream>>>(kernel, v, buffer_, p, failures);
         },
         ms);
     return bad != 0 ? 0 : 1.0 * blocks * threads * p.rounds * p.blocks * block_bytes * 1e3 / ms;
@@ -340,15 +389,6 @@ double median(std::vector<double>& v) {
   return v[v.size() / 2];
 }
 
-struct shape {
-  const char* endpoint;
-  const char* media;
-  std::uint32_t bytes;
-  bool random;
-  std::uint32_t channels;
-  std::uint32_t warps;
-};
-
 void fails(benchmark::State& state) { state.SkipWithError("wrong bytes or failed operations"); }
 
 void report(benchmark::State& state, const shape& s, std::vector<double>& rates,
@@ -366,7 +406,7 @@ void against_loads(benchmark::State& state, const shape& s, const plan& p) {
   std::vector<double> rates, limits, ratios;
   for (auto _ : state) {
     limits.push_back(bench::get().load_limit());
-    rates.push_back(r.run(r.volume, p, s.warps));
+    rates.push_back(r.run(r.volume, p, s));
     if (rates.back() == 0) return fails(state);
     ratios.push_back(rates.back() / limits.back());
     state.SetIterationTime(bytes / rates.back());
@@ -377,7 +417,7 @@ void against_loads(benchmark::State& state, const shape& s, const plan& p) {
 void read(benchmark::State& state, const shape& s) {
   rig& r = rig::of(s.endpoint, s.channels);
   plan p{.blocks = s.bytes / block_bytes, .rounds = 4, .random = s.random, .verify = 1};
-  if (r.run(r.volume, p, s.warps) == 0) return fails(state);
+  if (r.run(r.volume, p, s) == 0) return fails(state);
   p.verify = 0;
   p.rounds = (p.blocks == 1 ? 2048 : 128) / s.warps;
   against_loads(state, s, p);
@@ -395,10 +435,10 @@ void write(benchmark::State& state, const shape& s) {
   for (auto _ : state) {
     const gnstor::volume_info v = r.create();
     limits.push_back(bench::get().store_limit() / replicas);
-    rates.push_back(r.run(v, p, s.warps));
+    rates.push_back(r.run(v, p, s));
     plan back = p;
     back.write_percent = 0;
-    const bool right = rates.back() != 0 && r.run(v, back, s.warps) != 0;
+    const bool right = rates.back() != 0 && r.run(v, back, s) != 0;
     r.remove(v);
     if (!right) return fails(state);
     ratios.push_back(rates.back() / limits.back());
@@ -471,9 +511,10 @@ void add(const std::string& name, void (*body)(benchmark::State&, const shape&),
 }
 
 std::string named(const char* operation, const shape& s) {
-  return std::string(operation) + "/" + s.media + (s.random ? "/rand/" : "/seq/") +
-         std::to_string(s.bytes) + "/channels:" + std::to_string(s.channels) +
-         "/warps:" + std::to_string(s.warps);
+  return std::string(s.alone ? "alone/" : "") + operation + "/" + s.media +
+         (s.random ? "/rand/" : "/seq/") + std::to_string(s.bytes) +
+         "/channels:" + std::to_string(s.channels) +
+         (s.alone ? "" : "/warps:" + std::to_string(s.warps));
 }
 
 const bool registered = [] {
@@ -497,9 +538,21 @@ const bool registered = [] {
       add(named("mixed", s), mixed, s, 1);
     }
   }
+  const auto reads_alone = [](const char* endpoint, const char* media) {
+    for (const std::uint32_t channels : {1u, 8u, 32u, 64u}) {
+      const shape s{endpoint, media, block_bytes, true, channels, 1, true};
+      add(named("read", s), read, s, 5);
+    }
+  };
+  for (const std::uint32_t bytes : {4096u, 65536u}) {
+    const shape s{host_media, "host", bytes, true, 32, 1, true};
+    add(named("write", s), write, s, 5);
+  }
+  reads_alone(host_media, "host");
   add("latency/host/4096", latency, {host_media, "host", 4096, true, 32, 1}, 5);
   reads(hbm_media, "hbm", 1);
   reads(hbm_media, "hbm", 32);
+  reads_alone(hbm_media, "hbm");
   for (const std::uint32_t threads : shared_threads)
     add("shared_channel/hbm/threads:" + std::to_string(threads), shared_channel,
         {hbm_media, "hbm", block_bytes, true, 1, threads / 32}, 5);

@@ -21,6 +21,9 @@ struct queue_attributes {
   std::uint32_t domain = 0;  ///< protection domain
   /// cs_res: responses of up to 32 bytes lie in their completion entry, not in their receive.
   std::uint32_t scatter_responses = 0;
+  /// The rings are used by lanes of the device that runs the NIC: words are handed over at device
+  /// scope.
+  std::uint32_t same_device = 0;
 };
 
 /// The NVMe association that Fabrics Connect bound to a queue pair.

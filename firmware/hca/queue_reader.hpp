@@ -176,9 +176,13 @@ class queue_reader {
     const bool scattered = at_.scatter_responses != 0 && bytes <= wire::mlx5::scatter_bytes &&
                            kind == wire::mlx5::cqe_opcode::responder_send;
     const bool lap = wire::mlx5::lap_owner(at, at_.completion_entries);
-    word(e.tail).store(
-        wire::mlx5::pack_tail(static_cast<std::uint16_t>(wqe_index), kind, lap, scattered),
-        release);
+    const std::uint32_t tail =
+        wire::mlx5::pack_tail(static_cast<std::uint16_t>(wqe_index), kind, lap, scattered);
+    if (at_.same_device != 0) {
+      device_word<std::uint32_t>(e.tail).store(tail, release);
+    } else {
+      word(e.tail).store(tail, release);
+    }
   }
 
  private:

@@ -101,6 +101,12 @@ void emulated_client::choose_places() {
   if (options_.client == machine::gpu) kernel_reach_ = gpu_node ? place::device : place::pinned;
 }
 
+/// True if queues in `where` are used by lanes of the GPU that runs the node, and by nobody else.
+bool emulated_client::on_node_device(place where) const {
+  return where == place::device && array_->runner() == runner_kind::gpu &&
+         array_->where().device == options_.device;
+}
+
 /// Makes the channels that `c` counts. `c` is a member: once a queue is joined, the node reads it.
 void emulated_client::make_channels(channel_memory& c, place where) {
   const std::uint32_t count = c.count;
@@ -118,8 +124,9 @@ void emulated_client::make_channels(channel_memory& c, place where) {
     unsigned char* queue = base + k * each;
     const std::uint32_t number = array_->next_queue_number();
     c.block.write(k * each, empty.data(), empty.size());
-    const remote_channel channel(mlx5_queue_pair<>(queue, depth, number, c.key),
-                                 queue + queue_bytes);
+    const remote_channel channel(
+        mlx5_queue_pair<>(queue, depth, number, c.key, nullptr, on_node_device(where)),
+        queue + queue_bytes);
     c.block.write(objects + k * sizeof channel, &channel, sizeof channel);
     join(c, queue, number);
   }
@@ -184,6 +191,7 @@ void emulated_client::join(channel_memory& c, unsigned char* queue, std::uint32_
   at.completion_entries = mlx5_queue_layout::completion_entries(depth);
   at.domain = domain_;
   at.scatter_responses = array_->where().scatter_responses ? 1 : 0;
+  at.same_device = on_node_device(c.block.where()) ? 1 : 0;
   c.places.push_back(array_->create_queue(at));
 }
 

@@ -60,6 +60,7 @@ class emulated_client final : public array_link {
 
   void choose_places();
   void make_channels(channel_memory& c, place where);
+  bool on_node_device(place where) const;
   void make_relayed(channel_memory& c);
   void finish(channel_memory& c, std::size_t objects, std::size_t data);
   void join(channel_memory& c, unsigned char* queue, std::uint32_t number);

@@ -10,4 +10,4 @@
 #include <gnstor/memory/expandable_pool.hpp>
 #include <gnstor/memory/memory_pool.hpp>
 #include <gnstor/simt/lane.hpp>
-#include <gnstor/volume/remote_volume.hpp>
+#include <gnstor/volume/exclusive_volume.hpp>

@@ -7,14 +7,16 @@ namespace gnstor::test {
 
 /// Builds one channel, not connected yet, in an image.
 /// @param key opens the image's memory for the channel's NIC
+/// @param same_device the NIC runs on the channel's own device
 template <class Channel = mlx5_channel>
 Channel make_channel(memory_image& image, std::uint32_t depth, std::uint32_t number,
-                     std::uint32_t key, fw::queue_attributes& at) {
+                     std::uint32_t key, fw::queue_attributes& at, bool same_device = false) {
   constexpr std::uint32_t blocks = Channel::queue_pair_type::blocks;
   auto* queue = image.take<unsigned char>(mlx5_queue_layout::of(depth, blocks).bytes);
   mlx5_format_queue(image.here(queue), depth, blocks);
   at = attributes_of(reinterpret_cast<std::uint64_t>(queue), depth, number, blocks);
-  return {typename Channel::queue_pair_type(queue, depth, number, key),
+  at.same_device = same_device ? 1 : 0;
+  return {typename Channel::queue_pair_type(queue, depth, number, key, nullptr, same_device),
           image.take<unsigned char>(Channel::bytes(depth))};
 }
 

@@ -15,9 +15,7 @@ namespace {
 /// An mlx5 queue pair that counts how often it was rung, behind its memory.
 class counted_queue_pair : public mlx5_queue_pair<> {
  public:
-  counted_queue_pair(unsigned char* memory, std::uint32_t depth, std::uint32_t number,
-                     std::uint32_t lkey)
-      : mlx5_queue_pair<>(memory, depth, number, lkey), rings_(&rings) {}
+  using mlx5_queue_pair<>::mlx5_queue_pair;
   void ring() const {
     device_word<std::uint32_t>(*rings_).fetch_add(1, relaxed);
     mlx5_queue_pair<>::ring();
@@ -25,7 +23,7 @@ class counted_queue_pair : public mlx5_queue_pair<> {
   static inline std::uint32_t rings = 0;
 
  private:
-  std::uint32_t* rings_;
+  std::uint32_t* rings_ = &rings;
 };
 static_assert(queue_pair<counted_queue_pair>);
 

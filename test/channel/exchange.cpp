@@ -48,6 +48,22 @@ TEST_CASE("every request gets its own answer, in any company, weak") {
   sweep(host::mode::weak, 2 * weak_share, [](host::options o) { return exchanged(o); });
 }
 
+TEST_CASE("a NIC on the lanes' own device is reached at device scope, weak") {
+  sweep(host::mode::weak, weak_share, [](host::options o) {
+    exchange_shape s;
+    s.same_device = true;
+    return exchanged(o, s);
+  });
+}
+
+TEST_CASE("a NIC on another device is never reached at device scope") {
+  exchange_fixture f({.same_device = true}, 1);
+  host::executor machine({.run = host::mode::seeded, .seed = 1});
+  machine.spawn(2, 3, f.client);
+  machine.serve_in(simt::domain::nic, 1, 2, *f.peer.stop, f.peer);
+  CHECK(run_to_end(machine).find("scope") != std::string::npos);
+}
+
 TEST_CASE("every request gets its own answer under every doorbell policy, fast") {
   const exchange_shape large{.blocks = 2, .lanes = 32, .rounds = 20, .channels = 3, .depth = 4};
   CHECK(exchanged_under_each({}, large) == "");

@@ -17,7 +17,8 @@ struct exchange_shape {
   std::uint32_t rounds = 2;
   std::uint32_t channels = 2;
   std::uint32_t depth = 4;
-  bool scatter = false;  ///< responses lie in their completions
+  bool scatter = false;      ///< responses lie in their completions
+  bool same_device = false;  ///< the NIC runs on the device of the lanes
 
   std::uint32_t requests() const { return blocks * lanes * rounds; }
   std::size_t bytes() const {
@@ -41,7 +42,7 @@ class basic_exchange_fixture {
     auto* channels = image.take<Channel>(s.channels);
     for (std::uint32_t k = 0; k < s.channels; ++k) {
       fw::queue_attributes at;
-      channels_.push_back(make_channel<Channel>(image, s.depth, 5 + k, key, at));
+      channels_.push_back(make_channel<Channel>(image, s.depth, 5 + k, key, at, s.same_device));
       at.scatter_responses = s.scatter ? 1 : 0;
       *image.here(channels + k) = channels_.back();
       *image.here(queues_ + k) = peer_queue{at, {}};

@@ -16,7 +16,8 @@ std::string exchanged(host::options chosen, exchange_shape s, Prepare prepare) {
   chosen.step_budget = 10'000'000;
   host::executor machine(chosen);
   machine.spawn(s.blocks, s.lanes, f.client);
-  machine.serve_in(simt::domain::nic, 1, s.channels, *f.peer.stop, f.peer);
+  machine.serve_in(s.same_device ? simt::domain::gpu0 : simt::domain::nic, 1, s.channels,
+                   *f.peer.stop, f.peer);
   const std::string fault = run_to_end(machine);
   return fault.empty() ? f.judge() : fault;
 }

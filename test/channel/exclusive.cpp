@@ -19,7 +19,8 @@ std::string run_owned(host::options chosen, const exchange_shape& s, exchange_fi
   chosen.step_budget = 10'000'000;
   host::executor machine(chosen);
   machine.spawn(s.blocks, s.lanes, client);
-  machine.serve_in(simt::domain::nic, 1, s.channels, *f.peer.stop, f.peer);
+  machine.serve_in(s.same_device ? simt::domain::gpu0 : simt::domain::nic, 1, s.channels,
+                   *f.peer.stop, f.peer);
   return run_to_end(machine);
 }
 
@@ -87,10 +88,22 @@ TEST_CASE("a warp's own channel takes responses from their completions, seeded")
   sweep(host::mode::seeded, 100, [&](host::options o) { return owned(o, s); });
 }
 
+TEST_CASE("a warp's own channel reaches a NIC on its own device at device scope, weak") {
+  exchange_shape s = two_warps;
+  s.same_device = true;
+  sweep(host::mode::weak, 100, [&](host::options o) { return owned(o, s); });
+}
+
 TEST_CASE("a warp's own channel is rung as its policy says, seeded") {
   sweep(host::mode::seeded, 100, [](host::options o) {
     const std::string fault = owned<doorbell::batch<3>>(o);
     return fault.empty() ? owned<doorbell::manual>(o) : fault;
+  });
+}
+
+TEST_CASE("on a warp's own channel more lanes than request slots share them, seeded") {
+  sweep(host::mode::seeded, 100, [](host::options o) {
+    return owned(o, {.blocks = 1, .lanes = 7, .rounds = 3, .channels = 1, .depth = 4});
   });
 }
 
@@ -108,19 +121,100 @@ TEST_CASE("on a warp's own channel a broken queue pair ends every request, seede
       });
     });
   }
+  // Only receives are flushed: the peer, or the connection manager, has ended the queue pair.
+  sweep(host::mode::seeded, 100, [&](host::options o) {
+    return owned(o, two_warps, [&](exchange_fixture& f) {
+      f.break_at(any_request(o), ask::break_receive, wire::mlx5::syndrome::flushed);
+    });
+  });
 }
 
 TEST_CASE("two warps on one exclusive channel are found out in a debug build") {
   exchange_fixture f({.blocks = 2, .lanes = 2, .rounds = 1, .channels = 1}, 1);
-  const exclusive_channel<> one(*f.client.channels);
+  const mlx5_channel one = *f.client.channels;
   one.counters().phase = static_cast<std::uint32_t>(channel_phase::ready);
   struct poll_once {
-    exclusive_channel<> channel;
-    void operator()(simt::lane<>& lane) const { (void)channel.poll(lane.warp()); }
+    mlx5_channel channel;
+    void operator()(simt::lane<>& lane) const {
+      (void)exclusive_channel(lane.warp(), channel).poll(lane.warp());
+    }
   };
   host::executor machine;
   machine.spawn(2, 2, poll_once{one});
   CHECK(run_to_end(machine).find("is_owner") != std::string::npos);
+}
+
+TEST_CASE("a warp hands its channel on by whichever of its lanes, seeded") {
+  sweep(host::mode::seeded, 100, [](host::options o) {
+    exchange_fixture f({.blocks = 2, .lanes = 4, .rounds = 1, .channels = 1}, 1);
+    f.client.channels->counters().phase = static_cast<std::uint32_t>(channel_phase::ready);
+    struct pass_on {
+      mlx5_channel channel;
+      std::uint32_t* passed;
+      void operator()(simt::lane<>& lane) const {
+        const device_word<std::uint32_t> told(*passed);
+        if (lane.block() == 1) {
+          for (bounded looks{1'000'000}; looks && told.load(acquire) == 0;) simt::pause();
+        }
+        exclusive_channel mine(lane.warp(), channel);
+        (void)mine.poll(lane.warp());
+        mine.release(lane.warp());
+        if (lane.block() == 0 && lane.thread() == 1) told.store(1, release);
+      }
+    };
+    host::executor machine(o);
+    machine.spawn(2, 4, pass_on{*f.client.channels, f.image.take<std::uint32_t>()});
+    return run_to_end(machine);
+  });
+}
+
+TEST_CASE("a late answer to an asynchronous operation's part leaves a warp's channel usable") {
+  exchange_fixture f({.blocks = 1, .lanes = 1, .rounds = 1, .channels = 1, .depth = 8}, 1);
+  const mlx5_channel c = *f.client.channels;
+  c.counters().phase = static_cast<std::uint32_t>(channel_phase::ready);
+  c.queue().post_receives();
+  const auto io = c.async();
+  const result<ticket> operation = io.begin(callback_id(0), 0, simt::within(1'000'000));
+  REQUIRE(operation);
+  REQUIRE(io.try_add(operation.value, io_part{}).ok());
+  io.end(operation.value, status{});
+  CHECK(io.wait(operation.value, simt::within(5'000'000)).code == status_code::timed_out);
+  const simt::group g = simt::group::warp();
+  exclusive_channel mine(g, c);
+  answer(f, left_behind(c));
+  CHECK(mine.poll(g));
+  const result<ticket> sent = mine.submit(g, {});
+  REQUIRE(sent);
+  mine.release(g);
+  CHECK(c.counters().late == 1);
+}
+
+TEST_CASE("a warp's dead channel refuses without leaving anything behind") {
+  exchange_fixture f({.blocks = 1, .lanes = 1, .rounds = 1, .channels = 1, .depth = 8}, 1);
+  const mlx5_channel c = *f.client.channels;
+  c.counters().phase = static_cast<std::uint32_t>(channel_phase::error);
+  c.counters().first_error = status::make(status_code::transport_error, reporter::nic).pack();
+  const simt::group g = simt::group::warp();
+  exclusive_channel mine(g, c);
+  for (const status s : {mine.submit(g, {}).status, mine.execute(g, {}, deadline::never())}) {
+    CHECK(s.code == status_code::flushed);
+    CHECK(!s.left_behind());
+  }
+}
+
+TEST_CASE(
+    "a submit without room announces what takes it, whatever the policy of a warp's channel") {
+  exchange_fixture f({.blocks = 1, .lanes = 1, .rounds = 1, .channels = 1, .depth = 4}, 1);
+  const mlx5_channel c = *f.client.channels;
+  c.counters().phase = static_cast<std::uint32_t>(channel_phase::ready);
+  c.queue().post_receives();
+  const simt::group g = simt::group::warp();
+  exclusive_channel mine(g, c.with<doorbell::manual>());
+  for (int k = 0; k < 4; ++k) REQUIRE(mine.submit(g, {}));
+  CHECK(c.queue().announced() == 0);
+  CHECK(mine.submit(g, {}).status.code == status_code::would_block);
+  mine.save(g);
+  CHECK(c.queue().announced() == 4);
 }
 
 TEST_CASE("a channel goes from a warp to any lanes and back, late answers included") {

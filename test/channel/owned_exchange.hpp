@@ -2,6 +2,7 @@
 
 #include "exchange.hpp"
 #include <gnstor/channel/exclusive_channel.hpp>
+#include <gnstor/core/hash.hpp>
 
 namespace gnstor::test {
 
@@ -9,8 +10,7 @@ namespace gnstor::test {
 /// lanes send a request and the others only come along.
 template <doorbell_policy Doorbell = doorbell::leader_warp>
 struct owned_exchange : exchange<> {
-  using owned =
-      exclusive_channel<mlx5_queue_pair<thread_scope_system, sharing::exclusive>, Doorbell>;
+  using owned = exclusive_channel<mlx5_owned_queue<>, Doorbell>;
 
   bool released = true;  ///< each warp gives its channel back
 
@@ -22,7 +22,7 @@ struct owned_exchange : exchange<> {
         !channels[k].connect(connect_options{}, deadline::never()).ok())
       count(record->refused);
     g.sync();
-    const owned mine(channels[k]);
+    owned mine(g, channels[k].template with<Doorbell>());
     std::uint32_t twice = 0;
     std::uint32_t never = 0;
     std::uint32_t next = 0;
@@ -34,7 +34,7 @@ struct owned_exchange : exchange<> {
       const ask what = wants ? choose(id, draw) : ask::answer;
       twice += bits(g.ballot(wants && what == ask::twice));
       never += bits(g.ballot(wants && what == ask::never));
-      one(g, mine, wants ? id : 0, what, wants);
+      one(g, mine, wants ? id : 0, what, wants, (mix64(seed + turn) & 1) != 0);
       next += wants ? 1 : 0;
     }
     if (breaker == ~0u) settle(g, mine, lane.grid_threads() * rounds + k, twice, never);
@@ -49,13 +49,14 @@ struct owned_exchange : exchange<> {
     return static_cast<std::uint32_t>(cuda::std::popcount(mask));
   }
 
-  GNSTOR_HD void one(const simt::group& g, const owned& mine, std::uint32_t id, ask what,
-                     bool wants) const {
+  GNSTOR_HD void one(const simt::group& g, owned& mine, std::uint32_t id, ask what, bool wants,
+                     bool by_ticket) const {
     if (wants) letters[id].ask(id);
     const bool may_fail = what == ask::never || what == ask::hold;
     const deadline d = may_fail ? simt::within(patience_ns) : deadline::never();
     std::uint32_t value = 0;
-    const status outcome = mine.execute(g, request(id, what), d, &value, wants);
+    const status outcome = by_ticket ? submitted(g, mine, request(id, what), d, &value, wants)
+                                     : mine.execute(g, request(id, what), d, &value, wants);
     if (!wants) {
       if (!outcome.ok()) count(record->refused);
       return;
@@ -71,15 +72,38 @@ struct owned_exchange : exchange<> {
     e.visible = outcome.ok() && letters[id].holds_reply(id) ? 1 : 0;
   }
 
+  /// As `execute`, by way of tickets.
+  GNSTOR_HD static status submitted(const simt::group& g, owned& mine,
+                                    const wire::nvme::submission_entry& command, deadline d,
+                                    std::uint32_t* value, bool wants) {
+    status outcome;
+    bool unsent = wants;
+    for (until more{d}; g.any(unsent);) {
+      const bool in_time = static_cast<bool>(more);
+      const result<ticket> now = mine.submit(g, command, unsent);
+      const bool sent = unsent && now;
+      // Who has a slot gives it back before others ask for one again.
+      const status answered = mine.wait(g, now.value, d, value, sent);
+      if (sent) outcome = answered;
+      const bool again = unsent && !sent && now.status.code == status_code::would_block;
+      if (unsent && !sent && !again) outcome = now.status;
+      if (again && !in_time) outcome = status::make(status_code::timed_out, reporter::channel);
+      unsent = again && in_time;
+      if (g.any(unsent)) (void)mine.poll(g);
+    }
+    return outcome;
+  }
+
   /// Lets all late answers and duplicates of the warp's channel come in.
-  GNSTOR_HD void settle(const simt::group& g, const owned& mine, std::uint32_t id,
-                        std::uint32_t twice, std::uint32_t never) const {
+  GNSTOR_HD void settle(const simt::group& g, owned& mine, std::uint32_t id, std::uint32_t twice,
+                        std::uint32_t never) const {
     if (g.leads()) letters[id].ask(id);
     const status outcome =
         mine.execute(g, request(id, ask::let_go), deadline::never(), nullptr, g.leads());
     if (!outcome.ok()) count(record->stuck);
     for (bounded tries{1'000'000}; tries;) {
       (void)mine.poll(g);
+      mine.save(g);
       std::uint32_t done = 0;
       if (g.leads()) {
         const channel_state& c = mine.counters();

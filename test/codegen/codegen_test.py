@@ -14,15 +14,18 @@ from mutate import mutated  # noqa: E402
 QUEUE = "gnstor/qp/mlx5_queue_pair.hpp"
 STORE = "gnstor/simt/copy.hpp"
 BELL = "gnstor/simt/mmio.hpp"
-RECORD = "atomic_ref<std::uint32_t, Scope>(state().doorbell_record.send)"
-RING = "simt::mmio_store(*doorbell_, wire::mlx5::doorbell_value(low, number_));"
+RINGS = "gnstor/qp/mlx5_rings.hpp"
+RECORD = "atomic_ref<T, Scope>(word)"
+RING = """hand_over(state().doorbell_record.send, wire::mlx5::record_value(low));
+     if (same_device_) { hand_over(*doorbell_, bell); }
+     else { simt::mmio_store(*doorbell_, bell); }"""
 
 # File, what is replaced, by what, and words of the fault that must be reported.
 MUTANTS = [
     (STORE, '"st.global.v4.u32 [%0], {%1, %2, %3, %4};"',
      '"st.global.v2.u32 [%0], {%1, %2};\\n\\tst.global.v2.u32 [%0+8], {%3, %4};"',
      "write_send: not 6 stores of 16 bytes"),
-    (QUEUE, """simt::store16(memory_ + layout().send_ring +
+    (RINGS, """simt::store16(memory_ + layout().send_ring +
      (index & mask_) * blocks * sizeof(mlx5_send_entry) + 16 * which,
      cuda::std::bit_cast<simt::word16>(segment));""",
      """struct bytes { unsigned char b[16]; };
@@ -36,15 +39,15 @@ MUTANTS = [
      "ring: no fence of system scope between the doorbell record and the doorbell"),
     (BELL, "st.mmio.relaxed.sys.global.b64", "st.relaxed.gpu.global.b64",
      "ring: 0 MMIO stores instead of one"),
-    (QUEUE, RECORD + ".store(wire::mlx5::record_value(low), release);\n" + RING,
-     RING + "\n" + RECORD + ".store(wire::mlx5::record_value(low), release);",
+    (RINGS, RING, """simt::mmio_store(*doorbell_, bell);
+     hand_over(state().doorbell_record.send, wire::mlx5::record_value(low));""",
      "ring: the last write before the doorbell is no 4-byte store of the record"),
-    (QUEUE, RECORD + ".store(wire::mlx5::record_value(low), release);",
-     RECORD + ".store(wire::mlx5::record_value(low), relaxed);",
+    (RINGS, RECORD + ".store(value, release);", RECORD + ".store(value, relaxed);",
      "ring: no release of system scope before the doorbell record"),
-    (QUEUE, RECORD, RECORD.replace("Scope", "thread_scope_device"),
+    (RINGS, RECORD, RECORD.replace("Scope", "thread_scope_device"),
      "ring: the doorbell record is not stored at system scope"),
-    (QUEUE, "half(entry, 60).load(acquire)", "half(entry, 60).load(relaxed)",
+    (RINGS, "half(completion_slot(at), 60).load(acquire)",
+     "half(completion_slot(at), 60).load(relaxed)",
      "poll: the tail of a completion is read without acquire at system scope"),
     (QUEUE, "word(reservation(first)).store(first << 16 | n, release)",
      "word(reservation(first)).store(first << 16 | n, relaxed)",

@@ -15,6 +15,12 @@ struct words {
 };
 static_assert(sizeof(words) == sizeof(completion));
 
+/// The queue pair of a NIC that is not on this device, known to the compiler.
+__device__ queue far(const queue& q) {
+  const auto& r = q.rings();
+  return {r.memory(), r.depth(), r.number(), r.lkey(), r.doorbell(), false};
+}
+
 }  // namespace
 
 extern "C" {
@@ -31,10 +37,10 @@ __global__ void write_one_sided(queue q, std::uint64_t index, one_sided transfer
 }
 __global__ void write_nop(queue q, std::uint64_t index) { q.write_nop(index); }
 __global__ void publish(queue q, std::uint64_t first, std::uint32_t n) { q.publish(first, n); }
-__global__ void ring(queue q) { q.ring(); }
-__global__ void post_receives(queue q) { q.post_receives(); }
+__global__ void ring(queue q) { far(q).ring(); }
+__global__ void post_receives(queue q) { far(q).post_receives(); }
 __global__ void poll(queue q, words* out) {
-  const auto got = cuda::std::bit_cast<words>(q.poll(simt::group::warp()));
+  const auto got = cuda::std::bit_cast<words>(far(q).poll(simt::group::warp()));
   for (std::uint64_t k = 0; k < sizeof(got.word) / 8; ++k) out[threadIdx.x].word[k] = got.word[k];
 }
 __global__ void retire(queue q, std::uint64_t index) { q.retire(index); }

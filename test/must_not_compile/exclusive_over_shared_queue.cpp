@@ -1,5 +1,5 @@
 // A warp's own channel over words that lanes share would pay for what it does without.
-// expect: needs a queue pair with sharing::exclusive
+// expect: owned_queue
 #include <gnstor/channel/exclusive_channel.hpp>
 
 using refused = gnstor::exclusive_channel<gnstor::mlx5_queue_pair<>>;

@@ -5,7 +5,6 @@
 #include "seed_sweep.hpp"
 #include "traffic.hpp"
 #include <gnstor/qp/capsule/in_entry.hpp>
-#include <gnstor/qp/sharing/exclusive.hpp>
 
 using namespace gnstor;
 using namespace gnstor::test;
@@ -24,11 +23,10 @@ struct shape {
 };
 
 /// Runs traffic through one queue pair. Says what went wrong, or nothing.
-template <sharing_policy Sharing = sharing::shared, capsule_placement Capsule = capsule::by_pointer>
+template <capsule_placement Capsule = capsule::by_pointer>
 std::string ran(host::options chosen, shape s = {}) {
-  using shared_by = mlx5_queue_pair<thread_scope_system, Sharing, Capsule>;
-  basic_queue_fixture<mlx5_queue_pair<thread_scope_system, sharing::shared, Capsule>> queue(
-      s.depth, 0x1234, s.first_index, s.scatter);
+  using pair = mlx5_queue_pair<thread_scope_system, sharing::shared, Capsule>;
+  basic_queue_fixture<pair> queue(s.depth, 0x1234, s.first_index, s.scatter);
   const std::uint32_t total = s.blocks * s.lanes * s.rounds;
   std::vector<letter> letters(total);
   std::vector<parcel> parcels(total);
@@ -38,17 +36,17 @@ std::string ran(host::options chosen, shape s = {}) {
   served.seen.next_index = s.first_index * Capsule::blocks;
   std::uint32_t stop = 0;
 
-  const traffic<shared_by> body{.queue = queue.ref().template with<Sharing>(),
-                                .rounds = s.rounds,
-                                .one_sided_of_8 = s.one_sided_of_8,
-                                .nops_of_8 = s.nops_of_8,
-                                .seed = static_cast<std::uint32_t>(chosen.seed),
-                                .key = queue_fixture::key,
-                                .letters = letters.data(),
-                                .parcels = parcels.data(),
-                                .owners = owners.data(),
-                                .first_index = s.first_index,
-                                .record = &record};
+  const traffic<pair> body{.queue = queue.ref(),
+                           .rounds = s.rounds,
+                           .one_sided_of_8 = s.one_sided_of_8,
+                           .nops_of_8 = s.nops_of_8,
+                           .seed = static_cast<std::uint32_t>(chosen.seed),
+                           .key = queue_fixture::key,
+                           .letters = letters.data(),
+                           .parcels = parcels.data(),
+                           .owners = owners.data(),
+                           .first_index = s.first_index,
+                           .record = &record};
   const scripted_peer peer{.queues = &served,
                            .regions = queue.regions(),
                            .letters = letters.data(),
@@ -162,34 +160,20 @@ TEST_CASE("completions and receives come round past 65,536, fast") {
         "");
 }
 
-TEST_CASE("a queue pair of one lane needs no read-modify-write, seeded") {
-  const shape alone{.depth = 8, .blocks = 1, .lanes = 1, .rounds = 40, .nops_of_8 = 2};
-  sweep(host::mode::seeded, seeded_share / 8,
-        [&](host::options o) { return ran<sharing::exclusive>(o, alone); });
-  sweep(host::mode::seeded, seeded_share / 8, [&](host::options o) {
-    shape s = alone;
-    s.one_sided_of_8 = 3;
-    return ran<sharing::exclusive>(o, s);
-  });
-}
-
 TEST_CASE(
     "capsules inside their entries are whole, beside transfers and given-up entries, seeded") {
   sweep(host::mode::seeded, seeded_share / 2, [](host::options o) {
-    return ran<sharing::shared, capsule::in_entry>(
-        o, {.depth = 8, .lanes = 4, .one_sided_of_8 = 2, .nops_of_8 = 2});
+    return ran<capsule::in_entry>(o, {.depth = 8, .lanes = 4, .one_sided_of_8 = 2, .nops_of_8 = 2});
   });
   for (const std::uint64_t wrap : {std::uint64_t{1} << 15, std::uint64_t{1} << 31}) {
     CAPTURE(wrap);
     sweep(host::mode::seeded, seeded_share / 8, [&](host::options o) {
-      return ran<sharing::shared, capsule::in_entry>(
-          o, {.rounds = 5, .first_index = wrap - 6, .one_sided_of_8 = 4});
+      return ran<capsule::in_entry>(o, {.rounds = 5, .first_index = wrap - 6, .one_sided_of_8 = 4});
     });
   }
 }
 
 TEST_CASE("capsules inside their entries are whole, weak") {
-  sweep(host::mode::weak, weak_share / 2, [](host::options o) {
-    return ran<sharing::shared, capsule::in_entry>(o, {.rounds = 8, .nops_of_8 = 1});
-  });
+  sweep(host::mode::weak, weak_share / 2,
+        [](host::options o) { return ran<capsule::in_entry>(o, {.rounds = 8, .nops_of_8 = 1}); });
 }

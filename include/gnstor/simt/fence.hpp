@@ -11,7 +11,7 @@ GNSTOR_HD inline void fence(memory_order order) {
 #if !defined(__CUDA_ARCH__)
   if (current_hook) current_hook->fence(gnstor::detail::to_hook(order));
 #endif
-  cuda::atomic_thread_fence(order, Scope);
+  ::cuda::atomic_thread_fence(order, Scope);
 }
 
 }  // namespace gnstor::simt

@@ -105,6 +105,18 @@ class group {
     return from_lane(value, static_cast<int>(lowest(lanes_)), file, line);
   }
 
+  /// The greatest `value` of the group, in every lane.
+  template <class T>
+  GNSTOR_HD T greatest(T value, const char* file = __builtin_FILE(),
+                       unsigned line = __builtin_LINE()) const {
+    for (std::uint32_t step = 1; step < size(); step *= 2) {
+      const std::uint32_t from = (thread_rank() + step) % size();
+      const T other = shfl(value, static_cast<int>(from), file, line);
+      if (other > value) value = other;
+    }
+    return value;
+  }
+
   template <class T>
   GNSTOR_HD std::uint32_t match_any(T value, const char* file = __builtin_FILE(),
                                     unsigned line = __builtin_LINE()) const {
@@ -178,9 +190,11 @@ class group {
 #endif
   }
 
+  /// True if ranks are lane numbers: a whole warp, or the only warp of a small block.
+  GNSTOR_HD bool are_first() const { return (lanes_ & (lanes_ + 1)) == 0; }
   /// Lane number of the lane of rank `rank`.
   GNSTOR_HD std::uint32_t nth(std::uint32_t rank) const {
-    if (lanes_ == 0xffffffffu) return rank & 31;
+    if (are_first()) return rank & 31;
 #if defined(__CUDA_ARCH__)
     return __fns(lanes_, 0, static_cast<int>(rank) + 1);
 #else
@@ -192,7 +206,7 @@ class group {
 
   /// A lane mask as a mask by rank.
   GNSTOR_HD std::uint32_t pack(std::uint32_t mask) const {
-    if (lanes_ == 0xffffffffu) return mask;
+    if (are_first()) return mask;
     std::uint32_t out = 0;
     std::uint32_t rank = 0;
     for (std::uint32_t k = 0; k < 32; ++k) {

@@ -2,11 +2,11 @@
 
 #include <gnstor/channel/channel_set.hpp>
 #include <gnstor/channel/completion_call.hpp>
-#include <gnstor/channel/fail_over.hpp>
 #include <gnstor/core/result.hpp>
 #include <gnstor/simt/clock.hpp>
 #include <gnstor/volume/data_cursor.hpp>
 #include <gnstor/volume/io_ticket.hpp>
+#include <gnstor/volume/read_attempts.hpp>
 #include <gnstor/volume/scatter_cursor.hpp>
 #include <gnstor/volume/volume_split.hpp>
 
@@ -33,6 +33,8 @@ class volume_ref {
 
   GNSTOR_HD const volume_info& info() const { return split_.info(); }
   GNSTOR_HD const channel_set<Channel>& channels() const { return channels_; }
+  /// How requests become commands.
+  GNSTOR_HD const detail::volume_split<Placement>& pieces() const { return split_; }
 
   /// Reads `blocks` blocks from `first` on into `buffer` (registered memory, at least blocks * 4096
   /// bytes).
@@ -237,20 +239,12 @@ class volume_ref {
   /// Reads from one replica; goes on to the next where another replica may do better.
   /// @param silent the SSDs that did not answer an earlier piece, by bit: they are asked last
   GNSTOR_HD status read_any(const piece& p, deadline d, std::uint64_t& silent) const {
-    io_part part = split_.reading(p);
-    for (std::uint32_t k = 0; k < part.places && (silent >> part.ssd().value & 1) != 0; ++k)
-      part.ssds = part.ssds >> 8 | std::uint64_t{part.ssd().value} << 8 * (part.places - 1);
-    status outcome;
-    bool left_behind = false;
-    for (; part.tried < part.places; ++part.tried) {
-      const deadline turn = share_of(d, simt::now_ns(), part.places - part.tried);
-      outcome = named(channels_.mine().execute(part.command(), turn), part.ssd().value);
-      if (!another_replica_may_help(outcome)) break;
-      left_behind = left_behind || outcome.left_behind();
-      if (outcome.code == status_code::timed_out) silent |= std::uint64_t{1} << part.ssd().value;
+    detail::read_attempts attempts(split_.reading(p), silent);
+    for (bounded tries{max_replicas}; tries;) {
+      const status s = channels_.mine().execute(attempts.command(), attempts.turn(d));
+      if (!attempts.again(s, silent)) break;
     }
-    if (!left_behind || outcome.left_behind()) return outcome;
-    return status::make(outcome.ok() ? status_code::ok : status_code::timed_out, reporter::volume);
+    return attempts.outcome();
   }
 
   /// Writes to every replica at once, as far as the channel has room.

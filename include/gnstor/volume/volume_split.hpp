@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gnstor/channel/io_part.hpp>
+#include <gnstor/core/bounded.hpp>
 #include <gnstor/core/deadline.hpp>
 #include <gnstor/core/hash.hpp>
 #include <gnstor/core/status.hpp>
@@ -51,16 +52,36 @@ class volume_split {
     return status{};
   }
 
+  /// A walk over the pieces of a range.
+  template <class Data>
+  struct walk {
+    range of{};
+    Data data;
+    std::uint32_t done = 0;    ///< blocks; the last block of the largest volume has the last
+                               ///< address there is, so that the end has none
+    std::uint32_t number = 0;  ///< pieces
+  };
+  /// The next piece that is this lane's. False at the end.
+  template <class Data>
+  GNSTOR_HD bool next(opcode op, walk<Data>& at, piece& p) const {
+    const range& r = at.of;
+    for (bounded left{r.blocks}; left && at.done < r.blocks;) {
+      const std::uint32_t first = r.first.value + at.done;
+      const std::uint32_t n = at.data.blocks(piece_blocks(op, first, r.blocks - at.done));
+      const io_buffer part = at.data.take(n);
+      at.done += n;
+      if (at.number++ % r.of != r.mine) continue;
+      p = make_piece(first, n, part);
+      return true;
+    }
+    return false;
+  }
   /// Calls `visit` with each piece of the range that is this lane's.
   template <class Data, class Visit>
-  GNSTOR_HD void for_pieces(opcode op, const range& r, Data data, const Visit& visit) const {
-    std::uint32_t number = 0;
-    // Counted from the start: the last block of the largest volume has the last address there is.
-    for (std::uint32_t done = 0, n = 0; done < r.blocks; done += n) {
-      n = data.blocks(piece_blocks(op, r.first.value + done, r.blocks - done));
-      const io_buffer part = data.take(n);
-      if (number++ % r.of == r.mine) visit(make_piece(r.first.value + done, n, part));
-    }
+  GNSTOR_HD void for_pieces(opcode op, const range& r, const Data& data, const Visit& visit) const {
+    walk<Data> at{r, data};
+    piece p;
+    for (bounded left{r.blocks}; left && next(op, at, p);) visit(p);
   }
 
   /// A read by any replica, balanced by address.

@@ -1,0 +1,277 @@
+#pragma once
+
+#include <gnstor/qp/capsule/by_pointer.hpp>
+#include <gnstor/qp/completion.hpp>
+#include <gnstor/qp/mlx5_queue_memory.hpp>
+#include <gnstor/qp/one_sided.hpp>
+#include <gnstor/simt/atomic_ref.hpp>
+#include <gnstor/simt/copy.hpp>
+#include <gnstor/simt/mmio.hpp>
+#include <gnstor/wire/endian.hpp>
+
+#include <cuda/std/bit>
+
+namespace gnstor::detail {
+
+/// What the NIC sees of an mlx5 queue pair: entries, completions, records and the doorbell, each
+/// written or read where its index says. Who hands out the indices is not its business.
+///
+/// Words that the NIC reads or writes are loads and stores of `Scope`, or of device scope where the
+/// NIC is emulated by the very device that uses the rings: a release is four times as fast there.
+template <thread_scope Scope, capsule_placement Capsule>
+class mlx5_rings {
+ public:
+  /// Basic blocks of a send entry. The NIC counts blocks, everybody else entries.
+  static constexpr std::uint32_t blocks = Capsule::blocks;
+
+  /// As `mlx5_queue_pair`.
+  GNSTOR_HD mlx5_rings(unsigned char* memory, std::uint32_t depth, std::uint32_t number,
+                       std::uint32_t lkey, std::uint64_t* doorbell, bool same_device)
+      : memory_(memory),
+        doorbell_(doorbell),
+        mask_(depth - 1),
+        number_(number),
+        lkey_(lkey),
+        same_device_(same_device) {
+    if (doorbell_ == nullptr) doorbell_ = &state().doorbell;
+  }
+
+  GNSTOR_HD unsigned char* memory() const { return memory_; }
+  GNSTOR_HD std::uint64_t* doorbell() const { return doorbell_; }
+  GNSTOR_HD std::uint32_t depth() const { return mask_ + 1; }
+  GNSTOR_HD std::uint32_t number() const { return number_; }
+  GNSTOR_HD std::uint32_t lkey() const { return lkey_; }
+  GNSTOR_HD bool same_device() const { return same_device_; }
+  GNSTOR_HD std::uint32_t completion_entries() const {
+    return mlx5_queue_layout::completion_entries(depth());
+  }
+  GNSTOR_HD mlx5_queue_state& state() const {
+    return *reinterpret_cast<mlx5_queue_state*>(memory_);
+  }
+  GNSTOR_HD std::uint64_t& reservation(std::uint64_t index) const {
+    return reinterpret_cast<std::uint64_t*>(memory_ + layout().reservations)[index & mask_];
+  }
+
+  /// Writes the send entry `index` for a 64-byte command capsule.
+  /// @par Callers the lane that owns the reserved `index`
+  GNSTOR_HD void write_send(std::uint64_t index,
+                            const wire::nvme::submission_entry& capsule) const {
+    wire::nvme::submission_entry& slot = capsule_slot(index);
+    struct parts {
+      simt::word16 part[4];
+    };
+    const auto bytes = cuda::std::bit_cast<parts>(capsule);
+    if constexpr (blocks == 2) {
+      simt::store16(&slot, bytes.part[0]);  // whose it is; the NIC reads the entry alone
+      write_inline(index, bytes.part);
+    } else {
+      for (int k = 0; k < 4; ++k)
+        simt::store16(reinterpret_cast<unsigned char*>(&slot) + 16 * k, bytes.part[k]);
+      store_segment(
+          index, 0,
+          control(wire::mlx5::opcode::send, block_of(index), 2, wire::mlx5::completion_on_error));
+      store_segment(
+          index, 1,
+          wire::mlx5::make_data(reinterpret_cast<std::uint64_t>(&slot), lkey_, sizeof slot));
+    }
+  }
+
+  /// Writes the send entry `index` for an RDMA READ or WRITE; its completion is signalled.
+  GNSTOR_HD void write_one_sided(std::uint64_t index, const one_sided& t) const {
+    const auto op = t.write ? wire::mlx5::opcode::rdma_write : wire::mlx5::opcode::rdma_read;
+    // In the entry's last block: its completion retires the entry, and the NIC must have all of it.
+    constexpr int at = 4 * (blocks - 1);
+    if constexpr (blocks == 2) write_pad(index, 0, wire::mlx5::completion_on_error);
+    store_segment(index, at,
+                  control(op, block_of(index, blocks - 1), 3, wire::mlx5::completion_always));
+    store_segment(index, at + 1, wire::mlx5::make_remote_address(t.remote_address, t.rkey));
+    store_segment(index, at + 2, wire::mlx5::make_data(t.local_address, t.lkey, t.bytes));
+  }
+
+  /// Writes the send entry `index` as a NOP: what a lane does that reserved and then gave up. Its
+  /// completion is signalled: no response will retire it, and a queue full of silent NOPs would be
+  /// full for ever.
+  GNSTOR_HD void write_nop(std::uint64_t index) const {
+    if constexpr (blocks == 2) write_pad(index, 0, wire::mlx5::completion_on_error);
+    write_pad(index, blocks - 1, wire::mlx5::completion_always);
+  }
+
+  /// Tells the NIC of all entries before `index`.
+  /// @par Callers one lane at a time, never an index before the last one
+  /// @par Order entries before the doorbell record, the record before the register
+  GNSTOR_HD void announce(std::uint64_t index) const {
+    const std::uint16_t low = block_of(index);
+    const std::uint64_t bell = wire::mlx5::doorbell_value(low, number_);
+    hand_over(state().doorbell_record.send, wire::mlx5::record_value(low));
+    if (same_device_) {
+      hand_over(*doorbell_, bell);
+    } else {
+      simt::mmio_store(*doorbell_, bell);
+    }
+  }
+  /// How many of `end` entries were announced, at most 2^15 fewer: the record has 16 bits.
+  GNSTOR_HD std::uint64_t announced(std::uint64_t end) const {
+    const atomic_ref<std::uint32_t, Scope> record(state().doorbell_record.send);
+    const std::uint16_t rung = wire::mlx5::record_index(record.load(relaxed));
+    const std::uint64_t last = end * blocks;
+    return (last - static_cast<std::uint64_t>(static_cast<std::int16_t>(last - rung))) / blocks;
+  }
+
+  /// Fills the receive ring.
+  GNSTOR_HD void write_receives() const {
+    for (std::uint32_t k = 0; k < 2 * depth(); ++k) {
+      const auto address = reinterpret_cast<std::uint64_t>(&response_slot(k));
+      const auto segment =
+          wire::mlx5::make_data(address, lkey_, sizeof(wire::nvme::completion_entry));
+      simt::store16(memory_ + layout().receive_ring + 16ull * k,
+                    cuda::std::bit_cast<simt::word16>(segment));
+    }
+  }
+  /// Gives the NIC all receives again but those of the last `reposted` responses' laps.
+  /// @par Callers one lane at a time
+  /// @par Order releases the receives: what lay in them has been read
+  GNSTOR_HD void give_receives(std::uint64_t reposted) const {
+    const auto low = static_cast<std::uint16_t>(reposted + 2ull * depth());
+    hand_over(state().doorbell_record.receive, wire::mlx5::record_value(low));
+  }
+
+  /// The last word of completion entry `at`; the NIC writes it last.
+  /// @par Order acquires the entry, and the payload of what it answers
+  GNSTOR_HD std::uint32_t tail(std::uint64_t at) const {
+    return half(completion_slot(at), 60).load(acquire);
+  }
+  /// True if a tail read at `at` is of this lap.
+  GNSTOR_HD bool is_valid(std::uint32_t tail, std::uint64_t at) const {
+    return wire::mlx5::tail_valid(tail, at, completion_entries());
+  }
+  /// What completion entry `at`, whose `tail` is valid, says.
+  /// @param reserved `reserved()` send indices are handed out: tells which one its 16 bits mean
+  template <class Reserved>
+  GNSTOR_HD completion decode(std::uint64_t at, std::uint32_t tail,
+                              const Reserved& reserved) const {
+    const wire::mlx5::completion_entry& entry = completion_slot(at);
+    completion out;
+    const std::uint16_t counter = wire::mlx5::tail_counter(tail);
+    switch (wire::mlx5::tail_opcode(tail)) {
+      case wire::mlx5::cqe_opcode::responder_send: {
+        out.kind = completion_kind::response;
+        struct halves {
+          std::uint64_t word[2];
+        };
+        // The entry says where its message lies: in itself, if the queue pair was made so.
+        auto* from =
+            wire::mlx5::tail_scattered(tail)
+                ? reinterpret_cast<std::uint64_t*>(const_cast<std::uint32_t*>(entry.scatter))
+                : reinterpret_cast<std::uint64_t*>(&response_slot(counter));
+        const halves raw{{atomic_ref<std::uint64_t, Scope>(from[0]).load(relaxed),
+                          atomic_ref<std::uint64_t, Scope>(from[1]).load(relaxed)}};
+        out.response = cuda::std::bit_cast<wire::nvme::completion_entry>(raw);
+        return out;
+      }
+      case wire::mlx5::cqe_opcode::requester:
+        out.kind = completion_kind::sent;
+        out.index = full_index(counter, reserved());
+        return out;
+      case wire::mlx5::cqe_opcode::requester_error:
+        out.kind = completion_kind::failed;
+        out.index = full_index(counter, reserved());
+        break;
+      default: out.kind = completion_kind::broken; break;
+    }
+    const std::uint32_t why = half(entry, 52).load(relaxed);
+    const auto syndrome = wire::mlx5::error_syndrome(why);
+    const bool flush = syndrome == wire::mlx5::syndrome::flushed;
+    out.outcome =
+        status::make(flush ? status_code::flushed : status_code::transport_error, reporter::nic);
+    out.outcome.syndrome = static_cast<std::uint8_t>(syndrome);
+    out.outcome.vendor_syndrome = wire::mlx5::error_vendor_syndrome(why);
+    return out;
+  }
+
+  /// The command capsule last written at `index`, or its first 16 bytes where the entry holds it:
+  /// tells which request a failed entry carried.
+  GNSTOR_HD const wire::nvme::submission_entry& capsule(std::uint64_t index) const {
+    return capsule_slot(index);
+  }
+
+ private:
+  /// Stores a word that the NIC acquires.
+  template <class T>
+  GNSTOR_HD void hand_over(T& word, T value) const {
+    if (same_device_) {
+      device_word<T>(word).store(value, release);
+    } else {
+      atomic_ref<T, Scope>(word).store(value, release);
+    }
+  }
+  GNSTOR_HD mlx5_queue_layout layout() const { return mlx5_queue_layout::of(depth(), blocks); }
+  GNSTOR_HD wire::nvme::submission_entry& capsule_slot(std::uint64_t index) const {
+    return reinterpret_cast<wire::nvme::submission_entry*>(memory_ +
+                                                           layout().capsules)[index & mask_];
+  }
+  GNSTOR_HD wire::nvme::completion_entry& response_slot(std::uint64_t index) const {
+    return reinterpret_cast<wire::nvme::completion_entry*>(
+        memory_ + layout().responses)[index & (2 * mask_ + 1)];
+  }
+  GNSTOR_HD wire::mlx5::completion_entry& completion_slot(std::uint64_t index) const {
+    return reinterpret_cast<wire::mlx5::completion_entry*>(
+        memory_ + layout().completions)[index & (completion_entries() - 1)];
+  }
+  /// The aligned 32-bit word at byte `offset` of a completion entry.
+  GNSTOR_HD static atomic_ref<std::uint32_t, Scope> half(const wire::mlx5::completion_entry& e,
+                                                         int offset) {
+    auto* bytes = reinterpret_cast<unsigned char*>(const_cast<wire::mlx5::completion_entry*>(&e));
+    return atomic_ref<std::uint32_t, Scope>(*reinterpret_cast<std::uint32_t*>(bytes + offset));
+  }
+
+  /// Block `k` of entry `index`, as the NIC counts.
+  GNSTOR_HD static std::uint16_t block_of(std::uint64_t index, std::uint32_t k = 0) {
+    return static_cast<std::uint16_t>(index * blocks + k);
+  }
+  GNSTOR_HD wire::mlx5::control_segment control(wire::mlx5::opcode op, std::uint16_t block,
+                                                std::uint8_t units, std::uint8_t flags) const {
+    return wire::mlx5::make_control(op, block, number_, units, flags);
+  }
+  template <class Segment>
+  GNSTOR_HD void store_segment(std::uint64_t index, int which, const Segment& segment) const {
+    static_assert(sizeof(Segment) == 16);
+    simt::store16(memory_ + layout().send_ring +
+                      (index & mask_) * blocks * sizeof(mlx5_send_entry) + 16 * which,
+                  cuda::std::bit_cast<simt::word16>(segment));
+  }
+
+  /// Writes block `block` of entry `index` as a NOP.
+  GNSTOR_HD void write_pad(std::uint64_t index, std::uint32_t block, std::uint8_t flags) const {
+    store_segment(index, static_cast<int>(4 * block),
+                  control(wire::mlx5::opcode::nop, block_of(index, block), 1, flags));
+  }
+  /// Writes entry `index` with the 64 bytes of `capsule` in it, right behind their length.
+  GNSTOR_HD void write_inline(std::uint64_t index, const simt::word16 (&capsule)[4]) const {
+    constexpr std::uint32_t bytes = sizeof(wire::nvme::submission_entry);
+    store_segment(
+        index, 0,
+        control(wire::mlx5::opcode::send, block_of(index), 6, wire::mlx5::completion_on_error));
+    std::uint32_t before = wire::mlx5::inline_segment_word(bytes);
+    for (int k = 0; k < 4; ++k) {
+      const auto& w = capsule[k].w;
+      store_segment(index, 1 + k, simt::word16{{before, w[0], w[1], w[2]}});
+      before = w[3];
+    }
+    store_segment(index, 5, simt::word16{{before, 0, 0, 0}});
+  }
+
+  /// The send index with a block whose low 16 bits are `counter`: the latest one handed out.
+  GNSTOR_HD std::uint64_t full_index(std::uint16_t counter, std::uint64_t reserved) const {
+    const std::uint64_t end = reserved * blocks;
+    return (end - 1 - static_cast<std::uint16_t>(end - 1 - counter)) / blocks;
+  }
+
+  unsigned char* memory_;
+  std::uint64_t* doorbell_;
+  std::uint32_t mask_;
+  std::uint32_t number_;
+  std::uint32_t lkey_;
+  bool same_device_;
+};
+
+}  // namespace gnstor::detail

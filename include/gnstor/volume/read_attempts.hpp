@@ -1,0 +1,46 @@
+#pragma once
+
+#include <gnstor/channel/fail_over.hpp>
+#include <gnstor/channel/io_part.hpp>
+#include <gnstor/simt/clock.hpp>
+
+namespace gnstor::detail {
+
+/// A read of one piece, replica by replica: who is asked next, until when, and what it all means.
+class read_attempts {
+ public:
+  /// @param part the read, with the SSDs that hold the piece
+  /// @param silent the SSDs that did not answer an earlier piece, by bit: they are asked last
+  GNSTOR_HD read_attempts(const io_part& part, std::uint64_t silent) : part_(part) {
+    for (std::uint32_t k = 0; k < part.places && (silent >> part_.ssd().value & 1) != 0; ++k)
+      part_.ssds = part_.ssds >> 8 | std::uint64_t{part_.ssd().value} << 8 * (part_.places - 1);
+  }
+
+  /// The command for the SSD that is asked now.
+  GNSTOR_HD wire::nvme::submission_entry command() const { return part_.command(); }
+  /// The part of the time that this SSD has.
+  GNSTOR_HD deadline turn(deadline d) const {
+    const std::uint32_t left = part_.places - part_.tried;
+    return left == 1 ? d : share_of(d, simt::now_ns(), left);
+  }
+  /// Notes how the SSD answered. True if another one may do better.
+  GNSTOR_HD bool again(status answer, std::uint64_t& silent) {
+    outcome_ = named(answer, part_.ssd().value);
+    if (!another_replica_may_help(outcome_)) return false;
+    left_behind_ = left_behind_ || outcome_.left_behind();
+    if (outcome_.code == status_code::timed_out) silent |= std::uint64_t{1} << part_.ssd().value;
+    return ++part_.tried < part_.places;
+  }
+  /// How the read ended.
+  GNSTOR_HD status outcome() const {
+    if (!left_behind_ || outcome_.left_behind()) return outcome_;
+    return status::make(outcome_.ok() ? status_code::ok : status_code::timed_out, reporter::volume);
+  }
+
+ private:
+  io_part part_;
+  status outcome_;
+  bool left_behind_ = false;
+};
+
+}  // namespace gnstor::detail
