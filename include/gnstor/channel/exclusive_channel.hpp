@@ -153,21 +153,20 @@ class exclusive_channel {
     deadline ends = deadline::never();
     bool asks = wants;
     bool has_one = false;
-    for (until more{deadline::never()}; g.any(asks || has_one);) {
-      (void)static_cast<bool>(more);
+    bool moved = true;
+    for (until more{deadline::never()}; moved || more;) {
+      moved = false;
       bool in_time = true;  // in a command's first round
       if (asks) {
         has_one = mine.unsent = next(mine.outcome, mine.value, command, ends);
       } else if (has_one) {
         in_time = !ends.expired(simt::now_ns());
       }
+      if (!g.any(has_one)) break;
       if (g.any(mine.unsent)) launch(g, command, mine);
       if (defers) commit(g);
-      for (bounded looks{looks_a_round}; looks;) {
-        if (!poll_for(g, mine)) continue;
-        more.progressed();
-        break;
-      }
+      for (bounded looks{looks_a_round}; looks && !moved;) moved = poll_for(g, mine);
+      if (moved) more.progressed();
       give_up(g, mine, in_time);
       asks = has_one && !mine.unsent && !mine.open;
       has_one = has_one && !asks;

@@ -167,12 +167,13 @@ class exclusive_volume {
     std::uint32_t under_way = 0;  // replicas of the piece, by bit
     std::uint32_t unsent = 0;
     bool more = wants && outcome.ok();
-    for (until round{deadline::never()}; g.any(more || (unsent | under_way) != 0);) {
-      (void)static_cast<bool>(round);
+    bool moved = true;
+    for (until round{deadline::never()}; moved || round;) {
       if (more && (unsent | under_way) == 0) {
         more = pieces.next(op, at, p);
         if (more) unsent = (1u << p.where.count) - 1;
       }
+      if (!g.any((unsent | under_way) != 0)) break;
       const auto k = static_cast<std::uint32_t>(cuda::std::countr_zero(unsent)) % max_replicas;
       if (g.any(unsent != 0)) {
         const bool asks = unsent != 0;
@@ -184,7 +185,8 @@ class exclusive_volume {
           if (!t) outcome = combined(outcome, t.status);
         }
       }
-      if (channel_->poll(g)) round.progressed();
+      moved = channel_->poll(g);
+      if (moved) round.progressed();
       const bool in_time = !r.ends.expired(simt::now_ns());
       for (std::uint32_t n = 0; g.any(under_way >> n != 0); ++n) {
         const bool waits = (under_way >> n & 1) != 0;
