@@ -127,10 +127,10 @@ class exclusive_channel {
     std::uint32_t told = 0;
     bool asked = false;
     execute_each(g, wants,
-                 [&](const status& last, std::uint32_t answer, wire::nvme::submission_entry& next,
+                 [&](const status& last, std::uint32_t got, wire::nvme::submission_entry& next,
                      deadline& ends) {
                    outcome = last;
-                   told = answer;
+                   told = got;
                    if (asked) return false;
                    next = command;
                    ends = d;
