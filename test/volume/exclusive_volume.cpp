@@ -23,7 +23,8 @@ struct one_warp {
   /// Lane k asks for the blocks 2k and 2k + 1.
   void ask(what kind, std::uint64_t timeout_ns) {
     for (std::uint32_t k = 0; k < 32; ++k) run.requests[k] = {kind, 2 * k, 2, 2 * k};
-    run.run(volume, {.timeout_ns = timeout_ns});
+    run.run(volume,
+            {.timeout_ns = timeout_ns, .again = false});  // no second read that hides the first
   }
   bool holds(std::uint32_t block, std::uint32_t ssd) const {
     return rendezvous_placement(volume.ssd_count)
