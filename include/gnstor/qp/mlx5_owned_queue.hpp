@@ -62,8 +62,10 @@ class mlx5_owned_queue {
   GNSTOR_HD_INLINE std::uint32_t poll(const simt::group& g, completion& mine) {
     const std::uint64_t at = consumed_ + g.thread_rank();
     const std::uint32_t tail = rings_.tail(at);
-    const std::uint32_t ready = g.leading(rings_.is_valid(tail, at));
+    const bool valid = rings_.is_valid(tail, at);
     mine = completion{};
+    if (!g.any(valid)) return 0;  // the usual answer: nothing else is computed for it
+    const std::uint32_t ready = g.leading(valid);
     if (ready == 0) return 0;
     if (g.thread_rank() < ready) mine = rings_.decode(at, tail, [this] { return reserved_; });
     consumed_ += ready;

@@ -42,6 +42,17 @@ class group {
     return group(rest >= 32 ? 0xffffffffu : (1u << rest) - 1);
   }
 
+  /// All 32 lanes of the warp, in a block of whole warps: what `warp` gives, and the compiler knows
+  /// it.
+  /// @par Callers converged: every lane of the warp
+  GNSTOR_HD static group whole_warp() {
+#if defined(__CUDA_ARCH__)
+    return group(every_lane);
+#else
+    return warp();
+#endif
+  }
+
   /// This lane alone.
   GNSTOR_HD static group self() { return group(1u << lane()); }
 
@@ -49,9 +60,11 @@ class group {
 
   GNSTOR_HD std::uint32_t lanes() const { return lanes_; }
   GNSTOR_HD std::uint32_t size() const {
+    if (is_whole()) return 32;
     return static_cast<std::uint32_t>(cuda::std::popcount(lanes_));
   }
   GNSTOR_HD std::uint32_t thread_rank() const {
+    if (are_first()) return lane();
     return static_cast<std::uint32_t>(cuda::std::popcount(lanes_ & ((1u << lane()) - 1)));
   }
   /// True in the lane of rank 0.
@@ -60,7 +73,7 @@ class group {
   /// A barrier of the group that orders memory among its lanes.
   GNSTOR_HD void sync(const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) const {
 #if defined(__CUDA_ARCH__)
-    __syncwarp(lanes_);
+    meet();
 #else
     (void)call(collective::sync, 0, 0, file, line);
 #endif
@@ -145,16 +158,33 @@ class group {
     return static_cast<std::uint32_t>(cuda::std::countr_zero(lanes));
   }
 
+  static constexpr std::uint32_t every_lane = 0xffffffffu;
+
+  /// A whole warp, or a single lane: their collectives need no mask at run time. Every other mask
+  /// costs hundreds of cycles a collective, because the hardware first finds out who shares it
+  /// (measured on an H200).
+  GNSTOR_HD bool is_whole() const { return lanes_ == every_lane; }
+  GNSTOR_HD bool is_single() const { return (lanes_ & (lanes_ - 1)) == 0; }
+
 #if defined(__CUDA_ARCH__)
-  /// Before a collective, whose answer is masked besides: groups of one warp that do not know of
-  /// each other may run together, and the compiler takes the mask of one of them for that of all
-  /// (measured with CUDA 13.0: a vote then counts the other group's lanes, and does not wait).
-  __device__ void meet() const { __syncwarp(lanes_); }
+  /// Brings the group's lanes together. A collective of only a part of a warp needs it besides, and
+  /// its answer is masked: groups of one warp that do not know of each other may run together, and
+  /// the compiler takes the mask of one of them for that of all (measured with CUDA 13.0: a vote
+  /// then counts the other group's lanes, and does not wait).
+  __device__ void meet() const {
+    if (is_whole()) {
+      __syncwarp();
+    } else if (!is_single()) {
+      __syncwarp(lanes_);
+    }
+  }
 #endif
 
   GNSTOR_HD std::uint32_t ballot_lanes(int predicate, [[maybe_unused]] const char* file,
                                        [[maybe_unused]] unsigned line) const {
 #if defined(__CUDA_ARCH__)
+    if (is_whole()) return __ballot_sync(every_lane, predicate);
+    if (is_single()) return predicate != 0 ? lanes_ : 0;
     meet();
     return __ballot_sync(lanes_, predicate) & lanes_;
 #else
@@ -166,10 +196,12 @@ class group {
   GNSTOR_HD std::uint32_t match_lanes(T value, [[maybe_unused]] const char* file,
                                       [[maybe_unused]] unsigned line) const {
 #if defined(__CUDA_ARCH__)
+    using bits = std::conditional_t<sizeof(T) <= 4, std::uint32_t, std::uint64_t>;
+    const auto mine = static_cast<bits>(word(value));
+    if (is_whole()) return __match_any_sync(every_lane, mine);
+    if (is_single()) return lanes_;
     meet();
-    if constexpr (sizeof(T) <= 4)
-      return __match_any_sync(lanes_, static_cast<std::uint32_t>(word(value))) & lanes_;
-    return __match_any_sync(lanes_, word(value)) & lanes_;
+    return __match_any_sync(lanes_, mine) & lanes_;
 #else
     return static_cast<std::uint32_t>(call(collective::match_any, word(value), 0, file, line));
 #endif
@@ -179,12 +211,12 @@ class group {
   GNSTOR_HD T from_lane(T value, int source, [[maybe_unused]] const char* file,
                         [[maybe_unused]] unsigned line) const {
 #if defined(__CUDA_ARCH__)
+    using bits = std::conditional_t<sizeof(T) <= 4, std::uint32_t, unsigned long long>;
+    const auto mine = static_cast<bits>(word(value));
+    if (is_whole()) return value_of<T>(__shfl_sync(every_lane, mine, source));
+    if (is_single()) return value;
     meet();
-    if constexpr (sizeof(T) <= 4) {
-      return value_of<T>(__shfl_sync(lanes_, static_cast<std::uint32_t>(word(value)), source));
-    } else {
-      return value_of<T>(__shfl_sync(lanes_, static_cast<unsigned long long>(word(value)), source));
-    }
+    return value_of<T>(__shfl_sync(lanes_, mine, source));
 #else
     return value_of<T>(call(collective::shfl, word(value), source, file, line));
 #endif
@@ -209,6 +241,7 @@ class group {
     if (are_first()) return mask;
     std::uint32_t out = 0;
     std::uint32_t rank = 0;
+    GNSTOR_UNROLL(1)
     for (std::uint32_t k = 0; k < 32; ++k) {
       if ((lanes_ >> k & 1) != 0) out |= (mask >> k & 1) << rank++;
     }

@@ -14,8 +14,8 @@ namespace gnstor::inline v0 {
 /// make as many channels as there are such warps (`session_options::channels`). Every operation is
 /// the whole warp's: all lanes call converged, each with a range and a buffer of its own, and lanes
 /// without a request say so. Ranges may differ in length; the warp returns when all are done. Where
-/// a proxy drives the NIC the warp goes on sharing its channel, and is no faster. One object,
-/// passed by reference: a copy goes its own way.
+/// a proxy drives the NIC, and in a warp of fewer than 32 lanes, the warp goes on sharing its
+/// channel, and is no faster. One object, passed by reference: a copy goes its own way.
 template <placement Placement = rendezvous_placement>
 class exclusive_volume {
   using opcode = wire::nvme::nvm_opcode;
@@ -33,7 +33,8 @@ class exclusive_volume {
       : volume_(volume) {
     const remote_channel mine = volume.channels().mine();
     const mlx5_queue_pair<>* nic = mine.queue().nic();
-    if (nic != nullptr) channel_.emplace(g, *nic, mine.counters());
+    if (nic != nullptr && g.lanes() == warp().lanes())
+      channel_.emplace(warp(), *nic, mine.counters());
   }
 
   GNSTOR_HD_INLINE const volume_info& info() const { return volume_.info(); }
@@ -46,7 +47,7 @@ class exclusive_volume {
   /// @par Errors as `volume_ref::read`, each lane its own; ok for a lane that wants nothing
   GNSTOR_HD_INLINE status read(const simt::group& g, vba first, std::uint32_t blocks,
                                io_buffer buffer, deadline d, bool wants = true) {
-    if (channel_) return read_each(g, {first, blocks, d}, detail::buffer_cursor(buffer), wants);
+    if (channel_) return read_each({first, blocks, d}, detail::buffer_cursor(buffer), wants);
     return shared(g, wants, [=](const shared_type& v) { return v.read(first, blocks, buffer, d); });
   }
   /// Writes `blocks` blocks from `first` on to every replica.
@@ -54,7 +55,7 @@ class exclusive_volume {
   GNSTOR_HD_INLINE status write(const simt::group& g, vba first, std::uint32_t blocks,
                                 io_buffer buffer, deadline d, bool wants = true) {
     if (channel_)
-      return write_each(g, opcode::write, {first, blocks, d}, detail::buffer_cursor(buffer), wants);
+      return write_each(opcode::write, {first, blocks, d}, detail::buffer_cursor(buffer), wants);
     return shared(g, wants,
                   [=](const shared_type& v) { return v.write(first, blocks, buffer, d); });
   }
@@ -62,13 +63,13 @@ class exclusive_volume {
   /// @par Errors invalid_argument also where a segment is no multiple of 4096 bytes
   GNSTOR_HD_INLINE status read(const simt::group& g, vba first, std::uint32_t blocks,
                                scatter_list to, deadline d, bool wants = true) {
-    if (channel_) return read_each(g, {first, blocks, d}, detail::scatter_cursor(to), wants);
+    if (channel_) return read_each({first, blocks, d}, detail::scatter_cursor(to), wants);
     return shared(g, wants, [=](const shared_type& v) { return v.read(first, blocks, to, d); });
   }
   GNSTOR_HD_INLINE status write(const simt::group& g, vba first, std::uint32_t blocks,
                                 scatter_list from, deadline d, bool wants = true) {
     if (channel_)
-      return write_each(g, opcode::write, {first, blocks, d}, detail::scatter_cursor(from), wants);
+      return write_each(opcode::write, {first, blocks, d}, detail::scatter_cursor(from), wants);
     return shared(g, wants, [=](const shared_type& v) { return v.write(first, blocks, from, d); });
   }
   /// Gives blocks back to the SSDs: they read as zeroes until they are written again.
@@ -76,8 +77,7 @@ class exclusive_volume {
   GNSTOR_HD_INLINE status deallocate(const simt::group& g, vba first, std::uint32_t blocks,
                                      deadline d, bool wants = true) {
     if (channel_)
-      return write_each(g, opcode::write_zeroes, {first, blocks, d}, detail::no_data_cursor(),
-                        wants);
+      return write_each(opcode::write_zeroes, {first, blocks, d}, detail::no_data_cursor(), wants);
     return shared(g, wants, [=](const shared_type& v) { return v.deallocate(first, blocks, d); });
   }
 
@@ -96,7 +96,7 @@ class exclusive_volume {
         p.namespace_id = info().namespace_id;
         p.ssds = k;
         const bool asks = k < ssds;
-        const status s = channel_->execute(g, p.command(), d, nullptr, asks);
+        const status s = channel_->execute(warp(), p.command(), d, nullptr, asks);
         if (asks) outcome = combined(outcome, named(s, static_cast<std::uint16_t>(k)));
       }
     }
@@ -107,11 +107,14 @@ class exclusive_volume {
 
   /// Gives the channel back: to other lanes, or to whoever takes it over next.
   /// @par Callers every lane of the warp, converged; the object is of no use afterwards
-  GNSTOR_HD_INLINE void release(const simt::group& g) {
-    if (channel_) channel_->release(g);
+  GNSTOR_HD_INLINE void release([[maybe_unused]] const simt::group& g) {
+    if (channel_) channel_->release(warp());
   }
 
  private:
+  /// The owner, of which the compiler knows that it is a whole warp.
+  GNSTOR_HD_INLINE static simt::group warp() { return simt::group::whole_warp(); }
+
   /// Every lane does as a lane of a shared channel does.
   template <class Operation>
   GNSTOR_HD_INLINE status shared(const simt::group& g, bool wants, const Operation& one) const {
@@ -128,8 +131,7 @@ class exclusive_volume {
   /// Reads one range a lane: piece after piece, each from one replica, and from the next where that
   /// may help. No lane waits for another's SSD.
   template <class Data>
-  GNSTOR_HD_INLINE status read_each(const simt::group& g, const range& r, const Data& data,
-                                    bool wants) {
+  GNSTOR_HD_INLINE status read_each(const range& r, const Data& data, bool wants) {
     const split& pieces = volume_.pieces();
     status outcome;
     if (wants) outcome = pieces.checked(r, data);
@@ -137,7 +139,7 @@ class exclusive_volume {
     std::uint64_t silent = 0;
     detail::read_attempts attempts(io_part{}, silent);
     bool asked = false;
-    channel_->execute_each(g, wants && outcome.ok(),
+    channel_->execute_each(warp(), wants && outcome.ok(),
                            [&](const status& last, std::uint32_t,
                                wire::nvme::submission_entry& command, deadline& ends) {
                              if (!asked || !attempts.again(last, silent)) {
@@ -156,8 +158,8 @@ class exclusive_volume {
   /// Writes or clears one range a lane: piece after piece, on all replicas at once as far as the
   /// channel has room. A lane takes its answers as they come, and so keeps no slot from others.
   template <class Data>
-  GNSTOR_HD_INLINE status write_each(const simt::group& g, opcode op, const range& r,
-                                     const Data& data, bool wants) {
+  GNSTOR_HD_INLINE status write_each(opcode op, const range& r, const Data& data, bool wants) {
+    const simt::group g = warp();
     const split& pieces = volume_.pieces();
     status outcome;
     if (wants) outcome = pieces.checked(r, data);
