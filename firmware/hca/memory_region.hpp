@@ -59,8 +59,10 @@ class region_table {
   /// True if `r` opens [address, address + bytes) for `access` in `domain`.
   GNSTOR_HD static bool opens(const memory_region& r, std::uint64_t address, std::uint64_t bytes,
                               std::uint32_t access, std::uint32_t domain) {
-    return r.domain == domain && (r.access & access) == access && address >= r.base &&
-           bytes <= r.bytes && address - r.base <= r.bytes - bytes;
+    // No branches: it mostly holds.
+    const bool may = (r.domain == domain) & ((r.access & access) == access);
+    const bool fits = (address >= r.base) & (bytes <= r.bytes);
+    return may & fits & (address - r.base <= r.bytes - bytes);
   }
 
   GNSTOR_HD bool counts_changes() const { return changes_ != nullptr; }

@@ -48,12 +48,12 @@ struct queue_progress {
   std::uint64_t send_head = 0;        ///< next basic block to fetch
   std::uint64_t receive_head = 0;     ///< next receive to use
   std::uint64_t completion_tail = 0;  ///< next completion entry to write
-  std::uint64_t doorbell_seen = 0;
-  std::uint64_t done_head = 0;      ///< next finished command to answer
-  std::uint32_t receive_tail = 0;   ///< receives posted, as last seen
-  std::uint32_t free_commands = 0;  ///< entries of this queue's stack of free command slots
-  std::uint32_t work_left = 0;      ///< the last look left entries in the send queue
-  std::uint32_t wide = 0;           ///< entries of two basic blocks come in a row: looked for first
+  std::uint64_t doorbell_seen = 0;    ///< acquired
+  std::uint64_t done_head = 0;        ///< next finished command to answer
+  std::uint32_t receive_tail = 0;     ///< receives posted, as last seen
+  std::uint32_t free_commands = 0;    ///< entries of this queue's stack of free command slots
+  std::uint32_t work_left = 0;        ///< the last look left entries in the send queue
+  std::uint32_t wide = 0;    ///< entries of two basic blocks come in a row: looked for first
   std::uint32_t broken = 0;  ///< the queue pair is in the error state: everything new is flushed
   std::uint32_t rounds = 0;  ///< of the engine
   association joined;

@@ -53,6 +53,18 @@ class queue_reader {
   GNSTOR_HD std::uint16_t send_tail() const {
     return wire::mlx5::record_index(record(1).load(acquire));
   }
+  /// Basic blocks posted from `head` on, 16 bits. Where the queue's lanes run on this device, the
+  /// index in the doorbell counts as well: there may be more, but these need no other look.
+  /// @param bell `doorbell()`'s last value
+  /// @par Order acquires those entries
+  GNSTOR_HD std::uint16_t sends_after(std::uint64_t head, std::uint64_t bell) const {
+    if (at_.same_device == 0) return static_cast<std::uint16_t>(send_tail() - head);
+    const auto told = static_cast<std::uint16_t>(wire::mlx5::doorbell_index(bell) - head);
+    if (told != 0 && told <= at_.send_entries) return told;
+    // The record may come behind the doorbell.
+    const auto posted = static_cast<std::uint16_t>(send_tail() - head);
+    return posted < 0x8000 ? posted : 0;
+  }
   /// The producer index of the receive queue, 16 bits.
   GNSTOR_HD std::uint16_t receive_tail() const {
     return wire::mlx5::record_index(record(0).load(acquire));
@@ -64,6 +76,7 @@ class queue_reader {
     r.index = index;
     const unsigned char* entry = block(index);
     const auto control = cuda::std::bit_cast<wire::mlx5::control_segment>(simt::load16(entry));
+    const simt::word16 second = simt::load16(entry + 16);  // whatever it is: asked for at once
     r.opcode = control.opcode();
     r.blocks = control.wqebb_count();
     r.signalled = control.signaled();
@@ -83,13 +96,13 @@ class queue_reader {
     if (units == 1) return r;
     if (r.inlined) {
       constexpr std::uint32_t capsule_bytes = sizeof(wire::nvme::submission_entry);
-      if (simt::load16(entry + 16).w[0] != wire::mlx5::inline_segment_word(capsule_bytes))
+      if (second.w[0] != wire::mlx5::inline_segment_word(capsule_bytes))
         r.fault = wire::mlx5::syndrome::local_length_error;
       return r;
     }
-    if (one_sided)
-      r.remote = cuda::std::bit_cast<wire::mlx5::remote_address_segment>(simt::load16(entry + 16));
-    r.local = cuda::std::bit_cast<wire::mlx5::data_segment>(simt::load16(entry + 16 * (units - 1)));
+    if (one_sided) r.remote = cuda::std::bit_cast<wire::mlx5::remote_address_segment>(second);
+    r.local = cuda::std::bit_cast<wire::mlx5::data_segment>(one_sided ? simt::load16(entry + 32)
+                                                                      : second);
     const auto access = r.opcode == wire::mlx5::opcode::rdma_read ? std::uint32_t{local_write} : 0u;
     if (!regions_.allows(r.local.lkey(), r.local.address(), r.local.bytes(), access, at_.domain)) {
       r.fault = wire::mlx5::syndrome::local_protection_error;

@@ -7,6 +7,7 @@
 #include <gnstor/simt/atomic_ref.hpp>
 #include <gnstor/simt/copy.hpp>
 #include <gnstor/simt/mmio.hpp>
+#include <gnstor/simt/release_stores.hpp>
 #include <gnstor/wire/endian.hpp>
 
 #include <cuda/std/bit>
@@ -98,14 +99,21 @@ class mlx5_rings {
 
   /// Tells the NIC of all entries before `index`.
   /// @par Callers one lane at a time, never an index before the last one
-  /// @par Order entries before the doorbell record, the record before the register
+  /// @par Order entries before the doorbell record, the record before the register; where the NIC
+  /// is emulated by this device, entries before both
   GNSTOR_HD void announce(std::uint64_t index) const {
     const std::uint16_t low = block_of(index);
     const std::uint64_t bell = wire::mlx5::doorbell_value(low, number_);
-    hand_over(state().doorbell_record.send, wire::mlx5::record_value(low));
+    std::uint32_t& record = state().doorbell_record.send;
     if (same_device_) {
-      hand_over(*doorbell_, bell);
+      // It believes the register's index as well as the record's: one fence serves both. Paired
+      // with the acquire loads of either.
+      const simt::release_stores<thread_scope_device> words;
+      words.store(record, wire::mlx5::record_value(low));
+      words.store(*doorbell_, bell);
     } else {
+      // Paired with the NIC's reads.
+      atomic_ref<std::uint32_t, Scope>(record).store(wire::mlx5::record_value(low), release);
       simt::mmio_store(*doorbell_, bell);
     }
   }

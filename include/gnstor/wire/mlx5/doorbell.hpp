@@ -20,7 +20,13 @@ GNSTOR_HD constexpr std::uint32_t doorbell_qpn(std::uint64_t value) {
   return be32(static_cast<std::uint32_t>(value >> 32)) >> 8;
 }
 
+/// The index in a doorbell: at most the next empty one.
+GNSTOR_HD constexpr std::uint16_t doorbell_index(std::uint64_t value) {
+  return static_cast<std::uint16_t>(be32(static_cast<std::uint32_t>(value)) >> 8);
+}
+
 static_assert(doorbell_value(0x1234, 0xabcdef) == 0x00efcdab00341200);
 static_assert(doorbell_qpn(doorbell_value(0x1234, 0xabcdef)) == 0xabcdef);
+static_assert(doorbell_index(doorbell_value(0x1234, 0xabcdef)) == 0x1234);
 
 }  // namespace gnstor::wire::mlx5
