@@ -13,19 +13,29 @@ namespace gnstor::fw {
 /// checked when the command was fetched.
 class copy_engine {
  public:
-  GNSTOR_HD copy_engine(const node& n, std::uint32_t worker) : node_(&n), worker_(worker) {}
+  GNSTOR_HD copy_engine(const node& n, std::uint32_t worker)
+      : node_(&n), worker_(worker), ticket_(n.tickets[worker]) {}
 
-  /// One round. True if a page was copied.
+  /// One round of an owner that serves other engines too. True if a page was copied.
   /// @par Callers every lane of `g`, converged; always the same owner
-  GNSTOR_HD bool tick(const simt::group& g) const {
+  GNSTOR_HD static bool tick(const node& n, std::uint32_t worker, const simt::group& g) {
+    copy_engine engine(n, worker);
+    g.sync();  // all have read the ticket
+    const bool busy = engine.tick(g);
+    engine.save(g);
+    return busy;
+  }
+
+  /// One round of an owner that serves nothing else, and keeps the engine from round to round.
+  /// @par Callers as above, with the same engine in every lane; `save` before it goes
+  GNSTOR_HD bool tick(const simt::group& g) {
     const handle_ring jobs = node_->copy_ring();
-    std::uint64_t& ticket = node_->tickets[worker_];
     std::uint32_t job = 0;
     std::uint32_t there = 0;
     if (g.leads()) {
-      if (ticket == 0) ticket = jobs.take_ticket() + 1;
-      there = jobs.peek(ticket - 1, job);
-      if (there != 0) ticket = 0;
+      if (ticket_ == 0) ticket_ = jobs.take_ticket() + 1;
+      there = jobs.peek(ticket_ - 1, job);
+      if (there != 0) ticket_ = 0;
     }
     there = g.broadcast(there);
     if (there == 0) return false;
@@ -33,6 +43,13 @@ class copy_engine {
     g.sync();  // the leader's acquire of the job reaches the other lanes
     run(g, job / max_transfer_blocks, job % max_transfer_blocks);
     return true;
+  }
+
+  /// Writes down which cell is watched.
+  /// @par Callers as `tick`
+  GNSTOR_HD void save(const simt::group& g) const {
+    if (g.leads()) node_->tickets[worker_] = ticket_;
+    g.sync();
   }
 
  private:
@@ -84,6 +101,7 @@ class copy_engine {
 
   const node* node_;
   std::uint32_t worker_;
+  std::uint64_t ticket_;  ///< the leader's: of the cell that is watched, plus 1; 0 for none
 };
 
 }  // namespace gnstor::fw

@@ -1,3 +1,4 @@
+#include <afa/copy_service.hpp>
 #include <afa/gpu_runner.hpp>
 #include <afa/service.hpp>
 
@@ -9,12 +10,23 @@
 namespace gnstor::fw {
 namespace {
 
-constexpr std::uint32_t block_threads = 32 * service::most_warps;
+constexpr std::uint32_t engine_threads = 32 * service::most_warps;
 
-__global__ void __launch_bounds__(block_threads, 1) serve(service s) {
+__global__ void __launch_bounds__(engine_threads, 1) serve(service s) {
   __shared__ service::shared memory;
   simt::lane<service::shared> lane(&memory);
   s(lane);
+}
+
+__global__ void __launch_bounds__(copy_service::most_threads, 1) copy(copy_service s) {
+  __shared__ copy_service::shared memory;
+  simt::lane<copy_service::shared> lane(&memory);
+  s(lane);
+}
+
+std::uint32_t blocks_for(std::uint32_t engines, std::uint32_t threads) {
+  const std::uint32_t warps = threads / 32;
+  return (engines + warps - 1) / warps;
 }
 
 void check(cudaError_t outcome, const char* operation) {
@@ -26,28 +38,36 @@ void check(cudaError_t outcome, const char* operation) {
 
 }  // namespace
 
-struct gpu_runner::stream {
-  cudaStream_t work = nullptr;
+struct gpu_runner::streams {
+  cudaStream_t copies = nullptr;
+  cudaStream_t engines = nullptr;
 };
 
 gpu_runner::gpu_runner(const node& n, int device)
-    : node_(n), device_(device), stream_(std::make_unique<stream>()) {
+    : node_(n), device_(device), streams_(std::make_unique<streams>()) {
   int before = 0;
   check(cudaGetDevice(&before), "asking for the current GPU");
   check(cudaSetDevice(device), "choosing the GPU");
-  check(cudaStreamCreateWithFlags(&stream_->work, cudaStreamNonBlocking), "creating a stream");
-  const std::uint32_t warps = block_threads / 32;
-  serve<<<(n.shape.roles() + warps - 1) / warps, block_threads, 0, stream_->work>>>(service{n});
-  check(cudaGetLastError(), "starting its kernel");
+  for (cudaStream_t* s : {&streams_->copies, &streams_->engines})
+    check(cudaStreamCreateWithFlags(s, cudaStreamNonBlocking), "creating a stream");
+  const std::uint32_t workers = n.shape.copy_workers;
+  copy<<<blocks_for(workers, copy_service::most_threads), copy_service::most_threads, 0,
+         streams_->copies>>>(copy_service{n});
+  check(cudaGetLastError(), "starting its copy workers");
+  serve<<<blocks_for(n.shape.roles() - workers, engine_threads), engine_threads, 0,
+          streams_->engines>>>(service{n, workers});
+  check(cudaGetLastError(), "starting its engines");
   check(cudaSetDevice(before), "restoring the GPU");
 }
 
 void gpu_runner::stop() {
-  if (stream_->work == nullptr) return;
+  if (streams_->engines == nullptr) return;
   system_word<std::uint32_t>(*node_.host_stop).store(1, release);
-  check(cudaStreamSynchronize(stream_->work), "waiting for its end");
-  (void)cudaStreamDestroy(stream_->work);
-  stream_->work = nullptr;
+  for (cudaStream_t* s : {&streams_->copies, &streams_->engines}) {
+    check(cudaStreamSynchronize(*s), "waiting for its end");
+    (void)cudaStreamDestroy(*s);
+    *s = nullptr;
+  }
 }
 
 gpu_runner::~gpu_runner() {

@@ -7,10 +7,10 @@
 
 namespace gnstor::fw {
 
-/// Runs an array node as one persistent kernel on a GPU.
+/// Runs an array node as two persistent kernels on a GPU: the copy workers, and all other engines.
 class gpu_runner final : public node_runner {
  public:
-  /// Starts the kernel on `device`. `n` points to memory that the GPU reaches; its `host_stop` is
+  /// Starts the kernels on `device`. `n` points to memory that the GPU reaches; its `host_stop` is
   /// pinned and 0. Throws std::runtime_error.
   gpu_runner(const node& n, int device);
   ~gpu_runner() override;
@@ -20,10 +20,10 @@ class gpu_runner final : public node_runner {
   void stop() override;
 
  private:
-  struct stream;
+  struct streams;
   node node_;
   int device_;
-  std::unique_ptr<stream> stream_;
+  std::unique_ptr<streams> streams_;
 };
 
 }  // namespace gnstor::fw

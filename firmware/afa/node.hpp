@@ -8,6 +8,8 @@
 #include <hca/memory_region.hpp>
 #include <hca/queue_context.hpp>
 
+#include <cuda/std/bit>
+
 namespace gnstor::fw {
 
 /// The capacities of an array node, fixed before it starts.
@@ -77,10 +79,9 @@ struct node {
                        copy_cell_count(shape));
   }
 
+  /// The least power of two that is no less. Asked for in every round: no loop.
   GNSTOR_HD static constexpr std::uint32_t power_of_two(std::uint32_t n) {
-    std::uint32_t p = 1;
-    for (std::uint32_t k = 0; k < 31 && p < n; ++k) p *= 2;
-    return p;
+    return n <= 1 ? 1 : 1u << (32 - cuda::std::countl_zero(n - 1));
   }
   GNSTOR_HD static constexpr std::uint32_t copy_cell_count(const node_shape& s) {
     return power_of_two(s.commands() * max_transfer_blocks);

@@ -187,7 +187,7 @@ class queue_engine {
 
   GNSTOR_HD bool fetch(const simt::group& g) {
     std::uint32_t waiting = 0;
-    if (g.leads()) waiting = static_cast<std::uint16_t>(reader_.send_tail() - now_.send_head);
+    if (g.leads()) waiting = reader_.sends_after(now_.send_head, now_.doorbell_seen);
     waiting = g.broadcast(waiting);
     g.sync();
     const std::uint64_t head = now_.send_head;

@@ -17,15 +17,19 @@ namespace gnstor::fw {
 class shard_engine {
  public:
   GNSTOR_HD shard_engine(const node& n, std::uint32_t ssd, std::uint32_t shard)
-      : node_(&n), ssd_(ssd), shard_(shard), drive_(n.ssds[ssd]) {}
+      : node_(&n),
+        ssd_(ssd),
+        shard_(shard),
+        drive_(n.ssds[ssd]),
+        head_(n.inbox(ssd, shard).head()) {}
 
   /// One round. True if anything was done.
-  /// @par Callers every lane of `g`, converged; always the same owner
-  GNSTOR_HD bool tick(const simt::group& g) const {
+  /// @par Callers every lane of `g`, converged; always the same owner, with the same engine in
+  /// every lane
+  GNSTOR_HD bool tick(const simt::group& g) {
     const handle_ring inbox = node_->inbox(ssd_, shard_);
-    const std::uint64_t head = inbox.head();
     std::uint32_t handle = 0;
-    const bool there = inbox.peek(head + g.thread_rank(), handle);
+    const bool there = inbox.peek(head_ + g.thread_rank(), handle);
     const std::uint32_t ready = g.leading(there);
     if (ready == 0) return false;
     const bool mine = g.thread_rank() < ready;
@@ -46,7 +50,8 @@ class shard_engine {
     }
     g.sync();
     hand_on(g, then, c, handle);
-    if (g.leads()) inbox.advance(head + ready);
+    head_ += ready;
+    if (g.leads()) inbox.advance(head_);
     g.sync();
     return true;
   }
@@ -156,7 +161,8 @@ class shard_engine {
   const node* node_;
   std::uint32_t ssd_;
   std::uint32_t shard_;
-  node::ssd drive_;  ///< a copy: memory would be asked again after every ordered load
+  node::ssd drive_;     ///< a copy: memory would be asked again after every ordered load
+  std::uint64_t head_;  ///< of the inbox
 };
 
 }  // namespace gnstor::fw

@@ -13,8 +13,8 @@
 namespace gnstor::host {
 namespace {
 
-constexpr std::uint32_t gpu_shards = 16;
-constexpr std::uint32_t gpu_copy_workers = 192;
+constexpr std::uint32_t gpu_shards = 32;
+constexpr std::uint32_t gpu_copy_workers = 480;
 
 runner_kind resolve(const endpoint& where, machine client) {
   if (where.runner != runner_kind::automatic) return where.runner;

@@ -116,7 +116,8 @@ class node_fixture {
   void step(std::uint32_t rounds = 8) {
     const simt::group me = simt::group::self();
     for (std::uint32_t k = 0; k < rounds; ++k) {
-      for (std::uint32_t w = 0; w < node.shape.copy_workers; ++w) fw::copy_engine(node, w).tick(me);
+      for (std::uint32_t w = 0; w < node.shape.copy_workers; ++w)
+        fw::copy_engine::tick(node, w, me);
       for (std::uint32_t i = 0; i < node.shape.inboxes(); ++i) {
         fw::shard_engine(node, i / node.shape.shards, i % node.shape.shards).tick(me);
       }
