@@ -23,10 +23,11 @@ namespace host = gnstor::host;
 namespace {
 
 using gnstor::benchmarks::block_words;
+using gnstor::benchmarks::median;
 using gnstor::benchmarks::pattern;
 
 constexpr std::uint32_t volume_blocks = 4096;
-constexpr std::uint32_t rounds = 64;  ///< that are timed together
+constexpr std::uint32_t rounds = 64;  ///< whose median counts
 constexpr std::uint64_t timeout_ns = 10'000'000'000;
 
 /// Nanoseconds of `work`.
@@ -83,32 +84,32 @@ void registered_per_io(benchmark::State& state) {
   std::vector<double> registrations;
   bool right = true;
   for (auto _ : state) {
-    double once_ns = 0, each_ns = 0, alone_ns = 0;
+    std::vector<double> once, every, alone;
     for (std::uint32_t k = 0; k < rounds; ++k) {
       const gnstor::vba first((k * blocks) % volume_blocks);
       r.clear();
-      once_ns += timed([&] {
+      once.push_back(timed([&] {
         right = right && volume.read(first, blocks, whole, gnstor::simt::within(timeout_ns)).ok();
-      });
+      }));
       right = right && r.holds(first, blocks);
       r.clear();
-      each_ns += timed([&] {
+      every.push_back(timed([&] {
         right = right &&
                 each.read(first, blocks, r.memory.data(), gnstor::simt::within(timeout_ns)).ok();
-      });
+      }));
       right = right && r.holds(first, blocks);
-      alone_ns += timed(
-          [&] { r.session.unregister_memory(r.session.register_memory(r.memory.data(), bytes)); });
+      alone.push_back(timed(
+          [&] { r.session.unregister_memory(r.session.register_memory(r.memory.data(), bytes)); }));
     }
-    per_io.add(each_ns / rounds, once_ns / rounds);
-    registrations.push_back(alone_ns / rounds);
-    state.SetIterationTime(each_ns * 1e-9);
+    per_io.add(median(every), median(once));
+    registrations.push_back(median(alone));
+    state.SetIterationTime(median(every) * rounds * 1e-9);
   }
   r.session.unregister_memory(whole);
   if (!right) return state.SkipWithError("wrong bytes or failed operations");
-  state.counters["io_ns"] = gnstor::benchmarks::median(per_io.others);
-  state.counters["registered_per_io_ns"] = gnstor::benchmarks::median(per_io.ours);
-  state.counters["registration_ns"] = gnstor::benchmarks::median(registrations);
+  state.counters["io_ns"] = median(per_io.others);
+  state.counters["registered_per_io_ns"] = median(per_io.ours);
+  state.counters["registration_ns"] = median(registrations);
   state.counters["times"] = per_io.ratio();
 }
 
