@@ -152,9 +152,8 @@ class peer_ring {
                           : check_all  ? 1024u
                                        : 16384u,
                  .check_all = check_all};
-    cuda_check(cudaMemsetAsync(job.channels, 0, most * sizeof(peer_channel), asks_), "clearing");
-    cuda_check(cudaMemsetAsync(wrong_, 0, sizeof *wrong_, asks_), "clearing");
-    cuda_check(cudaStreamSynchronize(asks_), "clearing");
+    clear(wrong_, sizeof *wrong_, false);
+    clear(job.channels, most * sizeof(peer_channel), f.at_server);
     cuda_check(cudaSetDevice(1), "GPU 1");
     serve_peer<<<(f.channels * f.warps + 7) / 8, 256, 0, serves_>>>(job);
     cuda_check(cudaGetLastError(), "launch");
@@ -193,6 +192,13 @@ class peer_ring {
     cuda_check(cudaEventCreate(&end_), "event");
     undisturbed_ = find(fastest_, 32, {32u, 64u, 128u}, {8u, 16u});
     (void)find(quickest_, 1, {1u}, {1u});
+  }
+
+  void clear(void* memory, std::size_t bytes, bool at_server) {
+    const cudaStream_t stream = at_server ? serves_ : asks_;
+    cuda_check(cudaSetDevice(at_server ? 1 : 0), "choosing a GPU");
+    cuda_check(cudaMemsetAsync(memory, 0, bytes, stream), "clearing");
+    cuda_check(cudaStreamSynchronize(stream), "clearing");
   }
 
   /// Makes `device` the current one and lets it reach `peer`.
