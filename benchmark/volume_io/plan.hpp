@@ -1,0 +1,29 @@
+#pragma once
+
+#include <gnstor/core/units.hpp>
+
+#include <cstdint>
+
+namespace gnstor::benchmarks {
+
+/// What each lane of a run does with a volume.
+struct plan {
+  std::uint32_t volume_blocks = 128 * 1024;  ///< a power of two
+  std::uint32_t blocks = 1;                  ///< of one operation, a power of two
+  std::uint32_t rounds = 1;                  ///< operations a lane
+  std::uint32_t random = 0;                  ///< else sequential
+  std::uint32_t write_percent = 0;
+  std::uint32_t generation = 0;  ///< what writes leave, and what reads of other places expect
+  std::uint32_t whole = 0;       ///< every word is set or compared, not the first and the last of
+                                 ///< each block
+
+  /// Operations that visit each place once.
+  GNSTOR_HD std::uint32_t places() const { return volume_blocks / blocks; }
+  /// Where operation `turn` goes: no place is visited twice before all have been.
+  GNSTOR_HD vba place(std::uint32_t turn) const {
+    const std::uint32_t slot = (random != 0 ? turn * 2654435761u : turn) & (places() - 1);
+    return vba(slot * blocks);
+  }
+};
+
+}  // namespace gnstor::benchmarks

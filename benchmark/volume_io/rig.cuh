@@ -1,0 +1,125 @@
+#pragma once
+
+#include "hardware.cuh"
+#include "move_blocks.hpp"
+#include "setup.hpp"
+#include <gnstor/host/session.hpp>
+
+#include <algorithm>
+#include <memory>
+
+namespace gnstor::benchmarks {
+
+/// The lanes of a run: warps of one channel, or each with its own.
+struct crew {
+  std::uint32_t channels = 32;  ///< that are used; the session may have more
+  std::uint32_t warps = 4;      ///< a channel
+  bool alone = false;           ///< one warp a channel, which has it to itself
+
+  std::uint32_t lanes() const { return 32 * channels * warps; }
+};
+
+/// An open array and its filled volumes. One is open at a time.
+///
+/// A crew that uses fewer channels than the session has measures the same path: every warp keeps to
+/// one channel either way. But the node has a queue engine for each channel of the session, and
+/// those of unused channels look at their doorbells now and then.
+class rig {
+ public:
+  static constexpr std::uint32_t most_lanes = 64 * 128;
+
+  /// The rig of `s`; the one before it is closed unless it is the same.
+  /// @param fresh open it anew: nothing but the filled volumes was ever written to it
+  static rig& of(const setup& s, bool fresh = false) {
+    static std::unique_ptr<rig> now;
+    if (fresh || !now || now->setup_ != s) {
+      (void)hardware::get();
+      now.reset();
+      now.reset(new rig(s));
+    }
+    return *now;
+  }
+
+  const std::vector<volume_info>& volumes() const { return volumes_; }
+  const volume_info& volume() const { return volumes_.front(); }
+  const setup& made_as() const { return setup_; }
+  const io_buffer& buffer() const { return buffer_; }
+  const remote_channel* channels() const { return &session_->channels()[0]; }
+
+  volume_info create(std::uint32_t blocks) {
+    return session_->create_volume(
+        {.bytes = std::uint64_t{blocks} * block_bytes, .replicas = setup_.replicas});
+  }
+  void remove(const volume_info& v) { session_->delete_volume(v.vid); }
+
+  /// The volume over `count` of the session's channels, from `first` on.
+  remote_volume over(const volume_info& v, std::uint32_t first, std::uint32_t count) const {
+    return {v, channel_set<remote_channel>(channels() + first, count),
+            rendezvous_placement(v.ssd_count)};
+  }
+
+  /// Bytes a second; 0 if an operation failed or a byte was wrong.
+  double run(const volume_info& v, const plan& p, const crew& c) const {
+    const remote_volume volume = over(v, 0, c.channels);
+    if (c.alone && p.write_percent != 0)
+      return rate(move_blocks_alone<true>{}, volume, p, {c.channels, 32});
+    if (c.alone) return rate(move_blocks_alone<false>{}, volume, p, {c.channels, 32});
+    return rate(move_blocks{}, volume, p, {c.channels, 32 * c.warps});
+  }
+  /// The same with whatever the kernel takes for a volume.
+  template <class Kernel, class Volume>
+  double rate(const Kernel& kernel, const Volume& v, const plan& p, grid g) const {
+    hardware& h = hardware::get();
+    g.stream = h.stream();
+    const float ms =
+        h.timed_if_right([&](failures* seen) { launch(g, kernel, v, buffer_, p, seen); });
+    const double bytes = 1.0 * g.blocks * g.threads * p.rounds * p.blocks * block_bytes;
+    return ms == 0 ? 0 : bytes * 1e3 / ms;
+  }
+  /// Nanoseconds of one operation at a time; 0 if one failed.
+  double latency_ns(const volume_info& v, const plan& p) const {
+    const remote_volume volume = over(v, 0, 1);
+    const double bytes_a_second = p.write_percent != 0
+                                      ? rate(move_one_by_one<true>{}, volume, p, {1, 1})
+                                      : rate(move_one_by_one<false>{}, volume, p, {1, 1});
+    return bytes_a_second == 0 ? 0 : 1e9 * p.blocks * block_bytes / bytes_a_second;
+  }
+
+ private:
+  explicit rig(const setup& s)
+      : setup_(s),
+        session_(std::make_unique<host::session>(s.endpoint(),
+                                                 host::session_options{.channels = s.channels})) {
+    memory_ = session_->allocate(std::size_t{most_lanes} * 65536);
+    buffer_ = session_->register_memory(memory_.data(), memory_.bytes());
+    for (std::uint32_t k = 0; k < s.volumes; ++k) {
+      volumes_.push_back(create(s.volume_blocks));
+      fill(volumes_.back());
+    }
+  }
+
+  /// Kernels write every word of a volume; this CPU reads some of it back.
+  void fill(const volume_info& v) {
+    plan p{.volume_blocks = setup_.volume_blocks, .blocks = 16, .write_percent = 100, .whole = 1};
+    const crew all{.channels = std::min({setup_.channels, 32u, p.places() / 32}), .warps = 1};
+    p.rounds = p.places() / all.lanes();
+    if (run(v, p, all) == 0) throw std::runtime_error("a volume could not be filled");
+    std::vector<std::uint64_t> words(256 * block_words);
+    for (const std::uint32_t part : {0u, 1u, 2u, 3u}) {
+      const std::uint32_t first = setup_.volume_blocks / 4 * part;
+      session_->read(v, std::uint64_t{first} * block_bytes, words.data(), words.size() * 8);
+      for (std::uint32_t w = 0; w < words.size(); ++w) {
+        if (words[w] != pattern(first + w / block_words, w % block_words, 0))
+          throw std::runtime_error("a filled volume reads as something else");
+      }
+    }
+  }
+
+  setup setup_;
+  host::memory_block memory_;
+  std::unique_ptr<host::session> session_;
+  io_buffer buffer_;
+  std::vector<volume_info> volumes_;
+};
+
+}  // namespace gnstor::benchmarks

@@ -1,0 +1,72 @@
+#pragma once
+/// Reads, writes and both at once, next to what the link allows.
+
+#include "family.cuh"
+
+namespace gnstor::benchmarks {
+
+/// Runs `p` over the filled volume, in turn with the load limit.
+inline void against_loads(benchmark::State& state, const shape& s, const plan& p) {
+  const rig& r = rig::of(s.on);
+  const double bytes = 1.0 * crew_of(s).lanes() * p.rounds * s.bytes;
+  compared rates;
+  for (auto _ : state) {
+    const double limit = s.on.media == "host" ? hardware::get().load_limit() : 1;
+    const double rate = r.run(r.volume(), p, crew_of(s));
+    if (rate == 0) return fails(state);
+    rates.add(rate, limit);
+    state.SetIterationTime(bytes / rate);
+  }
+  report(state, s, rates);
+}
+
+/// Reads a filled volume: first with every word compared, then timed.
+inline void read(benchmark::State& state, const shape& s) {
+  const rig& r = rig::of(s.on);
+  plan p = plan_of(s);
+  p.rounds = 4;
+  p.whole = 1;
+  if (r.run(r.volume(), p, crew_of(s)) == 0) return fails(state);
+  p.whole = 0;
+  p.rounds = rounds_for(s, enough_reads(s));
+  against_loads(state, s, p);
+}
+
+/// Writes a new volume once, reads every block back, and deletes it: on a fresh drive, large enough
+/// that no flash is written twice. The limit counts every replica.
+inline void write(benchmark::State& state, const shape& s) {
+  rig& r = rig::of(s.on, true);
+  plan p = plan_of(s);
+  p.write_percent = 100;
+  p.generation = 1;
+  p.rounds = p.places() / crew_of(s).lanes();
+  compared rates;
+  for (auto _ : state) {
+    const volume_info v = r.create(p.volume_blocks);
+    const double limit = s.on.media == "host" ? hardware::get().store_limit() / s.on.replicas : 1;
+    const double rate = r.run(v, p, crew_of(s));
+    plan back = p;
+    back.write_percent = 0;
+    const bool right = rate != 0 && r.run(v, back, crew_of(s)) != 0;
+    r.remove(v);
+    if (!right) return fails(state);
+    rates.add(rate, limit);
+    state.SetIterationTime(1.0 * p.volume_blocks * block_bytes / rate);
+  }
+  report(state, s, rates);
+}
+
+/// 70 % reads of one volume, 30 % writes that leave what was there.
+inline void mixed(benchmark::State& state, const shape& s) {
+  plan p = plan_of(s);
+  p.write_percent = 30;
+  p.rounds = p.places() / crew_of(s).lanes();
+  against_loads(state, s, p);
+}
+
+/// "alone/read/host/rand/4096/channels:8", "read/host/rand/4096/channels:8/warps:4".
+inline std::string named(const std::string& operation, const shape& s) {
+  return (s.alone ? "alone/" : "") + operation + "/" + s.where() + s.crew_name();
+}
+
+}  // namespace gnstor::benchmarks
