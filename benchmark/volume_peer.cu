@@ -47,6 +47,7 @@ void peer_latency(benchmark::State& state, const shape& s) {
   const rig& r = rig::of(s.on);
   plan p = plan_of(s);
   p.rounds = 2000;
+  p.whole = 1;
   compared times;
   for (auto _ : state) {
     const double pages = ring.rate(ring.quickest());

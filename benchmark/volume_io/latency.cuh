@@ -4,13 +4,15 @@
 
 namespace gnstor::benchmarks {
 
-/// One operation at a time, next to a bare request ring that moves the same pages the same way. A
-/// write's ring stores every replica, one after another.
+/// One operation at a time, next to a bare request ring that moves the same pages the same way.
+/// What was read is compared after the clock has stopped, every word. A write's ring stores every
+/// replica, one after another.
 inline void latency(benchmark::State& state, const shape& s) {
   rig& r = rig::of(s.on);
   plan p = plan_of(s);
   p.rounds = s.writes ? (s.blocks() == 1 ? 2000 : 500) : (s.blocks() == 1 ? 4000 : 2000);
   p.write_percent = s.writes ? 100 : 0;
+  p.whole = s.writes ? 0 : 1;
   const volume_info v = s.writes ? r.create(p.volume_blocks) : r.volume();
   const hardware::ring_shape ring{.host_media = s.on.media == "host",
                                   .pages = s.blocks(),

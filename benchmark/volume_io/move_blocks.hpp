@@ -82,7 +82,8 @@ struct move_blocks_of_clients : move_blocks {
   }
 };
 
-/// One lane with a channel to itself, one operation after another.
+/// One lane of a warp with a channel to itself, one operation after another. Every read has memory
+/// of its own: `check_one_by_one` compares it afterwards.
 template <bool Writes>
 struct move_one_by_one {
   template <class Lane>
@@ -90,20 +91,34 @@ struct move_one_by_one {
                             failures* seen) const {
     const simt::group warp = lane.warp();
     exclusive_volume own(warp, volume);
-    const io_buffer mine = memory.slice(0, p.blocks * block_bytes);
-    const block_data data(mine.address, p);
+    const std::uint64_t bytes = p.blocks * block_bytes;
     std::uint64_t bad = 0;
     for (std::uint32_t k = 1; k <= p.rounds; ++k) {
       const vba first = p.place(k);
+      const io_buffer mine = memory.slice(Writes ? 0 : (k - 1) * bytes, bytes);
       const auto soon = simt::within(io_deadline_ns);
-      if constexpr (Writes) data.fill(first);
-      const status s = Writes ? own.write(warp, first, p.blocks, mine, soon)
-                              : own.read(warp, first, p.blocks, mine, soon);
+      if constexpr (Writes) {
+        if (warp.leads()) block_data(mine.address, p).fill(first);
+      }
+      const status s = Writes ? own.write(warp, first, p.blocks, mine, soon, warp.leads())
+                              : own.read(warp, first, p.blocks, mine, soon, warp.leads());
       bad += seen->keep(s);
-      if constexpr (!Writes) bad += data.wrong(first);
     }
     seen->add(bad);
     own.release(warp);
+  }
+};
+
+/// Compares what `move_one_by_one` has read.
+struct check_one_by_one {
+  template <class Lane>
+  GNSTOR_HD void operator()(Lane& lane, remote_volume, io_buffer memory, plan p,
+                            failures* seen) const {
+    const std::uint64_t bytes = p.blocks * block_bytes;
+    std::uint64_t bad = 0;
+    for (std::uint32_t k = 1 + lane.global_thread(); k <= p.rounds; k += lane.grid_threads())
+      bad += block_data(memory.slice((k - 1) * bytes, bytes).address, p).wrong(p.place(k));
+    seen->add(bad);
   }
 };
 

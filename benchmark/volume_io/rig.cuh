@@ -26,7 +26,7 @@ struct crew {
 /// those of unused channels look at their doorbells now and then.
 class rig {
  public:
-  static constexpr std::uint32_t most_lanes = 64 * 128;
+  static constexpr std::uint32_t most_lanes = 64 * 128;  ///< and 64 KiB each
 
   /// The rig of `s`; the one before it is closed unless it is the same.
   /// @param fresh open it anew: nothing but the filled volumes was ever written to it
@@ -76,13 +76,15 @@ class rig {
     const double bytes = 1.0 * g.blocks * g.threads * p.rounds * p.blocks * block_bytes;
     return ms == 0 ? 0 : bytes * 1e3 / ms;
   }
-  /// Nanoseconds of one operation at a time; 0 if one failed.
+  /// Nanoseconds of one operation at a time; 0 if one failed or a byte was wrong.
   double latency_ns(const volume_info& v, const plan& p) const {
     const remote_volume volume = over(v, 0, 1);
-    const double bytes_a_second = p.write_percent != 0
-                                      ? rate(move_one_by_one<true>{}, volume, p, {1, 1})
-                                      : rate(move_one_by_one<false>{}, volume, p, {1, 1});
-    return bytes_a_second == 0 ? 0 : 1e9 * p.blocks * block_bytes / bytes_a_second;
+    const bool writes = p.write_percent != 0;
+    const double warps_rate = writes ? rate(move_one_by_one<true>{}, volume, p, {1, 32})
+                                     : rate(move_one_by_one<false>{}, volume, p, {1, 32});
+    if (warps_rate == 0) return 0;
+    if (!writes && rate(check_one_by_one{}, volume, p, {32, 128}) == 0) return 0;
+    return 1e9 * p.blocks * block_bytes / (warps_rate / 32);  // one lane of the 32 moved anything
   }
 
  private:

@@ -21,7 +21,7 @@ struct setup {
 
   std::string endpoint() const {
     const std::string node = media == "peer" ? "&device=1&media=hbm" : "&media=" + media;
-    return "emu:?runner=gpu&shards=16&ssds=" + std::to_string(ssds) +
+    return "emu:?runner=gpu&shards=32&ssds=" + std::to_string(ssds) +
            "&capacity=" + std::to_string(capacity_mib) + "M" + node;
   }
 };
