@@ -21,7 +21,8 @@ struct copy_service {
   GNSTOR_HD_INLINE void operator()(Lane& lane) const {
     const simt::group g = simt::group::whole_warp();
     const node near = near_node::of(lane, array, lane.shared());
-    const std::uint32_t worker = lane.global_thread() / 32;
+    const std::uint32_t warps = (lane.block_threads() + 31) / 32;
+    const std::uint32_t worker = lane.block() * warps + lane.thread() / 32;
     if (worker >= near.shape.copy_workers) return;
     copy_engine own(near, worker);
     service_rounds{&near, worker}.repeat(g, [&](std::uint32_t) { return own.tick(g); });

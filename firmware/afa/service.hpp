@@ -31,7 +31,9 @@ struct service {
     GNSTOR_ASSERT(warps <= most_warps);
     const std::uint32_t warp = lane.thread() / 32;
     const service here{near_node::of(lane, array, lane.shared().near), first_role};
-    here.run(g, lane.block() * warps + warp, lane.grid_blocks() * warps,
+    // Neighbours are in different blocks: engines of one kind are not all on the same
+    // multiprocessor.
+    here.run(g, warp * lane.grid_blocks() + lane.block(), lane.grid_blocks() * warps,
              grant_cache(g, lane.shared().grants[warp]));
   }
 

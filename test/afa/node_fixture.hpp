@@ -22,6 +22,7 @@ struct node_size {
   std::uint32_t pages = 64;         ///< of one SSD
   std::uint32_t buffer_blocks = 8;  ///< of client memory
   std::uint32_t copy_workers = 1;
+  bool same_device = false;  ///< the node runs on the device of its clients
 };
 
 /// A small array node with its clients' channels, in one image: SSDs formatted, one volume added,
@@ -200,7 +201,7 @@ class node_fixture {
     channels = image.take<mlx5_channel>(size_.queues);
     for (std::uint32_t k = 0; k < size_.queues; ++k) {
       fw::queue_context c{};
-      refs.push_back(make_channel(image, size_.depth, 1 + k, key, c.at));
+      refs.push_back(make_channel(image, size_.depth, 1 + k, key, c.at, size_.same_device));
       *image.here(channels + k) = refs.back();
       c.free_commands = size_.depth;
       c.active = 1;

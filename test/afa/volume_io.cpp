@@ -3,6 +3,7 @@
 
 #include "node_fixture.hpp"
 #include "qp/seed_sweep.hpp"
+#include <afa/copy_service.hpp>
 
 using namespace gnstor;
 using namespace gnstor::test;
@@ -14,6 +15,7 @@ struct shape {
   std::uint32_t lanes = 2;
   std::uint32_t rounds = 1;
   std::uint32_t service_lanes = 1;
+  bool apart = false;  ///< copy workers have a grid of their own
   node_size node{};
 };
 
@@ -34,8 +36,12 @@ std::string ran(host::options chosen, shape s = {}) {
   chosen.step_budget = 50'000'000;
   host::executor machine(chosen);
   machine.spawn(s.blocks, s.lanes, body);
-  machine.serve_in(simt::domain::nic, f.node.shape.roles(), s.service_lanes, *f.node.stop,
-                   fw::service{f.node});
+  const auto where = s.node.same_device ? simt::domain::gpu0 : simt::domain::nic;
+  const std::uint32_t elsewhere = s.apart ? s.node.copy_workers : 0;
+  if (s.apart)
+    machine.serve_in(where, elsewhere, s.service_lanes, *f.node.stop, fw::copy_service{f.node});
+  machine.serve_in(where, f.node.shape.roles() - elsewhere, s.service_lanes, *f.node.stop,
+                   fw::service{f.node, elsewhere});
   const std::string fault = run_to_end(machine);
   if (!fault.empty()) return fault;
   if (record.failed != 0) return "I/O failed: " + std::to_string(record.first_fault);
@@ -80,4 +86,22 @@ TEST_CASE("what is written is read back through firmware warps of several lanes,
 TEST_CASE("what is written is read back through firmware warps of 32 lanes, weak") {
   sweep(host::mode::weak, 2,
         [](host::options o) { return ran(o, {.service_lanes = 32, .node = {.ssds = 2}}); });
+}
+
+TEST_CASE("what is written is read back by lanes of the node's own device, seeded") {
+  sweep(host::mode::seeded, 30, [](host::options o) {
+    return ran(o, {.rounds = 2, .node = {.ssds = 2, .depth = 2, .same_device = true}});
+  });
+}
+
+TEST_CASE("what is written is read back by lanes of the node's own device, weak") {
+  sweep(host::mode::weak, 15, [](host::options o) {
+    return ran(o, {.lanes = 3, .node = {.ssds = 2, .same_device = true}});
+  });
+}
+
+TEST_CASE("copy workers and all other engines serve a node in grids of their own, seeded") {
+  sweep(host::mode::seeded, 20, [](host::options o) {
+    return ran(o, {.service_lanes = 2, .apart = true, .node = {.ssds = 2, .copy_workers = 3}});
+  });
 }

@@ -114,8 +114,7 @@ struct scripted_peer {
       const std::uint64_t now = reader.doorbell();
       if (now == bell) return false;
       bell = now;
-      const auto waiting =
-          static_cast<std::uint16_t>(reader.send_tail() - static_cast<std::uint16_t>(head));
+      const std::uint16_t waiting = reader.sends_after(head, bell);
       if (waiting > entries) {
         ++seen.overruns;
         return true;

@@ -17,11 +17,3 @@
 #define GNSTOR_HD_SLOW
 #define GNSTOR_HD_INLINE inline
 #endif
-
-/// Before a loop in device code: the compiler unrolls it `n` times (1: not at all).
-#if defined(__CUDA_ARCH__)
-#define GNSTOR_UNROLL_TEXT(text) _Pragma(#text)
-#define GNSTOR_UNROLL(n) GNSTOR_UNROLL_TEXT(unroll n)
-#else
-#define GNSTOR_UNROLL(n)
-#endif

@@ -106,11 +106,11 @@ class mlx5_rings {
     const std::uint64_t bell = wire::mlx5::doorbell_value(low, number_);
     std::uint32_t& record = state().doorbell_record.send;
     if (same_device_) {
-      // It believes the register's index as well as the record's: one fence serves both. Paired
-      // with the acquire loads of either.
+      // It believes the register's index as well as the record's, in whatever order they come: one
+      // fence serves both. Paired with the acquire loads of either.
       const simt::release_stores<thread_scope_device> words;
-      words.store(record, wire::mlx5::record_value(low));
       words.store(*doorbell_, bell);
+      words.store(record, wire::mlx5::record_value(low));
     } else {
       // Paired with the NIC's reads.
       atomic_ref<std::uint32_t, Scope>(record).store(wire::mlx5::record_value(low), release);

@@ -241,7 +241,9 @@ class group {
     if (are_first()) return mask;
     std::uint32_t out = 0;
     std::uint32_t rank = 0;
-    GNSTOR_UNROLL(1)
+#if defined(__CUDA_ARCH__)
+#pragma unroll 1  // far from every hot path, and at every collective
+#endif
     for (std::uint32_t k = 0; k < 32; ++k) {
       if ((lanes_ >> k & 1) != 0) out |= (mask >> k & 1) << rank++;
     }

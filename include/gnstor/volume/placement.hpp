@@ -56,7 +56,6 @@ class rendezvous_placement {
     const std::uint64_t key = key_of(vid, hash_factor, stripe);
     const candidate mine{score(key, who.value), who.value};
     std::uint32_t better = 0;
-    GNSTOR_UNROLL(4)
     for (std::uint32_t s = 0; s < ssd_count_; ++s)
       better += candidate{score(key, s), s}.beats(mine);
     return who.value < ssd_count_ &&
@@ -75,10 +74,9 @@ class rendezvous_placement {
 
   /// The usual number of replicas in one pass.
   GNSTOR_HD constexpr replica_set best_two(std::uint64_t key) const {
-    candidate first{0, ssd_count_};
-    candidate second = first;
-    GNSTOR_UNROLL(4)
-    for (std::uint32_t s = 0; s < ssd_count_; ++s) {
+    candidate first{score(key, 0), 0};
+    candidate second{0, ssd_count_};
+    for (std::uint32_t s = 1; s < ssd_count_; ++s) {
       const candidate c{score(key, s), s};
       const bool wins = c.beats(first);
       if (wins || c.beats(second)) second = wins ? first : c;
