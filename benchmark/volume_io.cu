@@ -79,8 +79,12 @@ void add_write(shape s) {
   add(named("write", s), write, s, 3);
 }
 
+/// Of a volume large enough that the first and the last write of each lane, when the link is not
+/// full yet or no longer, are a small part.
 void add_writes(const std::string& media) {
   shape s = on_channels(media, 32);
+  s.on.capacity_mib = 2560;
+  s.on.volume_blocks = 256 * 1024;
   for (const std::uint32_t bytes : {4096u, 65536u}) {
     for (const bool random : {false, true}) {
       s.bytes = bytes;

@@ -63,6 +63,7 @@ class queue_engine {
  private:
   static constexpr std::uint32_t quiet_rounds = 8;  ///< `reader_grace::quiet` every so many
   static constexpr std::uint32_t direct_most = 2;   ///< pages that are not worth a hand-over
+  static constexpr std::uint32_t most_waits = 2;    ///< rounds that answers wait for others
 
   /// What an idle round looks at.
   struct signs {
@@ -126,6 +127,11 @@ class queue_engine {
     std::uint32_t ready = g.leading(done.peek(head + g.thread_rank(), handle));
     if (ready == 0) return false;
     const bool broken = now_.broken != 0;
+    // What a client sent together comes back together: a round for all of it costs no more than a
+    // round for the first.
+    const std::uint32_t away = node_->shape.max_depth - now_.free_commands;
+    if (ready < least(away, g.size()) && now_.waited++ < most_waits && !broken) return false;
+    now_.waited = 0;
     if (!broken) ready = least(ready, posted(g, ready));
     if (ready == 0) return false;  // receiver not ready: the peer has to post a receive first
     const bool mine = g.thread_rank() < ready;
