@@ -40,15 +40,32 @@ class command_router {
     c.admin = d.joined.queue_id == 0;
     if (!route(d)) {
       if (c.stage == command_stage::lookup) c.stage = command_stage::done;
-    } else if (c.admin == 0 && c.where.blocks == 1 && is(entry, wire::nvme::nvm_opcode::read)) {
-      d.page = node_->ssds[c.ssd].glance(c.where);
-      if (d.page == node::ssd::no_page) return;
-      c.stage = command_stage::copy;
-      c.remaining = 1;
+    } else if (is_look(c)) {
+      look(d);
     }
   }
 
  private:
+  /// A read of one block, which is looked up here.
+  GNSTOR_HD static bool is_look(const command_head& c) {
+    return c.admin == 0 && is(c.entry, wire::nvme::nvm_opcode::read) &&
+           wire::nvme::blocks_of(c.entry) == 1;
+  }
+  /// Looks for the page. Only where there is none is it asked whether the block belongs here: the
+  /// shard's owner would answer zeroes.
+  GNSTOR_HD void look(decision& d) const {
+    command_head& c = d.command;
+    const node::ssd drive = node_->ssds[c.ssd];
+    d.page = drive.glance(c.where);
+    if (d.page != node::ssd::no_page) {
+      c.stage = command_stage::copy;
+      c.remaining = 1;
+    } else if (!drive.belongs(c.where, d.known)) {
+      c.status = wire::afa::make_status(wire::afa::status::wrong_ssd);
+      c.stage = command_stage::done;
+    }
+  }
+
   /// Decides where the command goes. False if it is answered already (or refused by its key).
   GNSTOR_HD bool route(decision& d) {
     command_head& c = d.command;
@@ -107,7 +124,7 @@ class command_router {
     c.media = reinterpret_cast<std::uint64_t>(drive.page(0));
     d.known = grants_.of(c.ssd);
     const known_grant before = d.known;
-    c.where = drive.check(r, d.known);
+    c.where = is_look(c) ? drive.check_rights(r, d.known) : drive.check(r, d.known);
     d.news = d.known.slot != nullptr && !d.known.same(before);
     if (c.where.ok() && !healthy(c, fault, !read)) return false;
     c.status = c.where.status;

@@ -52,6 +52,12 @@ class engine_ref {
   /// The same for somebody who keeps a grant of this SSD from command to command.
   /// @param known what is known, and then what was found
   GNSTOR_HD admission check(const request& r, known_grant& known) const {
+    const admission a = check_rights(r, known);
+    return !a.ok() || belongs(a, known) ? a : refuse(wire::afa::status::wrong_ssd);
+  }
+  /// All of it but whether the blocks belong on this SSD: who finds a page of theirs here knows
+  /// that they do, since only what belongs here is written.
+  GNSTOR_HD admission check_rights(const request& r, known_grant& known) const {
     using wire::afa::status;
     if (r.blocks == 0)
       return refuse(wire::nvme::make_status(wire::nvme::generic_status::invalid_field));
@@ -60,8 +66,6 @@ class engine_ref {
     const std::uint32_t epoch = header32(meta_.header().epoch).load(relaxed);
     admission a;
     a.deletions = header32(meta_.header().deletions).load(relaxed);
-    const rendezvous_placement placement(ssd_count());
-    const ssd_index here = self();
     volume_grant grant;
     const auto found = permissions().find(r.vid, r.client, grant, known);
     if (r.epoch != epoch) return refuse(status::stale_epoch);
@@ -78,14 +82,19 @@ class engine_ref {
     const std::uint32_t stripe = r.first.value / grant.stripe_blocks;
     if ((r.first.value + (r.blocks - 1)) / grant.stripe_blocks != stripe)
       return refuse(status::crosses_stripe);
-    if (!placement.holds(r.vid, grant.hash_factor, stripe, grant.replicas, here))
-      return refuse(status::wrong_ssd);
     a.vid = r.vid;
     a.shard = shard_of(r.vid, r.first, grant.stripe_blocks);
     a.generation = grant.generation;
     a.first = r.first;
     a.blocks = r.blocks;
     return a;
+  }
+  /// True if the blocks of a command belong on this SSD.
+  /// @param known what `check_rights` found
+  GNSTOR_HD bool belongs(const admission& a, const known_grant& known) const {
+    return rendezvous_placement(ssd_count())
+        .holds(a.vid, known.hash_factor, a.first.value / known.stripe_blocks, known.replicas,
+               self());
   }
 
   /// Finds the pages of a command's blocks and pins each; `no_page` for a block never written.
