@@ -198,7 +198,7 @@ class exclusive_channel {
 
  private:
   static constexpr std::uint32_t nowhere = detail::exclusive_slots::nowhere;
-  static constexpr std::uint32_t looks_a_round = 8;  ///< at the queue, for one at the clock
+  static constexpr std::uint32_t looks_a_round = 16;  ///< at the queue, for one at the clock
 
   /// A lane's request in `execute`.
   struct flight {

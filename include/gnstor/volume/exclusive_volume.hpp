@@ -143,7 +143,8 @@ class exclusive_volume {
                            [&](const status& last, std::uint32_t,
                                wire::nvme::submission_entry& command, deadline& ends) {
                              if (!asked || !attempts.again(last, silent)) {
-                               if (asked) outcome = combined(outcome, attempts.outcome());
+                               if (asked && !attempts.clean())
+                                 outcome = combined(outcome, attempts.outcome());
                                piece p;
                                if (!pieces.next(opcode::read, at, p)) return false;
                                attempts = detail::read_attempts(pieces.reading(p), silent);

@@ -25,11 +25,17 @@ class read_attempts {
   }
   /// Notes how the SSD answered. True if another one may do better.
   GNSTOR_HD bool again(status answer, std::uint64_t& silent) {
+    outcome_ = answer;
+    if (answer.ok()) return false;  // mostly so: nothing else is computed for it
     outcome_ = named(answer, part_.ssd().value);
     if (!another_replica_may_help(outcome_)) return false;
     left_behind_ = left_behind_ || outcome_.left_behind();
     if (outcome_.code == status_code::timed_out) silent |= std::uint64_t{1} << part_.ssd().value;
     return ++part_.tried < part_.places;
+  }
+  /// True if the read ended well and left nothing behind: it adds nothing to what came before.
+  GNSTOR_HD bool clean() const {
+    return outcome_.ok() && outcome_.by == reporter::none && !left_behind_;
   }
   /// How the read ended.
   GNSTOR_HD status outcome() const {
