@@ -227,10 +227,11 @@ class channel {
 
   GNSTOR_HD status execute_in(channel_phase wanted, const wire::nvme::submission_entry& command,
                               deadline d, std::uint32_t* value) const {
-    for (until more{d}; more;) {
+    bool hopes = true;
+    for (until more{d}; more; hopes = false) {
       const status usable = usable_in(wanted);
       if (!usable.ok()) return usable;
-      const result<ticket> sent = send(command);
+      const result<ticket> sent = send(command, nullptr, hopes);
       if (sent) return wait(sent.value, d, value);
       if (sent.status.code != status_code::would_block) return sent.status;
       if (make_room()) more.progressed();
@@ -239,15 +240,14 @@ class channel {
   }
 
   GNSTOR_HD result<ticket> send(const wire::nvme::submission_entry& command,
-                                const io_part* part = nullptr) const {
+                                const io_part* part = nullptr, bool hopes = true) const {
     const simt::group company = companions();
-    const result<ticket> claimed = request_slots().claim();
+    const result<ticket> claimed = request_slots().claim(hopes);
     const simt::group senders = company.partition(static_cast<std::uint32_t>(claimed.status.ok()));
     if (claimed && post(senders, claimed.value, command, part)) return claimed;
     if (claimed) request_slots().cancel(claimed.value);
     if (defers && senders.leads()) announce_published();
-    if (!claimed) return claimed;
-    return status::make(status_code::would_block, reporter::channel);
+    return claimed ? status::make(status_code::would_block, reporter::channel) : claimed.status;
   }
   /// Sends a part under a slot that is claimed already. False if the queue has no room: the slot
   /// stays claimed.

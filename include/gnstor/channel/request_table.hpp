@@ -64,9 +64,10 @@ class request_table {
   /// Claims a slot and gives it a fresh command id, or would_block if every slot is taken.
   /// @par Callers any lane
   /// @par Order acquires what `finish` released: the slot's former owner is done with it
+  /// @param hopes as in `slot_bitmap::claim`
   /// @par Bound that of `slot_bitmap::claim`
-  GNSTOR_HD result<ticket> claim() const {
-    const result<std::uint32_t> slot = taken().claim();
+  GNSTOR_HD result<ticket> claim(bool hopes = true) const {
+    const result<std::uint32_t> slot = taken().claim(hopes);
     if (!slot) return slot.status;
     return open_slot(slot.value);
   }

@@ -29,10 +29,11 @@ class slot_bitmap {
   /// Sets a bit that was clear and gives its slot, or would_block if every bit is set.
   /// @par Order acquires what `clear` released
   /// @par Bound one lap over the words, 8 attempts a word
-  GNSTOR_HD result<std::uint32_t> claim() const {
-    // Takes its own slot for free until it has seen the word: mostly it is.
+  /// @param hopes takes its own slot for free until it has seen the word: mostly it is, unless the
+  /// caller has just found none
+  GNSTOR_HD result<std::uint32_t> claim(bool hopes = true) const {
     return search([](const word& bits, std::uint32_t bit) { return bits.fetch_or(bit, acquire); },
-                  ~0u, true);
+                  ~0u, hopes);
   }
 
   /// Clears a bit that was set and gives its slot, or would_block if none is set.

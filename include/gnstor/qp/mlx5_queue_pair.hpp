@@ -100,10 +100,9 @@ class mlx5_queue_pair {
       at = word(state().published).fetch_add(0, acq_rel);
     }
     for (bounded steps{std::uint64_t{depth()} + 1}; steps;) {
-      const std::uint64_t mark = word(reservation(at)).load(acquire);
-      const std::uint64_t count = mark & 0xffff;
-      if (count == 0 || mark >> 16 != (at & 0xffffffffffffull)) return;
-      if (word(state().published).compare_exchange(at, at + count, acq_rel)) at += count;
+      const std::uint64_t end = marked_from(at);
+      if (end == at) return;
+      if (word(state().published).compare_exchange(at, end, acq_rel)) at = end;
     }
   }
 
@@ -217,6 +216,18 @@ class mlx5_queue_pair {
       word(state().reposted).fetch_max(taken & ~std::uint64_t{depth() - 1}, acq_rel);
       give_receives();
     }
+  }
+  /// The end of the reservations that are marked as complete from index `at` on: read one after
+  /// another, so that the shared word moves over all of them in one step.
+  GNSTOR_HD std::uint64_t marked_from(std::uint64_t at) const {
+    const std::uint64_t most = at + depth();
+    for (bounded marks{depth()}; marks && at < most;) {
+      const std::uint64_t mark = word(reservation(at)).load(acquire);
+      const std::uint64_t count = mark & 0xffff;
+      if (count == 0 || mark >> 16 != (at & 0xffffffffffffull)) break;
+      at += count;
+    }
+    return at;
   }
   GNSTOR_HD void give_receives() const {
     ringing(state().receive_lock, state().reposted,
