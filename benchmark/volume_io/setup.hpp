@@ -21,8 +21,10 @@ struct setup {
 
   std::string endpoint() const {
     const std::string node = media == "peer" ? "&device=1&media=hbm" : "&media=" + media;
-    return "emu:?runner=gpu&shards=32&ssds=" + std::to_string(ssds) +
-           "&capacity=" + std::to_string(capacity_mib) + "M" + node;
+    const std::string size = "&ssds=" + std::to_string(ssds) +
+                             "&replicas=" + std::to_string(replicas) +
+                             "&capacity=" + std::to_string(capacity_mib) + "M";
+    return "emu:?runner=gpu&shards=32" + size + node;
   }
 };
 

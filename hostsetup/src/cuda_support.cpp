@@ -56,6 +56,14 @@ int gpu_count() {
   return count;
 }
 
+int multiprocessors(int device) {
+  int count = 0;
+  if (cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device) != cudaSuccess)
+    count = 0;
+  (void)cudaGetLastError();
+  return count;
+}
+
 bool is_gpu_memory(const void* address) {
   cudaPointerAttributes what{};
   const bool known = cudaPointerGetAttributes(&what, address) == cudaSuccess;
@@ -89,6 +97,8 @@ void prepare_gpus(int client, int node) {
 #else
 
 int gpu_count() { return 0; }
+
+int multiprocessors(int) { return 0; }
 
 bool is_gpu_memory(const void*) { return false; }
 

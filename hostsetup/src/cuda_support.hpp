@@ -39,6 +39,9 @@ namespace gnstor::host {
 /// The number of GPUs this build can use: 0 without CUDA or without a device.
 int gpu_count();
 
+/// Multiprocessors of GPU `device`; 0 if there is no such GPU.
+int multiprocessors(int device);
+
 /// True if `address` lies in the memory of a GPU.
 bool is_gpu_memory(const void* address);
 

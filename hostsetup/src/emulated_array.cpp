@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -14,7 +15,14 @@ namespace gnstor::host {
 namespace {
 
 constexpr std::uint32_t gpu_shards = 32;
-constexpr std::uint32_t gpu_copy_workers = 480;
+
+/// Copy workers of a node on GPU `device`: 24 share a multiprocessor, and a sixth of these is
+/// theirs. 480 reach what an H200 can move. Tools that watch a node that comes and goes with its
+/// clients watch every idle worker, too: it gets few.
+std::uint32_t gpu_copy_workers(int device, bool resident) {
+  if (!resident) return 48;
+  return 24 * static_cast<std::uint32_t>(std::clamp(multiprocessors(device) / 6, 1, 20));
+}
 
 runner_kind resolve(const endpoint& where, machine client) {
   if (where.runner != runner_kind::automatic) return where.runner;
@@ -95,8 +103,8 @@ void emulated_array::choose_shape(std::uint32_t queues, std::uint32_t depth) {
   s.max_depth = depth;
   s.ssd_count = endpoint_.ssds;
   s.shards = geometry_.shards;
-  s.copy_workers =
-      on_gpu() ? gpu_copy_workers : (runner_ == runner_kind::cpu ? endpoint_.threads : 1);
+  s.copy_workers = on_gpu() ? gpu_copy_workers(endpoint_.device, resident())
+                            : (runner_ == runner_kind::cpu ? endpoint_.threads : 1);
 }
 
 void emulated_array::lay_out() {
