@@ -127,10 +127,10 @@ class queue_engine {
     std::uint32_t ready = g.leading(done.peek(head + g.thread_rank(), handle));
     if (ready == 0) return false;
     const bool broken = now_.broken != 0;
-    // What a client sent together comes back together: a round for all of it costs no more than a
-    // round for the first.
-    const std::uint32_t away = node_->shape.max_depth - now_.free_commands;
-    if (ready < least(away, g.size()) && now_.waited++ < most_waits && !broken) return false;
+    // Reads that a client sent together come back together: a round for all of them costs no more
+    // than a round for the first. Nobody waits for writes, which take their time.
+    if (ready < least(now_.reads_away, g.size()) && now_.waited++ < most_waits && !broken)
+      return false;
     now_.waited = 0;
     if (!broken) ready = least(ready, posted(g, ready));
     if (ready == 0) return false;  // receiver not ready: the peer has to post a receive first
@@ -144,6 +144,7 @@ class queue_engine {
     if (mine) stack()[now_.free_commands + g.thread_rank()] = handle - handle_of(0);
     g.sync();
     now_.done_head += ready;
+    now_.reads_away -= least(now_.reads_away, ready);  // whichever they were: it is a guess
     now_.free_commands += ready;
     if (!broken) answered(ready, all);
     return true;
@@ -284,6 +285,7 @@ class queue_engine {
       }
     }
     node_->copy_ring().push(g, keeps && found ? 1 : 0, handle * max_transfer_blocks);
+    now_.reads_away += g.count(keeps && found);
     now_.free_commands -= static_cast<std::uint32_t>(cuda::std::popcount(kept));
   }
   GNSTOR_HD static std::uint64_t page_at(const command_head& c, std::uint32_t page) {

@@ -56,7 +56,8 @@ struct queue_progress {
   std::uint32_t wide = 0;    ///< entries of two basic blocks come in a row: looked for first
   std::uint32_t broken = 0;  ///< the queue pair is in the error state: everything new is flushed
   std::uint32_t rounds = 0;  ///< of the engine
-  std::uint32_t waited = 0;  ///< rounds that finished commands have waited for others
+  std::uint32_t reads_away = 0;  ///< about so many reads are with the copy workers
+  std::uint32_t waited = 0;      ///< rounds that finished commands have waited for others
   association joined;
 };
 
