@@ -13,9 +13,11 @@ namespace {
 constexpr exchange_shape two_warps{.blocks = 2, .lanes = 3, .rounds = 3, .channels = 2, .depth = 4};
 
 template <doorbell_policy Doorbell>
-std::string run_owned(host::options chosen, const exchange_shape& s, exchange_fixture& f) {
+std::string run_owned(host::options chosen, const exchange_shape& s, exchange_fixture& f,
+                      bool in_a_row = false) {
   owned_exchange<Doorbell> client;
   static_cast<exchange<>&>(client) = f.client;
+  client.in_a_row = in_a_row;
   chosen.step_budget = 10'000'000;
   host::executor machine(chosen);
   machine.spawn(s.blocks, s.lanes, client);
@@ -35,6 +37,13 @@ std::string owned(host::options chosen, exchange_shape s, Prepare prepare) {
 template <doorbell_policy Doorbell = doorbell::leader_warp>
 std::string owned(host::options chosen, exchange_shape s = two_warps) {
   return owned<Doorbell>(chosen, s, [](exchange_fixture&) {});
+}
+
+/// The same, each lane through its requests alone.
+std::string owned_in_a_row(host::options chosen, exchange_shape s = two_warps) {
+  exchange_fixture f(s, static_cast<std::uint32_t>(chosen.seed));
+  const std::string fault = run_owned<doorbell::leader_warp>(chosen, s, f, true);
+  return fault.empty() ? f.judge() : fault;
 }
 
 std::uint32_t any_request(host::options o) {
@@ -80,6 +89,20 @@ TEST_CASE("a warp's own channel gives every request its own answer, seeded") {
 
 TEST_CASE("a warp's own channel gives every request its own answer, weak") {
   sweep(host::mode::weak, 200, [](host::options o) { return owned(o); });
+}
+
+TEST_CASE("on a warp's own channel lanes go through their requests alone, seeded") {
+  sweep(host::mode::seeded, 150, [](host::options o) { return owned_in_a_row(o); });
+  sweep(host::mode::seeded, 50, [](host::options o) {
+    return owned_in_a_row(o, {.blocks = 1, .lanes = 7, .rounds = 3, .channels = 1, .depth = 4});
+  });
+}
+
+TEST_CASE("on a warp's own channel lanes go through their requests alone, weak") {
+  exchange_shape s = two_warps;
+  s.same_device = true;
+  sweep(host::mode::weak, 60, [](host::options o) { return owned_in_a_row(o); });
+  sweep(host::mode::weak, 40, [&](host::options o) { return owned_in_a_row(o, s); });
 }
 
 TEST_CASE("a warp's own channel takes responses from their completions, seeded") {

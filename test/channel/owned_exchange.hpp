@@ -12,7 +12,8 @@ template <doorbell_policy Doorbell = doorbell::leader_warp>
 struct owned_exchange : exchange<> {
   using owned = exclusive_channel<mlx5_owned_queue<>, Doorbell>;
 
-  bool released = true;  ///< each warp gives its channel back
+  bool released = true;   ///< each warp gives its channel back
+  bool in_a_row = false;  ///< each lane goes through its requests alone, in one `execute_each`
 
   template <class Lane>
   GNSTOR_HD void operator()(Lane& lane) const {
@@ -27,7 +28,8 @@ struct owned_exchange : exchange<> {
     std::uint32_t never = 0;
     std::uint32_t next = 0;
     std::uint32_t draw = (lane.global_thread() + 1 + seed * 0x10001u) * 2654435761u;
-    for (std::uint32_t turn = 0; turn < 2 * rounds; ++turn) {
+    if (in_a_row) row(g, mine, draw, twice, never);
+    for (std::uint32_t turn = 0; turn < 2 * rounds && !in_a_row; ++turn) {
       draw = draw * 1664525u + 1013904223u;
       const bool wants = next < rounds && (turn - next >= rounds || (draw >> 20 & 1) != 0);
       const std::uint32_t id = lane.global_thread() * rounds + next;
@@ -57,10 +59,12 @@ struct owned_exchange : exchange<> {
     std::uint32_t value = 0;
     const status outcome = by_ticket ? submitted(g, mine, request(id, what), d, &value, wants)
                                      : mine.execute(g, request(id, what), d, &value, wants);
-    if (!wants) {
-      if (!outcome.ok()) count(record->refused);
-      return;
-    }
+    if (wants) return note(id, what, outcome, value);
+    if (!outcome.ok()) count(record->refused);
+  }
+  /// Writes down how request `id` of this lane ended.
+  GNSTOR_HD void note(std::uint32_t id, ask what, const status& outcome,
+                      std::uint32_t value) const {
     errand& e = errands[id];
     e.asked = static_cast<std::uint32_t>(what);
     e.detail = detail;
@@ -70,6 +74,36 @@ struct owned_exchange : exchange<> {
     if (breaker != ~0u && outcome.code == status_code::transport_error && id != breaker)
       count(record->refused);
     e.visible = outcome.ok() && letters[id].holds_reply(id) ? 1 : 0;
+  }
+
+  /// All requests of every lane, one after another a lane.
+  GNSTOR_HD void row(const simt::group& g, owned& mine, std::uint32_t draw, std::uint32_t& twice,
+                     std::uint32_t& never) const {
+    const std::uint32_t first = simt::lane<>().global_thread() * rounds;
+    std::uint32_t sent = 0;
+    ask what = ask::answer;
+    std::uint32_t mine_twice = 0;
+    std::uint32_t mine_never = 0;
+    mine.execute_each(g, true,
+                      [&](const status& last, std::uint32_t value,
+                          wire::nvme::submission_entry& command, deadline& ends) {
+                        if (sent != 0) note(first + sent - 1, what, last, value);
+                        if (sent == rounds) return false;
+                        const std::uint32_t id = first + sent++;
+                        draw = draw * 1664525u + 1013904223u;
+                        what = choose(id, draw);
+                        mine_twice += what == ask::twice;
+                        mine_never += what == ask::never;
+                        letters[id].ask(id);
+                        command = request(id, what);
+                        const bool may_fail = what == ask::never || what == ask::hold;
+                        ends = may_fail ? simt::within(patience_ns) : deadline::never();
+                        return true;
+                      });
+    for (std::uint32_t k = 0; k < g.size(); ++k) {
+      twice += g.shfl(mine_twice, static_cast<int>(k));
+      never += g.shfl(mine_never, static_cast<int>(k));
+    }
   }
 
   /// As `execute`, by way of tickets.
