@@ -254,6 +254,7 @@ class queue_engine {
     const bool direct =
         read_count != 0 && read_count <= direct_most && posted(g, read_count) >= read_count;
     if (direct) {
+      g.sync();  // what one lane acquired all of them copy
       const auto into = reader_.receive(now_.receive_head + before(g, reads));
       for (std::uint32_t left = reads; left != 0; left &= left - 1) {
         const int rank = cuda::std::countr_zero(left);
