@@ -56,6 +56,7 @@ class queue_engine {
   /// Writes down how far the queue has come.
   /// @par Callers as `tick`
   GNSTOR_HD void save(const simt::group& g) const {
+    g.sync();  // no lane reads what was written down before
     if (g.leads() && !away_) static_cast<queue_progress&>(*context_) = now_;
     g.sync();
   }
