@@ -20,7 +20,6 @@ class copy_engine {
   /// @par Callers every lane of `g`, converged; always the same owner
   GNSTOR_HD static bool tick(const node& n, std::uint32_t worker, const simt::group& g) {
     copy_engine engine(n, worker);
-    g.sync();  // all have read the ticket
     const bool busy = engine.tick(g);
     engine.save(g);
     return busy;
@@ -48,6 +47,7 @@ class copy_engine {
   /// Writes down which cell is watched.
   /// @par Callers as `tick`
   GNSTOR_HD void save(const simt::group& g) const {
+    g.sync();  // no lane reads the one before
     if (g.leads()) node_->tickets[worker_] = ticket_;
     g.sync();
   }

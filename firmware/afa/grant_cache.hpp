@@ -40,6 +40,7 @@ class grant_cache {
     if (at_ == nullptr) return;
     const std::uint32_t learnt = g.ballot(news);
     if (learnt == 0) return;
+    g.sync();  // no lane asks any more
     if (g.thread_rank() == static_cast<std::uint32_t>(cuda::std::countr_zero(learnt))) {
       at_->grants[ssd % places] = found;
       at_->ssds[ssd % places] = ssd;

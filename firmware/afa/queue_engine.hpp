@@ -56,6 +56,7 @@ class queue_engine {
   /// Writes down how far the queue has come.
   /// @par Callers as `tick`
   GNSTOR_HD void save(const simt::group& g) const {
+    g.sync();  // no lane reads what was written down before
     if (g.leads() && !away_) static_cast<queue_progress&>(*context_) = now_;
     g.sync();
   }
@@ -255,6 +256,7 @@ class queue_engine {
     const bool direct =
         read_count != 0 && read_count <= direct_most && posted(g, read_count) >= read_count;
     if (direct) {
+      g.sync();  // what one lane acquired all of them copy
       const auto into = reader_.receive(now_.receive_head + before(g, reads));
       for (std::uint32_t left = reads; left != 0; left &= left - 1) {
         const int rank = cuda::std::countr_zero(left);

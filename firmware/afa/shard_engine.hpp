@@ -47,6 +47,7 @@ class shard_engine {
     for (std::uint32_t k = 0; k < ready; ++k) {
       if (g.thread_rank() == k && !reads) then = change(c, node_->commands[handle].page, full);
       full = g.any(then == next::again);
+      g.sync();  // the next lane goes on from what this one left
     }
     g.sync();
     hand_on(g, then, c, handle);

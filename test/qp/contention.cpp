@@ -78,6 +78,29 @@ std::string ran(host::options chosen, shape s = {}) {
 constexpr std::uint64_t seeded_share = 800;
 constexpr std::uint64_t weak_share = 300;
 
+/// A lane that publishes one entry and looks back no more.
+struct one_entry {
+  mlx5_queue_pair<> queue;
+
+  template <class Lane>
+  GNSTOR_HD void operator()(Lane&) const {
+    const result<std::uint64_t> at = queue.try_reserve(1);
+    GNSTOR_VERIFY(at);
+    queue.write_nop(at.value);
+    queue.publish(at.value, 1);
+  }
+};
+
+/// How many of the entries of `lanes` lanes are published when the last of them has returned.
+std::string all_published(host::options chosen, std::uint32_t lanes) {
+  queue_fixture queue(8);
+  host::executor machine(chosen);
+  machine.spawn(lanes, 1, one_entry{queue.ref()});
+  const std::string fault = run_to_end(machine);
+  if (!fault.empty()) return fault;
+  return queue.state().published == lanes ? "" : "an entry was left behind";
+}
+
 }  // namespace
 
 TEST_CASE("every request is completed exactly once over many laps, fast") {
@@ -176,4 +199,12 @@ TEST_CASE(
 TEST_CASE("capsules inside their entries are whole, weak") {
   sweep(host::mode::weak, weak_share / 2,
         [](host::options o) { return ran<capsule::in_entry>(o, {.rounds = 8, .nops_of_8 = 1}); });
+}
+
+TEST_CASE("when the last of the lanes that publish at once returns, all is published, seeded") {
+  sweep(host::mode::seeded, 2000, [](host::options o) { return all_published(o, 4); });
+}
+
+TEST_CASE("when the last of the lanes that publish at once returns, all is published, weak") {
+  sweep(host::mode::weak, 500, [](host::options o) { return all_published(o, 3); });
 }
