@@ -50,13 +50,18 @@ gpu_runner::gpu_runner(const node& n, int device)
   check(cudaSetDevice(device), "choosing the GPU");
   for (cudaStream_t* s : {&streams_->copies, &streams_->engines})
     check(cudaStreamCreateWithFlags(s, cudaStreamNonBlocking), "creating a stream");
-  const std::uint32_t workers = n.shape.copy_workers;
-  copy<<<blocks_for(workers, copy_service::most_threads), copy_service::most_threads, 0,
-         streams_->copies>>>(copy_service{n});
-  check(cudaGetLastError(), "starting its copy workers");
-  serve<<<blocks_for(n.shape.roles() - workers, engine_threads), engine_threads, 0,
-          streams_->engines>>>(service{n, workers});
-  check(cudaGetLastError(), "starting its engines");
+  try {
+    const std::uint32_t workers = n.shape.copy_workers;
+    copy<<<blocks_for(workers, copy_service::most_threads), copy_service::most_threads, 0,
+           streams_->copies>>>(copy_service{n});
+    check(cudaGetLastError(), "starting its copy workers");
+    serve<<<blocks_for(n.shape.roles() - workers, engine_threads), engine_threads, 0,
+            streams_->engines>>>(service{n, workers});
+    check(cudaGetLastError(), "starting its engines");
+  } catch (...) {
+    end();  // copy workers alone would run for ever
+    throw;
+  }
   check(cudaSetDevice(before), "restoring the GPU");
 }
 
@@ -70,12 +75,14 @@ void gpu_runner::stop() {
   }
 }
 
-gpu_runner::~gpu_runner() {
+void gpu_runner::end() noexcept {
   try {
     stop();
   } catch (const std::exception&) {
-    // A destructor has nobody to tell; `stop` is there for those who want to know.
+    // `stop` is there for those who want to know.
   }
 }
+
+gpu_runner::~gpu_runner() { end(); }
 
 }  // namespace gnstor::fw

@@ -20,6 +20,9 @@ class gpu_runner final : public node_runner {
   void stop() override;
 
  private:
+  /// `stop`, where there is nobody to tell what went wrong.
+  void end() noexcept;
+
   struct streams;
   node node_;
   int device_;

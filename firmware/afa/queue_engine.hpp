@@ -21,7 +21,7 @@ class queue_engine {
       : node_(&n),
         queue_(queue),
         context_(&n.queues[queue]),
-        reader_(context_->at, n.keys()),
+        reader_({}, n.keys()),  // of nothing yet: the host may be writing down where the rings lie
         grants_(grants) {}
 
   /// One round of an owner that serves other engines too. True if anything was done.
