@@ -15,10 +15,9 @@ QUEUE = "gnstor/qp/mlx5_queue_pair.hpp"
 STORE = "gnstor/simt/copy.hpp"
 BELL = "gnstor/simt/mmio.hpp"
 RINGS = "gnstor/qp/mlx5_rings.hpp"
-RECORD = "atomic_ref<T, Scope>(word)"
-RING = """hand_over(state().doorbell_record.send, wire::mlx5::record_value(low));
-     if (same_device_) { hand_over(*doorbell_, bell); }
-     else { simt::mmio_store(*doorbell_, bell); }"""
+RECORD = "atomic_ref<std::uint32_t, Scope>(record)"
+RING = RECORD + """.store(wire::mlx5::record_value(low), release);
+     simt::mmio_store(*doorbell_, bell);"""
 
 # File, what is replaced, by what, and words of the fault that must be reported.
 MUTANTS = [
@@ -40,9 +39,10 @@ MUTANTS = [
     (BELL, "st.mmio.relaxed.sys.global.b64", "st.relaxed.gpu.global.b64",
      "ring: 0 MMIO stores instead of one"),
     (RINGS, RING, """simt::mmio_store(*doorbell_, bell);
-     hand_over(state().doorbell_record.send, wire::mlx5::record_value(low));""",
+     atomic_ref<std::uint32_t, Scope>(record).store(wire::mlx5::record_value(low), release);""",
      "ring: the last write before the doorbell is no 4-byte store of the record"),
-    (RINGS, RECORD + ".store(value, release);", RECORD + ".store(value, relaxed);",
+    (RINGS, RECORD + ".store(wire::mlx5::record_value(low), release)",
+     RECORD + ".store(wire::mlx5::record_value(low), relaxed)",
      "ring: no release of system scope before the doorbell record"),
     (RINGS, RECORD, RECORD.replace("Scope", "thread_scope_device"),
      "ring: the doorbell record is not stored at system scope"),
