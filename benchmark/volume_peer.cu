@@ -20,12 +20,9 @@ void peer_reads(benchmark::State& state, const shape& s) {
   if (!lacks.empty()) return skips(state, lacks);
   peer_ring& ring = peer_ring::get();
   const rig& r = rig::of(s.on);
-  plan p = plan_of(s);
-  p.rounds = 4;
-  p.whole = 1;
-  if (r.run(r.volume(), p, crew_of(s)) == 0) return fails(state);
-  p.whole = 0;
-  p.rounds = rounds_for(s, enough_reads(s));
+  plan p;
+  const auto run = [&](const plan& one) { return r.run(r.volume(), one, crew_of(s)); };
+  if (!reads_right(s, p, run)) return fails(state);
   compared rates;
   for (auto _ : state) {
     const double bare = ring.rate(ring.fastest()) * gnstor::block_bytes;

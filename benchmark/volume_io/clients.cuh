@@ -38,12 +38,9 @@ inline void client_reads(benchmark::State& state, const shape& s) {
   const rig& r = rig::of(s.on);
   const client_volumes volumes(r, r.volumes());
   const grid all{s.channels, 32 * s.warps};
-  plan p = plan_of(s);
-  p.rounds = 4;
-  p.whole = 1;
-  if (run_clients(r, volumes, p, all) == 0) return fails(state);
-  p.whole = 0;
-  p.rounds = rounds_for(s, enough_reads(s));
+  plan p;
+  const auto run = [&](const plan& one) { return run_clients(r, volumes, one, all); };
+  if (!reads_right(s, p, run)) return fails(state);
   compared rates;
   for (auto _ : state) {
     const double one = run_clients(r, volumes, p, {1, all.threads});

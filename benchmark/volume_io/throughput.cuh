@@ -23,12 +23,9 @@ inline void against_loads(benchmark::State& state, const shape& s, const plan& p
 /// Reads a filled volume: first with every word compared, then timed.
 inline void read(benchmark::State& state, const shape& s) {
   const rig& r = rig::of(s.on);
-  plan p = plan_of(s);
-  p.rounds = 4;
-  p.whole = 1;
-  if (r.run(r.volume(), p, crew_of(s)) == 0) return fails(state);
-  p.whole = 0;
-  p.rounds = rounds_for(s, enough_reads(s));
+  plan p;
+  const auto run = [&](const plan& one) { return r.run(r.volume(), one, crew_of(s)); };
+  if (!reads_right(s, p, run)) return fails(state);
   against_loads(state, s, p);
 }
 
