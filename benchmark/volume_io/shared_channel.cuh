@@ -7,7 +7,8 @@
 
 namespace gnstor::benchmarks {
 
-using locked_channel = baseline::lock_channel<>;
+using locked_channel = baseline::lock_channel<
+    mlx5_queue_pair<thread_scope_system, baseline::under_lock, capsule::in_entry>>;
 using locked_volume = volume_ref<locked_channel>;
 
 /// The only channel of a session behind locks; nobody else may use it meanwhile.

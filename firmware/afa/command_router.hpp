@@ -38,10 +38,11 @@ class command_router {
     c.queue = queue_;
     c.client = d.joined.client;
     c.admin = d.joined.queue_id == 0;
-    if (!route(d)) {
+    node::ssd::foresight early;
+    if (!route(d, early)) {
       if (c.stage == command_stage::lookup) c.stage = command_stage::done;
     } else if (is_look(c)) {
-      look(d);
+      look(d, early);
     }
   }
 
@@ -53,10 +54,10 @@ class command_router {
   }
   /// Looks for the page. Only where there is none is it asked whether the block belongs here: the
   /// shard's owner would answer zeroes.
-  GNSTOR_HD void look(decision& d) const {
+  GNSTOR_HD void look(decision& d, node::ssd::foresight& early) const {
     command_head& c = d.command;
     const node::ssd drive = node_->ssds[c.ssd];
-    d.page = drive.glance(c.where);
+    d.page = drive.glance(c.where, early);
     if (d.page != node::ssd::no_page) {
       c.stage = command_stage::copy;
       c.remaining = 1;
@@ -67,7 +68,8 @@ class command_router {
   }
 
   /// Decides where the command goes. False if it is answered already (or refused by its key).
-  GNSTOR_HD bool route(decision& d) {
+  /// @param early what was seen of the mapping by the way
+  GNSTOR_HD bool route(decision& d, node::ssd::foresight& early) {
     command_head& c = d.command;
     const wire::nvme::submission_entry& e = c.entry;
     const std::uint32_t length = e.dptr.length();
@@ -90,12 +92,12 @@ class command_router {
       return answer_now(c, wire::nvme::generic_status::invalid_namespace);
     }
     c.ssd = e.nsid - 1;
-    return c.admin != 0 ? route_admin(c) : route_io(d);
+    return c.admin != 0 ? route_admin(c) : route_io(d, early);
   }
 
   /// Checks a Read, Write or Write Zeroes and finds its shard. Write Zeroes moves no data and may
   /// be as long as a stripe.
-  GNSTOR_HD bool route_io(decision& d) {
+  GNSTOR_HD bool route_io(decision& d, node::ssd::foresight& early) {
     command_head& c = d.command;
     const wire::nvme::submission_entry& e = c.entry;
     const bool read = is(e, wire::nvme::nvm_opcode::read);
@@ -124,7 +126,12 @@ class command_router {
     c.media = reinterpret_cast<std::uint64_t>(drive.page(0));
     d.known = grants_.of(c.ssd);
     const known_grant before = d.known;
-    c.where = is_look(c) ? drive.check_rights(r, d.known) : drive.check(r, d.known);
+    if (is_look(c)) {
+      drive.foresee(r, d.known, early);
+      c.where = drive.check_rights(r, d.known, early);
+    } else {
+      c.where = drive.check(r, d.known);
+    }
     d.news = d.known.slot != nullptr && !d.known.same(before);
     if (c.where.ok() && !healthy(c, fault, !read)) return false;
     c.status = c.where.status;

@@ -209,7 +209,7 @@ class queue_engine {
       r.fault = wire::mlx5::syndrome::local_queue_pair_error;  // the doorbell record went back, or
                                                                // ran ahead
     } else if (g.thread_rank() < count) {
-      r = reader_.request(head + g.thread_rank() * stride);
+      r = reader_.request(head + g.thread_rank() * stride, stride == 2);
     }
     const bool sound =
         now_.broken == 0 && r.fault == wire::mlx5::syndrome::none &&

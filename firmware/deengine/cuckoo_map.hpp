@@ -2,7 +2,7 @@
 
 #include <gnstor/core/bounded.hpp>
 #include <gnstor/core/hash.hpp>
-#include <gnstor/simt/atomic_ref.hpp>
+#include <gnstor/simt/load_pair.hpp>
 
 #include <type_traits>
 
@@ -55,32 +55,44 @@ class cuckoo_map {
     return none;
   }
 
-  /// The page of `key` as one look beside the owner finds it, or `none`: a key whose entry is being
-  /// moved is missed. `confirm` as in `find`.
-  template <class Confirm>
-  GNSTOR_HD std::uint32_t glance(std::uint64_t key, const Confirm& confirm) const {
+  /// Both buckets of a key as one look beside the owner has seen them: a key whose entry was being
+  /// moved is missing.
+  class sighting {
+   public:
+    sighting() = default;
+    /// The page that `confirm` says has the key, or `none`. `confirm` as in `find`.
+    template <class Confirm>
+    GNSTOR_HD std::uint32_t page(const Confirm& confirm) const {
+      // Lanes that look together choose their candidates first, each its own, and confirm them
+      // together.
+      std::uint32_t left = 0;
+      for (std::uint32_t k = 0; k < 2 * ways; ++k) left |= (seen_[k] >> 48 == tag_ ? 1u : 0u) << k;
+      for (bounded tries{2 * ways}; tries && left != 0;) {
+        const std::uint32_t next = left & (0 - left);
+        std::uint32_t page = 0;
+        for (std::uint32_t k = 0; k < 2 * ways; ++k)
+          page = next >> k == 1 ? static_cast<std::uint32_t>(seen_[k]) : page;
+        if (confirm(page)) return page;
+        left ^= next;
+      }
+      return none;
+    }
+
+   private:
+    friend class cuckoo_map;
+    std::uint64_t seen_[2 * ways];
+    std::uint64_t tag_;
+  };
+  /// Looks at both buckets of `key`; waits for nothing.
+  GNSTOR_HD void glance(std::uint64_t key, sighting& out) const {
     const std::uint64_t hash = mix64(key);
-    const std::uint64_t tag = tag_of(hash);
+    out.tag_ = tag_of(hash);
     const std::uint32_t first = home(hash);
-    const std::uint32_t second = other(first, tag);
-    std::uint64_t seen[2 * ways];
-    for (std::uint32_t way = 0; way < ways; ++way) {
-      seen[way] = word(entries_[first * ways + way]).load(relaxed);
-      seen[ways + way] = word(entries_[second * ways + way]).load(relaxed);
+    const std::uint32_t second = other(first, out.tag_);
+    for (std::uint32_t way = 0; way < ways; way += 2) {
+      simt::load_pair(entries_ + first * ways + way, out.seen_ + way);
+      simt::load_pair(entries_ + second * ways + way, out.seen_ + ways + way);
     }
-    // Lanes that look together choose their candidates first, each its own, and confirm them
-    // together.
-    std::uint32_t left = 0;
-    for (std::uint32_t k = 0; k < 2 * ways; ++k) left |= (seen[k] >> 48 == tag ? 1u : 0u) << k;
-    for (bounded tries{2 * ways}; tries && left != 0;) {
-      const std::uint32_t next = left & (0 - left);
-      std::uint32_t page = 0;
-      for (std::uint32_t k = 0; k < 2 * ways; ++k)
-        page = next >> k == 1 ? static_cast<std::uint32_t>(seen[k]) : page;
-      if (confirm(page)) return page;
-      left ^= next;
-    }
-    return none;
   }
 
   /// The page of the entry in `slot`.
@@ -135,7 +147,7 @@ class cuckoo_map {
   /// The other bucket of an entry: an involution, and never the same bucket, as the distance is
   /// odd.
   GNSTOR_HD std::uint32_t other(std::uint32_t bucket, std::uint64_t tag) const {
-    return bucket ^ ((static_cast<std::uint32_t>(mix64(tag)) | 1) & mask_);
+    return bucket ^ ((mix32(static_cast<std::uint32_t>(tag)) | 1) & mask_);
   }
   GNSTOR_HD static constexpr std::uint32_t victim(std::uint64_t hash, std::uint32_t move) {
     return static_cast<std::uint32_t>(mix64(hash + move) >> 62);

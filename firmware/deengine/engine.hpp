@@ -36,8 +36,8 @@ class engine_ref {
   }
   GNSTOR_HD std::uint32_t ssd_count() const { return meta_.header().ssd_count; }
   GNSTOR_HD std::uint32_t epoch() const { return header32(meta_.header().epoch).load(acquire); }
-  GNSTOR_HD std::uint32_t shard_of(volume_id vid, vba block, std::uint32_t stripe_blocks) const {
-    return fw::shard_of(vid, block, stripe_blocks, shape().shards);
+  GNSTOR_HD std::uint32_t shard_of(volume_id vid, std::uint32_t stripe) const {
+    return fw::shard_of(vid, stripe, shape().shards);
   }
 
   /// Decides whether a command may run, and where.
@@ -52,23 +52,49 @@ class engine_ref {
   /// The same for somebody who keeps a grant of this SSD from command to command.
   /// @param known what is known, and then what was found
   GNSTOR_HD admission check(const request& r, known_grant& known) const {
-    const admission a = check_rights(r, known);
+    // Before the volume's version: whoever counts a deletion finds the volume gone. Only `commit`
+    // asks.
+    const std::uint32_t deleted = r.write ? deletions() : 0;
+    foresight now;
+    look_at_rights(known, now);
+    admission a = check_rights(r, known, now);
+    a.deletions = deleted;
     return !a.ok() || belongs(a, known) ? a : refuse(wire::afa::status::wrong_ssd);
   }
-  /// All of it but whether the blocks belong on this SSD: who finds a page of theirs here knows
-  /// that they do, since only what belongs here is written.
-  GNSTOR_HD admission check_rights(const request& r, known_grant& known) const {
+
+  /// What a reader has seen before its command is checked: loads that need no order wait for memory
+  /// together.
+  struct foresight {
+    static constexpr std::uint32_t nothing = ~0u;
+    std::uint32_t epoch;
+    std::uint32_t shard = nothing;  ///< whose mapping was looked at
+    std::uint64_t version;          ///< `permission_table::version_now`
+    cuckoo_map::sighting seen;
+  };
+  /// Asks what a check needs, and looks for a read's first block where it is if what is `known`
+  /// still holds.
+  /// @par Callers as `glance`, before `check_rights`
+  GNSTOR_HD void foresee(const request& r, const known_grant& known, foresight& out) const {
+    look_at_rights(known, out);
+    if (known.slot == nullptr || known.vid != r.vid.value) return;
+    admission a;
+    a.generation = known.generation;
+    a.first = r.first;
+    out.shard = shard_of(r.vid, known.stripe.quotient(r.first.value));
+    meta_.mapping(out.shard).glance(a.key(0), out.seen);
+  }
+  /// All of `check` but whether the blocks belong on this SSD: who finds a page of theirs here
+  /// knows that they do, since only what belongs here is written. A read's.
+  GNSTOR_HD admission check_rights(const request& r, known_grant& known,
+                                   const foresight& early) const {
     using wire::afa::status;
     if (r.blocks == 0)
       return refuse(wire::nvme::make_status(wire::nvme::generic_status::invalid_field));
     if (!(r.client == r.bound_client)) return refuse(status::wrong_client);
-    // Not waited for one by one: `find` orders them before its second look at the volume's version.
-    const std::uint32_t epoch = header32(meta_.header().epoch).load(relaxed);
     admission a;
-    a.deletions = header32(meta_.header().deletions).load(relaxed);
     volume_grant grant;
-    const auto found = permissions().find(r.vid, r.client, grant, known);
-    if (r.epoch != epoch) return refuse(status::stale_epoch);
+    const auto found = permissions().find(r.vid, r.client, grant, known, early.version);
+    if (r.epoch != early.epoch) return refuse(status::stale_epoch);
     switch (found) {
       case permission_table<Scope>::answer::absent: return refuse(status::unknown_volume);
       case permission_table<Scope>::answer::changing:
@@ -79,11 +105,11 @@ class engine_ref {
     if ((grant.rights & right) == 0) return refuse(status::not_permitted);
     if (std::uint64_t{r.first.value} + r.blocks > grant.capacity_blocks)
       return refuse(status::beyond_capacity);
-    const std::uint32_t stripe = r.first.value / grant.stripe_blocks;
-    if ((r.first.value + (r.blocks - 1)) / grant.stripe_blocks != stripe)
-      return refuse(status::crosses_stripe);
+    const std::uint32_t stripe = known.stripe.quotient(r.first.value);
+    const std::uint32_t into = r.first.value - stripe * known.stripe.value();
+    if (r.blocks > known.stripe.value() - into) return refuse(status::crosses_stripe);
     a.vid = r.vid;
-    a.shard = shard_of(r.vid, r.first, grant.stripe_blocks);
+    a.shard = shard_of(r.vid, stripe);
     a.generation = grant.generation;
     a.first = r.first;
     a.blocks = r.blocks;
@@ -93,7 +119,7 @@ class engine_ref {
   /// @param known what `check_rights` found
   GNSTOR_HD bool belongs(const admission& a, const known_grant& known) const {
     return rendezvous_placement(ssd_count())
-        .holds(a.vid, known.hash_factor, a.first.value / known.stripe_blocks, known.replicas,
+        .holds(a.vid, known.hash_factor, known.stripe.quotient(a.first.value), known.replicas,
                self());
   }
 
@@ -121,7 +147,14 @@ class engine_ref {
   /// the reader's next `quiet`, or `unpin` after a `pin` before that
   /// @par Order acquires the page's bytes
   GNSTOR_HD std::uint32_t glance(const admission& a) const {
-    return meta_.glance(a.shard, a.key(0));
+    foresight early;
+    return glance(a, early);
+  }
+  /// The same with what `foresee` has seen since the reader's last `quiet`.
+  GNSTOR_HD std::uint32_t glance(const admission& a, foresight& early) const {
+    // Had the volume been another by then, no candidate holds this key, and the owner is asked.
+    if (early.shard != a.shard) meta_.mapping(a.shard).glance(a.key(0), early.seen);
+    return meta_.confirmed(early.seen, a.key(0));
   }
   /// Keeps a page found by `glance` beyond the grace period.
   GNSTOR_HD void pin(std::uint32_t page) const { flash().pin(page); }
@@ -286,6 +319,11 @@ class engine_ref {
   }
   GNSTOR_HD std::uint32_t deletions() const {
     return header32(meta_.header().deletions).load(acquire);
+  }
+
+  GNSTOR_HD void look_at_rights(const known_grant& known, foresight& out) const {
+    out.epoch = header32(meta_.header().epoch).load(relaxed);
+    out.version = permission_table<Scope>::version_now(known);
   }
 
   GNSTOR_HD static std::uint16_t make_status(wire::afa::status s) {

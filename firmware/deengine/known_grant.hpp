@@ -2,6 +2,7 @@
 
 #include <deengine/volume_grant.hpp>
 #include <deengine/volume_slot.hpp>
+#include <gnstor/core/divisor.hpp>
 #include <gnstor/core/units.hpp>
 
 #include <type_traits>
@@ -14,8 +15,8 @@ struct known_grant {
   std::uint64_t version;
   std::uint64_t hash_factor;
   std::uint64_t capacity_blocks;
+  divisor stripe;  ///< blocks
   std::uint32_t generation;
-  std::uint32_t stripe_blocks;
   std::uint32_t replicas;
   std::uint32_t rights;
   std::uint16_t vid;
@@ -26,7 +27,7 @@ struct known_grant {
     return slot == other.slot && version == other.version && client == other.client;
   }
   GNSTOR_HD volume_grant grant() const {
-    return {hash_factor, capacity_blocks, generation, stripe_blocks, replicas, rights};
+    return {hash_factor, capacity_blocks, generation, stripe.value(), replicas, rights};
   }
 };
 

@@ -34,9 +34,9 @@ class metadata {
   GNSTOR_HD std::uint32_t find(std::uint32_t s, std::uint64_t key) const {
     return mapping(s).find(key, oob_confirms{oob(), key});
   }
-  /// The page of `key` as a look beside the shard's owner finds it, or `cuckoo_map::none`.
-  GNSTOR_HD std::uint32_t glance(std::uint32_t s, std::uint64_t key) const {
-    return mapping(s).glance(key, oob_shows{oob(), key});
+  /// The page of `key` as a look beside the shard's owner has seen it, or `cuckoo_map::none`.
+  GNSTOR_HD std::uint32_t confirmed(const cuckoo_map::sighting& seen, std::uint64_t key) const {
+    return seen.page(oob_shows{oob(), key});
   }
   template <thread_scope Scope>
   GNSTOR_HD flash_log<Scope> flash(const reader_grace<Scope>& grace = {}) const {
@@ -70,14 +70,12 @@ class metadata {
   layout at_;
 };
 
-/// The shard of a block, by a hash of [VID, stripe] independent of the placement's: the stripes an
+/// The shard of a stripe, by a hash of [VID, stripe] independent of the placement's: the stripes an
 /// SSD holds spread over all its shards.
-GNSTOR_HD constexpr std::uint32_t shard_of(volume_id vid, vba block, std::uint32_t stripe_blocks,
+GNSTOR_HD constexpr std::uint32_t shard_of(volume_id vid, std::uint32_t stripe,
                                            std::uint32_t shards) {
-  const std::uint64_t stripe = block.value / stripe_blocks;
-  const std::uint64_t hash =
-      mix64(0xD6E8FEB86659FD93ull ^ (std::uint64_t{vid.value} << 32 | stripe));
-  return static_cast<std::uint32_t>((hash >> 32) * shards >> 32);
+  const std::uint64_t hash = mix32(stripe ^ mix32(0xD6E8FEB8u + vid.value));
+  return static_cast<std::uint32_t>(hash * shards >> 32);
 }
 
 static_assert(std::is_trivially_copyable_v<metadata>);

@@ -40,44 +40,25 @@ class permission_table {
   /// @par Bound 16 attempts; each failed one saw a change of this very volume
   GNSTOR_HD answer find(volume_id vid, client_id client, volume_grant& grant) const {
     known_grant nothing{};
-    return find(vid, client, grant, nothing);
+    return find_anew(vid, client, grant, nothing);
   }
   /// The same for somebody who may know the answer: one look tells whether it still holds.
   /// @param known of this table, or nothing; what was found afterwards
-  GNSTOR_HD answer find(volume_id vid, client_id client, volume_grant& grant,
-                        known_grant& known) const {
+  /// @param version what `version_now(known)` was after the caller had the command
+  /// @par Order none for what is known: its image was acquired when it was learnt
+  GNSTOR_HD answer find(volume_id vid, client_id client, volume_grant& grant, known_grant& known,
+                        std::uint64_t version) const {
     if (known.slot != nullptr && known.vid == vid.value && known.client == client.value &&
-        word(known.slot->version).load(acquire) == known.version) {
+        version == known.version) {
       grant = known.grant();
       return answer::found;
     }
     known.slot = nullptr;
-    for (bounded n{16}; n;) {
-      // Relaxed: whose slot has changed hands since finds another version below.
-      const std::uint32_t at = word32(index_[vid.value]).load(relaxed);
-      if (at == 0) return answer::absent;
-      const volume_slot& slot = slots_[at - 1];
-      const std::uint64_t version = word(slot.version).load(acquire);
-      const std::uint64_t* image = slot.images[version % 2];
-      const bool same = read_grant(image, vid, client, grant);
-      // Pairs with the release fence in `publish`: if any word was of the next image but one, the
-      // version has moved.
-      simt::fence<Scope>(acquire);
-      if (word(slot.version).load(relaxed) != version) continue;
-      if (!same) return answer::absent;
-      known = {&slot,
-               version,
-               grant.hash_factor,
-               grant.capacity_blocks,
-               grant.generation,
-               grant.stripe_blocks,
-               grant.replicas,
-               grant.rights,
-               vid.value,
-               client.value};
-      return answer::found;
-    }
-    return answer::changing;
+    return find_anew(vid, client, grant, known);
+  }
+  /// The present version of what was found; 0 where nothing was. @par Order none
+  GNSTOR_HD static std::uint64_t version_now(const known_grant& known) {
+    return known.slot == nullptr ? 0 : word(known.slot->version).load(relaxed);
   }
 
   /// True while the incarnation `generation` of volume `vid` exists. A table that keeps changing
@@ -170,6 +151,36 @@ class permission_table {
   }
 
  private:
+  GNSTOR_HD answer find_anew(volume_id vid, client_id client, volume_grant& grant,
+                             known_grant& known) const {
+    for (bounded n{16}; n;) {
+      // Relaxed: whose slot has changed hands since finds another version below.
+      const std::uint32_t at = word32(index_[vid.value]).load(relaxed);
+      if (at == 0) return answer::absent;
+      const volume_slot& slot = slots_[at - 1];
+      const std::uint64_t version = word(slot.version).load(acquire);
+      const std::uint64_t* image = slot.images[version % 2];
+      const bool same = read_grant(image, vid, client, grant);
+      // Pairs with the release fence in `publish`: if any word was of the next image but one, the
+      // version has moved.
+      simt::fence<Scope>(acquire);
+      if (word(slot.version).load(relaxed) != version) continue;
+      if (!same) return answer::absent;
+      known = {&slot,
+               version,
+               grant.hash_factor,
+               grant.capacity_blocks,
+               divisor(grant.stripe_blocks),
+               grant.generation,
+               grant.replicas,
+               grant.rights,
+               vid.value,
+               client.value};
+      return answer::found;
+    }
+    return answer::changing;
+  }
+
   GNSTOR_HD static atomic_ref<std::uint64_t, Scope> word(const std::uint64_t& w) {
     return atomic_ref<std::uint64_t, Scope>(const_cast<std::uint64_t&>(w));
   }

@@ -31,7 +31,7 @@ inline std::int64_t shard_of_page(const metadata& meta, const recovery_table& ta
     return -1;
   const wire::afa::volume_record r = table.read(at - 1);
   if (e.block.value >= r.capacity_blocks) return -1;
-  return fw::shard_of(e.vid, e.block, r.stripe_blocks, meta.shape().shards);
+  return fw::shard_of(e.vid, e.block.value / r.stripe_blocks, meta.shape().shards);
 }
 
 /// Enters a page into its shard's mapping unless a newer page with its key is there; of two pages

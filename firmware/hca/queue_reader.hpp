@@ -20,10 +20,11 @@ struct decoded_request {
   bool signalled = false;
   wire::mlx5::syndrome fault = wire::mlx5::syndrome::none;
   bool known = false;    ///< position, number and size are right: `blocks` can be believed
-  bool inlined = false;  ///< the capsule lies in the entry at `index`
+  bool inlined = false;  ///< the capsule lay in the entry, and is `inside`
   std::uint64_t index = 0;
   wire::mlx5::data_segment local{};
   wire::mlx5::remote_address_segment remote{};
+  wire::nvme::submission_entry inside;
 };
 
 /// The NIC's side of one queue pair's memory: it reads rings and doorbells and writes completions,
@@ -71,12 +72,14 @@ class queue_reader {
   }
 
   /// Decodes and checks the send entry at `index`: position, queue pair number, size, local key.
-  GNSTOR_HD decoded_request request(std::uint64_t index) {
+  /// @param wide it is thought to be of two blocks: all of them are asked for at once
+  GNSTOR_HD decoded_request request(std::uint64_t index, bool wide = false) {
     decoded_request r;
     r.index = index;
     const unsigned char* entry = block(index);
     const auto control = cuda::std::bit_cast<wire::mlx5::control_segment>(simt::load16(entry));
     const simt::word16 second = simt::load16(entry + 16);  // whatever it is: asked for at once
+    if (wide) r.inside = capsule_behind(index, second);
     r.opcode = control.opcode();
     r.blocks = control.wqebb_count();
     r.signalled = control.signaled();
@@ -98,6 +101,7 @@ class queue_reader {
       constexpr std::uint32_t capsule_bytes = sizeof(wire::nvme::submission_entry);
       if (second.w[0] != wire::mlx5::inline_segment_word(capsule_bytes))
         r.fault = wire::mlx5::syndrome::local_length_error;
+      if (!wide) r.inside = capsule_behind(index, second);
       return r;
     }
     if (one_sided) r.remote = cuda::std::bit_cast<wire::mlx5::remote_address_segment>(second);
@@ -115,21 +119,8 @@ class queue_reader {
 
   /// The command capsule that a checked SEND points to, or holds.
   GNSTOR_HD wire::nvme::submission_entry capsule(const decoded_request& send) const {
-    struct parts {
-      simt::word16 part[4];
-    };
+    if (send.inlined) return send.inside;
     parts bytes;
-    if (send.inlined) {
-      // Behind the control segment and the length; an entry may go on at the ring's start.
-      simt::word16 here = simt::load16(block(send.index) + 16);
-      for (std::uint32_t k = 0; k < 4; ++k) {
-        const std::uint32_t at = 32 + 16 * k;
-        const simt::word16 next = simt::load16(block(send.index + at / 64) + at % 64);
-        bytes.part[k] = simt::word16{{here.w[1], here.w[2], here.w[3], next.w[0]}};
-        here = next;
-      }
-      return cuda::std::bit_cast<wire::nvme::submission_entry>(bytes);
-    }
     for (int k = 0; k < 4; ++k) {
       bytes.part[k] =
           simt::load16(reinterpret_cast<const unsigned char*>(send.local.address()) + 16 * k);
@@ -202,6 +193,24 @@ class queue_reader {
   /// 16-byte units of a SEND with its capsule inside: control, length and 64 bytes, padded.
   static constexpr std::uint32_t inline_units = 6;
 
+  struct parts {
+    simt::word16 part[4];
+  };
+  /// The 64 bytes behind the control segment and the length of the entry at `index`, which may go
+  /// on at the ring's start.
+  /// @param second the entry's second segment
+  GNSTOR_HD wire::nvme::submission_entry capsule_behind(std::uint64_t index,
+                                                        const simt::word16& second) const {
+    parts bytes;
+    simt::word16 here = second;
+    for (std::uint32_t k = 0; k < 4; ++k) {
+      const std::uint32_t at = 32 + 16 * k;
+      const simt::word16 next = simt::load16(block(index + at / 64) + at % 64);
+      bytes.part[k] = simt::word16{{here.w[1], here.w[2], here.w[3], next.w[0]}};
+      here = next;
+    }
+    return cuda::std::bit_cast<wire::nvme::submission_entry>(bytes);
+  }
   GNSTOR_HD const unsigned char* block(std::uint64_t index) const {
     return reinterpret_cast<const unsigned char*>(at_.send_ring) +
            (index & (at_.send_entries - 1)) * 64;

@@ -111,21 +111,21 @@ bool emulated_client::on_node_device(place where) const {
 void emulated_client::make_channels(channel_memory& c, place where) {
   const std::uint32_t count = c.count;
   const std::uint32_t depth = c.depth;
-  const std::size_t queue_bytes = align(mlx5_queue_layout::of(depth).bytes);
+  const std::size_t queue_bytes = align(mlx5_queue_layout::of(depth, nic_queue_pair::blocks).bytes);
   const std::size_t each = queue_bytes + align(remote_channel::bytes(depth));
   const std::size_t objects = count * each;
   const std::size_t data = objects + align(count * sizeof(remote_channel));
   c.block = memory_block(where, data + 4096, options_.device);
   finish(c, objects, data);
   std::vector<unsigned char> empty(queue_bytes);
-  mlx5_format_queue(empty.data(), depth);
+  mlx5_format_queue(empty.data(), depth, nic_queue_pair::blocks);
   auto* base = static_cast<unsigned char*>(c.block.data());
   for (std::uint32_t k = 0; k < count; ++k) {
     unsigned char* queue = base + k * each;
     const std::uint32_t number = array_->next_queue_number();
     c.block.write(k * each, empty.data(), empty.size());
     const remote_channel channel(
-        mlx5_queue_pair<>(queue, depth, number, c.key, nullptr, on_node_device(where)),
+        nic_queue_pair(queue, depth, number, c.key, nullptr, on_node_device(where)),
         queue + queue_bytes);
     c.block.write(objects + k * sizeof channel, &channel, sizeof channel);
     join(c, queue, number);
@@ -142,7 +142,7 @@ void emulated_client::make_relayed(channel_memory& c) {
   const std::size_t each = queue_bytes + align(remote_channel::bytes(depth));
   const std::size_t objects = count * each;
   const std::size_t data = objects + align(count * sizeof(remote_channel));
-  const std::size_t relay_bytes = align(mlx5_queue_layout::of(depth).bytes);
+  const std::size_t relay_bytes = align(mlx5_queue_layout::of(depth, nic_queue_pair::blocks).bytes);
   c.block = memory_block(where, data + 4096, options_.device);
   finish(c, objects, data);
   if (count == 0) return;
@@ -155,7 +155,7 @@ void emulated_client::make_relayed(channel_memory& c) {
     unsigned char* queue = base + k * each;
     auto* relay = static_cast<unsigned char*>(c.relay.data()) + k * relay_bytes;
     const std::uint32_t number = array_->next_queue_number();
-    mlx5_format_queue(relay, depth);
+    mlx5_format_queue(relay, depth, nic_queue_pair::blocks);
     join(c, relay, number);
     relays_.emplace_back(relay, depth, number, relay_key);
     engines_.push_back(std::make_unique<proxy_engine<emulated_port>>(queue, depth, relays_.back()));
@@ -177,7 +177,7 @@ void emulated_client::finish(channel_memory& c, std::size_t objects, std::size_t
 /// Tells the emulated NIC of a queue pair.
 void emulated_client::join(channel_memory& c, unsigned char* queue, std::uint32_t number) {
   const std::uint32_t depth = c.depth;
-  const mlx5_queue_layout layout = mlx5_queue_layout::of(depth);
+  const mlx5_queue_layout layout = mlx5_queue_layout::of(depth, nic_queue_pair::blocks);
   const auto address = reinterpret_cast<std::uint64_t>(queue);
   fw::queue_attributes at;
   at.send_ring = address + layout.send_ring;
@@ -186,7 +186,7 @@ void emulated_client::join(channel_memory& c, unsigned char* queue, std::uint32_
   at.doorbell_record = address + offsetof(mlx5_queue_state, doorbell_record);
   at.doorbell = address + offsetof(mlx5_queue_state, doorbell);
   at.number = number;
-  at.send_entries = depth;
+  at.send_entries = depth * nic_queue_pair::blocks;
   at.receive_entries = mlx5_queue_layout::receive_entries(depth);
   at.completion_entries = mlx5_queue_layout::completion_entries(depth);
   at.domain = domain_;

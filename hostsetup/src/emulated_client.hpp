@@ -84,7 +84,7 @@ class emulated_client final : public array_link {
   channel_memory host_;
   channel_memory kernels_;
   std::mutex reset_use_;
-  std::vector<mlx5_queue_pair<>> relays_;  ///< the queues of `engines_`
+  std::vector<nic_queue_pair> relays_;  ///< the queues of `engines_`
   std::vector<std::unique_ptr<proxy_engine<emulated_port>>> engines_;
   std::unique_ptr<proxy_thread> proxy_;
   std::vector<volume_info> none_;

@@ -121,11 +121,11 @@ TEST_CASE(
 TEST_CASE(
     "shards that share free blocks keep their pages apart, and readers keep theirs: weak memory") {
   sweep(mode::weak, 20, 60);
-  sweep(mode::weak, 200, 12);
+  sweep(mode::weak, 2000, 12);
 }
 
 TEST_CASE("who looks beside the owners finds whole pages that stay as they are: one plain run") {
-  sweep(mode::fast, 1, 400, true);
+  sweep(mode::fast, 10, 12, true);
 }
 
 TEST_CASE("who looks beside the owners finds whole pages that stay as they are: seeded schedules") {

@@ -31,7 +31,7 @@ TEST_CASE(
   };
   header.magic ^= 1;
   refused(mount_status::not_formatted);
-  header.version = 2;
+  ++header.version;
   refused(mount_status::other_version);
   header.shape.pages *= 2;
   refused(mount_status::other_geometry);
@@ -165,7 +165,7 @@ TEST_CASE("pages of two shards in one block are reported as damage") {
   std::uint32_t pages[2];
   r.ssd().lookup(a, pages);
   std::uint32_t foreign = 16;
-  while (r.ssd().shard_of(volume_id(1), vba(foreign), 16) == a.shard) foreign += 16;
+  while (r.ssd().shard_of(volume_id(1), foreign / 16) == a.shard) foreign += 16;
   r.ssd().parts().oob()[pages[1]] = fw::oob_entry::of(volume_id(1), a.key(foreign), 50);
   CHECK(mount(r) == mount_status::damaged);
 }

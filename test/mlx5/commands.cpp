@@ -31,7 +31,7 @@ struct setup {
   }
   std::unique_ptr<rig> all;
   std::uint64_t base = 0;
-  mlx5_queue_layout layout = mlx5_queue_layout::of(rig::depth);
+  mlx5_queue_layout layout = mlx5_queue_layout::of(rig::depth, nic_queue_pair::blocks);
 };
 
 /// Checks that every word of a command is one of `words`, or zero.
@@ -85,9 +85,10 @@ TEST_CASE("CREATE_QP describes the work queue, receives first, and its doorbell 
   const fake_machine::command& c = s.command(0x500);
   CHECK(c.bytes.size() == 0x110);
   CHECK(c.word(0x00) == 0x05000000);
-  CHECK(c.word(context + 0x00) == 3u << 11);               // reliable connection, migrated
-  CHECK(c.word(context + 0x04) == 0xabc);                  // protection domain
-  CHECK(c.word(context + 0x08) == (4u << 19 | 3u << 11));  // 16 receives of 16 bytes, 8 sends
+  CHECK(c.word(context + 0x00) == 3u << 11);  // reliable connection, migrated
+  CHECK(c.word(context + 0x04) == 0xabc);     // protection domain
+  CHECK(c.word(context + 0x08) ==
+        (4u << 19 | 4u << 11));  // 16 receives of 16 bytes, 8 sends of 2 blocks
   CHECK(c.word(context + 0x0c) == page);
   CHECK(c.word(context + 0x10) == rig::index);
   CHECK(c.word(context + 0x7c) == cq);

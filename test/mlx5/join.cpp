@@ -70,7 +70,7 @@ TEST_CASE("a queue uses its own part of the block, the NIC's doorbell and the bl
   fake_machine& m = fake_machine::get();
   m.reset();
   const rig r;
-  const mlx5_queue_pair<> q = r.queue->ref();
+  const nic_queue_pair q = r.queue->ref();
   CHECK(q.depth() == rig::depth);
   CHECK(q.number() == 0xbeef);
   CHECK(r.block->queue(1) - r.block->queue(0) == static_cast<std::ptrdiff_t>(r.block->offset(1)));
@@ -79,7 +79,7 @@ TEST_CASE("a queue uses its own part of the block, the NIC's doorbell and the bl
   q.write_nop(0);
   q.publish(0, 1);
   q.ring();
-  CHECK(m.doorbell[0] == wire::mlx5::doorbell_value(1, 0xbeef));
+  CHECK(m.doorbell[0] == wire::mlx5::doorbell_value(2, 0xbeef));
 }
 
 TEST_CASE("a target that refuses is quoted") {
@@ -143,7 +143,7 @@ TEST_CASE("a queue's place can be taken by another connection, and its memory is
   fake_machine& m = fake_machine::get();
   m.reset();
   rig r;
-  const mlx5_queue_pair<> before = r.queue->ref();
+  const nic_queue_pair before = r.queue->ref();
   before.post_receives();
   REQUIRE(before.try_reserve(3));
   r.queue.reset();

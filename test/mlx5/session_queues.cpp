@@ -112,7 +112,7 @@ TEST_CASE("lost queues come back together, whichever died first, and kernels fin
       CHECK(all.kernels()[k].counters().submitted == 1);
       // The one that died alone was made first.
       REQUIRE(all.kernels()[k].submit({}));
-      CHECK(m.doorbell[0] == wire::mlx5::doorbell_value(2, m.queue_number - k));
+      CHECK(m.doorbell[0] == wire::mlx5::doorbell_value(4, m.queue_number - k));
     }
   }
   CHECK(m.left_over() == "");

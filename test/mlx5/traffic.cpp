@@ -13,6 +13,8 @@ using namespace gnstor::test;
 
 namespace {
 
+using nic_channel = channel<nic_queue_pair>;
+
 constexpr std::uint32_t lanes = 6;
 constexpr std::uint32_t rounds = 4;
 
@@ -20,8 +22,8 @@ constexpr std::uint32_t rounds = 4;
 std::string exchange_over_rig(gnstor::simt::host::options chosen, bool scatter = false) {
   fake_machine::get().reset();
   const rig r(fake_gpu(), scatter);
-  aligned_memory table(mlx5_channel::bytes(rig::depth));
-  mlx5_channel channel(r.queue->ref(), table.data());
+  aligned_memory table(nic_channel::bytes(rig::depth));
+  nic_channel channel(r.queue->ref(), table.data());
   fw::memory_region regions[2] = {{}, registered()};
   peer_queue served{described(), {}};
   std::vector<letter> letters(lanes * rounds + 1);
@@ -29,7 +31,7 @@ std::string exchange_over_rig(gnstor::simt::host::options chosen, bool scatter =
   exchange_record record;
   std::uint32_t stop = 0;
 
-  exchange<> client;
+  exchange<nic_channel> client;
   client.channels = &channel;
   client.channel_count = 1;
   client.rounds = rounds;

@@ -26,7 +26,7 @@ std::string ran(host::options chosen, shape s = {}) {
   std::vector<parcel> parcels(total);
   std::vector<std::uint64_t> owners(total);
   traffic_record record;
-  queue_fixture behind(s.depth);
+  basic_queue_fixture<nic_queue_pair> behind(s.depth);
   proxy_fixture<gnstor::host::emulated_port> queue(s.depth, behind.ref());
   gnstor::host::proxy_task* task = &queue.engine;
   peer_queue served{behind.attributes(), {}};
@@ -95,8 +95,11 @@ TEST_CASE("capsules alone do not fill the queue pair behind the port for ever, s
   });
 }
 
+/// Blocks of an entry: the NIC counts them.
+constexpr std::uint32_t two = nic_queue_pair::blocks;
+
 TEST_CASE("a failed request is told by its own index, and those behind it are flushed") {
-  queue_fixture behind(8);
+  basic_queue_fixture<nic_queue_pair> behind(8);
   proxy_fixture<gnstor::host::emulated_port> queue(8, behind.ref());
   fw::queue_attributes at = behind.attributes();
   fw::queue_reader nic(at, behind.regions());
@@ -113,12 +116,13 @@ TEST_CASE("a failed request is told by its own index, and those behind it are fl
     queue.ref().write_send(k, e);
   }
   settle();
-  CHECK(nic.send_tail() == 7);
-  CHECK(nic.request(4).opcode == wire::mlx5::opcode::nop);
-  nic.complete(completions++, wire::mlx5::cqe_opcode::requester, 4, 0);
+  CHECK(nic.send_tail() == 7 * two);
+  CHECK(nic.request(4 * two).opcode == wire::mlx5::opcode::nop);
+  nic.complete(completions++, wire::mlx5::cqe_opcode::requester, 4 * two + 1, 0);
   using wire::mlx5::syndrome;
   for (const auto why : {syndrome::remote_access_error, syndrome::flushed}) {
-    nic.complete(completions, wire::mlx5::cqe_opcode::requester_error, 4 + completions, 0, why);
+    nic.complete(completions, wire::mlx5::cqe_opcode::requester_error, (4 + completions) * two, 0,
+                 why);
     ++completions;
   }
   settle();
@@ -134,14 +138,14 @@ TEST_CASE("a failed request is told by its own index, and those behind it are fl
 }
 
 TEST_CASE("an error that meets the port's own NOP breaks the queue, with its syndrome") {
-  queue_fixture behind(2);
+  basic_queue_fixture<nic_queue_pair> behind(2);
   proxy_fixture<gnstor::host::emulated_port> queue(2, behind.ref());
   fw::queue_attributes at = behind.attributes();
   fw::queue_reader nic(at, behind.regions());
   REQUIRE(queue.ref().try_reserve(1));
   queue.ref().write_send(0, {});
   queue.engine.tick();
-  nic.complete(0, wire::mlx5::cqe_opcode::requester_error, 1, 0,
+  nic.complete(0, wire::mlx5::cqe_opcode::requester_error, two + 1, 0,
                wire::mlx5::syndrome::transport_retry_exceeded);
   queue.engine.tick();
   const completion c = queue.poll();

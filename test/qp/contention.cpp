@@ -4,6 +4,7 @@
 #include "scripted_peer.hpp"
 #include "seed_sweep.hpp"
 #include "traffic.hpp"
+#include <gnstor/qp/capsule/by_pointer.hpp>
 #include <gnstor/qp/capsule/in_entry.hpp>
 
 using namespace gnstor;

@@ -2,6 +2,7 @@
 #include "queue_fixture.hpp"
 #include "wire/hex.hpp"
 #include "wire/random_fields.hpp"
+#include <gnstor/qp/capsule/by_pointer.hpp>
 #include <gnstor/qp/capsule/in_entry.hpp>
 #include <hca/queue_reader.hpp>
 

@@ -15,7 +15,7 @@ namespace {
 devx_object create(const queue_block& block, std::uint32_t index, std::uint32_t& number) {
   namespace cq = ifc::cq_context;
   const std::uint64_t base = block.offset(index);
-  const mlx5_queue_layout layout = mlx5_queue_layout::of(block.depth());
+  const mlx5_queue_layout layout = block.layout();
   const std::uint32_t entries = mlx5_queue_layout::completion_entries(block.depth());
   ifc::mailbox<ifc::create_cq::bits> in;
   const auto put = [&in](ifc::field f, std::uint64_t value) {

@@ -91,7 +91,7 @@ connected_queue::connected_queue(connected_queue&& other) noexcept = default;
 connected_queue& connected_queue::operator=(connected_queue&& other) noexcept = default;
 connected_queue::~connected_queue() = default;
 
-mlx5_queue_pair<> connected_queue::ref() const {
+nic_queue_pair connected_queue::ref() const {
   const queue_block& b = *state_->block;
   return {b.queue(state_->index), b.depth(), state_->queue.number(), b.lkey(),
           b.device().doorbells().doorbell()};

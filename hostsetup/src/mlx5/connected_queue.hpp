@@ -1,7 +1,7 @@
 #pragma once
 
 #include "queue_block.hpp"
-#include <gnstor/qp/mlx5_queue_pair.hpp>
+#include <gnstor/qp/nic_queue_pair.hpp>
 
 #include <chrono>
 
@@ -35,7 +35,7 @@ class connected_queue {
   ~connected_queue();
 
   /// For the home's lanes. Its receives are posted by whoever connects the channel.
-  mlx5_queue_pair<> ref() const;
+  nic_queue_pair ref() const;
   /// Receives of the target's side: the most commands it takes at once.
   std::uint16_t target_receives() const;
   /// False once the connection has ended. The first to notice has the NIC flush what is posted. A

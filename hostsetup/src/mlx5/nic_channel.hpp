@@ -46,7 +46,7 @@ class nic_channel final : public fabrics::io_queue {
   memory_block words_;  ///< channel state and request table, the channel, the outcome of connecting
   memory_block data_;   ///< of Connect
   std::unique_ptr<fabrics::registered_memory> registered_;
-  std::optional<mlx5_queue_pair<>> queue_;  ///< there is one from the first `open` on
+  std::optional<nic_queue_pair> queue_;  ///< there is one from the first `open` on
   fabrics::queue_seat seat_;
 };
 

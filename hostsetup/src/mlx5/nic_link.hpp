@@ -15,7 +15,7 @@ class nic_link final : public fabrics::queue_link {
  public:
   explicit nic_link(connected_queue joined) : queue_(std::move(joined)) {}
 
-  mlx5_queue_pair<> ref() const { return queue_.ref(); }
+  nic_queue_pair ref() const { return queue_.ref(); }
   /// Both may be called from any thread. A system call each.
   bool ended() const override;
   void disconnect() override;

@@ -10,22 +10,23 @@ namespace gnstor::host::mlx5 {
 namespace {
 
 std::uint64_t stride(std::uint32_t depth) {
-  const std::uint64_t bytes = mlx5_queue_layout::of(depth).bytes;
+  const std::uint64_t bytes = mlx5_queue_layout::of(depth, nic_queue_pair::blocks).bytes;
   return (bytes + mlx5_ring_alignment - 1) / mlx5_ring_alignment * mlx5_ring_alignment;
 }
 
 void format_at(const home_memory& memory, std::uint64_t offset, std::uint32_t depth) {
   std::vector<unsigned char> queue(stride(depth));
-  mlx5_format_queue(queue.data(), depth);
+  mlx5_format_queue(queue.data(), depth, nic_queue_pair::blocks);
   memory.home().write(memory.data() + offset, queue.data(), queue.size());
 }
 
 home_memory formatted(const nic& on, std::uint32_t depth, std::uint32_t count) {
-  if (!mlx5_valid_depth(depth) || count == 0) {
+  constexpr std::uint32_t most = mlx5_max_depth / nic_queue_pair::blocks;
+  if (!mlx5_valid_depth(depth) || depth > most || count == 0) {
     throw input_error(
         fmt::format("{} queues of depth {}: at least one, and a depth that is a power "
                     "of two from 2 to {}",
-                    count, depth, mlx5_max_depth));
+                    count, depth, most));
   }
   on.can().require(on.name(), depth);
   home_memory memory(on.home(), stride(depth) * count);

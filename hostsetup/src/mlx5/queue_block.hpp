@@ -2,7 +2,7 @@
 
 #include "nic.hpp"
 #include "umem.hpp"
-#include <gnstor/qp/mlx5_queue_memory.hpp>
+#include <gnstor/qp/nic_queue_pair.hpp>
 
 namespace gnstor::host::mlx5 {
 
@@ -17,6 +17,7 @@ class queue_block {
 
   const nic& device() const { return *nic_; }
   std::uint32_t depth() const { return depth_; }
+  mlx5_queue_layout layout() const { return mlx5_queue_layout::of(depth_, nic_queue_pair::blocks); }
   std::uint32_t count() const { return count_; }
   std::uint32_t lkey() const { return region_.lkey(); }
   std::uint32_t umem_id() const { return umem_.id(); }

@@ -41,7 +41,7 @@ std::uint64_t log_reads(std::uint32_t reads, std::uint32_t log_most) {
 devx_object create(const queue_block& block, std::uint32_t index,
                    const completion_queue& completions, bool scatter, std::uint32_t& number) {
   const std::uint64_t base = block.offset(index);
-  const mlx5_queue_layout layout = mlx5_queue_layout::of(block.depth());
+  const mlx5_queue_layout layout = block.layout();
   const std::uint32_t receives = mlx5_queue_layout::receive_entries(block.depth());
   ifc::mailbox<ifc::create_qp::bits> in;
   const auto put = [&in](ifc::field f, std::uint64_t value) {
@@ -58,7 +58,7 @@ devx_object create(const queue_block& block, std::uint32_t index,
   put(qp::receive_queue_type, 0);
   put(qp::log_receive_entries, std::bit_width(receives) - 1u);
   put(qp::log_receive_stride, std::bit_width(sizeof(wire::mlx5::data_segment) / 16) - 1u);
-  put(qp::log_send_entries, std::bit_width(block.depth()) - 1u);
+  put(qp::log_send_entries, std::bit_width(block.depth() * nic_queue_pair::blocks) - 1u);
   // A NIC that keeps real time may refuse a free-running clock; "default" suits both.
   put(qp::timestamp_format, block.device().can().qp_timestamp_format != 0 ? 1 : 0);
   put(qp::scatter_requester, 0);

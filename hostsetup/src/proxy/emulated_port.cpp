@@ -2,7 +2,7 @@
 
 namespace gnstor::host {
 
-emulated_port::emulated_port(mlx5_queue_pair<> queue) : queue_(queue), indices_(queue.depth()) {
+emulated_port::emulated_port(nic_queue_pair queue) : queue_(queue), indices_(queue.depth()) {
   queue_.post_receives();
 }
 

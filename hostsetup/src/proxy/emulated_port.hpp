@@ -1,7 +1,7 @@
 #pragma once
 
 #include "proxy_port.hpp"
-#include <gnstor/qp/mlx5_queue_pair.hpp>
+#include <gnstor/qp/nic_queue_pair.hpp>
 
 #include <vector>
 
@@ -16,7 +16,7 @@ class emulated_port {
  public:
   /// @param queue a queue pair whose memory this CPU reaches, not used before; at least as deep as
   /// the proxy queue pair
-  explicit emulated_port(mlx5_queue_pair<> queue);
+  explicit emulated_port(nic_queue_pair queue);
 
   bool post(const proxy_request& r);
   void flush();
@@ -28,7 +28,7 @@ class emulated_port {
   std::uint64_t& index_at(std::uint64_t slot) { return indices_[slot & (queue_.depth() - 1)]; }
   bool translate(completion& c);
 
-  mlx5_queue_pair<> queue_;
+  nic_queue_pair queue_;
   std::vector<std::uint64_t> indices_;  ///< by slot of `queue_`: the request's index
   std::uint32_t unmarked_ = 0;          ///< requests since the last NOP
 };

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gnstor/qp/mlx5_queue_pair.hpp>
+#include <gnstor/qp/nic_queue_pair.hpp>
 #include <gnstor/qp/proxy_queue_pair.hpp>
 
 namespace gnstor::inline v0 {
@@ -11,11 +11,11 @@ namespace gnstor::inline v0 {
 /// a group take alike. Kernels that know their transport use its model directly.
 class any_queue_pair {
  public:
-  GNSTOR_HD any_queue_pair(mlx5_queue_pair<> queue) : mlx5_(queue), proxied_(false) {}
+  GNSTOR_HD any_queue_pair(nic_queue_pair queue) : mlx5_(queue), proxied_(false) {}
   GNSTOR_HD any_queue_pair(proxy_queue_pair<> queue) : proxy_(queue), proxied_(true) {}
 
   /// The NIC's own rings, for kernels that know their transport; null where a proxy drives them.
-  GNSTOR_HD const mlx5_queue_pair<>* nic() const { return proxied_ ? nullptr : &mlx5_; }
+  GNSTOR_HD const nic_queue_pair* nic() const { return proxied_ ? nullptr : &mlx5_; }
 
   /// Every operation does what the chosen model's does, under the same contract.
   GNSTOR_HD std::uint32_t depth() const { return proxied_ ? proxy_.depth() : mlx5_.depth(); }
@@ -68,7 +68,7 @@ class any_queue_pair {
 
  private:
   union {
-    mlx5_queue_pair<> mlx5_;
+    nic_queue_pair mlx5_;
     proxy_queue_pair<> proxy_;
   };
   bool proxied_;

@@ -55,7 +55,7 @@ class mlx5_owned_queue {
   GNSTOR_HD_INLINE std::uint64_t announced() const { return announced_; }
 
   /// Takes up to one completion a lane, the lowest ranks first; how many, the same in every lane.
-  /// @param mine the lane's, or kind `none`
+  /// @param mine the lane's, or kind `none`; untouched if there was none for any lane
   /// @par Order acquires what the NIC wrote before the entry, for the lane that has it; for others
   /// after `g.sync()`
   /// @par Bound one look
@@ -63,8 +63,8 @@ class mlx5_owned_queue {
     const std::uint64_t at = consumed_ + g.thread_rank();
     const std::uint32_t tail = rings_.tail(at);
     const bool valid = rings_.is_valid(tail, at);
-    mine = completion{};
     if (!g.any(valid)) return 0;  // the usual answer: nothing else is computed for it
+    mine = completion{};
     const std::uint32_t ready = g.leading(valid);
     if (ready == 0) return 0;
     if (g.thread_rank() < ready) mine = rings_.decode(at, tail, [this] { return reserved_; });

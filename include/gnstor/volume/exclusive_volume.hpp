@@ -32,7 +32,7 @@ class exclusive_volume {
   GNSTOR_HD_INLINE exclusive_volume(const simt::group& g, const shared_type& volume)
       : volume_(volume) {
     const remote_channel mine = volume.channels().mine();
-    const mlx5_queue_pair<>* nic = mine.queue().nic();
+    const nic_queue_pair* nic = mine.queue().nic();
     if (nic != nullptr && g.lanes() == warp().lanes())
       channel_.emplace(warp(), *nic, mine.counters());
   }
@@ -207,7 +207,8 @@ class exclusive_volume {
   }
 
   shared_type volume_;
-  cuda::std::optional<exclusive_channel<>> channel_;
+  cuda::std::optional<exclusive_channel<mlx5_owned_queue<thread_scope_system, capsule::in_entry>>>
+      channel_;
 };
 
 }  // namespace gnstor::inline v0

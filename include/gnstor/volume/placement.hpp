@@ -33,10 +33,10 @@ class rendezvous_placement {
   GNSTOR_HD constexpr replica_set replicas(volume_id vid, std::uint64_t hash_factor,
                                            std::uint32_t stripe,
                                            std::uint32_t replica_count) const {
-    const std::uint64_t key = key_of(vid, hash_factor, stripe);
+    const std::uint32_t key = key_of(vid, hash_factor, stripe);
     if (replica_count == 2 && ssd_count_ > 1) return best_two(key);
     replica_set best;
-    candidate last{~std::uint64_t{0}, ~0u};
+    candidate last{~0u, ~0u};
     for (std::uint32_t k = 0; k < max_replicas && k < replica_count && k < ssd_count_; ++k) {
       candidate next{0, ssd_count_};
       for (std::uint32_t s = 0; s < ssd_count_; ++s) {
@@ -53,7 +53,7 @@ class rendezvous_placement {
   /// True if `who` is among `replicas(...)`: as many hashes, and no list.
   GNSTOR_HD constexpr bool holds(volume_id vid, std::uint64_t hash_factor, std::uint32_t stripe,
                                  std::uint32_t replica_count, ssd_index who) const {
-    const std::uint64_t key = key_of(vid, hash_factor, stripe);
+    const std::uint32_t key = key_of(vid, hash_factor, stripe);
     const candidate mine{score(key, who.value), who.value};
     std::uint32_t better = 0;
     for (std::uint32_t s = 0; s < ssd_count_; ++s)
@@ -64,7 +64,7 @@ class rendezvous_placement {
 
  private:
   struct candidate {
-    std::uint64_t score;
+    std::uint32_t score;
     std::uint32_t ssd;
     /// Of equal scores the SSD that comes first wins.
     GNSTOR_HD constexpr bool beats(const candidate& other) const {
@@ -73,13 +73,19 @@ class rendezvous_placement {
   };
 
   /// The usual number of replicas in one pass.
-  GNSTOR_HD constexpr replica_set best_two(std::uint64_t key) const {
+  GNSTOR_HD constexpr replica_set best_two(std::uint32_t key) const {
     candidate first{score(key, 0), 0};
-    candidate second{0, ssd_count_};
-    for (std::uint32_t s = 1; s < ssd_count_; ++s) {
+    candidate second{score(key, 1), 1};
+    if (second.score > first.score) {
+      const candidate other = first;
+      first = second;
+      second = other;
+    }
+    // Later SSDs: one of an equal score loses.
+    for (std::uint32_t s = 2; s < ssd_count_; ++s) {
       const candidate c{score(key, s), s};
-      const bool wins = c.beats(first);
-      if (wins || c.beats(second)) second = wins ? first : c;
+      const bool wins = c.score > first.score;
+      if (wins || c.score > second.score) second = wins ? first : c;
       if (wins) first = c;
     }
     replica_set best;
@@ -89,12 +95,15 @@ class rendezvous_placement {
     return best;
   }
 
-  GNSTOR_HD static constexpr std::uint64_t key_of(volume_id vid, std::uint64_t hash_factor,
+  /// One 64-bit mix a stripe, then a 32-bit mix an SSD, as this is a good part of what a small read
+  /// costs its client.
+  GNSTOR_HD static constexpr std::uint32_t key_of(volume_id vid, std::uint64_t hash_factor,
                                                   std::uint32_t stripe) {
-    return mix64(hash_factor ^ mix64(std::uint64_t{vid.value} << 32 | stripe));
+    const std::uint64_t key = mix64(hash_factor ^ (std::uint64_t{vid.value} << 32 | stripe));
+    return static_cast<std::uint32_t>(key >> 32);
   }
-  GNSTOR_HD static constexpr std::uint64_t score(std::uint64_t key, std::uint32_t ssd) {
-    return mix64(key ^ (0x9E3779B97F4A7C15ull * (ssd + 1)));
+  GNSTOR_HD static constexpr std::uint32_t score(std::uint32_t key, std::uint32_t ssd) {
+    return mix32(key ^ (0x9E3779B9u * (ssd + 1)));
   }
 
   std::uint32_t ssd_count_;

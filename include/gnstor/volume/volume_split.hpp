@@ -3,6 +3,7 @@
 #include <gnstor/channel/io_part.hpp>
 #include <gnstor/core/bounded.hpp>
 #include <gnstor/core/deadline.hpp>
+#include <gnstor/core/divisor.hpp>
 #include <gnstor/core/hash.hpp>
 #include <gnstor/core/status.hpp>
 #include <gnstor/volume/placement.hpp>
@@ -19,7 +20,10 @@ class volume_split {
 
  public:
   GNSTOR_HD volume_split(const volume_info& info, Placement where)
-      : info_(info), placement_(where) {}
+      : info_(info),
+        placement_(where),
+        stripe_(info.stripe_blocks),
+        lbas_(info.plain() ? block_bytes / info.lba_bytes : 1) {}
 
   GNSTOR_HD const volume_info& info() const { return info_; }
 
@@ -88,7 +92,8 @@ class volume_split {
   GNSTOR_HD io_part reading(const piece& p) const {
     io_part part = part_of(opcode::read, p);
     part.places = static_cast<std::uint8_t>(p.where.count);
-    const auto turn = static_cast<std::uint32_t>(mix64(p.first.value)) % p.where.count;
+    const std::uint64_t drawn = mix32(p.first.value);
+    const auto turn = static_cast<std::uint32_t>(drawn * p.where.count >> 32);
     part.ssds = p.where.ssd.rotated(turn, p.where.count);
     return part;
   }
@@ -103,7 +108,7 @@ class volume_split {
   /// Blocks of the piece that starts at `at`: up to the stripe's end, the transfer limit, or the
   /// request's end.
   GNSTOR_HD std::uint32_t piece_blocks(opcode op, std::uint32_t at, std::uint32_t left) const {
-    std::uint32_t n = info_.stripe_blocks - at % info_.stripe_blocks;
+    std::uint32_t n = info_.stripe_blocks - stripe_.remainder(at);
     const std::uint32_t most = op == opcode::write_zeroes
                                    ? wire::nvme::max_command_blocks * info_.lba_bytes / block_bytes
                                    : info_.max_transfer_blocks;
@@ -117,18 +122,17 @@ class volume_split {
     p.blocks = n;
     p.buffer = buffer;
     p.where =
-        placement_.replicas(info_.vid, info_.hash_factor, at / info_.stripe_blocks, info_.replicas);
+        placement_.replicas(info_.vid, info_.hash_factor, stripe_.quotient(at), info_.replicas);
     return p;
   }
 
   /// The command of a piece, for SSDs yet to be named.
   GNSTOR_HD io_part part_of(opcode op, const piece& p) const {
-    const std::uint32_t lbas = info_.plain() ? block_bytes / info_.lba_bytes : 1;
     io_part part;
     part.opcode = op;
     part.may_deallocate = op == opcode::write_zeroes;
-    part.blocks = p.blocks * lbas;
-    part.slba = info_.plain() ? std::uint64_t{p.first.value} * lbas
+    part.blocks = p.blocks * lbas_;
+    part.slba = info_.plain() ? std::uint64_t{p.first.value} * lbas_
                               : wire::afa::pack_slba(info_.vid, info_.client, p.first);
     part.namespace_id = info_.namespace_id;
     part.epoch = info_.plain() ? 0 : info_.epoch;
@@ -138,6 +142,8 @@ class volume_split {
 
   volume_info info_;
   Placement placement_;
+  divisor stripe_;
+  std::uint32_t lbas_;  ///< logical blocks in a block of the volume
 };
 
 }  // namespace gnstor::detail

@@ -70,8 +70,9 @@ GNSTOR_HD constexpr bool lap_owner(std::uint64_t consumer_index, std::uint32_t e
 /// True if `tail`, read from slot `consumer_index` % `entries`, belongs to that lap of the ring.
 GNSTOR_HD constexpr bool tail_valid(std::uint32_t tail, std::uint64_t consumer_index,
                                     std::uint32_t entries) {
-  return tail_opcode(tail) != cqe_opcode::invalid &&
-         tail_owner(tail) == lap_owner(consumer_index, entries);
+  // No branch: pollers ask again and again.
+  return (tail_opcode(tail) != cqe_opcode::invalid) &
+         (tail_owner(tail) == lap_owner(consumer_index, entries));
 }
 
 /// Bytes 52..55 of an error CQE as one word: 54 vendor syndrome, 55 syndrome.
