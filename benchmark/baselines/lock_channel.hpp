@@ -219,7 +219,7 @@ class lock_channel {
                       e.dw0 | std::uint64_t{e.dw1} << 32);
       }
       case completion_kind::failed:
-        finish(command_id(qp_.capsule(c.index).command_id), c.outcome, 0);
+        finish(qp_.sent_id(c.index), c.outcome, 0);
         [[fallthrough]];
       case completion_kind::broken: return break_down(c.outcome);
       default: return;

@@ -130,7 +130,7 @@ TEST_CASE("a failed request is told by its own index, and those behind it are fl
     const completion c = queue.poll();
     CHECK(c.kind == completion_kind::failed);
     CHECK(c.index == index);
-    CHECK(queue.ref().capsule(c.index).command_id == index);
+    CHECK(queue.ref().sent_id(c.index).value == index);
     CHECK(c.outcome.syndrome == (index == 4 ? 0x13 : 0x05));
   }
   CHECK(queue.poll().kind == completion_kind::none);

@@ -243,8 +243,8 @@ TEST_CASE("the capsule of a request can be read until its slot is used again") {
   fixture q(4, port_script{});
   for (std::uint16_t k = 0; k < 9; ++k) {
     send(q, k);
-    CHECK(q.ref().capsule(k).command_id == k);
-    if (k >= 3) CHECK(q.ref().capsule(k - 3u).command_id == k - 3);
+    CHECK(q.ref().sent_id(static_cast<std::uint64_t>(k)).value == k);
+    if (k >= 3) CHECK(q.ref().sent_id(k - 3u).value == k - 3);
     q.ref().retire(k);
   }
 }

@@ -196,8 +196,9 @@ TEST_CASE("a SEND entry has the bytes that rdma-core's builders write") {
     queue_fixture q(depth, number);
     wire::nvme::submission_entry capsule{};
     capsule.cdw10 = fields.draw<std::uint32_t>();
+    capsule.command_id = fields.draw<std::uint16_t>();
     q.ref().write_send(index, capsule);
-    const auto slot = reinterpret_cast<std::uint64_t>(&q.ref().capsule(index));
+    const auto* slot = q.memory() + mlx5_queue_layout::of(depth).capsules + index % depth * 64;
     struct {
       mlx5_wqe_ctrl_seg control;
       mlx5_wqe_data_seg data;
@@ -205,9 +206,11 @@ TEST_CASE("a SEND entry has the bytes that rdma-core's builders write") {
     } theirs{};
     mlx5dv_set_ctrl_seg(&theirs.control, static_cast<std::uint16_t>(index), MLX5_OPCODE_SEND, 0,
                         number, 0, 2, 0, 0);
-    mlx5dv_set_data_seg(&theirs.data, 64, queue_fixture::key, slot);
+    mlx5dv_set_data_seg(&theirs.data, 64, queue_fixture::key,
+                        reinterpret_cast<std::uint64_t>(slot));
     REQUIRE(entry_bytes(q, index) == hex(theirs));
-    REQUIRE(q.ref().capsule(index).cdw10 == capsule.cdw10);
+    REQUIRE(hex(slot, 64) == hex(capsule));
+    REQUIRE(q.ref().sent_id(index).value == capsule.command_id);
   }
 }
 
@@ -234,7 +237,7 @@ TEST_CASE("a SEND entry with its capsule inside has the bytes that rdma-core's b
     static_assert(sizeof theirs == 128);
     const auto at = q.attributes().send_ring + index % 4 * 128;
     REQUIRE(hex(reinterpret_cast<const void*>(at), 128) == hex(theirs));
-    CHECK(q.ref().capsule(index).command_id == capsule.command_id);
+    CHECK(q.ref().sent_id(index).value == capsule.command_id);
     const fw::queue_attributes told = q.attributes();
     fw::queue_reader reader(told, q.regions());
     const fw::decoded_request r = reader.request(2 * index);

@@ -351,7 +351,7 @@ class channel {
   GNSTOR_HD void fail(const completion& c) const {
     // Not retired: the entry's capsule still tells whose it is, also to a lane that takes the
     // failure before it.
-    const command_id id(qp_.capsule(c.index).command_id);
+    const command_id id = qp_.sent_id(c.index);
     // The owner first: once the phase is `error`, it would take this request for one that another
     // killed.
     const bool continued = request_slots().recall(id).value.continued;

@@ -368,7 +368,7 @@ class exclusive_channel {
     const bool answered = c.kind == completion_kind::response;
     const bool failed = c.kind == completion_kind::failed;
     const command_id id(answered ? c.response.command_id
-                        : failed ? queue_.capsule(c.index).command_id
+                        : failed ? queue_.sent_id(c.index).value
                                  : std::uint16_t{0});
     const answer met = slots().settle(g, id, answered || failed, c);
     std::uint64_t left = c.kind == completion_kind::sent ? c.index + 1 : 0;

@@ -51,8 +51,8 @@ class any_queue_pair {
   GNSTOR_HD void retire(std::uint64_t index) const {
     proxied_ ? proxy_.retire(index) : mlx5_.retire(index);
   }
-  GNSTOR_HD const wire::nvme::submission_entry& capsule(std::uint64_t index) const {
-    return proxied_ ? proxy_.capsule(index) : mlx5_.capsule(index);
+  GNSTOR_HD command_id sent_id(std::uint64_t index) const {
+    return proxied_ ? proxy_.sent_id(index) : mlx5_.sent_id(index);
   }
   GNSTOR_HD queue_bar bar() const { return proxied_ ? proxy_.bar() : mlx5_.bar(); }
   GNSTOR_HD bool is_written(std::uint64_t end) const {

@@ -78,11 +78,9 @@ class mlx5_owned_queue {
     if (retired_ <= index) retired_ = index + 1;
   }
 
-  /// As `mlx5_queue_pair::capsule`.
+  /// As `mlx5_queue_pair::sent_id`.
   /// @par Callers any lane of the group
-  GNSTOR_HD_INLINE const wire::nvme::submission_entry& capsule(std::uint64_t index) const {
-    return rings_.capsule(index);
-  }
+  GNSTOR_HD_INLINE command_id sent_id(std::uint64_t index) const { return rings_.sent_id(index); }
 
   /// Writes down how far the queue pair has come.
   /// @par Order none: whoever hands the queue pair over releases

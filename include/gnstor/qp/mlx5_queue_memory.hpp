@@ -38,10 +38,10 @@ inline constexpr std::uint64_t mlx5_ring_alignment = 4096;
 
 /// Where each ring of a queue pair lies within one block of registered memory.
 ///
-/// `depth` commands: as many send entries and capsules, twice as many receives (so that they are
-/// re-posted by the half). The rings that a NIC is told of come last and at page boundaries: the
-/// work queue, which is the receive ring with the send ring right behind it, and the completion
-/// ring.
+/// `depth` commands: as many send entries, as many capsules if these are not inside, twice as many
+/// receives (so that they are re-posted by the half). The rings that a NIC is told of come last and
+/// at page boundaries: the work queue, which is the receive ring with the send ring right behind
+/// it, and the completion ring.
 struct mlx5_queue_layout {
   std::uint64_t state = 0;
   std::uint64_t capsules = 0;
@@ -68,7 +68,8 @@ struct mlx5_queue_layout {
                                                   std::uint32_t send_blocks = 1) {
     mlx5_queue_layout l;
     l.capsules = l.state + sizeof(mlx5_queue_state);
-    l.responses = l.capsules + std::uint64_t{depth} * sizeof(wire::nvme::submission_entry);
+    const std::uint64_t outside = send_blocks == 1 ? depth : 0;  // of their entries
+    l.responses = l.capsules + outside * sizeof(wire::nvme::submission_entry);
     l.reservations =
         l.responses + std::uint64_t{receive_entries(depth)} * sizeof(wire::nvme::completion_entry);
     l.receive_ring = aligned(l.reservations + std::uint64_t{depth} * sizeof(std::uint64_t));
@@ -92,7 +93,8 @@ static_assert(sizeof(wire::mlx5::data_segment) == 16, "the stride of the receive
 static_assert(mlx5_queue_layout::of(2).send_ring == mlx5_queue_layout::of(2).receive_ring + 64 &&
                   mlx5_queue_layout::of(2).send_ring % 64 == 0,
               "the send ring follows the receive ring at a basic block");
-static_assert(mlx5_queue_layout::of(128).bytes <= 60 * 1024,
+static_assert(mlx5_queue_layout::of(128).bytes <= 60 * 1024 &&
+                  mlx5_queue_layout::of(128, 2).bytes <= 60 * 1024,
               "about 64 KB a channel, with its request table");
 static_assert(std::is_trivially_copyable_v<mlx5_queue_state>);
 

@@ -165,11 +165,8 @@ class mlx5_queue_pair {
     word(state().retired).fetch_max(index + 1, release);
   }
 
-  /// The command capsule last written at `index`, or its first 16 bytes where the entry holds it:
-  /// tells which request a failed entry carried.
-  GNSTOR_HD const wire::nvme::submission_entry& capsule(std::uint64_t index) const {
-    return rings_.capsule(index);
-  }
+  /// The id of the command last written at `index`: tells which request a failed entry carried.
+  GNSTOR_HD command_id sent_id(std::uint64_t index) const { return rings_.sent_id(index); }
 
   /// From one life of the queue pair to the next: `restartable_queue_pair`.
   GNSTOR_HD queue_bar bar() const { return restarting().bar(); }

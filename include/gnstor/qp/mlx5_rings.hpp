@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gnstor/core/units.hpp>
 #include <gnstor/qp/capsule/by_pointer.hpp>
 #include <gnstor/qp/completion.hpp>
 #include <gnstor/qp/mlx5_queue_memory.hpp>
@@ -57,15 +58,14 @@ class mlx5_rings {
   /// @par Callers the lane that owns the reserved `index`
   GNSTOR_HD void write_send(std::uint64_t index,
                             const wire::nvme::submission_entry& capsule) const {
-    wire::nvme::submission_entry& slot = capsule_slot(index);
     struct parts {
       simt::word16 part[4];
     };
     const auto bytes = cuda::std::bit_cast<parts>(capsule);
     if constexpr (blocks == 2) {
-      simt::store16(&slot, bytes.part[0]);  // whose it is; the NIC reads the entry alone
       write_inline(index, bytes.part);
     } else {
+      wire::nvme::submission_entry& slot = capsule_slot(index);
       for (int k = 0; k < 4; ++k)
         simt::store16(reinterpret_cast<unsigned char*>(&slot) + 16 * k, bytes.part[k]);
       store_segment(
@@ -196,10 +196,13 @@ class mlx5_rings {
     return out;
   }
 
-  /// The command capsule last written at `index`, or its first 16 bytes where the entry holds it:
-  /// tells which request a failed entry carried.
-  GNSTOR_HD const wire::nvme::submission_entry& capsule(std::uint64_t index) const {
-    return capsule_slot(index);
+  /// The id of the command last written at `index`: tells which request a failed entry carried.
+  GNSTOR_HD command_id sent_id(std::uint64_t index) const {
+    if constexpr (blocks == 1) return command_id(capsule_slot(index).command_id);
+    // Behind the control segment and the length; NOPs and transfers leave it as it is.
+    const auto* first = reinterpret_cast<const std::uint16_t*>(
+        memory_ + layout().send_ring + (index & mask_) * blocks * sizeof(mlx5_send_entry) + 20);
+    return command_id(first[1]);
   }
 
  private:

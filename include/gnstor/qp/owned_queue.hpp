@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gnstor/core/result.hpp>
+#include <gnstor/core/units.hpp>
 #include <gnstor/qp/completion.hpp>
 #include <gnstor/simt/group.hpp>
 #include <gnstor/wire/nvme/submission_entry.hpp>
@@ -24,7 +25,7 @@ concept owned_queue = requires(Q& q, const Q& queue, const simt::group& g, std::
   { queue.announced() } -> std::same_as<std::uint64_t>;
   { q.poll(g, mine) } -> std::same_as<std::uint32_t>;
   q.retire(index);
-  { queue.capsule(index) } -> std::same_as<const wire::nvme::submission_entry&>;
+  { queue.sent_id(index) } -> std::same_as<command_id>;
   queue.save(g);
 };
 

@@ -161,9 +161,9 @@ class proxy_queue_pair {
     return word(state().reserved).compare_exchange(next, next + 1, relaxed);
   }
 
-  /// The command capsule last written at `index`: tells which request a failed entry carried.
-  GNSTOR_HD const wire::nvme::submission_entry& capsule(std::uint64_t index) const {
-    return capsule_slot(index);
+  /// The id of the command last written at `index`: tells which request a failed entry carried.
+  GNSTOR_HD command_id sent_id(std::uint64_t index) const {
+    return command_id(capsule_slot(index).command_id);
   }
 
  private:

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gnstor/core/result.hpp>
+#include <gnstor/core/units.hpp>
 #include <gnstor/qp/completion.hpp>
 #include <gnstor/qp/one_sided.hpp>
 #include <gnstor/simt/group.hpp>
@@ -32,7 +33,7 @@ concept queue_pair = requires(const Q& q, std::uint32_t n, std::uint64_t i, cons
   { q.post_receives() } -> std::same_as<void>;
   { q.poll(g) } -> std::same_as<completion>;
   { q.retire(i) } -> std::same_as<void>;
-  { q.capsule(i) } -> std::same_as<const wire::nvme::submission_entry&>;
+  { q.sent_id(i) } -> std::same_as<command_id>;
 };
 
 }  // namespace gnstor::inline v0
