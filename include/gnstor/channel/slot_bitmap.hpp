@@ -78,7 +78,7 @@ class slot_bitmap {
     // Lanes of one number of several warps begin at different words.
     const std::uint32_t first = lane + simt::lane<>().global_thread() / 32;
     for (std::uint32_t k = 0; k < words; ++k) {
-      const std::uint32_t w = (first + k) % words;
+      const std::uint32_t w = (first + k) & (words - 1);
       const word bits(words_[w]);
       std::uint32_t seen = hopes && k == 0 ? ~invert : bits.load(relaxed);
       for (bounded tries{8}; tries;) {
