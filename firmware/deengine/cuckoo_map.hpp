@@ -66,7 +66,11 @@ class cuckoo_map {
       // Lanes that look together choose their candidates first, each its own, and confirm them
       // together.
       std::uint32_t left = 0;
-      for (std::uint32_t k = 0; k < 2 * ways; ++k) left |= (seen_[k] >> 48 == tag_ ? 1u : 0u) << k;
+      std::uint32_t bit = 1;
+      for (const std::uint64_t entry : seen_) {
+        left |= entry >> 48 == tag_ ? bit : 0;
+        bit *= 2;
+      }
       for (bounded tries{2 * ways}; tries && left != 0;) {
         const std::uint32_t next = left & (0 - left);
         std::uint32_t page = 0;

@@ -116,7 +116,7 @@ TEST_CASE("a bad volume is refused with the reason, and the table stays as it wa
     CHECK(r.ssd().volume_add(1, v) == afa(expected));
     CHECK(r.ssd().check(r.io(5, 0, 1, false)).status == afa(status::unknown_volume));
   };
-  refused([](record& v) { v.version = 2; }, status::bad_payload_version);
+  refused([](record& v) { ++v.version; }, status::bad_payload_version);
   refused([](record& v) { v.vid = 0; }, status::bad_payload);
   refused([](record& v) { v.capacity_blocks = 0; }, status::bad_payload);
   refused([](record& v) { v.capacity_blocks = (std::uint64_t{1} << 32) + 1; }, status::bad_payload);

@@ -3,6 +3,7 @@
 /// share; seed S of a failure alone is GNSTOR_FIRST_SEED=S GNSTOR_SEEDS=1.
 
 #include "seeds.hpp"
+#include "under_tsan.hpp"
 #include <gnstor/simt_host/executor.hpp>
 
 #include <doctest/doctest.h>
@@ -14,12 +15,6 @@
 namespace gnstor::test {
 
 namespace host = simt::host;
-
-#if defined(__SANITIZE_THREAD__)
-inline constexpr bool under_tsan = true;
-#else
-inline constexpr bool under_tsan = false;
-#endif
 
 /// Calls `run` with the options of each seed; the first fault it tells ends the case.
 /// @param share seeds in an ordinary run; ThreadSanitizer's is 20 at most

@@ -60,6 +60,12 @@ TEST_CASE("what is no number of its type is refused") {
   std::uint32_t natural = 0;
   CHECK(parse_value(natural, "-1").refused("--value"));
   CHECK(parse_value(natural, "1x").refused("--value"));
+  std::uint64_t large = 7;
+  CHECK(parse_value(large, "-1").refused("--value: -1 is less than 0"));
+  CHECK(parse_value(large, "18446744073709551616").refused("64 bits"));
+  CHECK(large == 7);
+  std::vector<std::uint64_t> several;
+  CHECK(parse_value(several, "-1").refused("--value"));
   std::int32_t whole = 0;
   CHECK(parse_value(whole, "2147483648").refused("--value"));
 }

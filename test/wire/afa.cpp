@@ -109,7 +109,7 @@ TEST_CASE("the admin opcodes are those of the wire contract, all vendor specific
 
 TEST_CASE("a volume record's bytes") {
   afa::volume_record record{};
-  record.version = afa::payload_version;
+  record.version = 1;
   record.vid = 0x0102;
   record.replicas = 2;
   record.hash_factor = 0x1112131415161718;

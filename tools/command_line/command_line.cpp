@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <charconv>
+
 namespace gnstor::tools {
 
 namespace {
@@ -13,6 +15,19 @@ CLI::Validator multiple_of(int step) {
     return whole ? std::string{} : text + " is no multiple of " + std::to_string(step);
   };
   return CLI::Validator(check, "x " + std::to_string(step));
+}
+
+/// For types without a sign: of 64 bits, the parser would take -1, and whatever is too large, for
+/// the largest number there is.
+CLI::Validator unsigned_number() {
+  const auto check = [](const std::string& text) {
+    if (!text.empty() && text.front() == '-') return text + " is less than 0";
+    std::uint64_t number = 0;
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+    const bool fits = read.ec != std::errc::result_out_of_range;
+    return fits ? std::string{} : text + " is more than 64 bits hold";
+  };
+  return CLI::Validator(check, "");
 }
 
 }  // namespace
@@ -74,7 +89,10 @@ command_line::~command_line() = default;
 
 template <option_value T>
 command_option command_line::option(const std::string& name, T& value, const std::string& about) {
-  return command_option(*app_->add_option(name, value, about));
+  CLI::Option& made = *app_->add_option(name, value, about);
+  if constexpr (std::unsigned_integral<T> || std::same_as<T, std::vector<std::uint64_t>>)
+    made.check(unsigned_number());
+  return command_option(made);
 }
 
 using text = const std::string&;

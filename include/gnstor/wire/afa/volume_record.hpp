@@ -6,7 +6,8 @@
 
 namespace gnstor::wire::afa {
 
-inline constexpr std::uint32_t payload_version = 1;  ///< of all payloads of `wire/afa`
+/// Of all payloads of `wire/afa`, and of what both ends compute for themselves: the placement.
+inline constexpr std::uint32_t payload_version = 2;
 
 /// All an SSD must know of a volume: the data of VOLUME ADD and an entry of VOLUME LIST.
 ///
