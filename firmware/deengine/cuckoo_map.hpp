@@ -24,7 +24,7 @@ class cuckoo_map {
   static constexpr std::uint32_t most_moves = 128;  ///< relocations of one insert
   static constexpr std::uint32_t none = ~0u;        ///< no slot, no page
 
-  /// @param entries `buckets * ways` words, zero when empty
+  /// @param entries `buckets * ways` words, aligned to 16 bytes, zero when empty
   /// @param buckets a power of two, at least 2
   GNSTOR_HD cuckoo_map(std::uint64_t* entries, std::uint32_t buckets)
       : entries_(entries), mask_(buckets - 1) {}

@@ -35,8 +35,7 @@ class permission_table {
       : index_(index), slots_(slots), max_volumes_(max_volumes) {}
 
   /// What `client` may do with volume `vid`, from one published image.
-  /// @par Order acquires what the admin owner released by publishing the image; so do the caller's
-  /// relaxed loads before it
+  /// @par Order acquires what the admin owner released by publishing the image
   /// @par Bound 16 attempts; each failed one saw a change of this very volume
   GNSTOR_HD answer find(volume_id vid, client_id client, volume_grant& grant) const {
     known_grant nothing{};

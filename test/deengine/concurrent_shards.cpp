@@ -126,6 +126,24 @@ TEST_CASE(
   sweep(mode::weak, under_tsan ? 200 : 2000, 12);
 }
 
+TEST_CASE("who is told that rights have ended finds them ended, whatever it knew: weak memory") {
+  std::uint32_t granted = 0;
+  for (std::uint64_t seed = 1; seed <= (under_tsan ? 50u : 500u); ++seed) {
+    CAPTURE(seed);
+    device d;
+    REQUIRE(d.ssd.volume_add(1, crowd_volume(steady_volume, 0)) == 0);
+    board out;
+    simt::host::executor machine({.run = mode::weak, .seed = seed});
+    machine.spawn(1, 1, revoking_admin<thread_scope_device>{seed % 2 == 0}, d.ssd, &out);
+    machine.spawn(1, 2, told_reader<thread_scope_device>{}, d.ssd, &out);
+    machine.run();
+    CHECK(out.mixed_volume == 0);
+    CHECK(out.bad_status == 0);
+    granted += out.read;
+  }
+  CHECK(granted > 0);
+}
+
 TEST_CASE("who looks beside the owners finds whole pages that stay as they are: one plain run") {
   sweep(mode::fast, 10, 12, true);
 }

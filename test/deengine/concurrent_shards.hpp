@@ -132,6 +132,47 @@ struct glancing_reader {
   }
 };
 
+/// Takes a client's rights away, or the volume, and says so.
+template <thread_scope Scope>
+struct revoking_admin {
+  bool deletes;
+
+  template <class Lane>
+  GNSTOR_HD void operator()(Lane& lane, fw::engine_ref<Scope> ssd, board* out) const {
+    for (int k = 0; k < 20; ++k) lane.pause();
+    wire::afa::volume_chmod change{};
+    change.version = wire::afa::payload_version;
+    change.vid = steady_volume;
+    change.client_count = 1;
+    change.clients[0] = {1, 0};
+    const std::uint16_t refused =
+        deletes ? ssd.volume_delete(1, volume_id(steady_volume)) : ssd.volume_chmod(1, change);
+    if (refused != 0) count<Scope>(out->bad_status);
+    atomic_ref<std::uint32_t, Scope>(out->done[0]).store(1, release);
+  }
+};
+
+/// Keeps the grant that the admin ends. Once told, it must find the end of it, by whatever it asks
+/// before the check.
+template <thread_scope Scope>
+struct told_reader {
+  template <class Lane>
+  GNSTOR_HD void operator()(Lane& lane, fw::engine_ref<Scope> ssd, board* out) const {
+    fw::request r;
+    r.vid = volume_id(steady_volume);
+    r.client = r.bound_client = client_id(1);
+    r.blocks = 1;
+    r.epoch = 1;
+    fw::known_grant known{};
+    if (ssd.check(r, known).ok()) count<Scope>(out->read);
+    const atomic_ref<std::uint32_t, Scope> done(out->done[0]);
+    for (std::uint32_t step = 0; step < 1'000'000 && done.load(acquire) == 0; ++step) lane.pause();
+    typename fw::engine_ref<Scope>::foresight early;
+    ssd.foresee(r, known, early);
+    if (ssd.check_rights(r, known, early).ok()) count<Scope>(out->mixed_volume);
+  }
+};
+
 /// Looks a volume up until the admin is done: what it finds must be one of the two shapes, whole.
 template <thread_scope Scope>
 struct volume_reader {

@@ -137,6 +137,31 @@ TEST_CASE("a failed request is told by its own index, and those behind it are fl
   CHECK(queue.engine.dead());
 }
 
+TEST_CASE("a transfer or a NOP of two blocks that is flushed is told of once") {
+  basic_queue_fixture<nic_queue_pair> behind(8);
+  proxy_fixture<gnstor::host::emulated_port> queue(8, behind.ref());
+  fw::queue_attributes at = behind.attributes();
+  fw::queue_reader nic(at, behind.regions());
+  REQUIRE(queue.ref().try_reserve(3));
+  queue.ref().write_send(0, {});
+  queue.ref().write_one_sided(1, {});
+  queue.ref().write_nop(2);
+  for (int ticks = 0; queue.engine.tick(); ++ticks) REQUIRE(ticks < 100);
+  using wire::mlx5::syndrome;
+  std::uint64_t completions = 0;
+  for (const std::uint64_t block : {0, 2, 3, 4, 5}) {
+    const auto why = block == 0 ? syndrome::remote_access_error : syndrome::flushed;
+    nic.complete(completions++, wire::mlx5::cqe_opcode::requester_error, block, 0, why);
+  }
+  for (int ticks = 0; queue.engine.tick(); ++ticks) REQUIRE(ticks < 100);
+  for (const std::uint64_t index : {0, 1, 2}) {
+    const completion c = queue.poll();
+    CHECK(c.kind == completion_kind::failed);
+    CHECK(c.index == index);
+  }
+  CHECK(queue.poll().kind == completion_kind::none);
+}
+
 TEST_CASE("an error that meets the port's own NOP breaks the queue, with its syndrome") {
   basic_queue_fixture<nic_queue_pair> behind(2);
   proxy_fixture<gnstor::host::emulated_port> queue(2, behind.ref());

@@ -63,6 +63,9 @@ TEST_CASE("what is no number of its type is refused") {
   std::uint64_t large = 7;
   CHECK(parse_value(large, "-1").refused("--value: -1 is less than 0"));
   CHECK(parse_value(large, "18446744073709551616").refused("64 bits"));
+  CHECK(parse_value(large, "0x10000000000000000").refused("64 bits"));
+  CHECK(parse_value(large, "+18446744073709551616").refused("64 bits"));
+  CHECK(parse_value(large, " -1").refused("less than 0"));
   CHECK(large == 7);
   std::vector<std::uint64_t> several;
   CHECK(parse_value(several, "-1").refused("--value"));

@@ -2,7 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include <charconv>
+#include <cerrno>
+#include <cstdlib>
 
 namespace gnstor::tools {
 
@@ -21,11 +22,10 @@ CLI::Validator multiple_of(int step) {
 /// the largest number there is.
 CLI::Validator unsigned_number() {
   const auto check = [](const std::string& text) {
-    if (!text.empty() && text.front() == '-') return text + " is less than 0";
-    std::uint64_t number = 0;
-    const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
-    const bool fits = read.ec != std::errc::result_out_of_range;
-    return fits ? std::string{} : text + " is more than 64 bits hold";
+    if (text.find('-') != text.npos) return text + " is less than 0";
+    errno = 0;
+    (void)std::strtoull(text.c_str(), nullptr, 0);  // as the parser reads it
+    return errno != ERANGE ? std::string{} : text + " is more than 64 bits hold";
   };
   return CLI::Validator(check, "");
 }

@@ -4,7 +4,7 @@
 #include "ifc/command.hpp"
 #include "ifc/hca_capabilities.hpp"
 #include "ifc/mailbox.hpp"
-#include <gnstor/qp/mlx5_queue_memory.hpp>
+#include <gnstor/qp/nic_queue_pair.hpp>
 
 #include <fmt/format.h>
 
@@ -68,6 +68,7 @@ void capabilities::require(const std::string& device, std::uint32_t depth) const
   }
   if (!reliable_connection) refuse("it has no reliable connections");
   if (!cq_ignore_overrun) refuse("its completion queues cannot ignore overrun");
+  static_assert(nic_queue_pair::blocks <= 2, "the send ring has no more blocks than receives");
   const auto receives = std::bit_width(mlx5_queue_layout::receive_entries(depth)) - 1u;
   const auto completions = std::bit_width(mlx5_queue_layout::completion_entries(depth)) - 1u;
   if (receives > log_max_qp_entries || completions > log_max_cq_entries) {

@@ -21,12 +21,11 @@ void format_at(const home_memory& memory, std::uint64_t offset, std::uint32_t de
 }
 
 home_memory formatted(const nic& on, std::uint32_t depth, std::uint32_t count) {
-  constexpr std::uint32_t most = mlx5_max_depth / nic_queue_pair::blocks;
-  if (!mlx5_valid_depth(depth) || depth > most || count == 0) {
+  if (!mlx5_valid_depth(depth, nic_queue_pair::blocks) || count == 0) {
     throw input_error(
         fmt::format("{} queues of depth {}: at least one, and a depth that is a power "
                     "of two from 2 to {}",
-                    count, depth, most));
+                    count, depth, mlx5_max_depth / nic_queue_pair::blocks));
   }
   on.can().require(on.name(), depth);
   home_memory memory(on.home(), stride(depth) * count);

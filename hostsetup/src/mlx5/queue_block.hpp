@@ -7,8 +7,8 @@
 namespace gnstor::host::mlx5 {
 
 /// Owns the memory of several queue pairs, in one piece: one memory region, by whose key the NIC
-/// reads capsules and writes responses, and one umem, in which it finds rings and doorbell records.
-/// Move-only; outlives its queue pairs.
+/// writes responses, and one umem, in which it finds rings (capsules are in their entries) and
+/// doorbell records. Move-only; outlives its queue pairs.
 class queue_block {
  public:
   /// Allocates, formats (every completion entry invalid: zeroes would look like completions) and

@@ -23,7 +23,8 @@ class emulated_port {
   std::uint32_t poll(completion* out, std::uint32_t most);
 
  private:
-  static constexpr std::uint64_t own = ~std::uint64_t{0};  ///< the port's NOP has no index
+  static constexpr std::uint64_t own = ~std::uint64_t{0};       ///< the port's NOP has no index
+  static constexpr std::uint64_t told = ~std::uint64_t{0} - 1;  ///< it has failed, and was reported
 
   std::uint64_t& index_at(std::uint64_t slot) { return indices_[slot & (queue_.depth() - 1)]; }
   bool translate(completion& c);

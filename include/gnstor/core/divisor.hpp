@@ -10,7 +10,7 @@ namespace gnstor::inline v0 {
 class divisor {
  public:
   divisor() = default;
-  /// @param d from 1 on
+  /// @param d from 1 on; 0, of something that is not there, divides as 1
   GNSTOR_HD constexpr explicit divisor(std::uint32_t d)
       : reciprocal_(~std::uint64_t{0} / (d == 0 ? 1 : d) + 1), value_(d) {}
 

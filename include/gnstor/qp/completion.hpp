@@ -10,7 +10,8 @@ enum class completion_kind : std::uint8_t {
   none,      ///< there was no entry
   response,  ///< an NVMe response capsule arrived; `response` holds it
   sent,      ///< a signalled request of the send queue is done; `index` names it
-  failed,    ///< a request of the send queue failed; `index` names it, `outcome` says why
+  failed,    ///< a request of the send queue failed; `index` names it, `outcome` says why. One that
+             ///< takes two blocks of a NIC's queue may be told of twice
   broken,    ///< a receive failed: the queue pair is dead; `outcome` says why
 };
 

@@ -98,20 +98,21 @@ static_assert(mlx5_queue_layout::of(128).bytes <= 60 * 1024 &&
               "about 64 KB a channel, with its request table");
 static_assert(std::is_trivially_copyable_v<mlx5_queue_state>);
 
-/// Largest depth. Ring counters are 16 bits wide on the wire, and a full ring must differ from an
-/// empty one: the receive ring holds twice the depth.
+/// Largest depth, in basic blocks. Ring counters are 16 bits wide on the wire, and a full ring must
+/// differ from an empty one: the receive ring holds twice the depth.
 inline constexpr std::uint32_t mlx5_max_depth = 16384;
 
-/// True if `depth` is one a queue pair can have: a power of two from 2 to 16384.
-GNSTOR_HD constexpr bool mlx5_valid_depth(std::uint32_t depth) {
-  return depth >= 2 && depth <= mlx5_max_depth && (depth & (depth - 1)) == 0;
+/// True if `depth` is one a queue pair can have: a power of two from 2 to 16384, or 8192 where an
+/// entry takes two blocks.
+GNSTOR_HD constexpr bool mlx5_valid_depth(std::uint32_t depth, std::uint32_t send_blocks = 1) {
+  return depth >= 2 && depth <= mlx5_max_depth / send_blocks && (depth & (depth - 1)) == 0;
 }
 
 /// Prepares zero-filled queue memory: every completion entry is marked invalid, as the NIC's first
 /// lap expects.
 GNSTOR_HD inline void mlx5_format_queue(unsigned char* memory, std::uint32_t depth,
                                         std::uint32_t send_blocks = 1) {
-  GNSTOR_VERIFY(mlx5_valid_depth(depth) && mlx5_valid_depth(depth * send_blocks));
+  GNSTOR_VERIFY(mlx5_valid_depth(depth, send_blocks));
   const mlx5_queue_layout l = mlx5_queue_layout::of(depth, send_blocks);
   for (std::uint64_t k = 0; k < l.bytes; ++k) memory[k] = 0;
   for (std::uint64_t k = 0; k < mlx5_queue_layout::completion_entries(depth); ++k) {
