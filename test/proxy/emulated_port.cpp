@@ -98,82 +98,78 @@ TEST_CASE("capsules alone do not fill the queue pair behind the port for ever, s
 /// Blocks of an entry: the NIC counts them.
 constexpr std::uint32_t two = nic_queue_pair::blocks;
 
-TEST_CASE("a failed request is told by its own index, and those behind it are flushed") {
-  basic_queue_fixture<nic_queue_pair> behind(8);
-  proxy_fixture<gnstor::host::emulated_port> queue(8, behind.ref());
-  fw::queue_attributes at = behind.attributes();
-  fw::queue_reader nic(at, behind.regions());
-  std::uint64_t completions = 0;
-  const auto settle = [&] {
+/// A proxy's queue over a port to a queue pair, and that one as its NIC sees it, step by step.
+struct relay {
+  explicit relay(std::uint32_t depth) : behind(depth), queue(depth, behind.ref()) {}
+
+  void settle() {
     int ticks = 0;
     for (; queue.engine.tick(); ++ticks) REQUIRE(ticks < 100);
-  };
+  }
+  /// The NIC fails the entry with block `block`.
+  void fail(std::uint64_t block, wire::mlx5::syndrome why) {
+    nic.complete(completions++, wire::mlx5::cqe_opcode::requester_error, block, 0, why);
+  }
+
+  basic_queue_fixture<nic_queue_pair> behind;
+  proxy_fixture<gnstor::host::emulated_port> queue;
+  fw::queue_reader nic{behind.attributes(), behind.regions()};
+  std::uint64_t completions = 0;
+};
+
+TEST_CASE("a failed request is told by its own index, and those behind it are flushed") {
+  relay r(8);
   // Six capsules, and a NOP of the port's own behind the fourth.
-  REQUIRE(queue.ref().try_reserve(6));
+  REQUIRE(r.queue.ref().try_reserve(6));
   for (std::uint64_t k = 0; k < 6; ++k) {
     wire::nvme::submission_entry e{};
     e.command_id = static_cast<std::uint16_t>(k);
-    queue.ref().write_send(k, e);
+    r.queue.ref().write_send(k, e);
   }
-  settle();
-  CHECK(nic.send_tail() == 7 * two);
-  CHECK(nic.request(4 * two).opcode == wire::mlx5::opcode::nop);
-  nic.complete(completions++, wire::mlx5::cqe_opcode::requester, 4 * two + 1, 0);
-  using wire::mlx5::syndrome;
-  for (const auto why : {syndrome::remote_access_error, syndrome::flushed}) {
-    nic.complete(completions, wire::mlx5::cqe_opcode::requester_error, (4 + completions) * two, 0,
-                 why);
-    ++completions;
-  }
-  settle();
+  r.settle();
+  CHECK(r.nic.send_tail() == 7 * two);
+  CHECK(r.nic.request(4 * two).opcode == wire::mlx5::opcode::nop);
+  r.nic.complete(r.completions++, wire::mlx5::cqe_opcode::requester, 4 * two + 1, 0);
+  r.fail(5 * two, wire::mlx5::syndrome::remote_access_error);
+  r.fail(6 * two, wire::mlx5::syndrome::flushed);
+  r.settle();
   for (const std::uint64_t index : {4, 5}) {
-    const completion c = queue.poll();
+    const completion c = r.queue.poll();
     CHECK(c.kind == completion_kind::failed);
     CHECK(c.index == index);
-    CHECK(queue.ref().sent_id(c.index).value == index);
+    CHECK(r.queue.ref().sent_id(c.index).value == index);
     CHECK(c.outcome.syndrome == (index == 4 ? 0x13 : 0x05));
   }
-  CHECK(queue.poll().kind == completion_kind::none);
-  CHECK(queue.engine.dead());
+  CHECK(r.queue.poll().kind == completion_kind::none);
+  CHECK(r.queue.engine.dead());
 }
 
 TEST_CASE("a transfer or a NOP of two blocks that is flushed is told of once") {
-  basic_queue_fixture<nic_queue_pair> behind(8);
-  proxy_fixture<gnstor::host::emulated_port> queue(8, behind.ref());
-  fw::queue_attributes at = behind.attributes();
-  fw::queue_reader nic(at, behind.regions());
-  REQUIRE(queue.ref().try_reserve(3));
-  queue.ref().write_send(0, {});
-  queue.ref().write_one_sided(1, {});
-  queue.ref().write_nop(2);
-  for (int ticks = 0; queue.engine.tick(); ++ticks) REQUIRE(ticks < 100);
-  using wire::mlx5::syndrome;
-  std::uint64_t completions = 0;
-  for (const std::uint64_t block : {0, 2, 3, 4, 5}) {
-    const auto why = block == 0 ? syndrome::remote_access_error : syndrome::flushed;
-    nic.complete(completions++, wire::mlx5::cqe_opcode::requester_error, block, 0, why);
-  }
-  for (int ticks = 0; queue.engine.tick(); ++ticks) REQUIRE(ticks < 100);
+  relay r(8);
+  REQUIRE(r.queue.ref().try_reserve(3));
+  r.queue.ref().write_send(0, {});
+  r.queue.ref().write_one_sided(1, {});
+  r.queue.ref().write_nop(2);
+  r.settle();
+  r.fail(0, wire::mlx5::syndrome::remote_access_error);
+  for (const std::uint64_t block : {2, 3, 4, 5}) r.fail(block, wire::mlx5::syndrome::flushed);
+  r.settle();
   for (const std::uint64_t index : {0, 1, 2}) {
-    const completion c = queue.poll();
+    const completion c = r.queue.poll();
     CHECK(c.kind == completion_kind::failed);
     CHECK(c.index == index);
   }
-  CHECK(queue.poll().kind == completion_kind::none);
+  CHECK(r.queue.poll().kind == completion_kind::none);
 }
 
 TEST_CASE("an error that meets the port's own NOP breaks the queue, with its syndrome") {
-  basic_queue_fixture<nic_queue_pair> behind(2);
-  proxy_fixture<gnstor::host::emulated_port> queue(2, behind.ref());
-  fw::queue_attributes at = behind.attributes();
-  fw::queue_reader nic(at, behind.regions());
-  REQUIRE(queue.ref().try_reserve(1));
-  queue.ref().write_send(0, {});
-  queue.engine.tick();
-  nic.complete(0, wire::mlx5::cqe_opcode::requester_error, two + 1, 0,
-               wire::mlx5::syndrome::transport_retry_exceeded);
-  queue.engine.tick();
-  const completion c = queue.poll();
+  relay r(2);
+  REQUIRE(r.queue.ref().try_reserve(1));
+  r.queue.ref().write_send(0, {});
+  r.queue.engine.tick();
+  r.fail(two + 1, wire::mlx5::syndrome::transport_retry_exceeded);
+  r.queue.engine.tick();
+  const completion c = r.queue.poll();
   CHECK(c.kind == completion_kind::broken);
   CHECK(c.outcome.syndrome == 0x15);
 }
