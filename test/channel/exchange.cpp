@@ -104,6 +104,16 @@ TEST_CASE("more lanes than request slots get through a full channel, seeded") {
   });
 }
 
+TEST_CASE("more warps than request slots get through a full channel, fast") {
+  CHECK(exchanged({}, {.blocks = 5, .lanes = 16, .rounds = 6, .channels = 1, .depth = 16}) == "");
+}
+
+TEST_CASE("more lanes than request slots get through a full channel, weak") {
+  sweep(host::mode::weak, weak_share / 2, [](host::options o) {
+    return exchanged(o, {.blocks = 2, .lanes = 5, .rounds = 3, .channels = 1, .depth = 4});
+  });
+}
+
 TEST_CASE("an answer that comes around the deadline is whole or none, seeded") {
   sweep(host::mode::seeded, 2 * seeded_share, [](host::options o) {
     return exchanged(o, {}, [&](exchange_fixture& f) {

@@ -4,7 +4,7 @@
 #include <gnstor/channel/channel_state.hpp>
 #include <gnstor/channel/operation_table.hpp>
 #include <gnstor/core/hash.hpp>
-#include <gnstor/simt/clock.hpp>
+#include <gnstor/simt/step_together.hpp>
 
 namespace gnstor::inline v0 {
 
@@ -73,13 +73,7 @@ class async_io {
 
   /// Takes completions and acts on one answered part. True if anything moved.
   /// @par Callers any lane, in any company
-  GNSTOR_HD bool poll() const {
-    const bool took = channel_.poll();
-    const bool acted = settle_one();
-    if (took || acted) return true;
-    if constexpr (Channel::defers) channel_.commit();
-    return expire_one();
-  }
+  GNSTOR_HD bool poll() const { return poll(channel_.companions()); }
 
   /// Waits for an operation without callback.
   /// @par Callers one lane, of any warp, once
@@ -87,8 +81,16 @@ class async_io {
   /// @par Bound `d`; after that the operation ends by itself, and its buffer must not be reused
   /// @par Errors timed_out; otherwise the first failed part's status
   GNSTOR_HD status wait(ticket operation, deadline d) const {
+    status outcome = status::make(status_code::would_block, reporter::channel);
+    const simt::group company = channel_.companions();
+    const bool ended = simt::step_together(company, d, [&](bool done) {
+      if (!done) outcome = operations_.take(operation);
+      (void)poll(company);
+      return outcome.code != status_code::would_block;
+    });
+    if (ended) return outcome;
     for (until more{d}; more;) {
-      const status outcome = operations_.take(operation);
+      outcome = operations_.take(operation);
       if (outcome.code != status_code::would_block) return outcome;
       if (poll()) more.progressed();
     }
@@ -140,6 +142,14 @@ class async_io {
   GNSTOR_HD std::uint32_t in_use() const { return operations_.in_use(); }
 
  private:
+  GNSTOR_HD bool poll(const simt::group& company) const {
+    const bool took = channel_.poll(company);
+    const bool acted = settle_one();
+    if (took || acted) return true;
+    if constexpr (Channel::defers) channel_.commit();
+    return expire_one();
+  }
+
   struct answered_part {
     ticket request;
     io_part part;

@@ -1,28 +1,17 @@
 #pragma once
 
 #include <gnstor/channel/async_io.hpp>
-#include <gnstor/channel/channel_life.hpp>
+#include <gnstor/channel/completion_handler.hpp>
+#include <gnstor/channel/connect_options.hpp>
 #include <gnstor/channel/doorbell/leader_warp.hpp>
 #include <gnstor/channel/request_table.hpp>
-#include <gnstor/channel/response_status.hpp>
-#include <gnstor/memory/io_buffer.hpp>
-#include <gnstor/qp/queue_pair.hpp>
+#include <gnstor/simt/step_together.hpp>
 #include <gnstor/wire/fabrics/connect.hpp>
 #include <gnstor/wire/nvme/opcode.hpp>
 
 #include <cuda/std/bit>
 
 namespace gnstor::inline v0 {
-
-/// What a device needs to send Fabrics Connect itself (seed §4.2: the host joins the queue pair,
-/// the GPU does the rest).
-struct connect_options {
-  io_buffer data;              ///< 1024 bytes of connect data, filled by the host
-  std::uint16_t queue_id = 1;  ///< 0 is the admin queue
-  std::uint16_t queue_entries = 128;
-  std::uint32_t keep_alive_ms = 0;  ///< of the admin queue: without a sign of life for so long, the
-                                    ///< target ends the association; 0: never
-};
 
 /// The unit of parallel I/O: one queue pair, the requests in flight on it, and their state.
 ///
@@ -35,6 +24,9 @@ class channel {
   static constexpr thread_scope scope = thread_scope_device;
   using table = request_table<scope>;
   friend class async_io<channel>;
+  /// Looks for a free slot to one at the completion queue: who has a request in flight takes its
+  /// answer soonest.
+  static constexpr std::uint32_t looks_a_poll = 4;
   /// Requests may be published and yet unknown to the NIC.
   static constexpr bool defers = Doorbell::may_wait != 0;
 
@@ -116,7 +108,7 @@ class channel {
   /// Takes completions from the queue and delivers them to whoever asked. True if this lane
   /// delivered one.
   /// @par Callers any lane, in any company
-  GNSTOR_HD bool poll() const { return act_on(qp_.poll(companions())); }
+  GNSTOR_HD bool poll() const { return poll(companions()); }
 
   /// What a lane does that needs a request slot: takes completions, and frees a slot that nobody
   /// waits for. True if anything moved.
@@ -135,18 +127,28 @@ class channel {
   /// killed the queue pair, flushed if another one did; reset if the channel was reset meanwhile
   GNSTOR_HD status wait(ticket t, deadline d, std::uint32_t* value = nullptr) const {
     const table requests = request_slots();
-    std::uint32_t rounds = 0;
+    status outcome = status::make(status_code::would_block, reporter::channel);
     bool told = false;
-    for (until more{d}; more;) {
+    bool moved = false;
+    const auto look = [&](const simt::group& g, bool done) {
       told = told || announce(t);
-      const status outcome = requests.take(t, value);
-      if (outcome.code != status_code::would_block) return outcome;
-      const completion c = qp_.poll(companions());
-      if (take_own(t, c)) {
+      const completion c = qp_.poll(g);
+      if (!done && completions().take_own(t, c)) {
         if (value != nullptr) *value = c.response.dw0;
-        return response_status(c.response);
+        outcome = response_status(c.response);
+        return true;
       }
-      if (act_on(c)) {
+      moved = completions().deliver(c);
+      if (!done) outcome = requests.take(t, value);
+      return outcome.code != status_code::would_block;
+    };
+    const simt::group company = companions();
+    if (simt::step_together(company, d, [&](bool done) { return look(company, done); }))
+      return outcome;
+    std::uint32_t rounds = 0;
+    for (until more{d}; more;) {
+      if (look(companions(), false)) return outcome;
+      if (moved) {
         more.progressed();
       } else if (++rounds % 256 == 0) {
         if (life().is_lost(t)) return give_up(t, broken_status(), value);
@@ -156,8 +158,7 @@ class channel {
     const status last = requests.take(t, value);
     if (last.code != status_code::would_block) return last;
     if (life().is_lost(t)) return give_up(t, broken_status(), value);
-    const status outcome =
-        give_up(t, status::make(status_code::timed_out, reporter::channel), value);
+    outcome = give_up(t, status::make(status_code::timed_out, reporter::channel), value);
     if (outcome.code == status_code::timed_out) count(state_->timed_out);
     return outcome;
   }
@@ -202,6 +203,9 @@ class channel {
                                    unsigned line = __builtin_LINE()) const {
     return simt::group::active(file, line).partition(reinterpret_cast<std::uint64_t>(state_));
   }
+  GNSTOR_HD bool poll(const simt::group& company) const {
+    return completions().deliver(qp_.poll(company));
+  }
   GNSTOR_HD table request_slots() const { return table(state_ + 1, qp_.depth()); }
   GNSTOR_HD operation_table<scope> operations() const {
     auto* memory = reinterpret_cast<unsigned char*>(state_);
@@ -211,6 +215,9 @@ class channel {
     return (sizeof(channel_state) + table::bytes(depth) + 63) / 64 * 64;
   }
   GNSTOR_HD status usable() const { return usable_in(channel_phase::ready); }
+  GNSTOR_HD detail::completion_handler<QP> completions() const {
+    return {qp_, *state_, request_slots()};
+  }
   GNSTOR_HD detail::channel_life life() const { return {*state_, request_slots()}; }
   GNSTOR_HD status broken_status() const { return life().broken_status(); }
   GNSTOR_HD status usable_in(channel_phase wanted) const {
@@ -227,23 +234,27 @@ class channel {
 
   GNSTOR_HD status execute_in(channel_phase wanted, const wire::nvme::submission_entry& command,
                               deadline d, std::uint32_t* value) const {
-    bool hopes = true;
-    for (until more{d}; more; hopes = false) {
+    std::uint32_t refusals = 0;
+    for (until more{d}; more; ++refusals) {
       const status usable = usable_in(wanted);
       if (!usable.ok()) return usable;
-      const result<ticket> sent = send(command, nullptr, hopes);
+      const result<ticket> sent = send(command, nullptr, refusals);
       if (sent) return wait(sent.value, d, value);
       if (sent.status.code != status_code::would_block) return sent.status;
-      if (make_room()) more.progressed();
+      if (refusals % looks_a_poll == looks_a_poll - 1 && make_room()) more.progressed();
     }
     return status::make(status_code::timed_out, reporter::channel);
   }
 
+  /// @param refusals as in `request_table::claim`
   GNSTOR_HD result<ticket> send(const wire::nvme::submission_entry& command,
-                                const io_part* part = nullptr, bool hopes = true) const {
+                                const io_part* part = nullptr,
+                                std::uint32_t refusals = table::impatient) const {
     const simt::group company = companions();
-    const result<ticket> claimed = request_slots().claim(hopes);
-    const simt::group senders = company.partition(static_cast<std::uint32_t>(claimed.status.ok()));
+    const result<ticket> claimed = request_slots().claim(company, refusals);
+    const bool has_slot = claimed.status.ok();
+    const simt::group senders =
+        company.all(has_slot) ? company : company.partition(static_cast<std::uint32_t>(has_slot));
     if (claimed && post(senders, claimed.value, command, part)) return claimed;
     if (claimed) request_slots().cancel(claimed.value);
     if (defers && senders.leads()) announce_published();
@@ -299,8 +310,9 @@ class channel {
         if (!defers || qp_.announced() + Doorbell::may_wait < qp_.published()) qp_.ring();
         count(state_->submitted, senders.size());
       }
-      // A lane that returns may commit or wait: its request must be published by then.
-      if constexpr (defers) senders.sync();
+      // A lane that returns may commit or wait: its request must be published by then. And lanes
+      // that wait while one of them still publishes would keep it from doing so.
+      senders.sync();
     }
   }
   GNSTOR_HD void announce_published() const {
@@ -319,58 +331,6 @@ class channel {
     }
   }
 
-  /// Delivers what a lane has taken from the queue. True if it was anything.
-  GNSTOR_HD bool act_on(const completion& c) const {
-    switch (c.kind) {
-      case completion_kind::none: return false;
-      case completion_kind::response: deliver(c.response); return true;
-      case completion_kind::sent: qp_.retire(c.index); return true;
-      case completion_kind::failed: fail(c); return true;
-      case completion_kind::broken: lose(c.outcome); return true;
-    }
-    return false;
-  }
-  /// True if `c` answers `t`, whose owner has taken it from the queue itself: nobody has to hand it
-  /// over. False too if a duplicate of it was faster.
-  GNSTOR_HD bool take_own(ticket t, const completion& c) const {
-    if (c.kind != completion_kind::response || c.response.command_id != t.id.value) return false;
-    if (!request_slots().take_own(t, [&](std::uint64_t index) { qp_.retire(index); })) return false;
-    count(state_->completed);
-    return true;
-  }
-
-  GNSTOR_HD void deliver(const wire::nvme::completion_entry& response) const {
-    const command_id id(response.command_id);
-    // A reliable connection delivers in order: who answers request i has received every earlier
-    // one.
-    const result<request_place> sent = request_slots().recall(id);
-    if (sent) qp_.retire(sent.value.index);
-    finish(id, sent.value.continued, response_status(response),
-           response.dw0 | std::uint64_t{response.dw1} << 32);
-  }
-  GNSTOR_HD void fail(const completion& c) const {
-    // Not retired: the entry's capsule still tells whose it is, also to a lane that takes the
-    // failure before it.
-    const command_id id = qp_.sent_id(c.index);
-    // The owner first: once the phase is `error`, it would take this request for one that another
-    // killed.
-    const bool continued = request_slots().recall(id).value.continued;
-    std::uint64_t& counter = outcome_counter(request_slots().complete(id, c.outcome, 0, continued));
-    if (c.outcome.code == status_code::transport_error) break_down(c.outcome);
-    // Last, and released: a reset that counts this failure finds nothing of it left to happen.
-    device_word<std::uint64_t>(counter).fetch_add(1, release);
-  }
-  /// The queue pair is dead, and no request is to blame.
-  GNSTOR_HD void lose(status why) const {
-    break_down(why);
-    device_word<std::uint64_t>(state_->broken).fetch_add(1, release);  // as in `fail`
-  }
-  GNSTOR_HD void break_down(status why) const {
-    std::uint64_t none = 0;
-    device_word<std::uint64_t>(state_->first_error).compare_exchange(none, why.pack(), acq_rel);
-    (void)life().phase().fail();
-  }
-
   GNSTOR_HD status give_up(ticket t, status why, std::uint32_t* value) const {
     std::uint64_t both = 0;
     const status outcome = life().give_up(t, why, &both);
@@ -378,17 +338,6 @@ class channel {
     return outcome;
   }
 
-  GNSTOR_HD std::uint64_t& outcome_counter(table::answer met) const {
-    switch (met) {
-      case table::answer::delivered: return state_->completed;
-      case table::answer::late: return state_->late;
-      case table::answer::unknown: break;
-    }
-    return state_->unknown;
-  }
-  GNSTOR_HD void finish(command_id id, bool continued, status outcome, std::uint64_t value) const {
-    count(outcome_counter(request_slots().complete(id, outcome, value, continued)));
-  }
   GNSTOR_HD static void count(std::uint64_t& counter, std::uint64_t n = 1) {
     device_word<std::uint64_t>(counter).fetch_add(n, relaxed);
   }

@@ -50,11 +50,14 @@ class request_table {
   using bitmap = detail::slot_bitmap<Scope>;
 
  public:
+  static constexpr std::uint32_t most_refusals = 2048;
+  static constexpr std::uint32_t impatient = ~std::uint32_t{0};
+
   /// What an answer met.
   enum class answer : std::uint8_t { delivered, late, unknown };
 
   GNSTOR_HD static constexpr std::uint64_t bytes(std::uint32_t slots) {
-    return slots * sizeof(request_slot) + 2 * bitmap::bytes(slots);
+    return slots * sizeof(request_slot) + 2 * bitmap::bytes(slots) + 2 * sizeof(std::uint32_t);
   }
 
   /// @param memory zero-filled, `bytes(slots)` long; @param slots a power of two, 2 to 32768
@@ -64,12 +67,40 @@ class request_table {
   /// Claims a slot and gives it a fresh command id, or would_block if every slot is taken.
   /// @par Callers any lane
   /// @par Order acquires what `finish` released: the slot's former owner is done with it
-  /// @param hopes as in `slot_bitmap::claim`
   /// @par Bound that of `slot_bitmap::claim`
-  GNSTOR_HD result<ticket> claim(bool hopes = true) const {
-    const result<std::uint32_t> slot = taken().claim(hopes);
+  GNSTOR_HD result<ticket> claim() const {
+    const result<std::uint32_t> slot = taken().claim();
     if (!slot) return slot.status;
     return open_slot(slot.value);
+  }
+  /// Claims slots for the lanes of `g`: for all of them at once, by a single step, or, while they
+  /// are patient, for none. Slots handed out one at a time would tear warps apart for good, and
+  /// many small groups cost the channel and the NIC as much as so many whole warps.
+  ///
+  /// Their patience ends after `most_refusals`, and where slots are kept by requests that were
+  /// given up: then each lane takes what there is.
+  /// @param refusals how often they have found no room, `impatient` if they do not wait
+  /// @par Callers every lane of `g`, converged; the leader's `refusals` counts
+  /// @par Order as `claim`
+  GNSTOR_HD result<ticket> claim(const simt::group& g, std::uint32_t refusals) const {
+    typename bitmap::run got;
+    std::uint32_t each = 0;
+    if (g.leads()) {
+      const bool looks = refusals != 0 && refusals != impatient;
+      const std::uint32_t most = g.size() <= mask_ ? g.size() : mask_ + 1;
+      if (g.size() > 1) got = taken().claim_run(most, !looks);
+      if (g.size() == 1) {
+        each = !looks || taken().seems_clear(1) ? 1 : 0;
+      } else {
+        each = refusals >= most_refusals || (looks && given_up().load(relaxed) != 0) ? 1 : 0;
+      }
+    }
+    got.bits = g.broadcast(got.bits);
+    got.word = g.broadcast(got.word);
+    each = g.broadcast(each);
+    g.sync();  // what the leader has acquired
+    if (g.thread_rank() < got.size()) return open_slot(got.slot(g.thread_rank()));
+    return each != 0 ? claim() : status::make(status_code::would_block, reporter::channel);
   }
 
   /// Gives back a claimed slot whose request was never sent.
@@ -111,6 +142,7 @@ class request_table {
       } else if (phase_of(phase) == request_phase::abandoned) {
         if (move(slot, phase, request_phase::free, acq_rel)) {
           taken().clear(index_of(id));
+          given_up().fetch_sub(1, relaxed);
           return answer::late;
         }
       }
@@ -194,7 +226,9 @@ class request_table {
   }
   /// Gives up on the request that is pending in `slot`, if it still is the one of `phase`.
   GNSTOR_HD bool abandon_exactly(std::uint32_t slot, std::uint64_t phase) const {
-    return move(slots_[slot], phase, request_phase::abandoned, acq_rel);
+    if (!move(slots_[slot], phase, request_phase::abandoned, acq_rel)) return false;
+    given_up().fetch_add(1, relaxed);
+    return true;
   }
   /// The slot of a claimed request, below the number of slots, and its phase word.
   GNSTOR_HD std::uint32_t slot_of(ticket t) const { return index_of(t.id); }
@@ -213,7 +247,10 @@ class request_table {
     std::uint64_t phase = word(slot.phase).load(acquire);
     for (bounded tries{2}; tries;) {
       if (phase_of(phase) == request_phase::pending) {
-        if (move(slot, phase, request_phase::abandoned, acq_rel)) return true;
+        if (move(slot, phase, request_phase::abandoned, acq_rel)) {
+          given_up().fetch_add(1, relaxed);
+          return true;
+        }
       } else if (phase_of(phase) == request_phase::answering) {
         if (move(slot, phase, request_phase::deserted, acq_rel)) return true;
       }
@@ -260,6 +297,10 @@ class request_table {
   }
   /// Slots in use.
   GNSTOR_HD bitmap taken() const { return bitmap(behind_slots(), mask_ + 1); }
+  /// Slots of requests given up whose answer may still come.
+  GNSTOR_HD atomic_ref<std::uint32_t, Scope> given_up() const {
+    return atomic_ref<std::uint32_t, Scope>(behind_slots()[2 * bitmap::bytes(mask_ + 1) / 4]);
+  }
   /// Slots of continued requests that are answered.
   GNSTOR_HD bitmap answered() const {
     return bitmap(behind_slots() + bitmap::bytes(mask_ + 1) / 4, mask_ + 1);
@@ -304,6 +345,7 @@ class request_table {
     if (phase_of(phase) != request_phase::abandoned) return false;
     if (!move(slots_[index], phase, request_phase::free, acq_rel)) return false;
     taken().clear(index);
+    given_up().fetch_sub(1, relaxed);
     return true;
   }
 

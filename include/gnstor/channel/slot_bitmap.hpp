@@ -26,14 +26,60 @@ class slot_bitmap {
   GNSTOR_HD slot_bitmap(std::uint32_t* words, std::uint32_t slots)
       : words_(words), mask_(slots - 1) {}
 
+  /// Slots of one word, by bit; none if no bit is set.
+  struct run {
+    std::uint32_t word = 0;
+    std::uint32_t bits = 0;
+
+    GNSTOR_HD std::uint32_t size() const {
+      return static_cast<std::uint32_t>(cuda::std::popcount(bits));
+    }
+    /// The `rank`-th slot.
+    GNSTOR_HD std::uint32_t slot(std::uint32_t rank) const {
+      std::uint32_t rest = bits;
+      for (std::uint32_t k = 0; bits != ~0u && k < rank; ++k) rest &= rest - 1;
+      return 32 * word +
+             (bits == ~0u ? rank : static_cast<std::uint32_t>(cuda::std::countr_zero(rest)));
+    }
+  };
+
   /// Sets a bit that was clear and gives its slot, or would_block if every bit is set.
   /// @par Order acquires what `clear` released
   /// @par Bound one lap over the words, 8 attempts a word
-  /// @param hopes takes its own slot for free until it has seen the word: mostly it is, unless the
-  /// caller has just found none
-  GNSTOR_HD result<std::uint32_t> claim(bool hopes = true) const {
+  GNSTOR_HD result<std::uint32_t> claim() const {
     return search([](const word& bits, std::uint32_t bit) { return bits.fetch_or(bit, acquire); },
-                  ~0u, hopes);
+                  ~0u, true);
+  }
+
+  /// Sets `n` bits of one word that were all clear: of the word with the fewest that suffice, so
+  /// that whole words stay whole. None if no word has so many.
+  /// @param hopes takes a word of the caller's own for clear before it has looked
+  /// @par Order as `claim`
+  /// @par Bound 4 laps over the words
+  GNSTOR_HD run claim_run(std::uint32_t n, bool hopes) const {
+    if (hopes && n == 32) {
+      const std::uint32_t w = (simt::lane<>().global_thread() / 32) & (words() - 1);
+      std::uint32_t none = 0;
+      if (word(words_[w]).compare_exchange(none, ~0u, acquire)) return {w, ~0u};
+    }
+    for (bounded tries{4}; tries;) {
+      const run open = closest(n);
+      if (open.bits == 0) break;
+      const word bits(words_[open.word]);
+      const std::uint32_t before = bits.fetch_or(open.bits, acquire);
+      if ((before & open.bits) == 0) return open;
+      bits.fetch_and(~(open.bits & ~before), release);
+    }
+    return {};
+  }
+
+  /// True if at least `wanted` bits seem clear: a look that changes nothing and has no order.
+  GNSTOR_HD bool seems_clear(std::uint32_t wanted) const {
+    std::uint32_t clear = 0;
+    look([&](std::uint32_t, std::uint32_t open) {
+      clear += static_cast<std::uint32_t>(cuda::std::popcount(open));
+    });
+    return clear >= wanted;
   }
 
   /// Clears a bit that was set and gives its slot, or would_block if none is set.
@@ -56,7 +102,7 @@ class slot_bitmap {
   /// Bits that are set, for figures.
   GNSTOR_HD std::uint32_t count() const {
     std::uint32_t n = 0;
-    for (std::uint32_t w = 0; w < (mask_ + 32) / 32; ++w)
+    for (std::uint32_t w = 0; w < words(); ++w)
       n += static_cast<std::uint32_t>(cuda::std::popcount(word(words_[w]).load(relaxed)));
     return n;
   }
@@ -67,18 +113,44 @@ class slot_bitmap {
   /// The bits of a word that stand for slots.
   GNSTOR_HD std::uint32_t all() const { return mask_ >= 31 ? ~0u : (2u << mask_) - 1; }
 
+  GNSTOR_HD std::uint32_t words() const { return (mask_ + 32) / 32; }
+
+  /// Calls `see(w, open)` with the clear bits of every word.
+  template <class See>
+  GNSTOR_HD void look(const See& see) const {
+    constexpr std::uint32_t at_once = 4;  // loads that wait for memory together
+    for (std::uint32_t w = 0; w < words(); w += at_once) {
+      std::uint32_t bits[at_once];
+      for (std::uint32_t k = 0; k < at_once; ++k)
+        bits[k] = w + k < words() ? word(words_[w + k]).load(relaxed) : ~0u;
+      for (std::uint32_t k = 0; k < at_once; ++k) see(w + k, ~bits[k] & all());
+    }
+  }
+  /// `n` bits that seem clear, of the word with the fewest that suffice.
+  GNSTOR_HD run closest(std::uint32_t n) const {
+    run best;
+    std::uint32_t fewest = 33;
+    look([&](std::uint32_t w, std::uint32_t open) {
+      const auto count = static_cast<std::uint32_t>(cuda::std::popcount(open));
+      if (count < n || count >= fewest) return;
+      fewest = count;
+      best = {w, open};
+    });
+    for (; best.bits != 0 && fewest > n; --fewest) best.bits &= best.bits - 1;
+    return best;
+  }
+
   /// Changes one bit by `change`, which gives the word as it was. Wanted is a bit that is set, or
   /// clear where `invert` is all ones.
   /// @param hopes changes the first bit without having looked
   template <class Change>
   GNSTOR_HD result<std::uint32_t> search(const Change& change, std::uint32_t invert,
                                          bool hopes) const {
-    const std::uint32_t words = (mask_ + 32) / 32;
     const std::uint32_t lane = simt::group::lane();
     // Lanes of one number of several warps begin at different words.
     const std::uint32_t first = lane + simt::lane<>().global_thread() / 32;
-    for (std::uint32_t k = 0; k < words; ++k) {
-      const std::uint32_t w = (first + k) & (words - 1);
+    for (std::uint32_t k = 0; k < words(); ++k) {
+      const std::uint32_t w = (first + k) & (words() - 1);
       const word bits(words_[w]);
       std::uint32_t seen = hopes && k == 0 ? ~invert : bits.load(relaxed);
       for (bounded tries{8}; tries;) {

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <gnstor/memory/io_buffer.hpp>
+
+#include <cstdint>
+
+namespace gnstor::inline v0 {
+
+/// What a device needs to send Fabrics Connect itself (seed §4.2: the host joins the queue pair,
+/// the GPU does the rest).
+struct connect_options {
+  io_buffer data;              ///< 1024 bytes of connect data, filled by the host
+  std::uint16_t queue_id = 1;  ///< 0 is the admin queue
+  std::uint16_t queue_entries = 128;
+  std::uint32_t keep_alive_ms = 0;  ///< of the admin queue: without a sign of life for so long, the
+                                    ///< target ends the association; 0: never
+};
+
+}  // namespace gnstor::inline v0
