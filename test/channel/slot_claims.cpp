@@ -1,5 +1,6 @@
 /// Request slots for whole warps: all of them or none, as long as they are patient.
 #include "qp/seed_sweep.hpp"
+#include <gnstor/channel/exclusive_slots.hpp>
 #include <gnstor/channel/request_table.hpp>
 #include <gnstor/simt/lane.hpp>
 
@@ -14,6 +15,16 @@ namespace {
 
 using device_table = request_table<thread_scope_device>;
 
+constexpr slot_patience fresh = slot_patience::fresh();
+constexpr slot_patience refused_once{.waited_ns = 1, .most_ns = ~std::uint64_t{0}};
+/// Refused for so long, and a moment before as well.
+constexpr slot_patience refused_for(std::uint64_t ns) {
+  return {.waited_ns = ns, .before_ns = ns - 1, .most_ns = ~std::uint64_t{0}};
+}
+constexpr slot_patience long_over = {.waited_ns = device_table::most_patience_ns + 2,
+                                     .before_ns = device_table::most_patience_ns + 1,
+                                     .most_ns = ~std::uint64_t{0}};
+
 struct table_memory_of {
   explicit table_memory_of(std::uint32_t slots)
       : words(device_table::bytes(slots) / 8 + 8),
@@ -26,11 +37,11 @@ struct table_memory_of {
 
 /// What a warp of `lanes` lanes gets that claims once.
 std::vector<ticket> claimed(const device_table& table, std::uint32_t lanes,
-                            std::uint32_t refusals = 0) {
+                            slot_patience patience = fresh) {
   std::vector<result<ticket>> got(lanes, status::make(status_code::would_block, reporter::channel));
   host::executor machine(host::options{});
   machine.spawn(1, lanes,
-                [&](auto& lane) { got[lane.thread()] = table.claim(lane.warp(), refusals); });
+                [&](auto& lane) { got[lane.thread()] = table.claim(lane.warp(), patience); });
   machine.run();
   std::vector<ticket> mine;
   for (const result<ticket>& one : got) {
@@ -61,7 +72,7 @@ std::string claims_raced(host::options chosen) {
       result<ticket> mine = status::make(status_code::would_block, reporter::channel);
       for (bounded tries{20'000u}; tries && !warp.any(mine.status.ok());) {
         // Patient all the time, in its first attempt as in later ones.
-        mine = m.table.claim(warp, round % 2 != 0 ? 1 : 0);
+        mine = m.table.claim(warp, round % 2 != 0 ? refused_once : fresh);
         if (!warp.any(mine.status.ok())) simt::pause();
       }
       const std::uint32_t got = warp.count(mine.status.ok());
@@ -119,10 +130,10 @@ TEST_CASE("a whole warp takes a word of slots, and waits while no word is free")
     m.table.cancel(warps[1][k]);
     m.table.cancel(warps[2][k]);
   }
-  CHECK(claimed(m.table, 32, 1).empty());
+  CHECK(claimed(m.table, 32, refused_once).empty());
   CHECK(m.table.in_use() == 96);
   for (int k = 16; k < 32; ++k) m.table.cancel(warps[2][k]);
-  CHECK(words_of(m.table, claimed(m.table, 32, 1)) == words_of(m.table, warps[2]));
+  CHECK(words_of(m.table, claimed(m.table, 32, refused_once)) == words_of(m.table, warps[2]));
 }
 
 TEST_CASE("a few lanes take slots where few are left, so that a whole warp still finds a word") {
@@ -145,18 +156,72 @@ TEST_CASE("more lanes than slots: as many as there are slots, when all are free"
   CHECK(all.size() == 8);
   CHECK(m.table.in_use() == 8);
   m.table.cancel(all.front());
-  CHECK(claimed(m.table, 20, 1).empty());
+  CHECK(claimed(m.table, 20, refused_once).empty());
 }
 
 TEST_CASE("lanes take what there is when their patience ends, and when nobody waits") {
   table_memory_of m(64);
   REQUIRE(claimed(m.table, 20).size() == 20);
   REQUIRE(claimed(m.table, 20).size() == 20);
-  CHECK(claimed(m.table, 20, device_table::most_refusals - 1).empty());
-  const auto late = claimed(m.table, 20, device_table::most_refusals);
+  CHECK(claimed(m.table, 20, refused_for(device_table::most_patience_ns - 1)).empty());
+  const auto late = claimed(m.table, 20, long_over);
   CHECK(late.size() == 20);
   CHECK(words_of(m.table, late).size() == 2);
-  CHECK(claimed(m.table, 20, device_table::impatient).size() == 4);
+  CHECK(claimed(m.table, 20, slot_patience{}).size() == 4);
+}
+
+TEST_CASE("patience that was in vain is shorter next time, and longer after it was worth it") {
+  constexpr std::uint64_t most = device_table::most_patience_ns;
+  table_memory_of m(64);
+  const auto a = claimed(m.table, 20);
+  const auto b = claimed(m.table, 20);
+  const auto insists = [&](std::uint64_t ns) {
+    const auto got = claimed(m.table, 20, {.waited_ns = ns, .before_ns = ns, .most_ns = ~0ull});
+    for (const ticket t : got) m.table.cancel(t);
+    return got.empty();
+  };
+  CHECK(insists(most - 1));
+  for (const ticket t : claimed(m.table, 20, refused_for(most))) m.table.cancel(t);
+  CHECK(insists(most / 2 - 1));
+  CHECK_FALSE(insists(most / 2));
+  for (int k = 0; k < 20; ++k) {
+    for (const ticket t : claimed(m.table, 20, {.waited_ns = most, .most_ns = ~0ull}))
+      m.table.cancel(t);
+  }
+  CHECK(insists(most / 128 - 1));
+  CHECK_FALSE(insists(most / 128));
+  for (const ticket t : a) m.table.cancel(t);
+  for (int k = 0; k < 20; ++k) CHECK_FALSE(insists(1));  // there is a word now
+  for (const ticket t : claimed(m.table, 20)) (void)t;
+  CHECK(insists(most - 1));
+}
+
+TEST_CASE("no deadline is spent on patience: a quarter of it at most") {
+  const deadline d = deadline::after(1'000, 4'000);
+  slot_patience p = slot_patience::fresh();
+  p.refused(1'000, 1'000, d);
+  CHECK((p.waited_ns != 0 && p.most_ns == 1'000));
+  p.refused(1'000, 1'999, d);
+  CHECK(p.waited_ns >= p.most_ns);
+  table_memory_of m(64);
+  REQUIRE(claimed(m.table, 20).size() == 20);
+  REQUIRE(claimed(m.table, 20).size() == 20);
+  CHECK(claimed(m.table, 20, p).size() == 20);
+  p = slot_patience::fresh();
+  p.refused(6'000, 6'000, d);
+  CHECK(p.most_ns == 0);
+}
+
+TEST_CASE("lanes without company keep to the same words, and leave the others to whole warps") {
+  table_memory_of m(128);
+  host::executor machine(host::options{});
+  machine.spawn(1, 128, [&](auto& lane) {
+    if (lane.thread() % 32 == 0) CHECK(m.table.claim(simt::group::self(), fresh));
+  });
+  machine.run();
+  CHECK(m.table.in_use() == 4);
+  for (int k = 0; k < 3; ++k) CHECK(claimed(m.table, 32).size() == 32);
+  CHECK(claimed(m.table, 32).empty());
 }
 
 TEST_CASE("where requests given up keep slots, lanes take what there is, until the late answers") {
@@ -165,14 +230,57 @@ TEST_CASE("where requests given up keep slots, lanes take what there is, until t
   const auto b = claimed(m.table, 20);
   REQUIRE(m.table.abandon(a.front()));
   REQUIRE(m.table.abandon(b.front()));
-  CHECK(claimed(m.table, 20, 0).empty());  // at first they hope
-  const auto torn = claimed(m.table, 20, 1);
+  CHECK(claimed(m.table, 20, fresh).empty());  // at first they hope
+  const auto torn = claimed(m.table, 20, refused_once);
   CHECK(torn.size() == 20);
   for (const ticket t : torn) m.table.cancel(t);
   CHECK(m.table.complete(a.front().id, {}, 0) == device_table::answer::late);
-  const auto again = claimed(m.table, 20, 1);
+  const auto again = claimed(m.table, 20, refused_once);
   CHECK(again.size() == 20);
   for (const ticket t : again) m.table.cancel(t);
   m.table.reclaim_all();
-  CHECK(claimed(m.table, 20, 1).empty());
+  CHECK(claimed(m.table, 20, refused_once).empty());
+}
+
+TEST_CASE(
+    "a request that a channel's owner gave up counts for shared use, and the other way round") {
+  constexpr std::uint32_t depth = 64;
+  std::vector<std::uint64_t> words((sizeof(channel_state) + device_table::bytes(depth)) / 8 + 32);
+  auto* state = reinterpret_cast<channel_state*>(
+      (reinterpret_cast<std::uintptr_t>(words.data()) + 127) / 128 * 128);
+  const device_table table(state + 1, depth);
+  const auto as_owner = [&](const auto& body) {
+    host::executor machine(host::options{});
+    machine.spawn(1, 1,
+                  [&](auto& lane) { body(lane.warp(), detail::exclusive_slots(state, depth)); });
+    machine.run();
+  };
+  // 24 of 32 slots of each word are taken: patient lanes wait.
+  const auto a = claimed(table, 24);
+  const auto b = claimed(table, 24);
+  const auto patient = [&] {
+    const auto got = claimed(table, 12, refused_once);
+    for (const ticket t : got) table.cancel(t);
+    return got.empty();
+  };
+  CHECK(patient());
+  command_id id{};
+  as_owner([&](const simt::group& g, const detail::exclusive_slots& own) {
+    const std::uint32_t at = own.claim(g, true);
+    own.expect(at, own.generation(at) + 1, 0);
+    id = own.id_of(own.generation(at), at);
+    own.abandon(g, at, true);
+  });
+  CHECK_FALSE(patient());
+  CHECK(table.complete(id, {}, 0) == device_table::answer::late);
+  CHECK(patient());
+  REQUIRE(table.abandon(a.front()));
+  CHECK_FALSE(patient());
+  as_owner([&](const simt::group& g, const detail::exclusive_slots& own) {
+    completion c;
+    c.kind = completion_kind::response;
+    c.response.command_id = a.front().id.value;
+    own.count_others(g, a.front().id, own.settle(g, a.front().id, true, c), true, false);
+  });
+  CHECK(patient());
 }

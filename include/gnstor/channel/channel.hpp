@@ -76,8 +76,8 @@ class channel {
   /// @par Callers any lane, in any company
   /// @par Result the ticket to wait for
   /// @par Order the caller's earlier writes to the buffer are visible to the NIC
-  /// @par Errors would_block: every request slot is in use (what they hold is announced now), poll
-  /// and try again; not_ready, closed, flushed by phase
+  /// @par Errors would_block: every request slot is in use, or reached for (what they hold is
+  /// announced now), poll and try again; not_ready, closed, flushed by phase
   GNSTOR_HD result<ticket> submit(const wire::nvme::submission_entry& command) const {
     const status usable = usable_in(channel_phase::ready);
     if (!usable.ok()) return usable;
@@ -128,6 +128,7 @@ class channel {
   GNSTOR_HD status wait(ticket t, deadline d, std::uint32_t* value = nullptr) const {
     const table requests = request_slots();
     status outcome = status::make(status_code::would_block, reporter::channel);
+    std::uint32_t rounds = 0;
     bool told = false;
     bool moved = false;
     const auto look = [&](const simt::group& g, bool done) {
@@ -140,20 +141,22 @@ class channel {
       }
       moved = completions().deliver(c);
       if (!done) outcome = requests.take(t, value);
+      const bool vain = outcome.code == status_code::would_block && !moved;
+      if (vain && ++rounds % 256 == 0) {
+        if (life().is_lost(t)) {
+          outcome = give_up(t, broken_status(), value);
+        } else {
+          qp_.ring();  // the backstop of handover_ring's bound, and of a doorbell that was lost
+        }
+      }
       return outcome.code != status_code::would_block;
     };
     const simt::group company = companions();
     if (simt::step_together(company, d, [&](bool done) { return look(company, done); }))
       return outcome;
-    std::uint32_t rounds = 0;
     for (until more{d}; more;) {
       if (look(companions(), false)) return outcome;
-      if (moved) {
-        more.progressed();
-      } else if (++rounds % 256 == 0) {
-        if (life().is_lost(t)) return give_up(t, broken_status(), value);
-        qp_.ring();  // the backstop of handover_ring's bound, and of a doorbell that was lost
-      }
+      if (moved) more.progressed();
     }
     const status last = requests.take(t, value);
     if (last.code != status_code::would_block) return last;
@@ -234,24 +237,27 @@ class channel {
 
   GNSTOR_HD status execute_in(channel_phase wanted, const wire::nvme::submission_entry& command,
                               deadline d, std::uint32_t* value) const {
-    std::uint32_t refusals = 0;
-    for (until more{d}; more; ++refusals) {
+    slot_patience patience = slot_patience::fresh();
+    std::uint64_t since = 0;
+    std::uint32_t looks = 0;
+    for (until more{d}; more;) {
       const status usable = usable_in(wanted);
       if (!usable.ok()) return usable;
-      const result<ticket> sent = send(command, nullptr, refusals);
+      const result<ticket> sent = send(command, nullptr, patience);
       if (sent) return wait(sent.value, d, value);
       if (sent.status.code != status_code::would_block) return sent.status;
-      if (refusals % looks_a_poll == looks_a_poll - 1 && make_room()) more.progressed();
+      const std::uint64_t now = simt::now_ns();
+      if (looks == 0) since = now;
+      patience.refused(since, now, d);
+      if (++looks % looks_a_poll == 0 && make_room()) more.progressed();
     }
     return status::make(status_code::timed_out, reporter::channel);
   }
 
-  /// @param refusals as in `request_table::claim`
   GNSTOR_HD result<ticket> send(const wire::nvme::submission_entry& command,
-                                const io_part* part = nullptr,
-                                std::uint32_t refusals = table::impatient) const {
+                                const io_part* part = nullptr, slot_patience patience = {}) const {
     const simt::group company = companions();
-    const result<ticket> claimed = request_slots().claim(company, refusals);
+    const result<ticket> claimed = request_slots().claim(company, patience);
     const bool has_slot = claimed.status.ok();
     const simt::group senders =
         company.all(has_slot) ? company : company.partition(static_cast<std::uint32_t>(has_slot));

@@ -103,10 +103,13 @@ class exclusive_slots {
     if (leaves) set(at, generation(at), request_phase::abandoned);
     note(g, g.ballot(leaves), at, true);
   }
-  /// Notes in the bitmap of shared use, for the lanes of `mask`, that slot `at` is taken, or free.
+  /// Notes for shared use, for the lanes of `mask`, that slot `at` is kept by a request given up,
+  /// or free.
   GNSTOR_HD void note(const simt::group& g, std::uint32_t mask, std::uint32_t at,
                       bool taken) const {
     auto* bitmap = reinterpret_cast<std::uint32_t*>(slots_ + depth_);
+    std::uint32_t& given_up = bitmap[2 * slot_bitmap<thread_scope_device>::bytes(depth_) / 4];
+    if (g.leads() && mask != 0) given_up += taken ? bits(mask) : 0 - bits(mask);
     for (std::uint32_t left = mask; left != 0; left &= left - 1) {
       const std::uint32_t k = g.shfl(at, cuda::std::countr_zero(left));
       if (!g.leads()) continue;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gnstor/channel/slot_bitmap.hpp>
+#include <gnstor/channel/slot_patience.hpp>
 #include <gnstor/channel/ticket.hpp>
 #include <gnstor/core/assert.hpp>
 
@@ -50,8 +51,9 @@ class request_table {
   using bitmap = detail::slot_bitmap<Scope>;
 
  public:
-  static constexpr std::uint32_t most_refusals = 2048;
-  static constexpr std::uint32_t impatient = ~std::uint32_t{0};
+  /// Lanes insist on slots for all of them for so long at most; halved at most so often.
+  static constexpr std::uint64_t most_patience_ns = 4'000'000;
+  static constexpr std::uint32_t most_halvings = 7;
 
   /// What an answer met.
   enum class answer : std::uint8_t { delivered, late, unknown };
@@ -77,30 +79,31 @@ class request_table {
   /// are patient, for none. Slots handed out one at a time would tear warps apart for good, and
   /// many small groups cost the channel and the NIC as much as so many whole warps.
   ///
-  /// Their patience ends after `most_refusals`, and where slots are kept by requests that were
-  /// given up: then each lane takes what there is.
-  /// @param refusals how often they have found no room, `impatient` if they do not wait
-  /// @par Callers every lane of `g`, converged; the leader's `refusals` counts
+  /// Where patience has ended, or slots are kept by requests that were given up, each lane takes
+  /// what there is. Groups whose patience was in vain halve that of the next ones, those whose
+  /// patience was worth it double it again.
+  /// @par Callers every lane of `g`, converged; the leader's patience counts, and that of lanes
+  /// that have none
   /// @par Order as `claim`
-  GNSTOR_HD result<ticket> claim(const simt::group& g, std::uint32_t refusals) const {
+  GNSTOR_HD result<ticket> claim(const simt::group& g, slot_patience p) const {
+    const bool looks = p.waited_ns != 0;
     typename bitmap::run got;
     std::uint32_t each = 0;
-    if (g.leads()) {
-      const bool looks = refusals != 0 && refusals != impatient;
-      const std::uint32_t most = g.size() <= mask_ ? g.size() : mask_ + 1;
-      if (g.size() > 1) got = taken().claim_run(most, !looks);
-      if (g.size() == 1) {
-        each = !looks || taken().seems_clear(1) ? 1 : 0;
-      } else {
-        each = refusals >= most_refusals || (looks && given_up().load(relaxed) != 0) ? 1 : 0;
-      }
+    if (g.leads() && g.size() == 1) each = !looks || taken().any_clear() ? 1 : 0;
+    if (g.leads() && g.size() > 1) {
+      got = taken().claim_run(g.size() <= mask_ ? g.size() : mask_ + 1, !looks);
+      if (looks && (given_up().load(relaxed) != 0 || ends(p, got.bits != 0))) each = 1;
     }
     got.bits = g.broadcast(got.bits);
     got.word = g.broadcast(got.word);
     each = g.broadcast(each);
     g.sync();  // what the leader has acquired
     if (g.thread_rank() < got.size()) return open_slot(got.slot(g.thread_rank()));
-    return each != 0 ? claim() : status::make(status_code::would_block, reporter::channel);
+    if (each == 0 && p.most_ns != 0)
+      return status::make(status_code::would_block, reporter::channel);
+    const result<std::uint32_t> slot = taken().claim(!looks, g.size() == 1);
+    if (!slot) return slot.status;
+    return open_slot(slot.value);
   }
 
   /// Gives back a claimed slot whose request was never sent.
@@ -301,11 +304,26 @@ class request_table {
   GNSTOR_HD atomic_ref<std::uint32_t, Scope> given_up() const {
     return atomic_ref<std::uint32_t, Scope>(behind_slots()[2 * bitmap::bytes(mask_ + 1) / 4]);
   }
+  /// How often patience was in vain, less how often it was not.
+  GNSTOR_HD atomic_ref<std::uint32_t, Scope> halvings() const {
+    return atomic_ref<std::uint32_t, Scope>(behind_slots()[2 * bitmap::bytes(mask_ + 1) / 4 + 1]);
+  }
   /// Slots of continued requests that are answered.
   GNSTOR_HD bitmap answered() const {
     return bitmap(behind_slots() + bitmap::bytes(mask_ + 1) / 4, mask_ + 1);
   }
 
+  /// True if patience `p` is over; learns whether that of others is worth it.
+  GNSTOR_HD bool ends(const slot_patience& p, bool found) const {
+    const std::uint32_t now = halvings().load(relaxed);
+    const std::uint64_t most = most_patience_ns >> (now & most_halvings);
+    if (found) {
+      if (now != 0) halvings().store(now - 1, relaxed);
+    } else if (p.before_ns < most && p.waited_ns >= most && now < most_halvings) {
+      halvings().store(now + 1, relaxed);
+    }
+    return p.waited_ns >= (p.most_ns < most ? p.most_ns : most);
+  }
   GNSTOR_HD ticket open_slot(std::uint32_t index) const {
     const std::uint64_t generation = (word(slots_[index].phase).load(relaxed) >> 8) + 1;
     // Relaxed, as `remember`: the request's own publication carries both to who answers it.

@@ -44,11 +44,16 @@ class slot_bitmap {
   };
 
   /// Sets a bit that was clear and gives its slot, or would_block if every bit is set.
+  /// @param hopes takes a bit for clear until it has seen the word: mostly it is, unless the caller
+  /// has just found none
+  /// @param alone the caller has no company: such lanes keep to the same words, so that others stay
+  /// whole
   /// @par Order acquires what `clear` released
   /// @par Bound one lap over the words, 8 attempts a word
-  GNSTOR_HD result<std::uint32_t> claim() const {
+  GNSTOR_HD result<std::uint32_t> claim(bool hopes = true, bool alone = false) const {
+    const std::uint32_t first = alone ? words() - 1 : simt::group::lane() + own_number();
     return search([](const word& bits, std::uint32_t bit) { return bits.fetch_or(bit, acquire); },
-                  ~0u, true);
+                  ~0u, hopes, first);
   }
 
   /// Sets `n` bits of one word that were all clear: of the word with the fewest that suffice, so
@@ -58,7 +63,7 @@ class slot_bitmap {
   /// @par Bound 4 laps over the words
   GNSTOR_HD run claim_run(std::uint32_t n, bool hopes) const {
     if (hopes && n == 32) {
-      const std::uint32_t w = (simt::lane<>().global_thread() / 32) & (words() - 1);
+      const std::uint32_t w = own_number() & (words() - 1);
       std::uint32_t none = 0;
       if (word(words_[w]).compare_exchange(none, ~0u, acquire)) return {w, ~0u};
     }
@@ -73,13 +78,11 @@ class slot_bitmap {
     return {};
   }
 
-  /// True if at least `wanted` bits seem clear: a look that changes nothing and has no order.
-  GNSTOR_HD bool seems_clear(std::uint32_t wanted) const {
-    std::uint32_t clear = 0;
-    look([&](std::uint32_t, std::uint32_t open) {
-      clear += static_cast<std::uint32_t>(cuda::std::popcount(open));
-    });
-    return clear >= wanted;
+  /// True if a bit seems clear: a look that changes nothing and has no order.
+  GNSTOR_HD bool any_clear() const {
+    bool any = false;
+    look([&](std::uint32_t, std::uint32_t open) { return any = open != 0; });
+    return any;
   }
 
   /// Clears a bit that was set and gives its slot, or would_block if none is set.
@@ -87,7 +90,7 @@ class slot_bitmap {
   /// @par Bound as `claim`; a bit that others set meanwhile may be missed
   GNSTOR_HD result<std::uint32_t> take() const {
     return search([](const word& bits, std::uint32_t bit) { return bits.fetch_and(~bit, acquire); },
-                  0, false);
+                  0, false, simt::group::lane() + own_number());
   }
 
   /// Sets the bit of `slot`. @par Order releases to `take`
@@ -115,26 +118,37 @@ class slot_bitmap {
 
   GNSTOR_HD std::uint32_t words() const { return (mask_ + 32) / 32; }
 
-  /// Calls `see(w, open)` with the clear bits of every word.
+  /// The number of the caller's warp: warps begin at different words.
+  GNSTOR_HD static std::uint32_t own_number() { return simt::lane<>().global_thread() / 32; }
+
+  /// Calls `see(w, open)` with the clear bits of one word after another until it is true.
   template <class See>
   GNSTOR_HD void look(const See& see) const {
     constexpr std::uint32_t at_once = 4;  // loads that wait for memory together
-    for (std::uint32_t w = 0; w < words(); w += at_once) {
+    const std::uint32_t first = words() > at_once ? own_number() : 0;
+    for (std::uint32_t k = 0; k < words(); k += at_once) {
       std::uint32_t bits[at_once];
-      for (std::uint32_t k = 0; k < at_once; ++k)
-        bits[k] = w + k < words() ? word(words_[w + k]).load(relaxed) : ~0u;
-      for (std::uint32_t k = 0; k < at_once; ++k) see(w + k, ~bits[k] & all());
+      for (std::uint32_t j = 0; j < at_once; ++j) {
+        bits[j] =
+            k + j < words() ? word(words_[(first + k + j) & (words() - 1)]).load(relaxed) : ~0u;
+      }
+      for (std::uint32_t j = 0; j < at_once; ++j) {
+        if (see((first + k + j) & (words() - 1), ~bits[j] & all())) return;
+      }
     }
   }
-  /// `n` bits that seem clear, of the word with the fewest that suffice.
+  /// `n` bits that seem clear, of the word with the fewest that suffice; of many words, of the
+  /// first that has so many.
   GNSTOR_HD run closest(std::uint32_t n) const {
+    constexpr std::uint32_t many = 8;
     run best;
     std::uint32_t fewest = 33;
     look([&](std::uint32_t w, std::uint32_t open) {
       const auto count = static_cast<std::uint32_t>(cuda::std::popcount(open));
-      if (count < n || count >= fewest) return;
+      if (count < n || count >= fewest) return false;
       fewest = count;
       best = {w, open};
+      return count == n || words() > many;
     });
     for (; best.bits != 0 && fewest > n; --fewest) best.bits &= best.bits - 1;
     return best;
@@ -143,12 +157,12 @@ class slot_bitmap {
   /// Changes one bit by `change`, which gives the word as it was. Wanted is a bit that is set, or
   /// clear where `invert` is all ones.
   /// @param hopes changes the first bit without having looked
+  /// @param first the word to begin at, whatever its higher bits
   template <class Change>
-  GNSTOR_HD result<std::uint32_t> search(const Change& change, std::uint32_t invert,
-                                         bool hopes) const {
-    const std::uint32_t lane = simt::group::lane();
-    // Lanes of one number of several warps begin at different words.
-    const std::uint32_t first = lane + simt::lane<>().global_thread() / 32;
+  GNSTOR_HD result<std::uint32_t> search(const Change& change, std::uint32_t invert, bool hopes,
+                                         std::uint32_t first) const {
+    // Lanes of one number of several warps begin at different bits.
+    const std::uint32_t lane = (simt::group::lane() + own_number()) & 31;
     for (std::uint32_t k = 0; k < words(); ++k) {
       const std::uint32_t w = (first + k) & (words() - 1);
       const word bits(words_[w]);
@@ -156,8 +170,7 @@ class slot_bitmap {
       for (bounded tries{8}; tries;) {
         const std::uint32_t open = (seen ^ invert) & all();
         if (open == 0) break;
-        const std::uint32_t turned =
-            open >> (lane & 31) | (lane & 31 ? open << (32 - (lane & 31)) : 0);
+        const std::uint32_t turned = open >> lane | (lane != 0 ? open << (32 - lane) : 0);
         const auto bit = (static_cast<std::uint32_t>(cuda::std::countr_zero(turned)) + lane) & 31;
         seen = change(bits, 1u << bit);
         if (((seen ^ invert) >> bit & 1) != 0) return w * 32 + bit;

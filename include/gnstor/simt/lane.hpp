@@ -18,7 +18,7 @@ class lane {
  public:
   GNSTOR_HD explicit lane(Shared* shared = nullptr) : shared_(shared) {}
 
-  /// Index of this thread within its block.
+  /// Index of this thread within its block. Blocks and grids have one dimension.
   GNSTOR_HD std::uint32_t thread() const {
 #if defined(__CUDA_ARCH__)
     return threadIdx.x;

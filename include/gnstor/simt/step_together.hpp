@@ -13,8 +13,9 @@ namespace gnstor::simt {
 ///
 /// Who is done stays for a moment and helps, so that the group goes on whole: lanes that leave one
 /// by one poll, and ask again, in ever smaller groups, whose collectives cost hundreds of cycles
-/// each. But nobody is held up for long: after `most_stays` rounds of company the group falls
-/// apart, as it does once a deadline has passed or nothing has come for `most_rounds`.
+/// each. But nobody is held up for long: after `most_stays`
+/// rounds of company the group falls apart, as it does once a deadline has passed or nothing has
+/// come for `most_rounds`.
 ///
 /// Only a whole warp does so. Groups of one warp, each in a loop of its own, may stand still on a
 /// GPU: the compiler makes lanes meet that branched together, and one may wait there for a lane
@@ -29,6 +30,7 @@ GNSTOR_HD inline bool step_together(const group& g, deadline d, const Step& step
   constexpr std::uint32_t most_rounds = 1024;
   constexpr std::uint32_t most_stays = 96;
   constexpr std::uint32_t rounds_a_clock = 8;
+  constexpr std::uint32_t short_rounds = 256;
   const lane<> me;
   const std::uint32_t warp_lanes = me.block_threads() - (me.thread() & ~31u);
   if (g.size() != 32 && g.size() != warp_lanes) return false;
@@ -39,7 +41,8 @@ GNSTOR_HD inline bool step_together(const group& g, deadline d, const Step& step
     done = step(done) || done;
     const std::uint32_t waiting = g.count(!done);
     if (waiting == 0 || (waiting < g.size() && ++stays == most_stays)) break;
-    if (round % rounds_a_clock == 0 && g.any(d.expired(now_ns()))) break;
+    // Once the pauses are long, each is worth a look at the clock.
+    if ((round % rounds_a_clock == 0 || round > short_rounds) && g.any(d.expired(now_ns()))) break;
     pause(round);
   }
   return done;
