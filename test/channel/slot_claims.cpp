@@ -17,13 +17,8 @@ using device_table = request_table<thread_scope_device>;
 
 constexpr slot_patience fresh = slot_patience::fresh();
 constexpr slot_patience refused_once{.waited_ns = 1, .most_ns = ~std::uint64_t{0}};
-/// Refused for so long, and a moment before as well.
-constexpr slot_patience refused_for(std::uint64_t ns) {
-  return {.waited_ns = ns, .before_ns = ns - 1, .most_ns = ~std::uint64_t{0}};
-}
-constexpr slot_patience long_over = {.waited_ns = device_table::most_patience_ns + 2,
-                                     .before_ns = device_table::most_patience_ns + 1,
-                                     .most_ns = ~std::uint64_t{0}};
+constexpr slot_patience nearly_over{.waited_ns = 99, .before_ns = 98, .most_ns = 100};
+constexpr slot_patience long_over{.waited_ns = 102, .before_ns = 101, .most_ns = 100};
 
 struct table_memory_of {
   explicit table_memory_of(std::uint32_t slots)
@@ -163,52 +158,51 @@ TEST_CASE("lanes take what there is when their patience ends, and when nobody wa
   table_memory_of m(64);
   REQUIRE(claimed(m.table, 20).size() == 20);
   REQUIRE(claimed(m.table, 20).size() == 20);
-  CHECK(claimed(m.table, 20, refused_for(device_table::most_patience_ns - 1)).empty());
+  CHECK(claimed(m.table, 20, nearly_over).empty());
   const auto late = claimed(m.table, 20, long_over);
   CHECK(late.size() == 20);
   CHECK(words_of(m.table, late).size() == 2);
   CHECK(claimed(m.table, 20, slot_patience{}).size() == 4);
 }
 
-TEST_CASE("patience that was in vain is shorter next time, and longer after it was worth it") {
+TEST_CASE("patience that was in vain is shorter next time, until it is worth it again") {
   constexpr std::uint64_t most = device_table::most_patience_ns;
   table_memory_of m(64);
   const auto a = claimed(m.table, 20);
   const auto b = claimed(m.table, 20);
-  const auto insists = [&](std::uint64_t ns) {
-    const auto got = claimed(m.table, 20, {.waited_ns = ns, .before_ns = ns, .most_ns = ~0ull});
+  const auto ends = [&](slot_patience p) {
+    const auto got = claimed(m.table, 20, p);
     for (const ticket t : got) m.table.cancel(t);
-    return got.empty();
+    return !got.empty();
   };
-  CHECK(insists(most - 1));
-  for (const ticket t : claimed(m.table, 20, refused_for(most))) m.table.cancel(t);
-  CHECK(insists(most / 2 - 1));
-  CHECK_FALSE(insists(most / 2));
-  for (int k = 0; k < 20; ++k) {
-    for (const ticket t : claimed(m.table, 20, {.waited_ns = most, .most_ns = ~0ull}))
-      m.table.cancel(t);
-  }
-  CHECK(insists(most / 128 - 1));
-  CHECK_FALSE(insists(most / 128));
+  CHECK(m.table.patience_ns() == most);
+  CHECK_FALSE(ends({.waited_ns = most - 1, .before_ns = most - 2, .most_ns = most}));
+  CHECK(m.table.patience_ns() == most);
+  CHECK(ends({.waited_ns = most + 1, .before_ns = most - 1, .most_ns = most}));
+  CHECK(m.table.patience_ns() == most / 2);
+  // Who waits already goes on; who has lost patience before, or runs out of time, teaches nothing.
+  CHECK_FALSE(ends({.waited_ns = most - 1, .before_ns = most - 2, .most_ns = most}));
+  CHECK(ends({.waited_ns = most + 2, .before_ns = most + 1, .most_ns = most}));
+  CHECK(ends({.waited_ns = 11, .before_ns = 9, .most_ns = 10, .by_deadline = true}));
+  CHECK(m.table.patience_ns() == most / 2);
+  for (int k = 0; k < 20; ++k)
+    CHECK(ends({.waited_ns = most, .before_ns = 1, .most_ns = m.table.patience_ns()}));
+  CHECK(m.table.patience_ns() == most / 128);
   for (const ticket t : a) m.table.cancel(t);
-  for (int k = 0; k < 20; ++k) CHECK_FALSE(insists(1));  // there is a word now
-  for (const ticket t : claimed(m.table, 20)) (void)t;
-  CHECK(insists(most - 1));
+  CHECK(ends(refused_once));  // there is a word now
+  CHECK(m.table.patience_ns() == most);
 }
 
 TEST_CASE("no deadline is spent on patience: a quarter of it at most") {
   const deadline d = deadline::after(1'000, 4'000);
   slot_patience p = slot_patience::fresh();
-  p.refused(1'000, 1'000, d);
-  CHECK((p.waited_ns != 0 && p.most_ns == 1'000));
-  p.refused(1'000, 1'999, d);
-  CHECK(p.waited_ns >= p.most_ns);
-  table_memory_of m(64);
-  REQUIRE(claimed(m.table, 20).size() == 20);
-  REQUIRE(claimed(m.table, 20).size() == 20);
-  CHECK(claimed(m.table, 20, p).size() == 20);
-  p = slot_patience::fresh();
-  p.refused(6'000, 6'000, d);
+  p.begin(1'000, d, 2'000);
+  CHECK((p.waited_ns != 0 && p.most_ns == 1'000 && p.by_deadline));
+  p.go_on(999);
+  CHECK((p.before_ns < p.most_ns && p.waited_ns >= p.most_ns));
+  p.begin(1'000, d, 500);
+  CHECK((p.most_ns == 500 && !p.by_deadline));
+  p.begin(6'000, d, 500);
   CHECK(p.most_ns == 0);
 }
 

@@ -247,8 +247,12 @@ class channel {
       if (sent) return wait(sent.value, d, value);
       if (sent.status.code != status_code::would_block) return sent.status;
       const std::uint64_t now = simt::now_ns();
-      if (looks == 0) since = now;
-      patience.refused(since, now, d);
+      if (looks == 0) {
+        since = now;
+        patience.begin(now, d, request_slots().patience_ns());
+      } else {
+        patience.go_on(now - since);
+      }
       if (++looks % looks_a_poll == 0 && make_room()) more.progressed();
     }
     return status::make(status_code::timed_out, reporter::channel);

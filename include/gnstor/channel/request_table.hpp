@@ -52,7 +52,7 @@ class request_table {
 
  public:
   /// Lanes insist on slots for all of them for so long at most; halved at most so often.
-  static constexpr std::uint64_t most_patience_ns = 4'000'000;
+  static constexpr std::uint64_t most_patience_ns = 32'000'000;
   static constexpr std::uint32_t most_halvings = 7;
 
   /// What an answer met.
@@ -80,8 +80,7 @@ class request_table {
   /// many small groups cost the channel and the NIC as much as so many whole warps.
   ///
   /// Where patience has ended, or slots are kept by requests that were given up, each lane takes
-  /// what there is. Groups whose patience was in vain halve that of the next ones, those whose
-  /// patience was worth it double it again.
+  /// what there is.
   /// @par Callers every lane of `g`, converged; the leader's patience counts, and that of lanes
   /// that have none
   /// @par Order as `claim`
@@ -101,9 +100,16 @@ class request_table {
     if (g.thread_rank() < got.size()) return open_slot(got.slot(g.thread_rank()));
     if (each == 0 && p.most_ns != 0)
       return status::make(status_code::would_block, reporter::channel);
-    const result<std::uint32_t> slot = taken().claim(!looks, g.size() == 1);
+    const result<std::uint32_t> slot = taken().claim(!looks, g.size() == 1 && p.most_ns != 0);
     if (!slot) return slot.status;
     return open_slot(slot.value);
+  }
+
+  /// How long lanes that find no room now should insist on slots for all of them: halved whenever
+  /// that was in vain, until it is worth it again. It holds for all their attempts: were it taken
+  /// back, all who wait would tear the slots apart at once.
+  GNSTOR_HD std::uint64_t patience_ns() const {
+    return most_patience_ns >> (halvings().load(relaxed) & most_halvings);
   }
 
   /// Gives back a claimed slot whose request was never sent.
@@ -304,7 +310,7 @@ class request_table {
   GNSTOR_HD atomic_ref<std::uint32_t, Scope> given_up() const {
     return atomic_ref<std::uint32_t, Scope>(behind_slots()[2 * bitmap::bytes(mask_ + 1) / 4]);
   }
-  /// How often patience was in vain, less how often it was not.
+  /// How often patience was in vain since it last was not.
   GNSTOR_HD atomic_ref<std::uint32_t, Scope> halvings() const {
     return atomic_ref<std::uint32_t, Scope>(behind_slots()[2 * bitmap::bytes(mask_ + 1) / 4 + 1]);
   }
@@ -315,14 +321,14 @@ class request_table {
 
   /// True if patience `p` is over; learns whether that of others is worth it.
   GNSTOR_HD bool ends(const slot_patience& p, bool found) const {
+    const bool over = p.waited_ns >= p.most_ns;
     const std::uint32_t now = halvings().load(relaxed);
-    const std::uint64_t most = most_patience_ns >> (now & most_halvings);
     if (found) {
-      if (now != 0) halvings().store(now - 1, relaxed);
-    } else if (p.before_ns < most && p.waited_ns >= most && now < most_halvings) {
+      if (now != 0) halvings().store(0, relaxed);
+    } else if (over && p.before_ns < p.most_ns && !p.by_deadline && now < most_halvings) {
       halvings().store(now + 1, relaxed);
     }
-    return p.waited_ns >= (p.most_ns < most ? p.most_ns : most);
+    return over;
   }
   GNSTOR_HD ticket open_slot(std::uint32_t index) const {
     const std::uint64_t generation = (word(slots_[index].phase).load(relaxed) >> 8) + 1;
