@@ -1,5 +1,6 @@
 /// The request table alone: claims, answers, duplicates and owners that give up, all at once.
 #include "qp/seed_sweep.hpp"
+#include "table_memory.hpp"
 #include "table_race.hpp"
 
 #include <vector>
@@ -16,9 +17,8 @@ constexpr std::uint32_t requests = owner_lanes * rounds;
 
 /// Owners and answerers on a table of two slots. Says what went wrong, or nothing.
 std::string raced(host::options chosen) {
-  std::vector<std::uint64_t> table_words(small_table::bytes(slots) / 8 + 8);
-  const auto base = reinterpret_cast<std::uintptr_t>(table_words.data());
-  const small_table table(reinterpret_cast<void*>((base + 31) / 32 * 32), slots);
+  const table_in_memory owned(slots);
+  const small_table& table = owned.table;
   std::vector<std::uint64_t> sent(2 * requests);
   std::vector<std::uint64_t> payload(requests);
   std::vector<std::uint64_t> plain(requests);
@@ -44,35 +44,25 @@ std::string raced(host::options chosen) {
   return {};
 }
 
-struct table_fixture {
-  explicit table_fixture(std::uint32_t count)
-      : words(small_table::bytes(count) / 8 + 8),
-        ref(reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(words.data()) + 31) / 32 *
-                                    32),
-            count) {}
-  std::vector<std::uint64_t> words;
-  small_table ref;
-};
-
 }  // namespace
 
 TEST_CASE("every slot can be claimed once, the next claim would block, and a free slot is found") {
   for (const std::uint32_t count : {2u, 8u, 32u, 64u, 128u, 1024u}) {
     CAPTURE(count);
-    table_fixture t(count);
+    table_in_memory t(count);
     std::vector<ticket> mine;
     std::vector<bool> seen(count);
     for (std::uint32_t k = 0; k < count; ++k) {
-      const result<ticket> got = t.ref.claim();
+      const result<ticket> got = t.table.claim();
       REQUIRE(got);
       REQUIRE_FALSE(seen[got.value.id.value % count]);
       seen[got.value.id.value % count] = true;
       mine.push_back(got.value);
     }
-    CHECK(t.ref.claim().status.code == status_code::would_block);
-    CHECK(t.ref.in_use() == count);
-    t.ref.cancel(mine[count / 2]);
-    const result<ticket> again = t.ref.claim();
+    CHECK(t.table.claim().status.code == status_code::would_block);
+    CHECK(t.table.in_use() == count);
+    t.table.cancel(mine[count / 2]);
+    const result<ticket> again = t.table.claim();
     REQUIRE(again);
     CHECK(again.value.id.value % count == mine[count / 2].id.value % count);
     CHECK(again.value.id.value != mine[count / 2].id.value);
@@ -80,69 +70,69 @@ TEST_CASE("every slot can be claimed once, the next claim would block, and a fre
 }
 
 TEST_CASE("an answer to an earlier use of a slot is unknown, whatever the slot does now") {
-  table_fixture t(2);
-  const ticket old = t.ref.claim().value;
-  CHECK(t.ref.complete(old.id, status{}, 1) == small_table::answer::delivered);
-  CHECK(t.ref.complete(old.id, status{}, 2) == small_table::answer::unknown);
+  table_in_memory t(2);
+  const ticket old = t.table.claim().value;
+  CHECK(t.table.complete(old.id, status{}, 1) == small_table::answer::delivered);
+  CHECK(t.table.complete(old.id, status{}, 2) == small_table::answer::unknown);
   std::uint32_t value = 0;
-  CHECK(t.ref.take(old, &value).ok());
+  CHECK(t.table.take(old, &value).ok());
   CHECK(value == 1);
-  CHECK(t.ref.complete(old.id, status{}, 3) == small_table::answer::unknown);
-  const ticket a = t.ref.claim().value;
-  const ticket b = t.ref.claim().value;
-  CHECK(t.ref.complete(old.id, status{}, 4) == small_table::answer::unknown);
-  CHECK_FALSE(t.ref.recall(old.id));
-  CHECK(t.ref.take(a).code == status_code::would_block);
-  CHECK(t.ref.take(b).code == status_code::would_block);
+  CHECK(t.table.complete(old.id, status{}, 3) == small_table::answer::unknown);
+  const ticket a = t.table.claim().value;
+  const ticket b = t.table.claim().value;
+  CHECK(t.table.complete(old.id, status{}, 4) == small_table::answer::unknown);
+  CHECK_FALSE(t.table.recall(old.id));
+  CHECK(t.table.take(a).code == status_code::would_block);
+  CHECK(t.table.take(b).code == status_code::would_block);
 }
 
 TEST_CASE("a request given up keeps its slot until the late answer, and a second one is unknown") {
-  table_fixture t(2);
-  const ticket mine = t.ref.claim().value;
-  REQUIRE(t.ref.abandon(mine));
-  CHECK(t.ref.in_use() == 1);
-  t.ref.remember(mine, {.index = 77});
-  CHECK(t.ref.recall(mine.id).value.index == 77);
-  CHECK(t.ref.complete(mine.id, status{}, 1) == small_table::answer::late);
-  CHECK(t.ref.in_use() == 0);
-  CHECK(t.ref.complete(mine.id, status{}, 1) == small_table::answer::unknown);
-  CHECK(t.ref.in_use() == 0);
+  table_in_memory t(2);
+  const ticket mine = t.table.claim().value;
+  REQUIRE(t.table.abandon(mine));
+  CHECK(t.table.in_use() == 1);
+  t.table.remember(mine, {.index = 77});
+  CHECK(t.table.recall(mine.id).value.index == 77);
+  CHECK(t.table.complete(mine.id, status{}, 1) == small_table::answer::late);
+  CHECK(t.table.in_use() == 0);
+  CHECK(t.table.complete(mine.id, status{}, 1) == small_table::answer::unknown);
+  CHECK(t.table.in_use() == 0);
 }
 
 TEST_CASE("a reset frees the slots of requests given up, no others, and their ids go on") {
-  table_fixture t(4);
-  const ticket given_up = t.ref.claim().value;
-  const ticket waited_for = t.ref.claim().value;
-  const ticket alone = t.ref.claim().value;
-  CHECK_FALSE(t.ref.reclaim(alone));
-  REQUIRE(t.ref.abandon(given_up));
-  REQUIRE(t.ref.abandon(alone));
-  CHECK(t.ref.reclaim(alone));
-  CHECK_FALSE(t.ref.reclaim(alone));
-  CHECK(t.ref.in_use() == 2);
-  t.ref.reclaim_all();
-  CHECK(t.ref.in_use() == 1);
-  CHECK(t.ref.complete(given_up.id, status{}, 1) == small_table::answer::unknown);
-  CHECK(t.ref.take(waited_for).code == status_code::would_block);
+  table_in_memory t(4);
+  const ticket given_up = t.table.claim().value;
+  const ticket waited_for = t.table.claim().value;
+  const ticket alone = t.table.claim().value;
+  CHECK_FALSE(t.table.reclaim(alone));
+  REQUIRE(t.table.abandon(given_up));
+  REQUIRE(t.table.abandon(alone));
+  CHECK(t.table.reclaim(alone));
+  CHECK_FALSE(t.table.reclaim(alone));
+  CHECK(t.table.in_use() == 2);
+  t.table.reclaim_all();
+  CHECK(t.table.in_use() == 1);
+  CHECK(t.table.complete(given_up.id, status{}, 1) == small_table::answer::unknown);
+  CHECK(t.table.take(waited_for).code == status_code::would_block);
   for (int k = 0; k < 3; ++k) {
-    const ticket next = t.ref.claim().value;
+    const ticket next = t.table.claim().value;
     CHECK(next.id.value != given_up.id.value);
     CHECK(next.id.value != alone.id.value);
   }
-  CHECK_FALSE(t.ref.claim());
+  CHECK_FALSE(t.table.claim());
 }
 
 TEST_CASE("ids repeat only after all generations of the slot") {
-  table_fixture t(1024);
-  const ticket first = t.ref.claim().value;
-  t.ref.cancel(first);
+  table_in_memory t(1024);
+  const ticket first = t.table.claim().value;
+  t.table.cancel(first);
   for (std::uint32_t k = 1; k < 64; ++k) {
-    const ticket next = t.ref.claim().value;
+    const ticket next = t.table.claim().value;
     REQUIRE(next.id.value % 1024 == first.id.value % 1024);
     REQUIRE(next.id.value != first.id.value);
-    t.ref.cancel(next);
+    t.table.cancel(next);
   }
-  CHECK(t.ref.claim().value.id.value == first.id.value);
+  CHECK(t.table.claim().value.id.value == first.id.value);
 }
 
 TEST_CASE("owners and answerers race, fast") { CHECK(raced({}) == ""); }

@@ -1,7 +1,7 @@
 /// Request slots for whole warps: all of them or none, as long as they are patient.
 #include "qp/seed_sweep.hpp"
+#include "table_memory.hpp"
 #include <gnstor/channel/exclusive_slots.hpp>
-#include <gnstor/channel/request_table.hpp>
 #include <gnstor/simt/lane.hpp>
 
 #include <algorithm>
@@ -13,22 +13,10 @@ using namespace gnstor::test;
 
 namespace {
 
-using device_table = request_table<thread_scope_device>;
-
 constexpr slot_patience fresh = slot_patience::fresh();
 constexpr slot_patience refused_once{.waited_ns = 1, .most_ns = ~std::uint64_t{0}};
 constexpr slot_patience nearly_over{.waited_ns = 99, .before_ns = 98, .most_ns = 100};
 constexpr slot_patience long_over{.waited_ns = 102, .before_ns = 101, .most_ns = 100};
-
-struct table_memory_of {
-  explicit table_memory_of(std::uint32_t slots)
-      : words(device_table::bytes(slots) / 8 + 8),
-        table(reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(words.data()) + 31) / 32 *
-                                      32),
-              slots) {}
-  std::vector<std::uint64_t> words;
-  device_table table;
-};
 
 /// What a warp of `lanes` lanes gets that claims once.
 std::vector<ticket> claimed(const device_table& table, std::uint32_t lanes,
@@ -55,7 +43,7 @@ std::set<std::uint32_t> words_of(const device_table& table, const std::vector<ti
 std::string claims_raced(host::options chosen) {
   constexpr std::uint32_t slots = 64;
   constexpr std::uint32_t rounds = 3;
-  table_memory_of m(slots);
+  table_in_memory m(slots);
   std::vector<std::uint32_t> owner(slots);
   std::uint32_t torn = 0;
   std::uint32_t shared = 0;
@@ -109,7 +97,7 @@ TEST_CASE("warps get slots for all their lanes or none, and share none, weak") {
 }
 
 TEST_CASE("a whole warp takes a word of slots, and waits while no word is free") {
-  table_memory_of m(128);
+  table_in_memory m(128);
   std::vector<std::vector<ticket>> warps;
   std::set<std::uint32_t> words;
   for (int k = 0; k < 4; ++k) {
@@ -132,7 +120,7 @@ TEST_CASE("a whole warp takes a word of slots, and waits while no word is free")
 }
 
 TEST_CASE("a few lanes take slots where few are left, so that a whole warp still finds a word") {
-  table_memory_of m(64);
+  table_in_memory m(64);
   const auto other = claimed(m.table, 20);
   const auto first = claimed(m.table, 20);
   REQUIRE(first.size() == 20);
@@ -146,7 +134,7 @@ TEST_CASE("a few lanes take slots where few are left, so that a whole warp still
 }
 
 TEST_CASE("more lanes than slots: as many as there are slots, when all are free") {
-  table_memory_of m(8);
+  table_in_memory m(8);
   const auto all = claimed(m.table, 20);
   CHECK(all.size() == 8);
   CHECK(m.table.in_use() == 8);
@@ -155,7 +143,7 @@ TEST_CASE("more lanes than slots: as many as there are slots, when all are free"
 }
 
 TEST_CASE("lanes take what there is when their patience ends, and when nobody waits") {
-  table_memory_of m(64);
+  table_in_memory m(64);
   REQUIRE(claimed(m.table, 20).size() == 20);
   REQUIRE(claimed(m.table, 20).size() == 20);
   CHECK(claimed(m.table, 20, nearly_over).empty());
@@ -167,7 +155,7 @@ TEST_CASE("lanes take what there is when their patience ends, and when nobody wa
 
 TEST_CASE("patience that was in vain is shorter next time, until it is worth it again") {
   constexpr std::uint64_t most = device_table::most_patience_ns;
-  table_memory_of m(64);
+  table_in_memory m(64);
   const auto a = claimed(m.table, 20);
   const auto b = claimed(m.table, 20);
   const auto ends = [&](slot_patience p) {
@@ -207,7 +195,7 @@ TEST_CASE("no deadline is spent on patience: a quarter of it at most") {
 }
 
 TEST_CASE("lanes without company keep to the same words, and leave the others to whole warps") {
-  table_memory_of m(128);
+  table_in_memory m(128);
   host::executor machine(host::options{});
   machine.spawn(1, 128, [&](auto& lane) {
     if (lane.thread() % 32 == 0) CHECK(m.table.claim(simt::group::self(), fresh));
@@ -219,7 +207,7 @@ TEST_CASE("lanes without company keep to the same words, and leave the others to
 }
 
 TEST_CASE("where requests given up keep slots, lanes take what there is, until the late answers") {
-  table_memory_of m(64);
+  table_in_memory m(64);
   const auto a = claimed(m.table, 20);
   const auto b = claimed(m.table, 20);
   REQUIRE(m.table.abandon(a.front()));

@@ -69,9 +69,10 @@ class request_table {
   /// Claims a slot and gives it a fresh command id, or would_block if every slot is taken.
   /// @par Callers any lane
   /// @par Order acquires what `finish` released: the slot's former owner is done with it
+  /// @param hopes, alone as in `slot_bitmap::claim`
   /// @par Bound that of `slot_bitmap::claim`
-  GNSTOR_HD result<ticket> claim() const {
-    const result<std::uint32_t> slot = taken().claim();
+  GNSTOR_HD result<ticket> claim(bool hopes = true, bool alone = false) const {
+    const result<std::uint32_t> slot = taken().claim(hopes, alone);
     if (!slot) return slot.status;
     return open_slot(slot.value);
   }
@@ -100,9 +101,7 @@ class request_table {
     if (g.thread_rank() < got.size()) return open_slot(got.slot(g.thread_rank()));
     if (each == 0 && p.most_ns != 0)
       return status::make(status_code::would_block, reporter::channel);
-    const result<std::uint32_t> slot = taken().claim(!looks, g.size() == 1 && p.most_ns != 0);
-    if (!slot) return slot.status;
-    return open_slot(slot.value);
+    return claim(!looks, g.size() == 1 && p.most_ns != 0);
   }
 
   /// How long lanes that find no room now should insist on slots for all of them: halved whenever

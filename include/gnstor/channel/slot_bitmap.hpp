@@ -11,6 +11,13 @@
 
 namespace gnstor::detail {
 
+/// The place of the `n`-th bit, from 0, that is set in `mask`.
+GNSTOR_HD inline std::uint32_t nth_bit(std::uint32_t mask, std::uint32_t n) {
+  if ((mask & (mask + 1)) == 0) return n;
+  for (std::uint32_t k = 0; k < n; ++k) mask &= mask - 1;
+  return static_cast<std::uint32_t>(cuda::std::countr_zero(mask));
+}
+
 /// One bit for each slot of a table, that any lane sets and clears in single atomic steps.
 ///
 /// It hands out free slots, and it collects slots that have something to be done: in both cases a
@@ -36,10 +43,7 @@ class slot_bitmap {
     }
     /// The `rank`-th slot.
     GNSTOR_HD std::uint32_t slot(std::uint32_t rank) const {
-      std::uint32_t rest = bits;
-      for (std::uint32_t k = 0; bits != ~0u && k < rank; ++k) rest &= rest - 1;
-      return 32 * word +
-             (bits == ~0u ? rank : static_cast<std::uint32_t>(cuda::std::countr_zero(rest)));
+      return 32 * word + nth_bit(bits, rank);
     }
   };
 
@@ -51,9 +55,10 @@ class slot_bitmap {
   /// @par Order acquires what `clear` released
   /// @par Bound one lap over the words, 8 attempts a word
   GNSTOR_HD result<std::uint32_t> claim(bool hopes = true, bool alone = false) const {
-    const std::uint32_t first = alone ? words() - 1 : simt::group::lane() + own_number();
+    const std::uint32_t lane = simt::group::lane();
+    const std::uint32_t spread = lane + own_number();
     return search([](const word& bits, std::uint32_t bit) { return bits.fetch_or(bit, acquire); },
-                  ~0u, hopes, first);
+                  ~0u, hopes, alone ? words() - 1 : spread, alone ? spread : lane);
   }
 
   /// Sets `n` bits of one word that were all clear: of the word with the fewest that suffice, so
@@ -90,7 +95,7 @@ class slot_bitmap {
   /// @par Bound as `claim`; a bit that others set meanwhile may be missed
   GNSTOR_HD result<std::uint32_t> take() const {
     return search([](const word& bits, std::uint32_t bit) { return bits.fetch_and(~bit, acquire); },
-                  0, false, simt::group::lane() + own_number());
+                  0, false, simt::group::lane() + own_number(), simt::group::lane());
   }
 
   /// Sets the bit of `slot`. @par Order releases to `take`
@@ -157,12 +162,11 @@ class slot_bitmap {
   /// Changes one bit by `change`, which gives the word as it was. Wanted is a bit that is set, or
   /// clear where `invert` is all ones.
   /// @param hopes changes the first bit without having looked
-  /// @param first the word to begin at, whatever its higher bits
+  /// @param first the word to begin at, and `turn` the bit, whatever their higher bits
   template <class Change>
   GNSTOR_HD result<std::uint32_t> search(const Change& change, std::uint32_t invert, bool hopes,
-                                         std::uint32_t first) const {
-    // Lanes of one number of several warps begin at different bits.
-    const std::uint32_t lane = (simt::group::lane() + own_number()) & 31;
+                                         std::uint32_t first, std::uint32_t turn) const {
+    turn &= 31;
     for (std::uint32_t k = 0; k < words(); ++k) {
       const std::uint32_t w = (first + k) & (words() - 1);
       const word bits(words_[w]);
@@ -170,8 +174,8 @@ class slot_bitmap {
       for (bounded tries{8}; tries;) {
         const std::uint32_t open = (seen ^ invert) & all();
         if (open == 0) break;
-        const std::uint32_t turned = open >> lane | (lane != 0 ? open << (32 - lane) : 0);
-        const auto bit = (static_cast<std::uint32_t>(cuda::std::countr_zero(turned)) + lane) & 31;
+        const std::uint32_t turned = open >> turn | (turn != 0 ? open << (32 - turn) : 0);
+        const auto bit = (static_cast<std::uint32_t>(cuda::std::countr_zero(turned)) + turn) & 31;
         seen = change(bits, 1u << bit);
         if (((seen ^ invert) >> bit & 1) != 0) return w * 32 + bit;
       }
