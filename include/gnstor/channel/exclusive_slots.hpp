@@ -149,6 +149,12 @@ class exclusive_slots {
   GNSTOR_HD void set(std::uint32_t at, std::uint64_t generation, request_phase to) const {
     slots_[at].phase = generation << 8 | static_cast<std::uint64_t>(to);
   }
+  /// The place of the `n`-th bit, from 0, that is set in `mask`.
+  GNSTOR_HD static std::uint32_t nth_bit(std::uint32_t mask, std::uint32_t n) {
+    if ((mask & (mask + 1)) == 0) return n;
+    for (std::uint32_t k = 0; k < n; ++k) mask &= mask - 1;
+    return static_cast<std::uint32_t>(cuda::std::countr_zero(mask));
+  }
 
   channel_state* state_;
   request_slot* slots_;

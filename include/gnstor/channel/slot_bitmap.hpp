@@ -2,6 +2,7 @@
 
 #include <gnstor/core/bounded.hpp>
 #include <gnstor/core/result.hpp>
+#include <gnstor/memory/block_bits.hpp>
 #include <gnstor/simt/atomic_ref.hpp>
 #include <gnstor/simt/lane.hpp>
 
@@ -10,13 +11,6 @@
 #include <type_traits>
 
 namespace gnstor::detail {
-
-/// The place of the `n`-th bit, from 0, that is set in `mask`.
-GNSTOR_HD inline std::uint32_t nth_bit(std::uint32_t mask, std::uint32_t n) {
-  if ((mask & (mask + 1)) == 0) return n;
-  for (std::uint32_t k = 0; k < n; ++k) mask &= mask - 1;
-  return static_cast<std::uint32_t>(cuda::std::countr_zero(mask));
-}
 
 /// One bit for each slot of a table, that any lane sets and clears in single atomic steps.
 ///
@@ -43,7 +37,7 @@ class slot_bitmap {
     }
     /// The `rank`-th slot.
     GNSTOR_HD std::uint32_t slot(std::uint32_t rank) const {
-      return 32 * word + nth_bit(bits, rank);
+      return 32 * word + (bits == ~0u ? rank : nth_bit(bits, rank));
     }
   };
 
