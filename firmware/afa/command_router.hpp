@@ -87,12 +87,17 @@ class command_router {
     }
     if (d.joined.connected == 0)
       return answer_now(c, wire::nvme::generic_status::command_sequence_error);
-    if (c.admin == 0 && is(e, wire::nvme::nvm_opcode::flush)) return false;
     if (e.nsid == 0 || e.nsid > node_->shape.ssd_count) {
       return answer_now(c, wire::nvme::generic_status::invalid_namespace);
     }
     c.ssd = e.nsid - 1;
-    return c.admin != 0 ? route_admin(c) : route_io(d, early);
+    if (c.admin != 0) return route_admin(c);
+    if (!is(e, wire::nvme::nvm_opcode::flush)) return route_io(d, early);
+    (void)healthy(c, fault_of(c.ssd), true);  // what was acknowledged is in flash already
+    return false;
+  }
+  GNSTOR_HD ssd_fault fault_of(std::uint32_t ssd) const {
+    return static_cast<ssd_fault>(device_word<std::uint32_t>(node_->faults[ssd]).load(relaxed));
   }
 
   /// Checks a Read, Write or Write Zeroes and finds its shard. Write Zeroes moves no data and may
@@ -112,8 +117,7 @@ class command_router {
     if (e.dptr.length() != (zeroes ? 0 : blocks * block_bytes))
       return answer_now(c, wire::nvme::generic_status::invalid_sgl_length);
     if (!zeroes && !opens(c, read ? remote_write : remote_read)) return false;
-    const auto fault =
-        static_cast<ssd_fault>(device_word<std::uint32_t>(node_->faults[c.ssd]).load(relaxed));
+    const ssd_fault fault = fault_of(c.ssd);
     const auto at = wire::afa::slba::unpack(wire::nvme::slba_of(e));
     request r;
     r.vid = at.volume;

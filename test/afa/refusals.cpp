@@ -228,6 +228,25 @@ TEST_CASE("a second Connect is a sequence error, and the first one's client stay
   }
 }
 
+TEST_CASE("a flush goes to an SSD that is there and works") {
+  for (const std::uint32_t lanes : service_lanes) {
+    CAPTURE(lanes);
+    node_fixture f({});
+    f.connect(0);
+    f.image.here(f.node.faults)[2] = static_cast<std::uint32_t>(fw::ssd_fault::dead);
+    f.image.here(f.node.faults)[3] = static_cast<std::uint32_t>(fw::ssd_fault::media_error);
+    const auto e = sent(f, lanes,
+                        {wire::nvme::make_flush(0, 2), wire::nvme::make_flush(0, 3),
+                         wire::nvme::make_flush(0, 4), wire::nvme::make_flush(0, 0),
+                         wire::nvme::make_flush(0, 5)});
+    CHECK(e[0].outcome.ok());
+    check_refused(e[1], generic(generic_status::internal_error));
+    CHECK(e[2].outcome.ok());
+    check_refused(e[3], generic(generic_status::invalid_namespace));
+    check_refused(e[4], generic(generic_status::invalid_namespace));
+  }
+}
+
 TEST_CASE(
     "of two Connects in one doorbell one is accepted, and what follows it is served, seeded") {
   sweep(host::mode::seeded, 100, [](host::options o) {
