@@ -86,17 +86,17 @@ class queue_reader {
     const bool one_sided =
         r.opcode == wire::mlx5::opcode::rdma_write || r.opcode == wire::mlx5::opcode::rdma_read;
     r.inlined = r.opcode == wire::mlx5::opcode::send && control.ds() == inline_units;
-    const std::uint32_t units =
-        r.opcode == wire::mlx5::opcode::nop ? 1 : (one_sided ? 3 : (r.inlined ? inline_units : 2));
-    const bool known =
-        one_sided || r.opcode == wire::mlx5::opcode::send || r.opcode == wire::mlx5::opcode::nop;
+    const bool idle = r.opcode == wire::mlx5::opcode::nop;  // as long as it says
+    const std::uint32_t units = one_sided ? 3 : (r.inlined ? inline_units : 2);
+    const bool known = one_sided || r.opcode == wire::mlx5::opcode::send;
+    const bool sized = idle ? control.ds() - 1u < most_idle_units : known && control.ds() == units;
     if (control.index() != static_cast<std::uint16_t>(index) || control.qpn() != at_.number ||
-        !known || control.ds() != units) {
+        !sized) {
       r.fault = wire::mlx5::syndrome::local_queue_pair_error;
       return r;
     }
     r.known = true;
-    if (units == 1) return r;
+    if (idle) return r;
     if (r.inlined) {
       constexpr std::uint32_t capsule_bytes = sizeof(wire::nvme::submission_entry);
       if (second.w[0] != wire::mlx5::inline_segment_word(capsule_bytes))
@@ -192,6 +192,7 @@ class queue_reader {
  private:
   /// 16-byte units of a SEND with its capsule inside: control, length and 64 bytes, padded.
   static constexpr std::uint32_t inline_units = 6;
+  static constexpr std::uint32_t most_idle_units = 8;  ///< of a NOP: two blocks
 
   struct parts {
     simt::word16 part[4];

@@ -19,6 +19,7 @@ struct channel_memory {
   std::vector<std::uint32_t> places;  ///< of their queue pairs at the emulated NIC
   std::uint32_t count = 0;
   std::uint32_t depth = 0;
+  bool asynchronous = false;  ///< `session_options::asynchronous`
   std::uint32_t key = 0;
 };
 

@@ -51,6 +51,7 @@ emulated_client::emulated_client(std::shared_ptr<emulated_array> array,
   host_.depth = host_depth;
   kernels_.count = options_.channels;
   kernels_.depth = options_.depth;
+  kernels_.asynchronous = options_.asynchronous;
   make_channels(admin_, node_reach_);
   make_channels(host_, node_reach_);
   if (array_->where().proxied) {
@@ -111,8 +112,9 @@ bool emulated_client::on_node_device(place where) const {
 void emulated_client::make_channels(channel_memory& c, place where) {
   const std::uint32_t count = c.count;
   const std::uint32_t depth = c.depth;
-  const std::size_t queue_bytes = align(mlx5_queue_layout::of(depth, nic_queue_pair::blocks).bytes);
-  const std::size_t each = queue_bytes + align(remote_channel::bytes(depth));
+  const std::size_t queue_bytes = mlx5_queue_layout::of(depth, nic_queue_pair::blocks).bytes;
+  const std::size_t state_at = (queue_bytes + 127) / 128 * 128;
+  const std::size_t each = align(state_at + remote_channel::bytes(depth, c.asynchronous));
   const std::size_t objects = count * each;
   const std::size_t data = objects + align(count * sizeof(remote_channel));
   c.block = memory_block(where, data + 4096, options_.device);
@@ -126,9 +128,9 @@ void emulated_client::make_channels(channel_memory& c, place where) {
     c.block.write(k * each, empty.data(), empty.size());
     const remote_channel channel(
         nic_queue_pair(queue, depth, number, c.key, nullptr, on_node_device(where)),
-        queue + queue_bytes);
+        queue + state_at, c.asynchronous);
     c.block.write(objects + k * sizeof channel, &channel, sizeof channel);
-    join(c, queue, number);
+    join(c, queue, number, nic_queue_pair::blocks);
   }
 }
 
@@ -139,10 +141,11 @@ void emulated_client::make_relayed(channel_memory& c) {
   const std::uint32_t depth = c.depth;
   const place where = options_.client == machine::gpu ? place::pinned : node_reach_;
   const std::size_t queue_bytes = align(proxy_queue_layout::of(depth).bytes);
-  const std::size_t each = queue_bytes + align(remote_channel::bytes(depth));
+  const std::size_t each = queue_bytes + align(remote_channel::bytes(depth, c.asynchronous));
   const std::size_t objects = count * each;
   const std::size_t data = objects + align(count * sizeof(remote_channel));
-  const std::size_t relay_bytes = align(mlx5_queue_layout::of(depth, nic_queue_pair::blocks).bytes);
+  constexpr std::uint32_t relay_blocks = emulated_port::queue_type::blocks;
+  const std::size_t relay_bytes = align(mlx5_queue_layout::of(depth, relay_blocks).bytes);
   c.block = memory_block(where, data + 4096, options_.device);
   finish(c, objects, data);
   if (count == 0) return;
@@ -155,12 +158,13 @@ void emulated_client::make_relayed(channel_memory& c) {
     unsigned char* queue = base + k * each;
     auto* relay = static_cast<unsigned char*>(c.relay.data()) + k * relay_bytes;
     const std::uint32_t number = array_->next_queue_number();
-    mlx5_format_queue(relay, depth, nic_queue_pair::blocks);
-    join(c, relay, number);
+    mlx5_format_queue(relay, depth, relay_blocks);
+    join(c, relay, number, relay_blocks);
     relays_.emplace_back(relay, depth, number, relay_key);
     engines_.push_back(std::make_unique<proxy_engine<emulated_port>>(queue, depth, relays_.back()));
     proxy_->add(*engines_.back());
-    const remote_channel channel(proxy_queue_pair<>(queue, depth), queue + queue_bytes);
+    const remote_channel channel(proxy_queue_pair<>(queue, depth), queue + queue_bytes,
+                                 c.asynchronous);
     c.block.write(objects + k * sizeof channel, &channel, sizeof channel);
   }
 }
@@ -174,10 +178,11 @@ void emulated_client::finish(channel_memory& c, std::size_t objects, std::size_t
   c.outcome = c.connect_data + sizeof(wire::fabrics::connect_data);
 }
 
-/// Tells the emulated NIC of a queue pair.
-void emulated_client::join(channel_memory& c, unsigned char* queue, std::uint32_t number) {
+/// Tells the emulated NIC of a queue pair whose entries have `blocks` basic blocks.
+void emulated_client::join(channel_memory& c, unsigned char* queue, std::uint32_t number,
+                           std::uint32_t blocks) {
   const std::uint32_t depth = c.depth;
-  const mlx5_queue_layout layout = mlx5_queue_layout::of(depth, nic_queue_pair::blocks);
+  const mlx5_queue_layout layout = mlx5_queue_layout::of(depth, blocks);
   const auto address = reinterpret_cast<std::uint64_t>(queue);
   fw::queue_attributes at;
   at.send_ring = address + layout.send_ring;
@@ -186,7 +191,7 @@ void emulated_client::join(channel_memory& c, unsigned char* queue, std::uint32_
   at.doorbell_record = address + offsetof(mlx5_queue_state, doorbell_record);
   at.doorbell = address + offsetof(mlx5_queue_state, doorbell);
   at.number = number;
-  at.send_entries = depth * nic_queue_pair::blocks;
+  at.send_entries = depth * blocks;
   at.receive_entries = mlx5_queue_layout::receive_entries(depth);
   at.completion_entries = mlx5_queue_layout::completion_entries(depth);
   at.domain = domain_;

@@ -63,7 +63,7 @@ class emulated_client final : public array_link {
   bool on_node_device(place where) const;
   void make_relayed(channel_memory& c);
   void finish(channel_memory& c, std::size_t objects, std::size_t data);
-  void join(channel_memory& c, unsigned char* queue, std::uint32_t number);
+  void join(channel_memory& c, unsigned char* queue, std::uint32_t number, std::uint32_t blocks);
   connect_options connecting(const channel_memory& c, std::uint16_t queue_id) const;
   void connect(const channel_memory& c, std::uint16_t first_queue_id,
                const wire::fabrics::connect_data& data);
@@ -84,7 +84,7 @@ class emulated_client final : public array_link {
   channel_memory host_;
   channel_memory kernels_;
   std::mutex reset_use_;
-  std::vector<nic_queue_pair> relays_;  ///< the queues of `engines_`
+  std::vector<emulated_port::queue_type> relays_;  ///< the queues of `engines_`
   std::vector<std::unique_ptr<proxy_engine<emulated_port>>> engines_;
   std::unique_ptr<proxy_thread> proxy_;
   std::vector<volume_info> none_;

@@ -99,7 +99,7 @@ std::uint64_t emulated_client::discard_relayed(std::uint32_t k, deadline d) {
 void emulated_client::renew_relay(std::uint32_t k, std::uint64_t first) {
   const std::size_t each = kernels_.relay.bytes() / kernels_.count;
   mlx5_format_queue(static_cast<unsigned char*>(kernels_.relay.data()) + k * each, kernels_.depth,
-                    nic_queue_pair::blocks);
+                    emulated_port::queue_type::blocks);
   engines_[k]->restart(first, emulated_port(relays_[k]));
   proxy_->add(*engines_[k]);
 }

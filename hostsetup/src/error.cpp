@@ -21,6 +21,8 @@ const char* word(status_code code) {
     case status_code::transport_error: return "transport error";
     case status_code::flushed: return "flushed: the queue pair died under the request";
     case status_code::reset: return "reset: the queue pair was made again under the request";
+    case status_code::unsupported:
+      return "unsupported: open the session with session_options::asynchronous";
   }
   return "unknown status";
 }

@@ -83,7 +83,7 @@ fabrics_link::fabrics_link(const rdma_endpoint& where, const session_options& op
       *controller_, way_,
       mlx5::kernel_queues_wanted{where.transport, options.channels,
                                  options.client == machine::gpu ? place::pinned : place::host,
-                                 [this] { return nic_lanes(); }});
+                                 options.asynchronous, [this] { return nic_lanes(); }});
   if (!is_array()) find_namespaces(where.nsid);
 }
 
@@ -96,6 +96,7 @@ fabrics_link::~fabrics_link() {
 mlx5::queue_lanes fabrics_link::nic_lanes() {
   mlx5::queue_lanes lanes;
   lanes.device = options_.device;
+  lanes.asynchronous = options_.asynchronous;
   lanes.connect = [this](const channel_outcomes& channels, const connect_options& said,
                          std::uint64_t timeout_ns) { connect_lanes(channels, said, timeout_ns); };
   if (options_.client == machine::cpu) {

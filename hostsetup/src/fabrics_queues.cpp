@@ -22,7 +22,8 @@ fabrics_queues::fabrics_queues(fabrics::controller& of, mlx5::nic_transport& way
         "transport=nic: the target grants one I/O queue, which this CPU needs too: let it grant 2 "
         "or more, or use transport=proxy");
   }
-  queues_.push_back(std::make_unique<fabrics::io_channel>(of, kernels.proxy_reach));
+  queues_.push_back(
+      std::make_unique<fabrics::io_channel>(of, kernels.proxy_reach, kernels.asynchronous));
   mlx5::kernel_queues_wanted rest = kernels;
   rest.count = count - 1;
   mlx5::kernel_queues made = mlx5::kernel_queues::make(of, way, rest);

@@ -63,6 +63,8 @@ class batch_fixture {
     if (t.left != 0) return "a slot was pending after the drain";
     if (t.dispatched != shape_.sent()) return "a request was not handled, or twice";
     if (t.right != shape_.sent()) return "another status, or an answer before its data";
+    const peer_record& seen = image.here(peer.queues)->seen;
+    if (seen.uncovered != 0) return "the NIC was told of a request before its receive";
     return {};
   }
 

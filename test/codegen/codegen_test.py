@@ -15,8 +15,8 @@ QUEUE = "gnstor/qp/mlx5_queue_pair.hpp"
 STORE = "gnstor/simt/copy.hpp"
 BELL = "gnstor/simt/mmio.hpp"
 RINGS = "gnstor/qp/mlx5_rings.hpp"
-RECORD = "atomic_ref<std::uint32_t, Scope>(record)"
-RING = RECORD + """.store(wire::mlx5::record_value(low), release);
+RECORDS = "const simt::release_stores<Scope> words;"
+RING = """words.store(record, wire::mlx5::record_value(low));
      simt::mmio_store(*doorbell_, bell);"""
 
 # File, what is replaced, by what, and words of the fault that must be reported.
@@ -39,13 +39,15 @@ MUTANTS = [
     (BELL, "st.mmio.relaxed.sys.global.b64", "st.relaxed.gpu.global.b64",
      "ring: 0 MMIO stores instead of one"),
     (RINGS, RING, """simt::mmio_store(*doorbell_, bell);
-     atomic_ref<std::uint32_t, Scope>(record).store(wire::mlx5::record_value(low), release);""",
+     words.store(record, wire::mlx5::record_value(low));""",
      "ring: the last write before the doorbell is no 4-byte store of the record"),
-    (RINGS, RECORD + ".store(wire::mlx5::record_value(low), release)",
-     RECORD + ".store(wire::mlx5::record_value(low), relaxed)",
+    ("gnstor/simt/release_stores.hpp", "fence<Scope>(release);", "",
      "ring: no release of system scope before the doorbell record"),
-    (RINGS, RECORD, RECORD.replace("Scope", "thread_scope_device"),
+    (RINGS, RECORDS, RECORDS.replace("Scope", "thread_scope_device"),
      "ring: the doorbell record is not stored at system scope"),
+    (QUEUE, "now.received = word(state().received).load(acquire);",
+     "now.received = word(state().received).load(relaxed);",
+     "ring: what is announced (entries, receives) is read without acquire"),
     (RINGS, "half(completion_slot(at), 60).load(acquire)",
      "half(completion_slot(at), 60).load(relaxed)",
      "poll: the tail of a completion is read without acquire at system scope"),

@@ -38,6 +38,16 @@ def only_wide_stores(count):
 
 
 def ring(events):
+    yield from doorbell(events)
+    bells = [at for at, event in enumerate(events) if event.mmio]
+    loads = [at for at in range(bells[0]) if events[at].kind == "load"] if bells else []
+    acquired = [at for at in loads[-2:] if events[at + 1].kind == "acquire"]
+    if len(acquired) != 2:
+        yield "what is announced (entries, receives) is read without acquire"
+
+
+def doorbell(events):
+    """Both records by stores of system scope after a release, then the register by one store."""
     bells = [at for at, event in enumerate(events) if event.mmio]
     if len(bells) != 1:
         yield f"{len(bells)} MMIO stores instead of one"
@@ -48,21 +58,20 @@ def ring(events):
     if not released(events, bells[0], "sys"):
         yield "no fence of system scope between the doorbell record and the doorbell"
     before = [at for at in range(bells[0]) if events[at].kind in ("store", "atomic")]
-    yield from record(events, before[-1] if before else None)
-    loads = [at for at in range(bells[0]) if events[at].kind == "load"]
-    if not loads or events[loads[-1] + 1].kind != "acquire":
-        yield "the published index is read without acquire before the record is written"
+    yield from record(events, before[-2:])
 
 
-def record(events, at):
-    """The doorbell record is written at `at`, by one store of system scope after a release."""
-    if at is None or events[at].kind != "store" or events[at].bytes != 4:
+def record(events, halves):
+    """The halves of the doorbell record are written at `halves`, by a store of system scope each,
+    after a release."""
+    if not halves or any(events[at].kind != "store" or events[at].bytes != 4 for at in halves):
         yield "the last write before the doorbell is no 4-byte store of the record"
         return
-    if events[at].scope != "sys":
-        yield f"the doorbell record is not stored at system scope: {events[at].text}"
-    if not released(events, at, "sys"):
-        yield f"no release of system scope before the doorbell record: {events[at].text}"
+    for at in halves:
+        if events[at].scope != "sys":
+            yield f"the doorbell record is not stored at system scope: {events[at].text}"
+    if not released(events, halves[0], "sys"):
+        yield f"no release of system scope before the doorbell record: {events[halves[0]].text}"
 
 
 def receives(events):
@@ -70,7 +79,7 @@ def receives(events):
               if event.kind == "store" and event.bytes != 16]
     if len(narrow) != 1:
         yield f"not one record and 16-byte entries: {[events[at].text for at in narrow]}"
-    yield from record(events, narrow[-1] if narrow else None)
+    yield from record(events, narrow[-1:])
 
 
 def publish(events):
@@ -106,9 +115,7 @@ def poll(events):
     claims = [at for at, event in enumerate(events) if event.kind == "atomic"]
     if not claims or not released(events, claims[0], "gpu"):
         yield "completions are claimed without a release: the claim may pass the reads it validates"
-    far_stores = [at for at, event in enumerate(events)
-                  if event.kind == "store" and event.scope == "sys"]
-    yield from record(events, far_stores[-1] if far_stores else None)
+    yield from doorbell(events)  # receives that no doorbell gave back for long
 
 
 def retire(events):

@@ -71,7 +71,7 @@ TEST_CASE("CREATE_CQ describes the completion ring, ignoring overrun") {
   CHECK(c.word(0x00) == 0x04000000);
   CHECK(c.word(0x10) == (1u << 25 | 1u << 17));  // doorbell umem valid, ignore overrun
   CHECK(c.word(0x14) == umem);
-  CHECK(c.word(0x1c) == (5u << 24 | page));  // 32 entries for a depth of 8
+  CHECK(c.word(0x1c) == (4u << 24 | page));  // 16 entries for a depth of 8
   CHECK(c.word(0x24) == 0x1d);
   CHECK(c.wide(0x48) == s.base + offsetof(mlx5_queue_state, completion_record));
   CHECK(c.wide(0x50) == s.base + s.layout.completions);
@@ -88,7 +88,7 @@ TEST_CASE("CREATE_QP describes the work queue, receives first, and its doorbell 
   CHECK(c.word(context + 0x00) == 3u << 11);  // reliable connection, migrated
   CHECK(c.word(context + 0x04) == 0xabc);     // protection domain
   CHECK(c.word(context + 0x08) ==
-        (4u << 19 | 4u << 11));  // 16 receives of 16 bytes, 8 sends of 2 blocks
+        (3u << 19 | 4u << 11));  // 8 receives of 16 bytes, 8 sends of 2 blocks
   CHECK(c.word(context + 0x0c) == page);
   CHECK(c.word(context + 0x10) == rig::index);
   CHECK(c.word(context + 0x7c) == cq);
@@ -126,8 +126,10 @@ TEST_CASE("rings begin at pages of the umem, and the send ring right behind the 
   CHECK(s.command(0x400).wide(0x50) % 4096 == 0);
   CHECK(s.command(0x500).wide(0x100) % 4096 == 0);
   CHECK(where.address % 4096 == 0);
-  CHECK(s.layout.send_ring == s.layout.receive_ring + 16 * (2 * rig::depth));
-  CHECK(s.command(0x400).wide(0x50) + 64 * 32 <= where.bytes);
+  CHECK(s.layout.send_ring == s.layout.receive_ring + 16 * rig::depth);
+  CHECK(s.command(0x400).wide(0x50) + 64 * 16 <= where.bytes);
+  CHECK(s.layout.completions + 64 * 16 <= s.layout.receive_ring);
+  CHECK(s.command(0x500).wide(0x100) + (16 + 128) * rig::depth <= where.bytes);
   CHECK((where.access & IBV_ACCESS_LOCAL_WRITE) != 0);
 }
 

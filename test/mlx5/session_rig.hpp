@@ -28,7 +28,7 @@ class session_rig {
     return host::mlx5::kernel_queues::make(controller, way, wanted(transport, count));
   }
   host::mlx5::kernel_queues_wanted wanted(host::transport_kind transport, std::uint32_t count) {
-    return {transport, count, host::place::host, [this] {
+    return {transport, count, host::place::host, true, [this] {
               if (!lanes_fault.empty()) throw host::error(lanes_fault);
               return lanes;
             }};

@@ -26,7 +26,7 @@ std::string ran(host::options chosen, shape s = {}) {
   std::vector<parcel> parcels(total);
   std::vector<std::uint64_t> owners(total);
   traffic_record record;
-  basic_queue_fixture<nic_queue_pair> behind(s.depth);
+  queue_fixture behind(s.depth);
   proxy_fixture<gnstor::host::emulated_port> queue(s.depth, behind.ref());
   gnstor::host::proxy_task* task = &queue.engine;
   peer_queue served{behind.attributes(), {}};
@@ -95,9 +95,6 @@ TEST_CASE("capsules alone do not fill the queue pair behind the port for ever, s
   });
 }
 
-/// Blocks of an entry: the NIC counts them.
-constexpr std::uint32_t two = nic_queue_pair::blocks;
-
 /// A proxy's queue over a port to a queue pair, and that one as its NIC sees it, step by step.
 struct relay {
   explicit relay(std::uint32_t depth) : behind(depth), queue(depth, behind.ref()) {}
@@ -106,12 +103,12 @@ struct relay {
     int ticks = 0;
     for (; queue.engine.tick(); ++ticks) REQUIRE(ticks < 100);
   }
-  /// The NIC fails the entry with block `block`.
-  void fail(std::uint64_t block, wire::mlx5::syndrome why) {
-    nic.complete(completions++, wire::mlx5::cqe_opcode::requester_error, block, 0, why);
+  /// The NIC fails the entry `index`.
+  void fail(std::uint64_t index, wire::mlx5::syndrome why) {
+    nic.complete(completions++, wire::mlx5::cqe_opcode::requester_error, index, 0, why);
   }
 
-  basic_queue_fixture<nic_queue_pair> behind;
+  queue_fixture behind;
   proxy_fixture<gnstor::host::emulated_port> queue;
   fw::queue_reader nic{behind.attributes(), behind.regions()};
   std::uint64_t completions = 0;
@@ -127,11 +124,11 @@ TEST_CASE("a failed request is told by its own index, and those behind it are fl
     r.queue.ref().write_send(k, e);
   }
   r.settle();
-  CHECK(r.nic.send_tail() == 7 * two);
-  CHECK(r.nic.request(4 * two).opcode == wire::mlx5::opcode::nop);
-  r.nic.complete(r.completions++, wire::mlx5::cqe_opcode::requester, 4 * two + 1, 0);
-  r.fail(5 * two, wire::mlx5::syndrome::remote_access_error);
-  r.fail(6 * two, wire::mlx5::syndrome::flushed);
+  CHECK(r.nic.send_tail() == 7);
+  CHECK(r.nic.request(4).opcode == wire::mlx5::opcode::nop);
+  r.nic.complete(r.completions++, wire::mlx5::cqe_opcode::requester, 4, 0);
+  r.fail(5, wire::mlx5::syndrome::remote_access_error);
+  r.fail(6, wire::mlx5::syndrome::flushed);
   r.settle();
   for (const std::uint64_t index : {4, 5}) {
     const completion c = r.queue.poll();
@@ -144,7 +141,7 @@ TEST_CASE("a failed request is told by its own index, and those behind it are fl
   CHECK(r.queue.engine.dead());
 }
 
-TEST_CASE("a transfer or a NOP of two blocks that is flushed is told of once") {
+TEST_CASE("a transfer and a NOP that are flushed are told of, each by its index") {
   relay r(8);
   REQUIRE(r.queue.ref().try_reserve(3));
   r.queue.ref().write_send(0, {});
@@ -152,7 +149,7 @@ TEST_CASE("a transfer or a NOP of two blocks that is flushed is told of once") {
   r.queue.ref().write_nop(2);
   r.settle();
   r.fail(0, wire::mlx5::syndrome::remote_access_error);
-  for (const std::uint64_t block : {2, 3, 4, 5}) r.fail(block, wire::mlx5::syndrome::flushed);
+  for (const std::uint64_t index : {1, 2}) r.fail(index, wire::mlx5::syndrome::flushed);
   r.settle();
   for (const std::uint64_t index : {0, 1, 2}) {
     const completion c = r.queue.poll();
@@ -167,7 +164,7 @@ TEST_CASE("an error that meets the port's own NOP breaks the queue, with its syn
   REQUIRE(r.queue.ref().try_reserve(1));
   r.queue.ref().write_send(0, {});
   r.queue.engine.tick();
-  r.fail(two + 1, wire::mlx5::syndrome::transport_retry_exceeded);
+  r.fail(1, wire::mlx5::syndrome::transport_retry_exceeded);
   r.queue.engine.tick();
   const completion c = r.queue.poll();
   CHECK(c.kind == completion_kind::broken);

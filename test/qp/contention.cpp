@@ -72,7 +72,7 @@ std::string ran(host::options chosen, shape s = {}) {
     return "the NIC did not see every request";
   const auto posted = static_cast<std::uint16_t>(
       wire::mlx5::record_index(queue.state().doorbell_record.receive) - served.seen.sends);
-  if (posted < s.depth) return "fewer receives than requests are posted at the end";
+  if (posted > mlx5_queue_layout::receive_entries(s.depth)) return "a receive was given twice";
   return {};
 }
 
@@ -184,15 +184,14 @@ TEST_CASE("completions and receives come round past 65,536, fast") {
         "");
 }
 
-TEST_CASE(
-    "capsules inside their entries are whole, beside transfers and given-up entries, seeded") {
+TEST_CASE("capsules inside their entries are whole, beside given-up entries, seeded") {
   sweep(host::mode::seeded, seeded_share / 2, [](host::options o) {
-    return ran<capsule::in_entry>(o, {.depth = 8, .lanes = 4, .one_sided_of_8 = 2, .nops_of_8 = 2});
+    return ran<capsule::in_entry>(o, {.depth = 8, .lanes = 4, .nops_of_8 = 3});
   });
   for (const std::uint64_t wrap : {std::uint64_t{1} << 15, std::uint64_t{1} << 31}) {
     CAPTURE(wrap);
     sweep(host::mode::seeded, seeded_share / 8, [&](host::options o) {
-      return ran<capsule::in_entry>(o, {.rounds = 5, .first_index = wrap - 6, .one_sided_of_8 = 4});
+      return ran<capsule::in_entry>(o, {.rounds = 5, .first_index = wrap - 6, .nops_of_8 = 4});
     });
   }
 }

@@ -32,6 +32,7 @@ struct peer_record {
   std::uint32_t overruns = 0;        ///< doorbells beyond the ring
   std::uint32_t unready = 0;         ///< answers that had to wait for a receive
   std::uint32_t least_posted = ~0u;  ///< receives posted when an answer went out
+  std::uint32_t uncovered = 0;       ///< doorbells that left a request without a receive
 };
 
 /// One queue pair as the peer serves it.
@@ -120,7 +121,13 @@ struct scripted_peer {
         return true;
       }
       for (const std::uint64_t end = head + waiting; head < end;) take_entry();
+      if (posted() < due.count + held.count) ++seen.uncovered;
       return true;
+    }
+
+    GNSTOR_HD std::uint32_t posted() const {
+      return static_cast<std::uint16_t>(reader.receive_tail() -
+                                        static_cast<std::uint16_t>(receive));
     }
 
     GNSTOR_HD void take_entry() {
@@ -190,13 +197,12 @@ struct scripted_peer {
       if (due.count == 0 || broken) return false;
       draw = draw * 1664525u + 1013904223u;
       if (!peer.in_order && (draw >> 30 & 1) != 0) return true;
-      const std::uint32_t posted =
-          static_cast<std::uint16_t>(reader.receive_tail() - static_cast<std::uint16_t>(receive));
-      if (posted == 0) {
+      const std::uint32_t ready = posted();
+      if (ready == 0) {
         ++seen.unready;
         return false;
       }
-      if (posted < seen.least_posted) seen.least_posted = posted;
+      if (ready < seen.least_posted) seen.least_posted = ready;
       waiting_answer a = due.take(peer.in_order ? 0 : (draw >> 8) % due.count);
       wire::nvme::completion_entry response{};
       response.command_id = a.command;

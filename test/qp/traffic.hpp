@@ -94,20 +94,23 @@ struct traffic {
 
   GNSTOR_HD void write(std::uint32_t id, std::uint32_t kind, std::uint64_t index) const {
     if (is_nop(kind)) return queue.write_nop(index);
-    if (is_one_sided(kind)) {
-      one_sided t;
-      t.local_address = reinterpret_cast<std::uint64_t>(&parcels[id].here);
-      t.remote_address = reinterpret_cast<std::uint64_t>(&parcels[id].there);
-      t.lkey = t.rkey = key;
-      t.bytes = sizeof(std::uint64_t);
-      t.write = kind % 2 != 0;
-      return queue.write_one_sided(index, t);
+    if constexpr (one_sided_queue_pair<QP>) {
+      if (is_one_sided(kind)) return transfer(id, kind, index);
     }
     wire::nvme::submission_entry capsule{};
     capsule.opcode = 0xc0;
     capsule.command_id = static_cast<std::uint16_t>(id);
     capsule.cdw10 = id;
     queue.write_send(index, capsule);
+  }
+  GNSTOR_HD void transfer(std::uint32_t id, std::uint32_t kind, std::uint64_t index) const {
+    one_sided t;
+    t.local_address = reinterpret_cast<std::uint64_t>(&parcels[id].here);
+    t.remote_address = reinterpret_cast<std::uint64_t>(&parcels[id].there);
+    t.lkey = t.rkey = key;
+    t.bytes = sizeof(std::uint64_t);
+    t.write = kind % 2 != 0;
+    queue.write_one_sided(index, t);
   }
 
   /// Takes completions until request `id` is done.

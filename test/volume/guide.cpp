@@ -52,7 +52,7 @@ TEST_CASE("the guide's kernel doubles every number of a volume") {
   constexpr std::uint32_t blocks = 100;
   for (const std::string endpoint : runners) {
     CAPTURE(endpoint);
-    host::session s(endpoint, {.channels = 2, .depth = 16});
+    host::session s(endpoint, {.channels = 2, .depth = 16, .asynchronous = true});
     const volume_info v = s.create_volume({.bytes = blocks * block_bytes});
     registered memory(s, 2 * 64 * block_bytes);
     std::vector<std::uint32_t> numbers(blocks * block_bytes / 4);

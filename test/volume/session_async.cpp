@@ -1,6 +1,7 @@
 /// Asynchronous, scattered and data-less I/O end to end: kernels, channels, an emulated array.
 #include "session_rig.hpp"
 #include <gnstor/channel/warp_batch.hpp>
+#include <gnstor/host/error.hpp>
 
 #include <doctest/doctest.h>
 
@@ -132,7 +133,7 @@ TEST_CASE("what is written asynchronously is what is read asynchronously, by tic
     for (const bool call : {false, true}) {
       CAPTURE(endpoint);
       CAPTURE(call);
-      host::session s(endpoint, {.channels = 2, .depth = 16});
+      host::session s(endpoint, {.channels = 2, .depth = 16, .asynchronous = true});
       const volume_info v = s.create_volume({.bytes = bytes, .replicas = 2, .stripe_blocks = 4});
       registered memory(s, bytes);
       const auto source = random_bytes(bytes, call ? 5 : 6);
@@ -157,7 +158,7 @@ TEST_CASE("what is written asynchronously is what is read asynchronously, by tic
 TEST_CASE("a synchronous call finds room although answered operations hold every slot") {
   for (const std::string endpoint : runners) {
     CAPTURE(endpoint);
-    host::session s(endpoint, {.channels = 1, .depth = 4});
+    host::session s(endpoint, {.channels = 1, .depth = 4, .asynchronous = true});
     const volume_info v = s.create_volume({.bytes = 64 * block_bytes, .replicas = 1});
     registered memory(s, 64 * block_bytes);
     alone(s, v, [&](const remote_volume& volume) {
@@ -182,7 +183,7 @@ TEST_CASE("an asynchronous read goes on to the other replica, and says if one wa
       CAPTURE(fault);
       CAPTURE(call);
       constexpr std::uint32_t lanes = 32;
-      host::session s("emu:?capacity=16M&runner=sim", {.channels = 1});
+      host::session s("emu:?capacity=16M&runner=sim", {.channels = 1, .asynchronous = true});
       const volume_info v = s.create_volume({.bytes = lanes * block_bytes, .stripe_blocks = 1});
       registered memory(s, lanes * block_bytes);
       const auto source = random_bytes(lanes * block_bytes, 8);
@@ -202,7 +203,7 @@ TEST_CASE("an asynchronous read goes on to the other replica, and says if one wa
 
 TEST_CASE("an asynchronous write to a silent SSD times out, and another channel does not notice") {
   constexpr std::uint32_t lanes = 8;
-  host::session s("emu:?capacity=16M&runner=sim", {.channels = 1});
+  host::session s("emu:?capacity=16M&runner=sim", {.channels = 1, .asynchronous = true});
   const volume_info v = s.create_volume({.bytes = lanes * block_bytes, .stripe_blocks = 1});
   registered memory(s, lanes * block_bytes);
   s.inject_fault(0, "silent");
@@ -220,7 +221,7 @@ TEST_CASE("warps write a volume in batches, every block on all its replicas") {
   for (const std::string endpoint : runners) {
     CAPTURE(endpoint);
     constexpr std::uint32_t blocks = 500;
-    host::session s(endpoint, {.channels = 2, .depth = 32});
+    host::session s(endpoint, {.channels = 2, .depth = 32, .asynchronous = true});
     const volume_info v = s.create_volume({.bytes = blocks * block_bytes, .replicas = 3});
     registered memory(s, blocks * block_bytes);
     const auto source = random_bytes(blocks * block_bytes, 12);
@@ -238,7 +239,7 @@ TEST_CASE("one I/O fills and drains memory in several places") {
   for (const std::string endpoint : runners) {
     CAPTURE(endpoint);
     constexpr std::uint32_t blocks = 40;
-    host::session s(endpoint);
+    host::session s(endpoint, {.asynchronous = true});
     const volume_info v = s.create_volume({.bytes = blocks * block_bytes, .stripe_blocks = 16});
     registered low(s, blocks * block_bytes);
     registered high(s, blocks * block_bytes);
@@ -274,21 +275,90 @@ TEST_CASE("one I/O fills and drains memory in several places") {
 
 TEST_CASE("blocks that were given back read as zeroes, and their neighbours as before") {
   for (const std::string endpoint : runners) {
-    CAPTURE(endpoint);
-    constexpr std::uint32_t blocks = 64;
-    host::session s(endpoint);
-    const volume_info v = s.create_volume({.bytes = blocks * block_bytes, .stripe_blocks = 4});
-    auto expected = random_bytes(blocks * block_bytes, 2);
-    s.write(v, 0, expected.data(), expected.size());
-    alone(s, v, [&](const remote_volume& volume) {
-      CHECK(volume.deallocate(vba(3), 50, simt::within(long_ns)) == status{});
-      CHECK(volume.flush(simt::within(long_ns)) == status{});
-    });
-    std::memset(expected.data() + 3 * block_bytes, 0, 50 * block_bytes);
-    std::vector<unsigned char> all(expected.size());
-    s.read(v, 0, all.data(), all.size());
-    CHECK(all == expected);
+    for (const bool waits : {false, true}) {
+      CAPTURE(endpoint);
+      CAPTURE(waits);
+      constexpr std::uint32_t blocks = 64;
+      host::session s(endpoint, {.asynchronous = !waits});
+      const volume_info v =
+          s.create_volume({.bytes = blocks * block_bytes, .replicas = 2, .stripe_blocks = 4});
+      auto expected = random_bytes(blocks * block_bytes, 2);
+      s.write(v, 0, expected.data(), expected.size());
+      alone(s, v, [&](const remote_volume& volume) {
+        const deadline d = simt::within(long_ns);
+        const auto ended = [&](const result<io_ticket>& begun) {
+          return begun ? volume.wait(begun.value, d) : begun.status;
+        };
+        CHECK((waits ? volume.deallocate(vba(3), 50, d)
+                     : ended(volume.deallocate_async(vba(3), 50, d))) == status{});
+        CHECK((waits ? volume.flush(d) : ended(volume.flush_async(d))) == status{});
+        CHECK(volume.channels().mine().queue().depth() == 128);
+      });
+      std::memset(expected.data() + 3 * block_bytes, 0, 50 * block_bytes);
+      std::vector<unsigned char> all(expected.size());
+      // Either replica may be asked: a block that only one of them gave back would show.
+      for (int look = 0; look < 2; ++look) {
+        s.inject_fault(0, look == 0 ? "none" : "dead");
+        s.read(v, 0, all.data(), all.size());
+        CHECK(all == expected);
+      }
+    }
   }
+}
+
+TEST_CASE("a flush asks every SSD, and names the one that failed") {
+  for (const std::uint32_t broken : {0u, 7u, 8u, 11u}) {
+    CAPTURE(broken);
+    host::session s("emu:?capacity=16M&runner=sim&ssds=12", {.channels = 1});
+    const volume_info v = s.create_volume({.bytes = 8 * block_bytes});
+    s.inject_fault(broken, "dead");
+    alone(s, v, [&](const remote_volume& volume) {
+      const status outcome = volume.flush(simt::within(long_ns));
+      CHECK(outcome.code == status_code::nvme_error);
+      CHECK(outcome.ssd == broken);
+      CHECK(volume.channels()[0].counters().submitted == 1 + 12);
+    });
+  }
+}
+
+TEST_CASE("a channel takes 50 KB of memory, and 18 more for asynchronous I/O") {
+  for (const bool asynchronous : {false, true}) {
+    const host::session s("emu:?capacity=16M&runner=sim", {.asynchronous = asynchronous});
+    const auto channels = s.channels();
+    const auto* first = reinterpret_cast<const char*>(&channels[0].counters());
+    const auto* second = reinterpret_cast<const char*>(&channels[1].counters());
+    CHECK(second - first <= 50'000 + (asynchronous ? 18'000 : 0));
+    CHECK(second - first >= 128 * (64 + 128));  // completions and send entries alone
+  }
+}
+
+TEST_CASE("a session opened without asynchronous I/O refuses it, and does all else") {
+  host::session s("emu:?capacity=16M&runner=sim", {.channels = 1});
+  const volume_info v = s.create_volume({.bytes = 8 * block_bytes});
+  registered memory(s, 8 * block_bytes);
+  const io_buffer all = memory.buffer;
+  alone(s, v, [&](const remote_volume& volume) {
+    const deadline d = simt::within(long_ns);
+    const status refused = volume.read_async(vba(0), 1, all, d).status;
+    CHECK(refused.code == status_code::unsupported);
+    CHECK_FALSE(refused.left_behind());
+    CHECK(host::to_string(refused).find("session_options::asynchronous") != std::string::npos);
+    CHECK(volume.write_async(vba(0), 1, all, d).status == refused);
+    CHECK(volume.deallocate_async(vba(0), 1, d).status == refused);
+    CHECK(volume.flush_async(d).status == refused);
+    CHECK(volume.channels()[0].submit_part({}).status == refused);
+    // Whoever overlooked that finds no ticket's operation, and nothing is touched.
+    CHECK(volume.wait(io_ticket{}, d) == refused);
+    CHECK(volume.take(io_ticket{}) == refused);
+    CHECK(volume.try_wait(io_ticket{}) == refused);
+    (void)volume.poll();
+    CHECK_FALSE(volume.dispatch(callbacks(note_outcome{})));
+    CHECK(volume.channels()[0].async().in_use() == 0);
+    CHECK(volume.write(vba(0), 8, all, d) == status{});
+    CHECK(volume.read(vba(0), 8, all, d) == status{});
+    CHECK(volume.deallocate(vba(0), 8, d) == status{});
+    CHECK(volume.flush(d) == status{});
+  });
 }
 
 TEST_CASE("wrong arguments are refused before anything is sent") {

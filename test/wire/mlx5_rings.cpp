@@ -156,7 +156,7 @@ TEST_CASE("a receive ring and its record hold the bytes that rdma-core would pos
     rings.ours().post_receives();
     const std::uint64_t responses = reinterpret_cast<std::uint64_t>(rings.memory.data()) +
                                     mlx5_queue_layout::of(rings.depth).responses;
-    std::vector<mlx5_wqe_data_seg> theirs(2 * rings.depth);
+    std::vector<mlx5_wqe_data_seg> theirs(mlx5_queue_layout::receive_entries(rings.depth));
     for (std::uint32_t k = 0; k < theirs.size(); ++k) {
       mlx5dv_set_data_seg(&theirs[k], 16, rings.lkey, responses + 16 * k);
     }
@@ -164,7 +164,7 @@ TEST_CASE("a receive ring and its record hold the bytes that rdma-core would pos
             hex(theirs.data(), 16 * theirs.size()));
     std::uint32_t record[2] = {};
     std::memcpy(record, &rings.state().doorbell_record, sizeof record);
-    REQUIRE(record[MLX5_RCV_DBR] == htobe32(2 * rings.depth));
+    REQUIRE(record[MLX5_RCV_DBR] == htobe32(static_cast<std::uint32_t>(theirs.size())));
     REQUIRE(record[MLX5_SND_DBR] == 0);
   }
 }

@@ -21,7 +21,7 @@ using wire::nvme::submission_entry;
 
 constexpr std::size_t align(std::size_t n) { return (n + 4095) / 4096 * 4096; }
 constexpr std::size_t queue_bytes = align(proxy_queue_layout::of(admin_queue::depth).bytes);
-constexpr std::size_t state_bytes = align(proxy_channel::bytes(admin_queue::depth));
+constexpr std::size_t state_bytes = align(proxy_channel::bytes(admin_queue::depth, false));
 
 std::uint64_t ns(std::chrono::milliseconds t) {
   return static_cast<std::uint64_t>(std::chrono::nanoseconds(t).count());
@@ -35,7 +35,7 @@ admin_queue::admin_queue(transport& way, const admin_options& options)
       memory_(place::host, queue_bytes + state_bytes + page_bytes),
       registered_(way.register_memory(memory_.data(), memory_.bytes())),
       channel_(proxy_queue_pair<>(static_cast<unsigned char*>(memory_.data()), depth),
-               static_cast<unsigned char*>(memory_.data()) + queue_bytes),
+               static_cast<unsigned char*>(memory_.data()) + queue_bytes, false),
       page_(static_cast<unsigned char*>(memory_.data()) + queue_bytes + state_bytes) {
   connect(way, options);
 }

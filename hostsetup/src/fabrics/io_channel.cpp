@@ -13,18 +13,19 @@ constexpr std::size_t page_aligned(std::size_t n) { return (n + 4095) / 4096 * 4
 std::size_t queue_bytes_of(std::uint32_t depth) {
   return page_aligned(proxy_queue_layout::of(depth).bytes);
 }
-std::size_t state_bytes_of(std::uint32_t depth) {
-  return page_aligned(proxy_channel::bytes(depth));
+std::size_t state_bytes_of(std::uint32_t depth, bool asynchronous) {
+  return page_aligned(proxy_channel::bytes(depth, asynchronous));
 }
 
 }  // namespace
 
-io_channel::io_channel(controller& of, place where)
+io_channel::io_channel(controller& of, place where, bool asynchronous)
     : depth_(of.limits().depth),
-      memory_(where, queue_bytes_of(depth_) + state_bytes_of(depth_) + 4096),
+      asynchronous_(asynchronous),
+      memory_(where, queue_bytes_of(depth_) + state_bytes_of(depth_, asynchronous) + 4096),
       registered_(of.register_memory(memory_.data(), memory_.bytes())),
       channel_(proxy_queue_pair<>(static_cast<unsigned char*>(memory_.data()), depth_),
-               static_cast<unsigned char*>(memory_.data()) + queue_bytes_of(depth_)),
+               static_cast<unsigned char*>(memory_.data()) + queue_bytes_of(depth_), asynchronous),
       seat_(of) {
   open();
 }
@@ -34,7 +35,7 @@ void io_channel::open() {
   controller& of = seat_.of();
   std::memset(base, 0, memory_.bytes());
   const wire::fabrics::connect_data data = of.connect_data();
-  const std::size_t at = queue_bytes_of(depth_) + state_bytes_of(depth_);
+  const std::size_t at = queue_bytes_of(depth_) + state_bytes_of(depth_, asynchronous_);
   std::memcpy(base + at, &data, sizeof data);
   seat_.join(base, depth_);
   const auto patience = std::chrono::nanoseconds(of.options().timeout).count();

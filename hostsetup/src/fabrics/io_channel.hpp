@@ -14,12 +14,13 @@ class io_channel final : public io_queue {
  public:
   /// Joins a queue and sends Connect. Throws as `controller` does. The controller outlives it.
   /// @param where memory that this CPU and the lanes reach: `pinned` for lanes on a GPU
-  explicit io_channel(controller& of, place where = place::host);
+  /// @param asynchronous `session_options::asynchronous`
+  explicit io_channel(controller& of, place where = place::host, bool asynchronous = false);
 
   /// The channel, for any number of lanes.
   proxy_channel ref() const { return channel_; }
   remote_channel channel() const override {
-    return remote_channel(any_queue_pair(channel_.queue()), &channel_.counters());
+    return remote_channel(any_queue_pair(channel_.queue()), &channel_.counters(), asynchronous_);
   }
   std::uint16_t queue_id() const { return seat_.queue_id(); }
   std::uint32_t depth() const { return depth_; }
@@ -31,6 +32,7 @@ class io_channel final : public io_queue {
   void open();
 
   std::uint32_t depth_;
+  bool asynchronous_;
   memory_block memory_;  ///< queue, channel state, connect data
   std::unique_ptr<registered_memory> registered_;
   proxy_channel channel_;

@@ -68,12 +68,12 @@ void capabilities::require(const std::string& device, std::uint32_t depth) const
   }
   if (!reliable_connection) refuse("it has no reliable connections");
   if (!cq_ignore_overrun) refuse("its completion queues cannot ignore overrun");
-  static_assert(nic_queue_pair::blocks <= 2, "the send ring has no more blocks than receives");
-  const auto receives = std::bit_width(mlx5_queue_layout::receive_entries(depth)) - 1u;
+  static_assert(nic_queue_pair::blocks == 2,
+                "the send ring has more blocks than there are receives");
+  const auto blocks = std::bit_width(nic_queue_pair::blocks * depth) - 1u;
   const auto completions = std::bit_width(mlx5_queue_layout::completion_entries(depth)) - 1u;
-  if (receives > log_max_qp_entries || completions > log_max_cq_entries) {
-    const int most = std::min(static_cast<int>(log_max_qp_entries) - 1,
-                              static_cast<int>(log_max_cq_entries) - 2);
+  if (blocks > log_max_qp_entries || completions > log_max_cq_entries) {
+    const int most = static_cast<int>(std::min(log_max_qp_entries, log_max_cq_entries)) - 1;
     if (most < 1) refuse("its queues are too short");
     throw input_error(fmt::format("a queue depth of {} is more than {} can take: use at most {}",
                                   depth, device, 1u << most));

@@ -15,7 +15,8 @@ using queue_list = std::vector<std::unique_ptr<fabrics::io_queue>>;
 queue_list proxy_queues(fabrics::controller& of, const kernel_queues_wanted& wanted) {
   queue_list made;
   for (std::uint32_t k = 0; k < wanted.count; ++k)
-    made.push_back(std::make_unique<fabrics::io_channel>(of, wanted.proxy_reach));
+    made.push_back(
+        std::make_unique<fabrics::io_channel>(of, wanted.proxy_reach, wanted.asynchronous));
   return made;
 }
 

@@ -13,6 +13,7 @@ struct kernel_queues_wanted {
   transport_kind transport = transport_kind::automatic;
   std::uint32_t count = 0;          ///< as many as the controller has left, or fewer
   place proxy_reach = place::host;  ///< memory that kernels and this CPU reach
+  bool asynchronous = false;        ///< `session_options::asynchronous`
   /// The lanes that would use the NIC's queues. Throws `error` if there can be none.
   std::function<queue_lanes()> lanes;
 };

@@ -16,8 +16,8 @@ struct word_layout {
   std::size_t outcome;
   std::size_t bytes;
 
-  explicit word_layout(std::uint32_t depth)
-      : object((remote_channel::bytes(depth) + 127) / 128 * 128),
+  word_layout(std::uint32_t depth, bool asynchronous)
+      : object((remote_channel::bytes(depth, asynchronous) + 127) / 128 * 128),
         outcome(object + (sizeof(remote_channel) + 127) / 128 * 128),
         bytes(outcome + sizeof(std::uint64_t)) {}
 };
@@ -43,7 +43,7 @@ nic_channel::nic_channel(fabrics::controller& of, std::shared_ptr<const queue_bl
     : block_(std::move(block)),
       index_(index),
       lanes_(lanes),
-      words_(lanes.reach, word_layout(block_->depth()).bytes, lanes.device),
+      words_(lanes.reach, word_layout(block_->depth(), lanes.asynchronous).bytes, lanes.device),
       data_(place::host, sizeof(wire::fabrics::connect_data)),
       registered_(of.register_memory(data_.data(), data_.bytes())),
       seat_(of) {
@@ -51,7 +51,7 @@ nic_channel::nic_channel(fabrics::controller& of, std::shared_ptr<const queue_bl
 }
 
 remote_channel nic_channel::channel() const {
-  return remote_channel(any_queue_pair(*queue_), words_.data());
+  return remote_channel(any_queue_pair(*queue_), words_.data(), lanes_.asynchronous);
 }
 
 bool nic_channel::ended() const {
@@ -69,14 +69,14 @@ void nic_channel::open() {
   words_.write(0, fresh.data(), fresh.size());
   queue_ = dynamic_cast<const nic_link&>(seat_.join(block_->queue(index_), depth)).ref();
   const remote_channel object = channel();
-  words_.write(word_layout(depth).object, &object, sizeof object);
+  words_.write(word_layout(depth, lanes_.asynchronous).object, &object, sizeof object);
   const status outcome = connect();
   if (!outcome.ok()) throw io_error(failure_words(seat_.of(), seat_.queue_id(), outcome), outcome);
 }
 
 /// Sends a lane to connect; what it reports.
 status nic_channel::connect() {
-  const word_layout where(block_->depth());
+  const word_layout where(block_->depth(), lanes_.asynchronous);
   std::uint64_t outcome = status::make(status_code::not_ready, reporter::channel).pack();
   words_.write(where.outcome, &outcome, sizeof outcome);
   const auto patience = std::chrono::nanoseconds(seat_.of().options().timeout).count();

@@ -14,6 +14,7 @@ struct queue_lanes {
   std::shared_ptr<memory_home> home;  ///< of queues, and of data that the target moves
   place reach = place::host;          ///< of the channels' other words: `device` for a GPU's lanes
   int device = 0;                     ///< which GPU, if it is one
+  bool asynchronous = false;          ///< `session_options::asynchronous`
   /// Has one lane connect each channel within so many nanoseconds: `connect_channels`.
   std::function<void(const channel_outcomes&, const connect_options&, std::uint64_t)> connect;
 };

@@ -2,7 +2,7 @@
 
 namespace gnstor::host {
 
-emulated_port::emulated_port(nic_queue_pair queue) : queue_(queue), indices_(queue.depth()) {
+emulated_port::emulated_port(queue_type queue) : queue_(queue), indices_(queue.depth()) {
   queue_.post_receives();
 }
 
@@ -38,16 +38,13 @@ std::uint32_t emulated_port::poll(completion* out, std::uint32_t most) {
   return count;
 }
 
-/// Gives a completion the index of its request. False if it tells of the port's own NOP, or of the
-/// second block of a request whose first block has failed.
+/// Gives a completion the index of its request. False if it tells of the port's own NOP.
 bool emulated_port::translate(completion& c) {
   if (c.kind != completion_kind::sent && c.kind != completion_kind::failed) return true;
   const std::uint64_t slot = c.index;
   const std::uint64_t index = index_at(slot);
   // In order: a signalled entry is done after all before it.
   if (c.kind == completion_kind::sent) queue_.retire(slot);
-  if (index == told) return false;
-  if (c.kind == completion_kind::failed) index_at(slot) = told;
   if (index != own) {
     c.index = index;
     return true;

@@ -31,7 +31,8 @@ class async_io {
   /// @param d when the operation ends at the latest, as long as somebody polls
   /// @par Callers any lane, in any company
   /// @par Errors would_block: as many operations as the channel has request slots go on; poll,
-  /// dispatch or wait, and try again. not_ready, closed, flushed by phase
+  /// dispatch or wait, and try again. not_ready, closed, flushed by phase; unsupported where the
+  /// channel was not made for asynchronous I/O
   GNSTOR_HD result<ticket> begin(callback_id then, std::uint64_t argument, deadline d) const {
     const status usable = channel_.usable();
     if (!usable.ok()) return usable;
@@ -115,6 +116,7 @@ class async_io {
   template <class Table>
   GNSTOR_HD bool dispatch(const Table& callbacks) const {
     (void)poll();
+    if (!operations_.exists()) return false;
     const result<ticket> ended = operations_.take_called();
     if (!ended) return false;
     const callback_id which = operations_.callback_of(ended.value);
@@ -144,10 +146,11 @@ class async_io {
  private:
   GNSTOR_HD bool poll(const simt::group& company) const {
     const bool took = channel_.poll(company);
-    const bool acted = settle_one();
+    const bool acts = operations_.exists();
+    const bool acted = acts && settle_one();
     if (took || acted) return true;
     if constexpr (Channel::defers) channel_.commit();
-    return expire_one();
+    return acts && expire_one();
   }
 
   struct answered_part {

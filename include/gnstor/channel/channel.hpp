@@ -36,16 +36,19 @@ class channel {
   using ticket_type = ticket;
 
   /// Bytes of zero-filled memory for a channel of `depth` requests, beside its queue pair's.
-  GNSTOR_HD static constexpr std::uint64_t bytes(std::uint32_t depth) {
-    return operations_at(depth) + operation_table<scope>::bytes(depth);
+  GNSTOR_HD static constexpr std::uint64_t bytes(std::uint32_t depth, bool asynchronous = true) {
+    return operations_at(depth) + (asynchronous ? operation_table<scope>::bytes(depth) : 0);
   }
 
-  GNSTOR_HD channel(QP qp, void* memory) : qp_(qp), state_(static_cast<channel_state*>(memory)) {}
+  /// @param memory `bytes(depth, asynchronous)`
+  /// @param asynchronous `async()` can begin operations
+  GNSTOR_HD channel(QP qp, void* memory, bool asynchronous = true)
+      : qp_(qp), state_(static_cast<channel_state*>(memory)), asynchronous_(asynchronous) {}
 
   /// This channel under another doorbell policy; lanes may use both at once.
   template <doorbell_policy Other>
   GNSTOR_HD channel<QP, Other> with() const {
-    return channel<QP, Other>(qp_, state_);
+    return channel<QP, Other>(qp_, state_, asynchronous_);
   }
 
   GNSTOR_HD const QP& queue() const { return qp_; }
@@ -90,10 +93,11 @@ class channel {
   GNSTOR_HD result<ticket> submit_part(const io_part& part) const {
     const status usable = usable_in(channel_phase::ready);
     if (!usable.ok()) return usable;
+    if (!asynchronous_) return status::make(status_code::unsupported, reporter::channel);
     return send(part.command(), &part);
   }
 
-  /// The asynchronous operations of this channel.
+  /// The asynchronous operations of this channel, if it was made for them.
   GNSTOR_HD async_io<channel> async() const {
     return async_io<channel>(*this, request_slots(), operations());
   }
@@ -211,8 +215,8 @@ class channel {
   }
   GNSTOR_HD table request_slots() const { return table(state_ + 1, qp_.depth()); }
   GNSTOR_HD operation_table<scope> operations() const {
-    auto* memory = reinterpret_cast<unsigned char*>(state_);
-    return operation_table<scope>(memory + operations_at(qp_.depth()), qp_.depth());
+    auto* memory = reinterpret_cast<unsigned char*>(state_) + operations_at(qp_.depth());
+    return operation_table<scope>(asynchronous_ ? memory : nullptr, qp_.depth());
   }
   GNSTOR_HD static constexpr std::uint64_t operations_at(std::uint32_t depth) {
     return (sizeof(channel_state) + table::bytes(depth) + 63) / 64 * 64;
@@ -354,6 +358,7 @@ class channel {
 
   QP qp_;
   channel_state* state_;
+  bool asynchronous_;
 };
 
 }  // namespace gnstor::inline v0

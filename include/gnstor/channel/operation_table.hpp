@@ -32,7 +32,8 @@ class operation_table {
     return part_list::bytes(slots) + slots * sizeof(operation_state) + life::bytes(slots);
   }
 
-  /// @param memory zero-filled, `bytes(slots)` long, at a multiple of 64
+  /// @param memory zero-filled, `bytes(slots)` long, at a multiple of 64; null for no table, which
+  /// begins nothing
   /// @param slots as many as the channel has request slots
   GNSTOR_HD operation_table(void* memory, std::uint32_t slots)
       : memory_(static_cast<unsigned char*>(memory)), slots_(slots) {}
@@ -40,9 +41,13 @@ class operation_table {
   /// The parts in flight, by request slot.
   GNSTOR_HD part_list parts() const { return part_list(memory_); }
 
-  /// Opens an operation that its caller then gives its parts; would_block if every slot is taken.
+  GNSTOR_HD bool exists() const { return memory_ != nullptr; }
+
+  /// Opens an operation that its caller then gives its parts; would_block if every slot is taken,
+  /// unsupported without a table.
   /// @par Callers any lane; it must `settle` once for itself when all parts are sent
   GNSTOR_HD result<ticket> begin(callback_id then, std::uint64_t argument, deadline d) const {
+    if (!exists()) return unsupported();
     const result<ticket> mine = table().claim();
     if (!mine) return mine;
     operation_state& o = states()[table().slot_of(mine.value)];
@@ -89,7 +94,7 @@ class operation_table {
   /// The outcome of an operation without callback, or would_block. Its slot is free afterwards.
   /// @par Callers the owner of the ticket, on any warp
   /// @par Order acquires what `settle` released
-  GNSTOR_HD status take(ticket t) const { return table().take(t); }
+  GNSTOR_HD status take(ticket t) const { return exists() ? table().take(t) : unsupported(); }
   /// Gives up on an operation. True if it was still going on: it frees itself when it ends.
   GNSTOR_HD bool abandon(ticket t) const { return table().abandon(t); }
   /// Ends an operation that has no part.
@@ -109,9 +114,12 @@ class operation_table {
   }
 
   /// Operations that go on or wait to be taken, for figures.
-  GNSTOR_HD std::uint32_t in_use() const { return table().in_use(); }
+  GNSTOR_HD std::uint32_t in_use() const { return exists() ? table().in_use() : 0; }
 
  private:
+  GNSTOR_HD static status unsupported() {
+    return status::make(status_code::unsupported, reporter::channel);
+  }
   GNSTOR_HD static atomic_ref<std::uint64_t, Scope> word(std::uint64_t& w) {
     return atomic_ref<std::uint64_t, Scope>(w);
   }

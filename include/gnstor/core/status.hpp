@@ -21,6 +21,7 @@ enum class status_code : std::uint8_t {
   flushed,           ///< the queue pair died under this request; another request failed first
   reset,             ///< the queue pair was torn down at both ends and made again: the request may
                      ///< have been executed, and nothing of it can happen any more
+  unsupported,       ///< the session was opened without what this needs; nothing was sent
 };
 
 /// Who reported a status.

@@ -26,9 +26,6 @@ class any_queue_pair {
                             const wire::nvme::submission_entry& capsule) const {
     proxied_ ? proxy_.write_send(index, capsule) : mlx5_.write_send(index, capsule);
   }
-  GNSTOR_HD void write_one_sided(std::uint64_t index, const one_sided& t) const {
-    proxied_ ? proxy_.write_one_sided(index, t) : mlx5_.write_one_sided(index, t);
-  }
   GNSTOR_HD void write_nop(std::uint64_t index) const {
     proxied_ ? proxy_.write_nop(index) : mlx5_.write_nop(index);
   }

@@ -10,26 +10,27 @@ namespace gnstor::inline v0 {
 ///
 /// A doorbell record is a 16-bit index that admits no "store if larger": two writers could move it
 /// back. So the ringer takes a try-lock. Who finds it taken leaves; the holder looks again after
-/// unlocking, by a read-modify-write, and so rings for those who left. Lock and index are shared by
-/// the lanes of one device.
+/// unlocking, by a read-modify-write, and so rings for those who left. Lock and what is looked at
+/// are shared by the lanes of one device.
 /// @param lock the try-lock, zero when free
-/// @param index the index to announce; it only grows
+/// @param look `look()` acquires what is to be announced; it only grows
 /// @param write `write(value)` writes the record and the register
+/// @param news `news(value)` tells whether there is more to be announced now
 /// @par Callers one lane
 /// @par Order everything published before a call is announced by this call or by the holder's
 /// @par Bound 1024 rounds, each of which announced something new; `channel::wait` rings again after
 /// that
-template <class Write>
-GNSTOR_HD inline void handover_ring(std::uint32_t& lock, std::uint64_t& index, const Write& write) {
+template <class Look, class Write, class News>
+GNSTOR_HD inline void handover_ring(std::uint32_t& lock, const Look& look, const Write& write,
+                                    const News& news) {
   const device_word<std::uint32_t> held(lock);
-  const device_word<std::uint64_t> announced(index);
   for (bounded rounds{1024}; rounds;) {
     if (held.exchange(1, acq_rel) != 0) return;
-    const std::uint64_t value = announced.load(acquire);
+    const auto value = look();
     write(value);
     held.exchange(
         0, acq_rel);  // a release store would lose the ring of a lane that found the lock taken
-    if (announced.load(acquire) == value) return;
+    if (!news(value)) return;
   }
 }
 

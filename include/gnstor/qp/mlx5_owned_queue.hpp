@@ -21,6 +21,7 @@ class mlx5_owned_queue {
     retired_ = word(state.retired).load(relaxed);
     consumed_ = word(state.consumed).load(relaxed);
     received_ = word(state.received).load(relaxed);
+    given_ = rings_.given(received_);
     announced_ = rings_.announced(reserved_);
   }
 
@@ -44,12 +45,13 @@ class mlx5_owned_queue {
     rings_.write_send(index, capsule);
   }
 
-  /// Tells the NIC of everything reserved, which is written by now.
+  /// Tells the NIC of everything reserved, which is written by now, and gives receives back.
   /// @par Order entries before the doorbell record, the record before the register
   GNSTOR_HD_INLINE void ring(const simt::group& g) {
     g.sync();
-    if (g.leads()) rings_.announce(reserved_);
+    if (g.leads()) rings_.announce(reserved_, received_);
     announced_ = reserved_;
+    given_ = received_;
   }
   GNSTOR_HD_INLINE std::uint64_t reserved() const { return reserved_; }
   GNSTOR_HD_INLINE std::uint64_t announced() const { return announced_; }
@@ -92,23 +94,20 @@ class mlx5_owned_queue {
     word(state.retired).store(retired_, relaxed);
     word(state.consumed).store(consumed_, relaxed);
     word(state.received).store(received_, relaxed);
-    word(state.reposted).store(reposted(received_), relaxed);
   }
 
  private:
   GNSTOR_HD_INLINE static device_word<std::uint64_t> word(std::uint64_t& w) {
     return device_word<std::uint64_t>(w);
   }
-  /// Receives go back by the half ring, as those of `mlx5_queue_pair`.
-  GNSTOR_HD_INLINE std::uint64_t reposted(std::uint64_t received) const {
-    return received & ~std::uint64_t{depth() - 1};
-  }
+
+  /// As `mlx5_queue_pair`: with the next doorbell, or by the half ring.
   GNSTOR_HD_INLINE void count_receives(const simt::group& g, std::uint32_t n) {
-    const std::uint64_t before = reposted(received_);
     received_ += n;
-    if (reposted(received_) == before) return;
+    if (received_ - given_ < mlx5_queue_layout::receives_kept(depth())) return;
     g.sync();  // all have read what lay in them
-    if (g.leads()) rings_.give_receives(reposted(received_));
+    if (g.leads()) rings_.give_receives(received_);
+    given_ = received_;
   }
 
   detail::mlx5_rings<Scope, Capsule> rings_;
@@ -117,6 +116,7 @@ class mlx5_owned_queue {
   std::uint64_t retired_;
   std::uint64_t consumed_;
   std::uint64_t received_;
+  std::uint64_t given_;  ///< of these, the receives given back
 };
 
 static_assert(owned_queue<mlx5_owned_queue<>>);

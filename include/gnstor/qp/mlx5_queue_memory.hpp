@@ -24,9 +24,7 @@ struct mlx5_queue_state {
   alignas(128) std::uint64_t retired;    ///< send indices whose entries may be overwritten
   alignas(128) std::uint64_t consumed;   ///< completion queue entries taken
   alignas(128) std::uint64_t received;   ///< receives taken
-  alignas(128) std::uint64_t reposted;  ///< receives given to the NIC again (grows by half a queue)
   alignas(128) std::uint32_t send_lock;
-  std::uint32_t receive_lock;
   alignas(128) wire::mlx5::doorbell_record doorbell_record;
   alignas(64) std::uint64_t completion_record;  ///< a NIC is told of one; with overrun ignored,
                                                 ///< nobody writes it
@@ -38,10 +36,9 @@ inline constexpr std::uint64_t mlx5_ring_alignment = 4096;
 
 /// Where each ring of a queue pair lies within one block of registered memory.
 ///
-/// `depth` commands: as many send entries, as many capsules if these are not inside, twice as many
-/// receives (so that they are re-posted by the half). The rings that a NIC is told of come last and
-/// at page boundaries: the work queue, which is the receive ring with the send ring right behind
-/// it, and the completion ring.
+/// `depth` commands: as many send entries, as many capsules if these are not inside, as many
+/// receives. The rings that a NIC is told of come last and at page boundaries: the completion ring,
+/// and the work queue, which is the receive ring with the send ring right behind it.
 struct mlx5_queue_layout {
   std::uint64_t state = 0;
   std::uint64_t capsules = 0;
@@ -52,15 +49,22 @@ struct mlx5_queue_layout {
   std::uint64_t completions = 0;
   std::uint64_t bytes = 0;
 
+  /// As many as requests, and at least a basic block of them, behind which the send ring begins.
   GNSTOR_HD static constexpr std::uint32_t receive_entries(std::uint32_t depth) {
-    return 2 * depth;
+    return depth < 4 ? 4 : depth;
   }
   /// Room for whatever can be unread at once: a NIC that overruns a ring makes its reader wait for
   /// an entry that never comes, and overrun checks are off (nobody writes the consumer index). A
-  /// queue pair that breaks flushes every receive, 2 x depth, and every send entry, depth, or 2 x
-  /// depth where NOPs pad them; rounded up to a power of two.
+  /// queue pair that breaks flushes every receive and every send entry, as many of each. A receive
+  /// is posted again, and an entry written again, after its completion was read.
   GNSTOR_HD static constexpr std::uint32_t completion_entries(std::uint32_t depth) {
-    return 4 * depth;
+    return 2 * receive_entries(depth);
+  }
+
+  /// Receives that the NIC has used since they were last given back, when whoever takes responses
+  /// gives them back without being asked.
+  GNSTOR_HD static constexpr std::uint32_t receives_kept(std::uint32_t depth) {
+    return receive_entries(depth) / 2;
   }
 
   /// @param send_blocks basic blocks of a send entry: `capsule_placement`
@@ -72,13 +76,12 @@ struct mlx5_queue_layout {
     l.responses = l.capsules + outside * sizeof(wire::nvme::submission_entry);
     l.reservations =
         l.responses + std::uint64_t{receive_entries(depth)} * sizeof(wire::nvme::completion_entry);
-    l.receive_ring = aligned(l.reservations + std::uint64_t{depth} * sizeof(std::uint64_t));
+    l.completions = aligned(l.reservations + std::uint64_t{depth} * sizeof(std::uint64_t));
+    l.receive_ring = aligned(l.completions + std::uint64_t{completion_entries(depth)} *
+                                                 sizeof(wire::mlx5::completion_entry));
     l.send_ring =
         l.receive_ring + std::uint64_t{receive_entries(depth)} * sizeof(wire::mlx5::data_segment);
-    l.completions =
-        aligned(l.send_ring + std::uint64_t{depth} * send_blocks * sizeof(mlx5_send_entry));
-    l.bytes = l.completions +
-              std::uint64_t{completion_entries(depth)} * sizeof(wire::mlx5::completion_entry);
+    l.bytes = l.send_ring + std::uint64_t{depth} * send_blocks * sizeof(mlx5_send_entry);
     return l;
   }
 
@@ -93,13 +96,14 @@ static_assert(sizeof(wire::mlx5::data_segment) == 16, "the stride of the receive
 static_assert(mlx5_queue_layout::of(2).send_ring == mlx5_queue_layout::of(2).receive_ring + 64 &&
                   mlx5_queue_layout::of(2).send_ring % 64 == 0,
               "the send ring follows the receive ring at a basic block");
-static_assert(mlx5_queue_layout::of(128).bytes <= 60 * 1024 &&
-                  mlx5_queue_layout::of(128, 2).bytes <= 60 * 1024,
-              "about 64 KB a channel, with its request table");
+static_assert(sizeof(mlx5_queue_state) == 1024 &&
+                  mlx5_queue_layout::of(128, 2).completions == mlx5_ring_alignment &&
+                  mlx5_queue_layout::of(128, 2).bytes <= 39 * 1024,
+              "what the NIC does not know fits into one page, so that no page is half empty");
 static_assert(std::is_trivially_copyable_v<mlx5_queue_state>);
 
 /// Largest depth, in basic blocks. Ring counters are 16 bits wide on the wire, and a full ring must
-/// differ from an empty one: the receive ring holds twice the depth.
+/// differ from an empty one.
 inline constexpr std::uint32_t mlx5_max_depth = 16384;
 
 /// True if `depth` is one a queue pair can have: a power of two from 2 to 16384, or 8192 where an

@@ -75,7 +75,8 @@ class mlx5_queue_pair {
     rings_.write_send(index, capsule);
   }
   /// Writes the send entry `index` for an RDMA READ or WRITE; its completion is signalled.
-  GNSTOR_HD void write_one_sided(std::uint64_t index, const one_sided& t) const {
+  GNSTOR_HD void write_one_sided(std::uint64_t index, const one_sided& t) const
+      requires(blocks == 1) {
     rings_.write_one_sided(index, t);
   }
   /// Writes the send entry `index` as a NOP: what a lane does that reserved and then gave up.
@@ -106,19 +107,38 @@ class mlx5_queue_pair {
     }
   }
 
-  /// Tells the NIC about everything published so far.
+  /// Tells the NIC about everything published so far, and gives back the receives of all responses
+  /// taken so far. So a receive is posted for every request that the NIC knows, as long as whoever
+  /// sends keeps a request's place until its response was taken.
   /// @par Callers one lane of a group
-  /// @par Order entries before the doorbell record, the record before the register
+  /// @par Order entries and receives before the doorbell record, the record before the register
   GNSTOR_HD void ring() const {
-    ringing(state().send_lock, state().published,
-            [this](std::uint64_t index) { rings_.announce(index); });
+    // Who polls alone gives receives back alone.
+    if constexpr (Sharing::alone) return rings_.announce(word(state().published).load(relaxed));
+    const auto look = [this] {
+      progress now{word(state().published).load(acquire)};
+      // After that: whoever published had found the receives of its slots' former requests counted.
+      now.received = word(state().received).load(acquire);
+      return now;
+    };
+    const auto write = [this](const progress& now) {
+      rings_.announce(now.published, now.received);
+    };
+    // Receives alone are worth a doorbell by the half ring.
+    const auto news = [this](const progress& told) {
+      const std::uint64_t received = word(state().received).load(relaxed);  // asked for with this:
+      const std::uint64_t published = word(state().published).load(acquire);
+      return published != told.published ||
+             received - told.received >= mlx5_queue_layout::receives_kept(depth());
+    };
+    handover_ring(state().send_lock, look, write, news);
   }
 
   /// Fills the receive ring and gives it to the NIC. Once, before the first request.
   /// @par Callers one lane
   GNSTOR_HD void post_receives() const {
     rings_.write_receives();
-    give_receives();
+    rings_.give_receives(word(state().received).load(relaxed));
   }
 
   /// Takes up to one completion a lane.
@@ -156,6 +176,7 @@ class mlx5_queue_pair {
     const bool won = g.thread_rank() < claimed;
     const std::uint32_t responses = g.count(won && out.kind == completion_kind::response);
     if (responses != 0 && g.leads()) count_receives(responses);
+    g.sync();  // who sends the next request finds its receive counted
     return won ? out : completion{};
   }
 
@@ -186,15 +207,6 @@ class mlx5_queue_pair {
  private:
   using shared_word = typename Sharing::template word<std::uint64_t>;
   GNSTOR_HD static shared_word word(std::uint64_t& w) { return shared_word(w); }
-  /// Announces `index` by `write`, one lane at a time.
-  template <class Write>
-  GNSTOR_HD static void ringing(std::uint32_t& lock, std::uint64_t& index, const Write& write) {
-    if constexpr (Sharing::alone) {
-      write(word(index).load(relaxed));
-    } else {
-      handover_ring(lock, index, write);
-    }
-  }
   GNSTOR_HD mlx5_queue_restart<Scope> restarting() const {
     return {rings_.memory(), depth(), blocks};
   }
@@ -203,16 +215,21 @@ class mlx5_queue_pair {
     return rings_.reservation(index);
   }
 
-  /// `n` responses have been copied out, so their receives are free. Receives go back by the half
-  /// ring: one record write for `depth` responses, and at rest never fewer than `depth` posted.
-  /// While the lane that gives them back is held up, the NIC may find none: it then waits (receiver
-  /// not ready).
+  /// What the NIC is told.
+  struct progress {
+    std::uint64_t published = 0;
+    std::uint64_t received = 0;
+  };
+
+  /// `n` responses have been copied out, so their receives are free. Claims are in order, so the
+  /// number alone says which, in whatever order pollers come to count. They go back with the next
+  /// doorbell; where none comes, by the half ring, so that answers that nobody asked for (a peer
+  /// that answers twice) leave none without a receive.
   GNSTOR_HD void count_receives(std::uint32_t n) const {
     const std::uint64_t taken = word(state().received).fetch_add(n, acq_rel) + n;
-    if ((taken & (depth() - 1)) < n) {
-      word(state().reposted).fetch_max(taken & ~std::uint64_t{depth() - 1}, acq_rel);
-      give_receives();
-    }
+    if constexpr (Sharing::alone) return rings_.give_receives(taken);
+    const std::uint32_t kept = mlx5_queue_layout::receives_kept(depth());
+    if ((taken & (kept - 1)) < n && taken - rings_.given(taken) >= kept) ring();
   }
   /// The end of the reservations that are marked as complete from index `at` on: read one after
   /// another, so that the shared word moves over all of them in one step.
@@ -225,10 +242,6 @@ class mlx5_queue_pair {
       at += count;
     }
     return at;
-  }
-  GNSTOR_HD void give_receives() const {
-    ringing(state().receive_lock, state().reposted,
-            [this](std::uint64_t reposted) { rings_.give_receives(reposted); });
   }
 
   rings_type rings_;

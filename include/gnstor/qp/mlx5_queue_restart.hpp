@@ -48,10 +48,9 @@ class mlx5_queue_restart {
     const device_word<std::uint32_t> held(state().send_lock);
     if (held.exchange(1, acq_rel) != 0) return false;
     empty_completions();
-    const std::uint64_t given = word(state().reposted).load(relaxed) / lap * lap + lap;
-    word(state().received).exchange(given, acq_rel);
-    word(state().reposted).exchange(given, acq_rel);
-    record(state().doorbell_record.receive, 2 * depth_);
+    const std::uint64_t received = word(state().received).load(relaxed) / lap * lap + lap;
+    word(state().received).exchange(received, acq_rel);
+    record(state().doorbell_record.receive, mlx5_queue_layout::receive_entries(depth_));
     record(state().doorbell_record.send, 0);
     atomic_ref<std::uint64_t, Scope>(state().doorbell).store(0, relaxed);
     word(state().published).exchange(next, acq_rel);

@@ -47,6 +47,9 @@ class mlx5_rings {
   GNSTOR_HD std::uint32_t completion_entries() const {
     return mlx5_queue_layout::completion_entries(depth());
   }
+  GNSTOR_HD std::uint32_t receive_entries() const {
+    return mlx5_queue_layout::receive_entries(depth());
+  }
   GNSTOR_HD mlx5_queue_state& state() const {
     return *reinterpret_cast<mlx5_queue_state*>(memory_);
   }
@@ -79,43 +82,41 @@ class mlx5_rings {
 
   /// Writes the send entry `index` for an RDMA READ or WRITE; its completion is signalled.
   GNSTOR_HD void write_one_sided(std::uint64_t index, const one_sided& t) const {
+    static_assert(
+        blocks == 1,
+        "in an entry of two blocks a transfer would leave one, which takes a WQE and so a "
+        "completion more: the ring has none for it");
     const auto op = t.write ? wire::mlx5::opcode::rdma_write : wire::mlx5::opcode::rdma_read;
-    // In the entry's last block: its completion retires the entry, and the NIC must have all of it.
-    constexpr int at = 4 * (blocks - 1);
-    if constexpr (blocks == 2) write_pad(index, 0, wire::mlx5::completion_on_error);
-    store_segment(index, at,
-                  control(op, block_of(index, blocks - 1), 3, wire::mlx5::completion_always));
-    store_segment(index, at + 1, wire::mlx5::make_remote_address(t.remote_address, t.rkey));
-    store_segment(index, at + 2, wire::mlx5::make_data(t.local_address, t.lkey, t.bytes));
+    store_segment(index, 0, control(op, block_of(index), 3, wire::mlx5::completion_always));
+    store_segment(index, 1, wire::mlx5::make_remote_address(t.remote_address, t.rkey));
+    store_segment(index, 2, wire::mlx5::make_data(t.local_address, t.lkey, t.bytes));
   }
 
   /// Writes the send entry `index` as a NOP: what a lane does that reserved and then gave up. Its
   /// completion is signalled: no response will retire it, and a queue full of silent NOPs would be
-  /// full for ever.
+  /// full for ever. It is as long as any entry of its queue (DPDK's mlx5 crypto driver fills up its
+  /// sets of WQEs so).
   GNSTOR_HD void write_nop(std::uint64_t index) const {
-    if constexpr (blocks == 2) write_pad(index, 0, wire::mlx5::completion_on_error);
-    write_pad(index, blocks - 1, wire::mlx5::completion_always);
+    constexpr std::uint8_t units = blocks == 1 ? 1 : 4 * blocks;
+    store_segment(
+        index, 0,
+        control(wire::mlx5::opcode::nop, block_of(index), units, wire::mlx5::completion_always));
   }
 
-  /// Tells the NIC of all entries before `index`.
-  /// @par Callers one lane at a time, never an index before the last one
-  /// @par Order entries before the doorbell record, the record before the register; where the NIC
-  /// is emulated by this device, entries before both
+  /// Tells the NIC of all entries before `index`, and gives it the receives of the first `received`
+  /// responses again.
+  /// @par Callers one lane at a time, never an index before the last one; what lay in those
+  /// receives has been read
+  /// @par Order entries and receives before the doorbell record, the records before the register;
+  /// where the NIC is emulated by this device, entries before both
+  GNSTOR_HD void announce(std::uint64_t index, std::uint64_t received) const {
+    tell(index, [&](const auto& words) {
+      words.store(state().doorbell_record.receive, receives_after(received));
+    });
+  }
+  /// Tells the NIC of all entries before `index` alone.
   GNSTOR_HD void announce(std::uint64_t index) const {
-    const std::uint16_t low = block_of(index);
-    const std::uint64_t bell = wire::mlx5::doorbell_value(low, number_);
-    std::uint32_t& record = state().doorbell_record.send;
-    if (same_device_) {
-      // It believes the register's index as well as the record's, in whatever order they come: one
-      // fence serves both. Paired with the acquire loads of either.
-      const simt::release_stores<thread_scope_device> words;
-      words.store(*doorbell_, bell);
-      words.store(record, wire::mlx5::record_value(low));
-    } else {
-      // Paired with the NIC's reads.
-      atomic_ref<std::uint32_t, Scope>(record).store(wire::mlx5::record_value(low), release);
-      simt::mmio_store(*doorbell_, bell);
-    }
+    tell(index, [](const auto&) {});
   }
   /// How many of `end` entries were announced, at most 2^15 fewer: the record has 16 bits.
   GNSTOR_HD std::uint64_t announced(std::uint64_t end) const {
@@ -127,7 +128,7 @@ class mlx5_rings {
 
   /// Fills the receive ring.
   GNSTOR_HD void write_receives() const {
-    for (std::uint32_t k = 0; k < 2 * depth(); ++k) {
+    for (std::uint32_t k = 0; k < receive_entries(); ++k) {
       const auto address = reinterpret_cast<std::uint64_t>(&response_slot(k));
       const auto segment =
           wire::mlx5::make_data(address, lkey_, sizeof(wire::nvme::completion_entry));
@@ -135,12 +136,17 @@ class mlx5_rings {
                     cuda::std::bit_cast<simt::word16>(segment));
     }
   }
-  /// Gives the NIC all receives again but those of the last `reposted` responses' laps.
-  /// @par Callers one lane at a time
-  /// @par Order releases the receives: what lay in them has been read
-  GNSTOR_HD void give_receives(std::uint64_t reposted) const {
-    const auto low = static_cast<std::uint16_t>(reposted + 2ull * depth());
-    hand_over(state().doorbell_record.receive, wire::mlx5::record_value(low));
+  /// Gives the NIC the receives of the first `received` responses again, and tells of nothing else.
+  /// @par Callers as `announce`
+  GNSTOR_HD void give_receives(std::uint64_t received) const {
+    hand_over(state().doorbell_record.receive, receives_after(received));
+  }
+  /// How many receives were given back when about `received` were taken.
+  GNSTOR_HD std::uint64_t given(std::uint64_t received) const {
+    const atomic_ref<std::uint32_t, Scope> record(state().doorbell_record.receive);
+    const std::uint16_t low = wire::mlx5::record_index(record.load(relaxed));
+    return received - static_cast<std::uint64_t>(
+                          static_cast<std::int16_t>(received + receive_entries() - low));
   }
 
   /// The last word of completion entry `at`; the NIC writes it last.
@@ -206,6 +212,31 @@ class mlx5_rings {
   }
 
  private:
+  /// @param first `first(words)` stores what comes before the doorbell, with the same fence
+  template <class First>
+  GNSTOR_HD void tell(std::uint64_t index, const First& first) const {
+    const std::uint16_t low = block_of(index);
+    const std::uint64_t bell = wire::mlx5::doorbell_value(low, number_);
+    std::uint32_t& record = state().doorbell_record.send;
+    if (same_device_) {
+      // It believes the register's index as well as the record's, in whatever order they come: one
+      // fence serves all. Paired with the acquire loads of any.
+      const simt::release_stores<thread_scope_device> words;
+      first(words);
+      words.store(*doorbell_, bell);
+      words.store(record, wire::mlx5::record_value(low));
+    } else {
+      // Paired with the NIC's reads.
+      const simt::release_stores<Scope> words;
+      first(words);
+      words.store(record, wire::mlx5::record_value(low));
+      simt::mmio_store(*doorbell_, bell);
+    }
+  }
+  /// The receive half of the doorbell record when `received` of them came back.
+  GNSTOR_HD std::uint32_t receives_after(std::uint64_t received) const {
+    return wire::mlx5::record_value(static_cast<std::uint16_t>(received + receive_entries()));
+  }
   /// Stores a word that the NIC acquires.
   template <class T>
   GNSTOR_HD void hand_over(T& word, T value) const {
@@ -222,7 +253,7 @@ class mlx5_rings {
   }
   GNSTOR_HD wire::nvme::completion_entry& response_slot(std::uint64_t index) const {
     return reinterpret_cast<wire::nvme::completion_entry*>(
-        memory_ + layout().responses)[index & (2 * mask_ + 1)];
+        memory_ + layout().responses)[index & (receive_entries() - 1)];
   }
   GNSTOR_HD wire::mlx5::completion_entry& completion_slot(std::uint64_t index) const {
     return reinterpret_cast<wire::mlx5::completion_entry*>(
@@ -235,9 +266,9 @@ class mlx5_rings {
     return atomic_ref<std::uint32_t, Scope>(*reinterpret_cast<std::uint32_t*>(bytes + offset));
   }
 
-  /// Block `k` of entry `index`, as the NIC counts.
-  GNSTOR_HD static std::uint16_t block_of(std::uint64_t index, std::uint32_t k = 0) {
-    return static_cast<std::uint16_t>(index * blocks + k);
+  /// The first block of entry `index`, as the NIC counts.
+  GNSTOR_HD static std::uint16_t block_of(std::uint64_t index) {
+    return static_cast<std::uint16_t>(index * blocks);
   }
   GNSTOR_HD wire::mlx5::control_segment control(wire::mlx5::opcode op, std::uint16_t block,
                                                 std::uint8_t units, std::uint8_t flags) const {
@@ -251,11 +282,6 @@ class mlx5_rings {
                   cuda::std::bit_cast<simt::word16>(segment));
   }
 
-  /// Writes block `block` of entry `index` as a NOP.
-  GNSTOR_HD void write_pad(std::uint64_t index, std::uint32_t block, std::uint8_t flags) const {
-    store_segment(index, static_cast<int>(4 * block),
-                  control(wire::mlx5::opcode::nop, block_of(index, block), 1, flags));
-  }
   /// Writes entry `index` with the 64 bytes of `capsule` in it, right behind their length.
   GNSTOR_HD void write_inline(std::uint64_t index, const simt::word16 (&capsule)[4]) const {
     constexpr std::uint32_t bytes = sizeof(wire::nvme::submission_entry);

@@ -217,10 +217,13 @@ class proxy_queue_pair {
   /// of them, and at rest never fewer than `depth` free entries. The thread holds completions back
   /// while it sees no room.
   GNSTOR_HD void release_completions() const {
-    handover_ring(state().release_lock, state().consumed, [this](std::uint64_t consumed) {
+    const auto look = [this] { return device_word<std::uint64_t>(state().consumed).load(acquire); };
+    const auto write = [this](std::uint64_t consumed) {
       atomic_ref<std::uint64_t, Scope>(*reinterpret_cast<std::uint64_t*>(memory_))
           .store(consumed, release);
-    });
+    };
+    handover_ring(state().release_lock, look, write,
+                  [&](std::uint64_t told) { return look() != told; });
   }
 
   unsigned char* memory_;

@@ -4,6 +4,7 @@
 #include <gnstor/channel/completion_call.hpp>
 #include <gnstor/core/result.hpp>
 #include <gnstor/simt/clock.hpp>
+#include <gnstor/volume/command_window.hpp>
 #include <gnstor/volume/data_cursor.hpp>
 #include <gnstor/volume/io_ticket.hpp>
 #include <gnstor/volume/read_attempts.hpp>
@@ -18,7 +19,8 @@ namespace gnstor::inline v0 {
 /// I/O is split at stripes, sent to the SSDs that the placement names, all replicas for a write,
 /// one for a read; a read whose SSD fails goes on to the next replica. Calls that end in `_async`
 /// return when everything is sent: `wait` for their ticket, or let a callback be told; in both
-/// cases lanes have to poll meanwhile, and any do.
+/// cases lanes have to poll meanwhile, and any do. They need a session that was opened with
+/// `session_options::asynchronous`.
 template <class Channel, placement Placement = rendezvous_placement>
 class volume_ref {
   using opcode = wire::nvme::nvm_opcode;
@@ -85,14 +87,19 @@ class volume_ref {
   /// @par Bound `d`
   /// @par Errors the first SSD's that failed; timed_out, transport_error, flushed
   GNSTOR_HD status flush(deadline d) const {
-    return complete([&] { return flush_async(d); }, d);
+    detail::command_window<Channel> window(channels_.mine(), d);
+    for (std::uint32_t k = 0; k < flushed_ssds(); ++k) window.send(flushing(k));
+    return window.finish();
   }
 
   /// Gives blocks back to the SSDs: they read as zeroes until they are written again.
   /// @par Bound `d`
   /// @par Errors as `write`
   GNSTOR_HD status deallocate(vba first, std::uint32_t blocks, deadline d) const {
-    return complete([&] { return deallocate_async(first, blocks, d); }, d);
+    const range r{first, blocks, d};
+    const detail::no_data_cursor none;
+    const status wrong = split_.checked(r, none);
+    return wrong.ok() ? change(opcode::write_zeroes, r, none) : wrong;
   }
 
   /// Begins to read; returns when every command is sent, and does not wait for the data.
@@ -101,8 +108,8 @@ class volume_ref {
   /// @par Callers any lane, in any company
   /// @par Errors would_block: nothing was sent, as too many operations or requests are going on:
   /// wait for what you have begun, or dispatch, and try again (a lane that waits for room while it
-  /// holds a ticket may wait for another that does the same). out_of_range, invalid_argument:
-  /// nothing was sent. Whatever happens later is the operation's outcome
+  /// holds a ticket may wait for another that does the same). out_of_range, invalid_argument,
+  /// unsupported: nothing was sent. Whatever happens later is the operation's outcome
   GNSTOR_HD result<io_ticket> read_async(vba first, std::uint32_t blocks, io_buffer buffer,
                                          deadline d, completion_call then = {}) const {
     return begin(opcode::read, {first, blocks, d}, detail::buffer_cursor(buffer), then);
@@ -131,12 +138,8 @@ class volume_ref {
     const auto io = channels_.mine().async();
     const result<ticket> operation = io.begin(then.callback, then.argument, d);
     if (!operation) return operation.status;
-    const std::uint32_t ssds = info().plain() ? 1 : info().ssd_count;
-    for (std::uint32_t k = 0; k < ssds; ++k) {
-      io_part p;
-      p.opcode = opcode::flush;
-      p.namespace_id = info().namespace_id;
-      p.ssds = k;
+    for (std::uint32_t k = 0; k < flushed_ssds(); ++k) {
+      const io_part p = flushing(k);
       const status sent = k == 0 ? io.try_add(operation.value, p) : io.add(operation.value, p);
       if (k == 0 && sent.code == status_code::would_block) return nothing_sent(operation.value);
     }
@@ -176,22 +179,39 @@ class volume_ref {
   }
 
  private:
-  struct in_flight {
-    ticket sent{};
-    ssd_index ssd{};
-  };
-
   /// Reads or writes a range and waits for it.
   template <class Data>
   GNSTOR_HD status move(opcode op, const range& r, const Data& data) const {
     status outcome = split_.checked(r, data);
     if (!outcome.ok()) return outcome;
+    if (op != opcode::read) return change(op, r, data);
     std::uint64_t silent = 0;
     split_.for_pieces(op, r, data, [&](const piece& p) {
-      outcome = combined(outcome,
-                         op == opcode::read ? read_any(p, r.ends, silent) : write_all(p, r.ends));
+      outcome = combined(outcome, read_any(p, r.ends, silent));
     });
     return outcome;
+  }
+
+  /// Changes every replica of a range and waits for all.
+  template <class Data>
+  GNSTOR_HD status change(opcode op, const range& r, const Data& data) const {
+    status outcome;
+    split_.for_pieces(op, r, data, [&](const piece& p) {
+      detail::command_window<Channel> window(channels_.mine(), r.ends);
+      for (std::uint32_t k = 0; k < p.where.count; ++k) window.send(split_.writing(op, p, k));
+      outcome = combined(outcome, window.finish());
+    });
+    return outcome;
+  }
+
+  /// How many SSDs a flush goes to, and the part for the `k`-th.
+  GNSTOR_HD std::uint32_t flushed_ssds() const { return info().plain() ? 1 : info().ssd_count; }
+  GNSTOR_HD io_part flushing(std::uint32_t k) const {
+    io_part p;
+    p.opcode = opcode::flush;
+    p.namespace_id = info().namespace_id;
+    p.ssds = k;
+    return p;
   }
 
   /// Begins an operation on a range.
@@ -224,18 +244,6 @@ class volume_ref {
     channels_.mine().async().end(operation, s);
     return io_ticket{operation, static_cast<std::uint16_t>(channels_.my_index())};
   }
-  /// Begins an operation as soon as there is room for it, and waits for it.
-  template <class Begin>
-  GNSTOR_HD status complete(const Begin& begin_one, deadline d) const {
-    for (until more{d}; more;) {
-      const result<io_ticket> begun = begin_one();
-      if (begun) return wait(begun.value, d);
-      if (begun.status.code != status_code::would_block) return begun.status;
-      if (poll()) more.progressed();
-    }
-    return status::make(status_code::timed_out, reporter::volume);
-  }
-
   /// Reads from one replica; goes on to the next where another replica may do better.
   /// @param silent the SSDs that did not answer an earlier piece, by bit: they are asked last
   GNSTOR_HD status read_any(const piece& p, deadline d, std::uint64_t& silent) const {
@@ -245,43 +253,6 @@ class volume_ref {
       if (!attempts.again(s, silent)) break;
     }
     return attempts.outcome();
-  }
-
-  /// Writes to every replica at once, as far as the channel has room.
-  GNSTOR_HD status write_all(const piece& p, deadline d) const {
-    const Channel channel = channels_.mine();
-    in_flight sent[max_replicas];
-    std::uint32_t count = 0;
-    std::uint32_t settled = 0;
-    status outcome;
-    for (std::uint32_t k = 0; k < p.where.count; ++k) {
-      const auto c = split_.writing(opcode::write, p, k).command();
-      result<ticket> t = channel.submit(c);
-      for (until more{d}; more && t.status.code == status_code::would_block;) {
-        // A lane that waits for a slot holds none: lanes with one slot each would wait for each
-        // other.
-        if (settled < count) {
-          outcome = combined(outcome, answer(channel, sent[settled++], d));
-        } else {
-          (void)channel.make_room();
-        }
-        t = channel.submit(c);
-      }
-      if (t) {
-        sent[count++] = in_flight{t.value, p.where.ssd[k]};
-      } else {
-        const bool late = t.status.code == status_code::would_block;
-        outcome = combined(
-            outcome, late ? status::make(status_code::timed_out, reporter::volume) : t.status);
-      }
-    }
-    for (; settled < count; ++settled)
-      outcome = combined(outcome, answer(channel, sent[settled], d));
-    return outcome;
-  }
-
-  GNSTOR_HD static status answer(const Channel& channel, const in_flight& request, deadline d) {
-    return named(channel.wait(request.sent, d), request.ssd.value);
   }
 
   template <simt::warp_group G>

@@ -26,6 +26,8 @@ struct session_options {
   int device = 0;                 ///< the client's GPU
   std::uint32_t channels = 4;     ///< I/O channels for kernels; 0: this CPU alone reads and writes
   std::uint32_t depth = 128;      ///< requests in flight a channel, a power of two
+  bool asynchronous = false;      ///< kernels may begin I/O and go on (what ends in `_async`): 136
+                                  ///< bytes more a request in flight, 17 KiB a channel of depth 128
   std::string host_name =
       "default";  ///< who connects: the same name is the same client, with the same rights
   std::uint64_t timeout_ns =
