@@ -4,10 +4,11 @@
 //
 // `peer_ring_ratio` is to the fastest of several such rings of up to 64 channels (its form is the
 // label), measured in turn with the reads, that is with the node's kernels beside it on the second
-// GPU; `ring_undisturbed_MIOPS` is the same before there was an array, and `wide_ring_MIOPS` that
-// of 128 channels, which keep twice as much in flight. Pages of the ring are all compared in a
-// first run, those of the last batch of each channel in the timed ones. On a machine without a
-// second GPU these benchmarks have no figures, and a label that says so.
+// GPU; `fenced_ring_ratio` to one whose lanes all fence before they tell of a page, as the probe
+// did that set the target; `ring_undisturbed_MIOPS` is the fastest before there was an array, and
+// `wide_ring_MIOPS` that of 128 channels, which keep twice as much in flight. Pages of the ring are
+// all compared in a first run, those of the last batch of each channel in the timed ones. On a
+// machine without a second GPU these benchmarks have no figures, and a label that says so.
 #include "support/peer_ring.cuh"
 #include "volume_io/throughput.cuh"
 
@@ -24,16 +25,21 @@ void peer_reads(benchmark::State& state, const shape& s) {
   const auto run = [&](const plan& one) { return r.run(r.volume(), one, crew_of(s)); };
   if (!reads_right(s, p, run)) return fails(state);
   compared rates;
+  compared fenced;
   for (auto _ : state) {
     const double bare = ring.rate(ring.fastest()) * gnstor::block_bytes;
+    const double slow = ring.rate(ring.fenced()) * gnstor::block_bytes;
     const double rate = r.run(r.volume(), p, crew_of(s));
-    if (rate == 0 || bare == 0) return fails(state);
+    if (rate == 0 || bare == 0 || slow == 0) return fails(state);
     rates.add(rate, bare);
+    fenced.add(rate, slow);
     state.SetIterationTime(1.0 * crew_of(s).lanes() * p.rounds * s.bytes / rate);
   }
   report_rates(state, s, rates.ours);
   state.counters["peer_ring_ratio"] = rates.ratio();
   state.counters["ring_MIOPS"] = median(rates.others) / gnstor::block_bytes / 1e6;
+  state.counters["fenced_ring_ratio"] = fenced.ratio();
+  state.counters["fenced_ring_MIOPS"] = median(fenced.others) / gnstor::block_bytes / 1e6;
   state.counters["ring_undisturbed_MIOPS"] = ring.undisturbed() / 1e6;
   state.counters["wide_ring_MIOPS"] = ring.undisturbed_wide() / 1e6;
   state.SetLabel("ring: " + ring.fastest().name());

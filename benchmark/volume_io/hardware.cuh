@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../support/batch_ring.cuh"
 #include "../support/launch.cuh"
 #include "../support/link_limit.cuh"
 #include "block_data.hpp"
@@ -72,6 +73,32 @@ class hardware {
     return wrong != 0 ? 0 : ms * 1e6 / requests;
   }
 
+  /// Pages a second that one warp reads, 32 at a time, through a bare ring with a server's warp for
+  /// each; 0 if it left a wrong page.
+  double batch_rate(bool host_media) {
+    constexpr std::uint32_t requests = 32 * 4000;
+    const auto run = [&](std::uint32_t total, bool check_all) {
+      const batch_job job{.channels = batches_,
+                          .media = host_media ? pinned_ : local_,
+                          .local = page_,
+                          .warps = 32,
+                          .total = total,
+                          .check_all = check_all};
+      cuda_check(cudaMemsetAsync(batches_, 0, sizeof *batches_, stream_), "clearing");
+      cuda_check(cudaMemsetAsync(wrong_, 0, sizeof *wrong_, stream_), "clearing");
+      cuda_check(cudaStreamSynchronize(stream_), "clearing");
+      serve_batches<<<4, 256, 0, server_>>>(job);
+      const float ms = timed([&] { ask_batches<<<1, 32, 0, stream_>>>(job, wrong_); });
+      cuda_check(cudaStreamSynchronize(server_), "ring");
+      std::uint64_t wrong = 0;
+      cuda_check(cudaMemcpyAsync(&wrong, wrong_, sizeof wrong, cudaMemcpyDeviceToHost, stream_),
+                 "reading");
+      cuda_check(cudaStreamSynchronize(stream_), "comparing");
+      return wrong != 0 ? 0 : 1e3 * total / ms;
+    };
+    return run(32 * 64, true) == 0 ? 0 : run(requests, false);
+  }
+
   /// Milliseconds of what `work` launches; 0 if it counted a failure, which is printed.
   float timed_if_right(const std::function<void(failures*)>& work) {
     cuda_check(cudaMemsetAsync(failures_, 0, sizeof *failures_, stream_), "clearing");
@@ -89,7 +116,7 @@ class hardware {
   }
 
  private:
-  static constexpr std::uint32_t limit_pages = 128 * 1024;
+  static constexpr std::uint32_t limit_pages = batch_job::media_pages;
   static constexpr std::uint32_t scratch_pages = 16 * 1024;
   static constexpr std::uint64_t page_bytes = 4096;
   static constexpr double copied_bytes = 1e3 * limit_pages * page_bytes;  ///< over milliseconds
@@ -104,6 +131,7 @@ class hardware {
     cuda_check(cudaMalloc(&failures_, sizeof *failures_), "GPU memory");
     cuda_check(cudaMalloc(&wrong_, sizeof *wrong_), "GPU memory");
     cuda_check(cudaMalloc(&ring_, sizeof *ring_), "GPU memory");
+    cuda_check(cudaMalloc(&batches_, sizeof *batches_), "GPU memory");
     cuda_check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
     cuda_check(cudaStreamCreateWithFlags(&server_, cudaStreamNonBlocking), "stream");
     cuda_check(cudaEventCreate(&begin_), "event");
@@ -111,7 +139,8 @@ class hardware {
     for (const void* one :
          {reinterpret_cast<const void*>(&copy_pages), reinterpret_cast<const void*>(&fill_pages),
           reinterpret_cast<const void*>(&check_pages), reinterpret_cast<const void*>(&serve_ring),
-          reinterpret_cast<const void*>(&ask_ring)})
+          reinterpret_cast<const void*>(&ask_ring), reinterpret_cast<const void*>(&serve_batches),
+          reinterpret_cast<const void*>(&ask_batches)})
       kernels().push_back(one);
     load_kernels();
     check_limits();
@@ -148,6 +177,7 @@ class hardware {
   failures* failures_ = nullptr;
   std::uint64_t* wrong_ = nullptr;
   bare_ring* ring_ = nullptr;
+  batch_channel* batches_ = nullptr;
   cudaEvent_t begin_ = nullptr;
   cudaEvent_t end_ = nullptr;
 };

@@ -5,19 +5,28 @@
 
 namespace gnstor::benchmarks {
 
-/// Runs `p` over the filled volume, in turn with the load limit.
+/// Runs `p` over the filled volume, in turn with the load limit; one warp alone also in turn with
+/// a bare ring that takes as many requests at once.
 inline void against_loads(benchmark::State& state, const shape& s, const plan& p) {
   const rig& r = rig::of(s.on);
   const double bytes = 1.0 * crew_of(s).lanes() * p.rounds * s.bytes;
+  const bool host = s.on.media == "host";
+  const bool one_warp = s.alone && s.channels == 1 && s.blocks() == 1;
   compared rates;
+  compared rings;
   for (auto _ : state) {
-    const double limit = s.on.media == "host" ? hardware::get().load_limit() : 1;
+    const double limit = host ? hardware::get().load_limit() : 1;
+    const double ring = one_warp ? hardware::get().batch_rate(host) * block_bytes : 1;
     const double rate = r.run(r.volume(), p, crew_of(s));
-    if (rate == 0) return fails(state);
+    if (rate == 0 || ring == 0) return fails(state);
     rates.add(rate, limit);
+    rings.add(rate, ring);
     state.SetIterationTime(bytes / rate);
   }
   report(state, s, rates);
+  if (!one_warp) return;
+  state.counters["batch_ring_ratio"] = rings.ratio();
+  state.counters["batch_ring_MIOPS"] = median(rings.others) / block_bytes / 1e6;
 }
 
 /// Reads a filled volume: first with every word compared, then timed.

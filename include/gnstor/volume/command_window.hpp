@@ -16,12 +16,12 @@ template <class Channel>
 class command_window {
  public:
   /// @param ends when the call ends at the latest
-  GNSTOR_HD command_window(const Channel& channel, deadline ends)
+  GNSTOR_HD_INLINE command_window(const Channel& channel, deadline ends)
       : channel_(channel), ends_(ends) {}
 
   /// Sends the command of `part` to its first SSD; waits for room.
   /// @par Callers one lane, in any company
-  GNSTOR_HD void send(const io_part& part) {
+  GNSTOR_HD_INLINE void send(const io_part& part) {
     const auto command = part.command();
     result<ticket> t = status::make(status_code::would_block, reporter::channel);
     if (sent_count_ - settled_ < places) t = channel_.submit(command);
@@ -47,7 +47,7 @@ class command_window {
   /// Waits for what is on its way.
   /// @par Result the first failure; also whether something was left behind
   /// @par Callers the lane that sent
-  GNSTOR_HD status finish() {
+  GNSTOR_HD_INLINE status finish() {
     for (bounded left{places}; left && settled_ < sent_count_;) settle_one();
     return outcome_;
   }
@@ -60,7 +60,7 @@ class command_window {
     ssd_index ssd{};
   };
 
-  GNSTOR_HD void settle_one() {
+  GNSTOR_HD_INLINE void settle_one() {
     const in_flight& oldest = sent_[settled_++ % places];
     outcome_ = combined(outcome_, named(channel_.wait(oldest.sent, ends_), oldest.ssd.value));
   }

@@ -96,10 +96,7 @@ class volume_ref {
   /// @par Bound `d`
   /// @par Errors as `write`
   GNSTOR_HD status deallocate(vba first, std::uint32_t blocks, deadline d) const {
-    const range r{first, blocks, d};
-    const detail::no_data_cursor none;
-    const status wrong = split_.checked(r, none);
-    return wrong.ok() ? change(opcode::write_zeroes, r, none) : wrong;
+    return move(opcode::write_zeroes, {first, blocks, d}, detail::no_data_cursor());
   }
 
   /// Begins to read; returns when every command is sent, and does not wait for the data.
@@ -179,27 +176,15 @@ class volume_ref {
   }
 
  private:
-  /// Reads or writes a range and waits for it.
+  /// Reads, writes or deallocates a range and waits for it.
   template <class Data>
   GNSTOR_HD status move(opcode op, const range& r, const Data& data) const {
     status outcome = split_.checked(r, data);
     if (!outcome.ok()) return outcome;
-    if (op != opcode::read) return change(op, r, data);
     std::uint64_t silent = 0;
     split_.for_pieces(op, r, data, [&](const piece& p) {
-      outcome = combined(outcome, read_any(p, r.ends, silent));
-    });
-    return outcome;
-  }
-
-  /// Changes every replica of a range and waits for all.
-  template <class Data>
-  GNSTOR_HD status change(opcode op, const range& r, const Data& data) const {
-    status outcome;
-    split_.for_pieces(op, r, data, [&](const piece& p) {
-      detail::command_window<Channel> window(channels_.mine(), r.ends);
-      for (std::uint32_t k = 0; k < p.where.count; ++k) window.send(split_.writing(op, p, k));
-      outcome = combined(outcome, window.finish());
+      outcome = combined(
+          outcome, op == opcode::read ? read_any(p, r.ends, silent) : change_all(op, p, r.ends));
     });
     return outcome;
   }
@@ -253,6 +238,13 @@ class volume_ref {
       if (!attempts.again(s, silent)) break;
     }
     return attempts.outcome();
+  }
+
+  /// Changes every replica at once, as far as the channel has room.
+  GNSTOR_HD status change_all(opcode op, const piece& p, deadline d) const {
+    detail::command_window<Channel> window(channels_.mine(), d);
+    for (std::uint32_t k = 0; k < p.where.count; ++k) window.send(split_.writing(op, p, k));
+    return window.finish();
   }
 
   template <simt::warp_group G>
