@@ -4,7 +4,6 @@
 #include <gnstor/channel/completion_call.hpp>
 #include <gnstor/core/result.hpp>
 #include <gnstor/simt/clock.hpp>
-#include <gnstor/volume/command_window.hpp>
 #include <gnstor/volume/data_cursor.hpp>
 #include <gnstor/volume/io_ticket.hpp>
 #include <gnstor/volume/read_attempts.hpp>
@@ -87,9 +86,14 @@ class volume_ref {
   /// @par Bound `d`
   /// @par Errors the first SSD's that failed; timed_out, transport_error, flushed
   GNSTOR_HD status flush(deadline d) const {
-    detail::command_window<Channel> window(channels_.mine(), d);
-    for (std::uint32_t k = 0; k < flushed_ssds(); ++k) window.send(flushing(k));
-    return window.finish();
+    status outcome;
+    const std::uint32_t ssds = flushed_ssds();
+    for (std::uint32_t k = 0; k < ssds; k += max_replicas) {
+      const std::uint32_t some = ssds - k < max_replicas ? ssds - k : max_replicas;
+      outcome = combined(outcome, send_all(
+                                      some, [&](std::uint32_t j) { return flushing(k + j); }, d));
+    }
+    return outcome;
   }
 
   /// Gives blocks back to the SSDs: they read as zeroes until they are written again.
@@ -176,6 +180,11 @@ class volume_ref {
   }
 
  private:
+  struct in_flight {
+    ticket sent{};
+    ssd_index ssd{};
+  };
+
   /// Reads, writes or deallocates a range and waits for it.
   template <class Data>
   GNSTOR_HD status move(opcode op, const range& r, const Data& data) const {
@@ -183,8 +192,9 @@ class volume_ref {
     if (!outcome.ok()) return outcome;
     std::uint64_t silent = 0;
     split_.for_pieces(op, r, data, [&](const piece& p) {
-      outcome = combined(
-          outcome, op == opcode::read ? read_any(p, r.ends, silent) : change_all(op, p, r.ends));
+      const auto of_replica = [&](std::uint32_t k) { return split_.writing(op, p, k); };
+      outcome = combined(outcome, op == opcode::read ? read_any(p, r.ends, silent)
+                                                     : send_all(p.where.count, of_replica, r.ends));
     });
     return outcome;
   }
@@ -240,11 +250,45 @@ class volume_ref {
     return attempts.outcome();
   }
 
-  /// Changes every replica at once, as far as the channel has room.
-  GNSTOR_HD status change_all(opcode op, const piece& p, deadline d) const {
-    detail::command_window<Channel> window(channels_.mine(), d);
-    for (std::uint32_t k = 0; k < p.where.count; ++k) window.send(split_.writing(op, p, k));
-    return window.finish();
+  /// Sends `count` commands, `max_replicas` at most, at once as far as the channel has room, and
+  /// waits for all.
+  /// @param part `part(k)` is the k-th of them
+  template <class Part>
+  GNSTOR_HD status send_all(std::uint32_t count, const Part& part, deadline d) const {
+    const Channel channel = channels_.mine();
+    in_flight sent[max_replicas];
+    std::uint32_t sent_count = 0;
+    std::uint32_t settled = 0;
+    status outcome;
+    for (std::uint32_t k = 0; k < count; ++k) {
+      const io_part one = part(k);
+      const auto c = one.command();
+      result<ticket> t = channel.submit(c);
+      for (until more{d}; more && t.status.code == status_code::would_block;) {
+        // A lane that waits for a slot holds none: lanes with one slot each would wait for each
+        // other.
+        if (settled < sent_count) {
+          outcome = combined(outcome, answer(channel, sent[settled++], d));
+        } else {
+          (void)channel.make_room();
+        }
+        t = channel.submit(c);
+      }
+      if (t) {
+        sent[sent_count++] = in_flight{t.value, one.ssd()};
+      } else {
+        const bool late = t.status.code == status_code::would_block;
+        outcome = combined(
+            outcome, late ? status::make(status_code::timed_out, reporter::volume) : t.status);
+      }
+    }
+    for (; settled < sent_count; ++settled)
+      outcome = combined(outcome, answer(channel, sent[settled], d));
+    return outcome;
+  }
+
+  GNSTOR_HD static status answer(const Channel& channel, const in_flight& request, deadline d) {
+    return named(channel.wait(request.sent, d), request.ssd.value);
   }
 
   template <simt::warp_group G>
