@@ -23,16 +23,16 @@ struct batch_tally {
 
 /// Each thread sends `rounds` requests through its slot. The peer answers them in any order, so
 /// that a batch goes on without some of them.
-template <std::uint32_t Warps>
+template <std::uint32_t Warps, class Channel = mlx5_channel>
 struct batch {
-  using channel_type = decltype(std::declval<mlx5_channel>().with<doorbell::manual>());
+  using channel_type = decltype(std::declval<Channel>().template with<doorbell::manual>());
   using batch_type = warp_batch<Warps, channel_type>;
   struct shared {
     typename batch_type::storage slots;
   };
   static constexpr std::uint32_t most_threads = 32 * Warps;
 
-  const mlx5_channel* channels = nullptr;
+  const Channel* channels = nullptr;
   std::uint32_t rounds = 4;
   std::uint32_t of_each = 1;  ///< of so many threads one takes part
   std::uint32_t never = ~0u;  ///< the request that gets no answer
@@ -46,7 +46,7 @@ struct batch {
     const std::uint32_t me = lane.global_thread();
     const std::uint32_t threads = lane.grid_threads();
     if (!connect_all(channels, 1, me == 0)) count(tally->stuck);
-    const channel_type io = channels[0].with<doorbell::manual>();
+    const channel_type io = channels[0].template with<doorbell::manual>();
     const auto g = lane.warp().partition(me % of_each);
     if (me % of_each == 0) {
       const batch_type mine(g, io, lane.shared().slots, lane.thread() / 32);

@@ -20,13 +20,13 @@ struct batch_shape {
   std::uint32_t requests() const { return blocks * threads * rounds; }
   std::uint32_t sent() const { return (blocks * threads + of_each - 1) / of_each * rounds; }
   std::size_t bytes() const {
-    return 16384 + mlx5_queue_layout::of(depth).bytes + mlx5_channel::bytes(depth) +
+    return 16384 + mlx5_queue_layout::of(depth, 2).bytes + mlx5_channel::bytes(depth) +
            requests() * sizeof(letter);
   }
 };
 
 /// All that the threads and their peer share, and the judgement of what a run left there.
-template <std::uint32_t Warps>
+template <std::uint32_t Warps, class Channel = mlx5_channel>
 class batch_fixture {
  public:
   batch_fixture(batch_shape s, std::uint32_t seed, void* target = nullptr)
@@ -36,9 +36,9 @@ class batch_fixture {
     image.here(regions)[1] = {
         0, ~std::uint64_t{0}, fw::local_write | fw::remote_read | fw::remote_write, 1, key, 0};
     auto* queue = image.take<peer_queue>();
-    auto* channel = image.take<mlx5_channel>();
+    auto* channel = image.take<Channel>();
     fw::queue_attributes at;
-    *image.here(channel) = make_channel(image, s.depth, 5, key, at);
+    *image.here(channel) = make_channel<Channel>(image, s.depth, 5, key, at);
     *image.here(queue) = peer_queue{at, {}};
     client.channels = channel;
     client.rounds = s.rounds;
@@ -69,7 +69,7 @@ class batch_fixture {
   }
 
   memory_image image;
-  batch<Warps> client;
+  batch<Warps, Channel> client;
   scripted_peer peer;
 
  private:

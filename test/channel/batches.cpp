@@ -7,9 +7,9 @@ using namespace gnstor::test;
 
 namespace {
 
-template <std::uint32_t Warps>
+template <std::uint32_t Warps, class Channel = mlx5_channel>
 std::string batched(host::options chosen, batch_shape s) {
-  batch_fixture<Warps> f(s, static_cast<std::uint32_t>(chosen.seed));
+  batch_fixture<Warps, Channel> f(s, static_cast<std::uint32_t>(chosen.seed));
   chosen.step_budget = 20'000'000;
   host::executor machine(chosen);
   machine.spawn(s.blocks, s.threads, f.client);
@@ -48,6 +48,17 @@ TEST_CASE("a batch handles each request once, whole warps and parts of them, wea
                           .of_each = 1 + static_cast<std::uint32_t>(o.seed % 3),
                           .depth = 8});
   });
+}
+
+TEST_CASE("a batch on a channel of a session's kind handles each request once, seeded and weak") {
+  const auto one = [](host::options o) {
+    return batched<2, nic_channel>(o, {.threads = 36,
+                                       .rounds = 2,
+                                       .of_each = 1 + static_cast<std::uint32_t>(o.seed % 3),
+                                       .depth = 8});
+  };
+  sweep(host::mode::seeded, 40, one);
+  sweep(host::mode::weak, 30, one);
 }
 
 TEST_CASE("the thread of a pending request skips submits, and its warp goes on") {

@@ -2,8 +2,12 @@
 
 #include "qp/memory_image.hpp"
 #include <gnstor/channel/mlx5_channel.hpp>
+#include <gnstor/qp/nic_queue_pair.hpp>
 
 namespace gnstor::test {
+
+/// A channel as sessions have it: capsules in entries of two blocks.
+using nic_channel = channel<nic_queue_pair>;
 
 /// Builds one channel, not connected yet, in an image.
 /// @param key opens the image's memory for the channel's NIC
@@ -21,9 +25,10 @@ Channel make_channel(memory_image& image, std::uint32_t depth, std::uint32_t num
 }
 
 /// Operations of a channel that go on, or wait to be taken.
-inline std::uint32_t operations_in_use(memory_image& image, const mlx5_channel& channel) {
+template <class Channel>
+std::uint32_t operations_in_use(memory_image& image, const Channel& channel) {
   auto* here = reinterpret_cast<unsigned char*>(image.here(&channel.counters()));
-  return mlx5_channel(channel.queue(), here).async().in_use();
+  return Channel(channel.queue(), here).async().in_use();
 }
 
 /// Request slots of a channel that are not free.

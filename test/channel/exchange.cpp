@@ -6,7 +6,6 @@
 #include <gnstor/channel/doorbell/batch.hpp>
 #include <gnstor/channel/doorbell/every.hpp>
 #include <gnstor/channel/doorbell/manual.hpp>
-#include <gnstor/qp/capsule/in_entry.hpp>
 
 using namespace gnstor;
 using namespace gnstor::test;
@@ -88,11 +87,10 @@ TEST_CASE("every request gets its own answer from its completion, weak") {
 }
 
 TEST_CASE("every request gets its own answer with its capsule inside the entry, seeded") {
-  using inside = channel<mlx5_queue_pair<thread_scope_system, sharing::shared, capsule::in_entry>>;
   sweep(host::mode::seeded, seeded_share / 2,
-        [](host::options o) { return exchanged<inside>(o, {.scatter = o.seed % 2 == 0}); });
+        [](host::options o) { return exchanged<nic_channel>(o, {.scatter = o.seed % 2 == 0}); });
   sweep(host::mode::seeded, seeded_share / 2, [](host::options o) {
-    return exchanged<inside>(o, {}, [&](auto& f) {
+    return exchanged<nic_channel>(o, {}, [&](auto& f) {
       f.break_at(any_request(o), ask::break_send, wire::mlx5::syndrome::remote_access_error);
     });
   });

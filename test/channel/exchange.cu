@@ -7,7 +7,6 @@
 #include <gnstor/channel/doorbell/batch.hpp>
 #include <gnstor/channel/doorbell/every.hpp>
 #include <gnstor/channel/doorbell/manual.hpp>
-#include <gnstor/qp/capsule/in_entry.hpp>
 #include <gnstor/simt/cuda_executor.cuh>
 
 using namespace gnstor;
@@ -86,10 +85,9 @@ TEST_CASE("every request gets its own answer from its completion") {
 }
 
 TEST_CASE("every request gets its own answer with its capsule inside the entry") {
-  using inside = channel<mlx5_queue_pair<thread_scope_system, sharing::shared, capsule::in_entry>>;
   for (std::uint32_t seed = 1; seed <= seeds; ++seed) {
     CAPTURE(seed);
-    CHECK(exchanged<inside>(usual, seed, [](basic_exchange_fixture<inside>&) {}) == "");
+    CHECK(exchanged<nic_channel>(usual, seed, [](basic_exchange_fixture<nic_channel>&) {}) == "");
   }
 }
 

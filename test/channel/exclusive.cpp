@@ -12,11 +12,11 @@ namespace {
 /// As `exchange_shape`: block k has channel k.
 constexpr exchange_shape two_warps{.blocks = 2, .lanes = 3, .rounds = 3, .channels = 2, .depth = 4};
 
-template <doorbell_policy Doorbell>
-std::string run_owned(host::options chosen, const exchange_shape& s, exchange_fixture& f,
-                      bool in_a_row = false) {
-  owned_exchange<Doorbell> client;
-  static_cast<exchange<>&>(client) = f.client;
+template <doorbell_policy Doorbell, class Channel>
+std::string run_owned(host::options chosen, const exchange_shape& s,
+                      basic_exchange_fixture<Channel>& f, bool in_a_row = false) {
+  owned_exchange<Doorbell, Channel> client;
+  static_cast<exchange<Channel>&>(client) = f.client;
   client.in_a_row = in_a_row;
   chosen.step_budget = 10'000'000;
   host::executor machine(chosen);
@@ -27,21 +27,23 @@ std::string run_owned(host::options chosen, const exchange_shape& s, exchange_fi
 }
 
 /// One exchange of warps that own their channels; `prepare` may spoil something.
-template <doorbell_policy Doorbell = doorbell::leader_warp, class Prepare>
+template <doorbell_policy Doorbell = doorbell::leader_warp, class Channel = mlx5_channel,
+          class Prepare>
 std::string owned(host::options chosen, exchange_shape s, Prepare prepare) {
-  exchange_fixture f(s, static_cast<std::uint32_t>(chosen.seed));
+  basic_exchange_fixture<Channel> f(s, static_cast<std::uint32_t>(chosen.seed));
   prepare(f);
   const std::string fault = run_owned<Doorbell>(chosen, s, f);
   return fault.empty() ? f.judge() : fault;
 }
-template <doorbell_policy Doorbell = doorbell::leader_warp>
+template <doorbell_policy Doorbell = doorbell::leader_warp, class Channel = mlx5_channel>
 std::string owned(host::options chosen, exchange_shape s = two_warps) {
-  return owned<Doorbell>(chosen, s, [](exchange_fixture&) {});
+  return owned<Doorbell, Channel>(chosen, s, [](basic_exchange_fixture<Channel>&) {});
 }
 
 /// The same, each lane through its requests alone.
+template <class Channel = mlx5_channel>
 std::string owned_in_a_row(host::options chosen, exchange_shape s = two_warps) {
-  exchange_fixture f(s, static_cast<std::uint32_t>(chosen.seed));
+  basic_exchange_fixture<Channel> f(s, static_cast<std::uint32_t>(chosen.seed));
   const std::string fault = run_owned<doorbell::leader_warp>(chosen, s, f, true);
   return fault.empty() ? f.judge() : fault;
 }
@@ -89,6 +91,15 @@ TEST_CASE("a warp's own channel gives every request its own answer, seeded") {
 
 TEST_CASE("a warp's own channel gives every request its own answer, weak") {
   sweep(host::mode::weak, 200, [](host::options o) { return owned(o); });
+}
+
+TEST_CASE("a warp's own channel of a session's kind gives every request its own answer") {
+  const auto turns = [](host::options o) { return owned<doorbell::leader_warp, nic_channel>(o); };
+  const auto row = [](host::options o) { return owned_in_a_row<nic_channel>(o); };
+  sweep(host::mode::seeded, 150, turns);
+  sweep(host::mode::seeded, 100, row);
+  sweep(host::mode::weak, 100, turns);
+  sweep(host::mode::weak, 80, row);
 }
 
 TEST_CASE("on a warp's own channel lanes go through their requests alone, seeded") {

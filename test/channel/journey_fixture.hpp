@@ -18,25 +18,26 @@ struct journey_shape {
   std::uint32_t operations() const { return blocks * lanes * rounds; }
   std::size_t bytes() const {
     return 16384 +
-           channels * (2048 + mlx5_queue_layout::of(depth).bytes + mlx5_channel::bytes(depth)) +
+           channels * (2048 + mlx5_queue_layout::of(depth, 2).bytes + mlx5_channel::bytes(depth)) +
            operations() * (4 * sizeof(letter) + sizeof(journey_record) + 8);
   }
 };
 
 /// All that the lanes and their peer share, and the judgement of what a run left there.
-class journey_fixture {
+template <class Channel>
+class basic_journey_fixture {
  public:
-  journey_fixture(journey_shape s, std::uint32_t seed, void* target = nullptr)
+  basic_journey_fixture(journey_shape s, std::uint32_t seed, void* target = nullptr)
       : image(s.bytes(), target), shape_(s) {
     constexpr std::uint32_t key = queue_fixture::key;
     auto* regions = image.take<fw::memory_region>(2);
     image.here(regions)[1] = {
         0, ~std::uint64_t{0}, fw::local_write | fw::remote_read | fw::remote_write, 1, key, 0};
     auto* queues = image.take<peer_queue>(s.channels);
-    auto* channels = image.take<mlx5_channel>(s.channels);
+    auto* channels = image.take<Channel>(s.channels);
     for (std::uint32_t k = 0; k < s.channels; ++k) {
       fw::queue_attributes at;
-      channels_.push_back(make_channel(image, s.depth, 5 + k, key, at));
+      channels_.push_back(make_channel<Channel>(image, s.depth, 5 + k, key, at));
       *image.here(channels + k) = channels_.back();
       *image.here(queues + k) = peer_queue{at, {}};
     }
@@ -68,7 +69,7 @@ class journey_fixture {
       if (!fault.empty()) return fault + " (operation " + std::to_string(k) + ")";
     }
     std::uint32_t held = 0;
-    for (const mlx5_channel& c : channels_) {
+    for (const Channel& c : channels_) {
       held += slots_in_use(image, c);
       if (operations_in_use(image, c) != 0) return "an operation's slot was lost";
     }
@@ -76,7 +77,7 @@ class journey_fixture {
   }
 
   memory_image image;
-  journey<> client;
+  journey<Channel> client;
   scripted_peer peer;
 
  private:
@@ -93,7 +94,8 @@ class journey_fixture {
   }
 
   journey_shape shape_;
-  std::vector<mlx5_channel> channels_;
+  std::vector<Channel> channels_;
 };
+using journey_fixture = basic_journey_fixture<mlx5_channel>;
 
 }  // namespace gnstor::test

@@ -8,8 +8,9 @@ using namespace gnstor::test;
 
 namespace {
 
+template <class Channel = mlx5_channel>
 std::string travelled(host::options chosen, journey_shape s = {}, std::uint64_t patience_ns = 0) {
-  journey_fixture f(s, static_cast<std::uint32_t>(chosen.seed));
+  basic_journey_fixture<Channel> f(s, static_cast<std::uint32_t>(chosen.seed));
   if (patience_ns != 0) f.client.patience_ns = patience_ns;
   f.client.hurried = patience_ns != 0;
   chosen.step_budget = 10'000'000;
@@ -39,6 +40,11 @@ TEST_CASE("every operation ends once, with the outcome of all its parts, seeded"
 
 TEST_CASE("every operation ends once, with the outcome of all its parts, weak") {
   sweep(host::mode::weak, 150, [](host::options o) { return travelled(o); });
+}
+
+TEST_CASE("operations of a channel of a session's kind end once, seeded and weak") {
+  sweep(host::mode::seeded, 100, [](host::options o) { return travelled<nic_channel>(o); });
+  sweep(host::mode::weak, 60, [](host::options o) { return travelled<nic_channel>(o); });
 }
 
 TEST_CASE("an answer that comes around the end of its part is acted on once, seeded") {

@@ -8,9 +8,23 @@ namespace gnstor::test {
 
 /// The exchange of warps that each own a channel: block k, one warp, channel k. In each turn some
 /// lanes send a request and the others only come along.
-template <doorbell_policy Doorbell = doorbell::leader_warp>
-struct owned_exchange : exchange<> {
-  using owned = exclusive_channel<mlx5_owned_queue<>, Doorbell>;
+template <doorbell_policy Doorbell = doorbell::leader_warp, class Channel = mlx5_channel>
+struct owned_exchange : exchange<Channel> {
+  using queue_pair = typename Channel::queue_pair_type;
+  using capsule_type =
+      std::conditional_t<queue_pair::blocks == 2, capsule::in_entry, capsule::by_pointer>;
+  using owned = exclusive_channel<mlx5_owned_queue<thread_scope_system, capsule_type>, Doorbell>;
+
+  using exchange<Channel>::channels;
+  using exchange<Channel>::rounds;
+  using exchange<Channel>::seed;
+  using exchange<Channel>::detail;
+  using exchange<Channel>::breaker;
+  using exchange<Channel>::patience_ns;
+  using exchange<Channel>::letters;
+  using exchange<Channel>::errands;
+  using exchange<Channel>::record;
+  using exchange<Channel>::stop;
 
   bool released = true;   ///< each warp gives its channel back
   bool in_a_row = false;  ///< each lane goes through its requests alone, in one `execute_each`
@@ -47,6 +61,10 @@ struct owned_exchange : exchange<> {
   }
 
  private:
+  using exchange<Channel>::choose;
+  using exchange<Channel>::count;
+  using exchange<Channel>::request;
+
   GNSTOR_HD static std::uint32_t bits(std::uint32_t mask) {
     return static_cast<std::uint32_t>(cuda::std::popcount(mask));
   }

@@ -16,28 +16,29 @@ struct restart_shape {
 };
 
 /// Runs lanes against resets. Says what went wrong, or nothing.
+template <class Channel = mlx5_channel>
 std::string restarted(host::options chosen, restart_record& r, restart_shape s = {}) {
-  memory_image image(16384 + mlx5_queue_layout::of(s.depth).bytes + mlx5_channel::bytes(s.depth));
+  memory_image image(16384 + mlx5_queue_layout::of(s.depth, 2).bytes + Channel::bytes(s.depth));
   fw::memory_region regions[2] = {};
   regions[1] = {0, ~std::uint64_t{0},  fw::local_write | fw::remote_read | fw::remote_write,
                 1, queue_fixture::key, 0};
   fw::queue_attributes at;
-  const mlx5_channel channel = make_channel(image, s.depth, 5, queue_fixture::key, at);
+  const Channel channel = make_channel<Channel>(image, s.depth, 5, queue_fixture::key, at);
   std::uint32_t errand = 0;
   std::uint32_t stop = 0;
-  const restart_scene scene{.channel = channel,
-                            .at = at,
-                            .regions = fw::region_table(regions, 2),
-                            .errand = &errand,
-                            .stop = &stop,
-                            .seed = static_cast<std::uint32_t>(chosen.seed),
-                            .lanes = s.blocks * s.lanes,
-                            .record = &r};
+  const restart_scene<Channel> scene{.channel = channel,
+                                     .at = at,
+                                     .regions = fw::region_table(regions, 2),
+                                     .errand = &errand,
+                                     .stop = &stop,
+                                     .seed = static_cast<std::uint32_t>(chosen.seed),
+                                     .lanes = s.blocks * s.lanes,
+                                     .record = &r};
   chosen.step_budget = 3'000'000;
   host::executor machine(chosen);
-  machine.spawn(s.blocks, s.lanes, restart_client{scene, s.rounds});
-  machine.spawn(1, 1, restart_host{scene});
-  machine.serve_in(simt::domain::nic, 1, 1, stop, restart_peer{scene});
+  machine.spawn(s.blocks, s.lanes, restart_client<Channel>{scene, s.rounds});
+  machine.spawn(1, 1, restart_host<Channel>{scene});
+  machine.serve_in(simt::domain::nic, 1, 1, stop, restart_peer<Channel>{scene});
   const std::string fault = run_to_end(machine);
   if (!fault.empty()) return fault;
   if (r.bad_entries != 0) return "the NIC met an entry that was overwritten or not complete";
@@ -53,9 +54,10 @@ std::string restarted(host::options chosen, restart_record& r, restart_shape s =
   if (slots_in_use(image, channel) != 0) return "a request slot was lost";
   return {};
 }
+template <class Channel = mlx5_channel>
 std::string restarted(host::options chosen) {
   restart_record r;
-  return restarted(chosen, r);
+  return restarted<Channel>(chosen, r);
 }
 
 }  // namespace
@@ -72,6 +74,11 @@ TEST_CASE("lanes use a channel while it is reset, and each request ends once, se
 
 TEST_CASE("lanes use a channel while it is reset, and each request ends once, weak") {
   sweep(host::mode::weak, 250, [](host::options o) { return restarted(o); });
+}
+
+TEST_CASE("a channel of a session's kind is reset while lanes use it, seeded and weak") {
+  sweep(host::mode::seeded, 200, [](host::options o) { return restarted<nic_channel>(o); });
+  sweep(host::mode::weak, 150, [](host::options o) { return restarted<nic_channel>(o); });
 }
 
 TEST_CASE("resets meet requests in every state, seeded") {

@@ -33,8 +33,9 @@ struct restart_record {
 enum class peer_errand : std::uint32_t { nothing, drain, drain_dead, drained, serve };
 
 /// What all of them share.
+template <class Channel = mlx5_channel>
 struct restart_scene {
-  mlx5_channel channel;
+  Channel channel;
   fw::queue_attributes at;
   fw::region_table regions{nullptr, 0};
   std::uint32_t* errand = nullptr;  ///< `peer_errand`
@@ -52,18 +53,19 @@ struct restart_scene {
 };
 
 /// Asks, waits, and tries again until its request is answered.
+template <class Channel>
 struct restart_client {
   struct shared {};
-  restart_scene scene;
+  restart_scene<Channel> scene;
   std::uint32_t rounds = 2;
 
   template <class Lane>
   GNSTOR_HD void operator()(Lane& lane) const {
     const std::uint32_t me = lane.global_thread();
     if (me == 0 && !scene.channel.connect(connect_options{}, deadline::never()).ok())
-      restart_scene::count(scene.record->unexpected);
+      restart_scene<>::count(scene.record->unexpected);
     for (std::uint32_t k = 0; k < rounds; ++k) one(me * rounds + k, (me + k) % 3 == 0);
-    restart_scene::count(scene.record->ended);
+    restart_scene<>::count(scene.record->ended);
   }
 
  private:
@@ -76,8 +78,8 @@ struct restart_client {
       std::uint32_t value = 0;
       const status s = sent ? settle(sent.value, asks, value) : sent.status;
       if (s.ok()) {
-        restart_scene::count(scene.record->ok);
-        if (value != restart_scene::reply(id)) restart_scene::count(scene.record->wrong_answer);
+        restart_scene<>::count(scene.record->ok);
+        if (value != restart_scene<>::reply(id)) restart_scene<>::count(scene.record->wrong_answer);
         return;
       }
       note(s, static_cast<bool>(sent));
@@ -103,26 +105,27 @@ struct restart_client {
     restart_record& r = *scene.record;
     switch (s.code) {
       case status_code::would_block: return;
-      case status_code::transport_error: return restart_scene::count(r.blamed);
+      case status_code::transport_error: return restart_scene<>::count(r.blamed);
       case status_code::reset:
-        return restart_scene::count(sent && s.retry_safe() ? r.reset : r.unexpected);
+        return restart_scene<>::count(sent && s.retry_safe() ? r.reset : r.unexpected);
       case status_code::flushed:
-        return restart_scene::count(sent == s.retry_safe() ? r.unexpected
-                                                           : (sent ? r.flushed : r.refused));
-      case status_code::not_ready: return restart_scene::count(sent ? r.unexpected : r.refused);
-      default: return restart_scene::count(r.unexpected);
+        return restart_scene<>::count(sent == s.retry_safe() ? r.unexpected
+                                                             : (sent ? r.flushed : r.refused));
+      case status_code::not_ready: return restart_scene<>::count(sent ? r.unexpected : r.refused);
+      default: return restart_scene<>::count(r.unexpected);
     }
   }
 };
 
 /// Resets the channel whenever it is dead, and some times when it is not.
+template <class Channel>
 struct restart_host {
   struct shared {};
-  restart_scene scene;
+  restart_scene<Channel> scene;
 
   template <class Lane>
   GNSTOR_HD void operator()(Lane& lane) const {
-    const mlx5_channel& c = scene.channel;
+    const Channel& c = scene.channel;
     for (until more{deadline::never()}; more;) {
       if (c.phase() != channel_phase::connecting) break;
     }
@@ -136,11 +139,11 @@ struct restart_host {
       sudden += now ? 1 : 0;
       draw = draw * 1664525u + 1013904223u;
       wait = draw >> 25;
-      restart_scene::count(scene.record->resets);
+      restart_scene<>::count(scene.record->resets);
       const status s = again(now ? peer_errand::drain : peer_errand::drain_dead);
       // A lane that was sending all the time may have killed the new queue pair already.
       if (!s.ok() && s.code != status_code::flushed)
-        restart_scene::count(scene.record->failed_resets);
+        restart_scene<>::count(scene.record->failed_resets);
     }
     static_cast<void>(lane);
   }
@@ -154,7 +157,7 @@ struct restart_host {
     }
   }
   GNSTOR_HD status again(peer_errand why) const {
-    const channel_restart<mlx5_channel> restart(scene.channel);
+    const channel_restart<Channel> restart(scene.channel);
     const status barred = restart.bar(deadline::never());
     if (!barred.ok()) return barred;
     ask(why, peer_errand::drained);
@@ -169,9 +172,10 @@ struct restart_host {
 /// of it at once when it is told to.
 /// As on a reliable connection, whoever is answered was delivered, and so was all before it: no
 /// send before an answered one fails.
+template <class Channel>
 struct restart_peer {
   struct shared {};
-  restart_scene scene;
+  restart_scene<Channel> scene;
 
   template <class Lane>
   GNSTOR_HD void operator()(Lane& lane) const {
@@ -187,6 +191,7 @@ struct restart_peer {
 
  private:
   static constexpr std::uint32_t room = 16;
+  static constexpr std::uint32_t blocks = Channel::queue_pair_type::blocks;  ///< of an entry
 
   struct command {
     std::uint32_t id = 0;
@@ -196,7 +201,7 @@ struct restart_peer {
   };
 
   struct run {
-    const restart_scene& scene;
+    const restart_scene<Channel>& scene;
     fw::queue_reader reader;
     std::uint64_t head = 0;
     std::uint64_t receive = 0;
@@ -248,12 +253,13 @@ struct restart_peer {
         serving = false;
         return true;
       }
-      for (std::uint32_t k = 0; k < waiting; ++k) take();
+      for (const std::uint64_t end = head + waiting; head < end;) take();
       return waiting != 0;
     }
 
     GNSTOR_HD void take() {
-      const std::uint64_t index = head++;
+      const std::uint64_t index = head;
+      head += blocks;
       const fw::decoded_request r = reader.request(index);
       if (broken) return fail(index, wire::mlx5::syndrome::flushed);
       if (r.fault != wire::mlx5::syndrome::none || count == room) {
@@ -264,7 +270,7 @@ struct restart_peer {
       const bool connects = e.opcode == wire::nvme::fabrics_opcode;
       if (!connects && !connected) ++scene.record->early;
       for (std::uint32_t k = 0; k < count; ++k) {
-        if (((due[k].name ^ e.command_id) & (scene.at.send_entries - 1)) == 0)
+        if (((due[k].name ^ e.command_id) & (scene.at.send_entries / blocks - 1)) == 0)
           ++scene.record->slot_taken;
       }
       due[count++] = {e.cdw10, e.command_id, index, connects};
@@ -304,7 +310,7 @@ struct restart_peer {
       if (posted == 0 || posted > scene.at.receive_entries) ++scene.record->overruns;
       wire::nvme::completion_entry response{};
       response.command_id = c.name;
-      response.dw0 = restart_scene::reply(c.id);
+      response.dw0 = restart_scene<>::reply(c.id);
       connected = connected || c.connects;
       if (c.index >= answered) answered = c.index + 1;
       if (!reader.respond(completion++, receive++, response)) ++scene.record->bad_entries;

@@ -105,6 +105,19 @@ TEST_CASE("the NIC finds a receive posted for every request, at the largest dept
   }
 }
 
+TEST_CASE(
+    "a full queue that was not announced differs from one that was, at the largest depth too") {
+  for (const std::uint32_t depth : {2u, 128u, mlx5_max_depth}) {
+    CAPTURE(depth);
+    queue_fixture q(depth);
+    REQUIRE(q.ref().try_reserve(depth));
+    q.ref().publish(0, depth);
+    CHECK(q.ref().announced() == 0);
+    q.ref().ring();
+    CHECK(q.ref().announced() == depth);
+  }
+}
+
 TEST_CASE("receives come back with the next doorbell") {
   queue_fixture q(16);
   nic n(q);

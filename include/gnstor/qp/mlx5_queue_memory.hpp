@@ -102,8 +102,8 @@ static_assert(sizeof(mlx5_queue_state) == 1024 &&
               "what the NIC does not know fits into one page, so that no page is half empty");
 static_assert(std::is_trivially_copyable_v<mlx5_queue_state>);
 
-/// Largest depth, in basic blocks. Ring counters are 16 bits wide on the wire, and a full ring must
-/// differ from an empty one.
+/// Largest depth, in basic blocks. Ring counters are 16 bits wide on the wire, and what lies a full
+/// ring behind must differ from what lies as far ahead.
 inline constexpr std::uint32_t mlx5_max_depth = 16384;
 
 /// True if `depth` is one a queue pair can have: a power of two from 2 to 16384, or 8192 where an
