@@ -332,6 +332,38 @@ TEST_CASE("a channel takes 50 KB of memory, and 18 more for asynchronous I/O") {
   }
 }
 
+TEST_CASE("what a silent SSD keeps from ending in time is not begun after that") {
+  constexpr std::uint32_t blocks = 400;
+  host::session s("emu:?capacity=16M&runner=sim", {.channels = 1});
+  const volume_info v =
+      s.create_volume({.bytes = blocks * block_bytes, .replicas = 2, .stripe_blocks = 1});
+  s.inject_fault(1, "silent");
+  alone(s, v, [&](const remote_volume& volume) {
+    const channel_state& seen = volume.channels()[0].counters();
+    const status outcome = volume.deallocate(vba(0), blocks, simt::within(3'000'000));
+    CHECK(outcome.code == status_code::timed_out);
+    CHECK(outcome.left_behind());
+    CHECK(seen.timed_out == 1);  // one slot is kept, not one a stripe
+    CHECK(seen.submitted < blocks);
+  });
+}
+
+TEST_CASE("a silent SSD keeps a flush from those beside it alone") {
+  host::session s("emu:?capacity=16M&runner=sim&ssds=20", {.channels = 1});
+  const volume_info v = s.create_volume({.bytes = 8 * block_bytes});
+  s.inject_fault(3, "silent");
+  alone(s, v, [&](const remote_volume& volume) {
+    const channel_state& seen = volume.channels()[0].counters();
+    const std::uint64_t begun = simt::now_ns();
+    const status outcome = volume.flush(simt::within(30'000'000));
+    CHECK(simt::now_ns() - begun < 20'000'000);  // a third of the time, and what the others took
+    CHECK(outcome.code == status_code::timed_out);
+    CHECK(seen.submitted == 1 + 20);
+    CHECK(seen.completed == 20);  // Connect, and all but one
+    CHECK(seen.timed_out == 1);
+  });
+}
+
 TEST_CASE("a session opened without asynchronous I/O refuses it, and does all else") {
   host::session s("emu:?capacity=16M&runner=sim", {.channels = 1});
   const volume_info v = s.create_volume({.bytes = 8 * block_bytes});

@@ -74,7 +74,7 @@ void capabilities::require(const std::string& device, std::uint32_t depth) const
   const auto completions = std::bit_width(mlx5_queue_layout::completion_entries(depth)) - 1u;
   if (blocks > log_max_qp_entries || completions > log_max_cq_entries) {
     const int most = static_cast<int>(std::min(log_max_qp_entries, log_max_cq_entries)) - 1;
-    if (most < 1) refuse("its queues are too short");
+    if (most < 2) refuse("its queues are too short");
     throw input_error(fmt::format("a queue depth of {} is more than {} can take: use at most {}",
                                   depth, device, 1u << most));
   }

@@ -56,13 +56,14 @@ struct mlx5_queue_layout {
   /// Room for whatever can be unread at once: a NIC that overruns a ring makes its reader wait for
   /// an entry that never comes, and overrun checks are off (nobody writes the consumer index). A
   /// queue pair that breaks flushes every receive and every send entry, as many of each. A receive
-  /// is posted again, and an entry written again, after its completion was read.
+  /// is posted again after its completion was read; an entry is written again after a completion
+  /// or an answer says that it has left the queue.
   GNSTOR_HD static constexpr std::uint32_t completion_entries(std::uint32_t depth) {
     return 2 * receive_entries(depth);
   }
 
-  /// Receives that the NIC has used since they were last given back, when whoever takes responses
-  /// gives them back without being asked.
+  /// Receives that the NIC has used since they were last given back, of which so many are given
+  /// back by whoever takes responses; at the latest when twice as many but one are used.
   GNSTOR_HD static constexpr std::uint32_t receives_kept(std::uint32_t depth) {
     return receive_entries(depth) / 2;
   }
@@ -99,7 +100,7 @@ static_assert(mlx5_queue_layout::of(2).send_ring == mlx5_queue_layout::of(2).rec
 static_assert(sizeof(mlx5_queue_state) == 1024 &&
                   mlx5_queue_layout::of(128, 2).completions == mlx5_ring_alignment &&
                   mlx5_queue_layout::of(128, 2).bytes <= 39 * 1024,
-              "what the NIC does not know fits into one page, so that no page is half empty");
+              "what is no ring fits into one page, so that no page is half empty");
 static_assert(std::is_trivially_copyable_v<mlx5_queue_state>);
 
 /// Largest depth, in basic blocks. Ring counters are 16 bits wide on the wire, and what lies a full

@@ -90,13 +90,17 @@ class volume_ref {
     const std::uint32_t ssds = flushed_ssds();
     for (std::uint32_t k = 0; k < ssds; k += max_replicas) {
       const std::uint32_t some = ssds - k < max_replicas ? ssds - k : max_replicas;
-      outcome = combined(outcome, send_all(
-                                      some, [&](std::uint32_t j) { return flushing(k + j); }, d));
+      const std::uint32_t turns = (ssds - k + max_replicas - 1) / max_replicas;
+      const auto part = [&](std::uint32_t j) { return flushing(k + j); };
+      // A silent SSD takes the time of those beside it, not that of all.
+      const deadline turn = share_of(d, simt::now_ns(), turns);
+      outcome = combined(outcome, send_all(some, part, turn));
     }
     return outcome;
   }
 
-  /// Gives blocks back to the SSDs: they read as zeroes until they are written again.
+  /// Gives blocks back to the SSDs: they read as zeroes until they are written again. One stripe
+  /// after another; `deallocate_async` sends as many at once as the channel has room for.
   /// @par Bound `d`
   /// @par Errors as `write`
   GNSTOR_HD status deallocate(vba first, std::uint32_t blocks, deadline d) const {
@@ -192,6 +196,8 @@ class volume_ref {
     if (!outcome.ok()) return outcome;
     std::uint64_t silent = 0;
     split_.for_pieces(op, r, data, [&](const piece& p) {
+      // The time is up: what would be sent now could only be given up, and would keep its slot.
+      if (op != opcode::read && outcome.left_behind()) return;
       const auto of_replica = [&](std::uint32_t k) { return split_.writing(op, p, k); };
       outcome = combined(outcome, op == opcode::read ? read_any(p, r.ends, silent)
                                                      : send_all(p.where.count, of_replica, r.ends));
