@@ -50,6 +50,7 @@ void add_reads_alone(const std::string& media, std::uint32_t channels) {
 /// Each operation of the grid at depth 1.
 void add_latencies(const std::string& media) {
   shape s = on_channels(media, 32);
+  s.channels = 1;
   for (const bool writes : {false, true}) {
     for (const bool random : {false, true}) {
       for (const std::uint32_t bytes : {4096u, 65536u}) {
@@ -61,6 +62,12 @@ void add_latencies(const std::string& media) {
       }
     }
   }
+}
+
+/// Depth 1 by 32 clients at once: what one warp would get whose 32 lanes shared nothing.
+void add_lone_reads(const std::string& media) {
+  const shape s = on_channels(media, 32);
+  add("latency/read/" + s.where() + "/channels:32", latency, s, 5);
 }
 
 void add_mixed(const std::string& media) {
@@ -117,6 +124,7 @@ const bool registered = [] {
       if (channels == 1 && media == "hbm") add_shared_channel();
       if (channels != 32) continue;
       add_latencies(media);
+      add_lone_reads(media);
       add_mixed(media);
     }
     add_writes(media);

@@ -4,7 +4,8 @@
 
 namespace gnstor::benchmarks {
 
-/// One operation at a time, next to a bare request ring that moves the same pages the same way.
+/// One operation at a time by each of `s.channels` clients, next to a bare request ring of one
+/// client that moves the same pages the same way.
 /// What was read is compared after the clock has stopped, every word. A write's ring stores every
 /// replica, one after another.
 inline void latency(benchmark::State& state, const shape& s) {
@@ -22,10 +23,11 @@ inline void latency(benchmark::State& state, const shape& s) {
   for (auto _ : state) {
     const double ring_ns = hardware::get().ring_ns(ring);
     if (s.writes) ++p.generation;
-    const double ns = r.latency_ns(v, p);
+    const double ns = r.latency_ns(v, p, s.channels);
     plan back = p;
     back.write_percent = 0;
-    const bool right = ns != 0 && ring_ns != 0 && (!s.writes || r.latency_ns(v, back) != 0);
+    const bool right =
+        ns != 0 && ring_ns != 0 && (!s.writes || r.latency_ns(v, back, s.channels) != 0);
     if (!right) {
       fails(state);
       break;
@@ -37,6 +39,7 @@ inline void latency(benchmark::State& state, const shape& s) {
   state.counters["ring_ratio"] = times.ratio();
   state.counters["ring_ns"] = median(times.others);
   state.counters["ns"] = median(times.ours);
+  if (s.channels != 1) state.counters["MIOPS"] = s.channels * 1e3 / median(times.ours);
 }
 
 }  // namespace gnstor::benchmarks

@@ -82,8 +82,8 @@ struct move_blocks_of_clients : move_blocks {
   }
 };
 
-/// One lane of a warp with a channel to itself, one operation after another. Every read has memory
-/// of its own: `check_one_by_one` compares it afterwards.
+/// One lane of each warp, and every warp with a channel to itself: one operation after another.
+/// Every read has memory of its own: `check_one_by_one` compares it afterwards.
 template <bool Writes>
 struct move_one_by_one {
   template <class Lane>
@@ -92,10 +92,11 @@ struct move_one_by_one {
     const simt::group warp = lane.warp();
     exclusive_volume own(warp, volume);
     const std::uint64_t bytes = p.blocks * block_bytes;
+    const std::uint32_t before = lane.global_thread() / 32 * p.rounds;
     std::uint64_t bad = 0;
-    for (std::uint32_t k = 1; k <= p.rounds; ++k) {
+    for (std::uint32_t k = before + 1; k <= before + p.rounds; ++k) {
       const vba first = p.place(k);
-      const io_buffer mine = memory.slice(Writes ? 0 : (k - 1) * bytes, bytes);
+      const io_buffer mine = memory.slice((Writes ? before : k - 1) * bytes, bytes);
       const auto soon = simt::within(io_deadline_ns);
       if constexpr (Writes) {
         if (warp.leads()) block_data(mine.address, p).fill(first);
@@ -109,7 +110,7 @@ struct move_one_by_one {
   }
 };
 
-/// Compares what `move_one_by_one` has read.
+/// Compares what `move_one_by_one` has read; `p.rounds` counts the reads of all warps.
 struct check_one_by_one {
   template <class Lane>
   GNSTOR_HD void operator()(Lane& lane, remote_volume, io_buffer memory, plan p,

@@ -76,15 +76,19 @@ class rig {
     const double bytes = 1.0 * g.blocks * g.threads * p.rounds * p.blocks * block_bytes;
     return ms == 0 ? 0 : bytes * 1e3 / ms;
   }
-  /// Nanoseconds of one operation at a time; 0 if one failed or a byte was wrong.
-  double latency_ns(const volume_info& v, const plan& p) const {
-    const remote_volume volume = over(v, 0, 1);
+  /// Nanoseconds of an operation where each of `channels` clients has one at a time; 0 if one
+  /// failed or a byte was wrong. Together they move no more than the buffer holds.
+  double latency_ns(const volume_info& v, const plan& p, std::uint32_t channels = 1) const {
+    const remote_volume volume = over(v, 0, channels);
     const bool writes = p.write_percent != 0;
-    const double warps_rate = writes ? rate(move_one_by_one<true>{}, volume, p, {1, 32})
-                                     : rate(move_one_by_one<false>{}, volume, p, {1, 32});
+    const double warps_rate = writes ? rate(move_one_by_one<true>{}, volume, p, {channels, 32})
+                                     : rate(move_one_by_one<false>{}, volume, p, {channels, 32});
     if (warps_rate == 0) return 0;
-    if (!writes && rate(check_one_by_one{}, volume, p, {32, 128}) == 0) return 0;
-    return 1e9 * p.blocks * block_bytes / (warps_rate / 32);  // one lane of the 32 moved anything
+    plan all = p;
+    all.rounds *= channels;
+    if (!writes && rate(check_one_by_one{}, volume, all, {32, 128}) == 0) return 0;
+    // One lane of each 32 moved anything.
+    return 1e9 * p.blocks * block_bytes * channels / (warps_rate / 32);
   }
 
  private:
