@@ -33,8 +33,8 @@ struct command_head {
   std::uint16_t status = 0;     ///< NVMe status field
   client_id client{};           ///< of the association
   std::uint32_t admin = 0;      ///< it came by the admin queue
-  std::uint32_t spare = 0;
-  std::uint64_t media = 0;  ///< of an I/O: where the SSD's pages begin
+  std::uint32_t tries = 0;      ///< of a write to get pages
+  std::uint64_t media = 0;      ///< of an I/O: where the SSD's pages begin
 };
 
 /// One command in flight inside the array node. Exactly one engine owns it at a time; rings hand it

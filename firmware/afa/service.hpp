@@ -79,7 +79,8 @@ struct service {
   GNSTOR_HD shard_engine shard(std::uint32_t number) const {
     return {array, number / array.shape.shards, number % array.shape.shards};
   }
-  GNSTOR_HD static bool tended(shard_engine& shard, const simt::group& g, std::uint32_t quiet) {
+  GNSTOR_HD_INLINE static bool tended(shard_engine& shard, const simt::group& g,
+                                      std::uint32_t quiet) {
     const bool busy = shard.tick(g);
     if (!busy) shard.idle(g, quiet);
     return busy;

@@ -26,7 +26,7 @@ class shard_engine {
   /// One round. True if anything was done.
   /// @par Callers every lane of `g`, converged; always the same owner, with the same engine in
   /// every lane
-  GNSTOR_HD bool tick(const simt::group& g) {
+  GNSTOR_HD_INLINE bool tick(const simt::group& g) {
     const handle_ring inbox = node_->inbox(ssd_, shard_);
     std::uint32_t handle = 0;
     const bool there = inbox.peek(head_ + g.thread_rank(), handle);
@@ -44,8 +44,9 @@ class shard_engine {
     }
     g.sync();
     bool full = false;  // one try a round: to ask an empty pool costs a look at all of it
+    bool few = false;
     for (std::uint32_t k = 0; k < ready; ++k) {
-      if (g.thread_rank() == k && !reads) then = change(c, node_->commands[handle].page, full);
+      if (g.thread_rank() == k && !reads) then = change(c, node_->commands[handle].page, full, few);
       full = g.any(then == next::again);
       g.sync();  // the next lane goes on from what this one left
     }
@@ -54,31 +55,41 @@ class shard_engine {
     head_ += ready;
     if (g.leads()) inbox.advance(head_);
     g.sync();
+    collect(g, full || g.any(few));
     return true;
   }
 
   /// What is done when there is nothing else to do: now and then blocks are freed whose readers are
-  /// gone, and more rarely a deleted volume's pages are swept, a few blocks at a time.
+  /// gone, and more rarely a deleted volume's pages are swept, a few blocks at a time; both at
+  /// once, and garbage collected, while blocks or pages are few.
   /// @param quiet rounds without work
   /// @par Callers as `tick`
-  GNSTOR_HD void idle(const simt::group& g, std::uint32_t quiet) const {
-    if (quiet % 64 != 63) return;
-    if (g.leads()) {
-      if (quiet % 1024 == 1023) {
+  GNSTOR_HD_INLINE void idle(const simt::group& g, std::uint32_t quiet) {
+    const bool looks = quiet % 64 == 63;
+    std::uint32_t scarce = 0;
+    if (looks && g.leads()) {
+      scarce = drive_.scarce() ? 1 : 0;
+      if (scarce != 0 || quiet % 1024 == 1023) {
         (void)drive_.tend(shard_, 4);
       } else {
         drive_.reap(shard_);
       }
     }
-    g.sync();
+    if (looks) scarce = g.broadcast(scarce);
+    collect(g, scarce != 0);
+    if (looks) g.sync();
   }
 
  private:
+  static constexpr std::uint32_t pages_a_round = 8;  ///< moved by garbage collection
+  static constexpr std::uint32_t most_tries = 1
+                                              << 16;  ///< of a write to get pages, or to keep them
+
   /// Where a command goes from here.
   enum class next : std::uint8_t {
     nothing,
     copy,   ///< its pages to the copy workers
-    again,  ///< to this shard's inbox, to be tried once readers have passed by
+    again,  ///< to this shard's inbox: pages will come back
     done,
   };
 
@@ -86,20 +97,33 @@ class shard_engine {
     return c.admin == 0 && c.entry.opcode == static_cast<std::uint8_t>(op);
   }
 
+  /// Moves a few pages if blocks are few, as `asked` or found the last time.
+  GNSTOR_HD void collect(const simt::group& g, bool asked) {
+    if (asked || collecting_) collecting_ = drive_.collect(g, shard_, pages_a_round);
+  }
+
   /// @param full a command before this one waits for pages
-  GNSTOR_HD next change(command_head& c, std::uint32_t* pages, bool full) const {
+  /// @param few set if few blocks are free
+  GNSTOR_HD_INLINE next change(command_head& c, std::uint32_t* pages, bool full, bool& few) const {
     if (c.admin != 0) {
       c.status = administer(c);
     } else if (is_io(c, wire::nvme::nvm_opcode::write_zeroes)) {
       drive_.deallocate(c.where);  // blocks never written read as zeroes
     } else if (c.stage == command_stage::commit) {
-      c.status = drive_.commit(c.where, pages);
+      bool again = false;
+      c.status = drive_.commit(c.where, pages, again);
+      if (again && ++c.tries < most_tries) return next::again;
+      if (again) {
+        drive_.abandon(c.where, pages);
+        c.status = wire::nvme::make_status(wire::nvme::generic_status::capacity_exceeded);
+      }
     } else if (full) {
       return next::again;
     } else {
-      c.status = drive_.allocate(c.where, pages);
+      c.status = drive_.allocate(c.where, pages, few);
       if (c.status == 0) return next::copy;
-      if (drive_.reaping()) return next::again;
+      // Volumes hold less than there is, so that blocks come back; but nobody waits for ever.
+      if (++c.tries < most_tries) return next::again;
     }
     return next::done;
   }
@@ -115,6 +139,7 @@ class shard_engine {
       slot.stage = then == next::copy ? command_stage::copy : command_stage::done;
       slot.remaining = copies;
     }
+    if (then == next::again) node_->commands[handle].tries = c.tries;
     node_->copy_ring().push(g, copies, handle * max_transfer_blocks);
     if (then == next::done) node_->done_ring(c.queue).push(handle);
     if (then == next::again) node_->inbox(ssd_, shard_).push(handle);
@@ -155,7 +180,7 @@ class shard_engine {
     out.own_client = client.value;
     out.block_bytes = block_bytes;
     out.max_transfer_blocks = max_transfer_blocks;
-    out.capacity_blocks = drive_.shape().pages;
+    out.capacity_blocks = drive_.shape().usable_pages();
     for (std::uint32_t k = 0; k < node_->shape.ssd_count; ++k) out.ssd_ids[k] = k + 1;
   }
 
@@ -164,6 +189,7 @@ class shard_engine {
   std::uint32_t shard_;
   node::ssd drive_;     ///< a copy: memory would be asked again after every ordered load
   std::uint64_t head_;  ///< of the inbox
+  bool collecting_ = false;
 };
 
 }  // namespace gnstor::fw

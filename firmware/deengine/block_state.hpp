@@ -7,14 +7,22 @@
 namespace gnstor::fw {
 
 /// What the firmware knows of one erase block, beside the OOB entries of its pages.
-struct block_state {
+struct alignas(32) block_state {
+  static constexpr std::uint32_t none = ~0u;      ///< no block
+  static constexpr std::uint32_t unranked = ~0u;  ///< in no ranking
+
   /// Atomic: reads that still copy from the block; raised by the owner, lowered by anybody.
   std::uint32_t pins = 0;
   std::uint32_t owner = 0;  ///< atomic: shard that took the block, plus 1; 0 while it is free
-  std::uint32_t live = 0;   ///< the owner's: pages allocated and neither stale nor abandoned
-  std::uint32_t next = 0;   ///< the owner's: next block of a list
+  // The owner's:
+  std::uint32_t live = 0;         ///< pages allocated and neither stale nor abandoned
+  std::uint32_t rank = unranked;  ///< live pages when it was entered in a `block_ranking`
+  std::uint32_t next = none;      ///< block of the same list
+  std::uint32_t previous = none;  ///< likewise, in a ranking
+  std::uint32_t changed = none;   ///< next of those whose live pages have changed since, or itself
+  std::uint32_t erases = 0;       ///< how worn it is
 };
 
-static_assert(sizeof(block_state) == 16 && std::is_trivially_copyable_v<block_state>);
+static_assert(sizeof(block_state) == 32 && std::is_trivially_copyable_v<block_state>);
 
 }  // namespace gnstor::fw

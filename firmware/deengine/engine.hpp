@@ -1,8 +1,8 @@
 #pragma once
 
 #include <deengine/admission.hpp>
-#include <deengine/metadata.hpp>
 #include <deengine/request.hpp>
+#include <deengine/shard_store.hpp>
 #include <gnstor/simt/warp.hpp>
 #include <gnstor/volume/placement.hpp>
 
@@ -159,92 +159,63 @@ class engine_ref {
   /// Keeps a page found by `glance` beyond the grace period.
   GNSTOR_HD void pin(std::uint32_t page) const { flash().pin(page); }
 
-  /// True while blocks wait for readers to pass by: an `allocate` refused now may succeed soon.
-  /// @par Callers anybody
-  GNSTOR_HD bool reaping() const { return grace_.holds_any(); }
-
   /// Takes pages for a write. They belong to the command until `commit` or `abandon`.
+  /// @param few set if few blocks are free: `collect` is due
   /// @par Callers the shard's owner, one lane
-  /// @par Errors capacity exceeded: no block can be freed now; nothing was taken
-  GNSTOR_HD std::uint16_t allocate(const admission& a, std::uint32_t* pages) const {
-    if (flash().reserve(a.shard, shard(a.shard), a.blocks, pages)) return 0;
-    forget_deleted(a.shard);
-    if (flash().reserve(a.shard, shard(a.shard), a.blocks, pages)) return 0;
-    return wire::nvme::make_status(wire::nvme::generic_status::capacity_exceeded);
+  /// @par Errors capacity exceeded: no block is free now; nothing was taken. As volumes hold less
+  /// than there is, another try succeeds once readers have passed by and shards have collected
+  GNSTOR_HD std::uint16_t allocate(const admission& a, std::uint32_t* pages, bool& few) const {
+    return store(a.shard).allocate(a, pages, few);
   }
 
   /// Makes written pages the contents of the command's blocks, and ends the pages they replace.
+  /// @param again set if nothing was done, as pages of deleted volumes are still being dropped that
+  /// the command may need: call it once more, or `abandon` the pages
   /// @par Callers the shard's owner, one lane, once the data is in the pages
-  /// @par Errors mapping_full, unknown_volume (deleted meanwhile): the pages are abandoned and the
-  /// old contents stay. Only if nine keys of one shard alias may the blocks before the refused one
-  /// have their new contents.
-  GNSTOR_HD std::uint16_t commit(const admission& a, const std::uint32_t* pages) const {
-    shard_state& s = shard(a.shard);
-    std::uint32_t added = 0;
-    for (std::uint32_t k = 0; k < a.blocks; ++k)
-      added += meta_.find(a.shard, a.key(k)) == cuckoo_map::none ? 1 : 0;
-    const std::uint32_t room = meta_.mapping(a.shard).capacity() / 8 * 7;
-    if (s.mapped + added > room) forget_deleted(a.shard);
-    // After the sweep: one that covers this volume's deletion never comes again.
-    if (a.deletions != deletions() && !permissions().alive(a.vid, a.generation)) {
-      abandon(a, pages);
-      return make_status(wire::afa::status::unknown_volume);
-    }
-    if (s.mapped + added > room) {
-      abandon(a, pages);
-      return make_status(wire::afa::status::mapping_full);
-    }
-    const simt::release_stores<Scope> shown;  // the pages' data, to those who `glance`
-    for (std::uint32_t k = 0; k < a.blocks; ++k) {
-      if (place(a, k, pages[k], shown)) continue;
-      for (std::uint32_t rest = k; rest < a.blocks; ++rest) flash().invalidate(s, pages[rest]);
-      return make_status(wire::afa::status::mapping_full);
-    }
-    return 0;
+  /// @par Errors capacity exceeded (new blocks beyond what volumes can hold), mapping_full,
+  /// unknown_volume (deleted meanwhile): the pages are abandoned and the old contents stay. Only if
+  /// nine keys of one shard alias may the blocks before the refused one have their new contents.
+  GNSTOR_HD std::uint16_t commit(const admission& a, const std::uint32_t* pages,
+                                 bool& again) const {
+    return store(a.shard).commit(a, pages, again);
   }
 
   /// Gives allocated pages up.
   /// @par Callers the shard's owner, one lane
   GNSTOR_HD void abandon(const admission& a, const std::uint32_t* pages) const {
-    for (std::uint32_t k = 0; k < a.blocks; ++k) flash().invalidate(shard(a.shard), pages[k]);
+    store(a.shard).abandon(a, pages);
   }
 
   /// Makes the command's blocks unwritten again.
   /// @par Callers the shard's owner, one lane
   GNSTOR_HD void deallocate(const admission& a) const {
-    for (std::uint32_t k = 0; k < a.blocks; ++k) drop(a.shard, a.key(k));
+    for (std::uint32_t k = 0; k < a.blocks; ++k) store(a.shard).drop(a.key(k));
   }
 
   /// Frees blocks whose readers are done.
   /// @par Callers the shard's owner, one lane
-  GNSTOR_HD void reap(std::uint32_t shard_number) const { flash().reap(shard(shard_number)); }
+  GNSTOR_HD void reap(std::uint32_t shard) const { store(shard).reap(); }
 
   /// Housekeeping: frees blocks whose readers are done, and drops pages of deleted volumes in up to
   /// `blocks` blocks. Other shards get those blocks only if an idle owner calls this, too.
   /// @par Callers the shard's owner, one lane
   /// @par Result true while there is more to sweep
-  GNSTOR_HD bool tend(std::uint32_t shard_number, std::uint32_t blocks) const {
-    shard_state& s = shard(shard_number);
-    flash().reap(s);
-    const std::uint32_t deleted = deletions();
-    if (s.swept == deleted) return false;
-    if (s.sweep_at == 0) s.sweep_goal = deleted;
-    for (std::uint32_t k = 0; k < blocks && s.sweep_at < shape().blocks(); ++k)
-      sweep(shard_number, s.sweep_at++);
-    if (s.sweep_at == shape().blocks()) {
-      s.sweep_at = 0;
-      s.swept = s.sweep_goal;
-    }
-    return s.swept != deleted;
+  GNSTOR_HD bool tend(std::uint32_t shard, std::uint32_t blocks) const {
+    return store(shard).tend(blocks);
   }
 
-  /// Drops the pages of every volume deleted before this call.
-  /// @par Callers the shard's owner, one lane
-  GNSTOR_HD void forget_deleted(std::uint32_t shard_number) const {
-    // At most one sweep can be under way: the second covers every deletion.
-    for (int sweep = 0; sweep < 2; ++sweep) {
-      if (!tend(shard_number, shape().blocks())) break;
-    }
+  /// True if blocks or pages are few, so that `tend` should not wait.
+  /// @par Callers anybody
+  GNSTOR_HD bool scarce() const { return store(0).scarce(); }
+
+  /// Garbage collection: where few blocks are free, moves up to `pages` live pages together, so
+  /// that the blocks they leave come back. Other shards get those only if an idle owner calls this,
+  /// too.
+  /// @par Callers every lane of `g`, converged, of the shard's owner
+  /// @par Result true while there is more to move, or blocks wait for readers
+  template <simt::warp_group G>
+  GNSTOR_HD bool collect(const G& g, std::uint32_t shard, std::uint32_t pages) const {
+    return store(shard).collect(g, pages);
   }
 
   /// Ends the pin of a page that `lookup` found.
@@ -313,7 +284,9 @@ class engine_ref {
     return meta_.template volumes_table<Scope>();
   }
   GNSTOR_HD flash_log<Scope> flash() const { return meta_.template flash<Scope>(grace_); }
-  GNSTOR_HD shard_state& shard(std::uint32_t s) const { return meta_.shard(s); }
+  GNSTOR_HD shard_store<Scope> store(std::uint32_t shard) const {
+    return {meta_, data_, grace_, shard};
+  }
   GNSTOR_HD static atomic_ref<std::uint32_t, Scope> header32(std::uint32_t& w) {
     return atomic_ref<std::uint32_t, Scope>(w);
   }
@@ -342,52 +315,6 @@ class engine_ref {
     const std::uint32_t page = meta_.mapping(a.shard).page(slot);
     flash().pin(page);
     return page;
-  }
-
-  /// Maps block `k` of a command to `page`; false when the mapping table refuses.
-  GNSTOR_HD bool place(const admission& a, std::uint32_t k, std::uint32_t page,
-                       const simt::release_stores<Scope>& shown) const {
-    shard_state& s = shard(a.shard);
-    cuckoo_map map = meta_.mapping(a.shard);
-    const std::uint64_t key = a.key(k);
-    const std::uint32_t slot = meta_.find(a.shard, key);
-    if (slot == cuckoo_map::none && !map.insert(key, page)) return false;
-    meta_.oob()[page].put(oob_entry::of(a.vid, key, s.sequence++), shown);
-    // A process killed here has both pages, and recovery takes the one of the higher sequence.
-    cuda::std::atomic_signal_fence(release);
-    if (slot == cuckoo_map::none) {
-      ++s.mapped;
-    } else {
-      const std::uint32_t old = map.page(slot);
-      map.replace(slot, page);
-      flash().invalidate(s, old);
-    }
-    return true;
-  }
-
-  GNSTOR_HD void drop(std::uint32_t shard_number, std::uint64_t key) const {
-    cuckoo_map map = meta_.mapping(shard_number);
-    const std::uint32_t slot = meta_.find(shard_number, key);
-    if (slot == cuckoo_map::none) return;
-    const std::uint32_t page = map.page(slot);
-    map.erase(slot);
-    --shard(shard_number).mapped;
-    flash().invalidate(shard(shard_number), page);
-  }
-
-  /// Drops the pages of deleted volumes in one block, if the shard owns it. A pin of its own keeps
-  /// the block meanwhile.
-  GNSTOR_HD void sweep(std::uint32_t shard_number, std::uint32_t block) const {
-    if (!flash().owned_by(block, shard_number)) return;
-    const std::uint32_t first = block * shape().pages_per_block;
-    flash().pin(first);
-    for (std::uint32_t k = 0; k < shape().pages_per_block; ++k) {
-      const oob_entry& e = meta_.oob()[first + k];
-      if (e.state == page_state::valid && !permissions().alive(e.vid, e.generation))
-        drop(shard_number, e.key());
-    }
-    flash().unpin(first);
-    flash().reap(shard(shard_number));
   }
 
   metadata meta_;

@@ -18,13 +18,17 @@ inline mount_status format(void* base, std::uint64_t bytes, const geometry& g,
   if (bytes < meta.bytes()) return mount_status::too_small;
   std::memset(base, 0, meta.bytes());
   const block_pool<thread_scope_system> pool(meta.pool_words(), g.blocks());
-  for (std::uint32_t block = 0; block < g.blocks(); ++block) pool.give(block);
-  for (std::uint32_t s = 0; s < g.shards; ++s) meta.shard(s) = shard_state{};
+  for (std::uint32_t block = 0; block < g.blocks(); ++block) {
+    meta.blocks()[block] = block_state{};
+    pool.give(block);
+  }
+  meta.clear_shards();
   metadata_header header;
   header.self = who.self;
   header.ssd_count = who.ssd_count;
   header.epoch = who.epoch;
   header.shape = g;
+  header.credit = g.usable_pages();
   meta.header() = header;
   return mount_status::ok;
 }

@@ -10,7 +10,7 @@ inline constexpr std::uint32_t most_shards = 64;             ///< shards of one 
 inline constexpr std::uint32_t most_shards_cpu = 8;          ///< shards of one SSD on CPU threads
 inline constexpr std::uint32_t most_pages_per_block = 1024;  ///< pages of one erase block
 inline constexpr std::uint32_t fewest_pages_per_shard = 16000;  ///< 1,000 stripes of 16 blocks
-inline constexpr std::uint32_t fewest_blocks_per_shard = 2;     ///< one open, one to take
+inline constexpr std::uint32_t fewest_blocks_per_shard = 8;     ///< two more than are set aside
 
 /// The shape of one SSD: what must be equal for a metadata block to be mounted again.
 struct geometry {
@@ -20,6 +20,28 @@ struct geometry {
   std::uint32_t max_volumes = 256;     ///< volumes the permission table can hold
 
   GNSTOR_HD constexpr std::uint32_t blocks() const { return pages / pages_per_block; }
+
+  /// Free blocks that commands leave to garbage collection: each shard needs one to move a block's
+  /// pages to before that block is free.
+  GNSTOR_HD constexpr std::uint32_t kept_blocks() const { return shards; }
+  /// Garbage is collected while no more blocks than these are free.
+  GNSTOR_HD constexpr std::uint32_t few_blocks() const { return 2 * shards; }
+  /// Over-provisioning: blocks whose worth of pages volumes cannot hold. A thirty-second of all, or
+  /// what a shard may need: a block open to commands, one to moved pages, and more than
+  /// `few_blocks`, so that collecting comes to an end.
+  GNSTOR_HD constexpr std::uint32_t spare_blocks() const {
+    const std::uint32_t least = 4 * shards + 2;
+    return blocks() / 32 > least ? blocks() / 32 : least;
+  }
+  /// Pages that volumes can hold.
+  GNSTOR_HD constexpr std::uint32_t usable_pages() const {
+    return (blocks() - spare_blocks()) * pages_per_block;
+  }
+  /// Pages that a shard takes from the SSD's credit at once: what others cannot use is little.
+  GNSTOR_HD constexpr std::uint32_t credit_step() const {
+    const std::uint32_t fit = usable_pages() / shards / 256;
+    return fit < 1 ? 1 : fit < 64 ? fit : 64;
+  }
 
   GNSTOR_HD friend constexpr bool operator==(const geometry& a, const geometry& b) {
     return a.pages == b.pages && a.shards == b.shards && a.pages_per_block == b.pages_per_block &&
@@ -36,7 +58,7 @@ struct geometry {
     }
     if (shards == 0 || shards > most_shards) return "shards must be 1 to 64";
     if (blocks() / shards < fewest_blocks_per_shard) {
-      return "each shard needs at least 2 erase blocks: more pages or fewer shards";
+      return "each shard needs at least 8 erase blocks: more pages or fewer shards";
     }
     if (max_volumes == 0 || max_volumes > 65535) return "max_volumes must be 1 to 65535";
     return nullptr;
@@ -48,10 +70,19 @@ struct geometry {
     const std::uint32_t fit = pages / fewest_pages_per_shard;
     return fit < 1 ? 1 : fit < most ? fit : most;
   }
+  /// The default size of an erase block: 64 pages, or fewer, so that a small SSD has 256 blocks and
+  /// need not set aside much of itself.
+  GNSTOR_HD static constexpr std::uint32_t default_block(std::uint32_t pages) {
+    std::uint32_t size = 64;
+    for (int halved = 0; halved < 3 && pages / size < 256; ++halved) size /= 2;
+    return size;
+  }
 };
 
 static_assert(std::is_trivially_copyable_v<geometry> && sizeof(geometry) == 16);
 static_assert(geometry{.pages = 4096, .shards = 4}.fault() == nullptr);
 static_assert(geometry{.pages = 64, .shards = 1}.fault() != nullptr);
+static_assert(geometry{.pages = 1 << 20, .shards = 8}.usable_pages() == (1 << 20) / 32 * 31);
+static_assert(geometry::default_block(4096) == 16 && geometry::default_block(16384) == 64);
 
 }  // namespace gnstor::fw

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <deengine/block_pool.hpp>
-#include <deengine/block_state.hpp>
+#include <deengine/block_ranking.hpp>
 #include <deengine/cuckoo_map.hpp>
 #include <deengine/metadata_header.hpp>
 #include <deengine/oob_entry.hpp>
@@ -19,7 +19,8 @@ struct layout {
   std::uint64_t shards = 0;        ///< `shard_state[shards]`
   std::uint64_t volume_index = 0;  ///< `uint32_t[65536]`: VID to slot plus 1
   std::uint64_t volumes = 0;       ///< `volume_slot[max_volumes]`
-  std::uint64_t pool = 0;          ///< `uint32_t[]`: a bit a free block
+  std::uint64_t pool = 0;          ///< `uint32_t[]`: a bit a free block, and their count
+  std::uint64_t rankings = 0;      ///< `uint32_t[shards][]`: heads of a `block_ranking`
   std::uint64_t blocks = 0;        ///< `block_state[blocks]`
   std::uint64_t mapping = 0;       ///< `uint64_t[shards][buckets * 4]`
   std::uint64_t oob = 0;           ///< `oob_entry[pages]`
@@ -37,7 +38,10 @@ struct layout {
     at.volume_index = after(at.shards, g.shards, sizeof(shard_state));
     at.volumes = after(at.volume_index, vid_count, sizeof(std::uint32_t));
     at.pool = after(at.volumes, g.max_volumes, sizeof(volume_slot));
-    at.blocks = after(at.pool, (g.blocks() + 31) / 32, sizeof(std::uint32_t));
+    at.rankings = after(at.pool, block_pool<thread_scope_system>::word_count(g.blocks()),
+                        sizeof(std::uint32_t));
+    const std::uint64_t heads = block_ranking::heads_for(g.pages_per_block);
+    at.blocks = after(at.rankings, g.shards * heads, sizeof(std::uint32_t));
     at.mapping = after(at.blocks, g.blocks(), sizeof(block_state));
     at.oob = after(at.mapping, std::uint64_t{g.shards} * at.buckets * cuckoo_map::ways,
                    sizeof(std::uint64_t));

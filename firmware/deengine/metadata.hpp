@@ -21,6 +21,7 @@ class metadata {
   GNSTOR_HD std::uint32_t* volume_index() const { return array<std::uint32_t>(at_.volume_index); }
   GNSTOR_HD volume_slot* volumes() const { return array<volume_slot>(at_.volumes); }
   GNSTOR_HD std::uint32_t* pool_words() const { return array<std::uint32_t>(at_.pool); }
+  GNSTOR_HD std::uint32_t* rankings() const { return array<std::uint32_t>(at_.rankings); }
   GNSTOR_HD block_state* blocks() const { return array<block_state>(at_.blocks); }
   GNSTOR_HD oob_entry* oob() const { return array<oob_entry>(at_.oob); }
 
@@ -38,10 +39,21 @@ class metadata {
   GNSTOR_HD std::uint32_t confirmed(const cuckoo_map::sighting& seen, std::uint64_t key) const {
     return seen.page(oob_shows{oob(), key});
   }
+  /// Makes every shard's state that of an empty one; their mapping tables stay.
+  /// @par Callers before any shard runs
+  GNSTOR_HD void clear_shards() const {
+    for (std::uint32_t s = 0; s < shape_.shards; ++s) {
+      shard(s) = shard_state{};
+      shard(s).take_at =
+          static_cast<std::uint32_t>(std::uint64_t{shape_.blocks()} * s / shape_.shards);
+      flash<thread_scope_system>().ranking(s).clear();
+    }
+  }
   template <thread_scope Scope>
   GNSTOR_HD flash_log<Scope> flash(const reader_grace<Scope>& grace = {}) const {
-    const block_pool<Scope> pool(pool_words(), shape_.blocks());
-    return flash_log<Scope>(blocks(), oob(), pool, shape_, grace);
+    const typename flash_log<Scope>::arrays at{&shard(0), blocks(), oob(), rankings(),
+                                               pool_words()};
+    return flash_log<Scope>(at, shape_, grace);
   }
   template <thread_scope Scope>
   GNSTOR_HD permission_table<Scope> volumes_table() const {

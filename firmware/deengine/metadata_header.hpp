@@ -7,7 +7,7 @@ namespace gnstor::fw {
 /// The first bytes of an SSD's metadata block: what it is, and whose.
 struct alignas(128) metadata_header {
   static constexpr std::uint64_t right_magic = 0x656e69676e456564;  ///< "deEngine"
-  static constexpr std::uint32_t right_version = 2;
+  static constexpr std::uint32_t right_version = 3;
 
   std::uint64_t magic = right_magic;
   std::uint32_t version = right_version;
@@ -17,6 +17,7 @@ struct alignas(128) metadata_header {
   geometry shape;
   std::uint32_t deletions = 0;        ///< atomic: volumes deleted so far
   std::uint32_t next_generation = 1;  ///< the admin owner's: incarnation of the next volume added
+  std::uint32_t credit = 0;           ///< atomic: pages that may yet be mapped, by any shard
 };
 
 static_assert(sizeof(metadata_header) == 128 && std::is_trivially_copyable_v<metadata_header>);

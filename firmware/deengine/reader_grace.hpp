@@ -23,7 +23,7 @@ class reader_grace {
   GNSTOR_HD reader_grace(std::uint64_t* words, std::uint32_t readers)
       : words_(words), readers_(readers) {}
 
-  GNSTOR_HD static constexpr std::uint32_t words_for(std::uint32_t readers) { return 2 + readers; }
+  GNSTOR_HD static constexpr std::uint32_t words_for(std::uint32_t readers) { return 1 + readers; }
 
   GNSTOR_HD std::uint32_t readers() const { return readers_; }
 
@@ -32,7 +32,7 @@ class reader_grace {
   /// @par Order releases its accesses to `over`; what was hidden before a period it tells of is
   /// hidden from its next look
   GNSTOR_HD void quiet(std::uint32_t r) const {
-    const word mine(words_[2 + r]);
+    const word mine(words_[1 + r]);
     const std::uint64_t now = word(words_[0]).load(acquire);
     if (mine.load(relaxed) != now) mine.store(now, release);
   }
@@ -40,7 +40,7 @@ class reader_grace {
   /// Reader `r` looks no more: nobody waits for it.
   /// @par Callers as `quiet`
   GNSTOR_HD void leave(std::uint32_t r) const {
-    word(words_[2 + r]).store(~std::uint64_t{0}, release);
+    word(words_[1 + r]).store(~std::uint64_t{0}, release);
   }
 
   /// Begins a period after a change. @par Callers any owner
@@ -52,22 +52,10 @@ class reader_grace {
   /// @par Order acquires what the readers released
   GNSTOR_HD bool over(std::uint64_t period) const {
     for (std::uint32_t r = 0; r < readers_; ++r) {
-      if (word(words_[2 + r]).load(acquire) < period) return false;
+      if (word(words_[1 + r]).load(acquire) < period) return false;
     }
     return true;
   }
-
-  /// One more thing waits for a period to be over, or one less.
-  /// @par Callers any owner
-  GNSTOR_HD void hold() const {
-    if (readers_ != 0) word(words_[1]).fetch_add(1, relaxed);
-  }
-  GNSTOR_HD void let_go() const {
-    if (readers_ != 0) word(words_[1]).fetch_sub(1, release);
-  }
-  /// True while anything waits: what is short now may not be soon.
-  /// @par Order acquires what its owner did before `let_go`
-  GNSTOR_HD bool holds_any() const { return readers_ != 0 && word(words_[1]).load(acquire) != 0; }
 
  private:
   using word = atomic_ref<std::uint64_t, Scope>;

@@ -54,13 +54,30 @@ inline bool recover_page(const metadata& meta, std::uint32_t shard, std::uint32_
   return true;
 }
 
-/// Counts a block's live pages and gives it to the pool, to its shard as the open block, or to its
-/// shard as closed.
+/// The two blocks with the most pages left take moved pages and writes again. Moves come first: who
+/// was killed while the last free block was the target would have nothing to move pages to.
+inline void reopen(fw::shard_state& s, std::uint32_t block, std::uint32_t used,
+                   std::uint32_t pages) {
+  if (used == pages) return;
+  if (s.target == fw::shard_state::none || used < s.target_at) {
+    std::swap(s.target, block);
+    std::swap(s.target_at, used);
+  }
+  if (block == fw::shard_state::none) return;
+  if (s.open == fw::shard_state::none || used < s.cursor) {
+    s.open = block;
+    s.cursor = used;
+  }
+}
+
+/// Counts a block's live pages, and gives it to the pool or to its shard as closed.
 inline bool recover_block(const metadata& meta, const recovery_table& table, std::uint32_t block) {
   const std::uint32_t pages = meta.shape().pages_per_block;
   const auto flash = meta.flash<thread_scope_system>();
   fw::block_state& state = flash.state(block);
+  const std::uint32_t erases = state.erases;
   state = fw::block_state{};
+  state.erases = erases;
   std::uint32_t used = 0;
   for (std::uint32_t k = 0; k < pages; ++k) {
     const oob_entry& e = flash.oob(block * pages + k);
@@ -75,12 +92,30 @@ inline bool recover_block(const metadata& meta, const recovery_table& table, std
     flash.pool().give(block);
     return true;
   }
-  fw::shard_state& s = meta.shard(state.owner - 1);
-  if (used < pages && (s.open == fw::shard_state::none || used < s.cursor)) {
-    s.open = block;
-    s.cursor = used;
-  }
+  reopen(meta.shard(state.owner - 1), block, used, pages);
   return true;
+}
+
+/// Where blocks are many, a shard's only half-filled one takes writes. Enters the closed blocks
+/// into their shards' rankings, and counts what volumes can still hold.
+inline void recover_counts(const metadata& meta) {
+  const auto flash = meta.flash<thread_scope_system>();
+  for (std::uint32_t k = 0; k < meta.shape().shards && !flash.short_of_blocks(); ++k) {
+    fw::shard_state& s = meta.shard(k);
+    if (s.open != fw::shard_state::none) continue;
+    std::swap(s.open, s.target);
+    std::swap(s.cursor, s.target_at);
+  }
+  for (std::uint32_t block = 0; block < meta.shape().blocks(); ++block) {
+    const std::uint32_t owner = flash.state(block).owner;
+    if (owner == 0) continue;
+    const fw::shard_state& s = meta.shard(owner - 1);
+    if (block != s.open && block != s.target) flash.ranking(owner - 1).add(block);
+  }
+  const std::uint32_t usable = meta.shape().usable_pages();
+  std::uint32_t mapped = 0;
+  for (std::uint32_t s = 0; s < meta.shape().shards; ++s) mapped += meta.shard(s).mapped;
+  meta.header().credit = mapped < usable ? usable - mapped : 0;
 }
 
 }  // namespace gnstor::detail
@@ -113,9 +148,9 @@ inline mount_status recover(void* base, std::uint64_t bytes, const geometry& g,
   const auto table = meta.volumes_table<thread_scope_system>();
   std::memset(meta.pool_words(), 0,
               block_pool<thread_scope_system>::word_count(g.blocks()) * sizeof(std::uint32_t));
+  meta.clear_shards();
   for (std::uint32_t s = 0; s < g.shards; ++s) {
     meta.mapping(s).clear();
-    meta.shard(s) = shard_state{};
     meta.shard(s).swept = header.deletions;
   }
   for (std::uint32_t page = 0; page < g.pages; ++page) {
@@ -131,6 +166,7 @@ inline mount_status recover(void* base, std::uint64_t bytes, const geometry& g,
   for (std::uint32_t block = 0; block < g.blocks(); ++block) {
     if (!detail::recover_block(meta, table, block)) return mount_status::damaged;
   }
+  detail::recover_counts(meta);
   return mount_status::ok;
 }
 

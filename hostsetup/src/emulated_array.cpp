@@ -31,6 +31,8 @@ runner_kind resolve(const endpoint& where, machine client) {
 
 fw::geometry geometry_for(const endpoint& where, bool gpu) {
   fw::geometry g;
+  g.pages_per_block = fw::geometry::default_block(
+      static_cast<std::uint32_t>(where.capacity_bytes / block_bytes));
   g.pages = static_cast<std::uint32_t>(where.capacity_bytes / block_bytes / g.pages_per_block *
                                        g.pages_per_block);
   g.shards = where.shards != 0

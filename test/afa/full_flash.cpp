@@ -1,4 +1,5 @@
-/// Writes to an SSD whose flash is all taken, by blocks that wait for readers to pass by.
+/// Writes to an SSD whose flash is all taken: by blocks that wait for readers to pass by, and by
+/// blocks that each hold something.
 #include "courier.hpp"
 #include "node_fixture.hpp"
 #include "qp/seed_sweep.hpp"
@@ -12,25 +13,32 @@ namespace {
 
 constexpr std::uint32_t blocks = 4;  ///< of a command: half an erase block of the fixture
 
-wire::nvme::submission_entry command(const node_fixture& f, nvm_opcode op) {
+wire::nvme::submission_entry write(const node_fixture& f, vba first) {
   auto e = wire::nvme::make_read_write(
-      op, 0, 1, wire::afa::pack_slba(volume_id(9), node_fixture::client, vba(0)), blocks,
+      nvm_opcode::write, 0, 1, wire::afa::pack_slba(volume_id(9), node_fixture::client, first),
+      blocks,
       wire::nvme::make_keyed_sgl(f.block(0).address, blocks * block_bytes, node_fixture::key));
   e.cdw2 = f.node.shape.epoch;
   return e;
 }
 
-/// Overwrites the same four blocks again and again on an SSD of two erase blocks: by the time one
-/// is full, the other has only stale pages, and waits until every queue engine has been quiet.
+/// Three clients overwrite what is theirs again and again, four blocks of the 16 that volumes can
+/// hold on an SSD of eight erase blocks: by the time the last is full, others have only stale
+/// pages, and wait until every queue engine has been quiet.
 std::string overwritten(host::options chosen) {
-  node_fixture f({.ssds = 1, .queues = 3, .pages = 16});
-  f.connect(0);
-  std::vector<errand_of_courier> errands(20, {command(f, nvm_opcode::write)});
+  constexpr std::uint32_t clients = 3;
+  constexpr std::uint32_t times = 20;
+  node_fixture f({.ssds = 1, .queues = clients, .pages = 64});
+  std::vector<errand_of_courier> errands;
+  for (std::uint32_t c = 0; c < clients; ++c) {
+    f.connect(c);
+    errands.insert(errands.end(), times, {write(f, vba(c * blocks))});
+  }
   *f.node.stop = 0;
   chosen.step_budget = 50'000'000;
   host::executor machine(chosen);
-  machine.spawn(1, 1,
-                courier{f.channels, errands.data(), static_cast<std::uint32_t>(errands.size())});
+  for (std::uint32_t c = 0; c < clients; ++c)
+    machine.spawn(1, 1, courier{f.channels + c, errands.data() + c * times, times});
   machine.serve_in(simt::domain::nic, f.node.shape.roles(), 1, *f.node.stop, fw::service{f.node});
   const std::string fault = run_to_end(machine);
   if (!fault.empty()) return fault;
@@ -40,8 +48,81 @@ std::string overwritten(host::options chosen) {
   return {};
 }
 
+/// One lane that overwrites `blocks` blocks at random, and reads others back. A block's words are
+/// its number and how often it was written.
+struct overwriter {
+  struct shared {};
+  static constexpr std::uint32_t blocks = 15;  ///< of the 16 that the SSD's volumes can hold
+  static constexpr std::uint32_t steps = 250;
+
+  const mlx5_channel* channel;
+  wire::nvme::submission_entry write;
+  wire::nvme::submission_entry read;
+  unsigned char* data;  ///< a block to write, and one to read into
+  std::uint64_t seed;
+  std::uint64_t* wrong;  ///< the first step that failed, plus 1
+
+  template <class Lane>
+  GNSTOR_HD void operator()(Lane&) const {
+    std::uint64_t holds[blocks] = {};
+    for (std::uint32_t k = 0; k < steps && *wrong == 0; ++k) {
+      const std::uint64_t draw = mix64(seed << 20 | k);
+      const auto b = static_cast<std::uint32_t>(k < blocks ? k : draw % blocks);
+      auto* words = reinterpret_cast<std::uint64_t*>(data);
+      for (std::uint32_t w = 0; w < block_bytes / 8; ++w) words[w] = std::uint64_t{k} << 32 | b;
+      holds[b] = words[0];
+      bool right = channel->execute(at(write, b), deadline::never()).ok();
+      const auto other = static_cast<std::uint32_t>((draw >> 32) % (k < blocks ? k + 1 : blocks));
+      right = right && channel->execute(at(read, other), deadline::never()).ok();
+      for (std::uint32_t w = block_bytes / 8; w < block_bytes / 4; ++w)
+        right = right && words[w] == holds[other];
+      if (!right) *wrong = k + 1;
+    }
+  }
+
+ private:
+  static wire::nvme::submission_entry at(wire::nvme::submission_entry e, std::uint32_t b) {
+    e.cdw10 += b;
+    return e;
+  }
+};
+
+/// Every erase block holds something live, so that each must be collected for another to be
+/// written.
+std::string collected(host::options chosen) {
+  node_fixture f({.ssds = 1, .queues = 2, .pages = 64});
+  f.connect(0);
+  wire::nvme::submission_entry one[2];
+  for (const std::uint32_t k : {0u, 1u}) {
+    one[k] = wire::nvme::make_read_write(
+        k == 0 ? nvm_opcode::write : nvm_opcode::read, 0, 1,
+        wire::afa::pack_slba(volume_id(9), node_fixture::client, vba(0)), 1,
+        wire::nvme::make_keyed_sgl(f.block(k).address, block_bytes, node_fixture::key));
+    one[k].cdw2 = f.node.shape.epoch;
+  }
+  std::uint64_t wrong = 0;
+  *f.node.stop = 0;
+  chosen.step_budget = 100'000'000;
+  host::executor machine(chosen);
+  machine.spawn(1, 1, overwriter{f.channels, one[0], one[1], f.buffer, chosen.seed, &wrong});
+  machine.serve_in(simt::domain::nic, f.node.shape.roles(), 1, *f.node.stop, fw::service{f.node});
+  const std::string fault = run_to_end(machine);
+  if (!fault.empty()) return fault;
+  if (wrong != 0) return "step " + std::to_string(wrong - 1) + " failed or read wrong bytes";
+  const fw::shard_state& s = f.drive(0).parts().shard(0);
+  return s.moved > 0 ? "" : "nothing was moved";
+}
+
 }  // namespace
 
 TEST_CASE("a write waits for flash that only readers still hold back, seeded") {
   sweep(host::mode::seeded, 40, overwritten);
+}
+
+TEST_CASE("an SSD that is full goes on taking overwrites, seeded") {
+  sweep(host::mode::seeded, 20, collected);
+}
+
+TEST_CASE("an SSD that is full goes on taking overwrites, in weak memory") {
+  sweep(host::mode::weak, 10, collected);
 }

@@ -34,10 +34,16 @@ struct device {
   ssd_ref ssd{meta.data(), crowd_shape, data.data(), grace};
 };
 
-/// One schedule; returns what it did. Without readers no grace period takes any time.
-board run(simt::host::options how, std::uint32_t steps, bool readers) {
+/// Who shares the SSD with the owners of its shards.
+struct company {
+  bool readers = false;  ///< without them no grace period takes any time
+  bool admin = true;     ///< without one the volumes stay, and fill the SSD
+};
+
+/// One schedule; returns what it did.
+board run(simt::host::options how, std::uint32_t steps, company with) {
   device d;
-  const ssd_ref ssd = readers ? d.ssd : ssd_ref(d.meta.data(), crowd_shape, d.data.data());
+  const ssd_ref ssd = with.readers ? d.ssd : ssd_ref(d.meta.data(), crowd_shape, d.data.data());
   REQUIRE(ssd.volume_add(1, crowd_volume(steady_volume, 0)) == 0);
 
   board out;
@@ -46,36 +52,45 @@ board run(simt::host::options how, std::uint32_t steps, bool readers) {
   machine.spawn(crowd_shards, 32, shard_owner<thread_scope_device>{how.seed, steps}, ssd, &out,
                 &stamps[0]);
   machine.spawn(1, crowd_shards, slow_copier<thread_scope_device>{}, ssd, &out, &stamps[0]);
-  machine.spawn(1, 1, restless_admin<thread_scope_device>{steps / 4, 6}, ssd, &out);
-  if (readers) {
+  if (with.admin) {
+    machine.spawn(1, 1, restless_admin<thread_scope_device>{steps / 4, 6}, ssd, &out);
+  } else {
+    REQUIRE(ssd.volume_add(1, crowd_volume(fickle_volume, 0)) == 0);
+  }
+  if (with.readers) {
     machine.spawn(1, crowd_readers, glancing_reader<thread_scope_device>{how.seed}, ssd, d.grace,
                   &out);
   }
   machine.run();
 
   check_aftermath(ssd);
+  for (std::uint32_t s = 0; s < crowd_shards; ++s)
+    out.moved += static_cast<std::uint32_t>(ssd.parts().shard(s).moved);
   return out;
 }
 
-void sweep(mode how, std::uint64_t seeds, std::uint32_t steps, bool readers = false) {
+void sweep(mode how, std::uint64_t seeds, std::uint32_t steps, company with = {}) {
   std::uint32_t written = 0;
   std::uint32_t glanced = 0;
   std::uint32_t read = 0;
+  std::uint32_t moved = 0;
   const std::uint64_t share = under_tsan && seeds > 20 ? 20 : seeds;
   for (std::uint64_t seed = 1; seed <= share; ++seed) {
     CAPTURE(seed);
-    const board b = run({.run = how, .seed = seed, .step_budget = 20'000'000}, steps, readers);
+    const board b = run({.run = how, .seed = seed, .step_budget = 20'000'000}, steps, with);
     CHECK(b.wrong_bytes == 0);
     CHECK(b.moved_bytes == 0);
     CHECK(b.mixed_volume == 0);
     CHECK(b.bad_status == 0);
     written += b.written;
     read += b.read;
+    moved += b.moved;
     glanced += b.glanced;
   }
   CHECK(written > 0);
   CHECK(read > 0);
-  CHECK((glanced > 0) == readers);
+  CHECK((moved > 0 || with.admin));
+  CHECK((glanced > 0) == with.readers);
 }
 
 /// Readers against an admin who never rests.
@@ -146,15 +161,23 @@ TEST_CASE("who is told that rights have ended finds them ended, whatever it knew
 }
 
 TEST_CASE("who looks beside the owners finds whole pages that stay as they are: one plain run") {
-  sweep(mode::fast, 10, 12, true);
+  sweep(mode::fast, 10, 12, {.readers = true});
 }
 
 TEST_CASE("who looks beside the owners finds whole pages that stay as they are: seeded schedules") {
-  sweep(mode::seeded, 40, 60, true);
-  sweep(mode::seeded, 200, 12, true);
+  sweep(mode::seeded, 40, 60, {.readers = true});
+  sweep(mode::seeded, 200, 12, {.readers = true});
 }
 
 TEST_CASE("who looks beside the owners finds whole pages that stay as they are: weak memory") {
-  sweep(mode::weak, 20, 60, true);
-  sweep(mode::weak, 200, 12, true);
+  sweep(mode::weak, 20, 60, {.readers = true});
+  sweep(mode::weak, 200, 12, {.readers = true});
+}
+
+TEST_CASE("who looks beside the owners finds whole pages while garbage is collected: seeded") {
+  sweep(mode::seeded, 60, 150, {.readers = true, .admin = false});
+}
+
+TEST_CASE("who looks beside the owners finds whole pages while garbage is collected: weak memory") {
+  sweep(mode::weak, 30, 150, {.readers = true, .admin = false});
 }

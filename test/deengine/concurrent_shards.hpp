@@ -11,7 +11,8 @@ namespace gnstor::test {
 
 inline constexpr std::uint32_t crowd_shards = 3;
 inline constexpr fw::geometry crowd_shape{
-    .pages = 48, .shards = crowd_shards, .pages_per_block = 4, .max_volumes = 4};
+    .pages = 96, .shards = crowd_shards, .pages_per_block = 4, .max_volumes = 4};
+inline constexpr std::uint32_t crowd_blocks = 24;  ///< of a volume that are used; both fill it
 inline constexpr std::uint32_t crowd_readers = 2;
 inline constexpr std::uint16_t steady_volume = 1;  ///< exists all the time
 inline constexpr std::uint16_t fickle_volume = 7;  ///< comes and goes, in two shapes
@@ -26,6 +27,7 @@ struct board {
   std::uint32_t read = 0;
   std::uint32_t glanced = 0;  ///< pages found beside the owner
   std::uint32_t refused = 0;  ///< for want of pages
+  std::uint32_t moved = 0;    ///< pages, by garbage collection
   std::uint32_t done[crowd_shards] = {};
   std::uint64_t mailbox[crowd_shards] =
       {};  ///< page plus 1 in the upper half, VBA in the lower; 0 is empty
@@ -38,15 +40,24 @@ GNSTOR_HD inline wire::afa::volume_record crowd_volume(std::uint16_t vid, std::u
   r.vid = vid;
   r.replicas = 1;
   r.hash_factor = 100 + shape;
-  r.capacity_blocks = 12 + shape * 4;
+  r.capacity_blocks = crowd_blocks + shape * 4;
   r.stripe_blocks = 2 + shape * 2;
   r.client_count = 1;
   r.clients[0] = {1, wire::afa::right_read | wire::afa::right_write};
   return r;
 }
 
-/// A page's first word: incarnation and block address.
-GNSTOR_HD inline std::uint64_t& stamp_of(void* page) { return *static_cast<std::uint64_t*>(page); }
+/// A page's stamp, incarnation and block address: its first word, and its last, which another lane
+/// copies where pages are moved. A page that is half another has a stamp of its own.
+GNSTOR_HD inline std::uint64_t stamp_of(const void* page) {
+  const auto* words = static_cast<const std::uint64_t*>(page);
+  const std::uint64_t last = words[block_bytes / 8 - 1];
+  return words[0] == last ? last : ~std::uint64_t{0};
+}
+GNSTOR_HD inline void stamp(void* page, std::uint64_t with) {
+  auto* words = static_cast<std::uint64_t*>(page);
+  words[0] = words[block_bytes / 8 - 1] = with;
+}
 
 template <thread_scope Scope>
 GNSTOR_HD inline void count(std::uint32_t& word) {
@@ -107,7 +118,7 @@ struct glancing_reader {
       r.client = r.bound_client = client_id(1);
       r.blocks = 1;
       r.epoch = 1;
-      r.first = vba(static_cast<std::uint32_t>((draw >> 8) % 12));
+      r.first = vba(static_cast<std::uint32_t>((draw >> 8) % crowd_blocks));
       // Half of the looks come before the check, and are taken for what they are if it agrees.
       typename fw::engine_ref<Scope>::foresight early;
       ssd.foresee(r, draw >> 17 & 1 ? known : fw::known_grant{}, early);
@@ -187,7 +198,7 @@ struct volume_reader {
       if (answer != fw::permission_table<Scope>::answer::found) continue;
       count<Scope>(out->read);
       const std::uint64_t shape = grant.hash_factor - 100;
-      const bool whole = grant.capacity_blocks == 12 + shape * 4 &&
+      const bool whole = grant.capacity_blocks == crowd_blocks + shape * 4 &&
                          grant.stripe_blocks == 2 + shape * 2 && grant.rights == 3 &&
                          grant.replicas == 1 && grant.generation % 2 != shape;
       if (!whole || grant.generation < newest) count<Scope>(out->mixed_volume);
@@ -233,6 +244,7 @@ struct shard_owner {
       }
       if (lane.thread() == 0) (void)ssd.tend(shard, 3);
       warp.sync();
+      (void)ssd.collect(warp, shard, 2);
     }
     if (lane.thread() == 0) atomic_ref<std::uint32_t, Scope>(out->done[shard]).store(1, release);
   }
@@ -249,7 +261,7 @@ struct shard_owner {
     r.write = draw % 8 < 5;
     fw::admission a;
     for (std::uint32_t attempt = 0; attempt < 6; ++attempt) {
-      r.first = vba(static_cast<std::uint32_t>(((draw >> 16) + attempt) % 6 * 2));
+      r.first = vba(static_cast<std::uint32_t>(((draw >> 16) + attempt) % (crowd_blocks / 2) * 2));
       a = ssd.check(r, known);
       if (!a.ok() || a.shard == shard) break;
     }
@@ -261,15 +273,22 @@ struct shard_owner {
 
   GNSTOR_HD static void change(fw::engine_ref<Scope> ssd, const fw::admission& a,
                                std::uint32_t* pages, board* out) {
-    if (ssd.allocate(a, pages) != 0) return count<Scope>(out->refused);
-    for (std::uint32_t k = 0; k < a.blocks; ++k) stamp_of(ssd.page(pages[k])) = a.key(k);
+    bool few = false;
+    if (ssd.allocate(a, pages, few) != 0) return count<Scope>(out->refused);
+    for (std::uint32_t k = 0; k < a.blocks; ++k) stamp(ssd.page(pages[k]), a.key(k));
     (void)ssd.tend(a.shard,
                    crowd_shape.blocks());  // the owner does other work while the data arrives
-    const std::uint16_t answer = ssd.commit(a, pages);
-    const bool possible =
-        answer == 0 || wire::afa::is_status(answer, wire::afa::status::unknown_volume);
-    if (!possible) count<Scope>(out->bad_status);
-    count<Scope>(out->written);
+    bool again = false;
+    const std::uint16_t answer = ssd.commit(a, pages, again);
+    if (again) {
+      ssd.abandon(a, pages);
+      return count<Scope>(out->refused);
+    }
+    const bool full =
+        answer == wire::nvme::make_status(wire::nvme::generic_status::capacity_exceeded);
+    const bool gone = wire::afa::is_status(answer, wire::afa::status::unknown_volume);
+    if (answer != 0 && !full && !gone) count<Scope>(out->bad_status);
+    count<Scope>(answer == 0 ? out->written : out->refused);
   }
 
   /// Gives the first page to the copier if it is idle; looks at the others here.

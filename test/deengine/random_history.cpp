@@ -150,7 +150,7 @@ class history {
     pending p{.a = some_extent(true), .pages = {}, .stamps = {}, .write = true};
     if (!p.a.ok()) return;
     p.pages.resize(p.a.blocks);
-    const std::uint16_t answer = ssd_.ssd().allocate(p.a, p.pages.data());
+    const std::uint16_t answer = ssd_.take(p.a, p.pages.data());
     if (answer != 0) {
       REQUIRE(answer == generic(generic_status::capacity_exceeded));
       ++refused_;
@@ -176,7 +176,7 @@ class history {
       return;
     }
     if (pick(8) == 0) return ssd_.ssd().abandon(p.a, p.pages.data());
-    const std::uint16_t answer = ssd_.ssd().commit(p.a, p.pages.data());
+    const std::uint16_t answer = ssd_.commit(p.a, p.pages.data());
     const bool same =
         volumes_.count(p.a.vid.value) != 0 &&
         ssd_.ssd().check(ssd_.io(p.a.vid.value, 0, 1, false)).generation == p.a.generation;

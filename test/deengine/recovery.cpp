@@ -137,7 +137,7 @@ TEST_CASE("pages of a write that was never committed are free again after a kill
   const std::uint32_t free_before = r.free_pages();
   const fw::admission a = r.ssd().check(r.io(1, 0, 16, true));
   std::uint32_t pages[16];
-  REQUIRE(r.ssd().allocate(a, pages) == 0);
+  REQUIRE(r.take(a, pages) == 0);
   CHECK(r.free_pages() == free_before - 16);
   REQUIRE(mount(r) == mount_status::ok);
   CHECK(r.free_pages() == free_before);

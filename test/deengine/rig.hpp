@@ -3,6 +3,7 @@
 
 #include <deengine/engine.hpp>
 #include <deengine/recover.hpp>
+#include <gnstor/simt/group.hpp>
 
 #include <doctest/doctest.h>
 
@@ -77,16 +78,43 @@ struct rig {
     return words[0];
   }
 
+  /// Allocates as an owner does that collects where blocks are few, and tries again.
+  std::uint16_t take(const fw::admission& a, std::uint32_t* pages) {
+    bool few = false;
+    std::uint16_t full = ssd().allocate(a, pages, few);
+    for (std::uint32_t tries = 0; full != 0 && tries < 4 * shape.blocks(); ++tries) {
+      collect();
+      full = ssd().allocate(a, pages, few);
+    }
+    if (few) collect();
+    return full;
+  }
+  /// Commits as an owner does whose neighbours tend to their shards meanwhile.
+  std::uint16_t commit(const fw::admission& a, const std::uint32_t* pages) {
+    bool again = false;
+    const std::uint16_t answer = ssd().commit(a, pages, again);
+    if (!again) return answer;
+    tend();
+    again = false;
+    const std::uint16_t second = ssd().commit(a, pages, again);
+    REQUIRE_FALSE(again);
+    return second;
+  }
+  /// Every shard collects a little.
+  void collect() {
+    for (std::uint32_t s = 0; s < shape.shards; ++s)
+      (void)ssd().collect(simt::group::warp(), s, shape.pages_per_block);
+  }
   /// A whole write; block k gets the stamp plus k.
   std::uint16_t write(std::uint16_t vid, std::uint32_t first, std::uint32_t blocks,
                       std::uint64_t first_stamp) {
     const fw::admission a = ssd().check(io(vid, first, blocks, true));
     if (!a.ok()) return a.status;
     std::vector<std::uint32_t> pages(blocks);
-    const std::uint16_t full = ssd().allocate(a, pages.data());
+    const std::uint16_t full = take(a, pages.data());
     if (full != 0) return full;
     for (std::uint32_t k = 0; k < blocks; ++k) fill(pages[k], first_stamp + k);
-    return ssd().commit(a, pages.data());
+    return commit(a, pages.data());
   }
   /// The stamp of one block; 0 if it was never written.
   std::uint64_t read(std::uint16_t vid, std::uint32_t block) {
@@ -104,13 +132,15 @@ struct rig {
       while (ssd().tend(s, 3)) continue;
     }
   }
-  /// Free pages: of the pool's blocks and of the shards' open blocks.
+  /// Free pages: of the pool's blocks, and of the blocks that take writes and moved pages.
   std::uint32_t free_pages() {
     const fw::metadata m = ssd().parts();
     std::uint32_t pages = m.flash<thread_scope_system>().pool().size() * shape.pages_per_block;
     for (std::uint32_t s = 0; s < shape.shards; ++s) {
       if (m.shard(s).open != fw::shard_state::none)
         pages += shape.pages_per_block - m.shard(s).cursor;
+      if (m.shard(s).target != fw::shard_state::none)
+        pages += shape.pages_per_block - m.shard(s).target_at;
     }
     return pages;
   }

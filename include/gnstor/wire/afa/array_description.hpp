@@ -21,7 +21,7 @@ struct array_description {
   std::uint16_t reserved14;
   std::uint32_t block_bytes;
   std::uint32_t max_transfer_blocks;  ///< of one command
-  std::uint64_t capacity_blocks;      ///< flash of each SSD
+  std::uint64_t capacity_blocks;      ///< that volumes may hold on each SSD
   std::uint64_t reserved32[4];
   std::uint64_t ssd_ids[max_array_ssds];  ///< names that stay with an SSD over all epochs
 };
