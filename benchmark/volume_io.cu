@@ -108,6 +108,17 @@ void add_writes(const std::string& media) {
   }
 }
 
+/// On SSDs that are nine tenths full.
+void add_overwrites(const std::string& media) {
+  shape s = on_channels(media, 32);
+  s.on.volume_blocks = 256 * 1024;
+  s.on.capacity_mib = 568;
+  for (const std::uint32_t bytes : {4096u, 65536u}) {
+    s.bytes = bytes;
+    add(named("overwrite", s), overwrite, s, 2);
+  }
+}
+
 void add_shared_channel() {
   shape s = on_channels("hbm", 1);
   for (const std::uint32_t threads : shared_threads) {
@@ -128,6 +139,7 @@ const bool registered = [] {
       add_mixed(media);
     }
     add_writes(media);
+    add_overwrites(media);
   }
   return true;
 }();

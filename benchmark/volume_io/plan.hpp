@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gnstor/core/hash.hpp>
 #include <gnstor/core/units.hpp>
 
 #include <cstdint>
@@ -12,6 +13,7 @@ struct plan {
   std::uint32_t blocks = 1;                  ///< of one operation, a power of two
   std::uint32_t rounds = 1;                  ///< operations a lane
   std::uint32_t random = 0;                  ///< else sequential
+  std::uint32_t draw = 0;                    ///< not 0: places are drawn, each number its own way
   std::uint32_t write_percent = 0;
   std::uint32_t generation = 0;  ///< what writes leave, and what reads of other places expect
   std::uint32_t whole = 0;       ///< every word is set or compared, not the first and the last of
@@ -19,8 +21,13 @@ struct plan {
 
   /// Operations that visit each place once.
   GNSTOR_HD std::uint32_t places() const { return volume_blocks / blocks; }
-  /// Where operation `turn` goes: no place is visited twice before all have been.
+  /// Where operation `turn` goes: no place is visited twice before all have been, unless they are
+  /// drawn.
   GNSTOR_HD vba place(std::uint32_t turn) const {
+    if (draw != 0) {
+      const std::uint64_t drawn = mix64(std::uint64_t{draw} << 32 | turn);
+      return vba(static_cast<std::uint32_t>(drawn & (places() - 1)) * blocks);
+    }
     const std::uint32_t slot = (random != 0 ? turn * 2654435761u : turn) & (places() - 1);
     return vba(slot * blocks);
   }

@@ -19,6 +19,12 @@ struct setup {
 
   bool operator==(const setup&) const = default;
 
+  /// The share of all flash that the filled volumes take.
+  double live_share() const {
+    const double pages = 256.0 * capacity_mib * ssds;
+    return 1.0 * volumes * volume_blocks * replicas / pages;
+  }
+
   std::string endpoint() const {
     const std::string node = media == "peer" ? "&device=1&media=hbm" : "&media=" + media;
     const std::string size = "&ssds=" + std::to_string(ssds) +

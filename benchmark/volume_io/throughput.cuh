@@ -2,6 +2,7 @@
 /// Reads, writes and both at once, next to what the link allows.
 
 #include "family.cuh"
+#include <deengine/greedy_amplification.hpp>
 
 namespace gnstor::benchmarks {
 
@@ -60,6 +61,38 @@ inline void write(benchmark::State& state, const shape& s) {
     state.SetIterationTime(1.0 * p.volume_blocks * block_bytes / rate);
   }
   report(state, s, rates);
+}
+
+/// Overwrites of blocks drawn at random on an array that is as full as `s.on` makes it, once every
+/// block has been overwritten three times on average: what garbage collection leaves. The limit
+/// counts every replica and every page that greedy collection must move.
+inline void overwrite(benchmark::State& state, const shape& s) {
+  const rig& r = rig::of(s.on, true);
+  plan p = plan_of(s);
+  p.write_percent = 100;
+  p.rounds = p.places() / crew_of(s).lanes();
+  const auto pass = [&] {
+    ++p.draw;
+    return r.run(r.volume(), p, crew_of(s));
+  };
+  bool right = true;
+  for (int settling = 0; settling < 3; ++settling) right = right && pass() != 0;
+  const double needed = fw::greedy_amplification(s.on.live_share(), 64 / s.blocks());
+  compared rates;
+  for (auto _ : state) {
+    const bool host = s.on.media == "host";
+    const double limit = host ? hardware::get().store_limit() / s.on.replicas / needed : 1;
+    const double rate = pass();
+    if (rate == 0 || !right) return fails(state);
+    rates.add(rate, limit);
+    state.SetIterationTime(1.0 * crew_of(s).lanes() * p.rounds * s.bytes / rate);
+  }
+  plan back = plan_of(s);
+  back.rounds = p.rounds;
+  if (r.run(r.volume(), back, crew_of(s)) == 0) return fails(state);
+  report(state, s, rates);
+  state.counters["live_share"] = s.on.live_share();
+  state.counters["greedy_pages"] = needed;
 }
 
 /// 70 % reads of one volume, 30 % writes that leave what was there.
