@@ -208,9 +208,9 @@ class engine_ref {
   /// @par Callers anybody
   GNSTOR_HD bool scarce() const { return store(0).scarce(); }
 
-  /// Garbage collection: where few blocks are free, moves up to `pages` live pages together, so
-  /// that the blocks they leave come back. Other shards get those only if an idle owner calls this,
-  /// too.
+  /// Garbage collection: where few blocks are free, looks at `pages` pages, and at least at one a
+  /// lane, and moves the live ones together, so that the blocks they leave come back. Other shards
+  /// get those only if an idle owner calls this, too.
   /// @par Callers every lane of `g`, converged, of the shard's owner
   /// @par Result true while there is more to move, or blocks wait for readers
   template <simt::warp_group G>

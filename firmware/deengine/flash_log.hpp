@@ -130,18 +130,17 @@ class flash_log {
     s.target_at = 0;
     return s.target != none;
   }
-  /// The next page for a page that is moved. @par Callers after `prepare_move`
-  GNSTOR_HD std::uint32_t target_page(std::uint32_t shard) const {
-    const shard_state& s = at_.shards[shard];
-    return s.target * pages_per_block() + s.target_at;
-  }
-  /// That page holds what was moved now.
-  GNSTOR_HD void moved(std::uint32_t shard) const {
+  /// `pages` pages of the victim are in the target now, and marked as stale; the next one to look
+  /// at is `seen` pages further. @par Callers after `prepare_move`
+  GNSTOR_HD void moved(std::uint32_t shard, std::uint32_t pages, std::uint32_t seen) const {
     shard_state& s = at_.shards[shard];
-    const std::uint32_t block = s.target;
-    ++state(block).live;
-    ++s.moved;
-    if (++s.target_at == pages_per_block()) close(shard, s.target);
+    state(s.victim).live -= pages;
+    s.victim_at += seen;
+    GNSTOR_VERIFY(s.victim_at < pages_per_block() || state(s.victim).live == 0);
+    state(s.target).live += pages;
+    s.moved += pages;
+    s.target_at += pages;
+    if (s.target_at == pages_per_block()) close(shard, s.target);
   }
 
   /// Puts blocks whose pages have ended where they belong now, and erases those that hold nothing

@@ -6,6 +6,8 @@
 #include <gnstor/wire/afa/status.hpp>
 #include <gnstor/wire/nvme/status.hpp>
 
+#include <cuda/std/bit>
+
 namespace gnstor::fw {
 
 /// What the owner of a shard does to it: pages that are allocated, mapped, dropped and moved (a
@@ -101,11 +103,14 @@ class shard_store {
   }
 
  private:
-  /// A page whose contents are to be moved.
-  struct page_move {
-    std::uint32_t from = none;  ///< `none`: nothing now
-    std::uint32_t to = none;
-    std::uint32_t more = 0;  ///< nothing now, but blocks are few: ask again
+  /// Pages of the victim that may be moved, a lane each.
+  struct move_plan {
+    std::uint32_t first = none;  ///< `none`: nothing now
+    std::uint32_t more = 0;      ///< nothing now, but blocks are few: ask again
+    std::uint32_t count = 0;     ///< pages from the first to the end of the victim
+    std::uint32_t to = 0;        ///< where the first that is live goes, and the next behind it
+    std::uint32_t room = 0;      ///< pages from there to the end of the target
+    std::uint64_t sequence = 0;  ///< of the first
   };
 
   // What is rarely done is not inlined, and takes the store by value: what is done all the time
@@ -135,16 +140,17 @@ class shard_store {
 
   template <simt::warp_group G>
   GNSTOR_HD bool collect_now(const G& g, std::uint32_t pages) const {
-    for (std::uint32_t k = 0; k < pages; ++k) {
-      page_move m;
-      if (g.thread_rank() == 0) m = next_move();
-      m.from = g.shfl(m.from, 0);
-      m.to = g.shfl(m.to, 0);
-      if (m.from == none) return g.shfl(m.more, 0) != 0;
+    for (std::uint32_t k = 0; k < pages; k += g.size()) {
+      move_plan p;
+      if (g.thread_rank() == 0) p = plan_moves();
+      p.first = g.shfl(p.first, 0);
+      if (p.first == none) return g.shfl(p.more, 0) != 0;
+      p.count = g.shfl(p.count, 0);
+      p.to = g.shfl(p.to, 0);
+      p.room = g.shfl(p.room, 0);
+      p.sequence = g.shfl(p.sequence, 0);
       g.sync();
-      simt::copy(g, page(m.to), page(m.from), block_bytes);
-      g.sync();
-      if (g.thread_rank() == 0) finish(m);
+      move(g, p);
       g.sync();
     }
     return true;
@@ -243,30 +249,64 @@ class shard_store {
     flash_.reap(shard_);
   }
 
-  /// The next page to move, with one to move it to. Pages of deleted volumes are dropped instead.
-  GNSTOR_HD page_move next_move() const {
-    shard_state& s = state();
+  GNSTOR_HD move_plan plan_moves() const {
+    move_plan p;
     flash_.reap(shard_);
-    if (!flash_.short_of_blocks()) return {};
-    const std::uint32_t size = flash_.pages_per_block();
-    if (!flash_.prepare_move(shard_)) return {none, none, flash_.collecting(shard_) ? 1u : 0u};
-    for (; s.victim_at < size; ++s.victim_at) {
-      const std::uint32_t from = s.victim * size + s.victim_at;
-      const oob_entry& e = meta_.oob()[from];
-      if (e.state != page_state::valid) continue;
-      if (volumes().alive(e.vid, e.generation)) return {from, flash_.target_page(shard_), 1};
-      drop(e.key());
+    if (!flash_.short_of_blocks()) return p;
+    const shard_state& s = state();
+    if (!flash_.prepare_move(shard_)) {
+      p.more = flash_.collecting(shard_) ? 1 : 0;
+      return p;
     }
-    GNSTOR_VERIFY(flash_.state(s.victim).live == 0);
-    return {none, none, 1};
+    const std::uint32_t size = flash_.pages_per_block();
+    p.first = s.victim * size + s.victim_at;
+    p.count = size - s.victim_at;
+    p.to = s.target * size + s.target_at;
+    p.room = size - s.target_at;
+    p.sequence = s.sequence;
+    return p;
   }
-  /// Makes the copy the contents of its block. Who looks beside the owner finds either, and both
-  /// are the same until the old one's grace period is over.
-  GNSTOR_HD void finish(const page_move& m) const {
-    const oob_entry e = meta_.oob()[m.from];
-    const simt::release_stores<Scope> shown;
-    GNSTOR_VERIFY(enter(e.vid, e.key(), m.to, shown));
-    flash_.moved(shard_);
+
+  /// Moves as many of the planned pages as there are lanes and room. Those of deleted volumes are
+  /// dropped instead. Who looks beside the owner finds a page or its copy, and both are the same
+  /// until the page's grace period is over.
+  /// @par Callers every lane of `g`, converged, with the same plan
+  template <simt::warp_group G>
+  GNSTOR_HD void move(const G& g, const move_plan& p) const {
+    const std::uint32_t rank = g.thread_rank();
+    oob_entry& from = meta_.oob()[p.first + (rank < p.count ? rank : 0)];
+    const oob_entry e = from;
+    const bool valid = rank < p.count && e.state == page_state::valid;
+    const bool alive = valid && volumes().alive(e.vid, e.generation);
+    const std::uint32_t dead = g.ballot(valid && !alive);
+    const std::uint32_t live = g.ballot(alive);
+    const auto before = static_cast<std::uint32_t>(cuda::std::popcount(live & ((1u << rank) - 1)));
+    const bool mine = alive && before < p.room;
+    for (std::uint32_t left = g.ballot(mine), n = 0; left != 0; left &= left - 1, ++n) {
+      const auto lane = static_cast<std::uint32_t>(cuda::std::countr_zero(left));
+      simt::copy(g, page(p.to + n), page(p.first + lane), block_bytes);
+    }
+    cuckoo_map map = meta_.mapping(shard_);
+    const std::uint32_t slot = mine ? meta_.find(shard_, e.key()) : none;
+    g.sync();
+    if (mine) {
+      GNSTOR_VERIFY(slot != none);
+      const simt::release_stores<Scope> shown;
+      meta_.oob()[p.to + before].put(oob_entry::of(e.vid, e.key(), p.sequence + before), shown);
+      // A process killed here has both pages, and recovery takes the one of the higher sequence.
+      cuda::std::atomic_signal_fence(release);
+      map.replace(slot, p.to + before);
+      from.become(page_state::stale);
+    }
+    const auto moved = static_cast<std::uint32_t>(cuda::std::popcount(g.ballot(mine)));
+    const std::uint32_t kept = g.ballot(alive && !mine);  // for want of room
+    g.sync();
+    if (rank != 0) return;
+    for (std::uint32_t left = dead; left != 0; left &= left - 1)
+      drop(meta_.oob()[p.first + cuda::std::countr_zero(left)].key());
+    const std::uint32_t seen = p.count < g.size() ? p.count : g.size();
+    state().sequence += moved;
+    flash_.moved(shard_, moved, kept == 0 ? seen : cuda::std::countr_zero(kept));
   }
 
   metadata meta_;
