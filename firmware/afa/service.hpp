@@ -81,9 +81,7 @@ struct service {
   }
   GNSTOR_HD_INLINE static bool tended(shard_engine& shard, const simt::group& g,
                                       std::uint32_t quiet) {
-    const bool busy = shard.tick(g);
-    if (!busy) shard.idle(g, quiet);
-    return busy;
+    return shard.tick(g) || shard.idle(g, quiet);
   }
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <afa/node.hpp>
+#include <gnstor/simt/clock.hpp>
 #include <gnstor/simt/group.hpp>
 #include <gnstor/wire/afa/admin_command.hpp>
 #include <gnstor/wire/afa/array_description.hpp>
@@ -64,7 +65,8 @@ class shard_engine {
   /// once, and garbage collected, while blocks or pages are few.
   /// @param quiet rounds without work
   /// @par Callers as `tick`
-  GNSTOR_HD_INLINE void idle(const simt::group& g, std::uint32_t quiet) {
+  /// @par Result true while garbage is being collected
+  GNSTOR_HD_INLINE bool idle(const simt::group& g, std::uint32_t quiet) {
     const bool looks = quiet % 64 == 63;
     std::uint32_t scarce = 0;
     if (looks && g.leads()) {
@@ -78,12 +80,12 @@ class shard_engine {
     if (looks) scarce = g.broadcast(scarce);
     collect(g, scarce != 0);
     if (looks) g.sync();
+    return collecting_;
   }
 
  private:
-  static constexpr std::uint32_t pages_a_round = 8;  ///< moved by garbage collection
-  static constexpr std::uint32_t most_tries = 1
-                                              << 16;  ///< of a write to get pages, or to keep them
+  static constexpr std::uint32_t pages_a_round = 8;             ///< moved by garbage collection
+  static constexpr std::uint64_t most_wait_ns = 2'000'000'000;  ///< of a write for pages
 
   /// Where a command goes from here.
   enum class next : std::uint8_t {
@@ -102,6 +104,13 @@ class shard_engine {
     if (asked || collecting_) collecting_ = drive_.collect(g, shard_, pages_a_round);
   }
 
+  /// True if a command that cannot go on now may be tried again.
+  GNSTOR_HD static bool may_wait(command_head& c) {
+    const auto now = static_cast<std::uint32_t>(simt::now_ns() >> 16) | 1;
+    if (c.waits == 0) c.waits = now;
+    return now - c.waits < (most_wait_ns >> 16);
+  }
+
   /// @param full a command before this one waits for pages
   /// @param few set if few blocks are free
   GNSTOR_HD_INLINE next change(command_head& c, std::uint32_t* pages, bool full, bool& few) const {
@@ -112,7 +121,7 @@ class shard_engine {
     } else if (c.stage == command_stage::commit) {
       bool again = false;
       c.status = drive_.commit(c.where, pages, again);
-      if (again && ++c.tries < most_tries) return next::again;
+      if (again && may_wait(c)) return next::again;
       if (again) {
         drive_.abandon(c.where, pages);
         c.status = wire::nvme::make_status(wire::nvme::generic_status::capacity_exceeded);
@@ -123,7 +132,7 @@ class shard_engine {
       c.status = drive_.allocate(c.where, pages, few);
       if (c.status == 0) return next::copy;
       // Volumes hold less than there is, so that blocks come back; but nobody waits for ever.
-      if (++c.tries < most_tries) return next::again;
+      if (may_wait(c)) return next::again;
     }
     return next::done;
   }
@@ -139,7 +148,7 @@ class shard_engine {
       slot.stage = then == next::copy ? command_stage::copy : command_stage::done;
       slot.remaining = copies;
     }
-    if (then == next::again) node_->commands[handle].tries = c.tries;
+    if (then == next::again) node_->commands[handle].waits = c.waits;
     node_->copy_ring().push(g, copies, handle * max_transfer_blocks);
     if (then == next::done) node_->done_ring(c.queue).push(handle);
     if (then == next::again) node_->inbox(ssd_, shard_).push(handle);
