@@ -48,7 +48,7 @@ class shard_engine {
     bool few = false;
     for (std::uint32_t k = 0; k < ready; ++k) {
       if (g.thread_rank() == k && !reads) then = change(c, node_->commands[handle].page, full, few);
-      full = g.any(then == next::again);
+      full = g.any(full);
       g.sync();  // the next lane goes on from what this one left
     }
     g.sync();
@@ -60,27 +60,29 @@ class shard_engine {
     return true;
   }
 
-  /// What is done when there is nothing else to do: now and then blocks are freed whose readers are
-  /// gone, and more rarely a deleted volume's pages are swept, a few blocks at a time; both at
+  /// What is done besides, however busy the shard is: now and then blocks are freed whose readers
+  /// are gone, and more rarely a deleted volume's pages are swept, a few blocks at a time; both at
   /// once, and garbage collected, while blocks or pages are few.
-  /// @param quiet rounds without work
+  /// @param round of the owner
   /// @par Callers as `tick`
-  /// @par Result true while garbage is being collected
-  GNSTOR_HD_INLINE bool idle(const simt::group& g, std::uint32_t quiet) {
-    const bool looks = quiet % 64 == 63;
-    std::uint32_t scarce = 0;
-    if (looks && g.leads()) {
-      scarce = drive_.scarce() ? 1 : 0;
-      if (scarce != 0 || quiet % 1024 == 1023) {
-        (void)drive_.tend(shard_, 4);
-      } else {
-        drive_.reap(shard_);
+  /// @par Result true while garbage is collected or pages are swept that somebody may wait for
+  GNSTOR_HD_INLINE bool tend(const simt::group& g, std::uint32_t round) {
+    std::uint32_t asked = 0;
+    if (round % 64 == 0) {
+      if (g.leads()) {
+        asked = drive_.scarce() ? 1 : 0;
+        if (asked != 0 || round % 1024 == 0) {
+          const bool more = drive_.tend(shard_, 4);
+          asked |= asked != 0 && more ? 2 : 0;
+        } else {
+          drive_.reap(shard_);
+        }
       }
+      asked = g.broadcast(asked);
+      g.sync();
     }
-    if (looks) scarce = g.broadcast(scarce);
-    collect(g, scarce != 0);
-    if (looks) g.sync();
-    return collecting_;
+    collect(g, asked != 0);
+    return collecting_ || (asked & 2) != 0;
   }
 
  private:
@@ -111,9 +113,9 @@ class shard_engine {
     return now - c.waits < (most_wait_ns >> 16);
   }
 
-  /// @param full a command before this one waits for pages
+  /// @param full a command before this one found no pages; set if this one found none
   /// @param few set if few blocks are free
-  GNSTOR_HD_INLINE next change(command_head& c, std::uint32_t* pages, bool full, bool& few) const {
+  GNSTOR_HD_INLINE next change(command_head& c, std::uint32_t* pages, bool& full, bool& few) const {
     if (c.admin != 0) {
       c.status = administer(c);
     } else if (is_io(c, wire::nvme::nvm_opcode::write_zeroes)) {
@@ -126,11 +128,11 @@ class shard_engine {
         drive_.abandon(c.where, pages);
         c.status = wire::nvme::make_status(wire::nvme::generic_status::capacity_exceeded);
       }
-    } else if (full) {
-      return next::again;
     } else {
-      c.status = drive_.allocate(c.where, pages, few);
+      c.status = full ? wire::nvme::make_status(wire::nvme::generic_status::capacity_exceeded)
+                      : drive_.allocate(c.where, pages, few);
       if (c.status == 0) return next::copy;
+      full = true;
       // Volumes hold less than there is, so that blocks come back; but nobody waits for ever.
       if (may_wait(c)) return next::again;
     }
@@ -189,7 +191,7 @@ class shard_engine {
     out.own_client = client.value;
     out.block_bytes = block_bytes;
     out.max_transfer_blocks = max_transfer_blocks;
-    out.capacity_blocks = drive_.shape().usable_pages();
+    out.capacity_blocks = drive_.shape().capacity_pages();
     for (std::uint32_t k = 0; k < node_->shape.ssd_count; ++k) out.ssd_ids[k] = k + 1;
   }
 

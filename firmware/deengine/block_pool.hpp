@@ -42,6 +42,7 @@ class block_pool {
   /// @par Order acquires what the giver of the block released in `give`
   /// @par Bound each word once (the first one twice), and each bit of a word at most once
   GNSTOR_HD taken take(std::uint32_t from, std::uint32_t keep) const {
+    if (left() <= keep) return {none, left()};  // who must fail makes nobody else fail
     const std::uint32_t before = total().fetch_sub(1, relaxed);
     // Below zero it is a large number.
     if (static_cast<std::int32_t>(before) <= static_cast<std::int32_t>(keep)) {

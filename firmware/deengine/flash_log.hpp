@@ -193,7 +193,7 @@ class flash_log {
 
  private:
   static constexpr std::uint32_t changes_at_once = 64;  ///< blocks that a `reap` ranks anew
-  static constexpr std::uint32_t choices_at_once = 4;   ///< blocks that may turn out unsettled
+  static constexpr std::uint32_t choices_at_once = 2;   ///< blocks that may turn out unsettled
   static constexpr std::uint32_t parked_turn = 5;       ///< of so many choices one was parked
   static constexpr std::uint32_t wear_turn = 16;  ///< of so many victims one is chosen by its wear
   static constexpr std::uint32_t wear_looks = 8;  ///< blocks that are looked at for it

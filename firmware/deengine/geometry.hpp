@@ -37,6 +37,10 @@ struct geometry {
   GNSTOR_HD constexpr std::uint32_t usable_pages() const {
     return (blocks() - spare_blocks()) * pages_per_block;
   }
+  /// Pages that volumes can hold however unevenly the shards fill: each may keep some to itself.
+  GNSTOR_HD constexpr std::uint32_t capacity_pages() const {
+    return shards == 1 ? usable_pages() : usable_pages() - 2 * credit_step() * shards;
+  }
   /// Pages that a shard takes from the SSD's credit at once: what others cannot use is little.
   GNSTOR_HD constexpr std::uint32_t credit_step() const {
     const std::uint32_t fit = usable_pages() / shards / 256;
@@ -70,12 +74,10 @@ struct geometry {
     const std::uint32_t fit = pages / fewest_pages_per_shard;
     return fit < 1 ? 1 : fit < most ? fit : most;
   }
-  /// The default size of an erase block: 64 pages, or fewer, so that a small SSD has 256 blocks and
-  /// need not set aside much of itself.
+  /// The default size of an erase block: 64 pages, or 32 where a small SSD would set aside much of
+  /// itself. A command of more blocks than that might wait for ever for free blocks on a full SSD.
   GNSTOR_HD static constexpr std::uint32_t default_block(std::uint32_t pages) {
-    std::uint32_t size = 64;
-    for (int halved = 0; halved < 3 && pages / size < 256; ++halved) size /= 2;
-    return size;
+    return pages / 64 < 256 ? 32 : 64;
   }
 };
 
@@ -83,6 +85,6 @@ static_assert(std::is_trivially_copyable_v<geometry> && sizeof(geometry) == 16);
 static_assert(geometry{.pages = 4096, .shards = 4}.fault() == nullptr);
 static_assert(geometry{.pages = 64, .shards = 1}.fault() != nullptr);
 static_assert(geometry{.pages = 1 << 20, .shards = 8}.usable_pages() == (1 << 20) / 32 * 31);
-static_assert(geometry::default_block(4096) == 16 && geometry::default_block(16384) == 64);
+static_assert(geometry::default_block(4096) == 32 && geometry::default_block(16384) == 64);
 
 }  // namespace gnstor::fw

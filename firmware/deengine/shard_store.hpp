@@ -36,11 +36,14 @@ class shard_store {
   GNSTOR_HD std::uint16_t commit(const admission& a, const std::uint32_t* pages,
                                  bool& again) const {
     shard_state& s = state();
-    std::uint32_t added = 0;
-    for (std::uint32_t k = 0; k < a.blocks; ++k)
-      added += meta_.find(shard_, a.key(k)) == none ? 1 : 0;
     const std::uint32_t room = meta_.mapping(shard_).capacity() / 8 * 7;
-    if (s.mapped + added > room || !afford(added)) forget_deleted();
+    std::uint32_t added = a.blocks;  // at most
+    if (s.mapped + added > room || s.credit < added) {
+      added = 0;
+      for (std::uint32_t k = 0; k < a.blocks; ++k)
+        added += meta_.find(shard_, a.key(k)) == none ? 1 : 0;
+      if (s.mapped + added > room || !afford(added)) forget_deleted();
+    }
     // After the sweep: one that covers this volume's deletion never comes again.
     if (a.deletions != deletions() && !volumes().alive(a.vid, a.generation))
       return give_up(a, pages, wire::afa::make_status(wire::afa::status::unknown_volume));
@@ -48,7 +51,8 @@ class shard_store {
       return give_up(a, pages, wire::afa::make_status(wire::afa::status::mapping_full));
     again = !afford(added) && sweeping();
     if (again) return 0;
-    if (s.credit < added)
+    // What others have swept is there by now.
+    if (!afford(added))
       return give_up(a, pages, make_status(wire::nvme::generic_status::capacity_exceeded));
     const simt::release_stores<Scope> shown;  // the pages' data, to those who `glance`
     for (std::uint32_t k = 0; k < a.blocks; ++k) {
@@ -133,7 +137,7 @@ class shard_store {
     for (std::uint32_t k = 0; k < blocks && s.sweep_at < flash_.blocks(); ++k) sweep(s.sweep_at++);
     if (s.sweep_at == flash_.blocks()) {
       s.sweep_at = 0;
-      swept(shard_).store(s.sweep_goal, relaxed);
+      swept(shard_).store(s.sweep_goal, release);  // and the credit of what was dropped
     }
     return s.swept != deleted;
   }
@@ -174,7 +178,7 @@ class shard_store {
   GNSTOR_HD bool sweeping() const {
     const std::uint32_t deleted = deletions();
     for (std::uint32_t k = 0; k < meta_.shape().shards; ++k) {
-      if (swept(k).load(relaxed) != deleted) return true;
+      if (swept(k).load(acquire) != deleted) return true;
     }
     return false;
   }
@@ -222,8 +226,9 @@ class shard_store {
     // Below zero, for a moment, it is a large number.
     const std::uint32_t there = static_cast<std::int32_t>(before) < 0 ? 0 : before;
     const std::uint32_t got = there < wanted ? there : wanted;
-    if (got < wanted) common.fetch_add(wanted - got, relaxed);
-    s.credit += got;
+    const std::uint32_t kept = got < missing ? 0 : got;  // nobody keeps what does not suffice
+    if (kept < wanted) common.fetch_add(wanted - kept, relaxed);
+    s.credit += kept;
     return s.credit >= added;
   }
   /// A page is mapped no more.
@@ -231,8 +236,8 @@ class shard_store {
     shard_state& s = state();
     const std::uint32_t step = meta_.shape().credit_step();
     if (++s.credit < 2 * step) return;
-    s.credit -= step;
-    atomic_ref<std::uint32_t, Scope>(meta_.header().credit).fetch_add(step, relaxed);
+    atomic_ref<std::uint32_t, Scope>(meta_.header().credit).fetch_add(s.credit - step, relaxed);
+    s.credit = step;
   }
 
   /// Drops the pages of deleted volumes in one block, if the shard owns it. A pin of its own keeps

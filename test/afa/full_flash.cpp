@@ -13,11 +13,11 @@ namespace {
 
 constexpr std::uint32_t blocks = 4;  ///< of a command: half an erase block of the fixture
 
-wire::nvme::submission_entry write(const node_fixture& f, vba first) {
+wire::nvme::submission_entry write(const node_fixture& f, vba first, std::uint32_t count = blocks) {
   auto e = wire::nvme::make_read_write(
       nvm_opcode::write, 0, 1, wire::afa::pack_slba(volume_id(9), node_fixture::client, first),
-      blocks,
-      wire::nvme::make_keyed_sgl(f.block(0).address, blocks * block_bytes, node_fixture::key));
+      count,
+      wire::nvme::make_keyed_sgl(f.block(0).address, count * block_bytes, node_fixture::key));
   e.cdw2 = f.node.shape.epoch;
   return e;
 }
@@ -113,6 +113,35 @@ std::string collected(host::options chosen) {
   return s.moved > 0 ? "" : "nothing was moved";
 }
 
+/// One shard has all the garbage and nothing to do, the other wants pages all the time, and one
+/// thread serves both.
+std::string neighbours(host::options chosen) {
+  node_fixture f({.ssds = 1, .shards = 2, .queues = 1, .pages = 128});
+  f.connect(0);
+  std::vector<std::uint32_t> stripes[2];
+  for (std::uint32_t k = 0; k < 64; ++k) stripes[fw::shard_of(volume_id(9), k, 2)].push_back(k);
+  // Single blocks of a shard, stripe by stripe.
+  const auto block_of = [&](std::uint32_t shard, std::uint32_t k) {
+    return vba(stripes[shard].at(k / 4) * 4 + k % 4);
+  };
+  std::vector<errand_of_courier> errands;
+  for (std::uint32_t k = 0; k < 88; ++k) errands.push_back({write(f, block_of(0, 0), 1)});
+  for (std::uint32_t k = 0; k < 24; ++k) errands.push_back({write(f, block_of(1, k), 1)});
+  for (std::uint32_t k = 0; k < 60; ++k) errands.push_back({write(f, block_of(1, k % 24), 1)});
+  *f.node.stop = 0;
+  chosen.step_budget = 100'000'000;
+  host::executor machine(chosen);
+  machine.spawn(1, 1,
+                courier{f.channels, errands.data(), static_cast<std::uint32_t>(errands.size())});
+  machine.serve_in(simt::domain::nic, 1, 1, *f.node.stop, fw::service{f.node});
+  const std::string fault = run_to_end(machine);
+  if (!fault.empty()) return fault;
+  for (std::size_t k = 0; k < errands.size(); ++k) {
+    if (!errands[k].outcome.ok()) return "write " + std::to_string(k) + " was refused";
+  }
+  return {};
+}
+
 }  // namespace
 
 TEST_CASE("a write waits for flash that only readers still hold back, seeded") {
@@ -125,4 +154,8 @@ TEST_CASE("an SSD that is full goes on taking overwrites, seeded") {
 
 TEST_CASE("an SSD that is full goes on taking overwrites, in weak memory") {
   sweep(host::mode::weak, 10, collected);
+}
+
+TEST_CASE("a shard without work collects for a neighbour that never rests, seeded") {
+  sweep(host::mode::seeded, 5, neighbours);
 }

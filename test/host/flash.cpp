@@ -283,11 +283,11 @@ TEST_CASE("everything acknowledged is there after kill -9 in the middle of write
 
 TEST_CASE("everything acknowledged is there after kill -9 while garbage is collected") {
   const int kills = static_cast<int>(number_from("GNSTOR_KILLS", 10));
-  // Both SSDs have every block, which is nearly all that volumes may hold of their 256 pages.
+  // Both SSDs have every block, which is nearly all that volumes may hold of their 512 pages.
   struct {
     std::string options;
     std::uint32_t blocks;
-  } const arrays[] = {{"capacity=1M&ssds=2", 205}, {"capacity=1M&ssds=2&shards=2&threads=2", 165}};
+  } const arrays[] = {{"capacity=2M&ssds=2", 315}, {"capacity=2M&ssds=2&shards=2&threads=2", 180}};
   for (const auto& one : arrays) {
     CAPTURE(one.options);
     const temp_folder folder;
