@@ -25,7 +25,8 @@ struct copy_service {
     const std::uint32_t worker = lane.block() * warps + lane.thread() / 32;
     if (worker >= near.shape.copy_workers) return;
     copy_engine own(near, worker);
-    service_rounds{&near, worker}.repeat(g, [&](std::uint32_t) { return own.tick(g); });
+    service_rounds{&near, worker}.repeat(g,
+                                         [&](std::uint32_t, std::uint32_t) { return own.tick(g); });
     own.save(g);
   }
 };

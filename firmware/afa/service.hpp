@@ -48,16 +48,18 @@ struct service {
     if (alone && first >= first_queue()) {
       queue_engine own(array, first - first_queue(), grants);
       rounds.repeat(
-          g, [&](std::uint32_t) { return own.tick(g); }, true);
+          g, [&](std::uint32_t, std::uint32_t) { return own.tick(g); }, true);
       own.save(g);
     } else if (alone && first >= array.shape.copy_workers) {
       shard_engine own = shard(first - array.shape.copy_workers);
-      rounds.repeat(g, [&](std::uint32_t round) { return tended(own, g, round); });
+      rounds.repeat(g, [&](std::uint32_t round, std::uint32_t quiet) {
+        return tended(own, g, round, quiet);
+      });
     } else {
-      rounds.repeat(g, [&](std::uint32_t round) {
+      rounds.repeat(g, [&](std::uint32_t round, std::uint32_t quiet) {
         bool busy = false;
         for (std::uint32_t role = first; role < roles; role += step)
-          busy = serve(g, role, round) || busy;
+          busy = serve(g, role, round, quiet) || busy;
         return busy;
       });
     }
@@ -69,20 +71,21 @@ struct service {
   }
 
   /// One round of engine `role`: copy workers first, then shards, then queues.
-  GNSTOR_HD bool serve(const simt::group& g, std::uint32_t role, std::uint32_t round) const {
+  GNSTOR_HD bool serve(const simt::group& g, std::uint32_t role, std::uint32_t round,
+                       std::uint32_t quiet) const {
     const node_shape& shape = array.shape;
     if (role < shape.copy_workers) return copy_engine::tick(array, role, g);
     if (role >= first_queue()) return queue_engine::tick(array, role - first_queue(), g);
     shard_engine engine = shard(role - shape.copy_workers);
-    return tended(engine, g, 8 * round);  // it forgets that it was collecting: more often
+    return tended(engine, g, 32 * round, quiet);  // it forgets that it was collecting: more often
   }
   GNSTOR_HD shard_engine shard(std::uint32_t number) const {
     return {array, number / array.shape.shards, number % array.shape.shards};
   }
   GNSTOR_HD_INLINE static bool tended(shard_engine& shard, const simt::group& g,
-                                      std::uint32_t round) {
+                                      std::uint32_t round, std::uint32_t quiet) {
     const bool busy = shard.tick(g);
-    return shard.tend(g, round) || busy;
+    return shard.tend(g, round, quiet) || busy;
   }
 };
 

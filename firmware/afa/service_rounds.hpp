@@ -15,7 +15,7 @@ struct service_rounds {
   const node* array;
   std::uint32_t first;  ///< the first engine owned
 
-  /// @param one `one(round)` is true if anything was done
+  /// @param one `one(round, quiet)` is true if anything was done; `quiet` rounds had nothing to do
   /// @param keen somebody waits for this very warp: it does not rest
   /// @par Callers every lane of `g`, converged
   template <class Round>
@@ -23,7 +23,7 @@ struct service_rounds {
     std::uint32_t quiet = 0;
     std::uint32_t round = 0;
     for (bounded rounds{~std::uint64_t{0}}; rounds;) {
-      const bool busy = one(round);
+      const bool busy = one(round, quiet);
       quiet = busy ? 0 : quiet + 1;
       if (++round % 64 == 0 || (!keen && quiet % 8 == 7)) {
         if (stopped(g)) return;

@@ -60,21 +60,23 @@ class shard_engine {
     return true;
   }
 
-  /// What is done besides, however busy the shard is: now and then blocks are freed whose readers
-  /// are gone, and more rarely a deleted volume's pages are swept, a few blocks at a time; both at
-  /// once, and garbage collected, while blocks or pages are few.
+  /// What is done besides. While blocks or pages are few, however busy the owner is: garbage is
+  /// collected and a deleted volume's pages are swept, a few blocks at a time. Where there is
+  /// nothing else to do blocks are freed whose readers are gone, and now and then pages are swept.
   /// @param round of the owner
+  /// @param quiet rounds without work
   /// @par Callers as `tick`
   /// @par Result true while garbage is collected or pages are swept that somebody may wait for
-  GNSTOR_HD_INLINE bool tend(const simt::group& g, std::uint32_t round) {
+  GNSTOR_HD_INLINE bool tend(const simt::group& g, std::uint32_t round, std::uint32_t quiet) {
+    const bool idle = quiet % 64 == 63;
     std::uint32_t asked = 0;
-    if (round % 64 == 0) {
+    if (idle || round % 256 == 0) {
       if (g.leads()) {
         asked = drive_.scarce() ? 1 : 0;
-        if (asked != 0 || round % 1024 == 0) {
+        if (asked != 0 || (idle && quiet % 1024 == 1023)) {
           const bool more = drive_.tend(shard_, 4);
           asked |= asked != 0 && more ? 2 : 0;
-        } else {
+        } else if (idle) {
           drive_.reap(shard_);
         }
       }
