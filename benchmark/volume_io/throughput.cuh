@@ -1,8 +1,8 @@
 #pragma once
 /// Reads, writes and both at once, next to what the link allows.
 
+#include "../support/greedy_amplification.hpp"
 #include "family.cuh"
-#include <deengine/greedy_amplification.hpp>
 
 namespace gnstor::benchmarks {
 
@@ -77,7 +77,7 @@ inline void overwrite(benchmark::State& state, const shape& s) {
   };
   bool right = true;
   for (int settling = 0; settling < 3; ++settling) right = right && pass() != 0;
-  const double needed = fw::greedy_amplification(s.on.live_share(), 64 / s.blocks());
+  const double needed = greedy_amplification(s.on.live_share(), 64 / s.blocks());
   compared rates;
   for (auto _ : state) {
     const bool host = s.on.media == "host";

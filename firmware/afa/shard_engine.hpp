@@ -88,7 +88,7 @@ class shard_engine {
   }
 
  private:
-  static constexpr std::uint32_t pages_a_round = 8;             ///< moved by garbage collection
+  static constexpr std::uint32_t pages_a_round = 8;  ///< that garbage collection looks at
   static constexpr std::uint64_t most_wait_ns = 2'000'000'000;  ///< of a write for pages
 
   /// Where a command goes from here.

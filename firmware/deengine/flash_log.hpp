@@ -155,7 +155,7 @@ class flash_log {
     const block_ranking ranks = ranking(shard);
     for (bounded n{changes_at_once}; ranks.any_changed() && n;) {
       const std::uint32_t block = ranks.next_changed();
-      if (state(block).rank == block_state::unranked) continue;  // a victim since
+      if (state(block).rank == block_state::unranked) continue;  // chosen since
       ranks.remove(block);
       place(shard, block);
     }

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace gnstor::fw {
+namespace gnstor::benchmarks {
 
 /// Pages that flash must take for each page of a command, where the block with the fewest live
 /// pages is collected and any live page is as likely to be overwritten as any other. Host only.
@@ -28,4 +28,4 @@ inline double greedy_amplification(double live_share, std::uint32_t pages_per_bl
   return 1;
 }
 
-}  // namespace gnstor::fw
+}  // namespace gnstor::benchmarks
