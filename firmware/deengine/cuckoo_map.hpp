@@ -15,7 +15,8 @@ namespace gnstor::fw {
 /// and VBA do not need to be stored"), so the alternative bucket follows from bucket and
 /// fingerprint alone, and a fingerprint match is only a candidate: every look-up asks the caller's
 /// `confirm(ppa)`, which reads the key in the page's OOB area. Keys with equal fingerprints and
-/// buckets live side by side; nine of them fill both buckets, and the ninth is refused.
+/// buckets live side by side; nine of them fill both buckets, and the ninth is refused. There may
+/// be any number of buckets, so that no memory is taken that a power of two would round up to.
 /// @par Callers one owner, whose lanes may look up together while it changes nothing; `glance`
 /// anybody, at any time
 class cuckoo_map {
@@ -25,18 +26,22 @@ class cuckoo_map {
   static constexpr std::uint32_t none = ~0u;        ///< no slot, no page
 
   /// @param entries `buckets * ways` words, aligned to 16 bytes, zero when empty
-  /// @param buckets a power of two, at least 2
+  /// @param buckets at least 2
   GNSTOR_HD cuckoo_map(std::uint64_t* entries, std::uint32_t buckets)
-      : entries_(entries), mask_(buckets - 1) {}
+      : entries_(entries), buckets_(buckets) {}
 
-  /// The smallest legal number of buckets with room for `entries` entries.
+  /// The number of buckets that take `entries` entries: no insert fails for want of room up to a
+  /// load of 0.85.
   GNSTOR_HD static constexpr std::uint32_t buckets_for(std::uint64_t entries) {
-    std::uint32_t buckets = 2;
-    for (int k = 0; k < 29 && std::uint64_t{buckets} * ways < entries; ++k) buckets *= 2;
-    return buckets;
+    const std::uint64_t buckets = (entries * 100 / 85 + ways) / ways;
+    return buckets < 2 ? 2 : static_cast<std::uint32_t>(buckets);
   }
 
-  GNSTOR_HD std::uint32_t capacity() const { return (mask_ + 1) * ways; }
+  GNSTOR_HD std::uint32_t capacity() const { return buckets_ * ways; }
+  /// Entries that it takes before inserts may fail: a load of 0.85.
+  GNSTOR_HD std::uint32_t room() const {
+    return static_cast<std::uint32_t>(std::uint64_t{capacity()} * 85 / 100);
+  }
 
   /// The slot of `key`, or `none`. `confirm(ppa)` says whether that page really holds `key`.
   template <class Confirm>
@@ -146,12 +151,17 @@ class cuckoo_map {
     return (hash >> 48) == 0 ? 1 : hash >> 48;
   }
   GNSTOR_HD std::uint32_t home(std::uint64_t hash) const {
-    return static_cast<std::uint32_t>(hash) & mask_;
+    return share(static_cast<std::uint32_t>(hash));
   }
-  /// The other bucket of an entry: an involution, and never the same bucket, as the distance is
-  /// odd.
+  /// The other bucket of an entry. The two add up to what the fingerprint says, modulo the number
+  /// of buckets, so that either gives the other; one key in `buckets` has one bucket alone.
   GNSTOR_HD std::uint32_t other(std::uint32_t bucket, std::uint64_t tag) const {
-    return bucket ^ ((mix32(static_cast<std::uint32_t>(tag)) | 1) & mask_);
+    const std::uint32_t sum = share(mix32(static_cast<std::uint32_t>(tag)));
+    return sum - bucket + (sum < bucket ? buckets_ : 0);
+  }
+  /// A hash as one of the buckets.
+  GNSTOR_HD std::uint32_t share(std::uint32_t hash) const {
+    return static_cast<std::uint32_t>(std::uint64_t{hash} * buckets_ >> 32);
   }
   GNSTOR_HD static constexpr std::uint32_t victim(std::uint64_t hash, std::uint32_t move) {
     return static_cast<std::uint32_t>(mix64(hash + move) >> 62);
@@ -177,9 +187,9 @@ class cuckoo_map {
   }
 
   std::uint64_t* entries_;
-  std::uint32_t mask_;
+  std::uint32_t buckets_;
 };
 
-static_assert(std::is_trivially_copyable_v<cuckoo_map> && cuckoo_map::buckets_for(9) == 4);
+static_assert(std::is_trivially_copyable_v<cuckoo_map> && cuckoo_map::buckets_for(85) == 26);
 
 }  // namespace gnstor::fw

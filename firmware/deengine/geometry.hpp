@@ -41,6 +41,18 @@ struct geometry {
   GNSTOR_HD constexpr std::uint32_t capacity_pages() const {
     return shards == 1 ? usable_pages() : usable_pages() - 2 * credit_step() * shards;
   }
+  /// Pages of one shard that its mapping has room for. Stripes fall to shards at random: six
+  /// standard deviations above the mean where volumes have stripes of 32 blocks.
+  GNSTOR_HD constexpr std::uint32_t most_mapped() const {
+    const std::uint32_t mean = pages / shards;
+    std::uint32_t deviation = 0;  // the square root of 32 * mean, rounded up
+    for (std::uint32_t bit = 1u << 18; bit != 0; bit >>= 1) {
+      const std::uint64_t next = deviation | bit;
+      if (next * next <= std::uint64_t{32} * mean) deviation |= bit;
+    }
+    const std::uint64_t most = std::uint64_t{mean} + 6 * (std::uint64_t{deviation} + 1);
+    return most < pages ? static_cast<std::uint32_t>(most) : pages;
+  }
   /// Pages that a shard takes from the SSD's credit at once: what others cannot use is little.
   GNSTOR_HD constexpr std::uint32_t credit_step() const {
     const std::uint32_t fit = usable_pages() / shards / 256;
@@ -85,6 +97,7 @@ static_assert(std::is_trivially_copyable_v<geometry> && sizeof(geometry) == 16);
 static_assert(geometry{.pages = 4096, .shards = 4}.fault() == nullptr);
 static_assert(geometry{.pages = 64, .shards = 1}.fault() != nullptr);
 static_assert(geometry{.pages = 1 << 20, .shards = 8}.usable_pages() == (1 << 20) / 32 * 31);
+static_assert(geometry{.pages = 1 << 26, .shards = 64}.most_mapped() == (1 << 20) + 6 * 5793);
 static_assert(geometry::default_block(4096) == 32 && geometry::default_block(16384) == 64);
 
 }  // namespace gnstor::fw

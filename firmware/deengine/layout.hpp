@@ -29,11 +29,9 @@ struct layout {
 
   static constexpr std::uint32_t vid_count = 65536;  ///< volume ids, 0 included
 
-  /// Shards fill unevenly, so that each mapping table has room for 1.25 times its share of the
-  /// pages.
   GNSTOR_HD static constexpr layout of(const geometry& g) {
     layout at;
-    at.buckets = cuckoo_map::buckets_for(std::uint64_t{g.pages} * 5 / 4 / g.shards + 1);
+    at.buckets = cuckoo_map::buckets_for(g.most_mapped());
     at.shards = sizeof(metadata_header);
     at.volume_index = after(at.shards, g.shards, sizeof(shard_state));
     at.volumes = after(at.volume_index, vid_count, sizeof(std::uint32_t));

@@ -36,7 +36,7 @@ class shard_store {
   GNSTOR_HD std::uint16_t commit(const admission& a, const std::uint32_t* pages,
                                  bool& again) const {
     shard_state& s = state();
-    const std::uint32_t room = meta_.mapping(shard_).capacity() / 8 * 7;
+    const std::uint32_t room = meta_.mapping(shard_).room();
     std::uint32_t added = a.blocks;  // at most
     if (s.mapped + added > room || s.credit < added) {
       added = 0;

@@ -32,12 +32,13 @@ struct table {
   cuckoo_map map;
 };
 
-/// Keys whose hashes agree in fingerprint and home bucket of a table of `buckets`.
-std::vector<std::uint64_t> twins(std::uint32_t buckets, std::size_t count) {
+/// Keys whose hashes agree in fingerprint and home bucket of any table: they differ in the bits
+/// that choose neither.
+std::vector<std::uint64_t> twins(std::size_t count) {
   // mix64 is a bijection: walk the hashes that agree in both places, and invert them.
   std::vector<std::uint64_t> keys;
   for (std::uint64_t k = 0; keys.size() < count; ++k) {
-    std::uint64_t x = std::uint64_t{0xabcd} << 48 | k * buckets | 1;
+    std::uint64_t x = std::uint64_t{0xabcd} << 48 | k << 32 | 0x12345678;
     x ^= x >> 31 ^ x >> 62;
     x *= 0x319642b2d24d8ec3ull;
     x ^= x >> 27 ^ x >> 54;
@@ -54,18 +55,35 @@ TEST_CASE("a mapping table takes 0.85 of its entries before the first is refused
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     CAPTURE(seed);
     std::mt19937_64 random(seed);
-    table t(1u << (seed + 2));
+    table t((1u << (seed + 2)) + static_cast<std::uint32_t>(random() % 8));
     std::uint32_t taken = 0;
     for (; taken < t.map.capacity(); ++taken) {
       const std::uint64_t key = random();
       if (!t.map.insert(key, t.page_of(key))) break;
     }
-    CHECK(taken >= t.map.capacity() * 0.85);
+    CHECK(taken >= t.map.room());
+    CHECK(t.map.room() >= 0.85 * t.map.capacity() - 1);
     for (std::uint32_t page = 0; page < taken; ++page) {
       const std::uint32_t slot = t.find(t.keys[page]);
       REQUIRE(slot != cuckoo_map::none);
       CHECK(t.map.page(slot) == page);
     }
+  }
+}
+
+TEST_CASE("a table of buckets for so many entries takes them, and is little larger") {
+  for (std::uint32_t entries : {1u, 7u, 64u, 1000u, 4099u, 100'000u}) {
+    CAPTURE(entries);
+    std::mt19937_64 random(entries);
+    table t(cuckoo_map::buckets_for(entries));
+    CHECK(t.map.room() >= entries);
+    CHECK(t.map.capacity() <= entries / 0.85 + 8);
+    for (std::uint32_t k = 0; k < entries; ++k) {
+      const std::uint64_t key = random();
+      REQUIRE(t.map.insert(key, t.page_of(key)));
+    }
+    for (std::uint32_t page = 0; page < entries; ++page)
+      REQUIRE(t.map.page(t.find(t.keys[page])) == page);
   }
 }
 
@@ -88,7 +106,7 @@ TEST_CASE("an insert into a full table is refused and leaves every entry where i
 }
 
 TEST_CASE("keys with equal fingerprints and buckets are told apart by the key check") {
-  const auto keys = twins(2, 8);
+  const auto keys = twins(8);
   table t(2);
   for (const std::uint64_t key : keys) {
     CHECK((gnstor::mix64(key) >> 48) == 0xabcd);
@@ -100,7 +118,7 @@ TEST_CASE("keys with equal fingerprints and buckets are told apart by the key ch
 
 TEST_CASE(
     "the ninth of nine twins is refused, also in a large table, and none of the eight is lost") {
-  const auto keys = twins(1024, 9);
+  const auto keys = twins(9);
   table t(1024);
   for (int k = 0; k < 8; ++k) REQUIRE(t.map.insert(keys[k], t.page_of(keys[k])));
   CHECK_FALSE(t.map.insert(keys[8], t.page_of(keys[8])));
