@@ -108,6 +108,15 @@ void add_writes(const std::string& media) {
   }
 }
 
+/// By SSDs that compare what they read with its CRC.
+void add_checked(const std::string& media) {
+  shape s = on_channels(media, 32);
+  s.on.checked = true;
+  add("checked/" + named("read", s), read, s, 5);
+  s.channels = 1;
+  add("checked/latency/read/" + s.where(), latency, s, 5);
+}
+
 /// On SSDs that are nine tenths full.
 void add_overwrites(const std::string& media) {
   shape s = on_channels(media, 32);
@@ -140,6 +149,7 @@ const bool registered = [] {
     }
     add_writes(media);
     add_overwrites(media);
+    add_checked(media);
   }
   return true;
 }();

@@ -16,6 +16,7 @@ struct setup {
   std::uint32_t replicas = 2;
   std::uint32_t volumes = 1;
   std::uint32_t volume_blocks = 128 * 1024;  ///< of 4 KiB, a power of two
+  bool checked = false;                      ///< reads are compared with their CRC
 
   bool operator==(const setup&) const = default;
 
@@ -30,7 +31,7 @@ struct setup {
     const std::string size = "&ssds=" + std::to_string(ssds) +
                              "&replicas=" + std::to_string(replicas) +
                              "&capacity=" + std::to_string(capacity_mib) + "M";
-    return "emu:?runner=gpu&shards=32" + size + node;
+    return "emu:?runner=gpu&shards=32" + size + node + (checked ? "&check_reads=yes" : "");
   }
 };
 

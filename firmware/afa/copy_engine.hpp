@@ -1,6 +1,6 @@
 #pragma once
 
-#include <afa/node.hpp>
+#include <afa/checked_read.hpp>
 #include <gnstor/wire/nvme/nvm_opcode.hpp>
 #include <hca/transfer.hpp>
 
@@ -63,18 +63,21 @@ class copy_engine {
     const std::uint32_t queue = c.queue;
     const bool single = c.where.blocks == 1;
     auto* flash = reinterpret_cast<unsigned char*>(c.media) + std::uint64_t{page} * block_bytes;
+    bool damaged = false;
     if (!read) {
-      transfer(g, flash, memory, block_bytes);
-    } else if (page != node::ssd::no_page) {
+      const std::uint32_t crc = copy_page(g, flash, memory, true);
+      if (g.leads()) drive.seal(page, crc);
+    } else if (page == node::ssd::no_page) {
+      clear(g, memory);
+    } else if (node_->shape.check_reads == 0) {
       transfer(g, memory, flash, block_bytes);
     } else {
-      clear(g, memory);
+      damaged = !checked_read(g, flash, memory, drive.seal_of(page));
     }
     g.sync();
     if (!g.leads()) return;
-    // Release: this page is in place. Acquire: so are the others, for the worker that hands the
-    // command on.
-    if (single || device_word<std::uint32_t>(c.remaining).fetch_sub(1, acq_rel) == 1) {
+    if (single || is_last(c, damaged)) {
+      if (damaged) c.status = damaged_page;
       c.stage = read ? command_stage::done : command_stage::commit;
       if (read) {
         node_->done_ring(queue).push(handle);
@@ -84,6 +87,17 @@ class copy_engine {
     }
     // Last: nobody waits for it. The command is somebody else's by now.
     if (read && page != node::ssd::no_page) drive.unpin(page);
+  }
+
+  /// Counts a page of a command; true for the last of them.
+  /// @param damaged then true if any page was
+  /// @par Order releases that this page is in place; acquires that the others are
+  GNSTOR_HD static bool is_last(io_command& c, bool& damaged) {
+    constexpr std::uint32_t one_damaged = 0x10000;  // above the pages that remain
+    const std::uint32_t left =
+        device_word<std::uint32_t>(c.remaining).fetch_add(damaged ? one_damaged - 1 : ~0u, acq_rel);
+    damaged = damaged || left >= one_damaged;
+    return left % one_damaged == 1;
   }
 
   /// A block never written reads as zeroes.

@@ -28,7 +28,8 @@ struct command_head {
   std::uint32_t queue = 0;
   std::uint32_t ssd = 0;
   command_stage stage = command_stage::lookup;
-  std::uint32_t remaining = 0;  ///< pages still being copied; the last worker hands the command on
+  std::uint32_t remaining = 0;  ///< pages still being copied, and 2^16 for each that was damaged;
+                                ///< the last worker hands the command on
   std::uint32_t result = 0;     ///< dword 0 of the response
   std::uint16_t status = 0;     ///< NVMe status field
   client_id client{};           ///< of the association

@@ -22,6 +22,7 @@ struct node_shape {
   std::uint32_t shards = 8;  ///< of one SSD
   std::uint32_t copy_workers = 1;
   std::uint32_t epoch = 1;
+  std::uint32_t check_reads = 1;  ///< 0: a page's data is not compared with its CRC when it is read
 
   GNSTOR_HD constexpr std::uint32_t commands() const { return max_queues * max_depth; }
   GNSTOR_HD constexpr std::uint32_t inboxes() const { return ssd_count * shards; }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <afa/checked_read.hpp>
 #include <afa/command_router.hpp>
 #include <afa/queue_drain.hpp>
 #include <hca/queue_reader.hpp>
@@ -260,8 +261,15 @@ class queue_engine {
       const auto into = reader_.receive(now_.receive_head + before(g, reads));
       for (std::uint32_t left = reads; left != 0; left &= left - 1) {
         const int rank = cuda::std::countr_zero(left);
-        transfer(g, reinterpret_cast<void*>(g.shfl(c.entry.dptr.address, rank)),
-                 reinterpret_cast<const void*>(g.shfl(page_at(c, page), rank)), block_bytes);
+        auto* memory = reinterpret_cast<void*>(g.shfl(c.entry.dptr.address, rank));
+        auto* flash = reinterpret_cast<void*>(g.shfl(page_at(c, page), rank));
+        if (node_->shape.check_reads == 0) {
+          transfer(g, memory, flash, block_bytes);
+        } else if (!checked_read(g, flash, memory,
+                                 node_->ssds[g.shfl(c.ssd, rank)].seal_of(g.shfl(page, rank))) &&
+                   static_cast<int>(g.thread_rank()) == rank) {
+          d.command.status = damaged_page;
+        }
       }
       g.sync();
       bool delivered = true;

@@ -168,10 +168,20 @@ class engine_ref {
     return store(a.shard).allocate(a, pages, few);
   }
 
+  /// Says what was written into an allocated page.
+  /// @param crc as `copy_page` gives it
+  /// @par Callers who wrote it, before the owner's `commit`
+  GNSTOR_HD void seal(std::uint32_t page, std::uint32_t crc) const {
+    meta_.oob()[page].set_crc(crc);
+  }
+  /// What a page's data must be.
+  /// @par Callers who has found the page and may read it
+  GNSTOR_HD std::uint32_t seal_of(std::uint32_t page) const { return meta_.oob()[page].data_crc(); }
+
   /// Makes written pages the contents of the command's blocks, and ends the pages they replace.
   /// @param again set if nothing was done, as pages of deleted volumes are still being dropped that
   /// the command may need: call it once more, or `abandon` the pages
-  /// @par Callers the shard's owner, one lane, once the data is in the pages
+  /// @par Callers the shard's owner, one lane, once the data is in the pages, and each is sealed
   /// @par Errors capacity exceeded (new blocks beyond what volumes can hold), mapping_full,
   /// unknown_volume (deleted meanwhile): the pages are abandoned and the old contents stay. Only if
   /// nine keys of one shard alias may the blocks before the refused one have their new contents.

@@ -30,7 +30,8 @@ struct alignas(32) oob_entry {
   volume_id vid;
   page_state state = page_state::erased;
   std::uint32_t check = 0;  ///< over all of the above but `state`: a torn entry is detected
-  std::uint64_t reserved = 0;
+  std::uint32_t crc = 0;    ///< CRC-32C of the page's data
+  std::uint32_t reserved = 0;
 
   /// The key by which the mapping finds this page.
   GNSTOR_HD constexpr std::uint64_t key() const {
@@ -61,18 +62,23 @@ struct alignas(32) oob_entry {
     return e;
   }
 
-  /// Makes this page's entry `e`, word by word, for readers that may be looking. Who sees the new
-  /// state and the old key sees another key than it wants.
+  /// Makes this page's entry `e`, but for the CRC, word by word, for readers that may be looking.
+  /// Who sees the new state and the old key sees another key than it wants.
   /// @par Callers the page's owner
-  /// @par Order releases the page's data to `shown`
+  /// @par Order releases the page's data, and its CRC, to `shown`
   template <thread_scope Scope>
   GNSTOR_HD void put(const oob_entry& e, const simt::release_stores<Scope>& in) {
     std::uint64_t words[4];
     memcpy(words, &e, sizeof e);
-    for (int k = 0; k < 4; ++k) {
-      if (k != state_word) word(k).store(words[k], relaxed);
-    }
+    for (int k = 0; k < state_word; ++k) word(k).store(words[k], relaxed);
     in.store(reinterpret_cast<std::uint64_t*>(this)[state_word], words[state_word]);
+  }
+  /// Says what the page's data is. @par Callers who wrote it, before `put`
+  GNSTOR_HD void set_crc(std::uint32_t value) { word(crc_word).store(value, relaxed); }
+  /// @par Callers who has found the page, as long as it is what it is
+  GNSTOR_HD std::uint32_t data_crc() const {
+    auto& self = const_cast<oob_entry&>(*this);
+    return static_cast<std::uint32_t>(self.word(crc_word).load(relaxed));
   }
   /// Makes this page's entry an erased page's, when nobody looks at it.
   /// @par Callers the page's owner
@@ -100,6 +106,7 @@ struct alignas(32) oob_entry {
 
  private:
   static constexpr int state_word = 2;  ///< VID, state and check
+  static constexpr int crc_word = 3;
 
   GNSTOR_HD atomic_ref<std::uint64_t, thread_scope_device> word(int k) {
     return atomic_ref<std::uint64_t, thread_scope_device>(

@@ -297,6 +297,8 @@ class shard_store {
     if (mine) {
       GNSTOR_VERIFY(slot != none);
       const simt::release_stores<Scope> shown;
+      // As it is, not computed anew: data that is wrong stays known to be.
+      meta_.oob()[p.to + before].set_crc(e.crc);
       meta_.oob()[p.to + before].put(oob_entry::of(e.vid, e.key(), p.sequence + before), shown);
       // A process killed here has both pages, and recovery takes the one of the higher sequence.
       cuda::std::atomic_signal_fence(release);

@@ -105,6 +105,7 @@ void emulated_array::choose_shape(std::uint32_t queues, std::uint32_t depth) {
   s.max_depth = depth;
   s.ssd_count = endpoint_.ssds;
   s.shards = geometry_.shards;
+  s.check_reads = endpoint_.check_reads.value_or(!on_gpu()) ? 1 : 0;
   s.copy_workers = on_gpu() ? gpu_copy_workers(endpoint_.device, resident())
                             : (runner_ == runner_kind::cpu ? endpoint_.threads : 1);
 }

@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view known_schemes = "emu:, rdma://";
 constexpr std::string_view known_options =
     "ssds, replicas, capacity, flash, runner, media, device, shards, threads, lanes, "
-    "transport, responses, resident";
+    "check_reads, transport, responses, resident";
 constexpr std::string_view known_rdma_options =
     "nsid, queues, host_nqn, host_id, keep_alive_ms, loss_timeout_ms, transport, responses, "
     "scratch";
@@ -83,6 +83,8 @@ void apply(endpoint& e, std::string_view name, std::string_view value) {
     e.shards = static_cast<std::uint32_t>(number(name, value, 1, 64));
   } else if (name == "threads") {
     e.threads = static_cast<std::uint32_t>(number(name, value, 1, 256));
+  } else if (name == "check_reads") {
+    e.check_reads = choice(name, value, yes_or_no);
   } else if (name == "transport") {
     e.proxied = choice(name, value, transports);
   } else if (name == "responses") {

@@ -44,7 +44,7 @@ std::string nvme_words(status s) {
     }
   }
   if (s.nvme_type == static_cast<std::uint8_t>(wire::nvme::status_code_type::media))
-    return "media error";
+    return "media error: the data is damaged, and no other replica has it";
   return "refused";
 }
 

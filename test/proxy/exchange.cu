@@ -32,8 +32,8 @@ class pinned_block {
 /// One exchange on `threads` proxy threads; `prepare` may spoil something. Says what went wrong, or
 /// nothing.
 template <class Prepare>
-std::string exchanged(const proxy_exchange_shape& s, std::uint32_t seed, std::uint32_t threads,
-                      Prepare prepare) {
+std::string exchanged_by(const proxy_exchange_shape& s, std::uint32_t seed, std::uint32_t threads,
+                         Prepare prepare) {
   const pinned_block shared(s.shared_bytes());
   const device_block local(s.local_bytes());
   proxy_exchange f(s, seed, shared.data(), local.data());
@@ -52,60 +52,60 @@ std::string exchanged(const proxy_exchange_shape& s, std::uint32_t seed, std::ui
   local.download(f.image);
   return f.judge();
 }
-std::string exchanged(const proxy_exchange_shape& s, std::uint32_t seed, std::uint32_t threads) {
-  return exchanged(s, seed, threads, [](proxy_exchange&) {});
+std::string exchanged_by(const proxy_exchange_shape& s, std::uint32_t seed, std::uint32_t threads) {
+  return exchanged_by(s, seed, threads, [](proxy_exchange&) {});
 }
 
-const auto seeds = static_cast<std::uint32_t>(seeds_of(10));
+const auto proxy_seeds = static_cast<std::uint32_t>(seeds_of(10));
 constexpr proxy_exchange_shape usual_exchange{
     .blocks = 4, .lanes = 64, .rounds = 20, .channels = 3, .depth = 32};
 
 }  // namespace
 
 TEST_CASE("a kernel's requests get their own answers through one proxy thread, and through two") {
-  for (std::uint32_t seed = 1; seed <= seeds; ++seed) {
+  for (std::uint32_t seed = 1; seed <= proxy_seeds; ++seed) {
     CAPTURE(seed);
-    CHECK(exchanged(usual_exchange, seed, 1) == "");
-    CHECK(exchanged(usual_exchange, seed, 2) == "");
+    CHECK(exchanged_by(usual_exchange, seed, 1) == "");
+    CHECK(exchanged_by(usual_exchange, seed, 2) == "");
   }
 }
 
 TEST_CASE("more lanes than request slots get through a full channel") {
-  for (std::uint32_t seed = 1; seed <= seeds; ++seed) {
+  for (std::uint32_t seed = 1; seed <= proxy_seeds; ++seed) {
     CAPTURE(seed);
-    CHECK(exchanged({.blocks = 2, .lanes = 96, .rounds = 8, .channels = 1, .depth = 4}, seed, 1) ==
-          "");
+    CHECK(exchanged_by({.blocks = 2, .lanes = 96, .rounds = 8, .channels = 1, .depth = 4}, seed,
+                       1) == "");
   }
 }
 
 TEST_CASE("a port that is slow and out of room delays answers and loses none") {
   proxy_exchange_shape s = usual_exchange;
   s.script = {.in_order = false, .refuses_of_8 = 3, .idles_of_8 = 3};
-  for (std::uint32_t seed = 1; seed <= seeds; ++seed) {
+  for (std::uint32_t seed = 1; seed <= proxy_seeds; ++seed) {
     CAPTURE(seed);
-    CHECK(exchanged(s, seed, 1) == "");
+    CHECK(exchanged_by(s, seed, 1) == "");
   }
 }
 
 TEST_CASE("the request that kills a queue pair is told why, and the others are flushed") {
-  for (std::uint32_t seed = 1; seed <= seeds; ++seed) {
+  for (std::uint32_t seed = 1; seed <= proxy_seeds; ++seed) {
     CAPTURE(seed);
     const auto breaking = [&](proxy_exchange& f) {
       f.break_at(7 * seed, ask::break_send, wire::mlx5::syndrome::remote_access_error);
     };
-    CHECK(exchanged(usual_exchange, seed, 1, breaking) == "");
+    CHECK(exchanged_by(usual_exchange, seed, 1, breaking) == "");
   }
 }
 
 TEST_CASE("a port that throws ends every request in flight") {
   proxy_exchange_shape s = usual_exchange;
   s.script.throws = true;
-  for (std::uint32_t seed = 1; seed <= seeds; ++seed) {
+  for (std::uint32_t seed = 1; seed <= proxy_seeds; ++seed) {
     CAPTURE(seed);
     const auto breaking = [&](proxy_exchange& f) {
       f.break_at(7 * seed, ask::break_receive, wire::mlx5::syndrome::local_queue_pair_error);
     };
-    CHECK(exchanged(s, seed, 1, breaking) == "");
+    CHECK(exchanged_by(s, seed, 1, breaking) == "");
   }
 }
 

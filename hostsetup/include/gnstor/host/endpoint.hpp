@@ -26,8 +26,8 @@ enum class media_kind { host, hbm };
 /// `emu:?name=value&...` is an array emulated inside this process. Its options are the members
 /// below, by name: ssds, replicas, capacity (flash of each SSD; takes K, M, G, T), flash (a
 /// folder), runner (auto, cpu, gpu, sim), media (host, hbm), device, shards, threads, lanes,
-/// transport (nic, proxy), responses (ring, cqe), resident (yes, no). `rdma://...` is a subsystem
-/// behind a network: `rdma_endpoint`.
+/// check_reads (yes, no), transport (nic, proxy), responses (ring, cqe), resident (yes, no).
+/// `rdma://...` is a subsystem behind a network: `rdma_endpoint`.
 struct endpoint {
   std::optional<rdma_endpoint> rdma;  ///< set for `rdma://`; the other members then mean nothing
   std::uint32_t ssds = 4;
@@ -36,11 +36,13 @@ struct endpoint {
   std::string flash;  ///< folder of one file an SSD; empty: nothing outlives the process
   runner_kind runner = runner_kind::automatic;
   media_kind media = media_kind::host;
-  int device = 0;                  ///< GPU of the array node
-  std::uint32_t shards = 0;        ///< of each SSD; 0: the default for the capacity
-  std::uint32_t threads = 1;       ///< of the CPU runner
-  bool proxied = false;            ///< transport=proxy: kernels' requests go through a CPU thread
-  bool scatter_responses = false;  ///< responses=cqe: the NIC puts them inside their completions
+  int device = 0;                   ///< GPU of the array node
+  std::uint32_t shards = 0;         ///< of each SSD; 0: the default for the capacity
+  std::uint32_t threads = 1;        ///< of the CPU runner
+  std::optional<bool> check_reads;  ///< compare what is read with its CRC; by default unless the
+                                    ///< array node is a GPU, whose memory corrects errors itself
+  bool proxied = false;             ///< transport=proxy: kernels' requests go through a CPU thread
+  bool scatter_responses = false;   ///< responses=cqe: the NIC puts them inside their completions
   bool resident = true;     ///< false: a GPU's node runs only while kernels or this CPU use it, for
                             ///< tools that wait for every kernel (compute-sanitizer, profilers)
   std::uint32_t lanes = 1;  ///< of each firmware warp of the simulated runner, 1 to 32

@@ -1,0 +1,137 @@
+/// Bits that flip in flash: whoever reads them is told, alone or in a larger command, before and
+/// after garbage collection has moved them.
+#include "courier.hpp"
+#include "node_fixture.hpp"
+#include "qp/seed_sweep.hpp"
+#include <gnstor/wire/nvme/read_write.hpp>
+
+using namespace gnstor;
+using namespace gnstor::test;
+using wire::nvme::nvm_opcode;
+
+namespace {
+
+/// A node of one SSD, and commands to it.
+struct bench {
+  explicit bench(host::options o) : f({.ssds = 1, .pages = 64}), how(o) { f.connect(0); }
+
+  errand_of_courier io(nvm_opcode op, std::uint32_t first, std::uint32_t count,
+                       std::uint32_t buffer = 0) const {
+    auto e = wire::nvme::make_read_write(
+        op, 0, 1, wire::afa::pack_slba(volume_id(9), node_fixture::client, vba(first)), count,
+        wire::nvme::make_keyed_sgl(f.block(buffer).address, count * block_bytes,
+                                   node_fixture::key));
+    e.cdw2 = f.node.shape.epoch;
+    return {e};
+  }
+  std::string run(std::vector<errand_of_courier>& errands) {
+    *f.node.stop = 0;
+    how.step_budget = 50'000'000;
+    host::executor machine(how);
+    machine.spawn(1, 1,
+                  courier{f.channels, errands.data(), static_cast<std::uint32_t>(errands.size())});
+    machine.serve_in(simt::domain::nic, f.node.shape.roles(), 1, *f.node.stop, fw::service{f.node});
+    return run_to_end(machine);
+  }
+  /// The page of a block of the volume.
+  std::uint32_t page_of(std::uint32_t block) {
+    fw::request r;
+    r.vid = volume_id(9);
+    r.client = r.bound_client = node_fixture::client;
+    r.first = vba(block);
+    r.blocks = 1;
+    r.epoch = f.node.shape.epoch;
+    const fw::admission a = f.drive(0).check(r);
+    std::uint32_t page = 0;
+    f.drive(0).lookup(a, &page);
+    if (page != fw::node::ssd::no_page) f.drive(0).unpin(page);
+    return page;
+  }
+
+  node_fixture f;
+  host::options how;
+};
+
+bool ok(const errand_of_courier& e) { return e.outcome.ok(); }
+bool damaged(const errand_of_courier& e) {
+  return e.outcome.code == status_code::nvme_error && e.outcome.nvme_type == 2 &&
+         e.outcome.nvme_code == 0x81;
+}
+
+/// Four blocks are written and a bit of the third flips.
+std::string flipped(host::options chosen) {
+  bench b(chosen);
+  for (std::uint32_t k = 0; k < 4 * block_bytes; ++k)
+    b.f.buffer[k] = static_cast<unsigned char>(mix64(k + chosen.seed));
+  std::vector<errand_of_courier> writes{b.io(nvm_opcode::write, 0, 4)};
+  if (std::string fault = b.run(writes); !fault.empty()) return fault;
+  if (!ok(writes[0])) return "the write failed";
+  const std::uint64_t draw = mix64(chosen.seed);
+  auto* page = static_cast<unsigned char*>(b.f.drive(0).page(b.page_of(2)));
+  page[draw % block_bytes] ^= static_cast<unsigned char>(1u << ((draw >> 32) % 8));
+  std::vector<errand_of_courier> reads;
+  for (std::uint32_t k = 0; k < 4; ++k) reads.push_back(b.io(nvm_opcode::read, k, 1, 4));
+  reads.push_back(b.io(nvm_opcode::read, 0, 4, 4));
+  reads.push_back(b.io(nvm_opcode::read, 1, 2, 4));
+  reads.push_back(b.io(nvm_opcode::read, 0, 2, 4));
+  if (std::string fault = b.run(reads); !fault.empty()) return fault;
+  for (std::uint32_t k = 0; k < 7; ++k) {
+    const bool holds_it = k == 2 || k == 4 || k == 5;
+    if (holds_it ? !damaged(reads[k]) : !ok(reads[k]))
+      return "read " + std::to_string(k) + " ended with " +
+             std::to_string(reads[k].outcome.nvme_code);
+  }
+  // What is written anew is whole again.
+  std::vector<errand_of_courier> again{b.io(nvm_opcode::write, 2, 1),
+                                       b.io(nvm_opcode::read, 0, 4, 4)};
+  if (std::string fault = b.run(again); !fault.empty()) return fault;
+  return ok(again[0]) && ok(again[1]) ? "" : "the block stayed damaged";
+}
+
+/// A block with a flipped bit is moved by garbage collection, and so is one without.
+std::string moved(host::options chosen) {
+  bench b(chosen);
+  constexpr std::uint32_t live = 15;  // of the 16 that the SSD's volumes can hold
+  std::vector<errand_of_courier> fill;
+  for (std::uint32_t k = 0; k < live; ++k) fill.push_back(b.io(nvm_opcode::write, k, 1));
+  if (std::string fault = b.run(fill); !fault.empty()) return fault;
+  const std::uint32_t before = b.page_of(0);
+  const std::uint32_t sound_before = b.page_of(1);
+  static_cast<unsigned char*>(b.f.drive(0).page(before))[chosen.seed % block_bytes] ^= 4;
+  std::vector<errand_of_courier> overwrites;
+  for (std::uint32_t k = 0; k < 200; ++k)
+    overwrites.push_back(b.io(nvm_opcode::write, static_cast<std::uint32_t>(2 + mix64(k) % 13), 1));
+  if (std::string fault = b.run(overwrites); !fault.empty()) return fault;
+  if (b.page_of(0) == before || b.page_of(1) == sound_before) return "the pages were not moved";
+  std::vector<errand_of_courier> reads{b.io(nvm_opcode::read, 0, 1, 4),
+                                       b.io(nvm_opcode::read, 1, 1, 4)};
+  if (std::string fault = b.run(reads); !fault.empty()) return fault;
+  if (!damaged(reads[0])) return "a move hid the damage";
+  return ok(reads[1]) ? "" : "a page that was moved is no longer what it was";
+}
+
+}  // namespace
+
+TEST_CASE("a flipped bit is told to those who read it, and to nobody else") {
+  CHECK(flipped({.run = host::mode::fast}) == "");
+  sweep(host::mode::seeded, 10, flipped);
+  sweep(host::mode::weak, 10, flipped);
+}
+
+TEST_CASE("a flipped bit is not hidden by garbage collection") {
+  CHECK(moved({.run = host::mode::fast}) == "");
+  sweep(host::mode::seeded, 3, moved);
+}
+
+TEST_CASE("an SSD that is told not to check gives what is there") {
+  bench b({.run = host::mode::fast});
+  b.f.node.shape.check_reads = 0;
+  std::vector<errand_of_courier> writes{b.io(nvm_opcode::write, 0, 4)};
+  REQUIRE(b.run(writes) == "");
+  static_cast<unsigned char*>(b.f.drive(0).page(b.page_of(1)))[77] ^= 1;
+  std::vector<errand_of_courier> reads{b.io(nvm_opcode::read, 1, 1, 4),
+                                       b.io(nvm_opcode::read, 0, 4, 4)};
+  REQUIRE(b.run(reads) == "");
+  CHECK(ok(reads[0]));
+  CHECK(ok(reads[1]));
+}
