@@ -28,36 +28,14 @@ class shard_engine {
   /// @par Callers every lane of `g`, converged; always the same owner, with the same engine in
   /// every lane
   GNSTOR_HD_INLINE bool tick(const simt::group& g) {
-    const handle_ring inbox = node_->inbox(ssd_, shard_);
-    std::uint32_t handle = 0;
-    const bool there = inbox.peek(head_ + g.thread_rank(), handle);
-    const std::uint32_t ready = g.leading(there);
-    if (ready == 0) return false;
-    const bool mine = g.thread_rank() < ready;
-    // What the changes need is asked for before the first of them, and told after the last.
-    command_head c;
-    if (mine) c = node_->commands[handle];
-    const bool reads = mine && is_io(c, wire::nvme::nvm_opcode::read);
-    next then = next::nothing;
-    if (reads) {
-      drive_.lookup(c.where, node_->commands[handle].page);
-      then = next::copy;
+#if !defined(__CUDA_ARCH__)
+    // A lone lane goes through its batch one by one: it asks memory for all of it before.
+    if (g.size() == 1) {
+      const std::uint32_t ready = ask_ahead();
+      for (std::uint32_t k = 1; k < ready; ++k) (void)serve(g);
     }
-    g.sync();
-    bool full = false;  // one try a round: to ask an empty pool costs a look at all of it
-    bool few = false;
-    for (std::uint32_t k = 0; k < ready; ++k) {
-      if (g.thread_rank() == k && !reads) then = change(c, node_->commands[handle].page, full, few);
-      full = g.any(full);
-      g.sync();  // the next lane goes on from what this one left
-    }
-    g.sync();
-    hand_on(g, then, c, handle);
-    head_ += ready;
-    if (g.leads()) inbox.advance(head_);
-    g.sync();
-    collect(g, full || g.any(few));
-    return true;
+#endif
+    return serve(g);
   }
 
   /// What is done besides. While blocks or pages are few, however busy the owner is: garbage is
@@ -98,6 +76,61 @@ class shard_engine {
     again,  ///< to this shard's inbox: pages will come back
     done,
   };
+
+#if !defined(__CUDA_ARCH__)
+  /// Asks memory for what the commands at the head of the inbox will touch.
+  /// @par Result how many there are, 32 at most; 0 where a single one would only wait twice
+  std::uint32_t ask_ahead() const {
+    constexpr std::uint32_t most = 32;
+    const handle_ring inbox = node_->inbox(ssd_, shard_);
+    const io_command* command[most];
+    std::uint32_t ready = 0;
+    for (std::uint32_t handle = 0; ready < most && inbox.peek(head_ + ready, handle); ++ready)
+      command[ready] = node_->commands + handle;
+    if (ready < 2 && (ready == 0 || command[0]->where.blocks < 2)) return 0;
+    for (std::uint32_t k = 0; k < ready; ++k) {
+      if (command[k]->admin == 0) drive_.prefetch_mapping(command[k]->where);
+    }
+    for (std::uint32_t k = 0; k < ready; ++k) {
+      if (command[k]->admin == 0) drive_.prefetch_pages(command[k]->where);
+    }
+    return ready;
+  }
+#endif
+
+  /// Serves as many commands of the inbox as there are lanes. True if there was one.
+  GNSTOR_HD_INLINE bool serve(const simt::group& g) {
+    const handle_ring inbox = node_->inbox(ssd_, shard_);
+    std::uint32_t handle = 0;
+    const bool there = inbox.peek(head_ + g.thread_rank(), handle);
+    const std::uint32_t ready = g.leading(there);
+    if (ready == 0) return false;
+    const bool mine = g.thread_rank() < ready;
+    // What the changes need is asked for before the first of them, and told after the last.
+    command_head c;
+    if (mine) c = node_->commands[handle];
+    const bool reads = mine && is_io(c, wire::nvme::nvm_opcode::read);
+    next then = next::nothing;
+    if (reads) {
+      drive_.lookup(c.where, node_->commands[handle].page);
+      then = next::copy;
+    }
+    g.sync();
+    bool full = false;  // one try a round: to ask an empty pool costs a look at all of it
+    bool few = false;
+    for (std::uint32_t k = 0; k < ready; ++k) {
+      if (g.thread_rank() == k && !reads) then = change(c, node_->commands[handle].page, full, few);
+      full = g.any(full);
+      g.sync();  // the next lane goes on from what this one left
+    }
+    g.sync();
+    hand_on(g, then, c, handle);
+    head_ += ready;
+    if (g.leads()) inbox.advance(head_);
+    g.sync();
+    collect(g, full || g.any(few));
+    return true;
+  }
 
   GNSTOR_HD static bool is_io(const command_head& c, wire::nvme::nvm_opcode op) {
     return c.admin == 0 && c.entry.opcode == static_cast<std::uint8_t>(op);

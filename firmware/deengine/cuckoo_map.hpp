@@ -3,6 +3,7 @@
 #include <gnstor/core/bounded.hpp>
 #include <gnstor/core/hash.hpp>
 #include <gnstor/simt/load_pair.hpp>
+#include <gnstor/simt/prefetch.hpp>
 
 #include <type_traits>
 
@@ -87,6 +88,14 @@ class cuckoo_map {
       return none;
     }
 
+    /// Gives the page of every entry that may be the key's to `use`.
+    template <class Use>
+    GNSTOR_HD void candidates(const Use& use) const {
+      for (const std::uint64_t entry : seen_) {
+        if (entry >> 48 == tag_) use(static_cast<std::uint32_t>(entry));
+      }
+    }
+
    private:
     friend class cuckoo_map;
     std::uint64_t seen_[2 * ways];
@@ -102,6 +111,14 @@ class cuckoo_map {
       simt::load_pair(entries_ + first * ways + way, out.seen_ + way);
       simt::load_pair(entries_ + second * ways + way, out.seen_ + ways + way);
     }
+  }
+
+  /// Asks memory for both buckets of `key`.
+  GNSTOR_HD void prefetch(std::uint64_t key) const {
+    const std::uint64_t hash = mix64(key);
+    const std::uint32_t first = home(hash);
+    simt::prefetch(entries_ + std::uint64_t{first} * ways);
+    simt::prefetch(entries_ + std::uint64_t{other(first, tag_of(hash))} * ways);
   }
 
   /// The page of the entry in `slot`.

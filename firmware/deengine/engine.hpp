@@ -123,6 +123,34 @@ class engine_ref {
                self());
   }
 
+  /// Asks memory for what finding a command's pages touches first: the buckets of the mapping. A
+  /// CPU calls it for all commands of a batch, then `prefetch_pages` for all, then goes through
+  /// them: so they wait for memory together, as the lanes of a warp do.
+  /// @par Callers as `glance`
+  GNSTOR_HD void prefetch_mapping(const admission& a) const {
+    for (std::uint32_t k = 0; k < a.blocks; ++k) meta_.mapping(a.shard).prefetch(a.key(k));
+  }
+  /// Asks memory for what comes next: the OOB entries of the pages, and the states of their erase
+  /// blocks, which a pin or an overwrite changes.
+  /// @par Callers as `glance`
+  GNSTOR_HD void prefetch_pages(const admission& a) const {
+    for (std::uint32_t k = 0; k < a.blocks; ++k) {
+      cuckoo_map::sighting seen;
+      meta_.mapping(a.shard).glance(a.key(k), seen);
+      seen.candidates([&](std::uint32_t page) {
+        simt::prefetch(meta_.oob() + page);
+        simt::prefetch(meta_.blocks() + page / shape().pages_per_block);
+      });
+    }
+  }
+  /// The same for a read of one block that will `glance`.
+  /// @param out what was seen of the mapping: for `glance`
+  GNSTOR_HD void prefetch_page(const admission& a, foresight& out) const {
+    meta_.mapping(a.shard).glance(a.key(0), out.seen);
+    out.shard = a.shard;
+    out.seen.candidates([&](std::uint32_t page) { simt::prefetch(meta_.oob() + page); });
+  }
+
   /// Finds the pages of a command's blocks and pins each; `no_page` for a block never written.
   /// @par Callers the shard's owner, one lane
   /// @param pages `a.blocks` entries
