@@ -1,0 +1,21 @@
+# The replay of what fuzzers have kept, with the parsers under AddressSanitizer and UBSan whatever
+# the rest of the build is under.
+set(parsers hostsetup/src/array_replies hostsetup/src/error firmware/target/controller
+    firmware/target/identify firmware/target/log_page firmware/target/target_id
+    firmware/target/target_model firmware/target/target_queue)
+list(TRANSFORM parsers PREPEND ${PROJECT_SOURCE_DIR}/)
+list(TRANSFORM parsers APPEND .cpp)
+add_executable(test_fuzz ${CMAKE_CURRENT_LIST_DIR}/replay.cpp ${parsers})
+set_target_properties(test_fuzz PROPERTIES UNITY_BUILD OFF)
+target_include_directories(test_fuzz PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}
+  ${PROJECT_SOURCE_DIR}/firmware ${PROJECT_SOURCE_DIR}/hostsetup/include
+  ${PROJECT_SOURCE_DIR}/hostsetup/src ${PROJECT_SOURCE_DIR}/hostsetup/simt/include)
+target_compile_definitions(test_fuzz PRIVATE
+  GNSTOR_FUZZ_CORPUS="${CMAKE_CURRENT_LIST_DIR}/corpus")
+target_link_libraries(test_fuzz PRIVATE test_main gnstor::gnstor fmt::fmt)
+set(instrumented -fsanitize=address,undefined -fno-sanitize-recover=all)
+target_compile_options(test_fuzz PRIVATE -O1 ${instrumented})
+target_link_options(test_fuzz PRIVATE ${instrumented})
+gnstor_warnings(test_fuzz)
+gnstor_test_entries(test_fuzz host fuzz "${CMAKE_CURRENT_LIST_DIR}/replay.cpp")
+add_dependencies(host_tests test_fuzz)
