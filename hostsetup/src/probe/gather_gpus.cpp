@@ -6,7 +6,7 @@
 namespace gnstor::host::probe {
 namespace {
 
-constexpr std::string_view key = "PeerMappingOverride=1";
+constexpr std::string_view override_key = "PeerMappingOverride=1";
 
 bool is_version(std::string_view word) {
   return word.find('.') != std::string_view::npos &&
@@ -52,8 +52,8 @@ nvidia_driver_facts gather_nvidia_driver(const file_tree& files) {
   out.registry = without_quotes(field(params, "RegistryDwords"));
   if (!params.empty()) {
     const auto per_device = field(params, "RegistryDwordsPerDevice");
-    out.registry_is_set =
-        out.registry.find(key) != std::string::npos || per_device.find(key) != std::string::npos;
+    out.registry_is_set = out.registry.find(override_key) != std::string::npos ||
+                          per_device.find(override_key) != std::string::npos;
   }
   bool numbered = false;
   for (const auto& name : files.names("/dev")) {
