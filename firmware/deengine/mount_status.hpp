@@ -13,7 +13,7 @@ enum class mount_status : std::uint8_t {
   other_version,   ///< written by another version of the firmware
   other_geometry,  ///< formatted with other pages, shards, block size or volume limit
   other_ssd,       ///< belongs to another index, or to an array with another number of SSDs
-  damaged,         ///< pages of two shards in one block: not written by this firmware
+  damaged,  ///< a volume's record is not what was written, or pages of two shards share a block
 };
 
 /// The reason in words, with the remedy where there is one.

@@ -4,6 +4,7 @@
 #include <deengine/volume_rules.hpp>
 #include <deengine/volume_slot.hpp>
 #include <gnstor/core/bounded.hpp>
+#include <gnstor/core/hash.hpp>
 #include <gnstor/core/units.hpp>
 #include <gnstor/simt/atomic_ref.hpp>
 #include <gnstor/simt/fence.hpp>
@@ -144,6 +145,16 @@ class permission_table {
     memcpy(&r, words, sizeof r);
     return r;
   }
+  /// True if slot `k` is what was published there: neither a damaged byte nor an older image.
+  GNSTOR_HD bool is_sound(std::uint32_t k) const {
+    const std::uint64_t version = word(slots_[k].version).load(relaxed);
+    const std::uint64_t* image = slots_[k].images[version % 2];
+    std::uint64_t any = version;
+    for (std::uint32_t w = 0; w < volume_slot::words; ++w) any |= word(image[w]).load(relaxed);
+    if (any == 0) return true;  // never used
+    return word(image[volume_slot::generation_word]).load(relaxed) ==
+           sealed(k, version, read(k), generation(k));
+  }
   /// The incarnation of the volume in slot `k`.
   GNSTOR_HD std::uint32_t generation(std::uint32_t k) const {
     return static_cast<std::uint32_t>(word(current(k)[volume_slot::generation_word]).load(relaxed));
@@ -203,6 +214,16 @@ class permission_table {
     return differ == 0;
   }
 
+  /// What the last word of an image must be: the generation, and a check over everything.
+  GNSTOR_HD static std::uint64_t sealed(std::uint32_t k, std::uint64_t version, const record& r,
+                                        std::uint32_t generation) {
+    std::uint64_t words[volume_slot::record_words];
+    memcpy(words, &r, sizeof r);
+    std::uint64_t sum = mix64(version ^ std::uint64_t{k} << 48) ^ generation;
+    for (const std::uint64_t w : words) sum = mix64(sum ^ w);
+    return sum >> 32 << 32 | generation;
+  }
+
   /// Word `w` of a record image at a byte offset: its 16, 32 or 64 bits are picked by the caller.
   GNSTOR_HD static std::uint64_t at(const std::uint64_t* image, std::size_t byte_offset) {
     return word(image[byte_offset / 8]).load(relaxed) >> byte_offset % 8 * 8;
@@ -243,7 +264,7 @@ class permission_table {
     std::uint64_t* image = slot.images[(version + 1) % 2];
     for (std::uint32_t w = 0; w < volume_slot::record_words; ++w)
       word(image[w]).store(words[w], relaxed);
-    word(image[volume_slot::generation_word]).store(generation, relaxed);
+    word(image[volume_slot::generation_word]).store(sealed(k, version + 1, r, generation), relaxed);
     word(slot.version)
         .store(version + 1, release);  // pairs with the acquire of the version in `find`
   }

@@ -11,16 +11,21 @@ using fw::page_state;
 using recovery_table = fw::permission_table<thread_scope_system>;
 
 /// Rebuilds the VID index from the slots: a volume exists if and only if its record was published.
-inline void recover_volumes(const metadata& meta) {
+/// False: a record is not what was published.
+inline bool recover_volumes(const metadata& meta) {
   const auto table = meta.volumes_table<thread_scope_system>();
   std::memset(meta.volume_index(), 0, fw::layout::vid_count * sizeof(std::uint32_t));
   for (std::uint32_t k = 0; k < meta.shape().max_volumes; ++k) {
     const wire::afa::volume_record r = table.read(k);
+    if (!table.is_sound(k)) return false;
     if (r.vid == 0) continue;
+    if (fw::check_record(r, meta.header().ssd_count) != 0 || meta.volume_index()[r.vid] != 0)
+      return false;
     meta.volume_index()[r.vid] = k + 1;
     std::uint32_t& next = meta.header().next_generation;
     if (table.generation(k) >= next) next = table.generation(k) + 1;
   }
+  return true;
 }
 
 /// The shard a valid page belongs to, or -1 if it is torn or its volume is gone.
@@ -144,7 +149,7 @@ inline mount_status recover(void* base, std::uint64_t bytes, const geometry& g,
   if (header.self != who.self || header.ssd_count != who.ssd_count) return mount_status::other_ssd;
   if (bytes < meta.bytes()) return mount_status::too_small;
 
-  detail::recover_volumes(meta);
+  if (!detail::recover_volumes(meta)) return mount_status::damaged;
   const auto table = meta.volumes_table<thread_scope_system>();
   std::memset(meta.pool_words(), 0,
               block_pool<thread_scope_system>::word_count(g.blocks()) * sizeof(std::uint32_t));

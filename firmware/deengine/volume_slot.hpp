@@ -14,7 +14,8 @@ namespace gnstor::fw {
 struct volume_slot {
   static constexpr std::uint32_t record_words =
       sizeof(wire::afa::volume_record) / sizeof(std::uint64_t);
-  static constexpr std::uint32_t generation_word = record_words;  ///< follows the record
+  /// Follows the record: the generation, and above it a check over the whole image.
+  static constexpr std::uint32_t generation_word = record_words;
   static constexpr std::uint32_t words = record_words + 1;
 
   std::uint64_t version = 0;  ///< image `version % 2` counts; a record with VID 0 is no volume

@@ -169,3 +169,33 @@ TEST_CASE("pages of two shards in one block are reported as damage") {
   r.ssd().parts().oob()[pages[1]] = fw::oob_entry::of(volume_id(1), a.key(foreign), 50);
   CHECK(mount(r) == mount_status::damaged);
 }
+
+TEST_CASE("a changed byte of a volume's record, or an older image of it, is reported as damage") {
+  rig r(shape);
+  REQUIRE(r.ssd().volume_add(1, volume(1, 100)) == 0);
+  wire::afa::volume_chmod change{};
+  change.version = wire::afa::payload_version;
+  change.vid = 1;
+  change.client_count = 1;
+  change.clients[0] = {1, wire::afa::right_read};
+  REQUIRE(r.ssd().volume_chmod(1, change) == 0);
+  fw::volume_slot& slot = r.ssd().parts().volumes()[0];
+  REQUIRE(mount(r) == mount_status::ok);
+  const fw::volume_slot good = slot;
+  auto* image = reinterpret_cast<unsigned char*>(slot.images[slot.version % 2]);
+  for (std::size_t byte = 0; byte < sizeof slot.images[0]; ++byte) {
+    CAPTURE(byte);
+    image[byte] ^= static_cast<unsigned char>(1u << byte % 8);
+    CHECK(mount(r) == mount_status::damaged);
+    slot = good;
+  }
+  // The image of before, with the right to write, under the present version.
+  std::memcpy(image, slot.images[(slot.version + 1) % 2], sizeof slot.images[0]);
+  CHECK(mount(r) == mount_status::damaged);
+  slot = good;
+  // One volume's record in another's place.
+  r.ssd().parts().volumes()[1] = good;
+  CHECK(mount(r) == mount_status::damaged);
+  r.ssd().parts().volumes()[1] = fw::volume_slot{};
+  CHECK(mount(r) == mount_status::ok);
+}
