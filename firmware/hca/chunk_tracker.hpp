@@ -40,7 +40,8 @@ class chunk_tracker {
   /// @par Callers anybody, at once
   /// @par Order releases what the caller has written there to those who see it as `valid`
   GNSTOR_HD void arrived(std::uint32_t first, std::uint32_t count) const {
-    for (std::uint32_t at = first; at < first + count;) {
+    std::uint32_t at = first;
+    for (bounded steps{chunks()}; steps && at < first + count;) {
       const std::uint32_t c = at / chunk_;
       const std::uint32_t end = c * chunk_ + length_of(c);
       const std::uint32_t here = (end < first + count ? end : first + count) - at;

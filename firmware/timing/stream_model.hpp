@@ -1,4 +1,5 @@
 #pragma once
+/// A target that streams reads from flash to the wire, in virtual time.
 
 #include <hca/chunk_tracker.hpp>
 
