@@ -1,10 +1,11 @@
 // What deEngine does for a command, without data, on one core: permissions, placement, mapping and
-// key check of 4 KiB reads in batches of 32, and the whole of an overwrite but the copy. One SSD of
-// an array of four, two replicas, with 1, 16 and 256 GiB mapped; pages are drawn at random.
+// key check of 4 KiB reads in batches of 32, and the whole of an overwrite but the copy; and what
+// it takes to mount the SSD again, from its OOB areas. One SSD of an array of four, two replicas,
+// with 1, 16 and 256 GiB mapped; pages are drawn at random.
 //
 // Before anything is timed, every page that a batch finds is compared with what was committed.
 #include <deengine/engine.hpp>
-#include <deengine/format.hpp>
+#include <deengine/recover.hpp>
 
 #include <benchmark/benchmark.h>
 #include <sys/mman.h>
@@ -97,6 +98,12 @@ class mapped_ssd {
   std::uint32_t gib() const { return mapped_ >> 18; }
   double metadata_bytes_a_page() const {
     return static_cast<double>(fw::layout::of(shape_).bytes) / shape_.pages;
+  }
+
+  double pages() const { return shape_.pages; }
+  bool mount() {
+    return fw::recover(meta_.data(), fw::layout::of(shape_).bytes, shape_, {0, 4, 1}) ==
+           fw::mount_status::ok;
   }
 
   /// Finds the pages of the next 32 blocks drawn.
@@ -219,7 +226,20 @@ void update(benchmark::State& state) {
   m.verify();
 }
 
-/// Updates use up what is free, so that they come last, and as many as there is room for.
+/// Mounts the SSD as it was left, and looks whether all of it is there.
+void recover(benchmark::State& state) {
+  mapped_ssd& m = ssd_of(static_cast<std::uint32_t>(state.range(0)));
+  const auto start = std::chrono::steady_clock::now();
+  for (auto _ : state) {
+    if (!m.mount()) return state.SkipWithError("the SSD could not be mounted");
+  }
+  const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - start;
+  m.verify();
+  state.counters["ns_a_page"] =
+      took.count() / (static_cast<double>(state.iterations()) * m.pages());
+}
+
+/// Updates use up what is free, so that they come late, and as many as there is room for.
 const bool registered = [] {
   for (const std::uint32_t gib : {1u, 16u, 256u}) {
     const std::string where = "/GiB:" + std::to_string(gib);
@@ -227,6 +247,10 @@ const bool registered = [] {
     benchmark::RegisterBenchmark(("update" + where).c_str(), update)
         ->Arg(gib)
         ->Iterations(gib == 1 ? 1500 : 20'000);
+    benchmark::RegisterBenchmark(("recover" + where).c_str(), recover)
+        ->Arg(gib)
+        ->Iterations(gib == 256 ? 1 : 3)
+        ->Unit(benchmark::kMillisecond);
   }
   return true;
 }();

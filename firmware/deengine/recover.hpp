@@ -28,16 +28,39 @@ inline bool recover_volumes(const metadata& meta) {
   return true;
 }
 
-/// The shard a valid page belongs to, or -1 if it is torn or its volume is gone.
-inline std::int64_t shard_of_page(const metadata& meta, const recovery_table& table,
-                                  const oob_entry& e) {
-  const std::uint32_t at = meta.volume_index()[e.vid.value];
-  if (e.check != e.expected_check() || at == 0 || table.generation(at - 1) != e.generation)
-    return -1;
-  const wire::afa::volume_record r = table.read(at - 1);
-  if (e.block.value >= r.capacity_blocks) return -1;
-  return fw::shard_of(e.vid, e.block.value / r.stripe_blocks, meta.shape().shards);
-}
+/// Finds the shards of valid pages. Neighbours are mostly of one volume, whose record is read once.
+class page_owners {
+ public:
+  page_owners(const metadata& meta, const recovery_table& table) : meta_(meta), table_(table) {}
+
+  /// The shard a valid page belongs to, or -1 if it is torn or its volume is gone.
+  std::int64_t operator()(const oob_entry& e) {
+    if (e.check != e.expected_check()) return -1;
+    if (e.vid.value != vid_) learn(e.vid.value);
+    if (!known_ || generation_ != e.generation || e.block.value >= capacity_blocks_) return -1;
+    return fw::shard_of(e.vid, e.block.value / stripe_blocks_, meta_.shape().shards);
+  }
+
+ private:
+  void learn(std::uint16_t vid) {
+    vid_ = vid;
+    const std::uint32_t at = meta_.volume_index()[vid];
+    known_ = at != 0;
+    if (!known_) return;
+    const wire::afa::volume_record r = table_.read(at - 1);
+    generation_ = table_.generation(at - 1);
+    capacity_blocks_ = r.capacity_blocks;
+    stripe_blocks_ = r.stripe_blocks;
+  }
+
+  metadata meta_;
+  recovery_table table_;
+  std::uint32_t vid_ = ~0u;
+  bool known_ = false;
+  std::uint32_t generation_ = 0;
+  std::uint64_t capacity_blocks_ = 0;
+  std::uint32_t stripe_blocks_ = 1;
+};
 
 /// Enters a page into its shard's mapping unless a newer page with its key is there; of two pages
 /// the older is stale.
@@ -59,6 +82,34 @@ inline bool recover_page(const metadata& meta, std::uint32_t shard, std::uint32_
   return true;
 }
 
+/// Pages whose places in the mapping are asked for at once: else each waits for memory alone.
+inline constexpr std::uint32_t pages_at_once = 32;
+
+/// Enters the valid pages from `first` on into the mapping. False: a table is full, which no
+/// firmware left.
+inline bool recover_pages(const metadata& meta, page_owners& shard_of_page, std::uint32_t first) {
+  std::int64_t shard[pages_at_once];
+  const std::uint32_t left = meta.shape().pages - first;
+  const std::uint32_t count = left < pages_at_once ? left : pages_at_once;
+  for (std::uint32_t k = 0; k < count; ++k) {
+    const oob_entry& e = meta.oob()[first + k];
+    shard[k] = -1;
+    if (e.state != page_state::valid) continue;
+    shard[k] = shard_of_page(e);
+    if (shard[k] >= 0) meta.mapping(static_cast<std::uint32_t>(shard[k])).prefetch(e.key());
+  }
+  for (std::uint32_t k = 0; k < count; ++k) {
+    oob_entry& e = meta.oob()[first + k];
+    if (e.state != page_state::valid) continue;
+    if (shard[k] < 0) {
+      e.state = page_state::stale;
+    } else if (!recover_page(meta, static_cast<std::uint32_t>(shard[k]), first + k)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 /// The two blocks with the most pages left take moved pages and writes again. Moves come first: who
 /// was killed while the last free block was the target would have nothing to move pages to.
 inline void reopen(fw::shard_state& s, std::uint32_t block, std::uint32_t used,
@@ -76,7 +127,7 @@ inline void reopen(fw::shard_state& s, std::uint32_t block, std::uint32_t used,
 }
 
 /// Counts a block's live pages, and gives it to the pool or to its shard as closed.
-inline bool recover_block(const metadata& meta, const recovery_table& table, std::uint32_t block) {
+inline bool recover_block(const metadata& meta, page_owners& shard_of_page, std::uint32_t block) {
   const std::uint32_t pages = meta.shape().pages_per_block;
   const auto flash = meta.flash<thread_scope_system>();
   fw::block_state& state = flash.state(block);
@@ -88,7 +139,7 @@ inline bool recover_block(const metadata& meta, const recovery_table& table, std
     const oob_entry& e = flash.oob(block * pages + k);
     if (e.state != page_state::erased) used = k + 1;
     if (e.state != page_state::valid) continue;
-    const auto owner = static_cast<std::uint32_t>(shard_of_page(meta, table, e)) + 1;
+    const auto owner = static_cast<std::uint32_t>(shard_of_page(e)) + 1;
     if (state.live++ != 0 && owner != state.owner) return false;
     state.owner = owner;
   }
@@ -158,18 +209,12 @@ inline mount_status recover(void* base, std::uint64_t bytes, const geometry& g,
     meta.mapping(s).clear();
     meta.shard(s).swept = header.deletions;
   }
-  for (std::uint32_t page = 0; page < g.pages; ++page) {
-    oob_entry& e = meta.oob()[page];
-    if (e.state != page_state::valid) continue;
-    const std::int64_t shard = detail::shard_of_page(meta, table, e);
-    if (shard < 0) {
-      e.state = page_state::stale;
-    } else if (!detail::recover_page(meta, static_cast<std::uint32_t>(shard), page)) {
-      return mount_status::damaged;
-    }
+  detail::page_owners owners(meta, table);
+  for (std::uint32_t first = 0; first < g.pages; first += detail::pages_at_once) {
+    if (!detail::recover_pages(meta, owners, first)) return mount_status::damaged;
   }
   for (std::uint32_t block = 0; block < g.blocks(); ++block) {
-    if (!detail::recover_block(meta, table, block)) return mount_status::damaged;
+    if (!detail::recover_block(meta, owners, block)) return mount_status::damaged;
   }
   detail::recover_counts(meta);
   return mount_status::ok;
