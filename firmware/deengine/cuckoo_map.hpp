@@ -25,6 +25,7 @@ class cuckoo_map {
   static constexpr std::uint32_t ways = 4;          ///< entries of a bucket
   static constexpr std::uint32_t most_moves = 128;  ///< relocations of one insert
   static constexpr std::uint32_t none = ~0u;        ///< no slot, no page
+  static constexpr std::uint32_t fewest = 40;       ///< buckets of `buckets_for`
 
   /// @param entries `buckets * ways` words, aligned to 16 bytes, zero when empty
   /// @param buckets at least 2
@@ -32,10 +33,10 @@ class cuckoo_map {
       : entries_(entries), buckets_(buckets) {}
 
   /// The number of buckets that take `entries` entries: no insert fails for want of room up to a
-  /// load of 0.85.
+  /// load of 0.85. In a handful of buckets many keys have but one.
   GNSTOR_HD static constexpr std::uint32_t buckets_for(std::uint64_t entries) {
     const std::uint64_t buckets = (entries * 100 / 85 + ways) / ways;
-    return buckets < 2 ? 2 : static_cast<std::uint32_t>(buckets);
+    return buckets < fewest ? fewest : static_cast<std::uint32_t>(buckets);
   }
 
   GNSTOR_HD std::uint32_t capacity() const { return buckets_ * ways; }
@@ -207,6 +208,6 @@ class cuckoo_map {
   std::uint32_t buckets_;
 };
 
-static_assert(std::is_trivially_copyable_v<cuckoo_map> && cuckoo_map::buckets_for(85) == 26);
+static_assert(std::is_trivially_copyable_v<cuckoo_map> && cuckoo_map::buckets_for(850) == 251);
 
 }  // namespace gnstor::fw

@@ -10,7 +10,12 @@ inline constexpr std::uint32_t most_shards = 64;             ///< shards of one 
 inline constexpr std::uint32_t most_shards_cpu = 8;          ///< shards of one SSD on CPU threads
 inline constexpr std::uint32_t most_pages_per_block = 1024;  ///< pages of one erase block
 inline constexpr std::uint32_t fewest_pages_per_shard = 16000;  ///< 1,000 stripes of 16 blocks
-inline constexpr std::uint32_t fewest_blocks_per_shard = 8;     ///< two more than are set aside
+inline constexpr std::uint32_t most_pages_per_shard = 3'500'000'000;  ///< slots have 32 bits
+inline constexpr std::uint32_t fewest_blocks_per_shard = 8;  ///< two more than are set aside
+
+/// Blocks of a stripe, at most. All of a stripe falls to one shard: the longer stripes may be, the
+/// more unevenly shards fill, and the more room each needs.
+inline constexpr std::uint32_t most_stripe_blocks = 256;
 
 /// The shape of one SSD: what must be equal for a metadata block to be mounted again.
 struct geometry {
@@ -42,15 +47,15 @@ struct geometry {
     return shards == 1 ? usable_pages() : usable_pages() - 2 * credit_step() * shards;
   }
   /// Pages of one shard that its mapping has room for. Stripes fall to shards at random: six
-  /// standard deviations above the mean where volumes have stripes of 32 blocks.
+  /// standard deviations above the mean of the longest ones.
   GNSTOR_HD constexpr std::uint32_t most_mapped() const {
     const std::uint32_t mean = pages / shards;
-    std::uint32_t deviation = 0;  // the square root of 32 * mean, rounded up
-    for (std::uint32_t bit = 1u << 18; bit != 0; bit >>= 1) {
+    std::uint64_t deviation = 0;  // a square root
+    for (std::uint64_t bit = 1u << 20; bit != 0; bit >>= 1) {
       const std::uint64_t next = deviation | bit;
-      if (next * next <= std::uint64_t{32} * mean) deviation |= bit;
+      if (next * next <= std::uint64_t{most_stripe_blocks} * mean) deviation = next;
     }
-    const std::uint64_t most = std::uint64_t{mean} + 6 * (std::uint64_t{deviation} + 1);
+    const std::uint64_t most = mean + 6 * (deviation + 1);
     return most < pages ? static_cast<std::uint32_t>(most) : pages;
   }
   /// Pages that a shard takes from the SSD's credit at once: what others cannot use is little.
@@ -76,6 +81,9 @@ struct geometry {
     if (blocks() / shards < fewest_blocks_per_shard) {
       return "each shard needs at least 8 erase blocks: more pages or fewer shards";
     }
+    if (most_mapped() > most_pages_per_shard) {
+      return "one shard maps at most 13 TiB: more shards";
+    }
     if (max_volumes == 0 || max_volumes > 65535) return "max_volumes must be 1 to 65535";
     return nullptr;
   }
@@ -97,7 +105,7 @@ static_assert(std::is_trivially_copyable_v<geometry> && sizeof(geometry) == 16);
 static_assert(geometry{.pages = 4096, .shards = 4}.fault() == nullptr);
 static_assert(geometry{.pages = 64, .shards = 1}.fault() != nullptr);
 static_assert(geometry{.pages = 1 << 20, .shards = 8}.usable_pages() == (1 << 20) / 32 * 31);
-static_assert(geometry{.pages = 1 << 26, .shards = 64}.most_mapped() == (1 << 20) + 6 * 5793);
+static_assert(geometry{.pages = 1 << 26, .shards = 64}.most_mapped() == (1 << 20) + 6 * 16385);
 static_assert(geometry::default_block(4096) == 32 && geometry::default_block(16384) == 64);
 
 }  // namespace gnstor::fw

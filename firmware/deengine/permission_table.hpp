@@ -136,25 +136,28 @@ class permission_table {
   }
 
   /// The record in slot `k`; VID 0 when the slot is free.
-  GNSTOR_HD record read(std::uint32_t k) const {
-    std::uint64_t words[volume_slot::record_words];
-    const std::uint64_t* image = current(k);
-    for (std::uint32_t w = 0; w < volume_slot::record_words; ++w)
-      words[w] = word(image[w]).load(relaxed);
-    record r;
-    memcpy(&r, words, sizeof r);
-    return r;
-  }
-  /// True if slot `k` is what was published there: neither a damaged byte nor an older image.
-  GNSTOR_HD bool is_sound(std::uint32_t k) const {
-    const std::uint64_t version = word(slots_[k].version).load(relaxed);
-    const std::uint64_t* image = slots_[k].images[version % 2];
-    std::uint64_t any = version;
-    for (std::uint32_t w = 0; w < volume_slot::words; ++w) any |= word(image[w]).load(relaxed);
+  GNSTOR_HD record read(std::uint32_t k) const { return record_in(current(k)); }
+  /// Makes the newest image of slot `k` count, and says whether it is what was published there. An
+  /// image that is newer than the version says is one whose publisher was killed before it said so,
+  /// or whose version has been damaged: the older one does not come back.
+  /// @par Callers recovery
+  GNSTOR_HD bool make_sound(std::uint32_t k) const {
+    constexpr std::uint64_t most_behind = 1024;  // changes while a GPU had the metadata
+    const std::uint64_t said = word(slots_[k].version).load(relaxed);
+    std::uint64_t any = said;
+    for (std::uint32_t w = 0; w < 2 * volume_slot::words; ++w)
+      any |= word(slots_[k].images[0][w]).load(relaxed);
     if (any == 0) return true;  // never used
-    return word(image[volume_slot::generation_word]).load(relaxed) ==
-           sealed(k, version, read(k), generation(k));
+    if (is_sealed(k, said) && !is_sealed(k, said + 1)) return true;
+    for (std::uint64_t version = said + most_behind; version > said; --version) {
+      if (!is_sealed(k, version)) continue;
+      word(slots_[k].version).store(version, relaxed);
+      return true;
+    }
+    return false;
   }
+  /// Empties slot `k`. @par Callers recovery
+  GNSTOR_HD void clear(std::uint32_t k) const { publish(k, record{}, 0); }
   /// The incarnation of the volume in slot `k`.
   GNSTOR_HD std::uint32_t generation(std::uint32_t k) const {
     return static_cast<std::uint32_t>(word(current(k)[volume_slot::generation_word]).load(relaxed));
@@ -214,6 +217,20 @@ class permission_table {
     return differ == 0;
   }
 
+  GNSTOR_HD static record record_in(const std::uint64_t* image) {
+    std::uint64_t words[volume_slot::record_words];
+    for (std::uint32_t w = 0; w < volume_slot::record_words; ++w)
+      words[w] = word(image[w]).load(relaxed);
+    record r;
+    memcpy(&r, words, sizeof r);
+    return r;
+  }
+  /// True if slot `k` holds the image that was published as `version`.
+  GNSTOR_HD bool is_sealed(std::uint32_t k, std::uint64_t version) const {
+    const std::uint64_t* image = slots_[k].images[version % 2];
+    const std::uint64_t last = word(image[volume_slot::generation_word]).load(relaxed);
+    return last == sealed(k, version, record_in(image), static_cast<std::uint32_t>(last));
+  }
   /// What the last word of an image must be: the generation, and a check over everything.
   GNSTOR_HD static std::uint64_t sealed(std::uint32_t k, std::uint64_t version, const record& r,
                                         std::uint32_t generation) {

@@ -43,7 +43,8 @@ struct arbitration {
 /// The admin queue comes first, then urgent queues in turn, then the high, medium and low class,
 /// each as many commands a round as its weight says; within a class queues take turns, a burst
 /// each. A class that runs out of commands loses what is left of its round. Where all queues always
-/// have commands, class c gets weight(c) of the sum of weights, and its queues get equal shares.
+/// have commands, class c gets weight(c) of the sum of weights, and its queues get equal shares;
+/// with bursts without limit the queue that has its turn keeps it while it has commands.
 /// @par Callers one owner
 class queue_arbiter {
  public:

@@ -16,11 +16,18 @@ inline bool recover_volumes(const metadata& meta) {
   const auto table = meta.volumes_table<thread_scope_system>();
   std::memset(meta.volume_index(), 0, fw::layout::vid_count * sizeof(std::uint32_t));
   for (std::uint32_t k = 0; k < meta.shape().max_volumes; ++k) {
+    if (!table.make_sound(k)) return false;
     const wire::afa::volume_record r = table.read(k);
-    if (!table.is_sound(k)) return false;
     if (r.vid == 0) continue;
-    if (fw::check_record(r, meta.header().ssd_count) != 0 || meta.volume_index()[r.vid] != 0)
-      return false;
+    if (fw::check_record(r, meta.header().ssd_count) != 0) return false;
+    // A volume deleted and added again, whose metadata a process was killed in the middle of
+    // writing down: the later one counts.
+    const std::uint32_t other = meta.volume_index()[r.vid];
+    if (other != 0) {
+      const bool newer = table.generation(k) > table.generation(other - 1);
+      table.clear(newer ? other - 1 : k);
+      if (!newer) continue;
+    }
     meta.volume_index()[r.vid] = k + 1;
     std::uint32_t& next = meta.header().next_generation;
     if (table.generation(k) >= next) next = table.generation(k) + 1;

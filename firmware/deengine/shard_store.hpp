@@ -296,9 +296,9 @@ class shard_store {
     g.sync();
     if (mine) {
       GNSTOR_VERIFY(slot != none);
-      const simt::release_stores<Scope> shown;
       // As it is, not computed anew: data that is wrong stays known to be.
       meta_.oob()[p.to + before].set_crc(e.crc);
+      const simt::release_stores<Scope> shown;  // behind the CRC, which it releases, too
       meta_.oob()[p.to + before].put(oob_entry::of(e.vid, e.key(), p.sequence + before), shown);
       // A process killed here has both pages, and recovery takes the one of the higher sequence.
       cuda::std::atomic_signal_fence(release);

@@ -1,6 +1,7 @@
 #pragma once
 /// What a volume's record must obey, whoever sends it.
 
+#include <deengine/geometry.hpp>
 #include <gnstor/volume/replica_set.hpp>
 #include <gnstor/wire/afa/status.hpp>
 #include <gnstor/wire/afa/volume_chmod.hpp>
@@ -10,7 +11,6 @@ namespace gnstor::fw {
 
 inline constexpr std::uint64_t most_volume_blocks = std::uint64_t{1}
                                                     << 32;  ///< the VBA has 32 bits
-inline constexpr std::uint32_t most_stripe_blocks = 65536;
 
 /// Checks clients and rights of a list: known rights only, no client twice, one writer at most. 0
 /// when all is well.

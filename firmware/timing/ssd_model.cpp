@@ -7,6 +7,7 @@ namespace gnstor::fw {
 
 ssd_model::ssd_model(const ssd_profile& profile)
     : profile_(profile),
+      arbiter_(arbitration{.burst_log2 = 3}),
       unit_(profile.units),
       registers_(profile.units),
       channel_(profile.channels),
@@ -26,7 +27,9 @@ std::uint32_t ssd_model::slot_for(timed_command c) {
 }
 
 void ssd_model::submit(std::uint64_t now, timed_command c) {
-  now_ = std::max(now_, now);
+  GNSTOR_VERIFY(now >= now_ && now <= next());
+  GNSTOR_VERIFY(c.what != timed_command::kind::write || c.pages.size() <= profile_.buffer_pages);
+  now_ = now;
   const std::uint32_t queue = c.queue % queue_arbiter::most_queues;
   waiting_[queue].push_back(std::move(c));
   backlog_ |= std::uint64_t{1} << queue;

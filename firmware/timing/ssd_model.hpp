@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deengine/queue_arbiter.hpp>
+#include <gnstor/core/assert.hpp>
 #include <gnstor/core/hash.hpp>
 
 #include <timing/ssd_profile.hpp>
@@ -42,8 +43,8 @@ class ssd_model {
   /// Queues that are not added are of the low class.
   queue_arbiter& arbiter() { return arbiter_; }
 
-  /// A command is in its submission queue.
-  /// @param now no earlier than the last call's
+  /// A command is in its submission queue. A write has no more pages than the buffer.
+  /// @param now no earlier than the last call's; what happens before it was `run`
   void submit(std::uint64_t now, timed_command c);
   /// When something happens next; `never` if nothing is under way.
   std::uint64_t next() const { return events_.empty() ? never : events_.top().at; }

@@ -177,6 +177,8 @@ TEST_CASE("a changed byte of a volume's record, or an older image of it, is repo
   change.version = wire::afa::payload_version;
   change.vid = 1;
   change.client_count = 1;
+  change.clients[0] = {1, wire::afa::right_read | wire::afa::right_write};
+  REQUIRE(r.ssd().volume_chmod(1, change) == 0);
   change.clients[0] = {1, wire::afa::right_read};
   REQUIRE(r.ssd().volume_chmod(1, change) == 0);
   fw::volume_slot& slot = r.ssd().parts().volumes()[0];
@@ -189,6 +191,17 @@ TEST_CASE("a changed byte of a volume's record, or an older image of it, is repo
     CHECK(mount(r) == mount_status::damaged);
     slot = good;
   }
+  // A damaged version never brings an older image back.
+  const record now = r.ssd().parts().volumes_table<thread_scope_system>().read(0);
+  for (std::uint32_t bit = 0; bit < 64; ++bit) {
+    CAPTURE(bit);
+    slot.version ^= std::uint64_t{1} << bit;
+    const mount_status said = mount(r);
+    CHECK((said == mount_status::ok || said == mount_status::damaged));
+    const record then = r.ssd().parts().volumes_table<thread_scope_system>().read(0);
+    if (said == mount_status::ok) CHECK(std::memcmp(&then, &now, sizeof now) == 0);
+    slot = good;
+  }
   // The image of before, with the right to write, under the present version.
   std::memcpy(image, slot.images[(slot.version + 1) % 2], sizeof slot.images[0]);
   CHECK(mount(r) == mount_status::damaged);
@@ -198,4 +211,46 @@ TEST_CASE("a changed byte of a volume's record, or an older image of it, is repo
   CHECK(mount(r) == mount_status::damaged);
   r.ssd().parts().volumes()[1] = fw::volume_slot{};
   CHECK(mount(r) == mount_status::ok);
+}
+
+TEST_CASE("a kill at any store of a change to a volume leaves the old record or the new one") {
+  rig r(shape);
+  REQUIRE(r.ssd().volume_add(1, volume(1, 100)) == 0);
+  const fw::volume_slot before = r.ssd().parts().volumes()[0];
+  wire::afa::volume_chmod change{};
+  change.version = wire::afa::payload_version;
+  change.vid = 1;
+  change.client_count = 1;
+  change.clients[0] = {1, wire::afa::right_read};
+  REQUIRE(r.ssd().volume_chmod(1, change) == 0);
+  const fw::volume_slot after = r.ssd().parts().volumes()[0];
+  const std::uint64_t next = after.version % 2;
+  for (std::uint32_t words = 0; words <= fw::volume_slot::words; ++words) {
+    CAPTURE(words);
+    fw::volume_slot& slot = r.ssd().parts().volumes()[0];
+    slot = before;
+    for (std::uint32_t w = 0; w < words; ++w) slot.images[next][w] = after.images[next][w];
+    REQUIRE(mount(r) == mount_status::ok);
+    const auto said = r.ssd().parts().volumes_table<thread_scope_system>().read(0);
+    const bool is_new = words == fw::volume_slot::words;
+    CHECK(said.clients[0].rights == (is_new ? 1 : 3));
+  }
+}
+
+TEST_CASE("a volume that metadata lists twice is the one that was added last") {
+  rig r(shape);
+  REQUIRE(r.ssd().volume_add(1, volume(7, 10)) == 0);
+  REQUIRE(r.ssd().volume_add(1, volume(1, 100)) == 0);
+  const fw::volume_slot stale = r.ssd().parts().volumes()[1];
+  REQUIRE(r.ssd().volume_delete(1, volume_id(7)) == 0);
+  REQUIRE(r.ssd().volume_delete(1, volume_id(1)) == 0);
+  REQUIRE(r.ssd().volume_add(1, volume(1, 50)) == 0);  // in the first slot
+  REQUIRE(r.write(1, 3, 1, 77) == 0);
+  r.ssd().parts().volumes()[1] = stale;
+  REQUIRE(mount(r) == mount_status::ok);
+  wire::afa::volume_list list{};
+  REQUIRE(r.ssd().volume_list(1, volume_id(0), list) == 0);
+  REQUIRE(list.count == 1);
+  CHECK(list.records[0].capacity_blocks == 50);
+  CHECK(r.read(1, 3) == 77);
 }

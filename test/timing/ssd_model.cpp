@@ -325,10 +325,10 @@ TEST_CASE("equal calls give equal times") {
     std::vector<timed_completion> out;
     for (std::uint32_t k = 0; k < 500; ++k) {
       const std::uint64_t draw = mix64(k);
+      m.run(k * us, out);
       m.submit(k * us,
                simple(draw % 3 == 0 ? timed_command::kind::write : timed_command::kind::read,
                       {static_cast<std::uint32_t>(draw >> 40)}, k));
-      m.run(k * us, out);
     }
     m.run(ssd_model::never, out);
     REQUIRE(out.size() == 500);
