@@ -14,6 +14,23 @@
 #include <utility>
 
 namespace gnstor::host {
+namespace {
+
+/// Makes a file `bytes` long, with room on its disk for all of them; what it holds stays. False,
+/// and `errno`, if it cannot.
+bool reserve(int file, std::size_t bytes) {
+  const auto length = static_cast<off_t>(bytes);
+  for (int tries = 0; tries < 16; ++tries) {
+    if (fallocate(file, 0, 0, length) == 0) return true;
+    if (errno != EINTR) break;
+  }
+  if (errno != EOPNOTSUPP) return false;
+  // Where the file system cannot, the C library writes to each of its blocks.
+  errno = posix_fallocate(file, 0, length);
+  return errno == 0;
+}
+
+}  // namespace
 
 flash_file::flash_file(const std::string& path, std::size_t bytes) : bytes_(bytes) {
   const auto fail = [&](const std::string& why) {
@@ -36,7 +53,12 @@ flash_file::flash_file(const std::string& path, std::size_t bytes) : bytes_(byte
                     "another folder",
                     info.st_size, bytes));
   }
-  if (fresh_ && ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) fail(std::strerror(errno));
+  if (!reserve(descriptor_, bytes)) {
+    const int why = errno;
+    if (fresh_) unlink(path.c_str());
+    fail(fmt::format("{} ({} bytes): make room, or use a smaller capacity= or another flash=",
+                     std::strerror(why), bytes));
+  }
   data_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
   if (data_ == MAP_FAILED) fail(std::strerror(errno));
 }

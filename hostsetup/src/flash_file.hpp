@@ -5,12 +5,13 @@
 
 namespace gnstor::host {
 
-/// One SSD's flash as a sparse file, mapped shared and locked against a second process. Move-only
-/// owner.
+/// One SSD's flash as a file, mapped shared and locked against a second process. All its room on
+/// the disk is taken at once: where a disk is full, a store through a mapping ends the process.
+/// Move-only owner.
 class flash_file {
  public:
   /// Opens or creates `path` with `bytes`. Throws `error` if it cannot, if another process holds
-  /// it, or if a file there has another size.
+  /// it, if a file there has another size, or if the disk has no room for it.
   flash_file(const std::string& path, std::size_t bytes);
   flash_file(flash_file&& other) noexcept;
   flash_file& operator=(flash_file&&) = delete;

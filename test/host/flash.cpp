@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -278,6 +279,55 @@ TEST_CASE("a flash folder that is missing, or holds something else, is named wit
   std::string word;
   file >> word;
   CHECK(word == "hello");
+}
+
+/// A file system of `mib` MiB in memory; gone with it. Not everybody may have one.
+class small_disk {
+ public:
+  explicit small_disk(int mib)
+      : mounted_(mount("none", folder_.path().c_str(), "tmpfs", 0,
+                       ("size=" + std::to_string(mib) + "m").c_str()) == 0) {}
+  ~small_disk() {
+    if (mounted_) umount(folder_.path().c_str());
+  }
+  bool mounted() const { return mounted_; }
+  const temp_folder& folder() const { return folder_; }
+
+ private:
+  temp_folder folder_;
+  bool mounted_;
+};
+
+TEST_CASE("a disk too small for flash is refused before anything is there, and what was stays") {
+  const small_disk disk(40);
+  if (!disk.mounted()) {
+    MESSAGE("skipped: no right to mount a small file system");
+    return;
+  }
+  const std::string fits = endpoint(disk.folder(), "ssds=1&replicas=1&capacity=16M");
+  const auto bytes = random_bytes(15 << 20, 3);
+  {
+    host::session s(fits);
+    const volume_info v = s.create_volume({.bytes = bytes.size()});
+    s.write(v, 0, bytes.data(), 4096);
+    std::filesystem::create_directory(disk.folder().path() + "/more");
+    const std::string said =
+        refusal("emu:?ssds=1&replicas=1&capacity=64M&flash=" + disk.folder().path() + "/more");
+    CHECK(said.find("ssd0.flash") != std::string::npos);
+    CHECK(said.find("No space left on device") != std::string::npos);
+    CHECK(said.find("smaller capacity=") != std::string::npos);
+    CHECK(!std::filesystem::exists(disk.folder().path() + "/more/ssd0.flash"));
+  }
+  // Somebody else takes the rest of the disk: flash has its room already.
+  std::ofstream rest(disk.folder().path() + "/rest", std::ios::binary);
+  const std::vector<char> megabyte(1 << 20);
+  while (rest.write(megabyte.data(), 1 << 20) && rest.flush()) continue;
+  host::session s(fits);
+  const volume_info v = s.open_volume(volume_id(1));
+  s.write(v, 0, bytes.data(), bytes.size());
+  std::vector<unsigned char> read(bytes.size());
+  s.read(v, 0, read.data(), read.size());
+  CHECK(read == bytes);
 }
 
 TEST_CASE("flash that was never formatted, because its maker was killed, is formatted") {
