@@ -136,6 +136,15 @@ channel_phase session::impl::phase(std::uint32_t k) const {
   return phase_in(word);
 }
 
+namespace {
+
+bool is_damaged(status s) {
+  return s.code == status_code::nvme_error &&
+         s.nvme_type == static_cast<std::uint8_t>(wire::nvme::status_code_type::media);
+}
+
+}  // namespace
+
 void session::impl::transfer(bool write, const volume_info& v, std::uint64_t offset, void* memory,
                              std::uint64_t bytes) {
   if (offset % block_bytes != 0 || bytes % block_bytes != 0) {
@@ -159,12 +168,19 @@ void session::impl::transfer(bool write, const volume_info& v, std::uint64_t off
     const vba first(static_cast<std::uint32_t>((offset + done) / block_bytes));
     const auto blocks = static_cast<std::uint32_t>(n / block_bytes);
     status s;
+    bool left_behind = false;
     link->drive([&] {
       const deadline d = simt::within(options.timeout_ns);
       s = write ? volume.write(first, blocks, buffer, d) : volume.read(first, blocks, buffer, d);
+      left_behind = s.left_behind();
+      // Each replica may have damage in a block of its own: asked for one by one, all are there.
+      for (std::uint32_t k = 0; k < blocks && !write && (k == 0 ? is_damaged(s) : s.ok()); ++k) {
+        s = volume.read(vba(first.value + k), 1, buffer.slice(k * block_bytes, block_bytes), d);
+        left_behind = left_behind || s.left_behind();
+      }
     });
     if (s.ok() && !write) std::memcpy(here + done, stage, n);
-    if (s.left_behind()) abandon_staging();
+    if (left_behind) abandon_staging();
     if (!s.ok()) {
       throw io_error(fmt::format("{} volume {} at byte {}: {}", write ? "writing" : "reading",
                                  v.vid.value, offset + done, to_string(s)),
