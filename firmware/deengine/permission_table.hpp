@@ -145,8 +145,9 @@ class permission_table {
     constexpr std::uint64_t most_behind = 1024;  // changes while a GPU had the metadata
     const std::uint64_t said = word(slots_[k].version).load(relaxed);
     std::uint64_t any = said;
-    for (std::uint32_t w = 0; w < 2 * volume_slot::words; ++w)
-      any |= word(slots_[k].images[0][w]).load(relaxed);
+    for (const auto& image : slots_[k].images) {
+      for (const std::uint64_t& w : image) any |= word(w).load(relaxed);
+    }
     if (any == 0) return true;  // never used
     if (is_sealed(k, said) && !is_sealed(k, said + 1)) return true;
     for (std::uint64_t version = said + most_behind; version > said; --version) {
