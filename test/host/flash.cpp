@@ -1,5 +1,6 @@
 /// Volumes on `flash=DIR` survive the process that wrote them, however it ends.
 #include "qp/seeds.hpp"
+#include "random_bytes.hpp"
 #include "temp_folder.hpp"
 #include <gnstor/core/hash.hpp>
 #include <gnstor/host/error.hpp>
@@ -14,7 +15,6 @@
 
 #include <cstring>
 #include <fstream>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -36,29 +36,6 @@ std::string refusal(const std::string& text) {
     return e.what();
   }
   return {};
-}
-
-std::vector<unsigned char> random_bytes(std::size_t count, std::uint32_t seed) {
-  std::mt19937 random(seed);
-  std::vector<unsigned char> out(count);
-  for (auto& b : out) b = static_cast<unsigned char>(random());
-  return out;
-}
-
-/// Flips one bit of the first page of an SSD's file that holds `block`. False: no page does.
-bool flip_bit(const temp_folder& folder, std::uint32_t ssd, const unsigned char* block) {
-  std::fstream file(folder.path() + "/ssd" + std::to_string(ssd) + ".flash",
-                    std::ios::in | std::ios::out | std::ios::binary);
-  std::vector<char> page(block_bytes);
-  for (std::streamoff at = 0; file.read(page.data(), block_bytes); at += block_bytes) {
-    if (std::memcmp(page.data(), block, block_bytes) != 0) continue;
-    const std::streamoff where = at + block[0] * 16 + block[1] % 16;
-    page[static_cast<std::size_t>(where - at)] ^= static_cast<char>(1 << (block[2] % 8));
-    file.seekp(where);
-    file.put(page[static_cast<std::size_t>(where - at)]);
-    return true;
-  }
-  return false;
 }
 
 /// Fills a block with a number, so that a torn one shows.
@@ -181,57 +158,6 @@ TEST_CASE("a volume written in one session is read in the next") {
     s.read(v, 0, read.data(), read.size());
     CHECK(read == bytes);
     s.write(v, 4096, bytes.data() + 4096, 4096);
-  }
-}
-
-TEST_CASE("a bit that flips in flash is never read: another replica is, or nobody's error") {
-  constexpr std::uint32_t count = 32;  // two stripes: read block by block, and as commands of 16
-  const auto bytes = random_bytes(count * block_bytes, 5);
-  for (const std::uint32_t replicas : {2u, 1u}) {
-    CAPTURE(replicas);
-    const temp_folder folder;
-    const std::string array = endpoint(folder, "ssds=2&capacity=16M");
-    {
-      host::session s(array);
-      const volume_info v = s.create_volume({.bytes = bytes.size(), .replicas = replicas});
-      s.write(v, 0, bytes.data(), bytes.size());
-    }
-    std::uint32_t flipped = 0;
-    for (std::uint32_t k = 0; k < count; ++k)
-      flipped += flip_bit(folder, k % 2, bytes.data() + k * block_bytes) ? 1 : 0;
-    // With two replicas every block has a good one left.
-    REQUIRE((replicas == 2 ? flipped == count : flipped > 0));
-    for (const std::string more : {"", "&runner=sim&lanes=32", "&check_reads=no"}) {
-      CAPTURE(more);
-      const bool checked = more != "&check_reads=no";
-      host::session s(array + more);
-      const volume_info v = s.open_volume(volume_id(s.volumes()[0].vid));
-      std::uint32_t wrong = 0;
-      std::uint32_t refused = 0;
-      const auto read = [&](std::uint32_t first, std::uint32_t blocks) {
-        std::vector<unsigned char> out(std::size_t{blocks} * block_bytes);
-        const std::size_t at = std::size_t{first} * block_bytes;
-        try {
-          s.read(v, at, out.data(), out.size());
-          wrong += std::memcmp(out.data(), bytes.data() + at, out.size()) != 0 ? 1 : 0;
-        } catch (const host::io_error& e) {
-          CHECK(e.outcome().nvme_type == 2);  // media and data integrity errors
-          CHECK(e.outcome().nvme_code == 0x81);
-          CHECK(std::string(e.what()).find("media error") != std::string::npos);
-          ++refused;
-        }
-      };
-      for (std::uint32_t k = 0; k < count; ++k) read(k, 1);
-      CHECK(wrong + refused == (replicas == 1 ? flipped : checked ? 0 : wrong));
-      CHECK((wrong == 0) == checked);
-      // Both replicas of a stripe have damaged blocks, but not the same: no command that reads it
-      // whole succeeds, and yet all of it is there.
-      if (!checked) continue;
-      refused = 0;
-      read(0, count);
-      CHECK(wrong == 0);
-      CHECK(refused == (replicas == 1 ? 1 : 0));
-    }
   }
 }
 
