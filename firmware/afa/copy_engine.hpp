@@ -55,38 +55,53 @@ class copy_engine {
  private:
   GNSTOR_HD void run(const simt::group& g, std::uint32_t handle, std::uint32_t k) const {
     io_command& c = node_->commands[handle];
-    const bool read = c.entry.opcode == static_cast<std::uint8_t>(wire::nvme::nvm_opcode::read);
     auto* memory =
         reinterpret_cast<unsigned char*>(c.entry.dptr.address) + std::uint64_t{k} * block_bytes;
     const std::uint32_t page = c.page[k];
+    auto* flash = reinterpret_cast<unsigned char*>(c.media) + std::uint64_t{page} * block_bytes;
+    const bool single = c.where.blocks == 1;
+    if (c.entry.opcode == static_cast<std::uint8_t>(wire::nvme::nvm_opcode::read)) {
+      read(g, handle, page, memory, flash, single);
+    } else {
+      write(g, handle, page, memory, flash, single);
+    }
+  }
+
+  GNSTOR_HD void write(const simt::group& g, std::uint32_t handle, std::uint32_t page,
+                       unsigned char* memory, unsigned char* flash, bool single) const {
+    io_command& c = node_->commands[handle];
+    const std::uint32_t crc = copy_page(g, flash, memory, true);
+    if (g.leads()) node_->ssds[c.ssd].seal(page, crc);
+    g.sync();
+    bool damaged = false;
+    if (!g.leads() || (!single && !is_last(c, damaged))) return;
+    c.stage = command_stage::commit;
+    node_->inbox(c.ssd, c.where.shard).push(handle);
+  }
+
+  GNSTOR_HD void read(const simt::group& g, std::uint32_t handle, std::uint32_t page,
+                      unsigned char* memory, unsigned char* flash, bool single) const {
+    io_command& c = node_->commands[handle];
     const node::ssd drive = node_->ssds[c.ssd];  // asked for before the copy, not after it
     const std::uint32_t queue = c.queue;
-    const bool single = c.where.blocks == 1;
-    auto* flash = reinterpret_cast<unsigned char*>(c.media) + std::uint64_t{page} * block_bytes;
     bool damaged = false;
-    if (!read) {
-      const std::uint32_t crc = copy_page(g, flash, memory, true);
-      if (g.leads()) drive.seal(page, crc);
-    } else if (page == node::ssd::no_page) {
+    if (page == node::ssd::no_page) {
       clear(g, memory);
     } else if (node_->shape.check_reads == 0) {
       transfer(g, memory, flash, block_bytes);
     } else {
-      damaged = !checked_read(g, flash, memory, drive.seal_of(page));
+      damaged = checked_reads(g, 1, reinterpret_cast<std::uint64_t>(flash),
+                              reinterpret_cast<std::uint64_t>(memory), drive.seal_of(page)) != 0;
     }
     g.sync();
     if (!g.leads()) return;
     if (single || is_last(c, damaged)) {
       if (damaged) c.status = damaged_page;
-      c.stage = read ? command_stage::done : command_stage::commit;
-      if (read) {
-        node_->done_ring(queue).push(handle);
-      } else {
-        node_->inbox(c.ssd, c.where.shard).push(handle);
-      }
+      c.stage = command_stage::done;
+      node_->done_ring(queue).push(handle);
     }
     // Last: nobody waits for it. The command is somebody else's by now.
-    if (read && page != node::ssd::no_page) drive.unpin(page);
+    if (page != node::ssd::no_page) drive.unpin(page);
   }
 
   /// Counts a page of a command; true for the last of them.

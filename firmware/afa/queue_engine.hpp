@@ -259,17 +259,17 @@ class queue_engine {
     if (direct) {
       g.sync();  // what one lane acquired all of them copy
       const auto into = reader_.receive(now_.receive_head + before(g, reads));
-      for (std::uint32_t left = reads; left != 0; left &= left - 1) {
-        const int rank = cuda::std::countr_zero(left);
-        auto* memory = reinterpret_cast<void*>(g.shfl(c.entry.dptr.address, rank));
-        auto* flash = reinterpret_cast<void*>(g.shfl(page_at(c, page), rank));
-        if (node_->shape.check_reads == 0) {
-          transfer(g, memory, flash, block_bytes);
-        } else if (!checked_read(g, flash, memory,
-                                 node_->ssds[g.shfl(c.ssd, rank)].seal_of(g.shfl(page, rank))) &&
-                   static_cast<int>(g.thread_rank()) == rank) {
-          d.command.status = damaged_page;
+      if (node_->shape.check_reads == 0) {
+        for (std::uint32_t left = reads; left != 0; left &= left - 1) {
+          const int rank = cuda::std::countr_zero(left);
+          transfer(g, reinterpret_cast<void*>(g.shfl(c.entry.dptr.address, rank)),
+                   reinterpret_cast<const void*>(g.shfl(page_at(c, page), rank)), block_bytes);
         }
+      } else {
+        const std::uint32_t seal = found ? node_->ssds[c.ssd].seal_of(page) : 0;
+        const std::uint32_t damaged =
+            checked_reads(g, reads, page_at(c, page), c.entry.dptr.address, seal);
+        if ((damaged >> g.thread_rank() & 1) != 0) d.command.status = damaged_page;
       }
       g.sync();
       bool delivered = true;

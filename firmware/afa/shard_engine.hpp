@@ -227,6 +227,8 @@ class shard_engine {
     out.block_bytes = block_bytes;
     out.max_transfer_blocks = max_transfer_blocks;
     out.capacity_blocks = drive_.shape().capacity_pages();
+    out.free_blocks = drive_.free_pages();
+    out.moved_blocks = drive_.moved_pages();
     for (std::uint32_t k = 0; k < node_->shape.ssd_count; ++k) out.ssd_ids[k] = k + 1;
   }
 

@@ -314,7 +314,16 @@ class engine_ref {
     return 0;
   }
 
-  /// The firmware's parts, for recovery, statistics and tests.
+  /// Pages that are erased and not taken by anybody. @par Callers anybody
+  GNSTOR_HD std::uint64_t free_pages() const {
+    return std::uint64_t{flash().pool().left()} * shape().pages_per_block;
+  }
+  /// Pages that garbage collection has moved since the SSD was formatted. @par Callers anybody
+  GNSTOR_HD std::uint64_t moved_pages() const {
+    return atomic_ref<std::uint64_t, Scope>(meta_.header().moved).load(relaxed);
+  }
+
+  /// The firmware's parts, for recovery and tests.
   GNSTOR_HD metadata parts() const { return meta_; }
 
  private:

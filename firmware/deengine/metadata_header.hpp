@@ -18,6 +18,7 @@ struct alignas(128) metadata_header {
   std::uint32_t deletions = 0;        ///< atomic: volumes deleted so far
   std::uint32_t next_generation = 1;  ///< the admin owner's: incarnation of the next volume added
   std::uint32_t credit = 0;           ///< atomic: pages that may yet be mapped, by any shard
+  std::uint64_t moved = 0;            ///< atomic: pages that garbage collection has moved
 };
 
 static_assert(sizeof(metadata_header) == 128 && std::is_trivially_copyable_v<metadata_header>);

@@ -72,15 +72,17 @@ struct page_in_warp {
   }
   /// The CRC-32C of the page, in every lane: each lane reduces its own columns of the page, and the
   /// columns are added where they belong.
-  __device__ std::uint32_t crc(std::uint32_t lane, const shift_in_warp<512>& row,
-                               const shift_in_warp<4>& word,
-                               const row_end_in_warp& to_row_end) const {
+  __device__ std::uint32_t crc(std::uint32_t lane, const shift_in_warp<512>& row) const {
     std::uint32_t sum[4] = {lane == 0 ? 0xffffffffu : 0, 0, 0, 0};
 #pragma unroll
     for (int k = 0; k < parts; ++k) {
 #pragma unroll
       for (int c = 0; c < 4; ++c) sum[c] = (k == 0 ? sum[c] : row(sum[c])) ^ part[k].w[c];
     }
+    // Not before the page's registers are free: with these tables in others, some would spill.
+    asm volatile("" ::: "memory");
+    const shift_in_warp<4> word(lane);
+    const row_end_in_warp to_row_end(lane);
     std::uint32_t column = sum[0];
 #pragma unroll
     for (int c = 1; c < 4; ++c) column = word(column) ^ sum[c];
@@ -130,8 +132,7 @@ namespace gnstor::fw {
 /// @par Callers every lane of `g`, converged; on a GPU a whole warp
 /// @par Result the CRC, in the leader
 /// @par Order as `transfer`
-GNSTOR_HD_SLOW inline std::uint32_t copy_page(const simt::group g, void* flash, void* memory,
-                                              bool in) {
+GNSTOR_HD_INLINE std::uint32_t copy_page(const simt::group& g, void* flash, void* memory, bool in) {
   void* to = in ? flash : memory;
   const void* from = in ? memory : flash;
 #if defined(__CUDA_ARCH__)
@@ -142,12 +143,10 @@ GNSTOR_HD_SLOW inline std::uint32_t copy_page(const simt::group g, void* flash, 
     transfer(g, to, from, block_bytes);
     g.sync();
   }
-  const gnstor::detail::shift_in_warp<512> row(lane);  // come with the page
-  const gnstor::detail::shift_in_warp<4> word(lane);
-  const gnstor::detail::row_end_in_warp to_row_end(lane);
+  const gnstor::detail::shift_in_warp<512> row(lane);  // comes with the page
   page.load(aligned ? from : flash, lane);
   if (aligned) page.store(to, lane);
-  return page.crc(lane, row, word, to_row_end);
+  return page.crc(lane, row);
 #else
   transfer(g, to, from, block_bytes);
   g.sync();

@@ -313,6 +313,8 @@ class shard_store {
       drop(meta_.oob()[p.first + cuda::std::countr_zero(left)].key());
     const std::uint32_t seen = p.count < g.size() ? p.count : g.size();
     state().sequence += moved;
+    if (moved != 0)
+      atomic_ref<std::uint64_t, Scope>(meta_.header().moved).fetch_add(moved, relaxed);
     flash_.moved(shard_, moved, kept == 0 ? seen : cuda::std::countr_zero(kept));
   }
 

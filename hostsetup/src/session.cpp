@@ -175,6 +175,16 @@ void session::write(const volume_info& volume, std::uint64_t offset, const void*
   impl_->transfer(true, volume, offset, const_cast<void*>(from), bytes);
 }
 
+ssd_usage session::usage(std::uint32_t ssd) {
+  if (ssd >= impl_->array.ssd_count)
+    throw input_error(fmt::format("SSD {}: the array has {}", ssd, impl_->array.ssd_count));
+  wire::afa::array_description now{};
+  impl_->admin(wire::afa::admin_opcode::array_describe, ssd, volume_id(0), sizeof now,
+               "describing an SSD of");
+  std::memcpy(&now, impl_->page(), sizeof now);
+  return {now.capacity_blocks, now.free_blocks, now.moved_blocks};
+}
+
 void session::read(const volume_info& volume, std::uint64_t offset, void* to, std::uint64_t bytes) {
   impl_->transfer(false, volume, offset, to, bytes);
 }

@@ -161,6 +161,38 @@ TEST_CASE("a volume written in one session is read in the next") {
   }
 }
 
+TEST_CASE("a session says how full an SSD is, and what garbage collection costs") {
+  host::session s("emu:?ssds=2&capacity=16M");
+  const host::ssd_usage empty = s.usage(0);
+  CHECK(empty.capacity_blocks <= 4096);
+  CHECK(empty.capacity_blocks > 3500);
+  CHECK(empty.free_blocks == 4096);
+  CHECK(empty.moved_blocks == 0);
+  const std::uint64_t blocks = empty.capacity_blocks - 32;
+  const volume_info v = s.create_volume({.bytes = blocks * block_bytes, .replicas = 2});
+  const auto bytes = random_bytes(blocks * block_bytes, 8);
+  s.write(v, 0, bytes.data(), bytes.size());
+  const host::ssd_usage full = s.usage(0);
+  CHECK(full.free_blocks < 4096 - blocks + 64);
+  CHECK(full.moved_blocks == 0);
+  constexpr std::uint32_t overwrites = 2000;
+  for (std::uint32_t k = 0; k < overwrites; ++k)
+    s.write(v, mix64(k) % blocks * block_bytes, bytes.data(), block_bytes);
+  for (std::uint32_t ssd = 0; ssd < 2; ++ssd) {
+    const host::ssd_usage now = s.usage(ssd);
+    // Nearly full, with little to spare: each page costs several moves.
+    CHECK(now.moved_blocks > overwrites);
+    CHECK(now.moved_blocks < 30 * overwrites);
+    CHECK(now.free_blocks < 256);
+  }
+  try {
+    (void)s.usage(2);
+    FAIL("an SSD that is not there");
+  } catch (const host::input_error& e) {
+    CHECK(std::string(e.what()) == "SSD 2: the array has 2");
+  }
+}
+
 TEST_CASE("flash of another shape is refused, and keeps its data") {
   const temp_folder folder;
   const auto bytes = random_bytes(1 << 20, 2);

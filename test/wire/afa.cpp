@@ -154,9 +154,13 @@ TEST_CASE("the head of a CHMOD, of a volume list and of an array description, by
   array.block_bytes = 4096;
   array.max_transfer_blocks = 0x41424344;
   array.capacity_blocks = 0x5152535455565758;
+  array.free_blocks = 0x7172737475767778;
+  array.moved_blocks = 0x8182838485868788;
   array.ssd_ids[0] = 0x6162636465666768;
   CHECK(hex(&array, 32) ==
         "01000000 14131211 04002221 32310000 00100000 44434241 58575655 54535251");
+  CHECK(hex(reinterpret_cast<const char*>(&array) + 32, 16) ==
+        "78777675 74737271 88878685 84838281");
   CHECK(hex(reinterpret_cast<const char*>(&array) + 64, 8) == "68676665 64636261");
 }
 

@@ -38,7 +38,14 @@ struct session_options {
 struct volume_options {
   std::uint64_t bytes = 0;           ///< rounded up to whole 4 KiB blocks
   std::uint32_t replicas = 0;        ///< 0: the endpoint's default
-  std::uint32_t stripe_blocks = 16;  ///< 4 KiB blocks; 16 is 64 KiB
+  std::uint32_t stripe_blocks = 16;  ///< 4 KiB blocks, at most 256; 16 is 64 KiB
+};
+
+/// Blocks of 4 KiB of one SSD.
+struct ssd_usage {
+  std::uint64_t capacity_blocks;  ///< that volumes may hold
+  std::uint64_t free_blocks;      ///< erased; few are left where garbage is collected
+  std::uint64_t moved_blocks;     ///< that garbage collection has moved since it was formatted
 };
 
 /// A connection to an array: volumes, channels for kernels, and registered memory. Move-only owner.
@@ -73,6 +80,10 @@ class session {
   void delete_volume(volume_id vid);
   /// The volumes of the array, in order of VID.
   std::vector<wire::afa::volume_record> volumes();
+  /// How SSD `ssd` of the array is doing. Of `n` blocks written to it, write amplification is 1
+  /// plus the growth of `moved_blocks` over `n`. Throws `input_error` for an SSD that is not there,
+  /// `io_error` otherwise.
+  ssd_usage usage(std::uint32_t ssd);
 
   /// The volume for kernels: uses all channels of the session.
   remote_volume ref(const volume_info& volume) const;

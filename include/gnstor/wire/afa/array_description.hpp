@@ -22,7 +22,9 @@ struct array_description {
   std::uint32_t block_bytes;
   std::uint32_t max_transfer_blocks;  ///< of one command
   std::uint64_t capacity_blocks;      ///< that volumes may hold on each SSD
-  std::uint64_t reserved32[4];
+  std::uint64_t free_blocks;   ///< of that SSD: erased, and not taken by anybody
+  std::uint64_t moved_blocks;  ///< that garbage collection has moved since it was formatted
+  std::uint64_t reserved48[2];
   std::uint64_t ssd_ids[max_array_ssds];  ///< names that stay with an SSD over all epochs
 };
 
@@ -36,7 +38,9 @@ static_assert(offsetof(array_description, reserved14) == 14);
 static_assert(offsetof(array_description, block_bytes) == 16);
 static_assert(offsetof(array_description, max_transfer_blocks) == 20);
 static_assert(offsetof(array_description, capacity_blocks) == 24);
-static_assert(offsetof(array_description, reserved32) == 32);
+static_assert(offsetof(array_description, free_blocks) == 32);
+static_assert(offsetof(array_description, moved_blocks) == 40);
+static_assert(offsetof(array_description, reserved48) == 48);
 static_assert(offsetof(array_description, ssd_ids) == 64);
 
 }  // namespace gnstor::wire::afa
