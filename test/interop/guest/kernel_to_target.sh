@@ -5,7 +5,7 @@
 address=10.1.0.1
 other=nqn.2026-11.test:other
 other_id=6c616200-0000-4000-8000-000000000002
-array='emu:?ssds=4&capacity=512M&replicas=2&flash=/tmp/flash'
+array='emu:?ssds=4&capacity=256M&replicas=2&flash=/tmp/flash'
 mkdir /tmp/flash
 
 step "gnstor-target with two volumes"
