@@ -1,6 +1,6 @@
 #pragma once
 
-#include <afa/checked_read.hpp>
+#include <afa/page_copy.hpp>
 #include <gnstor/wire/nvme/nvm_opcode.hpp>
 #include <hca/transfer.hpp>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <afa/checked_read.hpp>
 #include <afa/command_router.hpp>
+#include <afa/page_copy.hpp>
 #include <afa/queue_drain.hpp>
 #include <hca/queue_reader.hpp>
 #include <hca/transfer.hpp>

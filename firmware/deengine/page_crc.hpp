@@ -3,7 +3,6 @@
 #include <deengine/crc32c.hpp>
 #include <gnstor/core/units.hpp>
 #include <gnstor/simt/copy.hpp>
-#include <hca/transfer.hpp>
 
 namespace gnstor::detail {
 
@@ -123,35 +122,3 @@ inline std::uint32_t page_crc_here(const void* page) {
 #endif
 
 }  // namespace gnstor::detail
-
-namespace gnstor::fw {
-
-/// Copies one page between flash and a client's memory and computes the CRC-32C of what was copied.
-/// @param flash aligned to 16
-/// @param in true: from `memory` into `flash`; false: the other way
-/// @par Callers every lane of `g`, converged; on a GPU a whole warp
-/// @par Result the CRC, in the leader
-/// @par Order as `transfer`
-GNSTOR_HD_INLINE std::uint32_t copy_page(const simt::group& g, void* flash, void* memory, bool in) {
-  void* to = in ? flash : memory;
-  const void* from = in ? memory : flash;
-#if defined(__CUDA_ARCH__)
-  const std::uint32_t lane = g.thread_rank();
-  gnstor::detail::page_in_warp page;
-  const bool aligned = reinterpret_cast<std::uint64_t>(memory) % 16 == 0;
-  if (!aligned) {
-    transfer(g, to, from, block_bytes);
-    g.sync();
-  }
-  const gnstor::detail::shift_in_warp<512> row(lane);  // comes with the page
-  page.load(aligned ? from : flash, lane);
-  if (aligned) page.store(to, lane);
-  return page.crc(lane, row);
-#else
-  transfer(g, to, from, block_bytes);
-  g.sync();
-  return g.leads() ? gnstor::detail::page_crc_here(flash) : 0;
-#endif
-}
-
-}  // namespace gnstor::fw

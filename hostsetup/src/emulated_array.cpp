@@ -4,11 +4,11 @@
 #include <afa/cpu_runner.hpp>
 #include <afa/gpu_runner.hpp>
 #include <deengine/recover.hpp>
+#include <deengine/save.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <utility>
 
@@ -50,25 +50,6 @@ fw::geometry geometry_for(const endpoint& where, bool gpu) {
 /// came to that.
 bool is_blank(const void* metadata) {
   return static_cast<const fw::metadata_header*>(metadata)->magic == 0;
-}
-
-/// Copies metadata over an older state of it, so that a process killed on the way leaves volumes
-/// that can be mounted: each record's image before the version that makes it count.
-void write_down(const void* from, void* to, std::size_t bytes, const fw::geometry& g) {
-  const fw::layout at = fw::layout::of(g);
-  const auto* source = static_cast<const char*>(from);
-  auto* target = static_cast<char*>(to);
-  const auto copy = [&](std::size_t first, std::size_t last) {
-    std::memcpy(target + first, source + first, last - first);
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-  };
-  for (std::uint32_t k = 0; k < g.max_volumes; ++k) {
-    const std::size_t slot = at.volumes + k * sizeof(fw::volume_slot);
-    copy(slot + offsetof(fw::volume_slot, images), slot + sizeof(fw::volume_slot));
-    copy(slot, slot + sizeof(fw::volume_slot::version));
-  }
-  copy(0, at.volumes);
-  copy(at.pool, bytes);
 }
 
 /// Hands out offsets within one block of memory.
@@ -274,7 +255,7 @@ void emulated_array::save(drive& d) noexcept {
   std::vector<char> block(meta_bytes + 128);
   void* copy = block.data() + (128 - reinterpret_cast<std::uintptr_t>(block.data()) % 128);
   d.metadata.read(0, copy, meta_bytes);
-  write_down(copy, d.host_metadata, meta_bytes, geometry_);
+  fw::save(copy, d.host_metadata, geometry_);
   auto* to = static_cast<char*>(d.file->data()) + meta_bytes;
   const fw::metadata meta(d.host_metadata, geometry_);
   for (std::uint32_t page = 0; page < geometry_.pages; ++page) {

@@ -1,6 +1,7 @@
 /// A metadata block that comes back from a stop, a kill, or from somebody else.
 
 #include "rig.hpp"
+#include <deengine/save.hpp>
 
 using namespace gnstor;
 using namespace gnstor::test;
@@ -253,4 +254,51 @@ TEST_CASE("a volume that metadata lists twice is the one that was added last") {
   REQUIRE(list.count == 1);
   CHECK(list.records[0].capacity_blocks == 50);
   CHECK(r.read(1, 3) == 77);
+}
+
+TEST_CASE("a kill at any store of a save leaves volumes that can be mounted") {
+  // One slot, from each of its versions to each later one.
+  std::vector<fw::volume_slot> history;
+  rig r(shape);
+  REQUIRE(r.ssd().volume_add(1, volume(1, 100)) == 0);
+  history.push_back(r.ssd().parts().volumes()[0]);
+  wire::afa::volume_chmod change{};
+  change.version = wire::afa::payload_version;
+  change.vid = 1;
+  change.client_count = 1;
+  for (std::uint16_t k = 0; k < 5; ++k) {
+    change.clients[0] = {2, static_cast<std::uint16_t>(k % 2)};
+    REQUIRE(r.ssd().volume_chmod(1, change) == 0);
+    history.push_back(r.ssd().parts().volumes()[0]);
+  }
+  for (std::size_t to = 0; to < history.size(); ++to) {
+    for (std::size_t from = 0; from < to; ++from) {
+      for (std::size_t kill = 0; kill <= 2 * fw::volume_slot::words + 2; ++kill) {
+        CAPTURE(from);
+        CAPTURE(to);
+        CAPTURE(kill);
+        fw::volume_slot& slot = r.ssd().parts().volumes()[0];
+        slot = history[from];
+        std::size_t left = kill;
+        gnstor::detail::save_slot(
+            history[to], slot,
+            [&left](std::uint64_t* into, const std::uint64_t* words, std::size_t n) {
+              for (std::size_t w = 0; w < n && left > 0; ++w, --left) into[w] = words[w];
+            });
+        REQUIRE(mount(r) == mount_status::ok);
+        const auto table = r.ssd().parts().volumes_table<thread_scope_system>();
+        CHECK(table.read(0).vid == 1);
+        if (kill > 2 * fw::volume_slot::words + 1) CHECK(slot.version == history[to].version);
+      }
+    }
+  }
+}
+
+TEST_CASE("what is saved is all there") {
+  rig now(shape);
+  REQUIRE(now.ssd().volume_add(1, volume(1, 100)) == 0);
+  REQUIRE(now.write(1, 0, 16, 100) == 0);
+  rig before(shape);
+  fw::save(now.meta(), before.meta(), shape);
+  CHECK(std::memcmp(now.meta(), before.meta(), now.meta_bytes()) == 0);
 }

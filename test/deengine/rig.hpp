@@ -35,32 +35,41 @@ inline record volume(std::uint16_t vid, std::uint64_t capacity, std::uint32_t st
   return r;
 }
 
+inline fw::request io_request(std::uint16_t vid, std::uint32_t first, std::uint32_t blocks,
+                              bool write, std::uint16_t client = 1, std::uint32_t epoch = 1) {
+  fw::request r;
+  r.vid = volume_id(vid);
+  r.client = r.bound_client = client_id(client);
+  r.first = vba(first);
+  r.blocks = blocks;
+  r.write = write;
+  r.epoch = epoch;
+  return r;
+}
+
+/// Room for an SSD's metadata block, and where it begins there.
+inline std::vector<std::uint64_t> metadata_words(const fw::geometry& g) {
+  return std::vector<std::uint64_t>((fw::layout::of(g).bytes + 127) / 8 + 16);
+}
+inline void* metadata_in(std::vector<std::uint64_t>& words) {
+  const auto at = reinterpret_cast<std::uintptr_t>(words.data());
+  return reinterpret_cast<void*>((at + 127) / 128 * 128);
+}
+
 /// SSD 0 of an array of two: with two replicas it holds every stripe.
 struct rig {
   explicit rig(const fw::geometry& g)
-      : shape(g),
-        meta_words((fw::layout::of(g).bytes + 127) / 8 + 16),
-        data(std::size_t{g.pages} * block_bytes) {
+      : shape(g), meta_words(metadata_words(g)), data(std::size_t{g.pages} * block_bytes) {
     REQUIRE(fw::format(meta(), meta_bytes(), g, who) == fw::mount_status::ok);
   }
 
-  void* meta() {
-    const auto at = reinterpret_cast<std::uintptr_t>(meta_words.data());
-    return reinterpret_cast<void*>((at + 127) / 128 * 128);
-  }
+  void* meta() { return metadata_in(meta_words); }
   std::uint64_t meta_bytes() const { return fw::layout::of(shape).bytes; }
   engine ssd() { return engine(meta(), shape, data.data()); }
 
   fw::request io(std::uint16_t vid, std::uint32_t first, std::uint32_t blocks, bool write,
                  std::uint16_t client = 1) {
-    fw::request r;
-    r.vid = volume_id(vid);
-    r.client = r.bound_client = client_id(client);
-    r.first = vba(first);
-    r.blocks = blocks;
-    r.write = write;
-    r.epoch = ssd().epoch();
-    return r;
+    return io_request(vid, first, blocks, write, client, ssd().epoch());
   }
 
   /// Fills a page with a stamp, and reads it back; a page of mixed bytes gives ~0.

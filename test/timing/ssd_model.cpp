@@ -28,23 +28,16 @@ class timed_ssd {
   explicit timed_ssd(const ssd_profile& p = fw::table2_profile())
       : model(p),
         shape_{.pages = 128 * 1024, .shards = 8},
-        meta_((fw::layout::of(shape_).bytes + 127) / 8 + 16),
-        ssd_(meta(), shape_, nullptr) {
-    REQUIRE(fw::format(meta(), fw::layout::of(shape_).bytes, shape_, {0, 2, 1}) ==
+        meta_(metadata_words(shape_)),
+        ssd_(metadata_in(meta_), shape_, nullptr) {
+    REQUIRE(fw::format(metadata_in(meta_), fw::layout::of(shape_).bytes, shape_, {0, 2, 1}) ==
             fw::mount_status::ok);
     REQUIRE(ssd_.volume_add(1, volume(1, blocks)) == 0);
   }
 
   /// A read or write of the volume as the model wants it; pages are mapped at once.
   timed_command command(bool write, std::uint32_t first, std::uint32_t count) {
-    fw::request r;
-    r.vid = volume_id(1);
-    r.client = r.bound_client = client_id(1);
-    r.first = vba(first);
-    r.blocks = count;
-    r.epoch = 1;
-    r.write = write;
-    const fw::admission a = ssd_.check(r);
+    const fw::admission a = ssd_.check(io_request(1, first, count, write));
     REQUIRE(a.ok());
     timed_command c;
     c.what = write ? timed_command::kind::write : timed_command::kind::read;
@@ -97,10 +90,6 @@ class timed_ssd {
   ssd_model model;
 
  private:
-  void* meta() {
-    const auto at = reinterpret_cast<std::uintptr_t>(meta_.data());
-    return reinterpret_cast<void*>((at + 127) / 128 * 128);
-  }
   fw::geometry shape_;
   std::vector<std::uint64_t> meta_;
   engine ssd_;

@@ -1,7 +1,7 @@
 #pragma once
 /// Pages that a warp copies, with the CRC of each; run on both machines.
 
-#include <deengine/page_crc.hpp>
+#include <afa/page_copy.hpp>
 #include <gnstor/core/hash.hpp>
 #include <gnstor/simt/lane.hpp>
 

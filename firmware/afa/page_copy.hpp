@@ -1,13 +1,43 @@
 #pragma once
+/// How a page moves between flash and a client's memory, with its CRC.
 
 #include <afa/node.hpp>
 #include <deengine/page_crc.hpp>
+#include <hca/transfer.hpp>
 
 namespace gnstor::fw {
 
 /// How a read ends whose data is not what was written.
 inline constexpr std::uint16_t damaged_page =
     wire::nvme::make_status(wire::nvme::media_status::unrecovered_read_error);
+
+/// Copies one page between flash and a client's memory and computes the CRC-32C of what was copied.
+/// @param flash aligned to 16
+/// @param in true: from `memory` into `flash`; false: the other way
+/// @par Callers every lane of `g`, converged; on a GPU a whole warp
+/// @par Result the CRC, in the leader
+/// @par Order as `transfer`
+GNSTOR_HD_INLINE std::uint32_t copy_page(const simt::group& g, void* flash, void* memory, bool in) {
+  void* to = in ? flash : memory;
+  const void* from = in ? memory : flash;
+#if defined(__CUDA_ARCH__)
+  const std::uint32_t lane = g.thread_rank();
+  gnstor::detail::page_in_warp page;
+  const bool aligned = reinterpret_cast<std::uint64_t>(memory) % 16 == 0;
+  if (!aligned) {
+    transfer(g, to, from, block_bytes);
+    g.sync();
+  }
+  const gnstor::detail::shift_in_warp<512> row(lane);  // comes with the page
+  page.load(aligned ? from : flash, lane);
+  if (aligned) page.store(to, lane);
+  return page.crc(lane, row);
+#else
+  transfer(g, to, from, block_bytes);
+  g.sync();
+  return g.leads() ? gnstor::detail::page_crc_here(flash) : 0;
+#endif
+}
 
 /// Copies pages of flash to clients' memory and compares each with its CRC, for the lanes whose
 /// ranks are in `reads`, one after another by all lanes. One call, away from the hot path.
