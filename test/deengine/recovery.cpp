@@ -267,7 +267,7 @@ TEST_CASE("a kill at any store of a save leaves volumes that can be mounted") {
   change.vid = 1;
   change.client_count = 1;
   for (std::uint16_t k = 0; k < 5; ++k) {
-    change.clients[0] = {2, static_cast<std::uint16_t>(k % 2)};
+    change.clients[0] = {static_cast<std::uint16_t>(10 + k), wire::afa::right_read};
     REQUIRE(r.ssd().volume_chmod(1, change) == 0);
     history.push_back(r.ssd().parts().volumes()[0]);
   }
