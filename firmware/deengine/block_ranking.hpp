@@ -35,7 +35,7 @@ class block_ranking {
   /// Enters a block by its live pages.
   GNSTOR_HD void add(std::uint32_t block) const {
     block_state& b = states_[block];
-    b.rank = b.live;
+    b.rank = static_cast<std::uint16_t>(b.live);
     b.next = heads_[b.rank];
     b.previous = none;
     if (b.next != none) states_[b.next].previous = block;

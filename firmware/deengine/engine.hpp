@@ -226,9 +226,7 @@ class engine_ref {
 
   /// Makes the command's blocks unwritten again.
   /// @par Callers the shard's owner, one lane
-  GNSTOR_HD void deallocate(const admission& a) const {
-    for (std::uint32_t k = 0; k < a.blocks; ++k) store(a.shard).drop(a.key(k));
-  }
+  GNSTOR_HD void deallocate(const admission& a) const { store(a.shard).deallocate(a); }
 
   /// Frees blocks whose readers are done.
   /// @par Callers the shard's owner, one lane

@@ -3,6 +3,7 @@
 #include <deengine/block_pool.hpp>
 #include <deengine/block_ranking.hpp>
 #include <deengine/geometry.hpp>
+#include <deengine/live_record.hpp>
 #include <deengine/oob_entry.hpp>
 #include <deengine/reader_grace.hpp>
 #include <deengine/shard_state.hpp>
@@ -29,6 +30,7 @@ class flash_log {
     oob_entry* oob;
     std::uint32_t* rankings;
     std::uint32_t* pool;
+    std::uint64_t* records;
   };
 
   /// @param grace of those who look up beside the owners
@@ -43,6 +45,10 @@ class flash_log {
   GNSTOR_HD block_ranking ranking(std::uint32_t shard) const {
     const std::uint32_t heads = block_ranking::heads_for(shape_.pages_per_block);
     return {at_.states, at_.rankings + std::uint64_t{shard} * heads, shape_.pages_per_block};
+  }
+  GNSTOR_HD live_record record(std::uint32_t block) const {
+    const std::uint32_t words = live_record::words_for(shape_.pages_per_block);
+    return {at_.records + std::uint64_t{block} * words, shape_.pages_per_block};
   }
   /// True if the calling shard owns `block`. Only the shard itself ever writes its own number, so a
   /// relaxed load will do.
@@ -90,8 +96,16 @@ class flash_log {
     const std::uint32_t block = block_of(page);
     GNSTOR_VERIFY(state(block).live != 0);
     --state(block).live;
+    state(block).unrecorded = 1;
     const shard_state& s = at_.shards[shard];
     if (block != s.open && block != s.target && block != s.victim) ranking(shard).note(block);
+  }
+
+  /// Writes down which pages of `block` are live, if it is the shard's and any have ended since.
+  GNSTOR_HD void write_down(std::uint32_t shard, std::uint32_t block) const {
+    if (!owned_by(block, shard) || state(block).unrecorded == 0) return;
+    record(block).write(at_.shards[shard].sequence, &oob(block * pages_per_block()));
+    state(block).unrecorded = 0;
   }
 
   // ---- garbage collection
@@ -135,6 +149,7 @@ class flash_log {
   GNSTOR_HD void moved(std::uint32_t shard, std::uint32_t pages, std::uint32_t seen) const {
     shard_state& s = at_.shards[shard];
     state(s.victim).live -= pages;
+    state(s.victim).unrecorded = 1;
     s.victim_at += seen;
     GNSTOR_VERIFY(s.victim_at < pages_per_block() || state(s.victim).live == 0);
     state(s.target).live += pages;
@@ -174,6 +189,10 @@ class flash_log {
   GNSTOR_HD void erase(std::uint32_t block) const {
     for (std::uint32_t k = 0; k < pages_per_block(); ++k)
       oob(block * pages_per_block() + k).clear();
+    // A process killed here has a record of pages that are no more.
+    cuda::std::atomic_signal_fence(release);
+    record(block).clear();
+    state(block).unrecorded = 0;
     ++state(block).erases;
   }
 

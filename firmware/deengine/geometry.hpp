@@ -64,6 +64,11 @@ struct geometry {
     return fit < 1 ? 1 : fit < 64 ? fit : 64;
   }
 
+  /// Cells of a shard's `trim_journal`: so many that each deallocation looks at few blocks.
+  GNSTOR_HD constexpr std::uint32_t trim_cells() const {
+    return blocks() / 64 < 64 ? 64 : blocks() / 64;
+  }
+
   GNSTOR_HD friend constexpr bool operator==(const geometry& a, const geometry& b) {
     return a.pages == b.pages && a.shards == b.shards && a.pages_per_block == b.pages_per_block &&
            a.max_volumes == b.max_volumes;

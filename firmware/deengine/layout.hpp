@@ -3,9 +3,11 @@
 #include <deengine/block_pool.hpp>
 #include <deengine/block_ranking.hpp>
 #include <deengine/cuckoo_map.hpp>
+#include <deengine/live_record.hpp>
 #include <deengine/metadata_header.hpp>
 #include <deengine/oob_entry.hpp>
 #include <deengine/shard_state.hpp>
+#include <deengine/trim_entry.hpp>
 #include <deengine/volume_slot.hpp>
 
 namespace gnstor::fw {
@@ -24,6 +26,8 @@ struct layout {
   std::uint64_t blocks = 0;        ///< `block_state[blocks]`
   std::uint64_t mapping = 0;       ///< `uint64_t[shards][buckets * 4]`
   std::uint64_t oob = 0;           ///< `oob_entry[pages]`
+  std::uint64_t records = 0;       ///< `uint64_t[blocks][]`: a `live_record` each
+  std::uint64_t trims = 0;         ///< `trim_entry[shards][]`: a `trim_journal` each
   std::uint64_t bytes = 0;         ///< of the whole metadata block
   std::uint32_t buckets = 0;       ///< of one shard's mapping table
 
@@ -43,7 +47,10 @@ struct layout {
     at.mapping = after(at.blocks, g.blocks(), sizeof(block_state));
     at.oob = after(at.mapping, std::uint64_t{g.shards} * at.buckets * cuckoo_map::ways,
                    sizeof(std::uint64_t));
-    at.bytes = after(at.oob, g.pages, sizeof(oob_entry));
+    at.records = after(at.oob, g.pages, sizeof(oob_entry));
+    const std::uint64_t words = live_record::words_for(g.pages_per_block);
+    at.trims = after(at.records, g.blocks() * words, sizeof(std::uint64_t));
+    at.bytes = after(at.trims, std::uint64_t{g.shards} * g.trim_cells(), sizeof(trim_entry));
     return at;
   }
 

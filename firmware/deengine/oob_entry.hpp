@@ -49,6 +49,11 @@ struct alignas(32) oob_entry {
         mix64(mix64(sequence ^ std::uint64_t{vid.value} << 48) ^ key()) >> 32);
   }
 
+  /// True if this is what `of` made, whatever has become of the page since.
+  GNSTOR_HD constexpr bool is_sealed() const {
+    return sequence != 0 && generation != 0 && check == expected_check();
+  }
+
   /// A valid entry, sealed by its check.
   GNSTOR_HD static constexpr oob_entry of(volume_id vid, std::uint64_t key,
                                           std::uint64_t sequence) {

@@ -40,9 +40,8 @@ class page_owners {
  public:
   page_owners(const metadata& meta, const recovery_table& table) : meta_(meta), table_(table) {}
 
-  /// The shard a valid page belongs to, or -1 if it is torn or its volume is gone.
+  /// The shard a page belongs to whose entry is sealed, or -1 if its volume is gone.
   std::int64_t operator()(const oob_entry& e) {
-    if (e.check != e.expected_check()) return -1;
     if (e.vid.value != vid_) learn(e.vid.value);
     if (!known_ || generation_ != e.generation || e.block.value >= capacity_blocks_) return -1;
     return fw::shard_of(e.vid, e.block.value / stripe_blocks_, meta_.shape().shards);
@@ -69,6 +68,23 @@ class page_owners {
   std::uint32_t stripe_blocks_ = 1;
 };
 
+/// True if a page was committed. It is valid until something says otherwise, or known to have
+/// ended: stale. A page of which half an entry was written is stale, too.
+inline bool was_committed(const metadata& meta, std::uint32_t page) {
+  oob_entry& e = meta.oob()[page];
+  if (!e.is_sealed()) {
+    const bool untouched = e.sequence == 0 && e.generation == 0 && e.block.value == 0;
+    if (!untouched || e.state != page_state::erased) e.state = page_state::stale;
+    return false;
+  }
+  std::uint32_t& next = meta.header().next_generation;
+  if (e.generation >= next) next = e.generation + 1;
+  const std::uint32_t size = meta.shape().pages_per_block;
+  const auto record = meta.flash<thread_scope_system>().record(page / size);
+  e.state = record.counts(page % size, e.sequence) ? page_state::valid : page_state::stale;
+  return true;
+}
+
 /// Enters a page into its shard's mapping unless a newer page with its key is there; of two pages
 /// the older is stale.
 inline bool recover_page(const metadata& meta, std::uint32_t shard, std::uint32_t page) {
@@ -76,7 +92,6 @@ inline bool recover_page(const metadata& meta, std::uint32_t shard, std::uint32_
   const std::uint64_t key = oob[page].key();
   fw::cuckoo_map map = meta.mapping(shard);
   fw::shard_state& s = meta.shard(shard);
-  if (oob[page].sequence >= s.sequence) s.sequence = oob[page].sequence + 1;
   const std::uint32_t slot = meta.find(shard, key);
   if (slot == fw::cuckoo_map::none) {
     ++s.mapped;
@@ -100,10 +115,12 @@ inline bool recover_pages(const metadata& meta, page_owners& shard_of_page, std:
   const std::uint32_t count = left < pages_at_once ? left : pages_at_once;
   for (std::uint32_t k = 0; k < count; ++k) {
     const oob_entry& e = meta.oob()[first + k];
-    shard[k] = -1;
-    if (e.state != page_state::valid) continue;
-    shard[k] = shard_of_page(e);
-    if (shard[k] >= 0) meta.mapping(static_cast<std::uint32_t>(shard[k])).prefetch(e.key());
+    shard[k] = was_committed(meta, first + k) ? shard_of_page(e) : -1;
+    if (shard[k] < 0) continue;
+    fw::shard_state& s = meta.shard(static_cast<std::uint32_t>(shard[k]));
+    if (e.sequence >= s.sequence) s.sequence = e.sequence + 1;
+    if (e.state == page_state::valid)
+      meta.mapping(static_cast<std::uint32_t>(shard[k])).prefetch(e.key());
   }
   for (std::uint32_t k = 0; k < count; ++k) {
     oob_entry& e = meta.oob()[first + k];
@@ -115,6 +132,44 @@ inline bool recover_pages(const metadata& meta, page_owners& shard_of_page, std:
     }
   }
   return true;
+}
+
+/// Repeats the deallocations of a shard: pages of before have ended.
+inline void recover_trims(const metadata& meta, std::uint32_t shard) {
+  fw::cuckoo_map map = meta.mapping(shard);
+  fw::shard_state& s = meta.shard(shard);
+  for (std::uint32_t place = 0; place < meta.shape().trim_cells(); ++place) {
+    const fw::trim_entry& e = meta.trims(shard)[place];
+    if (!e.is_sound(place)) continue;
+    if (e.sequence >= s.sequence) s.sequence = e.sequence + 1;
+    for (std::uint32_t k = 0; k < e.blocks && k < fw::most_stripe_blocks; ++k) {
+      const std::uint32_t slot = meta.find(shard, e.key(k));
+      if (slot == fw::cuckoo_map::none) continue;
+      oob_entry& page = meta.oob()[map.page(slot)];
+      if (page.sequence > e.sequence) continue;
+      page.state = page_state::stale;
+      map.erase(slot);
+      --s.mapped;
+    }
+  }
+}
+
+/// Writes down which pages are live, so that nothing is left of what was done before.
+inline void write_all_down(const metadata& meta) {
+  const auto flash = meta.flash<thread_scope_system>();
+  for (std::uint32_t block = 0; block < meta.shape().blocks(); ++block) {
+    const std::uint32_t owner = flash.state(block).owner;
+    if (owner == 0) {
+      flash.record(block).clear();
+    } else {
+      flash.state(block).unrecorded = 1;
+      flash.write_down(owner - 1, block);
+    }
+  }
+  cuda::std::atomic_signal_fence(release);
+  for (std::uint32_t shard = 0; shard < meta.shape().shards; ++shard)
+    std::memset(static_cast<void*>(meta.trims(shard)), 0,
+                meta.shape().trim_cells() * sizeof(fw::trim_entry));
 }
 
 /// The two blocks with the most pages left take moved pages and writes again. Moves come first: who
@@ -185,9 +240,10 @@ inline void recover_counts(const metadata& meta) {
 
 namespace gnstor::fw {
 
-/// Mounts the metadata of an SSD that was stopped or killed: mapping, live counts, free blocks and
-/// sequences are built anew from the OOB areas and the permission table, and nothing else in the
-/// block is believed. GNStor, 4.3.
+/// Mounts the metadata of an SSD that was stopped, killed or lost power: mapping, live counts, free
+/// blocks and sequences are built anew from what flash holds, that is the OOB areas, the live
+/// records and trim journals beside them, and the permission table. Nothing else is believed, not
+/// even that a page is marked as stale. GNStor, 4.3.
 ///
 /// Committed pages are all there; pages that were allocated and not committed are free again. A
 /// process killed between two stores loses nothing committed, as each change is one store that
@@ -220,10 +276,12 @@ inline mount_status recover(void* base, std::uint64_t bytes, const geometry& g,
   for (std::uint32_t first = 0; first < g.pages; first += detail::pages_at_once) {
     if (!detail::recover_pages(meta, owners, first)) return mount_status::damaged;
   }
+  for (std::uint32_t s = 0; s < g.shards; ++s) detail::recover_trims(meta, s);
   for (std::uint32_t block = 0; block < g.blocks(); ++block) {
     if (!detail::recover_block(meta, owners, block)) return mount_status::damaged;
   }
   detail::recover_counts(meta);
+  detail::write_all_down(meta);
   return mount_status::ok;
 }
 

@@ -35,6 +35,9 @@ struct alignas(128) shard_state {
   std::uint32_t wear_at = 0;    ///< next block to be looked at for its wear
   std::uint32_t parked = none;  ///< last of the closed blocks that wait for writes, in a ring
   std::uint64_t moved = 0;      ///< pages moved since it was mounted
+  // Deallocations:
+  std::uint32_t trims = 0;      ///< entries of the shard's `trim_journal` so far
+  std::uint32_t record_at = 0;  ///< next block whose `live_record` is looked at
 };
 
 static_assert(sizeof(shard_state) == 128 && std::is_trivially_copyable_v<shard_state>);

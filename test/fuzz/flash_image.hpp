@@ -16,6 +16,7 @@ inline void fuzz_flash_image(fuzz_input in) {
     fuzz_demand(r.write(1, k, 4, 100 + k) == 0, "no write");
     fuzz_demand(r.write(2, k, 2, 200 + k) == 0, "no write");
     fuzz_demand(r.write(1, k, 1, 300 + k) == 0, "no overwrite");
+    r.ssd().deallocate(r.ssd().check(r.io(2, k, 1, true)));
   }
   const fw::layout at = fw::layout::of(g);
   auto* meta = static_cast<unsigned char*>(r.meta());
@@ -23,9 +24,9 @@ inline void fuzz_flash_image(fuzz_input in) {
     const auto where = in.take<std::uint8_t>();
     const auto offset = in.take<std::uint16_t>();
     const auto value = in.take<std::uint8_t>();
-    const std::uint64_t starts[] = {0,           at.shards, at.volumes, at.pool,
-                                    at.rankings, at.blocks, at.mapping, at.oob};
-    const std::uint64_t byte = starts[where % 8] + offset;
+    const std::uint64_t starts[] = {0,         at.shards,  at.volumes, at.pool,    at.rankings,
+                                    at.blocks, at.mapping, at.oob,     at.records, at.trims};
+    const std::uint64_t byte = starts[where % 10] + offset;
     if (byte < at.bytes) meta[byte] ^= value;
   }
   if (fw::recover(r.meta(), r.meta_bytes(), g, {0, 2, 1}) != fw::mount_status::ok) return;
