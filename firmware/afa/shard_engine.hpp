@@ -119,7 +119,7 @@ class shard_engine {
     bool full = false;  // one try a round: to ask an empty pool costs a look at all of it
     bool few = false;
     for (std::uint32_t k = 0; k < ready; ++k) {
-      if (g.thread_rank() == k && !reads) then = change(c, node_->commands[handle].page, full, few);
+      if (g.thread_rank() == k && !reads) then = change(c, handle, full, few);
       full = g.any(full);
       g.sync();  // the next lane goes on from what this one left
     }
@@ -150,11 +150,10 @@ class shard_engine {
 
   /// @param full a command before this one found no pages; set if this one found none
   /// @param few set if few blocks are free
-  GNSTOR_HD_INLINE next change(command_head& c, std::uint32_t* pages, bool& full, bool& few) const {
-    if (c.admin != 0) {
-      c.status = administer(c);
-    } else if (is_io(c, wire::nvme::nvm_opcode::write_zeroes)) {
-      drive_.deallocate(c.where);  // blocks never written read as zeroes
+  GNSTOR_HD_INLINE next change(command_head& c, std::uint32_t handle, bool& full, bool& few) const {
+    std::uint32_t* pages = node_->commands[handle].page;
+    if (c.admin != 0 || is_io(c, wire::nvme::nvm_opcode::write_zeroes)) {
+      c.status = rare(*node_, ssd_, handle);
     } else if (c.stage == command_stage::commit) {
       bool again = false;
       c.status = drive_.commit(c.where, pages, again);
@@ -191,7 +190,16 @@ class shard_engine {
     if (then == next::again) node_->inbox(ssd_, shard_).push(handle);
   }
 
-  GNSTOR_HD std::uint16_t administer(const command_head& c) const {
+  /// What is neither a read nor a write, away from these: it loads what it needs itself.
+  GNSTOR_HD_SLOW static std::uint16_t rare(const node& n, std::uint32_t ssd, std::uint32_t handle) {
+    const command_head& c = n.commands[handle];
+    if (c.admin != 0) return administer(n, ssd, c);
+    n.ssds[ssd].deallocate(c.where);  // blocks never written read as zeroes
+    return 0;
+  }
+  GNSTOR_HD static std::uint16_t administer(const node& n, std::uint32_t ssd,
+                                            const command_head& c) {
+    const node::ssd& drive = n.ssds[ssd];
     const auto command = wire::afa::admin_command::unpack(c.entry);
     auto* payload = reinterpret_cast<void*>(c.entry.dptr.address);
     switch (command.opcode) {
@@ -199,37 +207,39 @@ class shard_engine {
         // Copied: the client could change it between the checks and the use.
         const wire::afa::volume_record record =
             *static_cast<const wire::afa::volume_record*>(payload);
-        return drive_.volume_add(command.epoch, record);
+        return drive.volume_add(command.epoch, record);
       }
       case wire::afa::admin_opcode::volume_chmod: {
         const wire::afa::volume_chmod change =
             *static_cast<const wire::afa::volume_chmod*>(payload);
-        return drive_.volume_chmod(command.epoch, change);
+        return drive.volume_chmod(command.epoch, change);
       }
       case wire::afa::admin_opcode::volume_delete:
-        return drive_.volume_delete(command.epoch, command.volume);
+        return drive.volume_delete(command.epoch, command.volume);
       case wire::afa::admin_opcode::volume_list:
-        return drive_.volume_list(command.epoch, command.volume,
-                                  *static_cast<wire::afa::volume_list*>(payload));
+        return drive.volume_list(command.epoch, command.volume,
+                                 *static_cast<wire::afa::volume_list*>(payload));
       case wire::afa::admin_opcode::array_describe:
-        describe(*static_cast<wire::afa::array_description*>(payload), c.client);
+        describe(n, ssd, *static_cast<wire::afa::array_description*>(payload), c.client);
         return 0;
     }
     return wire::nvme::make_status(wire::nvme::generic_status::invalid_opcode);
   }
 
-  GNSTOR_HD void describe(wire::afa::array_description& out, client_id client) const {
+  GNSTOR_HD static void describe(const node& n, std::uint32_t ssd,
+                                 wire::afa::array_description& out, client_id client) {
+    const node::ssd& drive = n.ssds[ssd];
     out.version = wire::afa::payload_version;
-    out.epoch = drive_.epoch();
-    out.ssd_count = static_cast<std::uint16_t>(node_->shape.ssd_count);
-    out.own_ssd = static_cast<std::uint16_t>(ssd_);
+    out.epoch = drive.epoch();
+    out.ssd_count = static_cast<std::uint16_t>(n.shape.ssd_count);
+    out.own_ssd = static_cast<std::uint16_t>(ssd);
     out.own_client = client.value;
     out.block_bytes = block_bytes;
     out.max_transfer_blocks = max_transfer_blocks;
-    out.capacity_blocks = drive_.shape().capacity_pages();
-    out.free_blocks = drive_.free_pages();
-    out.moved_blocks = drive_.moved_pages();
-    for (std::uint32_t k = 0; k < node_->shape.ssd_count; ++k) out.ssd_ids[k] = k + 1;
+    out.capacity_blocks = drive.shape().capacity_pages();
+    out.free_blocks = drive.free_pages();
+    out.moved_blocks = drive.moved_pages();
+    for (std::uint32_t k = 0; k < n.shape.ssd_count; ++k) out.ssd_ids[k] = k + 1;
   }
 
   const node* node_;

@@ -30,7 +30,6 @@ class flash_log {
     oob_entry* oob;
     std::uint32_t* rankings;
     std::uint32_t* pool;
-    std::uint64_t* records;
   };
 
   /// @param grace of those who look up beside the owners
@@ -48,7 +47,10 @@ class flash_log {
   }
   GNSTOR_HD live_record record(std::uint32_t block) const {
     const std::uint32_t words = live_record::words_for(shape_.pages_per_block);
-    return {at_.records + std::uint64_t{block} * words, shape_.pages_per_block};
+    // Behind the OOB areas: `layout::records`.
+    const auto end = reinterpret_cast<std::uintptr_t>(at_.oob + shape_.pages);
+    auto* records = reinterpret_cast<std::uint64_t*>((end + 127) / 128 * 128);
+    return {records + std::uint64_t{block} * words, shape_.pages_per_block};
   }
   /// True if the calling shard owns `block`. Only the shard itself ever writes its own number, so a
   /// relaxed load will do.

@@ -26,8 +26,6 @@ struct layout {
   std::uint64_t blocks = 0;        ///< `block_state[blocks]`
   std::uint64_t mapping = 0;       ///< `uint64_t[shards][buckets * 4]`
   std::uint64_t oob = 0;           ///< `oob_entry[pages]`
-  std::uint64_t records = 0;       ///< `uint64_t[blocks][]`: a `live_record` each
-  std::uint64_t trims = 0;         ///< `trim_entry[shards][]`: a `trim_journal` each
   std::uint64_t bytes = 0;         ///< of the whole metadata block
   std::uint32_t buckets = 0;       ///< of one shard's mapping table
 
@@ -47,11 +45,19 @@ struct layout {
     at.mapping = after(at.blocks, g.blocks(), sizeof(block_state));
     at.oob = after(at.mapping, std::uint64_t{g.shards} * at.buckets * cuckoo_map::ways,
                    sizeof(std::uint64_t));
-    at.records = after(at.oob, g.pages, sizeof(oob_entry));
-    const std::uint64_t words = live_record::words_for(g.pages_per_block);
-    at.trims = after(at.records, g.blocks() * words, sizeof(std::uint64_t));
-    at.bytes = after(at.trims, std::uint64_t{g.shards} * g.trim_cells(), sizeof(trim_entry));
+    at.bytes = after(at.trims(g), std::uint64_t{g.shards} * g.trim_cells(), sizeof(trim_entry));
     return at;
+  }
+
+  // What is rarely asked for is not kept:
+  /// `uint64_t[blocks][]`: a `live_record` each
+  GNSTOR_HD constexpr std::uint64_t records(const geometry& g) const {
+    return after(oob, g.pages, sizeof(oob_entry));
+  }
+  /// `trim_entry[shards][]`: a `trim_journal` each
+  GNSTOR_HD constexpr std::uint64_t trims(const geometry& g) const {
+    const std::uint64_t words = live_record::words_for(g.pages_per_block);
+    return after(records(g), g.blocks() * words, sizeof(std::uint64_t));
   }
 
  private:

@@ -24,11 +24,11 @@ class metadata {
   GNSTOR_HD std::uint32_t* rankings() const { return array<std::uint32_t>(at_.rankings); }
   GNSTOR_HD block_state* blocks() const { return array<block_state>(at_.blocks); }
   GNSTOR_HD oob_entry* oob() const { return array<oob_entry>(at_.oob); }
-  GNSTOR_HD std::uint64_t* records() const { return array<std::uint64_t>(at_.records); }
+  GNSTOR_HD std::uint64_t* records() const { return array<std::uint64_t>(at_.records(shape_)); }
 
   /// The deallocations of shard `s`: `shape().trim_cells()` entries.
   GNSTOR_HD trim_entry* trims(std::uint32_t s) const {
-    return array<trim_entry>(at_.trims) + std::uint64_t{s} * shape_.trim_cells();
+    return array<trim_entry>(at_.trims(shape_)) + std::uint64_t{s} * shape_.trim_cells();
   }
 
   /// The mapping table of shard `s`.
@@ -57,8 +57,8 @@ class metadata {
   }
   template <thread_scope Scope>
   GNSTOR_HD flash_log<Scope> flash(const reader_grace<Scope>& grace = {}) const {
-    const typename flash_log<Scope>::arrays at{&shard(0),  blocks(),     oob(),
-                                               rankings(), pool_words(), records()};
+    const typename flash_log<Scope>::arrays at{&shard(0), blocks(), oob(), rankings(),
+                                               pool_words()};
     return flash_log<Scope>(at, shape_, grace);
   }
   template <thread_scope Scope>

@@ -70,7 +70,15 @@ class shard_store {
   }
 
   /// As `engine_ref::deallocate`.
-  GNSTOR_HD void deallocate(const admission& a) const { deallocated(*this, a); }
+  GNSTOR_HD void deallocate(const admission& a) const {
+    bool any = false;
+    for (std::uint32_t k = 0; k < a.blocks; ++k) any = any || meta_.find(shard_, a.key(k)) != none;
+    if (!any) return;
+    const trim_journal<Scope> journal(meta_.trims(shard_), meta_.shape().trim_cells(), flash_,
+                                      state(), shard_);
+    journal.add(a.generation, a.first, a.blocks);
+    for (std::uint32_t k = 0; k < a.blocks; ++k) drop(a.key(k));
+  }
   /// Makes the block of a key unwritten.
   GNSTOR_HD void drop(std::uint64_t key) const {
     cuckoo_map map = meta_.mapping(shard_);
@@ -123,25 +131,12 @@ class shard_store {
   // What is rarely done is not inlined, and takes the store by value: what is done all the time
   // stays close together, and in registers.
   GNSTOR_HD_SLOW static void reaped(const shard_store self) { self.flash_.reap(self.shard_); }
-  GNSTOR_HD_SLOW static void deallocated(const shard_store self, const admission a) {
-    self.deallocate_now(a);
-  }
   GNSTOR_HD_SLOW static bool tended(const shard_store self, std::uint32_t blocks) {
     return self.tend_now(blocks);
   }
   template <simt::warp_group G>
   GNSTOR_HD_SLOW static bool collected(const shard_store self, const G g, std::uint32_t pages) {
     return self.collect_now(g, pages);
-  }
-
-  GNSTOR_HD void deallocate_now(const admission& a) const {
-    bool any = false;
-    for (std::uint32_t k = 0; k < a.blocks; ++k) any = any || meta_.find(shard_, a.key(k)) != none;
-    if (!any) return;
-    const trim_journal<Scope> journal(meta_.trims(shard_), meta_.shape().trim_cells(), flash_,
-                                      state(), shard_);
-    journal.add(a.generation, a.first, a.blocks);
-    for (std::uint32_t k = 0; k < a.blocks; ++k) drop(a.key(k));
   }
 
   GNSTOR_HD bool tend_now(std::uint32_t blocks) const {

@@ -240,7 +240,7 @@ TEST_CASE("a kill at any store of a journal entry or a live record leaves the tr
   const std::vector<std::uint64_t> after = r.meta_words;
   // The entry's words, in order and then in any order: it is there when all are.
   std::vector<std::size_t> words;
-  for (std::size_t w = at.trims / 8; w < at.bytes / 8; ++w) {
+  for (std::size_t w = at.trims(shape) / 8; w < at.bytes / 8; ++w) {
     if (before[base + w] != after[base + w]) words.push_back(base + w);
   }
   REQUIRE(words.size() == 3);

@@ -24,8 +24,8 @@ inline void fuzz_flash_image(fuzz_input in) {
     const auto where = in.take<std::uint8_t>();
     const auto offset = in.take<std::uint16_t>();
     const auto value = in.take<std::uint8_t>();
-    const std::uint64_t starts[] = {0,         at.shards,  at.volumes, at.pool,    at.rankings,
-                                    at.blocks, at.mapping, at.oob,     at.records, at.trims};
+    const std::uint64_t starts[] = {0,         at.shards,  at.volumes, at.pool,       at.rankings,
+                                    at.blocks, at.mapping, at.oob,     at.records(g), at.trims(g)};
     const std::uint64_t byte = starts[where % 10] + offset;
     if (byte < at.bytes) meta[byte] ^= value;
   }
