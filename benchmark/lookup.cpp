@@ -131,7 +131,7 @@ class mapped_ssd {
     for (std::uint32_t k = 0; k < batch; ++k) {
       bool again = false;
       done = a[k].ok() && ssd_.allocate(a[k], pages + k, few) == 0 &&
-             ssd_.commit(a[k], pages + k, again) == 0 && !again && done;
+             ssd_.commit(a[k], {client_id(1), 1}, pages + k, again) == 0 && !again && done;
     }
     return done;
   }
@@ -164,8 +164,9 @@ class mapped_ssd {
     for (std::uint32_t s = 0; stripes_.size() * stripe_blocks < mapped_; ++s) {
       const fw::admission a = ssd_.check(request_of(s * stripe_blocks, stripe_blocks, true), known);
       if (!a.ok()) continue;
-      demand(ssd_.allocate(a, pages, few) == 0 && ssd_.commit(a, pages, again) == 0,
-             "a block could not be mapped");
+      demand(
+          ssd_.allocate(a, pages, few) == 0 && ssd_.commit(a, {client_id(1), 1}, pages, again) == 0,
+          "a block could not be mapped");
       stripes_.push_back(s);
     }
   }

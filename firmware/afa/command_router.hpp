@@ -4,6 +4,8 @@
 #include <afa/grant_cache.hpp>
 #include <gnstor/wire/afa/admin_command.hpp>
 #include <gnstor/wire/afa/array_description.hpp>
+#include <gnstor/wire/afa/array_membership.hpp>
+#include <gnstor/wire/afa/io_opcode.hpp>
 #include <gnstor/wire/afa/slba.hpp>
 #include <gnstor/wire/afa/volume_chmod.hpp>
 #include <gnstor/wire/afa/volume_list.hpp>
@@ -47,10 +49,11 @@ class command_router {
   }
 
  private:
-  /// A read of one block, which is looked up here.
+  /// A read of one block, which is looked up here; one with FUA is served by the shard's owner,
+  /// behind every write that was committed before.
   GNSTOR_HD static bool is_look(const command_head& c) {
     return c.admin == 0 && is(c.entry, wire::nvme::nvm_opcode::read) &&
-           wire::nvme::blocks_of(c.entry) == 1;
+           (c.entry.cdw12 & (0xffff | wire::nvme::force_unit_access)) == 0;
   }
   /// Looks for the page. Only where there is none is it asked whether the block belongs here: the
   /// shard's owner would answer zeroes.
@@ -100,14 +103,15 @@ class command_router {
     return static_cast<ssd_fault>(device_word<std::uint32_t>(node_->faults[ssd]).load(relaxed));
   }
 
-  /// Checks a Read, Write or Write Zeroes and finds its shard. Write Zeroes moves no data and may
-  /// be as long as a stripe.
+  /// Checks a Read, Write, Fill or Write Zeroes and finds its shard. Write Zeroes moves no data and
+  /// may be as long as a stripe.
   GNSTOR_HD bool route_io(decision& d, node::ssd::foresight& early) {
     command_head& c = d.command;
     const wire::nvme::submission_entry& e = c.entry;
     const bool read = is(e, wire::nvme::nvm_opcode::read);
     const bool zeroes = is(e, wire::nvme::nvm_opcode::write_zeroes);
-    if (!read && !zeroes && !is(e, wire::nvme::nvm_opcode::write)) {
+    const bool fill = is_fill(e);
+    if (!read && !zeroes && !fill && !is(e, wire::nvme::nvm_opcode::write)) {
       return answer_now(c, wire::nvme::generic_status::invalid_opcode);
     }
     const node::ssd drive = node_->ssds[c.ssd];  // asked for early, with what comes next
@@ -127,6 +131,7 @@ class command_router {
     r.blocks = blocks;
     r.epoch = e.cdw2;
     r.write = !read;
+    r.fill = fill;
     c.media = reinterpret_cast<std::uint64_t>(drive.page(0));
     d.known = grants_.of(c.ssd);
     const known_grant before = d.known;
@@ -142,6 +147,9 @@ class command_router {
     return c.where.ok();
   }
 
+  GNSTOR_HD static bool is_fill(const wire::nvme::submission_entry& e) {
+    return e.opcode == static_cast<std::uint8_t>(wire::afa::io_opcode::fill);
+  }
   GNSTOR_HD static bool is(const wire::nvme::submission_entry& e, wire::nvme::nvm_opcode op) {
     return e.opcode == static_cast<std::uint8_t>(op);
   }
@@ -174,6 +182,10 @@ class command_router {
       case wire::afa::admin_opcode::volume_chmod:
         needs = remote_read;
         length = sizeof(wire::afa::volume_chmod);
+        break;
+      case wire::afa::admin_opcode::array_update:
+        needs = remote_read;
+        length = sizeof(wire::afa::array_membership);
         break;
       case wire::afa::admin_opcode::volume_delete: return true;
       case wire::afa::admin_opcode::volume_list:

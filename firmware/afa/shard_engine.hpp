@@ -5,6 +5,8 @@
 #include <gnstor/simt/group.hpp>
 #include <gnstor/wire/afa/admin_command.hpp>
 #include <gnstor/wire/afa/array_description.hpp>
+#include <gnstor/wire/afa/array_membership.hpp>
+#include <gnstor/wire/afa/io_opcode.hpp>
 #include <gnstor/wire/nvme/nvm_opcode.hpp>
 #include <gnstor/wire/nvme/status.hpp>
 
@@ -118,13 +120,17 @@ class shard_engine {
     g.sync();
     bool full = false;  // one try a round: to ask an empty pool costs a look at all of it
     bool few = false;
+    bool left = false;  // for the end of the round
     for (std::uint32_t k = 0; k < ready; ++k) {
-      if (g.thread_rank() == k && !reads) then = change(c, handle, full, few);
+      if (g.thread_rank() == k && !reads) left = is_rare(c);
+      if (g.thread_rank() == k && !reads && !left)
+        then = change(c, node_->commands[handle].page, full, few);
       full = g.any(full);
       g.sync();  // the next lane goes on from what this one left
     }
     g.sync();
     hand_on(g, then, c, handle);
+    if (g.any(left)) serve_rare(*node_, ssd_, shard_, g, left, handle);
     head_ += ready;
     if (g.leads()) inbox.advance(head_);
     g.sync();
@@ -132,6 +138,12 @@ class shard_engine {
     return true;
   }
 
+  /// True for what is neither a read nor a write, and for the end of a write that needs thought.
+  GNSTOR_HD bool is_rare(const command_head& c) const {
+    if (c.stage == command_stage::commit)
+      return !is_io(c, wire::nvme::nvm_opcode::write) || !drive_.commits_simply(c.where);
+    return c.admin != 0 || is_io(c, wire::nvme::nvm_opcode::write_zeroes);
+  }
   GNSTOR_HD static bool is_io(const command_head& c, wire::nvme::nvm_opcode op) {
     return c.admin == 0 && c.entry.opcode == static_cast<std::uint8_t>(op);
   }
@@ -150,18 +162,9 @@ class shard_engine {
 
   /// @param full a command before this one found no pages; set if this one found none
   /// @param few set if few blocks are free
-  GNSTOR_HD_INLINE next change(command_head& c, std::uint32_t handle, bool& full, bool& few) const {
-    std::uint32_t* pages = node_->commands[handle].page;
-    if (c.admin != 0 || is_io(c, wire::nvme::nvm_opcode::write_zeroes)) {
-      c.status = rare(*node_, ssd_, handle);
-    } else if (c.stage == command_stage::commit) {
-      bool again = false;
-      c.status = drive_.commit(c.where, pages, again);
-      if (again && may_wait(c)) return next::again;
-      if (again) {
-        drive_.abandon(c.where, pages);
-        c.status = wire::nvme::make_status(wire::nvme::generic_status::capacity_exceeded);
-      }
+  GNSTOR_HD_INLINE next change(command_head& c, std::uint32_t* pages, bool& full, bool& few) const {
+    if (c.stage == command_stage::commit) {
+      c.status = drive_.commit_simply(c.where, pages);
     } else {
       c.status = full ? wire::nvme::make_status(wire::nvme::generic_status::capacity_exceeded)
                       : drive_.allocate(c.where, pages, few);
@@ -190,11 +193,62 @@ class shard_engine {
     if (then == next::again) node_->inbox(ssd_, shard_).push(handle);
   }
 
-  /// What is neither a read nor a write, away from these: it loads what it needs itself.
-  GNSTOR_HD_SLOW static std::uint16_t rare(const node& n, std::uint32_t ssd, std::uint32_t handle) {
-    const command_head& c = n.commands[handle];
+  /// Serves what is rare, one after another, away from the reads and writes: it loads what it needs
+  /// itself.
+  /// @param mine this lane has such a command, of that handle
+  GNSTOR_HD_SLOW static void serve_rare(const node& n, std::uint32_t ssd, std::uint32_t shard,
+                                        const simt::group g, bool mine, std::uint32_t handle) {
+    for (std::uint32_t k = 0; k < g.size(); ++k) {
+      if (g.thread_rank() == k && mine) {
+        io_command& c = n.commands[handle];
+        bool again = false;
+        c.status = serve_rare(n, ssd, c, again);
+        if (again && may_wait(c)) {
+          n.inbox(ssd, shard).push(handle);
+        } else {
+          if (again && c.stage == command_stage::commit) n.ssds[ssd].abandon(c.where, c.page);
+          c.stage = command_stage::done;
+          n.done_ring(c.queue).push(handle);
+        }
+      }
+      g.sync();  // the next lane goes on from what this one left
+    }
+  }
+  /// @param again set if nothing was done, or not all, for want of pages
+  GNSTOR_HD static std::uint16_t serve_rare(const node& n, std::uint32_t ssd, const io_command& c,
+                                            bool& again) {
+    const node::ssd& drive = n.ssds[ssd];
+    const write_claim by{c.client, c.entry.cdw2};
     if (c.admin != 0) return administer(n, ssd, c);
-    n.ssds[ssd].deallocate(c.where);  // blocks never written read as zeroes
+    if (c.stage == command_stage::commit) {
+      if (!is_io(c, wire::nvme::nvm_opcode::write)) return drive.commit_fill(c.where, by, c.page);
+      const std::uint16_t status = drive.commit(c.where, by, c.page, again);
+      return again ? wire::nvme::make_status(wire::nvme::generic_status::capacity_exceeded)
+                   : status;
+    }
+    if (drive.is_filling()) return zero(drive, c.where, by, again);
+    drive.deallocate(c.where);  // blocks never written read as zeroes
+    return 0;
+  }
+  /// Writes zeroes: a block that an SSD under filling did not have would be given its old contents.
+  GNSTOR_HD static std::uint16_t zero(const node::ssd& drive, const admission& where,
+                                      const write_claim& by, bool& again) {
+    for (std::uint32_t k = 0; k < where.blocks; ++k) {
+      admission one = where;
+      one.first = vba(where.first.value + k);
+      one.blocks = 1;
+      std::uint32_t page = 0;
+      bool few = false;
+      std::uint16_t status = drive.allocate(one, &page, few);
+      again = status != 0;
+      if (again) return status;
+      memset(drive.page(page), 0, block_bytes);
+      drive.seal(page, gnstor::detail::page_crc_alone(drive.page(page)));
+      status = drive.commit(one, by, &page, again);
+      if (again) drive.abandon(one, &page);
+      if (again) return wire::nvme::make_status(wire::nvme::generic_status::capacity_exceeded);
+      if (status != 0) return status;
+    }
     return 0;
   }
   GNSTOR_HD static std::uint16_t administer(const node& n, std::uint32_t ssd,
@@ -213,6 +267,11 @@ class shard_engine {
         const wire::afa::volume_chmod change =
             *static_cast<const wire::afa::volume_chmod*>(payload);
         return drive.volume_chmod(command.epoch, change);
+      }
+      case wire::afa::admin_opcode::array_update: {
+        const wire::afa::array_membership change =
+            *static_cast<const wire::afa::array_membership*>(payload);
+        return drive.array_update(change);
       }
       case wire::afa::admin_opcode::volume_delete:
         return drive.volume_delete(command.epoch, command.volume);
@@ -237,6 +296,9 @@ class shard_engine {
     out.block_bytes = block_bytes;
     out.max_transfer_blocks = max_transfer_blocks;
     out.capacity_blocks = drive.shape().capacity_pages();
+    const membership_record serving = drive.membership();
+    out.absent = serving.absent;
+    out.filling = serving.filling;
     out.free_blocks = drive.free_pages();
     out.moved_blocks = drive.moved_pages();
     for (std::uint32_t k = 0; k < n.shape.ssd_count; ++k) out.ssd_ids[k] = k + 1;

@@ -16,7 +16,7 @@ struct admission {
   volume_id vid;
   std::uint32_t shard = 0;       ///< whose owner must make the data calls
   std::uint32_t generation = 0;  ///< incarnation of the volume
-  std::uint32_t deletions = 0;   ///< volumes deleted when the check was made
+  std::uint32_t changes = 0;     ///< of rights and epochs when the check was made
   vba first;
   std::uint32_t blocks = 0;
 
@@ -28,5 +28,11 @@ struct admission {
 };
 
 static_assert(sizeof(admission) == 24 && std::is_trivially_copyable_v<admission>);
+
+/// In whose name a write was admitted: asked again before it is committed, if anything has changed.
+struct write_claim {
+  client_id client;
+  std::uint32_t epoch = 0;  ///< of the command
+};
 
 }  // namespace gnstor::fw

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deengine/admission.hpp>
+#include <deengine/array_epoch.hpp>
 #include <deengine/request.hpp>
 #include <deengine/shard_store.hpp>
 #include <gnstor/simt/warp.hpp>
@@ -35,16 +36,17 @@ class engine_ref {
     return ssd_index(static_cast<std::uint16_t>(meta_.header().self));
   }
   GNSTOR_HD std::uint32_t ssd_count() const { return meta_.header().ssd_count; }
-  GNSTOR_HD std::uint32_t epoch() const { return header32(meta_.header().epoch).load(acquire); }
+  GNSTOR_HD std::uint32_t epoch() const { return serving().now(); }
   GNSTOR_HD std::uint32_t shard_of(volume_id vid, std::uint32_t stripe) const {
     return fw::shard_of(vid, stripe, shape().shards);
   }
 
   /// Decides whether a command may run, and where.
   /// @par Callers anybody
-  /// @par Errors the first that holds, of: invalid field (no blocks), wrong_client, stale_epoch,
-  /// unknown_volume, command interrupted (the volume kept changing: try again), not_permitted,
-  /// beyond_capacity, crosses_stripe, wrong_ssd
+  /// @par Errors the first that holds, of: invalid field (no blocks), wrong_client,
+  /// unknown_volume, command interrupted (the volume kept changing: try again), stale_epoch,
+  /// rebuilding (a read, while this SSD is filled), not_permitted, beyond_capacity,
+  /// crosses_stripe, wrong_ssd
   GNSTOR_HD admission check(const request& r) const {
     known_grant nothing{};
     return check(r, nothing);
@@ -52,13 +54,13 @@ class engine_ref {
   /// The same for somebody who keeps a grant of this SSD from command to command.
   /// @param known what is known, and then what was found
   GNSTOR_HD admission check(const request& r, known_grant& known) const {
-    // Before the volume's version: whoever counts a deletion finds the volume gone. Only `commit`
+    // Before the volume's version: whoever counts a change finds what it has made. Only `commit`
     // asks.
-    const std::uint32_t deleted = r.write ? deletions() : 0;
+    const std::uint32_t changed = r.write ? serving().changes() : 0;
     foresight now;
-    look_at_rights(known, now);
+    look_at_rights(known, r.write, now);
     admission a = check_rights(r, known, now);
-    a.deletions = deleted;
+    a.changes = changed;
     return !a.ok() || belongs(a, known) ? a : refuse(wire::afa::status::wrong_ssd);
   }
 
@@ -75,7 +77,7 @@ class engine_ref {
   /// still holds.
   /// @par Callers as `glance`, before `check_rights`
   GNSTOR_HD void foresee(const request& r, const known_grant& known, foresight& out) const {
-    look_at_rights(known, out);
+    look_at_rights(known, false, out);
     if (known.slot == nullptr || known.vid != r.vid.value) return;
     admission a;
     a.generation = known.generation;
@@ -94,14 +96,17 @@ class engine_ref {
     admission a;
     volume_grant grant;
     const auto found = permissions().find(r.vid, r.client, grant, known, early.version);
-    if (r.epoch != early.epoch) return refuse(status::stale_epoch);
+    if (r.epoch != early.epoch)
+      return refuse(r.epoch == epoch() ? status::rebuilding : status::stale_epoch);
     switch (found) {
       case permission_table<Scope>::answer::absent: return refuse(status::unknown_volume);
       case permission_table<Scope>::answer::changing:
         return refuse(wire::nvme::make_status(wire::nvme::generic_status::command_interrupted));
       case permission_table<Scope>::answer::found: break;
     }
-    const std::uint32_t right = r.write ? wire::afa::right_write : wire::afa::right_read;
+    const std::uint32_t right = r.fill    ? wire::afa::right_fill
+                                : r.write ? wire::afa::right_write
+                                          : wire::afa::right_read;
     if ((grant.rights & right) == 0) return refuse(status::not_permitted);
     if (std::uint64_t{r.first.value} + r.blocks > grant.capacity_blocks)
       return refuse(status::beyond_capacity);
@@ -211,11 +216,31 @@ class engine_ref {
   /// the command may need: call it once more, or `abandon` the pages
   /// @par Callers the shard's owner, one lane, once the data is in the pages, and each is sealed
   /// @par Errors capacity exceeded (new blocks beyond what volumes can hold), mapping_full,
-  /// unknown_volume (deleted meanwhile): the pages are abandoned and the old contents stay. Only if
+  /// and, as the change was made meanwhile, unknown_volume, not_permitted or stale_epoch: the pages
+  /// are abandoned and the old contents stay. So once a right is withdrawn or an epoch is over,
+  /// nothing that was admitted before is committed. Only if
   /// nine keys of one shard alias may the blocks before the refused one have their new contents.
-  GNSTOR_HD std::uint16_t commit(const admission& a, const std::uint32_t* pages,
-                                 bool& again) const {
-    return store(a.shard).commit(a, pages, again);
+  GNSTOR_HD std::uint16_t commit(const admission& a, const write_claim& by,
+                                 const std::uint32_t* pages, bool& again) const {
+    return store(a.shard).commit(a, by, pages, again);
+  }
+
+  /// True if a write may be committed by `commit_simply`: nothing has changed since its check, and
+  /// there is room.
+  /// @par Callers as `commit`
+  GNSTOR_HD bool commits_simply(const admission& a) const {
+    return store(a.shard).commits_simply(a);
+  }
+  /// As `commit`, for almost all writes.
+  /// @par Callers as `commit`, right after `commits_simply`
+  GNSTOR_HD std::uint16_t commit_simply(const admission& a, const std::uint32_t* pages) const {
+    return store(a.shard).commit_simply(a, pages);
+  }
+  /// The same for a Fill: blocks that have sound contents keep them.
+  /// @par Errors as `commit`; the blocks before the refused one are committed: fill again
+  GNSTOR_HD std::uint16_t commit_fill(const admission& a, const write_claim& by,
+                                      const std::uint32_t* pages) const {
+    return store(a.shard).commit_fill(a, by, pages);
   }
 
   /// Gives allocated pages up.
@@ -263,11 +288,19 @@ class engine_ref {
     return data_ + std::uint64_t{page} * block_bytes;
   }
 
-  /// Moves the array to another epoch: from now on commands of other epochs are refused.
+  /// Moves the array to another epoch, in which these SSDs serve: from now on commands of other
+  /// epochs are refused, and not committed. The very membership of the present epoch changes
+  /// nothing.
   /// @par Callers the admin owner
-  GNSTOR_HD void set_epoch(std::uint32_t epoch) const {
-    header32(meta_.header().epoch).store(epoch, release);
+  /// @par Errors bad_payload_version, bad_payload (an SSD that is absent and filling, or that there
+  /// is not), stale_epoch: the epoch is over, or is known with another membership
+  GNSTOR_HD std::uint16_t array_update(const wire::afa::array_membership& m) const {
+    return serving().update(m);
   }
+  /// Which SSDs serve. @par Callers the admin owner
+  GNSTOR_HD membership_record membership() const { return serving().membership(); }
+  /// True while this SSD is being filled. @par Callers anybody
+  GNSTOR_HD bool is_filling() const { return serving().is_filling(); }
 
   /// Adds a volume. Adding the very record the table holds succeeds and changes nothing.
   /// @par Callers the admin owner, one lane; so for all `volume_` functions
@@ -276,9 +309,8 @@ class engine_ref {
   /// (two writers), volume_exists, too_many_volumes
   GNSTOR_HD std::uint16_t volume_add(std::uint32_t command_epoch,
                                      const wire::afa::volume_record& r) const {
-    if (command_epoch != epoch()) return make_status(wire::afa::status::stale_epoch);
-    std::uint32_t& next = meta_.header().next_generation;
-    return permissions().add(r, next++, ssd_count());
+    if (command_epoch != epoch()) return wire::afa::make_status(wire::afa::status::stale_epoch);
+    return permissions().add(r, meta_.header().next_generation++, ssd_count());
   }
 
   /// Changes rights of some clients, all or none.
@@ -286,18 +318,19 @@ class engine_ref {
   /// writer_exists
   GNSTOR_HD std::uint16_t volume_chmod(std::uint32_t command_epoch,
                                        const wire::afa::volume_chmod& change) const {
-    if (command_epoch != epoch()) return make_status(wire::afa::status::stale_epoch);
-    return permissions().chmod(change, command_epoch);
+    if (command_epoch != epoch()) return wire::afa::make_status(wire::afa::status::stale_epoch);
+    const std::uint16_t refused = permissions().chmod(change, command_epoch);
+    if (refused == 0) serving().count_change();
+    return refused;
   }
 
   /// Deletes a volume: its data is unreachable at once, for a later volume of the same VID is
   /// another incarnation. The pages come back as the shards' owners `tend`.
   /// @par Errors stale_epoch, unknown_volume
   GNSTOR_HD std::uint16_t volume_delete(std::uint32_t command_epoch, volume_id vid) const {
-    if (command_epoch != epoch()) return make_status(wire::afa::status::stale_epoch);
+    if (command_epoch != epoch()) return wire::afa::make_status(wire::afa::status::stale_epoch);
     const std::uint16_t refused = permissions().remove(vid);
-    // Pairs with the acquire in `deletions`: whoever counts this deletion finds the volume gone.
-    if (refused == 0) header32(meta_.header().deletions).fetch_add(1, release);
+    if (refused == 0) serving().count_deletion();
     return refused;
   }
 
@@ -305,7 +338,7 @@ class engine_ref {
   /// @par Errors stale_epoch
   GNSTOR_HD std::uint16_t volume_list(std::uint32_t command_epoch, volume_id first,
                                       wire::afa::volume_list& out) const {
-    if (command_epoch != epoch()) return make_status(wire::afa::status::stale_epoch);
+    if (command_epoch != epoch()) return wire::afa::make_status(wire::afa::status::stale_epoch);
     out.version = wire::afa::payload_version;
     out.epoch = command_epoch;
     permissions().list(first, out);
@@ -332,27 +365,21 @@ class engine_ref {
   GNSTOR_HD shard_store<Scope> store(std::uint32_t shard) const {
     return {meta_, data_, grace_, shard};
   }
-  GNSTOR_HD static atomic_ref<std::uint32_t, Scope> header32(std::uint32_t& w) {
-    return atomic_ref<std::uint32_t, Scope>(w);
-  }
-  GNSTOR_HD std::uint32_t deletions() const {
-    return header32(meta_.header().deletions).load(acquire);
-  }
+  GNSTOR_HD array_epoch<Scope> serving() const { return array_epoch<Scope>(meta_.header()); }
 
-  GNSTOR_HD void look_at_rights(const known_grant& known, foresight& out) const {
-    out.epoch = header32(meta_.header().epoch).load(relaxed);
+  GNSTOR_HD void look_at_rights(const known_grant& known, bool write, foresight& out) const {
+    out.epoch = serving().expected(write);
     out.version = permission_table<Scope>::version_now(known);
   }
 
-  GNSTOR_HD static std::uint16_t make_status(wire::afa::status s) {
-    return wire::afa::make_status(s);
-  }
   GNSTOR_HD static admission refuse(std::uint16_t status) {
     admission a;
     a.status = status;
     return a;
   }
-  GNSTOR_HD static admission refuse(wire::afa::status s) { return refuse(make_status(s)); }
+  GNSTOR_HD static admission refuse(wire::afa::status s) {
+    return refuse(wire::afa::make_status(s));
+  }
 
   GNSTOR_HD std::uint32_t probe(const admission& a, std::uint32_t k) const {
     const std::uint32_t slot = meta_.find(a.shard, a.key(k));

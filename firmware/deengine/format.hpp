@@ -26,7 +26,8 @@ inline mount_status format(void* base, std::uint64_t bytes, const geometry& g,
   metadata_header header;
   header.self = who.self;
   header.ssd_count = who.ssd_count;
-  header.epoch = who.epoch;
+  header.epoch = header.read_epoch = who.epoch;
+  header.membership[0] = membership_record::of(who.epoch, 0, 0);
   header.shape = g;
   header.credit = g.usable_pages();
   meta.header() = header;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deengine/geometry.hpp>
+#include <deengine/membership_record.hpp>
 
 namespace gnstor::fw {
 
@@ -13,12 +14,22 @@ struct alignas(128) metadata_header {
   std::uint32_t version = right_version;
   std::uint32_t self = 0;       ///< index of this SSD in the array
   std::uint32_t ssd_count = 0;  ///< SSDs of the array
-  std::uint32_t epoch = 0;      ///< atomic: array epoch; an I/O of another one is refused
+  std::uint32_t epoch = 0;      ///< atomic: array epoch; a write of another one is refused
   geometry shape;
   std::uint32_t deletions = 0;        ///< atomic: volumes deleted so far
   std::uint32_t next_generation = 1;  ///< the admin owner's: incarnation of the next volume added
   std::uint32_t credit = 0;           ///< atomic: pages that may yet be mapped, by any shard
-  std::uint64_t moved = 0;            ///< atomic: pages that garbage collection has moved
+  /// Atomic: changes after which an admitted write may no longer be allowed, so far.
+  std::uint32_t changes = 0;
+  std::uint64_t moved = 0;       ///< atomic: pages that garbage collection has moved
+  std::uint32_t read_epoch = 0;  ///< atomic: the same for reads; 0 while the SSD is being filled
+  std::uint32_t reserved = 0;
+  membership_record membership[2];  ///< one is of `epoch`
+
+  /// Where the membership of the present epoch is.
+  GNSTOR_HD constexpr std::uint32_t membership_at(std::uint32_t now) const {
+    return membership[0].epoch == now ? 0 : 1;
+  }
 };
 
 static_assert(sizeof(metadata_header) == 128 && std::is_trivially_copyable_v<metadata_header>);

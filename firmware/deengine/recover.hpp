@@ -35,6 +35,20 @@ inline bool recover_volumes(const metadata& meta) {
   return true;
 }
 
+/// Finds the membership that counts: that of the present epoch, or of the one to which the array
+/// was being moved. False: neither is what was written.
+inline bool recover_membership(const metadata& meta) {
+  fw::metadata_header& header = meta.header();
+  const fw::membership_record* both = header.membership;
+  std::uint32_t at = header.membership_at(header.epoch);
+  if (!both[at].is_sealed()) at = 1 - at;
+  if (!both[at].is_sealed()) return false;
+  header.epoch = both[at].epoch;
+  const bool fills = header.self < 64 && (both[at].filling >> header.self & 1) != 0;
+  header.read_epoch = fills ? 0 : header.epoch;
+  return true;
+}
+
 /// Finds the shards of valid pages. Neighbours are mostly of one volume, whose record is read once.
 class page_owners {
  public:
@@ -263,7 +277,8 @@ inline mount_status recover(void* base, std::uint64_t bytes, const geometry& g,
   if (header.self != who.self || header.ssd_count != who.ssd_count) return mount_status::other_ssd;
   if (bytes < meta.bytes()) return mount_status::too_small;
 
-  if (!detail::recover_volumes(meta)) return mount_status::damaged;
+  if (!detail::recover_membership(meta) || !detail::recover_volumes(meta))
+    return mount_status::damaged;
   const auto table = meta.volumes_table<thread_scope_system>();
   std::memset(meta.pool_words(), 0,
               block_pool<thread_scope_system>::word_count(g.blocks()) * sizeof(std::uint32_t));

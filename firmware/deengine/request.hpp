@@ -13,7 +13,8 @@ struct request {
   vba first;
   std::uint32_t blocks = 0;
   std::uint32_t epoch = 0;  ///< array epoch the client knows
-  bool write = false;       ///< needs the write right: Write, Write Zeroes, Dataset Management
+  bool write = false;       ///< it changes the volume: Write, Write Zeroes, Fill
+  bool fill = false;        ///< it is a Fill, which needs a right of its own
 };
 
 }  // namespace gnstor::fw

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <deengine/admission.hpp>
+#include <deengine/array_epoch.hpp>
 #include <deengine/metadata.hpp>
+#include <deengine/page_crc.hpp>
 #include <deengine/trim_journal.hpp>
 #include <gnstor/simt/copy.hpp>
 #include <gnstor/wire/afa/status.hpp>
@@ -33,9 +35,25 @@ class shard_store {
     return make_status(wire::nvme::generic_status::capacity_exceeded);
   }
 
+  /// As `engine_ref::commits_simply`.
+  GNSTOR_HD bool commits_simply(const admission& a) const {
+    const shard_state& s = state();
+    return a.changes == serving().changes() && s.credit >= a.blocks &&
+           s.mapped + a.blocks <= meta_.mapping(shard_).room();
+  }
+  /// As `engine_ref::commit_simply`.
+  GNSTOR_HD std::uint16_t commit_simply(const admission& a, const std::uint32_t* pages) const {
+    const simt::release_stores<Scope> shown;  // the pages' data, to those who `glance`
+    for (std::uint32_t k = 0; k < a.blocks; ++k) {
+      if (enter(a.vid, a.key(k), pages[k], shown)) continue;
+      for (std::uint32_t rest = k; rest < a.blocks; ++rest) flash_.invalidate(shard_, pages[rest]);
+      return wire::afa::make_status(wire::afa::status::mapping_full);
+    }
+    return 0;
+  }
   /// As `engine_ref::commit`.
-  GNSTOR_HD std::uint16_t commit(const admission& a, const std::uint32_t* pages,
-                                 bool& again) const {
+  GNSTOR_HD std::uint16_t commit(const admission& a, const write_claim& by,
+                                 const std::uint32_t* pages, bool& again) const {
     shard_state& s = state();
     const std::uint32_t room = meta_.mapping(shard_).room();
     std::uint32_t added = a.blocks;  // at most
@@ -46,8 +64,10 @@ class shard_store {
       if (s.mapped + added > room || !afford(added)) forget_deleted();
     }
     // After the sweep: one that covers this volume's deletion never comes again.
-    if (a.deletions != deletions() && !volumes().alive(a.vid, a.generation))
-      return give_up(a, pages, wire::afa::make_status(wire::afa::status::unknown_volume));
+    if (a.changes != serving().changes()) {
+      const std::uint16_t refused = still_refused(a, by, wire::afa::right_write);
+      if (refused != 0) return give_up(a, pages, refused);
+    }
     if (s.mapped + added > room)
       return give_up(a, pages, wire::afa::make_status(wire::afa::status::mapping_full));
     again = !afford(added) && sweeping();
@@ -55,11 +75,30 @@ class shard_store {
     // What others have swept is there by now.
     if (!afford(added))
       return give_up(a, pages, make_status(wire::nvme::generic_status::capacity_exceeded));
-    const simt::release_stores<Scope> shown;  // the pages' data, to those who `glance`
+    return commit_simply(a, pages);
+  }
+
+  /// As `engine_ref::commit_fill`.
+  GNSTOR_HD std::uint16_t commit_fill(const admission& a, const write_claim& by,
+                                      const std::uint32_t* pages) const {
+    const std::uint16_t refused = still_refused(a, by, wire::afa::right_fill);
+    if (refused != 0) return give_up(a, pages, refused);
+    const simt::release_stores<Scope> shown;
     for (std::uint32_t k = 0; k < a.blocks; ++k) {
-      if (enter(a.vid, a.key(k), pages[k], shown)) continue;
+      const std::uint32_t slot = meta_.find(shard_, a.key(k));
+      if (slot != none && is_sound(meta_.mapping(shard_).page(slot))) {
+        flash_.invalidate(shard_, pages[k]);
+        continue;
+      }
+      std::uint16_t full = 0;
+      if (slot == none && !afford(1)) {
+        full = make_status(wire::nvme::generic_status::capacity_exceeded);
+      } else if (!enter(a.vid, a.key(k), pages[k], shown)) {
+        full = wire::afa::make_status(wire::afa::status::mapping_full);
+      }
+      if (full == 0) continue;
       for (std::uint32_t rest = k; rest < a.blocks; ++rest) flash_.invalidate(shard_, pages[rest]);
-      return wire::afa::make_status(wire::afa::status::mapping_full);
+      return full;
     }
     return 0;
   }
@@ -177,6 +216,25 @@ class shard_store {
   GNSTOR_HD shard_state& state() const { return meta_.shard(shard_); }
   GNSTOR_HD permission_table<Scope> volumes() const {
     return meta_.template volumes_table<Scope>();
+  }
+  GNSTOR_HD array_epoch<Scope> serving() const { return array_epoch<Scope>(meta_.header()); }
+  /// Why a write that was admitted before the last change may not be committed now; 0: it may.
+  GNSTOR_HD std::uint16_t still_refused(const admission& a, const write_claim& by,
+                                        std::uint32_t right) const {
+    using wire::afa::status;
+    volume_grant grant;
+    const auto found = volumes().find(a.vid, by.client, grant);
+    if (found == permission_table<Scope>::answer::changing)
+      return make_status(wire::nvme::generic_status::command_interrupted);
+    if (found == permission_table<Scope>::answer::absent || grant.generation != a.generation)
+      return wire::afa::make_status(status::unknown_volume);
+    if (serving().now() != by.epoch) return wire::afa::make_status(status::stale_epoch);
+    if ((grant.rights & right) == 0) return wire::afa::make_status(status::not_permitted);
+    return 0;
+  }
+  /// True if a page's data is what was written.
+  GNSTOR_HD bool is_sound(std::uint32_t number) const {
+    return gnstor::detail::page_crc_alone(page(number)) == meta_.oob()[number].data_crc();
   }
   GNSTOR_HD std::uint32_t deletions() const {
     return atomic_ref<std::uint32_t, Scope>(meta_.header().deletions).load(acquire);

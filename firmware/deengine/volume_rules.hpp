@@ -23,7 +23,7 @@ GNSTOR_HD constexpr std::uint16_t check_clients(const wire::afa::volume_client* 
   std::uint32_t writers = 0;
   for (std::uint32_t k = 0; k < count; ++k) {
     const std::uint16_t rights = clients[k].rights;
-    if (rights < fewest || rights > (wire::afa::right_read | wire::afa::right_write)) {
+    if (rights < fewest || rights > wire::afa::all_rights) {
       return make_status(wire::afa::status::bad_payload);
     }
     for (std::uint32_t j = 0; j < k; ++j) {

@@ -158,6 +158,7 @@ target_queue::needs target_queue::array_admin_needs(const submission_entry& e) c
               .bytes = sizeof(wire::afa::array_description),
               .blocking = true,
               .more_is_fine = true};
+    case admin_opcode::array_update: break;  // the daemon's, on the array's own machine
   }
   return {.refused = no(generic_status::invalid_opcode)};
 }

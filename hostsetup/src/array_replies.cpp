@@ -24,6 +24,9 @@ void check_reply(const wire::afa::array_description& said) {
   need(said.block_bytes == block_bytes, "block size");
   need(said.max_transfer_blocks >= 1 && said.max_transfer_blocks <= 65536, "largest transfer");
   need(said.own_client != 0, "client id");
+  const std::uint64_t none = said.ssd_count < 64 ? ~std::uint64_t{0} << said.ssd_count : 0;
+  need(((said.absent | said.filling) & none) == 0 && (said.absent & said.filling) == 0,
+       "SSDs that are absent or filled");
 }
 
 void check_reply(const wire::afa::volume_list& said, std::uint16_t asked, std::uint32_t ssd_count) {

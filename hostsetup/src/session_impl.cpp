@@ -120,6 +120,8 @@ volume_info session::impl::describe(const wire::afa::volume_record& r) const {
   v.replicas = r.replicas;
   v.ssd_count = array.ssd_count;
   v.max_transfer_blocks = array.max_transfer_blocks;
+  v.absent = array.absent;
+  v.filling = array.filling;
   return v;
 }
 

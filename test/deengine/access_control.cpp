@@ -98,7 +98,7 @@ TEST_CASE("commands of the old epoch are refused once the array has moved on") {
   rig r(small);
   REQUIRE(r.ssd().volume_add(1, volume(1, 100)) == 0);
   const fw::request old = r.io(1, 0, 1, false);
-  r.ssd().set_epoch(2);
+  REQUIRE(r.ssd().array_update({wire::afa::payload_version, 2, 0, 0}) == 0);
   CHECK(r.ssd().check(old).status == afa(status::stale_epoch));
   CHECK(r.ssd().check(r.io(1, 0, 1, false)).ok());
   wire::afa::volume_list list{};
@@ -123,7 +123,7 @@ TEST_CASE("a bad volume is refused with the reason, and the table stays as it wa
   refused([](record& v) { v.stripe_blocks = 0; }, status::bad_payload);
   refused([](record& v) { v.replicas = 0; }, status::bad_payload);
   refused([](record& v) { v.replicas = 3; }, status::bad_payload);
-  refused([](record& v) { v.clients[1].rights = 4; }, status::bad_payload);
+  refused([](record& v) { v.clients[1].rights = 8; }, status::bad_payload);
   refused([](record& v) { v.clients[1].rights = 0; }, status::bad_payload);
   refused([](record& v) { v.clients[1].client = 1; }, status::bad_payload);
   refused([](record& v) { v.clients[1].rights = 2; }, status::writer_exists);

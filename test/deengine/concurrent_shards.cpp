@@ -160,6 +160,29 @@ TEST_CASE("who is told that rights have ended finds them ended, whatever it knew
   CHECK(granted > 0);
 }
 
+TEST_CASE("what was admitted before rights or a volume ended is not committed after: weak memory") {
+  std::uint32_t written = 0;
+  std::uint32_t refused = 0;
+  for (std::uint64_t seed = 1; seed <= (under_tsan ? 50u : 1000u); ++seed) {
+    CAPTURE(seed);
+    device d;
+    const ssd_ref ssd(d.meta.data(), crowd_shape, d.data.data());
+    REQUIRE(ssd.volume_add(1, crowd_volume(steady_volume, 0)) == 0);
+    board out;
+    simt::host::executor machine({.run = mode::weak, .seed = seed});
+    machine.spawn(1, 1, revoking_admin<thread_scope_device>{seed % 2 == 0}, ssd, &out);
+    machine.spawn(1, 1, late_writer<thread_scope_device>{}, ssd, &out);
+    machine.run();
+    CHECK(out.mixed_volume == 0);
+    CHECK(out.bad_status == 0);
+    check_aftermath(ssd);
+    written += out.written;
+    refused += out.refused;
+  }
+  CHECK(written > 0);
+  CHECK(refused > 0);
+}
+
 TEST_CASE("who looks beside the owners finds whole pages that stay as they are: one plain run") {
   sweep(mode::fast, 10, 12, {.readers = true});
 }

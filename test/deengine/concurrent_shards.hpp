@@ -184,6 +184,45 @@ struct told_reader {
   }
 };
 
+/// Writes to the volume whose end is near; once told of it, nothing it was admitted to is
+/// committed.
+template <thread_scope Scope>
+struct late_writer {
+  template <class Lane>
+  GNSTOR_HD void operator()(Lane& lane, fw::engine_ref<Scope> ssd, board* out) const {
+    fw::known_grant known{};
+    const atomic_ref<std::uint32_t, Scope> done(out->done[0]);
+    for (std::uint32_t k = 0; k < 16; ++k) {
+      fw::request r;
+      r.vid = volume_id(steady_volume);
+      r.client = r.bound_client = client_id(1);
+      r.blocks = 1;
+      r.epoch = 1;
+      r.write = true;
+      r.first = vba(k);
+      const fw::admission a = ssd.check(r, known);
+      lane.pause();
+      if (!a.ok() || a.shard != 0) continue;
+      std::uint32_t page = 0;
+      bool few = false;
+      bool again = false;
+      if (ssd.allocate(a, &page, few) != 0) return count<Scope>(out->bad_status);
+      stamp(ssd.page(page), a.key(0));
+      lane.pause();
+      (void)ssd.tend(0, crowd_shape.blocks());
+      const bool told = done.load(acquire) != 0;
+      const std::uint16_t answer = ssd.commit(a, {client_id(1), 1}, &page, again);
+      if (told && answer == 0) count<Scope>(out->mixed_volume);
+      count<Scope>(answer == 0 ? out->written : out->refused);
+    }
+  }
+
+  GNSTOR_HD static void stamp(void* page, std::uint64_t key) {
+    for (std::uint32_t k = 0; k < block_bytes; k += 8)
+      memcpy(static_cast<char*>(page) + k, &key, sizeof key);
+  }
+};
+
 /// Looks a volume up until the admin is done: what it finds must be one of the two shapes, whole.
 template <thread_scope Scope>
 struct volume_reader {
@@ -279,7 +318,7 @@ struct shard_owner {
     (void)ssd.tend(a.shard,
                    crowd_shape.blocks());  // the owner does other work while the data arrives
     bool again = false;
-    const std::uint16_t answer = ssd.commit(a, pages, again);
+    const std::uint16_t answer = ssd.commit(a, {client_id(1), 1}, pages, again);
     if (again) {
       ssd.abandon(a, pages);
       return count<Scope>(out->refused);

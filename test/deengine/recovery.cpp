@@ -80,7 +80,7 @@ TEST_CASE("volumes, rights, epoch and data survive a restart") {
   REQUIRE(r.ssd().volume_delete(1, volume_id(3)) == 0);
   REQUIRE(r.write(4, 16, 16, 100) == 0);
   REQUIRE(r.write(4, 20, 2, 500) == 0);
-  r.ssd().set_epoch(6);
+  REQUIRE(r.ssd().array_update({wire::afa::payload_version, 6, 0, 0}) == 0);
   REQUIRE(mount(r) == mount_status::ok);
   CHECK(r.ssd().epoch() == 6);
   CHECK(r.ssd().check(r.io(3, 0, 1, false)).status == afa(status::unknown_volume));

@@ -101,11 +101,11 @@ struct rig {
   /// Commits as an owner does whose neighbours tend to their shards meanwhile.
   std::uint16_t commit(const fw::admission& a, const std::uint32_t* pages) {
     bool again = false;
-    const std::uint16_t answer = ssd().commit(a, pages, again);
+    const std::uint16_t answer = ssd().commit(a, {client_id(1), ssd().epoch()}, pages, again);
     if (!again) return answer;
     tend();
     again = false;
-    const std::uint16_t second = ssd().commit(a, pages, again);
+    const std::uint16_t second = ssd().commit(a, {client_id(1), ssd().epoch()}, pages, again);
     REQUIRE_FALSE(again);
     return second;
   }

@@ -89,15 +89,16 @@ class exclusive_volume {
     if (!channel_) {
       outcome = shared(g, g.leads(), [=](const shared_type& v) { return v.flush(d); });
     } else {
-      const std::uint32_t ssds = info().plain() ? 1 : info().ssd_count;
+      const auto absent = static_cast<std::uint32_t>(cuda::std::popcount(info().absent));
+      const std::uint32_t ssds = info().plain() ? 1 : info().ssd_count - absent;
       for (std::uint32_t k = g.thread_rank(); g.any(k < ssds); k += g.size()) {
         io_part p;
         p.opcode = opcode::flush;
         p.namespace_id = info().namespace_id;
-        p.ssds = k;
+        p.ssds = volume_.pieces().present(k);
         const bool asks = k < ssds;
         const status s = channel_->execute(warp(), p.command(), d, nullptr, asks);
-        if (asks) outcome = combined(outcome, named(s, static_cast<std::uint16_t>(k)));
+        if (asks) outcome = combined(outcome, named(s, p.ssd().value));
       }
     }
     const std::uint32_t failed = g.ballot(!outcome.ok());

@@ -33,6 +33,14 @@ struct replica_set {
   std::uint32_t count = 0;
   ssd_list ssd;
 
+  /// Those that are not in a set of SSDs, by bit; in the same order.
+  GNSTOR_HD constexpr replica_set without(std::uint64_t ssds) const {
+    replica_set kept;
+    for (std::uint32_t k = 0; k < count; ++k) {
+      if ((ssds >> ssd[k].value & 1) == 0) kept.ssd.set(kept.count++, ssd[k]);
+    }
+    return kept;
+  }
   GNSTOR_HD constexpr bool contains(ssd_index who) const {
     for (std::uint32_t k = 0; k < count; ++k) {
       if (ssd[k] == who) return true;

@@ -20,11 +20,13 @@ struct volume_info {
   std::uint32_t max_transfer_blocks = 32;  ///< of one command
   std::uint32_t namespace_id = 0;          ///< of a plain namespace; 0: a volume of an array
   std::uint32_t lba_bytes = block_bytes;   ///< of a plain namespace: 512 or 4096
+  std::uint64_t absent = 0;                ///< SSDs that take part in nothing in this epoch, by bit
+  std::uint64_t filling = 0;               ///< SSDs that take writes and are not read yet, by bit
 
   /// True for a plain namespace: block addresses are its own, and nothing checks a client's rights.
   GNSTOR_HD constexpr bool plain() const { return namespace_id != 0; }
 };
 
-static_assert(std::is_trivially_copyable_v<volume_info> && sizeof(volume_info) == 48);
+static_assert(std::is_trivially_copyable_v<volume_info> && sizeof(volume_info) == 64);
 
 }  // namespace gnstor::inline v0

@@ -206,12 +206,15 @@ class volume_ref {
   }
 
   /// How many SSDs a flush goes to, and the part for the `k`-th.
-  GNSTOR_HD std::uint32_t flushed_ssds() const { return info().plain() ? 1 : info().ssd_count; }
+  GNSTOR_HD std::uint32_t flushed_ssds() const {
+    if (info().plain()) return 1;
+    return info().ssd_count - static_cast<std::uint32_t>(cuda::std::popcount(info().absent));
+  }
   GNSTOR_HD io_part flushing(std::uint32_t k) const {
     io_part p;
     p.opcode = opcode::flush;
     p.namespace_id = info().namespace_id;
-    p.ssds = k;
+    p.ssds = split_.present(k);
     return p;
   }
 

@@ -10,6 +10,8 @@
 #include <gnstor/volume/volume_info.hpp>
 #include <gnstor/wire/afa/slba.hpp>
 
+#include <cuda/std/bit>
+
 namespace gnstor::detail {
 
 /// How a request to a volume becomes commands: pieces within stripes and transfer limits, and for
@@ -75,7 +77,7 @@ class volume_split {
       const io_buffer part = at.data.take(n);
       at.done += n;
       if (at.number++ % r.of != r.mine) continue;
-      p = make_piece(first, n, part);
+      p = make_piece(op, first, n, part);
       return true;
     }
     return false;
@@ -88,6 +90,15 @@ class volume_split {
     for (bounded left{r.blocks}; left && next(op, at, p);) visit(p);
   }
 
+  /// The `k`-th SSD that is not absent.
+  GNSTOR_HD std::uint32_t present(std::uint32_t k) const {
+    if (info_.absent == 0) return k;
+    std::uint32_t ssd = 0;
+    for (std::uint32_t left = k; ssd < info_.ssd_count; ++ssd) {
+      if ((info_.absent >> ssd & 1) == 0 && left-- == 0) break;
+    }
+    return ssd;
+  }
   /// A read by any replica, balanced by address.
   GNSTOR_HD io_part reading(const piece& p) const {
     io_part part = part_of(opcode::read, p);
@@ -116,14 +127,24 @@ class volume_split {
     return n < left ? n : left;
   }
 
-  GNSTOR_HD piece make_piece(std::uint32_t at, std::uint32_t n, const io_buffer& buffer) const {
+  GNSTOR_HD piece make_piece(opcode op, std::uint32_t at, std::uint32_t n,
+                             const io_buffer& buffer) const {
     piece p;
     p.first = vba(at);
     p.blocks = n;
     p.buffer = buffer;
     p.where =
         placement_.replicas(info_.vid, info_.hash_factor, stripe_.quotient(at), info_.replicas);
+    if ((info_.absent | info_.filling) != 0)
+      p.where = serving(p.where, info_.absent, op == opcode::read ? info_.filling : 0);
     return p;
+  }
+  /// The replicas that take part in this epoch: reads go to those in sync. Where nobody is left the
+  /// command goes to an absent one, which answers with an error.
+  GNSTOR_HD_SLOW static replica_set serving(const replica_set placed, std::uint64_t absent,
+                                            std::uint64_t unread) {
+    const replica_set kept = placed.without(absent | unread);
+    return kept.count != 0 ? kept : placed.without(unread);
   }
 
   /// The command of a piece, for SSDs yet to be named.

@@ -9,6 +9,7 @@ enum class admin_opcode : std::uint8_t {
   volume_add = 0xc1,      ///< data: one `volume_record`
   volume_chmod = 0xc5,    ///< data: one `volume_chmod`
   volume_delete = 0xc8,   ///< no data
+  array_update = 0xc9,    ///< data: one `array_membership`
   volume_list = 0xca,     ///< answers one `volume_list`
   array_describe = 0xce,  ///< answers one `array_description`
 };
@@ -23,6 +24,8 @@ static_assert(direction_of(admin_opcode::volume_add) ==
 static_assert(direction_of(admin_opcode::volume_chmod) ==
               nvme::transfer_direction::host_to_controller);
 static_assert(direction_of(admin_opcode::volume_delete) == nvme::transfer_direction::none);
+static_assert(direction_of(admin_opcode::array_update) ==
+              nvme::transfer_direction::host_to_controller);
 static_assert(direction_of(admin_opcode::volume_list) ==
               nvme::transfer_direction::controller_to_host);
 static_assert(direction_of(admin_opcode::array_describe) ==

@@ -22,9 +22,10 @@ struct array_description {
   std::uint32_t block_bytes;
   std::uint32_t max_transfer_blocks;  ///< of one command
   std::uint64_t capacity_blocks;      ///< that volumes may hold on each SSD
-  std::uint64_t free_blocks;   ///< of that SSD: erased, and not taken by anybody
-  std::uint64_t moved_blocks;  ///< that garbage collection has moved since it was formatted
-  std::uint64_t reserved48[2];
+  std::uint64_t free_blocks;          ///< of that SSD: erased, and not taken by anybody
+  std::uint64_t moved_blocks;         ///< that garbage collection has moved since it was formatted
+  std::uint64_t absent;               ///< as in `array_membership`
+  std::uint64_t filling;              ///< likewise
   std::uint64_t ssd_ids[max_array_ssds];  ///< names that stay with an SSD over all epochs
 };
 
@@ -40,7 +41,8 @@ static_assert(offsetof(array_description, max_transfer_blocks) == 20);
 static_assert(offsetof(array_description, capacity_blocks) == 24);
 static_assert(offsetof(array_description, free_blocks) == 32);
 static_assert(offsetof(array_description, moved_blocks) == 40);
-static_assert(offsetof(array_description, reserved48) == 48);
+static_assert(offsetof(array_description, absent) == 48);
+static_assert(offsetof(array_description, filling) == 56);
 static_assert(offsetof(array_description, ssd_ids) == 64);
 
 }  // namespace gnstor::wire::afa

@@ -22,6 +22,7 @@ enum class status : std::uint8_t {
   writer_exists = 0x0c,        ///< another client holds the write right
   bad_payload_version = 0x0d,  ///< the payload's version is not understood
   bad_payload = 0x0e,  ///< a field of the payload is out of range or contradicts the command
+  rebuilding = 0x0f,   ///< a read of an SSD that is being filled
 };
 
 /// The completion's status field for one of GNStor's own codes.
@@ -54,6 +55,7 @@ constexpr const char* to_string(status code) {
     case status::writer_exists: return "another client may write";
     case status::bad_payload_version: return "unknown payload version";
     case status::bad_payload: return "bad payload";
+    case status::rebuilding: return "SSD is being rebuilt";
   }
   return "unknown status";
 }

@@ -25,6 +25,9 @@ GNSTOR_HD constexpr submission_entry make_command(std::uint8_t opcode, std::uint
 /// CDW12 bit 25 of Write Zeroes, DEAC: the blocks may be deallocated. NVM Command Set 1.2, 3.3.8.
 inline constexpr std::uint32_t write_zeroes_deallocate = 1u << 25;
 
+/// CDW12 bit 30 of Read and Write, FUA: force unit access. NVM Command Set 1.2, 3.3.4 and 3.3.6.
+inline constexpr std::uint32_t force_unit_access = 1u << 30;
+
 /// A Read, Write, Write Zeroes or Compare of `blocks` (1 to `max_command_blocks`) blocks from
 /// `slba` on.
 ///

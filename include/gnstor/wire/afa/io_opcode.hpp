@@ -1,0 +1,21 @@
+#pragma once
+
+#include <gnstor/wire/nvme/transfer_direction.hpp>
+
+namespace gnstor::wire::afa {
+
+/// GNStor's commands on I/O queues, in NVMe's vendor-specific range 80h to FFh.
+enum class io_opcode : std::uint8_t {
+  /// As Write, for blocks that this SSD does not have, or of which what it has is damaged; others
+  /// stay as they are. So who gives an SSD what it lacks never undoes a client's write.
+  fill = 0x81,
+};
+
+/// Which way the command's data moves, by its opcode.
+GNSTOR_HD constexpr nvme::transfer_direction direction_of(io_opcode opcode) {
+  return nvme::direction_of(static_cast<std::uint8_t>(opcode));
+}
+
+static_assert(direction_of(io_opcode::fill) == nvme::transfer_direction::host_to_controller);
+
+}  // namespace gnstor::wire::afa
