@@ -221,14 +221,16 @@ class shard_engine {
     const write_claim by{c.client, c.entry.cdw2};
     if (c.admin != 0) return administer(n, ssd, c);
     if (c.stage == command_stage::commit) {
-      if (!is_io(c, wire::nvme::nvm_opcode::write)) return drive.commit_fill(c.where, by, c.page);
+      if (!is_io(c, wire::nvme::nvm_opcode::write)) {
+        const bool unreadable = (c.entry.cdw13 & wire::afa::fill_unreadable) != 0;
+        return drive.commit_fill(c.where, by, c.page, unreadable);
+      }
       const std::uint16_t status = drive.commit(c.where, by, c.page, again);
       return again ? wire::nvme::make_status(wire::nvme::generic_status::capacity_exceeded)
                    : status;
     }
     if (drive.is_filling()) return zero(drive, c.where, by, again);
-    drive.deallocate(c.where);  // blocks never written read as zeroes
-    return 0;
+    return drive.deallocate(c.where, by);  // blocks never written read as zeroes
   }
   /// Writes zeroes: a block that an SSD under filling did not have would be given its old contents.
   GNSTOR_HD static std::uint16_t zero(const node::ssd& drive, const admission& where,

@@ -215,32 +215,30 @@ class engine_ref {
   /// @param again set if nothing was done, as pages of deleted volumes are still being dropped that
   /// the command may need: call it once more, or `abandon` the pages
   /// @par Callers the shard's owner, one lane, once the data is in the pages, and each is sealed
-  /// @par Errors capacity exceeded (new blocks beyond what volumes can hold), mapping_full,
-  /// and, as the change was made meanwhile, unknown_volume, not_permitted or stale_epoch: the pages
-  /// are abandoned and the old contents stay. So once a right is withdrawn or an epoch is over,
-  /// nothing that was admitted before is committed. Only if
-  /// nine keys of one shard alias may the blocks before the refused one have their new contents.
+  /// @par Errors capacity exceeded (new blocks beyond what volumes can hold), mapping_full, and, if
+  /// rights or epoch have changed since, unknown_volume, not_permitted or stale_epoch: the pages
+  /// are abandoned and the old contents stay. Only if nine keys of one shard alias may the blocks
+  /// before the refused one have their new contents.
   GNSTOR_HD std::uint16_t commit(const admission& a, const write_claim& by,
                                  const std::uint32_t* pages, bool& again) const {
     return store(a.shard).commit(a, by, pages, again);
   }
 
-  /// True if a write may be committed by `commit_simply`: nothing has changed since its check, and
-  /// there is room.
-  /// @par Callers as `commit`
+  /// True if `commit_simply` will do: nothing has changed since the check, and there is room.
   GNSTOR_HD bool commits_simply(const admission& a) const {
     return store(a.shard).commits_simply(a);
   }
-  /// As `commit`, for almost all writes.
-  /// @par Callers as `commit`, right after `commits_simply`
+  /// As `commit`, right after `commits_simply`.
   GNSTOR_HD std::uint16_t commit_simply(const admission& a, const std::uint32_t* pages) const {
     return store(a.shard).commit_simply(a, pages);
   }
-  /// The same for a Fill: blocks that have sound contents keep them.
+  /// The same for a Fill: blocks that have sound contents keep them, and where the SSD is in sync
+  /// those without any stay so.
+  /// @param unreadable what is taken reads as damaged
   /// @par Errors as `commit`; the blocks before the refused one are committed: fill again
   GNSTOR_HD std::uint16_t commit_fill(const admission& a, const write_claim& by,
-                                      const std::uint32_t* pages) const {
-    return store(a.shard).commit_fill(a, by, pages);
+                                      const std::uint32_t* pages, bool unreadable) const {
+    return store(a.shard).commit_fill(a, by, pages, unreadable);
   }
 
   /// Gives allocated pages up.
@@ -251,7 +249,10 @@ class engine_ref {
 
   /// Makes the command's blocks unwritten again.
   /// @par Callers the shard's owner, one lane
-  GNSTOR_HD void deallocate(const admission& a) const { store(a.shard).deallocate(a); }
+  /// @par Errors unknown_volume, stale_epoch, not_permitted, as `commit`
+  GNSTOR_HD std::uint16_t deallocate(const admission& a, const write_claim& by) const {
+    return store(a.shard).deallocate(a, by);
+  }
 
   /// Frees blocks whose readers are done.
   /// @par Callers the shard's owner, one lane

@@ -32,7 +32,7 @@ class shard_store {
     if (flash_.reserve(shard_, a.blocks, pages, few)) return 0;
     forget_deleted();
     if (flash_.reserve(shard_, a.blocks, pages, few)) return 0;
-    return make_status(wire::nvme::generic_status::capacity_exceeded);
+    return wire::nvme::make_status(wire::nvme::generic_status::capacity_exceeded);
   }
 
   /// As `engine_ref::commits_simply`.
@@ -64,35 +64,38 @@ class shard_store {
       if (s.mapped + added > room || !afford(added)) forget_deleted();
     }
     // After the sweep: one that covers this volume's deletion never comes again.
-    if (a.changes != serving().changes()) {
-      const std::uint16_t refused = still_refused(a, by, wire::afa::right_write);
-      if (refused != 0) return give_up(a, pages, refused);
-    }
+    const std::uint16_t refused = still_refused(a, by, wire::afa::right_write);
+    if (refused != 0) return give_up(a, pages, refused);
     if (s.mapped + added > room)
       return give_up(a, pages, wire::afa::make_status(wire::afa::status::mapping_full));
     again = !afford(added) && sweeping();
     if (again) return 0;
     // What others have swept is there by now.
     if (!afford(added))
-      return give_up(a, pages, make_status(wire::nvme::generic_status::capacity_exceeded));
+      return give_up(a, pages,
+                     wire::nvme::make_status(wire::nvme::generic_status::capacity_exceeded));
     return commit_simply(a, pages);
   }
 
   /// As `engine_ref::commit_fill`.
   GNSTOR_HD std::uint16_t commit_fill(const admission& a, const write_claim& by,
-                                      const std::uint32_t* pages) const {
+                                      const std::uint32_t* pages, bool unreadable) const {
     const std::uint16_t refused = still_refused(a, by, wire::afa::right_fill);
     if (refused != 0) return give_up(a, pages, refused);
+    const bool fills = serving().is_filling();
     const simt::release_stores<Scope> shown;
     for (std::uint32_t k = 0; k < a.blocks; ++k) {
       const std::uint32_t slot = meta_.find(shard_, a.key(k));
-      if (slot != none && is_sound(meta_.mapping(shard_).page(slot))) {
+      // What an SSD in sync does not have was deallocated.
+      if (slot == none ? !fills : is_sound(meta_.mapping(shard_).page(slot))) {
         flash_.invalidate(shard_, pages[k]);
         continue;
       }
+      oob_entry& e = meta_.oob()[pages[k]];
+      if (unreadable) e.set_crc(~gnstor::detail::page_crc_alone(page(pages[k])));
       std::uint16_t full = 0;
       if (slot == none && !afford(1)) {
-        full = make_status(wire::nvme::generic_status::capacity_exceeded);
+        full = wire::nvme::make_status(wire::nvme::generic_status::capacity_exceeded);
       } else if (!enter(a.vid, a.key(k), pages[k], shown)) {
         full = wire::afa::make_status(wire::afa::status::mapping_full);
       }
@@ -109,14 +112,17 @@ class shard_store {
   }
 
   /// As `engine_ref::deallocate`.
-  GNSTOR_HD void deallocate(const admission& a) const {
+  GNSTOR_HD std::uint16_t deallocate(const admission& a, const write_claim& by) const {
+    const std::uint16_t refused = still_refused(a, by, wire::afa::right_write);
+    if (refused != 0) return refused;
     bool any = false;
     for (std::uint32_t k = 0; k < a.blocks; ++k) any = any || meta_.find(shard_, a.key(k)) != none;
-    if (!any) return;
+    if (!any) return 0;
     const trim_journal<Scope> journal(meta_.trims(shard_), meta_.shape().trim_cells(), flash_,
                                       state(), shard_);
     journal.add(a.generation, a.first, a.blocks);
     for (std::uint32_t k = 0; k < a.blocks; ++k) drop(a.key(k));
+    return 0;
   }
   /// Makes the block of a key unwritten.
   GNSTOR_HD void drop(std::uint64_t key) const {
@@ -210,9 +216,6 @@ class shard_store {
     return true;
   }
 
-  GNSTOR_HD static std::uint16_t make_status(wire::nvme::generic_status s) {
-    return wire::nvme::make_status(s);
-  }
   GNSTOR_HD shard_state& state() const { return meta_.shard(shard_); }
   GNSTOR_HD permission_table<Scope> volumes() const {
     return meta_.template volumes_table<Scope>();
@@ -222,10 +225,11 @@ class shard_store {
   GNSTOR_HD std::uint16_t still_refused(const admission& a, const write_claim& by,
                                         std::uint32_t right) const {
     using wire::afa::status;
+    if (a.changes == serving().changes()) return 0;
     volume_grant grant;
     const auto found = volumes().find(a.vid, by.client, grant);
     if (found == permission_table<Scope>::answer::changing)
-      return make_status(wire::nvme::generic_status::command_interrupted);
+      return wire::nvme::make_status(wire::nvme::generic_status::command_interrupted);
     if (found == permission_table<Scope>::answer::absent || grant.generation != a.generation)
       return wire::afa::make_status(status::unknown_volume);
     if (serving().now() != by.epoch) return wire::afa::make_status(status::stale_epoch);

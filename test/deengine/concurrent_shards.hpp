@@ -278,7 +278,7 @@ struct shard_owner {
           if (write)
             change(ssd, a, lane.shared().pages, out);
           else
-            ssd.deallocate(a);
+            (void)ssd.deallocate(a, {client_id(1), 1});
         }
       }
       if (lane.thread() == 0) (void)ssd.tend(shard, 3);

@@ -38,7 +38,7 @@ TEST_CASE("a block never written reads as no page, and so does a deallocated one
   CHECK(r.read(1, 5) == 0);
   REQUIRE(r.write(1, 0, 16, 100) == 0);
   CHECK(r.read(1, 5) == 105);
-  r.ssd().deallocate(r.ssd().check(r.io(1, 4, 2, true)));
+  (void)r.deallocate(r.ssd().check(r.io(1, 4, 2, true)));
   CHECK(r.read(1, 3) == 103);
   CHECK(r.read(1, 4) == 0);
   CHECK(r.read(1, 5) == 0);
@@ -70,7 +70,7 @@ TEST_CASE("a block whose fingerprint and bucket alias a written one's is still u
     ++found;
     CAPTURE(b);
     CHECK(r.read(1, b) == 0);
-    r.ssd().deallocate(r.ssd().check(r.io(1, b, 1, true)));
+    (void)r.deallocate(r.ssd().check(r.io(1, b, 1, true)));
     CHECK(r.read(1, 0) == 4711);
     REQUIRE(r.write(1, b, 1, 1000 + found) == 0);
     CHECK(r.read(1, 0) == 4711);
@@ -184,7 +184,7 @@ TEST_CASE(
   for (std::uint32_t b = 0; b < 2048; ++b) REQUIRE(r.read(1, b) == expected[b]);
   for (std::uint32_t b = 0; b < 2048; b += 16) {
     if (expected[b] == 0) continue;
-    r.ssd().deallocate(r.ssd().check(r.io(1, b, 16, true)));
+    (void)r.deallocate(r.ssd().check(r.io(1, b, 16, true)));
     CHECK(r.write(1, b, 16, 50) == 0);
     break;
   }
@@ -204,7 +204,7 @@ TEST_CASE("new blocks beyond what volumes can hold are refused, and all else goe
   for (std::uint32_t b = usable; b < 256; ++b) CHECK(r.read(1, b) == 0);
   for (std::uint32_t b = 0; b < usable; ++b) REQUIRE(r.write(1, b, 1, 2000 + b) == 0);
   for (std::uint32_t b = 0; b < usable; ++b) CHECK(r.read(1, b) == 2000 + b);
-  r.ssd().deallocate(r.ssd().check(r.io(1, 32, 3, true)));
+  (void)r.deallocate(r.ssd().check(r.io(1, 32, 3, true)));
   CHECK(r.write(1, usable, 4, 1000) == generic(generic_status::capacity_exceeded));
   CHECK(r.write(1, usable, 3, 1000) == 0);
   CHECK(r.read(1, usable + 2) == 1002);

@@ -31,13 +31,14 @@ void store(rig& r, std::uint32_t page, std::uint64_t stamp) {
   r.ssd().seal(page, gnstor::detail::page_crc_alone(r.ssd().page(page)));
 }
 /// A whole Fill: block k gets the stamp plus k, where it is taken.
-std::uint16_t fill(rig& r, std::uint32_t first, std::uint32_t blocks, std::uint64_t stamp) {
+std::uint16_t fill(rig& r, std::uint32_t first, std::uint32_t blocks, std::uint64_t stamp,
+                   bool unreadable = false) {
   const fw::admission a = admit(r, first, blocks, 3);
   if (!a.ok()) return a.status;
   std::uint32_t pages[16];
   REQUIRE(r.take(a, pages) == 0);
   for (std::uint32_t k = 0; k < blocks; ++k) store(r, pages[k], stamp + k);
-  return r.ssd().commit_fill(a, {client_id(3), r.ssd().epoch()}, pages);
+  return r.ssd().commit_fill(a, {client_id(3), r.ssd().epoch()}, pages, unreadable);
 }
 
 }  // namespace
@@ -99,6 +100,9 @@ TEST_CASE("what was admitted in an epoch is not committed in the next") {
   CHECK(r.ssd().commit(a, {client_id(1), 1}, &page, again) == afa(status::stale_epoch));
   CHECK(r.read(1, 0) == 100);
   CHECK(r.ssd().check(io_request(1, 0, 1, true)).status == afa(status::stale_epoch));
+  // Nor is what it would have deallocated.
+  CHECK(r.ssd().deallocate(a, {client_id(1), 1}) == afa(status::stale_epoch));
+  CHECK(r.read(1, 0) == 100);
 }
 
 TEST_CASE("nobody reads from an SSD that is being filled; in the next epoch they do") {
@@ -131,15 +135,30 @@ TEST_CASE("a Fill gives an SSD what it lacks or has damaged, and changes nothing
     if (b == 2) static_cast<char*>(r.ssd().page(page))[77] ^= 1;
   }
   const std::uint32_t free_before = r.free_pages();
+  REQUIRE(fill(r, 0, 1, 150) == 0);  // in sync: it was deallocated
+  CHECK(r.read(1, 0) == 0);
+  REQUIRE(r.ssd().array_update({version, 2, 0, 1}) == 0);
   REQUIRE(fill(r, 0, 4, 200) == 0);
+  REQUIRE(r.ssd().array_update({version, 3, 0, 0}) == 0);
   CHECK(r.read(1, 0) == 200);
   CHECK(r.read(1, 1) == 101);
   CHECK(r.read(1, 2) == 202);
   CHECK(r.read(1, 3) == 203);
+  REQUIRE(r.ssd().array_update({version, 4, 0, 1}) == 0);
   REQUIRE(fill(r, 0, 4, 300) == 0);
+  REQUIRE(r.ssd().array_update({version, 5, 0, 0}) == 0);
   CHECK(r.read(1, 2) == 202);
   r.tend();
   CHECK(r.free_pages() + 2 * shape.pages_per_block >= free_before);
   REQUIRE(fw::recover(r.meta(), r.meta_bytes(), r.shape, r.who) == fw::mount_status::ok);
   for (std::uint32_t b = 0; b < 4; ++b) CHECK(r.read(1, b) == (b == 1 ? 101 : 200 + b));
+  // Where nobody has what a block held it must not read as zeroes, nor hide what is there.
+  REQUIRE(r.ssd().array_update({version, 6, 0, 1}) == 0);
+  REQUIRE(fill(r, 3, 2, 400, true) == 0);
+  REQUIRE(r.ssd().array_update({version, 7, 0, 0}) == 0);
+  CHECK(r.read(1, 3) == 203);
+  std::uint32_t page = 0;
+  r.ssd().lookup(r.ssd().check(r.io(1, 4, 1, false)), &page);
+  REQUIRE(page != engine::no_page);
+  CHECK(r.ssd().seal_of(page) != gnstor::detail::page_crc_alone(r.ssd().page(page)));
 }

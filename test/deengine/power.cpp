@@ -27,7 +27,7 @@ bool cut(rig& r, const fw::power_budget& budget = {}) {
 void deallocate(rig& r, std::uint16_t vid, std::uint32_t first, std::uint32_t blocks) {
   const fw::admission a = r.ssd().check(r.io(vid, first, blocks, true));
   REQUIRE(a.ok());
-  r.ssd().deallocate(a);
+  REQUIRE(r.deallocate(a) == 0);
 }
 
 /// An SSD whose power goes at any store, and what it must hold: a block under change when it went
@@ -131,7 +131,7 @@ class powered {
       for (std::uint32_t k = 0; k < blocks; ++k) pending_[{vid, first + k}] = 0;
       const fw::admission a = ssd_.ssd().check(ssd_.io(vid, first, blocks, true));
       must_be_done(a.status);
-      ssd_.ssd().deallocate(a);
+      must_be_done(ssd_.deallocate(a));
     } else {
       for (std::uint32_t k = 0; k < blocks; ++k) pending_[{vid, first + k}] = stamp_ + 1 + k;
       const std::uint64_t from = stamp_ + 1;

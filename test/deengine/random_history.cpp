@@ -134,7 +134,7 @@ class history {
   void deallocate() {
     const fw::admission a = some_extent(true);
     if (!a.ok()) return;
-    ssd_.ssd().deallocate(a);
+    (void)ssd_.deallocate(a);
     for (std::uint32_t k = 0; k < a.blocks; ++k) contents_.erase({a.vid.value, a.first.value + k});
   }
   void begin_read() {

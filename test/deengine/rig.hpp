@@ -109,6 +109,9 @@ struct rig {
     REQUIRE_FALSE(again);
     return second;
   }
+  std::uint16_t deallocate(const fw::admission& a) {
+    return ssd().deallocate(a, {client_id(1), ssd().epoch()});
+  }
   /// Every shard collects a little.
   void collect() {
     for (std::uint32_t s = 0; s < shape.shards; ++s)

@@ -16,7 +16,7 @@ inline void fuzz_flash_image(fuzz_input in) {
     fuzz_demand(r.write(1, k, 4, 100 + k) == 0, "no write");
     fuzz_demand(r.write(2, k, 2, 200 + k) == 0, "no write");
     fuzz_demand(r.write(1, k, 1, 300 + k) == 0, "no overwrite");
-    r.ssd().deallocate(r.ssd().check(r.io(2, k, 1, true)));
+    (void)r.deallocate(r.ssd().check(r.io(2, k, 1, true)));
   }
   const fw::layout at = fw::layout::of(g);
   auto* meta = static_cast<unsigned char*>(r.meta());

@@ -6,10 +6,15 @@ namespace gnstor::wire::afa {
 
 /// GNStor's commands on I/O queues, in NVMe's vendor-specific range 80h to FFh.
 enum class io_opcode : std::uint8_t {
-  /// As Write, for blocks that this SSD does not have, or of which what it has is damaged; others
-  /// stay as they are. So who gives an SSD what it lacks never undoes a client's write.
+  /// As Write, for blocks of which what this SSD has is damaged, and, while it is being filled, for
+  /// those that it does not have; others stay as they are. So who gives an SSD what it lacks never
+  /// undoes a client's write.
   fill = 0x81,
 };
+
+/// CDW13 bit 0 of Fill: the blocks read as errors from now on, as nobody has what they held. Its
+/// data does not count.
+inline constexpr std::uint32_t fill_unreadable = 1;
 
 /// Which way the command's data moves, by its opcode.
 GNSTOR_HD constexpr nvme::transfer_direction direction_of(io_opcode opcode) {

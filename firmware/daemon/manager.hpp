@@ -1,0 +1,159 @@
+#pragma once
+
+#include <daemon/orders.hpp>
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace gnstor::daemon {
+
+/// What the array is in the present epoch: what clients address it by.
+struct membership {
+  std::uint32_t epoch = 1;
+  std::uint64_t absent = 0;   ///< by bit: SSDs that take part in nothing
+  std::uint64_t filling = 0;  ///< SSDs that take writes and are being given what they lack
+};
+
+/// What an SSD says after the manager has started anew.
+struct ssd_report {
+  membership serving;
+  std::vector<wire::afa::volume_record> volumes;
+};
+
+/// What a manager is told once.
+struct manager_options {
+  std::uint32_t ssds = 1;
+  std::uint16_t client = 1;  ///< as whom its repairs read and fill
+  std::uint64_t lease_ns = 300'000'000'000;
+};
+
+/// The array's manager: volumes, write leases, epochs, and who is in sync (a pure state machine).
+///
+/// It has no threads, clock or connections: requests and events go in, `take_orders` gives what is
+/// to be done, and `answered` and `finished` say how that ended. One operation is carried out after
+/// another; an SSD's failure interrupts, and what it interrupted is asked again of all that are
+/// left. All of its state is in the SSDs' permission tables and memberships, too.
+///
+/// What it promises: nobody gets the write right of a volume before whoever had it is fenced on
+/// every SSD and all replicas are equal; an SSD is read only when it has every acknowledged write.
+class manager {
+ public:
+  explicit manager(const manager_options& o) : options_(o) {}
+
+  /// Takes over an array from its SSDs' own tables, after a crash of another manager or a restart.
+  /// @param reports of each SSD, nothing where it does not answer: it has failed
+  /// @param now nanoseconds of any clock that does not go back
+  void recover(const std::vector<std::optional<ssd_report>>& reports, std::uint64_t now);
+
+  // ---- requests; each gets one `reply` in a later `take_orders`
+  void create(std::uint64_t request, wire::afa::volume_record r);
+  /// Gives `client` the right to read a volume, or also to write it.
+  void open(std::uint64_t request, std::uint16_t vid, std::uint16_t client, bool write);
+  /// Extends a write lease that has not passed to somebody else.
+  void renew(std::uint64_t request, std::uint16_t vid, std::uint16_t client);
+  /// Gives the write right back. The client has no write under way.
+  /// @param clean every write was acknowledged, so that all replicas are equal
+  void close(std::uint64_t request, std::uint16_t vid, std::uint16_t client, bool clean);
+  void remove(std::uint64_t request, std::uint16_t vid);
+
+  // ---- events
+  void tick(std::uint64_t now) { now_ = now > now_ ? now : now_; }
+  /// How an SSD answered an order. @param status NVMe status field
+  void answered(std::uint64_t order, std::uint16_t status);
+  /// An order was not answered, or a client says that an SSD fails.
+  void ssd_failed(std::uint32_t ssd);
+  /// A formatted SSD is in the place of one that had failed.
+  void ssd_replaced(std::uint32_t ssd);
+  /// The connection of a client is gone: whoever wants its write right need not wait for the lease.
+  void client_gone(std::uint16_t client);
+  /// How a repair ended.
+  void finished(std::uint64_t repair, bool ok);
+  /// Asks for a scrub of a volume. No reply: what it mends is nobody's request.
+  void scrub(std::uint16_t vid);
+
+  /// What is to be done now.
+  orders take_orders();
+
+  /// The epoch that every SSD in it knows, once `knows_epoch`: clients may use it.
+  const membership& published() const { return published_; }
+  /// False after `recover`, until the SSDs agree on an epoch.
+  bool knows_epoch() const { return knows_epoch_; }
+  /// What is being done and what waits, for logs.
+  std::string standing() const;
+  /// True if nothing is under way but fills.
+  bool idle() const { return queue_.empty(); }
+  /// The volumes that there are, for repairs and for who opens them.
+  std::vector<wire::afa::volume_record> volumes() const;
+
+ private:
+  struct volume {
+    wire::afa::volume_record r{};
+    std::uint16_t writer = 0;  ///< 0: nobody
+    std::uint64_t lease_until = 0;
+    bool unequal = false;  ///< its replicas may differ, though nobody may write
+    bool lost = false;
+    bool going = false;  ///< it is being removed: nobody repairs it any more
+  };
+  enum class action : std::uint8_t { create, open, close, remove, fail, replace, settle, adopt };
+  struct operation {
+    action what{};
+    std::uint64_t request = 0;
+    std::uint16_t vid = 0;
+    std::uint16_t client = 0;
+    bool write = false;  ///< of an open; of an adoption: it is to be deleted
+    bool clean = false;  ///< of a close
+    std::uint32_t ssd = 0;
+    wire::afa::volume_record r{};
+    // How far it is:
+    std::uint32_t step = 0;
+    bool sent = false;                  ///< this step's orders are out
+    std::uint64_t first_order = 0;      ///< older ones are forgotten
+    std::uint64_t pending = 0;          ///< SSDs that have not answered, by bit
+    std::uint64_t repair = 0;           ///< that it waits for; 0: none
+    std::uint16_t refusal = 0;          ///< the first SSD's that refused
+    std::vector<std::uint16_t> left{};  ///< volumes that a replaced SSD is still to be told of
+  };
+
+  std::uint64_t everyone() const {
+    return options_.ssds == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << options_.ssds) - 1;
+  }
+  std::uint64_t present() const { return everyone() & ~now_serving_.absent; }
+
+  void run();
+  bool advance(operation& op);
+  bool advance_create(operation& op);
+  bool advance_open(operation& op);
+  bool advance_close(operation& op);
+  bool advance_remove(operation& op);
+  bool advance_fail(operation& op);
+  bool advance_replace(operation& op);
+  bool advance_settle(operation& op);
+  bool advance_adopt(operation& op);
+  bool told(operation& op, std::uint64_t whom, const ssd_order& order);
+  bool everybody_told_epoch(operation& op);
+  bool chmod(operation& op, std::vector<wire::afa::volume_client> changes);
+  void answer(const operation& op, verdict said, std::uint64_t lease_until = 0);
+  void publish();
+  void change_epoch(std::uint64_t absent, std::uint64_t filling);
+  void start_fill(std::uint32_t ssd);
+  void give_up_repairs();
+  volume* find(std::uint16_t vid);
+
+  manager_options options_;
+  std::uint64_t now_ = 0;
+  membership now_serving_;  ///< that SSDs are being told
+  membership published_;
+  bool knows_epoch_ = true;
+  std::map<std::uint16_t, volume> volumes_;
+  std::deque<operation> queue_;
+  std::map<std::uint32_t, std::uint64_t> fills_;   ///< by SSD: the repair
+  std::map<std::uint64_t, std::uint16_t> scrubs_;  ///< by repair: the volume
+  std::map<std::uint64_t, std::uint32_t> asked_;   ///< by order: the SSD
+  std::uint64_t next_id_ = 1;
+  orders out_;
+};
+
+}  // namespace gnstor::daemon

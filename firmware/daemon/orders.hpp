@@ -1,0 +1,68 @@
+#pragma once
+
+#include <gnstor/wire/afa/admin_opcode.hpp>
+#include <gnstor/wire/afa/array_membership.hpp>
+#include <gnstor/wire/afa/volume_chmod.hpp>
+#include <gnstor/wire/afa/volume_record.hpp>
+
+#include <cstdint>
+#include <vector>
+
+namespace gnstor::daemon {
+
+/// An admin command for one SSD: its opcode says which of the payloads it carries.
+struct ssd_order {
+  std::uint64_t id = 0;
+  std::uint32_t ssd = 0;
+  wire::afa::admin_opcode opcode{};
+  std::uint32_t epoch = 0;  ///< CDW2
+  std::uint16_t vid = 0;
+  wire::afa::volume_record record{};
+  wire::afa::volume_chmod chmod{};
+  wire::afa::array_membership membership{};
+};
+
+/// What a repairer is to do.
+enum class repair_kind : std::uint8_t {
+  converge,  ///< make all replicas of a volume equal; nobody else may write it
+  fill,      ///< give an SSD what its places hold; writers go on
+  scrub,     ///< read every replica of a volume, and mend those that are damaged; writers go on
+};
+
+/// Work on data, done by a `repair`.
+struct repair_order {
+  std::uint64_t id = 0;
+  repair_kind kind{};
+  std::uint16_t vid = 0;  ///< of converge and scrub
+  std::uint32_t ssd = 0;  ///< of fill
+};
+
+/// How the manager answers a request.
+enum class verdict : std::uint8_t {
+  done,
+  unknown_volume,
+  volume_exists,
+  busy,         ///< another client holds the write right and its lease: try again later
+  lost_lease,   ///< a renewal came too late: the right has gone to somebody else
+  lost_volume,  ///< too many SSDs have failed: some of its blocks are on none that is in sync
+  refused,      ///< the SSDs refuse it: too many volumes or clients
+};
+
+/// The answer to a request.
+struct reply {
+  std::uint64_t request = 0;
+  verdict said = verdict::done;
+  std::uint64_t lease_until = 0;  ///< ns; of a granted or renewed write right
+};
+
+/// What the manager wants done, in order within each list.
+struct orders {
+  std::vector<std::uint32_t> detached;  ///< SSDs whose I/O the node must refuse from now on: first
+  std::vector<std::uint32_t> attached;  ///< SSDs that serve again: before what follows
+  std::vector<ssd_order> ssds;
+  std::vector<std::uint64_t> cancelled;  ///< repairs
+  std::vector<repair_order> repairs;
+  std::vector<reply> replies;
+};
+
+}  // namespace gnstor::daemon

@@ -1,0 +1,156 @@
+#include <daemon/repair.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace gnstor::daemon {
+
+repair::repair(const repair_order& order, const membership& serving, std::uint32_t ssds,
+               std::vector<wire::afa::volume_record> volumes, char* memory)
+    : order_(order), serving_(serving), placement_(ssds), memory_(memory) {
+  for (const wire::afa::volume_record& r : volumes) {
+    if (order.kind == repair_kind::fill || r.vid == order.vid) volumes_.push_back(r);
+  }
+  begin_piece();
+  go_on();
+}
+
+void repair::end(bool ok) {
+  step_.reset();
+  over_ = true;
+  ok_ = ok;
+}
+
+/// Carries on until there is something to ask.
+void repair::go_on() {
+  while (!over_ && !(deciding_ ? decide() : look())) continue;
+}
+
+/// Finds the next piece that has something to do.
+void repair::begin_piece() {
+  for (; volume_ < volumes_.size(); ++volume_, first_ = alone_until_ = 0) {
+    const wire::afa::volume_record& r = volumes_[volume_];
+    while (first_ < r.capacity_blocks) {
+      const std::uint64_t stripe = first_ / r.stripe_blocks;
+      const std::uint64_t end =
+          std::min<std::uint64_t>((stripe + 1) * r.stripe_blocks, r.capacity_blocks);
+      where_ = placement_.replicas(volume_id(r.vid), r.hash_factor,
+                                   static_cast<std::uint32_t>(stripe), r.replicas);
+      const bool concerned = order_.kind != repair_kind::fill ||
+                             where_.contains(ssd_index(static_cast<std::uint16_t>(order_.ssd)));
+      if (concerned) {
+        const std::uint64_t most = first_ < alone_until_ ? 1 : most_blocks;
+        blocks_ = static_cast<std::uint32_t>(std::min(most, end - first_));
+        std::fill(std::begin(seen_), std::end(seen_), sight::unread);
+        turn_ = 0;
+        deciding_ = spoiling_ = false;
+        return;
+      }
+      first_ = end;
+    }
+  }
+  end(true);
+}
+
+void repair::next_piece() {
+  first_ += blocks_;
+  begin_piece();
+}
+
+bool repair::ask(repair_step::kind what, std::uint32_t replica, std::uint32_t from) {
+  step_ = repair_step{what,
+                      where_.ssd[replica].value,
+                      volumes_[volume_].vid,
+                      vba(static_cast<std::uint32_t>(first_)),
+                      blocks_,
+                      from * most_blocks};
+  return true;
+}
+
+/// Reads the replicas that are in sync; to fill, one that is sound will do.
+bool repair::look() {
+  for (; turn_ < where_.count; ++turn_) {
+    if (!in_sync(where_.ssd[turn_].value)) continue;
+    const bool enough = order_.kind == repair_kind::fill &&
+                        std::count(std::begin(seen_), std::end(seen_), sight::sound) != 0;
+    if (!enough) return ask(repair_step::kind::read, turn_, turn_);
+  }
+  const auto* sound = std::find(std::begin(seen_), std::end(seen_), sight::sound);
+  const bool damage =
+      std::find(std::begin(seen_), std::end(seen_), sight::damaged) != std::end(seen_);
+  if (damage && blocks_ > 1) {  // which of them?
+    alone_until_ = first_ + blocks_;
+    begin_piece();
+    return false;
+  }
+  if (sound == std::end(seen_)) {
+    lost_ += blocks_;
+    deciding_ = true;  // the SSD that is filled is the last to be dealt with
+    turn_ = 0;
+    while (turn_ < where_.count && where_.ssd[turn_].value != order_.ssd) ++turn_;
+    if (order_.kind == repair_kind::fill) {
+      spoiling_ = true;
+      return ask(repair_step::kind::spoil, turn_, 0);
+    }
+    next_piece();
+    return false;
+  }
+  base_ = static_cast<std::uint32_t>(sound - std::begin(seen_));
+  turn_ = 0;
+  deciding_ = true;
+  return false;
+}
+
+bool repair::is_zero(std::uint32_t replica) const {
+  const char* at = const_cast<repair*>(this)->data(replica);
+  return at[0] == 0 && std::memcmp(at, at + 1, std::size_t{blocks_} * block_bytes - 1) == 0;
+}
+bool repair::differs(std::uint32_t a, std::uint32_t b) const {
+  auto* self = const_cast<repair*>(this);
+  return std::memcmp(self->data(a), self->data(b), std::size_t{blocks_} * block_bytes) != 0;
+}
+
+/// Gives the others what the base has, where that is called for.
+bool repair::decide() {
+  for (; turn_ < where_.count; ++turn_) {
+    const std::uint32_t ssd = where_.ssd[turn_].value;
+    if (turn_ == base_) continue;
+    switch (order_.kind) {
+      case repair_kind::fill:
+        if (ssd != order_.ssd || is_zero(base_)) continue;
+        return ask(repair_step::kind::fill, turn_, base_);
+      case repair_kind::scrub:
+        if (seen_[turn_] != sight::damaged) continue;
+        return ask(repair_step::kind::fill, turn_, base_);
+      case repair_kind::converge: {
+        const bool other = seen_[turn_] == sight::damaged ||
+                           (seen_[turn_] == sight::sound && differs(turn_, base_));
+        if (!other && !is_filling(ssd)) continue;
+        return ask(repair_step::kind::write, turn_, base_);
+      }
+    }
+  }
+  next_piece();
+  return false;
+}
+
+void repair::answered(step_end how) {
+  step_.reset();
+  if (how == step_end::failed || (deciding_ && how == step_end::damaged)) return end(false);
+  if (how == step_end::gone) {  // there is nothing to repair
+    ++volume_;
+    first_ = alone_until_ = 0;
+    begin_piece();
+  } else if (!deciding_) {
+    seen_[turn_++] = how == step_end::done ? sight::sound : sight::damaged;
+  } else if (spoiling_) {
+    next_piece();
+  } else {
+    mended_ += blocks_;
+    ++turn_;
+  }
+  go_on();
+}
+
+}  // namespace gnstor::daemon

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <daemon/manager.hpp>
+#include <gnstor/core/units.hpp>
+#include <gnstor/volume/placement.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace gnstor::daemon {
+
+/// One command of a repair. Its data lies in the repair's buffers.
+struct repair_step {
+  enum class kind : std::uint8_t {
+    read,  ///< with FUA
+    write,
+    fill,   ///< FILL
+    spoil,  ///< FILL of what nobody has any more: the blocks read as errors
+  };
+  kind what{};
+  std::uint32_t ssd = 0;
+  std::uint16_t vid = 0;
+  vba first{};
+  std::uint32_t blocks = 0;
+  std::uint32_t buffer = 0;  ///< block of the repair's memory where its data begins
+};
+
+/// How a step ended.
+enum class step_end : std::uint8_t {
+  done,
+  damaged,  ///< Unrecovered Read Error: the SSD's data is not what was written
+  gone,     ///< the volume has been deleted meanwhile
+  failed,   ///< the SSD does not answer, or another epoch has begun
+};
+
+/// Carries out a `repair_order`, command after command (a pure state machine over memory).
+///
+/// By placement alone it knows which SSDs must hold what; there is no table of blocks. Reads are
+/// with FUA, so that they see every write committed before. What it gives to an SSD under filling
+/// or to one whose data is damaged goes by FILL, which undoes nothing that a writer has written
+/// meanwhile; only converging, when nobody may write, writes over what is there. Blocks of which no
+/// replica is sound read as errors afterwards, not as zeroes.
+class repair {
+ public:
+  static constexpr std::uint32_t most_blocks = 32;  ///< of one command
+  /// Blocks of memory it works in.
+  static constexpr std::uint32_t memory_blocks = most_blocks * max_replicas;
+
+  /// @param memory `memory_blocks` blocks; those who read and write it for a step name them by
+  /// number
+  repair(const repair_order& order, const membership& serving, std::uint32_t ssds,
+         std::vector<wire::afa::volume_record> volumes, char* memory);
+
+  const repair_order& order() const { return order_; }
+  std::uint32_t epoch() const { return serving_.epoch; }
+  /// The next command, or nothing: it is over. The same until it was `answered`.
+  const std::optional<repair_step>& step() const { return step_; }
+  void answered(step_end how);
+  /// Once it is over: nothing is left to do.
+  bool ok() const { return ok_; }
+  std::uint64_t mended() const { return mended_; }  ///< blocks written or filled
+  std::uint64_t lost() const { return lost_; }      ///< blocks of which no replica was sound
+
+ private:
+  /// What a replica of the present piece is.
+  enum class sight : std::uint8_t { unread, sound, damaged };
+
+  void go_on();
+  void begin_piece();
+  bool look();
+  bool decide();
+  void next_piece();
+  void end(bool ok);
+  bool ask(repair_step::kind what, std::uint32_t replica, std::uint32_t from);
+  char* data(std::uint32_t replica) {
+    return memory_ + std::uint64_t{replica} * most_blocks * block_bytes;
+  }
+  bool in_sync(std::uint32_t ssd) const {
+    return ((serving_.absent | serving_.filling) >> ssd & 1) == 0;
+  }
+  bool is_filling(std::uint32_t ssd) const { return (serving_.filling >> ssd & 1) != 0; }
+  bool is_zero(std::uint32_t replica) const;
+  bool differs(std::uint32_t a, std::uint32_t b) const;
+
+  repair_order order_;
+  membership serving_;
+  rendezvous_placement placement_;
+  std::vector<wire::afa::volume_record> volumes_;
+  char* memory_;
+  std::optional<repair_step> step_;
+  bool over_ = false;
+  bool ok_ = false;
+  std::uint64_t mended_ = 0;
+  std::uint64_t lost_ = 0;
+  // Where it is:
+  std::size_t volume_ = 0;
+  std::uint64_t first_ = 0;        ///< block of the volume
+  std::uint32_t blocks_ = 0;       ///< of the piece
+  std::uint64_t alone_until_ = 0;  ///< block by block up to here, as a replica has damage
+  replica_set where_;
+  sight seen_[max_replicas] = {};
+  std::uint32_t base_ = 0;  ///< the replica that the others are compared with
+  std::uint32_t turn_ = 0;  ///< the replica that is dealt with
+  bool deciding_ = false;
+  bool spoiling_ = false;
+};
+
+}  // namespace gnstor::daemon

@@ -1,0 +1,216 @@
+#pragma once
+
+#include "client.hpp"
+#include <daemon/repair.hpp>
+
+#include <deque>
+#include <functional>
+
+namespace gnstor::test {
+
+/// Carries out what the manager wants: orders to SSDs, late or twice, and repairs through a queue
+/// pair of its own. The manager may crash, and another one take over.
+class manager_driver {
+ public:
+  manager_driver(const swarm& s, const daemon::manager_options& o, std::uint32_t place)
+      : options(o),
+        manager(o),
+        line(place, client_id(o.client), daemon::repair::memory_blocks),
+        swarm_(s) {}
+
+  daemon::manager_options options;
+  daemon::manager manager;
+  connection line;
+  std::vector<daemon::reply> replies;
+  std::uint64_t repairs_done = 0;
+  std::uint64_t scrubs_done = 0;
+  std::uint64_t lost_blocks = 0;
+
+  void step(draws& d, simulated_array& array, std::uint64_t now_ns) {
+    if (down_until_ > now_ns) return;
+    if (down_until_ != 0) take_over(array, now_ns);
+    manager.tick(now_ns);
+    const daemon::orders out = manager.take_orders();
+    for (const std::uint32_t k : out.detached) array.set_fault(k, fw::ssd_fault::dead);
+    for (const std::uint32_t k : out.attached) array.set_fault(k, fw::ssd_fault::none);
+    for (const auto& o : out.ssds) orders_.push_back({o, now_ns + d.below(20'000)});
+    for (const std::uint64_t id : out.cancelled) {
+      std::erase_if(jobs_, [id](const daemon::repair_order& r) { return r.id == id; });
+      if (repair_ && repair_->order().id == id) drop_repair();
+    }
+    for (const auto& r : out.repairs) jobs_.push_back(r);
+    for (const auto& r : out.replies) replies.push_back(r);
+    if (manager.knows_epoch()) serving_ = manager.published();
+    serve_orders(d, array, now_ns);
+    serve_repair(array, now_ns);
+  }
+  /// The manager's process ends; another one is there later.
+  void crash(std::uint64_t until_ns) {
+    orders_.clear();
+    jobs_.clear();
+    drop_repair();
+    down_until_ = until_ns;
+  }
+  bool is_down(std::uint64_t now_ns) const { return down_until_ > now_ns; }
+  bool is_idle() const {
+    return down_until_ == 0 && manager.idle() && jobs_.empty() && !repair_ && orders_.empty();
+  }
+  void lose_power() {
+    line.lose();
+    under_way_ = false;
+    if (repair_) fail_repair();
+  }
+  /// An SSD does not answer. True if the manager is told.
+  bool complain(std::uint32_t ssd) {
+    if (!may_fail(ssd)) return false;
+    manager.ssd_failed(ssd);
+    return true;
+  }
+  /// The epoch that was published last, by whichever manager.
+  const daemon::membership& serving() const { return serving_; }
+  /// Whether an SSD may be given up: never so many that data is lost.
+  std::function<bool(std::uint32_t)> may_fail;
+  /// SSDs that do not answer orders, by bit: their electronics are gone.
+  std::uint64_t broken = 0;
+
+ private:
+  struct order {
+    daemon::ssd_order what;
+    std::uint64_t at_ns;
+  };
+
+  void take_over(simulated_array& array, std::uint64_t now_ns) {
+    std::vector<std::optional<daemon::ssd_report>> reports;
+    for (std::uint32_t k = 0; k < swarm_.ssds; ++k) {
+      const bool answers = (broken >> k & 1) == 0;
+      reports.push_back(answers ? std::optional(array.report(k)) : std::nullopt);
+    }
+    manager = daemon::manager(options);
+    manager.recover(reports, now_ns);
+    down_until_ = 0;
+  }
+  void serve_orders(draws& d, simulated_array& array, std::uint64_t now_ns) {
+    for (std::size_t k = 0; k < orders_.size(); ++k) {
+      if (orders_[k].at_ns > now_ns) continue;
+      order o = orders_[k];
+      orders_.erase(orders_.begin() + static_cast<std::ptrdiff_t>(k));
+      if ((broken >> o.what.ssd & 1) != 0 && complain(o.what.ssd)) return;
+      const std::uint16_t status = carry_out(array, o.what);
+      if (d.one_in(swarm_.lost_answers)) {  // nobody hears: it is sent again
+        o.at_ns = now_ns + 50'000;
+        orders_.push_back(o);
+        return;
+      }
+      return manager.answered(o.what.id, status);
+    }
+  }
+  static std::uint16_t carry_out(simulated_array& array, const daemon::ssd_order& o) {
+    const fw::node::ssd& ssd = array.ssd(o.ssd);
+    switch (o.opcode) {
+      case wire::afa::admin_opcode::volume_add: return ssd.volume_add(o.epoch, o.record);
+      case wire::afa::admin_opcode::volume_chmod: return ssd.volume_chmod(o.epoch, o.chmod);
+      case wire::afa::admin_opcode::volume_delete:
+        return ssd.volume_delete(o.epoch, volume_id(o.vid));
+      case wire::afa::admin_opcode::array_update: return ssd.array_update(o.membership);
+      default: return wire::nvme::make_status(wire::nvme::generic_status::invalid_opcode);
+    }
+  }
+
+  // ---- repairs, one at a time, one command at a time
+
+  void serve_repair(simulated_array& array, std::uint64_t now_ns) {
+    if (must_reset_) line.reset(array);
+    must_reset_ = false;
+    if (!line.is_usable()) {
+      if (repair_ && under_way_) fail_repair();
+      line.reset(array);
+      return line.try_open(array);
+    }
+    if (!repair_) {
+      // It waits for the epoch that everybody knows.
+      if (jobs_.empty()) return;
+      if (!manager.knows_epoch()) return;
+      repair_.emplace(jobs_.front(), manager.published(), swarm_.ssds, manager.volumes(),
+                      line.data(0));
+      jobs_.pop_front();
+      steps_ = 0;
+    }
+    if (!under_way_) {
+      if (!repair_->step()) return finish_repair();
+      return send(*repair_->step(), now_ns);
+    }
+    (void)line.channel().poll();
+    const status s = line.channel().try_wait(ticket_);
+    if (s.code == status_code::would_block) {
+      if (now_ns < give_up_ns_) return;
+      (void)complain(repair_->step()->ssd);
+      line.reset(array);
+      return fail_repair();
+    }
+    under_way_ = false;
+    if (s.ok()) return repair_->answered(daemon::step_end::done);
+    using nvme_type = wire::nvme::status_code_type;
+    const bool vendor = s.nvme_type == static_cast<std::uint8_t>(nvme_type::vendor_specific);
+    const auto code = static_cast<wire::afa::status>(s.nvme_code);
+    if (s.code == status_code::nvme_error && vendor && code == wire::afa::status::unknown_volume)
+      return repair_->answered(daemon::step_end::gone);
+    if (s.code == status_code::nvme_error &&
+        s.nvme_type == static_cast<std::uint8_t>(nvme_type::media))
+      return repair_->answered(daemon::step_end::damaged);
+    if (s.code == status_code::nvme_error && s.nvme_type == 0) (void)complain(repair_->step()->ssd);
+    fail_repair();
+  }
+  void send(const daemon::repair_step& p, std::uint64_t now_ns) {
+    ++steps_;
+    const io_buffer b = line.buffer(0, daemon::repair::memory_blocks);
+    auto command = wire::nvme::make_read_write(
+        p.what == daemon::repair_step::kind::read ? wire::nvme::nvm_opcode::read
+                                                  : wire::nvme::nvm_opcode::write,
+        0, p.ssd + 1, wire::afa::pack_slba(volume_id(p.vid), line.client(), p.first), p.blocks,
+        wire::nvme::make_keyed_sgl(b.address + std::uint64_t{p.buffer} * block_bytes,
+                                   p.blocks * block_bytes, b.rkey));
+    command.cdw12 |= wire::nvme::force_unit_access;
+    command.cdw2 = repair_->epoch();
+    if (p.what == daemon::repair_step::kind::spoil) command.cdw13 = wire::afa::fill_unreadable;
+    if (p.what == daemon::repair_step::kind::fill || p.what == daemon::repair_step::kind::spoil)
+      command.opcode = static_cast<std::uint8_t>(wire::afa::io_opcode::fill);
+    const result<ticket> t = line.channel().submit(command);
+    if (!t) return;
+    ticket_ = t.value;
+    under_way_ = true;
+    give_up_ns_ = now_ns + 3'000'000;
+  }
+  void finish_repair() {
+    const bool ok = repair_->ok();
+    lost_blocks += repair_->lost();
+    repairs_done += ok ? 1 : 0;
+    if (ok && repair_->order().kind == daemon::repair_kind::scrub) ++scrubs_done;
+    const std::uint64_t id = repair_->order().id;
+    repair_.reset();
+    manager.finished(id, ok);
+  }
+  void fail_repair() {
+    const std::uint64_t id = repair_->order().id;
+    drop_repair();
+    manager.finished(id, false);
+  }
+  void drop_repair() {
+    if (under_way_) must_reset_ = true;
+    under_way_ = false;
+    repair_.reset();
+  }
+
+  swarm swarm_;
+  daemon::membership serving_;
+  std::vector<order> orders_;
+  std::deque<daemon::repair_order> jobs_;
+  std::optional<daemon::repair> repair_;
+  bool under_way_ = false;
+  bool must_reset_ = false;
+  ticket ticket_{};
+  std::uint64_t give_up_ns_ = 0;
+  std::uint64_t steps_ = 0;
+  std::uint64_t down_until_ = 0;
+};
+
+}  // namespace gnstor::test

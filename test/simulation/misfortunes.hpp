@@ -1,0 +1,181 @@
+#pragma once
+
+#include "hostile_host.hpp"
+#include "tenants.hpp"
+
+namespace gnstor::test {
+
+/// Faults at the rates of the seed's swarm, never so many that data must be lost; and those who put
+/// things right: new SSDs for failed ones, scrubs for bad pages.
+class misfortunes {
+ public:
+  misfortunes(scene& s, tenants& t, hostile_host& h) : s_(s), tenants_(t), hostile_(h) {}
+
+  void step() {
+    draws& d = s_.dice;
+    if (d.one_in(s_.shape.power_cuts)) power_cut();
+    if (d.one_in(s_.shape.deaths)) {
+      const std::uint32_t k = d.below(s_.shape.ssds);
+      if (s_.may_lose(k)) {
+        ++s_.happened.deaths;
+        s_.note("SSD " + std::to_string(k) + " dies");
+        s_.driver.broken |= std::uint64_t{1} << k;
+        s_.array.set_fault(k, d.one_in(2) ? fw::ssd_fault::dead : fw::ssd_fault::silent);
+      }
+    }
+    if (d.one_in(s_.shape.silences)) {
+      const std::uint32_t k = d.below(s_.shape.ssds);
+      if (s_.may_lose(k) && s_.array.fault(k) == fw::ssd_fault::none) {
+        ++s_.happened.silences;
+        s_.note("SSD " + std::to_string(k) + " is silent");
+        s_.array.set_fault(k, fw::ssd_fault::silent);
+        silent_.push_back({k, s_.now_ns + d.below(1'000'000)});
+      }
+    }
+    for (std::size_t k = 0; k < silent_.size();) {
+      if (silent_[k].second > s_.now_ns) {
+        ++k;
+        continue;
+      }
+      const std::uint32_t ssd = silent_[k].first;
+      const bool present = (s_.driver.broken >> ssd & 1) == 0;
+      if (present && s_.array.fault(ssd) == fw::ssd_fault::silent)
+        s_.array.set_fault(ssd, fw::ssd_fault::none);
+      silent_.erase(silent_.begin() + static_cast<std::ptrdiff_t>(k));
+    }
+    if (d.one_in(s_.shape.damages)) damage();
+    if (d.one_in(s_.shape.client_deaths)) {
+      const std::uint32_t k = d.below(s_.shape.clients);
+      ++s_.happened.client_deaths;
+      s_.note("client " + std::to_string(k) + " dies");
+      s_.clients[k]->die(s_.array, s_.now_ns + d.below(2'000'000));
+      if (d.one_in(2)) s_.driver.manager.client_gone(s_.clients[k]->line.client().value);
+      tenants_.client_died(k);
+    }
+    if (d.one_in(s_.shape.manager_crashes)) crash_manager();
+    if (d.one_in(s_.shape.corrupted)) corrupt();
+    mend();
+    s_.forgive();
+    replace_failed();
+  }
+
+  /// The manager hears of SSDs that have said they lost something.
+  void tell_of_doomed() {
+    if (s_.driver.is_down(s_.now_ns)) return;
+    for (std::uint32_t s = 0; s < s_.shape.ssds; ++s) {
+      // At the end nobody's request meets a dead one any more.
+      const std::uint64_t known = s_.doomed | (s_.ending ? s_.driver.broken : 0);
+      if ((known >> s & 1) != 0) (void)s_.driver.complain(s);
+    }
+  }
+
+ private:
+  /// Power goes in the middle of an engine's round, and comes back.
+  void power_cut() {
+    ++s_.happened.power_cuts;
+    s_.note("power cut");
+    s_.lane.set_fuse(1 + s_.dice.below(80));
+    try {
+      for (std::uint32_t k = 0; k < 20 && s_.lane.has_fuse(); ++k)
+        s_.array.tick(s_.dice.below(s_.array.roles()));
+    } catch (const simt::host::lone_lane::fuse_blown&) {
+    }
+    s_.lane.set_fuse(0);
+    std::uint64_t weak = 0;
+    const std::uint32_t k = s_.dice.below(s_.shape.ssds);
+    if (s_.shape.weak_capacitors != 0 && s_.dice.one_in(s_.shape.weak_capacitors) && s_.may_lose(k))
+      weak = std::uint64_t{1} << k;
+    const std::uint64_t unsaved = s_.array.power_cycle(s_.dice, weak);
+    for (const auto& c : s_.clients) c->lose_power();
+    s_.driver.lose_power();
+    hostile_.lose_power();
+    silent_.clear();
+    for (std::uint32_t s = 0; s < s_.shape.ssds; ++s) {
+      if ((unsaved >> s & 1) == 0) continue;
+      ++s_.happened.unsaved;
+      s_.doomed |= std::uint64_t{1} << s;
+      s_.array.set_fault(s, fw::ssd_fault::dead);  // it says so: nobody may read it
+    }
+    tell_of_doomed();
+    if (s_.dice.one_in(2)) crash_manager();
+  }
+  void crash_manager() {
+    ++s_.happened.manager_crashes;
+    s_.note("the manager crashes");
+    s_.driver.crash(s_.now_ns + 1 + s_.dice.below(200'000));
+    tenants_.manager_crashed();
+  }
+
+  /// One replica of something goes bad; all others of its block are sound until it is mended.
+  void damage() {
+    const std::uint32_t k = s_.dice.below(s_.shape.ssds);
+    if (s_.damaged || s_.unsound != 0 || !s_.may_lose(k) || !s_.array.damage(s_.dice, k)) return;
+    ++s_.happened.damages;
+    s_.note("a page of SSD " + std::to_string(k) + " goes bad");
+    s_.damaged = k;
+    scrubbing_ = 0;
+  }
+  /// Has all volumes scrubbed, until that has been done once without a disturbance.
+  void mend() {
+    if (!s_.damaged || !s_.driver.is_idle() || s_.driver.is_down(s_.now_ns)) return;
+    if (scrubbing_ != 0 && s_.driver.scrubs_done >= scrubbing_) {
+      s_.damaged.reset();
+      return;
+    }
+    if (s_.now_ns < scrub_again_ns_) return;
+    scrub_again_ns_ = s_.now_ns + 100'000;
+    scrubbing_ = s_.driver.scrubs_done;
+    for (const wire::afa::volume_record& r : s_.driver.manager.volumes()) {
+      s_.driver.manager.scrub(r.vid);
+      ++scrubbing_;
+    }
+    if (scrubbing_ == s_.driver.scrubs_done) s_.damaged.reset();  // there is no volume
+  }
+
+  /// A corrupted entry: what the transport's checksum would stop, as far as the NIC can tell.
+  void corrupt() {
+    const std::uint32_t q = s_.dice.below(s_.shape.clients);
+    fw::queue_context& c = s_.array.queue(q);
+    if (c.active != static_cast<std::uint32_t>(fw::queue_life::serving)) return;
+    ++s_.happened.corrupted;
+    s_.note("an entry of queue " + std::to_string(q) + " is corrupted");
+    auto* ring = reinterpret_cast<unsigned char*>(c.at.send_ring);
+    // The control segment of an entry that may be under way: opcode and size.
+    const std::uint32_t entry = s_.dice.below(c.at.send_entries / 2) * 2;
+    ring[64 * entry + 3] ^= static_cast<unsigned char>(1 + s_.dice.below(255));
+  }
+
+  /// Puts new SSDs where the manager knows that old ones have failed.
+  void replace_failed() {
+    const std::uint64_t absent = s_.driver.serving().absent;
+    if (absent == 0 || s_.driver.is_down(s_.now_ns)) {
+      waits_to_replace_ = false;
+      s_.hold(s_.ending);
+      return;
+    }
+    if (!waits_to_replace_ && !s_.dice.one_in(s_.ending ? 1 : 4000)) return;
+    waits_to_replace_ = true;
+    s_.hold(true);
+    if (!s_.array.is_idle() || !s_.driver.is_idle()) return;
+    for (std::uint32_t k = 0; k < s_.shape.ssds; ++k) {
+      if ((absent >> k & 1) == 0) continue;
+      s_.note("SSD " + std::to_string(k) + " is replaced");
+      s_.array.replace(k);
+      s_.driver.broken &= ~(std::uint64_t{1} << k);
+      s_.doomed &= ~(std::uint64_t{1} << k);
+      s_.driver.manager.ssd_replaced(k);
+    }
+    waits_to_replace_ = false;
+    s_.hold(s_.ending);
+  }
+
+  scene& s_;
+  tenants& tenants_;
+  hostile_host& hostile_;
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> silent_;
+  std::uint64_t scrub_again_ns_ = 0;
+  std::uint64_t scrubbing_ = 0;  ///< scrubs that must have ended until a bad page is mended
+  bool waits_to_replace_ = false;
+};
+
+}  // namespace gnstor::test

@@ -1,0 +1,80 @@
+/// A whole array under faults drawn from seeds: no acknowledged write is lost, nobody reads what is
+/// not there, and at rest all replicas are equal.
+/// GNSTOR_SEEDS=n runs n seeds, GNSTOR_SEED=s only s, GNSTOR_OPERATIONS=n as many requests a seed;
+/// GNSTOR_WATCH_VOLUME=v and GNSTOR_WATCH_BLOCK=b print what happens to one block.
+
+#include "world.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+using namespace gnstor::test;
+
+namespace {
+
+std::uint64_t number(const char* name, std::uint64_t otherwise) {
+  const char* said = std::getenv(name);
+  return said == nullptr ? otherwise : std::strtoull(said, nullptr, 10);
+}
+
+}  // namespace
+
+TEST_CASE("an array under every fault loses nothing that it has acknowledged") {
+  const std::uint64_t only = number("GNSTOR_SEED", 0);
+  const std::uint64_t first = only != 0 ? only : number("GNSTOR_FIRST_SEED", 1);
+  const std::uint64_t seeds = only != 0 ? 1 : number("GNSTOR_SEEDS", 300);
+  const std::uint64_t operations = number("GNSTOR_OPERATIONS", 1000);
+  scene::tally all;
+  for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
+    std::string broken;
+    world w(seed);
+    if (const std::uint64_t vid = number("GNSTOR_WATCH_VOLUME", 0))
+      w.checker().watch(static_cast<std::uint16_t>(vid),
+                        static_cast<std::uint32_t>(number("GNSTOR_WATCH_BLOCK", 0)));
+    try {
+      w.run(operations);
+    } catch (const broken_promise& b) {
+      broken = b.what;
+    }
+    CAPTURE(seed);
+    if (!broken.empty()) {
+      FAIL_CHECK("step " << w.steps() << ": " << broken << "\nGNSTOR_SEED=" << seed << ", "
+                         << w.story());
+    }
+    all.power_cuts += w.happened().power_cuts;
+    all.unsaved += w.happened().unsaved;
+    all.deaths += w.happened().deaths;
+    all.silences += w.happened().silences;
+    all.corrupted += w.happened().corrupted;
+    all.damages += w.happened().damages;
+    all.forgeries += w.happened().forgeries;
+    all.client_deaths += w.happened().client_deaths;
+    all.manager_crashes += w.happened().manager_crashes;
+    all.hand_overs += w.happened().hand_overs;
+    all.recreations += w.happened().recreations;
+    all.repairs += w.happened().repairs;
+    if (!broken.empty()) return;
+  }
+  if (seeds >= 100) {  // a fault that never happens proves nothing
+    CHECK(all.power_cuts > 10);
+    CHECK(all.unsaved > 1);
+    CHECK(all.deaths > 10);
+    CHECK(all.silences > 10);
+    CHECK(all.corrupted > 10);
+    CHECK(all.damages > 5);
+    CHECK(all.forgeries > 100);
+    CHECK(all.client_deaths > 10);
+    CHECK(all.manager_crashes > 10);
+    CHECK(all.hand_overs > 100);
+    CHECK(all.recreations > 10);
+    CHECK(all.repairs > 100);
+  }
+  MESSAGE(all.power_cuts << " power cuts, " << all.unsaved << " SSDs with too little energy, "
+                         << all.deaths << " SSDs died, " << all.silences << " were silent, "
+                         << all.corrupted << " entries corrupted, " << all.damages
+                         << " pages damaged, " << all.forgeries << " commands forged, "
+                         << all.client_deaths << " clients died, " << all.manager_crashes
+                         << " managers crashed, " << all.hand_overs << " leases granted, "
+                         << all.recreations << " volumes removed, " << all.repairs << " repairs");
+}

@@ -1,0 +1,95 @@
+#pragma once
+/// What a seed draws: how large an array is, and what may happen to it.
+
+#include <gnstor/core/hash.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace gnstor::test {
+
+/// Random numbers of one seed, the same on every machine.
+class draws {
+ public:
+  explicit draws(std::uint64_t seed) : state_(mix64(seed + 0x5eed)) {}
+  std::uint64_t next() {
+    state_ += 0x9e3779b97f4a7c15;
+    return mix64(state_);
+  }
+  /// 0 to n - 1.
+  std::uint32_t below(std::uint32_t n) {
+    return static_cast<std::uint32_t>((next() >> 32) * n >> 32);
+  }
+  bool one_in(std::uint32_t n) { return n != 0 && below(n) == 0; }
+
+ private:
+  std::uint64_t state_;
+};
+
+/// The shape of one world. A rate n means: once in n steps on average, 0 never.
+struct swarm {
+  std::uint32_t ssds = 3;
+  std::uint32_t replicas = 2;
+  std::uint32_t shards = 1;
+  std::uint32_t stripe_blocks = 4;
+  std::uint32_t capacity = 64;  ///< blocks of a volume
+  std::uint32_t volumes = 2;
+  std::uint32_t clients = 2;
+  std::uint32_t pages = 512;  ///< of an SSD
+  std::uint32_t overwrites = 3;
+  std::uint32_t deallocates = 1;
+  std::uint32_t reads = 4;
+  std::uint32_t power_cuts = 0;
+  std::uint32_t weak_capacitors = 0;
+  std::uint32_t deaths = 0;
+  std::uint32_t silences = 0;
+  std::uint32_t corrupted = 0;
+  std::uint32_t damages = 0;
+  std::uint32_t forgeries = 0;
+  std::uint32_t client_deaths = 0;
+  std::uint32_t manager_crashes = 0;
+  std::uint32_t lost_answers = 0;
+  std::uint32_t hand_overs = 0;
+  std::uint32_t recreations = 0;
+
+  std::string describe() const {
+    return std::to_string(ssds) + " SSDs of " + std::to_string(shards) + " shards, " +
+           std::to_string(replicas) + " replicas, " + std::to_string(volumes) + " volumes of " +
+           std::to_string(capacity) + " blocks in stripes of " + std::to_string(stripe_blocks) +
+           ", " + std::to_string(clients) + " clients";
+  }
+
+  /// Half of the kinds of faults are left out of a world, so that what they hide is seen.
+  static swarm of(draws& d) {
+    swarm s;
+    const auto rate = [&](std::uint32_t usual) {
+      return d.one_in(2) ? 0 : usual / 2 + d.below(usual);
+    };
+    s.ssds = 2 + d.below(4);
+    s.replicas = 1 + d.below(s.ssds < 3 ? s.ssds : 3);
+    if (s.replicas == 1 && !d.one_in(4)) s.replicas = 2;
+    s.shards = 1 + d.below(2);
+    s.stripe_blocks = 1u << d.below(5);
+    s.capacity = 16 + d.below(80);
+    s.volumes = 1 + d.below(2);
+    s.clients = 2 + d.below(2);
+    s.overwrites = 1 + d.below(5);
+    s.deallocates = d.below(3);
+    s.reads = 1 + d.below(5);
+    s.power_cuts = rate(20'000);
+    s.weak_capacitors = d.one_in(3) ? 2 : 0;
+    s.deaths = rate(30'000);
+    s.silences = rate(30'000);
+    s.corrupted = rate(20'000);
+    s.damages = rate(10'000);
+    s.forgeries = rate(400);
+    s.client_deaths = rate(40'000);
+    s.manager_crashes = rate(40'000);
+    s.lost_answers = rate(20);
+    s.hand_overs = rate(8'000);
+    s.recreations = rate(40'000);
+    return s;
+  }
+};
+
+}  // namespace gnstor::test

@@ -1,0 +1,169 @@
+#pragma once
+
+#include "misfortunes.hpp"
+
+namespace gnstor::test {
+
+/// An array, its manager and its clients under the faults that one seed draws: every step and every
+/// fault follows from the seed.
+class world {
+ public:
+  explicit world(std::uint64_t seed)
+      : scene_(seed),
+        tenants_(scene_),
+        hostile_(scene_),
+        misfortunes_(scene_, tenants_, hostile_) {}
+
+  /// Runs until `operations` requests have been answered, then to rest, and compares replicas.
+  /// Throws `broken_promise`.
+  void run(std::uint64_t operations) {
+    for (std::uint64_t k = 0; answered() < operations; ++k) {
+      if (k > most_steps) throw broken_promise{"nothing moves: " + standing()};
+      step();
+      misfortunes_.step();
+    }
+    settle();
+    compare(false);
+  }
+  std::uint64_t answered() const {
+    std::uint64_t all = 0;
+    for (const auto& c : scene_.clients) all += c->done();
+    return all;
+  }
+  std::uint64_t steps() const { return scene_.checker.now(); }
+  history_checker& checker() { return scene_.checker; }
+  const scene::tally& happened() const { return scene_.happened; }
+  /// What the world was, and the last things that befell it.
+  std::string story() const {
+    std::string all = scene_.shape.describe();
+    for (const std::string& line : scene_.events) all += "\n  " + line;
+    return all;
+  }
+
+ private:
+  static constexpr std::uint64_t most_steps = 4'000'000;
+
+  void step() {
+    scene_.checker.step();
+    scene_.now_ns += 20 + scene_.dice.below(180);
+    scene_.lane.set_now_ns(scene_.now_ns);
+    const std::uint32_t actors = scene_.array.roles() + scene_.shape.clients + 2;
+    const std::uint32_t who = scene_.dice.below(actors);
+    if (who < scene_.array.roles()) {
+      scene_.array.tick(who);
+    } else if (who < scene_.array.roles() + scene_.shape.clients) {
+      client_step(who - scene_.array.roles());
+    } else if (who == actors - 2) {
+      scene_.driver.step(scene_.dice, scene_.array, scene_.now_ns);
+      note_epoch();
+      tenants_.step();
+    } else {
+      hostile_.step();
+    }
+  }
+
+  void note_epoch() {
+    const daemon::membership& m = scene_.driver.serving();
+    if (m.epoch == noted_epoch_) return;
+    noted_epoch_ = m.epoch;
+    scene_.note("epoch " + std::to_string(m.epoch) + ": absent " + std::to_string(m.absent) +
+                ", filling " + std::to_string(m.filling));
+  }
+  void client_step(std::uint32_t k) {
+    simulated_client& c = *scene_.clients[k];
+    if (c.wants_news && !scene_.driver.is_down(scene_.now_ns)) {
+      c.wants_news = false;
+      c.serving = scene_.driver.serving();
+    }
+    c.step(scene_.dice, scene_.array, scene_.now_ns, scene_.stamp);
+    for (const auto& [ssd, epoch] : c.complaints) {
+      const bool heard =
+          !scene_.driver.is_down(scene_.now_ns) && epoch == scene_.driver.serving().epoch;
+      if (heard && ssd < scene_.shape.ssds) (void)scene_.driver.complain(ssd);
+    }
+    c.complaints.clear();
+  }
+
+  std::string standing() {
+    const daemon::membership& m = scene_.driver.serving();
+    return "epoch " + std::to_string(m.epoch) + ", absent " + std::to_string(m.absent) +
+           ", filling " + std::to_string(m.filling) + ", broken " +
+           std::to_string(scene_.driver.broken | scene_.doomed) + ", manager " +
+           scene_.driver.manager.standing() + ", node " +
+           (scene_.array.is_idle() ? "idle" : "busy") + scene_.array.describe_queues() +
+           (scene_.damaged ? ", a page damaged" : "") + ", answered " + std::to_string(answered()) +
+           ", under way" + tenants_.under_way();
+  }
+  /// Faults end; everything is replaced, filled and converged.
+  void settle() {
+    const swarm quiet = scene_.shape;
+    scene_.shape = swarm{};
+    scene_.shape.ssds = quiet.ssds;
+    scene_.shape.replicas = quiet.replicas;
+    scene_.shape.clients = quiet.clients;
+    scene_.shape.volumes = quiet.volumes;
+    scene_.shape.capacity = quiet.capacity;
+    scene_.shape.stripe_blocks = quiet.stripe_blocks;
+    scene_.ending = true;
+    bool compared = false;
+    scene_.hold(true);
+    for (std::uint64_t k = 0;; ++k) {
+      if (k > most_steps) throw broken_promise{"it does not come to rest: " + standing()};
+      step();
+      misfortunes_.step();
+      misfortunes_.tell_of_doomed();
+      if (k % 64 != 0) continue;
+      const daemon::membership& m = scene_.driver.serving();
+      bool rests = scene_.driver.is_idle() && m.absent == 0 && m.filling == 0 &&
+                   scene_.doomed == 0 && scene_.driver.broken == 0 && !scene_.damaged &&
+                   scene_.array.is_idle();
+      for (const auto& c : scene_.clients) rests = rests && c->is_idle();
+      if (!rests) continue;
+      if (!std::exchange(compared, true)) compare(true);
+      if (tenants_.take_over_all()) break;
+    }
+  }
+  /// Every replica of every block holds what it may; and all hold the same, or, before all are made
+  /// equal, where nobody has failed to write.
+  void compare(bool unequal_may_differ) {
+    for (const std::uint16_t vid : tenants_.volumes()) {
+      const auto all = scene_.driver.manager.volumes();
+      if (std::none_of(all.begin(), all.end(), [vid](const auto& r) { return r.vid == vid; }))
+        throw broken_promise{"volume " + std::to_string(vid) + " is gone"};
+    }
+    for (const wire::afa::volume_record& r : scene_.driver.manager.volumes()) {
+      if (!scene_.checker.knows(r.vid)) continue;
+      for (std::uint32_t b = 0; b < r.capacity_blocks; ++b) {
+        const replica_set where =
+            rendezvous_placement(scene_.shape.ssds)
+                .replicas(volume_id(r.vid), r.hash_factor, b / r.stripe_blocks, r.replicas);
+        std::optional<std::uint64_t> first;
+        for (std::uint32_t k = 0; k < where.count; ++k) {
+          const auto found = scene_.array.look(where.ssd[k].value, r, b);
+          const std::string at = " in block " + std::to_string(b) + " of volume " +
+                                 std::to_string(r.vid) + " on SSD " +
+                                 std::to_string(where.ssd[k].value);
+          if (!found) throw broken_promise{"no sound page at rest" + at};
+          if (!scene_.checker.may_hold(r.vid, b, *found))
+            throw broken_promise{"lost: " + std::to_string(*found) + at +
+                                 "; possible:" + scene_.checker.describe(r.vid, b)};
+          const bool equal = !unequal_may_differ || scene_.checker.is_settled(r.vid, b);
+          if (equal && first && *first != *found)
+            throw broken_promise{"replicas differ at rest: " + std::to_string(*found) + at +
+                                 ", and elsewhere " + std::to_string(*first)};
+          first = found;
+        }
+      }
+    }
+    scene_.happened.repairs = scene_.driver.repairs_done;
+    if (scene_.driver.lost_blocks != 0) throw broken_promise{"a repair found no sound replica"};
+  }
+
+  scene scene_;
+  tenants tenants_;
+  hostile_host hostile_;
+  misfortunes misfortunes_;
+  std::uint32_t noted_epoch_ = 0;
+};
+
+}  // namespace gnstor::test
