@@ -1,0 +1,189 @@
+/// What a repair asks of the SSDs, and what is left when it is over.
+
+#include "rig.hpp"
+#include <daemon/repair.hpp>
+
+#include <cstring>
+
+using namespace gnstor;
+using namespace gnstor::test;
+using daemon::repair;
+using daemon::repair_step;
+using daemon::step_end;
+
+namespace {
+
+/// Replicas as maps from block to a letter; capital letters are damaged.
+struct letters {
+  explicit letters(std::uint32_t ssds) : ssd(ssds) {}
+
+  /// Carries the repair out; how many commands it took.
+  std::uint32_t run(repair& r) {
+    std::uint32_t commands = 0;
+    for (; r.step(); ++commands) {
+      REQUIRE(commands < 10'000);
+      const repair_step p = *r.step();
+      if (p.ssd == silent) {
+        r.answered(step_end::failed);
+      } else if (gone) {
+        r.answered(step_end::gone);
+      } else {
+        r.answered(serve(p));
+      }
+    }
+    return commands;
+  }
+  step_end serve(const repair_step& p) {
+    bool damaged = false;
+    if (p.vid != 1) {  // another volume, of which nothing was written
+      REQUIRE(p.what == repair_step::kind::read);
+      std::memset(memory.data() + std::size_t{p.buffer} * block_bytes, 0, p.blocks * block_bytes);
+      return step_end::done;
+    }
+    for (std::uint32_t k = 0; k < p.blocks; ++k) {
+      char& here = ssd[p.ssd][p.first.value + k];
+      char* data = memory.data() + std::size_t{p.buffer + k} * block_bytes;
+      const bool bad = here >= 'A' && here <= 'Z';
+      switch (p.what) {
+        case repair_step::kind::read:
+          damaged = damaged || bad;
+          std::memset(data, here, block_bytes);
+          break;
+        case repair_step::kind::write: here = data[0]; break;
+        case repair_step::kind::fill:
+          if (here == 0 || bad) here = data[0];
+          break;
+        case repair_step::kind::spoil:
+          if (here == 0) here = 'X';
+          break;
+      }
+    }
+    return damaged ? step_end::damaged : step_end::done;
+  }
+
+  std::vector<std::map<std::uint32_t, char>> ssd;
+  std::vector<char> memory = std::vector<char>(repair::memory_blocks * std::size_t{block_bytes});
+  std::uint32_t silent = ~0u;
+  bool gone = false;
+};
+
+const rendezvous_placement places(4);
+
+replica_set where(const wire::afa::volume_record& r, std::uint32_t block) {
+  return places.replicas(volume_id(r.vid), r.hash_factor, block / r.stripe_blocks, r.replicas);
+}
+/// Every replica of every third block holds a letter.
+letters written(const wire::afa::volume_record& r) {
+  letters a(4);
+  for (std::uint32_t b = 0; b < r.capacity_blocks; b += 3) {
+    const replica_set w = where(r, b);
+    for (std::uint32_t k = 0; k < w.count; ++k) a.ssd[w.ssd[k].value][b] = char('a' + b % 26);
+  }
+  return a;
+}
+repair begin(letters& a, repair_kind kind, const wire::afa::volume_record& r,
+             const daemon::membership& serving = {}, std::uint32_t ssd = 0) {
+  return {{1, kind, r.vid, ssd}, serving, 4, {r, described(9)}, a.memory.data()};
+}
+
+}  // namespace
+
+TEST_CASE("to converge makes replicas equal, by a value that one of them had") {
+  const auto r = described(1, 3);
+  letters a = written(r);
+  std::uint32_t spoiled = 0;
+  for (std::uint32_t b = 1; b < 100; b += 7, ++spoiled)
+    a.ssd[where(r, b).ssd[b % 3].value][b] = 'z';
+  a.ssd[where(r, 50).ssd[1].value][50] = 'D';
+  repair job = begin(a, repair_kind::converge, r);
+  a.run(job);
+  CHECK(job.ok());
+  CHECK(job.mended() > 0);
+  CHECK(job.lost() == 0);
+  for (std::uint32_t b = 0; b < 100; ++b) {
+    CAPTURE(b);
+    const replica_set w = where(r, b);
+    const char value = a.ssd[w.ssd[0].value][b];
+    for (std::uint32_t k = 1; k < 3; ++k) CHECK(a.ssd[w.ssd[k].value][b] == value);
+    const char before = b % 3 == 0 ? char('a' + b % 26) : '\0';
+    CHECK((value == before || (b % 7 == 1 && value == 'z')));
+  }
+  letters equal = written(r);
+  repair nothing = begin(equal, repair_kind::converge, r);
+  equal.run(nothing);
+  CHECK(nothing.ok());
+  CHECK(nothing.mended() == 0);
+}
+
+TEST_CASE("to converge writes to an SSD under filling, which nobody may read") {
+  const auto r = described(1, 2);
+  letters a = written(r);
+  for (auto& [b, letter] : a.ssd[2]) letter = 'y';
+  repair job = begin(a, repair_kind::converge, r, {.epoch = 3, .filling = 4});
+  a.run(job);
+  CHECK(job.ok());
+  for (std::uint32_t b = 0; b < 100; ++b) {
+    const replica_set w = where(r, b);
+    if (w.contains(ssd_index(2))) CHECK(a.ssd[w.ssd[0].value][b] == a.ssd[w.ssd[1].value][b]);
+  }
+}
+
+TEST_CASE("an SSD is given what its places hold, and what nobody has reads as an error") {
+  const auto r = described(1, 2);
+  const letters whole = written(r);
+  letters a = whole;
+  a.ssd[1].clear();
+  const std::uint32_t newer = [&] {
+    for (std::uint32_t b = 0;; b += 3) {
+      if (where(r, b).contains(ssd_index(1))) return b;
+    }
+  }();
+  a.ssd[1][newer] = 'n';  // written since
+  std::uint32_t hopeless = newer + 3;
+  while (!where(r, hopeless).contains(ssd_index(1))) hopeless += 3;
+  const replica_set w = where(r, hopeless);
+  const std::uint32_t source = w.ssd[w.ssd[0].value == 1 ? 1 : 0].value;
+  a.ssd[source][hopeless] = 'Q';
+  repair job = begin(a, repair_kind::fill, r, {.epoch = 3, .filling = 2}, 1);
+  a.run(job);
+  CHECK(job.ok());
+  CHECK(job.lost() == 1);
+  for (std::uint32_t b = 0; b < 100; ++b) {
+    CAPTURE(b);
+    const auto at = whole.ssd[1].find(b);
+    const char expected = b == newer                 ? 'n'
+                          : b == hopeless            ? 'X'
+                          : at == whole.ssd[1].end() ? '\0'
+                                                     : at->second;
+    CHECK(a.ssd[1][b] == expected);
+  }
+}
+
+TEST_CASE("a scrub mends what is damaged, and nothing else") {
+  const auto r = described(1, 3);
+  letters a = written(r);
+  a.ssd[where(r, 30).ssd[0].value][30] = 'B';
+  a.ssd[where(r, 33).ssd[2].value][33] = 'C';
+  a.ssd[where(r, 36).ssd[1].value][36] = 'm';  // a write under way
+  repair job = begin(a, repair_kind::scrub, r);
+  a.run(job);
+  CHECK(job.ok());
+  CHECK(job.mended() == 2);
+  CHECK(a.ssd[where(r, 30).ssd[0].value][30] == char('a' + 30 % 26));
+  CHECK(a.ssd[where(r, 33).ssd[2].value][33] == char('a' + 33 % 26));
+  CHECK(a.ssd[where(r, 36).ssd[1].value][36] == 'm');
+}
+
+TEST_CASE("a repair ends where an SSD is silent, and passes by what was deleted") {
+  const auto r = described(1, 2);
+  letters a = written(r);
+  a.silent = where(r, 0).ssd[0].value;
+  repair job = begin(a, repair_kind::converge, r);
+  CHECK(a.run(job) == 1);
+  CHECK_FALSE(job.ok());
+  a.silent = ~0u;
+  a.gone = true;
+  repair other = begin(a, repair_kind::fill, r, {.epoch = 2, .filling = 1}, 0);
+  CHECK(a.run(other) == 2);  // one a volume
+  CHECK(other.ok());
+}

@@ -1,0 +1,131 @@
+#pragma once
+/// A manager whose orders are carried out by a book of what each SSD was told.
+
+#include <daemon/manager.hpp>
+#include <deengine/volume_rules.hpp>
+#include <gnstor/wire/afa/status.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace gnstor::test {
+
+using daemon::manager;
+using daemon::repair_kind;
+using daemon::verdict;
+using wire::afa::admin_opcode;
+
+inline wire::afa::volume_record described(std::uint16_t vid, std::uint16_t replicas = 2) {
+  wire::afa::volume_record r{};
+  r.version = wire::afa::payload_version;
+  r.vid = vid;
+  r.replicas = replicas;
+  r.capacity_blocks = 100;
+  r.stripe_blocks = 4;
+  return r;
+}
+
+/// SSDs that believe what they are told, unless they are dead.
+struct obedient_array {
+  explicit obedient_array(std::uint32_t ssds)
+      : options{.ssds = ssds, .client = 1, .lease_ns = 1000}, boss(options), told(ssds) {}
+
+  struct ssd {
+    daemon::membership serving;
+    std::map<std::uint16_t, wire::afa::volume_record> volumes;
+    bool dead = false;
+  };
+
+  /// Carries out all orders, and those that follow; repairs stay in `repairs`.
+  void obey() {
+    for (int rounds = 0; rounds < 100; ++rounds) {
+      const daemon::orders out = boss.take_orders();
+      for (const std::uint32_t k : out.detached) log.push_back("detach " + std::to_string(k));
+      for (const std::uint32_t k : out.attached) log.push_back("attach " + std::to_string(k));
+      for (const auto id : out.cancelled)
+        std::erase_if(repairs, [id](const auto& r) { return r.id == id; });
+      for (const auto& r : out.repairs) repairs.push_back(r);
+      for (const auto& r : out.replies) replies.push_back(r);
+      for (const auto& o : out.ssds) obey(o);
+      if (out.ssds.empty()) return;
+    }
+    FAIL("the manager never has enough");
+  }
+  void obey(const daemon::ssd_order& o) {
+    if (told[o.ssd].dead) return boss.ssd_failed(o.ssd);
+    ssd& s = told[o.ssd];
+    std::uint16_t status = 0;
+    const bool current = o.opcode == admin_opcode::array_update || o.epoch == s.serving.epoch;
+    if (!current) status = wire::afa::make_status(wire::afa::status::stale_epoch);
+    if (current) carry_out(s, o, status);
+    log.push_back(name(o.opcode) + " " + std::to_string(o.ssd));
+    boss.answered(o.id, status);
+  }
+  static void carry_out(ssd& s, const daemon::ssd_order& o, std::uint16_t& status) {
+    switch (o.opcode) {
+      case admin_opcode::volume_add: s.volumes[o.vid] = o.record; break;
+      case admin_opcode::volume_delete: s.volumes.erase(o.vid); break;
+      case admin_opcode::array_update:
+        s.serving = {o.membership.epoch, o.membership.absent, o.membership.filling};
+        break;
+      case admin_opcode::volume_chmod:
+        if (!s.volumes.contains(o.vid))
+          status = wire::afa::make_status(wire::afa::status::unknown_volume);
+        else
+          status = fw::apply_chmod(s.volumes[o.vid], o.chmod);
+        break;
+      default: FAIL("an order of no kind");
+    }
+  }
+  static std::string name(admin_opcode o) {
+    return o == admin_opcode::volume_add      ? "add"
+           : o == admin_opcode::volume_delete ? "delete"
+           : o == admin_opcode::volume_chmod  ? "chmod"
+                                              : "update";
+  }
+  daemon::reply last() {
+    obey();
+    REQUIRE(!replies.empty());
+    return replies.back();
+  }
+  /// Ends the only repair there is, and goes on.
+  daemon::repair_order repaired(bool ok = true) {
+    REQUIRE(repairs.size() == 1);
+    const daemon::repair_order r = repairs.back();
+    repairs.clear();
+    boss.finished(r.id, ok);
+    obey();
+    return r;
+  }
+  /// What client `who` may do with a volume on SSD `k`.
+  std::uint16_t rights(std::uint32_t k, std::uint16_t vid, std::uint16_t who) {
+    const auto at = told[k].volumes.find(vid);
+    if (at == told[k].volumes.end()) return 0;
+    for (std::uint32_t c = 0; c < at->second.client_count; ++c) {
+      if (at->second.clients[c].client == who) return at->second.clients[c].rights;
+    }
+    return 0;
+  }
+  void create(std::uint16_t vid, std::uint16_t replicas = 2) {
+    boss.create(++request, described(vid, replicas));
+    REQUIRE(last().said == verdict::done);
+  }
+  verdict open(std::uint16_t vid, std::uint16_t who, bool write = true) {
+    boss.open(++request, vid, who, write);
+    return last().said;
+  }
+
+  daemon::manager_options options;
+  manager boss;
+  std::vector<ssd> told;
+  std::vector<std::string> log;
+  std::vector<daemon::repair_order> repairs;
+  std::vector<daemon::reply> replies;
+  std::uint64_t request = 0;
+};
+
+}  // namespace gnstor::test
