@@ -43,10 +43,9 @@ class engine_ref {
 
   /// Decides whether a command may run, and where.
   /// @par Callers anybody
-  /// @par Errors the first that holds, of: invalid field (no blocks), wrong_client,
-  /// unknown_volume, command interrupted (the volume kept changing: try again), stale_epoch,
-  /// rebuilding (a read, while this SSD is filled), not_permitted, beyond_capacity,
-  /// crosses_stripe, wrong_ssd
+  /// @par Errors the first that holds, of: invalid field (no blocks), wrong_client, stale_epoch,
+  /// rebuilding (a read, while this SSD is filled), unknown_volume, command interrupted (the volume
+  /// kept changing: try again), not_permitted, beyond_capacity, crosses_stripe, wrong_ssd
   GNSTOR_HD admission check(const request& r) const {
     known_grant nothing{};
     return check(r, nothing);

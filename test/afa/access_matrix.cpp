@@ -4,15 +4,18 @@
 #include "courier.hpp"
 #include "node_fixture.hpp"
 #include "qp/seed_sweep.hpp"
+#include <gnstor/wire/afa/io_opcode.hpp>
 #include <gnstor/wire/nvme/read_write.hpp>
 
 using namespace gnstor;
 using namespace gnstor::test;
 using wire::nvme::nvm_opcode;
 
+constexpr auto fill = static_cast<nvm_opcode>(wire::afa::io_opcode::fill);
+
 namespace {
 
-constexpr std::uint16_t unlisted = 4;  ///< rights of a client that the volume does not know
+constexpr std::uint16_t unlisted = 8;  ///< rights of a client that the volume does not know
 
 /// Fields of a command that can be wrong, in the order in which they are looked at.
 enum forgery : std::uint32_t {
@@ -83,8 +86,9 @@ std::uint8_t reason(std::uint16_t rights, nvm_opcode op, std::uint32_t forged) {
   // The epoch is compared after the volume was looked up, and told before what was found.
   if ((forged & old_epoch) != 0) return code(wire::afa::status::stale_epoch);
   if ((forged & unknown_vid) != 0) return code(wire::afa::status::unknown_volume);
-  const std::uint16_t needs =
-      op == nvm_opcode::read ? wire::afa::right_read : wire::afa::right_write;
+  const std::uint16_t needs = op == nvm_opcode::read ? wire::afa::right_read
+                              : op == fill           ? wire::afa::right_fill
+                                                     : wire::afa::right_write;
   if (rights == unlisted || (rights & needs) == 0) return code(wire::afa::status::not_permitted);
   if ((forged & behind_the_end) != 0) return code(wire::afa::status::beyond_capacity);
   if ((forged & across_stripes) != 0) return code(wire::afa::status::crosses_stripe);
@@ -99,7 +103,8 @@ TEST_CASE("every command with every right and every set of forged fields ends as
   std::uint32_t refused = 0;
   for (std::uint16_t rights = 0; rights <= unlisted; ++rights) {
     bench b(rights);
-    for (const nvm_opcode op : {nvm_opcode::read, nvm_opcode::write, nvm_opcode::write_zeroes}) {
+    for (const nvm_opcode op :
+         {nvm_opcode::read, nvm_opcode::write, nvm_opcode::write_zeroes, fill}) {
       std::vector<errand_of_courier> errands;
       for (std::uint32_t forged = 0; forged < all_forgeries; ++forged)
         errands.push_back(b.command(op, forged));
@@ -123,6 +128,6 @@ TEST_CASE("every command with every right and every set of forged fields ends as
       }
     }
   }
-  CHECK(allowed == 6);
-  CHECK(refused == 5 * 3 * all_forgeries - 6);
+  CHECK(allowed == 16);
+  CHECK(refused == 9 * 4 * all_forgeries - 16);
 }
