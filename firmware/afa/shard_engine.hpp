@@ -76,6 +76,7 @@ class shard_engine {
     nothing,
     copy,   ///< its pages to the copy workers
     again,  ///< to this shard's inbox: pages will come back
+    rare,   ///< to the end of this round
     done,
   };
 
@@ -120,16 +121,14 @@ class shard_engine {
     g.sync();
     bool full = false;  // one try a round: to ask an empty pool costs a look at all of it
     bool few = false;
-    bool left = false;  // for the end of the round
     for (std::uint32_t k = 0; k < ready; ++k) {
-      if (g.thread_rank() == k && !reads) left = is_rare(c);
-      if (g.thread_rank() == k && !reads && !left)
-        then = change(c, node_->commands[handle].page, full, few);
+      if (g.thread_rank() == k && !reads) then = change(c, node_->commands[handle].page, full, few);
       full = g.any(full);
       g.sync();  // the next lane goes on from what this one left
     }
     g.sync();
     hand_on(g, then, c, handle);
+    const bool left = then == next::rare;
     if (g.any(left)) serve_rare(*node_, ssd_, shard_, g, left, handle);
     head_ += ready;
     if (g.leads()) inbox.advance(head_);
@@ -163,6 +162,7 @@ class shard_engine {
   /// @param full a command before this one found no pages; set if this one found none
   /// @param few set if few blocks are free
   GNSTOR_HD_INLINE next change(command_head& c, std::uint32_t* pages, bool& full, bool& few) const {
+    if (is_rare(c)) return next::rare;
     if (c.stage == command_stage::commit) {
       c.status = drive_.commit_simply(c.where, pages);
     } else {

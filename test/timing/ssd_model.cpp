@@ -49,7 +49,7 @@ class timed_ssd {
         REQUIRE(tries < 64);
         for (std::uint32_t s = 0; s < shape_.shards; ++s) ssd_.reap(s);
       }
-      REQUIRE(ssd_.commit(a, c.pages.data(), again) == 0);
+      REQUIRE(ssd_.commit(a, {client_id(1), 1}, c.pages.data(), again) == 0);
     } else {
       ssd_.lookup(a, c.pages.data());
       for (const std::uint32_t page : c.pages) {
