@@ -110,7 +110,7 @@ class shard_engine {
     if (ready == 0) return false;
     const bool mine = g.thread_rank() < ready;
     // What the changes need is asked for before the first of them, and told after the last.
-    command_head c;
+    command_head c{};
     if (mine) c = node_->commands[handle];
     const bool reads = mine && is_io(c, wire::nvme::nvm_opcode::read);
     next then = next::nothing;

@@ -47,12 +47,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--toolchain", required=True)
     parser.add_argument("--seeds", type=int, default=3000)
+    parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("bugs", nargs="*", type=pathlib.Path)
     given = parser.parse_args()
     toolchain = mutate.Toolchain(given.toolchain)
     bugs = given.bugs or sorted(HERE.glob("*.bug"))
     missed = 0
-    with ThreadPoolExecutor(os.cpu_count()) as workers:
+    with ThreadPoolExecutor(given.workers) as workers:
         for line, found in workers.map(lambda b: seeds_taken(toolchain, b, given.seeds), bugs):
             print(line, flush=True)
             missed += not found
