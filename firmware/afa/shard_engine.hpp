@@ -211,7 +211,7 @@ class shard_engine {
           n.done_ring(c.queue).push(handle);
         }
       }
-      g.sync();  // the next lane goes on from what this one left
+      g.sync();  // and so does the next one here
     }
   }
   /// @param again set if nothing was done, or not all, for want of pages
