@@ -54,7 +54,7 @@ class manager {
   void open(std::uint64_t request, std::uint16_t vid, std::uint16_t client, bool write);
   /// Extends a write lease that has not passed to somebody else.
   void renew(std::uint64_t request, std::uint16_t vid, std::uint16_t client);
-  /// Gives the write right back. The client has no write under way.
+  /// Gives every right to a volume back. The client has no write under way.
   /// @param clean every write was acknowledged, so that all replicas are equal
   void close(std::uint64_t request, std::uint16_t vid, std::uint16_t client, bool clean);
   void remove(std::uint64_t request, std::uint16_t vid);
@@ -67,7 +67,8 @@ class manager {
   void ssd_failed(std::uint32_t ssd);
   /// A formatted SSD is in the place of one that had failed.
   void ssd_replaced(std::uint32_t ssd);
-  /// The connection of a client is gone: whoever wants its write right need not wait for the lease.
+  /// The connection of a client is gone: its rights are withdrawn, and whoever wants to write in
+  /// its place need not wait for the lease.
   void client_gone(std::uint16_t client);
   /// How a repair ended.
   void finished(std::uint64_t repair, bool ok);
@@ -85,7 +86,7 @@ class manager {
   std::string standing() const;
   /// True if nothing is under way but fills.
   bool idle() const { return queue_.empty(); }
-  /// The volumes that there are, for repairs and for who opens them.
+  /// The volumes that can be opened and repaired.
   std::vector<wire::afa::volume_record> volumes() const;
 
  private:
@@ -94,17 +95,28 @@ class manager {
     std::uint16_t writer = 0;  ///< 0: nobody
     std::uint64_t lease_until = 0;
     bool unequal = false;  ///< its replicas may differ, though nobody may write
-    bool lost = false;
-    bool going = false;  ///< it is being removed: nobody repairs it any more
+    bool lost = false;     ///< some of its blocks are nowhere
+    bool going = false;    ///< it is being removed: nobody repairs it any more
   };
-  enum class action : std::uint8_t { create, open, close, remove, fail, replace, settle, adopt };
+  enum class action : std::uint8_t {
+    create,
+    open,
+    close,
+    leave,
+    remove,
+    fail,
+    replace,
+    settle,
+    adopt
+  };
   struct operation {
     action what{};
     std::uint64_t request = 0;
     std::uint16_t vid = 0;
     std::uint16_t client = 0;
-    bool write = false;  ///< of an open; of an adoption: it is to be deleted
+    bool write = false;  ///< of an open
     bool clean = false;  ///< of a close
+    bool drops = false;  ///< of an adoption: not all have the volume
     std::uint32_t ssd = 0;
     wire::afa::volume_record r{};
     // How far it is:
@@ -114,11 +126,12 @@ class manager {
     std::uint64_t pending = 0;          ///< SSDs that have not answered, by bit
     std::uint64_t repair = 0;           ///< that it waits for; 0: none
     std::uint16_t refusal = 0;          ///< the first SSD's that refused
-    std::vector<std::uint16_t> left{};  ///< volumes that a replaced SSD is still to be told of
+    std::vector<std::uint16_t> left{};  ///< volumes that are still to be dealt with
   };
 
+  static std::uint64_t bit(std::uint32_t ssd) { return std::uint64_t{1} << ssd; }
   std::uint64_t everyone() const {
-    return options_.ssds == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << options_.ssds) - 1;
+    return options_.ssds == 64 ? ~std::uint64_t{0} : bit(options_.ssds) - 1;
   }
   std::uint64_t present() const { return everyone() & ~now_serving_.absent; }
 
@@ -127,18 +140,22 @@ class manager {
   bool advance_create(operation& op);
   bool advance_open(operation& op);
   bool advance_close(operation& op);
+  bool advance_leave(operation& op);
   bool advance_remove(operation& op);
   bool advance_fail(operation& op);
   bool advance_replace(operation& op);
+  bool unfit(const operation& op);
   bool advance_settle(operation& op);
   bool advance_adopt(operation& op);
   bool told(operation& op, std::uint64_t whom, const ssd_order& order);
   bool everybody_told_epoch(operation& op);
   bool chmod(operation& op, std::vector<wire::afa::volume_client> changes);
+  bool withdrawn(operation& op, bool clean);
   void answer(const operation& op, verdict said, std::uint64_t lease_until = 0);
   void publish();
   void change_epoch(std::uint64_t absent, std::uint64_t filling);
   void start_fill(std::uint32_t ssd);
+  void cancel(std::uint64_t repair);
   void give_up_repairs();
   volume* find(std::uint16_t vid);
 

@@ -59,6 +59,7 @@ struct reply {
 struct orders {
   std::vector<std::uint32_t> detached;  ///< SSDs whose I/O the node must refuse from now on: first
   std::vector<std::uint32_t> attached;  ///< SSDs that serve again: before what follows
+  std::vector<std::uint32_t> unfit;  ///< SSDs that were to replace others and refuse orders or fail
   std::vector<ssd_order> ssds;
   std::vector<std::uint64_t> cancelled;  ///< repairs
   std::vector<repair_order> repairs;

@@ -47,9 +47,8 @@ class flash_log {
   }
   GNSTOR_HD live_record record(std::uint32_t block) const {
     const std::uint32_t words = live_record::words_for(shape_.pages_per_block);
-    // Behind the OOB areas: `layout::records`.
-    const auto end = reinterpret_cast<std::uintptr_t>(at_.oob + shape_.pages);
-    auto* records = reinterpret_cast<std::uint64_t*>((end + 127) / 128 * 128);
+    const auto oob_end = reinterpret_cast<std::uintptr_t>(at_.oob + shape_.pages);
+    auto* records = reinterpret_cast<std::uint64_t*>(next_array(oob_end));  // `layout::records`
     return {records + std::uint64_t{block} * words, shape_.pages_per_block};
   }
   /// True if the calling shard owns `block`. Only the shard itself ever writes its own number, so a

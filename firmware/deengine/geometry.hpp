@@ -17,6 +17,9 @@ inline constexpr std::uint32_t fewest_blocks_per_shard = 8;  ///< two more than 
 /// more unevenly shards fill, and the more room each needs.
 inline constexpr std::uint32_t most_stripe_blocks = 256;
 
+/// Where an array of the metadata may begin that cannot begin at `at`.
+GNSTOR_HD constexpr std::uint64_t next_array(std::uint64_t at) { return (at + 127) / 128 * 128; }
+
 /// The shape of one SSD: what must be equal for a metadata block to be mounted again.
 struct geometry {
   std::uint32_t pages = 0;             ///< 4 KiB flash pages, a multiple of `pages_per_block`

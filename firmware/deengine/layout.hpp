@@ -61,10 +61,10 @@ struct layout {
   }
 
  private:
-  /// The first multiple of 128 behind an array.
+  /// Where the array behind one begins.
   GNSTOR_HD static constexpr std::uint64_t after(std::uint64_t start, std::uint64_t count,
                                                  std::uint64_t size) {
-    return (start + count * size + 127) / 128 * 128;
+    return next_array(start + count * size);
   }
 };
 

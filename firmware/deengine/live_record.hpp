@@ -1,7 +1,6 @@
 #pragma once
 
 #include <deengine/oob_entry.hpp>
-#include <gnstor/core/bounded.hpp>
 
 #include <cuda/std/atomic>
 

@@ -27,6 +27,8 @@ struct letters {
         r.answered(step_end::failed);
       } else if (gone) {
         r.answered(step_end::gone);
+      } else if (worn && p.what != repair_step::kind::read) {
+        r.answered(step_end::damaged);
       } else {
         r.answered(serve(p));
       }
@@ -51,6 +53,7 @@ struct letters {
           break;
         case repair_step::kind::write: here = data[0]; break;
         case repair_step::kind::fill:
+          filled |= 1u << p.ssd;
           if (here == 0 || bad) here = data[0];
           break;
         case repair_step::kind::spoil:
@@ -65,6 +68,8 @@ struct letters {
   std::vector<char> memory = std::vector<char>(repair::memory_blocks * std::size_t{block_bytes});
   std::uint32_t silent = ~0u;
   bool gone = false;
+  unsigned filled = 0;  ///< SSDs that were given what they lack
+  bool worn = false;    ///< it takes no writes
 };
 
 const rendezvous_placement places(4);
@@ -110,7 +115,7 @@ TEST_CASE("to converge makes replicas equal, by a value that one of them had") {
   }
   letters equal = written(r);
   repair nothing = begin(equal, repair_kind::converge, r);
-  equal.run(nothing);
+  CHECK(equal.run(nothing) == 25 * 3);  // each replica of each stripe once
   CHECK(nothing.ok());
   CHECK(nothing.mended() == 0);
 }
@@ -159,6 +164,20 @@ TEST_CASE("an SSD is given what its places hold, and what nobody has reads as an
   }
 }
 
+TEST_CASE("an SSD is filled by one replica of each place, and nobody else is given anything") {
+  const auto r = described(1, 3);
+  const letters whole = written(r);
+  letters a = whole;
+  a.ssd[1].clear();
+  repair job = begin(a, repair_kind::fill, r, {.epoch = 3, .filling = 2}, 1);
+  const std::uint32_t commands = a.run(job);
+  CHECK(job.ok());
+  CHECK(a.filled == 1 << 1);
+  CHECK(commands <= 2 * 25 * 2);  // a stripe: one read and one fill, and another volume's read
+  CHECK(a.ssd[1].size() >= whole.ssd[1].size());
+  for (const auto& [b, letter] : whole.ssd[1]) CHECK(a.ssd[1][b] == letter);
+}
+
 TEST_CASE("a scrub mends what is damaged, and nothing else") {
   const auto r = described(1, 3);
   letters a = written(r);
@@ -182,6 +201,11 @@ TEST_CASE("a repair ends where an SSD is silent, and passes by what was deleted"
   CHECK(a.run(job) == 1);
   CHECK_FALSE(job.ok());
   a.silent = ~0u;
+  a.ssd[where(r, 0).ssd[1].value][0] = 'q';
+  a.worn = true;
+  repair vain = begin(a, repair_kind::converge, r);
+  CHECK(a.run(vain) == 3);  // two read, one written
+  CHECK_FALSE(vain.ok());
   a.gone = true;
   repair other = begin(a, repair_kind::fill, r, {.epoch = 2, .filling = 1}, 0);
   CHECK(a.run(other) == 2);  // one a volume

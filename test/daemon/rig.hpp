@@ -8,6 +8,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstring>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -38,6 +40,7 @@ struct obedient_array {
     daemon::membership serving;
     std::map<std::uint16_t, wire::afa::volume_record> volumes;
     bool dead = false;
+    bool full = false;  ///< it takes no further volume
   };
 
   /// Carries out all orders, and those that follow; repairs stay in `repairs`.
@@ -46,9 +49,13 @@ struct obedient_array {
       const daemon::orders out = boss.take_orders();
       for (const std::uint32_t k : out.detached) log.push_back("detach " + std::to_string(k));
       for (const std::uint32_t k : out.attached) log.push_back("attach " + std::to_string(k));
+      for (const std::uint32_t k : out.unfit) unfit.push_back(k);
       for (const auto id : out.cancelled)
         std::erase_if(repairs, [id](const auto& r) { return r.id == id; });
-      for (const auto& r : out.repairs) repairs.push_back(r);
+      for (const auto& r : out.repairs) {
+        repairs.push_back(r);
+        offered = boss.volumes().size();
+      }
       for (const auto& r : out.replies) replies.push_back(r);
       for (const auto& o : out.ssds) obey(o);
       if (out.ssds.empty()) return;
@@ -56,6 +63,7 @@ struct obedient_array {
     FAIL("the manager never has enough");
   }
   void obey(const daemon::ssd_order& o) {
+    if (before_order) before_order(o);
     if (told[o.ssd].dead) return boss.ssd_failed(o.ssd);
     ssd& s = told[o.ssd];
     std::uint16_t status = 0;
@@ -67,7 +75,13 @@ struct obedient_array {
   }
   static void carry_out(ssd& s, const daemon::ssd_order& o, std::uint16_t& status) {
     switch (o.opcode) {
-      case admin_opcode::volume_add: s.volumes[o.vid] = o.record; break;
+      case admin_opcode::volume_add:
+        status = s.full ? wire::afa::make_status(wire::afa::status::too_many_volumes)
+                        : fw::check_record(o.record, max_replicas);
+        if (status == 0 && s.volumes.contains(o.vid) && !same(s.volumes[o.vid], o.record))
+          status = wire::afa::make_status(wire::afa::status::volume_exists);
+        if (status == 0) s.volumes[o.vid] = o.record;
+        break;
       case admin_opcode::volume_delete: s.volumes.erase(o.vid); break;
       case admin_opcode::array_update:
         s.serving = {o.membership.epoch, o.membership.absent, o.membership.filling};
@@ -81,11 +95,27 @@ struct obedient_array {
       default: FAIL("an order of no kind");
     }
   }
+  static bool same(const wire::afa::volume_record& a, const wire::afa::volume_record& b) {
+    return std::memcmp(&a, &b, sizeof a) == 0;
+  }
   static std::string name(admin_opcode o) {
     return o == admin_opcode::volume_add      ? "add"
            : o == admin_opcode::volume_delete ? "delete"
            : o == admin_opcode::volume_chmod  ? "chmod"
                                               : "update";
+  }
+  /// Another manager learns from the living what there is.
+  void take_over(std::uint64_t now) {
+    std::vector<std::optional<daemon::ssd_report>> reports(told.size());
+    for (std::size_t k = 0; k < told.size(); ++k) {
+      if (told[k].dead) continue;
+      reports[k].emplace();
+      reports[k]->serving = told[k].serving;
+      for (const auto& [vid, r] : told[k].volumes) reports[k]->volumes.push_back(r);
+    }
+    repairs.clear();
+    boss = manager(options);
+    boss.recover(reports, now);
   }
   daemon::reply last() {
     obey();
@@ -116,7 +146,9 @@ struct obedient_array {
   }
   verdict open(std::uint16_t vid, std::uint16_t who, bool write = true) {
     boss.open(++request, vid, who, write);
-    return last().said;
+    const daemon::reply r = last();
+    REQUIRE(r.request == request);
+    return r.said;
   }
 
   daemon::manager_options options;
@@ -124,7 +156,10 @@ struct obedient_array {
   std::vector<ssd> told;
   std::vector<std::string> log;
   std::vector<daemon::repair_order> repairs;
+  std::size_t offered = 0;  ///< volumes to repair, when the last repair was ordered
+  std::function<void(const daemon::ssd_order&)> before_order;
   std::vector<daemon::reply> replies;
+  std::vector<std::uint32_t> unfit;
   std::uint64_t request = 0;
 };
 

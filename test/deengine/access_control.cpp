@@ -128,6 +128,28 @@ TEST_CASE("a bad volume is refused with the reason, and the table stays as it wa
   refused([](record& v) { v.clients[1].client = 1; }, status::bad_payload);
   refused([](record& v) { v.clients[1].rights = 2; }, status::writer_exists);
   refused([](record& v) { v.client_count = 17; }, status::too_many_clients);
+  refused([](record& v) { v.flags = 2; }, status::bad_payload);
+  refused([](record& v) { v.flags = wire::afa::volume_lost; }, status::bad_payload);
+}
+
+TEST_CASE("nobody has or gets a right to a volume that is lost") {
+  rig r(small);
+  record v = volume(5, 100);
+  v.flags = wire::afa::volume_lost;
+  v.client_count = 0;
+  REQUIRE(r.ssd().volume_add(1, v) == 0);
+  wire::afa::volume_chmod change{};
+  change.version = wire::afa::payload_version;
+  change.vid = 5;
+  change.client_count = 1;
+  change.clients[0] = {1, wire::afa::all_rights};
+  CHECK(r.ssd().volume_chmod(1, change) == 0);  // others, that have the volume whole, obey
+  for (const bool write : {false, true})
+    CHECK(r.ssd().check(r.io(5, 0, 1, write)).status == afa(status::not_permitted));
+  wire::afa::volume_list list{};
+  REQUIRE(r.ssd().volume_list(1, volume_id(0), list) == 0);
+  CHECK(list.records[0].flags == wire::afa::volume_lost);
+  CHECK(r.ssd().volume_delete(1, volume_id(5)) == 0);
 }
 
 TEST_CASE("adding a volume twice succeeds, adding another one under its VID does not") {

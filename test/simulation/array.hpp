@@ -108,10 +108,10 @@ class simulated_array {
         budget.buffered = newest_pages(k, 1 + d.below(12));
         budget.pages = d.below(8);
       }
-      if (!fw::power_cut(disks_[k]->meta(), shape_, disks_[k]->data.data(), budget))
+      if (!fw::power_cut(disks_[k]->meta.data(), shape_, disks_[k]->data.data(), budget))
         lost |= std::uint64_t{1} << k;
-      const auto said =
-          fw::recover(disks_[k]->meta(), fw::layout::of(shape_).bytes, shape_, {k, swarm_.ssds, 1});
+      const auto said = fw::recover(disks_[k]->meta.data(), fw::layout::of(shape_).bytes, shape_,
+                                    {k, swarm_.ssds, 1});
       if (said != fw::mount_status::ok)
         throw broken_promise{"SSD " + std::to_string(k) +
                              " does not mount after a power cut: " + fw::to_string(said)};
@@ -205,23 +205,18 @@ class simulated_array {
  private:
   struct disk {
     explicit disk(const fw::geometry& g)
-        : words((fw::layout::of(g).bytes + 127) / 8 + 16),
-          data(std::size_t{g.pages} * block_bytes + 64) {}
-    void* meta() {
-      const auto at = reinterpret_cast<std::uintptr_t>(words.data());
-      return reinterpret_cast<void*>((at + 127) / 128 * 128);
-    }
-    std::vector<std::uint64_t> words;
+        : meta(fw::layout::of(g).bytes), data(std::size_t{g.pages} * block_bytes + 64) {}
+    aligned_memory meta;
     std::vector<char> data;
   };
 
   void format(std::uint32_t k, std::uint32_t epoch) {
-    const auto said = fw::format(disks_[k]->meta(), fw::layout::of(shape_).bytes, shape_,
+    const auto said = fw::format(disks_[k]->meta.data(), fw::layout::of(shape_).bytes, shape_,
                                  {k, swarm_.ssds, epoch});
     GNSTOR_VERIFY(said == fw::mount_status::ok);
   }
   fw::node::ssd reference(std::uint32_t k) {
-    return {disks_[k]->meta(), shape_, disks_[k]->data.data(), node_.grace()};
+    return {disks_[k]->meta.data(), shape_, disks_[k]->data.data(), node_.grace()};
   }
   /// The pages that were committed last, in order.
   std::vector<std::uint32_t> newest_pages(std::uint32_t k, std::uint32_t count) {

@@ -167,6 +167,7 @@ class tenants {
         if (done) {
           w.writer = -1;
           c.fenced(w.vid);
+          c.volumes.erase(w.vid);
         }
         break;
       case wish::stage::renew:

@@ -1,0 +1,49 @@
+#pragma once
+/// What the manager knows of who may do what with a volume.
+
+#include <gnstor/wire/afa/volume_chmod.hpp>
+#include <gnstor/wire/afa/volume_record.hpp>
+
+#include <algorithm>
+
+namespace gnstor::daemon {
+
+/// The entry of a client in a record, or the place behind the last entry.
+inline wire::afa::volume_client* entry_of(wire::afa::volume_record& r, std::uint16_t client) {
+  return std::find_if(r.clients, r.clients + r.client_count,
+                      [client](const wire::afa::volume_client& c) { return c.client == client; });
+}
+
+inline bool has_rights(wire::afa::volume_record& r, std::uint16_t client) {
+  return entry_of(r, client) != r.clients + r.client_count;
+}
+
+/// Notes in a record what the SSDs were told.
+inline void apply(wire::afa::volume_record& r, const wire::afa::volume_chmod& change) {
+  for (std::uint32_t k = 0; k < change.client_count; ++k) {
+    const wire::afa::volume_client& c = change.clients[k];
+    const auto* end = r.clients + r.client_count;
+    auto* at = entry_of(r, c.client);
+    if (c.rights == 0) {
+      if (at != end) *at = r.clients[--r.client_count];
+      continue;
+    }
+    if (at == end && r.client_count == wire::afa::max_volume_clients) continue;
+    if (at == end) ++r.client_count;
+    *at = c;
+  }
+}
+
+/// A record with the clients of another SSD's, too.
+inline wire::afa::volume_record merged(wire::afa::volume_record known,
+                                       const wire::afa::volume_record& other) {
+  wire::afa::volume_chmod more{};
+  for (std::uint32_t k = 0; k < other.client_count; ++k) {
+    if (!has_rights(known, other.clients[k].client))
+      more.clients[more.client_count++] = other.clients[k];
+  }
+  apply(known, more);
+  return known;
+}
+
+}  // namespace gnstor::daemon

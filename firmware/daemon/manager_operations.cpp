@@ -1,0 +1,266 @@
+#include <daemon/client_rights.hpp>
+#include <daemon/manager.hpp>
+
+#include <bit>
+#include <utility>
+
+namespace gnstor::daemon {
+
+using wire::afa::admin_opcode;
+using wire::afa::right_fill;
+using wire::afa::right_read;
+using wire::afa::right_write;
+using wire::afa::volume_client;
+
+void manager::run() {
+  while (!queue_.empty() && advance(queue_.front())) queue_.pop_front();
+}
+
+/// True when an operation is over.
+bool manager::advance(operation& op) {
+  switch (op.what) {
+    case action::create: return advance_create(op);
+    case action::open: return advance_open(op);
+    case action::close: return advance_close(op);
+    case action::leave: return advance_leave(op);
+    case action::remove: return advance_remove(op);
+    case action::fail: return advance_fail(op);
+    case action::replace: return advance_replace(op);
+    case action::settle: return advance_settle(op);
+    case action::adopt: return advance_adopt(op);
+  }
+  return true;
+}
+
+bool manager::advance_create(operation& op) {
+  if (op.step == 0) {
+    if (find(op.vid) != nullptr) {
+      answer(op, verdict::volume_exists);
+      return true;
+    }
+    if (op.r.client_count >= wire::afa::max_volume_clients) {
+      answer(op, verdict::refused);
+      return true;
+    }
+    op.r.epoch = now_serving_.epoch;
+    op.r.clients[op.r.client_count++] = {options_.client, std::uint16_t(right_read | right_fill)};
+    op.step = 1;
+  }
+  ssd_order o;
+  o.vid = op.vid;
+  o.record = op.r;
+  o.opcode = op.step == 1 ? admin_opcode::volume_add : admin_opcode::volume_delete;
+  if (!told(op, present(), o)) return false;
+  if (op.step == 1 && op.refusal != 0) {  // some may have added it
+    op.step = 2;
+    return advance_create(op);
+  }
+  if (op.step == 1) volumes_[op.vid].r = op.r;
+  answer(op, op.step == 1 ? verdict::done : verdict::refused);
+  return true;
+}
+
+/// Whoever writes next gets the right when the one before is fenced and all replicas are equal.
+bool manager::advance_open(operation& op) {
+  volume* v = find(op.vid);
+  if (v == nullptr || v->lost) {
+    answer(op, v == nullptr ? verdict::unknown_volume : verdict::lost_volume);
+    return true;
+  }
+  const std::uint16_t own = right_read | right_fill;
+  switch (op.step) {
+    case 0:
+      if (op.write && v->writer != 0 && v->writer != op.client && v->lease_until > now_) {
+        answer(op, verdict::busy);
+        return true;
+      }
+      op.step = op.write && (v->writer != 0 || v->unequal) ? 1 : 3;
+      return advance_open(op);
+    case 1: {
+      std::vector<volume_client> fence;
+      if (v->writer != 0) fence.push_back({v->writer, right_read});
+      fence.push_back({options_.client, std::uint16_t(own | right_write)});
+      if (!chmod(op, fence)) return false;
+      v->writer = 0;
+      op.step = 2;
+      return advance_open(op);
+    }
+    case 2:
+      if (op.repair == 0) {
+        op.repair = next_id_++;
+        out_.repairs.push_back({op.repair, repair_kind::converge, op.vid, 0});
+      }
+      return false;  // `finished` goes on
+    default: {
+      std::vector<volume_client> rights = {{options_.client, own}};
+      rights.push_back({op.client, std::uint16_t(op.write                 ? right_read | right_write
+                                                 : v->writer == op.client ? right_read | right_write
+                                                                          : right_read)});
+      if (!chmod(op, rights)) return false;
+      if (op.refusal != 0) {
+        answer(op, verdict::refused);
+        return true;
+      }
+      if (op.write) {
+        v->writer = op.client;
+        v->lease_until = now_ + options_.lease_ns;
+      }
+      answer(op, verdict::done, op.write ? v->lease_until : 0);
+      return true;
+    }
+  }
+}
+
+/// Withdraws every right of a client to the operation's volume.
+bool manager::withdrawn(operation& op, bool clean) {
+  if (!chmod(op, {{op.client, 0}})) return false;
+  volume& v = volumes_[op.vid];
+  if (v.writer == op.client) {
+    v.writer = 0;
+    v.unequal = v.unequal || !clean;
+  }
+  return true;
+}
+
+bool manager::advance_close(operation& op) {
+  if (find(op.vid) == nullptr) {
+    answer(op, verdict::unknown_volume);
+    return true;
+  }
+  if (!withdrawn(op, op.clean)) return false;
+  answer(op, verdict::done);
+  return true;
+}
+
+bool manager::advance_leave(operation& op) {
+  if (op.step == 0) {
+    for (auto& [vid, v] : volumes_) {
+      if (has_rights(v.r, op.client)) op.left.push_back(vid);
+    }
+    op.step = 1;
+  }
+  for (; !op.left.empty(); op.left.pop_back()) {
+    op.vid = op.left.back();
+    if (!withdrawn(op, false)) return false;
+  }
+  return true;
+}
+
+bool manager::advance_remove(operation& op) {
+  if (op.step == 0 && find(op.vid) == nullptr) {
+    answer(op, verdict::unknown_volume);
+    return true;
+  }
+  if (op.step == 0) {
+    volumes_[op.vid].going = true;
+    const bool repairs = !fills_.empty() || !scrubs_.empty();
+    op.step = repairs ? 1 : 2;
+    // What a repair has read of this volume must not reach a later one of its VID: the next epoch
+    // refuses it.
+    if (repairs) {
+      change_epoch(now_serving_.absent, now_serving_.filling);
+      give_up_repairs();
+    }
+  }
+  if (op.step == 1) {
+    if (!everybody_told_epoch(op)) return false;
+    publish();
+    op.step = 2;
+  }
+  ssd_order o;
+  o.opcode = admin_opcode::volume_delete;
+  o.vid = op.vid;
+  if (!told(op, present(), o)) return false;
+  volumes_.erase(op.vid);
+  answer(op, verdict::done);
+  return true;
+}
+
+bool manager::advance_fail(operation& op) {
+  if (op.step == 0) {
+    std::uint64_t failed = 0;
+    for (operation& other : queue_) {  // together: none of them answers what the others ask
+      if (other.what != action::fail || other.step != 0) continue;
+      other.step = 1;
+      failed |= bit(other.ssd);
+      out_.detached.push_back(other.ssd);
+      const auto fill = fills_.find(other.ssd);
+      if (fill == fills_.end()) continue;
+      cancel(fill->second);
+      fills_.erase(fill);
+    }
+    change_epoch(now_serving_.absent | failed, now_serving_.filling & ~failed);
+    const auto behind =
+        static_cast<std::uint32_t>(std::popcount(now_serving_.absent | now_serving_.filling));
+    for (auto& [vid, v] : volumes_) v.lost = v.lost || behind >= v.r.replicas;
+    give_up_repairs();
+  }
+  if (!everybody_told_epoch(op)) return false;
+  publish();
+  return true;
+}
+
+bool manager::advance_replace(operation& op) {
+  ssd_order o;
+  if (op.step == 0) {
+    if ((now_serving_.absent & bit(op.ssd)) == 0) return true;
+    op.step = 1;
+  }
+  if (op.step == 1) {
+    o.opcode = admin_opcode::array_update;
+    o.membership = {wire::afa::payload_version, now_serving_.epoch, now_serving_.absent,
+                    now_serving_.filling};
+    if (!told(op, bit(op.ssd), o)) return false;
+    if (op.refusal != 0) return unfit(op);
+    op.step = 2;
+    op.left.clear();
+    for (const auto& [vid, v] : volumes_) op.left.push_back(vid);
+  }
+  for (; op.step < 4 && !op.left.empty(); op.left.pop_back()) {
+    o.vid = op.left.back();
+    o.opcode = admin_opcode::volume_delete;  // what it was told in an attempt that was cut short
+    if (op.step == 2 && !told(op, bit(op.ssd), o)) return false;
+    op.step = 3;
+    o.opcode = admin_opcode::volume_add;
+    const volume& v = volumes_[o.vid];
+    o.record = v.r;
+    if (v.lost) {  // else the blocks that it lost would read as zeroes here
+      o.record.flags |= wire::afa::volume_lost;
+      o.record.client_count = 0;
+    }
+    if (!told(op, bit(op.ssd), o)) return false;
+    if (op.refusal != 0) return unfit(op);
+    op.step = 2;
+  }
+  if (op.step == 2) {
+    op.step = 4;
+    out_.attached.push_back(op.ssd);
+    change_epoch(now_serving_.absent & ~bit(op.ssd), now_serving_.filling | bit(op.ssd));
+  }
+  if (!everybody_told_epoch(op)) return false;
+  publish();
+  if ((now_serving_.filling & bit(op.ssd)) != 0) start_fill(op.ssd);
+  return true;
+}
+
+/// The SSD that was to replace another does not do: its place stays empty, and somebody hears so.
+bool manager::unfit(const operation& op) {
+  out_.unfit.push_back(op.ssd);
+  return true;
+}
+
+bool manager::advance_settle(operation& op) {
+  if (op.step == 0) {
+    const auto fill = fills_.find(op.ssd);
+    if (fill == fills_.end()) return true;  // it has failed since
+    cancel(fill->second);                   // it may have been ordered again
+    fills_.erase(fill);
+    op.step = 1;
+    change_epoch(now_serving_.absent, now_serving_.filling & ~bit(op.ssd));
+  }
+  if (!everybody_told_epoch(op)) return false;
+  publish();
+  return true;
+}
+
+}  // namespace gnstor::daemon

@@ -1,0 +1,70 @@
+#include <daemon/client_rights.hpp>
+#include <daemon/manager.hpp>
+
+#include <bit>
+
+namespace gnstor::daemon {
+
+using wire::afa::right_write;
+using wire::afa::volume_client;
+using wire::afa::volume_lost;
+
+void manager::recover(const std::vector<std::optional<ssd_report>>& reports, std::uint64_t now) {
+  *this = manager(options_);
+  now_ = now;
+  knows_epoch_ = false;
+  for (const auto& r : reports) {
+    if (r && r->serving.epoch > now_serving_.epoch) now_serving_ = r->serving;
+  }
+  std::map<std::uint16_t, std::uint64_t> holders;
+  for (std::uint32_t k = 0; k < options_.ssds; ++k) {
+    if ((present() & bit(k)) == 0 || !reports[k]) continue;
+    for (const wire::afa::volume_record& r : reports[k]->volumes) {
+      holders[r.vid] |= bit(k);
+      volume& v = volumes_[r.vid];
+      v.lost = v.lost || (r.flags & volume_lost) != 0;
+      v.r = v.r.vid == 0 ? r : merged(v.r, r);
+    }
+  }
+  std::uint64_t answering = 0;
+  for (std::uint32_t k = 0; k < options_.ssds; ++k) answering |= reports[k] ? bit(k) : 0;
+  const std::uint64_t here = present() & answering;
+  for (auto at = volumes_.begin(); at != volumes_.end();) {
+    const bool everywhere = (holders[at->first] & here) == here;
+    operation op{.what = action::adopt, .vid = at->first, .drops = !everywhere};
+    op.r = at->second.r;
+    queue_.push_back(op);
+    at->second.unequal = true;
+    const auto behind =
+        static_cast<std::uint32_t>(std::popcount(now_serving_.absent | now_serving_.filling));
+    at->second.lost = at->second.lost || behind >= at->second.r.replicas;
+    at = everywhere ? std::next(at) : volumes_.erase(at);
+  }
+  for (std::uint32_t k = 0; k < options_.ssds; ++k) {
+    if ((now_serving_.filling & bit(k)) != 0) start_fill(k);
+  }
+  // Whoever was told of the last epoch only in part is told first.
+  queue_.push_front({.what = action::settle, .step = 1});
+  for (std::uint32_t k = 0; k < options_.ssds; ++k) {
+    if ((present() & bit(k)) != 0 && !reports[k]) ssd_failed(k);
+  }
+}
+
+/// Brings one volume of an array that is taken over to a state that all SSDs share.
+bool manager::advance_adopt(operation& op) {
+  if (op.drops) {
+    ssd_order o;
+    o.opcode = wire::afa::admin_opcode::volume_delete;
+    o.vid = op.vid;
+    return told(op, present(), o);
+  }
+  std::vector<volume_client> clients;
+  for (std::uint32_t k = 0; k < op.r.client_count; ++k) {
+    volume_client c = op.r.clients[k];
+    c.rights &= std::uint16_t(~right_write);
+    clients.push_back(c);
+  }
+  return chmod(op, clients);
+}
+
+}  // namespace gnstor::daemon

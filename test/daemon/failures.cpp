@@ -1,0 +1,282 @@
+/// What the manager does about SSDs that fail, at any time, and about those that replace them.
+
+#include "rig.hpp"
+
+#include <utility>
+
+using namespace gnstor;
+using namespace gnstor::test;
+
+TEST_CASE("an SSD that does not do as a replacement is named, and its place stays empty") {
+  obedient_array a(3);
+  a.create(1);
+  a.boss.ssd_failed(1);
+  a.obey();
+  a.told[1] = {};
+  a.told[1].full = true;
+  a.boss.ssd_replaced(1);
+  a.obey();
+  CHECK(a.unfit == std::vector<std::uint32_t>{1});
+  a.told[1].full = false;
+  a.told[1].dead = true;
+  a.boss.ssd_replaced(1);
+  a.obey();
+  CHECK(a.unfit == std::vector<std::uint32_t>{1, 1});
+  CHECK(a.boss.published().absent == 2);
+  CHECK(a.repairs.empty());
+  a.told[1] = {};
+  a.boss.ssd_replaced(1);
+  a.obey();
+  CHECK(a.unfit.size() == 2);
+  CHECK(a.boss.published().filling == 2);
+}
+
+TEST_CASE("a volume that is lost while a new SSD hears of it is lost there, too") {
+  obedient_array a(4);
+  a.create(1);
+  a.create(2, 3);
+  a.boss.ssd_failed(1);
+  a.obey();
+  int adds = 0;
+  a.before_order = [&](const daemon::ssd_order& o) {
+    if (o.opcode == admin_opcode::volume_add && ++adds == 2) a.boss.ssd_failed(3);
+  };
+  a.told[1] = {};
+  a.boss.ssd_replaced(1);
+  a.obey();
+  CHECK(a.boss.published().filling == 2);
+  CHECK(a.told[1].volumes[1].flags == wire::afa::volume_lost);
+  CHECK(a.told[1].volumes[2].flags == 0);
+}
+
+TEST_CASE("an epoch is published when every SSD in it knows it") {
+  obedient_array a(3);
+  a.boss.ssd_failed(0);
+  const daemon::orders out = a.boss.take_orders();
+  REQUIRE(out.ssds.size() == 2);
+  a.boss.answered(out.ssds[0].id, 0);
+  (void)a.boss.take_orders();
+  CHECK(a.boss.published().epoch == 1);
+  a.boss.answered(out.ssds[1].id, 0);
+  a.boss.answered(out.ssds[1].id, 0);  // twice
+  (void)a.boss.take_orders();
+  CHECK(a.boss.published().epoch == 2);
+}
+
+TEST_CASE("SSDs that fail together, or in the middle of something, keep nothing waiting") {
+  obedient_array a(4);
+  a.create(1);
+  a.told[2].dead = a.told[3].dead = true;
+  CHECK(a.open(1, 10) == verdict::lost_volume);
+  CHECK(a.boss.published().absent == 12);
+  CHECK(a.boss.idle());
+  obedient_array b(4);
+  b.create(1, 3);
+  b.told[2].dead = b.told[3].dead = true;
+  CHECK(b.open(1, 10) == verdict::done);
+  CHECK(b.boss.published().absent == 12);
+  CHECK(b.rights(0, 1, 10) == 3);
+  b.told[2] = {};
+  b.boss.ssd_replaced(2);
+  b.told[2].dead = true;  // so soon
+  b.obey();
+  CHECK(b.boss.idle());
+  CHECK(b.boss.published().absent == 12);
+  b.told[2].dead = false;
+  b.boss.ssd_replaced(2);
+  b.obey();
+  CHECK(b.boss.published().absent == 8);
+}
+
+TEST_CASE("answers to what was asked before a failure count for nothing") {
+  obedient_array a(3);
+  a.create(1, 3);
+  REQUIRE(a.open(1, 10) == verdict::done);
+  a.boss.tick(2000);
+  a.boss.open(60, 1, 11, true);
+  const daemon::orders fence = a.boss.take_orders();
+  REQUIRE(fence.ssds.size() == 3);
+  a.boss.renew(61, 1, 10);  // too late: the fence is on its way
+  a.boss.ssd_failed(2);
+  const daemon::orders update = a.boss.take_orders();
+  CHECK(update.replies.back().said == verdict::lost_lease);
+  REQUIRE(update.ssds.size() == 2);
+  for (std::uint32_t k = 0; k < 2; ++k) a.boss.answered(fence.ssds[k].id, 0);
+  CHECK(a.boss.take_orders().ssds.empty());
+  CHECK(a.boss.published().epoch == 1);
+  for (const auto& o : update.ssds) a.obey(o);
+  a.obey();
+  CHECK(a.boss.published().epoch == 2);
+  CHECK(a.rights(0, 1, 10) == 1);  // asked again, of all that are left
+  CHECK(a.rights(1, 1, 10) == 1);
+  REQUIRE(a.repairs.size() == 1);
+  const std::uint64_t before = a.repairs[0].id;
+  a.boss.ssd_failed(0);  // in the middle of the convergence
+  a.obey();
+  REQUIRE(a.repairs.size() == 1);
+  CHECK(a.repairs[0].id != before);
+  a.boss.finished(before, true);  // it says nothing of the present epoch
+  a.obey();
+  CHECK(a.rights(1, 1, 11) == 0);
+  a.repaired();
+  CHECK(a.rights(1, 1, 11) == 3);
+}
+
+TEST_CASE("an SSD may die at any order of any operation") {
+  for (std::uint32_t victim = 0; victim < 4; ++victim) {
+    for (int lives = 0; lives < 24; ++lives) {
+      CAPTURE(victim);
+      CAPTURE(lives);
+      obedient_array a(4);
+      a.create(1, 3);
+      a.boss.ssd_failed(1);
+      a.obey();
+      int left = lives;
+      a.before_order = [&](const daemon::ssd_order& o) {
+        if (o.ssd == victim && left-- == 0) a.told[victim].dead = true;
+      };
+      a.told[1] = {};
+      a.boss.ssd_replaced(1);
+      a.boss.create(50, described(2, 3));
+      a.boss.open(51, 1, 10, true);
+      a.boss.open(52, 2, 11, false);
+      a.boss.scrub(1);
+      a.boss.close(53, 1, 10, false);
+      a.boss.open(54, 1, 12, true);
+      for (int k = 0; k < 8; ++k) {
+        a.obey();
+        if (a.repairs.empty()) break;
+        const daemon::repair_order r = a.repairs.back();
+        a.repairs.pop_back();
+        if (r.kind == repair_kind::fill) CHECK((a.boss.published().filling >> r.ssd & 1) == 1);
+        a.boss.finished(r.id, true);
+      }
+      a.boss.remove(55, 2);
+      a.obey();
+      CHECK(a.boss.idle());
+      CHECK(a.repairs.empty());
+      std::map<std::uint64_t, int> answers;
+      for (const daemon::reply& r : a.replies) answers[r.request] += 1;
+      for (std::uint64_t r = 50; r <= 55; ++r) CHECK(answers[r] == 1);
+      const daemon::membership& m = a.boss.published();
+      CHECK((m.absent & ~(2u | 1u << victim)) == 0);
+      if (a.told[victim].dead) CHECK((m.absent & 1u << victim) != 0);
+      if (victim != 1 && !a.told[victim].dead) CHECK(m.absent == 0);
+      CHECK(m.filling == 0);
+      for (std::uint32_t k = 0; k < 4; ++k) {
+        if ((m.absent >> k & 1) != 0) continue;
+        CHECK(a.told[k].serving.epoch == m.epoch);
+        CHECK(a.told[k].serving.absent == m.absent);
+        CHECK(a.told[k].volumes.size() == 1);
+        CHECK(a.rights(k, 1, 10) == 0);
+        CHECK(a.rights(k, 1, 12) == 3);
+      }
+    }
+  }
+}
+
+TEST_CASE("a new SSD hears the volumes in the epoch that they are in, whoever fails meanwhile") {
+  obedient_array a(4);
+  for (const std::uint16_t vid : {1, 2, 3}) a.create(vid, 3);
+  a.boss.ssd_failed(1);
+  a.obey();
+  int adds = 0;
+  a.before_order = [&](const daemon::ssd_order& o) {
+    if (o.opcode == admin_opcode::volume_add && ++adds == 2) a.boss.ssd_failed(3);
+  };
+  a.told[1] = {};
+  a.boss.ssd_replaced(1);
+  a.obey();
+  CHECK(a.boss.published().absent == 8);
+  CHECK(a.boss.published().filling == 2);
+  CHECK(a.told[1].volumes.size() == 3);
+  CHECK(a.repairs.size() == 1);
+}
+
+TEST_CASE("an SSD that fails while it is filled, or when it has just been, does not serve") {
+  for (const bool finished : {false, true}) {
+    CAPTURE(finished);
+    obedient_array a(3);
+    a.create(1);
+    a.boss.ssd_failed(1);
+    a.obey();
+    a.told[1] = {};
+    a.boss.ssd_replaced(1);
+    a.obey();
+    REQUIRE(a.repairs.size() == 1);
+    if (finished) a.boss.finished(std::exchange(a.repairs, {})[0].id, true);
+    a.boss.ssd_failed(1);
+    a.obey();
+    CHECK(a.repairs.empty());
+    CHECK(a.boss.idle());
+    CHECK(a.boss.published().epoch == 4);
+    CHECK(a.boss.published().absent == 2);
+    CHECK(a.boss.published().filling == 0);
+  }
+}
+
+TEST_CASE("an SSD that has just been filled serves, though another fails at the same time") {
+  obedient_array a(4);
+  a.create(1, 3);
+  a.boss.ssd_failed(1);
+  a.obey();
+  a.told[1] = {};
+  a.boss.ssd_replaced(1);
+  a.obey();
+  a.boss.finished(std::exchange(a.repairs, {})[0].id, true);
+  a.boss.ssd_failed(0);
+  a.obey();
+  CHECK(a.repairs.empty());  // it has what it needs
+  CHECK(a.boss.published().absent == 1);
+  CHECK(a.boss.published().filling == 0);
+}
+
+TEST_CASE("a repair that is taken back before anybody has it is not begun") {
+  obedient_array a(4);
+  a.create(1, 3);
+  a.boss.ssd_failed(1);
+  a.obey();
+  a.told[1] = {};
+  a.boss.ssd_replaced(1);
+  a.obey();
+  a.boss.finished(std::exchange(a.repairs, {})[0].id, false);  // it is ordered again
+  a.boss.scrub(1);
+  a.boss.ssd_failed(1);
+  a.obey();
+  CHECK(a.repairs.empty());
+}
+
+TEST_CASE("a volume that is removed while repairs run leaves nothing to carry into the next") {
+  obedient_array a(3);
+  a.create(1);
+  a.create(2);
+  a.boss.ssd_failed(0);
+  a.obey();
+  a.told[0] = {};
+  a.boss.ssd_replaced(0);
+  a.obey();
+  REQUIRE(a.repairs.size() == 1);
+  const std::uint64_t before = a.repairs[0].id;
+  const std::uint32_t epoch = a.boss.published().epoch;
+  a.boss.remove(99, 1);
+  CHECK(a.last().said == verdict::done);
+  CHECK(a.boss.published().epoch == epoch + 1);
+  REQUIRE(a.repairs.size() == 1);
+  CHECK(a.repairs[0].id != before);
+  CHECK(a.offered == 1);
+  CHECK(a.boss.volumes().size() == 1);
+  CHECK_FALSE(a.told[2].volumes.contains(1));
+}
+
+TEST_CASE("a scrub of a volume that is removed ends in the epoch before") {
+  obedient_array a(2);
+  a.create(1);
+  a.boss.scrub(1);
+  a.boss.scrub(7);  // there is none
+  a.obey();
+  REQUIRE(a.repairs.size() == 1);
+  a.boss.remove(60, 1);
+  CHECK(a.last().said == verdict::done);
+  CHECK(a.boss.published().epoch == 2);
+  CHECK(a.repairs.empty());
+}

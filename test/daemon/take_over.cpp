@@ -1,0 +1,115 @@
+/// What another manager makes of what the SSDs know, after a crash of the first.
+
+#include "rig.hpp"
+
+using namespace gnstor;
+using namespace gnstor::test;
+
+TEST_CASE("another manager takes over from what the SSDs know") {
+  obedient_array a(3);
+  a.create(1);
+  a.create(2);
+  REQUIRE(a.open(1, 10) == verdict::done);
+  REQUIRE(a.open(1, 11, false) == verdict::done);
+  a.boss.ssd_failed(2);
+  a.obey();
+  a.told[1].volumes.erase(2);           // a removal that was never confirmed
+  a.told[0].volumes[3] = described(3);  // a creation likewise
+  a.told[1].serving = {};               // it has not heard of the last epoch
+  a.told[1].volumes[1].clients[a.told[1].volumes[1].client_count++] = {12, 1};  // an open
+  a.told[2].dead = true;
+  a.log.clear();
+  a.take_over(5000);
+  CHECK_FALSE(a.boss.knows_epoch());
+  a.obey();
+  CHECK(std::count(a.log.begin(), a.log.end(), "detach 2") == 0);  // nobody fails anew
+  CHECK(a.boss.knows_epoch());
+  CHECK(a.boss.published().epoch == 2);
+  CHECK(a.boss.published().absent == 4);
+  CHECK(a.told[1].serving.epoch == 2);
+  CHECK(a.boss.volumes().size() == 1);
+  for (std::uint32_t k = 0; k < 2; ++k) {
+    CHECK(a.told[k].volumes.size() == 1);
+    CHECK(a.rights(k, 1, 10) == 1);
+    CHECK(a.rights(k, 1, 11) == 1);
+    CHECK(a.rights(k, 1, 12) == 1);
+  }
+  a.boss.open(100, 1, 10, true);
+  a.obey();
+  CHECK(a.repaired().kind == repair_kind::converge);
+  CHECK(a.rights(1, 1, 10) == 3);
+}
+
+TEST_CASE("who takes over finds SSDs gone or being filled") {
+  obedient_array a(4);
+  a.create(1, 2);
+  a.create(2, 3);
+  a.boss.ssd_failed(3);
+  a.obey();
+  a.told[3] = {};
+  a.boss.ssd_replaced(3);
+  a.obey();
+  REQUIRE(a.repairs.size() == 1);
+  a.take_over(5000);
+  a.obey();
+  CHECK(a.boss.published().filling == 8);
+  REQUIRE(a.repairs.size() == 1);  // it goes on
+  CHECK(a.repairs[0].kind == repair_kind::fill);
+  CHECK(a.repairs[0].ssd == 3);
+  a.told[0].dead = a.told[3].dead = true;
+  a.take_over(6000);
+  a.obey();
+  CHECK(a.boss.published().absent == 9);
+  CHECK(a.boss.published().filling == 0);
+  CHECK(a.repairs.empty());
+  CHECK(a.open(1, 10) == verdict::lost_volume);
+  a.take_over(7000);  // from the epoch itself: nobody is asked who failed
+  a.obey();
+  CHECK(a.open(1, 10) == verdict::lost_volume);
+  a.boss.open(200, 2, 10, true);
+  a.obey();
+  CHECK(a.repaired().kind == repair_kind::converge);
+  CHECK(a.replies.back().said == verdict::done);
+}
+
+TEST_CASE("a volume that has lost blocks stays lost, and stays, whoever manages the array") {
+  obedient_array a(3);
+  a.create(1);
+  a.create(2, 3);
+  REQUIRE(a.open(1, 10) == verdict::done);
+  a.boss.ssd_failed(0);
+  a.boss.ssd_failed(1);
+  a.obey();
+  for (const std::uint32_t k : {0u, 1u}) {
+    a.told[k] = {};
+    a.boss.ssd_replaced(k);
+    a.obey();
+    a.repaired();
+  }
+  CHECK(a.boss.published().absent == 0);
+  CHECK(a.boss.published().filling == 0);
+  for (int restarts = 0; restarts < 2; ++restarts) {
+    a.take_over(5000);
+    a.obey();
+    CHECK(a.open(1, 10) == verdict::lost_volume);
+    REQUIRE(a.boss.volumes().size() == 1);  // nobody repairs the other
+    CHECK(a.boss.volumes()[0].vid == 2);
+    CHECK(a.told[2].volumes.contains(1));  // what is left is not thrown away
+    CHECK(a.rights(2, 1, 10) == 1);
+    CHECK(a.rights(0, 1, 10) == 0);
+  }
+  a.boss.ssd_failed(2);  // it had the only record that is whole
+  a.obey();
+  a.told[2] = {};
+  a.boss.ssd_replaced(2);
+  a.obey();
+  a.take_over(6000);
+  a.obey();
+  a.repaired();
+  CHECK(a.open(1, 10) == verdict::lost_volume);
+  a.boss.remove(101, 1);
+  CHECK(a.last().said == verdict::done);
+  for (std::uint32_t k = 0; k < 3; ++k) CHECK_FALSE(a.told[k].volumes.contains(1));
+  a.create(1);
+  CHECK(a.open(1, 10) == verdict::done);
+}
