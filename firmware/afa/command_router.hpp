@@ -9,6 +9,7 @@
 #include <gnstor/wire/afa/slba.hpp>
 #include <gnstor/wire/afa/volume_chmod.hpp>
 #include <gnstor/wire/afa/volume_list.hpp>
+#include <gnstor/wire/nvme/features.hpp>
 #include <gnstor/wire/nvme/read_write.hpp>
 #include <hca/queue_reader.hpp>
 
@@ -40,6 +41,7 @@ class command_router {
     c.queue = queue_;
     c.client = d.joined.client;
     c.admin = d.joined.queue_id == 0;
+    c.priority = d.joined.priority;
     node::ssd::foresight early;
     if (!route(d, early)) {
       if (c.stage == command_stage::lookup) c.stage = command_stage::done;
@@ -174,6 +176,7 @@ class command_router {
   GNSTOR_HD bool route_admin(command_head& c) {
     std::uint32_t needs = 0;
     std::uint32_t length = 0;
+    if (wire::nvme::is_feature_command(c.entry)) return true;
     switch (static_cast<wire::afa::admin_opcode>(c.entry.opcode)) {
       case wire::afa::admin_opcode::volume_add:
         needs = remote_read;

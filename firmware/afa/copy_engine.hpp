@@ -84,6 +84,7 @@ class copy_engine {
     io_command& c = node_->commands[handle];
     const node::ssd drive = node_->ssds[c.ssd];  // asked for before the copy, not after it
     const std::uint32_t queue = c.queue;
+    const std::uint32_t ssd = c.ssd;
     bool damaged = false;
     if (page == node::ssd::no_page) {
       clear(g, memory);
@@ -98,7 +99,7 @@ class copy_engine {
     if (single || is_last(c, damaged)) {
       if (damaged) c.status = damaged_page;
       c.stage = command_stage::done;
-      node_->done_ring(queue).push(handle);
+      node_->finish(queue, ssd, handle);
     }
     // Last: nobody waits for it. The command is somebody else's by now.
     if (page != node::ssd::no_page) drive.unpin(page);

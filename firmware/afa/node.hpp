@@ -12,6 +12,8 @@
 
 namespace gnstor::fw {
 
+class paced_ssd;
+
 /// The capacities of an array node, fixed before it starts.
 struct node_shape {
   std::uint32_t max_queues = 16;
@@ -23,11 +25,17 @@ struct node_shape {
   std::uint32_t copy_workers = 1;
   std::uint32_t epoch = 1;
   std::uint32_t check_reads = 1;  ///< 0: a page's data is not compared with its CRC when it is read
+  std::uint32_t paced = 0;  ///< 1: I/O ends when the timing models of the SSDs say so; on CPUs
 
   GNSTOR_HD constexpr std::uint32_t commands() const { return max_queues * max_depth; }
   GNSTOR_HD constexpr std::uint32_t inboxes() const { return ssd_count * shards; }
-  /// Engines that need an owner: queues, shards, copy workers.
-  GNSTOR_HD constexpr std::uint32_t roles() const { return max_queues + inboxes() + copy_workers; }
+  /// Engines that need an owner, in this order: copy workers, shards, queues, pacers.
+  GNSTOR_HD constexpr std::uint32_t roles() const { return first_pacer() + pacers(); }
+  GNSTOR_HD constexpr std::uint32_t first_queue() const { return copy_workers + inboxes(); }
+  GNSTOR_HD constexpr std::uint32_t first_pacer() const { return first_queue() + max_queues; }
+  GNSTOR_HD constexpr std::uint32_t pacers() const { return paced != 0 ? ssd_count : 0; }
+  /// Rings between engines: done rings, inboxes, the copy ring, and one a pacer.
+  GNSTOR_HD constexpr std::uint32_t rings() const { return max_queues + inboxes() + 1 + pacers(); }
 };
 
 /// The array node: NIC, SSDs and the rings between them, as plain pointers into memory that a
@@ -49,10 +57,13 @@ struct node {
   io_command* commands = nullptr;       ///< [max_queues][max_depth]
   ssd* ssds = nullptr;
   std::uint32_t* faults = nullptr;         ///< [ssd_count]: `ssd_fault`, set by tests
-  handle_ring::ends* ring_ends = nullptr;  ///< done rings, inboxes, then the copy ring
+  std::uint32_t* arbitrations = nullptr;   ///< [ssd_count]: `arbitration`, packed; atomic
+  paced_ssd** paced_ssds = nullptr;        ///< [ssd_count], each its pacer's; or null
+  handle_ring::ends* ring_ends = nullptr;  ///< [shape.rings()]
   std::uint64_t* done_cells = nullptr;     ///< [max_queues][max_depth]
   std::uint64_t* inbox_cells = nullptr;    ///< [inboxes][commands, rounded up to a power of two]
   std::uint64_t* copy_cells = nullptr;     ///< [commands * max_transfer_blocks, rounded up]
+  std::uint64_t* paced_cells = nullptr;    ///< [pacers][commands, rounded up]
   std::uint64_t* tickets = nullptr;        ///< [copy_workers]: ticket + 1, 0 for none
   std::uint64_t* grace_words = nullptr;    ///< `reader_grace` of the queue engines
   std::uint32_t* stop = nullptr;           ///< not zero: every engine returns
@@ -78,6 +89,22 @@ struct node {
   GNSTOR_HD handle_ring copy_ring() const {
     return handle_ring(ring_ends + shape.max_queues + shape.inboxes(), copy_cells,
                        copy_cell_count(shape));
+  }
+
+  /// Commands whose work is done and whose time has not come.
+  GNSTOR_HD handle_ring paced_ring(std::uint32_t ssd_number) const {
+    const std::uint32_t cells = power_of_two(shape.commands());
+    return handle_ring(ring_ends + shape.max_queues + shape.inboxes() + 1 + ssd_number,
+                       paced_cells + std::uint64_t{ssd_number} * cells, cells);
+  }
+  /// Hands on an I/O command whose work is done: to its queue, or to whoever knows when it ends.
+  /// @par Order as `handle_ring::push`
+  GNSTOR_HD void finish(std::uint32_t queue, [[maybe_unused]] std::uint32_t ssd_number,
+                        std::uint32_t handle) const {
+#if !defined(__CUDA_ARCH__)
+    if (shape.paced != 0) return paced_ring(ssd_number).push(handle);
+#endif
+    done_ring(queue).push(handle);
   }
 
   /// The least power of two that is no less. Asked for in every round: no loop.

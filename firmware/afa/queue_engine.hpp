@@ -254,8 +254,8 @@ class queue_engine {
     const std::uint32_t reads = g.ballot(found);
     const auto read_count = static_cast<std::uint32_t>(cuda::std::popcount(reads));
     // A page copied in this round needs no pin, and its command no slot.
-    const bool direct =
-        read_count != 0 && read_count <= direct_most && posted(g, read_count) >= read_count;
+    const bool direct = read_count != 0 && !is_paced() && read_count <= direct_most &&
+                        posted(g, read_count) >= read_count;
     if (direct) {
       g.sync();  // what one lane acquired all of them copy
       const auto into = reader_.receive(now_.receive_head + before(g, reads));
@@ -291,12 +291,26 @@ class queue_engine {
       if (c.stage == command_stage::lookup) {
         node_->inbox(c.ssd, c.where.shard).push(handle);
       } else if (c.stage == command_stage::done || c.stage == command_stage::refused) {
-        node_->done_ring(queue_).push(handle);
+        finish(c, handle);
       }
     }
     node_->copy_ring().push(g, keeps && found ? 1 : 0, handle * max_transfer_blocks);
     now_.reads_away += g.count(keeps && found);
     now_.free_commands -= static_cast<std::uint32_t>(cuda::std::popcount(kept));
+  }
+  GNSTOR_HD bool is_paced() const {
+#if defined(__CUDA_ARCH__)
+    return false;
+#else
+    return node_->shape.paced != 0;
+#endif
+  }
+  /// A command that needs no shard. A Flush takes its SSD's time; what is refused is so at once.
+  GNSTOR_HD void finish(const command_head& c, std::uint32_t handle) const {
+    const bool flush = c.admin == 0 && c.status == 0 &&
+                       c.entry.opcode == static_cast<std::uint8_t>(wire::nvme::nvm_opcode::flush);
+    if (flush && is_paced()) return node_->finish(queue_, c.ssd, handle);
+    node_->done_ring(queue_).push(handle);
   }
   GNSTOR_HD static std::uint64_t page_at(const command_head& c, std::uint32_t page) {
     return c.media + std::uint64_t{page} * block_bytes;
@@ -308,6 +322,7 @@ class queue_engine {
     a.queue_id = g.broadcast(mine.queue_id);
     a.controller = g.broadcast(mine.controller);
     a.client = client_id(g.broadcast(mine.client.value));
+    a.priority = g.broadcast(mine.priority);
     return a;
   }
 

@@ -2,6 +2,7 @@
 
 #include <afa/copy_engine.hpp>
 #include <afa/near_node.hpp>
+#include <afa/pace_engine.hpp>
 #include <afa/queue_engine.hpp>
 #include <afa/service_rounds.hpp>
 #include <afa/shard_engine.hpp>
@@ -44,9 +45,9 @@ struct service {
     const std::uint32_t roles = array.shape.roles();
     const std::uint32_t first = first_role + turn;
     const service_rounds rounds{&array, first};
-    const bool alone = first < roles && first + step >= roles;
-    if (alone && first >= first_queue()) {
-      queue_engine own(array, first - first_queue(), grants);
+    const bool alone = first < roles && first + step >= roles && first < array.shape.first_pacer();
+    if (alone && first >= array.shape.first_queue()) {
+      queue_engine own(array, first - array.shape.first_queue(), grants);
       rounds.repeat(
           g, [&](std::uint32_t, std::uint32_t) { return own.tick(g); }, true);
       own.save(g);
@@ -66,16 +67,16 @@ struct service {
   }
 
  private:
-  GNSTOR_HD std::uint32_t first_queue() const {
-    return array.shape.copy_workers + array.shape.inboxes();
-  }
-
-  /// One round of engine `role`: copy workers first, then shards, then queues.
+  /// One round of engine `role`.
   GNSTOR_HD bool serve(const simt::group& g, std::uint32_t role, std::uint32_t round,
                        std::uint32_t quiet) const {
     const node_shape& shape = array.shape;
     if (role < shape.copy_workers) return copy_engine::tick(array, role, g);
-    if (role >= first_queue()) return queue_engine::tick(array, role - first_queue(), g);
+#if !defined(__CUDA_ARCH__)
+    if (role >= shape.first_pacer()) return pace_engine(array, role - shape.first_pacer()).tick(g);
+#endif
+    if (role >= shape.first_queue())
+      return queue_engine::tick(array, role - shape.first_queue(), g);
     shard_engine engine = shard(role - shape.copy_workers);
     return tended(engine, g, 32 * round, quiet);  // it forgets that it was collecting: more often
   }

@@ -7,6 +7,9 @@
 #include <gnstor/wire/afa/array_description.hpp>
 #include <gnstor/wire/afa/array_membership.hpp>
 #include <gnstor/wire/afa/io_opcode.hpp>
+#include <gnstor/wire/nvme/arbitration.hpp>
+#include <gnstor/wire/nvme/command_status.hpp>
+#include <gnstor/wire/nvme/features.hpp>
 #include <gnstor/wire/nvme/nvm_opcode.hpp>
 #include <gnstor/wire/nvme/status.hpp>
 
@@ -189,7 +192,7 @@ class shard_engine {
     }
     if (then == next::again) node_->commands[handle].waits = c.waits;
     node_->copy_ring().push(g, copies, handle * max_transfer_blocks);
-    if (then == next::done) node_->done_ring(c.queue).push(handle);
+    if (then == next::done) node_->finish(c.queue, ssd_, handle);
     if (then == next::again) node_->inbox(ssd_, shard_).push(handle);
   }
 
@@ -208,14 +211,18 @@ class shard_engine {
         } else {
           if (again && c.stage == command_stage::commit) n.ssds[ssd].abandon(c.where, c.page);
           c.stage = command_stage::done;
-          n.done_ring(c.queue).push(handle);
+          if (c.admin != 0) {
+            n.done_ring(c.queue).push(handle);
+          } else {
+            n.finish(c.queue, ssd, handle);
+          }
         }
       }
       g.sync();  // and so does the next one here
     }
   }
   /// @param again set if nothing was done, or not all, for want of pages
-  GNSTOR_HD static std::uint16_t serve_rare(const node& n, std::uint32_t ssd, const io_command& c,
+  GNSTOR_HD static std::uint16_t serve_rare(const node& n, std::uint32_t ssd, io_command& c,
                                             bool& again) {
     const node::ssd& drive = n.ssds[ssd];
     const write_claim by{c.client, c.entry.cdw2};
@@ -253,8 +260,8 @@ class shard_engine {
     }
     return 0;
   }
-  GNSTOR_HD static std::uint16_t administer(const node& n, std::uint32_t ssd,
-                                            const command_head& c) {
+  GNSTOR_HD static std::uint16_t administer(const node& n, std::uint32_t ssd, command_head& c) {
+    if (wire::nvme::is_feature_command(c.entry)) return feature(n, ssd, c);
     const node::ssd& drive = n.ssds[ssd];
     const auto command = wire::afa::admin_command::unpack(c.entry);
     auto* payload = reinterpret_cast<void*>(c.entry.dptr.address);
@@ -285,6 +292,25 @@ class shard_engine {
         return 0;
     }
     return wire::nvme::make_status(wire::nvme::generic_status::invalid_opcode);
+  }
+
+  /// Set Features and Get Features of the SSD's arbitration, the only feature there is: it is not
+  /// saved.
+  GNSTOR_HD static std::uint16_t feature(const node& n, std::uint32_t ssd, command_head& c) {
+    const bool saved = (c.entry.cdw10 >> 31) != 0;
+    const bool known = static_cast<std::uint8_t>(c.entry.cdw10) == wire::nvme::feature_arbitration;
+    const device_word<std::uint32_t> rules(n.arbitrations[ssd]);
+    if (!known || saved) {
+      return saved && known
+                 ? wire::nvme::make_status(wire::nvme::command_status::feature_not_saveable)
+                 : wire::nvme::make_status(wire::nvme::generic_status::invalid_field, true);
+    }
+    if (c.entry.opcode == static_cast<std::uint8_t>(wire::nvme::admin_opcode::set_features)) {
+      rules.store(c.entry.cdw11, relaxed);
+    } else {
+      c.result = rules.load(relaxed);
+    }
+    return 0;
   }
 
   GNSTOR_HD static void describe(const node& n, std::uint32_t ssd,

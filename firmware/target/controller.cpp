@@ -1,4 +1,5 @@
 #include <gnstor/wire/fabrics/property_offset.hpp>
+#include <gnstor/wire/nvme/arbitration.hpp>
 #include <gnstor/wire/nvme/status.hpp>
 #include <target/byte_page.hpp>
 #include <target/controller.hpp>
@@ -22,7 +23,6 @@ constexpr std::uint32_t csts_fatal = 2;
 constexpr std::uint32_t csts_shutdown_complete = 2u << 2;
 
 // Feature identifiers. NVMe Base 2.3, 5.1.25, "Feature Identifiers".
-constexpr std::uint8_t arbitration = 0x01;
 constexpr std::uint8_t power_management = 0x02;
 constexpr std::uint8_t temperature_threshold = 0x04;
 constexpr std::uint8_t error_recovery = 0x05;
@@ -33,7 +33,6 @@ constexpr std::uint8_t keep_alive_timer = 0x0f;
 constexpr std::uint8_t host_identifier = 0x81;
 
 constexpr std::uint32_t default_temperature = 343;  ///< kelvin
-
 
 std::uint32_t bit(target_event e) { return 1u << static_cast<unsigned>(e); }
 
@@ -146,7 +145,7 @@ answer controller::get_features(const wire::nvme::submission_entry& e,
   const bool current = select == 0;
   answer a;
   switch (static_cast<std::uint8_t>(e.cdw10)) {
-    case arbitration:
+    case wire::nvme::feature_arbitration:
     case power_management:
     case error_recovery:
     case write_atomicity: break;
@@ -204,7 +203,7 @@ answer controller::set_features(const wire::nvme::submission_entry& e) {
       temperature_ = e.cdw11 & 0xffff;
       return a;
     case host_identifier: return refuse(generic_status::command_sequence_error);
-    case arbitration:
+    case wire::nvme::feature_arbitration:
     case power_management:
     case error_recovery:
     case write_atomicity: return refuse(command_status::feature_not_changeable);

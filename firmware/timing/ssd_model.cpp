@@ -36,6 +36,20 @@ void ssd_model::submit(std::uint64_t now, timed_command c) {
   if (!fetching_) fetch();
 }
 
+void ssd_model::move(std::uint64_t now, std::uint32_t pages) {
+  GNSTOR_VERIFY(now >= now_ && now <= next());
+  now_ = now;
+  to_move_ += pages;
+  const std::uint32_t rows = profile_.program_pages / profile_.sense_pages;
+  for (; to_move_ >= profile_.program_pages; to_move_ -= profile_.program_pages) {
+    const std::uint32_t unit = mover_++ % profile_.units;
+    registers_[unit] = {};
+    (void)use(unit_[unit], now_, rows * profile_.sense_slow + profile_.program);
+    (void)use(channel_[unit % profile_.channels], now_,
+              2 * profile_.program_pages * profile_.channel_page);
+  }
+}
+
 /// Takes the next command out of its queue.
 void ssd_model::fetch() {
   const std::uint32_t queue = arbiter_.next(backlog_);

@@ -46,6 +46,10 @@ class ssd_model {
   /// A command is in its submission queue. A write has no more pages than the buffer.
   /// @param now no earlier than the last call's; what happens before it was `run`
   void submit(std::uint64_t now, timed_command c);
+  /// Garbage collection moves so many pages: stripe by stripe, each unit in turn senses and
+  /// programs one, beside what commands ask of it.
+  /// @param now as for `submit`
+  void move(std::uint64_t now, std::uint32_t pages);
   /// When something happens next; `never` if nothing is under way.
   std::uint64_t next() const { return events_.empty() ? never : events_.top().at; }
   /// Lets everything happen up to `until`; adds what has ended to `out`, in order.
@@ -148,6 +152,8 @@ class ssd_model {
   std::vector<std::uint32_t> free_stripes_;
   std::uint32_t programming_ = 0;  ///< stripes on their way to flash
   std::uint32_t landing_ = 0;      ///< writes on their way into the buffer
+  std::uint32_t to_move_ = 0;      ///< pages that do not make a stripe yet
+  std::uint32_t mover_ = 0;        ///< unit that moves the next stripe
 };
 
 }  // namespace gnstor::fw

@@ -80,6 +80,11 @@ emulated_array::emulated_array(const endpoint& where, machine client, int client
         "runner=sim runs inside the host executor; this program runs kernels on a GPU: use "
         "runner=gpu");
   }
+  if (where.timing != timing_kind::off && on_gpu()) {
+    throw input_error(
+        "timing=table2 is kept by CPU threads or simulated lanes, and a GPU runs this array's "
+        "firmware: use runner=cpu, or runner=sim where kernels run on this CPU");
+  }
   if (client == machine::gpu) {
     prepare_gpus(client_device, on_gpu() ? where.device : client_device);
   } else if (on_gpu()) {
@@ -88,6 +93,7 @@ emulated_array::emulated_array(const endpoint& where, machine client, int client
   if (where.media == media_kind::hbm && !on_gpu()) throw input_error("media=hbm needs runner=gpu");
   choose_shape(queues, depth);
   lay_out();
+  pace();
   drives_.resize(where.ssds);
   for (std::uint32_t k = 0; k < where.ssds; ++k) mount(k);
 }
@@ -107,6 +113,7 @@ void emulated_array::choose_shape(std::uint32_t queues, std::uint32_t depth) {
   s.ssd_count = endpoint_.ssds;
   s.shards = geometry_.shards;
   s.check_reads = endpoint_.check_reads.value_or(!on_gpu()) ? 1 : 0;
+  s.paced = endpoint_.timing != timing_kind::off ? 1 : 0;
   s.copy_workers = on_gpu() ? gpu_copy_workers(endpoint_.device, resident())
                             : (runner_ == runner_kind::cpu ? endpoint_.threads : 1);
 }
@@ -124,10 +131,13 @@ void emulated_array::lay_out() {
   const auto commands = c.take<fw::io_command>(s.commands());
   const auto ssds = c.take<fw::node::ssd>(s.ssd_count);
   const auto faults = c.take<std::uint32_t>(s.ssd_count);
-  const auto ends = c.take<fw::handle_ring::ends>(s.max_queues + s.inboxes() + 1);
+  const auto arbitrations = c.take<std::uint32_t>(s.ssd_count);
+  const auto paced = c.take<fw::paced_ssd*>(s.pacers());
+  const auto ends = c.take<fw::handle_ring::ends>(s.rings());
   const auto done = c.take<std::uint64_t>(s.commands());
   const auto inbox = c.take<std::uint64_t>(std::size_t{s.inboxes()} * inbox_cells);
   const auto copies = c.take<std::uint64_t>(fw::node::copy_cell_count(s));
+  const auto paced_cells = c.take<std::uint64_t>(std::size_t{s.pacers()} * inbox_cells);
   const auto tickets = c.take<std::uint64_t>(s.copy_workers);
   const auto grace =
       c.take<std::uint64_t>(fw::reader_grace<thread_scope_device>::words_for(s.max_queues));
@@ -143,10 +153,13 @@ void emulated_array::lay_out() {
   node_.commands = reinterpret_cast<fw::io_command*>(base + commands);
   node_.ssds = reinterpret_cast<fw::node::ssd*>(base + ssds);
   node_.faults = reinterpret_cast<std::uint32_t*>(base + faults);
+  node_.arbitrations = reinterpret_cast<std::uint32_t*>(base + arbitrations);
+  node_.paced_ssds = reinterpret_cast<fw::paced_ssd**>(base + paced);
   node_.ring_ends = reinterpret_cast<fw::handle_ring::ends*>(base + ends);
   node_.done_cells = reinterpret_cast<std::uint64_t*>(base + done);
   node_.inbox_cells = reinterpret_cast<std::uint64_t*>(base + inbox);
   node_.copy_cells = reinterpret_cast<std::uint64_t*>(base + copies);
+  node_.paced_cells = reinterpret_cast<std::uint64_t*>(base + paced_cells);
   node_.tickets = reinterpret_cast<std::uint64_t*>(base + tickets);
   node_.grace_words = reinterpret_cast<std::uint64_t*>(base + grace);
   node_.stop = reinterpret_cast<std::uint32_t*>(base + stop);
@@ -160,6 +173,18 @@ void emulated_array::lay_out() {
   control_.write(subsystem, emulated_nqn, std::strlen(emulated_nqn));
   regions_.resize(s.max_regions);
   kept_.reserve(std::size_t{s.max_hosts} * kept_each);
+}
+
+/// What the SSDs' arbitration is, and when their commands end.
+void emulated_array::pace() {
+  const wire::nvme::arbitration rules{.burst_log2 = 3};
+  for (std::uint32_t k = 0; k < endpoint_.ssds; ++k) poke(node_.arbitrations + k, rules.pack());
+  for (std::uint32_t k = 0; k < node_.shape.pacers(); ++k) {
+    fw::ssd_profile profile = fw::table2_profile();
+    if (endpoint_.timing == timing_kind::table2_unchecked) profile.check = 0;
+    pacers_.push_back(std::make_unique<fw::paced_ssd>(profile, rules));
+    node_.paced_ssds[k] = pacers_.back().get();
+  }
 }
 
 void emulated_array::mount(std::uint32_t index) {

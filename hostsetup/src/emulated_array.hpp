@@ -7,6 +7,8 @@
 #include <gnstor/host/machine.hpp>
 #include <gnstor/host/memory_block.hpp>
 
+#include <timing/paced_ssd.hpp>
+
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -93,6 +95,7 @@ class emulated_array {
 
   void choose_shape(std::uint32_t queues, std::uint32_t depth);
   void lay_out();
+  void pace();
   void mount(std::uint32_t index);
   void save(drive& d) noexcept;
   template <class T>
@@ -113,6 +116,7 @@ class emulated_array {
   memory_block control_;
   memory_block stop_word_;  ///< pinned, for a GPU's kernel
   std::vector<drive> drives_;
+  std::vector<std::unique_ptr<fw::paced_ssd>> pacers_;  ///< where SSDs take their time
   std::vector<fw::memory_region> regions_;
   std::uint32_t region_changes_ = 0;
   std::uint32_t queue_count_ = 0;

@@ -229,6 +229,7 @@ connect_options emulated_client::connecting(const channel_memory& c, std::uint16
   o.data = io_buffer{c.connect_data, sizeof(wire::fabrics::connect_data), c.key, c.key};
   o.queue_id = queue_id;
   o.queue_entries = static_cast<std::uint16_t>(c.depth);
+  if (queue_id != 0) o.priority = options_.priority;
   return o;
 }
 

@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view known_schemes = "emu:, rdma://";
 constexpr std::string_view known_options =
     "ssds, replicas, capacity, flash, runner, media, device, shards, threads, lanes, "
-    "check_reads, transport, responses, resident";
+    "check_reads, timing, transport, responses, resident";
 constexpr std::string_view known_rdma_options =
     "nsid, queues, host_nqn, host_id, keep_alive_ms, loss_timeout_ms, transport, responses, "
     "scratch";
@@ -65,6 +65,10 @@ void apply(endpoint& e, std::string_view name, std::string_view value) {
   constexpr std::pair<std::string_view, media_kind> media[] = {{"host", media_kind::host},
                                                                {"hbm", media_kind::hbm}};
   constexpr std::pair<std::string_view, bool> transports[] = {{"nic", false}, {"proxy", true}};
+  constexpr std::pair<std::string_view, timing_kind> timings[] = {
+      {"off", timing_kind::off},
+      {"table2", timing_kind::table2},
+      {"table2_unchecked", timing_kind::table2_unchecked}};
   if (name == "ssds") {
     e.ssds = static_cast<std::uint32_t>(number(name, value, 1, max_ssds));
   } else if (name == "replicas") {
@@ -85,6 +89,8 @@ void apply(endpoint& e, std::string_view name, std::string_view value) {
     e.threads = static_cast<std::uint32_t>(number(name, value, 1, 256));
   } else if (name == "check_reads") {
     e.check_reads = choice(name, value, yes_or_no);
+  } else if (name == "timing") {
+    e.timing = choice(name, value, timings);
   } else if (name == "transport") {
     e.proxied = choice(name, value, transports);
   } else if (name == "responses") {

@@ -65,6 +65,7 @@ fabrics::controller_options options_for(const rdma_endpoint& where,
   o.host_id = host_id(where, options);
   o.queues = where.queues != 0 ? where.queues : options.channels + 1;
   o.depth = options.depth;
+  o.priority = options.priority;
   o.keep_alive = std::chrono::milliseconds(where.keep_alive_ms);
   o.timeout = std::chrono::milliseconds(std::max<std::uint64_t>(1, options.timeout_ns / 1'000'000));
   o.loss_timeout = std::chrono::milliseconds(where.loss_timeout_ms);

@@ -5,6 +5,7 @@
 #include <gnstor/host/session.hpp>
 #include <gnstor/wire/afa/volume_chmod.hpp>
 #include <gnstor/wire/afa/volume_list.hpp>
+#include <gnstor/wire/nvme/features.hpp>
 
 #include <fmt/format.h>
 
@@ -183,6 +184,16 @@ ssd_usage session::usage(std::uint32_t ssd) {
                "describing an SSD of");
   std::memcpy(&now, impl_->page(), sizeof now);
   return {now.capacity_blocks, now.free_blocks, now.moved_blocks};
+}
+
+void session::set_arbitration(const wire::nvme::arbitration& rules) {
+  auto command = wire::nvme::make_set_features(0, wire::nvme::feature_arbitration, rules.pack());
+  const bool array = impl_->link->namespaces().empty();
+  const std::uint32_t ssds = array ? impl_->array.ssd_count : 1;
+  for (std::uint32_t k = 0; k < ssds; ++k) {
+    if (array) command.nsid = k + 1;  // each SSD is a controller of its own, behind its namespace
+    impl_->execute(command, k, "setting the arbitration");
+  }
 }
 
 void session::read(const volume_info& volume, std::uint64_t offset, void* to, std::uint64_t bytes) {

@@ -73,11 +73,16 @@ void session::impl::admin(wire::afa::admin_opcode op, std::uint32_t ssd, volume_
   c.volume = vid;
   c.payload =
       wire::nvme::make_keyed_sgl(staging_buffer.address, payload_bytes, staging_buffer.rkey);
+  execute(c.pack(), ssd, fmt::format("{} volume {}", what, vid.value));
+}
+
+void session::impl::execute(const wire::nvme::submission_entry& command, std::uint32_t ssd,
+                            const std::string& what) {
   status s;
-  link->drive([&] { s = link->execute_admin(c.pack(), simt::within(options.timeout_ns)); });
+  link->drive([&] { s = link->execute_admin(command, simt::within(options.timeout_ns)); });
   if (s.code == status_code::nvme_error) s.ssd = static_cast<std::uint16_t>(ssd);
   if (s.left_behind()) abandon_staging();
-  if (!s.ok()) throw io_error(fmt::format("{} volume {}: {}", what, vid.value, to_string(s)), s);
+  if (!s.ok()) throw io_error(fmt::format("{}: {}", what, to_string(s)), s);
 }
 
 void session::impl::add_volume(const wire::afa::volume_record& r) {

@@ -25,6 +25,8 @@ struct session::impl {
   /// Executes an admin command on SSD `ssd`; throws `io_error` that names `what`.
   void admin(wire::afa::admin_opcode op, std::uint32_t ssd, volume_id vid,
              std::uint32_t payload_bytes, const char* what);
+  void execute(const wire::nvme::submission_entry& command, std::uint32_t ssd,
+               const std::string& what);
   /// Adds a volume to every SSD. SSD 0, which answers for the array, is the last, as it is the
   /// first to delete one: what a killed process left half done is on no list, and gives way to a
   /// new volume.

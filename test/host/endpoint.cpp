@@ -41,7 +41,7 @@ TEST_CASE("an endpoint without options has four SSDs, two replicas and 1 GiB eac
 TEST_CASE("every option is understood") {
   const host::endpoint e = host::endpoint::parse(
       "emu:?ssds=6&replicas=3&capacity=32M&flash=/a/b&runner=sim&media=hbm&device=1&shards=2&"
-      "threads=3&lanes=32&check_reads=no&transport=proxy&responses=cqe&resident=no");
+      "threads=3&lanes=32&check_reads=no&timing=table2&transport=proxy&responses=cqe&resident=no");
   CHECK(e.ssds == 6);
   CHECK(e.replicas == 3);
   CHECK(e.capacity_bytes == 32u << 20);
@@ -53,6 +53,8 @@ TEST_CASE("every option is understood") {
   CHECK(e.threads == 3);
   CHECK(e.lanes == 32);
   CHECK(e.check_reads == false);
+  CHECK(e.timing == host::timing_kind::table2);
+  CHECK(host::endpoint::parse("emu:").timing == host::timing_kind::off);
   CHECK(host::endpoint::parse("emu:?check_reads=yes").check_reads == true);
   CHECK_FALSE(host::endpoint::parse("emu:").check_reads.has_value());
   CHECK(e.proxied);

@@ -30,7 +30,10 @@ class simulated_array {
 
   simulated_array(const swarm& s, std::uint32_t queues)
       : swarm_(s),
-        shape_{.pages = s.pages, .shards = s.shards, .pages_per_block = 8, .max_volumes = 8},
+        shape_{.pages = s.pages,
+               .shards = s.shards,
+               .pages_per_block = s.pages_per_block,
+               .max_volumes = 8},
         queues_(queues) {
     for (std::uint32_t k = 0; k < s.ssds; ++k) {
       disks_.push_back(std::make_unique<disk>(shape_));
@@ -44,21 +47,24 @@ class simulated_array {
   std::uint32_t ssds() const { return swarm_.ssds; }
   fw::queue_context& queue(std::uint32_t k) { return node_.queues[k]; }
 
-  /// One round of one engine.
-  void tick(std::uint32_t role) {
+  /// One round of one engine. True if there was something to do.
+  bool tick(std::uint32_t role) {
     const simt::group me = simt::group::self();
     const fw::node_shape& s = node_.shape;
-    if (role < s.copy_workers) {
-      (void)fw::copy_engine::tick(node_, role, me);
-    } else if (role < s.copy_workers + s.inboxes()) {
-      const std::uint32_t shard = role - s.copy_workers;
-      fw::shard_engine engine(node_, shard / s.shards, shard % s.shards);
-      (void)engine.tick(me);
-      ++rounds_;
-      (void)engine.tend(me, 256, rounds_ % 64 == 0 ? 63 : 0);
-    } else {
-      (void)fw::queue_engine::tick(node_, role - s.copy_workers - s.inboxes(), me);
-    }
+    if (role < s.copy_workers) return fw::copy_engine::tick(node_, role, me);
+    if (role >= s.first_pacer()) return fw::pace_engine(node_, role - s.first_pacer()).tick(me);
+    if (role >= s.first_queue()) return fw::queue_engine::tick(node_, role - s.first_queue(), me);
+    const std::uint32_t shard = role - s.copy_workers;
+    fw::shard_engine engine(node_, shard / s.shards, shard % s.shards);
+    const bool busy = engine.tick(me);
+    ++rounds_;
+    return engine.tend(me, 256, rounds_ % 64 == 0 ? 63 : 0) || busy;
+  }
+  /// When an SSD ends something next, where they take their time.
+  std::uint64_t next_event() const {
+    std::uint64_t at = fw::ssd_model::never;
+    for (const auto& p : pacers_) at = std::min(at, p->next());
+    return at;
   }
   std::uint32_t roles() const { return node_.shape.roles(); }
 
@@ -104,10 +110,9 @@ class simulated_array {
     std::uint64_t lost = 0;
     for (std::uint32_t k = 0; k < swarm_.ssds; ++k) {
       fw::power_budget budget;
-      if ((weak >> k & 1) != 0) {
-        budget.buffered = newest_pages(k, 1 + d.below(12));
-        budget.pages = d.below(8);
-      }
+      budget.buffered = swarm_.timing ? pacers_[k]->buffered() : newest_pages(k, 1 + d.below(12));
+      if ((weak >> k & 1) != 0)
+        budget.pages = d.below(static_cast<std::uint32_t>(budget.buffered.size()) + 1);
       if (!fw::power_cut(disks_[k]->meta.data(), shape_, disks_[k]->data.data(), budget))
         lost |= std::uint64_t{1} << k;
       const auto said = fw::recover(disks_[k]->meta.data(), fw::layout::of(shape_).bytes, shape_,
@@ -134,14 +139,16 @@ class simulated_array {
   // ---- queues
 
   /// A queue pair of a client, as if it had connected.
-  void join(std::uint32_t k, const fw::queue_attributes& at, client_id client) {
+  void join(std::uint32_t k, const fw::queue_attributes& at, client_id client,
+            fw::queue_class priority = fw::queue_class::medium) {
     fw::queue_context& c = node_.queues[k];
     const std::uint64_t done = c.done_head;
     c = fw::queue_context{};
     c.done_head = done;
     c.at = at;
     c.free_commands = depth;
-    c.joined = {1, 1, static_cast<std::uint16_t>(k + 1), client, 0};
+    c.joined = {1, 1, static_cast<std::uint16_t>(k + 1), client,
+                static_cast<std::uint16_t>(priority)};
     c.active = static_cast<std::uint32_t>(fw::queue_life::serving);
   }
   void drain(std::uint32_t k) {
@@ -233,8 +240,9 @@ class simulated_array {
   }
 
   void power_up() {
-    control_ = std::make_unique<memory_image>(96 * 1024 + queues_ * depth * 2048 +
-                                              swarm_.ssds * swarm_.shards * queues_ * depth * 32);
+    control_ =
+        std::make_unique<memory_image>(96 * 1024 + queues_ * depth * 2048 +
+                                       swarm_.ssds * (swarm_.shards + 1) * queues_ * depth * 32);
     memory_image& m = *control_;
     node_ = fw::node{};
     node_.shape = {.max_queues = queues_,
@@ -243,7 +251,8 @@ class simulated_array {
                    .max_hosts = 1,
                    .ssd_count = swarm_.ssds,
                    .shards = swarm_.shards,
-                   .copy_workers = 1};
+                   .copy_workers = 1,
+                   .paced = swarm_.timing ? 1u : 0u};
     const fw::node_shape& s = node_.shape;
     node_.regions = m.take<fw::memory_region>(s.max_regions);
     node_.region_changes = m.take<std::uint32_t>();
@@ -254,12 +263,22 @@ class simulated_array {
     node_.commands = m.take<fw::io_command>(s.commands());
     node_.ssds = m.take<fw::node::ssd>(s.ssd_count);
     node_.faults = m.take<std::uint32_t>(s.ssd_count);
-    node_.ring_ends = m.take<fw::handle_ring::ends>(s.max_queues + s.inboxes() + 1);
+    node_.arbitrations = m.take<std::uint32_t>(s.ssd_count);
+    node_.ring_ends = m.take<fw::handle_ring::ends>(s.rings());
     node_.done_cells = m.take<std::uint64_t>(s.commands());
     node_.inbox_cells =
         m.take<std::uint64_t>(std::size_t{s.inboxes()} * fw::node::power_of_two(s.commands()));
     node_.copy_cells = m.take<std::uint64_t>(fw::node::copy_cell_count(s));
     node_.tickets = m.take<std::uint64_t>(s.copy_workers);
+    node_.paced_cells =
+        m.take<std::uint64_t>(std::size_t{s.pacers()} * fw::node::power_of_two(s.commands()));
+    node_.paced_ssds = m.take<fw::paced_ssd*>(s.pacers());
+    pacers_.clear();
+    for (std::uint32_t k = 0; k < s.pacers(); ++k) {
+      pacers_.push_back(std::make_unique<fw::paced_ssd>(*swarm_.timing));
+      node_.paced_ssds[k] = pacers_.back().get();
+      node_.arbitrations[k] = fw::arbitration{.burst_log2 = 3}.pack();
+    }
     node_.grace_words =
         m.take<std::uint64_t>(fw::reader_grace<thread_scope_device>::words_for(s.max_queues));
     node_.stop = m.take<std::uint32_t>();
@@ -272,6 +291,7 @@ class simulated_array {
   std::uint32_t queues_;
   std::vector<std::unique_ptr<disk>> disks_;
   std::unique_ptr<memory_image> control_;
+  std::vector<std::unique_ptr<fw::paced_ssd>> pacers_;
   fw::node node_;
   std::uint32_t rounds_ = 0;
 };

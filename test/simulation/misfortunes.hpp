@@ -77,7 +77,7 @@ class misfortunes {
     s_.lane.set_fuse(1 + s_.dice.below(80));
     try {
       for (std::uint32_t k = 0; k < 20 && s_.lane.has_fuse(); ++k)
-        s_.array.tick(s_.dice.below(s_.array.roles()));
+        (void)s_.array.tick(s_.dice.below(s_.array.roles()));
     } catch (const simt::host::lone_lane::fuse_blown&) {
     }
     s_.lane.set_fuse(0);

@@ -3,7 +3,10 @@
 
 #include <gnstor/core/hash.hpp>
 
+#include <timing/ssd_profile.hpp>
+
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace gnstor::test {
@@ -36,6 +39,7 @@ struct swarm {
   std::uint32_t volumes = 2;
   std::uint32_t clients = 2;
   std::uint32_t pages = 512;  ///< of an SSD
+  std::uint32_t pages_per_block = 8;
   std::uint32_t overwrites = 3;
   std::uint32_t deallocates = 1;
   std::uint32_t reads = 4;
@@ -51,12 +55,35 @@ struct swarm {
   std::uint32_t lost_answers = 0;
   std::uint32_t hand_overs = 0;
   std::uint32_t recreations = 0;
+  std::optional<fw::ssd_profile> timing{};  ///< SSDs take their time
 
   std::string describe() const {
     return std::to_string(ssds) + " SSDs of " + std::to_string(shards) + " shards, " +
            std::to_string(replicas) + " replicas, " + std::to_string(volumes) + " volumes of " +
            std::to_string(capacity) + " blocks in stripes of " + std::to_string(stripe_blocks) +
-           ", " + std::to_string(clients) + " clients";
+           ", " + std::to_string(clients) + " clients" + (timing ? ", SSDs take their time" : "");
+  }
+
+  /// An SSD some thirty times as fast as real ones, with a write buffer of a few requests.
+  static fw::ssd_profile quick_ssd(draws& d) {
+    const auto up_to = [&](std::uint64_t ns) {
+      return (ns / 4 + d.below(static_cast<std::uint32_t>(ns))) * fw::ssd_profile::nanosecond;
+    };
+    fw::ssd_profile p;
+    p.units = 2 + d.below(3);
+    p.channels = 1 + d.below(2);
+    p.sense_pages = 1;
+    p.program_pages = 4;
+    p.buffer_pages = 16 + d.below(48);
+    p.fetch_read = p.fetch_write = up_to(50);
+    p.firmware_read = p.firmware_write = up_to(600);
+    p.check = up_to(20);
+    p.sense_fast = up_to(800);
+    p.sense_slow = up_to(1600);
+    p.program = up_to(8000);
+    p.channel_page = up_to(100);
+    p.link_read_page = p.link_write_page = up_to(100);
+    return p;
   }
 
   /// Half of the kinds of faults are left out of a world, so that what they hide is seen.
@@ -88,6 +115,7 @@ struct swarm {
     s.lost_answers = rate(20);
     s.hand_overs = rate(8'000);
     s.recreations = rate(40'000);
+    if (d.one_in(2)) s.timing = quick_ssd(d);
     return s;
   }
 };

@@ -50,7 +50,7 @@ class world {
     const std::uint32_t actors = scene_.array.roles() + scene_.shape.clients + 2;
     const std::uint32_t who = scene_.dice.below(actors);
     if (who < scene_.array.roles()) {
-      scene_.array.tick(who);
+      (void)scene_.array.tick(who);
     } else if (who < scene_.array.roles() + scene_.shape.clients) {
       client_step(who - scene_.array.roles());
     } else if (who == actors - 2) {

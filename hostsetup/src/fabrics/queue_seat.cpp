@@ -20,6 +20,7 @@ connect_options queue_seat::connect(const io_buffer& data, std::uint32_t depth) 
   said.data = data;
   said.queue_id = queue_id_;
   said.queue_entries = static_cast<std::uint16_t>(depth);
+  said.priority = controller_.options().priority;
   return said;
 }
 

@@ -68,7 +68,8 @@ class channel {
     const auto data = wire::nvme::make_keyed_sgl(
         options.data.address, sizeof(wire::fabrics::connect_data), options.data.rkey);
     const auto connect = wire::fabrics::make_connect(0, options.queue_id, options.queue_entries,
-                                                     data, options.keep_alive_ms);
+                                                     data, options.keep_alive_ms,
+                                                     static_cast<std::uint8_t>(options.priority));
     const auto command = cuda::std::bit_cast<wire::nvme::submission_entry>(connect);
     const status outcome = execute_in(channel_phase::connecting, command, d, value);
     if (outcome.ok()) (void)life().phase().open();

@@ -80,7 +80,8 @@ class channel_restart {
     const auto data = wire::nvme::make_keyed_sgl(
         options.data.address, sizeof(wire::fabrics::connect_data), options.data.rkey);
     auto command = cuda::std::bit_cast<wire::nvme::submission_entry>(wire::fabrics::make_connect(
-        0, options.queue_id, options.queue_entries, data, options.keep_alive_ms));
+        0, options.queue_id, options.queue_entries, data, options.keep_alive_ms,
+        static_cast<std::uint8_t>(options.priority)));
     result<ticket> mine = requests().claim();
     for (until more{d}; !mine && more;) mine = requests().claim();
     if (!mine) return status::make(status_code::timed_out, reporter::channel);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gnstor/memory/io_buffer.hpp>
+#include <gnstor/wire/nvme/arbitration.hpp>
 
 #include <cstdint>
 
@@ -14,6 +15,8 @@ struct connect_options {
   std::uint16_t queue_entries = 128;
   std::uint32_t keep_alive_ms = 0;  ///< of the admin queue: without a sign of life for so long, the
                                     ///< target ends the association; 0: never
+  /// Of an I/O queue, where the controller arbitrates; urgent is what hosts say that do not choose.
+  wire::nvme::queue_class priority = wire::nvme::queue_class::urgent;
 };
 
 }  // namespace gnstor::inline v0

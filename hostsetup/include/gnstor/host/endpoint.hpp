@@ -21,13 +21,21 @@ enum class runner_kind {
 /// Where the emulated array keeps its flash pages when the GPU runs it.
 enum class media_kind { host, hbm };
 
+/// How long the emulated SSDs take.
+enum class timing_kind {
+  off,     ///< as long as the emulation does
+  table2,  ///< at least as long as the SSD of GNStor's Table 2: 3250/2980 MiB/s of 4 KiB reads and
+           ///< writes, 6988/4950 MiB/s of 64 KiB, 276 ns for hash and access check
+  table2_unchecked,  ///< the same without these 276 ns, to see what they cost
+};
+
 /// A parsed endpoint string.
 ///
 /// `emu:?name=value&...` is an array emulated inside this process. Its options are the members
 /// below, by name: ssds, replicas, capacity (flash of each SSD; takes K, M, G, T), flash (a
 /// folder), runner (auto, cpu, gpu, sim), media (host, hbm), device, shards, threads, lanes,
-/// check_reads (yes, no), transport (nic, proxy), responses (ring, cqe), resident (yes, no).
-/// `rdma://...` is a subsystem behind a network: `rdma_endpoint`.
+/// check_reads (yes, no), timing (off, table2, table2_unchecked), transport (nic, proxy), responses
+/// (ring, cqe), resident (yes, no). `rdma://...` is a subsystem behind a network: `rdma_endpoint`.
 struct endpoint {
   std::optional<rdma_endpoint> rdma;  ///< set for `rdma://`; the other members then mean nothing
   std::uint32_t ssds = 4;
@@ -41,8 +49,9 @@ struct endpoint {
   std::uint32_t threads = 1;        ///< of the CPU runner
   std::optional<bool> check_reads;  ///< compare what is read with its CRC; by default unless the
                                     ///< array node is a GPU, whose memory corrects errors itself
-  bool proxied = false;             ///< transport=proxy: kernels' requests go through a CPU thread
-  bool scatter_responses = false;   ///< responses=cqe: the NIC puts them inside their completions
+  timing_kind timing = timing_kind::off;  ///< of runner=cpu and runner=sim
+  bool proxied = false;            ///< transport=proxy: kernels' requests go through a CPU thread
+  bool scatter_responses = false;  ///< responses=cqe: the NIC puts them inside their completions
   bool resident = true;     ///< false: a GPU's node runs only while kernels or this CPU use it, for
                             ///< tools that wait for every kernel (compute-sanitizer, profilers)
   std::uint32_t lanes = 1;  ///< of each firmware warp of the simulated runner, 1 to 32

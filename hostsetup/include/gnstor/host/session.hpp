@@ -5,6 +5,7 @@
 #include <gnstor/host/memory_block.hpp>
 #include <gnstor/volume/remote_volume.hpp>
 #include <gnstor/wire/afa/volume_record.hpp>
+#include <gnstor/wire/nvme/arbitration.hpp>
 
 #include <memory>
 #include <string>
@@ -28,6 +29,8 @@ struct session_options {
   std::uint32_t depth = 128;      ///< requests in flight a channel, a power of two
   bool asynchronous = false;      ///< kernels may begin I/O and go on (what ends in `_async`): 136
                                   ///< bytes more a request in flight, 17 KiB a channel of depth 128
+  /// Of the session's queues, where SSDs arbitrate between classes (`set_arbitration`).
+  wire::nvme::queue_class priority = wire::nvme::queue_class::medium;
   std::string host_name =
       "default";  ///< who connects: the same name is the same client, with the same rights
   std::uint64_t timeout_ns =
@@ -84,6 +87,12 @@ class session {
   /// plus the growth of `moved_blocks` over `n`. Throws `input_error` for an SSD that is not there,
   /// `io_error` otherwise.
   ssd_usage usage(std::uint32_t ssd);
+  /// Sets weights and burst of weighted round robin, by which the array's SSDs fetch commands from
+  /// queues of the classes high, medium and low; for all of their users, until they are restarted.
+  /// `session_options::priority` is the class of a session's own queues. Emulated SSDs arbitrate
+  /// where they take their time (`timing=table2`). Throws `io_error` where the controller cannot
+  /// change it.
+  void set_arbitration(const wire::nvme::arbitration& rules);
 
   /// The volume for kernels: uses all channels of the session.
   remote_volume ref(const volume_info& volume) const;

@@ -48,7 +48,8 @@ static_assert(offsetof(connect_command, reserved52) == 52);
 /// `connect_data`.
 GNSTOR_HD constexpr connect_command make_connect(std::uint16_t command_id, std::uint16_t qid,
                                                  std::uint32_t entries, nvme::keyed_sgl data,
-                                                 std::uint32_t kato_ms = 0) {
+                                                 std::uint32_t kato_ms = 0,
+                                                 std::uint8_t cattr = 0) {
   connect_command command{};
   command.opcode = nvme::fabrics_opcode;
   command.flags = nvme::flags_sgl;
@@ -57,6 +58,7 @@ GNSTOR_HD constexpr connect_command make_connect(std::uint16_t command_id, std::
   command.sgl = data;
   command.qid = qid;
   command.sqsize = static_cast<std::uint16_t>(entries - 1);
+  command.cattr = cattr;
   command.kato_ms = kato_ms;
   return command;
 }

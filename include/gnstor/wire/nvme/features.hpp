@@ -31,6 +31,12 @@ GNSTOR_HD constexpr submission_entry make_get_features(std::uint16_t command_id,
   return entry;
 }
 
+/// True for Set Features and Get Features.
+GNSTOR_HD constexpr bool is_feature_command(const submission_entry& entry) {
+  return entry.opcode == static_cast<std::uint8_t>(admin_opcode::set_features) ||
+         entry.opcode == static_cast<std::uint8_t>(admin_opcode::get_features);
+}
+
 /// The value of feature 07h for `queues` (1 to 65,535) I/O submission and as many completion
 /// queues.
 GNSTOR_HD constexpr std::uint32_t queue_count_value(std::uint32_t queues) {

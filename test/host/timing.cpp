@@ -1,0 +1,120 @@
+/// SSDs that take their time, as a session's user sees them.
+
+#include "emulated_client.hpp"
+#include "random_bytes.hpp"
+#include <gnstor/host/executor.hpp>
+#include <gnstor/host/session.hpp>
+#include <gnstor/simt/clock.hpp>
+#include <gnstor/wire/nvme/features.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+using namespace gnstor;
+using namespace gnstor::test;
+namespace host = gnstor::host;
+using wire::nvme::queue_class;
+
+namespace {
+
+constexpr std::uint64_t us = 1000;  // ns
+
+/// A lane reads blocks one after another, and notes what the fastest took.
+struct read_some {
+  struct shared {};
+  template <class Lane>
+  GNSTOR_HD void operator()(Lane&, remote_volume v, io_buffer page, std::uint32_t blocks,
+                            std::uint64_t* fastest, std::uint32_t* failed) const {
+    for (std::uint32_t k = 0; k < blocks; ++k) {
+      const std::uint64_t begun = simt::now_ns();
+      if (!v.read(vba(k), 1, page, simt::within(1'000'000'000)).ok()) ++*failed;
+      const std::uint64_t took = simt::now_ns() - begun;
+      *fastest = took < *fastest ? took : *fastest;
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("SSDs that take their time give the same bytes, and no read before a flash cell could") {
+  const std::vector<unsigned char> bytes = random_bytes(64 * block_bytes, 8);
+  for (const std::string where : {"&runner=cpu", "&runner=cpu&threads=2", "&runner=sim"}) {
+    CAPTURE(where);
+    host::session s("emu:?capacity=16M&ssds=2&timing=table2" + where, {.channels = 1});
+    const volume_info v = s.create_volume({.bytes = bytes.size()});
+    s.write(v, 0, bytes.data(), bytes.size());
+    std::vector<unsigned char> out(bytes.size());
+    s.read(v, 0, out.data(), out.size());
+    CHECK(out == bytes);
+    host::memory_block page = s.allocate(block_bytes);
+    const io_buffer to = s.register_memory(page.data(), page.bytes());
+    std::uint64_t fastest = ~std::uint64_t{0};
+    std::uint32_t failed = 0;
+    const bool simulated = where.find("sim") != std::string::npos;
+    host::executor machine(simulated ? simt::host::options{.run = simt::host::mode::seeded,
+                                                           .seed = 3,
+                                                           .step_budget = 20'000'000}
+                                     : simt::host::options{});
+    machine.spawn(1, 1, read_some{}, s.ref(v), to, 32u, &fastest, &failed);
+    s.attach(machine);
+    machine.run();
+    CHECK(failed == 0);
+    CHECK(fastest >= 22 * us);  // the firmware alone; a block in the unit's registers needs no more
+    CHECK(fastest < 10'000 * us);
+    s.unregister_memory(to);
+  }
+}
+
+TEST_CASE("a GPU's array node does not keep an SSD's time, and says who does") {
+  try {
+    host::session s("emu:?runner=gpu&timing=table2");
+    FAIL("it did");
+  } catch (const host::error& e) {
+    CHECK(std::string(e.what()).find("timing=table2 is kept by CPU threads") == 0);
+  }
+}
+
+TEST_CASE("queues say their class when they connect, and SSDs their arbitration when asked") {
+  const auto array = std::make_shared<host::emulated_array>(
+      host::endpoint::parse("emu:?capacity=16M&ssds=3&runner=cpu&timing=table2_unchecked"),
+      host::machine::cpu, 0, 16, 128);
+  const auto join = [&](const char* name, queue_class priority) {
+    host::session_options o;
+    o.client = host::machine::cpu;
+    o.channels = 2;
+    o.priority = priority;
+    return std::make_unique<host::emulated_client>(array, o, host::client_identity::named(name));
+  };
+  const auto low = join("low", queue_class::low);
+  const auto urgent = join("urgent", queue_class::urgent);
+  auto set = wire::nvme::make_set_features(0, wire::nvme::feature_arbitration, 0x04020103);
+  set.nsid = 2;
+  status said;
+  low->drive([&] { said = low->execute_admin(set, simt::within(1'000'000'000)); });
+  CHECK(said.ok());
+  array->stop();
+  const fw::node& n = array->node();
+  CHECK(n.arbitrations[1] == 0x04020103);
+  CHECK(n.arbitrations[0] == n.arbitrations[2]);
+  CHECK(n.arbitrations[0] != 0x04020103);
+  std::uint32_t found[2] = {};
+  for (std::uint32_t q = 0; q < 8; ++q) {  // admin, host and two kernel queues of each
+    const fw::association& a = n.queues[q].joined;
+    REQUIRE(a.connected == 1);
+    const bool is_low = q < 4;
+    if (a.queue_id == 0) continue;
+    CHECK(a.priority ==
+          static_cast<std::uint16_t>(is_low ? queue_class::low : queue_class::urgent));
+    ++found[is_low ? 0 : 1];
+  }
+  CHECK(found[0] == 3);
+  CHECK(found[1] == 3);
+}
+
+TEST_CASE("a session sets the arbitration of all SSDs") {
+  host::session s("emu:?capacity=16M&ssds=3", {.channels = 0});
+  s.set_arbitration({.burst_log2 = 2, .low = 1, .medium = 2, .high = 3});
+}
