@@ -106,6 +106,8 @@ class mapped_ssd {
            fw::mount_status::ok;
   }
 
+  bool checkpoint() { return fw::checkpoint(meta_.data(), shape_); }
+
   /// Finds the pages of the next 32 blocks drawn.
   void look_up(std::uint64_t from, fw::known_grant& known, std::uint32_t (&pages)[batch]) const {
     fw::admission a[batch];
@@ -240,6 +242,24 @@ void recover(benchmark::State& state) {
       took.count() / (static_cast<double>(state.iterations()) * m.pages());
 }
 
+/// Mounts the SSD after it was stopped in order; how long the stop took, too.
+void resume(benchmark::State& state) {
+  using seconds = std::chrono::duration<double>;
+  mapped_ssd& m = ssd_of(static_cast<std::uint32_t>(state.range(0)));
+  seconds stopping{};
+  for (auto _ : state) {
+    const auto begun = std::chrono::steady_clock::now();
+    if (!m.checkpoint()) return state.SkipWithError("the SSD could not be stopped");
+    const auto stopped = std::chrono::steady_clock::now();
+    if (!m.mount()) return state.SkipWithError("the SSD could not be mounted");
+    state.SetIterationTime(seconds(std::chrono::steady_clock::now() - stopped).count());
+    stopping += stopped - begun;
+  }
+  m.verify();
+  state.counters["checkpoint_ms"] =
+      stopping.count() * 1000 / static_cast<double>(state.iterations());
+}
+
 /// Updates use up what is free, so that they come late, and as many as there is room for.
 const bool registered = [] {
   for (const std::uint32_t gib : {1u, 16u, 256u}) {
@@ -251,6 +271,11 @@ const bool registered = [] {
     benchmark::RegisterBenchmark(("recover" + where).c_str(), recover)
         ->Arg(gib)
         ->Iterations(gib == 256 ? 1 : 3)
+        ->Unit(benchmark::kMillisecond);
+    benchmark::RegisterBenchmark(("resume" + where).c_str(), resume)
+        ->Arg(gib)
+        ->Iterations(3)
+        ->UseManualTime()
         ->Unit(benchmark::kMillisecond);
   }
   return true;

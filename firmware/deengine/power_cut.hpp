@@ -20,13 +20,15 @@ struct power_budget {
 ///
 /// What is left: header and volumes' records, live records, trim journals and erase counts, which
 /// are small and go to flash before any page; and pages that were committed, with their OOB
-/// entries. Of pages beyond the energy the first is torn, the others were never written; so were
-/// those whose commit was under way.
+/// entries. Of an SSD that was stopped in order (`checkpoint`) all is left. Of pages beyond the
+/// energy the first is torn, the others were never written; so were those whose commit was under
+/// way.
 /// @param data of the SSD's pages
 /// @par Callers the host, while no shard runs; then `recover`
 /// @par Result false: acknowledged writes may be lost
 inline bool power_cut(void* base, const geometry& g, char* data, const power_budget& budget = {}) {
   const metadata meta(base, g);
+  if (meta.header().checkpoint != 0) return true;  // it was stopped before, and is all saved
   const layout at = layout::of(g);
   const auto wipe = [base](std::uint64_t from, std::uint64_t to) {
     std::memset(static_cast<char*>(base) + from, 0xA5, to - from);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deengine/checkpoint.hpp>
 #include <deengine/format.hpp>
 
 namespace gnstor::detail {
@@ -257,7 +258,8 @@ namespace gnstor::fw {
 /// Mounts the metadata of an SSD that was stopped, killed or lost power: mapping, live counts, free
 /// blocks and sequences are built anew from what flash holds, that is the OOB areas, the live
 /// records and trim journals beside them, and the permission table. Nothing else is believed, not
-/// even that a page is marked as stale. GNStor, 4.3.
+/// even that a page is marked as stale. GNStor, 4.3. An SSD that was stopped in order is as it was
+/// left: `checkpoint`.
 ///
 /// Committed pages are all there; pages that were allocated and not committed are free again. A
 /// process killed between two stores loses nothing committed, as each change is one store that
@@ -276,6 +278,7 @@ inline mount_status recover(void* base, std::uint64_t bytes, const geometry& g,
   if (!(header.shape == g)) return mount_status::other_geometry;
   if (header.self != who.self || header.ssd_count != who.ssd_count) return mount_status::other_ssd;
   if (bytes < meta.bytes()) return mount_status::too_small;
+  if (resume(base, g)) return mount_status::ok;
 
   if (!detail::recover_membership(meta) || !detail::recover_volumes(meta))
     return mount_status::damaged;

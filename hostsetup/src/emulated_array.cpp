@@ -231,6 +231,7 @@ void emulated_array::start() {
   const std::lock_guard lock(guard_);
   if (started_) return;
   started_ = true;
+  for (const drive& d : drives_) fw::end_checkpoint(d.host_metadata, geometry_);
   if (resident()) launch();
 }
 
@@ -270,12 +271,14 @@ void emulated_array::stop() {
   const std::lock_guard lock(guard_);
   if (!std::exchange(started_, false)) return;
   suspend();
-  if (!on_gpu()) return;
-  for (drive& d : drives_) save(d);
+  for (drive& d : drives_) {
+    if (!d.file) continue;
+    if (on_gpu()) save(d);
+    (void)fw::checkpoint(d.host_metadata, geometry_);  // else the next mount looks at all pages
+  }
 }
 
 void emulated_array::save(drive& d) noexcept {
-  if (!d.file) return;
   const std::size_t meta_bytes = d.metadata.bytes();
   std::vector<char> block(meta_bytes + 128);
   void* copy = block.data() + (128 - reinterpret_cast<std::uintptr_t>(block.data()) % 128);

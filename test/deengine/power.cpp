@@ -77,6 +77,11 @@ class powered {
     lane_.set_fuse(0);
     REQUIRE(cut(ssd_));
     mount(ssd_);
+    if (pick(4) == 0) {  // stopped in order, and power goes then
+      REQUIRE(fw::checkpoint(ssd_.meta(), shape));
+      REQUIRE(cut(ssd_));
+      mount(ssd_);
+    }
     if (pick(3) == 0) {  // power goes while the SSD is mounted
       lane_.set_fuse(1 + pick(2000));
       try {

@@ -2,6 +2,7 @@
 #include "qp/seeds.hpp"
 #include "random_bytes.hpp"
 #include "temp_folder.hpp"
+#include <deengine/layout.hpp>
 #include <gnstor/core/hash.hpp>
 #include <gnstor/host/error.hpp>
 #include <gnstor/host/session.hpp>
@@ -368,5 +369,46 @@ TEST_CASE("everything acknowledged is there after kill -9 while garbage is colle
     const temp_folder folder;
     const numbers_writer writer{endpoint(folder, one.options), one.blocks, true};
     CHECK(writer.survives(kills) > std::uint64_t{3} * one.blocks);  // all pages, and again
+  }
+}
+
+TEST_CASE(
+    "an array that is closed in order is opened as it was left, if nobody changes its files") {
+  const temp_folder folder;
+  const auto seal = [&] {
+    fw::metadata_header header;
+    std::ifstream(folder.path() + "/ssd0.flash", std::ios::binary)
+        .read(reinterpret_cast<char*>(&header), sizeof header);
+    return header.checkpoint;
+  };
+  const std::vector<unsigned char> bytes = random_bytes(600 * block_bytes, 5);
+  volume_info v;
+  {
+    host::session s(endpoint(folder), {.channels = 0});
+    v = s.create_volume({.bytes = bytes.size()});
+    CHECK(seal() == 0);  // it runs
+    s.write(v, 0, bytes.data(), bytes.size());
+  }
+  for (const bool changed : {false, true}) {
+    CAPTURE(changed);
+    CHECK(seal() != 0);
+    if (changed) {  // a word of the mapping
+      const fw::geometry g = [&] {
+        fw::metadata_header header;
+        std::ifstream(folder.path() + "/ssd0.flash", std::ios::binary)
+            .read(reinterpret_cast<char*>(&header), sizeof header);
+        return header.shape;
+      }();
+      std::fstream file(folder.path() + "/ssd0.flash",
+                        std::ios::in | std::ios::out | std::ios::binary);
+      file.seekp(static_cast<std::streamoff>(fw::layout::of(g).mapping + 4096));
+      const std::vector<char> noise(4096, 7);
+      file.write(noise.data(), static_cast<std::streamsize>(noise.size()));
+    }
+    host::session s(endpoint(folder), {.channels = 0});
+    std::vector<unsigned char> out(bytes.size());
+    s.read(s.open_volume(v.vid), 0, out.data(), out.size());
+    CHECK(out == bytes);
+    CHECK(seal() == 0);
   }
 }
