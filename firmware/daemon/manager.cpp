@@ -2,6 +2,7 @@
 #include <daemon/manager.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace gnstor::daemon {
@@ -208,6 +209,13 @@ void manager::give_up_repairs() {
   }
   for (const auto& [id, vid] : scrubs_) cancel(id);
   scrubs_.clear();
+}
+
+/// True if some blocks of the volume may be on no SSD that is in sync.
+bool manager::is_beyond_repair(const volume& v) const {
+  const std::uint64_t own = v.r.ssd_count < 64 ? bit(v.r.ssd_count) - 1 : ~std::uint64_t{0};
+  const std::uint64_t behind = (now_serving_.absent | now_serving_.filling) & own;
+  return static_cast<std::uint32_t>(std::popcount(behind)) >= v.r.replicas;
 }
 
 manager::volume* manager::find(std::uint16_t vid) {

@@ -157,6 +157,7 @@ class manager {
   void start_fill(std::uint32_t ssd);
   void cancel(std::uint64_t repair);
   void give_up_repairs();
+  bool is_beyond_repair(const volume& v) const;
   volume* find(std::uint16_t vid);
 
   manager_options options_;

@@ -1,7 +1,6 @@
 #include <daemon/client_rights.hpp>
 #include <daemon/manager.hpp>
 
-#include <bit>
 #include <utility>
 
 namespace gnstor::daemon {
@@ -43,6 +42,7 @@ bool manager::advance_create(operation& op) {
       return true;
     }
     op.r.epoch = now_serving_.epoch;
+    if (op.r.ssd_count == 0) op.r.ssd_count = options_.ssds;
     op.r.clients[op.r.client_count++] = {options_.client, std::uint16_t(right_read | right_fill)};
     op.step = 1;
   }
@@ -190,9 +190,7 @@ bool manager::advance_fail(operation& op) {
       fills_.erase(fill);
     }
     change_epoch(now_serving_.absent | failed, now_serving_.filling & ~failed);
-    const auto behind =
-        static_cast<std::uint32_t>(std::popcount(now_serving_.absent | now_serving_.filling));
-    for (auto& [vid, v] : volumes_) v.lost = v.lost || behind >= v.r.replicas;
+    for (auto& [vid, v] : volumes_) v.lost = v.lost || is_beyond_repair(v);
     give_up_repairs();
   }
   if (!everybody_told_epoch(op)) return false;

@@ -1,8 +1,6 @@
 #include <daemon/client_rights.hpp>
 #include <daemon/manager.hpp>
 
-#include <bit>
-
 namespace gnstor::daemon {
 
 using wire::afa::right_write;
@@ -35,9 +33,7 @@ void manager::recover(const std::vector<std::optional<ssd_report>>& reports, std
     op.r = at->second.r;
     queue_.push_back(op);
     at->second.unequal = true;
-    const auto behind =
-        static_cast<std::uint32_t>(std::popcount(now_serving_.absent | now_serving_.filling));
-    at->second.lost = at->second.lost || behind >= at->second.r.replicas;
+    at->second.lost = at->second.lost || is_beyond_repair(at->second);
     at = everywhere ? std::next(at) : volumes_.erase(at);
   }
   for (std::uint32_t k = 0; k < options_.ssds; ++k) {

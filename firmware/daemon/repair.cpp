@@ -8,7 +8,7 @@ namespace gnstor::daemon {
 
 repair::repair(const repair_order& order, const membership& serving, std::uint32_t ssds,
                std::vector<wire::afa::volume_record> volumes, char* memory)
-    : order_(order), serving_(serving), placement_(ssds), memory_(memory) {
+    : order_(order), serving_(serving), ssds_(ssds), memory_(memory) {
   for (const wire::afa::volume_record& r : volumes) {
     if (order.kind == repair_kind::fill || r.vid == order.vid) volumes_.push_back(r);
   }
@@ -35,8 +35,9 @@ void repair::begin_piece() {
       const std::uint64_t stripe = first_ / r.stripe_blocks;
       const std::uint64_t end =
           std::min<std::uint64_t>((stripe + 1) * r.stripe_blocks, r.capacity_blocks);
-      where_ = placement_.replicas(volume_id(r.vid), r.hash_factor,
-                                   static_cast<std::uint32_t>(stripe), r.replicas);
+      const rendezvous_placement places(r.ssd_count != 0 ? r.ssd_count : ssds_);
+      where_ = places.replicas(volume_id(r.vid), r.hash_factor, static_cast<std::uint32_t>(stripe),
+                               r.replicas);
       const bool concerned = order_.kind != repair_kind::fill ||
                              where_.contains(ssd_index(static_cast<std::uint16_t>(order_.ssd)));
       if (concerned) {

@@ -85,7 +85,7 @@ class repair {
 
   repair_order order_;
   membership serving_;
-  rendezvous_placement placement_;
+  std::uint32_t ssds_;  ///< of the array
   std::vector<wire::afa::volume_record> volumes_;
   char* memory_;
   std::optional<repair_step> step_;

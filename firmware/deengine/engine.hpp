@@ -122,7 +122,7 @@ class engine_ref {
   /// True if the blocks of a command belong on this SSD.
   /// @param known what `check_rights` found
   GNSTOR_HD bool belongs(const admission& a, const known_grant& known) const {
-    return rendezvous_placement(ssd_count())
+    return rendezvous_placement(known.ssd_count)
         .holds(a.vid, known.hash_factor, known.stripe.quotient(a.first.value), known.replicas,
                self());
   }

@@ -17,7 +17,8 @@ struct known_grant {
   std::uint64_t capacity_blocks;
   divisor stripe;  ///< blocks
   std::uint32_t generation;
-  std::uint32_t replicas;
+  std::uint16_t replicas;
+  std::uint16_t ssd_count;
   std::uint32_t rights;
   std::uint16_t vid;
   std::uint16_t client;
@@ -27,7 +28,7 @@ struct known_grant {
     return slot == other.slot && version == other.version && client == other.client;
   }
   GNSTOR_HD volume_grant grant() const {
-    return {hash_factor, capacity_blocks, generation, stripe.value(), replicas, rights};
+    return {hash_factor, capacity_blocks, generation, stripe.value(), replicas, ssd_count, rights};
   }
 };
 

@@ -8,7 +8,7 @@ namespace gnstor::fw {
 /// The first bytes of an SSD's metadata block: what it is, and whose.
 struct alignas(128) metadata_header {
   static constexpr std::uint64_t right_magic = 0x656e69676e456564;  ///< "deEngine"
-  static constexpr std::uint32_t right_version = 5;
+  static constexpr std::uint32_t right_version = 6;
 
   std::uint64_t magic = right_magic;
   std::uint32_t version = right_version;

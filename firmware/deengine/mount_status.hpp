@@ -30,7 +30,9 @@ constexpr const char* to_string(mount_status s) {
     case mount_status::other_geometry:
       return "the flash was formatted with another size, shard count or block size";
     case mount_status::other_ssd:
-      return "the flash belongs to another SSD, or to an array with more or fewer SSDs";
+      return "the flash belongs to another SSD, or to an array with more or fewer SSDs: open it "
+             "with as "
+             "many, or with more and grow=yes";
     case mount_status::damaged:
       return "the metadata is damaged: format it anew and rebuild from the replicas";
   }

@@ -68,12 +68,11 @@ class permission_table {
     const answer a = find(vid, client_id(0), grant);
     return a == answer::changing || (a == answer::found && grant.generation == generation);
   }
-
   /// Adds a volume. Adding the very record the table holds succeeds and changes nothing.
-  GNSTOR_HD std::uint16_t add(const record& r, std::uint32_t generation,
-                              std::uint32_t ssd_count) const {
+  GNSTOR_HD std::uint16_t add(record r, std::uint32_t generation, std::uint32_t ssd_count) const {
     const std::uint16_t unsound = check_record(r, ssd_count);
     if (unsound != 0) return unsound;
+    if (r.ssd_count == 0) r.ssd_count = ssd_count;
     std::uint32_t free_slot = max_volumes_;
     for (std::uint32_t k = 0; k < max_volumes_; ++k) {
       const record known = read(k);
@@ -186,7 +185,8 @@ class permission_table {
                grant.capacity_blocks,
                divisor(grant.stripe_blocks),
                grant.generation,
-               grant.replicas,
+               static_cast<std::uint16_t>(grant.replicas),
+               static_cast<std::uint16_t>(grant.ssd_count),
                grant.rights,
                vid.value,
                client.value};
@@ -252,6 +252,7 @@ class permission_table {
                                    volume_grant& g) {
     const std::uint64_t vid_and_replicas = at(image, offsetof(record, vid));
     g.replicas = static_cast<std::uint16_t>(vid_and_replicas >> 16);
+    g.ssd_count = static_cast<std::uint32_t>(at(image, offsetof(record, ssd_count)));
     g.hash_factor = at(image, offsetof(record, hash_factor));
     g.capacity_blocks = at(image, offsetof(record, capacity_blocks));
     g.stripe_blocks = static_cast<std::uint32_t>(at(image, offsetof(record, stripe_blocks)));

@@ -266,19 +266,24 @@ namespace gnstor::fw {
 /// counts. That holds for an owner on a CPU; the stores of a GPU that dies may reach a mapped file
 /// in any order.
 /// @par Callers the host, before any shard runs
-/// @param who `epoch` is not used: the array's epoch is in the block
+/// @param who `epoch` is not used: the array's epoch is in the block. Where it may grow, the array
+/// may have more SSDs than before; its volumes stay where they are
 inline mount_status recover(void* base, std::uint64_t bytes, const geometry& g,
                             const ssd_identity& who) {
   if (g.fault() != nullptr) return mount_status::bad_geometry;
   const metadata meta(base, g);
   if (bytes < sizeof(metadata_header)) return mount_status::too_small;
-  const metadata_header& header = meta.header();
+  metadata_header& header = meta.header();
   if (header.magic != metadata_header::right_magic) return mount_status::not_formatted;
   if (header.version != metadata_header::right_version) return mount_status::other_version;
   if (!(header.shape == g)) return mount_status::other_geometry;
-  if (header.self != who.self || header.ssd_count != who.ssd_count) return mount_status::other_ssd;
+  const bool grows = who.may_grow && header.ssd_count < who.ssd_count;
+  if (header.self != who.self || (header.ssd_count != who.ssd_count && !grows))
+    return mount_status::other_ssd;
   if (bytes < meta.bytes()) return mount_status::too_small;
-  if (resume(base, g)) return mount_status::ok;
+  const bool resumed = resume(base, g);
+  header.ssd_count = who.ssd_count;
+  if (resumed) return mount_status::ok;
 
   if (!detail::recover_membership(meta) || !detail::recover_volumes(meta))
     return mount_status::damaged;

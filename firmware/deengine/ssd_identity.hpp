@@ -9,6 +9,7 @@ struct ssd_identity {
   std::uint32_t self = 0;       ///< index of this SSD
   std::uint32_t ssd_count = 1;  ///< SSDs of the array
   std::uint32_t epoch = 1;      ///< array epoch; kept in the metadata from then on
+  bool may_grow = false;        ///< to recover: the array may have had fewer SSDs
 };
 
 }  // namespace gnstor::fw

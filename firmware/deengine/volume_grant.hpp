@@ -12,7 +12,8 @@ struct volume_grant {
   std::uint32_t generation = 0;  ///< incarnation of the volume on this SSD; 0 when there is none
   std::uint32_t stripe_blocks = 0;
   std::uint32_t replicas = 0;
-  std::uint32_t rights = 0;  ///< `right_read`, `right_write`
+  std::uint32_t ssd_count = 0;  ///< that the placement chooses from
+  std::uint32_t rights = 0;     ///< `right_read`, `right_write`
 };
 
 }  // namespace gnstor::fw

@@ -44,9 +44,11 @@ GNSTOR_HD constexpr std::uint16_t check_record(const wire::afa::volume_record& r
   const bool sound = r.vid != 0 && r.capacity_blocks != 0 &&
                      r.capacity_blocks <= most_volume_blocks && r.stripe_blocks != 0 &&
                      r.stripe_blocks <= most_stripe_blocks && r.replicas != 0 &&
-                     r.replicas <= max_replicas && r.replicas <= ssd_count;
+                     r.replicas <= max_replicas && r.ssd_count <= ssd_count &&
+                     r.replicas <= (r.ssd_count != 0 ? r.ssd_count : ssd_count);
+  const bool lost = (r.flags & wire::afa::volume_lost) != 0;
   const bool known_flags =
-      r.flags == 0 || (r.flags == wire::afa::volume_lost && r.client_count == 0);
+      (r.flags & ~wire::afa::volume_lost) == 0 && (!lost || r.client_count == 0);
   if (!sound || !known_flags) return make_status(wire::afa::status::bad_payload);
   return check_clients(r.clients, r.client_count, 1);
 }

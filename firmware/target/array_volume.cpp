@@ -60,7 +60,7 @@ array_volume::array_volume(emulated_gateway& array, const wire::afa::volume_reco
   info_.capacity_blocks = r.capacity_blocks;
   info_.stripe_blocks = r.stripe_blocks;
   info_.replicas = r.replicas;
-  info_.ssd_count = about.ssd_count;
+  info_.ssd_count = r.ssd_count != 0 ? r.ssd_count : about.ssd_count;
   info_.absent = about.absent;
   info_.filling = about.filling;
   info_.max_transfer_blocks = about.max_transfer_blocks;
@@ -70,7 +70,7 @@ array_volume::array_volume(emulated_gateway& array, const wire::afa::volume_reco
 bool array_volume::is(const wire::afa::volume_record& r) const {
   return r.vid == info_.vid.value && r.hash_factor == info_.hash_factor &&
          r.capacity_blocks == info_.capacity_blocks && r.stripe_blocks == info_.stripe_blocks &&
-         r.replicas == info_.replicas;
+         r.replicas == info_.replicas && (r.ssd_count == 0 || r.ssd_count == info_.ssd_count);
 }
 
 volume_shape array_volume::shape() const {
@@ -83,9 +83,9 @@ volume_shape array_volume::shape() const {
 /// Takes the right to read, and to write unless another client has that.
 std::uint16_t array_volume::take_rights(bool contested) {
   status s;
-  if (!contested) s = array_->set_own_rights(info_.vid, right_read | right_write);
+  if (!contested) s = array_->set_own_rights(info_.vid, info_.ssd_count, right_read | right_write);
   const bool lost = is_vendor(s, wire::afa::status::writer_exists);
-  if (contested || lost) s = array_->set_own_rights(info_.vid, right_read);
+  if (contested || lost) s = array_->set_own_rights(info_.vid, info_.ssd_count, right_read);
   writable_ = s.ok() && !contested && !lost;
   return plain(s);
 }
@@ -93,7 +93,7 @@ std::uint16_t array_volume::take_rights(bool contested) {
 /// Gives back what was taken, perhaps on some SSDs only.
 void array_volume::drop_rights() noexcept {
   try {
-    const status s = array_->set_own_rights(info_.vid, 0);
+    const status s = array_->set_own_rights(info_.vid, info_.ssd_count, 0);
     if (s.ok() || is_vendor(s, wire::afa::status::unknown_volume)) return;
     throw host::io_error(host::to_string(s), s);
   } catch (const std::exception& e) {

@@ -113,11 +113,11 @@ std::uint16_t emulated_gateway::io(client_id client, const wire::nvme::submissio
 volume_id emulated_gateway::create_volume(std::uint64_t bytes) {
   const std::lock_guard lock(guard_);
   const volume_info v = session_->create_volume({.bytes = bytes});
-  (void)set_own_rights(v.vid, 0);
+  (void)set_own_rights(v.vid, v.ssd_count, 0);
   return v.vid;
 }
 
-status emulated_gateway::set_own_rights(volume_id vid, std::uint16_t rights) {
+status emulated_gateway::set_own_rights(volume_id vid, std::uint32_t ssds, std::uint16_t rights) {
   wire::afa::volume_chmod change{};
   change.version = wire::afa::payload_version;
   change.vid = vid.value;
@@ -128,7 +128,7 @@ status emulated_gateway::set_own_rights(volume_id vid, std::uint16_t rights) {
   c.epoch = about_.epoch;
   c.volume = vid;
   status outcome;
-  for (std::uint32_t ssd = 0; ssd < about_.ssd_count; ++ssd) {
+  for (std::uint32_t ssd = 0; ssd < ssds; ++ssd) {
     c.nsid = ssd + 1;
     const status s = own_->admin(c.pack(), std::as_writable_bytes(std::span(&change, 1)));
     if (outcome.ok()) outcome = s;

@@ -33,10 +33,11 @@ class emulated_gateway final : public array_gateway {
   const wire::afa::array_description& about() const { return about_; }
   /// Creates a volume on which nobody has a right yet. Throws what `session::create_volume` throws.
   volume_id create_volume(std::uint64_t bytes);
-  /// Gives the target's own client these rights on a volume, on every SSD. Not ok: some SSD
+  /// Gives the target's own client these rights on a volume, on all of its SSDs. Not ok: some SSD
   /// refused, and the rights are unchanged or partly changed; no rights at all are asked of every
   /// SSD whatever the others say. Throws `error` if no command could be sent.
-  status set_own_rights(volume_id vid, std::uint16_t rights);
+  /// @param ssds of the volume: the first so many of the array
+  status set_own_rights(volume_id vid, std::uint32_t ssds, std::uint16_t rights);
   /// Makes an SSD faulty, for tests: as `session::inject_fault`.
   void inject_fault(std::uint32_t ssd, std::string_view fault) {
     session_->inject_fault(ssd, fault);

@@ -191,7 +191,7 @@ void emulated_array::mount(std::uint32_t index) {
   drive& d = drives_[index];
   const std::size_t meta_bytes = (fw::layout::of(geometry_).bytes + 4095) / 4096 * 4096;
   const std::size_t data_bytes = std::size_t{geometry_.pages} * block_bytes;
-  const fw::ssd_identity who{index, endpoint_.ssds, node_.shape.epoch};
+  const fw::ssd_identity who{index, endpoint_.ssds, node_.shape.epoch, endpoint_.grow};
   bool fresh = true;
   char* file_pages = nullptr;
   if (!endpoint_.flash.empty()) {

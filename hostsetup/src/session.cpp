@@ -80,6 +80,7 @@ volume_info session::create_volume(const volume_options& wanted) {
   r.capacity_blocks = blocks;
   r.stripe_blocks = wanted.stripe_blocks;
   r.epoch = array.epoch;
+  r.ssd_count = array.ssd_count;
   r.client_count = 1;
   r.clients[0] = {impl_->client.value, wire::afa::right_read | wire::afa::right_write};
   impl_->add_volume(r);
@@ -112,8 +113,8 @@ volume_info session::open_volume(volume_id vid) {
       change.vid = vid.value;
       change.client_count = 1;
       change.clients[0] = {impl_->client.value, wanted};
-      impl_->on_every_ssd(wire::afa::admin_opcode::volume_chmod, vid, &change, sizeof change,
-                          "opening");
+      impl_->on_every_ssd(r.ssd_count, wire::afa::admin_opcode::volume_chmod, vid, &change,
+                          sizeof change, "opening");
     }
     return impl_->describe(r);
   }
@@ -123,7 +124,11 @@ volume_info session::open_volume(volume_id vid) {
 
 void session::delete_volume(volume_id vid) {
   if (!impl_->link->namespaces().empty()) return impl_->give_namespace(vid);
-  impl_->on_every_ssd(wire::afa::admin_opcode::volume_delete, vid, nullptr, 0, "deleting");
+  std::uint32_t ssds = impl_->array.ssd_count;
+  for (const wire::afa::volume_record& r : volumes()) {
+    if (r.vid == vid.value) ssds = r.ssd_count;
+  }
+  impl_->on_every_ssd(ssds, wire::afa::admin_opcode::volume_delete, vid, nullptr, 0, "deleting");
 }
 
 std::vector<wire::afa::volume_record> session::volumes() {

@@ -91,7 +91,7 @@ void session::impl::add_volume(const wire::afa::volume_record& r) {
     std::memcpy(page(), &r, sizeof r);
     admin(wire::afa::admin_opcode::volume_add, ssd, vid, sizeof r, "creating");
   };
-  for (std::uint32_t k = array.ssd_count; k-- > 0;) {
+  for (std::uint32_t k = r.ssd_count; k-- > 0;) {
     try {
       add(k);
     } catch (const io_error& e) {
@@ -106,9 +106,9 @@ void session::impl::add_volume(const wire::afa::volume_record& r) {
   }
 }
 
-void session::impl::on_every_ssd(wire::afa::admin_opcode op, volume_id vid, const void* payload,
-                                 std::uint32_t bytes, const char* what) {
-  for (std::uint32_t k = 0; k < array.ssd_count; ++k) {
+void session::impl::on_every_ssd(std::uint32_t ssds, wire::afa::admin_opcode op, volume_id vid,
+                                 const void* payload, std::uint32_t bytes, const char* what) {
+  for (std::uint32_t k = 0; k < ssds; ++k) {
     if (bytes != 0) std::memcpy(page(), payload, bytes);
     admin(op, k, vid, bytes, what);
   }
@@ -123,7 +123,7 @@ volume_info session::impl::describe(const wire::afa::volume_record& r) const {
   v.capacity_blocks = r.capacity_blocks;
   v.stripe_blocks = r.stripe_blocks;
   v.replicas = r.replicas;
-  v.ssd_count = array.ssd_count;
+  v.ssd_count = r.ssd_count != 0 ? r.ssd_count : array.ssd_count;
   v.max_transfer_blocks = array.max_transfer_blocks;
   v.absent = array.absent;
   v.filling = array.filling;

@@ -31,8 +31,9 @@ struct session::impl {
   /// first to delete one: what a killed process left half done is on no list, and gives way to a
   /// new volume.
   void add_volume(const wire::afa::volume_record& r);
-  void on_every_ssd(wire::afa::admin_opcode op, volume_id vid, const void* payload,
-                    std::uint32_t bytes, const char* what);
+  /// @param ssds of the volume: the first so many of the array
+  void on_every_ssd(std::uint32_t ssds, wire::afa::admin_opcode op, volume_id vid,
+                    const void* payload, std::uint32_t bytes, const char* what);
   /// Takes a plain namespace of at least `bytes` bytes as a volume, where the endpoint says that
   /// they may be overwritten; gives it back. Throws `input_error`.
   volume_info take_namespace(std::uint64_t bytes);

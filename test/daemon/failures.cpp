@@ -280,3 +280,24 @@ TEST_CASE("a scrub of a volume that is removed ends in the epoch before") {
   CHECK(a.boss.published().epoch == 2);
   CHECK(a.repairs.empty());
 }
+
+TEST_CASE("an SSD that a volume is not spread over takes nothing of it along") {
+  obedient_array a(4);
+  wire::afa::volume_record narrow = described(1, 1);
+  narrow.ssd_count = 3;
+  a.boss.create(60, narrow);
+  CHECK(a.last().said == verdict::done);
+  a.create(2, 1);
+  CHECK(a.told[0].volumes[2].ssd_count == 4);  // the manager says so, not each SSD
+  a.boss.ssd_failed(3);
+  a.obey();
+  CHECK(a.open(1, 10) == verdict::done);
+  CHECK(a.open(2, 10) == verdict::lost_volume);
+  a.take_over(5000);
+  a.obey();
+  CHECK(a.open(2, 10) == verdict::lost_volume);
+  a.boss.open(61, 1, 10, true);
+  a.obey();
+  CHECK(a.repaired().kind == repair_kind::converge);
+  CHECK(a.replies.back().said == verdict::done);
+}

@@ -69,15 +69,16 @@ struct obedient_array {
     std::uint16_t status = 0;
     const bool current = o.opcode == admin_opcode::array_update || o.epoch == s.serving.epoch;
     if (!current) status = wire::afa::make_status(wire::afa::status::stale_epoch);
-    if (current) carry_out(s, o, status);
+    if (current) carry_out(s, o, status, static_cast<std::uint32_t>(told.size()));
     log.push_back(name(o.opcode) + " " + std::to_string(o.ssd));
     boss.answered(o.id, status);
   }
-  static void carry_out(ssd& s, const daemon::ssd_order& o, std::uint16_t& status) {
+  static void carry_out(ssd& s, const daemon::ssd_order& o, std::uint16_t& status,
+                        std::uint32_t ssds) {
     switch (o.opcode) {
       case admin_opcode::volume_add:
         status = s.full ? wire::afa::make_status(wire::afa::status::too_many_volumes)
-                        : fw::check_record(o.record, max_replicas);
+                        : fw::check_record(o.record, ssds);
         if (status == 0 && s.volumes.contains(o.vid) && !same(s.volumes[o.vid], o.record))
           status = wire::afa::make_status(wire::afa::status::volume_exists);
         if (status == 0) s.volumes[o.vid] = o.record;

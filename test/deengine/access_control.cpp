@@ -152,6 +152,42 @@ TEST_CASE("nobody has or gets a right to a volume that is lost") {
   CHECK(r.ssd().volume_delete(1, volume_id(5)) == 0);
 }
 
+TEST_CASE("a volume stays on the SSDs that it was created for, though others join the array") {
+  rig r(small);
+  record v = lonely(5);
+  v.ssd_count = 3;
+  CHECK(r.ssd().volume_add(1, v) == afa(status::bad_payload));
+  v.ssd_count = 1;
+  v.replicas = 2;
+  CHECK(r.ssd().volume_add(1, v) == afa(status::bad_payload));
+  v.replicas = 1;
+  REQUIRE(r.ssd().volume_add(1, v) == 0);
+  REQUIRE(r.ssd().volume_add(1, lonely(6)) == 0);  // on both
+  const std::uint32_t foreign = first_stripe(lonely(6), false);
+  const auto check = [&] {
+    for (std::uint32_t stripe = 0; stripe < 60; ++stripe)
+      CHECK(r.ssd().check(r.io(5, stripe * 16, 16, true)).ok());
+    CHECK(r.ssd().check(r.io(6, foreign * 16, 16, true)).status == afa(status::wrong_ssd));
+  };
+  check();
+  wire::afa::volume_list list{};
+  REQUIRE(r.ssd().volume_list(1, volume_id(0), list) == 0);
+  CHECK(list.records[0].ssd_count == 1);
+  CHECK(list.records[1].ssd_count == 2);
+  REQUIRE(r.write(5, 7, 1, 42) == 0);
+  r.who.ssd_count = 4;
+  CHECK(fw::recover(r.meta(), r.meta_bytes(), small, r.who) == fw::mount_status::other_ssd);
+  r.who.may_grow = true;
+  REQUIRE(fw::recover(r.meta(), r.meta_bytes(), small, r.who) == fw::mount_status::ok);
+  check();
+  CHECK(r.read(5, 7) == 42);
+  record wide = lonely(7);
+  wide.ssd_count = 4;
+  CHECK(r.ssd().volume_add(1, wide) == 0);
+  r.who.ssd_count = 2;  // never fewer
+  CHECK(fw::recover(r.meta(), r.meta_bytes(), small, r.who) == fw::mount_status::other_ssd);
+}
+
 TEST_CASE("adding a volume twice succeeds, adding another one under its VID does not") {
   rig r(small);
   REQUIRE(r.ssd().volume_add(1, volume(5, 100)) == 0);

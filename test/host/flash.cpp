@@ -412,3 +412,39 @@ TEST_CASE(
     CHECK(seal() == 0);
   }
 }
+
+TEST_CASE("an array that is told to grows by empty SSDs: its volumes stay, new ones use them all") {
+  const temp_folder folder;
+  const std::vector<unsigned char> bytes = random_bytes(300 * block_bytes, 6);
+  std::vector<unsigned char> out(bytes.size());
+  volume_info before;
+  {
+    host::session s(endpoint(folder, "capacity=16M&ssds=3"), {.channels = 0});
+    before = s.create_volume({.bytes = bytes.size()});
+    s.write(before, 0, bytes.data(), bytes.size());
+  }
+  CHECK(refusal(endpoint(folder, "capacity=16M&ssds=4")).find("grow=yes") != std::string::npos);
+  CHECK(!std::filesystem::exists(folder.path() + "/ssd3.flash"));
+  for (const std::string grow : {"&grow=yes", ""}) {
+    host::session s(endpoint(folder, "capacity=16M&ssds=4" + grow), {.channels = 0});
+    const volume_info same = s.open_volume(before.vid);
+    CHECK(same.ssd_count == 3);
+    s.read(same, 0, out.data(), out.size());
+    CHECK(out == bytes);
+    const std::uint64_t free = s.usage(3).free_blocks;
+    s.write(same, 0, bytes.data(), bytes.size());
+    CHECK(s.usage(3).free_blocks == free);
+    const volume_info more = s.create_volume({.bytes = bytes.size()});
+    CHECK(more.ssd_count == 4);
+    s.write(more, 0, bytes.data(), bytes.size());
+    CHECK(s.usage(3).free_blocks < free);
+    s.read(more, 0, out.data(), out.size());
+    CHECK(out == bytes);
+    s.delete_volume(more.vid);
+  }
+  CHECK(refusal(endpoint(folder, "capacity=16M&ssds=3")).find("more or fewer SSDs") !=
+        std::string::npos);
+  host::session s(endpoint(folder, "capacity=16M&ssds=4"), {.channels = 0});
+  s.delete_volume(before.vid);
+  CHECK(s.volumes().empty());
+}

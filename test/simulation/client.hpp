@@ -127,12 +127,12 @@ class simulated_client {
     v.capacity_blocks = o.r.capacity_blocks;
     v.stripe_blocks = o.r.stripe_blocks == 0 ? 1 : o.r.stripe_blocks;
     v.replicas = o.r.replicas;
-    v.ssd_count = swarm_.ssds;
+    v.ssd_count = o.r.ssd_count == 0 ? swarm_.ssds : o.r.ssd_count;
     v.max_transfer_blocks = fw::max_transfer_blocks;
     v.absent = serving.absent;
     v.filling = serving.filling;
     return {v, channel_set<simulated_channel>(&line.channel(), 1),
-            rendezvous_placement(swarm_.ssds)};
+            rendezvous_placement(v.ssd_count)};
   }
 
   bool is_written(const history_checker::extent& e) const {

@@ -101,6 +101,8 @@ class tenants {
       r.hash_factor = s_.dice.next();
       r.capacity_blocks = s_.shape.capacity;
       r.stripe_blocks = s_.shape.stripe_blocks;
+      if (s_.dice.one_in(3))  // not all SSDs: others joined later
+        r.ssd_count = s_.shape.replicas + s_.dice.below(s_.shape.ssds - s_.shape.replicas + 1);
       return s_.driver.manager.create(w.request, r);
     }
     simulated_client* writer = w.writer < 0 ? nullptr : s_.clients[w.writer].get();

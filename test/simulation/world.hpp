@@ -135,7 +135,7 @@ class world {
       if (!scene_.checker.knows(r.vid)) continue;
       for (std::uint32_t b = 0; b < r.capacity_blocks; ++b) {
         const replica_set where =
-            rendezvous_placement(scene_.shape.ssds)
+            rendezvous_placement(r.ssd_count)
                 .replicas(volume_id(r.vid), r.hash_factor, b / r.stripe_blocks, r.replicas);
         std::optional<std::uint64_t> first;
         for (std::uint32_t k = 0; k < where.count; ++k) {

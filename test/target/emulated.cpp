@@ -200,7 +200,8 @@ TEST_CASE("a write right that is taken away under a plain host ends its writes a
   const auto q = rig.io(volume_nqn, alice);
   const auto data = filled(block_bytes, 7);
   REQUIRE(q->send(host_queue::io(nvm_opcode::write, 0, 1), data).status == 0);
-  REQUIRE(rig.array.set_own_rights(volume_id(1), right_read).ok());  // as a daemon's fence would
+  REQUIRE(rig.array.set_own_rights(volume_id(1), rig.array.ssds(), right_read)
+              .ok());  // as a daemon's fence would
   CHECK(q->send(host_queue::io(nvm_opcode::write, 0, 1), data).status == conflict);
   CHECK_FALSE(rig.volume->shape().writable);
   CHECK(q->send(host_queue::io(nvm_opcode::read, 0, 1)).data == data);

@@ -33,14 +33,16 @@ enum class timing_kind {
 ///
 /// `emu:?name=value&...` is an array emulated inside this process. Its options are the members
 /// below, by name: ssds, replicas, capacity (flash of each SSD; takes K, M, G, T), flash (a
-/// folder), runner (auto, cpu, gpu, sim), media (host, hbm), device, shards, threads, lanes,
-/// check_reads (yes, no), timing (off, table2, table2_unchecked), transport (nic, proxy), responses
-/// (ring, cqe), resident (yes, no). `rdma://...` is a subsystem behind a network: `rdma_endpoint`.
+/// folder), grow (yes, no), runner (auto, cpu, gpu, sim), media (host, hbm), device, shards,
+/// threads, lanes, check_reads (yes, no), timing (off, table2, table2_unchecked), transport (nic,
+/// proxy), responses (ring, cqe), resident (yes, no). `rdma://...` is a subsystem behind a network:
+/// `rdma_endpoint`.
 struct endpoint {
   std::optional<rdma_endpoint> rdma;  ///< set for `rdma://`; the other members then mean nothing
   std::uint32_t ssds = 4;
   std::uint32_t replicas = 2;  ///< default of new volumes
   std::uint64_t capacity_bytes = std::uint64_t{1} << 30;
+  bool grow = false;  ///< `flash` may have fewer SSDs: empty ones are added, for new volumes
   std::string flash;  ///< folder of one file an SSD; empty: nothing outlives the process
   runner_kind runner = runner_kind::automatic;
   media_kind media = media_kind::host;

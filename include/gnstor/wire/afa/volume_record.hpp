@@ -27,7 +27,9 @@ struct volume_record {
   std::uint32_t epoch;         ///< array epoch of the volume's last change
   std::uint32_t client_count;  ///< entries of `clients` in use
   std::uint32_t flags;         ///< `volume_lost`
-  std::uint32_t reserved40[6];
+  /// SSDs that its placement chooses from: the first so many of the array. 0 in VOLUME ADD: all.
+  std::uint32_t ssd_count;
+  std::uint32_t reserved44[5];
   volume_client clients[max_volume_clients];
 };
 
@@ -41,7 +43,8 @@ static_assert(offsetof(volume_record, stripe_blocks) == 24);
 static_assert(offsetof(volume_record, epoch) == 28);
 static_assert(offsetof(volume_record, client_count) == 32);
 static_assert(offsetof(volume_record, flags) == 36);
-static_assert(offsetof(volume_record, reserved40) == 40);
+static_assert(offsetof(volume_record, ssd_count) == 40);
+static_assert(offsetof(volume_record, reserved44) == 44);
 static_assert(offsetof(volume_record, clients) == 64);
 
 }  // namespace gnstor::wire::afa
