@@ -14,7 +14,7 @@ inline std::uint32_t seal_of_metadata(const fw::metadata& meta) {
   fw::metadata_header header = meta.header();
   header.checkpoint = 0;
   std::memcpy(part, &header, sizeof header);
-  std::uint64_t all = page_crc_here(part);
+  std::uint64_t all = page_crc_alone(part);
   const auto* base = reinterpret_cast<const char*>(&meta.header());
   for (std::uint64_t at = sizeof header; at < meta.bytes(); at += block_bytes) {
     const std::uint64_t left = meta.bytes() - at;
@@ -24,7 +24,7 @@ inline std::uint32_t seal_of_metadata(const fw::metadata& meta) {
       std::memcpy(part, from, left);
       from = part;
     }
-    all = mix64(all ^ page_crc_here(from));
+    all = mix64(all ^ page_crc_alone(from));
   }
   return static_cast<std::uint32_t>(all >> 32) | 1;
 }
