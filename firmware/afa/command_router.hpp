@@ -41,7 +41,6 @@ class command_router {
     c.queue = queue_;
     c.client = d.joined.client;
     c.admin = d.joined.queue_id == 0;
-    c.priority = d.joined.priority;
     node::ssd::foresight early;
     if (!route(d, early)) {
       if (c.stage == command_stage::lookup) c.stage = command_stage::done;

@@ -46,7 +46,7 @@ class fabrics_target {
     joined.queue_id = connect.qid;
     joined.controller = host->controller;
     joined.client = host->client;
-    joined.priority = connect.cattr & 3;
+    device_word<std::uint32_t>(node_->priorities[c.queue]).store(connect.cattr & 3, relaxed);
     joined.connected = 1;
     c.result = wire::fabrics::make_connect_result(host->controller);
   }

@@ -57,6 +57,7 @@ struct node {
   io_command* commands = nullptr;       ///< [max_queues][max_depth]
   ssd* ssds = nullptr;
   std::uint32_t* faults = nullptr;         ///< [ssd_count]: `ssd_fault`, set by tests
+  std::uint32_t* priorities = nullptr;     ///< [max_queues]: `queue_class` of each; atomic
   std::uint32_t* arbitrations = nullptr;   ///< [ssd_count]: `arbitration`, packed; atomic
   paced_ssd** paced_ssds = nullptr;        ///< [ssd_count], each its pacer's; or null
   handle_ring::ends* ring_ends = nullptr;  ///< [shape.rings()]

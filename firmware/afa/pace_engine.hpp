@@ -44,7 +44,8 @@ class pace_engine {
     std::uint32_t handle = 0;
     for (std::uint32_t k = 0; k < most && arrived.peek(head, handle); ++k, ++head) {
       const io_command& c = node_->commands[handle];
-      pace_->submit(now, static_cast<queue_class>(c.priority), timed(c, handle));
+      const device_word<std::uint32_t> priority(node_->priorities[c.queue]);
+      pace_->submit(now, static_cast<queue_class>(priority.load(relaxed)), timed(c, handle));
     }
     const bool any = head != arrived.head();
     arrived.advance(head);

@@ -322,7 +322,6 @@ class queue_engine {
     a.queue_id = g.broadcast(mine.queue_id);
     a.controller = g.broadcast(mine.controller);
     a.client = client_id(g.broadcast(mine.client.value));
-    a.priority = g.broadcast(mine.priority);
     return a;
   }
 

@@ -32,7 +32,7 @@ struct association {
   std::uint16_t queue_id = 0;
   std::uint16_t controller = 0;
   client_id client{};
-  std::uint16_t priority = 0;  ///< `queue_class`
+  std::uint16_t spare = 0;
 };
 
 /// Whether a queue pair's engine works, and on what.

@@ -131,6 +131,7 @@ void emulated_array::lay_out() {
   const auto commands = c.take<fw::io_command>(s.commands());
   const auto ssds = c.take<fw::node::ssd>(s.ssd_count);
   const auto faults = c.take<std::uint32_t>(s.ssd_count);
+  const auto priorities = c.take<std::uint32_t>(s.max_queues);
   const auto arbitrations = c.take<std::uint32_t>(s.ssd_count);
   const auto paced = c.take<fw::paced_ssd*>(s.pacers());
   const auto ends = c.take<fw::handle_ring::ends>(s.rings());
@@ -153,6 +154,7 @@ void emulated_array::lay_out() {
   node_.commands = reinterpret_cast<fw::io_command*>(base + commands);
   node_.ssds = reinterpret_cast<fw::node::ssd*>(base + ssds);
   node_.faults = reinterpret_cast<std::uint32_t*>(base + faults);
+  node_.priorities = reinterpret_cast<std::uint32_t*>(base + priorities);
   node_.arbitrations = reinterpret_cast<std::uint32_t*>(base + arbitrations);
   node_.paced_ssds = reinterpret_cast<fw::paced_ssd**>(base + paced);
   node_.ring_ends = reinterpret_cast<fw::handle_ring::ends*>(base + ends);

@@ -159,6 +159,7 @@ class node_fixture {
     node.commands = image.take<fw::io_command>(s.commands());
     node.ssds = image.take<fw::node::ssd>(s.ssd_count);
     node.faults = image.take<std::uint32_t>(s.ssd_count);
+    node.priorities = image.take<std::uint32_t>(s.max_queues);
     node.arbitrations = image.take<std::uint32_t>(s.ssd_count);
     node.ring_ends = image.take<fw::handle_ring::ends>(s.rings());
     node.done_cells = image.take<std::uint64_t>(s.commands());

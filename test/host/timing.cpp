@@ -106,8 +106,8 @@ TEST_CASE("queues say their class when they connect, and SSDs their arbitration 
     REQUIRE(a.connected == 1);
     const bool is_low = q < 4;
     if (a.queue_id == 0) continue;
-    CHECK(a.priority ==
-          static_cast<std::uint16_t>(is_low ? queue_class::low : queue_class::urgent));
+    CHECK(n.priorities[q] ==
+          static_cast<std::uint32_t>(is_low ? queue_class::low : queue_class::urgent));
     ++found[is_low ? 0 : 1];
   }
   CHECK(found[0] == 3);

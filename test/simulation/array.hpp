@@ -139,16 +139,14 @@ class simulated_array {
   // ---- queues
 
   /// A queue pair of a client, as if it had connected.
-  void join(std::uint32_t k, const fw::queue_attributes& at, client_id client,
-            fw::queue_class priority = fw::queue_class::medium) {
+  void join(std::uint32_t k, const fw::queue_attributes& at, client_id client) {
     fw::queue_context& c = node_.queues[k];
     const std::uint64_t done = c.done_head;
     c = fw::queue_context{};
     c.done_head = done;
     c.at = at;
     c.free_commands = depth;
-    c.joined = {1, 1, static_cast<std::uint16_t>(k + 1), client,
-                static_cast<std::uint16_t>(priority)};
+    c.joined = {1, 1, static_cast<std::uint16_t>(k + 1), client, 0};
     c.active = static_cast<std::uint32_t>(fw::queue_life::serving);
   }
   void drain(std::uint32_t k) {
@@ -263,6 +261,7 @@ class simulated_array {
     node_.commands = m.take<fw::io_command>(s.commands());
     node_.ssds = m.take<fw::node::ssd>(s.ssd_count);
     node_.faults = m.take<std::uint32_t>(s.ssd_count);
+    node_.priorities = m.take<std::uint32_t>(s.max_queues);
     node_.arbitrations = m.take<std::uint32_t>(s.ssd_count);
     node_.ring_ends = m.take<fw::handle_ring::ends>(s.rings());
     node_.done_cells = m.take<std::uint64_t>(s.commands());

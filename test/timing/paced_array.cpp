@@ -46,7 +46,7 @@ class paced_rig {
     for (std::uint32_t k = 0; k < classes.size(); ++k) {
       lines_.push_back(std::make_unique<connection>(k, client_id(1), depth * stripe));
       lines_[k]->try_open(array_);
-      array_.queue(k).joined.priority = static_cast<std::uint16_t>(classes[k]);
+      array_.node().priorities[k] = static_cast<std::uint32_t>(classes[k]);
       if (classes[k] == queue_class::admin) array_.queue(k).joined.queue_id = 0;
     }
   }
