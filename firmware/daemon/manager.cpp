@@ -167,8 +167,9 @@ bool manager::chmod(operation& op, std::vector<volume_client> changes) {
   o.chmod.version = wire::afa::payload_version;
   o.chmod.vid = op.vid;
   for (const volume_client& c : changes) o.chmod.clients[o.chmod.client_count++] = c;
-  if (!told(op, present(), o)) return false;
-  if (op.refusal == 0) apply(volumes_[op.vid].r, o.chmod);
+  volume& v = volumes_[op.vid];
+  if (!told(op, present() & own(v.r), o)) return false;
+  if (op.refusal == 0) apply(v.r, o.chmod);
   return true;
 }
 
@@ -213,8 +214,7 @@ void manager::give_up_repairs() {
 
 /// True if some blocks of the volume may be on no SSD that is in sync.
 bool manager::is_beyond_repair(const volume& v) const {
-  const std::uint64_t own = v.r.ssd_count < 64 ? bit(v.r.ssd_count) - 1 : ~std::uint64_t{0};
-  const std::uint64_t behind = (now_serving_.absent | now_serving_.filling) & own;
+  const std::uint64_t behind = (now_serving_.absent | now_serving_.filling) & own(v.r);
   return static_cast<std::uint32_t>(std::popcount(behind)) >= v.r.replicas;
 }
 

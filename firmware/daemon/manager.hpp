@@ -134,6 +134,10 @@ class manager {
     return options_.ssds == 64 ? ~std::uint64_t{0} : bit(options_.ssds) - 1;
   }
   std::uint64_t present() const { return everyone() & ~now_serving_.absent; }
+  /// SSDs that a volume is spread over.
+  static std::uint64_t own(const wire::afa::volume_record& r) {
+    return r.ssd_count == 0 || r.ssd_count >= 64 ? ~std::uint64_t{0} : bit(r.ssd_count) - 1;
+  }
 
   void run();
   bool advance(operation& op);

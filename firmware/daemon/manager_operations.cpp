@@ -50,7 +50,7 @@ bool manager::advance_create(operation& op) {
   o.vid = op.vid;
   o.record = op.r;
   o.opcode = op.step == 1 ? admin_opcode::volume_add : admin_opcode::volume_delete;
-  if (!told(op, present(), o)) return false;
+  if (!told(op, present() & own(op.r), o)) return false;
   if (op.step == 1 && op.refusal != 0) {  // some may have added it
     op.step = 2;
     return advance_create(op);
@@ -170,7 +170,7 @@ bool manager::advance_remove(operation& op) {
   ssd_order o;
   o.opcode = admin_opcode::volume_delete;
   o.vid = op.vid;
-  if (!told(op, present(), o)) return false;
+  if (!told(op, present() & own(volumes_[op.vid].r), o)) return false;
   volumes_.erase(op.vid);
   answer(op, verdict::done);
   return true;
@@ -212,7 +212,9 @@ bool manager::advance_replace(operation& op) {
     if (op.refusal != 0) return unfit(op);
     op.step = 2;
     op.left.clear();
-    for (const auto& [vid, v] : volumes_) op.left.push_back(vid);
+    for (const auto& [vid, v] : volumes_) {
+      if ((own(v.r) & bit(op.ssd)) != 0) op.left.push_back(vid);
+    }
   }
   for (; op.step < 4 && !op.left.empty(); op.left.pop_back()) {
     o.vid = op.left.back();

@@ -28,7 +28,8 @@ void manager::recover(const std::vector<std::optional<ssd_report>>& reports, std
   for (std::uint32_t k = 0; k < options_.ssds; ++k) answering |= reports[k] ? bit(k) : 0;
   const std::uint64_t here = present() & answering;
   for (auto at = volumes_.begin(); at != volumes_.end();) {
-    const bool everywhere = (holders[at->first] & here) == here;
+    const std::uint64_t should = here & own(at->second.r);
+    const bool everywhere = (holders[at->first] & should) == should;
     operation op{.what = action::adopt, .vid = at->first, .drops = !everywhere};
     op.r = at->second.r;
     queue_.push_back(op);

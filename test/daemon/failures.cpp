@@ -289,6 +289,7 @@ TEST_CASE("an SSD that a volume is not spread over takes nothing of it along") {
   CHECK(a.last().said == verdict::done);
   a.create(2, 1);
   CHECK(a.told[0].volumes[2].ssd_count == 4);  // the manager says so, not each SSD
+  CHECK_FALSE(a.told[3].volumes.contains(1));
   a.boss.ssd_failed(3);
   a.obey();
   CHECK(a.open(1, 10) == verdict::done);
@@ -300,4 +301,14 @@ TEST_CASE("an SSD that a volume is not spread over takes nothing of it along") {
   a.obey();
   CHECK(a.repaired().kind == repair_kind::converge);
   CHECK(a.replies.back().said == verdict::done);
+  a.told[3] = {};
+  a.boss.ssd_replaced(3);
+  a.obey();
+  CHECK_FALSE(a.told[3].volumes.contains(1));
+  a.repaired();
+  a.take_over(6000);
+  a.obey();
+  CHECK(a.boss.volumes().size() == 1);  // it is everywhere where it should be
+  a.boss.remove(62, 1);
+  CHECK(a.last().said == verdict::done);
 }
