@@ -5,6 +5,7 @@
 #include <afa/known_host.hpp>
 #include <afa/ssd_fault.hpp>
 #include <deengine/engine.hpp>
+#include <gnstor/wire/nvme/arbitration.hpp>
 #include <hca/memory_region.hpp>
 #include <hca/queue_context.hpp>
 
@@ -46,6 +47,8 @@ struct node_shape {
 /// inbox to its shard engine; rings hand commands over.
 struct node {
   using ssd = engine_ref<thread_scope_device>;
+  /// Of an SSD that nobody has told any: all classes weigh the same, eight commands at a time.
+  static constexpr wire::nvme::arbitration default_arbitration{.burst_log2 = 3};
 
   node_shape shape;
   memory_region* regions = nullptr;

@@ -297,18 +297,23 @@ class shard_engine {
   /// Set Features and Get Features of the SSD's arbitration, the only feature there is: it is not
   /// saved.
   GNSTOR_HD static std::uint16_t feature(const node& n, std::uint32_t ssd, command_head& c) {
-    const bool saved = (c.entry.cdw10 >> 31) != 0;
+    constexpr std::uint32_t reserved = 0xf8;  // of CDW11
+    constexpr std::uint32_t changeable = 4;   // of the capabilities
+    const std::uint32_t select = c.entry.cdw10 >> 8 & 7;
+    const bool sets =
+        c.entry.opcode == static_cast<std::uint8_t>(wire::nvme::admin_opcode::set_features);
     const bool known = static_cast<std::uint8_t>(c.entry.cdw10) == wire::nvme::feature_arbitration;
+    if (!known || (!sets && select > 3))
+      return wire::nvme::make_status(wire::nvme::generic_status::invalid_field, true);
+    if (sets && (c.entry.cdw10 >> 31) != 0)
+      return wire::nvme::make_status(wire::nvme::command_status::feature_not_saveable);
     const device_word<std::uint32_t> rules(n.arbitrations[ssd]);
-    if (!known || saved) {
-      return saved && known
-                 ? wire::nvme::make_status(wire::nvme::command_status::feature_not_saveable)
-                 : wire::nvme::make_status(wire::nvme::generic_status::invalid_field, true);
-    }
-    if (c.entry.opcode == static_cast<std::uint8_t>(wire::nvme::admin_opcode::set_features)) {
-      rules.store(c.entry.cdw11, relaxed);
+    if (sets) {
+      rules.store(c.entry.cdw11 & ~reserved, relaxed);
     } else {
-      c.result = rules.load(relaxed);
+      c.result = select == 0   ? rules.load(relaxed)
+                 : select == 3 ? changeable
+                               : node::default_arbitration.pack();
     }
     return 0;
   }

@@ -30,9 +30,11 @@ void manager::remove(std::uint64_t request, std::uint16_t vid) {
 void manager::renew(std::uint64_t request, std::uint16_t vid, std::uint16_t client) {
   volume* v = find(vid);
   reply r{request, v == nullptr ? verdict::unknown_volume : verdict::lost_lease, 0};
-  // An opener that waits for this lease has been told to come again: it gets nothing meanwhile.
-  const bool taken = std::any_of(queue_.begin(), queue_.end(), [vid](const operation& op) {
-    return op.what == action::open && op.vid == vid && op.step != 0;
+  // Somebody else is getting it, or the client is giving it back.
+  const bool taken = std::any_of(queue_.begin(), queue_.end(), [=](const operation& op) {
+    return (op.what == action::open && op.vid == vid && op.step != 0) ||
+           (op.what == action::close && op.vid == vid && op.client == client) ||
+           (op.what == action::leave && op.client == client);
   });
   if (v != nullptr && v->writer == client && !taken) {
     v->lease_until = now_ + options_.lease_ns;
@@ -59,7 +61,7 @@ void manager::answered(std::uint64_t order, std::uint16_t status) {
 
 void manager::ssd_failed(std::uint32_t ssd) {
   if (!queue_.empty() && queue_.front().what == action::replace && queue_.front().ssd == ssd) {
-    queue_.front().refusal = 1;  // it was to serve, and has failed before
+    queue_.front().gone = true;  // it was to serve, and has failed before
     queue_.front().pending = 0;
   }
   if ((now_serving_.absent & bit(ssd)) != 0) return;
@@ -70,7 +72,8 @@ void manager::ssd_failed(std::uint32_t ssd) {
     operation& op = queue_.front();
     op.sent = false;
     op.pending = 0;
-    if (op.what == action::replace && op.step < 4) op.step = 1;  // in the next epoch
+    if (op.what == action::replace && op.step != 0 && op.step < 4)
+      op.step = 1;  // in the next epoch
   }
   queue_.push_front({.what = action::fail, .ssd = ssd});
 }
@@ -109,7 +112,7 @@ orders manager::take_orders() {
 std::vector<wire::afa::volume_record> manager::volumes() const {
   std::vector<wire::afa::volume_record> all;
   for (const auto& [vid, v] : volumes_) {
-    if (!v.going && !v.lost) all.push_back(v.r);
+    if (!v.going) all.push_back(v.r);
   }
   return all;
 }
@@ -213,9 +216,9 @@ void manager::give_up_repairs() {
 }
 
 /// True if some blocks of the volume may be on no SSD that is in sync.
-bool manager::is_beyond_repair(const volume& v) const {
-  const std::uint64_t behind = (now_serving_.absent | now_serving_.filling) & own(v.r);
-  return static_cast<std::uint32_t>(std::popcount(behind)) >= v.r.replicas;
+bool manager::is_torn(const wire::afa::volume_record& r) const {
+  const std::uint64_t behind = (now_serving_.absent | now_serving_.filling) & own(r);
+  return static_cast<std::uint32_t>(std::popcount(behind)) >= r.replicas;
 }
 
 manager::volume* manager::find(std::uint16_t vid) {

@@ -67,8 +67,8 @@ class manager {
   void ssd_failed(std::uint32_t ssd);
   /// A formatted SSD is in the place of one that had failed.
   void ssd_replaced(std::uint32_t ssd);
-  /// The connection of a client is gone: its rights are withdrawn, and whoever wants to write in
-  /// its place need not wait for the lease.
+  /// The last connection of a client is gone: its rights are withdrawn, and whoever wants to write
+  /// in its place need not wait for the lease.
   void client_gone(std::uint16_t client);
   /// How a repair ended.
   void finished(std::uint64_t repair, bool ok);
@@ -86,7 +86,7 @@ class manager {
   std::string standing() const;
   /// True if nothing is under way but fills.
   bool idle() const { return queue_.empty(); }
-  /// The volumes that can be opened and repaired.
+  /// The volumes that there are, for repairs and for who opens them.
   std::vector<wire::afa::volume_record> volumes() const;
 
  private:
@@ -95,7 +95,6 @@ class manager {
     std::uint16_t writer = 0;  ///< 0: nobody
     std::uint64_t lease_until = 0;
     bool unequal = false;  ///< its replicas may differ, though nobody may write
-    bool lost = false;     ///< some of its blocks are nowhere
     bool going = false;    ///< it is being removed: nobody repairs it any more
   };
   enum class action : std::uint8_t {
@@ -121,6 +120,7 @@ class manager {
     wire::afa::volume_record r{};
     // How far it is:
     std::uint32_t step = 0;
+    bool gone = false;                  ///< the SSD that was to replace another has failed
     bool sent = false;                  ///< this step's orders are out
     std::uint64_t first_order = 0;      ///< older ones are forgotten
     std::uint64_t pending = 0;          ///< SSDs that have not answered, by bit
@@ -161,7 +161,7 @@ class manager {
   void start_fill(std::uint32_t ssd);
   void cancel(std::uint64_t repair);
   void give_up_repairs();
-  bool is_beyond_repair(const volume& v) const;
+  bool is_torn(const wire::afa::volume_record& r) const;
   volume* find(std::uint16_t vid);
 
   manager_options options_;

@@ -43,6 +43,10 @@ bool manager::advance_create(operation& op) {
     }
     op.r.epoch = now_serving_.epoch;
     if (op.r.ssd_count == 0) op.r.ssd_count = options_.ssds;
+    if (is_torn(op.r)) {
+      answer(op, verdict::torn_volume);
+      return true;
+    }
     op.r.clients[op.r.client_count++] = {options_.client, std::uint16_t(right_read | right_fill)};
     op.step = 1;
   }
@@ -63,8 +67,8 @@ bool manager::advance_create(operation& op) {
 /// Whoever writes next gets the right when the one before is fenced and all replicas are equal.
 bool manager::advance_open(operation& op) {
   volume* v = find(op.vid);
-  if (v == nullptr || v->lost) {
-    answer(op, v == nullptr ? verdict::unknown_volume : verdict::lost_volume);
+  if (v == nullptr || is_torn(v->r)) {
+    answer(op, v == nullptr ? verdict::unknown_volume : verdict::torn_volume);
     return true;
   }
   const std::uint16_t own = right_read | right_fill;
@@ -190,7 +194,6 @@ bool manager::advance_fail(operation& op) {
       fills_.erase(fill);
     }
     change_epoch(now_serving_.absent | failed, now_serving_.filling & ~failed);
-    for (auto& [vid, v] : volumes_) v.lost = v.lost || is_beyond_repair(v);
     give_up_repairs();
   }
   if (!everybody_told_epoch(op)) return false;
@@ -200,6 +203,7 @@ bool manager::advance_fail(operation& op) {
 
 bool manager::advance_replace(operation& op) {
   ssd_order o;
+  if (op.gone) return unfit(op);
   if (op.step == 0) {
     if ((now_serving_.absent & bit(op.ssd)) == 0) return true;
     op.step = 1;
@@ -222,12 +226,7 @@ bool manager::advance_replace(operation& op) {
     if (op.step == 2 && !told(op, bit(op.ssd), o)) return false;
     op.step = 3;
     o.opcode = admin_opcode::volume_add;
-    const volume& v = volumes_[o.vid];
-    o.record = v.r;
-    if (v.lost) {  // else the blocks that it lost would read as zeroes here
-      o.record.flags |= wire::afa::volume_lost;
-      o.record.client_count = 0;
-    }
+    o.record = volumes_[o.vid].r;
     if (!told(op, bit(op.ssd), o)) return false;
     if (op.refusal != 0) return unfit(op);
     op.step = 2;

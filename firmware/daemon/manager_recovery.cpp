@@ -5,7 +5,6 @@ namespace gnstor::daemon {
 
 using wire::afa::right_write;
 using wire::afa::volume_client;
-using wire::afa::volume_lost;
 
 void manager::recover(const std::vector<std::optional<ssd_report>>& reports, std::uint64_t now) {
   *this = manager(options_);
@@ -20,7 +19,6 @@ void manager::recover(const std::vector<std::optional<ssd_report>>& reports, std
     for (const wire::afa::volume_record& r : reports[k]->volumes) {
       holders[r.vid] |= bit(k);
       volume& v = volumes_[r.vid];
-      v.lost = v.lost || (r.flags & volume_lost) != 0;
       v.r = v.r.vid == 0 ? r : merged(v.r, r);
     }
   }
@@ -34,7 +32,6 @@ void manager::recover(const std::vector<std::optional<ssd_report>>& reports, std
     op.r = at->second.r;
     queue_.push_back(op);
     at->second.unequal = true;
-    at->second.lost = at->second.lost || is_beyond_repair(at->second);
     at = everywhere ? std::next(at) : volumes_.erase(at);
   }
   for (std::uint32_t k = 0; k < options_.ssds; ++k) {

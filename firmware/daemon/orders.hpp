@@ -44,7 +44,7 @@ enum class verdict : std::uint8_t {
   volume_exists,
   busy,         ///< another client holds the write right and its lease: try again later
   lost_lease,   ///< a renewal came too late: the right has gone to somebody else
-  lost_volume,  ///< too many SSDs have failed: some of its blocks are on none that is in sync
+  torn_volume,  ///< too many SSDs are away: some of its blocks are on none that is in sync
   refused,      ///< the SSDs refuse it: too many volumes or clients
 };
 

@@ -267,13 +267,13 @@ namespace gnstor::fw {
 /// in any order.
 /// @par Callers the host, before any shard runs
 /// @param who `epoch` is not used: the array's epoch is in the block. Where it may grow, the array
-/// may have more SSDs than before; its volumes stay where they are
+/// may have more SSDs than before: `join` says so once all of them are mounted
 inline mount_status recover(void* base, std::uint64_t bytes, const geometry& g,
                             const ssd_identity& who) {
   if (g.fault() != nullptr) return mount_status::bad_geometry;
   const metadata meta(base, g);
   if (bytes < sizeof(metadata_header)) return mount_status::too_small;
-  metadata_header& header = meta.header();
+  const metadata_header& header = meta.header();
   if (header.magic != metadata_header::right_magic) return mount_status::not_formatted;
   if (header.version != metadata_header::right_version) return mount_status::other_version;
   if (!(header.shape == g)) return mount_status::other_geometry;
@@ -281,9 +281,7 @@ inline mount_status recover(void* base, std::uint64_t bytes, const geometry& g,
   if (header.self != who.self || (header.ssd_count != who.ssd_count && !grows))
     return mount_status::other_ssd;
   if (bytes < meta.bytes()) return mount_status::too_small;
-  const bool resumed = resume(base, g);
-  header.ssd_count = who.ssd_count;
-  if (resumed) return mount_status::ok;
+  if (resume(base, g)) return mount_status::ok;
 
   if (!detail::recover_membership(meta) || !detail::recover_volumes(meta))
     return mount_status::damaged;
@@ -306,6 +304,12 @@ inline mount_status recover(void* base, std::uint64_t bytes, const geometry& g,
   detail::recover_counts(meta);
   detail::write_all_down(meta);
   return mount_status::ok;
+}
+
+/// Makes a mounted SSD one of an array of `ssd_count` SSDs; volumes stay where they are.
+/// @par Callers the host, before any shard runs
+inline void join(void* base, const geometry& g, std::uint32_t ssd_count) {
+  metadata(base, g).header().ssd_count = ssd_count;
 }
 
 }  // namespace gnstor::fw

@@ -46,10 +46,7 @@ GNSTOR_HD constexpr std::uint16_t check_record(const wire::afa::volume_record& r
                      r.stripe_blocks <= most_stripe_blocks && r.replicas != 0 &&
                      r.replicas <= max_replicas && r.ssd_count <= ssd_count &&
                      r.replicas <= (r.ssd_count != 0 ? r.ssd_count : ssd_count);
-  const bool lost = (r.flags & wire::afa::volume_lost) != 0;
-  const bool known_flags =
-      (r.flags & ~wire::afa::volume_lost) == 0 && (!lost || r.client_count == 0);
-  if (!sound || !known_flags) return make_status(wire::afa::status::bad_payload);
+  if (!sound) return make_status(wire::afa::status::bad_payload);
   return check_clients(r.clients, r.client_count, 1);
 }
 
@@ -61,7 +58,6 @@ GNSTOR_HD constexpr std::uint16_t apply_chmod(wire::afa::volume_record& r,
     return make_status(wire::afa::status::bad_payload_version);
   const std::uint16_t unsound = check_clients(change.clients, change.client_count, 0);
   if (unsound != 0) return unsound;
-  if ((r.flags & wire::afa::volume_lost) != 0) return 0;  // nobody gets a right to it
   wire::afa::volume_client merged[2 * wire::afa::max_volume_clients] = {};
   std::uint32_t count = 0;
   for (std::uint32_t k = 0; k < r.client_count; ++k) {

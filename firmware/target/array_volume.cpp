@@ -61,8 +61,7 @@ array_volume::array_volume(emulated_gateway& array, const wire::afa::volume_reco
   info_.stripe_blocks = r.stripe_blocks;
   info_.replicas = r.replicas;
   info_.ssd_count = r.ssd_count != 0 ? r.ssd_count : about.ssd_count;
-  info_.absent = about.absent;
-  info_.filling = about.filling;
+  info_.set_membership(about.absent, about.filling);
   info_.max_transfer_blocks = about.max_transfer_blocks;
   writable_ = !other_writer(r, info_.client);
 }

@@ -182,6 +182,8 @@ void ssd_model::land(std::uint32_t slot, std::vector<timed_completion>& out) {
       stripes_[at->second].unit = unit_of(page);
     }
     stripe& s = stripes_[at->second];
+    // A page that was erased and written again before it left the buffer is there once.
+    buffer_free_ += static_cast<std::uint32_t>(std::erase(s.pages, page));
     s.pages.push_back(page);
     if (forced && (touched.empty() || touched.back() != at->second)) {
       touched.push_back(at->second);

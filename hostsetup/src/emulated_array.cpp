@@ -90,12 +90,15 @@ emulated_array::emulated_array(const endpoint& where, machine client, int client
   } else if (on_gpu()) {
     prepare_gpus(where.device, where.device);
   }
+  if (where.grow && where.flash.empty())
+    throw input_error("grow=yes adds SSDs to an array on files: say which by flash=");
   if (where.media == media_kind::hbm && !on_gpu()) throw input_error("media=hbm needs runner=gpu");
   choose_shape(queues, depth);
   lay_out();
   pace();
   drives_.resize(where.ssds);
   for (std::uint32_t k = 0; k < where.ssds; ++k) mount(k);
+  for (std::uint32_t k = 0; k < where.ssds; ++k) install(k);
 }
 
 emulated_array::~emulated_array() {
@@ -179,7 +182,7 @@ void emulated_array::lay_out() {
 
 /// What the SSDs' arbitration is, and when their commands end.
 void emulated_array::pace() {
-  const wire::nvme::arbitration rules{.burst_log2 = 3};
+  constexpr wire::nvme::arbitration rules = fw::node::default_arbitration;
   for (std::uint32_t k = 0; k < endpoint_.ssds; ++k) poke(node_.arbitrations + k, rules.pack());
   for (std::uint32_t k = 0; k < node_.shape.pacers(); ++k) {
     fw::ssd_profile profile = fw::table2_profile();
@@ -191,17 +194,15 @@ void emulated_array::pace() {
 
 void emulated_array::mount(std::uint32_t index) {
   drive& d = drives_[index];
-  const std::size_t meta_bytes = (fw::layout::of(geometry_).bytes + 4095) / 4096 * 4096;
+  const std::size_t meta_bytes = metadata_bytes();
   const std::size_t data_bytes = std::size_t{geometry_.pages} * block_bytes;
   const fw::ssd_identity who{index, endpoint_.ssds, node_.shape.epoch, endpoint_.grow};
   bool fresh = true;
-  char* file_pages = nullptr;
   if (!endpoint_.flash.empty()) {
     const std::string path = fmt::format("{}/ssd{}.flash", endpoint_.flash, index);
     d.file = std::make_unique<flash_file>(path, meta_bytes + data_bytes);
     d.host_metadata = d.file->data();
     fresh = d.file->fresh() || is_blank(d.host_metadata);
-    file_pages = static_cast<char*>(d.file->data()) + meta_bytes;
   } else {
     d.staging = memory_block(place::host, meta_bytes);
     d.host_metadata = d.staging.data();
@@ -212,7 +213,17 @@ void emulated_array::mount(std::uint32_t index) {
     throw error(
         fmt::format("SSD {} of flash={}: {}", index, endpoint_.flash, fw::to_string(outcome)));
   }
+}
+
+/// Puts a mounted SSD where the firmware works on it. All SSDs are mounted: the array is as large
+/// as it is to be.
+void emulated_array::install(std::uint32_t index) {
+  drive& d = drives_[index];
+  const std::size_t meta_bytes = metadata_bytes();
+  const std::size_t data_bytes = std::size_t{geometry_.pages} * block_bytes;
+  fw::join(d.host_metadata, geometry_, endpoint_.ssds);
   void* meta = d.host_metadata;
+  char* file_pages = d.file ? static_cast<char*>(d.file->data()) + meta_bytes : nullptr;
   void* pages = file_pages;
   if (on_gpu()) {
     d.metadata = memory_block(place::device, meta_bytes, endpoint_.device);
@@ -274,9 +285,10 @@ void emulated_array::stop() {
   if (!std::exchange(started_, false)) return;
   suspend();
   for (drive& d : drives_) {
-    if (!d.file) continue;
-    if (on_gpu()) save(d);
-    (void)fw::checkpoint(d.host_metadata, geometry_);  // else the next mount looks at all pages
+    if (on_gpu() && d.file) save(d);
+  }
+  for (drive& d : drives_) {  // where it cannot be sealed, the next mount looks at all pages
+    if (d.file) (void)fw::checkpoint(d.host_metadata, geometry_);
   }
 }
 

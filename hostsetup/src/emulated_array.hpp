@@ -3,6 +3,7 @@
 #include "flash_file.hpp"
 #include <afa/node.hpp>
 #include <afa/node_runner.hpp>
+#include <deengine/layout.hpp>
 #include <gnstor/host/endpoint.hpp>
 #include <gnstor/host/machine.hpp>
 #include <gnstor/host/memory_block.hpp>
@@ -97,6 +98,10 @@ class emulated_array {
   void lay_out();
   void pace();
   void mount(std::uint32_t index);
+  void install(std::uint32_t index);
+  std::size_t metadata_bytes() const {
+    return (fw::layout::of(geometry_).bytes + 4095) / 4096 * 4096;
+  }
   void save(drive& d) noexcept;
   template <class T>
   void poke(T* to, const T& value) const {

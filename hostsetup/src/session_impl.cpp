@@ -125,8 +125,7 @@ volume_info session::impl::describe(const wire::afa::volume_record& r) const {
   v.replicas = r.replicas;
   v.ssd_count = r.ssd_count != 0 ? r.ssd_count : array.ssd_count;
   v.max_transfer_blocks = array.max_transfer_blocks;
-  v.absent = array.absent;
-  v.filling = array.filling;
+  v.set_membership(array.absent, array.filling);
   return v;
 }
 

@@ -64,6 +64,7 @@ struct obedient_array {
   }
   void obey(const daemon::ssd_order& o) {
     if (before_order) before_order(o);
+    if (swallow && swallow(o)) return;
     if (told[o.ssd].dead) return boss.ssd_failed(o.ssd);
     ssd& s = told[o.ssd];
     std::uint16_t status = 0;
@@ -159,6 +160,7 @@ struct obedient_array {
   std::vector<daemon::repair_order> repairs;
   std::size_t offered = 0;  ///< volumes to repair, when the last repair was ordered
   std::function<void(const daemon::ssd_order&)> before_order;
+  std::function<bool(const daemon::ssd_order&)> swallow;  ///< true: nobody hears of the order
   std::vector<daemon::reply> replies;
   std::vector<std::uint32_t> unfit;
   std::uint64_t request = 0;

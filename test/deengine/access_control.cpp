@@ -128,28 +128,6 @@ TEST_CASE("a bad volume is refused with the reason, and the table stays as it wa
   refused([](record& v) { v.clients[1].client = 1; }, status::bad_payload);
   refused([](record& v) { v.clients[1].rights = 2; }, status::writer_exists);
   refused([](record& v) { v.client_count = 17; }, status::too_many_clients);
-  refused([](record& v) { v.flags = 2; }, status::bad_payload);
-  refused([](record& v) { v.flags = wire::afa::volume_lost; }, status::bad_payload);
-}
-
-TEST_CASE("nobody has or gets a right to a volume that is lost") {
-  rig r(small);
-  record v = volume(5, 100);
-  v.flags = wire::afa::volume_lost;
-  v.client_count = 0;
-  REQUIRE(r.ssd().volume_add(1, v) == 0);
-  wire::afa::volume_chmod change{};
-  change.version = wire::afa::payload_version;
-  change.vid = 5;
-  change.client_count = 1;
-  change.clients[0] = {1, wire::afa::all_rights};
-  CHECK(r.ssd().volume_chmod(1, change) == 0);  // others, that have the volume whole, obey
-  for (const bool write : {false, true})
-    CHECK(r.ssd().check(r.io(5, 0, 1, write)).status == afa(status::not_permitted));
-  wire::afa::volume_list list{};
-  REQUIRE(r.ssd().volume_list(1, volume_id(0), list) == 0);
-  CHECK(list.records[0].flags == wire::afa::volume_lost);
-  CHECK(r.ssd().volume_delete(1, volume_id(5)) == 0);
 }
 
 TEST_CASE("a volume stays on the SSDs that it was created for, though others join the array") {
@@ -179,6 +157,7 @@ TEST_CASE("a volume stays on the SSDs that it was created for, though others joi
   CHECK(fw::recover(r.meta(), r.meta_bytes(), small, r.who) == fw::mount_status::other_ssd);
   r.who.may_grow = true;
   REQUIRE(fw::recover(r.meta(), r.meta_bytes(), small, r.who) == fw::mount_status::ok);
+  fw::join(r.meta(), small, 4);  // once all are mounted
   check();
   CHECK(r.read(5, 7) == 42);
   record wide = lonely(7);

@@ -94,6 +94,15 @@ TEST_CASE("any byte that is not what was sealed sends the mount to look at all p
     s.mount();
     s.verify();
   }
+  // Wherever it is.
+  for (int tries = 0; tries < 1000; ++tries) {
+    s.ssd.meta_words = sealed;
+    const std::uint64_t where = s.random() % at.bytes;
+    auto* bytes = static_cast<unsigned char*>(s.ssd.meta());
+    bytes[where] ^= static_cast<unsigned char>(1 + s.random() % 255);
+    CAPTURE(where);
+    REQUIRE_FALSE(fw::resume(s.ssd.meta(), shape));
+  }
   // A seal of nothing at all.
   s.ssd.meta_words = sealed;
   static_cast<fw::metadata_header*>(s.ssd.meta())->checkpoint ^= 2;

@@ -425,6 +425,13 @@ TEST_CASE("an array that is told to grows by empty SSDs: its volumes stay, new o
   }
   CHECK(refusal(endpoint(folder, "capacity=16M&ssds=4")).find("grow=yes") != std::string::npos);
   CHECK(!std::filesystem::exists(folder.path() + "/ssd3.flash"));
+  CHECK(refusal("emu:?grow=yes").find("flash=") != std::string::npos);
+  // A newcomer's file that cannot be made: the array is what it was.
+  std::filesystem::create_directory(folder.path() + "/ssd3.flash");
+  CHECK(refusal(endpoint(folder, "capacity=16M&ssds=4&grow=yes")).find("ssd3.flash") !=
+        std::string::npos);
+  std::filesystem::remove(folder.path() + "/ssd3.flash");
+  CHECK(refusal(endpoint(folder, "capacity=16M&ssds=3")).empty());
   for (const std::string grow : {"&grow=yes", ""}) {
     host::session s(endpoint(folder, "capacity=16M&ssds=4" + grow), {.channels = 0});
     const volume_info same = s.open_volume(before.vid);

@@ -2,6 +2,7 @@
 
 #include "emulated_client.hpp"
 #include "random_bytes.hpp"
+#include "session_impl.hpp"
 #include <gnstor/host/executor.hpp>
 #include <gnstor/host/session.hpp>
 #include <gnstor/simt/clock.hpp>
@@ -115,6 +116,16 @@ TEST_CASE("queues say their class when they connect, and SSDs their arbitration 
 }
 
 TEST_CASE("a session sets the arbitration of all SSDs") {
-  host::session s("emu:?capacity=16M&ssds=3", {.channels = 0});
-  s.set_arbitration({.burst_log2 = 2, .low = 1, .medium = 2, .high = 3});
+  const auto where = host::endpoint::parse("emu:?capacity=16M&ssds=3");
+  const auto array = std::make_shared<host::emulated_array>(where, host::machine::cpu, 0, 16, 128);
+  host::session_options o;
+  o.client = host::machine::cpu;
+  o.channels = 0;
+  {
+    host::session s = host::session_access::over(
+        where, o,
+        std::make_unique<host::emulated_client>(array, o, host::client_identity::named("boss")));
+    s.set_arbitration({.burst_log2 = 2, .low = 1, .medium = 2, .high = 3});
+  }
+  for (std::uint32_t k = 0; k < 3; ++k) CHECK(array->node().arbitrations[k] == 0x03020102);
 }

@@ -129,8 +129,7 @@ class simulated_client {
     v.replicas = o.r.replicas;
     v.ssd_count = o.r.ssd_count == 0 ? swarm_.ssds : o.r.ssd_count;
     v.max_transfer_blocks = fw::max_transfer_blocks;
-    v.absent = serving.absent;
-    v.filling = serving.filling;
+    v.set_membership(serving.absent, serving.filling);
     return {v, channel_set<simulated_channel>(&line.channel(), 1),
             rendezvous_placement(v.ssd_count)};
   }

@@ -148,7 +148,7 @@ class tenants {
     const wish::stage asked = std::exchange(w.asked, wish::stage::none);
     if (r.said == daemon::verdict::unknown_volume && w.there && !w.removed)
       throw broken_promise{"volume " + std::to_string(w.vid) + " is gone, and nobody removed it"};
-    if (r.said == daemon::verdict::lost_volume)
+    if (r.said == daemon::verdict::torn_volume)
       throw broken_promise{"volume " + std::to_string(w.vid) +
                            " is lost: " + s_.driver.manager.standing()};
     simulated_client& c = *s_.clients[w.who];

@@ -105,6 +105,12 @@ class paced_rig {
     }
   }
   std::uint64_t now() const { return now_; }
+  /// Dword 0 of the last response on a queue that has one command at a time.
+  std::uint32_t last_result(std::uint32_t queue) const {
+    const fw::node& n = array_.node();
+    const std::uint32_t top = n.shape.max_depth - 1;
+    return n.commands[queue * depth + n.free_slots[queue * depth + top]].result;
+  }
   std::size_t queues() const { return lines_.size(); }
   simulated_array& array() { return array_; }
 
@@ -311,6 +317,17 @@ TEST_CASE(
   CHECK(rig.wait().at(0).status == (0x8000 | 0x0d));
   rig.send(5, command(0x05, 0));
   CHECK(rig.wait().at(0).status == (0x8000 | 0x02));
+  for (std::uint32_t select = 0; select < 5; ++select) {  // current, default, saved, capabilities
+    auto get = wire::nvme::make_get_features(0, wire::nvme::feature_arbitration);
+    get.nsid = 1;
+    get.cdw10 |= select << 8;
+    rig.send(5, get);
+    CHECK((rig.wait().at(0).status == 0) == (select < 4));
+    const std::uint32_t value = rig.last_result(5);
+    if (select == 0) CHECK(value == rules.cdw11);
+    if (select == 1 || select == 2) CHECK(value == fw::node::default_arbitration.pack());
+    if (select == 3) CHECK(value == 4);
+  }
   CHECK(rig.array().node().arbitrations[0] == rules.cdw11);
 
   std::uint64_t done[5] = {};

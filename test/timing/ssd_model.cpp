@@ -245,6 +245,19 @@ TEST_CASE("a full buffer holds writes back until flash has taken some, and never
   CHECK(ends(scattered).size() == 33);
 }
 
+TEST_CASE("a page that is written again before it leaves the buffer is there once") {
+  const ssd_profile p = fw::table2_profile();
+  ssd_model model(p);
+  model.submit(0, simple(timed_command::kind::write, pages_from(0, 8), 1));
+  model.submit(0, simple(timed_command::kind::write, pages_from(2, 3), 2));
+  std::vector<timed_completion> out;
+  model.run(100 * us, out);
+  CHECK(out.size() == 2);
+  std::vector<std::uint32_t> kept = model.buffered();
+  std::sort(kept.begin(), kept.end());
+  CHECK(kept == pages_from(0, 8));
+}
+
 TEST_CASE("pages that are written together are read at once, scattered ones by their own units") {
   const ssd_profile p = fw::table2_profile();
   const std::uint64_t together = alone(p, simple(timed_command::kind::read, pages_from(0, 16)));

@@ -1,5 +1,6 @@
 /// Where stripes go. Both ends compute it, so its answers are part of the wire contract.
 #include <gnstor/volume/placement.hpp>
+#include <gnstor/volume/volume_info.hpp>
 
 #include <doctest/doctest.h>
 
@@ -101,4 +102,15 @@ TEST_CASE("the placement is what it was: an SSD of an older build finds the same
     for (std::uint32_t k = 0; k < 3; ++k) digest = mix64(digest + set.ssd[k].value + 1);
   }
   CHECK(digest == 4358774700538819158u);
+}
+
+TEST_CASE("a volume knows of its own SSDs only who is absent or filled") {
+  volume_info v;
+  v.ssd_count = 3;
+  v.set_membership(0b101010, 0b010001);
+  CHECK(v.absent == 0b010);
+  CHECK(v.filling == 0b001);
+  v.ssd_count = 64;
+  v.set_membership(~std::uint64_t{0} << 63, 1);
+  CHECK(v.absent == std::uint64_t{1} << 63);
 }

@@ -20,8 +20,16 @@ struct volume_info {
   std::uint32_t max_transfer_blocks = 32;  ///< of one command
   std::uint32_t namespace_id = 0;          ///< of a plain namespace; 0: a volume of an array
   std::uint32_t lba_bytes = block_bytes;   ///< of a plain namespace: 512 or 4096
-  std::uint64_t absent = 0;                ///< SSDs that take part in nothing in this epoch, by bit
-  std::uint64_t filling = 0;               ///< SSDs that take writes and are not read yet, by bit
+  std::uint64_t absent = 0;   ///< its SSDs that take part in nothing in this epoch, by bit
+  std::uint64_t filling = 0;  ///< its SSDs that take writes and are not read yet, by bit
+
+  /// Takes over what an epoch says of the SSDs that this volume is spread over.
+  GNSTOR_HD constexpr void set_membership(std::uint64_t all_absent, std::uint64_t all_filling) {
+    const std::uint64_t own =
+        ssd_count < 64 ? (std::uint64_t{1} << ssd_count) - 1 : ~std::uint64_t{0};
+    absent = all_absent & own;
+    filling = all_filling & own;
+  }
 
   /// True for a plain namespace: block addresses are its own, and nothing checks a client's rights.
   GNSTOR_HD constexpr bool plain() const { return namespace_id != 0; }

@@ -9,10 +9,6 @@ namespace gnstor::wire::afa {
 /// Of all payloads of `wire/afa`, and of what both ends compute for themselves: the placement.
 inline constexpr std::uint32_t payload_version = 2;
 
-/// Bit 0 of `flags`: blocks of the volume that belong on this SSD are nowhere any more. It has the
-/// name only: no client has a right, and CHMOD gives none, since these blocks would read as zeroes.
-inline constexpr std::uint32_t volume_lost = 1;
-
 /// All an SSD must know of a volume: the data of VOLUME ADD and an entry of VOLUME LIST.
 ///
 /// The SSDs keep it in their permission tables, from which a restarted daemon rebuilds its own
@@ -26,7 +22,7 @@ struct volume_record {
   std::uint32_t stripe_blocks;
   std::uint32_t epoch;         ///< array epoch of the volume's last change
   std::uint32_t client_count;  ///< entries of `clients` in use
-  std::uint32_t flags;         ///< `volume_lost`
+  std::uint32_t reserved36;
   /// SSDs that its placement chooses from: the first so many of the array. 0 in VOLUME ADD: all.
   std::uint32_t ssd_count;
   std::uint32_t reserved44[5];
@@ -42,7 +38,7 @@ static_assert(offsetof(volume_record, capacity_blocks) == 16);
 static_assert(offsetof(volume_record, stripe_blocks) == 24);
 static_assert(offsetof(volume_record, epoch) == 28);
 static_assert(offsetof(volume_record, client_count) == 32);
-static_assert(offsetof(volume_record, flags) == 36);
+static_assert(offsetof(volume_record, reserved36) == 36);
 static_assert(offsetof(volume_record, ssd_count) == 40);
 static_assert(offsetof(volume_record, reserved44) == 44);
 static_assert(offsetof(volume_record, clients) == 64);
