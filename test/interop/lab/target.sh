@@ -22,10 +22,16 @@ stop_serving() {
   return 0
 }
 # plug NQN OPTION...: connects the kernel's host and waits for namespace 1. The options are those of
-# nvme connect; the target is at $address, port $port.
+# nvme connect; the target is at $address, port $port. Over a link that loses packets ($LOSS) it
+# tries three times: what ends while it is being made the kernel does not make again.
 plug() {
   nqn=$1
   shift
-  must nvme connect -t rdma -a "$address" -s $port -n "$nqn" -i 2 "$@"
+  tries=1
+  [ -z "${LOSS:-}" ] || tries=3
+  until nvme connect -t rdma -a "$address" -s $port -n "$nqn" -i 2 "$@"; do
+    tries=$((tries - 1))
+    [ $tries -gt 0 ] || { failed "nvme connect to $nqn"; break; }
+  done
   within 10 block_device "$nqn" 1
 }
