@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -98,6 +99,7 @@ emulated_array::emulated_array(const endpoint& where, machine client, int client
   pace();
   drives_.resize(where.ssds);
   for (std::uint32_t k = 0; k < where.ssds; ++k) mount(k);
+  refuse_gaps();
   for (std::uint32_t k = 0; k < where.ssds; ++k) install(k);
 }
 
@@ -197,21 +199,60 @@ void emulated_array::mount(std::uint32_t index) {
   const std::size_t meta_bytes = metadata_bytes();
   const std::size_t data_bytes = std::size_t{geometry_.pages} * block_bytes;
   const fw::ssd_identity who{index, endpoint_.ssds, node_.shape.epoch, endpoint_.grow};
-  bool fresh = true;
   if (!endpoint_.flash.empty()) {
-    const std::string path = fmt::format("{}/ssd{}.flash", endpoint_.flash, index);
-    d.file = std::make_unique<flash_file>(path, meta_bytes + data_bytes);
+    d.file = std::make_unique<flash_file>(path_of(index), meta_bytes + data_bytes);
     d.host_metadata = d.file->data();
-    fresh = d.file->fresh() || is_blank(d.host_metadata);
+    d.fresh = d.file->fresh() || is_blank(d.host_metadata);
   } else {
     d.staging = memory_block(place::host, meta_bytes);
     d.host_metadata = d.staging.data();
   }
-  const fw::mount_status outcome = fresh ? fw::format(d.host_metadata, meta_bytes, geometry_, who)
-                                         : fw::recover(d.host_metadata, meta_bytes, geometry_, who);
-  if (outcome != fw::mount_status::ok) {
+  const fw::mount_status outcome = d.fresh
+                                       ? fw::format(d.host_metadata, meta_bytes, geometry_, who)
+                                       : fw::recover(d.host_metadata, meta_bytes, geometry_, who);
+  if (outcome != fw::mount_status::ok) throw error(explain(index, outcome));
+}
+
+std::string emulated_array::path_of(std::uint32_t index) const {
+  return fmt::format("{}/ssd{}.flash", endpoint_.flash, index);
+}
+
+/// Why an SSD does not mount.
+std::string emulated_array::explain(std::uint32_t index, fw::mount_status outcome) const {
+  const auto& header = *static_cast<const fw::metadata_header*>(drives_[index].host_metadata);
+  const std::uint32_t asked = endpoint_.ssds;
+  if (outcome != fw::mount_status::other_ssd || header.self != index) {
+    return fmt::format("SSD {} of flash={}: {}", index, endpoint_.flash, fw::to_string(outcome));
+  }
+  return fmt::format("flash={} holds an array of {} SSDs, and ssds={} is asked for: {}",
+                     endpoint_.flash, header.ssd_count, asked,
+                     header.ssd_count > asked
+                         ? fmt::format("an array cannot shrink; use ssds={}", header.ssd_count)
+                         : fmt::format("use ssds={}, or add grow=yes to have empty SSDs join it",
+                                       header.ssd_count));
+}
+
+/// An empty SSD in the midst of an array with volumes is one whose file is gone. Throws `error`;
+/// files that were made for it are gone, too.
+void emulated_array::refuse_gaps() const {
+  std::uint32_t known = 0;
+  for (const drive& d : drives_) {
+    const fw::metadata meta(d.host_metadata, geometry_);
+    const auto volumes = meta.volumes_table<thread_scope_system>();
+    bool used = false;
+    for (std::uint32_t v = 0; v < geometry_.max_volumes && !d.fresh; ++v)
+      used = used || volumes.read(v).vid != 0;
+    if (used) known = std::max(known, meta.header().ssd_count);
+  }
+  for (std::uint32_t k = 0; k < known && k < endpoint_.ssds; ++k) {
+    if (!drives_[k].fresh) continue;
+    for (std::uint32_t j = 0; j < endpoint_.ssds; ++j) {
+      if (drives_[j].file && drives_[j].file->fresh()) (void)std::remove(path_of(j).c_str());
+    }
     throw error(
-        fmt::format("SSD {} of flash={}: {}", index, endpoint_.flash, fw::to_string(outcome)));
+        fmt::format("{} is missing or empty, and the array was made with {} SSDs, volumes "
+                    "on them: put the file back",
+                    path_of(k), known));
   }
 }
 

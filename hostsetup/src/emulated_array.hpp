@@ -4,6 +4,7 @@
 #include <afa/node.hpp>
 #include <afa/node_runner.hpp>
 #include <deengine/layout.hpp>
+#include <deengine/mount_status.hpp>
 #include <gnstor/host/endpoint.hpp>
 #include <gnstor/host/machine.hpp>
 #include <gnstor/host/memory_block.hpp>
@@ -13,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 namespace gnstor::host {
@@ -87,6 +89,7 @@ class emulated_array {
     memory_block pages;     ///< unless they lie in the file
     std::unique_ptr<flash_file> file;
     void* host_metadata = nullptr;
+    bool fresh = true;  ///< formatted now
   };
 
   // With `guard_` held:
@@ -99,6 +102,9 @@ class emulated_array {
   void pace();
   void mount(std::uint32_t index);
   void install(std::uint32_t index);
+  std::string path_of(std::uint32_t index) const;
+  std::string explain(std::uint32_t index, fw::mount_status outcome) const;
+  void refuse_gaps() const;
   std::size_t metadata_bytes() const {
     return (fw::layout::of(geometry_).bytes + 4095) / 4096 * 4096;
   }

@@ -14,6 +14,9 @@
 namespace gnstor::host {
 
 std::unique_ptr<array_link> open_link(const endpoint& where, const session_options& options) {
+  if (options.priority == wire::nvme::queue_class::admin) {
+    throw input_error("session_options::priority: use urgent, high, medium or low");
+  }
   if (!mlx5_valid_depth(options.depth) || options.depth > 1024) {
     throw input_error(
         fmt::format("channel depth {}: use a power of two from 2 to 1024", options.depth));

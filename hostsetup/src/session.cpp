@@ -192,6 +192,10 @@ ssd_usage session::usage(std::uint32_t ssd) {
 }
 
 void session::set_arbitration(const wire::nvme::arbitration& rules) {
+  if (rules.burst_log2 > 7) {
+    throw input_error(fmt::format("arbitration with burst_log2 = {}: use 0 to 6, or 7 for no limit",
+                                  rules.burst_log2));
+  }
   auto command = wire::nvme::make_set_features(0, wire::nvme::feature_arbitration, rules.pack());
   const bool array = impl_->link->namespaces().empty();
   const std::uint32_t ssds = array ? impl_->array.ssd_count : 1;

@@ -449,8 +449,18 @@ TEST_CASE("an array that is told to grows by empty SSDs: its volumes stay, new o
     CHECK(out == bytes);
     s.delete_volume(more.vid);
   }
-  CHECK(refusal(endpoint(folder, "capacity=16M&ssds=3")).find("more or fewer SSDs") !=
+  CHECK(refusal(endpoint(folder, "capacity=16M&ssds=3")).find("cannot shrink; use ssds=4") !=
         std::string::npos);
+  // An SSD's file is gone: nobody makes it anew.
+  const std::string lost = folder.path() + "/ssd0.flash";
+  std::filesystem::rename(lost, lost + ".away");
+  for (const std::string more : {"capacity=16M&ssds=4", "capacity=16M&ssds=5&grow=yes"}) {
+    CHECK(refusal(endpoint(folder, more)).find("ssd0.flash is missing or empty") !=
+          std::string::npos);
+    CHECK(!std::filesystem::exists(lost));
+    CHECK(!std::filesystem::exists(folder.path() + "/ssd4.flash"));
+  }
+  std::filesystem::rename(lost + ".away", lost);
   host::session s(endpoint(folder, "capacity=16M&ssds=4"), {.channels = 0});
   s.delete_volume(before.vid);
   CHECK(s.volumes().empty());

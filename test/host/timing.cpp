@@ -115,6 +115,13 @@ TEST_CASE("queues say their class when they connect, and SSDs their arbitration 
   CHECK(found[1] == 3);
 }
 
+TEST_CASE("classes and bursts that there are not are refused") {
+  CHECK_THROWS_AS(host::session("emu:?capacity=16M", {.priority = queue_class::admin}),
+                  host::input_error);
+  host::session s("emu:?capacity=16M", {.channels = 0});
+  CHECK_THROWS_AS(s.set_arbitration({.burst_log2 = 8}), host::input_error);
+}
+
 TEST_CASE("a session sets the arbitration of all SSDs") {
   const auto where = host::endpoint::parse("emu:?capacity=16M&ssds=3");
   const auto array = std::make_shared<host::emulated_array>(where, host::machine::cpu, 0, 16, 128);

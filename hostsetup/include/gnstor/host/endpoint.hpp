@@ -14,8 +14,8 @@ enum class runner_kind {
   automatic,  ///< the GPU where kernels run on a GPU, else CPU threads
   cpu,        ///< CPU threads
   gpu,        ///< a persistent kernel
-  simulated,  ///< lanes of the client's own host executor: one thread, virtual time, replayable by
-              ///< seed
+  simulated,  ///< lanes of the client's own host executor: one thread; virtual time and replayable
+              ///< where the executor is seeded, else wall-clock time
 };
 
 /// Where the emulated array keeps its flash pages when the GPU runs it.
@@ -25,8 +25,9 @@ enum class media_kind { host, hbm };
 enum class timing_kind {
   off,     ///< as long as the emulation does
   table2,  ///< at least as long as the SSD of GNStor's Table 2: 3250/2980 MiB/s of 4 KiB reads and
-           ///< writes, 6988/4950 MiB/s of 64 KiB, 276 ns for hash and access check
-  table2_unchecked,  ///< the same without these 276 ns, to see what they cost
+           ///< writes, 6988/4950 MiB/s of 64 KiB, 276 ns for hash and access check; a lone 4 KiB
+           ///< read has 55 or 67 us, 26 where the row of cells was sensed last
+  table2_unchecked,  ///< the same without these 276 ns, to see what they cost in virtual time
 };
 
 /// A parsed endpoint string.

@@ -29,7 +29,8 @@ struct session_options {
   std::uint32_t depth = 128;      ///< requests in flight a channel, a power of two
   bool asynchronous = false;      ///< kernels may begin I/O and go on (what ends in `_async`): 136
                                   ///< bytes more a request in flight, 17 KiB a channel of depth 128
-  /// Of the session's queues, where SSDs arbitrate between classes (`set_arbitration`).
+  /// Class of the session's queues: urgent, high, medium or low. It matters where several sessions
+  /// share SSDs that arbitrate (`set_arbitration`).
   wire::nvme::queue_class priority = wire::nvme::queue_class::medium;
   std::string host_name =
       "default";  ///< who connects: the same name is the same client, with the same rights
@@ -47,7 +48,8 @@ struct volume_options {
 /// Blocks of 4 KiB of one SSD.
 struct ssd_usage {
   std::uint64_t capacity_blocks;  ///< that volumes may hold
-  std::uint64_t free_blocks;      ///< erased; few are left where garbage is collected
+  std::uint64_t free_blocks;      ///< erased, of all flash: may be more than volumes may hold; few
+                                  ///< are left where garbage is collected
   std::uint64_t moved_blocks;     ///< that garbage collection has moved since it was formatted
 };
 
@@ -87,11 +89,13 @@ class session {
   /// plus the growth of `moved_blocks` over `n`. Throws `input_error` for an SSD that is not there,
   /// `io_error` otherwise.
   ssd_usage usage(std::uint32_t ssd);
-  /// Sets weights and burst of weighted round robin, by which the array's SSDs fetch commands from
-  /// queues of the classes high, medium and low; for all of their users, until they are restarted.
-  /// `session_options::priority` is the class of a session's own queues. Emulated SSDs arbitrate
-  /// where they take their time (`timing=table2`). Throws `io_error` where the controller cannot
-  /// change it.
+  /// Sets weights (minus 1) and burst of weighted round robin, by which the array's SSDs fetch
+  /// commands from queues of the classes high, medium and low; urgent ones go before, whatever the
+  /// weights. For all users of the SSDs, until the SSDs are restarted. `session_options::priority`
+  /// is the class of a session's own queues, all alike: to see classes at work, serve one array to
+  /// several sessions by `gnstor-target`. Emulated SSDs arbitrate where they take their time
+  /// (`timing=table2`); elsewhere it is accepted and changes nothing. Throws `input_error` for a
+  /// burst beyond 2^7, `io_error` where the controller cannot change it.
   void set_arbitration(const wire::nvme::arbitration& rules);
 
   /// The volume for kernels: uses all channels of the session.
