@@ -29,6 +29,7 @@ class paced_ssd {
   /// New rules of Set Features (Arbitration), if they are new.
   void arbitrate(std::uint32_t cdw11);
 
+  const ssd_profile& profile() const { return model_.profile(); }
   /// True if no command is under way.
   bool is_idle() const { return under_way_ == 0; }
   /// When something happens next, in the clock's nanoseconds, rounded up; `ssd_model::never`.
@@ -43,8 +44,8 @@ class paced_ssd {
   ssd_model model_;
   std::uint32_t rules_;
   std::uint64_t moved_ = ~std::uint64_t{0};  ///< pages, when last asked; all ones: never
-  std::uint64_t clock_ = 0;    ///< when last looked at, ns
-  std::uint64_t elapsed_ = 0;  ///< since the first look, ps
+  std::uint64_t clock_ = 0;                  ///< when last looked at, ns
+  std::uint64_t elapsed_ = 0;                ///< since the first look, ps
   bool started_ = false;
   std::uint64_t under_way_ = 0;
   std::vector<timed_completion> ended_;  ///< and not given away yet

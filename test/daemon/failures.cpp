@@ -10,8 +10,7 @@ using namespace gnstor::test;
 TEST_CASE("an SSD that does not do as a replacement is named, and its place stays empty") {
   obedient_array a(3);
   a.create(1);
-  a.boss.ssd_failed(1);
-  a.obey();
+  a.fail(1);
   a.told[1] = {};
   a.told[1].full = true;
   a.boss.ssd_replaced(1);
@@ -24,9 +23,7 @@ TEST_CASE("an SSD that does not do as a replacement is named, and its place stay
   CHECK(a.unfit == std::vector<std::uint32_t>{1, 1});
   CHECK(a.boss.published().absent == 2);
   CHECK(a.repairs.empty());
-  a.told[1] = {};
-  a.boss.ssd_replaced(1);
-  a.obey();
+  a.replace(1);
   CHECK(a.unfit.size() == 2);
   CHECK(a.boss.published().filling == 2);
 }
@@ -34,14 +31,10 @@ TEST_CASE("an SSD that does not do as a replacement is named, and its place stay
 TEST_CASE("while an SSD is filled and another fails, no volume is left out of the fill") {
   obedient_array a(3);
   a.create(1);
-  a.boss.ssd_failed(0);
-  a.obey();
-  a.told[0] = {};
-  a.boss.ssd_replaced(0);
-  a.obey();
+  a.fail(0);
+  a.replace(0);
   REQUIRE(a.repairs.size() == 1);
-  a.boss.ssd_failed(1);
-  a.obey();
+  a.fail(1);
   CHECK(a.open(1, 10) == verdict::torn_volume);
   REQUIRE(a.repairs.size() == 1);
   CHECK(a.offered == 1);
@@ -61,8 +54,7 @@ TEST_CASE("an SSD that serves is not replaced, whatever fails at the same time")
   a.create(1);
   a.log.clear();
   a.boss.ssd_replaced(2);  // late, or twice
-  a.boss.ssd_failed(0);
-  a.obey();
+  a.fail(0);
   CHECK(a.log == std::vector<std::string>{"detach 0", "update 1", "update 2"});
   CHECK(a.boss.published().filling == 0);
 }
@@ -73,8 +65,7 @@ TEST_CASE("a replacement that fails once is named, at whatever order it was") {
     obedient_array a(3);
     a.create(1);
     a.create(2);
-    a.boss.ssd_failed(1);
-    a.obey();
+    a.fail(1);
     a.told[1] = {};
     int seen = 0;
     bool failed = false;
@@ -95,8 +86,7 @@ TEST_CASE("a replacement that fails once is named, at whatever order it was") {
 
 TEST_CASE("no volume is created where some of its blocks would be on nobody") {
   obedient_array a(3);
-  a.boss.ssd_failed(0);
-  a.obey();
+  a.fail(0);
   a.boss.create(60, described(1, 1));
   CHECK(a.last().said == verdict::torn_volume);
   wire::afa::volume_record narrow = described(2, 1);
@@ -204,8 +194,7 @@ TEST_CASE("an SSD may die at any order of any operation") {
       CAPTURE(lives);
       obedient_array a(4);
       a.create(1, 3);
-      a.boss.ssd_failed(1);
-      a.obey();
+      a.fail(1);
       int left = lives;
       a.before_order = [&](const daemon::ssd_order& o) {
         if (o.ssd == victim && left-- == 0) a.told[victim].dead = true;
@@ -253,15 +242,12 @@ TEST_CASE("an SSD may die at any order of any operation") {
 TEST_CASE("a new SSD hears the volumes in the epoch that they are in, whoever fails meanwhile") {
   obedient_array a(4);
   for (const std::uint16_t vid : {1, 2, 3}) a.create(vid, 3);
-  a.boss.ssd_failed(1);
-  a.obey();
+  a.fail(1);
   int adds = 0;
   a.before_order = [&](const daemon::ssd_order& o) {
     if (o.opcode == admin_opcode::volume_add && ++adds == 2) a.boss.ssd_failed(3);
   };
-  a.told[1] = {};
-  a.boss.ssd_replaced(1);
-  a.obey();
+  a.replace(1);
   CHECK(a.boss.published().absent == 8);
   CHECK(a.boss.published().filling == 2);
   CHECK(a.told[1].volumes.size() == 3);
@@ -273,15 +259,11 @@ TEST_CASE("an SSD that fails while it is filled, or when it has just been, does 
     CAPTURE(finished);
     obedient_array a(3);
     a.create(1);
-    a.boss.ssd_failed(1);
-    a.obey();
-    a.told[1] = {};
-    a.boss.ssd_replaced(1);
-    a.obey();
+    a.fail(1);
+    a.replace(1);
     REQUIRE(a.repairs.size() == 1);
     if (finished) a.boss.finished(std::exchange(a.repairs, {})[0].id, true);
-    a.boss.ssd_failed(1);
-    a.obey();
+    a.fail(1);
     CHECK(a.repairs.empty());
     CHECK(a.boss.idle());
     CHECK(a.boss.published().epoch == 4);
@@ -293,14 +275,10 @@ TEST_CASE("an SSD that fails while it is filled, or when it has just been, does 
 TEST_CASE("an SSD that has just been filled serves, though another fails at the same time") {
   obedient_array a(4);
   a.create(1, 3);
-  a.boss.ssd_failed(1);
-  a.obey();
-  a.told[1] = {};
-  a.boss.ssd_replaced(1);
-  a.obey();
+  a.fail(1);
+  a.replace(1);
   a.boss.finished(std::exchange(a.repairs, {})[0].id, true);
-  a.boss.ssd_failed(0);
-  a.obey();
+  a.fail(0);
   CHECK(a.repairs.empty());  // it has what it needs
   CHECK(a.boss.published().absent == 1);
   CHECK(a.boss.published().filling == 0);
@@ -309,15 +287,11 @@ TEST_CASE("an SSD that has just been filled serves, though another fails at the 
 TEST_CASE("a repair that is taken back before anybody has it is not begun") {
   obedient_array a(4);
   a.create(1, 3);
-  a.boss.ssd_failed(1);
-  a.obey();
-  a.told[1] = {};
-  a.boss.ssd_replaced(1);
-  a.obey();
+  a.fail(1);
+  a.replace(1);
   a.boss.finished(std::exchange(a.repairs, {})[0].id, false);  // it is ordered again
   a.boss.scrub(1);
-  a.boss.ssd_failed(1);
-  a.obey();
+  a.fail(1);
   CHECK(a.repairs.empty());
 }
 
@@ -325,11 +299,8 @@ TEST_CASE("a volume that is removed while repairs run leaves nothing to carry in
   obedient_array a(3);
   a.create(1);
   a.create(2);
-  a.boss.ssd_failed(0);
-  a.obey();
-  a.told[0] = {};
-  a.boss.ssd_replaced(0);
-  a.obey();
+  a.fail(0);
+  a.replace(0);
   REQUIRE(a.repairs.size() == 1);
   const std::uint64_t before = a.repairs[0].id;
   const std::uint32_t epoch = a.boss.published().epoch;
@@ -365,8 +336,7 @@ TEST_CASE("an SSD that a volume is not spread over takes nothing of it along") {
   a.create(2, 1);
   CHECK(a.told[0].volumes[2].ssd_count == 4);  // the manager says so, not each SSD
   CHECK_FALSE(a.told[3].volumes.contains(1));
-  a.boss.ssd_failed(3);
-  a.obey();
+  a.fail(3);
   CHECK(a.open(1, 10) == verdict::done);
   CHECK(a.open(2, 10) == verdict::torn_volume);
   a.take_over(5000);
@@ -376,9 +346,7 @@ TEST_CASE("an SSD that a volume is not spread over takes nothing of it along") {
   a.obey();
   CHECK(a.repaired().kind == repair_kind::converge);
   CHECK(a.replies.back().said == verdict::done);
-  a.told[3] = {};
-  a.boss.ssd_replaced(3);
-  a.obey();
+  a.replace(3);
   CHECK_FALSE(a.told[3].volumes.contains(1));
   a.repaired();
   a.take_over(6000);

@@ -102,11 +102,8 @@ TEST_CASE("clients that come and go leave room for others") {
   a.boss.client_gone(30);
   CHECK(a.open(1, last, false) == verdict::done);
   a.boss.client_gone(33);
-  a.boss.ssd_failed(1);
-  a.obey();
-  a.told[1] = {};
-  a.boss.ssd_replaced(1);
-  a.obey();
+  a.fail(1);
+  a.replace(1);
   for (std::uint16_t who = 30; who <= last; ++who) {
     CAPTURE(who);
     for (std::uint32_t k = 0; k < 2; ++k)
@@ -144,17 +141,14 @@ TEST_CASE("a failed SSD leaves with the epoch, and a new one serves once it is f
   a.create(2, 1);
   a.log.clear();
   a.boss.ssd_failed(1);
-  a.boss.ssd_failed(1);
-  a.obey();
+  a.fail(1);
   CHECK(a.log == std::vector<std::string>{"detach 1", "update 0", "update 2"});
   CHECK(a.boss.published().epoch == 2);
   CHECK(a.boss.published().absent == 2);
   CHECK(a.open(1, 10) == verdict::done);
   CHECK(a.open(2, 10) == verdict::torn_volume);  // one replica: some of it was there alone
   a.log.clear();
-  a.told[1] = {};
-  a.boss.ssd_replaced(1);
-  a.obey();
+  a.replace(1);
   CHECK(a.log == std::vector<std::string>{"update 1", "delete 1", "add 1", "delete 1", "add 1",
                                           "attach 1", "update 0", "update 1", "update 2"});
   CHECK(a.told[1].volumes.size() == 2);

@@ -106,6 +106,16 @@ struct obedient_array {
            : o == admin_opcode::volume_chmod  ? "chmod"
                                               : "update";
   }
+  void fail(std::uint32_t k) {
+    boss.ssd_failed(k);
+    obey();
+  }
+  /// A formatted SSD is in the place of one that has failed.
+  void replace(std::uint32_t k) {
+    told[k] = {};
+    boss.ssd_replaced(k);
+    obey();
+  }
   /// Another manager learns from the living what there is.
   void take_over(std::uint64_t now) {
     std::vector<std::optional<daemon::ssd_report>> reports(told.size());

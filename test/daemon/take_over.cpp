@@ -11,8 +11,7 @@ TEST_CASE("another manager takes over from what the SSDs know") {
   a.create(2);
   REQUIRE(a.open(1, 10) == verdict::done);
   REQUIRE(a.open(1, 11, false) == verdict::done);
-  a.boss.ssd_failed(2);
-  a.obey();
+  a.fail(2);
   a.told[1].volumes.erase(2);           // a removal that was never confirmed
   a.told[0].volumes[3] = described(3);  // a creation likewise
   a.told[1].serving = {};               // it has not heard of the last epoch
@@ -44,11 +43,8 @@ TEST_CASE("who takes over finds SSDs gone or being filled") {
   obedient_array a(4);
   a.create(1, 2);
   a.create(2, 3);
-  a.boss.ssd_failed(3);
-  a.obey();
-  a.told[3] = {};
-  a.boss.ssd_replaced(3);
-  a.obey();
+  a.fail(3);
+  a.replace(3);
   REQUIRE(a.repairs.size() == 1);
   a.take_over(5000);
   a.obey();
@@ -78,12 +74,9 @@ TEST_CASE("a volume whose SSDs have failed together is there again when they hav
   a.create(2, 3);
   REQUIRE(a.open(1, 10) == verdict::done);
   a.boss.ssd_failed(0);
-  a.boss.ssd_failed(1);
-  a.obey();
+  a.fail(1);
   for (const std::uint32_t k : {0u, 1u}) {
-    a.told[k] = {};
-    a.boss.ssd_replaced(k);
-    a.obey();
+    a.replace(k);
     a.take_over(5000);
     a.obey();
     if (k == 0) CHECK(a.open(1, 10) == verdict::torn_volume);

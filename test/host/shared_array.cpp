@@ -1,10 +1,12 @@
 /// One emulated array that several clients share: its tables under many threads, and what is left
 /// of a client that went away.
 #include "emulated_client.hpp"
+#include "temp_folder.hpp"
 
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <fstream>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -155,5 +157,22 @@ TEST_CASE("an array whose last client went away serves the next one") {
   for (const std::string name : {"first", "second"}) {
     CAPTURE(name);
     CHECK(answers(*join(array, name)));
+  }
+}
+
+TEST_CASE("the seal of an array that is stopped is broken before it runs again") {
+  const test::temp_folder folder;
+  const auto array = make_array(8, "emu:?capacity=16M&ssds=1&replicas=1&flash=" + folder.path());
+  const auto seal = [&] {
+    fw::metadata_header header;
+    std::ifstream(folder.path() + "/ssd0.flash", std::ios::binary)
+        .read(reinterpret_cast<char*>(&header), sizeof header);
+    return header.checkpoint;
+  };
+  for (int lives = 0; lives < 3; ++lives) {
+    auto client = join(array, "client " + std::to_string(lives));
+    CHECK(seal() == 0);
+    client.reset();  // the last one: the firmware ends
+    CHECK(seal() != 0);
   }
 }

@@ -98,6 +98,7 @@ TEST_CASE("queues say their class when they connect, and SSDs their arbitration 
   CHECK(said.ok());
   array->stop();
   const fw::node& n = array->node();
+  CHECK(n.paced_ssds[0]->profile().check == 0);  // unchecked
   CHECK(n.arbitrations[1] == 0x04020103);
   CHECK(n.arbitrations[0] == n.arbitrations[2]);
   CHECK(n.arbitrations[0] != 0x04020103);

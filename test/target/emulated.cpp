@@ -207,6 +207,23 @@ TEST_CASE("a write right that is taken away under a plain host ends its writes a
   CHECK(q->send(host_queue::io(nvm_opcode::read, 0, 1)).data == data);
 }
 
+TEST_CASE("a plain host's volume stays on its SSDs when others join the array") {
+  const temp_folder folder;
+  const std::string files = "&capacity=4M&replicas=2&flash=" + folder.path();
+  const auto data = filled(8 * block_bytes, 5);
+  for (const std::string shape : {"emu:?ssds=2", "emu:?ssds=3&grow=yes", "emu:?ssds=3"}) {
+    CAPTURE(shape);
+    emulated_rig rig(shape + files);
+    CHECK(rig.record().ssd_count == 2);
+    const auto admin = rig.admin(volume_nqn, alice);
+    const auto q = rig.io(volume_nqn, alice);
+    CHECK(rig.volume->shape().writable);
+    REQUIRE(q->send(host_queue::io(nvm_opcode::write, 8, 8), data).status == 0);
+    CHECK(q->send(host_queue::io(nvm_opcode::read, 8, 8)).data == data);
+    CHECK_FALSE(rig.refresh());  // nothing has changed
+  }
+}
+
 TEST_CASE("with flash files, volumes and their bytes outlive the target") {
   const temp_folder folder;
   const std::string endpoint = std::string(small) + "&flash=" + folder.path();

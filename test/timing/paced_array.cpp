@@ -311,7 +311,9 @@ TEST_CASE(
   CHECK(rig.wait().at(0).status != 0);  // names no SSD
   auto rules = command(wire::nvme::feature_arbitration, 0);
   rules.cdw11 = fw::arbitration{.burst_log2 = 1, .low = 0, .medium = 2, .high = 5}.pack();
-  rig.send(5, rules);
+  auto with_reserved = rules;
+  with_reserved.cdw11 |= 0xf8;  // bits that mean nothing are not kept
+  rig.send(5, with_reserved);
   CHECK(rig.wait().at(0).status == 0);
   rig.send(5, command(wire::nvme::feature_arbitration, 1u << 31));  // to be saved
   CHECK(rig.wait().at(0).status == (0x8000 | 0x0d));

@@ -1,0 +1,126 @@
+/// What an emulated array does with its SSDs' flash before the firmware runs and after.
+
+#include "cuda_support.hpp"
+#include "emulated_array.hpp"
+#include <deengine/recover.hpp>
+#include <deengine/save.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace gnstor::host {
+namespace {
+
+/// True if an SSD's metadata was never formatted: a process that made the file was killed before it
+/// came to that.
+bool is_blank(const void* metadata) {
+  return static_cast<const fw::metadata_header*>(metadata)->magic == 0;
+}
+
+}  // namespace
+
+void emulated_array::mount(std::uint32_t index) {
+  drive& d = drives_[index];
+  const std::size_t meta_bytes = metadata_bytes();
+  const std::size_t data_bytes = std::size_t{geometry_.pages} * block_bytes;
+  const fw::ssd_identity who{index, endpoint_.ssds, node_.shape.epoch, endpoint_.grow};
+  if (!endpoint_.flash.empty()) {
+    d.file = std::make_unique<flash_file>(path_of(index), meta_bytes + data_bytes);
+    d.host_metadata = d.file->data();
+    d.fresh = d.file->fresh() || is_blank(d.host_metadata);
+  } else {
+    d.staging = memory_block(place::host, meta_bytes);
+    d.host_metadata = d.staging.data();
+  }
+  const fw::mount_status outcome = d.fresh
+                                       ? fw::format(d.host_metadata, meta_bytes, geometry_, who)
+                                       : fw::recover(d.host_metadata, meta_bytes, geometry_, who);
+  if (outcome != fw::mount_status::ok) throw error(explain(index, outcome));
+}
+
+std::string emulated_array::path_of(std::uint32_t index) const {
+  return fmt::format("{}/ssd{}.flash", endpoint_.flash, index);
+}
+
+/// Why an SSD does not mount.
+std::string emulated_array::explain(std::uint32_t index, fw::mount_status outcome) const {
+  const auto& header = *static_cast<const fw::metadata_header*>(drives_[index].host_metadata);
+  const std::uint32_t asked = endpoint_.ssds;
+  if (outcome != fw::mount_status::other_ssd || header.self != index) {
+    return fmt::format("SSD {} of flash={}: {}", index, endpoint_.flash, fw::to_string(outcome));
+  }
+  return fmt::format("flash={} holds an array of {} SSDs, and ssds={} is asked for: {}",
+                     endpoint_.flash, header.ssd_count, asked,
+                     header.ssd_count > asked
+                         ? fmt::format("an array cannot shrink; use ssds={}", header.ssd_count)
+                         : fmt::format("use ssds={}, or add grow=yes to have empty SSDs join it",
+                                       header.ssd_count));
+}
+
+/// An empty SSD in the midst of an array with volumes is one whose file is gone. Throws `error`;
+/// files that were made for it are gone, too.
+void emulated_array::refuse_gaps() const {
+  std::uint32_t known = 0;
+  for (const drive& d : drives_) {
+    const fw::metadata meta(d.host_metadata, geometry_);
+    const auto volumes = meta.volumes_table<thread_scope_system>();
+    bool used = false;
+    for (std::uint32_t v = 0; v < geometry_.max_volumes && !d.fresh; ++v)
+      used = used || volumes.read(v).vid != 0;
+    if (used) known = std::max(known, meta.header().ssd_count);
+  }
+  for (std::uint32_t k = 0; k < known && k < endpoint_.ssds; ++k) {
+    if (!drives_[k].fresh) continue;
+    for (std::uint32_t j = 0; j < endpoint_.ssds; ++j) {
+      if (drives_[j].file && drives_[j].file->fresh()) (void)std::remove(path_of(j).c_str());
+    }
+    throw error(
+        fmt::format("{} is missing or empty, and the array was made with {} SSDs, volumes "
+                    "on them: put the file back",
+                    path_of(k), known));
+  }
+}
+
+/// Puts a mounted SSD where the firmware works on it. All SSDs are mounted: the array is as large
+/// as it is to be.
+void emulated_array::install(std::uint32_t index) {
+  drive& d = drives_[index];
+  const std::size_t meta_bytes = metadata_bytes();
+  const std::size_t data_bytes = std::size_t{geometry_.pages} * block_bytes;
+  fw::join(d.host_metadata, geometry_, endpoint_.ssds);
+  void* meta = d.host_metadata;
+  char* file_pages = d.file ? static_cast<char*>(d.file->data()) + meta_bytes : nullptr;
+  void* pages = file_pages;
+  if (on_gpu()) {
+    d.metadata = memory_block(place::device, meta_bytes, endpoint_.device);
+    d.metadata.write(0, d.host_metadata, meta_bytes);
+    meta = d.metadata.data();
+    d.pages = memory_block(endpoint_.media == media_kind::hbm ? place::device : place::pinned,
+                           data_bytes, endpoint_.device);
+    if (file_pages != nullptr) d.pages.write(0, file_pages, data_bytes);
+    pages = d.pages.data();
+  } else if (pages == nullptr) {
+    d.pages = memory_block(place::host, data_bytes);
+    pages = d.pages.data();
+  }
+  poke(node_.ssds + index, fw::node::ssd(meta, geometry_, pages, node_.grace()));
+}
+
+void emulated_array::save(drive& d) noexcept {
+  const std::size_t meta_bytes = d.metadata.bytes();
+  std::vector<char> block(meta_bytes + 128);
+  void* copy = block.data() + (128 - reinterpret_cast<std::uintptr_t>(block.data()) % 128);
+  d.metadata.read(0, copy, meta_bytes);
+  fw::save(copy, d.host_metadata, geometry_);
+  auto* to = static_cast<char*>(d.file->data()) + meta_bytes;
+  const fw::metadata meta(d.host_metadata, geometry_);
+  for (std::uint32_t page = 0; page < geometry_.pages; ++page) {
+    if (meta.oob()[page].state != fw::page_state::valid) continue;
+    const std::size_t at = std::size_t{page} * block_bytes;
+    d.pages.read(at, to + at, block_bytes);
+  }
+}
+
+}  // namespace gnstor::host
