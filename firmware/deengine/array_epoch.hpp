@@ -5,8 +5,6 @@
 #include <gnstor/wire/afa/array_membership.hpp>
 #include <gnstor/wire/afa/status.hpp>
 
-#include <cuda/std/atomic>
-
 namespace gnstor::fw {
 
 /// The epoch an SSD is in, who serves in it, and a count of what may take rights away (a view).
@@ -52,9 +50,13 @@ class array_epoch {
     const membership_record old = membership();
     if (m.epoch == old.epoch && m.absent == old.absent && m.filling == old.filling) return 0;
     if (m.epoch <= old.epoch) return make_status(status::stale_epoch);
-    header_->membership[1 - header_->membership_at(old.epoch)] =
-        membership_record::of(m.epoch, m.absent, m.filling);
-    cuda::std::atomic_signal_fence(release);  // a process killed here has the old epoch
+    membership_record& other = header_->membership[1 - header_->membership_at(old.epoch)];
+    other = membership_record::of(m.epoch, m.absent, m.filling);
+    const write_through& flash = header_->through;
+    if (flash.any()) *flash(&other) = other;
+    flash.order();  // a process killed here has the old epoch
+    if (flash.any()) flash.store(header_->epoch, m.epoch);
+    flash.order();
     word(header_->epoch).store(m.epoch, release);
     const bool fills = (m.filling >> header_->self & 1) != 0;
     word(header_->read_epoch).store(fills ? 0 : m.epoch, release);

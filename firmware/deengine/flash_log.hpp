@@ -4,6 +4,7 @@
 #include <deengine/block_ranking.hpp>
 #include <deengine/geometry.hpp>
 #include <deengine/live_record.hpp>
+#include <deengine/metadata_header.hpp>
 #include <deengine/oob_entry.hpp>
 #include <deengine/reader_grace.hpp>
 #include <deengine/shard_state.hpp>
@@ -49,7 +50,10 @@ class flash_log {
     const std::uint32_t words = live_record::words_for(shape_.pages_per_block);
     const auto oob_end = reinterpret_cast<std::uintptr_t>(at_.oob + shape_.pages);
     auto* records = reinterpret_cast<std::uint64_t*>(next_array(oob_end));  // `layout::records`
-    return {records + std::uint64_t{block} * words, shape_.pages_per_block};
+    return {through()(records + std::uint64_t{block} * words), shape_.pages_per_block, through()};
+  }
+  GNSTOR_HD const write_through& through() const {
+    return (reinterpret_cast<const metadata_header*>(at_.shards) - 1)->through;  // as `layout` says
   }
   /// True if the calling shard owns `block`. Only the shard itself ever writes its own number, so a
   /// relaxed load will do.
@@ -189,10 +193,11 @@ class flash_log {
   /// Marks every page of `block` erased.
   GNSTOR_HD void erase(std::uint32_t block) const {
     for (std::uint32_t k = 0; k < pages_per_block(); ++k)
-      oob(block * pages_per_block() + k).clear();
+      oob(block * pages_per_block() + k).clear(through());
     // A process killed here has a record of pages that are no more.
-    cuda::std::atomic_signal_fence(release);
+    through().order();
     record(block).clear();
+    through().order();  // before the pages hold something else
     state(block).unrecorded = 0;
     ++state(block).erases;
   }

@@ -1,8 +1,7 @@
 #pragma once
 
 #include <deengine/oob_entry.hpp>
-
-#include <cuda/std/atomic>
+#include <deengine/write_through.hpp>
 
 namespace gnstor::fw {
 
@@ -15,9 +14,10 @@ namespace gnstor::fw {
 /// @par Callers the owner of the block's shard, one lane
 class live_record {
  public:
-  /// @param words `words_for(pages_per_block)` words
-  GNSTOR_HD live_record(std::uint64_t* words, std::uint32_t pages_per_block)
-      : words_(words), pages_(pages_per_block) {}
+  /// @param words `words_for(pages_per_block)` words of flash
+  GNSTOR_HD live_record(std::uint64_t* words, std::uint32_t pages_per_block,
+                        const write_through& through = {})
+      : words_(words), pages_(pages_per_block), through_(through) {}
 
   GNSTOR_HD static constexpr std::uint32_t words_for(std::uint32_t pages_per_block) {
     return 1 + (pages_per_block + 63) / 64;
@@ -38,7 +38,7 @@ class live_record {
       words_[1 + first / 64] = live;
     }
     // A process killed here has pages that count by their sequence and are known to have ended.
-    cuda::std::atomic_signal_fence(release);
+    through_.order();
     words_[0] = sequence;
   }
   /// Forgets all. @par Callers also who erases the block, once that is done
@@ -47,6 +47,7 @@ class live_record {
  private:
   std::uint64_t* words_;
   std::uint32_t pages_;
+  write_through through_;
 };
 
 }  // namespace gnstor::fw

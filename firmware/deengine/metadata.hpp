@@ -15,6 +15,7 @@ class metadata {
 
   GNSTOR_HD const geometry& shape() const { return shape_; }
   GNSTOR_HD std::uint64_t bytes() const { return at_.bytes; }
+  GNSTOR_HD const write_through& through() const { return header().through; }
 
   GNSTOR_HD metadata_header& header() const { return *array<metadata_header>(0); }
   GNSTOR_HD shard_state& shard(std::uint32_t s) const { return array<shard_state>(at_.shards)[s]; }
@@ -24,11 +25,14 @@ class metadata {
   GNSTOR_HD std::uint32_t* rankings() const { return array<std::uint32_t>(at_.rankings); }
   GNSTOR_HD block_state* blocks() const { return array<block_state>(at_.blocks); }
   GNSTOR_HD oob_entry* oob() const { return array<oob_entry>(at_.oob); }
-  GNSTOR_HD std::uint64_t* records() const { return array<std::uint64_t>(at_.records(shape_)); }
 
+  // Only mounts read these: they are in flash alone.
+  GNSTOR_HD std::uint64_t* records() const {
+    return through()(array<std::uint64_t>(at_.records(shape_)));
+  }
   /// The deallocations of shard `s`: `shape().trim_cells()` entries.
   GNSTOR_HD trim_entry* trims(std::uint32_t s) const {
-    return array<trim_entry>(at_.trims(shape_)) + std::uint64_t{s} * shape_.trim_cells();
+    return through()(array<trim_entry>(at_.trims(shape_)) + std::uint64_t{s} * shape_.trim_cells());
   }
 
   /// The mapping table of shard `s`.
@@ -63,7 +67,7 @@ class metadata {
   }
   template <thread_scope Scope>
   GNSTOR_HD permission_table<Scope> volumes_table() const {
-    return permission_table<Scope>(volume_index(), volumes(), shape_.max_volumes);
+    return permission_table<Scope>(volume_index(), volumes(), shape_.max_volumes, through());
   }
 
  private:

@@ -2,13 +2,14 @@
 
 #include <deengine/geometry.hpp>
 #include <deengine/membership_record.hpp>
+#include <deengine/write_through.hpp>
 
 namespace gnstor::fw {
 
 /// The first bytes of an SSD's metadata block: what it is, and whose.
 struct alignas(128) metadata_header {
   static constexpr std::uint64_t right_magic = 0x656e69676e456564;  ///< "deEngine"
-  static constexpr std::uint32_t right_version = 6;
+  static constexpr std::uint32_t right_version = 7;
 
   std::uint64_t magic = right_magic;
   std::uint32_t version = right_version;
@@ -25,6 +26,10 @@ struct alignas(128) metadata_header {
   std::uint32_t read_epoch = 0;     ///< atomic: the same for reads; 0 while the SSD is being filled
   std::uint32_t checkpoint = 0;     ///< seal of an SSD that was stopped in order; 0: none
   membership_record membership[2];  ///< one is of `epoch`
+  /// Atomic: 0 while a GPU stores to this flash. A GPU may do so for a moment after its process was
+  /// killed: who mounts the flash sets another value, and gives it time to see that. SSD 0's.
+  std::uint32_t gpu_stop = 1;
+  write_through through;  ///< of a copy: where flash is
 
   /// Where the membership of the present epoch is.
   GNSTOR_HD constexpr std::uint32_t membership_at(std::uint32_t now) const {
@@ -32,6 +37,6 @@ struct alignas(128) metadata_header {
   }
 };
 
-static_assert(sizeof(metadata_header) == 128 && std::is_trivially_copyable_v<metadata_header>);
+static_assert(sizeof(metadata_header) == 256 && std::is_trivially_copyable_v<metadata_header>);
 
 }  // namespace gnstor::fw

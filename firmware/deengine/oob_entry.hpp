@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deengine/write_through.hpp>
 #include <gnstor/core/hash.hpp>
 #include <gnstor/core/units.hpp>
 #include <gnstor/simt/release_stores.hpp>
@@ -76,7 +77,7 @@ struct alignas(32) oob_entry {
     std::uint64_t words[4];
     memcpy(words, &e, sizeof e);
     for (int k = 0; k < state_word; ++k) word(k).store(words[k], relaxed);
-    in.store(reinterpret_cast<std::uint64_t*>(this)[state_word], words[state_word]);
+    in.store(this->words()[state_word], words[state_word]);
   }
   /// Says what the page's data is. @par Callers who wrote it, before `put`
   GNSTOR_HD void set_crc(std::uint32_t value) { word(crc_word).store(value, relaxed); }
@@ -85,9 +86,21 @@ struct alignas(32) oob_entry {
     auto& self = const_cast<oob_entry&>(*this);
     return static_cast<std::uint32_t>(self.word(crc_word).load(relaxed));
   }
-  /// Makes this page's entry an erased page's, when nobody looks at it.
+  /// Tells flash the CRC of the page's data, ahead of `write_down`.
+  /// @par Callers the page's owner, who orders it
+  GNSTOR_HD void write_down_crc(const write_through& flash) {
+    flash.store(words()[crc_word], word(crc_word).load(relaxed));
+  }
+  /// Tells flash that the page's entry is `e`, ahead of `put`. @par Callers as above
+  GNSTOR_HD void write_down(const oob_entry& e, const write_through& flash) {
+    std::uint64_t told[4];
+    memcpy(told, &e, sizeof e);
+    for (int k = 0; k < crc_word; ++k) flash.store(words()[k], told[k]);
+  }
+  /// Makes this page's entry an erased page's, when nobody looks at it, and in flash.
   /// @par Callers the page's owner
-  GNSTOR_HD void clear() {
+  GNSTOR_HD void clear(const write_through& flash = {}) {
+    for (int k = 0; k < 4 && flash.any(); ++k) flash.store(words()[k], std::uint64_t{0});
     for (int k = 0; k < 4; ++k) word(k).store(0, relaxed);
   }
   /// Changes the state alone. @par Callers the page's owner
@@ -113,9 +126,9 @@ struct alignas(32) oob_entry {
   static constexpr int state_word = 2;  ///< VID, state and check
   static constexpr int crc_word = 3;
 
+  GNSTOR_HD std::uint64_t* words() { return reinterpret_cast<std::uint64_t*>(this); }
   GNSTOR_HD atomic_ref<std::uint64_t, thread_scope_device> word(int k) {
-    return atomic_ref<std::uint64_t, thread_scope_device>(
-        reinterpret_cast<std::uint64_t*>(this)[k]);
+    return atomic_ref<std::uint64_t, thread_scope_device>(words()[k]);
   }
 };
 

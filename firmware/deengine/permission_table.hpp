@@ -3,6 +3,7 @@
 #include <deengine/known_grant.hpp>
 #include <deengine/volume_rules.hpp>
 #include <deengine/volume_slot.hpp>
+#include <deengine/write_through.hpp>
 #include <gnstor/core/bounded.hpp>
 #include <gnstor/core/hash.hpp>
 #include <gnstor/core/units.hpp>
@@ -32,8 +33,9 @@ class permission_table {
   };
 
   /// @param index a word a VID: its slot plus 1, or 0
-  GNSTOR_HD permission_table(std::uint32_t* index, volume_slot* slots, std::uint32_t max_volumes)
-      : index_(index), slots_(slots), max_volumes_(max_volumes) {}
+  GNSTOR_HD permission_table(std::uint32_t* index, volume_slot* slots, std::uint32_t max_volumes,
+                             const write_through& through)
+      : index_(index), slots_(slots), max_volumes_(max_volumes), through_(&through) {}
 
   /// What `client` may do with volume `vid`, from one published image.
   /// @par Order acquires what the admin owner released by publishing the image
@@ -273,24 +275,34 @@ class permission_table {
 
   /// Fills the image that does not count, then makes it the one that counts.
   GNSTOR_HD void publish(std::uint32_t k, const record& r, std::uint32_t generation) const {
-    std::uint64_t words[volume_slot::record_words];
+    std::uint64_t words[volume_slot::words];
     memcpy(words, &r, sizeof r);
     volume_slot& slot = slots_[k];
     const std::uint64_t version = word(slot.version).load(relaxed);
+    words[volume_slot::generation_word] = sealed(k, version + 1, r, generation);
+    if (through_->any()) write_down(slot, version + 1, words);
     // A reader that sees a word stored below also sees this version, which its second look finds
     // changed.
     simt::fence<Scope>(release);
     std::uint64_t* image = slot.images[(version + 1) % 2];
-    for (std::uint32_t w = 0; w < volume_slot::record_words; ++w)
-      word(image[w]).store(words[w], relaxed);
-    word(image[volume_slot::generation_word]).store(sealed(k, version + 1, r, generation), relaxed);
+    for (std::uint32_t w = 0; w < volume_slot::words; ++w) word(image[w]).store(words[w], relaxed);
     word(slot.version)
         .store(version + 1, release);  // pairs with the acquire of the version in `find`
+  }
+  /// Tells flash an image, and then that it counts.
+  GNSTOR_HD void write_down(volume_slot& slot, std::uint64_t version,
+                            const std::uint64_t (&words)[volume_slot::words]) const {
+    std::uint64_t* image = slot.images[version % 2];
+    for (std::uint32_t w = 0; w < volume_slot::words; ++w) through_->store(image[w], words[w]);
+    through_->order();
+    through_->store(slot.version, version);
+    through_->order();
   }
 
   std::uint32_t* index_;
   volume_slot* slots_;
   std::uint32_t max_volumes_;
+  const write_through* through_;
 };
 
 }  // namespace gnstor::fw

@@ -263,8 +263,7 @@ namespace gnstor::fw {
 ///
 /// Committed pages are all there; pages that were allocated and not committed are free again. A
 /// process killed between two stores loses nothing committed, as each change is one store that
-/// counts. That holds for an owner on a CPU; the stores of a GPU that dies may reach a mapped file
-/// in any order.
+/// counts; a GPU's stores reach flash in order by `write_through`.
 /// @par Callers the host, before any shard runs
 /// @param who `epoch` is not used: the array's epoch is in the block. Where it may grow, the array
 /// may have more SSDs than before: `join` says so once all of them are mounted
@@ -281,6 +280,7 @@ inline mount_status recover(void* base, std::uint64_t bytes, const geometry& g,
   if (header.self != who.self || (header.ssd_count != who.ssd_count && !grows))
     return mount_status::other_ssd;
   if (bytes < meta.bytes()) return mount_status::too_small;
+  meta.header().through = {};  // whatever somebody has written there
   if (resume(base, g)) return mount_status::ok;
 
   if (!detail::recover_membership(meta) || !detail::recover_volumes(meta))

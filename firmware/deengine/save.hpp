@@ -30,8 +30,10 @@ namespace gnstor::fw {
 /// process killed on the way leaves volumes that can be mounted, as they were or as they are; pages
 /// written meanwhile may be lost.
 /// @param from, to metadata blocks of geometry `g`
+/// @param written_through `to` is flash that was told of every change: a kill on the way loses
+/// nothing
 /// @par Callers the host, while no shard runs
-inline void save(const void* from, void* to, const geometry& g) {
+inline void save(const void* from, void* to, const geometry& g, bool written_through = false) {
   const layout at = layout::of(g);
   const auto* source = static_cast<const char*>(from);
   auto* target = static_cast<char*>(to);
@@ -43,8 +45,12 @@ inline void save(const void* from, void* to, const geometry& g) {
                                 std::atomic_signal_fence(std::memory_order_seq_cst);
                               });
   }
-  std::memcpy(target, source, at.volumes);
-  std::memcpy(target + at.pool, source + at.pool, at.bytes - at.pool);
+  metadata_header header = *reinterpret_cast<const metadata_header*>(source);
+  header.through = {};
+  std::memcpy(target, &header, sizeof header);
+  std::memcpy(target + at.shards, source + at.shards, at.volumes - at.shards);
+  const std::uint64_t end = written_through ? at.records(g) : at.bytes;
+  std::memcpy(target + at.pool, source + at.pool, end - at.pool);
 }
 
 }  // namespace gnstor::fw

@@ -4,12 +4,10 @@
 #include <deengine/array_epoch.hpp>
 #include <deengine/metadata.hpp>
 #include <deengine/page_crc.hpp>
+#include <deengine/page_mover.hpp>
 #include <deengine/trim_journal.hpp>
-#include <gnstor/simt/copy.hpp>
 #include <gnstor/wire/afa/status.hpp>
 #include <gnstor/wire/nvme/status.hpp>
-
-#include <cuda/std/bit>
 
 namespace gnstor::fw {
 
@@ -21,6 +19,7 @@ template <thread_scope Scope>
 class shard_store {
  public:
   static constexpr std::uint32_t none = cuckoo_map::none;
+  static constexpr thread_scope scope = Scope;
 
   /// @param data `meta.shape().pages` pages of `block_bytes`
   GNSTOR_HD shard_store(const metadata& meta, char* data, const reader_grace<Scope>& grace,
@@ -39,7 +38,7 @@ class shard_store {
   GNSTOR_HD bool commits_simply(const admission& a) const {
     const shard_state& s = state();
     return a.changes == serving().changes() && s.credit >= a.blocks &&
-           s.mapped + a.blocks <= meta_.mapping(shard_).room();
+           s.mapped + a.blocks <= meta_.mapping(shard_).room() && !meta_.through().any();
   }
   /// As `engine_ref::commit_simply`.
   GNSTOR_HD std::uint16_t commit_simply(const admission& a, const std::uint32_t* pages) const {
@@ -74,7 +73,11 @@ class shard_store {
     if (!afford(added))
       return give_up(a, pages,
                      wire::nvme::make_status(wire::nvme::generic_status::capacity_exceeded));
-    return commit_simply(a, pages);
+    if (!meta_.through().any()) return commit_simply(a, pages);
+    write_down(a, pages, 0, a.blocks);
+    const std::uint16_t status = commit_simply(a, pages);
+    if (status != 0) take_back(a, pages);
+    return status;
   }
 
   /// As `engine_ref::commit_fill`.
@@ -96,11 +99,14 @@ class shard_store {
       std::uint16_t full = 0;
       if (slot == none && !afford(1)) {
         full = wire::nvme::make_status(wire::nvme::generic_status::capacity_exceeded);
-      } else if (!enter(a.vid, a.key(k), pages[k], shown)) {
-        full = wire::afa::make_status(wire::afa::status::mapping_full);
+      } else {
+        if (meta_.through().any()) write_down(a, pages, k, 1);
+        if (!enter(a.vid, a.key(k), pages[k], shown))
+          full = wire::afa::make_status(wire::afa::status::mapping_full);
       }
       if (full == 0) continue;
       for (std::uint32_t rest = k; rest < a.blocks; ++rest) flash_.invalidate(shard_, pages[rest]);
+      if (meta_.through().any()) take_back(a, pages);
       return full;
     }
     return 0;
@@ -162,17 +168,15 @@ class shard_store {
     return collected(*this, g, pages);
   }
 
- private:
-  /// Pages of the victim that may be moved, a lane each.
-  struct move_plan {
-    std::uint32_t first = none;  ///< `none`: nothing now
-    std::uint32_t more = 0;      ///< nothing now, but blocks are few: ask again
-    std::uint32_t count = 0;     ///< pages from the first to the end of the victim
-    std::uint32_t to = 0;        ///< where the first that is live goes, and the next behind it
-    std::uint32_t room = 0;      ///< pages from there to the end of the target
-    std::uint64_t sequence = 0;  ///< of the first
-  };
+  // What it is a view of, for its parts:
+  GNSTOR_HD const metadata& meta() const { return meta_; }
+  GNSTOR_HD const flash_log<Scope>& flash() const { return flash_; }
+  GNSTOR_HD std::uint32_t number() const { return shard_; }
+  GNSTOR_HD char* page(std::uint32_t number) const {
+    return data_ + std::uint64_t{number} * block_bytes;
+  }
 
+ private:
   // What is rarely done is not inlined, and takes the store by value: what is done all the time
   // stays close together, and in registers.
   GNSTOR_HD_SLOW static void reaped(const shard_store self) { self.flash_.reap(self.shard_); }
@@ -181,7 +185,7 @@ class shard_store {
   }
   template <simt::warp_group G>
   GNSTOR_HD_SLOW static bool collected(const shard_store self, const G g, std::uint32_t pages) {
-    return self.collect_now(g, pages);
+    return page_mover(self).run(g, pages);
   }
 
   GNSTOR_HD bool tend_now(std::uint32_t blocks) const {
@@ -196,24 +200,6 @@ class shard_store {
       swept(shard_).store(s.sweep_goal, release);  // and the credit of what was dropped
     }
     return s.swept != deleted;
-  }
-
-  template <simt::warp_group G>
-  GNSTOR_HD bool collect_now(const G& g, std::uint32_t pages) const {
-    for (std::uint32_t k = 0; k < pages; k += g.size()) {
-      move_plan p;
-      if (g.thread_rank() == 0) p = plan_moves();
-      p.first = g.shfl(p.first, 0);
-      if (p.first == none) return g.shfl(p.more, 0) != 0;
-      p.count = g.shfl(p.count, 0);
-      p.to = g.shfl(p.to, 0);
-      p.room = g.shfl(p.room, 0);
-      p.sequence = g.shfl(p.sequence, 0);
-      g.sync();
-      move(g, p);
-      g.sync();
-    }
-    return true;
   }
 
   GNSTOR_HD shard_state& state() const { return meta_.shard(shard_); }
@@ -255,14 +241,33 @@ class shard_store {
     }
     return false;
   }
-  GNSTOR_HD char* page(std::uint32_t number) const {
-    return data_ + std::uint64_t{number} * block_bytes;
-  }
-
   GNSTOR_HD std::uint16_t give_up(const admission& a, const std::uint32_t* pages,
                                   std::uint16_t status) const {
     abandon(a, pages);
     return status;
+  }
+
+  /// Tells flash that pages are the contents of blocks `first` and so on of a command, as `enter`
+  /// is about to tell everybody: nobody sees what a kill takes back.
+  GNSTOR_HD void write_down(const admission& a, const std::uint32_t* pages, std::uint32_t first,
+                            std::uint32_t count) const {
+    const write_through& flash = meta_.through();
+    for (std::uint32_t k = first; k < first + count; ++k)
+      meta_.oob()[pages[k]].write_down_crc(flash);
+    flash.order();
+    for (std::uint32_t k = first; k < first + count; ++k) {
+      const auto e = oob_entry::of(a.vid, a.key(k), state().sequence + k - first);
+      meta_.oob()[pages[k]].write_down(e, flash);
+    }
+    flash.order();
+  }
+  /// Takes back from flash which pages were not entered.
+  GNSTOR_HD void take_back(const admission& a, const std::uint32_t* pages) const {
+    for (std::uint32_t k = 0; k < a.blocks; ++k) {
+      oob_entry& e = meta_.oob()[pages[k]];
+      if (e.state == page_state::stale) e.write_down(oob_entry{}, meta_.through());
+    }
+    meta_.through().order();
   }
 
   /// Maps `key` to `page`; false when the mapping table refuses.
@@ -325,70 +330,6 @@ class shard_store {
     }
     flash_.unpin(first);
     flash_.reap(shard_);
-  }
-
-  GNSTOR_HD move_plan plan_moves() const {
-    move_plan p;
-    flash_.reap(shard_);
-    if (!flash_.short_of_blocks()) return p;
-    const shard_state& s = state();
-    if (!flash_.prepare_move(shard_)) {
-      p.more = flash_.collecting(shard_) ? 1 : 0;
-      return p;
-    }
-    const std::uint32_t size = flash_.pages_per_block();
-    p.first = s.victim * size + s.victim_at;
-    p.count = size - s.victim_at;
-    p.to = s.target * size + s.target_at;
-    p.room = size - s.target_at;
-    p.sequence = s.sequence;
-    return p;
-  }
-
-  /// Moves as many of the planned pages as there are lanes and room. Those of deleted volumes are
-  /// dropped instead. Who looks beside the owner finds a page or its copy, and both are the same
-  /// until the page's grace period is over.
-  /// @par Callers every lane of `g`, converged, with the same plan
-  template <simt::warp_group G>
-  GNSTOR_HD void move(const G& g, const move_plan& p) const {
-    const std::uint32_t rank = g.thread_rank();
-    oob_entry& from = meta_.oob()[p.first + (rank < p.count ? rank : 0)];
-    const oob_entry e = from;
-    const bool valid = rank < p.count && e.state == page_state::valid;
-    const bool alive = valid && volumes().alive(e.vid, e.generation);
-    const std::uint32_t dead = g.ballot(valid && !alive);
-    const std::uint32_t live = g.ballot(alive);
-    const auto before = static_cast<std::uint32_t>(cuda::std::popcount(live & ((1u << rank) - 1)));
-    const bool mine = alive && before < p.room;
-    for (std::uint32_t left = g.ballot(mine), n = 0; left != 0; left &= left - 1, ++n) {
-      const auto lane = static_cast<std::uint32_t>(cuda::std::countr_zero(left));
-      simt::copy(g, page(p.to + n), page(p.first + lane), block_bytes);
-    }
-    cuckoo_map map = meta_.mapping(shard_);
-    const std::uint32_t slot = mine ? meta_.find(shard_, e.key()) : none;
-    g.sync();
-    if (mine) {
-      GNSTOR_VERIFY(slot != none);
-      // As it is, not computed anew: data that is wrong stays known to be.
-      meta_.oob()[p.to + before].set_crc(e.crc);
-      const simt::release_stores<Scope> shown;  // behind the CRC, which it releases, too
-      meta_.oob()[p.to + before].put(oob_entry::of(e.vid, e.key(), p.sequence + before), shown);
-      // A process killed here has both pages, and recovery takes the one of the higher sequence.
-      cuda::std::atomic_signal_fence(release);
-      map.replace(slot, p.to + before);
-      from.become(page_state::stale);
-    }
-    const auto moved = static_cast<std::uint32_t>(cuda::std::popcount(g.ballot(mine)));
-    const std::uint32_t kept = g.ballot(alive && !mine);  // for want of room
-    g.sync();
-    if (rank != 0) return;
-    for (std::uint32_t left = dead; left != 0; left &= left - 1)
-      drop(meta_.oob()[p.first + cuda::std::countr_zero(left)].key());
-    const std::uint32_t seen = p.count < g.size() ? p.count : g.size();
-    state().sequence += moved;
-    if (moved != 0)
-      atomic_ref<std::uint64_t, Scope>(meta_.header().moved).fetch_add(moved, relaxed);
-    flash_.moved(shard_, moved, kept == 0 ? seen : cuda::std::countr_zero(kept));
   }
 
   metadata meta_;

@@ -15,7 +15,7 @@ namespace gnstor::fw {
 template <thread_scope Scope>
 class trim_journal {
  public:
-  /// @param cells `geometry::trim_cells` entries
+  /// @param cells `geometry::trim_cells` entries of flash
   GNSTOR_HD trim_journal(trim_entry* cells, std::uint32_t count, const flash_log<Scope>& flash,
                          shard_state& state, std::uint32_t shard)
       : cells_(cells), count_(count), flash_(flash), state_(&state), shard_(shard) {}
@@ -28,8 +28,9 @@ class trim_journal {
     const std::uint32_t place = s.trims++ % count_;
     trim_entry e{s.sequence++, generation, first, blocks};
     e.check = e.expected_check(place);
+    flash_.through().order();  // the entry that it replaces is needed until then
     cells_[place] = e;
-    cuda::std::atomic_signal_fence(release);  // before any page ends
+    flash_.through().order();  // before any page ends
   }
 
  private:

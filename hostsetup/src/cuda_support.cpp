@@ -71,6 +71,22 @@ bool is_gpu_memory(const void* address) {
   return known && what.type == cudaMemoryTypeDevice;
 }
 
+std::string pin(void* data, std::size_t bytes) {
+  constexpr unsigned by_all = cudaHostRegisterMapped | cudaHostRegisterPortable;
+  const cudaError_t outcome = cudaHostRegister(data, bytes, by_all);
+  (void)cudaGetLastError();
+  if (outcome != cudaSuccess) return cudaGetErrorString(outcome);
+  void* there = nullptr;
+  if (cudaHostGetDevicePointer(&there, data, 0) == cudaSuccess && there == data) return {};
+  unpin(data);
+  return "it has another address there";
+}
+
+void unpin(void* data) noexcept {
+  (void)cudaHostUnregister(data);
+  (void)cudaGetLastError();
+}
+
 void prepare_gpus(int client, int node) {
   const int count = gpu_count();
   if (count == 0) throw error("no GPU: this machine has none that CUDA can use");
@@ -101,6 +117,10 @@ int gpu_count() { return 0; }
 int multiprocessors(int) { return 0; }
 
 bool is_gpu_memory(const void*) { return false; }
+
+std::string pin(void*, std::size_t) { return "this build has no GPU support"; }
+
+void unpin(void*) noexcept {}
 
 void prepare_gpus(int, int) {
   throw error("this build of gnstor has no GPU support: configure it with -DGNSTOR_BUILD_CUDA=ON");

@@ -2,10 +2,11 @@
 
 #include <gnstor/host/error.hpp>
 
+#include <cstddef>
+#include <string>
+
 #if defined(GNSTOR_WITH_CUDA)
 #include <cuda_runtime_api.h>
-
-#include <string>
 
 namespace gnstor::host {
 
@@ -44,6 +45,11 @@ int multiprocessors(int device);
 
 /// True if `address` lies in the memory of a GPU.
 bool is_gpu_memory(const void* address);
+
+/// Lets every GPU reach memory of this process that was mapped from a file, at its own address.
+/// @par Result why it cannot; empty if it can, until `unpin`
+std::string pin(void* data, std::size_t bytes);
+void unpin(void* data) noexcept;
 
 /// Prepares `client` and `node` (GPU numbers) to reach each other's memory; sets up what a kernel
 /// that never ends needs. Throws `error` naming the knob that is missing.

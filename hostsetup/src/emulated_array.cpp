@@ -216,7 +216,7 @@ void emulated_array::launch() {
 #if defined(GNSTOR_WITH_CUDA)
   if (on_gpu()) {
     poke(node_.stop, 0u);
-    *static_cast<std::uint32_t*>(stop_word_.data()) = 0;
+    system_word<std::uint32_t>(*node_.host_stop).store(0, release);
     running_ = std::make_unique<fw::gpu_runner>(node_, endpoint_.device);
   }
 #endif

@@ -88,6 +88,7 @@ class emulated_array {
     memory_block metadata;  ///< on the GPU
     memory_block pages;     ///< unless they lie in the file
     std::unique_ptr<flash_file> file;
+    memory_block pinned;  ///< the file, where a GPU stores to it
     void* host_metadata = nullptr;
     bool fresh = true;  ///< formatted now
   };
@@ -101,10 +102,12 @@ class emulated_array {
   void lay_out();
   void pace();
   void mount(std::uint32_t index);
+  void reach(std::uint32_t index);
   void install(std::uint32_t index);
   std::string path_of(std::uint32_t index) const;
   std::string explain(std::uint32_t index, fw::mount_status outcome) const;
   void refuse_gaps() const;
+  void remove_new_files() const;
   std::size_t metadata_bytes() const {
     return (fw::layout::of(geometry_).bytes + 4095) / 4096 * 4096;
   }

@@ -8,7 +8,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <thread>
 
 namespace gnstor::host {
 namespace {
@@ -17,6 +19,19 @@ namespace {
 /// came to that.
 bool is_blank(const void* metadata) {
   return static_cast<const fw::metadata_header*>(metadata)->magic == 0;
+}
+
+/// A GPU goes on for a moment after its process was killed. Tells it to end, and waits longer than
+/// it takes to look.
+void end_former_gpu(void* metadata) {
+  constexpr auto time = std::chrono::milliseconds(200);
+  auto& header = *static_cast<fw::metadata_header*>(metadata);
+  const bool known = header.magic == fw::metadata_header::right_magic &&
+                     header.version == fw::metadata_header::right_version;
+  const system_word<std::uint32_t> stop(header.gpu_stop);
+  if (!known || stop.load(acquire) != 0) return;
+  stop.store(1, release);
+  std::this_thread::sleep_for(time);
 }
 
 }  // namespace
@@ -30,6 +45,8 @@ void emulated_array::mount(std::uint32_t index) {
     d.file = std::make_unique<flash_file>(path_of(index), meta_bytes + data_bytes);
     d.host_metadata = d.file->data();
     d.fresh = d.file->fresh() || is_blank(d.host_metadata);
+    if (on_gpu() && endpoint_.media == media_kind::host) reach(index);
+    if (!d.fresh) end_former_gpu(d.host_metadata);
   } else {
     d.staging = memory_block(place::host, meta_bytes);
     d.host_metadata = d.staging.data();
@@ -38,6 +55,21 @@ void emulated_array::mount(std::uint32_t index) {
                                        ? fw::format(d.host_metadata, meta_bytes, geometry_, who)
                                        : fw::recover(d.host_metadata, meta_bytes, geometry_, who);
   if (outcome != fw::mount_status::ok) throw error(explain(index, outcome));
+}
+
+/// Has the GPU reach an SSD's file. Throws `error` where it cannot.
+void emulated_array::reach(std::uint32_t index) {
+  drive& d = drives_[index];
+  const std::string why = pin(d.file->data(), d.file->bytes());
+  if (!why.empty()) {
+    remove_new_files();
+    throw error(
+        fmt::format("a GPU cannot store to {} ({}): point flash= to a folder on tmpfs, such as one "
+                    "in /dev/shm, or use media=hbm, with which volumes survive close() but not a "
+                    "process that is killed",
+                    path_of(index), why));
+  }
+  d.pinned = memory_block(place::pinned, d.file->data(), d.file->bytes(), endpoint_.device, unpin);
 }
 
 std::string emulated_array::path_of(std::uint32_t index) const {
@@ -73,13 +105,18 @@ void emulated_array::refuse_gaps() const {
   }
   for (std::uint32_t k = 0; k < known && k < endpoint_.ssds; ++k) {
     if (!drives_[k].fresh) continue;
-    for (std::uint32_t j = 0; j < endpoint_.ssds; ++j) {
-      if (drives_[j].file && drives_[j].file->fresh()) (void)std::remove(path_of(j).c_str());
-    }
+    remove_new_files();
     throw error(
         fmt::format("{} is missing or empty, and the array was made with {} SSDs, volumes "
                     "on them: put the file back",
                     path_of(k), known));
+  }
+}
+
+/// Takes back the files that were made for an array that is refused.
+void emulated_array::remove_new_files() const {
+  for (std::uint32_t k = 0; k < endpoint_.ssds; ++k) {
+    if (drives_[k].file && drives_[k].file->fresh()) (void)std::remove(path_of(k).c_str());
   }
 }
 
@@ -97,6 +134,12 @@ void emulated_array::install(std::uint32_t index) {
     d.metadata = memory_block(place::device, meta_bytes, endpoint_.device);
     d.metadata.write(0, d.host_metadata, meta_bytes);
     meta = d.metadata.data();
+  }
+  if (d.pinned.data() != nullptr) {
+    poke(&static_cast<fw::metadata_header*>(meta)->through,
+         fw::write_through(meta, d.host_metadata));
+    if (index == 0) node_.host_stop = &static_cast<fw::metadata_header*>(d.host_metadata)->gpu_stop;
+  } else if (on_gpu()) {
     d.pages = memory_block(endpoint_.media == media_kind::hbm ? place::device : place::pinned,
                            data_bytes, endpoint_.device);
     if (file_pages != nullptr) d.pages.write(0, file_pages, data_bytes);
@@ -113,7 +156,9 @@ void emulated_array::save(drive& d) noexcept {
   std::vector<char> block(meta_bytes + 128);
   void* copy = block.data() + (128 - reinterpret_cast<std::uintptr_t>(block.data()) % 128);
   d.metadata.read(0, copy, meta_bytes);
-  fw::save(copy, d.host_metadata, geometry_);
+  const bool all_told = d.pinned.data() != nullptr;
+  fw::save(copy, d.host_metadata, geometry_, all_told);
+  if (all_told) return;
   auto* to = static_cast<char*>(d.file->data()) + meta_bytes;
   const fw::metadata meta(d.host_metadata, geometry_);
   for (std::uint32_t page = 0; page < geometry_.pages; ++page) {

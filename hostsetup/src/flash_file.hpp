@@ -18,6 +18,7 @@ class flash_file {
   ~flash_file();
 
   void* data() const { return data_; }
+  std::size_t bytes() const { return bytes_; }
   /// True if this call created the file: it holds zeroes.
   bool fresh() const { return fresh_; }
 

@@ -1,5 +1,6 @@
 /// What was written is what is read: pages, pins, the full device and the end of a volume.
 
+#include "killed_copy.hpp"
 #include "rig.hpp"
 #include <gnstor/simt/group.hpp>
 
@@ -247,12 +248,19 @@ TEST_CASE("a mapping table of nine aliases refuses the ninth block and keeps the
     if (alias(generation, twins[0], b)) twins.push_back(b);
   }
   REQUIRE(twins.size() == 9);
-  for (std::uint32_t k = 0; k < 8; ++k) REQUIRE(r.write(1, twins[k], 1, 100 + k) == 0);
-  CHECK(r.write(1, twins[8], 1, 108) == afa(status::mapping_full));
-  CHECK(r.read(1, twins[8]) == 0);
-  for (std::uint32_t k = 0; k < 8; ++k) CHECK(r.read(1, twins[k]) == 100 + k);
-  CHECK(r.write(1, twins[3], 1, 999) == 0);
-  CHECK(r.read(1, twins[3]) == 999);
+  killed_copy copy;
+  for (const bool copied : {false, true}) {
+    CAPTURE(copied);
+    if (copied) copy.begin(r);
+    for (std::uint32_t k = 0; k < 8; ++k) REQUIRE(r.write(1, twins[k], 1, 100 + k) == 0);
+    CHECK(r.write(1, twins[8], 1, 108) == afa(status::mapping_full));
+    if (copied) copy.lose(r);
+    if (copied) r.mount();
+    CHECK(r.read(1, twins[8]) == 0);
+    for (std::uint32_t k = 0; k < 8; ++k) CHECK(r.read(1, twins[k]) == 100 + k);
+    CHECK(r.write(1, twins[3], 1, 999) == 0);
+    CHECK(r.read(1, twins[3]) == 999);
+  }
 }
 
 TEST_CASE("a group of one looks up what a lone lane looks up") {

@@ -1,164 +1,32 @@
 /// Power cuts: at any store of any command, with DRAM gone and torn pages.
 
-#include "rig.hpp"
+#include "lost_ssd.hpp"
 #include <deengine/power_cut.hpp>
-#include <gnstor/simt_host/lone_lane.hpp>
-
-#include <map>
-#include <random>
 
 using namespace gnstor;
 using namespace gnstor::test;
-using simt::host::lone_lane;
 
 namespace {
 
-/// Two shards whose blocks come back often, and journals that wrap.
-const fw::geometry shape{.pages = 512, .shards = 2, .pages_per_block = 8, .max_volumes = 4};
-constexpr std::uint32_t capacity = 96;
-constexpr std::uint32_t stripe = 8;
-
-void mount(rig& r) {
-  REQUIRE(fw::recover(r.meta(), r.meta_bytes(), r.shape, r.who) == fw::mount_status::ok);
-}
 bool cut(rig& r, const fw::power_budget& budget = {}) {
   return fw::power_cut(r.meta(), r.shape, r.data.data(), budget);
 }
+struct power {
+  void begin(rig&) {}
+  void lose(rig& r) { REQUIRE(cut(r)); }
+  void rest(rig& r) { REQUIRE(fw::checkpoint(r.meta(), r.shape)); }
+};
+
+using powered = lost_ssd<power>;
+constexpr fw::geometry shape = powered::shape;
+constexpr std::uint32_t capacity = powered::capacity;
+constexpr std::uint32_t stripe = powered::stripe;
+
 void deallocate(rig& r, std::uint16_t vid, std::uint32_t first, std::uint32_t blocks) {
   const fw::admission a = r.ssd().check(r.io(vid, first, blocks, true));
   REQUIRE(a.ok());
   REQUIRE(r.deallocate(a) == 0);
 }
-
-/// An SSD whose power goes at any store, and what it must hold: a block under change when it went
-/// may be as it was or as it was to be.
-class powered {
- public:
-  explicit powered(std::uint64_t seed) : random_(seed), ssd_(shape) {}
-
-  void life(std::uint32_t steps) {
-    for (std::uint32_t k = 0; k < steps; ++k) {
-      pending_.clear();
-      pending_add_ = pending_remove_ = 0;
-      lane_.set_fuse(pick(12) == 0 ? 1 + pick(400) : 0);
-      try {
-        step();
-      } catch (const lone_lane::fuse_blown&) {
-        ++cuts_;
-        go_on();
-      }
-      lane_.set_fuse(0);
-    }
-  }
-  void verify() {
-    for (std::uint16_t vid = 1; vid <= 3; ++vid) {
-      REQUIRE(ssd_.ssd().check(ssd_.io(vid, 0, 1, false)).ok() == volumes_.contains(vid));
-      for (std::uint32_t b = 0; volumes_.contains(vid) && b < capacity; ++b) {
-        CAPTURE(vid);
-        CAPTURE(b);
-        REQUIRE(ssd_.read(vid, b) == expected(vid, b));
-      }
-    }
-  }
-  std::uint32_t cuts() const { return cuts_; }
-  std::uint32_t undone() const { return undone_; }
-  std::uint32_t done() const { return done_; }
-
- private:
-  using place = std::pair<std::uint16_t, std::uint32_t>;
-
-  std::uint32_t pick(std::uint32_t n) { return static_cast<std::uint32_t>(random_() % n); }
-  std::uint64_t expected(std::uint16_t vid, std::uint32_t b) {
-    const auto at = contents_.find({vid, b});
-    return at == contents_.end() ? 0 : at->second;
-  }
-  /// Power comes back: what was under way is decided by what is there.
-  void go_on() {
-    lane_.set_fuse(0);
-    REQUIRE(cut(ssd_));
-    mount(ssd_);
-    if (pick(4) == 0) {  // stopped in order, and power goes then
-      REQUIRE(fw::checkpoint(ssd_.meta(), shape));
-      REQUIRE(cut(ssd_));
-      mount(ssd_);
-    }
-    if (pick(3) == 0) {  // power goes while the SSD is mounted
-      lane_.set_fuse(1 + pick(2000));
-      try {
-        (void)fw::recover(ssd_.meta(), ssd_.meta_bytes(), shape, ssd_.who);
-      } catch (const lone_lane::fuse_blown&) {
-      }
-      lane_.set_fuse(0);
-      REQUIRE(cut(ssd_));
-      mount(ssd_);
-    }
-    if (pending_add_ != 0 && ssd_.ssd().check(ssd_.io(pending_add_, 0, 1, false)).ok())
-      volumes_.insert({pending_add_, true});
-    if (pending_remove_ != 0 && !ssd_.ssd().check(ssd_.io(pending_remove_, 0, 1, false)).ok())
-      forget(pending_remove_);
-    for (const auto& [where, stamp] : pending_) {
-      if (!volumes_.contains(where.first)) continue;
-      const std::uint64_t found = ssd_.read(where.first, where.second);
-      const std::uint64_t before = expected(where.first, where.second);
-      CAPTURE(where.second);
-      REQUIRE((found == stamp || found == before));
-      (found == stamp ? done_ : undone_) += 1;
-      contents_[where] = found;
-    }
-    verify();
-  }
-  void forget(std::uint16_t vid) {
-    volumes_.erase(vid);
-    contents_.erase(contents_.lower_bound({vid, 0}), contents_.upper_bound({vid, ~0u}));
-  }
-
-  /// Not called within doctest's macros, which would catch the fuse.
-  static void must_be_done(std::uint16_t status) { REQUIRE(status == 0); }
-
-  void step() {
-    const auto vid = static_cast<std::uint16_t>(1 + pick(3));
-    if (!volumes_.contains(vid)) {
-      pending_add_ = vid;
-      must_be_done(ssd_.ssd().volume_add(1, volume(vid, capacity, stripe)));
-      volumes_.insert({vid, true});
-      return;
-    }
-    if (pick(100) == 0) {
-      pending_remove_ = vid;
-      must_be_done(ssd_.ssd().volume_delete(1, volume_id(vid)));
-      forget(vid);
-      return;
-    }
-    if (pick(10) == 0) return void(ssd_.ssd().tend(pick(shape.shards), pick(40)));
-    const std::uint32_t first = pick(capacity);
-    const std::uint32_t blocks = 1 + pick(stripe - first % stripe);
-    if (pick(4) == 0) {
-      for (std::uint32_t k = 0; k < blocks; ++k) pending_[{vid, first + k}] = 0;
-      const fw::admission a = ssd_.ssd().check(ssd_.io(vid, first, blocks, true));
-      must_be_done(a.status);
-      must_be_done(ssd_.deallocate(a));
-    } else {
-      for (std::uint32_t k = 0; k < blocks; ++k) pending_[{vid, first + k}] = stamp_ + 1 + k;
-      const std::uint64_t from = stamp_ + 1;
-      stamp_ += blocks;
-      must_be_done(ssd_.write(vid, first, blocks, from));
-    }
-    for (const auto& [where, stamp] : pending_) contents_[where] = stamp;
-  }
-
-  std::mt19937_64 random_;
-  lone_lane lane_;
-  rig ssd_;
-  std::map<std::uint16_t, bool> volumes_;
-  std::map<place, std::uint64_t> contents_;
-  std::map<place, std::uint64_t> pending_;  ///< what the command under way makes of blocks
-  std::uint16_t pending_add_ = 0;
-  std::uint16_t pending_remove_ = 0;
-  std::uint64_t stamp_ = 0;
-  std::uint32_t cuts_ = 0;
-  std::uint32_t undone_ = 0;
-  std::uint32_t done_ = 0;
-};
 
 }  // namespace
 
@@ -171,7 +39,7 @@ TEST_CASE("power goes at any store of any command: what was done is there, and n
     powered p(seed);
     p.life(2000);
     p.verify();
-    cuts += p.cuts();
+    cuts += p.times();
     undone += p.undone();
     done += p.done();
   }
@@ -194,7 +62,7 @@ TEST_CASE(
     deallocate(r, 1, block, 1);
     if (k % 16 == 0) {
       REQUIRE(cut(r));
-      mount(r);
+      r.mount();
     }
     for (std::uint32_t b = 0; b < capacity; b += 5) REQUIRE(r.read(1, b) == 0);
   }
@@ -228,7 +96,7 @@ TEST_CASE(
   }
   REQUIRE(r.stamp(pinned) == 7);
   REQUIRE(cut(r));
-  mount(r);
+  r.mount();
   CHECK(r.read(1, 0) == 0);
 }
 
@@ -256,7 +124,7 @@ TEST_CASE("a kill at any store of a journal entry or a live record leaves the tr
       if ((stored >> k & 1) != 0) r.meta_words[words[k]] = after[words[k]];
     }
     REQUIRE(cut(r));
-    mount(r);
+    r.mount();
     for (std::uint32_t b = 0; b < 8; ++b)
       CHECK(r.read(1, b) == (stored == 7 ? 0 : b < 4 ? 200 + b : 100 + b));
   }
@@ -269,7 +137,7 @@ TEST_CASE("a kill at any store of a journal entry or a live record leaves the tr
     m.records()[std::uint64_t{block} * fw::live_record::words_for(shape.pages_per_block)] = 0;
   }
   REQUIRE(cut(r));
-  mount(r);
+  r.mount();
   for (std::uint32_t b = 0; b < 8; ++b) CHECK(r.read(1, b) == 0);
 }
 
@@ -289,7 +157,7 @@ TEST_CASE("an SSD that loses power with more in its buffer than its capacitor ca
     r.data = data;
     budget.pages = pages;
     CHECK(cut(r, budget) == (pages >= 8));
-    mount(r);
+    r.mount();
     for (std::uint32_t b = 0; b < 8; ++b) CHECK(r.read(1, b) == (b < pages ? 200 + b : 100 + b));
   }
 }

@@ -64,6 +64,7 @@ struct rig {
   }
 
   void* meta() { return metadata_in(meta_words); }
+  void mount() { REQUIRE(fw::recover(meta(), meta_bytes(), shape, who) == fw::mount_status::ok); }
   std::uint64_t meta_bytes() const { return fw::layout::of(shape).bytes; }
   engine ssd() { return engine(meta(), shape, data.data()); }
 
@@ -125,16 +126,22 @@ struct rig {
     std::vector<std::uint32_t> pages(blocks);
     const std::uint16_t full = take(a, pages.data());
     if (full != 0) return full;
-    for (std::uint32_t k = 0; k < blocks; ++k) fill(pages[k], first_stamp + k);
+    for (std::uint32_t k = 0; k < blocks; ++k) {
+      fill(pages[k], first_stamp + k);
+      if (seals) ssd().seal(pages[k], static_cast<std::uint32_t>(first_stamp + k));
+    }
     return commit(a, pages.data());
   }
-  /// The stamp of one block; 0 if it was never written.
+  /// The stamp of one block; 0 if it was never written, ~0 if it is not what was sealed.
   std::uint64_t read(std::uint16_t vid, std::uint32_t block) {
     const fw::admission a = ssd().check(io(vid, block, 1, false));
     REQUIRE(a.ok());
     std::uint32_t page = 0;
     ssd().lookup(a, &page);
-    const std::uint64_t found = stamp(page);
+    std::uint64_t found = stamp(page);
+    if (seals && page != engine::no_page &&
+        ssd().seal_of(page) != static_cast<std::uint32_t>(found))
+      found = ~std::uint64_t{0};
     if (page != engine::no_page) ssd().unpin(page);
     return found;
   }
@@ -161,6 +168,7 @@ struct rig {
   fw::ssd_identity who{.self = 0, .ssd_count = 2, .epoch = 1};
   std::vector<std::uint64_t> meta_words;
   std::vector<char> data;
+  bool seals = false;  ///< writes seal pages with their stamps, and reads look
 };
 
 }  // namespace gnstor::test

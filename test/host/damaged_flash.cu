@@ -12,8 +12,8 @@ TEST_CASE("a bit that flips in flash is never read by a GPU's firmware that is t
   }
   // Each checks what the other has written: by shuffles here, by the processor's instruction there.
   const std::string gpu = "&runner=gpu&check_reads=yes";
-  check_damaged_flash("&runner=gpu", {gpu, gpu + "&media=hbm", "&runner=cpu",
-                                      "&runner=gpu"
-                                      "&check_reads=no"});
-  check_damaged_flash("&runner=cpu", {gpu});
+  check_damaged_flash("&runner=gpu",
+                      {gpu, gpu + "&media=hbm", "&runner=cpu", "&runner=gpu&check_reads=no"},
+                      in_memory);
+  check_damaged_flash("&runner=cpu", {gpu}, in_memory);
 }

@@ -56,13 +56,15 @@ inline void read_damaged(host::session& s, const volume_info& v,
 /// A volume is written by `writer`, a bit of each block flips on one SSD, and each of `readers`
 /// reads it; those with check_reads=no are to find what is there.
 /// @param writer, readers endpoint options, each with a leading &
-inline void check_damaged_flash(const std::string& writer,
-                                const std::vector<std::string>& readers) {
+/// @param within where the files lie
+inline void check_damaged_flash(
+    const std::string& writer, const std::vector<std::string>& readers,
+    const std::string& within = std::filesystem::temp_directory_path()) {
   constexpr std::uint32_t count = 32;  // two stripes: read block by block, and as commands of 16
   const auto bytes = random_bytes(count * block_bytes, 5);
   for (const std::uint32_t replicas : {2u, 1u}) {
     CAPTURE(replicas);
-    const temp_folder folder;
+    const temp_folder folder(within);
     const std::string array = "emu:?ssds=2&capacity=16M&flash=" + folder.path();
     {
       host::session s(array + writer);

@@ -1,4 +1,5 @@
 /// Volumes on `flash=DIR` survive the process that wrote them, however it ends.
+#include "killed_writers.hpp"
 #include "qp/seeds.hpp"
 #include "random_bytes.hpp"
 #include "temp_folder.hpp"
@@ -8,11 +9,7 @@
 #include <gnstor/host/session.hpp>
 
 #include <doctest/doctest.h>
-#include <poll.h>
-#include <signal.h>
 #include <sys/mount.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstring>
 #include <fstream>
@@ -39,103 +36,23 @@ std::string refusal(const std::string& text) {
   return {};
 }
 
-/// Fills a block with a number, so that a torn one shows.
-std::vector<std::uint64_t> block_of(std::uint64_t number) {
-  return std::vector<std::uint64_t>(block_bytes / 8, number);
-}
-
-/// A child process that writes numbers to the blocks of volume 1 over and over, and is killed.
-struct numbers_writer {
-  std::string endpoint;
-  std::uint32_t blocks;
-  bool scattered;  ///< else in order
-
-  /// Where a number goes.
-  std::uint32_t place(std::uint64_t number) const {
-    return static_cast<std::uint32_t>((scattered ? mix64(number) : number) % blocks);
-  }
-  /// Creates the volume if need be, and tells `report` each number once the array has acknowledged
-  /// it. Never returns.
-  [[noreturn]] void write_for_ever(int report, std::uint64_t number) const {
+/// Kills processes that write to an array on `folder` `kills` times.
+/// @return numbers acknowledged
+std::uint64_t survived(const temp_folder& folder, const std::string& endpoint, std::uint32_t blocks,
+                       bool scattered, int kills) {
+  const ledger told(folder.path("ledger"), 1);
+  const killed_writers writers{endpoint, {1, blocks, scattered}, told};
+  return writers.survive(kills, [&] {
+    const pid_t child = fork();
+    if (child != 0) return child;
     try {
-      host::session s(endpoint, {.channels = 1, .depth = 16});
-      const volume_info v = s.volumes().empty()
-                                ? s.create_volume({.bytes = std::uint64_t{blocks} * block_bytes})
-                                : s.open_volume(volume_id(1));
-      for (;; ++number) {
-        s.write(v, std::uint64_t{place(number)} * block_bytes, block_of(number).data(),
-                block_bytes);
-        if (write(report, &number, sizeof number) != sizeof number) _exit(1);
-      }
+      write_for_ever(endpoint, writers.what, told);
     } catch (const std::exception& e) {
       static_cast<void>(!::write(2, e.what(), std::strlen(e.what())));
     }
     _exit(2);
-  }
-
-  /// Kills it again and again. Every block must hold the last number that was acknowledged, or the
-  /// one that was under way.
-  /// @return numbers acknowledged
-  std::uint64_t survives(int kills) const {
-    std::mt19937 random(6);
-    std::vector<std::uint64_t> acknowledged(blocks);
-    std::uint64_t written = 0;
-    std::uint64_t next = blocks;
-    for (int kill_number = 0; kill_number < kills; ++kill_number) {
-      CAPTURE(kill_number);
-      int ends[2];
-      REQUIRE(pipe(ends) == 0);
-      const pid_t child = fork();
-      REQUIRE(child >= 0);
-      if (child == 0) {
-        close(ends[0]);
-        write_for_ever(ends[1], next);
-      }
-      close(ends[1]);
-      // Most are killed after some hundred writes, however slow the machine; some while they start.
-      std::uint64_t number = 0;
-      const auto told = [&] {
-        if (read(ends[0], &number, sizeof number) != sizeof number) return false;
-        acknowledged[place(number)] = number;
-        next = number + 1;
-        ++written;
-        return true;
-      };
-      const std::uint64_t some = kill_number % 4 == 0 ? 0 : 1 + random() % 400;
-      pollfd report{ends[0], POLLIN, 0};
-      for (std::uint64_t k = 0; k < some; ++k) {
-        REQUIRE(poll(&report, 1, 20'000) == 1);
-        if (!told()) break;
-      }
-      usleep(random() % 10'000);
-      kill(child, SIGKILL);
-      while (told()) continue;
-      close(ends[0]);
-      int how = 0;
-      REQUIRE(waitpid(child, &how, 0) == child);
-      REQUIRE(WIFSIGNALED(how));
-
-      host::session s(endpoint);
-      if (s.volumes().empty()) {
-        REQUIRE(next == blocks);
-        continue;
-      }
-      const volume_info v = s.open_volume(volume_id(1));
-      std::vector<std::uint64_t> found(std::size_t{blocks} * block_bytes / 8);
-      s.read(v, 0, found.data(), found.size() * 8);
-      for (std::uint32_t b = 0; b < blocks; ++b) {
-        const std::uint64_t* block = found.data() + std::size_t{b} * block_bytes / 8;
-        CAPTURE(b);
-        REQUIRE(std::memcmp(block, block_of(block[0]).data(), block_bytes) == 0);
-        REQUIRE((block[0] == acknowledged[b] || (block[0] == next && place(next) == b)));
-        acknowledged[b] = block[0];
-      }
-      // The number under way may be there or not: the next child begins with others.
-      next += blocks;
-    }
-    return written;
-  }
-};
+  });
+}
 
 }  // namespace
 
@@ -353,8 +270,7 @@ TEST_CASE("another host reads a volume but may not write it while its writer hol
 
 TEST_CASE("everything acknowledged is there after kill -9 in the middle of writes") {
   const temp_folder folder;
-  const numbers_writer writer{endpoint(folder), 96, false};
-  CHECK(writer.survives(20) > 0);
+  CHECK(survived(folder, endpoint(folder), 96, false, 20) > 0);
 }
 
 TEST_CASE("everything acknowledged is there after kill -9 while garbage is collected") {
@@ -367,8 +283,9 @@ TEST_CASE("everything acknowledged is there after kill -9 while garbage is colle
   for (const auto& one : arrays) {
     CAPTURE(one.options);
     const temp_folder folder;
-    const numbers_writer writer{endpoint(folder, one.options), one.blocks, true};
-    CHECK(writer.survives(kills) > std::uint64_t{3} * one.blocks);  // all pages, and again
+    const std::string array = endpoint(folder, one.options);
+    CHECK(survived(folder, array, one.blocks, true, kills) >
+          std::uint64_t{3} * one.blocks);  // all pages, and again
   }
 }
 

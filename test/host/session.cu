@@ -98,17 +98,21 @@ TEST_CASE("kernels reach the array through the proxy's CPU thread as well") {
   }
 }
 
-TEST_CASE("a volume written by kernels survives its session") {
-  const temp_folder folder;
-  const std::string endpoint = "emu:?capacity=16M&runner=gpu&flash=" + folder.path();
-  {
+TEST_CASE("a volume written by kernels survives its session, on files in memory and on a disk") {
+  for (const bool disk : {false, true}) {
+    CAPTURE(disk);
+    const temp_folder folder(disk ? std::filesystem::temp_directory_path().string() : in_memory);
+    const std::string endpoint =
+        "emu:?capacity=16M&runner=gpu&flash=" + folder.path() + (disk ? "&media=hbm" : "");
+    {
+      host::session s(endpoint);
+      walk(s, 65536 / 4);
+    }
     host::session s(endpoint);
-    walk(s, 65536 / 4);
+    const volume_info v = s.open_volume(volume_id(1));
+    host::array<std::uint64_t> a(s, v, items, {.frame_bytes = 2 * items, .page_bytes = 16384});
+    const counter wrong(s);
+    run(s, 4, 128, check_pages{.round = 2}, a.view(), wrong.data());
+    CHECK(wrong.value() == 0);
   }
-  host::session s(endpoint);
-  const volume_info v = s.open_volume(volume_id(1));
-  host::array<std::uint64_t> a(s, v, items, {.frame_bytes = 2 * items, .page_bytes = 16384});
-  const counter wrong(s);
-  run(s, 4, 128, check_pages{.round = 2}, a.view(), wrong.data());
-  CHECK(wrong.value() == 0);
 }

@@ -9,11 +9,14 @@
 
 namespace gnstor::test {
 
+/// Where files lie in memory, so that a GPU can store to them.
+inline constexpr const char* in_memory = "/dev/shm";
+
 /// A folder of its own for one test case; removed at the end.
 class temp_folder {
  public:
-  temp_folder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "gnstor-test-XXXXXX").string();
+  explicit temp_folder(const std::string& within = std::filesystem::temp_directory_path()) {
+    std::string pattern = within + "/gnstor-test-XXXXXX";
     if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
     path_ = pattern;
   }

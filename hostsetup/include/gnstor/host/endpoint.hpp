@@ -19,7 +19,10 @@ enum class runner_kind {
 };
 
 /// Where the emulated array keeps its flash pages when the GPU runs it.
-enum class media_kind { host, hbm };
+enum class media_kind {
+  host,  ///< in host memory: in the files of `flash`, which must lie on tmpfs, or pinned
+  hbm,   ///< in GPU memory: files of `flash` are read at the beginning and written at the end
+};
 
 /// How long the emulated SSDs take.
 enum class timing_kind {
@@ -44,7 +47,9 @@ struct endpoint {
   std::uint32_t replicas = 2;  ///< default of new volumes
   std::uint64_t capacity_bytes = std::uint64_t{1} << 30;
   bool grow = false;  ///< `flash` may have fewer SSDs: empty ones are added, for new volumes
-  std::string flash;  ///< folder of one file an SSD; empty: nothing outlives the process
+  /// Folder of one file an SSD, which survives a process that is killed, except with
+  /// `media_kind::hbm`; empty: nothing outlives the process.
+  std::string flash;
   runner_kind runner = runner_kind::automatic;
   media_kind media = media_kind::host;
   int device = 0;                   ///< GPU of the array node

@@ -1,0 +1,165 @@
+#pragma once
+/// An SSD that is lost at any store, and what it must hold then.
+
+#include "rig.hpp"
+#include <deengine/checkpoint.hpp>
+#include <gnstor/simt_host/lone_lane.hpp>
+
+#include <map>
+#include <random>
+
+namespace gnstor::test {
+
+/// An SSD that is lost at any store, and what it must hold: a block under change then may be as it
+/// was or as it was to be.
+/// @tparam Lost `lose(rig&)` makes of it what a mount finds, at any time; `begin(rig&)` goes on
+/// with what was mounted; `rest(rig&)` stops it in order
+template <class Lost>
+class lost_ssd {
+ public:
+  /// Two shards whose blocks come back often, and journals that wrap.
+  static constexpr fw::geometry shape{
+      .pages = 512, .shards = 2, .pages_per_block = 8, .max_volumes = 4};
+  static constexpr std::uint32_t capacity = 96;
+  static constexpr std::uint32_t stripe = 8;
+
+  explicit lost_ssd(std::uint64_t seed) : random_(seed), ssd_(shape) { lost_.begin(ssd_); }
+
+  void life(std::uint32_t steps) {
+    for (std::uint32_t k = 0; k < steps; ++k) {
+      pending_.clear();
+      pending_add_ = pending_remove_ = 0;
+      lane_.set_fuse(pick(12) == 0 ? 1 + pick(400) : 0);
+      try {
+        step();
+      } catch (const lone_lane::fuse_blown&) {
+        ++times_;
+        go_on();
+      }
+      lane_.set_fuse(0);
+      if (pick(50) == 0) stop();
+    }
+  }
+  void verify() {
+    for (std::uint16_t vid = 1; vid <= 3; ++vid) {
+      REQUIRE(ssd_.ssd().check(ssd_.io(vid, 0, 1, false)).ok() == volumes_.contains(vid));
+      for (std::uint32_t b = 0; volumes_.contains(vid) && b < capacity; ++b) {
+        CAPTURE(vid);
+        CAPTURE(b);
+        REQUIRE(ssd_.read(vid, b) == expected(vid, b));
+      }
+    }
+  }
+  std::uint32_t times() const { return times_; }
+  std::uint32_t undone() const { return undone_; }
+  std::uint32_t done() const { return done_; }
+
+ private:
+  using lone_lane = simt::host::lone_lane;
+  using place = std::pair<std::uint16_t, std::uint32_t>;
+
+  std::uint32_t pick(std::uint32_t n) { return static_cast<std::uint32_t>(random_() % n); }
+  std::uint64_t expected(std::uint16_t vid, std::uint32_t b) {
+    const auto at = contents_.find({vid, b});
+    return at == contents_.end() ? 0 : at->second;
+  }
+  void come_back() {
+    lost_.lose(ssd_);
+    ssd_.mount();
+  }
+  /// Stopped in order, after changes, and lost then.
+  void stop() {
+    lost_.rest(ssd_);
+    come_back();
+    lost_.begin(ssd_);
+    verify();
+  }
+  /// It is mounted: what was under way is decided by what is there.
+  void go_on() {
+    lane_.set_fuse(0);
+    come_back();
+    if (pick(4) == 0) {  // stopped before anything has changed
+      lost_.begin(ssd_);
+      lost_.rest(ssd_);
+      come_back();
+    }
+    if (pick(3) == 0) {  // lost while it is mounted
+      lane_.set_fuse(1 + pick(2000));
+      try {
+        (void)fw::recover(ssd_.meta(), ssd_.meta_bytes(), shape, ssd_.who);
+      } catch (const lone_lane::fuse_blown&) {
+      }
+      lane_.set_fuse(0);
+      come_back();
+    }
+    lost_.begin(ssd_);
+    if (pending_add_ != 0 && ssd_.ssd().check(ssd_.io(pending_add_, 0, 1, false)).ok())
+      volumes_.insert({pending_add_, true});
+    if (pending_remove_ != 0 && !ssd_.ssd().check(ssd_.io(pending_remove_, 0, 1, false)).ok())
+      forget(pending_remove_);
+    for (const auto& [where, stamp] : pending_) {
+      if (!volumes_.contains(where.first)) continue;
+      const std::uint64_t found = ssd_.read(where.first, where.second);
+      const std::uint64_t before = expected(where.first, where.second);
+      CAPTURE(where.second);
+      REQUIRE((found == stamp || found == before));
+      (found == stamp ? done_ : undone_) += 1;
+      contents_[where] = found;
+    }
+    verify();
+  }
+  void forget(std::uint16_t vid) {
+    volumes_.erase(vid);
+    contents_.erase(contents_.lower_bound({vid, 0}), contents_.upper_bound({vid, ~0u}));
+  }
+
+  /// Not called within doctest's macros, which would catch the fuse.
+  static void must_be_done(std::uint16_t status) { REQUIRE(status == 0); }
+
+  void step() {
+    const auto vid = static_cast<std::uint16_t>(1 + pick(3));
+    if (!volumes_.contains(vid)) {
+      pending_add_ = vid;
+      must_be_done(ssd_.ssd().volume_add(1, volume(vid, capacity, stripe)));
+      volumes_.insert({vid, true});
+      return;
+    }
+    if (pick(100) == 0) {
+      pending_remove_ = vid;
+      must_be_done(ssd_.ssd().volume_delete(1, volume_id(vid)));
+      forget(vid);
+      return;
+    }
+    if (pick(10) == 0) return void(ssd_.ssd().tend(pick(shape.shards), pick(40)));
+    const std::uint32_t first = pick(capacity);
+    const std::uint32_t blocks = 1 + pick(stripe - first % stripe);
+    if (pick(4) == 0) {
+      for (std::uint32_t k = 0; k < blocks; ++k) pending_[{vid, first + k}] = 0;
+      const fw::admission a = ssd_.ssd().check(ssd_.io(vid, first, blocks, true));
+      must_be_done(a.status);
+      must_be_done(ssd_.deallocate(a));
+    } else {
+      for (std::uint32_t k = 0; k < blocks; ++k) pending_[{vid, first + k}] = stamp_ + 1 + k;
+      const std::uint64_t from = stamp_ + 1;
+      stamp_ += blocks;
+      must_be_done(ssd_.write(vid, first, blocks, from));
+    }
+    for (const auto& [where, stamp] : pending_) contents_[where] = stamp;
+  }
+
+  std::mt19937_64 random_;
+  lone_lane lane_;
+  Lost lost_;
+  rig ssd_;
+  std::map<std::uint16_t, bool> volumes_;
+  std::map<place, std::uint64_t> contents_;
+  std::map<place, std::uint64_t> pending_;  ///< what the command under way makes of blocks
+  std::uint16_t pending_add_ = 0;
+  std::uint16_t pending_remove_ = 0;
+  std::uint64_t stamp_ = 0;
+  std::uint32_t times_ = 0;
+  std::uint32_t undone_ = 0;
+  std::uint32_t done_ = 0;
+};
+
+}  // namespace gnstor::test
