@@ -128,6 +128,19 @@ void add_overwrites(const std::string& media) {
   }
 }
 
+/// Flash that survives the process.
+void add_files() {
+  shape s = on_channels("files", 32);
+  add(named("read", s), read, s, 5);
+  add_writes("files");
+  add_overwrites("files");
+  s.channels = 1;
+  for (const bool writes : {false, true}) {
+    s.writes = writes;
+    add(std::string("latency/") + (writes ? "write/" : "read/") + s.where(), latency, s, 3);
+  }
+}
+
 void add_shared_channel() {
   shape s = on_channels("hbm", 1);
   for (const std::uint32_t threads : shared_threads) {
@@ -151,6 +164,7 @@ const bool registered = [] {
     add_overwrites(media);
     add_checked(media);
   }
+  add_files();
   return true;
 }();
 

@@ -52,7 +52,7 @@ inline std::uint32_t rounds_for(const shape& s, std::uint64_t bytes) {
 /// Bytes that take some twenty milliseconds or more: over the link, or through few channels.
 inline std::uint64_t enough_reads(const shape& s) {
   const std::uint64_t a_channel = (s.blocks() == 1 ? 128ull : 512ull) << 20;
-  const std::uint64_t most = (s.on.media == "host" ? 1ull : 4ull) << 30;
+  const std::uint64_t most = (s.on.in_host_memory() ? 1ull : 4ull) << 30;
   return std::min(most, a_channel * s.channels);
 }
 

@@ -15,7 +15,7 @@ inline void latency(benchmark::State& state, const shape& s) {
   p.write_percent = s.writes ? 100 : 0;
   p.whole = s.writes ? 0 : 1;
   const volume_info v = s.writes ? r.create(p.volume_blocks) : r.volume();
-  const hardware::ring_shape ring{.host_media = s.on.media == "host",
+  const hardware::ring_shape ring{.host_media = s.on.in_host_memory(),
                                   .pages = s.blocks(),
                                   .scattered = s.random,
                                   .store = s.writes ? s.on.replicas : 0};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "hardware.cuh"
+#include "memory_folder.hpp"
 #include "move_blocks.hpp"
 #include "setup.hpp"
 #include <gnstor/host/session.hpp>
@@ -94,7 +95,8 @@ class rig {
  private:
   explicit rig(const setup& s)
       : setup_(s),
-        session_(std::make_unique<host::session>(s.endpoint(),
+        folder_(s.media == "files" ? std::make_unique<memory_folder>() : nullptr),
+        session_(std::make_unique<host::session>(s.endpoint(folder_ ? folder_->path() : ""),
                                                  host::session_options{.channels = s.channels})) {
     memory_ = session_->allocate(std::size_t{most_lanes} * 65536);
     buffer_ = session_->register_memory(memory_.data(), memory_.bytes());
@@ -122,6 +124,7 @@ class rig {
   }
 
   setup setup_;
+  std::unique_ptr<memory_folder> folder_;  ///< outlives the session
   host::memory_block memory_;
   std::unique_ptr<host::session> session_;
   io_buffer buffer_;

@@ -8,8 +8,10 @@ namespace gnstor::benchmarks {
 /// An array, the session on it, and its filled volumes: what benchmarks share that run one after
 /// another.
 struct setup {
-  std::string media = "host";   ///< where flash lies: host, hbm (both of the GPU that asks), or
-                                ///< peer (in the HBM of a second GPU, which runs the node too)
+  /// Where flash lies: host, hbm (both of the GPU that asks), files (in host memory, to which all
+  /// that must survive is written through), or peer (in the HBM of a second GPU, which runs the
+  /// node too).
+  std::string media = "host";
   std::uint32_t channels = 32;  ///< of the session
   std::uint32_t ssds = 4;
   std::uint32_t capacity_mib = 1024;  ///< of an SSD
@@ -26,8 +28,12 @@ struct setup {
     return 1.0 * volumes * volume_blocks * replicas / pages;
   }
 
-  std::string endpoint() const {
-    const std::string node = media == "peer" ? "&device=1&media=hbm" : "&media=" + media;
+  bool in_host_memory() const { return media == "host" || media == "files"; }
+  /// @param folder of the files, if there are any
+  std::string endpoint(const std::string& folder) const {
+    const std::string node = media == "peer"    ? "&device=1&media=hbm"
+                             : media == "files" ? "&flash=" + folder
+                                                : "&media=" + media;
     const std::string size = "&ssds=" + std::to_string(ssds) +
                              "&replicas=" + std::to_string(replicas) +
                              "&capacity=" + std::to_string(capacity_mib) + "M";

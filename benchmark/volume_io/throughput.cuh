@@ -11,7 +11,7 @@ namespace gnstor::benchmarks {
 inline void against_loads(benchmark::State& state, const shape& s, const plan& p) {
   const rig& r = rig::of(s.on);
   const double bytes = 1.0 * crew_of(s).lanes() * p.rounds * s.bytes;
-  const bool host = s.on.media == "host";
+  const bool host = s.on.in_host_memory();
   const bool one_warp = s.alone && s.channels == 1 && s.blocks() == 1;
   compared rates;
   compared rings;
@@ -50,7 +50,7 @@ inline void write(benchmark::State& state, const shape& s) {
   compared rates;
   for (auto _ : state) {
     const volume_info v = r.create(p.volume_blocks);
-    const double limit = s.on.media == "host" ? hardware::get().store_limit() / s.on.replicas : 1;
+    const double limit = s.on.in_host_memory() ? hardware::get().store_limit() / s.on.replicas : 1;
     const double rate = r.run(v, p, crew_of(s));
     plan back = p;
     back.write_percent = 0;
@@ -80,7 +80,7 @@ inline void overwrite(benchmark::State& state, const shape& s) {
   const double needed = greedy_amplification(s.on.live_share(), 64 / s.blocks());
   compared rates;
   for (auto _ : state) {
-    const bool host = s.on.media == "host";
+    const bool host = s.on.in_host_memory();
     const double limit = host ? hardware::get().store_limit() / s.on.replicas / needed : 1;
     const double rate = pass();
     if (rate == 0 || !right) return fails(state);
