@@ -32,12 +32,40 @@ inline void apply(wire::afa::volume_record& r, const wire::afa::volume_chmod& ch
     if (at == end) ++r.client_count;
     *at = c;
   }
+  if (change.ssd_count == 0) return;
+  r.ssd_count = change.ssd_count;
+  r.spread = change.spread;
 }
 
-/// A record with the clients of another SSD's, too.
+/// What tells every SSD the clients of a record, none of whom may write, and where its volume lies.
+inline wire::afa::volume_chmod settled(const wire::afa::volume_record& r) {
+  wire::afa::volume_chmod change{};
+  change.client_count = static_cast<std::uint16_t>(r.client_count);
+  for (std::uint32_t k = 0; k < r.client_count; ++k) {
+    change.clients[k] = r.clients[k];
+    change.clients[k].rights &= std::uint16_t(~wire::afa::right_write);
+  }
+  if (r.spread == wire::afa::volume_spread::whole) return change;
+  change.ssd_count = r.ssd_count;
+  change.spread = r.spread;
+  return change;
+}
+
+/// How far a volume's spreading is, of which two SSDs say something.
+inline wire::afa::volume_spread latest(const wire::afa::volume_record& a,
+                                       const wire::afa::volume_record& b) {
+  using wire::afa::volume_spread;
+  const bool moved = a.ssd_count != b.ssd_count || a.spread == volume_spread::moved ||
+                     b.spread == volume_spread::moved;
+  return moved ? volume_spread::moved : std::max(a.spread, b.spread);
+}
+
+/// A record with the clients of another SSD's, too, and the SSDs it has been spread over.
 inline wire::afa::volume_record merged(wire::afa::volume_record known,
                                        const wire::afa::volume_record& other) {
   wire::afa::volume_chmod more{};
+  more.spread = latest(known, other);
+  more.ssd_count = std::max(known.ssd_count, other.ssd_count);
   for (std::uint32_t k = 0; k < other.client_count; ++k) {
     if (!has_rights(known, other.clients[k].client))
       more.clients[more.client_count++] = other.clients[k];

@@ -27,6 +27,10 @@ void manager::remove(std::uint64_t request, std::uint16_t vid) {
   queue_.push_back({.what = action::remove, .request = request, .vid = vid});
 }
 
+void manager::spread(std::uint64_t request, std::uint16_t vid) {
+  queue_.push_back({.what = action::spread, .request = request, .vid = vid});
+}
+
 void manager::renew(std::uint64_t request, std::uint16_t vid, std::uint16_t client) {
   volume* v = find(vid);
   reply r{request, v == nullptr ? verdict::unknown_volume : verdict::lost_lease, 0};
@@ -34,7 +38,8 @@ void manager::renew(std::uint64_t request, std::uint16_t vid, std::uint16_t clie
   const bool taken = std::any_of(queue_.begin(), queue_.end(), [=](const operation& op) {
     return (op.what == action::open && op.vid == vid && op.step != 0) ||
            (op.what == action::close && op.vid == vid && op.client == client) ||
-           (op.what == action::leave && op.client == client);
+           (op.what == action::leave && op.client == client) ||
+           (op.what == action::spread && op.vid == vid && op.step != 0);
   });
   if (v != nullptr && v->writer == client && !taken) {
     v->lease_until = now_ + options_.lease_ns;
@@ -93,6 +98,7 @@ void manager::finished(std::uint64_t repair, bool ok) {
   if (queue_.empty() || queue_.front().repair != repair) return;
   operation& op = queue_.front();
   op.repair = 0;
+  if (!ok && op.what == action::spread && op.step == copying) op.step = giving_up;
   if (!ok) return;
   ++op.step;
   if (volume* v = find(op.vid)) v->unequal = false;
@@ -118,8 +124,8 @@ std::vector<wire::afa::volume_record> manager::volumes() const {
 }
 
 std::string manager::standing() const {
-  constexpr const char* names[] = {"create", "open",    "close",  "leave", "remove",
-                                   "fail",   "replace", "settle", "adopt"};
+  constexpr const char* names[] = {"create",  "open",   "close", "leave",  "remove", "fail",
+                                   "replace", "settle", "adopt", "spread", "forget", "move on"};
   std::string all;
   for (const operation& op : queue_) {
     if (!all.empty()) all += "; ";
@@ -163,17 +169,25 @@ bool manager::everybody_told_epoch(operation& op) {
   return told(op, present(), o);
 }
 
-bool manager::chmod(operation& op, std::vector<volume_client> changes) {
+/// Changes a volume's record on all SSDs that it is, or will be, spread over.
+bool manager::chmod(operation& op, const wire::afa::volume_chmod& change) {
   ssd_order o;
   o.opcode = admin_opcode::volume_chmod;
   o.vid = op.vid;
+  o.chmod = change;
   o.chmod.version = wire::afa::payload_version;
   o.chmod.vid = op.vid;
-  for (const volume_client& c : changes) o.chmod.clients[o.chmod.client_count++] = c;
   volume& v = volumes_[op.vid];
-  if (!told(op, present() & own(v.r), o)) return false;
-  if (op.refusal == 0) apply(v.r, o.chmod);
+  wire::afa::volume_record after = v.r;
+  apply(after, o.chmod);
+  if (!told(op, present() & own(after), o)) return false;
+  if (op.refusal == 0) v.r = after;
   return true;
+}
+bool manager::chmod(operation& op, const std::vector<volume_client>& changes) {
+  wire::afa::volume_chmod change{};
+  for (const volume_client& c : changes) change.clients[change.client_count++] = c;
+  return chmod(op, change);
 }
 
 void manager::answer(const operation& op, verdict said, std::uint64_t lease_until) {

@@ -58,6 +58,10 @@ class manager {
   /// @param clean every write was acknowledged, so that all replicas are equal
   void close(std::uint64_t request, std::uint16_t vid, std::uint16_t client, bool clean);
   void remove(std::uint64_t request, std::uint16_t vid);
+  /// Spreads a volume over the next SSD of the array that it is not spread over yet: that SSD is
+  /// given its share, no more, and the others drop it. Meanwhile nobody may write the volume;
+  /// readers go on, and open it again in the next epoch.
+  void spread(std::uint64_t request, std::uint16_t vid);
 
   // ---- events
   void tick(std::uint64_t now) { now_ = now > now_ ? now : now_; }
@@ -106,8 +110,16 @@ class manager {
     fail,
     replace,
     settle,
-    adopt
+    adopt,
+    spread,
+    forget,
+    move_on
   };
+  // Steps of a spread that others name:
+  static constexpr std::uint32_t copying = 5;
+  static constexpr std::uint32_t telling = 7;
+  static constexpr std::uint32_t moving_on = 8;
+  static constexpr std::uint32_t giving_up = 20;
   struct operation {
     action what{};
     std::uint64_t request = 0;
@@ -151,9 +163,16 @@ class manager {
   bool unfit(const operation& op);
   bool advance_settle(operation& op);
   bool advance_adopt(operation& op);
+  bool advance_spread(operation& op);
+  bool joins(operation& op);
+  bool advance_forget(operation& op);
+  bool moved_on(operation& op);
+  bool fenced(operation& op);
+  void order_repair(operation& op, repair_kind kind);
   bool told(operation& op, std::uint64_t whom, const ssd_order& order);
   bool everybody_told_epoch(operation& op);
-  bool chmod(operation& op, std::vector<wire::afa::volume_client> changes);
+  bool chmod(operation& op, const wire::afa::volume_chmod& change);
+  bool chmod(operation& op, const std::vector<wire::afa::volume_client>& changes);
   bool withdrawn(operation& op, bool clean);
   void answer(const operation& op, verdict said, std::uint64_t lease_until = 0);
   void publish();

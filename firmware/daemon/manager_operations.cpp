@@ -27,6 +27,9 @@ bool manager::advance(operation& op) {
     case action::replace: return advance_replace(op);
     case action::settle: return advance_settle(op);
     case action::adopt: return advance_adopt(op);
+    case action::spread: return advance_spread(op);
+    case action::forget: return advance_forget(op);
+    case action::move_on: return moved_on(op);
   }
   return true;
 }
@@ -42,6 +45,7 @@ bool manager::advance_create(operation& op) {
       return true;
     }
     op.r.epoch = now_serving_.epoch;
+    op.r.spread = wire::afa::volume_spread::whole;
     if (op.r.ssd_count == 0) op.r.ssd_count = options_.ssds;
     if (is_torn(op.r)) {
       answer(op, verdict::torn_volume);
@@ -64,6 +68,24 @@ bool manager::advance_create(operation& op) {
   return true;
 }
 
+/// Takes the write right of the operation's volume, whoever had it.
+bool manager::fenced(operation& op) {
+  volume& v = volumes_[op.vid];
+  std::vector<volume_client> fence;
+  if (v.writer != 0) fence.push_back({v.writer, right_read});
+  fence.push_back({options_.client, std::uint16_t(right_read | right_fill | right_write)});
+  if (!chmod(op, fence)) return false;
+  v.unequal = v.unequal || v.writer != 0;
+  v.writer = 0;
+  return true;
+}
+
+void manager::order_repair(operation& op, repair_kind kind) {
+  if (op.repair != 0) return;
+  op.repair = next_id_++;
+  out_.repairs.push_back({op.repair, kind, op.vid, op.ssd});
+}
+
 /// Whoever writes next gets the right when the one before is fenced and all replicas are equal.
 bool manager::advance_open(operation& op) {
   volume* v = find(op.vid);
@@ -80,21 +102,11 @@ bool manager::advance_open(operation& op) {
       }
       op.step = op.write && (v->writer != 0 || v->unequal) ? 1 : 3;
       return advance_open(op);
-    case 1: {
-      std::vector<volume_client> fence;
-      if (v->writer != 0) fence.push_back({v->writer, right_read});
-      fence.push_back({options_.client, std::uint16_t(own | right_write)});
-      if (!chmod(op, fence)) return false;
-      v->writer = 0;
+    case 1:
+      if (!fenced(op)) return false;
       op.step = 2;
       return advance_open(op);
-    }
-    case 2:
-      if (op.repair == 0) {
-        op.repair = next_id_++;
-        out_.repairs.push_back({op.repair, repair_kind::converge, op.vid, 0});
-      }
-      return false;  // `finished` goes on
+    case 2: order_repair(op, repair_kind::converge); return false;  // `finished` goes on
     default: {
       std::vector<volume_client> rights = {{options_.client, own}};
       rights.push_back({op.client, std::uint16_t(op.write                 ? right_read | right_write

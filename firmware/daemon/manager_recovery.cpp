@@ -3,9 +3,6 @@
 
 namespace gnstor::daemon {
 
-using wire::afa::right_write;
-using wire::afa::volume_client;
-
 void manager::recover(const std::vector<std::optional<ssd_report>>& reports, std::uint64_t now) {
   *this = manager(options_);
   now_ = now;
@@ -14,18 +11,34 @@ void manager::recover(const std::vector<std::optional<ssd_report>>& reports, std
     if (r && r->serving.epoch > now_serving_.epoch) now_serving_ = r->serving;
   }
   std::map<std::uint16_t, std::uint64_t> holders;
+  std::vector<std::pair<std::uint16_t, std::uint32_t>> joining;
   for (std::uint32_t k = 0; k < options_.ssds; ++k) {
     if ((present() & bit(k)) == 0 || !reports[k]) continue;
     for (const wire::afa::volume_record& r : reports[k]->volumes) {
+      if (r.spread == wire::afa::volume_spread::joining) {
+        joining.push_back({r.vid, k});
+        continue;
+      }
       holders[r.vid] |= bit(k);
       volume& v = volumes_[r.vid];
       v.r = v.r.vid == 0 ? r : merged(v.r, r);
     }
   }
+  // An SSD that has joined a volume knows all of it if any other SSD was told.
+  for (const auto& [vid, ssd] : joining) {
+    const volume* v = find(vid);
+    if (v != nullptr && v->r.ssd_count > ssd) {
+      holders[vid] |= bit(ssd);
+    } else {
+      queue_.push_back({.what = action::forget, .vid = vid, .ssd = ssd});
+    }
+  }
   std::uint64_t answering = 0;
   for (std::uint32_t k = 0; k < options_.ssds; ++k) answering |= reports[k] ? bit(k) : 0;
   const std::uint64_t here = present() & answering;
+  bool moved = false;
   for (auto at = volumes_.begin(); at != volumes_.end();) {
+    moved = moved || at->second.r.spread == wire::afa::volume_spread::moved;
     const std::uint64_t should = here & own(at->second.r);
     const bool everywhere = (holders[at->first] & should) == should;
     operation op{.what = action::adopt, .vid = at->first, .drops = !everywhere};
@@ -34,6 +47,7 @@ void manager::recover(const std::vector<std::optional<ssd_report>>& reports, std
     at->second.unequal = true;
     at = everywhere ? std::next(at) : volumes_.erase(at);
   }
+  if (moved) queue_.push_back({.what = action::move_on, .step = moving_on});
   for (std::uint32_t k = 0; k < options_.ssds; ++k) {
     if ((now_serving_.filling & bit(k)) != 0) start_fill(k);
   }
@@ -52,13 +66,7 @@ bool manager::advance_adopt(operation& op) {
     o.vid = op.vid;
     return told(op, present(), o);
   }
-  std::vector<volume_client> clients;
-  for (std::uint32_t k = 0; k < op.r.client_count; ++k) {
-    volume_client c = op.r.clients[k];
-    c.rights &= std::uint16_t(~right_write);
-    clients.push_back(c);
-  }
-  return chmod(op, clients);
+  return chmod(op, settled(op.r));
 }
 
 }  // namespace gnstor::daemon

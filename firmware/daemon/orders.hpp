@@ -27,14 +27,15 @@ enum class repair_kind : std::uint8_t {
   converge,  ///< make all replicas of a volume equal; nobody else may write it
   fill,      ///< give an SSD what its places hold; writers go on
   scrub,     ///< read every replica of a volume, and mend those that are damaged; writers go on
+  spread,    ///< give an SSD its share of a volume that it joins; nobody else may write it
 };
 
 /// Work on data, done by a `repair`.
 struct repair_order {
   std::uint64_t id = 0;
   repair_kind kind{};
-  std::uint16_t vid = 0;  ///< of converge and scrub
-  std::uint32_t ssd = 0;  ///< of fill
+  std::uint16_t vid = 0;  ///< of all but fill
+  std::uint32_t ssd = 0;  ///< of fill and spread
 };
 
 /// How the manager answers a request.
@@ -42,10 +43,12 @@ enum class verdict : std::uint8_t {
   done,
   unknown_volume,
   volume_exists,
-  busy,         ///< another client holds the write right and its lease: try again later
+  busy,         ///< a client holds the write right and its lease, or, for a spread, the SSD that is
+                ///< to join is away or being filled: try again later
   lost_lease,   ///< a renewal came too late: the right has gone to somebody else
   torn_volume,  ///< too many SSDs are away: some of its blocks are on none that is in sync
   refused,      ///< the SSDs refuse it: too many volumes or clients
+  failed,       ///< a spread: its data could not be read or written; the volume is as it was
 };
 
 /// The answer to a request.

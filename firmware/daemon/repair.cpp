@@ -27,6 +27,20 @@ void repair::go_on() {
   while (!over_ && !(deciding_ ? decide() : look())) continue;
 }
 
+/// True if there may be something to do for a stripe, whose replicas are known.
+bool repair::concerns(const wire::afa::volume_record& r, std::uint32_t stripe) const {
+  const ssd_index ssd(static_cast<std::uint16_t>(order_.ssd));
+  switch (order_.kind) {
+    case repair_kind::fill: return where_.contains(ssd);
+    case repair_kind::spread:
+      return rendezvous_placement(r.ssd_count + 1)
+          .holds(volume_id(r.vid), r.hash_factor, stripe, r.replicas, ssd);
+    case repair_kind::converge:
+    case repair_kind::scrub: break;
+  }
+  return true;
+}
+
 /// Finds the next piece that has something to do.
 void repair::begin_piece() {
   for (; volume_ < volumes_.size(); ++volume_, first_ = alone_until_ = 0) {
@@ -38,9 +52,7 @@ void repair::begin_piece() {
       const rendezvous_placement places(r.ssd_count != 0 ? r.ssd_count : ssds_);
       where_ = places.replicas(volume_id(r.vid), r.hash_factor, static_cast<std::uint32_t>(stripe),
                                r.replicas);
-      const bool concerned = order_.kind != repair_kind::fill ||
-                             where_.contains(ssd_index(static_cast<std::uint16_t>(order_.ssd)));
-      if (concerned) {
+      if (concerns(r, static_cast<std::uint32_t>(stripe))) {
         const std::uint64_t most = first_ < alone_until_ ? 1 : most_blocks;
         blocks_ = static_cast<std::uint32_t>(std::min(most, end - first_));
         std::fill(std::begin(seen_), std::end(seen_), sight::unread);
@@ -60,8 +72,11 @@ void repair::next_piece() {
 }
 
 bool repair::ask(repair_step::kind what, std::uint32_t replica, std::uint32_t from) {
+  return ask_ssd(what, where_.ssd[replica].value, from);
+}
+bool repair::ask_ssd(repair_step::kind what, std::uint32_t ssd, std::uint32_t from) {
   step_ = repair_step{what,
-                      where_.ssd[replica].value,
+                      ssd,
                       volumes_[volume_].vid,
                       vba(static_cast<std::uint32_t>(first_)),
                       blocks_,
@@ -69,12 +84,13 @@ bool repair::ask(repair_step::kind what, std::uint32_t replica, std::uint32_t fr
   return true;
 }
 
-/// Reads the replicas that are in sync; to fill, one that is sound will do.
+/// Reads the replicas that are in sync; to fill or to spread, one that is sound will do.
 bool repair::look() {
   for (; turn_ < where_.count; ++turn_) {
     if (!in_sync(where_.ssd[turn_].value)) continue;
-    const bool enough = order_.kind == repair_kind::fill &&
-                        std::count(std::begin(seen_), std::end(seen_), sight::sound) != 0;
+    const bool one_will_do = order_.kind == repair_kind::fill || order_.kind == repair_kind::spread;
+    const bool enough =
+        one_will_do && std::count(std::begin(seen_), std::end(seen_), sight::sound) != 0;
     if (!enough) return ask(repair_step::kind::read, turn_, turn_);
   }
   const auto* sound = std::find(std::begin(seen_), std::end(seen_), sight::sound);
@@ -83,6 +99,10 @@ bool repair::look() {
   if (damage && blocks_ > 1) {  // which of them?
     alone_until_ = first_ + blocks_;
     begin_piece();
+    return false;
+  }
+  if (sound == std::end(seen_) && order_.kind == repair_kind::spread) {
+    end(false);  // it is not moved to where a mend would not find it
     return false;
   }
   if (sound == std::end(seen_)) {
@@ -114,6 +134,8 @@ bool repair::differs(std::uint32_t a, std::uint32_t b) const {
 
 /// Gives the others what the base has, where that is called for.
 bool repair::decide() {
+  if (order_.kind == repair_kind::spread && turn_ == 0 && !is_zero(base_))
+    return ask_ssd(repair_step::kind::write, order_.ssd, base_);
   for (; turn_ < where_.count; ++turn_) {
     const std::uint32_t ssd = where_.ssd[turn_].value;
     if (turn_ == base_) continue;
@@ -130,6 +152,7 @@ bool repair::decide() {
         if (!other && !is_filling(ssd)) continue;
         return ask(repair_step::kind::write, turn_, base_);
       }
+      case repair_kind::spread: break;  // the SSD that joins is none of these
     }
   }
   next_piece();

@@ -39,14 +39,15 @@ enum class step_end : std::uint8_t {
 /// By placement alone it knows which SSDs must hold what; there is no table of blocks. Reads are
 /// with FUA, so that they see every write committed before. What it gives to an SSD under filling
 /// or to one whose data is damaged goes by FILL, which undoes nothing that a writer has written
-/// meanwhile; only converging, when nobody may write, writes over what is there. Blocks of which no
-/// replica is sound read as errors afterwards, not as zeroes.
+/// meanwhile; only converging and spreading, when nobody may write, write over what is there.
+/// Blocks of which no replica is sound read as errors afterwards, not as zeroes.
 class repair {
  public:
   static constexpr std::uint32_t most_blocks = 32;  ///< of one command
   /// Blocks of memory it works in.
   static constexpr std::uint32_t memory_blocks = most_blocks * max_replicas;
 
+  /// @param volumes as they are: of one that is being spread, before
   /// @param memory `memory_blocks` blocks; those who read and write it for a step name them by
   /// number
   repair(const repair_order& order, const membership& serving, std::uint32_t ssds,
@@ -72,7 +73,9 @@ class repair {
   bool decide();
   void next_piece();
   void end(bool ok);
+  bool concerns(const wire::afa::volume_record& r, std::uint32_t stripe) const;
   bool ask(repair_step::kind what, std::uint32_t replica, std::uint32_t from);
+  bool ask_ssd(repair_step::kind what, std::uint32_t ssd, std::uint32_t from);
   char* data(std::uint32_t replica) {
     return memory_ + std::uint64_t{replica} * most_blocks * block_bytes;
   }

@@ -240,8 +240,7 @@ class engine_ref {
     return store(a.shard).commit_fill(a, by, pages, unreadable);
   }
 
-  /// Gives allocated pages up.
-  /// @par Callers the shard's owner, one lane
+  /// Gives allocated pages up. @par Callers the shard's owner, one lane
   GNSTOR_HD void abandon(const admission& a, const std::uint32_t* pages) const {
     store(a.shard).abandon(a, pages);
   }
@@ -253,8 +252,7 @@ class engine_ref {
     return store(a.shard).deallocate(a, by);
   }
 
-  /// Frees blocks whose readers are done.
-  /// @par Callers the shard's owner, one lane
+  /// Frees blocks whose readers are done. @par Callers the shard's owner, one lane
   GNSTOR_HD void reap(std::uint32_t shard) const { store(shard).reap(); }
 
   /// Housekeeping: frees blocks whose readers are done, and drops pages of deleted volumes in up to
@@ -313,14 +311,19 @@ class engine_ref {
     return permissions().add(r, meta_.header().next_generation++, ssd_count());
   }
 
-  /// Changes rights of some clients, all or none.
+  /// Changes rights of some clients, and where a volume lies; all or nothing. What belongs on other
+  /// SSDs since goes as the shards' owners `tend`, once the volume is `dropping`.
   /// @par Errors stale_epoch, unknown_volume, bad_payload_version, bad_payload, too_many_clients,
   /// writer_exists
   GNSTOR_HD std::uint16_t volume_chmod(std::uint32_t command_epoch,
                                        const wire::afa::volume_chmod& change) const {
+    constexpr auto dropping = wire::afa::volume_spread::dropping;
     if (command_epoch != epoch()) return wire::afa::make_status(wire::afa::status::stale_epoch);
-    const std::uint16_t refused = permissions().chmod(change, command_epoch);
-    if (refused == 0) serving().count_change();
+    const auto before = permissions().spread(volume_id(change.vid));
+    const std::uint16_t refused = permissions().chmod(change, command_epoch, ssd_count());
+    const bool drops = change.spread == dropping && before != dropping;
+    if (refused == 0 && drops) serving().count_deletion();
+    if (refused == 0 && !drops) serving().count_change();
     return refused;
   }
 
@@ -334,8 +337,7 @@ class engine_ref {
     return refused;
   }
 
-  /// The volumes from `first` on, in order of VID.
-  /// @par Errors stale_epoch
+  /// The volumes from `first` on, in order of VID. @par Errors stale_epoch
   GNSTOR_HD std::uint16_t volume_list(std::uint32_t command_epoch, volume_id first,
                                       wire::afa::volume_list& out) const {
     if (command_epoch != epoch()) return wire::afa::make_status(wire::afa::status::stale_epoch);
@@ -354,8 +356,7 @@ class engine_ref {
     return atomic_ref<std::uint64_t, Scope>(meta_.header().moved).load(relaxed);
   }
 
-  /// The firmware's parts, for recovery and tests.
-  GNSTOR_HD metadata parts() const { return meta_; }
+  GNSTOR_HD metadata parts() const { return meta_; }  ///< for recovery and tests
 
  private:
   GNSTOR_HD permission_table<Scope> permissions() const {

@@ -70,9 +70,9 @@ class page_mover {
     return p;
   }
 
-  /// Moves as many of the planned pages as there are lanes and room. Those of deleted volumes are
-  /// dropped instead. Who looks beside the owner finds a page or its copy, and both are the same
-  /// until the page's grace period is over.
+  /// Moves as many of the planned pages as there are lanes and room. Those of deleted volumes, and
+  /// those that belong elsewhere, are dropped instead. Who looks beside the owner finds a page or
+  /// its copy, and both are the same until the page's grace period is over.
   /// @par Callers every lane of `g`, converged, with the same plan
   template <simt::warp_group G>
   GNSTOR_HD void move(const G& g, const plan& p) const {
@@ -80,7 +80,7 @@ class page_mover {
     oob_entry& from = meta_.oob()[p.first + (rank < p.count ? rank : 0)];
     const oob_entry e = from;
     const bool valid = rank < p.count && e.state == page_state::valid;
-    const bool alive = valid && meta_.template volumes_table<scope>().alive(e.vid, e.generation);
+    const bool alive = valid && store_.keeps(e);
     const std::uint32_t dead = g.ballot(valid && !alive);
     const std::uint32_t live = g.ballot(alive);
     const auto before = static_cast<std::uint32_t>(cuda::std::popcount(live & ((1u << rank) - 1)));

@@ -19,7 +19,7 @@ namespace gnstor::fw {
 ///
 /// All shards read it for every command while the admin owner changes it: a reader sees the state
 /// before a change or after it, never a mix. Statuses are NVMe status fields, 0 for success.
-/// @par Callers `find` and `alive`: anybody. All else: the admin owner, one lane
+/// @par Callers `find` and `spread`: anybody. All else: the admin owner, one lane
 template <thread_scope Scope>
 class permission_table {
  public:
@@ -63,12 +63,13 @@ class permission_table {
     return known.slot == nullptr ? 0 : word(known.slot->version).load(relaxed);
   }
 
-  /// True while the incarnation `generation` of volume `vid` exists. A table that keeps changing
-  /// counts as yes.
-  GNSTOR_HD bool alive(volume_id vid, std::uint32_t generation) const {
-    volume_grant grant;
-    const answer a = find(vid, client_id(0), grant);
-    return a == answer::changing || (a == answer::found && grant.generation == generation);
+  /// How far the spreading of a volume that was found is by now: asked on its own, as no command
+  /// needs it. @par Order none
+  GNSTOR_HD wire::afa::volume_spread spread(volume_id vid) const {
+    const std::uint32_t slot = word32(index_[vid.value]).load(relaxed);
+    if (slot == 0) return {};
+    const std::uint64_t w = at(current(slot - 1), offsetof(record, spread));
+    return static_cast<wire::afa::volume_spread>(static_cast<std::uint32_t>(w));
   }
   /// Adds a volume. Adding the very record the table holds succeeds and changes nothing.
   GNSTOR_HD std::uint16_t add(record r, std::uint32_t generation, std::uint32_t ssd_count) const {
@@ -89,12 +90,14 @@ class permission_table {
     return 0;
   }
 
-  /// Changes the rights of some clients, all or none.
-  GNSTOR_HD std::uint16_t chmod(const wire::afa::volume_chmod& change, std::uint32_t epoch) const {
+  /// Changes the rights of some clients, and where the volume lies; all or nothing.
+  /// @param ssd_count of the array
+  GNSTOR_HD std::uint16_t chmod(const wire::afa::volume_chmod& change, std::uint32_t epoch,
+                                std::uint32_t ssd_count) const {
     const std::uint32_t at = word32(index_[change.vid]).load(relaxed);
     if (at == 0) return make_status(wire::afa::status::unknown_volume);
     record r = read(at - 1);
-    const std::uint16_t refused = apply_chmod(r, change);
+    const std::uint16_t refused = apply_chmod(r, change, ssd_count);
     if (refused != 0) return refused;
     r.epoch = epoch;
     publish(at - 1, r, generation(at - 1));

@@ -2,6 +2,7 @@
 
 #include <deengine/checkpoint.hpp>
 #include <deengine/format.hpp>
+#include <gnstor/volume/placement.hpp>
 
 namespace gnstor::detail {
 
@@ -55,14 +56,21 @@ class page_owners {
  public:
   page_owners(const metadata& meta, const recovery_table& table) : meta_(meta), table_(table) {}
 
-  /// The shard a page belongs to whose entry is sealed, or -1 if its volume is gone.
+  /// The shard a page belongs to whose entry is sealed, or -1 if its volume is gone, or was spread
+  /// and the page belongs on another SSD.
   std::int64_t operator()(const oob_entry& e) {
     if (e.vid.value != vid_) learn(e.vid.value);
     if (!known_ || generation_ != e.generation || e.block.value >= capacity_blocks_) return -1;
-    return fw::shard_of(e.vid, e.block.value / stripe_blocks_, meta_.shape().shards);
+    const std::uint32_t stripe = e.block.value / stripe_blocks_;
+    if (drops_ != 0 && !belongs(e, stripe)) return -1;
+    return fw::shard_of(e.vid, stripe, meta_.shape().shards);
   }
 
  private:
+  bool belongs(const oob_entry& e, std::uint32_t stripe) const {
+    const ssd_index self(static_cast<std::uint16_t>(meta_.header().self));
+    return rendezvous_placement(drops_).holds(e.vid, hash_factor_, stripe, replicas_, self);
+  }
   void learn(std::uint16_t vid) {
     vid_ = vid;
     const std::uint32_t at = meta_.volume_index()[vid];
@@ -72,6 +80,9 @@ class page_owners {
     generation_ = table_.generation(at - 1);
     capacity_blocks_ = r.capacity_blocks;
     stripe_blocks_ = r.stripe_blocks;
+    hash_factor_ = r.hash_factor;
+    replicas_ = r.replicas;
+    drops_ = r.spread == wire::afa::volume_spread::dropping ? r.ssd_count : 0;
   }
 
   metadata meta_;
@@ -81,6 +92,9 @@ class page_owners {
   std::uint32_t generation_ = 0;
   std::uint64_t capacity_blocks_ = 0;
   std::uint32_t stripe_blocks_ = 1;
+  std::uint64_t hash_factor_ = 0;
+  std::uint32_t replicas_ = 0;
+  std::uint32_t drops_ = 0;  ///< SSDs it was spread over, where pages that belong elsewhere go
 };
 
 /// True if a page was committed. It is valid until something says otherwise, or known to have

@@ -6,6 +6,7 @@
 #include <deengine/page_crc.hpp>
 #include <deengine/page_mover.hpp>
 #include <deengine/trim_journal.hpp>
+#include <gnstor/volume/placement.hpp>
 #include <gnstor/wire/afa/status.hpp>
 #include <gnstor/wire/nvme/status.hpp>
 
@@ -146,6 +147,20 @@ class shard_store {
   GNSTOR_HD bool tend(std::uint32_t blocks) const { return tended(*this, blocks); }
   /// As `engine_ref::reap`.
   GNSTOR_HD void reap() const { reaped(*this); }
+  /// True if the page of an entry stays on this SSD: its volume is there, and has not been spread
+  /// to where the block belongs elsewhere. A table that keeps changing counts as yes.
+  GNSTOR_HD bool keeps(const oob_entry& e) const {
+    using answer = typename permission_table<Scope>::answer;
+    volume_grant g;
+    const answer a = volumes().find(e.vid, client_id(0), g);
+    if (a == answer::changing) return true;
+    if (a != answer::found || g.generation != e.generation) return false;
+    // Asked later than the placement: who finds an older one keeps more.
+    if (volumes().spread(e.vid) != wire::afa::volume_spread::dropping) return true;
+    const ssd_index self(static_cast<std::uint16_t>(meta_.header().self));
+    return rendezvous_placement(g.ssd_count)
+        .holds(e.vid, g.hash_factor, e.block.value / g.stripe_blocks, g.replicas, self);
+  }
   /// True if blocks or pages are few, so that those of deleted volumes are asked for.
   GNSTOR_HD bool scarce() const {
     const atomic_ref<std::uint32_t, Scope> credit(meta_.header().credit);
@@ -326,7 +341,7 @@ class shard_store {
     flash_.pin(first);
     for (std::uint32_t k = 0; k < flash_.pages_per_block(); ++k) {
       const oob_entry& e = meta_.oob()[first + k];
-      if (e.state == page_state::valid && !volumes().alive(e.vid, e.generation)) drop(e.key());
+      if (e.state == page_state::valid && !keeps(e)) drop(e.key());
     }
     flash_.unpin(first);
     flash_.reap(shard_);

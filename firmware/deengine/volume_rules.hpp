@@ -45,17 +45,34 @@ GNSTOR_HD constexpr std::uint16_t check_record(const wire::afa::volume_record& r
                      r.capacity_blocks <= most_volume_blocks && r.stripe_blocks != 0 &&
                      r.stripe_blocks <= most_stripe_blocks && r.replicas != 0 &&
                      r.replicas <= max_replicas && r.ssd_count <= ssd_count &&
+                     r.spread <= wire::afa::volume_spread::dropping &&
                      r.replicas <= (r.ssd_count != 0 ? r.ssd_count : ssd_count);
   if (!sound) return make_status(wire::afa::status::bad_payload);
   return check_clients(r.clients, r.client_count, 1);
 }
 
+/// True if a volume may be spread as a VOLUME CHMOD says: over no fewer SSDs than before, and what
+/// belongs elsewhere is dropped only once all SSDs know.
+GNSTOR_HD constexpr bool may_spread(const wire::afa::volume_record& r,
+                                    const wire::afa::volume_chmod& change,
+                                    std::uint32_t ssd_count) {
+  using wire::afa::volume_spread;
+  if (change.ssd_count == 0) return change.spread == volume_spread::whole;
+  if (change.ssd_count > ssd_count || change.ssd_count < r.ssd_count) return false;
+  if (change.spread == volume_spread::moved) return true;
+  const bool moved = r.spread == volume_spread::moved || r.spread == volume_spread::dropping;
+  return change.spread == volume_spread::dropping && moved && change.ssd_count == r.ssd_count;
+}
+
 /// Applies a VOLUME CHMOD to `r`, entirely or, when the answer is not 0, not at all.
+/// @param ssd_count of the array
 GNSTOR_HD constexpr std::uint16_t apply_chmod(wire::afa::volume_record& r,
-                                              const wire::afa::volume_chmod& change) {
+                                              const wire::afa::volume_chmod& change,
+                                              std::uint32_t ssd_count) {
   using wire::afa::make_status;
   if (change.version != wire::afa::payload_version)
     return make_status(wire::afa::status::bad_payload_version);
+  if (!may_spread(r, change, ssd_count)) return make_status(wire::afa::status::bad_payload);
   const std::uint16_t unsound = check_clients(change.clients, change.client_count, 0);
   if (unsound != 0) return unsound;
   wire::afa::volume_client merged[2 * wire::afa::max_volume_clients] = {};
@@ -74,6 +91,10 @@ GNSTOR_HD constexpr std::uint16_t apply_chmod(wire::afa::volume_record& r,
   if (clash != 0) return clash;
   for (std::uint32_t k = 0; k < wire::afa::max_volume_clients; ++k) r.clients[k] = merged[k];
   r.client_count = count;
+  if (change.ssd_count != 0) {
+    r.ssd_count = change.ssd_count;
+    r.spread = change.spread;
+  }
   return 0;
 }
 

@@ -9,7 +9,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <random>
 
 namespace gnstor::host {
@@ -150,7 +152,10 @@ std::vector<wire::afa::volume_record> session::volumes() {
     wire::afa::volume_list list;
     std::memcpy(&list, impl_->page(), sizeof list);
     check_reply(list, next, impl_->array.ssd_count);
-    all.insert(all.end(), list.records, list.records + list.count);
+    std::copy_if(list.records, list.records + list.count, std::back_inserter(all),
+                 [](const wire::afa::volume_record& r) {
+                   return r.spread != wire::afa::volume_spread::joining;
+                 });
     next = list.next_vid;
   }
   return all;

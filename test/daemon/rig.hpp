@@ -92,7 +92,7 @@ struct obedient_array {
         if (!s.volumes.contains(o.vid))
           status = wire::afa::make_status(wire::afa::status::unknown_volume);
         else
-          status = fw::apply_chmod(s.volumes[o.vid], o.chmod);
+          status = fw::apply_chmod(s.volumes[o.vid], o.chmod, ssds);
         break;
       default: FAIL("an order of no kind");
     }

@@ -9,6 +9,14 @@ namespace gnstor::wire::afa {
 /// Of all payloads of `wire/afa`, and of what both ends compute for themselves: the placement.
 inline constexpr std::uint32_t payload_version = 2;
 
+/// Whether a volume is where its placement says: one that an SSD joins moves there in steps.
+enum class volume_spread : std::uint32_t {
+  whole = 0,     ///< it is where it always was
+  joining = 1,   ///< on an SSD that is being given its share: nobody reads there
+  moved = 2,     ///< `ssd_count` has grown; SSDs still have what belongs elsewhere now
+  dropping = 3,  ///< they drop it
+};
+
 /// All an SSD must know of a volume: the data of VOLUME ADD and an entry of VOLUME LIST.
 ///
 /// The SSDs keep it in their permission tables, from which a restarted daemon rebuilds its own
@@ -22,7 +30,7 @@ struct volume_record {
   std::uint32_t stripe_blocks;
   std::uint32_t epoch;         ///< array epoch of the volume's last change
   std::uint32_t client_count;  ///< entries of `clients` in use
-  std::uint32_t reserved36;
+  volume_spread spread;
   /// SSDs that its placement chooses from: the first so many of the array. 0 in VOLUME ADD: all.
   std::uint32_t ssd_count;
   std::uint32_t reserved44[5];
@@ -38,7 +46,7 @@ static_assert(offsetof(volume_record, capacity_blocks) == 16);
 static_assert(offsetof(volume_record, stripe_blocks) == 24);
 static_assert(offsetof(volume_record, epoch) == 28);
 static_assert(offsetof(volume_record, client_count) == 32);
-static_assert(offsetof(volume_record, reserved36) == 36);
+static_assert(offsetof(volume_record, spread) == 36);
 static_assert(offsetof(volume_record, ssd_count) == 40);
 static_assert(offsetof(volume_record, reserved44) == 44);
 static_assert(offsetof(volume_record, clients) == 64);

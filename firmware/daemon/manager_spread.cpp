@@ -1,0 +1,143 @@
+/// How a volume is spread over one SSD more of its array.
+
+#include <daemon/client_rights.hpp>
+#include <daemon/manager.hpp>
+
+#include <algorithm>
+#include <iterator>
+
+namespace gnstor::daemon {
+
+using wire::afa::admin_opcode;
+using wire::afa::right_fill;
+using wire::afa::right_read;
+using wire::afa::right_write;
+using wire::afa::volume_spread;
+
+/// The writer is fenced and all replicas are made equal; the SSD that joins is given its share, and
+/// nobody knows; then every SSD is told where the volume lies; then there is another epoch, so that
+/// nobody reads or writes by the former place; and only then the others drop what has moved.
+///
+/// Until all is copied it can be given up, and is: by a failure of the SSD, or of this manager.
+/// From the first SSD on that is told it is finished, by whichever manager.
+bool manager::advance_spread(operation& op) {
+  if (op.step == 0) {
+    const volume* v = find(op.vid);
+    if (v == nullptr || is_torn(v->r)) {
+      answer(op, v == nullptr ? verdict::unknown_volume : verdict::torn_volume);
+      return true;
+    }
+    if (v->r.ssd_count >= options_.ssds) {
+      answer(op, verdict::done);
+      return true;
+    }
+    op.ssd = v->r.ssd_count;
+    const bool away = ((now_serving_.absent | now_serving_.filling) & bit(op.ssd)) != 0;
+    if (away || (v->writer != 0 && v->lease_until > now_)) {
+      answer(op, verdict::busy);
+      return true;
+    }
+    op.step = 1;
+  }
+  if (op.step == 1) {
+    if (!fenced(op)) return false;
+    op.step = volumes_[op.vid].unequal ? 2 : 3;
+  }
+  if (op.step == 2) {
+    order_repair(op, repair_kind::converge);
+    return false;  // `finished` goes on
+  }
+  if (op.step < telling || op.step == giving_up) {
+    const bool over = joins(op);
+    if (op.step != telling) return over;
+  }
+  if (op.step == telling) {
+    wire::afa::volume_record r = volumes_[op.vid].r;
+    r.ssd_count = op.ssd + 1;
+    r.spread = volume_spread::moved;
+    if (!chmod(op, settled(r))) return false;
+    op.step = moving_on;
+  }
+  if (!moved_on(op)) return false;
+  answer(op, verdict::done);
+  return true;
+}
+
+/// Gives the SSD that joins its share, until the step says that all others may be told. True if it
+/// was given up, and the operation is over.
+bool manager::joins(operation& op) {
+  const volume& v = volumes_[op.vid];
+  if ((present() & bit(op.ssd)) == 0) {
+    answer(op, verdict::failed);
+    return true;
+  }
+  ssd_order o;
+  o.vid = op.vid;
+  o.opcode = admin_opcode::volume_delete;  // what an attempt that was cut short has left
+  if (op.step == giving_up) {
+    if (!told(op, bit(op.ssd), o)) return false;
+    answer(op, verdict::failed);
+    return true;
+  }
+  if (op.step == 3) {
+    if (!told(op, bit(op.ssd), o)) return false;
+    op.step = 4;
+  }
+  if (op.step == 4) {
+    o.opcode = admin_opcode::volume_add;
+    o.record = v.r;
+    o.record.ssd_count = op.ssd + 1;
+    o.record.spread = volume_spread::joining;
+    o.record.client_count = 1;  // nobody else reads or writes there
+    std::fill(std::begin(o.record.clients), std::end(o.record.clients), wire::afa::volume_client{});
+    o.record.clients[0] = {options_.client, std::uint16_t(right_read | right_fill | right_write)};
+    if (!told(op, bit(op.ssd), o)) return false;
+    if (op.refusal != 0) {
+      answer(op, verdict::refused);
+      return true;
+    }
+    op.step = copying;
+  }
+  if (op.step == copying) {
+    order_repair(op, repair_kind::spread);
+  } else {
+    op.step = telling;  // `finished` has come here
+  }
+  return false;
+}
+
+/// Begins another epoch, and has what was moved dropped where it was. A spread's last steps, and
+/// what is left of one that another manager began.
+bool manager::moved_on(operation& op) {
+  if (op.step == moving_on) {
+    change_epoch(now_serving_.absent, now_serving_.filling);
+    give_up_repairs();
+    op.step = moving_on + 1;
+  }
+  if (op.step == moving_on + 1) {
+    if (!everybody_told_epoch(op)) return false;
+    publish();
+    op.step = moving_on + 2;
+    for (const auto& [vid, v] : volumes_) {
+      if (v.r.spread == volume_spread::moved) op.left.push_back(vid);
+    }
+  }
+  for (; !op.left.empty(); op.left.pop_back()) {
+    op.vid = op.left.back();
+    wire::afa::volume_chmod change{};
+    change.ssd_count = volumes_[op.vid].r.ssd_count;
+    change.spread = volume_spread::dropping;
+    if (!chmod(op, change)) return false;
+  }
+  return true;
+}
+
+/// Takes back from an SSD its part of a spread that was not finished.
+bool manager::advance_forget(operation& op) {
+  ssd_order o;
+  o.vid = op.vid;
+  o.opcode = admin_opcode::volume_delete;
+  return told(op, present() & bit(op.ssd), o);
+}
+
+}  // namespace gnstor::daemon
