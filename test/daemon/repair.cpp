@@ -211,3 +211,54 @@ TEST_CASE("a repair ends where an SSD is silent, and passes by what was deleted"
   CHECK(a.run(other) == 2);  // one a volume
   CHECK(other.ok());
 }
+
+TEST_CASE("an SSD that joins is given its share: no more moves than 1/N and a twentieth") {
+  wire::afa::volume_record r = described(1, 2);
+  r.capacity_blocks = 40'000;
+  r.ssd_count = 4;
+  letters a(5);
+  for (std::uint32_t b = 0; b < r.capacity_blocks; ++b) {
+    const replica_set w = where(r, b);
+    for (std::uint32_t k = 0; k < w.count; ++k) a.ssd[w.ssd[k].value][b] = char('a' + b % 26);
+  }
+  const std::vector<std::map<std::uint32_t, char>> before = a.ssd;
+  repair job({1, repair_kind::spread, 1, 4}, {}, 5, {r, described(9)}, a.memory.data());
+  for (std::uint32_t commands = 0; job.step(); ++commands) {
+    REQUIRE(commands < 100'000);
+    if (job.step()->what != repair_step::kind::read) CHECK(job.step()->ssd == 4);
+    job.answered(a.serve(*job.step()));
+  }
+  CHECK(job.ok());
+  const double share = 1.0 * job.mended() / (2.0 * r.capacity_blocks);
+  MESSAGE("moved " << share << " of all replicas to the fifth SSD");
+  CHECK(share < 1.05 / 5);
+  CHECK(share > 0.95 / 5);
+  CHECK(a.ssd[4].size() == job.mended());
+  for (std::uint32_t k = 0; k < 4; ++k) CHECK(a.ssd[k] == before[k]);  // they drop it later
+  for (std::uint32_t b = 0; b < r.capacity_blocks; ++b) {
+    const replica_set w = rendezvous_placement(5).replicas(volume_id(1), r.hash_factor,
+                                                           b / r.stripe_blocks, r.replicas);
+    for (std::uint32_t k = 0; k < w.count; ++k)
+      REQUIRE(a.ssd[w.ssd[k].value][b] == char('a' + b % 26));
+  }
+}
+
+TEST_CASE("a share of which nobody has a sound replica is not moved") {
+  wire::afa::volume_record r = described(1, 2);
+  r.ssd_count = 4;
+  const letters whole = written(r);
+  std::uint32_t moves = 0;
+  while (!rendezvous_placement(5).holds(volume_id(1), r.hash_factor, moves / r.stripe_blocks, 2,
+                                        ssd_index(4)))
+    moves += 3;
+  for (const std::uint32_t bad : {1u, 2u}) {
+    letters a = whole;
+    a.ssd.resize(5);
+    for (std::uint32_t k = 0; k < bad; ++k) a.ssd[where(r, moves).ssd[k].value][moves] = 'D';
+    repair job({1, repair_kind::spread, 1, 4}, {}, 5, {r}, a.memory.data());
+    a.run(job);
+    CHECK(job.ok() == (bad == 1));
+    CHECK(job.lost() == 0);
+    if (bad == 1) CHECK(a.ssd[4][moves] == char('a' + moves % 26));
+  }
+}

@@ -125,6 +125,12 @@ class simulated_array {
     for (std::uint32_t k = 0; k < swarm_.ssds; ++k) node_.faults[k] = faults[k];
     return lost;
   }
+  /// Lets an SSD finish what it drops.
+  void sweep(std::uint32_t k) {
+    for (std::uint32_t s = 0; s < shape_.shards; ++s) {
+      for (bounded n{std::uint64_t{4} * shape_.blocks()}; ssd(k).tend(s, 8) && n;) continue;
+    }
+  }
   /// Flips a bit of some page that is live. False: there is none.
   bool damage(draws& d, std::uint32_t k) {
     for (int tries = 0; tries < 20; ++tries) {

@@ -91,6 +91,13 @@ class simulated_client {
     give_all_up();
     line.lose();
   }
+  /// Hears of an epoch, and where its volumes lie by then.
+  void learn(const daemon::membership& m, const std::vector<wire::afa::volume_record>& all) {
+    serving = m;
+    for (const wire::afa::volume_record& r : all) {
+      if (const auto at = volumes.find(r.vid); at != volumes.end()) at->second.r = r;
+    }
+  }
   bool is_dead(std::uint64_t now_ns) const { return dead_until_ > now_ns; }
   bool is_idle() const { return under_way_.empty(); }
   std::size_t requests() const { return under_way_.size(); }

@@ -21,6 +21,7 @@ struct scene {
     std::uint32_t manager_crashes = 0;
     std::uint32_t hand_overs = 0;
     std::uint32_t recreations = 0;
+    std::uint32_t spreads = 0;
     std::uint64_t repairs = 0;
   };
 

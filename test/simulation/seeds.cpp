@@ -54,6 +54,7 @@ TEST_CASE("an array under every fault loses nothing that it has acknowledged") {
     all.manager_crashes += w.happened().manager_crashes;
     all.hand_overs += w.happened().hand_overs;
     all.recreations += w.happened().recreations;
+    all.spreads += w.happened().spreads;
     all.repairs += w.happened().repairs;
     if (!broken.empty()) return;
   }
@@ -69,6 +70,7 @@ TEST_CASE("an array under every fault loses nothing that it has acknowledged") {
     CHECK(all.manager_crashes > 10);
     CHECK(all.hand_overs > 100);
     CHECK(all.recreations > 10);
+    CHECK(all.spreads > 10);
     CHECK(all.repairs > 100);
   }
   MESSAGE(all.power_cuts << " power cuts, " << all.unsaved << " SSDs with too little energy, "
@@ -77,5 +79,6 @@ TEST_CASE("an array under every fault loses nothing that it has acknowledged") {
                          << " pages damaged, " << all.forgeries << " commands forged, "
                          << all.client_deaths << " clients died, " << all.manager_crashes
                          << " managers crashed, " << all.hand_overs << " leases granted, "
-                         << all.recreations << " volumes removed, " << all.repairs << " repairs");
+                         << all.recreations << " volumes removed, " << all.spreads << " spread, "
+                         << all.repairs << " repairs");
 }

@@ -55,6 +55,7 @@ struct swarm {
   std::uint32_t lost_answers = 0;
   std::uint32_t hand_overs = 0;
   std::uint32_t recreations = 0;
+  std::uint32_t spreads = 0;
   std::optional<fw::ssd_profile> timing{};  ///< SSDs take their time
 
   std::string describe() const {
@@ -116,6 +117,7 @@ struct swarm {
     s.hand_overs = rate(8'000);
     s.recreations = rate(40'000);
     if (d.one_in(2)) s.timing = quick_ssd(d);
+    s.spreads = d.one_in(2) ? 0 : 2;
     return s;
   }
 };

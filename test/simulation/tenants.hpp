@@ -76,7 +76,7 @@ class tenants {
  private:
   /// What is asked of the manager for one volume, one thing at a time.
   struct wish {
-    enum class stage : std::uint8_t { none, create, open, renew, close, remove };
+    enum class stage : std::uint8_t { none, create, open, renew, close, remove, spread };
     std::uint16_t vid = 0;
     bool there = false;
     bool removed = false;  ///< somebody has asked for that
@@ -101,7 +101,7 @@ class tenants {
       r.hash_factor = s_.dice.next();
       r.capacity_blocks = s_.shape.capacity;
       r.stripe_blocks = s_.shape.stripe_blocks;
-      if (s_.dice.one_in(3))  // not all SSDs: others joined later
+      if (s_.shape.spreads != 0 || s_.dice.one_in(3))  // not all SSDs: others joined later
         r.ssd_count = s_.shape.replicas + s_.dice.below(s_.shape.ssds - s_.shape.replicas + 1);
       return s_.driver.manager.create(w.request, r);
     }
@@ -119,6 +119,10 @@ class tenants {
       w.removed = true;
       ++s_.happened.recreations;
       return s_.driver.manager.remove(w.request, w.vid);
+    }
+    if (w.writer < 0 && s_.dice.one_in(s_.shape.spreads) && may_spread(w.vid)) {
+      w.asked = wish::stage::spread;
+      return s_.driver.manager.spread(w.request, w.vid);
     }
     const std::uint32_t who = s_.dice.below(s_.shape.clients);
     simulated_client& c = *s_.clients[who];
@@ -144,6 +148,12 @@ class tenants {
     s_.driver.manager.open(w.request, w.vid, c.line.client().value, write);
   }
 
+  bool may_spread(std::uint16_t vid) const {
+    const auto all = s_.driver.manager.volumes();
+    return std::any_of(all.begin(), all.end(), [&](const wire::afa::volume_record& r) {
+      return r.vid == vid && r.ssd_count < s_.shape.ssds;
+    });
+  }
   void heard(wish& w, const daemon::reply& r) {
     const wish::stage asked = std::exchange(w.asked, wish::stage::none);
     if (r.said == daemon::verdict::unknown_volume && w.there && !w.removed)
@@ -179,6 +189,10 @@ class tenants {
         c.asking.erase(w.vid);
         if (done) granted(w, r);
         break;
+      case wish::stage::spread:
+        s_.happened.spreads += done ? 1 : 0;
+        if (done) s_.note("volume " + std::to_string(w.vid) + " is spread");
+        break;
       case wish::stage::none: break;
     }
     if (r.said == daemon::verdict::unknown_volume && w.there) gone(w);
@@ -198,7 +212,7 @@ class tenants {
       const bool writes = w.write || (c.volumes.contains(w.vid) && c.volumes[w.vid].write);
       c.volumes[w.vid] = {known, writes, r.lease_until};
       if (w.write) c.may_write_again(w.vid);
-      c.serving = s_.driver.serving();
+      c.learn(s_.driver.serving(), s_.driver.manager.volumes());
     }
   }
   void gone(wish& w) {

@@ -73,7 +73,7 @@ class world {
     simulated_client& c = *scene_.clients[k];
     if (c.wants_news && !scene_.driver.is_down(scene_.now_ns)) {
       c.wants_news = false;
-      c.serving = scene_.driver.serving();
+      c.learn(scene_.driver.serving(), scene_.driver.manager.volumes());
     }
     c.step(scene_.dice, scene_.array, scene_.now_ns, scene_.stamp);
     for (const auto& [ssd, epoch] : c.complaints) {
@@ -155,8 +155,29 @@ class world {
         }
       }
     }
+    if (!unequal_may_differ) look_for_leftovers();
     scene_.happened.repairs = scene_.driver.repairs_done;
     if (scene_.driver.lost_blocks != 0) throw broken_promise{"a repair found no sound replica"};
+  }
+
+  /// What belongs elsewhere since a volume was spread is gone.
+  void look_for_leftovers() {
+    for (const wire::afa::volume_record& r : scene_.driver.manager.volumes()) {
+      if (r.spread == wire::afa::volume_spread::moved)
+        throw broken_promise{"volume " + std::to_string(r.vid) + " is half spread at rest"};
+      if (!scene_.checker.knows(r.vid)) continue;
+      for (std::uint32_t k = 0; k < r.ssd_count; ++k) {
+        scene_.array.sweep(k);
+        for (std::uint32_t b = 0; b < r.capacity_blocks; ++b) {
+          const bool belongs = rendezvous_placement(r.ssd_count)
+                                   .holds(volume_id(r.vid), r.hash_factor, b / r.stripe_blocks,
+                                          r.replicas, ssd_index(static_cast<std::uint16_t>(k)));
+          if (!belongs && scene_.array.look(k, r, b) != 0)
+            throw broken_promise{"SSD " + std::to_string(k) + " has kept block " +
+                                 std::to_string(b) + " of volume " + std::to_string(r.vid)};
+        }
+      }
+    }
   }
 
   scene scene_;

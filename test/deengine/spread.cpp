@@ -1,0 +1,175 @@
+/// What an SSD makes of a volume that is spread over more SSDs than before.
+
+#include "killed_copy.hpp"
+#include "rig.hpp"
+#include <deengine/power_cut.hpp>
+
+#include <random>
+
+using namespace gnstor;
+using namespace gnstor::test;
+using wire::afa::status;
+using wire::afa::volume_spread;
+
+namespace {
+
+constexpr fw::geometry four_ssds{
+    .pages = 1024, .shards = 2, .pages_per_block = 16, .max_volumes = 4};
+constexpr std::uint32_t capacity = 320;
+constexpr std::uint32_t stripe = 4;
+
+/// SSD 0 of four; its volumes are spread over the first two of them.
+struct grown : rig {
+  grown() : rig(four_ssds) {
+    who.ssd_count = 4;
+    REQUIRE(fw::format(meta(), meta_bytes(), shape, who) == fw::mount_status::ok);
+    record v = volume(1, capacity, stripe);
+    v.ssd_count = 2;
+    REQUIRE(ssd().volume_add(1, v) == 0);
+    for (std::uint32_t b = 0; b < capacity; b += stripe) REQUIRE(write(1, b, stripe, 100 + b) == 0);
+  }
+  std::uint16_t spread(std::uint32_t ssd_count, volume_spread how) {
+    wire::afa::volume_chmod change{};
+    change.version = wire::afa::payload_version;
+    change.vid = 1;
+    change.ssd_count = ssd_count;
+    change.spread = how;
+    return ssd().volume_chmod(1, change);
+  }
+  bool belongs(std::uint32_t block, std::uint32_t ssd_count) const {
+    return rendezvous_placement(ssd_count).holds(volume_id(1), 77, block / stripe, 2, ssd_index(0));
+  }
+  /// The page that is mapped for a block, whether or not it belongs here.
+  std::uint32_t mapped(std::uint32_t block) {
+    fw::admission a;
+    a.vid = volume_id(1);
+    a.shard = ssd().shard_of(a.vid, block / stripe);
+    a.generation = 1;
+    a.first = vba(block);
+    a.blocks = 1;
+    std::uint32_t page = 0;
+    ssd().lookup(a, &page);
+    if (page != engine::no_page) ssd().unpin(page);
+    return page;
+  }
+  /// Every block that belongs here by `ssd_count` SSDs is there; the others are as `kept` says.
+  void check(std::uint32_t ssd_count, bool kept) {
+    std::uint32_t moved = 0;
+    for (std::uint32_t b = 0; b < capacity; ++b) {
+      CAPTURE(b);
+      const bool here = belongs(b, ssd_count);
+      moved += here ? 0 : 1;
+      REQUIRE((mapped(b) != engine::no_page) == (here || kept));
+      if (here) REQUIRE(read(1, b) == 100 + b);
+    }
+    REQUIRE(moved > capacity / 4);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a volume is spread over more SSDs, never fewer, and in order") {
+  grown r;
+  CHECK(r.spread(0, volume_spread::moved) == afa(status::bad_payload));
+  CHECK(r.spread(3, volume_spread::whole) == afa(status::bad_payload));
+  CHECK(r.spread(3, volume_spread::joining) == afa(status::bad_payload));
+  CHECK(r.spread(3, volume_spread::dropping) == afa(status::bad_payload));
+  CHECK(r.spread(2, volume_spread::dropping) == afa(status::bad_payload));
+  CHECK(r.spread(5, volume_spread::moved) == afa(status::bad_payload));
+  CHECK(r.spread(1, volume_spread::moved) == afa(status::bad_payload));
+  CHECK(r.spread(3, volume_spread(4)) == afa(status::bad_payload));
+  REQUIRE(r.spread(3, volume_spread::moved) == 0);
+  CHECK(r.spread(3, volume_spread::moved) == 0);  // told twice
+  CHECK(r.spread(2, volume_spread::moved) == afa(status::bad_payload));
+  CHECK(r.spread(4, volume_spread::dropping) == afa(status::bad_payload));
+  REQUIRE(r.spread(3, volume_spread::dropping) == 0);
+  CHECK(r.spread(3, volume_spread::dropping) == 0);
+  REQUIRE(r.spread(4, volume_spread::moved) == 0);
+  wire::afa::volume_list all{};
+  REQUIRE(r.ssd().volume_list(1, volume_id(1), all) == 0);
+  CHECK(all.records[0].ssd_count == 4);
+  CHECK(all.records[0].spread == volume_spread::moved);
+  record bad = volume(2, 10);
+  bad.spread = volume_spread(4);
+  CHECK(r.ssd().volume_add(1, bad) == afa(status::bad_payload));
+}
+
+TEST_CASE("what belongs elsewhere is refused to writers at once, and dropped when all know") {
+  grown r;
+  const std::uint32_t before = r.free_pages();
+  REQUIRE(r.spread(4, volume_spread::moved) == 0);
+  for (std::uint32_t b = 0; b < capacity; b += stripe) {
+    const fw::admission a = r.ssd().check(r.io(1, b, 1, true));
+    CHECK(a.status == (r.belongs(b, 4) ? 0 : afa(status::wrong_ssd)));
+  }
+  r.tend();
+  r.check(4, true);
+  REQUIRE(r.spread(4, volume_spread::dropping) == 0);
+  r.tend();
+  r.check(4, false);
+  for (std::uint32_t b = 0; b < capacity; b += stripe) {
+    const fw::admission a = r.ssd().check(r.io(1, b, 1, false));
+    CHECK(a.status == (r.belongs(b, 4) ? 0 : afa(status::wrong_ssd)));
+  }
+  // The room comes back to others.
+  CHECK(r.free_pages() >= before);
+  REQUIRE(r.ssd().volume_add(1, volume(2, capacity, stripe)) == 0);
+  for (std::uint32_t b = 0; b < capacity; b += stripe)
+    REQUIRE((!rendezvous_placement(4).holds(volume_id(2), 77, b / stripe, 2, ssd_index(0)) ||
+             r.write(2, b, stripe, 5000 + b) == 0));
+  r.check(4, false);
+}
+
+TEST_CASE("power that goes while a volume is spread leaves what is needed") {
+  for (const bool drops : {false, true}) {
+    for (const bool swept : {false, true}) {
+      CAPTURE(drops);
+      CAPTURE(swept);
+      grown r;
+      REQUIRE(r.spread(3, volume_spread::moved) == 0);
+      if (drops) REQUIRE(r.spread(3, volume_spread::dropping) == 0);
+      if (swept) r.tend();
+      REQUIRE(fw::power_cut(r.meta(), r.shape, r.data.data()));
+      r.mount();
+      r.check(3, !drops);
+    }
+  }
+}
+
+TEST_CASE("what moves is dropped though garbage is collected meanwhile") {
+  grown r;
+  REQUIRE(r.ssd().volume_add(1, volume(2, 256, stripe)) == 0);
+  REQUIRE(r.spread(4, volume_spread::moved) == 0);
+  REQUIRE(r.spread(4, volume_spread::dropping) == 0);
+  std::mt19937 random(3);
+  std::uint64_t stamp = 10'000;
+  bool more = true;
+  std::uint32_t rounds = 0;
+  for (; more && rounds < 20'000; ++rounds) {
+    const auto b = static_cast<std::uint32_t>(random() % 256);
+    if (rendezvous_placement(4).holds(volume_id(2), 77, b / stripe, 2, ssd_index(0)))
+      REQUIRE(r.write(2, b, 1, ++stamp) == 0);
+    r.collect();
+    more = false;
+    if (random() % 4 == 0) {
+      for (std::uint32_t s = 0; s < r.shape.shards; ++s) more = r.ssd().tend(s, 1) || more;
+    } else {
+      more = true;
+    }
+  }
+  CHECK(rounds < 20'000);
+  r.check(4, false);
+}
+
+TEST_CASE("firmware on a copy tells flash of a spread, too") {
+  grown r;
+  killed_copy copy;
+  copy.begin(r);
+  r.seals = false;
+  REQUIRE(r.spread(4, volume_spread::moved) == 0);
+  REQUIRE(r.spread(4, volume_spread::dropping) == 0);
+  r.tend();
+  copy.lose(r);
+  r.mount();
+  r.check(4, false);
+}
