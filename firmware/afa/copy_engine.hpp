@@ -87,6 +87,9 @@ class copy_engine {
     const std::uint32_t ssd = c.ssd;
     bool damaged = false;
     if (page == node::ssd::no_page) {
+      // In another epoch the block may belong elsewhere, and have been dropped here: zeroes are no
+      // answer. Whoever dropped it knew that epoch.
+      damaged = drive.epoch() != c.entry.cdw2;
       clear(g, memory);
     } else if (node_->shape.check_reads == 0) {
       transfer(g, memory, flash, block_bytes);
@@ -97,7 +100,8 @@ class copy_engine {
     g.sync();
     if (!g.leads()) return;
     if (single || is_last(c, damaged)) {
-      if (damaged) c.status = damaged_page;
+      const bool late = damaged && drive.epoch() != c.entry.cdw2;
+      if (damaged) c.status = late ? overtaken : damaged_page;
       c.stage = command_stage::done;
       node_->finish(queue, ssd, handle);
     }

@@ -67,7 +67,7 @@ gpu_runner::gpu_runner(const node& n, int device)
 
 void gpu_runner::stop() {
   if (streams_->engines == nullptr) return;
-  system_word<std::uint32_t>(*node_.host_stop).store(1, release);
+  system_word<std::uint32_t>(*node_.host_stop).store(metadata_header::gpu_is_to_stop, release);
   for (cudaStream_t* s : {&streams_->copies, &streams_->engines}) {
     check(cudaStreamSynchronize(*s), "waiting for its end");
     (void)cudaStreamDestroy(*s);

@@ -11,6 +11,9 @@ namespace gnstor::fw {
 inline constexpr std::uint16_t damaged_page =
     wire::nvme::make_status(wire::nvme::media_status::unrecovered_read_error);
 
+/// How a read ends that finds nothing where its blocks may no longer belong.
+inline constexpr std::uint16_t overtaken = wire::afa::make_status(wire::afa::status::stale_epoch);
+
 /// Copies one page between flash and a client's memory and computes the CRC-32C of what was copied.
 /// @param flash aligned to 16
 /// @param in true: from `memory` into `flash`; false: the other way

@@ -98,7 +98,7 @@ void manager::finished(std::uint64_t repair, bool ok) {
   if (queue_.empty() || queue_.front().repair != repair) return;
   operation& op = queue_.front();
   op.repair = 0;
-  if (!ok && op.what == action::spread && op.step == copying) op.step = giving_up;
+  if (!ok && op.what == action::spread) op.step = giving_up;
   if (!ok) return;
   ++op.step;
   if (volume* v = find(op.vid)) v->unequal = false;

@@ -44,6 +44,8 @@ class manager {
   explicit manager(const manager_options& o) : options_(o) {}
 
   /// Takes over an array from its SSDs' own tables, after a crash of another manager or a restart.
+  /// Nothing of the former manager's may arrive any more once the reports are made: its connections
+  /// have ended.
   /// @param reports of each SSD, nothing where it does not answer: it has failed
   /// @param now nanoseconds of any clock that does not go back
   void recover(const std::vector<std::optional<ssd_report>>& reports, std::uint64_t now);

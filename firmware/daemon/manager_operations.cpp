@@ -68,13 +68,14 @@ bool manager::advance_create(operation& op) {
   return true;
 }
 
-/// Takes the write right of the operation's volume, whoever had it.
+/// Takes the write right of the operation's volume, whoever had it; nothing, if an SSD refuses.
 bool manager::fenced(operation& op) {
   volume& v = volumes_[op.vid];
   std::vector<volume_client> fence;
   if (v.writer != 0) fence.push_back({v.writer, right_read});
   fence.push_back({options_.client, std::uint16_t(right_read | right_fill | right_write)});
   if (!chmod(op, fence)) return false;
+  if (op.refusal != 0) return true;
   v.unequal = v.unequal || v.writer != 0;
   v.writer = 0;
   return true;
@@ -96,7 +97,8 @@ bool manager::advance_open(operation& op) {
   const std::uint16_t own = right_read | right_fill;
   switch (op.step) {
     case 0:
-      if (op.write && v->writer != 0 && v->writer != op.client && v->lease_until > now_) {
+      if (op.write && (v->r.spread == wire::afa::volume_spread::moved ||  // not all SSDs know
+                       (v->writer != 0 && v->writer != op.client && v->lease_until > now_))) {
         answer(op, verdict::busy);
         return true;
       }
@@ -104,6 +106,10 @@ bool manager::advance_open(operation& op) {
       return advance_open(op);
     case 1:
       if (!fenced(op)) return false;
+      if (op.refusal != 0) {
+        answer(op, verdict::refused);
+        return true;
+      }
       op.step = 2;
       return advance_open(op);
     case 2: order_repair(op, repair_kind::converge); return false;  // `finished` goes on

@@ -37,10 +37,19 @@ void manager::recover(const std::vector<std::optional<ssd_report>>& reports, std
   for (std::uint32_t k = 0; k < options_.ssds; ++k) answering |= reports[k] ? bit(k) : 0;
   const std::uint64_t here = present() & answering;
   bool moved = false;
+  std::vector<std::uint32_t> lost;
   for (auto at = volumes_.begin(); at != volumes_.end();) {
     moved = moved || at->second.r.spread == wire::afa::volume_spread::moved;
     const std::uint64_t should = here & own(at->second.r);
-    const bool everywhere = (holders[at->first] & should) == should;
+    const wire::afa::volume_record& r = at->second.r;
+    std::uint64_t missing = should & ~holders[at->first];
+    // Of a volume that was spread the SSD that joined had its share before anybody was told: where
+    // it knows nothing it has lost that, and is filled anew.
+    if (r.spread == wire::afa::volume_spread::moved && missing == bit(r.ssd_count - 1)) {
+      lost.push_back(r.ssd_count - 1);
+      missing = 0;
+    }
+    const bool everywhere = missing == 0;
     operation op{.what = action::adopt, .vid = at->first, .drops = !everywhere};
     op.r = at->second.r;
     queue_.push_back(op);
@@ -56,6 +65,7 @@ void manager::recover(const std::vector<std::optional<ssd_report>>& reports, std
   for (std::uint32_t k = 0; k < options_.ssds; ++k) {
     if ((present() & bit(k)) != 0 && !reports[k]) ssd_failed(k);
   }
+  for (const std::uint32_t k : lost) ssd_failed(k);
 }
 
 /// Brings one volume of an array that is taken over to a state that all SSDs share.

@@ -27,6 +27,11 @@ bool manager::advance_spread(operation& op) {
       answer(op, v == nullptr ? verdict::unknown_volume : verdict::torn_volume);
       return true;
     }
+    if (v->r.spread == volume_spread::moved) {  // a former one was refused half-way
+      op.ssd = v->r.ssd_count - 1;
+      op.step = telling;
+      return advance_spread(op);
+    }
     if (v->r.ssd_count >= options_.ssds) {
       answer(op, verdict::done);
       return true;
@@ -39,8 +44,13 @@ bool manager::advance_spread(operation& op) {
     }
     op.step = 1;
   }
+  if (op.step < telling && is_torn(volumes_[op.vid].r)) op.step = giving_up;
   if (op.step == 1) {
     if (!fenced(op)) return false;
+    if (op.refusal != 0) {
+      answer(op, verdict::refused);
+      return true;
+    }
     op.step = volumes_[op.vid].unequal ? 2 : 3;
   }
   if (op.step == 2) {
@@ -56,10 +66,16 @@ bool manager::advance_spread(operation& op) {
     r.ssd_count = op.ssd + 1;
     r.spread = volume_spread::moved;
     if (!chmod(op, settled(r))) return false;
+    if (op.refusal != 0) {  // but some may know: it is finished when it is asked for again
+      volumes_[op.vid].r = r;
+      answer(op, verdict::failed);
+      return true;
+    }
     op.step = moving_on;
   }
   if (!moved_on(op)) return false;
-  answer(op, verdict::done);
+  const volume* v = find(op.vid);
+  answer(op, v->r.spread == volume_spread::moved ? verdict::failed : verdict::done);
   return true;
 }
 

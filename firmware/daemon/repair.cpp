@@ -162,6 +162,7 @@ bool repair::decide() {
 void repair::answered(step_end how) {
   step_.reset();
   if (how == step_end::failed || (deciding_ && how == step_end::damaged)) return end(false);
+  if (how == step_end::gone && order_.kind == repair_kind::spread) return end(false);
   if (how == step_end::gone) {  // there is nothing to repair
     ++volume_;
     first_ = alone_until_ = 0;

@@ -21,7 +21,7 @@ namespace gnstor::fw {
 template <thread_scope Scope>
 class engine_ref {
  public:
-  /// The block was never written: its bytes are zero.
+  /// The block was never written: zeroes; or, in another epoch than its check's, has moved away.
   static constexpr std::uint32_t no_page = cuckoo_map::none;
 
   /// @param meta a mounted metadata block of geometry `g`
@@ -85,7 +85,8 @@ class engine_ref {
     meta_.mapping(out.shard).glance(a.key(0), out.seen);
   }
   /// All of `check` but whether the blocks belong on this SSD: who finds a page of theirs here
-  /// knows that they do, since only what belongs here is written. A read's.
+  /// knows that they do: only what belongs here is written, and only another epoch moves it. A
+  /// read's.
   GNSTOR_HD admission check_rights(const request& r, known_grant& known,
                                    const foresight& early) const {
     using wire::afa::status;
@@ -245,8 +246,7 @@ class engine_ref {
     store(a.shard).abandon(a, pages);
   }
 
-  /// Makes the command's blocks unwritten again.
-  /// @par Callers the shard's owner, one lane
+  /// Makes the command's blocks unwritten again. @par Callers the shard's owner, one lane
   /// @par Errors unknown_volume, stale_epoch, not_permitted, as `commit`
   GNSTOR_HD std::uint16_t deallocate(const admission& a, const write_claim& by) const {
     return store(a.shard).deallocate(a, by);
@@ -347,7 +347,7 @@ class engine_ref {
     return 0;
   }
 
-  /// Pages that are erased and not taken by anybody. @par Callers anybody
+  /// Pages that nobody has taken. @par Callers anybody
   GNSTOR_HD std::uint64_t free_pages() const {
     return std::uint64_t{flash().pool().left()} * shape().pages_per_block;
   }

@@ -11,6 +11,11 @@ struct alignas(128) metadata_header {
   static constexpr std::uint64_t right_magic = 0x656e69676e456564;  ///< "deEngine"
   static constexpr std::uint32_t right_version = 7;
 
+  // What `gpu_stop` says:
+  static constexpr std::uint32_t gpu_at_work = 0;
+  static constexpr std::uint32_t gpu_at_rest = 1;  ///< and its process saw that
+  static constexpr std::uint32_t gpu_is_to_stop = 2;
+
   std::uint64_t magic = right_magic;
   std::uint32_t version = right_version;
   std::uint32_t self = 0;       ///< index of this SSD in the array
@@ -26,9 +31,10 @@ struct alignas(128) metadata_header {
   std::uint32_t read_epoch = 0;     ///< atomic: the same for reads; 0 while the SSD is being filled
   std::uint32_t checkpoint = 0;     ///< seal of an SSD that was stopped in order; 0: none
   membership_record membership[2];  ///< one is of `epoch`
-  /// Atomic: 0 while a GPU stores to this flash. A GPU may do so for a moment after its process was
-  /// killed: who mounts the flash sets another value, and gives it time to see that. SSD 0's.
-  std::uint32_t gpu_stop = 1;
+  /// Atomic, SSD 0's: what a GPU that stores to this flash looks at. It may go on for a moment
+  /// after its process was killed: who mounts the flash tells it to stop, and gives it time to
+  /// look.
+  std::uint32_t gpu_stop = gpu_at_rest;
   write_through through;  ///< of a copy: where flash is
 
   /// Where the membership of the present epoch is.

@@ -159,7 +159,10 @@ class permission_table {
       word(slots_[k].version).store(version, relaxed);
       return true;
     }
-    return false;
+    // The first image that the slot was to get may be there in part: it never counted.
+    std::uint64_t former = said;
+    for (const std::uint64_t& w : slots_[k].images[0]) former |= word(w).load(relaxed);
+    return former == 0;
   }
   /// Empties slot `k`. @par Callers recovery
   GNSTOR_HD void clear(std::uint32_t k) const { publish(k, record{}, 0); }

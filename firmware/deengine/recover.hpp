@@ -82,7 +82,10 @@ class page_owners {
     stripe_blocks_ = r.stripe_blocks;
     hash_factor_ = r.hash_factor;
     replicas_ = r.replicas;
-    drops_ = r.spread == wire::afa::volume_spread::dropping ? r.ssd_count : 0;
+    // What the spread before had dropped does not come back with the next one.
+    const bool moved = r.spread == wire::afa::volume_spread::moved;
+    const bool drops = moved || r.spread == wire::afa::volume_spread::dropping;
+    drops_ = drops ? r.ssd_count - (moved ? 1 : 0) : 0;
   }
 
   metadata meta_;
@@ -94,7 +97,8 @@ class page_owners {
   std::uint32_t stripe_blocks_ = 1;
   std::uint64_t hash_factor_ = 0;
   std::uint32_t replicas_ = 0;
-  std::uint32_t drops_ = 0;  ///< SSDs it was spread over, where pages that belong elsewhere go
+  /// SSDs it is spread over, where pages go that belong elsewhere; 0 where there are none.
+  std::uint32_t drops_ = 0;
 };
 
 /// True if a page was committed. It is valid until something says otherwise, or known to have

@@ -75,6 +75,8 @@ class shard_store {
       return give_up(a, pages,
                      wire::nvme::make_status(wire::nvme::generic_status::capacity_exceeded));
     if (!meta_.through().any()) return commit_simply(a, pages);
+    if (!has_places(a, pages, 0, a.blocks))
+      return give_up(a, pages, wire::afa::make_status(wire::afa::status::mapping_full));
     write_down(a, pages, 0, a.blocks);
     const std::uint16_t status = commit_simply(a, pages);
     if (status != 0) take_back(a, pages);
@@ -101,8 +103,9 @@ class shard_store {
       if (slot == none && !afford(1)) {
         full = wire::nvme::make_status(wire::nvme::generic_status::capacity_exceeded);
       } else {
-        if (meta_.through().any()) write_down(a, pages, k, 1);
-        if (!enter(a.vid, a.key(k), pages[k], shown))
+        const bool placed = !meta_.through().any() || has_places(a, pages, k, 1);
+        if (meta_.through().any() && placed) write_down(a, pages, k, 1);
+        if (!placed || !enter(a.vid, a.key(k), pages[k], shown))
           full = wire::afa::make_status(wire::afa::status::mapping_full);
       }
       if (full == 0) continue;
@@ -275,6 +278,22 @@ class shard_store {
       meta_.oob()[pages[k]].write_down(e, flash);
     }
     flash.order();
+  }
+  /// True if the mapping takes the keys of blocks `first` and so on of a command: no mount finds
+  /// more in flash than it can map.
+  GNSTOR_HD bool has_places(const admission& a, const std::uint32_t* pages, std::uint32_t first,
+                            std::uint32_t count) const {
+    cuckoo_map map = meta_.mapping(shard_);
+    bool all = true;
+    for (std::uint32_t k = first; k < first + count && all; ++k)
+      all = meta_.find(shard_, a.key(k)) != none || map.insert(a.key(k), pages[k]);
+    for (std::uint32_t k = first; k < first + count; ++k) {
+      // Nobody has seen them: the pages' entries do not name the keys yet.
+      const auto mine = [page = pages[k]](std::uint32_t there) { return there == page; };
+      const std::uint32_t slot = map.find(a.key(k), mine);
+      if (slot != none) map.erase(slot);
+    }
+    return all;
   }
   /// Takes back from flash which pages were not entered.
   GNSTOR_HD void take_back(const admission& a, const std::uint32_t* pages) const {

@@ -51,17 +51,19 @@ GNSTOR_HD constexpr std::uint16_t check_record(const wire::afa::volume_record& r
   return check_clients(r.clients, r.client_count, 1);
 }
 
-/// True if a volume may be spread as a VOLUME CHMOD says: over no fewer SSDs than before, and what
-/// belongs elsewhere is dropped only once all SSDs know.
+/// True if a volume may be spread as a VOLUME CHMOD says: over one SSD more at a time, never fewer;
+/// and what belongs elsewhere is dropped, and the next SSD joins, only once all SSDs know.
 GNSTOR_HD constexpr bool may_spread(const wire::afa::volume_record& r,
                                     const wire::afa::volume_chmod& change,
                                     std::uint32_t ssd_count) {
   using wire::afa::volume_spread;
   if (change.ssd_count == 0) return change.spread == volume_spread::whole;
-  if (change.ssd_count > ssd_count || change.ssd_count < r.ssd_count) return false;
-  if (change.spread == volume_spread::moved) return true;
-  const bool moved = r.spread == volume_spread::moved || r.spread == volume_spread::dropping;
-  return change.spread == volume_spread::dropping && moved && change.ssd_count == r.ssd_count;
+  const bool grows = change.ssd_count != r.ssd_count;
+  const bool moved = r.spread == volume_spread::moved;
+  if (grows && (change.ssd_count != r.ssd_count + 1 || change.ssd_count > ssd_count)) return false;
+  if (change.spread == volume_spread::moved) return !grows || !moved;
+  return change.spread == volume_spread::dropping && !grows &&
+         (moved || r.spread == volume_spread::dropping);
 }
 
 /// Applies a VOLUME CHMOD to `r`, entirely or, when the answer is not 0, not at all.

@@ -7,8 +7,7 @@ namespace gnstor::host {
 
 void emulated_client::attach(simt::cuda::executor& executor) {
   if (array_->resident()) return;
-  fw::node n = array_->node();
-  n.host_stop = nullptr;  // the executor stops it
+  const fw::node n = array_->attached();  // the executor stops it
   // Blocks of workers are as small as those of engines: a tool that watches kernels takes registers
   // of each thread.
   constexpr std::uint32_t warps = fw::service::most_warps;

@@ -216,7 +216,7 @@ void emulated_array::launch() {
 #if defined(GNSTOR_WITH_CUDA)
   if (on_gpu()) {
     poke(node_.stop, 0u);
-    system_word<std::uint32_t>(*node_.host_stop).store(0, release);
+    system_word<std::uint32_t>(*node_.host_stop).store(fw::metadata_header::gpu_at_work, release);
     running_ = std::make_unique<fw::gpu_runner>(node_, endpoint_.device);
   }
 #endif
@@ -224,11 +224,32 @@ void emulated_array::launch() {
 
 void emulated_array::suspend() {
   if (const std::unique_ptr<fw::node_runner> ending = std::move(running_)) ending->stop();
+  rest();
+}
+
+/// Says in the files that no GPU stores to them, unless one may.
+void emulated_array::rest() const {
+  if (!on_gpu()) return;
+  const auto word = attached_ ? fw::metadata_header::gpu_at_work : fw::metadata_header::gpu_at_rest;
+  system_word<std::uint32_t>(*node_.host_stop).store(word, release);
+}
+
+fw::node emulated_array::attached() {
+  const std::lock_guard lock(guard_);
+  fw::node n = node_;
+  if (drives_[0].pinned.data() == nullptr) {
+    n.host_stop = nullptr;
+  } else {
+    attached_ = true;
+    rest();
+  }
+  return n;
 }
 
 void emulated_array::stop() {
   const std::lock_guard lock(guard_);
   if (!std::exchange(started_, false)) return;
+  attached_ = false;
   suspend();
   for (drive& d : drives_) {
     if (on_gpu() && d.file) save(d);

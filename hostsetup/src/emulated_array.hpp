@@ -79,6 +79,8 @@ class emulated_array {
   /// Calls `work` while the firmware runs. For a node that is not resident, one caller at a time:
   /// `work` must not wait for another thread that calls this array.
   void run_beside(const std::function<void()>& work);
+  /// The node for kernels that somebody else starts and ends, before the array's own end.
+  fw::node attached();
   /// Ends the firmware; for files, brings everything back to them. Throws what went wrong.
   void stop();
 
@@ -96,6 +98,7 @@ class emulated_array {
   // With `guard_` held:
   void launch();
   void suspend();
+  void rest() const;
   void withdraw(std::uint32_t region) noexcept;
 
   void choose_shape(std::uint32_t queues, std::uint32_t depth);
@@ -111,7 +114,7 @@ class emulated_array {
   std::size_t metadata_bytes() const {
     return (fw::layout::of(geometry_).bytes + 4095) / 4096 * 4096;
   }
-  void save(drive& d) noexcept;
+  void save(drive& d);
   template <class T>
   void poke(T* to, const T& value) const {
     copy_in(control_.where(), endpoint_.device, to, &value, sizeof value);
@@ -136,6 +139,7 @@ class emulated_array {
   std::uint32_t queue_count_ = 0;
   std::uint32_t queue_number_ = 0;
   bool started_ = false;
+  bool attached_ = false;  ///< kernels may run that only their executor knows
   std::uint32_t host_count_ = 0;
   std::uint32_t present_ = 0;  ///< hosts that were admitted and have not left
   /// Of the tables and of `running_`. Recursive: what runs in `run_beside` may register memory.

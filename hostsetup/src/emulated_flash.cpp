@@ -22,16 +22,18 @@ bool is_blank(const void* metadata) {
 }
 
 /// A GPU goes on for a moment after its process was killed. Tells it to end, and waits longer than
-/// it takes to look.
-void end_former_gpu(void* metadata) {
-  constexpr auto time = std::chrono::milliseconds(200);
-  auto& header = *static_cast<fw::metadata_header*>(metadata);
-  const bool known = header.magic == fw::metadata_header::right_magic &&
-                     header.version == fw::metadata_header::right_version;
-  const system_word<std::uint32_t> stop(header.gpu_stop);
-  if (!known || stop.load(acquire) != 0) return;
-  stop.store(1, release);
+/// it takes to look: who sweeps a deleted volume goes through a whole shard before.
+void end_former_gpu(void* metadata, const fw::geometry& g) {
+  using header = fw::metadata_header;
+  const auto time = std::chrono::milliseconds(200) +
+                    std::chrono::microseconds(4) * (std::uint64_t{g.pages} / g.shards);
+  auto& h = *static_cast<header*>(metadata);
+  const system_word<std::uint32_t> stop(h.gpu_stop);
+  if (h.magic != header::right_magic || h.version != header::right_version) return;
+  if (stop.load(acquire) == header::gpu_at_rest) return;
+  stop.store(header::gpu_is_to_stop, release);
   std::this_thread::sleep_for(time);
+  stop.store(header::gpu_at_rest, release);
 }
 
 }  // namespace
@@ -46,7 +48,7 @@ void emulated_array::mount(std::uint32_t index) {
     d.host_metadata = d.file->data();
     d.fresh = d.file->fresh() || is_blank(d.host_metadata);
     if (on_gpu() && endpoint_.media == media_kind::host) reach(index);
-    if (!d.fresh) end_former_gpu(d.host_metadata);
+    if (!d.fresh) end_former_gpu(d.host_metadata, geometry_);
   } else {
     d.staging = memory_block(place::host, meta_bytes);
     d.host_metadata = d.staging.data();
@@ -151,7 +153,7 @@ void emulated_array::install(std::uint32_t index) {
   poke(node_.ssds + index, fw::node::ssd(meta, geometry_, pages, node_.grace()));
 }
 
-void emulated_array::save(drive& d) noexcept {
+void emulated_array::save(drive& d) {
   const std::size_t meta_bytes = d.metadata.bytes();
   std::vector<char> block(meta_bytes + 128);
   void* copy = block.data() + (128 - reinterpret_cast<std::uintptr_t>(block.data()) % 128);

@@ -261,4 +261,10 @@ TEST_CASE("a share of which nobody has a sound replica is not moved") {
     CHECK(job.lost() == 0);
     if (bad == 1) CHECK(a.ssd[4][moves] == char('a' + moves % 26));
   }
+  letters a = whole;
+  a.ssd.resize(5);
+  a.gone = true;  // the SSD that joins does not know the volume
+  repair job({1, repair_kind::spread, 1, 4}, {}, 5, {r}, a.memory.data());
+  a.run(job);
+  CHECK_FALSE(job.ok());
 }

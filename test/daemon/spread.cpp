@@ -266,3 +266,99 @@ TEST_CASE("a manager that takes over in the middle of a spread finishes it or ta
   CHECK(spread > 10);
   CHECK(not_spread > 10);
 }
+
+TEST_CASE("an SSD that refuses what it is told half-way: nobody writes until it is finished") {
+  for (const volume_spread refused : {volume_spread::moved, volume_spread::dropping}) {
+    for (const std::uint32_t who : {0u, 2u, 4u}) {
+      CAPTURE(who);
+      grown_array a;
+      a.swallow = [&](const daemon::ssd_order& o) {
+        if (o.ssd != who || o.opcode != admin_opcode::volume_chmod || o.chmod.spread != refused)
+          return false;
+        a.boss.answered(o.id, wire::afa::make_status(wire::afa::status::bad_payload));
+        return true;
+      };
+      a.spread();
+      a.settle();
+      CHECK(a.replies.back().said == verdict::failed);
+      CHECK(a.open(1, 21) == verdict::busy);
+      CHECK(a.open(1, 22, false) == verdict::done);
+      a.boss.close(++a.request, 1, 22, true);
+      CHECK(a.last().said == verdict::done);
+      a.copied.clear();
+      a.swallow = nullptr;
+      a.spread();
+      a.settle();
+      CHECK(a.replies.back().said == verdict::done);
+      CHECK(a.copied.empty());  // it has its share
+      CHECK(a.is_spread());
+      CHECK(a.open(1, 21) == verdict::done);
+    }
+  }
+}
+
+TEST_CASE("a writer that an SSD does not give up is no reason to go on") {
+  for (const bool spreads : {false, true}) {
+    grown_array a;
+    REQUIRE(a.open(1, 20) == verdict::done);
+    a.boss.tick(2000);
+    a.swallow = [&](const daemon::ssd_order& o) {
+      if (o.ssd != 1) return false;
+      a.boss.answered(o.id, wire::afa::make_status(wire::afa::status::writer_exists));
+      return true;
+    };
+    if (spreads) a.spread();
+    if (!spreads) a.boss.open(++a.request, 1, 21, true);
+    CHECK(a.last().said == verdict::refused);
+    CHECK(a.repairs.empty());
+    CHECK(!a.knows(4));
+    a.swallow = nullptr;
+    a.boss.open(++a.request, 1, 21, true);
+    a.settle();
+    CHECK(a.replies.back().said == verdict::done);
+  }
+}
+
+TEST_CASE("a spread ends where too many SSDs fail, and where replicas cannot be made equal") {
+  for (const bool converging : {false, true}) {
+    for (const bool fails : {false, true}) {
+      CAPTURE(converging);
+      CAPTURE(fails);
+      grown_array a;
+      if (converging) REQUIRE(a.open(1, 20) == verdict::done);
+      a.boss.tick(2000);
+      a.spread();
+      a.obey();
+      REQUIRE(a.repairs.size() == 1);
+      CHECK(a.repairs[0].kind == (converging ? repair_kind::converge : repair_kind::spread));
+      if (fails) {
+        a.told[0].dead = a.told[1].dead = true;
+        a.fail(0);
+        a.fail(1);
+      } else {
+        (void)a.repaired(false);
+      }
+      CHECK(a.repairs.empty());
+      CHECK(a.replies.back().said == verdict::failed);
+      CHECK(!a.is_spread());
+    }
+  }
+}
+
+TEST_CASE("an SSD that joined and has forgotten is filled anew, and its volume stays") {
+  grown_array a;
+  a.spread();
+  a.settle();
+  REQUIRE(a.is_spread());
+  for (std::uint32_t k = 0; k < 4; ++k) a.told[k].volumes[1].spread = volume_spread::moved;
+  a.told[4].volumes.erase(1);
+  a.take_over(5000);
+  a.settle();
+  REQUIRE(a.boss.volumes().size() == 1);
+  CHECK(a.boss.published().absent == 1 << 4);
+  for (std::uint32_t k = 0; k < 4; ++k) CHECK(a.at(k).spread == volume_spread::dropping);
+  a.replace(4);
+  a.settle();
+  CHECK(a.boss.published().absent == 0);
+  CHECK(a.is_spread());
+}

@@ -85,3 +85,35 @@ TEST_CASE("what was filled is in flash") {
   REQUIRE(r.ssd().array_update({wire::afa::payload_version, 3, 0, 0}) == 0);
   for (std::uint32_t b = 0; b < 16; ++b) CHECK(r.read(1, b) == (b >= 8 && b < 13 ? 50 + b - 8 : 0));
 }
+
+TEST_CASE("a kill at any store of a volume's first record leaves an SSD that mounts") {
+  for (const bool copied : {false, true}) {
+    for (std::uint16_t n = 0; n < 3; ++n) {
+      CAPTURE(copied);
+      CAPTURE(n);
+      std::uint32_t kills = 0;
+      for (bool done = false; !done;) {
+        simt::host::lone_lane lane;
+        rig r(lost_ssd<killed_copy>::shape);
+        killed_copy copy;
+        if (copied) copy.begin(r);
+        for (std::uint16_t v = 1; v <= n; ++v)
+          REQUIRE(r.ssd().volume_add(1, volume(v, 96, 8)) == 0);
+        const auto next = static_cast<std::uint16_t>(n + 1);
+        lane.set_fuse(++kills);
+        try {
+          done = r.ssd().volume_add(1, volume(next, 96, 8)) == 0;
+        } catch (const simt::host::lone_lane::fuse_blown&) {
+        }
+        lane.set_fuse(0);
+        if (copied) copy.lose(r);
+        r.mount();
+        for (std::uint16_t v = 1; v <= n; ++v) CHECK(r.ssd().check(r.io(v, 0, 1, false)).ok());
+        CHECK((!done || r.ssd().check(r.io(next, 0, 1, false)).ok()));
+        REQUIRE(r.ssd().volume_add(1, volume(9, 96, 8)) == 0);  // in whatever slot is free
+        CHECK(r.write(9, 0, 4, 7) == 0);
+      }
+      CHECK(kills > 30);
+    }
+  }
+}

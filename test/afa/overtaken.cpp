@@ -1,0 +1,108 @@
+/// Reads that are under way while their volume is spread over another SSD.
+#include "node_fixture.hpp"
+#include <gnstor/simt_host/lone_lane.hpp>
+#include <gnstor/wire/afa/status.hpp>
+
+using namespace gnstor;
+using namespace gnstor::test;
+using wire::afa::volume_spread;
+using wire::nvme::nvm_opcode;
+
+namespace {
+
+constexpr std::uint16_t vid = 5;
+constexpr std::uint32_t stripe = 4;
+
+/// Three SSDs, and a volume over the first two of them; the third joins.
+struct joined_array {
+  joined_array() : f({.ssds = 3}) {
+    f.connect(0);
+    wire::afa::volume_record r{};
+    r.version = wire::afa::payload_version;
+    r.vid = vid;
+    r.replicas = 2;
+    r.hash_factor = 77;
+    r.capacity_blocks = 256;
+    r.stripe_blocks = stripe;
+    r.ssd_count = 2;
+    r.client_count = 1;
+    r.clients[0] = {node_fixture::client.value, wire::afa::right_read | wire::afa::right_write};
+    REQUIRE(f.drive(0).volume_add(1, r) == 0);
+    while (rendezvous_placement(3).holds(volume_id(vid), 77, moving / stripe, 2, ssd_index(0)))
+      moving += stripe;
+  }
+  /// Sends a command on blocks of the stripe that SSD 0 gives up; the NIC has it then.
+  ticket send(nvm_opcode op, std::uint32_t blocks) {
+    io_buffer b = f.block(0);
+    auto e = wire::nvme::make_read_write(
+        op, 0, 1, wire::afa::pack_slba(volume_id(vid), node_fixture::client, vba(moving)), blocks,
+        wire::nvme::make_keyed_sgl(b.address, blocks * block_bytes, node_fixture::key));
+    e.cdw2 = 1;
+    const result<ticket> t = f.refs[0].submit(e);
+    REQUIRE(t.status.ok());
+    fw::queue_engine::tick(f.node, 0, simt::group::self());
+    fw::queue_engine::tick(f.node, 0, simt::group::self());
+    return t.value;
+  }
+  status finish(const ticket& t) {
+    status s;
+    for (std::uint32_t k = 0; k < 100; ++k) {
+      f.step();
+      (void)f.refs[0].poll();
+      s = f.refs[0].try_wait(t);
+      if (s.code != status_code::would_block) break;
+    }
+    return s;
+  }
+  void spread(volume_spread how, std::uint32_t epoch) {
+    wire::afa::volume_chmod change{};
+    change.version = wire::afa::payload_version;
+    change.vid = vid;
+    change.ssd_count = 3;
+    change.spread = how;
+    REQUIRE(f.drive(0).volume_chmod(epoch, change) == 0);
+  }
+
+  node_fixture f;
+  std::uint32_t moving = 0;
+};
+
+}  // namespace
+
+TEST_CASE("a read that another epoch overtakes ends with an error where its blocks have gone") {
+  for (const std::uint32_t blocks : {2u, stripe}) {
+    for (const int told : {0, 1, 2}) {
+      CAPTURE(blocks);
+      CAPTURE(told);
+      simt::host::lone_lane lane;
+      joined_array a;
+      unsigned char* bytes = a.f.image.here(a.f.buffer);
+      std::memset(bytes, 0x77, blocks * block_bytes);
+      REQUIRE(a.finish(a.send(nvm_opcode::write, blocks)).ok());
+      std::memset(bytes, 0x11, blocks * block_bytes);
+      const ticket t = a.send(nvm_opcode::read, blocks);
+      if (told > 0) a.spread(volume_spread::moved, 1);
+      REQUIRE(a.f.drive(0).array_update({wire::afa::payload_version, 2, 0, 0}) == 0);
+      if (told > 1) a.spread(volume_spread::dropping, 2);
+      while (a.f.drive(0).tend(0, 8)) continue;
+      const status s = a.finish(t);
+      if (told == 2) {
+        CHECK(s.code == status_code::nvme_error);
+        CHECK(s.nvme_type == 7);
+        CHECK(s.nvme_code == static_cast<std::uint8_t>(wire::afa::status::stale_epoch));
+      } else {
+        CHECK(s.ok());
+        for (std::uint32_t k = 0; k < blocks * block_bytes; ++k) REQUIRE(bytes[k] == 0x77);
+      }
+    }
+  }
+}
+
+TEST_CASE("a read of what was never written gives zeroes, as long as its epoch lasts") {
+  simt::host::lone_lane lane;
+  joined_array a;
+  unsigned char* bytes = a.f.image.here(a.f.buffer);
+  std::memset(bytes, 0x11, stripe * block_bytes);
+  REQUIRE(a.finish(a.send(nvm_opcode::read, stripe)).ok());
+  for (std::uint32_t k = 0; k < stripe * block_bytes; ++k) REQUIRE(bytes[k] == 0);
+}
