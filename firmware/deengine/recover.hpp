@@ -62,14 +62,14 @@ class page_owners {
     if (e.vid.value != vid_) learn(e.vid.value);
     if (!known_ || generation_ != e.generation || e.block.value >= capacity_blocks_) return -1;
     const std::uint32_t stripe = e.block.value / stripe_blocks_;
-    if (drops_ != 0 && !belongs(e, stripe)) return -1;
+    if (drops_ != 0 && !belongs(e, stripe, drops_) && !belongs(e, stripe, spread_)) return -1;
     return fw::shard_of(e.vid, stripe, meta_.shape().shards);
   }
 
  private:
-  bool belongs(const oob_entry& e, std::uint32_t stripe) const {
+  bool belongs(const oob_entry& e, std::uint32_t stripe, std::uint32_t ssd_count) const {
     const ssd_index self(static_cast<std::uint16_t>(meta_.header().self));
-    return rendezvous_placement(drops_).holds(e.vid, hash_factor_, stripe, replicas_, self);
+    return rendezvous_placement(ssd_count).holds(e.vid, hash_factor_, stripe, replicas_, self);
   }
   void learn(std::uint16_t vid) {
     vid_ = vid;
@@ -82,9 +82,11 @@ class page_owners {
     stripe_blocks_ = r.stripe_blocks;
     hash_factor_ = r.hash_factor;
     replicas_ = r.replicas;
-    // What the spread before had dropped does not come back with the next one.
+    // While it moves, what belongs here by the former place stays, too; what the spread before
+    // this one had dropped does not come back.
     const bool moved = r.spread == wire::afa::volume_spread::moved;
     const bool drops = moved || r.spread == wire::afa::volume_spread::dropping;
+    spread_ = r.ssd_count;
     drops_ = drops ? r.ssd_count - (moved ? 1 : 0) : 0;
   }
 
@@ -97,7 +99,8 @@ class page_owners {
   std::uint32_t stripe_blocks_ = 1;
   std::uint64_t hash_factor_ = 0;
   std::uint32_t replicas_ = 0;
-  /// SSDs it is spread over, where pages go that belong elsewhere; 0 where there are none.
+  std::uint32_t spread_ = 0;  ///< SSDs it is spread over
+  /// Likewise, or before it moved, where pages go that belong by neither; else 0.
   std::uint32_t drops_ = 0;
 };
 

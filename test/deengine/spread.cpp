@@ -191,3 +191,33 @@ TEST_CASE("what one spread has dropped does not come back with the next") {
   for (std::uint32_t b = 0; b < capacity; ++b)
     REQUIRE((r.mapped(b) != engine::no_page) == r.belongs(b, 3));
 }
+
+TEST_CASE("an SSD that joins keeps its share through a power cut, however far the spread is") {
+  for (const volume_spread far :
+       {volume_spread::joining, volume_spread::moved, volume_spread::dropping}) {
+    CAPTURE(static_cast<std::uint32_t>(far));
+    rig r(four_ssds);
+    r.who.self = 2;
+    r.who.ssd_count = 4;
+    REQUIRE(fw::format(r.meta(), r.meta_bytes(), r.shape, r.who) == fw::mount_status::ok);
+    record v = volume(1, capacity, stripe);
+    v.ssd_count = 3;
+    v.spread = far;
+    REQUIRE(r.ssd().volume_add(1, v) == 0);
+    std::uint32_t share = 0;
+    const auto belongs = [](std::uint32_t b) {
+      return rendezvous_placement(3).holds(volume_id(1), 77, b / stripe, 2, ssd_index(2));
+    };
+    for (std::uint32_t b = 0; b < capacity; b += stripe) {
+      if (belongs(b)) REQUIRE(r.write(1, b, stripe, 100 + b) == 0);
+      share += belongs(b) ? 1 : 0;
+    }
+    REQUIRE(share > 10);
+    REQUIRE(fw::power_cut(r.meta(), r.shape, r.data.data()));
+    r.mount();
+    r.tend();
+    for (std::uint32_t b = 0; b < capacity; ++b) {
+      if (belongs(b)) REQUIRE(r.read(1, b) == 100 + b);
+    }
+  }
+}

@@ -105,6 +105,7 @@ TEST_CASE("what a node on a GPU has acknowledged is there after kill -9") {
   // Both SSDs have every block, which is most of what volumes may hold: garbage is collected.
   CHECK(survived("capacity=8M&ssds=2&shards=4", 1400, false, kills) > 0);
   CHECK(survived("capacity=8M&ssds=2&shards=4", 175, true, kills) > 175 * warps);
+  CHECK(survived("capacity=8M&ssds=2&shards=4&resident=no", 175, true, kills) > 0);
 }
 
 TEST_CASE("a GPU is told where it cannot store to a flash file, and nothing is left behind") {

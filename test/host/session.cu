@@ -116,3 +116,20 @@ TEST_CASE("a volume written by kernels survives its session, on files in memory 
     CHECK(wrong.value() == 0);
   }
 }
+
+TEST_CASE("a node that is not resident brings its files up to date, too") {
+  const temp_folder folder(in_memory);
+  const std::string endpoint =
+      "emu:?capacity=16M&ssds=2&shards=4&runner=gpu&resident=no&flash=" + folder.path();
+  {
+    host::session s(endpoint);
+    walk(s, 4096);
+  }
+  host::session s(endpoint);
+  const volume_info v = s.open_volume(volume_id(1));
+  std::vector<std::uint64_t> numbers(items);
+  s.read(v, 0, numbers.data(), 8 * items);
+  std::uint64_t bad = 0;
+  for (std::uint64_t i = 0; i < items; ++i) bad += numbers[i] != walked(i, 2) ? 1 : 0;
+  CHECK(bad == 0);
+}

@@ -120,7 +120,10 @@ class tenants {
       ++s_.happened.recreations;
       return s_.driver.manager.remove(w.request, w.vid);
     }
-    if (w.writer < 0 && s_.dice.one_in(s_.shape.spreads) && may_spread(w.vid)) {
+    // Who has let its lease run out may not know, and go on writing.
+    const bool over = writer == nullptr || !writer->volumes.contains(w.vid) ||
+                      writer->volumes[w.vid].lease_until < s_.now_ns;
+    if (over && s_.dice.one_in(s_.shape.spreads) && may_spread(w.vid)) {
       w.asked = wish::stage::spread;
       return s_.driver.manager.spread(w.request, w.vid);
     }
@@ -191,6 +194,10 @@ class tenants {
         break;
       case wish::stage::spread:
         s_.happened.spreads += done ? 1 : 0;
+        if (done || r.said == daemon::verdict::failed) {
+          for (const auto& other : s_.clients) other->fenced(w.vid);
+          w.writer = -1;
+        }
         if (done) s_.note("volume " + std::to_string(w.vid) + " is spread");
         break;
       case wish::stage::none: break;
