@@ -158,6 +158,7 @@ class shard_store {
     const answer a = volumes().find(e.vid, client_id(0), g);
     if (a == answer::changing) return true;
     if (a != answer::found || g.generation != e.generation) return false;
+    if (state().swept == deletions()) return true;  // what has moved away was dropped
     // Asked later than the placement: who finds an older one keeps more.
     if (volumes().spread(e.vid) != wire::afa::volume_spread::dropping) return true;
     const ssd_index self(static_cast<std::uint16_t>(meta_.header().self));
