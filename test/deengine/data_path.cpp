@@ -3,6 +3,7 @@
 #include "killed_copy.hpp"
 #include "rig.hpp"
 #include <gnstor/simt/group.hpp>
+#include <gnstor/simt_host/lone_lane.hpp>
 
 using namespace gnstor;
 using namespace gnstor::test;
@@ -260,6 +261,23 @@ TEST_CASE("a mapping table of nine aliases refuses the ninth block and keeps the
     for (std::uint32_t k = 0; k < 8; ++k) CHECK(r.read(1, twins[k]) == 100 + k);
     CHECK(r.write(1, twins[3], 1, 999) == 0);
     CHECK(r.read(1, twins[3]) == 999);
+  }
+  // Nor does a kill leave in flash what the mapping could not take.
+  simt::host::lone_lane lane;
+  for (std::uint32_t fuse = 1, kills = fuse; kills == fuse; ++fuse) {
+    CAPTURE(fuse);
+    copy.begin(r);
+    lane.set_fuse(fuse);
+    try {
+      (void)r.write(1, twins[8], 1, 108);
+    } catch (const simt::host::lone_lane::fuse_blown&) {
+      ++kills;
+    }
+    lane.set_fuse(0);
+    copy.lose(r);
+    r.mount();
+    CHECK(r.read(1, twins[8]) == 0);
+    for (std::uint32_t k = 0; k < 8; ++k) CHECK(r.read(1, twins[k]) == (k == 3 ? 999 : 100 + k));
   }
 }
 
