@@ -55,8 +55,8 @@ inline wire::afa::volume_chmod settled(const wire::afa::volume_record& r) {
 inline wire::afa::volume_spread latest(const wire::afa::volume_record& a,
                                        const wire::afa::volume_record& b) {
   using wire::afa::volume_spread;
-  const bool moved = a.ssd_count != b.ssd_count || a.spread == volume_spread::moved ||
-                     b.spread == volume_spread::moved;
+  // Where the numbers of SSDs differ, too: no SSD drops before all know the larger one.
+  const bool moved = a.spread == volume_spread::moved || b.spread == volume_spread::moved;
   return moved ? volume_spread::moved : std::max(a.spread, b.spread);
 }
 

@@ -135,7 +135,9 @@ bool manager::moved_on(operation& op) {
     publish();
     op.step = moving_on + 2;
     for (const auto& [vid, v] : volumes_) {
-      if (v.r.spread == volume_spread::moved) op.left.push_back(vid);
+      // One that was half told is not this operation's.
+      const bool concerned = op.what == action::move_on || vid == op.vid;
+      if (concerned && v.r.spread == volume_spread::moved) op.left.push_back(vid);
     }
   }
   for (; !op.left.empty(); op.left.pop_back()) {

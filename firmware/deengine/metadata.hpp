@@ -25,12 +25,8 @@ class metadata {
   GNSTOR_HD std::uint32_t* rankings() const { return array<std::uint32_t>(at_.rankings); }
   GNSTOR_HD block_state* blocks() const { return array<block_state>(at_.blocks); }
   GNSTOR_HD oob_entry* oob() const { return array<oob_entry>(at_.oob); }
-
-  // Only mounts read these: they are in flash alone.
-  GNSTOR_HD std::uint64_t* records() const {
-    return through()(array<std::uint64_t>(at_.records(shape_)));
-  }
-  /// The deallocations of shard `s`: `shape().trim_cells()` entries.
+  GNSTOR_HD std::uint64_t* records() const { return array<std::uint64_t>(at_.records(shape_)); }
+  /// The deallocations of shard `s`: `shape().trim_cells()` entries, which are in flash alone.
   GNSTOR_HD trim_entry* trims(std::uint32_t s) const {
     return through()(array<trim_entry>(at_.trims(shape_)) + std::uint64_t{s} * shape_.trim_cells());
   }

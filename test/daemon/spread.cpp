@@ -362,3 +362,69 @@ TEST_CASE("an SSD that joined and has forgotten is filled anew, and its volume s
   CHECK(a.boss.published().absent == 0);
   CHECK(a.is_spread());
 }
+
+TEST_CASE("a renewal that meets a spread comes too late, though the writer is not fenced yet") {
+  grown_array a;
+  REQUIRE(a.open(1, 20) == verdict::done);
+  a.boss.tick(2000);
+  a.swallow = [](const daemon::ssd_order&) { return true; };  // none has answered
+  a.spread();
+  a.obey();
+  a.boss.renew(++a.request, 1, 20);
+  CHECK(a.last().said == verdict::lost_lease);
+}
+
+TEST_CASE("what an SSD has left of a volume does not keep it from joining") {
+  grown_array a;
+  a.told[4].volumes[1] = described(1);
+  a.told[4].volumes[1].spread = volume_spread::joining;
+  a.spread();
+  a.settle();
+  CHECK(a.replies.back().said == verdict::done);
+  CHECK(a.is_spread());
+}
+
+TEST_CASE("whichever SSDs have been told when a manager crashes, the next one finishes") {
+  for (std::uint32_t told = 1; told < 31; ++told) {  // by bit
+    CAPTURE(told);
+    grown_array a;
+    bool begun = false;
+    a.swallow = [&](const daemon::ssd_order& o) {
+      begun = begun || o.chmod.spread == volume_spread::moved;
+      return begun && (told >> o.ssd & 1) == 0;
+    };
+    a.spread();
+    a.settle();
+    REQUIRE(begun);
+    a.swallow = nullptr;
+    a.take_over(50);
+    a.settle();
+    CHECK(a.is_spread());  // the SSD that joins has its share
+    REQUIRE(a.boss.volumes().size() == 1);
+  }
+}
+
+TEST_CASE("a spread drops nothing of another volume that was half told") {
+  grown_array a;
+  wire::afa::volume_record r = described(2);
+  r.ssd_count = 4;
+  a.boss.create(++a.request, r);
+  REQUIRE(a.last().said == verdict::done);
+  a.swallow = [&](const daemon::ssd_order& o) {
+    if (o.ssd != 3 || o.vid != 1 || o.chmod.spread != volume_spread::moved) return false;
+    a.boss.answered(o.id, wire::afa::make_status(wire::afa::status::bad_payload));
+    return true;
+  };
+  a.spread();
+  a.settle();
+  REQUIRE(a.replies.back().said == verdict::failed);
+  a.boss.spread(++a.request, 2);
+  a.settle();
+  CHECK(a.replies.back().said == verdict::done);
+  CHECK(a.told[0].volumes[2].spread == volume_spread::dropping);
+  CHECK(a.at(0).spread == volume_spread::moved);
+  a.swallow = nullptr;
+  a.spread();
+  a.settle();
+  CHECK(a.is_spread());
+}

@@ -31,22 +31,7 @@ void deallocate(rig& r, std::uint16_t vid, std::uint32_t first, std::uint32_t bl
 }  // namespace
 
 TEST_CASE("power goes at any store of any command: what was done is there, and nothing else") {
-  std::uint32_t cuts = 0;
-  std::uint32_t undone = 0;
-  std::uint32_t done = 0;
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
-    CAPTURE(seed);
-    powered p(seed);
-    p.life(2000);
-    p.verify();
-    cuts += p.times();
-    undone += p.undone();
-    done += p.done();
-  }
-  CHECK(cuts > 1000);
-  CHECK(undone > 500);
-  CHECK(done > 100);  // cuts between the stores of several blocks, or behind the last
-  MESSAGE(cuts << " cuts, blocks under way as before " << undone << ", as after " << done);
+  lives_lose_nothing<power>("cuts");
 }
 
 TEST_CASE(
