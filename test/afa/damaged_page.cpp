@@ -123,6 +123,26 @@ TEST_CASE("a flipped bit is not hidden by garbage collection") {
   sweep(host::mode::seeded, 3, moved);
 }
 
+TEST_CASE("what was damaged does not reach the client's memory") {
+  bench b({.run = host::mode::fast});
+  for (std::uint32_t k = 0; k < 4 * block_bytes; ++k)
+    b.f.buffer[k] = static_cast<unsigned char>(mix64(k));
+  std::vector<errand_of_courier> writes{b.io(nvm_opcode::write, 0, 4)};
+  REQUIRE(b.run(writes) == "");
+  static_cast<unsigned char*>(b.f.drive(0).page(b.page_of(1)))[77] ^= 1;
+  for (const std::uint32_t blocks : {1u, 3u}) {
+    CAPTURE(blocks);
+    unsigned char* to = b.f.buffer + 4 * block_bytes;
+    std::memset(to, 0x5a, 3 * block_bytes);  // as another replica has answered
+    std::vector<errand_of_courier> reads{b.io(nvm_opcode::read, 1, blocks, 4)};
+    REQUIRE(b.run(reads) == "");
+    CHECK(damaged(reads[0]));
+    for (std::uint32_t k = 0; k < block_bytes; ++k) REQUIRE(to[k] == 0x5a);
+    if (blocks > 1)
+      CHECK(std::memcmp(to + block_bytes, b.f.buffer + 2 * block_bytes, 2 * block_bytes) == 0);
+  }
+}
+
 TEST_CASE("an SSD that is told not to check gives what is there") {
   bench b({.run = host::mode::fast});
   b.f.node.shape.check_reads = 0;
