@@ -45,8 +45,8 @@ class emulated_array {
   /// Admits a host under `client`; returns its controller id, which is also the number of its
   /// protection domain. It stays until `leave`.
   std::uint16_t admit(const std::uint8_t (&hostid)[16], client_id client);
-  /// Ends what `admit` began: takes back every region of the domain, and ends the firmware if no
-  /// other host is left. Memory that the NIC's queues lie in goes to `keep` before.
+  /// Ends what `admit` began: forgets the host, takes back every region of the domain, and ends the
+  /// firmware if no other host is left. Memory that the NIC's queues lie in goes to `keep` before.
   void leave(std::uint32_t domain) noexcept;
   /// Takes memory that the firmware may read for as long as it runs, such as that of queues: they
   /// are never taken off the NIC. It is freed with the array, after the firmware has ended: giving

@@ -160,6 +160,17 @@ TEST_CASE("an array whose last client went away serves the next one") {
   }
 }
 
+TEST_CASE("a client that has left comes back under its name") {
+  const auto array = make_array(2 + 2 * 4);
+  const auto stays = join(array, "stays");
+  for (int visits = 0; visits < 3; ++visits) {
+    CAPTURE(visits);
+    const auto guest = join(array, "guest");
+    CHECK(answers(*guest));
+    CHECK(answers(*stays));
+  }
+}
+
 TEST_CASE("the seal of an array that is stopped is broken before it runs again") {
   const test::temp_folder folder;
   const auto array = make_array(8, "emu:?capacity=16M&ssds=1&replicas=1&flash=" + folder.path());
