@@ -11,6 +11,7 @@
 #include <doctest/doctest.h>
 #include <sys/mount.h>
 
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <string>
@@ -76,6 +77,41 @@ TEST_CASE("a volume written in one session is read in the next") {
     s.read(v, 0, read.data(), read.size());
     CHECK(read == bytes);
     s.write(v, 4096, bytes.data() + 4096, 4096);
+  }
+}
+
+TEST_CASE("a GPU that goes on after its process was killed is told to end, and waited for") {
+  const temp_folder folder;
+  const auto bytes = random_bytes(1 << 20, 1);
+  {
+    host::session s(endpoint(folder));
+    s.write(s.create_volume({.bytes = bytes.size()}), 0, bytes.data(), bytes.size());
+  }
+  const std::string flash = folder.path("ssd0.flash");
+  fw::metadata_header header;
+  for (const std::uint32_t left :
+       {fw::metadata_header::gpu_at_work, fw::metadata_header::gpu_is_to_stop}) {
+    CAPTURE(left);
+    std::fstream file(flash, std::ios::binary | std::ios::in | std::ios::out);
+    file.read(reinterpret_cast<char*>(&header), sizeof header);
+    REQUIRE(header.gpu_stop == fw::metadata_header::gpu_at_rest);
+    header.gpu_stop = left;
+    header.through = fw::write_through(&header, &file);
+    REQUIRE(header.through.any());
+    file.seekp(0);
+    file.write(reinterpret_cast<const char*>(&header), sizeof header);
+    file.close();
+    const auto began = std::chrono::steady_clock::now();
+    host::session s(endpoint(folder));
+    CHECK(std::chrono::steady_clock::now() - began >= std::chrono::milliseconds(200));
+    const volume_info v = s.open_volume(volume_id(s.volumes().at(0).vid));
+    std::vector<unsigned char> read(bytes.size());
+    s.read(v, 0, read.data(), read.size());
+    CHECK(read == bytes);
+    s.write(v, 0, bytes.data(), bytes.size());  // by no pointer of the former process
+    std::ifstream(flash, std::ios::binary).read(reinterpret_cast<char*>(&header), sizeof header);
+    CHECK(header.gpu_stop == fw::metadata_header::gpu_at_rest);
+    CHECK_FALSE(header.through.any());
   }
 }
 
