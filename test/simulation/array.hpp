@@ -4,6 +4,7 @@
 #include "qp/memory_image.hpp"
 #include "qp/queue_fixture.hpp"
 #include "swarm.hpp"
+#include "twin_blocks.hpp"
 #include <afa/service.hpp>
 #include <daemon/manager.hpp>
 #include <deengine/format.hpp>
@@ -49,6 +50,10 @@ class simulated_array {
 
   /// One round of one engine. True if there was something to do.
   bool tick(std::uint32_t role) {
+    if (stalled_[role] != 0) {
+      --stalled_[role];
+      return false;
+    }
     const simt::group me = simt::group::self();
     const fw::node_shape& s = node_.shape;
     if (role < s.copy_workers) return fw::copy_engine::tick(node_, role, me);
@@ -67,6 +72,12 @@ class simulated_array {
     return at;
   }
   std::uint32_t roles() const { return node_.shape.roles(); }
+  /// The role of some shard's engine.
+  std::uint32_t some_shard(draws& d) const {
+    return node_.shape.copy_workers + d.below(swarm_.ssds * swarm_.shards);
+  }
+  /// An engine does nothing for so many rounds.
+  void stall(std::uint32_t role, std::uint32_t rounds) { stalled_[role] = rounds; }
 
   /// True if no command is on its way through the node.
   bool is_idle() const {
@@ -131,11 +142,12 @@ class simulated_array {
       for (bounded n{std::uint64_t{4} * shape_.blocks()}; ssd(k).tend(s, 8) && n;) continue;
     }
   }
-  /// Flips a bit of some page that is live. False: there is none.
+  /// Flips a bit of some page that is live, rather of one that many ask for. False: there is none.
   bool damage(draws& d, std::uint32_t k) {
-    for (int tries = 0; tries < 20; ++tries) {
+    for (int tries = 0; tries < 200; ++tries) {
       const std::uint32_t page = d.below(shape_.pages);
-      if (ssd(k).parts().oob()[page].state != fw::page_state::valid) continue;
+      const fw::oob_entry& e = ssd(k).parts().oob()[page];
+      if (e.state != fw::page_state::valid || (tries < 180 && e.block.value >= 8)) continue;
       disks_[k]->data[std::size_t{page} * block_bytes + d.below(block_bytes)] ^= 1;
       return true;
     }
@@ -225,6 +237,10 @@ class simulated_array {
     const auto said = fw::format(disks_[k]->meta.data(), fw::layout::of(shape_).bytes, shape_,
                                  {k, swarm_.ssds, epoch});
     GNSTOR_VERIFY(said == fw::mount_status::ok);
+    if (swarm_.twins) {
+      fw::metadata meta(disks_[k]->meta.data(), shape_);
+      meta.header().next_generation = twin_generation(shape_, *swarm_.twins);
+    }
   }
   fw::node::ssd reference(std::uint32_t k) {
     return {disks_[k]->meta.data(), shape_, disks_[k]->data.data(), node_.grace()};
@@ -287,6 +303,7 @@ class simulated_array {
     node_.grace_words =
         m.take<std::uint64_t>(fw::reader_grace<thread_scope_device>::words_for(s.max_queues));
     node_.stop = m.take<std::uint32_t>();
+    stalled_.assign(s.roles(), 0);
     for (std::uint32_t k = 0; k < s.commands(); ++k) node_.free_slots[k] = k % s.max_depth;
     for (std::uint32_t k = 0; k < swarm_.ssds; ++k) node_.ssds[k] = reference(k);
   }
@@ -298,6 +315,7 @@ class simulated_array {
   std::unique_ptr<memory_image> control_;
   std::vector<std::unique_ptr<fw::paced_ssd>> pacers_;
   fw::node node_;
+  std::vector<std::uint32_t> stalled_;  ///< rounds that each engine stands still
   std::uint32_t rounds_ = 0;
 };
 

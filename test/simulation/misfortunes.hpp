@@ -44,6 +44,7 @@ class misfortunes {
       silent_.erase(silent_.begin() + static_cast<std::ptrdiff_t>(k));
     }
     if (d.one_in(s_.shape.damages)) damage();
+    if (d.one_in(s_.shape.stalls)) s_.stall_some_engine();
     if (d.one_in(s_.shape.client_deaths)) {
       const std::uint32_t k = d.below(s_.shape.clients);
       ++s_.happened.client_deaths;

@@ -22,6 +22,7 @@ struct scene {
     std::uint32_t hand_overs = 0;
     std::uint32_t recreations = 0;
     std::uint32_t spreads = 0;
+    std::uint32_t stalls = 0;
     std::uint64_t repairs = 0;
   };
 
@@ -29,7 +30,7 @@ struct scene {
       : dice(seed),
         shape(swarm::of(dice)),
         array(shape, shape.clients + 2),
-        driver(shape, {.ssds = shape.ssds, .client = manager_client, .lease_ns = 1'500'000},
+        driver(shape, {.ssds = shape.ssds, .client = manager_client, .lease_ns = shape.lease_ns()},
                shape.clients) {
     for (std::uint32_t k = 0; k < shape.clients; ++k)
       clients.push_back(std::make_unique<simulated_client>(
@@ -65,7 +66,16 @@ struct scene {
     unsound &= still;
   }
 
+  /// Some engine stands still for a while, as one whose thread or warp is not scheduled.
+  void stall_some_engine() {
+    const std::uint32_t most_rounds = dice.one_in(8) ? 1500 : 200;
+    stall(dice.below(array.roles()), most_rounds);
+  }
+  void stall_some_shard() { stall(array.some_shard(dice), 1500); }
+
+  /// Clients begin nothing, or go on.
   void hold(bool rest) {
+    holds = rest;
     for (const auto& c : clients) c->resting = rest;
   }
 
@@ -83,7 +93,14 @@ struct scene {
   std::uint64_t doomed = 0;                ///< SSDs that have lost what they had acknowledged
   std::uint64_t unsound = 0;               ///< SSDs that may be without an acknowledged write
   std::optional<std::uint32_t> damaged{};  ///< an SSD with a bad page
+  bool holds = false;
   bool ending = false;
+
+ private:
+  void stall(std::uint32_t role, std::uint32_t most_rounds) {
+    ++happened.stalls;
+    array.stall(role, dice.below(most_rounds));
+  }
 };
 
 }  // namespace gnstor::test

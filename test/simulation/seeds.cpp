@@ -55,6 +55,7 @@ TEST_CASE("an array under every fault loses nothing that it has acknowledged") {
     all.hand_overs += w.happened().hand_overs;
     all.recreations += w.happened().recreations;
     all.spreads += w.happened().spreads;
+    all.stalls += w.happened().stalls;
     all.repairs += w.happened().repairs;
     if (!broken.empty()) return;
   }
@@ -71,6 +72,7 @@ TEST_CASE("an array under every fault loses nothing that it has acknowledged") {
     CHECK(all.hand_overs > 100);
     CHECK(all.recreations > 10);
     CHECK(all.spreads > 10);
+    CHECK(all.stalls > 100);
     CHECK(all.repairs > 100);
   }
   MESSAGE(all.power_cuts << " power cuts, " << all.unsaved << " SSDs with too little energy, "
@@ -80,5 +82,5 @@ TEST_CASE("an array under every fault loses nothing that it has acknowledged") {
                          << all.client_deaths << " clients died, " << all.manager_crashes
                          << " managers crashed, " << all.hand_overs << " leases granted, "
                          << all.recreations << " volumes removed, " << all.spreads << " spread, "
-                         << all.repairs << " repairs");
+                         << all.stalls << " engines stood still, " << all.repairs << " repairs");
 }

@@ -56,13 +56,18 @@ struct swarm {
   std::uint32_t hand_overs = 0;
   std::uint32_t recreations = 0;
   std::uint32_t spreads = 0;
+  std::uint32_t stalls = 0;
+  bool forgetful = false;                   ///< nobody renews a lease
   std::optional<fw::ssd_profile> timing{};  ///< SSDs take their time
+  std::optional<std::uint32_t> twins{};     ///< SSDs come to this `twin_generation`
 
+  std::uint64_t lease_ns() const { return forgetful ? 600'000 : 1'500'000; }
   std::string describe() const {
     return std::to_string(ssds) + " SSDs of " + std::to_string(shards) + " shards, " +
            std::to_string(replicas) + " replicas, " + std::to_string(volumes) + " volumes of " +
            std::to_string(capacity) + " blocks in stripes of " + std::to_string(stripe_blocks) +
-           ", " + std::to_string(clients) + " clients" + (timing ? ", SSDs take their time" : "");
+           ", " + std::to_string(clients) + " clients" + (timing ? ", SSDs take their time" : "") +
+           (twins ? ", twin blocks" : "");
   }
 
   /// An SSD some thirty times as fast as real ones, with a write buffer of a few requests.
@@ -95,7 +100,7 @@ struct swarm {
     };
     s.ssds = 2 + d.below(4);
     s.replicas = 1 + d.below(s.ssds < 3 ? s.ssds : 3);
-    if (s.replicas == 1 && !d.one_in(4)) s.replicas = 2;
+    if (s.replicas == 1 && d.one_in(2)) s.replicas = 2;
     s.shards = 1 + d.below(2);
     s.stripe_blocks = 1u << d.below(5);
     s.capacity = 16 + d.below(80);
@@ -109,7 +114,7 @@ struct swarm {
     s.deaths = rate(30'000);
     s.silences = rate(30'000);
     s.corrupted = rate(20'000);
-    s.damages = rate(10'000);
+    s.damages = rate(4'000);
     s.forgeries = rate(400);
     s.client_deaths = rate(40'000);
     s.manager_crashes = rate(40'000);
@@ -118,6 +123,10 @@ struct swarm {
     s.recreations = rate(40'000);
     if (d.one_in(2)) s.timing = quick_ssd(d);
     s.spreads = d.one_in(2) ? 0 : 2;
+    s.stalls = rate(10'000);
+    s.forgetful = d.one_in(2);
+    if (s.forgetful) s.capacity = 16 + d.below(24);  // it is made equal all the time
+    if (d.one_in(2)) s.twins = d.below(8);
     return s;
   }
 };

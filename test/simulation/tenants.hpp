@@ -108,12 +108,14 @@ class tenants {
     simulated_client* writer = w.writer < 0 ? nullptr : s_.clients[w.writer].get();
     if (writer != nullptr && writer->volumes.contains(w.vid)) {
       const std::uint64_t until = writer->volumes[w.vid].lease_until;
-      if (!writer->is_dead(s_.now_ns) && until < s_.now_ns + 700'000 && !s_.dice.one_in(4)) {
+      const bool renews = !s_.shape.forgetful && !s_.dice.one_in(4);
+      if (!writer->is_dead(s_.now_ns) && until < s_.now_ns + 700'000 && renews) {
         w.asked = wish::stage::renew;
         w.who = static_cast<std::uint32_t>(w.writer);
         return s_.driver.manager.renew(w.request, w.vid, writer->line.client().value);
       }
     }
+    if (s_.holds && !s_.ending) return;  // the manager is to come to rest
     if (s_.dice.one_in(s_.shape.recreations / 16)) {
       w.asked = wish::stage::remove;
       w.removed = true;
@@ -131,7 +133,8 @@ class tenants {
     simulated_client& c = *s_.clients[who];
     if (c.is_dead(s_.now_ns) || !c.line.is_usable()) return;
     const bool known = c.volumes.contains(w.vid);
-    const bool write = w.writer < 0 || s_.dice.one_in(s_.shape.hand_overs / 64);
+    const bool write = w.writer < 0 || (over && s_.shape.forgetful && s_.dice.one_in(32)) ||
+                       s_.dice.one_in(s_.shape.hand_overs / 64);
     if (known && !write) return;
     if (s_.ending && !write) return;
     if (known && w.writer == static_cast<std::int32_t>(who)) {
@@ -148,6 +151,8 @@ class tenants {
     w.who = who;
     w.write = write;
     if (write) c.asking.insert(w.vid);
+    // What the former writer has sent may still lie there when the right has gone.
+    if (write && over && s_.shape.stalls != 0) s_.stall_some_shard();
     s_.driver.manager.open(w.request, w.vid, c.line.client().value, write);
   }
 
