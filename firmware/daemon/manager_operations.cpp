@@ -76,7 +76,7 @@ bool manager::fenced(operation& op) {
   fence.push_back({options_.client, std::uint16_t(right_read | right_fill | right_write)});
   if (!chmod(op, fence)) return false;
   if (op.refusal != 0) return true;
-  v.unequal = v.r.replicas > 1 && (v.unequal || v.writer != 0);  // one replica is equal to itself
+  v.unequal = v.unequal || v.writer != 0;
   v.writer = 0;
   return true;
 }
@@ -110,7 +110,7 @@ bool manager::advance_open(operation& op) {
         answer(op, verdict::refused);
         return true;
       }
-      op.step = v->unequal ? 2 : 3;
+      op.step = 2;
       return advance_open(op);
     case 2: order_repair(op, repair_kind::converge); return false;  // `finished` goes on
     default: {

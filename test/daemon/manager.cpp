@@ -41,25 +41,6 @@ TEST_CASE("the write right passes on when its holder is fenced and the replicas 
   }
 }
 
-TEST_CASE("one replica is handed over without a look at it, once its writer is fenced") {
-  obedient_array a(2);
-  a.create(1, 1);
-  REQUIRE(a.open(1, 10) == verdict::done);
-  a.boss.tick(1500);
-  a.log.clear();
-  CHECK(a.open(1, 11) == verdict::done);
-  CHECK(a.log == std::vector<std::string>{"chmod 0", "chmod 1", "chmod 0", "chmod 1"});
-  for (std::uint32_t k = 0; k < 2; ++k) {
-    CHECK(a.rights(k, 1, 10) == 1);
-    CHECK(a.rights(k, 1, 11) == 3);
-    CHECK(a.rights(k, 1, 1) == 5);
-  }
-  a.boss.close(90, 1, 11, false);
-  CHECK(a.last().said == verdict::done);
-  CHECK(a.open(1, 10) == verdict::done);
-  CHECK(a.repairs.empty());
-}
-
 TEST_CASE("who has closed leaves equal replicas, or says that they may not be") {
   obedient_array a(2);
   a.create(1);
