@@ -10,7 +10,7 @@ namespace gnstor::fw {
 /// target.
 struct known_host {
   std::uint8_t hostid[16] = {};
-  std::uint32_t admitted = 0;  ///< set last
+  std::uint32_t admitted = 0;  ///< set last; 0 again when it has left
   client_id client{};
   std::uint16_t controller = 0;
 };

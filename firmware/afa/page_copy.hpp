@@ -45,9 +45,9 @@ GNSTOR_HD_INLINE std::uint32_t copy_page(const simt::group& g, void* flash, void
 /// Copies pages of flash to clients' memory and compares each with its CRC, for the lanes whose
 /// ranks are in `reads`, one after another by all lanes. One call, away from the hot path.
 ///
-/// A client that gave a silent SSD up may have the block from another by now, in the same memory:
-/// there a CPU leaves it when the page is damaged. On a GPU the page is on its way before its CRC
-/// is known.
+/// A client that gave a silent SSD up may have the block from another by now, in the same memory: a
+/// CPU does not touch that for a page it finds damaged. On a GPU the page is on its way before its
+/// CRC is known.
 /// @param flash, memory, expected each lane's own: addresses, and `engine_ref::seal_of`
 /// @par Callers as `copy_page`, within the pages' grace period or pins
 /// @par Result in every lane: the ranks whose data is not what was written
@@ -61,13 +61,14 @@ GNSTOR_HD_SLOW inline std::uint32_t checked_reads(const simt::group g, std::uint
     auto* to = reinterpret_cast<void*>(g.shfl(memory, rank));
 #if defined(__CUDA_ARCH__)
     const std::uint32_t found = copy_page(g, from, to, false);
-    const bool sound = g.broadcast(found) == g.shfl(expected, rank);
 #else
     const std::uint32_t found = g.leads() ? gnstor::detail::page_crc_here(from) : 0;
+#endif
     const bool sound = g.broadcast(found) == g.shfl(expected, rank);
+    if (!sound) damaged |= left & (0 - left);
+#if !defined(__CUDA_ARCH__)
     if (sound) transfer(g, to, from, block_bytes);
 #endif
-    if (!sound) damaged |= left & (0 - left);
   }
   return damaged;
 }

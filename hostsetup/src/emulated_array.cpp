@@ -285,10 +285,16 @@ std::uint16_t emulated_array::admit(const std::uint8_t (&hostid)[16], client_id 
 void emulated_array::leave(std::uint32_t domain) noexcept {
   const std::lock_guard lock(guard_);
   try {
-    if (--present_ == 0) stop();
     publish(&node_.hosts[domain - 1].admitted, 0u);  // it may come back, under its name
   } catch (const std::exception&) {
-    // A firmware assertion: whoever waited for the array has been told by a deadline.
+    // The GPU is lost, and with it the array.
+  }
+  if (--present_ == 0) {
+    try {
+      stop();
+    } catch (const std::exception&) {
+      // A firmware assertion: whoever waited for the array has been told by a deadline.
+    }
   }
   for (std::uint32_t k = 0; k < regions_.size(); ++k) {
     if (regions_[k].domain == domain) withdraw(k);

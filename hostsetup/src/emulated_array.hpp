@@ -43,7 +43,8 @@ class emulated_array {
   const fw::geometry& geometry() const { return geometry_; }
 
   /// Admits a host under `client`; returns its controller id, which is also the number of its
-  /// protection domain. It stays until `leave`.
+  /// protection domain. It stays until `leave`. An array admits `max_hosts` in its life: nobody
+  /// takes over what a host has left behind.
   std::uint16_t admit(const std::uint8_t (&hostid)[16], client_id client);
   /// Ends what `admit` began: forgets the host, takes back every region of the domain, and ends the
   /// firmware if no other host is left. Memory that the NIC's queues lie in goes to `keep` before.

@@ -1,5 +1,6 @@
 /// Reads that are under way while their volume is spread over another SSD.
 #include "node_fixture.hpp"
+#include "qp/seed_sweep.hpp"
 #include <gnstor/simt_host/lone_lane.hpp>
 #include <gnstor/wire/afa/status.hpp>
 
@@ -67,7 +68,48 @@ struct joined_array {
   std::uint32_t moving = 0;
 };
 
+/// A warp that serves the copies of one read.
+struct copying_warp {
+  template <class Lane>
+  void operator()(Lane&, const fw::node* n) const {
+    const simt::group g = simt::group::whole_warp();
+    for (std::uint32_t k = 0; k < 2 * stripe; ++k) fw::copy_engine::tick(*n, 0, g);
+  }
+};
+struct next_epoch {
+  template <class Lane>
+  void operator()(Lane&, const fw::node* n) const {
+    (void)n->ssds[0].array_update({wire::afa::payload_version, 2, 0, 0});
+  }
+};
+
+/// Blocks that were never written are read while the epoch changes: no page is half zeroes.
+std::string overtaken_by_half(host::options chosen) {
+  joined_array a;
+  unsigned char* bytes = a.f.image.here(a.f.buffer);
+  std::memset(bytes, 0x11, stripe * block_bytes);
+  {
+    simt::host::lone_lane lane;
+    (void)a.send(nvm_opcode::read, stripe);
+    for (std::uint32_t k = 0; k < a.f.node.shape.shards; ++k)
+      fw::shard_engine(a.f.node, 0, k).tick(simt::group::self());
+  }
+  host::executor machine(chosen);
+  machine.spawn(1, 32, copying_warp{}, &a.f.node);
+  machine.spawn(1, 1, next_epoch{}, &a.f.node);
+  if (std::string fault = run_to_end(machine); !fault.empty()) return fault;
+  for (std::uint32_t k = 0; k < stripe; ++k) {
+    const unsigned char* page = bytes + std::size_t{k} * block_bytes;
+    if (std::memcmp(page, page + 1, block_bytes - 1) != 0) return "half of a page was cleared";
+  }
+  return a.f.drive(0).epoch() == 2 ? "" : "the epoch did not change";
+}
+
 }  // namespace
+
+TEST_CASE("the lanes of a warp are of one mind whether an epoch has overtaken their read") {
+  sweep(host::mode::seeded, 200, overtaken_by_half);
+}
 
 TEST_CASE("a read that another epoch overtakes ends with an error where its blocks have gone") {
   for (const std::uint32_t blocks : {2u, stripe}) {
