@@ -77,7 +77,9 @@ class simulated_array {
     return node_.shape.copy_workers + d.below(swarm_.ssds * swarm_.shards);
   }
   /// An engine does nothing for so many rounds.
-  void stall(std::uint32_t role, std::uint32_t rounds) { stalled_[role] = rounds; }
+  void stall(std::uint32_t role, std::uint32_t rounds) {
+    stalled_[role] = std::max(stalled_[role], rounds);
+  }
 
   /// True if no command is on its way through the node.
   bool is_idle() const {
@@ -142,12 +144,14 @@ class simulated_array {
       for (bounded n{std::uint64_t{4} * shape_.blocks()}; ssd(k).tend(s, 8) && n;) continue;
     }
   }
-  /// Flips a bit of some page that is live, rather of one that many ask for. False: there is none.
+  /// Flips a bit of some page that is live, half of the time of one that many ask for. False: there
+  /// is none.
   bool damage(draws& d, std::uint32_t k) {
+    const std::uint32_t below = d.one_in(2) ? 8 : ~0u;
     for (int tries = 0; tries < 200; ++tries) {
       const std::uint32_t page = d.below(shape_.pages);
       const fw::oob_entry& e = ssd(k).parts().oob()[page];
-      if (e.state != fw::page_state::valid || (tries < 180 && e.block.value >= 8)) continue;
+      if (e.state != fw::page_state::valid || (tries < 180 && e.block.value >= below)) continue;
       disks_[k]->data[std::size_t{page} * block_bytes + d.below(block_bytes)] ^= 1;
       return true;
     }

@@ -37,11 +37,12 @@ class hostile_host {
     const std::uint16_t claimed = d.one_in(2)   ? own_id
                                   : d.one_in(2) ? scene::manager_client
                                                 : std::uint16_t(10 + d.below(s_.shape.clients));
+    const std::uint32_t ssd = d.below(s_.shape.ssds);
+    const volume_id vid(std::uint16_t(1 + d.below(s_.shape.volumes)));
+    const vba first(d.below(s_.shape.capacity));
     auto command = wire::nvme::make_read_write(
-        wire::nvme::nvm_opcode::read, 0, 1 + d.below(s_.shape.ssds),
-        wire::afa::pack_slba(volume_id(std::uint16_t(1 + d.below(s_.shape.volumes))),
-                             client_id(claimed), vba(d.below(s_.shape.capacity))),
-        blocks,
+        wire::nvme::nvm_opcode::read, 0, ssd + 1,
+        wire::afa::pack_slba(vid, client_id(claimed), first), blocks,
         op == 0x08 ? wire::nvme::make_empty_sgl()
                    : wire::nvme::make_keyed_sgl(b.address, blocks * block_bytes, b.rkey));
     command.opcode = op;

@@ -66,8 +66,9 @@ struct scene {
     unsound &= still;
   }
 
-  /// Some engine stands still for a while, as one whose thread or warp is not scheduled.
+  /// Some engine stands still for a while, between two of its rounds.
   void stall_some_engine() {
+    ++happened.stalls;
     const std::uint32_t most_rounds = dice.one_in(8) ? 1500 : 200;
     stall(dice.below(array.roles()), most_rounds);
   }
@@ -98,8 +99,7 @@ struct scene {
 
  private:
   void stall(std::uint32_t role, std::uint32_t most_rounds) {
-    ++happened.stalls;
-    array.stall(role, dice.below(most_rounds));
+    array.stall(role, 1 + dice.below(most_rounds));
   }
 };
 

@@ -100,7 +100,7 @@ struct swarm {
     };
     s.ssds = 2 + d.below(4);
     s.replicas = 1 + d.below(s.ssds < 3 ? s.ssds : 3);
-    if (s.replicas == 1 && d.one_in(2)) s.replicas = 2;
+    if (s.replicas == 1 && !d.one_in(4)) s.replicas = 2;
     s.shards = 1 + d.below(2);
     s.stripe_blocks = 1u << d.below(5);
     s.capacity = 16 + d.below(80);
@@ -124,7 +124,7 @@ struct swarm {
     if (d.one_in(2)) s.timing = quick_ssd(d);
     s.spreads = d.one_in(2) ? 0 : 2;
     s.stalls = rate(10'000);
-    s.forgetful = d.one_in(2);
+    s.forgetful = d.one_in(4);
     if (s.forgetful) s.capacity = 16 + d.below(24);  // it is made equal all the time
     if (d.one_in(2)) s.twins = d.below(8);
     return s;

@@ -9,7 +9,8 @@
 namespace gnstor::test {
 
 /// Generations of a volume in which two of its first blocks are twins: a mapping of so many buckets
-/// cannot tell them apart but by the pages' OOB entries. About one in 40,000 is such.
+/// cannot tell them apart but by the pages' OOB entries. Of 151 buckets, about one in 40,000 is
+/// such.
 inline std::vector<std::uint32_t> twin_generations(std::uint32_t buckets, std::size_t count) {
   constexpr std::uint32_t first_blocks = 16;
   constexpr auto anything = [](std::uint32_t) { return true; };
@@ -35,7 +36,8 @@ inline std::vector<std::uint32_t> twin_generations(std::uint32_t buckets, std::s
   return found;
 }
 
-/// One of them, by number: an SSD of this shape comes to it in the course of its life.
+/// One of them, by number: an SSD of this shape comes to it in the course of its life. Of the
+/// volume that is added next the two blocks may still fall to different shards or SSDs.
 inline std::uint32_t twin_generation(const fw::geometry& shape, std::uint32_t number) {
   static std::map<std::uint32_t, std::vector<std::uint32_t>> known;
   constexpr std::uint32_t kept = 8;
