@@ -103,19 +103,17 @@ TEST_CASE("a GPU that goes on after its process was killed is told to end, and w
     file.seekp(0);
     file.write(reinterpret_cast<const char*>(&header), sizeof header);
     file.close();
-    std::atomic<bool> mounted{false};
     std::atomic<bool> told{false};
-    std::thread former([&] {  // as the GPU looks at it
+    std::jthread former([&](const std::stop_token& over) {  // as the GPU looks at it
       fw::metadata_header seen;
-      while (!mounted) {
+      while (!over.stop_requested()) {
         std::ifstream(flash, std::ios::binary).read(reinterpret_cast<char*>(&seen), sizeof seen);
         if (seen.gpu_stop == fw::metadata_header::gpu_is_to_stop) told = true;
       }
     });
     const auto began = std::chrono::steady_clock::now();
     host::session s(endpoint(folder));
-    mounted = true;
-    former.join();
+    former = {};  // it ends
     CHECK(told);
     CHECK(std::chrono::steady_clock::now() - began >= std::chrono::milliseconds(200));
     const volume_info v = s.open_volume(volume_id(s.volumes().at(0).vid));

@@ -2,7 +2,6 @@
 
 #include <deengine/layout.hpp>
 
-#include <algorithm>
 #include <map>
 #include <vector>
 
