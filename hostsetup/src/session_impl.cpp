@@ -167,26 +167,10 @@ void session::impl::transfer(bool write, const volume_info& v, std::uint64_t off
                              rendezvous_placement(v.ssd_count));
   auto* here = static_cast<unsigned char*>(memory);
   for (std::uint64_t done = 0; done < bytes;) {
-    unsigned char* stage = page() + 4096;
     const std::uint64_t n = bytes - done < staging_bytes ? bytes - done : staging_bytes;
-    if (write) std::memcpy(stage, here + done, n);
-    const io_buffer buffer = staging_buffer.slice(4096, n);
     const vba first(static_cast<std::uint32_t>((offset + done) / block_bytes));
-    const auto blocks = static_cast<std::uint32_t>(n / block_bytes);
-    status s;
-    bool left_behind = false;
-    link->drive([&] {
-      const deadline d = simt::within(options.timeout_ns);
-      s = write ? volume.write(first, blocks, buffer, d) : volume.read(first, blocks, buffer, d);
-      left_behind = s.left_behind();
-      // Each replica may have damage in a block of its own: asked for one by one, all are there.
-      for (std::uint32_t k = 0; k < blocks && !write && (k == 0 ? is_damaged(s) : s.ok()); ++k) {
-        s = volume.read(vba(first.value + k), 1, buffer.slice(k * block_bytes, block_bytes), d);
-        left_behind = left_behind || s.left_behind();
-      }
-    });
-    if (s.ok() && !write) std::memcpy(here + done, stage, n);
-    if (left_behind) abandon_staging();
+    const status s = write ? write_some(volume, first, here + done, n)
+                           : read_some(volume, first, here + done, n);
     if (!s.ok()) {
       throw io_error(fmt::format("{} volume {} at byte {}: {}", write ? "writing" : "reading",
                                  v.vid.value, offset + done, to_string(s)),
@@ -194,6 +178,40 @@ void session::impl::transfer(bool write, const volume_info& v, std::uint64_t off
     }
     done += n;
   }
+}
+
+status session::impl::write_some(const remote_volume& volume, vba first, const unsigned char* from,
+                                 std::uint64_t bytes) {
+  std::memcpy(page() + 4096, from, bytes);
+  status s;
+  link->drive([&] {
+    s = volume.write(first, static_cast<std::uint32_t>(bytes / block_bytes),
+                     staging_buffer.slice(4096, bytes), simt::within(options.timeout_ns));
+  });
+  if (s.left_behind()) abandon_staging();
+  return s;
+}
+
+status session::impl::read_some(remote_volume volume, vba first, unsigned char* to,
+                                std::uint64_t bytes) {
+  const deadline d = simt::within(options.timeout_ns);
+  const auto blocks = static_cast<std::uint32_t>(bytes / block_bytes);
+  status s = status::in_use(0);
+  for (std::uint32_t tries = 0; s.code == status_code::buffer_in_use && tries < max_replicas;
+       ++tries) {
+    unsigned char* stage = page() + 4096;
+    const io_buffer buffer = staging_buffer.slice(4096, bytes);
+    link->drive([&] {
+      s = volume.read(first, blocks, buffer, d);
+      // Each replica may have damage in a block of its own: asked for one by one, all are there.
+      for (std::uint32_t k = 0; k < blocks && (k == 0 ? is_damaged(s) : s.ok()); ++k)
+        s = volume.read(vba(first.value + k), 1, buffer.slice(k * block_bytes, block_bytes), d);
+    });
+    if (s.ok()) std::memcpy(to, stage, bytes);
+    if (s.left_behind()) abandon_staging();
+    if (s.code == status_code::buffer_in_use) volume = volume.avoiding(ssd_index(s.ssd));
+  }
+  return s;
 }
 
 }  // namespace gnstor::host

@@ -47,6 +47,11 @@ struct session::impl {
   void abandon_staging();
   /// The phase of channel `k` of the kernels'. Throws `input_error` if there is none.
   channel_phase phase(std::uint32_t k) const;
+  /// Reads or writes what the staging buffer holds at most. Reads again into another one where a
+  /// silent SSD may still write the first: what that one holds could change while it is copied.
+  status read_some(remote_volume volume, vba first, unsigned char* to, std::uint64_t bytes);
+  status write_some(const remote_volume& volume, vba first, const unsigned char* from,
+                    std::uint64_t bytes);
   void transfer(bool write, const volume_info& v, std::uint64_t offset, void* memory,
                 std::uint64_t bytes);
 
