@@ -303,8 +303,7 @@ class engine_ref {
   /// Adds a volume. Adding the very record the table holds succeeds and changes nothing.
   /// @par Callers the admin owner, one lane; so for all `volume_` functions
   /// @param command_epoch the array epoch the command carries
-  /// @par Errors stale_epoch, bad_payload_version, bad_payload, too_many_clients, writer_exists
-  /// (two writers), volume_exists, too_many_volumes
+  /// @par Errors stale_epoch, volume_exists, too_many_volumes, and those of `check_record`
   GNSTOR_HD std::uint16_t volume_add(std::uint32_t command_epoch,
                                      const wire::afa::volume_record& r) const {
     if (command_epoch != epoch()) return wire::afa::make_status(wire::afa::status::stale_epoch);
@@ -313,8 +312,7 @@ class engine_ref {
 
   /// Changes rights of some clients, and where a volume lies; all or nothing. What belongs on other
   /// SSDs since goes as the shards' owners `tend`, once the volume is `dropping`.
-  /// @par Errors stale_epoch, unknown_volume, bad_payload_version, bad_payload, too_many_clients,
-  /// writer_exists
+  /// @par Errors stale_epoch, unknown_volume, and those of `apply_chmod`
   GNSTOR_HD std::uint16_t volume_chmod(std::uint32_t command_epoch,
                                        const wire::afa::volume_chmod& change) const {
     constexpr auto dropping = wire::afa::volume_spread::dropping;
@@ -329,9 +327,12 @@ class engine_ref {
 
   /// Deletes a volume: its data is unreachable at once, for a later volume of the same VID is
   /// another incarnation. The pages come back as the shards' owners `tend`.
-  /// @par Errors stale_epoch, unknown_volume
-  GNSTOR_HD std::uint16_t volume_delete(std::uint32_t command_epoch, volume_id vid) const {
+  /// @param hash_factor of the volume that is meant; 0: any. @par Errors stale_epoch,
+  /// unknown_volume
+  GNSTOR_HD std::uint16_t volume_delete(std::uint32_t command_epoch, volume_id vid,
+                                        std::uint64_t hash_factor = 0) const {
     if (command_epoch != epoch()) return wire::afa::make_status(wire::afa::status::stale_epoch);
+    if (hash_factor != 0 && permissions().find(vid).hash_factor != hash_factor) vid = volume_id(0);
     const std::uint16_t refused = permissions().remove(vid);
     if (refused == 0) serving().count_deletion();
     return refused;

@@ -1,5 +1,5 @@
 #pragma once
-/// A link to an array with an SSD that writes late: what a silent SSD may still do to a buffer.
+/// A link to an array with an SSD that writes late or does not answer.
 
 #include "array_link.hpp"
 
@@ -18,6 +18,10 @@ class late_link final : public host::array_link {
 
   /// From now on the memory allocated so far, but for its first page, is written late.
   void write_late() { late_ = known_; }
+  /// After so many more admin commands none is answered, or carried out.
+  void stop_after(std::uint32_t commands) { left_ = commands; }
+  /// From now on this SSD answers no admin command.
+  void mute(std::uint32_t ssd) { mute_ = ssd; }
 
   host::place node_reach() const override { return to_->node_reach(); }
   host::place kernel_reach() const override { return to_->kernel_reach(); }
@@ -31,6 +35,9 @@ class late_link final : public host::array_link {
   }
   void unregister_memory(const io_buffer& b) noexcept override { to_->unregister_memory(b); }
   status execute_admin(const wire::nvme::submission_entry& command, deadline d) override {
+    const bool lost = command.nsid == mute_ + 1 || left_ == 0;
+    if (lost) return status::make(status_code::timed_out, reporter::channel);
+    if (left_ != forever) --left_;
     return to_->execute_admin(command, d);
   }
   const remote_channel& host() const override { return to_->host(); }
@@ -38,6 +45,7 @@ class late_link final : public host::array_link {
   std::uint32_t kernel_count() const override { return to_->kernel_count(); }
   void reset(std::uint32_t k, std::uint64_t timeout_ns) override { to_->reset(k, timeout_ns); }
   const std::vector<volume_info>& namespaces() const override { return to_->namespaces(); }
+  bool last_of_host() const override { return to_->last_of_host(); }
   void drive(const std::function<void()>& work) override {
     to_->drive([&] {
       work();
@@ -51,6 +59,8 @@ class late_link final : public host::array_link {
   }
 
  private:
+  static constexpr std::uint32_t forever = ~0u;
+
   struct memory {
     unsigned char* data;
     std::size_t bytes;
@@ -58,6 +68,8 @@ class late_link final : public host::array_link {
   std::unique_ptr<host::array_link> to_;
   std::vector<memory> known_;
   std::vector<memory> late_;
+  std::uint32_t mute_ = forever - 1;
+  std::uint32_t left_ = forever;
 };
 
 }  // namespace gnstor::test
