@@ -231,10 +231,11 @@ class shard_engine {
       return again ? wire::nvme::make_status(wire::nvme::generic_status::capacity_exceeded)
                    : status;
     }
-    if (drive.is_filling()) return zero(drive, c.where, by, again);
+    if (drive.is_filling() || drive.is_doubtful(c.where)) return zero(drive, c.where, by, again);
     return drive.deallocate(c.where, by);  // blocks never written read as zeroes
   }
-  /// Writes zeroes: a block that an SSD under filling did not have would be given its old contents.
+  /// Writes zeroes: a block that an SSD under filling did not have would be given its old contents,
+  /// and one that a doubtful shard did not have would stay a media error.
   GNSTOR_HD static std::uint16_t zero(const node::ssd& drive, const admission& where,
                                       const write_claim& by, bool& again) {
     for (std::uint32_t k = 0; k < where.blocks; ++k) {

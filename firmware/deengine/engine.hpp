@@ -2,6 +2,7 @@
 
 #include <deengine/admission.hpp>
 #include <deengine/array_epoch.hpp>
+#include <deengine/foresight.hpp>
 #include <deengine/request.hpp>
 #include <deengine/shard_store.hpp>
 #include <gnstor/simt/warp.hpp>
@@ -21,7 +22,8 @@ namespace gnstor::fw {
 template <thread_scope Scope>
 class engine_ref {
  public:
-  /// The block was never written: zeroes; or, in another epoch than its check's, has moved away.
+  /// The block was never written: zeroes; or, in another epoch than its check's, has moved away; or
+  /// nobody knows: `is_doubtful`.
   static constexpr std::uint32_t no_page = cuckoo_map::none;
 
   /// @param meta a mounted metadata block of geometry `g`
@@ -63,15 +65,8 @@ class engine_ref {
     return !a.ok() || belongs(a, known) ? a : refuse(wire::afa::status::wrong_ssd);
   }
 
-  /// What a reader has seen before its command is checked: loads that need no order wait for memory
-  /// together.
-  struct foresight {
-    static constexpr std::uint32_t nothing = ~0u;
-    std::uint32_t epoch;
-    std::uint32_t shard = nothing;  ///< whose mapping was looked at
-    std::uint64_t version;          ///< `permission_table::version_now`
-    cuckoo_map::sighting seen;
-  };
+  using foresight = fw::foresight;
+
   /// Asks what a check needs, and looks for a read's first block where it is if what is `known`
   /// still holds.
   /// @par Callers as `glance`, before `check_rights`
@@ -299,6 +294,11 @@ class engine_ref {
   GNSTOR_HD membership_record membership() const { return serving().membership(); }
   /// True while this SSD is being filled. @par Callers anybody
   GNSTOR_HD bool is_filling() const { return serving().is_filling(); }
+  /// True if a block of a checked command that is not found may have been written: to read it is a
+  /// media error, and to deallocate it is to write zeroes. @par Callers anybody
+  GNSTOR_HD bool is_doubtful(const admission& a) const {
+    return meta_.header().doubts.covers(a.shard, a.generation);
+  }
 
   /// Adds a volume. Adding the very record the table holds succeeds and changes nothing.
   /// @par Callers the admin owner, one lane; so for all `volume_` functions

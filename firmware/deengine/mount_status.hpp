@@ -26,7 +26,8 @@ constexpr const char* to_string(mount_status s) {
     case mount_status::not_formatted:
       return "no deEngine metadata here: format it, or point to another directory";
     case mount_status::other_version:
-      return "the metadata is of another firmware version: format it anew";
+      return "the metadata is of another format version than this firmware's: read it with the "
+             "release that wrote it, or remove the flash files to begin with empty ones";
     case mount_status::other_geometry:
       return "the flash was formatted with another size, shard count or block size";
     case mount_status::other_ssd:
