@@ -43,6 +43,12 @@ std::uint16_t status_field(status s) {
 
 emulated_gateway::emulated_gateway(const host::endpoint& where, std::uint64_t timeout_ns)
     : timeout_ns_(timeout_ns) {
+  if (where.rdma) {
+    throw host::input_error(
+        "serving an array at rdma://: a target serves an array that it emulates itself, not one "
+        "that another target serves; use emu:?flash=DIR here, and rdma:// in the programs that "
+        "are to use that other one");
+  }
   if (where.runner == host::runner_kind::simulated) {
     throw host::input_error(
         "serving an array with runner=sim: it runs inside a host executor "
