@@ -97,7 +97,7 @@ class command_router {
     c.ssd = e.nsid - 1;
     if (c.admin != 0) return route_admin(c);
     if (!is(e, wire::nvme::nvm_opcode::flush)) return route_io(d, early);
-    (void)healthy(c, fault_of(c.ssd), true);  // what was acknowledged is in flash already
+    (void)healthy(c, fault_of(c.ssd), true);  // what was acknowledged is in the medium already
     return false;
   }
   GNSTOR_HD ssd_fault fault_of(std::uint32_t ssd) const {

@@ -1,11 +1,15 @@
 #pragma once
 
+#include <afa/durable_medium.hpp>
 #include <afa/handle_ring.hpp>
 #include <afa/io_command.hpp>
 #include <afa/known_host.hpp>
 #include <afa/ssd_fault.hpp>
 #include <deengine/engine.hpp>
 #include <gnstor/wire/nvme/arbitration.hpp>
+#include <gnstor/wire/nvme/media_status.hpp>
+#include <gnstor/wire/nvme/read_write.hpp>
+#include <gnstor/wire/nvme/status.hpp>
 #include <hca/memory_region.hpp>
 #include <hca/queue_context.hpp>
 
@@ -63,6 +67,7 @@ struct node {
   std::uint32_t* priorities = nullptr;     ///< [max_queues]: `queue_class` of each; atomic
   std::uint32_t* arbitrations = nullptr;   ///< [ssd_count]: `arbitration`, packed; atomic
   paced_ssd** paced_ssds = nullptr;        ///< [ssd_count], each its pacer's; or null
+  durable_medium* medium = nullptr;        ///< that Flush and FUA wait for, on CPUs; or null
   handle_ring::ends* ring_ends = nullptr;  ///< [shape.rings()]
   std::uint64_t* done_cells = nullptr;     ///< [max_queues][max_depth]
   std::uint64_t* inbox_cells = nullptr;    ///< [inboxes][commands, rounded up to a power of two]
@@ -106,9 +111,29 @@ struct node {
   GNSTOR_HD void finish(std::uint32_t queue, [[maybe_unused]] std::uint32_t ssd_number,
                         std::uint32_t handle) const {
 #if !defined(__CUDA_ARCH__)
+    if (medium != nullptr && is_to_last(commands[handle]))
+      return medium->settle(ssd_number, handle);
     if (shape.paced != 0) return paced_ring(ssd_number).push(handle);
 #endif
     done_ring(queue).push(handle);
+  }
+#if !defined(__CUDA_ARCH__)
+  /// Ends a command that `medium` has settled, well or not.
+  /// @par Order as `handle_ring::push`
+  void settled(std::uint32_t ssd_number, std::uint32_t handle, bool well) const {
+    io_command& c = commands[handle];
+    if (!well) c.status = wire::nvme::make_status(wire::nvme::media_status::write_fault, true);
+    if (shape.paced != 0) return paced_ring(ssd_number).push(handle);
+    done_ring(c.queue).push(handle);
+  }
+#endif
+
+  /// True for a Flush that succeeds, and for whatever changes blocks with FUA.
+  GNSTOR_HD static bool is_to_last(const command_head& c) {
+    if (c.status != 0) return false;
+    if (c.entry.opcode == static_cast<std::uint8_t>(wire::nvme::nvm_opcode::flush)) return true;
+    return c.entry.opcode != static_cast<std::uint8_t>(wire::nvme::nvm_opcode::read) &&
+           (c.entry.cdw12 & wire::nvme::force_unit_access) != 0;
   }
 
   /// The least power of two that is no less. Asked for in every round: no loop.

@@ -305,11 +305,11 @@ class queue_engine {
     return node_->shape.paced != 0;
 #endif
   }
-  /// A command that needs no shard. A Flush takes its SSD's time; what is refused is so at once.
+  /// A command that needs no shard. A Flush takes its medium's time; what is refused is so at once.
   GNSTOR_HD void finish(const command_head& c, std::uint32_t handle) const {
     const bool flush = c.admin == 0 && c.status == 0 &&
                        c.entry.opcode == static_cast<std::uint8_t>(wire::nvme::nvm_opcode::flush);
-    if (flush && is_paced()) return node_->finish(queue_, c.ssd, handle);
+    if (flush) return node_->finish(queue_, c.ssd, handle);
     node_->done_ring(queue_).push(handle);
   }
   GNSTOR_HD static std::uint64_t page_at(const command_head& c, std::uint32_t page) {

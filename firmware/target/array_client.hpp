@@ -28,6 +28,8 @@ class array_client {
   /// Reads or writes whole blocks, any number of them.
   status read(const volume_info& v, std::uint64_t first, std::span<std::byte> to);
   status write(const volume_info& v, std::uint64_t first, std::span<const std::byte> from);
+  /// Has every SSD of the volume make what it acknowledged survive a power cut.
+  status flush(const volume_info& v);
   /// Makes blocks unwritten, and so zero, on every replica.
   status write_zeroes(const volume_info& v, std::uint64_t first, std::uint64_t blocks);
 

@@ -22,6 +22,8 @@ class array_gateway {
 
   virtual std::uint32_t ssds() const = 0;
   virtual std::uint32_t max_transfer_blocks() const = 0;
+  /// True if a power cut may lose what was acknowledged, until a Flush is.
+  virtual bool has_write_cache() const = 0;
   /// A number for life that no other target has, as far as chance goes: what a host takes for a
   /// name (serial number, NGUID, UUID) is made with it.
   virtual std::uint64_t identity() const = 0;

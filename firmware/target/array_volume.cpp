@@ -162,6 +162,10 @@ std::uint16_t array_volume::write(std::uint64_t first, std::span<const std::byte
   return answer_to(array_->own().write(info_, first, from));
 }
 
+std::uint16_t array_volume::flush() {
+  return array_->has_write_cache() ? plain(array_->own().flush(info_)) : std::uint16_t{0};
+}
+
 std::uint16_t array_volume::write_zeroes(std::uint64_t first, std::uint64_t blocks) {
   if (!writable_) return conflict;
   return answer_to(array_->own().write_zeroes(info_, first, blocks));

@@ -26,7 +26,8 @@ class array_volume final : public volume_store {
   std::uint16_t read(std::uint64_t first, std::span<std::byte> to) override;
   std::uint16_t write(std::uint64_t first, std::span<const std::byte> from) override;
   std::uint16_t write_zeroes(std::uint64_t first, std::uint64_t blocks) override;
-  std::uint16_t flush() override { return 0; }  // what was acknowledged is in the medium
+  /// Asks every SSD of the volume; none where what was acknowledged lasts as long as the target.
+  std::uint16_t flush() override;
 
   /// Compares with the array's present record, and takes the write right if it has become free.
   /// True if the shape has changed. Throws `error` if the array could not be asked.

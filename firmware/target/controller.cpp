@@ -26,6 +26,7 @@ constexpr std::uint32_t csts_shutdown_complete = 2u << 2;
 constexpr std::uint8_t power_management = 0x02;
 constexpr std::uint8_t temperature_threshold = 0x04;
 constexpr std::uint8_t error_recovery = 0x05;
+constexpr std::uint8_t volatile_write_cache = 0x06;
 constexpr std::uint8_t number_of_queues = 0x07;
 constexpr std::uint8_t write_atomicity = 0x0a;
 constexpr std::uint8_t event_configuration = 0x0b;
@@ -49,12 +50,12 @@ std::uint32_t report(target_event e) {
 }  // namespace
 
 controller::controller(std::uint16_t id, std::shared_ptr<const subsystem> of, host_identity host,
-                       const target_limits& limits, std::shared_ptr<array_gateway::membership> held)
+                       const target_limits& limits, array_side array)
     : id_(id),
       of_(std::move(of)),
       host_(std::move(host)),
       limits_(limits),
-      member_(std::move(held)),
+      array_(std::move(array)),
       temperature_(default_temperature),
       granted_(of_->kind == subsystem_kind::discovery ? 0 : limits.io_queues),
       queues_(limits.io_queues + 1) {}
@@ -120,11 +121,12 @@ void controller::configure(std::uint32_t value) {
   if (!enabled && (before & cc_enable) != 0) {
     csts_ = 0;
     event_config_ = 0;
+    cache_on_ = true;
     held_.clear();
     pending_ = silenced_ = 0;
   }
   if ((value & cc_shutdown) != 0) {
-    if (member_) member_->goes_in_order();
+    if (array_.held) array_.held->goes_in_order();
     csts_ = (csts_ & csts_ready) | csts_shutdown_complete;
   } else {
     csts_ &= ~(3u << 2);
@@ -155,6 +157,10 @@ answer controller::get_features(const wire::nvme::submission_entry& e,
       if ((e.cdw11 >> 16 & 0xf) != 0) return refuse(generic_status::invalid_field);
       a.dw0 = current ? temperature_ : default_temperature;
       break;
+    case volatile_write_cache:
+      if (!array_.cached) return refuse(generic_status::invalid_field);
+      a.dw0 = !current || cache_on_ ? 1 : 0;
+      break;
     case number_of_queues:
       if (granted_ == 0) return refuse(generic_status::invalid_field);
       a.dw0 = (granted_ - 1) | (granted_ - 1) << 16;
@@ -169,8 +175,9 @@ answer controller::get_features(const wire::nvme::submission_entry& e,
   }
   if (select == 3) {  // capabilities: changeable or not
     const auto id = static_cast<std::uint8_t>(e.cdw10);
-    const bool changeable = id == temperature_threshold || id == number_of_queues ||
-                            id == event_configuration || id == keep_alive_timer;
+    const bool changeable = id == temperature_threshold || id == volatile_write_cache ||
+                            id == number_of_queues || id == event_configuration ||
+                            id == keep_alive_timer;
     a.dw0 = changeable ? 4 : 0;
   }
   return a;
@@ -200,6 +207,10 @@ answer controller::set_features(const wire::nvme::submission_entry& e) {
       keep_alive_ms_.store(e.cdw11, std::memory_order_relaxed);
       return a;
     }
+    case volatile_write_cache:
+      if (!array_.cached || (e.cdw11 & ~1u) != 0) return refuse(generic_status::invalid_field);
+      cache_on_ = e.cdw11 != 0;
+      return a;
     case temperature_threshold:
       if ((e.cdw11 >> 16 & 0xf) != 0) return refuse(generic_status::invalid_field);
       temperature_ = e.cdw11 & 0xffff;

@@ -33,10 +33,13 @@ struct traffic_counters {
 /// Any thread may call any member. Time is given by the caller, so that the controller replays.
 class controller {
  public:
-  /// @param held what the array gave to this association; null for other subsystems
+  /// What an association has of the array behind its subsystem.
+  struct array_side {
+    bool cached = false;  ///< the array has a volatile write cache
+    std::shared_ptr<array_gateway::membership> held;  ///< of the array subsystem's hosts
+  };
   controller(std::uint16_t id, std::shared_ptr<const subsystem> of, host_identity host,
-             const target_limits& limits,
-             std::shared_ptr<array_gateway::membership> held = nullptr);
+             const target_limits& limits, array_side array = {});
   ~controller();
   controller(const controller&) = delete;
   controller& operator=(const controller&) = delete;
@@ -51,6 +54,11 @@ class controller {
 
   /// Attaches the volume, for a volume subsystem; the destructor detaches it. Not 0: refused.
   std::uint16_t open();
+
+  /// True if what was acknowledged may need a Flush to last.
+  bool has_write_cache() const { return array_.cached; }
+  /// True if each write is to last before it is answered: the host has switched the cache off.
+  bool writes_through() const { return array_.cached && !cache_on_.load(std::memory_order_relaxed); }
 
   /// True while commands other than Fabrics ones are executed: enabled and ready.
   bool ready() const { return ready_.load(std::memory_order_acquire); }
@@ -90,7 +98,8 @@ class controller {
   const std::shared_ptr<const subsystem> of_;
   const host_identity host_;
   const target_limits limits_;
-  const std::shared_ptr<array_gateway::membership> member_;
+  const array_side array_;
+  std::atomic<bool> cache_on_{true};
   traffic_counters traffic_;
   bool attached_ = false;
   std::atomic<bool> ready_{false};

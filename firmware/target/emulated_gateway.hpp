@@ -21,6 +21,7 @@ class emulated_gateway final : public array_gateway {
   std::uint32_t ssds() const override { return about_.ssd_count; }
   std::uint32_t max_transfer_blocks() const override { return about_.max_transfer_blocks; }
   std::uint64_t identity() const override { return identity_; }
+  bool has_write_cache() const override { return array_->has_write_cache(); }
   joined join(const host_identity& who) override;
   void tick() override;
   std::uint16_t admin(client_id client, const wire::nvme::submission_entry& entry,

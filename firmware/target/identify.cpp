@@ -72,7 +72,7 @@ void identify_controller(const controller& c, const array_gateway& array,
   page.put16(320, 10);      // KAS: in steps of a second
   page.put32(516, kind == subsystem_kind::volume ? 1 : (discovery ? 0 : array.ssds()));
   page.put16(520, kind == subsystem_kind::volume ? 1u << 2 | 1u << 3 : 1u << 3);  // ONCS
-  page.put8(525, 3u << 1);  // VWC: none; Flush of all namespaces is understood
+  page.put8(525, 3u << 1 | (c.has_write_cache() ? 1 : 0));  // VWC; Flush of all is understood
   fabrics_part(c, page);
 }
 

@@ -29,6 +29,7 @@ struct plan {
   next_step next = next_step::respond;
   data_phase data = data_phase::none;
   bool blocking = false;      ///< executing it may wait for the array
+  bool lasting = false;       ///< executing it may wait for a disk
   bool invalidate = false;    ///< the host asks that the response invalidate `key`
   std::uint16_t status = 0;   ///< NVMe status field, if `respond`
   std::uint32_t bytes = 0;    ///< of data, at most `target_limits::transfer_bytes`

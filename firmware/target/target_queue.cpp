@@ -7,6 +7,7 @@
 #include <gnstor/wire/fabrics/connect.hpp>
 #include <gnstor/wire/fabrics/property_command.hpp>
 #include <gnstor/wire/nvme/read_write.hpp>
+#include <target/deallocate.hpp>
 #include <target/identify.hpp>
 #include <target/target_queue.hpp>
 
@@ -41,11 +42,6 @@ bool is(const submission_entry& e, wire::nvme::admin_opcode op) {
   return e.opcode == static_cast<std::uint8_t>(op);
 }
 
-/// True if `blocks` blocks from `first` on lie within a volume of `end` blocks.
-bool within(std::uint64_t first, std::uint64_t blocks, std::uint64_t end) {
-  return first <= end && blocks <= end - first;
-}
-
 }  // namespace
 
 target_queue::target_queue(target_model& target, std::uint16_t qid, std::uint32_t entries,
@@ -78,6 +74,7 @@ plan target_queue::admit(std::span<const std::byte> message, std::uint64_t now_m
   }
   p.next = next_step::execute;
   p.blocking = n.blocking;
+  p.lasting = n.lasting;
   if (connected() && qid_ == 0 &&
       is(p.entry, wire::nvme::admin_opcode::asynchronous_event_request)) {
     const bool held = controller_->hold_event(p.entry.command_id);
@@ -163,16 +160,25 @@ target_queue::needs target_queue::array_admin_needs(const submission_entry& e) c
   return {.refused = no(generic_status::invalid_opcode)};
 }
 
+/// True for a Flush, and for a change that is not to stay in a cache.
+bool target_queue::is_to_last(const submission_entry& e) const {
+  if (!controller_->has_write_cache() || is(e, nvm_opcode::read)) return false;
+  return is(e, nvm_opcode::flush) || controller_->writes_through() ||
+         (!is(e, nvm_opcode::dataset_management) && (e.cdw12 & wire::nvme::force_unit_access) != 0);
+}
+
 target_queue::needs target_queue::volume_needs(const submission_entry& e) const {
+  const bool lasts = is_to_last(e);
   const bool flush = is(e, nvm_opcode::flush);
   if (e.nsid != 1 && !(flush && e.nsid == all_namespaces)) {
     return {.refused = no(generic_status::invalid_namespace)};
   }
-  if (flush) return {.blocking = true};
+  if (flush) return {.blocking = true, .lasting = lasts};
   if (is(e, nvm_opcode::dataset_management)) {
     return {.data = data_phase::fetch,
             .bytes = wire::nvme::ranges_of(e) * sizeof(wire::nvme::dataset_range),
             .blocking = true,
+            .lasting = lasts,
             .more_is_fine = true};
   }
   const bool read = is(e, nvm_opcode::read);
@@ -180,20 +186,23 @@ target_queue::needs target_queue::volume_needs(const submission_entry& e) const 
   const bool zeroes = is(e, nvm_opcode::write_zeroes);
   if (!read && !write && !zeroes) return {.refused = no(generic_status::invalid_opcode)};
   const std::uint64_t blocks = wire::nvme::blocks_of(e);
-  if (!within(wire::nvme::slba_of(e), blocks, controller_->of().store->shape().blocks)) {
+  if (!controller_->of().store->shape().holds(wire::nvme::slba_of(e), blocks)) {
     return {.refused = no(generic_status::lba_out_of_range)};
   }
-  if (zeroes) return {.blocking = true};
+  if (zeroes) return {.blocking = true, .lasting = lasts};
   if (blocks * block_bytes > target_->limits().transfer_bytes) {
     return {.refused = no(generic_status::invalid_field)};
   }
   return {.data = read ? data_phase::send : data_phase::fetch,
           .bytes = blocks * block_bytes,
-          .blocking = true};
+          .blocking = true,
+          .lasting = lasts};
 }
 
 target_queue::needs target_queue::array_needs(const submission_entry& e) const {
-  if (is(e, nvm_opcode::flush) || is(e, nvm_opcode::write_zeroes)) return {.blocking = true};
+  const bool lasts = is_to_last(e);
+  if (is(e, nvm_opcode::flush) || is(e, nvm_opcode::write_zeroes))
+    return {.blocking = true, .lasting = lasts};
   const bool read = is(e, nvm_opcode::read);
   if (!read && !is(e, nvm_opcode::write)) return {.refused = no(generic_status::invalid_opcode)};
   const std::uint32_t blocks = wire::nvme::blocks_of(e);
@@ -202,7 +211,8 @@ target_queue::needs target_queue::array_needs(const submission_entry& e) const {
   }
   return {.data = read ? data_phase::send : data_phase::fetch,
           .bytes = std::uint64_t{blocks} * block_bytes,
-          .blocking = true};
+          .blocking = true,
+          .lasting = lasts};
 }
 
 /// Reads the data pointer into the plan; 0, or why it is refused. NVMe Base 2.3, 4.3.2; NVMe RDMA
@@ -245,8 +255,15 @@ answer target_queue::execute(const plan& p, std::span<std::byte> data, std::uint
   }
   if (p.entry.opcode == wire::nvme::fabrics_opcode) return execute_fabrics(p, data, now_ms);
   if (qid_ == 0) return execute_admin(p, data);
-  if (controller_->of().kind == subsystem_kind::volume) return execute_volume(p, data);
-  const answer a{target_->array().io(controller_->host().client, p.entry, data)};
+  if (controller_->of().kind == subsystem_kind::volume) {
+    answer a = execute_volume(p, data);
+    const bool lasts = p.lasting && !is(p.entry, nvm_opcode::flush);
+    if (lasts && a.status == 0) a.status = controller_->of().store->flush();
+    return a;
+  }
+  submission_entry own = p.entry;
+  if (p.lasting && !is(own, nvm_opcode::flush)) own.cdw12 |= wire::nvme::force_unit_access;
+  const answer a{target_->array().io(controller_->host().client, own, data)};
   return a;
 }
 
@@ -323,34 +340,9 @@ answer target_queue::execute_volume(const plan& p, std::span<std::byte> data) {
     case nvm_opcode::write_zeroes:
       a.status = store.write_zeroes(first, wire::nvme::blocks_of(e));
       return a;
-    case nvm_opcode::dataset_management: a.status = deallocate(p, data); return a;
+    case nvm_opcode::dataset_management: a.status = deallocate(store, e, data); return a;
     default: a.status = store.flush(); return a;
   }
-}
-
-/// All ranges are checked before the first is touched.
-std::uint16_t target_queue::deallocate(const plan& p, std::span<const std::byte> ranges) const {
-  volume_store& store = *controller_->of().store;
-  const std::uint64_t end = store.shape().blocks;
-  const std::size_t count = ranges.size() / sizeof(wire::nvme::dataset_range);
-  std::vector<wire::nvme::dataset_range> list(count);
-  std::memcpy(list.data(), ranges.data(), count * sizeof list[0]);
-  std::uint64_t total = 0;
-  for (const auto& r : list) {
-    if (!within(r.slba, r.blocks, end)) return no(generic_status::lba_out_of_range);
-    total += r.blocks;
-  }
-  if (!wire::nvme::deallocates(p.entry)) return 0;  // other attributes are hints
-  if (total > most_zeroed_blocks) {
-    return make_status(command_status::command_size_limit_exceeded, true);
-  }
-  for (const auto& r : list) {
-    if (r.blocks == 0) continue;
-    if (const std::uint16_t failed = store.write_zeroes(r.slba, r.blocks); failed != 0) {
-      return failed;
-    }
-  }
-  return 0;
 }
 
 // ---- responses

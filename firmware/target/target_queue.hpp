@@ -52,12 +52,14 @@ class target_queue {
     data_phase data = data_phase::none;  ///< `send`, or `fetch` by whatever means the host chose
     std::uint64_t bytes = 0;
     bool blocking = false;
+    bool lasting = false;       ///< it is to survive a power cut before it is answered
     bool more_is_fine = false;  ///< the host's buffer may be larger than the data
   };
   static needs nothing() { return {}; }
   needs fabrics_needs(const wire::nvme::submission_entry& e) const;
   needs admin_needs(const wire::nvme::submission_entry& e) const;
   needs array_admin_needs(const wire::nvme::submission_entry& e) const;
+  bool is_to_last(const wire::nvme::submission_entry& e) const;
   needs volume_needs(const wire::nvme::submission_entry& e) const;
   needs array_needs(const wire::nvme::submission_entry& e) const;
   needs needs_of(const wire::nvme::submission_entry& e) const;
@@ -66,7 +68,6 @@ class target_queue {
   answer execute_fabrics(const plan& p, std::span<std::byte> data, std::uint64_t now_ms);
   answer execute_admin(const plan& p, std::span<std::byte> data);
   answer execute_volume(const plan& p, std::span<std::byte> data);
-  std::uint16_t deallocate(const plan& p, std::span<const std::byte> ranges) const;
 
   target_model* target_;
   const std::uint16_t qid_;

@@ -11,6 +11,11 @@ struct volume_shape {
   std::uint64_t blocks = 0;    ///< of 4096 bytes
   std::uint64_t identity = 0;  ///< stays with the volume for its life; no other volume has it
   bool writable = false;       ///< false while another client of the array holds the write right
+
+  /// True if `n` blocks from `first` on are all there.
+  bool holds(std::uint64_t first, std::uint64_t n) const {
+    return first <= blocks && n <= blocks - first;
+  }
 };
 
 /// A volume as a plain NVMe host sees it: replicas and rights are the implementation's business.

@@ -3,7 +3,6 @@
 #include "cuda_support.hpp"
 #include <afa/cpu_runner.hpp>
 #include <afa/gpu_runner.hpp>
-#include <deengine/checkpoint.hpp>
 
 #include <fmt/format.h>
 
@@ -85,6 +84,7 @@ emulated_array::emulated_array(const endpoint& where, machine client, int client
   }
   if (where.grow && where.flash.empty())
     throw input_error("grow=yes adds SSDs to an array on files: say which by flash=");
+  refuse_sync();
   if (where.media == media_kind::hbm && !on_gpu()) throw input_error("media=hbm needs runner=gpu");
   choose_shape(queues, depth);
   lay_out();
@@ -93,6 +93,7 @@ emulated_array::emulated_array(const endpoint& where, machine client, int client
   for (std::uint32_t k = 0; k < where.ssds; ++k) mount(k);
   refuse_gaps();
   for (std::uint32_t k = 0; k < where.ssds; ++k) install(k);
+  prepare_sync();
 }
 
 emulated_array::~emulated_array() {
@@ -192,7 +193,7 @@ void emulated_array::start() {
   const std::lock_guard lock(guard_);
   if (started_) return;
   started_ = true;
-  for (const drive& d : drives_) fw::end_checkpoint(d.host_metadata, geometry_);
+  open_flash();
   if (resident()) launch();
 }
 
@@ -213,6 +214,7 @@ void emulated_array::run_beside(const std::function<void()>& work) {
 void emulated_array::launch() {
   if (runner_ == runner_kind::cpu) {
     publish(node_.stop, 0u);
+    if (syncer_) syncer_->start();
     running_ = std::make_unique<fw::cpu_runner>(node_, endpoint_.threads);
   }
 #if defined(GNSTOR_WITH_CUDA)
@@ -253,12 +255,7 @@ void emulated_array::stop() {
   if (!std::exchange(started_, false)) return;
   attached_ = false;
   suspend();
-  for (drive& d : drives_) {
-    if (on_gpu() && d.file) save(d);
-  }
-  for (drive& d : drives_) {  // where it cannot be sealed, the next mount looks at all pages
-    if (d.file) (void)fw::checkpoint(d.host_metadata, geometry_);
-  }
+  close_flash();
 }
 
 void emulated_array::publish(std::uint32_t* to, std::uint32_t value) const {

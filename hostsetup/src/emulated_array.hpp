@@ -2,6 +2,7 @@
 
 #include "client_identity.hpp"
 #include "flash_file.hpp"
+#include "flash_syncer.hpp"
 #include <afa/node.hpp>
 #include <afa/node_runner.hpp>
 #include <deengine/layout.hpp>
@@ -40,6 +41,8 @@ class emulated_array {
   runner_kind runner() const { return runner_; }
   /// True if the node runs from `start` to `stop`; false if only while something uses it.
   bool resident() const { return !on_gpu() || endpoint_.resident; }
+  /// True if a power cut may lose what was acknowledged, until a Flush: CPU threads serve files.
+  bool has_write_cache() const { return node_.medium != nullptr; }
   const fw::node& node() const { return node_; }
   const fw::geometry& geometry() const { return geometry_; }
 
@@ -126,6 +129,11 @@ class emulated_array {
   std::string explain(std::uint32_t index, fw::mount_status outcome) const;
   void refuse_gaps() const;
   void remove_new_files() const;
+  bool syncs() const { return !endpoint_.flash.empty() && endpoint_.sync.value_or(true); }
+  void refuse_sync() const;
+  void prepare_sync();
+  void open_flash();
+  void close_flash();
   std::size_t metadata_bytes() const {
     return (fw::layout::of(geometry_).bytes + 4095) / 4096 * 4096;
   }
@@ -168,6 +176,7 @@ class emulated_array {
   /// Of the tables and of `running_`. Recursive: what runs in `run_beside` may register memory.
   mutable std::recursive_mutex guard_;
   std::vector<memory_block> kept_;
+  std::unique_ptr<flash_syncer> syncer_;      ///< where Flush has something to do
   std::unique_ptr<fw::node_runner> running_;  ///< last: it reads all of the above
 };
 

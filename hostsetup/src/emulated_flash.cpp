@@ -2,6 +2,7 @@
 
 #include "cuda_support.hpp"
 #include "emulated_array.hpp"
+#include <deengine/checkpoint.hpp>
 #include <deengine/recover.hpp>
 #include <deengine/save.hpp>
 
@@ -151,6 +152,60 @@ void emulated_array::install(std::uint32_t index) {
     pages = d.pages.data();
   }
   poke(node_.ssds + index, fw::node::ssd(meta, geometry_, pages, node_.grace()));
+}
+
+/// Throws `input_error` where `sync=` promises what it cannot do.
+void emulated_array::refuse_sync() const {
+  if (endpoint_.sync && endpoint_.flash.empty())
+    throw input_error("sync= says what a Flush does with files: say which by flash=");
+  if (endpoint_.sync.value_or(false) && on_gpu()) {
+    throw input_error(
+        "sync=yes needs CPU threads: files that a GPU's firmware stores to lie in memory, and no "
+        "Flush brings them to a disk; use runner=cpu, or leave sync= out");
+  }
+}
+
+/// Has Flush and FUA write files to their disk, where CPU threads or simulated lanes serve them: a
+/// GPU's lie in memory.
+void emulated_array::prepare_sync() {
+  if (!syncs() || on_gpu()) return;
+  syncer_ = std::make_unique<flash_syncer>(
+      node_, [this](std::uint32_t ssd) { return drives_[ssd].file->sync(); });
+  node_.medium = syncer_.get();
+}
+
+/// Marks the files as in use. What a mount believes without a look is off the disk before anything
+/// else changes.
+void emulated_array::open_flash() {
+  for (drive& d : drives_) {
+    fw::end_checkpoint(d.host_metadata, geometry_);
+    if (d.file && syncs()) (void)d.file->sync();
+  }
+}
+
+/// Brings everything back to the files, and these to their disk. Throws `error` if a disk failed.
+void emulated_array::close_flash() {
+  std::string failed;
+  for (drive& d : drives_) {
+    if (on_gpu() && d.file) save(d);
+  }
+  for (std::uint32_t k = 0; k < drives_.size(); ++k) {
+    drive& d = drives_[k];
+    if (!d.file) continue;
+    // The seal goes to the disk behind what it vouches for. Where there is none, the next mount
+    // looks at all pages.
+    if (syncs() && !d.file->sync()) {
+      failed = path_of(k);
+      continue;
+    }
+    (void)fw::checkpoint(d.host_metadata, geometry_);
+    if (syncs() && !d.file->sync()) failed = path_of(k);
+  }
+  if (failed.empty()) return;
+  throw error(
+      fmt::format("{} could not be written to its disk: what was written since the last "
+                  "flush that succeeded may be lost; replace the disk",
+                  failed));
 }
 
 void emulated_array::save(drive& d) {

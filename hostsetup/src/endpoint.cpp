@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view known_schemes = "emu:, rdma://";
 constexpr std::string_view known_options =
-    "ssds, replicas, capacity, flash, grow, runner, media, device, shards, threads, lanes, "
+    "ssds, replicas, capacity, flash, grow, sync, runner, media, device, shards, threads, lanes, "
     "check_reads, timing, transport, responses, resident";
 constexpr std::string_view known_rdma_options =
     "nsid, queues, host_nqn, host_id, keep_alive_ms, loss_timeout_ms, transport, responses, "
@@ -79,6 +79,8 @@ void apply(endpoint& e, std::string_view name, std::string_view value) {
     e.flash = value;
   } else if (name == "grow") {
     e.grow = choice(name, value, yes_or_no);
+  } else if (name == "sync") {
+    e.sync = choice(name, value, yes_or_no);
   } else if (name == "runner") {
     e.runner = choice(name, value, runners);
   } else if (name == "media") {

@@ -1,5 +1,6 @@
 #include <gnstor/host/error.hpp>
 #include <gnstor/wire/afa/status.hpp>
+#include <gnstor/wire/nvme/media_status.hpp>
 #include <gnstor/wire/nvme/status.hpp>
 
 #include <fmt/format.h>
@@ -44,8 +45,10 @@ std::string nvme_words(status s) {
       default: break;
     }
   }
-  if (s.nvme_type == static_cast<std::uint8_t>(wire::nvme::status_code_type::media))
-    return "media error: the data is damaged, and no other replica has it";
+  const bool media = s.nvme_type == static_cast<std::uint8_t>(wire::nvme::status_code_type::media);
+  if (media && s.nvme_code == static_cast<std::uint8_t>(wire::nvme::media_status::write_fault))
+    return "write fault: its file could not be written to the disk; replace that";
+  if (media) return "media error: the data is damaged, and no other replica has it";
   return "refused";
 }
 

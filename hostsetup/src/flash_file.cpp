@@ -30,6 +30,16 @@ bool reserve(int file, std::size_t bytes) {
   return errno == 0;
 }
 
+/// Puts a new file's name on the disk. Where that fails, so will its first `sync`.
+void keep_name(const std::string& path) {
+  const std::string folder = path.substr(0, path.rfind('/') + 1);
+  const int parent =
+      open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (parent < 0) return;
+  (void)fsync(parent);
+  close(parent);
+}
+
 }  // namespace
 
 flash_file::flash_file(const std::string& path, std::size_t bytes) : bytes_(bytes) {
@@ -59,6 +69,7 @@ flash_file::flash_file(const std::string& path, std::size_t bytes) : bytes_(byte
     fail(fmt::format("{} ({} bytes): make room, or use a smaller capacity= or another flash=",
                      std::strerror(why), bytes));
   }
+  if (fresh_) keep_name(path);
   data_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
   if (data_ == MAP_FAILED) fail(std::strerror(errno));
 }
@@ -67,7 +78,13 @@ flash_file::flash_file(flash_file&& other) noexcept
     : descriptor_(std::exchange(other.descriptor_, -1)),
       data_(std::exchange(other.data_, nullptr)),
       bytes_(other.bytes_),
-      fresh_(other.fresh_) {}
+      fresh_(other.fresh_),
+      lost_(other.lost_.load()) {}
+
+bool flash_file::sync() noexcept {
+  if (msync(data_, bytes_, MS_SYNC) != 0) lost_ = true;
+  return !lost_;
+}
 
 flash_file::~flash_file() {
   if (data_ != nullptr) munmap(data_, bytes_);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <string>
 
@@ -19,6 +20,9 @@ class flash_file {
 
   void* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
+  /// Writes what was stored to the disk. False if that has ever failed: the kernel says it once,
+  /// and the pages may be lost. Any thread may call it.
+  bool sync() noexcept;
   /// True if this call created the file: it holds zeroes.
   bool fresh() const { return fresh_; }
 
@@ -27,6 +31,7 @@ class flash_file {
   void* data_ = nullptr;
   std::size_t bytes_ = 0;
   bool fresh_ = false;
+  std::atomic<bool> lost_{false};  ///< what was stored could not be written
 };
 
 }  // namespace gnstor::host

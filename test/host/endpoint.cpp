@@ -41,13 +41,16 @@ TEST_CASE("an endpoint without options has four SSDs, two replicas and 1 GiB eac
 TEST_CASE("every option is understood") {
   const host::endpoint e = host::endpoint::parse(
       "emu:?ssds=6&replicas=3&capacity=32M&flash=/a/"
-      "b&grow=yes&runner=sim&media=hbm&device=1&shards=2&"
+      "b&grow=yes&sync=no&runner=sim&media=hbm&device=1&shards=2&"
       "threads=3&lanes=32&check_reads=no&timing=table2&transport=proxy&responses=cqe&resident=no");
   CHECK(e.ssds == 6);
   CHECK(e.replicas == 3);
   CHECK(e.capacity_bytes == 32u << 20);
   CHECK(e.flash == "/a/b");
   CHECK(e.grow);
+  CHECK(e.sync == false);
+  CHECK(host::endpoint::parse("emu:?sync=yes").sync == true);
+  CHECK_FALSE(host::endpoint::parse("emu:").sync.has_value());
   CHECK(e.runner == host::runner_kind::simulated);
   CHECK(e.media == host::media_kind::hbm);
   CHECK(e.device == 1);

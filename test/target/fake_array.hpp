@@ -20,6 +20,7 @@ class fake_array final : public fw::array_gateway {
 
   std::uint32_t ssds() const override { return 4; }
   std::uint32_t max_transfer_blocks() const override { return 32; }
+  bool has_write_cache() const override { return cached; }
   std::uint64_t identity() const override { return name; }
   joined join(const fw::host_identity& who) override {
     if (refuse != 0) return {.refused = refuse};
@@ -37,6 +38,7 @@ class fake_array final : public fw::array_gateway {
 
   std::vector<call> calls;
   std::set<std::uint16_t> present;
+  bool cached = false;       ///< `has_write_cache`
   std::uint64_t name = 1;    ///< `identity`
   std::uint16_t refuse = 0;  ///< the status of `join`
   std::uint16_t fail = 0;    ///< of commands

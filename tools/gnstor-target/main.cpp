@@ -1,9 +1,10 @@
 /// gnstor-target: serves an emulated array as an NVMe-oF target over RDMA, to GNStor's own clients
 /// and, a subsystem for each volume, to any standard host.
 ///
-/// With flash=DIR, what was acknowledged survives the end of this process, however it ends. It does
-/// not survive a power cut or a crash of the serving machine: the files are mapped, and the kernel
-/// writes them when it likes. So no volatile write cache is announced, and Flush adds nothing.
+/// With flash=DIR, what was acknowledged survives the end of this process, however it ends. A power
+/// cut or a crash of the serving machine leaves what was flushed: the files are mapped, and the
+/// kernel writes the rest when it likes. So a volatile write cache is announced, and Flush and FUA
+/// wait for the disk; with sync=no, and without files, there is none.
 
 #include "options.hpp"
 #include "serving.hpp"

@@ -37,7 +37,7 @@ std::uint64_t address_of(const void* p) { return reinterpret_cast<std::uint64_t>
 }  // namespace
 
 rdma_queue::rdma_queue(host::verbs::connection connection, queue_memory memory,
-                       target_model& target, std::uint16_t qid, worker_pool& workers)
+                       target_model& target, std::uint16_t qid, target_workers& workers)
     : connection_(std::move(connection)),
       memory_(std::move(memory)),
       queue_(target, qid, memory_.entries(),
@@ -250,7 +250,7 @@ void rdma_queue::run(std::uint32_t k) {
     return;
   }
   ++at_work_;
-  workers_->submit([this, k] {
+  workers_->of(c.what).submit([this, k] {
     command& mine = commands_[k];
     try {
       mine.outcome = queue_.execute(mine.what, data_of(mine, k), now_ms());

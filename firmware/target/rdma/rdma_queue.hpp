@@ -3,7 +3,7 @@
 #include "verbs/connection.hpp"
 #include <target/rdma/queue_memory.hpp>
 #include <target/target_queue.hpp>
-#include <target/worker_pool.hpp>
+#include <target/target_workers.hpp>
 
 #include <deque>
 #include <functional>
@@ -19,7 +19,7 @@ class rdma_queue {
  public:
   /// @param connection prepared, with `memory.entries()` receives of room; not accepted yet
   rdma_queue(host::verbs::connection connection, queue_memory memory, target_model& target,
-             std::uint16_t qid, worker_pool& workers);
+             std::uint16_t qid, target_workers& workers);
   ~rdma_queue();
   rdma_queue(const rdma_queue&) = delete;
   rdma_queue& operator=(const rdma_queue&) = delete;
@@ -59,7 +59,7 @@ class rdma_queue {
   std::optional<host::verbs::connection> connection_;
   queue_memory memory_;
   target_queue queue_;
-  worker_pool* workers_;
+  target_workers* workers_;
   std::function<void(const std::string&)> log_;
   std::string name_;  ///< for messages
 

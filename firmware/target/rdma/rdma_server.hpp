@@ -43,7 +43,7 @@ class rdma_server {
   target_model* target_;
   rdma_server_options options_;
   host::verbs::listener listener_;
-  worker_pool workers_;
+  target_workers workers_;
   std::map<ibv_context*, std::unique_ptr<host::verbs::protection_domain>> domains_;
   std::vector<std::unique_ptr<rdma_queue>> queues_;
   std::chrono::steady_clock::time_point last_second_;

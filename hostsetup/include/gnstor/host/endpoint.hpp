@@ -37,10 +37,10 @@ enum class timing_kind {
 ///
 /// `emu:?name=value&...` is an array emulated inside this process. Its options are the members
 /// below, by name: ssds, replicas, capacity (flash of each SSD; takes K, M, G, T), flash (a
-/// folder), grow (yes, no), runner (auto, cpu, gpu, sim), media (host, hbm), device, shards,
-/// threads, lanes, check_reads (yes, no), timing (off, table2, table2_unchecked), transport (nic,
-/// proxy), responses (ring, cqe), resident (yes, no). `rdma://...` is a subsystem behind a network:
-/// `rdma_endpoint`.
+/// folder), grow (yes, no), sync (yes, no), runner (auto, cpu, gpu, sim), media (host, hbm),
+/// device, shards, threads, lanes, check_reads (yes, no), timing (off, table2, table2_unchecked),
+/// transport (nic, proxy), responses (ring, cqe), resident (yes, no). `rdma://...` is a subsystem
+/// behind a network: `rdma_endpoint`.
 struct endpoint {
   std::optional<rdma_endpoint> rdma;  ///< set for `rdma://`; the other members then mean nothing
   std::uint32_t ssds = 4;
@@ -50,6 +50,10 @@ struct endpoint {
   /// Folder of one file an SSD, which survives a process that is killed, except with
   /// `media_kind::hbm`; empty: nothing outlives the process.
   std::string flash;
+  /// Whether a Flush, a write with FUA and the end of a session wait until files are on their disk,
+  /// where a power cut of this machine leaves them; `yes` by default. Not on a GPU: its files lie
+  /// in memory.
+  std::optional<bool> sync;
   runner_kind runner = runner_kind::automatic;
   media_kind media = media_kind::host;
   int device = 0;                   ///< GPU of the array node
