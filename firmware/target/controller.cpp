@@ -35,6 +35,8 @@ constexpr std::uint8_t host_identifier = 0x81;
 
 constexpr std::uint32_t default_temperature = 343;  ///< kelvin
 
+constexpr std::uint32_t health_events = 0x1f;  ///< of the event configuration
+
 std::uint32_t bit(target_event e) { return 1u << static_cast<unsigned>(e); }
 
 /// The bit of the asynchronous event configuration that enables `e`. NVMe Base 2.3, 5.1.25.1.5.
@@ -202,7 +204,13 @@ answer controller::set_features(const wire::nvme::submission_entry& e) {
       a.dw0 = (granted_ - 1) | (granted_ - 1) << 16;
       return a;
     }
-    case event_configuration: event_config_ = e.cdw11; return a;
+    case event_configuration: {
+      const bool discovery = of_->kind == subsystem_kind::discovery;
+      const std::uint32_t known = optional_events() | (discovery ? 0 : health_events);
+      if ((e.cdw11 & ~known) != 0) return refuse(generic_status::invalid_field);
+      event_config_ = e.cdw11;
+      return a;
+    }
     case keep_alive_timer: {
       keep_alive_ms_.store(e.cdw11, std::memory_order_relaxed);
       return a;
@@ -240,6 +248,11 @@ void controller::release_queue(std::uint16_t qid) {
 
 // ---- events
 
+std::uint32_t controller::optional_events() const {
+  return enabled_by(of_->kind == subsystem_kind::discovery ? target_event::discovery_changed
+                                                           : target_event::namespace_changed);
+}
+
 bool controller::hold_event(std::uint16_t command_id) {
   const std::lock_guard lock(guard_);
   if (held_.size() >= limits_.held_events) return false;
@@ -249,7 +262,13 @@ bool controller::hold_event(std::uint16_t command_id) {
 
 void controller::raise(target_event event) {
   const std::lock_guard lock(guard_);
+  if (event == target_event::namespace_changed) changed_ = true;
   if ((event_config_ & enabled_by(event)) != 0) pending_ |= bit(event);
+}
+
+bool controller::take_changed() {
+  const std::lock_guard lock(guard_);
+  return std::exchange(changed_, false);
 }
 
 void controller::log_read(target_event event) {

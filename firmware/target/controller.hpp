@@ -74,11 +74,15 @@ class controller {
   bool claim_queue(std::uint16_t qid);
   void release_queue(std::uint16_t qid);
 
+  /// OAES: the events, beside those of health, that this controller may report.
+  std::uint32_t optional_events() const;
   /// Keeps an event request until there is an event. False: there are as many as may be.
   bool hold_event(std::uint16_t command_id);
   void raise(target_event event);
   /// The log page of `event` was read: the next such event is reported again.
   void log_read(target_event event);
+  /// Whether the namespace has changed since this was asked the last time.
+  bool take_changed();
   /// The answer to a held request, if there is something to report.
   std::optional<wire::nvme::completion_entry> take_event();
 
@@ -115,6 +119,7 @@ class controller {
   std::uint32_t granted_ = 0;  ///< I/O queues
   std::vector<bool> queues_;   ///< taken, by queue id
   std::deque<std::uint16_t> held_;
+  bool changed_ = false;        ///< the namespace, since the log page was read
   std::uint32_t pending_ = 0;   ///< events not reported yet, by bit
   std::uint32_t silenced_ = 0;  ///< reported, and their log page not read since
 };

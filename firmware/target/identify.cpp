@@ -60,16 +60,17 @@ void identify_controller(const controller& c, const array_gateway& array,
                     std::countr_zero(c.limits().transfer_bytes / block_bytes)));  // MDTS
   page.put16(78, c.id());
   page.put32(80, 0x00010400);
-  page.put32(92, discovery ? 1u << 31 : 1u << 8);  // OAES
-  page.put32(96, 1u | 1u << 6);                    // CTRATT: 128-bit host id, traffic keeps alive
-  page.put8(111, discovery ? 2 : 1);               // CNTRLTYPE
-  page.put8(258, 3);                               // ACL: zero based
+  page.put32(92, c.optional_events());  // OAES
+  page.put32(96, 1u | 1u << 6);         // CTRATT: 128-bit host id, traffic keeps alive
+  page.put8(111, discovery ? 2 : 1);    // CNTRLTYPE
+  page.put8(258, 3);                    // ACL: zero based
   page.put8(259, static_cast<std::uint8_t>(c.limits().held_events - 1));  // AERL: zero based
-  page.put8(260, 3);        // FRMW: one slot, read only
-  page.put8(261, 1u << 2);  // LPA: Get Log Page has an offset and a 32-bit length
-  page.put16(266, 343);     // WCTEMP
-  page.put16(268, 353);     // CCTEMP
-  page.put16(320, 10);      // KAS: in steps of a second
+  page.put8(260, 3);  // FRMW: one slot, read only
+  // LPA: Get Log Page has an offset and a 32-bit length; commands and their effects are listed.
+  page.put8(261, 1u << 2 | (discovery ? 0 : 1u << 1));
+  page.put16(266, 343);  // WCTEMP
+  page.put16(268, 353);  // CCTEMP
+  page.put16(320, 10);   // KAS: in steps of a second
   page.put32(516, kind == subsystem_kind::volume ? 1 : (discovery ? 0 : array.ssds()));
   page.put16(520, kind == subsystem_kind::volume ? 1u << 2 | 1u << 3 : 1u << 3);  // ONCS
   page.put8(525, 3u << 1 | (c.has_write_cache() ? 1 : 0));  // VWC; Flush of all is understood
@@ -122,7 +123,7 @@ answer identify_volume(const controller& c, const wire::nvme::submission_entry& 
     case cns_command_set_controller:
       if ((e.cdw11 >> 24) != 0) return refuse(generic_status::invalid_field);
       page.put8(1, static_cast<std::uint8_t>(std::countr_zero(most_zeroed_blocks)));  // WZSL
-      page.put8(3, 255);                                                              // DMRL
+      page.put8(3, static_cast<std::uint8_t>(most_dataset_ranges));                   // DMRL
       page.put32(4, most_zeroed_blocks);                                              // DMRSL
       page.put64(8, most_zeroed_blocks);                                              // DMSL
       return {};

@@ -19,6 +19,8 @@ constexpr std::uint8_t commands_supported = 0x05;
 constexpr std::uint8_t discovery = 0x70;
 
 constexpr std::size_t discovery_record_bytes = 1024;
+constexpr std::size_t list_bytes = 4096;  ///< of the changed namespaces
+constexpr std::uint32_t every_namespace = 0xffffffff;
 
 using page_bytes = std::vector<std::byte>;
 
@@ -45,10 +47,10 @@ page_bytes firmware_page() {
   return bytes;
 }
 
-page_bytes changed_page(bool volume) {
-  page_bytes bytes(4096);
+page_bytes changed_page(bool changed) {
+  page_bytes bytes(list_bytes);
   byte_page page(bytes);
-  if (volume) page.put32(0, 1);
+  if (changed) page.put32(0, 1);
   return bytes;
 }
 
@@ -121,13 +123,17 @@ answer log_page(const target_model& target, controller& c, const target_port& po
   if (kind == subsystem_kind::discovery && id != discovery) {
     return {make_status(generic_status::invalid_field, true)};
   }
+  // None of the pages is a namespace's own: LPA says so of health.
+  const bool whole = e.nsid == 0 || e.nsid == every_namespace;
+  if (kind != subsystem_kind::discovery && !whole) {
+    return {make_status(generic_status::invalid_field, true)};
+  }
   switch (id) {
     case error_information: page.resize(64); break;
     case smart_health: page = smart_page(c.traffic()); break;
     case firmware_slot: page = firmware_page(); break;
     case changed_namespaces:
-      page = changed_page(kind == subsystem_kind::volume);
-      if (watched) c.log_read(target_event::namespace_changed);
+      page.resize(list_bytes);  // filled below, where nothing is refused any more
       break;
     case commands_supported: page = commands_page(kind); break;
     case discovery:
@@ -135,13 +141,19 @@ answer log_page(const target_model& target, controller& c, const target_port& po
         return {make_status(generic_status::invalid_field, true)};
       }
       page = discovery_page(target, c, port);
-      if (watched) c.log_read(target_event::discovery_changed);
       break;
     default: return {make_status(wire::nvme::command_status::invalid_log_page, true)};
   }
   if (by_index || offset % 4 != 0 || offset > page.size()) {
     return {make_status(generic_status::invalid_field, true)};
   }
+  if (id == changed_namespaces) {
+    // Who reads its beginning has been told, whether the event is to stay reported or not.
+    const bool changed = offset == 0 && c.take_changed();
+    page = changed_page(changed && kind == subsystem_kind::volume);
+  }
+  if (watched && id == changed_namespaces) c.log_read(target_event::namespace_changed);
+  if (watched && id == discovery) c.log_read(target_event::discovery_changed);
   const std::size_t there = std::min<std::size_t>(page.size() - offset, data.size());
   std::copy_n(page.begin() + static_cast<std::ptrdiff_t>(offset), there, data.begin());
   std::fill(data.begin() + static_cast<std::ptrdiff_t>(there), data.end(), std::byte{0});

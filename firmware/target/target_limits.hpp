@@ -19,4 +19,7 @@ struct target_limits {
 /// none keeps the array busy for long.
 inline constexpr std::uint32_t most_zeroed_blocks = 65536;
 
+/// Ranges of one Dataset Management command: as many as Identify can say.
+inline constexpr std::uint32_t most_dataset_ranges = 255;
+
 }  // namespace gnstor::fw

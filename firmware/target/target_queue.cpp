@@ -175,6 +175,8 @@ target_queue::needs target_queue::volume_needs(const submission_entry& e) const 
   }
   if (flush) return {.blocking = true, .lasting = lasts};
   if (is(e, nvm_opcode::dataset_management)) {
+    if (wire::nvme::ranges_of(e) > most_dataset_ranges)
+      return {.refused = make_status(command_status::command_size_limit_exceeded, true)};
     return {.data = data_phase::fetch,
             .bytes = wire::nvme::ranges_of(e) * sizeof(wire::nvme::dataset_range),
             .blocking = true,

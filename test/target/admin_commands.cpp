@@ -275,6 +275,75 @@ TEST_CASE("event requests are held up to the limit, and one answers each change 
   CHECK(q->send(e).step == fw::next_step::hold);
 }
 
+TEST_CASE("the list of changed namespaces holds what has changed since it was read, and no more") {
+  target_rig rig;
+  const auto q = rig.admin(volume_nqn);
+  const auto listed = [&](std::uint32_t retain = 0) {
+    submission_entry e = log_command(4, 4096);
+    e.cdw10 |= retain << 15;
+    return q->send(e).number(0, 4);
+  };
+  CHECK(listed() == 0);  // nothing has changed since the Connect
+  rig.target.changed(volume_nqn);
+  CHECK(q->send(log_command(4, 64, 4098)).status == dnr(generic_status::invalid_field));
+  CHECK(listed() == 1);
+  CHECK(listed() == 0);
+  rig.target.changed(volume_nqn);
+  rig.target.changed(volume_nqn);
+  CHECK(listed(1) == 1);
+  CHECK(listed(1) == 0);
+  const auto other = rig.admin(volume_nqn, bob);
+  rig.target.changed(volume_nqn);
+  CHECK(other->send(log_command(4, 4096)).number(0, 4) == 1);
+  CHECK(listed() == 1);  // each controller has a list of its own
+}
+
+TEST_CASE("a log page is the controller's, and no namespace has one") {
+  target_rig rig;
+  for (const char* nqn : {volume_nqn, array_nqn}) {
+    const auto q = rig.admin(nqn);
+    CHECK((q->identify(1).number(261, 1) & 1) == 0);
+    for (const std::uint8_t id : {1, 2, 3, 4, 5}) {
+      CAPTURE(id);
+      submission_entry e = log_command(id, 64);
+      for (const std::uint32_t nsid : {0u, 0xffffffffu}) {
+        e.nsid = nsid;
+        CHECK(q->send(e).status == 0);
+      }
+      for (const std::uint32_t nsid : {1u, 2u, 0xfffffffeu}) {
+        e.nsid = nsid;
+        CHECK(q->send(e).status == dnr(generic_status::invalid_field));
+      }
+    }
+  }
+}
+
+TEST_CASE("Identify tells of the log of commands and effects where there is one") {
+  target_rig rig;
+  for (const char* nqn : {volume_nqn, array_nqn, discovery.c_str()}) {
+    const auto q = rig.admin(nqn);
+    const bool announced = (q->identify(1).number(261, 1) & 2) != 0;
+    CHECK(announced == (q->send(log_command(5, 4096)).status == 0));
+    CHECK(announced == (nqn != discovery));
+  }
+}
+
+TEST_CASE("events that a controller does not have cannot be asked for") {
+  target_rig rig;
+  for (const char* nqn : {volume_nqn, array_nqn, discovery.c_str()}) {
+    const auto q = rig.admin(nqn);
+    const auto optional = static_cast<std::uint32_t>(q->identify(1).number(92, 4));
+    const std::uint32_t health = nqn == discovery ? 0 : 0x1f;
+    for (std::uint32_t k = 0; k < 32; ++k) {
+      CAPTURE(k);
+      const bool known = ((optional | health) >> k & 1) != 0;
+      const reply r = feature(*q, admin_opcode::set_features, 11, 1u << k);
+      CHECK(r.status == (known ? std::uint16_t{0} : dnr(generic_status::invalid_field)));
+      if (known) CHECK(feature(*q, admin_opcode::get_features, 11).dw0 == 1u << k);
+    }
+  }
+}
+
 TEST_CASE("a discovery controller reports that a subsystem has come or gone") {
   target_rig rig;
   const auto q = rig.admin(discovery.c_str());

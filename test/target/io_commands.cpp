@@ -155,6 +155,25 @@ TEST_CASE("write zeroes, deallocate and flush reach the volume within its bounds
   CHECK(q->send(host_queue::io(nvm_opcode::read, 30, 1)).number(0, 8) != 0);
 }
 
+TEST_CASE("as many ranges as Identify says may be deallocated by one command, and not one more") {
+  target_rig rig;
+  const auto admin = rig.admin(volume_nqn);
+  const auto q = rig.io(volume_nqn);
+  const auto most = static_cast<std::uint32_t>(admin->identify(6).number(3, 1));
+  REQUIRE(most == 255);
+  for (const std::uint32_t ranges : {most, most + 1}) {
+    for (const std::uint32_t attributes : {4u, 0u}) {
+      const std::vector<std::byte> bytes(ranges * 16);
+      auto e = wire::nvme::make_deallocate(
+          9, 1, ranges, wire::nvme::make_keyed_sgl(host_queue::address, ranges * 16, 1));
+      e.cdw11 = attributes;
+      CHECK(q->send(e, bytes).status ==
+            (ranges == most ? std::uint16_t{0}
+                            : dnr(wire::nvme::command_status::command_size_limit_exceeded)));
+    }
+  }
+}
+
 TEST_CASE("one command cannot make more zeroes than Identify says") {
   target_rig rig;
   rig.target.withdraw(volume_nqn);
