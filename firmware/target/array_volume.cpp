@@ -52,7 +52,7 @@ bool other_writer(const wire::afa::volume_record& r, client_id own) {
 
 array_volume::array_volume(emulated_gateway& array, const wire::afa::volume_record& r, report say)
     : array_(&array), say_(std::move(say)) {
-  const wire::afa::array_description& about = array.about();
+  const wire::afa::array_description about = array.about();
   info_.vid = volume_id(r.vid);
   info_.client = array.own_client();
   info_.epoch = about.epoch;
@@ -66,25 +66,54 @@ array_volume::array_volume(emulated_gateway& array, const wire::afa::volume_reco
   writable_ = !other_writer(r, info_.client);
 }
 
+volume_info array_volume::info() const {
+  const std::lock_guard lock(info_guard_);
+  return info_;
+}
+
+/// Takes over what the array has said the last time.
+void array_volume::follow_epoch() {
+  const wire::afa::array_description about = array_->about();
+  const std::lock_guard lock(info_guard_);
+  info_.epoch = about.epoch;
+  info_.set_membership(about.absent, about.filling);
+}
+
+/// Carries out an operation on the volume; once more if the array has come to another epoch, which
+/// changes nothing that was done.
+template <class Operation>
+status array_volume::in_epoch(Operation operation) {
+  const status s = operation(info());
+  if (!is_vendor(s, wire::afa::status::stale_epoch)) return s;
+  array_->refresh();
+  follow_epoch();
+  return operation(info());
+}
+
 bool array_volume::is(const wire::afa::volume_record& r) const {
-  return r.vid == info_.vid.value && r.hash_factor == info_.hash_factor &&
-         r.capacity_blocks == info_.capacity_blocks && r.stripe_blocks == info_.stripe_blocks &&
-         r.replicas == info_.replicas && (r.ssd_count == 0 || r.ssd_count == info_.ssd_count);
+  const volume_info v = info();
+  return r.vid == v.vid.value && r.hash_factor == v.hash_factor &&
+         r.capacity_blocks == v.capacity_blocks && r.stripe_blocks == v.stripe_blocks &&
+         r.replicas == v.replicas && (r.ssd_count == 0 || r.ssd_count == v.ssd_count);
 }
 
 volume_shape array_volume::shape() const {
   // The hash factor may be a function of the VID: only the target's number tells arrays apart.
-  return {info_.capacity_blocks,
-          mix64(array_->identity() ^ mix64(info_.hash_factor ^ info_.vid.value)),
+  const volume_info v = info();
+  return {v.capacity_blocks, mix64(array_->identity() ^ mix64(v.hash_factor ^ v.vid.value)),
           writable_.load(std::memory_order_relaxed)};
 }
 
 /// Takes the right to read, and to write unless another client has that.
 std::uint16_t array_volume::take_rights(bool contested) {
+  const auto take = [&](std::uint16_t rights) {
+    return in_epoch(
+        [&](const volume_info& v) { return array_->set_own_rights(v.vid, v.ssd_count, rights); });
+  };
   status s;
-  if (!contested) s = array_->set_own_rights(info_.vid, info_.ssd_count, right_read | right_write);
+  if (!contested) s = take(right_read | right_write);
   const bool lost = is_vendor(s, wire::afa::status::writer_exists);
-  if (contested || lost) s = array_->set_own_rights(info_.vid, info_.ssd_count, right_read);
+  if (contested || lost) s = take(right_read);
   writable_ = s.ok() && !contested && !lost;
   return plain(s);
 }
@@ -92,7 +121,8 @@ std::uint16_t array_volume::take_rights(bool contested) {
 /// Gives back what was taken, perhaps on some SSDs only.
 void array_volume::drop_rights() noexcept {
   try {
-    const status s = array_->set_own_rights(info_.vid, info_.ssd_count, 0);
+    const status s = in_epoch(
+        [&](const volume_info& v) { return array_->set_own_rights(v.vid, v.ssd_count, 0); });
     if (s.ok() || is_vendor(s, wire::afa::status::unknown_volume)) return;
     throw host::io_error(host::to_string(s), s);
   } catch (const std::exception& e) {
@@ -100,7 +130,7 @@ void array_volume::drop_rights() noexcept {
     say_(
         fmt::format("giving back the rights on volume {}: {}; other clients of the array may find "
                     "it in use until a host connects to it and leaves again",
-                    info_.vid.value, e.what()));
+                    vid().value, e.what()));
   }
 }
 
@@ -112,7 +142,7 @@ std::uint16_t array_volume::attach() {
     try {
       refused = take_rights(false);
     } catch (const std::exception& e) {
-      if (say_) say_(fmt::format("taking the rights on volume {}: {}", info_.vid.value, e.what()));
+      if (say_) say_(fmt::format("taking the rights on volume {}: {}", vid().value, e.what()));
       refused = make_status(generic_status::internal_error);
     }
     if (refused != 0) {
@@ -138,8 +168,9 @@ void array_volume::retire() {
 bool array_volume::refresh(const wire::afa::volume_record& r) {
   const std::lock_guard lock(guard_);
   if (retired_) return false;
+  follow_epoch();
   const bool before = writable_;
-  const bool contested = other_writer(r, info_.client);
+  const bool contested = other_writer(r, info().client);
   if (contested || attached_ == 0) {
     writable_ = !contested;
   } else if (!before) {
@@ -154,21 +185,24 @@ std::uint16_t array_volume::answer_to(status s) {
 }
 
 std::uint16_t array_volume::read(std::uint64_t first, std::span<std::byte> to) {
-  return plain(array_->own().read(info_, first, to));
+  return plain(in_epoch([&](const volume_info& v) { return array_->own().read(v, first, to); }));
 }
 
 std::uint16_t array_volume::write(std::uint64_t first, std::span<const std::byte> from) {
   if (!writable_) return conflict;
-  return answer_to(array_->own().write(info_, first, from));
+  return answer_to(
+      in_epoch([&](const volume_info& v) { return array_->own().write(v, first, from); }));
 }
 
 std::uint16_t array_volume::flush() {
-  return array_->has_write_cache() ? plain(array_->own().flush(info_)) : std::uint16_t{0};
+  if (!array_->has_write_cache()) return 0;
+  return plain(in_epoch([&](const volume_info& v) { return array_->own().flush(v); }));
 }
 
 std::uint16_t array_volume::write_zeroes(std::uint64_t first, std::uint64_t blocks) {
   if (!writable_) return conflict;
-  return answer_to(array_->own().write_zeroes(info_, first, blocks));
+  return answer_to(
+      in_epoch([&](const volume_info& v) { return array_->own().write_zeroes(v, first, blocks); }));
 }
 
 }  // namespace gnstor::fw

@@ -29,22 +29,29 @@ class array_volume final : public volume_store {
   /// Asks every SSD of the volume; none where what was acknowledged lasts as long as the target.
   std::uint16_t flush() override;
 
-  /// Compares with the array's present record, and takes the write right if it has become free.
-  /// True if the shape has changed. Throws `error` if the array could not be asked.
+  /// Compares with the array's present record, follows its epoch, and takes the write right if it
+  /// has become free. True if the shape has changed. Throws `error` if the array could not be
+  /// asked.
   bool refresh(const wire::afa::volume_record& r);
   /// The volume is gone: its VID may be another's by now, whose rights are not to be touched.
   void retire();
-  volume_id vid() const { return info_.vid; }
+  volume_id vid() const { return info().vid; }
   /// True if `r` is this very volume, not another one of its VID.
   bool is(const wire::afa::volume_record& r) const;
 
  private:
+  /// What the volume is in the present epoch.
+  volume_info info() const;
+  void follow_epoch();
+  template <class Operation>
+  status in_epoch(Operation operation);
   std::uint16_t take_rights(bool other_writer);
   void drop_rights() noexcept;
   std::uint16_t answer_to(status s);
 
   emulated_gateway* array_;
   const report say_;
+  mutable std::mutex info_guard_;  ///< of `info_`, of which only the epoch's part changes
   volume_info info_;
   std::mutex guard_;  ///< of changes of rights
   std::uint32_t attached_ = 0;

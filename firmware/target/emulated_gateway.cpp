@@ -62,7 +62,11 @@ emulated_gateway::emulated_gateway(const host::endpoint& where, std::uint64_t ti
   own_ = std::make_unique<array_client>(*link, timeout_ns);
   session_ =
       std::make_unique<host::session>(host::session_access::over(where, options, std::move(link)));
-  about_ = own_->describe();
+  const wire::afa::array_description said = own_->describe();
+  about_.ssd_count = said.ssd_count;
+  about_.own_client = said.own_client;
+  about_.max_transfer_blocks = said.max_transfer_blocks;
+  remember(said);
   identity_ = target_id(where.flash);  // the array has locked the folder's files
 }
 
@@ -91,6 +95,20 @@ struct emulated_gateway::association final : array_gateway::membership {
   std::shared_ptr<member> of;
   std::atomic<bool> said{false};
 };
+
+wire::afa::array_description emulated_gateway::about() const {
+  const std::lock_guard lock(description_guard_);
+  return description_;
+}
+
+void emulated_gateway::refresh() { remember(own_->describe()); }
+
+void emulated_gateway::remember(const wire::afa::array_description& said) {
+  const std::lock_guard lock(description_guard_);
+  if (said.epoch < description_.epoch) return;  // another thread has asked later
+  description_ = said;
+  about_.epoch = said.epoch;
+}
 
 emulated_gateway::~emulated_gateway() {
   clients_.clear();

@@ -4,6 +4,7 @@
 #include <target/array_client.hpp>
 #include <target/array_gateway.hpp>
 
+#include <atomic>
 #include <map>
 
 namespace gnstor::fw {
@@ -32,7 +33,10 @@ class emulated_gateway final : public array_gateway {
   /// The target as a client of its own array.
   array_client& own() { return *own_; }
   client_id own_client() const { return client_id(about_.own_client); }
-  const wire::afa::array_description& about() const { return about_; }
+  /// The array as it was when it was asked the last time.
+  wire::afa::array_description about() const;
+  /// Asks the array for its epoch and for what that says of its SSDs. Throws `io_error`.
+  void refresh();
   /// Creates a volume on which nobody has a right yet. Throws what `session::create_volume` throws.
   volume_id create_volume(std::uint64_t bytes);
   /// Gives the target's own client these rights on a volume, on all of its SSDs. Not ok: some SSD
@@ -55,6 +59,7 @@ class emulated_gateway final : public array_gateway {
   struct member;
   struct association;
   std::shared_ptr<member> find(client_id client);
+  void remember(const wire::afa::array_description& said);
   std::uint16_t connect(member& m);
   status set_rights(volume_id vid, std::uint32_t ssds, wire::afa::volume_client who);
   status change_volume(volume_id vid, std::uint32_t ssds, wire::afa::volume_chmod change,
@@ -65,7 +70,16 @@ class emulated_gateway final : public array_gateway {
   std::shared_ptr<host::emulated_array> array_;
   std::unique_ptr<array_client> own_;
   std::unique_ptr<host::session> session_;  ///< holds the own client's connection
-  wire::afa::array_description about_{};
+  /// What is needed with each command.
+  struct known_array {
+    std::uint16_t ssd_count = 0;
+    std::uint16_t own_client = 0;
+    std::uint32_t max_transfer_blocks = 0;
+    std::atomic<std::uint32_t> epoch{0};
+  };
+  known_array about_;
+  mutable std::mutex description_guard_;  ///< of `description_`
+  wire::afa::array_description description_{};
   std::uint64_t identity_ = 0;
   std::mutex session_use_;                                    ///< of `session_`
   std::mutex guard_;                                          ///< of what follows

@@ -62,6 +62,7 @@ serving::serving(const target_options& options)
 void serving::follow() {
   std::vector<wire::afa::volume_record> now;
   try {
+    array_.refresh();
     now = array_.own().volumes(array_.about().epoch);
   } catch (const std::exception& e) {
     say(e.what());

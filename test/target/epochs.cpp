@@ -1,0 +1,101 @@
+/// The target goes along when the array comes to another epoch.
+#include "rig.hpp"
+#include <gnstor/wire/afa/admin_command.hpp>
+#include <gnstor/wire/afa/array_membership.hpp>
+#include <target/array_volume.hpp>
+#include <target/provide_volumes.hpp>
+
+#include <atomic>
+#include <thread>
+
+using namespace gnstor;
+using namespace gnstor::test;
+
+namespace {
+
+constexpr std::uint32_t ssds = 3;
+
+/// An array of three SSDs, and volume 1 with two replicas on it.
+struct epochs_rig {
+  epochs_rig() : array(host::endpoint::parse("emu:?ssds=3&capacity=4M"), 10'000'000'000) {
+    const std::uint64_t size[] = {1 << 20};
+    fw::provide_volumes(array, size);
+    volume = std::make_unique<fw::array_volume>(array, record());
+  }
+  wire::afa::volume_record record() { return array.own().volumes(array.about().epoch).at(0); }
+  /// What the array's manager does.
+  void enter(std::uint32_t epoch, std::uint64_t absent) {
+    wire::afa::array_membership next{wire::afa::payload_version, epoch, absent, 0};
+    wire::afa::admin_command c;
+    c.opcode = wire::afa::admin_opcode::array_update;
+    for (c.nsid = 1; c.nsid <= ssds; ++c.nsid) {
+      REQUIRE(array.own().admin(c.pack(), std::as_writable_bytes(std::span(&next, 1))).ok());
+    }
+  }
+
+  fw::emulated_gateway array;
+  std::unique_ptr<fw::array_volume> volume;
+};
+
+std::vector<std::byte> filled(std::byte value) {
+  return std::vector<std::byte>(16 * block_bytes, value);
+}
+
+}  // namespace
+
+TEST_CASE("a plain host's commands go on in the array's next epoch, around an absent SSD") {
+  epochs_rig rig;
+  REQUIRE(rig.volume->attach() == 0);
+  std::vector<std::byte> back(16 * block_bytes);
+  REQUIRE(rig.volume->write(0, filled(std::byte{1})) == 0);
+  rig.enter(2, 0);
+  CHECK(rig.volume->read(0, back) == 0);
+  CHECK(back == filled(std::byte{1}));
+  rig.enter(3, 1u << 2);
+  CHECK(rig.volume->write(0, filled(std::byte{2})) == 0);
+  rig.array.inject_fault(2, "dead");  // nobody asks it any more
+  for (std::uint64_t at = 0; at < 256; at += 16) {
+    CHECK(rig.volume->write(at, filled(std::byte{3})) == 0);
+    CHECK(rig.volume->read(at, back) == 0);
+    CHECK(back == filled(std::byte{3}));
+  }
+  rig.enter(4, 1u << 2);
+  CHECK(rig.volume->write_zeroes(0, 16) == 0);
+  rig.enter(5, 1u << 2);
+  rig.volume->detach();  // gives the right back in that epoch
+  CHECK(rig.array.about().epoch == 5);
+  CHECK(rig.record().client_count == 0);
+}
+
+TEST_CASE("what the target does about once a second follows the epoch, too") {
+  epochs_rig rig;
+  rig.enter(7, 0);
+  rig.array.refresh();
+  CHECK(rig.array.about().epoch == 7);
+  CHECK_FALSE(rig.volume->refresh(rig.record()));
+  REQUIRE(rig.volume->attach() == 0);
+  CHECK(rig.volume->write(0, filled(std::byte{4})) == 0);
+}
+
+TEST_CASE("threads that read and write while epochs change see no error but of the moment") {
+  epochs_rig rig;
+  REQUIRE(rig.volume->attach() == 0);
+  REQUIRE(rig.volume->write(0, filled(std::byte{5})) == 0);
+  std::atomic<bool> over{false};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&] {
+      std::vector<std::byte> back(16 * block_bytes);
+      for (; !over;) {
+        (void)rig.volume->write(0, filled(std::byte{5}));
+        (void)rig.volume->read(0, back);
+      }
+    });
+  }
+  for (std::uint32_t epoch = 2; epoch < 30; ++epoch) rig.enter(epoch, 0);
+  over = true;
+  for (std::thread& t : threads) t.join();
+  std::vector<std::byte> back(16 * block_bytes);
+  CHECK(rig.volume->read(0, back) == 0);
+  CHECK(back == filled(std::byte{5}));
+}
