@@ -14,16 +14,15 @@ namespace gnstor::fw {
 class cpu_runner final : public node_runner {
  public:
   /// Starts `threads` threads, each the owner of every `threads`-th engine.
+  /// Throws `std::system_error` if there are not so many; none runs then.
   cpu_runner(const node& n, std::uint32_t threads) : node_(n) {
-    for (std::uint32_t t = 0; t < threads; ++t) {
-      threads_.emplace_back([this, t, threads] {
-        try {
-          service{node_}.run(simt::group::warp(), t, threads);
-        } catch (...) {
-          failure_ = std::current_exception();
-          failed_.store(true);
-        }
-      });
+    threads_.reserve(threads);
+    try {
+      for (std::uint32_t t = 0; t < threads; ++t)
+        threads_.emplace_back([this, t, threads] { run(t, threads); });
+    } catch (...) {
+      join();
+      throw;
     }
   }
   ~cpu_runner() override { join(); }
@@ -36,6 +35,14 @@ class cpu_runner final : public node_runner {
   }
 
  private:
+  void run(std::uint32_t turn, std::uint32_t threads) {
+    try {
+      service{node_}.run(simt::group::warp(), turn, threads);
+    } catch (...) {
+      failure_ = std::current_exception();
+      failed_.store(true);
+    }
+  }
   void join() {
     device_word<std::uint32_t>(*node_.stop).store(1, release);
     for (std::thread& t : threads_) t.join();

@@ -3,12 +3,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <fstream>
+#include <optional>
 #include <random>
 
 namespace gnstor::fw {
@@ -21,9 +23,25 @@ std::uint64_t any_number() {
   return std::uint64_t{source()} << 32 | source();
 }
 
-std::uint64_t read_id(const std::string& path, std::istream& in) {
-  std::string text;
-  std::getline(in, text);
+/// What the file holds, up to 64 bytes; nothing if there is none. That it cannot be opened is no
+/// sign that it is not there.
+std::optional<std::string> contents(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  struct stat info {};
+  if (file < 0 && errno == ENOENT && ::lstat(path.c_str(), &info) != 0) return std::nullopt;
+  char text[64];
+  const ssize_t bytes = file < 0 ? -1 : ::read(file, text, sizeof text);
+  const int why = errno;
+  if (file >= 0) ::close(file);
+  if (bytes >= 0) return std::string(text, static_cast<std::size_t>(bytes));
+  throw host::error(
+      fmt::format("reading the target's id: {}: {}; hosts know volumes by it: make the file "
+                  "readable, or delete it, and they see other volumes",
+                  path, std::strerror(why)));
+}
+
+std::uint64_t read_id(const std::string& path, std::string text) {
+  text.resize(std::min(text.find('\n'), text.size()));
   std::uint64_t id = 0;
   const char* end = text.data() + text.size();
   const auto [last, fault] = std::from_chars(text.data(), end, id, 16);
@@ -60,7 +78,7 @@ void write_whole(const std::string& folder, const std::string& path, const std::
 std::uint64_t target_id(const std::string& folder) {
   if (folder.empty()) return any_number();
   const std::string path = folder + "/target.id";
-  if (std::ifstream in(path); in) return read_id(path, in);
+  if (const auto text = contents(path)) return read_id(path, *text);
   const std::uint64_t id = any_number();
   write_whole(folder, path, fmt::format("{:016x}\n", id));
   return id;

@@ -1,3 +1,4 @@
+#include "start_thread.hpp"
 #include <target/worker_pool.hpp>
 
 #include <utility>
@@ -5,10 +6,19 @@
 namespace gnstor::fw {
 
 worker_pool::worker_pool(std::uint32_t threads) {
-  for (std::uint32_t k = 0; k < threads; ++k) threads_.emplace_back([this] { serve(); });
+  threads_.reserve(threads);
+  try {
+    for (std::uint32_t k = 0; k < threads; ++k)
+      threads_.push_back(host::start_thread("waiting for the array", [this] { serve(); }));
+  } catch (...) {
+    end();
+    throw;
+  }
 }
 
-worker_pool::~worker_pool() {
+worker_pool::~worker_pool() { end(); }
+
+void worker_pool::end() {
   {
     const std::lock_guard lock(guard_);
     stopping_ = true;

@@ -14,6 +14,7 @@ namespace gnstor::fw {
 /// The users bound what is queued: a queue has no more jobs than commands in flight.
 class worker_pool {
  public:
+  /// Throws `error` if there are not so many.
   explicit worker_pool(std::uint32_t threads);
   /// Finishes what was submitted.
   ~worker_pool();
@@ -25,6 +26,7 @@ class worker_pool {
 
  private:
   void serve();
+  void end();
 
   std::mutex guard_;
   std::condition_variable news_;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <system_error>
 #include <utility>
 
 namespace gnstor::host {
@@ -42,6 +43,17 @@ fw::geometry geometry_for(const endpoint& where, bool gpu) {
         fmt::format("capacity={} with {} shards: {}", where.capacity_bytes, g.shards, fault));
   }
   return g;
+}
+
+std::unique_ptr<fw::node_runner> run_on_threads(const fw::node& n, std::uint32_t threads) {
+  try {
+    return std::make_unique<fw::cpu_runner>(n, threads);
+  } catch (const std::system_error& e) {
+    throw error(
+        fmt::format("starting {} threads of the array's firmware: {}; use fewer threads=, "
+                    "or allow more (ulimit -u, or the container's limit of pids)",
+                    threads, e.what()));
+  }
 }
 
 /// Hands out offsets within one block of memory.
@@ -215,7 +227,7 @@ void emulated_array::launch() {
   if (runner_ == runner_kind::cpu) {
     publish(node_.stop, 0u);
     if (syncer_) syncer_->start();
-    running_ = std::make_unique<fw::cpu_runner>(node_, endpoint_.threads);
+    running_ = run_on_threads(node_, endpoint_.threads);
   }
 #if defined(GNSTOR_WITH_CUDA)
   if (on_gpu()) {

@@ -1,10 +1,7 @@
 #include "flash_syncer.hpp"
 
-#include <gnstor/host/error.hpp>
+#include "start_thread.hpp"
 
-#include <fmt/format.h>
-
-#include <system_error>
 #include <utility>
 
 namespace gnstor::host {
@@ -12,14 +9,7 @@ namespace gnstor::host {
 void flash_syncer::start() {
   if (thread_.joinable()) return;
   waiting_.reserve(node_.shape.commands());
-  try {
-    thread_ = std::thread([this] { serve(); });
-  } catch (const std::system_error& e) {
-    throw error(
-        fmt::format("starting the thread that writes flash files to their disk: {}; allow "
-                    "more threads (ulimit -u), or use sync=no",
-                    e.what()));
-  }
+  thread_ = start_thread("writing flash files to their disk", [this] { serve(); });
 }
 
 flash_syncer::~flash_syncer() {

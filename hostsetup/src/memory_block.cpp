@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include <cstring>
+#include <mutex>
 #include <utility>
 
 namespace gnstor::host {
@@ -22,7 +23,9 @@ void* allocate_host(std::size_t bytes) {
 /// A stream for copies and allocations beside running kernels; one a device, for the life of the
 /// process.
 cudaStream_t side_stream(int device) {
+  static std::mutex guard;  // of what follows: any threads open sessions
   static cudaStream_t streams[256] = {};
+  const std::lock_guard lock(guard);
   if (streams[device] == nullptr) {
     cuda_check(cudaStreamCreateWithFlags(&streams[device], cudaStreamNonBlocking),
                "creating a stream");

@@ -1,3 +1,4 @@
+#include "start_thread.hpp"
 #include "verbs/words.hpp"
 #include <gnstor/wire/fabrics/connection_accept.hpp>
 #include <target/rdma/rdma_queue.hpp>
@@ -7,6 +8,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <utility>
@@ -47,6 +49,10 @@ rdma_queue::rdma_queue(host::verbs::connection connection, queue_memory memory,
       commands_(memory_.entries()),
       stage_of_response_(memory_.entries(), -1),
       wake_up_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+  if (wake_up_ < 0) {
+    throw host::error(
+        fmt::format("{}: {}; allow more open files (ulimit -n)", name_, std::strerror(errno)));
+  }
   for (std::uint32_t k = 0; k < memory_.stages(); ++k) free_stages_.push_back(k);
   for (std::uint32_t k = 0; k < memory_.entries(); ++k) free_responses_.push_back(k);
 }
@@ -59,7 +65,7 @@ rdma_queue::~rdma_queue() {
 
 void rdma_queue::start(std::function<void(const std::string&)> log) {
   log_ = std::move(log);
-  thread_ = std::thread([this] {
+  thread_ = host::start_thread("serving a connection", [this] {
     try {
       serve();
     } catch (const std::exception& e) {

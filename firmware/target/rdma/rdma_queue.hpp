@@ -24,7 +24,8 @@ class rdma_queue {
   rdma_queue(const rdma_queue&) = delete;
   rdma_queue& operator=(const rdma_queue&) = delete;
 
-  /// Starts the thread: accepts, and serves until the connection or the association ends.
+  /// Starts the thread: accepts, and serves until the connection or the association ends. Throws
+  /// `error` if there is none left.
   void start(std::function<void(const std::string&)> log);
   /// Tells the thread to end.
   void stop();

@@ -90,9 +90,11 @@ void rdma_server::admit(host::verbs::incoming request, const connection_check& c
   size.receive_depth = c.entries;
   size.inline_bytes = 0;
   host::verbs::connection connection = std::move(request).prepare(domain, size);
-  queues_.push_back(std::make_unique<rdma_queue>(std::move(connection), std::move(memory), *target_,
-                                                 c.request.qid, workers_));
-  queues_.back()->start(options_.log);
+  auto queue = std::make_unique<rdma_queue>(std::move(connection), std::move(memory), *target_,
+                                            c.request.qid, workers_);
+  queues_.reserve(queues_.size() + 1);
+  queue->start(options_.log);
+  queues_.push_back(std::move(queue));
 }
 
 const host::verbs::protection_domain& rdma_server::domain_of(const host::verbs::incoming& request) {

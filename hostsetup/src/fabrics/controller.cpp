@@ -1,6 +1,7 @@
 #include "controller.hpp"
 
 #include "connect_record.hpp"
+#include "start_thread.hpp"
 #include <gnstor/host/error.hpp>
 #include <gnstor/wire/nvme/controller_properties.hpp>
 #include <gnstor/wire/nvme/features.hpp>
@@ -50,7 +51,7 @@ controller::controller(transport& way, controller_options options)
     say(fmt::format("host NQN {} ({}): targets know this host by it", host_.nqn, host_.origin));
   }
   adopt(establish());
-  thread_ = std::thread([this] { run(); });
+  thread_ = start_thread("keeping a connection alive", [this] { run(); });
 }
 
 controller::~controller() {

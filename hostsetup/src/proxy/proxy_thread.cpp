@@ -1,5 +1,6 @@
 #include "proxy_thread.hpp"
 
+#include "start_thread.hpp"
 #include <gnstor/core/assert.hpp>
 #include <gnstor/host/error.hpp>
 
@@ -31,7 +32,7 @@ proxy_thread::proxy_thread(proxy_thread_options options) : options_(options) {
     throw input_error("a proxy thread that sleeps " + std::to_string(options.sleep_us) +
                       " us at a time: 50 us is the most");
   }
-  thread_ = std::thread([this] { run(); });
+  thread_ = start_thread("passing kernels' requests on", [this] { run(); });
 }
 
 proxy_thread::~proxy_thread() {

@@ -167,12 +167,12 @@ connection connection::connect(const protection_domain& domain, const net_addres
   return connection(std::move(s));
 }
 
-connection connection::prepare(const protection_domain& domain, rdma_cm_id* id,
+connection connection::prepare(const protection_domain& domain, rdma_cm_id*& id,
                                const cm_event& request, const connection_options& options) {
   auto s = std::make_unique<state>();
-  s->id = id;
   s->peer = net_address::from(*rdma_get_peer_addr(id)).text();
-  if (rdma_migrate_id(id, s->events.get()) != 0) throw call_error("serving " + s->peer, errno);
+  s->id = std::exchange(id, nullptr);
+  if (rdma_migrate_id(s->id, s->events.get()) != 0) throw call_error("serving " + s->peer, errno);
   s->make_queue_pair(domain, options);
   // Each side's reads are bounded by what the other side has room for. A request's event tells them
   // from this side's point of view: the connection manager has exchanged the two.

@@ -44,9 +44,10 @@ class connection {
   static connection connect(const protection_domain& domain, const net_address& peer,
                             std::span<const unsigned char> private_data,
                             const connection_options& options, std::chrono::milliseconds timeout);
-  /// The passive side: a queue pair for the request `id`, which the connection then owns. Receives
-  /// can be posted at once; `accept` joins it.
-  static connection prepare(const protection_domain& domain, rdma_cm_id* id,
+  /// The passive side: a queue pair for the request `id`, which the connection then owns: it is
+  /// null afterwards, unless what was thrown left it with the caller. Receives can be posted at
+  /// once; `accept` joins it.
+  static connection prepare(const protection_domain& domain, rdma_cm_id*& id,
                             const cm_event& request, const connection_options& options);
   connection(connection&& other) noexcept;
   connection& operator=(connection&& other) noexcept;

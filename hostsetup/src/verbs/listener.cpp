@@ -32,7 +32,7 @@ verbs::device incoming::device() const {
 
 connection incoming::prepare(const protection_domain& domain,
                              const connection_options& options) && {
-  return connection::prepare(domain, std::exchange(request_.id, nullptr), request_, options);
+  return connection::prepare(domain, request_.id, request_, options);
 }
 
 void incoming::reject(std::span<const unsigned char> private_data) && {

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <gnstor/host/error.hpp>
+
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace gnstor::host {
+
+/// A thread that runs `work`. Throws `error` with the remedy where the system has none left.
+/// @param what it does, for the message: "serving an array"
+template <class Work>
+std::thread start_thread(const char* what, Work work) {
+  try {
+    return std::thread(std::move(work));
+  } catch (const std::system_error& e) {
+    throw error(std::string("starting a thread for ") + what + ": " + e.what() +
+                "; allow more threads (ulimit -u, or the container's limit of pids)");
+  }
+}
+
+}  // namespace gnstor::host
