@@ -17,7 +17,7 @@ enum class command_stage : std::uint32_t {
   copy,     ///< its pages are with the copy workers
   commit,   ///< a write whose pages are in place, back in the shard's inbox
   done,     ///< in its queue's done ring
-  refused,  ///< likewise, but its key did not open its data: the queue pair breaks
+  refused,  ///< its key does not open its data: it goes nowhere, and the queue pair breaks
   lost,     ///< swallowed by an injected fault: its slot stays taken until the queue pair is reset
 };
 

@@ -182,14 +182,10 @@ class queue_engine {
     response.status = c.status;
     const std::uint64_t receive = now_.receive_head + rank;
     const std::uint64_t at = now_.completion_tail + rank;
-    const bool key_failed = c.stage == command_stage::refused;
-    if (key_failed || !reader_.respond(at, receive, into, response)) {
-      const auto why = key_failed ? wire::mlx5::syndrome::local_access_error
-                                  : wire::mlx5::syndrome::local_protection_error;
-      reader_.complete(at, wire::mlx5::cqe_opcode::responder_error, receive, 0, why);
-      return false;
-    }
-    return true;
+    if (reader_.respond(at, receive, into, response)) return true;
+    reader_.complete(at, wire::mlx5::cqe_opcode::responder_error, receive, 0,
+                     wire::mlx5::syndrome::local_protection_error);
+    return false;
   }
 
   // ---- requests
@@ -224,17 +220,31 @@ class queue_engine {
       if (!other) serve_one(g, head, waiting);
     } else {
       // Until Connect each command depends on the one before it: one at a time.
-      accept(g, least(run, now_.joined.connected != 0 ? 32 : 1), stride, r);
+      const bool all = accept(g, least(run, now_.joined.connected != 0 ? 32 : 1), stride, r);
+      if (!all) {
+        g.sync();
+        const auto taken = static_cast<std::uint32_t>(now_.send_head - head);
+        serve_one(g, now_.send_head, waiting - taken, wire::mlx5::syndrome::local_access_error);
+      }
     }
     g.sync();
     return true;
   }
 
-  /// Accepts the sends among the first `run` entries, of `stride` blocks each.
-  GNSTOR_HD void accept(const simt::group& g, std::uint32_t run, std::uint32_t stride,
+  /// Accepts the sends among the first `run` entries, of `stride` blocks each. False if it stopped
+  /// before one whose key does not open its data: that entry is the first of what is left.
+  GNSTOR_HD bool accept(const simt::group& g, std::uint32_t run, std::uint32_t stride,
                         const decoded_request& r) {
-    const bool mine = g.thread_rank() < run;
-    const bool send = mine && r.opcode == wire::mlx5::opcode::send;
+    bool mine = g.thread_rank() < run;
+    bool send = mine && r.opcode == wire::mlx5::opcode::send;
+    command_router::decision d;
+    d.joined = now_.joined;
+    if (send) command_router(*node_, queue_, reader_, grants_).decide(reader_.capsule(r), d);
+    grants_.learn(g, d.news, d.command.ssd, d.known);
+    const std::uint32_t refused = g.ballot(send && d.command.stage == command_stage::refused);
+    if (refused != 0) run = static_cast<std::uint32_t>(cuda::std::countr_zero(refused));
+    mine = g.thread_rank() < run;
+    send = send && mine;
     const std::uint32_t signalled = g.ballot(mine && r.signalled);
     if (mine && r.signalled) {
       reader_.complete(now_.completion_tail + before(g, signalled),
@@ -243,14 +253,10 @@ class queue_engine {
     }
     now_.send_head += std::uint64_t{run} * stride;
     now_.completion_tail += static_cast<std::uint32_t>(cuda::std::popcount(signalled));
-    command_router::decision d;
-    d.joined = now_.joined;
-    if (send) command_router(*node_, queue_, reader_, grants_).decide(reader_.capsule(r), d);
-    grants_.learn(g, d.news, d.command.ssd, d.known);
     if (now_.joined.connected == 0) now_.joined = of_leader(g, d.joined);
     const command_head& c = d.command;
     const std::uint32_t page = d.page;
-    const bool found = page != node::ssd::no_page;
+    const bool found = send && page != node::ssd::no_page;
     const std::uint32_t reads = g.ballot(found);
     const auto read_count = static_cast<std::uint32_t>(cuda::std::popcount(reads));
     // A page copied in this round needs no pin, and its command no slot.
@@ -278,7 +284,7 @@ class queue_engine {
     }
     const bool keeps = send && !(direct && found);
     const std::uint32_t kept = g.ballot(keeps);
-    if (kept == 0) return;
+    if (kept == 0) return refused == 0;
     std::uint32_t handle = 0;
     if (keeps) {
       handle = handle_of(stack()[now_.free_commands - 1 - before(g, kept)]);
@@ -290,13 +296,14 @@ class queue_engine {
       static_cast<command_head&>(slot) = c;
       if (c.stage == command_stage::lookup) {
         node_->inbox(c.ssd, c.where.shard).push(handle);
-      } else if (c.stage == command_stage::done || c.stage == command_stage::refused) {
+      } else if (c.stage == command_stage::done) {
         finish(c, handle);
       }
     }
     node_->copy_ring().push(g, keeps && found ? 1 : 0, handle * max_transfer_blocks);
-    now_.reads_away += g.count(keeps && found);
+    now_.reads_away += direct ? 0 : read_count;
     now_.free_commands -= static_cast<std::uint32_t>(cuda::std::popcount(kept));
+    return refused == 0;
   }
   GNSTOR_HD bool is_paced() const {
 #if defined(__CUDA_ARCH__)
@@ -327,8 +334,11 @@ class queue_engine {
 
   /// Serves the entry at `head` alone: one-sided transfers, faults, and what a broken queue pair
   /// flushes.
-  GNSTOR_HD void serve_one(const simt::group& g, std::uint64_t head, std::uint32_t waiting) {
+  /// @param found a fault that was found before
+  GNSTOR_HD void serve_one(const simt::group& g, std::uint64_t head, std::uint32_t waiting,
+                           wire::mlx5::syndrome found = wire::mlx5::syndrome::none) {
     decoded_request r = reader_.request(head);
+    if (found != wire::mlx5::syndrome::none) r.fault = found;
     const bool overrun = waiting > reader_.send_entries() || (r.known && r.blocks > waiting);
     if (overrun) r.fault = wire::mlx5::syndrome::local_queue_pair_error;
     if (now_.broken != 0) r.fault = wire::mlx5::syndrome::flushed;

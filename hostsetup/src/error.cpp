@@ -1,5 +1,6 @@
 #include <gnstor/host/error.hpp>
 #include <gnstor/wire/afa/status.hpp>
+#include <gnstor/wire/mlx5/syndrome.hpp>
 #include <gnstor/wire/nvme/status.hpp>
 
 #include <fmt/format.h>
@@ -19,7 +20,7 @@ const char* word(status_code code) {
     case status_code::closed: return "channel closed";
     case status_code::nvme_error: return "NVMe error";
     case status_code::transport_error: return "transport error";
-    case status_code::flushed: return "flushed: the queue pair died under the request";
+    case status_code::flushed: return "flushed";
     case status_code::reset: return "reset: the queue pair was made again under the request";
     case status_code::unsupported:
       return "unsupported: open the session with session_options::asynchronous";
@@ -48,6 +49,49 @@ std::string nvme_words(status s) {
   return "refused";
 }
 
+/// What a NIC's syndrome means to who sees a queue pair die of it; null for those that only a fault
+/// of the library explains.
+const char* cause(std::uint8_t code) {
+  using wire::mlx5::syndrome;
+  switch (static_cast<syndrome>(code)) {
+    case syndrome::local_length_error: return "a buffer is shorter than what came for it";
+    case syndrome::local_protection_error:
+    case syndrome::local_access_error:
+    case syndrome::remote_access_error:
+      return "its buffer is not registered with this session, or ends too early: use what "
+             "session::register_memory returns, while it is registered";
+    case syndrome::transport_retry_exceeded: return "the peer does not answer: is it still there?";
+    case syndrome::rnr_retry_exceeded: return "the peer takes no requests";
+    case syndrome::remote_aborted:
+    case syndrome::remote_operation_error: return "the peer failed";
+    default: return nullptr;
+  }
+}
+
+std::string transport_words(status s) {
+  const char* const why = cause(s.syndrome);
+  const std::string because = why == nullptr ? "" : std::string(": ") + why;
+  return fmt::format("{}{} (syndrome {:02X}h)", word(s.code), because, s.syndrome);
+}
+
+/// A request that another one's failure killed: the other one's cause, if it is known.
+std::string flushed_words(status s) {
+  const char* const back = "session::reset_channel brings a dead channel back";
+  const char* const why = cause(s.syndrome);
+  if (why != nullptr) {
+    return fmt::format(
+        "flushed: the queue pair died under the request, of another one that failed: {} (syndrome "
+        "{:02X}h); {}",
+        why, s.syndrome, back);
+  }
+  return fmt::format(
+      "flushed: the queue pair died under the request, and no request says of what (syndrome "
+      "{:02X}h): the peer has ended the connection, as it does when a buffer is not registered "
+      "with "
+      "this session (session::register_memory); {}",
+      s.syndrome, back);
+}
+
 }  // namespace
 
 std::string to_string(status s) {
@@ -55,7 +99,8 @@ std::string to_string(status s) {
     return fmt::format("NVMe error from SSD {}: {} (type {:X}h, code {:02X}h)", s.ssd,
                        nvme_words(s), s.nvme_type, s.nvme_code);
   }
-  if (s.syndrome != 0) return fmt::format("{} (syndrome {:02X}h)", word(s.code), s.syndrome);
+  if (s.code == status_code::flushed) return flushed_words(s);
+  if (s.syndrome != 0) return transport_words(s);
   return word(s.code);
 }
 

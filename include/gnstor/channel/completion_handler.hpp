@@ -57,7 +57,13 @@ class completion_handler {
     // The owner first: once the phase is `error`, it would take this request for one that another
     // killed.
     const bool continued = requests_.recall(id).value.continued;
-    std::uint64_t& counted = counter(requests_.complete(id, c.outcome, 0, continued));
+    status why = c.outcome;
+    if (why.code == status_code::flushed) {
+      // The NIC only says that another one failed; what that one was told is the cause.
+      const status first = channel_life(*state_, requests_).broken_status();
+      if (first.syndrome != 0) why = first;
+    }
+    std::uint64_t& counted = counter(requests_.complete(id, why, 0, continued));
     if (c.outcome.code == status_code::transport_error) break_down(c.outcome);
     // Last, and released: a reset that counts this failure finds nothing of it left to happen.
     count(counted, release);
