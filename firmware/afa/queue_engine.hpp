@@ -235,16 +235,11 @@ class queue_engine {
   /// before one whose key does not open its data: that entry is the first of what is left.
   GNSTOR_HD bool accept(const simt::group& g, std::uint32_t run, std::uint32_t stride,
                         const decoded_request& r) {
-    bool mine = g.thread_rank() < run;
-    bool send = mine && r.opcode == wire::mlx5::opcode::send;
     command_router::decision d;
-    d.joined = now_.joined;
-    if (send) command_router(*node_, queue_, reader_, grants_).decide(reader_.capsule(r), d);
-    grants_.learn(g, d.news, d.command.ssd, d.known);
-    const std::uint32_t refused = g.ballot(send && d.command.stage == command_stage::refused);
-    if (refused != 0) run = static_cast<std::uint32_t>(cuda::std::countr_zero(refused));
-    mine = g.thread_rank() < run;
-    send = send && mine;
+    const std::uint32_t wanted = run;
+    run = decide(g, run, r, d);
+    const bool mine = g.thread_rank() < run;
+    const bool send = mine && r.opcode == wire::mlx5::opcode::send;
     const std::uint32_t signalled = g.ballot(mine && r.signalled);
     if (mine && r.signalled) {
       reader_.complete(now_.completion_tail + before(g, signalled),
@@ -284,7 +279,7 @@ class queue_engine {
     }
     const bool keeps = send && !(direct && found);
     const std::uint32_t kept = g.ballot(keeps);
-    if (kept == 0) return refused == 0;
+    if (kept == 0) return run == wanted;
     std::uint32_t handle = 0;
     if (keeps) {
       handle = handle_of(stack()[now_.free_commands - 1 - before(g, kept)]);
@@ -303,7 +298,18 @@ class queue_engine {
     node_->copy_ring().push(g, keeps && found ? 1 : 0, handle * max_transfer_blocks);
     now_.reads_away += direct ? 0 : read_count;
     now_.free_commands -= static_cast<std::uint32_t>(cuda::std::popcount(kept));
-    return refused == 0;
+    return run == wanted;
+  }
+  /// Decides about the sends among the first `run` entries. Returns how many of these come before
+  /// the first whose key does not open its data.
+  GNSTOR_HD std::uint32_t decide(const simt::group& g, std::uint32_t run, const decoded_request& r,
+                                 command_router::decision& d) {
+    const bool send = g.thread_rank() < run && r.opcode == wire::mlx5::opcode::send;
+    d.joined = now_.joined;
+    if (send) command_router(*node_, queue_, reader_, grants_).decide(reader_.capsule(r), d);
+    grants_.learn(g, d.news, d.command.ssd, d.known);
+    const std::uint32_t refused = g.ballot(send && d.command.stage == command_stage::refused);
+    return refused == 0 ? run : static_cast<std::uint32_t>(cuda::std::countr_zero(refused));
   }
   GNSTOR_HD bool is_paced() const {
 #if defined(__CUDA_ARCH__)
