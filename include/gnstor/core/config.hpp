@@ -1,6 +1,12 @@
 #pragma once
 /// The one place that knows which compiler reads the library: nvcc, or a plain C++20 host compiler.
 
+#if __cplusplus < 202002L
+#error gnstor needs C++20: compile with -std=c++20 (g++ 12 or newer, nvcc 13.0 or newer)
+// Ends the compilation here: what follows would only be a hundred errors more.
+#include <gnstor/core/needs_cpp20>
+#endif
+
 #include <cstddef>
 #include <cstdint>
 
