@@ -1,5 +1,6 @@
 # Defines gnstor::libcudacxx: NVIDIA's C++ library, headers only, needed by a plain host compiler
-# too. Comes from GNSTOR_CCCL_DIR, else from the CUDA toolkit. Serves the build and the package.
+# too. Comes from GNSTOR_CCCL_DIR, else from the CUDA toolkit, else from where the package
+# found it. Serves the build and the package.
 if(TARGET gnstor::libcudacxx)
   return()
 endif()
@@ -10,6 +11,7 @@ if(NOT gnstor_cccl_places)
   foreach(dir IN LISTS CUDAToolkit_INCLUDE_DIRS)
     list(APPEND gnstor_cccl_places ${dir}/cccl ${dir})
   endforeach()
+  list(APPEND gnstor_cccl_places ${gnstor_cccl_built_with})
 endif()
 
 set(gnstor_cccl_found "")

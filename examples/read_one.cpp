@@ -1,7 +1,5 @@
 #include <gnstor/host/array.hpp>
 
-#include <command_line/command_line.hpp>
-
 #include <cstdio>
 #include <numeric>
 #include <string>
@@ -20,19 +18,19 @@ struct sum_elements {
 };
 
 int main(int argc, char** argv) try {
-  std::string endpoint = "emu:?capacity=64M";
-  std::uint16_t vid = 0;
-  gnstor::tools::command_line line(
-      "A kernel sums the elements of a volume on a remote flash array");
-  line.option("--endpoint", endpoint, "where the array is").show_default();
-  line.option("--vid", vid, "read this volume, from an earlier run, instead of a new one");
-  if (const auto code = line.parse(argc, argv)) return *code;
+  const std::string endpoint = argc > 1 ? argv[1] : "emu:?capacity=64M";
+  unsigned vid = 0;  // of a volume from an earlier run
+  char more = 0;
+  if (argc > 3 || (argc == 3 && std::sscanf(argv[2], "%5u%c", &vid, &more) != 1) || vid > 65535) {
+    std::fprintf(stderr, "usage: read_one [ENDPOINT [VID of a volume to read, not a new one]]\n");
+    return 2;
+  }
 
   host::session session(endpoint);
   std::vector<std::uint32_t> numbers(1024);
   std::iota(numbers.begin(), numbers.end(), 1u);
   const auto volume = vid == 0 ? session.create_volume({.bytes = 4096})
-                               : session.open_volume(gnstor::volume_id(vid));
+                               : session.open_volume(gnstor::volume_id(std::uint16_t(vid)));
   if (vid == 0) session.write(volume, 0, numbers.data(), 4096);
 
   host::array<std::uint32_t> array(session, volume, numbers.size(), {.page_bytes = 4096});

@@ -110,11 +110,17 @@ VECTOR_ADD = [
 
 READ_ONE = [
     ("a volume that does not exist",
-     "--vid 7",
+     "emu: 7",
      ["volume 7 does not exist"]),
     ("a flash folder that is not there",
-     "--endpoint emu:?capacity=16M&flash=nowhere",
+     "emu:?capacity=16M&flash=nowhere",
      ["nowhere"]),
+    ("a volume id that is none",
+     "emu: 70000",
+     ["usage: read_one"]),
+    ("a volume id with more behind it",
+     "emu: 7x",
+     ["usage: read_one"]),
 ]
 
 

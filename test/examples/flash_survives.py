@@ -18,7 +18,8 @@ def main():
 
         def expect(what, program, arguments, text, status=0):
             nonlocal failures
-            got, printed = folder.run(program, "--endpoint", endpoint, *arguments.split())
+            where = [endpoint] if program == read_one else ["--endpoint", endpoint]
+            got, printed = folder.run(program, *where, *arguments.split())
             if got != status or text not in printed:
                 failures += 1
                 print(f"{what}: exit status {got}, expected {status} and '{text}'\n{printed}")
@@ -26,14 +27,14 @@ def main():
 
         right = "read volume 1: its sum is 524800, right"
         expect("the first process writes", read_one, "", right)
-        expect("the second one reads", read_one, "--vid 1", right)
+        expect("the second one reads", read_one, "1", right)
         for _ in range(2):
             printed = expect("a search beside it", bfs, "--scale 10 --degree 8", "verified")
             if figure(printed, "verified") != "yes":
                 failures += 1
                 print(f"the search is not verified\n{printed}")
-        expect("it left no volume", read_one, "--vid 2", "volume 2 does not exist", status=2)
-        expect("the volume is still there", read_one, "--vid 1", right)
+        expect("it left no volume", read_one, "2", "volume 2 does not exist", status=2)
+        expect("the volume is still there", read_one, "1", right)
     print(f"{failures} failures")
     return 1 if failures else 0
 

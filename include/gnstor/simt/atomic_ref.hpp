@@ -59,9 +59,12 @@ class atomic_ref {
  public:
   GNSTOR_HD explicit atomic_ref(T& word) : ref_(word), word_(&word) {}
 
+  /// @param order relaxed or acquire
   GNSTOR_HD T load(memory_order order) const {
     point("load");
-    T value = ref_.load(order);
+    // Constants, here and in a store: g++ warns of orders that a load or a store cannot have where
+    // it finds them in libcu++'s own branches on a variable one.
+    T value = order == relaxed ? ref_.load(relaxed) : ref_.load(acquire);
 #if !defined(__CUDA_ARCH__)
     if (simt::current_hook) {
       value = static_cast<T>(
@@ -72,18 +75,19 @@ class atomic_ref {
     return value;
   }
 
+  /// @param order relaxed or release
   GNSTOR_HD void store(T value, memory_order order) const {
     point("store");
 #if !defined(__CUDA_ARCH__)
     if (simt::current_hook) {
       T before = ref_.load(relaxed);
-      ref_.store(value, order);
+      put(value, order);
       tell(before, value, false, order);
       point("stored");
       return;
     }
 #endif
-    ref_.store(value, order);
+    put(value, order);
   }
 
   /// Replaces `expected` by `desired`; on failure `expected` holds what was there (read relaxed).
@@ -141,6 +145,9 @@ class atomic_ref {
   }
 
  private:
+  GNSTOR_HD void put(T value, memory_order order) const {
+    order == relaxed ? ref_.store(value, relaxed) : ref_.store(value, release);
+  }
   GNSTOR_HD static void point([[maybe_unused]] const char* what) {
 #if !defined(__CUDA_ARCH__)
     if (simt::current_hook) simt::current_hook->point(what);

@@ -98,6 +98,20 @@ class executor {
     launches_.push_back(loaded(grid, block, f, args...));
   }
 
+  /// Adds a plain `__global__` kernel: as `kernel<<<grid, block>>>(args...)`, on a stream of its
+  /// own beside the others, and beside what a session has to run with it (`session::attach`).
+  ///
+  /// A template is named with its arguments: `launch(8, 128, scale<float>, view)`.
+  template <class... Parameters>
+  void launch(dim3 grid, dim3 block, void (*kernel)(Parameters...),
+              std::type_identity_t<Parameters>... args) {
+    check_room(kernel, block.x * block.y * block.z);
+    launches_.push_back([=](cudaStream_t stream) {
+      kernel<<<grid, block, 0, stream>>>(args...);
+      gnstor::detail::cuda_check(cudaGetLastError(), "kernel launch");
+    });
+  }
+
   /// Adds a service: a grid that runs beside the others and returns once `stop`, a word of device
   /// memory, is not 0. The device itself sets it when the other grids have ended.
   template <class Functor, class... Args>
@@ -135,23 +149,19 @@ class executor {
   }
 
  private:
-  using launch = std::function<void(cudaStream_t)>;
+  using launcher = std::function<void(cudaStream_t)>;
   struct service {
-    launch kernel;
+    launcher kernel;
     std::uint32_t* stop;
   };
 
-  /// Loads a kernel and checks that it can be launched beside a running one.
-  template <class Functor, class... Args>
-  static launch loaded(std::uint32_t grid, std::uint32_t block, Functor f, Args... args) {
-    static_assert(std::is_trivially_copyable_v<Functor>,
-                  "a kernel functor is copied to the device");
+  /// Loads a kernel and checks that it can be launched beside a running one, `threads` to a block.
+  template <class... Parameters>
+  static void check_room(void (*kernel)(Parameters...), std::uint32_t threads) {
     cudaFuncAttributes loaded;
-    gnstor::detail::cuda_check(
-        cudaFuncGetAttributes(&loaded, gnstor::detail::entry<Functor, Args...>),
-        "cudaFuncGetAttributes");
-    if (block > static_cast<std::uint32_t>(loaded.maxThreadsPerBlock)) {
-      throw std::runtime_error("a block of " + std::to_string(block) +
+    gnstor::detail::cuda_check(cudaFuncGetAttributes(&loaded, kernel), "cudaFuncGetAttributes");
+    if (threads > static_cast<std::uint32_t>(loaded.maxThreadsPerBlock)) {
+      throw std::runtime_error("a block of " + std::to_string(threads) +
                                " threads does not fit: this kernel allows " +
                                std::to_string(loaded.maxThreadsPerBlock));
     }
@@ -164,6 +174,14 @@ class executor {
                                ": call simt::cuda::reserve_local_memory before the first session "
                                "or kernel");
     }
+  }
+
+  /// The launch of a functor's kernel, checked.
+  template <class Functor, class... Args>
+  static launcher loaded(std::uint32_t grid, std::uint32_t block, Functor f, Args... args) {
+    static_assert(std::is_trivially_copyable_v<Functor>,
+                  "a kernel functor is copied to the device");
+    check_room(gnstor::detail::entry<Functor, Args...>, block);
     return [=](cudaStream_t stream) {
       gnstor::detail::entry<<<grid, block, 0, stream>>>(f, args...);
       gnstor::detail::cuda_check(cudaGetLastError(), "kernel launch");
@@ -201,7 +219,7 @@ class executor {
     gnstor::detail::cuda_check(cudaMemsetAsync(s.stop, 1, sizeof *s.stop, last), "cudaMemsetAsync");
   }
 
-  std::vector<launch> launches_;
+  std::vector<launcher> launches_;
   std::vector<service> services_;
   std::vector<cudaStream_t> streams_;
 };
