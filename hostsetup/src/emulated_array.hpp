@@ -84,6 +84,8 @@ class emulated_array {
   fw::node attached();
   /// Ends the firmware; for files, brings everything back to them. Throws what went wrong.
   void stop();
+  /// Takes back the files that this array has made: of an array that could not be opened after all.
+  void remove_new_files() noexcept;
 
  private:
   struct drive {
@@ -111,7 +113,6 @@ class emulated_array {
   std::string path_of(std::uint32_t index) const;
   std::string explain(std::uint32_t index, fw::mount_status outcome) const;
   void refuse_gaps() const;
-  void remove_new_files() const;
   std::size_t metadata_bytes() const {
     return (fw::layout::of(geometry_).bytes + 4095) / 4096 * 4096;
   }

@@ -1,4 +1,5 @@
 #include "array_replies.hpp"
+#include "emulation_rules.hpp"
 #include "session_impl.hpp"
 #include <deengine/volume_rules.hpp>
 #include <gnstor/core/hash.hpp>
@@ -66,9 +67,9 @@ volume_info session::create_volume(const volume_options& wanted) {
   if (blocks * replicas > flash) {
     throw input_error(fmt::format(
         "a volume of {} bytes with {} replicas needs {} bytes of flash; the array has {} "
-        "({} SSDs of {}): open it with a larger capacity=",
+        "({} SSDs of {}): {}",
         blocks * block_bytes, replicas, blocks * replicas * block_bytes, flash * block_bytes,
-        array.ssd_count, array.capacity_blocks * block_bytes));
+        array.ssd_count, array.capacity_blocks * block_bytes, more_room(impl_->where)));
   }
   std::uint16_t vid = 1;
   for (const wire::afa::volume_record& r : volumes()) {
