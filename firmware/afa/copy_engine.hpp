@@ -89,7 +89,8 @@ class copy_engine {
     if (page == node::ssd::no_page) {
       // In another epoch the block may belong elsewhere, and have been dropped here: zeroes are no
       // answer. Whoever dropped it knew that epoch.
-      damaged = g.any(drive.epoch() != c.entry.cdw2);  // of one mind: they clear it together
+      damaged = g.any(drive.epoch() != c.entry.cdw2 || drive.is_doubtful(c.where));
+      // Of one mind: they clear it together.
       if (!damaged) clear(g, memory);
     } else if (node_->shape.check_reads == 0) {
       transfer(g, memory, flash, block_bytes);

@@ -32,7 +32,7 @@ class fabrics_target {
                                                    true));
       return;
     }
-    const known_host* host = find(data->hostid);
+    const known_host* host = find(data->hostid, data->cntlid);
     if (host == nullptr) {
       refuse(c, wire::fabrics::connect_status::invalid_host, 0);
       return;
@@ -65,15 +65,17 @@ class fabrics_target {
     }
     return false;
   }
-  GNSTOR_HD const known_host* find(const std::uint8_t* hostid) const {
+  /// The host with this identifier: where it has several connections, the one that is named.
+  GNSTOR_HD const known_host* find(const std::uint8_t* hostid, std::uint16_t controller) const {
+    const known_host* found = nullptr;
     for (std::uint32_t h = 0; h < node_->shape.max_hosts; ++h) {
       known_host& host = node_->hosts[h];
       if (device_word<std::uint32_t>(host.admitted).load(acquire) == 0) continue;
       bool same = true;
       for (std::uint32_t k = 0; k < 16; ++k) same = same && host.hostid[k] == hostid[k];
-      if (same) return &host;
+      if (same && (found == nullptr || host.controller == controller)) found = &host;
     }
-    return nullptr;
+    return found;
   }
 
   const node* node_;

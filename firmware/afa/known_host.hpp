@@ -10,11 +10,13 @@ namespace gnstor::fw {
 /// target.
 struct known_host {
   std::uint8_t hostid[16] = {};
+  std::uint64_t key = 0;       ///< by which volumes know their owner: made of its NQN
   std::uint32_t admitted = 0;  ///< set last; 0 again when it has left
   client_id client{};
   std::uint16_t controller = 0;
+  std::uint32_t manager = 0;  ///< 1: it may do what is nobody else's, such as change an owner
 };
 
-static_assert(std::is_trivially_copyable_v<known_host> && sizeof(known_host) == 24);
+static_assert(std::is_trivially_copyable_v<known_host> && sizeof(known_host) == 40);
 
 }  // namespace gnstor::fw

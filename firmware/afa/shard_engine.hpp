@@ -1,15 +1,10 @@
 #pragma once
 
+#include <afa/admin_commands.hpp>
 #include <afa/node.hpp>
 #include <gnstor/simt/clock.hpp>
 #include <gnstor/simt/group.hpp>
-#include <gnstor/wire/afa/admin_command.hpp>
-#include <gnstor/wire/afa/array_description.hpp>
-#include <gnstor/wire/afa/array_membership.hpp>
 #include <gnstor/wire/afa/io_opcode.hpp>
-#include <gnstor/wire/nvme/arbitration.hpp>
-#include <gnstor/wire/nvme/command_status.hpp>
-#include <gnstor/wire/nvme/features.hpp>
 #include <gnstor/wire/nvme/nvm_opcode.hpp>
 #include <gnstor/wire/nvme/status.hpp>
 
@@ -226,7 +221,7 @@ class shard_engine {
                                             bool& again) {
     const node::ssd& drive = n.ssds[ssd];
     const write_claim by{c.client, c.entry.cdw2};
-    if (c.admin != 0) return administer(n, ssd, c);
+    if (c.admin != 0) return admin_commands(n, ssd).execute(c);
     if (c.stage == command_stage::commit) {
       if (!is_io(c, wire::nvme::nvm_opcode::write)) {
         const bool unreadable = (c.entry.cdw13 & wire::afa::fill_unreadable) != 0;
@@ -236,10 +231,11 @@ class shard_engine {
       return again ? wire::nvme::make_status(wire::nvme::generic_status::capacity_exceeded)
                    : status;
     }
-    if (drive.is_filling()) return zero(drive, c.where, by, again);
+    if (drive.is_filling() || drive.is_doubtful(c.where)) return zero(drive, c.where, by, again);
     return drive.deallocate(c.where, by);  // blocks never written read as zeroes
   }
-  /// Writes zeroes: a block that an SSD under filling did not have would be given its old contents.
+  /// Writes zeroes: a block that an SSD under filling did not have would be given its old contents,
+  /// and one that a doubtful shard did not have would stay a media error.
   GNSTOR_HD static std::uint16_t zero(const node::ssd& drive, const admission& where,
                                       const write_claim& by, bool& again) {
     for (std::uint32_t k = 0; k < where.blocks; ++k) {
@@ -260,83 +256,6 @@ class shard_engine {
     }
     return 0;
   }
-  GNSTOR_HD static std::uint16_t administer(const node& n, std::uint32_t ssd, command_head& c) {
-    if (wire::nvme::is_feature_command(c.entry)) return feature(n, ssd, c);
-    const node::ssd& drive = n.ssds[ssd];
-    const auto command = wire::afa::admin_command::unpack(c.entry);
-    auto* payload = reinterpret_cast<void*>(c.entry.dptr.address);
-    switch (command.opcode) {
-      case wire::afa::admin_opcode::volume_add: {
-        // Copied: the client could change it between the checks and the use.
-        const wire::afa::volume_record record =
-            *static_cast<const wire::afa::volume_record*>(payload);
-        return drive.volume_add(command.epoch, record);
-      }
-      case wire::afa::admin_opcode::volume_chmod: {
-        const wire::afa::volume_chmod change =
-            *static_cast<const wire::afa::volume_chmod*>(payload);
-        return drive.volume_chmod(command.epoch, change);
-      }
-      case wire::afa::admin_opcode::array_update: {
-        const wire::afa::array_membership change =
-            *static_cast<const wire::afa::array_membership*>(payload);
-        return drive.array_update(change);
-      }
-      case wire::afa::admin_opcode::volume_delete:
-        return drive.volume_delete(command.epoch, command.volume);
-      case wire::afa::admin_opcode::volume_list:
-        return drive.volume_list(command.epoch, command.volume,
-                                 *static_cast<wire::afa::volume_list*>(payload));
-      case wire::afa::admin_opcode::array_describe:
-        describe(n, ssd, *static_cast<wire::afa::array_description*>(payload), c.client);
-        return 0;
-    }
-    return wire::nvme::make_status(wire::nvme::generic_status::invalid_opcode);
-  }
-
-  /// Set Features and Get Features of the SSD's arbitration, the only feature there is: it is not
-  /// saved.
-  GNSTOR_HD static std::uint16_t feature(const node& n, std::uint32_t ssd, command_head& c) {
-    constexpr std::uint32_t reserved = 0xf8;  // of CDW11
-    constexpr std::uint32_t changeable = 4;   // of the capabilities
-    const std::uint32_t select = c.entry.cdw10 >> 8 & 7;
-    const bool sets =
-        c.entry.opcode == static_cast<std::uint8_t>(wire::nvme::admin_opcode::set_features);
-    const bool known = static_cast<std::uint8_t>(c.entry.cdw10) == wire::nvme::feature_arbitration;
-    if (!known || (!sets && select > 3))
-      return wire::nvme::make_status(wire::nvme::generic_status::invalid_field, true);
-    if (sets && (c.entry.cdw10 >> 31) != 0)
-      return wire::nvme::make_status(wire::nvme::command_status::feature_not_saveable);
-    const device_word<std::uint32_t> rules(n.arbitrations[ssd]);
-    if (sets) {
-      rules.store(c.entry.cdw11 & ~reserved, relaxed);
-    } else {
-      c.result = select == 0   ? rules.load(relaxed)
-                 : select == 3 ? changeable
-                               : node::default_arbitration.pack();
-    }
-    return 0;
-  }
-
-  GNSTOR_HD static void describe(const node& n, std::uint32_t ssd,
-                                 wire::afa::array_description& out, client_id client) {
-    const node::ssd& drive = n.ssds[ssd];
-    out.version = wire::afa::payload_version;
-    out.epoch = drive.epoch();
-    out.ssd_count = static_cast<std::uint16_t>(n.shape.ssd_count);
-    out.own_ssd = static_cast<std::uint16_t>(ssd);
-    out.own_client = client.value;
-    out.block_bytes = block_bytes;
-    out.max_transfer_blocks = max_transfer_blocks;
-    out.capacity_blocks = drive.shape().capacity_pages();
-    const membership_record serving = drive.membership();
-    out.absent = serving.absent;
-    out.filling = serving.filling;
-    out.free_blocks = drive.free_pages();
-    out.moved_blocks = drive.moved_pages();
-    for (std::uint32_t k = 0; k < n.shape.ssd_count; ++k) out.ssd_ids[k] = k + 1;
-  }
-
   const node* node_;
   std::uint32_t ssd_;
   std::uint32_t shard_;

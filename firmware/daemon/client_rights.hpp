@@ -32,6 +32,7 @@ inline void apply(wire::afa::volume_record& r, const wire::afa::volume_chmod& ch
     if (at == end) ++r.client_count;
     *at = c;
   }
+  if (change.owner != 0) r.owner = change.owner;
   if (change.ssd_count == 0) return;
   r.ssd_count = change.ssd_count;
   r.spread = change.spread;

@@ -61,6 +61,7 @@ void manager::answered(std::uint64_t order, std::uint16_t status) {
   if (queue_.empty() || order < queue_.front().first_order) return;
   operation& op = queue_.front();
   if (status != 0 && op.refusal == 0) op.refusal = status;
+  if (op.what == action::create && op.step == 1 && status == 0) op.added |= bit(ssd);
   op.pending &= ~bit(ssd);
 }
 

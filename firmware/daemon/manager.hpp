@@ -140,6 +140,7 @@ class manager {
     std::uint64_t pending = 0;          ///< SSDs that have not answered, by bit
     std::uint64_t repair = 0;           ///< that it waits for; 0: none
     std::uint16_t refusal = 0;          ///< the first SSD's that refused
+    std::uint64_t added = 0;            ///< SSDs that have taken a volume that is created, by bit
     std::vector<std::uint16_t> left{};  ///< volumes that are still to be dealt with
   };
 

@@ -58,8 +58,9 @@ bool manager::advance_create(operation& op) {
   o.vid = op.vid;
   o.record = op.r;
   o.opcode = op.step == 1 ? admin_opcode::volume_add : admin_opcode::volume_delete;
-  if (!told(op, present() & own(op.r), o)) return false;
-  if (op.step == 1 && op.refusal != 0) {  // some may have added it
+  // Who refused it has another volume of this VID: that one is not this operation's to delete.
+  if (!told(op, present() & (op.step == 1 ? own(op.r) : op.added), o)) return false;
+  if (op.step == 1 && op.refusal != 0) {
     op.step = 2;
     return advance_create(op);
   }
@@ -192,7 +193,8 @@ bool manager::advance_remove(operation& op) {
   ssd_order o;
   o.opcode = admin_opcode::volume_delete;
   o.vid = op.vid;
-  if (!told(op, present() & own(volumes_[op.vid].r), o)) return false;
+  o.record = volumes_[op.vid].r;
+  if (!told(op, present() & own(o.record), o)) return false;
   volumes_.erase(op.vid);
   answer(op, verdict::done);
   return true;

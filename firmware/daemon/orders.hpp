@@ -17,7 +17,7 @@ struct ssd_order {
   wire::afa::admin_opcode opcode{};
   std::uint32_t epoch = 0;  ///< CDW2
   std::uint16_t vid = 0;
-  wire::afa::volume_record record{};
+  wire::afa::volume_record record{};  ///< of a DELETE its hash factor alone, unless that is 0
   wire::afa::volume_chmod chmod{};
   wire::afa::array_membership membership{};
 };

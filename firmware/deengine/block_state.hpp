@@ -17,7 +17,8 @@ struct alignas(32) block_state {
   // The owner's:
   std::uint32_t live = 0;         ///< pages allocated and neither stale nor abandoned
   std::uint16_t rank = unranked;  ///< live pages when it was entered in a `block_ranking`
-  std::uint16_t unrecorded = 0;   ///< pages have ended since its `live_record` was written
+  std::uint8_t unrecorded = 0;    ///< pages have ended since its `live_record` was written
+  std::uint8_t image = 0;         ///< of its `live_record`, that counts or may be written
   std::uint32_t next = none;      ///< block of the same list
   std::uint32_t previous = none;  ///< likewise, in a ranking
   std::uint32_t changed = none;   ///< next of those whose live pages have changed since, or itself

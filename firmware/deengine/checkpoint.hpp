@@ -8,7 +8,7 @@
 
 namespace gnstor::detail {
 
-/// What the metadata of an SSD is, but for the checkpoint's own word; never 0.
+/// What the metadata of an SSD is, but for the checkpoint's own word.
 inline std::uint32_t seal_of_metadata(const fw::metadata& meta) {
   alignas(64) char part[block_bytes] = {};
   fw::metadata_header header = meta.header();
@@ -26,8 +26,73 @@ inline std::uint32_t seal_of_metadata(const fw::metadata& meta) {
     }
     all = mix64(all ^ page_crc_alone(from));
   }
-  return static_cast<std::uint32_t>(all >> 32) | 1;
+  return static_cast<std::uint32_t>(all >> 32);
 }
+
+/// What a mount that looks at all pages would believe of an SSD's flash: of each thing as much as
+/// is set, so that what it does not believe may be anything.
+class flash_sum {
+ public:
+  explicit flash_sum(const fw::metadata& meta) : meta_(meta) {}
+
+  std::uint32_t operator()() {
+    add_volumes();
+    add_pages();
+    add_records();
+    add_trims();
+    return static_cast<std::uint32_t>(sum_ >> 32);
+  }
+
+ private:
+  void add(std::uint64_t word) { sum_ = mix64(sum_ ^ word); }
+  void add_volumes() {
+    for (std::uint32_t k = 0; k < meta_.shape().max_volumes; ++k) {
+      const fw::volume_slot& slot = meta_.volumes()[k];
+      add(slot.version);
+      for (const std::uint64_t w : slot.images[slot.version % 2]) add(w);
+    }
+  }
+  void add_pages() {
+    constexpr std::uint32_t at_once = block_bytes / sizeof(fw::oob_entry);
+    alignas(64) fw::oob_entry part[at_once];
+    for (std::uint32_t first = 0; first < meta_.shape().pages; first += at_once) {
+      for (std::uint32_t k = 0; k < at_once; ++k) {
+        part[k] = fw::oob_entry{};
+        if (first + k >= meta_.shape().pages) continue;
+        const fw::oob_entry& e = meta_.oob()[first + k];
+        if (!e.is_sealed() && !e.is_damaged()) continue;
+        part[k] = e;
+        part[k].state = fw::page_state::erased;
+        part[k].crc = 0;
+        part[k].key_check = part[k].sequence_check = 0;
+      }
+      add(page_crc_alone(part));
+    }
+  }
+  void add_records() {
+    const auto flash = meta_.flash<thread_scope_system>();
+    for (std::uint32_t block = 0; block < meta_.shape().blocks(); ++block) {
+      const auto now = flash.record(block).read();
+      add(block << 1 | (now.damaged ? 1u : 0u));
+      const std::uint32_t words = fw::live_record::words_for(meta_.shape().pages_per_block) / 2;
+      for (std::uint32_t w = 0; now.words != nullptr && w < words; ++w) add(now.words[w]);
+    }
+  }
+  void add_trims() {
+    for (std::uint32_t s = 0; s < meta_.shape().shards; ++s) {
+      for (std::uint32_t place = 0; place < meta_.shape().trim_cells(); ++place) {
+        const fw::trim_entry& e = meta_.trims(s)[place];
+        if (!e.is_sound(place) && !e.is_damaged(place)) continue;
+        add(e.sequence ^ std::uint64_t{place} << 40);
+        add(e.key(0));
+        add(std::uint64_t{e.check} << 32 | e.blocks);
+      }
+    }
+  }
+
+  fw::metadata meta_;
+  std::uint64_t sum_ = 0;
+};
 
 /// Frees every block that only readers kept: there are none. False: some page is pinned, or was
 /// allocated for a write that is not committed.
@@ -62,15 +127,17 @@ namespace gnstor::fw {
 /// every page. What flash does not hold by itself (mapping, block states, marks of ended pages)
 /// counts as saved.
 ///
-/// The seal is over all of it, so that a file whose pages came to the disk only in part, or that
-/// somebody has changed since, is scanned as after a power cut.
+/// There are two seals in one word: one over all of it, and one over what flash holds by itself. If
+/// only the second matches, the SSD is scanned as after a power cut; if neither does, something was
+/// damaged that a scan would believe: `recover` says what it can vouch for then.
 /// @par Callers the host, while no shard runs
 /// @par Result false: commands are under way, and the next mount scans
 inline bool checkpoint(void* base, const geometry& g) {
   const metadata meta(base, g);
   meta.header().checkpoint = 0;
   if (!gnstor::detail::come_to_rest(meta)) return false;
-  meta.header().checkpoint = gnstor::detail::seal_of_metadata(meta);
+  const std::uint64_t flash = gnstor::detail::flash_sum(meta)();
+  meta.header().checkpoint = seal::of(flash << 32 | gnstor::detail::seal_of_metadata(meta));
   return true;
 }
 
@@ -79,13 +146,24 @@ inline void end_checkpoint(void* base, const geometry& g) {
   metadata(base, g).header().checkpoint = 0;
 }
 
-/// True if the metadata is what `checkpoint` sealed; the checkpoint is over then.
-inline bool resume(void* base, const geometry& g) {
+/// What became of a checkpoint.
+enum class checkpoint_state : std::uint8_t {
+  none,         ///< the SSD was not stopped in order
+  whole,        ///< the metadata is as it was sealed
+  flash_alone,  ///< what flash holds by itself is; the rest has to be made anew
+  damaged,      ///< nor is that
+};
+
+/// Compares the metadata with what `checkpoint` sealed.
+/// @par Callers the host, before any shard runs
+inline checkpoint_state look_at_checkpoint(void* base, const geometry& g) {
   const metadata meta(base, g);
-  const bool sound = meta.header().checkpoint != 0 &&
-                     meta.header().checkpoint == gnstor::detail::seal_of_metadata(meta);
-  meta.header().checkpoint = 0;
-  return sound;
+  const std::uint64_t sealed = meta.header().checkpoint;
+  if (!seal::is_set(sealed)) return checkpoint_state::none;
+  const auto all = static_cast<std::uint32_t>(seal::of(gnstor::detail::seal_of_metadata(meta)));
+  if (static_cast<std::uint32_t>(sealed) == all) return checkpoint_state::whole;
+  const std::uint32_t flash = gnstor::detail::flash_sum(meta)();
+  return sealed >> 32 == flash ? checkpoint_state::flash_alone : checkpoint_state::damaged;
 }
 
 }  // namespace gnstor::fw

@@ -2,6 +2,7 @@
 
 #include <deengine/admission.hpp>
 #include <deengine/array_epoch.hpp>
+#include <deengine/foresight.hpp>
 #include <deengine/request.hpp>
 #include <deengine/shard_store.hpp>
 #include <gnstor/simt/warp.hpp>
@@ -21,7 +22,8 @@ namespace gnstor::fw {
 template <thread_scope Scope>
 class engine_ref {
  public:
-  /// The block was never written: zeroes; or, in another epoch than its check's, has moved away.
+  /// The block was never written: zeroes; or, in another epoch than its check's, has moved away; or
+  /// nobody knows: `is_doubtful`.
   static constexpr std::uint32_t no_page = cuckoo_map::none;
 
   /// @param meta a mounted metadata block of geometry `g`
@@ -63,15 +65,8 @@ class engine_ref {
     return !a.ok() || belongs(a, known) ? a : refuse(wire::afa::status::wrong_ssd);
   }
 
-  /// What a reader has seen before its command is checked: loads that need no order wait for memory
-  /// together.
-  struct foresight {
-    static constexpr std::uint32_t nothing = ~0u;
-    std::uint32_t epoch;
-    std::uint32_t shard = nothing;  ///< whose mapping was looked at
-    std::uint64_t version;          ///< `permission_table::version_now`
-    cuckoo_map::sighting seen;
-  };
+  using foresight = fw::foresight;
+
   /// Asks what a check needs, and looks for a read's first block where it is if what is `known`
   /// still holds.
   /// @par Callers as `glance`, before `check_rights`
@@ -299,12 +294,16 @@ class engine_ref {
   GNSTOR_HD membership_record membership() const { return serving().membership(); }
   /// True while this SSD is being filled. @par Callers anybody
   GNSTOR_HD bool is_filling() const { return serving().is_filling(); }
+  /// True if a block of a checked command that is not found may have been written: to read it is a
+  /// media error, and to deallocate it is to write zeroes. @par Callers anybody
+  GNSTOR_HD bool is_doubtful(const admission& a) const {
+    return meta_.header().doubts.covers(a.shard, a.generation);
+  }
 
   /// Adds a volume. Adding the very record the table holds succeeds and changes nothing.
   /// @par Callers the admin owner, one lane; so for all `volume_` functions
   /// @param command_epoch the array epoch the command carries
-  /// @par Errors stale_epoch, bad_payload_version, bad_payload, too_many_clients, writer_exists
-  /// (two writers), volume_exists, too_many_volumes
+  /// @par Errors stale_epoch, volume_exists, too_many_volumes, and those of `check_record`
   GNSTOR_HD std::uint16_t volume_add(std::uint32_t command_epoch,
                                      const wire::afa::volume_record& r) const {
     if (command_epoch != epoch()) return wire::afa::make_status(wire::afa::status::stale_epoch);
@@ -313,8 +312,7 @@ class engine_ref {
 
   /// Changes rights of some clients, and where a volume lies; all or nothing. What belongs on other
   /// SSDs since goes as the shards' owners `tend`, once the volume is `dropping`.
-  /// @par Errors stale_epoch, unknown_volume, bad_payload_version, bad_payload, too_many_clients,
-  /// writer_exists
+  /// @par Errors stale_epoch, unknown_volume, and those of `apply_chmod`
   GNSTOR_HD std::uint16_t volume_chmod(std::uint32_t command_epoch,
                                        const wire::afa::volume_chmod& change) const {
     constexpr auto dropping = wire::afa::volume_spread::dropping;
@@ -329,9 +327,12 @@ class engine_ref {
 
   /// Deletes a volume: its data is unreachable at once, for a later volume of the same VID is
   /// another incarnation. The pages come back as the shards' owners `tend`.
-  /// @par Errors stale_epoch, unknown_volume
-  GNSTOR_HD std::uint16_t volume_delete(std::uint32_t command_epoch, volume_id vid) const {
+  /// @param hash_factor of the volume that is meant; 0: any. @par Errors stale_epoch,
+  /// unknown_volume
+  GNSTOR_HD std::uint16_t volume_delete(std::uint32_t command_epoch, volume_id vid,
+                                        std::uint64_t hash_factor = 0) const {
     if (command_epoch != epoch()) return wire::afa::make_status(wire::afa::status::stale_epoch);
+    if (hash_factor != 0 && permissions().find(vid).hash_factor != hash_factor) vid = volume_id(0);
     const std::uint16_t refused = permissions().remove(vid);
     if (refused == 0) serving().count_deletion();
     return refused;

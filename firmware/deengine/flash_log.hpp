@@ -50,7 +50,8 @@ class flash_log {
     const std::uint32_t words = live_record::words_for(shape_.pages_per_block);
     const auto oob_end = reinterpret_cast<std::uintptr_t>(at_.oob + shape_.pages);
     auto* records = reinterpret_cast<std::uint64_t*>(next_array(oob_end));  // `layout::records`
-    return {through()(records + std::uint64_t{block} * words), shape_.pages_per_block, through()};
+    return {through()(records + std::uint64_t{block} * words), shape_.pages_per_block, block,
+            through()};
   }
   GNSTOR_HD const write_through& through() const {
     return (reinterpret_cast<const metadata_header*>(at_.shards) - 1)->through;  // as `layout` says
@@ -109,7 +110,9 @@ class flash_log {
   /// Writes down which pages of `block` are live, if it is the shard's and any have ended since.
   GNSTOR_HD void write_down(std::uint32_t shard, std::uint32_t block) const {
     if (!owned_by(block, shard) || state(block).unrecorded == 0) return;
-    record(block).write(at_.shards[shard].sequence, &oob(block * pages_per_block()));
+    state(block).image ^= 1;
+    record(block).write(state(block).image, at_.shards[shard].sequence,
+                        &oob(block * pages_per_block()));
     state(block).unrecorded = 0;
   }
 
@@ -192,6 +195,10 @@ class flash_log {
 
   /// Marks every page of `block` erased.
   GNSTOR_HD void erase(std::uint32_t block) const {
+    // A process killed here has pages that are no more, or are what they were: none in between.
+    for (std::uint32_t k = 0; k < pages_per_block(); ++k)
+      oob(block * pages_per_block() + k).unseal(through());
+    through().order();
     for (std::uint32_t k = 0; k < pages_per_block(); ++k)
       oob(block * pages_per_block() + k).clear(through());
     // A process killed here has a record of pages that are no more.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deengine/doubt_record.hpp>
 #include <deengine/geometry.hpp>
 #include <deengine/membership_record.hpp>
 #include <deengine/write_through.hpp>
@@ -9,7 +10,7 @@ namespace gnstor::fw {
 /// The first bytes of an SSD's metadata block: what it is, and whose.
 struct alignas(128) metadata_header {
   static constexpr std::uint64_t right_magic = 0x656e69676e456564;  ///< "deEngine"
-  static constexpr std::uint32_t right_version = 7;
+  static constexpr std::uint32_t right_version = 8;
 
   // What `gpu_stop` says:
   static constexpr std::uint32_t gpu_at_work = 0;
@@ -20,22 +21,42 @@ struct alignas(128) metadata_header {
   std::uint32_t version = right_version;
   std::uint32_t self = 0;       ///< index of this SSD in the array
   std::uint32_t ssd_count = 0;  ///< SSDs of the array
-  std::uint32_t epoch = 0;      ///< atomic: array epoch; a write of another one is refused
+  std::uint32_t identity = 0;   ///< check over all of the above, and the shape
   geometry shape;
+  std::uint32_t epoch = 0;            ///< atomic: array epoch; a write of another one is refused
   std::uint32_t deletions = 0;        ///< atomic: volumes deleted so far
   std::uint32_t next_generation = 1;  ///< the admin owner's: incarnation of the next volume added
   std::uint32_t credit = 0;           ///< atomic: pages that may yet be mapped, by any shard
   /// Atomic: changes after which an admitted write may no longer be allowed, so far.
   std::uint32_t changes = 0;
-  std::uint64_t moved = 0;          ///< atomic: pages that garbage collection has moved
-  std::uint32_t read_epoch = 0;     ///< atomic: the same for reads; 0 while the SSD is being filled
-  std::uint32_t checkpoint = 0;     ///< seal of an SSD that was stopped in order; 0: none
+  std::uint64_t moved = 0;       ///< atomic: pages that garbage collection has moved
+  std::uint32_t read_epoch = 0;  ///< atomic: the same for reads; 0 while the SSD is being filled
+  std::uint32_t reserved84 = 0;
+  std::uint64_t checkpoint = 0;     ///< `seal` of an SSD that was stopped in order
   membership_record membership[2];  ///< one is of `epoch`
+  doubt_record doubts = doubt_record::of(0, 0, 0);
   /// Atomic, SSD 0's: what a GPU that stores to this flash looks at. It may go on for a moment
   /// after its process was killed: who mounts the flash tells it to stop, and gives it time to
   /// look.
   std::uint32_t gpu_stop = gpu_at_rest;
   write_through through;  ///< of a copy: where flash is
+
+  /// The value `identity` must have.
+  GNSTOR_HD constexpr std::uint32_t expected_identity() const {
+    const std::uint64_t who = std::uint64_t{self} << 32 | ssd_count;
+    const std::uint64_t size = std::uint64_t{shape.pages} << 32 | shape.pages_per_block;
+    const std::uint64_t most = std::uint64_t{shape.shards} << 32 | shape.max_volumes;
+    return static_cast<std::uint32_t>(mix64(mix64(mix64(magic ^ version ^ who) ^ size) ^ most));
+  }
+  /// Makes this SSD one of an array of `count` SSDs, in one store.
+  void join(std::uint32_t count) {
+    metadata_header h = *this;
+    h.ssd_count = count;
+    h.identity = h.expected_identity();
+    std::uint64_t both = 0;
+    memcpy(&both, &h.ssd_count, sizeof both);
+    system_word<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(&ssd_count)).store(both, relaxed);
+  }
 
   /// Where the membership of the present epoch is.
   GNSTOR_HD constexpr std::uint32_t membership_at(std::uint32_t now) const {
@@ -43,6 +64,7 @@ struct alignas(128) metadata_header {
   }
 };
 
+static_assert(offsetof(metadata_header, identity) == offsetof(metadata_header, ssd_count) + 4);
 static_assert(sizeof(metadata_header) == 256 && std::is_trivially_copyable_v<metadata_header>);
 
 }  // namespace gnstor::fw

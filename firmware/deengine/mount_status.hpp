@@ -25,7 +25,8 @@ constexpr const char* to_string(mount_status s) {
       return "the metadata is shorter than its geometry needs: the file was truncated";
     case mount_status::not_formatted: return "this is no flash of an SSD: point to another folder";
     case mount_status::other_version:
-      return "the metadata is of another firmware version: open it with that one";
+      return "the metadata is of another format version than this firmware's: read it with the "
+             "release that wrote it, or remove the flash files to begin with empty ones";
     case mount_status::other_geometry:
       return "the flash was formatted with another size, shard count or block size";
     case mount_status::other_ssd:

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deengine/part_check.hpp>
 #include <deengine/write_through.hpp>
 #include <gnstor/core/hash.hpp>
 #include <gnstor/core/units.hpp>
@@ -23,6 +24,10 @@ enum class page_state : std::uint16_t {
 /// is compared on every read and overwrite, and is all that recovery needs. `generation` is the
 /// incarnation of the volume: a later volume with the same VID has another one, and cannot see
 /// these bytes. OOB entries are an array of their own.
+///
+/// VID and check come last when an entry is made, and go first when it is erased: without them it
+/// was never committed, or is being erased. With them it is what was written, or it was damaged.
+/// The state is what the SSD that runs knows; no mount believes it.
 struct alignas(32) oob_entry {
   /// Order of the commits of a shard: of two pages with one key the higher is current.
   std::uint64_t sequence = 0;
@@ -30,9 +35,10 @@ struct alignas(32) oob_entry {
   vba block;                     ///< the volume block
   volume_id vid;
   page_state state = page_state::erased;
-  std::uint32_t check = 0;  ///< over all of the above but `state`: a torn entry is detected
-  std::uint32_t crc = 0;    ///< CRC-32C of the page's data
-  std::uint32_t reserved = 0;
+  std::uint32_t check = 0;           ///< over all of the above but `state`
+  std::uint32_t crc = 0;             ///< CRC-32C of the page's data
+  std::uint16_t key_check = 0;       ///< `part_check` of VID, generation and block
+  std::uint16_t sequence_check = 0;  ///< `part_check` of the sequence
 
   /// The key by which the mapping finds this page.
   GNSTOR_HD constexpr std::uint64_t key() const {
@@ -55,6 +61,21 @@ struct alignas(32) oob_entry {
     return sequence != 0 && generation != 0 && check == expected_check();
   }
 
+  /// True if this was an entry and is none any more: something has changed it.
+  GNSTOR_HD constexpr bool is_damaged() const {
+    const bool was_sealed = vid.value != 0 || check != 0;
+    const bool blank = sequence == 0 && key() == 0;
+    return was_sealed && !blank && !is_sealed();
+  }
+  /// Of a damaged entry: true if it was of the volume and the block that it names.
+  GNSTOR_HD constexpr bool names_its_key() const {
+    return key_check == expected_key_check() && vid.value != 0 && generation != 0;
+  }
+  /// Of a damaged entry: true if it was of the sequence that it says.
+  GNSTOR_HD constexpr bool says_its_sequence() const {
+    return sequence_check == part_check(sequence) && sequence != 0;
+  }
+
   /// A valid entry, sealed by its check.
   GNSTOR_HD static constexpr oob_entry of(volume_id vid, std::uint64_t key,
                                           std::uint64_t sequence) {
@@ -65,6 +86,8 @@ struct alignas(32) oob_entry {
     e.vid = vid;
     e.state = page_state::valid;
     e.check = e.expected_check();
+    e.key_check = e.expected_key_check();
+    e.sequence_check = part_check(sequence);
     return e;
   }
 
@@ -77,31 +100,50 @@ struct alignas(32) oob_entry {
     std::uint64_t words[4];
     memcpy(words, &e, sizeof e);
     for (int k = 0; k < state_word; ++k) word(k).store(words[k], relaxed);
+    half(parts_half).store(static_cast<std::uint32_t>(words[3] >> 32), relaxed);
     in.store(this->words()[state_word], words[state_word]);
   }
   /// Says what the page's data is. @par Callers who wrote it, before `put`
-  GNSTOR_HD void set_crc(std::uint32_t value) { word(crc_word).store(value, relaxed); }
+  GNSTOR_HD void set_crc(std::uint32_t value) { half(crc_half).store(value, relaxed); }
   /// @par Callers who has found the page, as long as it is what it is
   GNSTOR_HD std::uint32_t data_crc() const {
     auto& self = const_cast<oob_entry&>(*this);
-    return static_cast<std::uint32_t>(self.word(crc_word).load(relaxed));
+    return self.half(crc_half).load(relaxed);
   }
-  /// Tells flash the CRC of the page's data, ahead of `write_down`.
+  /// Tells flash all of the entry `e`, and the CRC of the page's data, but for what makes it an
+  /// entry: `write_down`.
   /// @par Callers the page's owner, who orders it
-  GNSTOR_HD void write_down_crc(const write_through& flash) {
-    flash.store(words()[crc_word], word(crc_word).load(relaxed));
+  GNSTOR_HD void write_ahead(const oob_entry& e, const write_through& flash) {
+    std::uint64_t told[4];
+    memcpy(told, &e, sizeof e);
+    for (int k = 0; k < state_word; ++k) flash.store(words()[k], told[k]);
+    flash.store(words()[3], told[3] >> 32 << 32 | data_crc());
   }
   /// Tells flash that the page's entry is `e`, ahead of `put`. @par Callers as above
   GNSTOR_HD void write_down(const oob_entry& e, const write_through& flash) {
     std::uint64_t told[4];
     memcpy(told, &e, sizeof e);
-    for (int k = 0; k < crc_word; ++k) flash.store(words()[k], told[k]);
+    flash.store(words()[state_word], told[state_word]);
   }
-  /// Makes this page's entry an erased page's, when nobody looks at it, and in flash.
+  /// Takes back what `write_down` told flash. @par Callers as above
+  GNSTOR_HD void take_back(const write_through& flash) {
+    flash.store(words()[state_word], std::uint64_t{0});
+  }
+  /// Makes this page's entry none, when nobody looks at it, and in flash.
+  /// @par Callers the page's owner, who orders it, and then `clear`s it
+  GNSTOR_HD void unseal(const write_through& flash = {}) {
+    if (flash.any()) take_back(flash);
+    word(state_word).store(0, relaxed);
+  }
+  /// Makes this page's entry, which is none, an erased page's, and in flash.
   /// @par Callers the page's owner
   GNSTOR_HD void clear(const write_through& flash = {}) {
     for (int k = 0; k < 4 && flash.any(); ++k) flash.store(words()[k], std::uint64_t{0});
     for (int k = 0; k < 4; ++k) word(k).store(0, relaxed);
+  }
+  /// Makes this page's entry none, of a page that must be erased first. @par Callers recovery
+  GNSTOR_HD void strike_out() {
+    word(state_word).store(static_cast<std::uint64_t>(page_state::stale) << 16, relaxed);
   }
   /// Changes the state alone. @par Callers the page's owner
   GNSTOR_HD void become(page_state to) {
@@ -124,11 +166,20 @@ struct alignas(32) oob_entry {
 
  private:
   static constexpr int state_word = 2;  ///< VID, state and check
-  static constexpr int crc_word = 3;
+  // Of the last word:
+  static constexpr int crc_half = 0;
+  static constexpr int parts_half = 1;
 
+  GNSTOR_HD constexpr std::uint16_t expected_key_check() const {
+    return static_cast<std::uint16_t>(part_check(key()) ^ vid.value);
+  }
   GNSTOR_HD std::uint64_t* words() { return reinterpret_cast<std::uint64_t*>(this); }
   GNSTOR_HD atomic_ref<std::uint64_t, thread_scope_device> word(int k) {
     return atomic_ref<std::uint64_t, thread_scope_device>(words()[k]);
+  }
+  GNSTOR_HD atomic_ref<std::uint32_t, thread_scope_device> half(int k) {
+    return atomic_ref<std::uint32_t, thread_scope_device>(
+        reinterpret_cast<std::uint32_t*>(words() + 3)[k]);
   }
 };
 

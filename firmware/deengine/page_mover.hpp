@@ -99,7 +99,7 @@ class page_mover {
       to.set_crc(e.crc);
       const auto now = oob_entry::of(e.vid, e.key(), p.sequence + before);
       if (const write_through& flash = meta_.through(); flash.any()) {
-        to.write_down_crc(flash);
+        to.write_ahead(now, flash);
         flash.order();
         to.write_down(now, flash);
         flash.order();

@@ -71,7 +71,8 @@ class permission_table {
     const std::uint64_t w = at(current(slot - 1), offsetof(record, spread));
     return static_cast<wire::afa::volume_spread>(static_cast<std::uint32_t>(w));
   }
-  /// Adds a volume. Adding the very record the table holds succeeds and changes nothing.
+  /// Adds a volume, or ends the creation of one. Adding the very record the table holds succeeds
+  /// and changes nothing.
   GNSTOR_HD std::uint16_t add(record r, std::uint32_t generation, std::uint32_t ssd_count) const {
     const std::uint16_t unsound = check_record(r, ssd_count);
     if (unsound != 0) return unsound;
@@ -80,6 +81,10 @@ class permission_table {
     for (std::uint32_t k = 0; k < max_volumes_; ++k) {
       const record known = read(k);
       if (known.vid == r.vid) {
+        if (confirms(known, r)) {
+          publish(k, r, this->generation(k));
+          return 0;
+        }
         return equal(known, r) ? std::uint16_t{0} : make_status(wire::afa::status::volume_exists);
       }
       if (known.vid == 0 && free_slot == max_volumes_) free_slot = k;
@@ -88,6 +93,12 @@ class permission_table {
     publish(free_slot, r, generation);
     word32(index_[r.vid]).store(free_slot + 1, release);  // pairs with the acquire fence in `find`
     return 0;
+  }
+
+  /// What the table holds of a volume; one with VID 0 if there is none.
+  GNSTOR_HD record find(volume_id vid) const {
+    const std::uint32_t at = word32(index_[vid.value]).load(relaxed);
+    return at == 0 ? record{} : read(at - 1);
   }
 
   /// Changes the rights of some clients, and where the volume lies; all or nothing.

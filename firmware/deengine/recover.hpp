@@ -2,7 +2,7 @@
 
 #include <deengine/checkpoint.hpp>
 #include <deengine/format.hpp>
-#include <gnstor/volume/placement.hpp>
+#include <deengine/mount_doubts.hpp>
 
 namespace gnstor::detail {
 
@@ -10,7 +10,6 @@ using fw::metadata;
 using fw::mount_status;
 using fw::oob_entry;
 using fw::page_state;
-using recovery_table = fw::permission_table<thread_scope_system>;
 
 /// Rebuilds the VID index from the slots: a volume exists if and only if its record was published.
 /// False: a record is not what was published.
@@ -37,77 +36,55 @@ inline bool recover_volumes(const metadata& meta) {
   return true;
 }
 
-/// Finds the membership that counts: that of the present epoch, or of the one to which the array
-/// was being moved. False: neither is what was written.
+/// Finds the membership that counts: the newer one that is what was written. A process killed
+/// before it said that a newer one counts had written it. False: what the present epoch's was is
+/// lost.
 inline bool recover_membership(const metadata& meta) {
   fw::metadata_header& header = meta.header();
   const fw::membership_record* both = header.membership;
-  std::uint32_t at = header.membership_at(header.epoch);
+  std::uint32_t at = both[1].is_sealed() && both[1].epoch > both[0].epoch ? 1 : 0;
   if (!both[at].is_sealed()) at = 1 - at;
   if (!both[at].is_sealed()) return false;
+  const fw::membership_record& other = both[1 - at];
+  const bool never = other.epoch == 0 && other.absent == 0 && other.filling == 0;
+  // The other was being written when the process was killed, or is the one that counts.
+  if (!other.is_sealed() && !never && header.epoch != both[at].epoch) return false;
   header.epoch = both[at].epoch;
   const bool fills = header.self < 64 && (both[at].filling >> header.self & 1) != 0;
   header.read_epoch = fills ? 0 : header.epoch;
   return true;
 }
 
-/// Finds the shards of valid pages. Neighbours are mostly of one volume, whose record is read once.
-class page_owners {
+/// The live record of the erase block that is being looked at.
+class block_record {
  public:
-  page_owners(const metadata& meta, const recovery_table& table) : meta_(meta), table_(table) {}
+  block_record(const metadata& meta, mount_doubts& doubts)
+      : flash_(meta.flash<thread_scope_system>()), doubts_(doubts) {}
 
-  /// The shard a page belongs to whose entry is sealed, or -1 if its volume is gone, or was spread
-  /// and the page belongs on another SSD.
-  std::int64_t operator()(const oob_entry& e) {
-    if (e.vid.value != vid_) learn(e.vid.value);
-    if (!known_ || generation_ != e.generation || e.block.value >= capacity_blocks_) return -1;
-    const std::uint32_t stripe = e.block.value / stripe_blocks_;
-    if (drops_ != 0 && !belongs(e, stripe, drops_) && !belongs(e, stripe, spread_)) return -1;
-    return fw::shard_of(e.vid, stripe, meta_.shape().shards);
+  const fw::live_record::image& of(std::uint32_t block) {
+    if (block != block_) {
+      block_ = block;
+      now_ = flash_.record(block).read();
+      if (now_.damaged) doubts_.add_record(block);
+    }
+    return now_;
   }
 
  private:
-  bool belongs(const oob_entry& e, std::uint32_t stripe, std::uint32_t ssd_count) const {
-    const ssd_index self(static_cast<std::uint16_t>(meta_.header().self));
-    return rendezvous_placement(ssd_count).holds(e.vid, hash_factor_, stripe, replicas_, self);
-  }
-  void learn(std::uint16_t vid) {
-    vid_ = vid;
-    const std::uint32_t at = meta_.volume_index()[vid];
-    known_ = at != 0;
-    if (!known_) return;
-    const wire::afa::volume_record r = table_.read(at - 1);
-    generation_ = table_.generation(at - 1);
-    capacity_blocks_ = r.capacity_blocks;
-    stripe_blocks_ = r.stripe_blocks;
-    hash_factor_ = r.hash_factor;
-    replicas_ = r.replicas;
-    // While it moves, what belongs here by the former place stays, too; what the spread before
-    // this one had dropped does not come back.
-    const bool moved = r.spread == wire::afa::volume_spread::moved;
-    const bool drops = moved || r.spread == wire::afa::volume_spread::dropping;
-    spread_ = r.ssd_count;
-    drops_ = drops ? r.ssd_count - (moved ? 1 : 0) : 0;
-  }
-
-  metadata meta_;
-  recovery_table table_;
-  std::uint32_t vid_ = ~0u;
-  bool known_ = false;
-  std::uint32_t generation_ = 0;
-  std::uint64_t capacity_blocks_ = 0;
-  std::uint32_t stripe_blocks_ = 1;
-  std::uint64_t hash_factor_ = 0;
-  std::uint32_t replicas_ = 0;
-  std::uint32_t spread_ = 0;  ///< SSDs it is spread over
-  /// Likewise, or before it moved, where pages go that belong by neither; else 0.
-  std::uint32_t drops_ = 0;
+  fw::flash_log<thread_scope_system> flash_;
+  mount_doubts& doubts_;
+  std::uint32_t block_ = ~0u;
+  fw::live_record::image now_;
 };
 
 /// True if a page was committed. It is valid until something says otherwise, or known to have
 /// ended: stale. A page of which half an entry was written is stale, too.
-inline bool was_committed(const metadata& meta, std::uint32_t page) {
+inline bool was_committed(const metadata& meta, block_record& records, mount_doubts& doubts,
+                          std::uint32_t page) {
   oob_entry& e = meta.oob()[page];
+  const std::uint32_t size = meta.shape().pages_per_block;
+  const auto& record = records.of(page / size);
+  if (e.is_damaged()) doubts.add_page(page);
   if (!e.is_sealed()) {
     const bool untouched = e.sequence == 0 && e.generation == 0 && e.block.value == 0;
     if (!untouched || e.state != page_state::erased) e.state = page_state::stale;
@@ -115,8 +92,6 @@ inline bool was_committed(const metadata& meta, std::uint32_t page) {
   }
   std::uint32_t& next = meta.header().next_generation;
   if (e.generation >= next) next = e.generation + 1;
-  const std::uint32_t size = meta.shape().pages_per_block;
-  const auto record = meta.flash<thread_scope_system>().record(page / size);
   e.state = record.counts(page % size, e.sequence) ? page_state::valid : page_state::stale;
   return true;
 }
@@ -145,16 +120,20 @@ inline constexpr std::uint32_t pages_at_once = 32;
 
 /// Enters the valid pages from `first` on into the mapping. False: a table is full, which no
 /// firmware left.
-inline bool recover_pages(const metadata& meta, page_owners& shard_of_page, std::uint32_t first) {
+inline bool recover_pages(const metadata& meta, page_owners& shard_of_page, block_record& records,
+                          mount_doubts& doubts, std::uint32_t first) {
   std::int64_t shard[pages_at_once];
   const std::uint32_t left = meta.shape().pages - first;
   const std::uint32_t count = left < pages_at_once ? left : pages_at_once;
   for (std::uint32_t k = 0; k < count; ++k) {
     const oob_entry& e = meta.oob()[first + k];
-    shard[k] = was_committed(meta, first + k) ? shard_of_page(e) : -1;
+    const bool committed = was_committed(meta, records, doubts, first + k);
+    shard[k] = committed ? shard_of_page(e) : -1;
     if (shard[k] < 0) continue;
     fw::shard_state& s = meta.shard(static_cast<std::uint32_t>(shard[k]));
     if (e.sequence >= s.sequence) s.sequence = e.sequence + 1;
+    const auto& record = records.of((first + k) / meta.shape().pages_per_block);
+    if (record.sequence() > s.sequence) s.sequence = record.sequence();
     if (e.state == page_state::valid)
       meta.mapping(static_cast<std::uint32_t>(shard[k])).prefetch(e.key());
   }
@@ -171,11 +150,12 @@ inline bool recover_pages(const metadata& meta, page_owners& shard_of_page, std:
 }
 
 /// Repeats the deallocations of a shard: pages of before have ended.
-inline void recover_trims(const metadata& meta, std::uint32_t shard) {
+inline void recover_trims(const metadata& meta, mount_doubts& doubts, std::uint32_t shard) {
   fw::cuckoo_map map = meta.mapping(shard);
   fw::shard_state& s = meta.shard(shard);
   for (std::uint32_t place = 0; place < meta.shape().trim_cells(); ++place) {
     const fw::trim_entry& e = meta.trims(shard)[place];
+    if (e.is_damaged(place)) doubts.add_trim(shard, e);
     if (!e.is_sound(place)) continue;
     if (e.sequence >= s.sequence) s.sequence = e.sequence + 1;
     for (std::uint32_t k = 0; k < e.blocks && k < fw::most_stripe_blocks; ++k) {
@@ -232,6 +212,7 @@ inline bool recover_block(const metadata& meta, page_owners& shard_of_page, std:
   const std::uint32_t erases = state.erases;
   state = fw::block_state{};
   state.erases = erases;
+  state.image = static_cast<std::uint8_t>(flash.record(block).read().number);
   std::uint32_t used = 0;
   for (std::uint32_t k = 0; k < pages; ++k) {
     const oob_entry& e = flash.oob(block * pages + k);
@@ -285,6 +266,10 @@ namespace gnstor::fw {
 /// Committed pages are all there; pages that were allocated and not committed are free again. A
 /// process killed between two stores loses nothing committed, as each change is one store that
 /// counts; a GPU's stores reach flash in order by `write_through`.
+///
+/// Each thing in flash has a seal. One that is set and does not match was damaged: where it cannot
+/// be told what that said, the SSD answers media error, and never zeroes or an older version:
+/// `detail::mount_doubts`. Damaged volumes, memberships or identities keep it from being mounted.
 /// @par Callers the host, before any shard runs
 /// @param who `epoch` is not used: the array's epoch is in the block. Where it may grow, the array
 /// may have more SSDs than before: `join` says so once all of them are mounted
@@ -293,16 +278,21 @@ inline mount_status recover(void* base, std::uint64_t bytes, const geometry& g,
   if (g.fault() != nullptr) return mount_status::bad_geometry;
   const metadata meta(base, g);
   if (bytes < sizeof(metadata_header)) return mount_status::too_small;
-  const metadata_header& header = meta.header();
+  metadata_header& header = meta.header();
   if (header.magic != metadata_header::right_magic) return mount_status::not_formatted;
   if (header.version != metadata_header::right_version) return mount_status::other_version;
+  if (header.identity != header.expected_identity()) return mount_status::damaged;
   if (!(header.shape == g)) return mount_status::other_geometry;
   const bool grows = who.may_grow && header.ssd_count < who.ssd_count;
   if (header.self != who.self || (header.ssd_count != who.ssd_count && !grows))
     return mount_status::other_ssd;
   if (bytes < meta.bytes()) return mount_status::too_small;
-  meta.header().through = {};  // whatever somebody has written there
-  if (resume(base, g)) return mount_status::ok;
+  header.through = {};  // whatever somebody has written there
+  const checkpoint_state stopped = look_at_checkpoint(base, g);
+  if (stopped == checkpoint_state::whole) {
+    end_checkpoint(base, g);
+    return mount_status::ok;
+  }
 
   if (!detail::recover_membership(meta) || !detail::recover_volumes(meta))
     return mount_status::damaged;
@@ -314,23 +304,31 @@ inline mount_status recover(void* base, std::uint64_t bytes, const geometry& g,
     meta.mapping(s).clear();
     meta.shard(s).swept = header.deletions;
   }
+  detail::mount_doubts doubts(meta);
   detail::page_owners owners(meta, table);
+  detail::block_record records(meta, doubts);
   for (std::uint32_t first = 0; first < g.pages; first += detail::pages_at_once) {
-    if (!detail::recover_pages(meta, owners, first)) return mount_status::damaged;
+    if (!detail::recover_pages(meta, owners, records, doubts, first)) return mount_status::damaged;
   }
-  for (std::uint32_t s = 0; s < g.shards; ++s) detail::recover_trims(meta, s);
+  for (std::uint32_t s = 0; s < g.shards; ++s) detail::recover_trims(meta, doubts, s);
+  if (stopped == checkpoint_state::damaged && !doubts.found()) doubts.distrust_all();
+  doubts.settle(owners);
+  // Flash is changed from here on, and knows all that the checkpoint has told.
+  cuda::std::atomic_signal_fence(release);
+  end_checkpoint(base, g);
   for (std::uint32_t block = 0; block < g.blocks(); ++block) {
     if (!detail::recover_block(meta, owners, block)) return mount_status::damaged;
   }
   detail::recover_counts(meta);
   detail::write_all_down(meta);
+  doubts.end();
   return mount_status::ok;
 }
 
 /// Makes a mounted SSD one of an array of `ssd_count` SSDs; volumes stay where they are.
 /// @par Callers the host, before any shard runs
 inline void join(void* base, const geometry& g, std::uint32_t ssd_count) {
-  metadata(base, g).header().ssd_count = ssd_count;
+  metadata(base, g).header().join(ssd_count);
 }
 
 }  // namespace gnstor::fw

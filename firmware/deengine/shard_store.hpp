@@ -92,8 +92,9 @@ class shard_store {
     const simt::release_stores<Scope> shown;
     for (std::uint32_t k = 0; k < a.blocks; ++k) {
       const std::uint32_t slot = meta_.find(shard_, a.key(k));
-      // What an SSD in sync does not have was deallocated.
-      if (slot == none ? !fills : is_sound(meta_.mapping(shard_).page(slot))) {
+      // What an SSD in sync does not have was deallocated, unless it cannot tell.
+      const bool lacks = fills || meta_.header().doubts.covers(shard_, a.generation);
+      if (slot == none ? !lacks : is_sound(meta_.mapping(shard_).page(slot))) {
         flash_.invalidate(shard_, pages[k]);
         continue;
       }
@@ -271,13 +272,14 @@ class shard_store {
   GNSTOR_HD void write_down(const admission& a, const std::uint32_t* pages, std::uint32_t first,
                             std::uint32_t count) const {
     const write_through& flash = meta_.through();
+    const auto entry = [&](std::uint32_t k) {
+      return oob_entry::of(a.vid, a.key(k), state().sequence + k - first);
+    };
     for (std::uint32_t k = first; k < first + count; ++k)
-      meta_.oob()[pages[k]].write_down_crc(flash);
+      meta_.oob()[pages[k]].write_ahead(entry(k), flash);
     flash.order();
-    for (std::uint32_t k = first; k < first + count; ++k) {
-      const auto e = oob_entry::of(a.vid, a.key(k), state().sequence + k - first);
-      meta_.oob()[pages[k]].write_down(e, flash);
-    }
+    for (std::uint32_t k = first; k < first + count; ++k)
+      meta_.oob()[pages[k]].write_down(entry(k), flash);
     flash.order();
   }
   /// True if the mapping takes the keys of blocks `first` and so on of a command: no mount finds
@@ -300,7 +302,7 @@ class shard_store {
   GNSTOR_HD void take_back(const admission& a, const std::uint32_t* pages) const {
     for (std::uint32_t k = 0; k < a.blocks; ++k) {
       oob_entry& e = meta_.oob()[pages[k]];
-      if (e.state == page_state::stale) e.write_down(oob_entry{}, meta_.through());
+      if (e.state == page_state::stale) e.take_back(meta_.through());
     }
     meta_.through().order();
   }

@@ -26,14 +26,26 @@ class trim_journal {
     shard_state& s = *state_;
     pass_blocks((flash_.blocks() + count_ - 1) / count_);
     const std::uint32_t place = s.trims++ % count_;
-    trim_entry e{s.sequence++, generation, first, blocks};
-    e.check = e.expected_check(place);
-    flash_.through().order();  // the entry that it replaces is needed until then
-    cells_[place] = e;
-    flash_.through().order();  // before any page ends
+    const std::uint64_t first_key = std::uint64_t{generation} << 32 | first.value;
+    put(place, trim_entry::of(s.sequence++, first_key, blocks, place));
   }
 
  private:
+  /// Replaces the entry in a cell. Who is stopped on the way leaves none there.
+  GNSTOR_HD void put(std::uint32_t place, const trim_entry& e) const {
+    std::uint64_t words[3];
+    memcpy(words, &e, sizeof e);
+    auto* cell = reinterpret_cast<std::uint64_t*>(cells_ + place);
+    const write_through& flash = flash_.through();
+    flash.order();  // the entry that it replaces is needed until then
+    system_word<std::uint64_t>(cell[2]).store(0, relaxed);
+    flash.order();
+    system_word<std::uint64_t>(cell[0]).store(words[0], relaxed);
+    system_word<std::uint64_t>(cell[1]).store(words[1], relaxed);
+    flash.order();
+    system_word<std::uint64_t>(cell[2]).store(words[2], relaxed);
+    flash.order();  // before any page ends
+  }
   GNSTOR_HD void pass_blocks(std::uint32_t blocks) const {
     std::uint32_t& at = state_->record_at;
     for (std::uint32_t k = 0; k < blocks; ++k) {

@@ -45,7 +45,7 @@ GNSTOR_HD constexpr std::uint16_t check_record(const wire::afa::volume_record& r
                      r.capacity_blocks <= most_volume_blocks && r.stripe_blocks != 0 &&
                      r.stripe_blocks <= most_stripe_blocks && r.replicas != 0 &&
                      r.replicas <= max_replicas && r.ssd_count <= ssd_count &&
-                     r.spread <= wire::afa::volume_spread::dropping &&
+                     r.spread <= wire::afa::volume_spread::creating &&
                      r.replicas <= (r.ssd_count != 0 ? r.ssd_count : ssd_count);
   if (!sound) return make_status(wire::afa::status::bad_payload);
   return check_clients(r.clients, r.client_count, 1);
@@ -93,11 +93,29 @@ GNSTOR_HD constexpr std::uint16_t apply_chmod(wire::afa::volume_record& r,
   if (clash != 0) return clash;
   for (std::uint32_t k = 0; k < wire::afa::max_volume_clients; ++k) r.clients[k] = merged[k];
   r.client_count = count;
+  if (change.owner != 0) r.owner = change.owner;
   if (change.ssd_count != 0) {
     r.ssd_count = change.ssd_count;
     r.spread = change.spread;
   }
   return 0;
+}
+
+/// True if `later` is what the creation of `known` ends with: the same volume, known to all SSDs.
+GNSTOR_HD constexpr bool confirms(wire::afa::volume_record known,
+                                  const wire::afa::volume_record& later) {
+  if (known.spread != wire::afa::volume_spread::creating) return false;
+  bool same = known.version == later.version && known.vid == later.vid &&
+              known.replicas == later.replicas && known.hash_factor == later.hash_factor &&
+              known.capacity_blocks == later.capacity_blocks &&
+              known.stripe_blocks == later.stripe_blocks && known.owner == later.owner &&
+              known.client_count == later.client_count && known.ssd_count == later.ssd_count &&
+              later.spread == wire::afa::volume_spread::whole;
+  for (std::uint32_t k = 0; k < wire::afa::max_volume_clients; ++k) {
+    same = same && known.clients[k].client == later.clients[k].client &&
+           known.clients[k].rights == later.clients[k].rights;
+  }
+  return same;
 }
 
 }  // namespace gnstor::fw

@@ -87,19 +87,31 @@ std::vector<wire::afa::volume_record> array_client::volumes(std::uint32_t epoch)
   return all;
 }
 
+/// Reads what one staging buffer holds; again into another one where a silent SSD may still write
+/// the first.
+status array_client::read_some(remote_volume volume, vba first, std::span<std::byte> to,
+                               deadline d) {
+  status s = status::in_use(0);
+  for (std::uint32_t tries = 0; s.code == status_code::buffer_in_use && tries < max_replicas;
+       ++tries) {
+    staging_pool::loan stage = staging_.borrow();
+    link_->drive([&] {
+      s = stage.note(volume.read(first, static_cast<std::uint32_t>(to.size() / block_bytes),
+                                 stage.part(to.size()), d));
+    });
+    if (s.ok()) std::memcpy(to.data(), stage.data(), to.size());
+    if (s.code == status_code::buffer_in_use) volume = volume.avoiding(ssd_index(s.ssd));
+  }
+  return s;
+}
+
 status array_client::read(const volume_info& v, std::uint64_t first, std::span<std::byte> to) {
   const remote_volume volume = volume_over(*link_, v);
   for (std::size_t done = 0; done < to.size();) {
     const std::size_t n = std::min<std::size_t>(to.size() - done, staging_.bytes_each());
-    staging_pool::loan stage = staging_.borrow();
-    status s;
-    link_->drive([&] {
-      s = stage.note(volume.read(vba(static_cast<std::uint32_t>(first + done / block_bytes)),
-                                 static_cast<std::uint32_t>(n / block_bytes), stage.part(n),
-                                 simt::within(timeout_ns_)));
-    });
+    const auto at = vba(static_cast<std::uint32_t>(first + done / block_bytes));
+    const status s = read_some(volume, at, to.subspan(done, n), simt::within(timeout_ns_));
     if (!s.ok()) return s;
-    std::memcpy(to.data() + done, stage.data(), n);
     done += n;
   }
   return {};

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gnstor/volume/volume_info.hpp>
+#include <gnstor/volume/remote_volume.hpp>
 #include <gnstor/wire/afa/array_description.hpp>
 #include <gnstor/wire/afa/volume_record.hpp>
 #include <target/staging_pool.hpp>
@@ -32,6 +32,7 @@ class array_client {
   status write_zeroes(const volume_info& v, std::uint64_t first, std::uint64_t blocks);
 
  private:
+  status read_some(remote_volume volume, vba first, std::span<std::byte> to, deadline d);
   status execute(bool is_admin, wire::nvme::submission_entry e, std::span<std::byte> payload);
 
   host::array_link* link_;

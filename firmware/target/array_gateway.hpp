@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 namespace gnstor::fw {
@@ -24,9 +25,23 @@ class array_gateway {
   /// A number for life that no other target has, as far as chance goes: what a host takes for a
   /// name (serial number, NGUID, UUID) is made with it.
   virtual std::uint64_t identity() const = 0;
-  /// Makes a host known to the array as `who.client`. Joining again changes nothing. Not 0: the
-  /// status of its Connect, `invalid_host` where another host goes by that client id.
-  virtual std::uint16_t join(const host_identity& who) = 0;
+  /// What an association of a host holds as long as it lives.
+  class membership {
+   public:
+    virtual ~membership() = default;
+    /// The host says that it goes, and has nothing under way: it is to lose its right to write.
+    virtual void goes_in_order() = 0;
+  };
+  /// What became of a host that wants to join.
+  struct joined {
+    std::uint16_t refused = 0;  ///< not 0: the status of its Connect
+    client_id client{};         ///< as whom the array knows it
+    std::shared_ptr<membership> held;
+  };
+  /// Makes a host known to the array, with each of its associations anew.
+  virtual joined join(const host_identity& who) = 0;
+  /// Forgets hosts whose associations have ended. Called now and then.
+  virtual void tick() {}
   virtual std::uint16_t admin(client_id client, const wire::nvme::submission_entry& entry,
                               std::span<std::byte> payload) = 0;
   virtual std::uint16_t io(client_id client, const wire::nvme::submission_entry& entry,

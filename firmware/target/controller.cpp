@@ -49,11 +49,12 @@ std::uint32_t report(target_event e) {
 }  // namespace
 
 controller::controller(std::uint16_t id, std::shared_ptr<const subsystem> of, host_identity host,
-                       const target_limits& limits)
+                       const target_limits& limits, std::shared_ptr<array_gateway::membership> held)
     : id_(id),
       of_(std::move(of)),
       host_(std::move(host)),
       limits_(limits),
+      member_(std::move(held)),
       temperature_(default_temperature),
       granted_(of_->kind == subsystem_kind::discovery ? 0 : limits.io_queues),
       queues_(limits.io_queues + 1) {}
@@ -123,6 +124,7 @@ void controller::configure(std::uint32_t value) {
     pending_ = silenced_ = 0;
   }
   if ((value & cc_shutdown) != 0) {
+    if (member_) member_->goes_in_order();
     csts_ = (csts_ & csts_ready) | csts_shutdown_complete;
   } else {
     csts_ &= ~(3u << 2);

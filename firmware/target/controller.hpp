@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gnstor/wire/nvme/completion_entry.hpp>
+#include <target/array_gateway.hpp>
 #include <target/host_identity.hpp>
 #include <target/plan.hpp>
 #include <target/subsystem.hpp>
@@ -32,8 +33,10 @@ struct traffic_counters {
 /// Any thread may call any member. Time is given by the caller, so that the controller replays.
 class controller {
  public:
+  /// @param held what the array gave to this association; null for other subsystems
   controller(std::uint16_t id, std::shared_ptr<const subsystem> of, host_identity host,
-             const target_limits& limits);
+             const target_limits& limits,
+             std::shared_ptr<array_gateway::membership> held = nullptr);
   ~controller();
   controller(const controller&) = delete;
   controller& operator=(const controller&) = delete;
@@ -87,6 +90,7 @@ class controller {
   const std::shared_ptr<const subsystem> of_;
   const host_identity host_;
   const target_limits limits_;
+  const std::shared_ptr<array_gateway::membership> member_;
   traffic_counters traffic_;
   bool attached_ = false;
   std::atomic<bool> ready_{false};

@@ -21,7 +21,8 @@ class emulated_gateway final : public array_gateway {
   std::uint32_t ssds() const override { return about_.ssd_count; }
   std::uint32_t max_transfer_blocks() const override { return about_.max_transfer_blocks; }
   std::uint64_t identity() const override { return identity_; }
-  std::uint16_t join(const host_identity& who) override;
+  joined join(const host_identity& who) override;
+  void tick() override;
   std::uint16_t admin(client_id client, const wire::nvme::submission_entry& entry,
                       std::span<std::byte> payload) override;
   std::uint16_t io(client_id client, const wire::nvme::submission_entry& entry,
@@ -38,18 +39,26 @@ class emulated_gateway final : public array_gateway {
   /// SSD whatever the others say. Throws `error` if no command could be sent.
   /// @param ssds of the volume: the first so many of the array
   status set_own_rights(volume_id vid, std::uint32_t ssds, std::uint16_t rights);
+  /// Lets a host open a volume that the target owns, as `session::admit` does.
+  void admit(volume_id vid, const std::string& host_nqn);
+  /// Gives a volume to another host, which may read and write it then; who could write it before
+  /// may read it. For what a host has left behind that does not come back. Throws `input_error` if
+  /// there is no such volume, `io_error` if an SSD refuses.
+  void reassign(volume_id vid, const std::string& host_nqn);
   /// Makes an SSD faulty, for tests: as `session::inject_fault`.
   void inject_fault(std::uint32_t ssd, std::string_view fault) {
     session_->inject_fault(ssd, fault);
   }
 
  private:
-  struct member {
-    host_identity who;
-    std::unique_ptr<array_client> client;
-    std::unique_ptr<host::emulated_client> link;
-  };
-  array_client* find(client_id client);
+  struct member;
+  struct association;
+  std::shared_ptr<member> find(client_id client);
+  std::uint16_t connect(member& m);
+  status set_rights(volume_id vid, std::uint32_t ssds, wire::afa::volume_client who);
+  status change_volume(volume_id vid, std::uint32_t ssds, wire::afa::volume_chmod change,
+                       bool all_or_nothing);
+  void let_go(const member& m) noexcept;
 
   std::uint64_t timeout_ns_;
   std::shared_ptr<host::emulated_array> array_;
@@ -57,8 +66,10 @@ class emulated_gateway final : public array_gateway {
   std::unique_ptr<host::session> session_;  ///< holds the own client's connection
   wire::afa::array_description about_{};
   std::uint64_t identity_ = 0;
-  std::mutex guard_;  ///< of `members_`, of the array's tables and of `session_`
-  std::map<std::uint16_t, member> members_;
+  std::mutex session_use_;                                    ///< of `session_`
+  std::mutex guard_;                                          ///< of what follows
+  std::map<std::string, std::shared_ptr<member>> members_;    ///< by NQN
+  std::map<std::uint16_t, std::shared_ptr<member>> clients_;  ///< that are connected
 };
 
 }  // namespace gnstor::fw

@@ -12,7 +12,7 @@ namespace gnstor::fw {
 struct host_identity {
   std::string nqn;
   std::array<std::uint8_t, 16> id{};
-  client_id client{};  ///< under which the array knows it: 16 bits made of the NQN
+  client_id client{};  ///< under which the array knows it, once it has joined
 
   bool is(const host_identity& other) const { return nqn == other.nqn && id == other.id; }
 };

@@ -117,9 +117,14 @@ join_result target_model::join_admin(const connect_command& c, const connect_dat
     if (id == 0) return refuse(wire::fabrics::make_status(connect_status::controller_busy));
     controllers_[id] = nullptr;  // taken; opening it may wait for the array
   }
-  auto made = std::make_shared<controller>(id, of, host, limits_);
-  std::uint16_t refused = made->open();
-  if (refused == 0 && of->kind == subsystem_kind::array) refused = array_->join(host);
+  array_gateway::joined member;
+  if (of->kind == subsystem_kind::array) {
+    member = array_->join(host);
+    host.client = member.client;
+  }
+  auto made = std::make_shared<controller>(id, of, host, limits_, std::move(member.held));
+  std::uint16_t refused = member.refused;
+  if (refused == 0) refused = made->open();
   made->keep_alive(c.kato_ms, now_ms);
   const std::lock_guard lock(guard_);
   if (refused == 0 && find(wanted) != of) {  // withdrawn meanwhile
@@ -159,6 +164,7 @@ join_result target_model::join_io(const connect_command& c, const connect_data& 
 }
 
 void target_model::tick(std::uint64_t now_ms) {
+  array_->tick();
   std::vector<std::shared_ptr<controller>> gone;  // destroyed without the lock: detaching may wait
   const std::lock_guard lock(guard_);
   for (auto at = controllers_.begin(); at != controllers_.end();) {

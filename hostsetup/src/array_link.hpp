@@ -56,6 +56,10 @@ class array_link {
   /// Plain namespaces, instead of an array with volumes: empty for an array.
   virtual const std::vector<volume_info>& namespaces() const = 0;
 
+  /// True if this is the array's only connection of this host, as far as can be told from here:
+  /// what the host holds nobody else uses.
+  virtual bool last_of_host() const { return false; }
+
   /// What was granted or done otherwise than asked, a sentence each.
   virtual std::vector<std::string> notes() const { return {}; }
 

@@ -3,6 +3,7 @@
 #include <gnstor/core/hash.hpp>
 #include <gnstor/core/units.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -27,11 +28,20 @@ struct client_identity {
     return who;
   }
 
-  /// The client id of the host with this NQN; never 0.
+  /// The NQN of the host that `name` means: `name` itself where it is one.
+  static std::string nqn_of(std::string_view name) {
+    return name.starts_with("nqn.") ? std::string(name) : named(name).nqn;
+  }
+
+  /// The client id that a host with this NQN has unless another one had it first; never 0.
   static client_id client_of(std::string_view nqn) {
     return client_id(static_cast<std::uint16_t>(1 + hash(nqn) % 65535));
   }
   client_id client() const { return client_of(nqn); }
+  /// By what volumes know the host with this NQN as their owner; never 0.
+  static std::uint64_t key_of(std::string_view nqn) {
+    return std::max<std::uint64_t>(mix64(hash(nqn) ^ 0x6f776e6572), 1);
+  }
 
  private:
   static std::uint64_t hash(std::string_view text) {

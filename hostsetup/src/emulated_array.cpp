@@ -145,6 +145,8 @@ void emulated_array::lay_out() {
   control_.write(free_slots, slots.data(), slots.size() * sizeof slots[0]);
   control_.write(subsystem, emulated_nqn, std::strlen(emulated_nqn));
   regions_.resize(s.max_regions);
+  seats_.resize(s.max_hosts);
+  free_queues_.reserve(s.max_queues);
   kept_.reserve(std::size_t{s.max_hosts} * kept_each);
 }
 
@@ -241,28 +243,63 @@ void emulated_array::publish(std::uint32_t* to, std::uint32_t value) const {
   }
 }
 
-std::uint16_t emulated_array::admit(const std::uint8_t (&hostid)[16], client_id client) {
-  const std::lock_guard lock(guard_);
-  if (host_count_ == node_.shape.max_hosts) throw error("the emulated array admits no more hosts");
-  // The firmware may be looking at the words that are published: they are not poked.
-  fw::known_host& h = node_.hosts[host_count_];
-  const auto controller = static_cast<std::uint16_t>(host_count_ + 1);
-  poke(&h.hostid, hostid);
-  poke(&h.client, client);
-  poke(&h.controller, controller);
-  publish(&h.admitted, 1u);
-  ++host_count_;
-  ++present_;
-  return controller;
+/// A client id that no other host here has: the one that follows from the host's name, or the next.
+client_id emulated_array::free_client(const client_identity& who) const {
+  const std::uint64_t key = client_identity::key_of(who.nqn);
+  client_id wanted = who.client();
+  for (std::size_t n = 0; n <= seats_.size(); ++n) {
+    const bool taken = std::any_of(seats_.begin(), seats_.end(), [&](const seat& s) {
+      return s.key != 0 && s.key != key && s.client == wanted;
+    });
+    if (!taken) return wanted;
+    wanted = client_id(static_cast<std::uint16_t>(wanted.value % 65535 + 1));
+  }
+  return wanted;
 }
 
-void emulated_array::leave(std::uint32_t domain) noexcept {
+emulated_array::admitted emulated_array::admit(const client_identity& who, bool manager) {
+  const std::lock_guard lock(guard_);
+  std::size_t at = 0;
+  while (at < seats_.size() && (seats_[at].key != 0 || seats_[at].left)) ++at;
+  if (at == seats_.size()) {
+    throw error(
+        fmt::format("{} hosts are connected to the emulated array, the most there can be: "
+                    "one of them has to leave",
+                    seats_.size()));
+  }
+  const auto controller = static_cast<std::uint16_t>(at + 1);
+  const client_id client = free_client(who);
+  // The firmware may be looking at the words that are published: they are not poked.
+  fw::known_host& h = node_.hosts[at];
+  poke(&h.hostid, who.hostid);
+  poke(&h.key, client_identity::key_of(who.nqn));
+  poke(&h.client, client);
+  poke(&h.controller, controller);
+  poke(&h.manager, std::uint32_t{manager});
+  publish(&h.admitted, 1u);
+  seats_[at] = {client_identity::key_of(who.nqn), client};
+  ++present_;
+  return {controller, client};
+}
+
+std::uint32_t emulated_array::connections(std::string_view nqn) const {
+  const std::lock_guard lock(guard_);
+  const std::uint64_t key = client_identity::key_of(nqn);
+  return static_cast<std::uint32_t>(
+      std::count_if(seats_.begin(), seats_.end(), [&](const seat& s) { return s.key == key; }));
+}
+
+void emulated_array::leave(std::uint32_t domain,
+                           const std::vector<std::uint32_t>& places) noexcept {
   const std::lock_guard lock(guard_);
   try {
     publish(&node_.hosts[domain - 1].admitted, 0u);  // it may come back, under its name
+    for (const std::uint32_t place : places) publish(place, fw::queue_life::absent);
+    free_queues_.insert(free_queues_.end(), places.begin(), places.end());
   } catch (const std::exception&) {
     // The GPU is lost, and with it the array.
   }
+  seats_[domain - 1] = {.left = places.empty()};
   if (--present_ == 0) {
     try {
       stop();
@@ -337,13 +374,20 @@ std::uint32_t emulated_array::next_queue_number() {
 
 std::uint32_t emulated_array::create_queue(const fw::queue_attributes& at) {
   const std::lock_guard lock(guard_);
-  if (queue_count_ == node_.shape.max_queues)
+  if (free_queues_.empty() && queue_count_ == node_.shape.max_queues)
     throw error("the emulated NIC has no queue pair left");
-  fw::queue_context& c = node_.queues[queue_count_];
+  const bool again = !free_queues_.empty();
+  const std::uint32_t place = again ? free_queues_.back() : queue_count_;
+  fw::queue_context& c = node_.queues[place];
   poke(&c.at, at);
-  poke(&c.free_commands, node_.shape.max_depth);
-  publish(queue_count_, fw::queue_life::serving);
-  return queue_count_++;
+  if (!again) poke(&c.free_commands, node_.shape.max_depth);  // its engine has counted them since
+  publish(place, fw::queue_life::serving);
+  if (again) {
+    free_queues_.pop_back();
+  } else {
+    ++queue_count_;
+  }
+  return place;
 }
 
 void emulated_array::drain_queue(std::uint32_t place) { publish(place, fw::queue_life::draining); }

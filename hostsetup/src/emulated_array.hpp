@@ -1,5 +1,6 @@
 #pragma once
 
+#include "client_identity.hpp"
 #include "flash_file.hpp"
 #include <afa/node.hpp>
 #include <afa/node_runner.hpp>
@@ -42,13 +43,26 @@ class emulated_array {
   const fw::node& node() const { return node_; }
   const fw::geometry& geometry() const { return geometry_; }
 
-  /// Admits a host under `client`; returns its controller id, which is also the number of its
-  /// protection domain. It stays until `leave`. An array admits `max_hosts` in its life: nobody
-  /// takes over what a host has left behind.
-  std::uint16_t admit(const std::uint8_t (&hostid)[16], client_id client);
+  /// A host that the array knows.
+  struct admitted {
+    std::uint16_t controller = 0;  ///< its controller id, and the number of its protection domain
+    client_id client{};            ///< that no other host has meanwhile
+  };
+  /// Admits a host until it leaves. Throws `error` if `max_hosts` are here.
+  /// @param manager it may do what is nobody else's, such as give a volume another owner
+  admitted admit(const client_identity& who, bool manager);
   /// Ends what `admit` began: forgets the host, takes back every region of the domain, and ends the
   /// firmware if no other host is left. Memory that the NIC's queues lie in goes to `keep` before.
-  void leave(std::uint32_t domain) noexcept;
+  /// @param places of its queue pairs, all of them drained, so that other hosts may have their
+  /// room; nothing if they are not: then nobody takes over what the host has left behind
+  void leave(std::uint32_t domain, const std::vector<std::uint32_t>& places) noexcept;
+  /// True while CPU threads run the firmware.
+  bool runs() const {
+    const std::lock_guard lock(guard_);
+    return running_ != nullptr;
+  }
+  /// How many connections a host has.
+  std::uint32_t connections(std::string_view nqn) const;
   /// Takes memory that the firmware may read for as long as it runs, such as that of queues: they
   /// are never taken off the NIC. It is freed with the array, after the firmware has ended: giving
   /// back pinned memory waits for a kernel that never ends. For each host, up to `kept_each`.
@@ -142,10 +156,18 @@ class emulated_array {
   std::uint32_t queue_number_ = 0;
   bool started_ = false;
   bool attached_ = false;  ///< kernels may run that only their executor knows
-  std::uint32_t host_count_ = 0;
+  /// Who has an entry of `node_.hosts`; nobody: key 0.
+  struct seat {
+    std::uint64_t key = 0;
+    client_id client{};
+    bool left = false;  ///< its queue pairs stay
+  };
+  client_id free_client(const client_identity& who) const;
+  std::vector<seat> seats_;
+  std::vector<std::uint32_t> free_queues_;
   std::uint32_t present_ = 0;  ///< hosts that were admitted and have not left
   /// Of the tables and of `running_`. Recursive: what runs in `run_beside` may register memory.
-  std::recursive_mutex guard_;
+  mutable std::recursive_mutex guard_;
   std::vector<memory_block> kept_;
   std::unique_ptr<fw::node_runner> running_;  ///< last: it reads all of the above
 };

@@ -9,7 +9,9 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 namespace gnstor::host {
 namespace {
@@ -41,11 +43,14 @@ emulated_client::emulated_client(std::shared_ptr<emulated_array> array,
     : array_(std::move(array)), options_(options) {}
 
 emulated_client::emulated_client(std::shared_ptr<emulated_array> array,
-                                 const session_options& options, const client_identity& who)
+                                 const session_options& options, const client_identity& who,
+                                 bool manager)
     : emulated_client(std::move(array), options) {
   choose_places();
-  const std::uint16_t controller = array_->admit(who.hostid, who.client());
+  nqn_ = who.nqn;
+  const auto [controller, client] = array_->admit(who, manager);
   domain_ = controller;
+  client_ = client;
   admin_.count = host_.count = 1;
   admin_.depth = admin_depth;
   host_.depth = host_depth;
@@ -70,11 +75,31 @@ emulated_client::emulated_client(std::shared_ptr<emulated_array> array,
 emulated_client::~emulated_client() {
   proxy_.reset();
   if (domain_ == 0) return;
+  const std::vector<std::uint32_t> places = give_queues_back();
   for (channel_memory* c : {&admin_, &host_, &kernels_}) {
+    if (!places.empty()) continue;  // nobody looks at them any more
     array_->keep(std::move(c->block));
     array_->keep(std::move(c->relay));
   }
-  array_->leave(domain_);
+  array_->leave(domain_, places);
+}
+
+/// Has the array forget this client's queue pairs, so that their room is free for others: its queue
+/// pairs, or nothing if the array cannot do so now, or does not within a second.
+std::vector<std::uint32_t> emulated_client::give_queues_back() noexcept {
+  if (array_->runner() != runner_kind::cpu || !array_->runs()) return {};
+  std::vector<std::uint32_t> places;
+  for (const channel_memory* c : {&admin_, &host_, &kernels_})
+    places.insert(places.end(), c->places.begin(), c->places.end());
+  for (const std::uint32_t place : places) array_->drain_queue(place);
+  const deadline d = simt::within(1'000'000'000);
+  for (const std::uint32_t place : places) {
+    while (!array_->is_drained(place)) {
+      if (d.expired(simt::now_ns())) return {};
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  }
+  return places;
 }
 
 void emulated_client::choose_places() {

@@ -30,8 +30,12 @@ class emulated_client final : public array_link {
   /// if it is not running. Throws `input_error` for options that do not fit, `io_error` if the
   /// array refuses.
   emulated_client(std::shared_ptr<emulated_array> array, const session_options& options,
-                  const client_identity& who);
+                  const client_identity& who, bool manager = false);
   ~emulated_client() override;
+
+  /// As whom the array knows this host.
+  client_id client() const { return client_; }
+  bool last_of_host() const override { return array_->connections(nqn_) == 1; }
 
   place node_reach() const override { return node_reach_; }
   place kernel_reach() const override { return kernel_reach_; }
@@ -58,6 +62,7 @@ class emulated_client final : public array_link {
   /// Takes nothing of the array's yet: what throws after it goes through the destructor.
   emulated_client(std::shared_ptr<emulated_array> array, const session_options& options);
 
+  std::vector<std::uint32_t> give_queues_back() noexcept;
   void choose_places();
   void make_channels(channel_memory& c, place where);
   bool on_node_device(place where) const;
@@ -77,6 +82,8 @@ class emulated_client final : public array_link {
   /// First, so that it goes last: it keeps the memory of channels that the members below use.
   std::shared_ptr<emulated_array> array_;
   session_options options_;
+  std::string nqn_;
+  client_id client_{};
   std::uint32_t domain_ = 0;  ///< protection domain; 0 before the array admitted this host
   place node_reach_ = place::host;
   place kernel_reach_ = place::host;

@@ -24,6 +24,7 @@ const char* word(status_code code) {
     case status_code::reset: return "reset: the queue pair was made again under the request";
     case status_code::unsupported:
       return "unsupported: open the session with session_options::asynchronous";
+    case status_code::buffer_in_use: return "buffer in use";
   }
   return "unknown status";
 }
@@ -88,8 +89,7 @@ std::string flushed_words(status s) {
   return fmt::format(
       "flushed: the queue pair died under the request, and no request says of what (syndrome "
       "{:02X}h): the peer has ended the connection, as it does when a buffer is not registered "
-      "with "
-      "this session (session::register_memory); {}",
+      "with this session (session::register_memory); {}",
       s.syndrome, back);
 }
 
@@ -99,6 +99,12 @@ std::string to_string(status s) {
   if (s.code == status_code::nvme_error) {
     return fmt::format("NVMe error from SSD {}: {} (type {:X}h, code {:02X}h)", s.ssd,
                        nvme_words(s), s.nvme_type, s.nvme_code);
+  }
+  if (s.code == status_code::buffer_in_use) {
+    return fmt::format(
+        "buffer in use: another replica delivered the data, but SSD {}, which was silent, may "
+        "still write the buffer: read again into another one (volume_ref::avoiding)",
+        s.ssd);
   }
   if (s.code == status_code::flushed) return flushed_words(s);
   if (s.syndrome != 0) return transport_words(s);

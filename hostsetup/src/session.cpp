@@ -1,29 +1,46 @@
-#include "array_replies.hpp"
 #include "emulation_rules.hpp"
 #include "session_impl.hpp"
 #include <deengine/volume_rules.hpp>
-#include <gnstor/core/hash.hpp>
 #include <gnstor/host/session.hpp>
-#include <gnstor/wire/afa/volume_chmod.hpp>
-#include <gnstor/wire/afa/volume_list.hpp>
+#include <gnstor/wire/afa/status.hpp>
 #include <gnstor/wire/nvme/features.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
-#include <random>
 
 namespace gnstor::host {
 namespace {
 
-/// Drawn anew for each volume, so that one made later under the same id is another; a simulated run
-/// repeats itself.
-std::uint64_t fresh_hash_factor(const endpoint& where, std::uint16_t vid) {
-  if (where.runner == runner_kind::simulated) return mix64(0x676e73746f72 + vid);
-  std::random_device source;
-  return std::uint64_t{source()} << 32 | source();
+/// Checks what a new volume of the array at `where` should be. Throws `input_error`.
+void check(const volume_options& wanted, const endpoint& where,
+           const wire::afa::array_description& array, std::uint32_t replicas,
+           std::uint64_t blocks) {
+  const std::uint64_t flash = array.capacity_blocks * array.ssd_count;
+  if (blocks == 0) throw input_error("a volume of 0 bytes: ask for at least one 4 KiB block");
+  if (wanted.stripe_blocks == 0 || wanted.stripe_blocks > fw::most_stripe_blocks) {
+    throw input_error(fmt::format("a volume with stripes of {} blocks: use 1 to {}",
+                                  wanted.stripe_blocks, fw::most_stripe_blocks));
+  }
+  if (replicas > max_replicas) {
+    throw input_error(fmt::format("a volume of {} replicas: use 1 to {}", replicas, max_replicas));
+  }
+  if (replicas > array.ssd_count) {
+    throw input_error(fmt::format("a volume of {} replicas on {} SSDs: use ssds={} or more",
+                                  replicas, array.ssd_count, replicas));
+  }
+  if (blocks > fw::most_volume_blocks) {
+    throw input_error(
+        fmt::format("a volume of {} blocks: the largest has {}", blocks, fw::most_volume_blocks));
+  }
+  if (blocks * replicas > flash) {
+    throw input_error(fmt::format(
+        "a volume of {} bytes with {} replicas needs {} bytes of flash; the array has {} "
+        "({} SSDs of {}): {}",
+        blocks * block_bytes, replicas, blocks * replicas * block_bytes, flash * block_bytes,
+        array.ssd_count, array.capacity_blocks * block_bytes, more_room(where)));
+  }
 }
 
 }  // namespace
@@ -47,46 +64,18 @@ volume_info session::create_volume(const volume_options& wanted) {
   const std::uint32_t replicas = wanted.replicas != 0 ? wanted.replicas : impl_->where.replicas;
   const std::uint64_t blocks =
       wanted.bytes / block_bytes + (wanted.bytes % block_bytes != 0 ? 1 : 0);
-  const std::uint64_t flash = array.capacity_blocks * array.ssd_count;
-  if (blocks == 0) throw input_error("a volume of 0 bytes: ask for at least one 4 KiB block");
-  if (wanted.stripe_blocks == 0 || wanted.stripe_blocks > fw::most_stripe_blocks) {
-    throw input_error(fmt::format("a volume with stripes of {} blocks: use 1 to {}",
-                                  wanted.stripe_blocks, fw::most_stripe_blocks));
-  }
-  if (replicas > max_replicas) {
-    throw input_error(fmt::format("a volume of {} replicas: use 1 to {}", replicas, max_replicas));
-  }
-  if (replicas > array.ssd_count) {
-    throw input_error(fmt::format("a volume of {} replicas on {} SSDs: use ssds={} or more",
-                                  replicas, array.ssd_count, replicas));
-  }
-  if (blocks > fw::most_volume_blocks) {
-    throw input_error(
-        fmt::format("a volume of {} blocks: the largest has {}", blocks, fw::most_volume_blocks));
-  }
-  if (blocks * replicas > flash) {
-    throw input_error(fmt::format(
-        "a volume of {} bytes with {} replicas needs {} bytes of flash; the array has {} "
-        "({} SSDs of {}): {}",
-        blocks * block_bytes, replicas, blocks * replicas * block_bytes, flash * block_bytes,
-        array.ssd_count, array.capacity_blocks * block_bytes, more_room(impl_->where)));
-  }
-  std::uint16_t vid = 1;
-  for (const wire::afa::volume_record& r : volumes()) {
-    if (r.vid == vid) ++vid;
-  }
+  check(wanted, impl_->where, array, replicas, blocks);
   wire::afa::volume_record r{};
   r.version = wire::afa::payload_version;
-  r.vid = vid;
   r.replicas = static_cast<std::uint16_t>(replicas);
-  r.hash_factor = fresh_hash_factor(impl_->where, vid);
   r.capacity_blocks = blocks;
   r.stripe_blocks = wanted.stripe_blocks;
   r.epoch = array.epoch;
   r.ssd_count = array.ssd_count;
   r.client_count = 1;
   r.clients[0] = {impl_->client.value, wire::afa::right_read | wire::afa::right_write};
-  impl_->add_volume(r);
+  impl_->create(r);
+  impl_->written.insert(r.vid);
   return impl_->describe(r);
 }
 
@@ -97,41 +86,49 @@ volume_info session::open_volume(volume_id vid) {
     }
     throw input_error(fmt::format("the subsystem has no namespace {}", vid.value));
   }
-  for (const wire::afa::volume_record& r : volumes()) {
-    if (r.vid != vid.value) continue;
-    bool other_writer = false;
-    std::uint16_t mine = 0;
-    for (std::uint32_t k = 0; k < r.client_count; ++k) {
-      if (r.clients[k].client == impl_->client.value) {
-        mine = r.clients[k].rights;
-      } else if ((r.clients[k].rights & wire::afa::right_write) != 0) {
-        other_writer = true;
-      }
-    }
-    const auto wanted = static_cast<std::uint16_t>(wire::afa::right_read |
-                                                   (other_writer ? 0 : wire::afa::right_write));
-    if (mine != wanted) {
-      wire::afa::volume_chmod change{};
-      change.version = wire::afa::payload_version;
-      change.vid = vid.value;
-      change.client_count = 1;
-      change.clients[0] = {impl_->client.value, wanted};
-      impl_->on_every_ssd(r.ssd_count, wire::afa::admin_opcode::volume_chmod, vid, &change,
-                          sizeof change, "opening");
-    }
-    return impl_->describe(r);
+  wire::afa::volume_record r = impl_->find(vid);
+  const volume_info before = impl_->describe(r);
+  const bool free = before.writer == client_id{};
+  const bool readable = std::any_of(r.clients, r.clients + r.client_count, [&](const auto& c) {
+    return c.client == impl_->client.value && (c.rights & wire::afa::right_read) != 0;
+  });
+  constexpr std::uint16_t both = wire::afa::right_read | wire::afa::right_write;
+  status s;
+  if (!readable || (free && !before.writable))
+    s = impl_->set_rights(r, impl_->client, free ? both : wire::afa::right_read);
+  if (is_own(s, wire::afa::status::writer_exists)) {  // somebody was quicker
+    s = readable ? status{} : impl_->set_rights(r, impl_->client, wire::afa::right_read);
   }
-  throw input_error(
-      fmt::format("volume {} does not exist: session::volumes lists those that do", vid.value));
+  if (is_own(s, wire::afa::status::not_owner)) {
+    throw io_error(
+        fmt::format(
+            "opening volume {}: it belongs to another host, which has not admitted this one "
+            "(client {}): its owner does so by session::admit(volume, \"{}\")",
+            vid.value, impl_->client.value, impl_->options.host_name),
+        s);
+  }
+  if (!s.ok()) throw io_error(fmt::format("opening volume {}: {}", vid.value, to_string(s)), s);
+  const volume_info opened = impl_->describe(impl_->find(vid));
+  if (opened.writable) impl_->written.insert(vid.value);
+  return opened;
 }
+
+void session::close_volume(volume_id vid) {
+  if (!impl_->link->namespaces().empty()) return;
+  const wire::afa::volume_record r = impl_->find(vid);
+  impl_->written.erase(vid.value);
+  if (!impl_->describe(r).writable) return;
+  const status s = impl_->set_rights(r, impl_->client, wire::afa::right_read, true);
+  if (!s.ok()) throw io_error(fmt::format("closing volume {}: {}", vid.value, to_string(s)), s);
+}
+
+void session::admit(volume_id vid, std::string_view host) { impl_->allow(vid, host, true); }
+void session::expel(volume_id vid, std::string_view host) { impl_->allow(vid, host, false); }
 
 void session::delete_volume(volume_id vid) {
   if (!impl_->link->namespaces().empty()) return impl_->give_namespace(vid);
-  std::uint32_t ssds = impl_->array.ssd_count;
-  for (const wire::afa::volume_record& r : volumes()) {
-    if (r.vid == vid.value) ssds = r.ssd_count;
-  }
-  impl_->on_every_ssd(ssds, wire::afa::admin_opcode::volume_delete, vid, nullptr, 0, "deleting");
+  impl_->remove(impl_->find(vid));
+  impl_->written.erase(vid.value);
 }
 
 std::vector<wire::afa::volume_record> session::volumes() {
@@ -146,19 +143,11 @@ std::vector<wire::afa::volume_record> session::volumes() {
     all.push_back(r);
   }
   if (!all.empty()) return all;
-  std::uint16_t next = 1;
-  for (std::uint32_t page = 0; page < 65536 && next != 0; ++page) {
-    impl_->admin(wire::afa::admin_opcode::volume_list, 0, volume_id(next),
-                 sizeof(wire::afa::volume_list), "listing from");
-    wire::afa::volume_list list;
-    std::memcpy(&list, impl_->page(), sizeof list);
-    check_reply(list, next, impl_->array.ssd_count);
-    std::copy_if(list.records, list.records + list.count, std::back_inserter(all),
-                 [](const wire::afa::volume_record& r) {
-                   return r.spread != wire::afa::volume_spread::joining;
-                 });
-    next = list.next_vid;
-  }
+  all = impl_->list();
+  std::erase_if(all, [](const wire::afa::volume_record& r) {
+    return r.spread == wire::afa::volume_spread::joining ||
+           r.spread == wire::afa::volume_spread::creating;
+  });
   return all;
 }
 

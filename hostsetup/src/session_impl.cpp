@@ -25,7 +25,10 @@ session::impl::impl(const endpoint& e, const session_options& o,
   client = client_id(array.own_client);
 }
 
-session::impl::~impl() { link.reset(); }
+session::impl::~impl() {
+  give_back_rights();
+  link.reset();
+}
 
 volume_info session::impl::take_namespace(std::uint64_t bytes) {
   if (!where.rdma || !where.rdma->scratch) {
@@ -63,17 +66,27 @@ void session::impl::abandon_staging() {
   staging = memory_block();
 }
 
-void session::impl::admin(wire::afa::admin_opcode op, std::uint32_t ssd, volume_id vid,
-                          std::uint32_t payload_bytes, const char* what) {
+status session::impl::attempt(wire::afa::admin_command c, std::uint32_t ssd,
+                              std::uint32_t payload_bytes) {
   static_cast<void>(page());
-  wire::afa::admin_command c;
-  c.opcode = op;
   c.nsid = ssd + 1;
   c.epoch = array.epoch;
-  c.volume = vid;
   c.payload =
       wire::nvme::make_keyed_sgl(staging_buffer.address, payload_bytes, staging_buffer.rkey);
-  execute(c.pack(), ssd, fmt::format("{} volume {}", what, vid.value));
+  status s;
+  link->drive([&] { s = link->execute_admin(c.pack(), simt::within(options.timeout_ns)); });
+  if (s.code == status_code::nvme_error) s.ssd = static_cast<std::uint16_t>(ssd);
+  if (s.left_behind()) abandon_staging();
+  return s;
+}
+
+void session::impl::admin(wire::afa::admin_opcode op, std::uint32_t ssd, volume_id vid,
+                          std::uint32_t payload_bytes, const char* what) {
+  wire::afa::admin_command c;
+  c.opcode = op;
+  c.volume = vid;
+  const status s = attempt(c, ssd, payload_bytes);
+  if (!s.ok()) throw io_error(fmt::format("{} volume {}: {}", what, vid.value, to_string(s)), s);
 }
 
 void session::impl::execute(const wire::nvme::submission_entry& command, std::uint32_t ssd,
@@ -83,35 +96,6 @@ void session::impl::execute(const wire::nvme::submission_entry& command, std::ui
   if (s.code == status_code::nvme_error) s.ssd = static_cast<std::uint16_t>(ssd);
   if (s.left_behind()) abandon_staging();
   if (!s.ok()) throw io_error(fmt::format("{}: {}", what, to_string(s)), s);
-}
-
-void session::impl::add_volume(const wire::afa::volume_record& r) {
-  const volume_id vid(r.vid);
-  const auto add = [&](std::uint32_t ssd) {
-    std::memcpy(page(), &r, sizeof r);
-    admin(wire::afa::admin_opcode::volume_add, ssd, vid, sizeof r, "creating");
-  };
-  for (std::uint32_t k = r.ssd_count; k-- > 0;) {
-    try {
-      add(k);
-    } catch (const io_error& e) {
-      const status s = e.outcome();
-      const auto exists =
-          status::nvme(static_cast<std::uint8_t>(wire::nvme::status_code_type::vendor_specific),
-                       static_cast<std::uint8_t>(wire::afa::status::volume_exists), s.ssd);
-      if (!(s == exists)) throw;
-      admin(wire::afa::admin_opcode::volume_delete, k, vid, 0, "deleting the remains of");
-      add(k);
-    }
-  }
-}
-
-void session::impl::on_every_ssd(std::uint32_t ssds, wire::afa::admin_opcode op, volume_id vid,
-                                 const void* payload, std::uint32_t bytes, const char* what) {
-  for (std::uint32_t k = 0; k < ssds; ++k) {
-    if (bytes != 0) std::memcpy(page(), payload, bytes);
-    admin(op, k, vid, bytes, what);
-  }
 }
 
 volume_info session::impl::describe(const wire::afa::volume_record& r) const {
@@ -125,6 +109,13 @@ volume_info session::impl::describe(const wire::afa::volume_record& r) const {
   v.replicas = r.replicas;
   v.ssd_count = r.ssd_count != 0 ? r.ssd_count : array.ssd_count;
   v.max_transfer_blocks = array.max_transfer_blocks;
+  v.writable = false;
+  for (std::uint32_t k = 0; k < r.client_count && k < wire::afa::max_volume_clients; ++k) {
+    if ((r.clients[k].rights & wire::afa::right_write) != 0)
+      v.writer = client_id(r.clients[k].client);
+    if (r.clients[k].client == client.value)
+      v.writable = (r.clients[k].rights & wire::afa::right_write) != 0;
+  }
   v.set_membership(array.absent, array.filling);
   return v;
 }
@@ -167,26 +158,10 @@ void session::impl::transfer(bool write, const volume_info& v, std::uint64_t off
                              rendezvous_placement(v.ssd_count));
   auto* here = static_cast<unsigned char*>(memory);
   for (std::uint64_t done = 0; done < bytes;) {
-    unsigned char* stage = page() + 4096;
     const std::uint64_t n = bytes - done < staging_bytes ? bytes - done : staging_bytes;
-    if (write) std::memcpy(stage, here + done, n);
-    const io_buffer buffer = staging_buffer.slice(4096, n);
     const vba first(static_cast<std::uint32_t>((offset + done) / block_bytes));
-    const auto blocks = static_cast<std::uint32_t>(n / block_bytes);
-    status s;
-    bool left_behind = false;
-    link->drive([&] {
-      const deadline d = simt::within(options.timeout_ns);
-      s = write ? volume.write(first, blocks, buffer, d) : volume.read(first, blocks, buffer, d);
-      left_behind = s.left_behind();
-      // Each replica may have damage in a block of its own: asked for one by one, all are there.
-      for (std::uint32_t k = 0; k < blocks && !write && (k == 0 ? is_damaged(s) : s.ok()); ++k) {
-        s = volume.read(vba(first.value + k), 1, buffer.slice(k * block_bytes, block_bytes), d);
-        left_behind = left_behind || s.left_behind();
-      }
-    });
-    if (s.ok() && !write) std::memcpy(here + done, stage, n);
-    if (left_behind) abandon_staging();
+    const status s = write ? write_some(volume, first, here + done, n)
+                           : read_some(volume, first, here + done, n);
     if (!s.ok()) {
       throw io_error(fmt::format("{} volume {} at byte {}: {}", write ? "writing" : "reading",
                                  v.vid.value, offset + done, to_string(s)),
@@ -194,6 +169,40 @@ void session::impl::transfer(bool write, const volume_info& v, std::uint64_t off
     }
     done += n;
   }
+}
+
+status session::impl::write_some(const remote_volume& volume, vba first, const unsigned char* from,
+                                 std::uint64_t bytes) {
+  std::memcpy(page() + 4096, from, bytes);
+  status s;
+  link->drive([&] {
+    s = volume.write(first, static_cast<std::uint32_t>(bytes / block_bytes),
+                     staging_buffer.slice(4096, bytes), simt::within(options.timeout_ns));
+  });
+  if (s.left_behind()) abandon_staging();
+  return s;
+}
+
+status session::impl::read_some(remote_volume volume, vba first, unsigned char* to,
+                                std::uint64_t bytes) {
+  const deadline d = simt::within(options.timeout_ns);
+  const auto blocks = static_cast<std::uint32_t>(bytes / block_bytes);
+  status s = status::in_use(0);
+  for (std::uint32_t tries = 0; s.code == status_code::buffer_in_use && tries < max_replicas;
+       ++tries) {
+    unsigned char* stage = page() + 4096;
+    const io_buffer buffer = staging_buffer.slice(4096, bytes);
+    link->drive([&] {
+      s = volume.read(first, blocks, buffer, d);
+      // Each replica may have damage in a block of its own: asked for one by one, all are there.
+      for (std::uint32_t k = 0; k < blocks && (k == 0 ? is_damaged(s) : s.ok()); ++k)
+        s = volume.read(vba(first.value + k), 1, buffer.slice(k * block_bytes, block_bytes), d);
+    });
+    if (s.ok()) std::memcpy(to, stage, bytes);
+    if (s.left_behind()) abandon_staging();
+    if (s.code == status_code::buffer_in_use) volume = volume.avoiding(ssd_index(s.ssd));
+  }
+  return s;
 }
 
 }  // namespace gnstor::host

@@ -5,12 +5,20 @@
 #include <gnstor/host/session.hpp>
 #include <gnstor/wire/afa/admin_command.hpp>
 #include <gnstor/wire/afa/array_description.hpp>
+#include <gnstor/wire/afa/status.hpp>
 
 #include <memory>
 #include <set>
 #include <vector>
 
 namespace gnstor::host {
+
+/// True if an SSD refused for this reason of GNStor's own.
+inline bool is_own(status s, wire::afa::status code) {
+  return s.code == status_code::nvme_error &&
+         s.nvme_type == static_cast<std::uint8_t>(wire::nvme::status_code_type::vendor_specific) &&
+         s.nvme_code == static_cast<std::uint8_t>(code);
+}
 
 /// What a session holds. `link` is declared first: whatever reads this memory is stopped before the
 /// memory is freed.
@@ -22,18 +30,40 @@ struct session::impl {
 
   static constexpr std::uint64_t staging_bytes = 1 << 20;
 
-  /// Executes an admin command on SSD `ssd`; throws `io_error` that names `what`.
+  /// Executes an admin command on SSD `ssd`, in the session's epoch; its payload begins at
+  /// `page()`.
+  status attempt(wire::afa::admin_command c, std::uint32_t ssd, std::uint32_t payload_bytes = 0);
+  /// The same; throws `io_error` that names `what`.
   void admin(wire::afa::admin_opcode op, std::uint32_t ssd, volume_id vid,
              std::uint32_t payload_bytes, const char* what);
   void execute(const wire::nvme::submission_entry& command, std::uint32_t ssd,
                const std::string& what);
-  /// Adds a volume to every SSD. SSD 0, which answers for the array, is the last, as it is the
-  /// first to delete one: what a killed process left half done is on no list, and gives way to a
-  /// new volume.
-  void add_volume(const wire::afa::volume_record& r);
-  /// @param ssds of the volume: the first so many of the array
-  void on_every_ssd(std::uint32_t ssds, wire::afa::admin_opcode op, volume_id vid,
-                    const void* payload, std::uint32_t bytes, const char* what);
+
+  // ---- what becomes of volumes on the SSDs (session_volumes.cpp)
+
+  /// The SSD that says which volumes there are: the first one present.
+  std::uint32_t arbiter() const;
+  /// Volumes on that SSD, in order of VID; also those of creations that have not ended.
+  std::vector<wire::afa::volume_record> list();
+  wire::afa::volume_record find(volume_id vid);
+  /// Creates a volume on every SSD present, under the first VID that nobody has. The arbiter is
+  /// told first, so that of two hosts one gets the VID, and last, so that a creation that ends
+  /// half-way is on no list. Throws `io_error`; takes back what it had done, and touches nothing
+  /// else.
+  void create(wire::afa::volume_record& r);
+  /// Deletes a volume on every SSD present; on the arbiter last, so that its VID is free only when
+  /// all is gone.
+  void remove(const wire::afa::volume_record& r);
+  /// Changes one client's rights on every SSD of a volume. The first refusal; with `all`, asks the
+  /// SSDs behind it as well.
+  status set_rights(const wire::afa::volume_record& r, client_id whose, std::uint16_t rights,
+                    bool all = false);
+  /// Lets a host read a volume and take the right to write it where that is free, or ends that.
+  /// Throws `io_error` where the volume belongs to somebody else.
+  void allow(volume_id vid, std::string_view host, bool allowed);
+  /// Gives back the right to write what this session opened, at its end.
+  void give_back_rights() noexcept;
+
   /// Takes a plain namespace of at least `bytes` bytes as a volume, where the endpoint says that
   /// they may be overwritten; gives it back. Throws `input_error`.
   volume_info take_namespace(std::uint64_t bytes);
@@ -47,6 +77,11 @@ struct session::impl {
   void abandon_staging();
   /// The phase of channel `k` of the kernels'. Throws `input_error` if there is none.
   channel_phase phase(std::uint32_t k) const;
+  /// Reads or writes what the staging buffer holds at most. Reads again into another one where a
+  /// silent SSD may still write the first: what that one holds could change while it is copied.
+  status read_some(remote_volume volume, vba first, unsigned char* to, std::uint64_t bytes);
+  status write_some(const remote_volume& volume, vba first, const unsigned char* from,
+                    std::uint64_t bytes);
   void transfer(bool write, const volume_info& v, std::uint64_t offset, void* memory,
                 std::uint64_t bytes);
 
@@ -58,7 +93,16 @@ struct session::impl {
   std::vector<memory_block> retired;     ///< former staging buffers
   wire::afa::array_description array{};  ///< what the array said of itself
   client_id client{};
-  std::set<std::uint16_t> taken;  ///< plain namespaces in use as scratch volumes
+  std::set<std::uint16_t> taken;    ///< plain namespaces in use as scratch volumes
+  std::size_t created = 0;          ///< volume ids that this session has tried
+  std::set<std::uint16_t> written;  ///< volumes that this session has the right to write
+
+ private:
+  enum class claim : std::uint8_t { taken, mine };
+  claim claim_vid(const wire::afa::volume_record& r);
+  status add(const wire::afa::volume_record& r, std::uint32_t ssd, wire::afa::volume_spread spread);
+  void take_back(const wire::afa::volume_record& r) noexcept;
+  bool is_present(std::uint32_t ssd) const { return (array.absent >> ssd & 1) == 0; }
 };
 
 /// Makes sessions over connections that are there already: for who serves an array itself.

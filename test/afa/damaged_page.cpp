@@ -110,6 +110,46 @@ std::string moved(host::options chosen) {
   return ok(reads[1]) ? "" : "a page that was moved is no longer what it was";
 }
 
+/// An SSD that cannot tell which blocks were never written.
+std::string doubtful(host::options chosen) {
+  bench b(chosen);
+  for (std::uint32_t k = 0; k < 4 * block_bytes; ++k)
+    b.f.buffer[k] = static_cast<unsigned char>(mix64(k + chosen.seed));
+  std::vector<errand_of_courier> writes{b.io(nvm_opcode::write, 0, 1),
+                                        b.io(nvm_opcode::write, 3, 1)};
+  if (std::string fault = b.run(writes); !fault.empty()) return fault;
+  b.f.drive(0).parts().header().doubts = fw::doubt_record::of(~std::uint64_t{0}, 0, ~0u);
+  std::memset(b.f.buffer + 4 * block_bytes, 0x5a, 4 * block_bytes);
+  std::vector<errand_of_courier> reads;
+  for (std::uint32_t k = 0; k < 4; ++k) reads.push_back(b.io(nvm_opcode::read, k, 1, 4 + k));
+  if (std::string fault = b.run(reads); !fault.empty()) return fault;
+  for (std::uint32_t k = 0; k < 4; ++k) {
+    const bool known = k == 0 || k == 3;
+    if (known ? !ok(reads[k]) : !damaged(reads[k]))
+      return "read " + std::to_string(k) + " ended with " +
+             std::to_string(reads[k].outcome.nvme_code);
+    if (!known && b.f.buffer[(4 + k) * block_bytes] != 0x5a) return "zeroes were given";
+  }
+  std::vector<errand_of_courier> all{b.io(nvm_opcode::read, 0, 4, 4)};
+  if (std::string fault = b.run(all); !fault.empty()) return fault;
+  if (!damaged(all[0])) return "the command that reads them with others succeeded";
+  // What is written or deallocated since is known.
+  auto zeroes =
+      wire::nvme::make_read_write(nvm_opcode::write_zeroes, 0, 1,
+                                  wire::afa::pack_slba(volume_id(9), node_fixture::client, vba(2)),
+                                  2, wire::nvme::make_empty_sgl());
+  zeroes.cdw2 = b.f.node.shape.epoch;
+  std::vector<errand_of_courier> mends{b.io(nvm_opcode::write, 1, 1), {zeroes}};
+  if (std::string fault = b.run(mends); !fault.empty()) return fault;
+  std::vector<errand_of_courier> again{b.io(nvm_opcode::read, 0, 4, 4)};
+  if (std::string fault = b.run(again); !fault.empty()) return fault;
+  if (!ok(mends[0]) || !ok(mends[1]) || !ok(again[0])) return "the blocks stayed unreadable";
+  for (std::uint32_t k = 0; k < 2 * block_bytes; ++k) {
+    if (b.f.buffer[6 * block_bytes + k] != 0) return "what was deallocated is not zero";
+  }
+  return "";
+}
+
 }  // namespace
 
 TEST_CASE("a flipped bit is told to those who read it, and to nobody else") {
@@ -121,6 +161,12 @@ TEST_CASE("a flipped bit is told to those who read it, and to nobody else") {
 TEST_CASE("a flipped bit is not hidden by garbage collection") {
   CHECK(moved({.run = host::mode::fast}) == "");
   sweep(host::mode::seeded, 3, moved);
+}
+
+TEST_CASE("what an SSD cannot tell is a media error and not zeroes, until it is written") {
+  CHECK(doubtful({.run = host::mode::fast}) == "");
+  sweep(host::mode::seeded, 10, doubtful);
+  sweep(host::mode::weak, 10, doubtful);
 }
 
 TEST_CASE("what was damaged does not reach the client's memory") {

@@ -78,7 +78,11 @@ class fake_store {
       s = hang(f, d);
     } else {
       copy(static_cast<std::uint64_t*>(frame.data()), at(page));
-      if ((plan & disk_plan::fetch_is_late) != 0) s = left_behind(f);
+      if ((plan & disk_plan::fetch_is_late) != 0 && !avoiding_) {
+        // The SSD given up writes the frame after all, behind the one that delivered.
+        copy(static_cast<std::uint64_t*>(frame.data()), at(page_index(page.value == 0 ? 1 : 0)));
+        s = left_behind(f);
+      }
     }
     if (disk::add(disk_.frame_use[f], ~0u) % disk::given_up != 1) {
       disk::add(disk_.record->frame_in_use, 1);
@@ -101,6 +105,13 @@ class fake_store {
     }
     end(page);
     return s;
+  }
+
+  /// The same disk, by others than the SSD that is late.
+  GNSTOR_HD fake_store avoiding(ssd_index) const {
+    fake_store others = *this;
+    others.avoiding_ = true;
+    return others;
   }
 
   /// The status of a page that cannot be fetched or stored.
@@ -126,7 +137,7 @@ class fake_store {
   }
   GNSTOR_HD status left_behind(std::uint32_t frame) const {
     device_word<std::uint32_t>(disk_.frame_use[frame]).fetch_or(disk::given_up, relaxed);
-    return status::make(status_code::ok, reporter::volume);
+    return status::in_use(0);
   }
 
   GNSTOR_HD void copy(std::uint64_t* to, std::uint64_t* from) const {
@@ -147,6 +158,7 @@ class fake_store {
   }
 
   disk disk_;
+  bool avoiding_ = false;  ///< the SSD that is late
 };
 
 static_assert(page_store<fake_store<true>> && page_store<fake_store<false>>);

@@ -96,6 +96,21 @@ TEST_CASE("no volume is created where some of its blocks would be on nobody") {
   a.create(3, 2);
 }
 
+TEST_CASE("a creation that an SSD refuses deletes what it has added, and nobody else's volume") {
+  obedient_array a(3);
+  wire::afa::volume_record foreign = described(1);
+  foreign.capacity_blocks += 1;
+  for (const bool told_apart : {true, false}) {
+    foreign.hash_factor = told_apart ? 77 : described(1).hash_factor;
+    a.told[1].volumes[1] = foreign;
+    a.boss.create(++a.request, described(1));
+    CHECK(a.last().said == verdict::refused);
+    CHECK(a.told[0].volumes.empty());
+    CHECK(a.told[1].volumes.size() == 1);
+    CHECK(a.told[2].volumes.empty());
+  }
+}
+
 TEST_CASE("who gives a lease back, or is gone, does not extend it") {
   obedient_array a(2);
   a.create(1);

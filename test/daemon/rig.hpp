@@ -84,7 +84,11 @@ struct obedient_array {
           status = wire::afa::make_status(wire::afa::status::volume_exists);
         if (status == 0) s.volumes[o.vid] = o.record;
         break;
-      case admin_opcode::volume_delete: s.volumes.erase(o.vid); break;
+      case admin_opcode::volume_delete:
+        if (o.record.hash_factor == 0 ||
+            (s.volumes.contains(o.vid) && s.volumes[o.vid].hash_factor == o.record.hash_factor))
+          s.volumes.erase(o.vid);
+        break;
       case admin_opcode::array_update:
         s.serving = {o.membership.epoch, o.membership.absent, o.membership.filling};
         break;

@@ -94,6 +94,32 @@ TEST_CASE(
   CHECK(r.ssd().check(r.io(2, ~0u, ~0u, true)).status == afa(status::beyond_capacity));
 }
 
+TEST_CASE("a deletion that names a hash factor deletes the volume that is meant, and no other") {
+  rig r(small);
+  auto known = volume(1, 100);
+  known.hash_factor = 77;
+  REQUIRE(r.ssd().volume_add(1, known) == 0);
+  CHECK(r.ssd().volume_delete(1, volume_id(1), 78) == afa(status::unknown_volume));
+  CHECK(r.ssd().check(r.io(1, 0, 1, false)).ok());
+  CHECK(r.ssd().volume_delete(1, volume_id(1), 77) == 0);
+}
+
+TEST_CASE("a creation ends by the same record, and by no other") {
+  rig r(small);
+  auto claimed = volume(1, 100);
+  claimed.spread = wire::afa::volume_spread::creating;
+  REQUIRE(r.ssd().volume_add(1, claimed) == 0);
+  auto other = volume(1, 100);
+  other.hash_factor = claimed.hash_factor + 1;
+  CHECK(r.ssd().volume_add(1, other) == afa(status::volume_exists));
+  CHECK(r.ssd().volume_add(1, claimed) == 0);
+  CHECK(r.ssd().volume_add(1, volume(1, 100)) == 0);
+  CHECK(r.ssd().volume_add(1, claimed) == afa(status::volume_exists));  // it has ended
+  wire::afa::volume_list list{};
+  REQUIRE(r.ssd().volume_list(1, volume_id(1), list) == 0);
+  CHECK(list.records[0].spread == wire::afa::volume_spread::whole);
+}
+
 TEST_CASE("commands of the old epoch are refused once the array has moved on") {
   rig r(small);
   REQUIRE(r.ssd().volume_add(1, volume(1, 100)) == 0);

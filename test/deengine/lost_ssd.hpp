@@ -30,6 +30,7 @@ class lost_ssd {
     for (std::uint32_t k = 0; k < steps; ++k) {
       pending_.clear();
       pending_add_ = pending_remove_ = 0;
+      pending_epoch_ = 0;
       lane_.set_fuse(pick(12) == 0 ? 1 + pick(400) : 0);
       try {
         step();
@@ -51,6 +52,68 @@ class lost_ssd {
       }
     }
   }
+  /// Lives until it is lost at some store, or, now and then, between two commands; it is not
+  /// mounted.
+  void live_until_lost() {
+    for (std::uint32_t steps = 1 + pick(600);; --steps) {
+      pending_.clear();
+      pending_add_ = pending_remove_ = 0;
+      pending_epoch_ = 0;
+      if (steps == 0 && pick(4) == 0) break;
+      lane_.set_fuse(steps == 0 ? 1 + pick(400) : 0);
+      try {
+        step();
+      } catch (const lone_lane::fuse_blown&) {
+        break;
+      }
+      steps = std::max(steps, 1u);
+    }
+    lane_.set_fuse(0);
+    lost_.lose(ssd_);
+  }
+  /// Lives for a while, and is stopped in order; it is not mounted.
+  void live_until_stopped() {
+    const std::uint32_t steps = 1 + pick(600);
+    for (std::uint32_t k = 0; k < steps; ++k) {
+      pending_.clear();
+      pending_add_ = pending_remove_ = 0;
+      pending_epoch_ = 0;
+      step();
+    }
+    pending_.clear();
+    pending_add_ = pending_remove_ = 0;
+    pending_epoch_ = 0;
+    lost_.rest(ssd_);
+    lost_.lose(ssd_);
+  }
+  /// Goes on after either.
+  void come_to_life() { go_on(); }
+  /// What is wrong with it as it is mounted, in words; nothing if each block is what it was or was
+  /// to be, or is said to be unreadable.
+  /// @param unreadable counts the latter
+  /// @param written counts those of them that had been written
+  std::string what_is_wrong(std::uint32_t& unreadable, std::uint32_t& written) {
+    if (!is_epoch(ssd_.ssd().epoch())) return "the epoch is another";
+    for (std::uint16_t vid = 1; vid <= 3; ++vid) {
+      const bool there = ssd_.ssd().check(ssd_.io(vid, 0, 1, false)).ok();
+      if (there != volumes_.contains(vid) && vid != pending_add_ && vid != pending_remove_)
+        return "volume " + std::to_string(vid) + (there ? " is back" : " is gone");
+      for (std::uint32_t b = 0; there && b < capacity; ++b) {
+        const std::uint64_t found = ssd_.read(vid, b);
+        const auto change = pending_.find({vid, b});
+        if (found == expected(vid, b) || (change != pending_.end() && found == change->second))
+          continue;
+        if (found != ~std::uint64_t{0})
+          return "block " + std::to_string(b) + " of volume " + std::to_string(vid) + " is " +
+                 std::to_string(found) + " and not " + std::to_string(expected(vid, b));
+        ++unreadable;
+        written += expected(vid, b) != 0 ? 1 : 0;
+      }
+    }
+    return {};
+  }
+  rig& ssd() { return ssd_; }
+  simt::host::lone_lane& lane() { return lane_; }
   std::uint32_t times() const { return times_; }
   std::uint32_t undone() const { return undone_; }
   std::uint32_t done() const { return done_; }
@@ -63,6 +126,9 @@ class lost_ssd {
   std::uint64_t expected(std::uint16_t vid, std::uint32_t b) {
     const auto at = contents_.find({vid, b});
     return at == contents_.end() ? 0 : at->second;
+  }
+  bool is_epoch(std::uint32_t now) const {
+    return now == epoch_ || (pending_epoch_ != 0 && now == pending_epoch_);
   }
   void come_back() {
     lost_.lose(ssd_);
@@ -94,6 +160,8 @@ class lost_ssd {
       come_back();
     }
     lost_.begin(ssd_);
+    REQUIRE(is_epoch(ssd_.ssd().epoch()));
+    epoch_ = ssd_.ssd().epoch();
     if (pending_add_ != 0 && ssd_.ssd().check(ssd_.io(pending_add_, 0, 1, false)).ok())
       volumes_.insert({pending_add_, true});
     if (pending_remove_ != 0 && !ssd_.ssd().check(ssd_.io(pending_remove_, 0, 1, false)).ok())
@@ -121,14 +189,22 @@ class lost_ssd {
     const auto vid = static_cast<std::uint16_t>(1 + pick(3));
     if (!volumes_.contains(vid)) {
       pending_add_ = vid;
-      must_be_done(ssd_.ssd().volume_add(1, volume(vid, capacity, stripe)));
+      must_be_done(ssd_.ssd().volume_add(epoch_, volume(vid, capacity, stripe)));
       volumes_.insert({vid, true});
       return;
     }
     if (pick(100) == 0) {
       pending_remove_ = vid;
-      must_be_done(ssd_.ssd().volume_delete(1, volume_id(vid)));
+      must_be_done(ssd_.ssd().volume_delete(epoch_, volume_id(vid)));
       forget(vid);
+      return;
+    }
+    if (pick(100) == 0) {
+      pending_epoch_ = epoch_ + 1 + pick(3);
+      const std::uint64_t absent = pick(2) == 0 ? 2 : 0;
+      must_be_done(
+          ssd_.ssd().array_update({wire::afa::payload_version, pending_epoch_, absent, 0}));
+      epoch_ = pending_epoch_;
       return;
     }
     if (pick(10) == 0) return void(ssd_.ssd().tend(pick(shape.shards), pick(40)));
@@ -157,6 +233,8 @@ class lost_ssd {
   std::map<place, std::uint64_t> pending_;  ///< what the command under way makes of blocks
   std::uint16_t pending_add_ = 0;
   std::uint16_t pending_remove_ = 0;
+  std::uint32_t epoch_ = 1;
+  std::uint32_t pending_epoch_ = 0;
   std::uint64_t stamp_ = 0;
   std::uint32_t times_ = 0;
   std::uint32_t undone_ = 0;

@@ -132,7 +132,8 @@ struct rig {
     }
     return commit(a, pages.data());
   }
-  /// The stamp of one block; 0 if it was never written, ~0 if it is not what was sealed.
+  /// The stamp of one block; 0 if it was never written, ~0 if it is not what was sealed or nobody
+  /// knows.
   std::uint64_t read(std::uint16_t vid, std::uint32_t block) {
     const fw::admission a = ssd().check(io(vid, block, 1, false));
     REQUIRE(a.ok());
@@ -143,7 +144,7 @@ struct rig {
         ssd().seal_of(page) != static_cast<std::uint32_t>(found))
       found = ~std::uint64_t{0};
     if (page != engine::no_page) ssd().unpin(page);
-    return found;
+    return page == engine::no_page && ssd().is_doubtful(a) ? ~std::uint64_t{0} : found;
   }
   /// Lets every shard finish its housekeeping.
   void tend() {

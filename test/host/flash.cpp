@@ -295,10 +295,13 @@ TEST_CASE("another host reads a volume but may not write it while its writer hol
   {
     host::session owner(endpoint(folder), {.host_name = "owner"});
     owner.write(owner.create_volume({.bytes = bytes.size()}), 0, bytes.data(), bytes.size());
+    owner.admit(volume_id(1), "guest");
   }
   {
     host::session guest(endpoint(folder), {.host_name = "guest"});
-    const volume_info v = guest.open_volume(volume_id(1));
+    volume_info v = guest.open_volume(volume_id(1));
+    CHECK(v.writable);  // the owner's last session has ended
+    guest.close_volume(volume_id(1));
     std::vector<unsigned char> read(bytes.size());
     guest.read(v, 0, read.data(), read.size());
     CHECK(read == bytes);

@@ -136,7 +136,7 @@ TEST_CASE("a volume that does not exist cannot be opened or deleted") {
   host::session s(small);
   CHECK(says(refusal([&] { (void)s.open_volume(volume_id(3)); }), {"volume 3", "volumes"}));
   CHECK(says(refusal([&] { s.delete_volume(volume_id(3)); }),
-             {"deleting volume 3", "unknown volume"}));
+             {"volume 3 does not exist", "volumes"}));
 }
 
 TEST_CASE("an unknown fault, or one of an SSD that does not exist, is refused") {

@@ -106,10 +106,8 @@ TEST_CASE("threads that admit hosts and create queues at once share none") {
     std::set<std::uint32_t> numbers;
     on_threads(threads, [&](std::uint32_t t) {
       for (std::uint32_t k = 0; k < 16; ++k) {
-        const std::uint8_t hostid[16] = {static_cast<std::uint8_t>(t),
-                                         static_cast<std::uint8_t>(k)};
-        const std::uint32_t controller =
-            k < 4 ? array->admit(hostid, client_id(static_cast<std::uint16_t>(16 * t + k))) : 0;
+        const auto who = host::client_identity::named(std::to_string(16 * t + k));
+        const std::uint32_t controller = k < 4 ? array->admit(who, false).controller : 0;
         fw::queue_attributes at{};
         at.number = array->next_queue_number();
         array->create_queue(at);

@@ -110,7 +110,7 @@ class manager_driver {
       case wire::afa::admin_opcode::volume_add: return ssd.volume_add(o.epoch, o.record);
       case wire::afa::admin_opcode::volume_chmod: return ssd.volume_chmod(o.epoch, o.chmod);
       case wire::afa::admin_opcode::volume_delete:
-        return ssd.volume_delete(o.epoch, volume_id(o.vid));
+        return ssd.volume_delete(o.epoch, volume_id(o.vid), o.record.hash_factor);
       case wire::afa::admin_opcode::array_update: return ssd.array_update(o.membership);
       default: return wire::nvme::make_status(wire::nvme::generic_status::invalid_opcode);
     }

@@ -173,9 +173,9 @@ TEST_CASE("the client id of an array association is that of the host's name") {
   const auto a = rig.admin(array_nqn, "nqn.2026-11.io.gnstor:host:default");
   const std::uint16_t id = a->queue().association()->host().client.value;
   CHECK(id != 0);
-  CHECK(rig.array.joined == std::set<std::uint16_t>{id});
+  CHECK(rig.array.present == std::set<std::uint16_t>{id});
   const auto b = rig.admin(array_nqn, bob);
-  CHECK(rig.array.joined.size() == 2);
+  CHECK(rig.array.present.size() == 2);
 }
 
 TEST_CASE("a second host identifier under the NQN of a host that is here is refused") {

@@ -55,8 +55,10 @@ struct emulated_rig {
     REQUIRE(q->connect(nqn, who, id).status == 0);
     return q;
   }
-  /// Asks for rights on volume 1 as GNStor's own client `who`, on every SSD.
+  /// Asks for rights on volume 1 as GNStor's own client `who`, on every SSD. Its owner, the target,
+  /// has admitted that one.
   std::uint16_t chmod(host_queue& q, const char* who, std::uint16_t rights) {
+    if (rights != 0 && record().client_count < 2) array.admit(volume_id(1), who);
     wire::afa::volume_chmod change{};
     change.version = wire::afa::payload_version;
     change.vid = 1;
@@ -97,6 +99,22 @@ struct emulated_rig {
   std::shared_ptr<fw::array_volume> volume;
   std::uint16_t id = 0;
 };
+
+/// What the array says of itself to a host.
+wire::afa::array_description described(host_queue& q) {
+  wire::afa::admin_command c;
+  c.opcode = wire::afa::admin_opcode::array_describe;
+  c.nsid = 1;
+  wire::afa::array_description d{};
+  c.payload = wire::nvme::make_keyed_sgl(host_queue::address, sizeof d, host_queue::key);
+  const reply r = q.send(c.pack());
+  REQUIRE(r.status == 0);
+  REQUIRE(r.data.size() >= sizeof d);
+  std::memcpy(&d, r.data.data(), sizeof d);
+  return d;
+}
+
+std::uint16_t own(wire::afa::status s) { return wire::afa::make_status(s, true); }
 
 constexpr std::uint16_t conflict =
     wire::nvme::make_status(generic_status::reservation_conflict, true);
@@ -301,10 +319,13 @@ TEST_CASE("two hosts whose NQNs hash to the same client id do not share a channe
   }
   REQUIRE_FALSE(twin.empty());
   const std::uint16_t invalid = dnr(wire::fabrics::connect_status::invalid_host);
-  host_queue second(rig.target, 0);
-  CHECK(second.connect(array_nqn, twin.c_str()).status == invalid);
+  const auto second = rig.admin(array_nqn, twin.c_str());
+  CHECK(described(*first).own_client == wanted.value);
+  CHECK(described(*second).own_client != wanted.value);
+  REQUIRE(rig.chmod(*first, bob, right_read) == 0);
+  CHECK(rig.chmod(*second, bob, 0) == own(wire::afa::status::not_owner));
   fw::host_identity who{bob, {}, wanted};
-  CHECK(rig.array.join(who) == invalid);  // the same NQN, another identifier
+  CHECK(rig.array.join(who).refused == invalid);  // the same NQN, another identifier
   host_queue again(rig.target, 0);
   CHECK(again.connect(array_nqn, bob).status == 0);
 }

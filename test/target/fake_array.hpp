@@ -21,9 +21,10 @@ class fake_array final : public fw::array_gateway {
   std::uint32_t ssds() const override { return 4; }
   std::uint32_t max_transfer_blocks() const override { return 32; }
   std::uint64_t identity() const override { return name; }
-  std::uint16_t join(const fw::host_identity& who) override {
-    if (refuse == 0) joined.insert(who.client.value);
-    return refuse;
+  joined join(const fw::host_identity& who) override {
+    if (refuse != 0) return {.refused = refuse};
+    present.insert(who.client.value);
+    return {.client = who.client};
   }
   std::uint16_t admin(client_id client, const wire::nvme::submission_entry& e,
                       std::span<std::byte> payload) override {
@@ -35,7 +36,7 @@ class fake_array final : public fw::array_gateway {
   }
 
   std::vector<call> calls;
-  std::set<std::uint16_t> joined;
+  std::set<std::uint16_t> present;
   std::uint64_t name = 1;    ///< `identity`
   std::uint16_t refuse = 0;  ///< the status of `join`
   std::uint16_t fail = 0;    ///< of commands

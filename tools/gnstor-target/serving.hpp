@@ -17,8 +17,6 @@ class serving {
   void run_for(std::chrono::milliseconds wait) { server_.run_for(wait); }
 
  private:
-  /// Makes the volumes that are to exist.
-  void create_volumes();
   /// Follows the array: its volumes come and go, and so do write rights.
   void follow();
   void say(const std::string& words) const;

@@ -7,7 +7,7 @@
 #include <gnstor/core/result.hpp>
 #include <gnstor/simt/atomic_ref.hpp>
 #include <gnstor/simt/clock.hpp>
-#include <gnstor/simt/copy.hpp>
+#include <gnstor/volume/replica_set.hpp>
 
 #include <type_traits>
 
@@ -179,7 +179,12 @@ class page_cache {
       word.fetch_sub(page_word::busy, release);
       return frame.status;
     }
-    const status s = store_.fetch(page, buffer(frame.value), d);
+    status s = store_.fetch(page, buffer(frame.value), d);
+    if (s.code == status_code::buffer_in_use) s = fetch_again(page, frame, s, d);
+    if (!frame) {
+      word.fetch_sub(page_word::busy, release);
+      return frame.status;
+    }
     if (!s.ok()) {
       if (s.left_behind()) {
         set_aside(frame.value);
@@ -188,11 +193,6 @@ class page_cache {
       }
       word.fetch_add(page_word::failure(remember(s)) - page_word::busy, release);
       return s;
-    }
-    if (s.left_behind()) frame = replace(frame.value, d);
-    if (!frame) {
-      word.fetch_sub(page_word::busy, release);
-      return frame.status;
     }
     count(state_->counters.pages_in);
     frame_at(frame.value).store(std::uint64_t{page.value} + 1, relaxed);
@@ -207,12 +207,21 @@ class page_cache {
     frame_at(f).store(lost_frame, relaxed);
   }
 
-  /// Moves a page just fetched out of a frame that a request given up may still write.
-  GNSTOR_HD result<frame_index> replace(frame_index from, deadline d) const {
-    const result<frame_index> to = take_frame(d);
-    if (to) simt::copy(simt::group::self(), data(to.value), data(from), store_.page_bytes());
-    set_aside(from);
-    return to;
+  /// Fetches a page into another frame, from others than the SSD that may still write the frame it
+  /// was fetched into: what lies there now, that SSD may replace while it is copied.
+  /// @param frame in: where it may; out: the frame of the last attempt, or why there is none
+  /// @param s what the attempt before said
+  GNSTOR_HD status fetch_again(page_index page, result<frame_index>& frame, status s,
+                               deadline d) const {
+    Store others = store_;
+    for (bounded tries{max_replicas}; s.code == status_code::buffer_in_use && tries;) {
+      set_aside(frame.value);
+      frame = take_frame(d);
+      if (!frame) break;
+      others = others.avoiding(ssd_index(s.ssd));
+      s = others.fetch(page, buffer(frame.value), d);
+    }
+    return s;
   }
 
   /// A frame of one's own: a free one, or one whose page nobody pins.

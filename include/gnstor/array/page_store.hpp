@@ -11,14 +11,17 @@ namespace gnstor::inline v0 {
 
 /// Where an array's pages live: fetches a page into a frame, and writes a frame back.
 ///
-/// Called by one lane. On success of `fetch` the frame's bytes are visible to the caller. A status,
-/// success included, that is `left_behind()` tells the array that the frame may still be read or
-/// written: it will not hold another page.
+/// Called by one lane. On success of `fetch` the frame's bytes are visible to the caller, and stay
+/// as they are. A status that is `left_behind()` tells the array that the frame may still be read
+/// or written: it will not hold another page. After `buffer_in_use` the array fetches again, into
+/// another frame, by `avoiding` the SSD that the status names.
 template <class S>
-concept page_store = requires(const S& s, page_index page, const io_buffer& frame, deadline d) {
+concept page_store = std::copyable<S> &&
+    requires(const S& s, page_index page, const io_buffer& frame, deadline d, ssd_index silent) {
   { s.page_bytes() } -> std::same_as<std::uint32_t>;
   { s.fetch(page, frame, d) } -> std::same_as<status>;
   { s.store(page, frame, d) } -> std::same_as<status>;
+  { s.avoiding(silent) } -> std::same_as<S>;
 };
 
 }  // namespace gnstor::inline v0

@@ -21,6 +21,9 @@ class volume_store {
   GNSTOR_HD status store(page_index page, const io_buffer& frame, deadline d) const {
     return volume_.write(vba(page.value * page_blocks_), page_blocks_, frame, d);
   }
+  GNSTOR_HD volume_store avoiding(ssd_index silent) const {
+    return volume_store(volume_.avoiding(silent), page_blocks_);
+  }
 
  private:
   Volume volume_;

@@ -225,15 +225,18 @@ class async_io {
   }
   /// Turns a part that failed to the next SSD.
   GNSTOR_HD void go_on(io_part& part, status outcome) const {
+    if (outcome.left_behind()) {
+      part.left_behind = true;
+      part.silent = static_cast<std::uint8_t>(part.ssd().value);
+    }
     ++part.tried;
-    part.left_behind = part.left_behind || outcome.left_behind();
     const deadline ends = deadline::after(0, operations_.ends_ns(part.operation));
     part.expires_ns = share_of(ends, simt::now_ns(), part.places - part.tried).at_ns();
   }
   GNSTOR_HD void finish(const io_part& part, status outcome) const {
     if (part.left_behind && !outcome.left_behind()) {
-      outcome =
-          status::make(outcome.ok() ? status_code::ok : status_code::timed_out, reporter::volume);
+      outcome = outcome.ok() ? status::in_use(part.silent)
+                             : status::make(status_code::timed_out, reporter::volume);
     }
     operations_.settle(part.operation, outcome);
   }

@@ -10,11 +10,11 @@ namespace gnstor::inline v0 {
 /// The outcome of two parts of one operation: the first failure, unless it would hide that the
 /// buffer may still be used.
 GNSTOR_HD constexpr status combined(status a, status b) {
+  if (!a.failed() && !b.failed()) return a.ok() ? b : a;
+  const status failed = a.failed() ? a : b;
   const status late = a.left_behind() ? a : b;
-  if (a.ok() && b.ok()) return late;
-  const status failed = a.ok() ? b : a;
   if (failed.left_behind() || !late.left_behind()) return failed;
-  return late.ok() ? status::make(status_code::timed_out, reporter::volume) : late;
+  return late.failed() ? late : status::make(status_code::timed_out, reporter::volume);
 }
 
 /// True if another replica may do what this SSD did not. Media errors, a dying SSD and silence may
@@ -47,6 +47,7 @@ GNSTOR_HD constexpr status named(status s, std::uint16_t ssd) {
 }
 
 static_assert(combined(status{}, status::nvme(2, 0x81, 3)) == status::nvme(2, 0x81, 3));
+static_assert(combined(status::in_use(1), status{}) == status::in_use(1));
 static_assert(share_of(deadline::after(0, 100), 10, 3).at_ns() == 40);
 
 }  // namespace gnstor::inline v0

@@ -15,7 +15,8 @@ namespace gnstor::inline v0 {
 struct io_part {
   wire::nvme::nvm_opcode opcode = wire::nvme::nvm_opcode::read;
   bool may_deallocate = false;     ///< of a Write Zeroes: bit DEAC
-  bool left_behind = false;        ///< an SSD was silent: it may still use the buffer
+  bool left_behind = false;        ///< an SSD was silent: it may still use the buffer,
+  std::uint8_t silent = 0;         ///< and this is its index, below 64
   std::uint8_t places = 1;         ///< SSDs that may serve it, 1 to 8
   std::uint8_t tried = 0;          ///< of these, the ones that failed
   std::uint16_t operation = 0;     ///< slot in the operation table
@@ -57,9 +58,9 @@ struct io_part {
     to[4] = buffer.bytes | std::uint64_t{buffer.rkey} << 32;
     to[5] = epoch | std::uint64_t{namespace_id} << 32;
     to[6] = static_cast<std::uint64_t>(opcode) | std::uint64_t{may_deallocate} << 8 |
-            std::uint64_t{left_behind} << 9 | std::uint64_t{places} << 16 |
-            std::uint64_t{tried} << 24 | std::uint64_t{operation} << 32 |
-            std::uint64_t{blocks - 1} << 48;
+            std::uint64_t{left_behind} << 9 | std::uint64_t(silent & 63) << 10 |
+            std::uint64_t{places} << 16 | std::uint64_t{tried} << 24 |
+            std::uint64_t{operation} << 32 | std::uint64_t{blocks - 1} << 48;
   }
   GNSTOR_HD static constexpr io_part unpack(const std::uint64_t (&from)[words]) {
     io_part p;
@@ -74,6 +75,7 @@ struct io_part {
     p.opcode = static_cast<wire::nvme::nvm_opcode>(from[6] & 0xff);
     p.may_deallocate = (from[6] >> 8 & 1) != 0;
     p.left_behind = (from[6] >> 9 & 1) != 0;
+    p.silent = static_cast<std::uint8_t>(from[6] >> 10 & 63);
     p.places = static_cast<std::uint8_t>(from[6] >> 16);
     p.tried = static_cast<std::uint8_t>(from[6] >> 24);
     p.operation = static_cast<std::uint16_t>(from[6] >> 32);

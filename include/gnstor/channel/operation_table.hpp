@@ -80,7 +80,7 @@ class operation_table {
   /// @par Order releases what the caller acquired of the part's data to who takes the operation
   GNSTOR_HD void settle(std::uint32_t slot, status s) const {
     operation_state& o = states()[slot];
-    if (!s.ok()) first(o.failed, s);
+    if (s.failed()) first(o.failed, s);
     if (s.left_behind()) first(o.late, s);
     // Acquires what the other parts' lanes released, and releases this one's.
     if (count(o.left).fetch_sub(1, acq_rel) != 1) return;

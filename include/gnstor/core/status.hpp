@@ -22,6 +22,8 @@ enum class status_code : std::uint8_t {
   reset,             ///< the queue pair was torn down at both ends and made again: the request may
                      ///< have been executed, and nothing of it can happen any more
   unsupported,       ///< the session was opened without what this needs; nothing was sent
+  buffer_in_use,  ///< another replica delivered the data, but the SSD `ssd`, which had been asked
+                  ///< first and given up, may still write the buffer: read again into another
 };
 
 /// Who reported a status.
@@ -46,16 +48,19 @@ struct [[nodiscard]] status {
   std::uint8_t nvme_code = 0;  ///< NVMe status code, if `nvme_error`
   std::uint8_t syndrome = 0;   ///< mlx5 CQE syndrome, if `transport_error`, `flushed` or `reset`
   std::uint8_t vendor_syndrome = 0;  ///< mlx5 vendor syndrome, likewise
-  std::uint16_t ssd = 0;             ///< index of the SSD that answered, if `nvme_error`
+  std::uint16_t ssd = 0;  ///< index of the SSD: that answered, if `nvme_error`; that did not, if
+                          ///< `buffer_in_use`
 
+  /// True if all went well, and for good: the buffer is the caller's, nobody writes it any more.
   GNSTOR_HD constexpr bool ok() const { return code == status_code::ok; }
-  /// True if a request was given up on the way: its buffer may still be read or written. That can
-  /// be so after success, when another request did the job: `by` then names who says so. A dead
-  /// channel that refuses a request (`flushed`, by the channel) has sent nothing.
+  /// True if what was asked for did not happen. Of `buffer_in_use` it did, though it may not last.
+  GNSTOR_HD constexpr bool failed() const { return !ok() && code != status_code::buffer_in_use; }
+  /// True if a request was given up on the way: its buffer may still be read or written, until its
+  /// channel is reset. Never after `ok`. A dead channel that refuses a request (`flushed`, by the
+  /// channel) has sent nothing.
   GNSTOR_HD constexpr bool left_behind() const {
-    return code == status_code::timed_out ||
-           (code == status_code::flushed && by != reporter::channel) ||
-           (ok() && by != reporter::none);
+    return code == status_code::timed_out || code == status_code::buffer_in_use ||
+           (code == status_code::flushed && by != reporter::channel);
   }
   /// True if nothing of the failed request can happen any more: its buffer is free, and nothing of
   /// it can come after a second try. It may have been executed already. After a `transport_error`
@@ -68,6 +73,12 @@ struct [[nodiscard]] status {
     status s;
     s.code = code;
     s.by = by;
+    return s;
+  }
+  /// The data is there, and `silent` may still write its buffer.
+  GNSTOR_HD static constexpr status in_use(std::uint16_t silent) {
+    status s = make(status_code::buffer_in_use, reporter::volume);
+    s.ssd = silent;
     return s;
   }
   /// An SSD's answer. Type 0, code 0 is success.

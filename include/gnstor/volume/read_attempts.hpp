@@ -29,24 +29,25 @@ class read_attempts {
     if (answer.ok()) return false;  // mostly so: nothing else is computed for it
     outcome_ = named(answer, part_.ssd().value);
     if (!another_replica_may_help(outcome_)) return false;
-    left_behind_ = left_behind_ || outcome_.left_behind();
+    if (outcome_.left_behind()) silent_ = part_.ssd().value;
     if (outcome_.code == status_code::timed_out) silent |= std::uint64_t{1} << part_.ssd().value;
     return ++part_.tried < part_.places;
   }
   /// True if the read ended well and left nothing behind: it adds nothing to what came before.
-  GNSTOR_HD bool clean() const {
-    return outcome_.ok() && outcome_.by == reporter::none && !left_behind_;
-  }
+  GNSTOR_HD bool clean() const { return outcome_.ok() && silent_ == nobody; }
   /// How the read ended.
   GNSTOR_HD status outcome() const {
-    if (!left_behind_ || outcome_.left_behind()) return outcome_;
-    return status::make(outcome_.ok() ? status_code::ok : status_code::timed_out, reporter::volume);
+    if (silent_ == nobody || outcome_.left_behind()) return outcome_;
+    return outcome_.ok() ? status::in_use(silent_)
+                         : status::make(status_code::timed_out, reporter::volume);
   }
 
  private:
+  static constexpr std::uint16_t nobody = 0xffff;
+
   io_part part_;
   status outcome_;
-  bool left_behind_ = false;
+  std::uint16_t silent_ = nobody;  ///< the SSD that was given up last
 };
 
 }  // namespace gnstor::detail

@@ -22,6 +22,8 @@ struct volume_info {
   std::uint32_t lba_bytes = block_bytes;   ///< of a plain namespace: 512 or 4096
   std::uint64_t absent = 0;   ///< its SSDs that take part in nothing in this epoch, by bit
   std::uint64_t filling = 0;  ///< its SSDs that take writes and are not read yet, by bit
+  bool writable = true;       ///< this client held the right to write when it opened the volume
+  client_id writer{};         ///< who held it then; 0: nobody
 
   /// Takes over what an epoch says of the SSDs that this volume is spread over.
   GNSTOR_HD constexpr void set_membership(std::uint64_t all_absent, std::uint64_t all_filling) {
@@ -35,6 +37,6 @@ struct volume_info {
   GNSTOR_HD constexpr bool plain() const { return namespace_id != 0; }
 };
 
-static_assert(std::is_trivially_copyable_v<volume_info> && sizeof(volume_info) == 64);
+static_assert(std::is_trivially_copyable_v<volume_info> && sizeof(volume_info) == 72);
 
 }  // namespace gnstor::inline v0

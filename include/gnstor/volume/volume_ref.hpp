@@ -37,15 +37,24 @@ class volume_ref {
   /// How requests become commands.
   GNSTOR_HD const detail::volume_split<Placement>& pieces() const { return split_; }
 
+  /// The same volume, reading from other SSDs than `ssd` wherever a replica in sync is on another:
+  /// for the next attempt after `buffer_in_use`, with the SSD that this status names.
+  GNSTOR_HD volume_ref avoiding(ssd_index ssd) const {
+    volume_ref other = *this;
+    other.split_ = split_.avoiding(ssd);
+    return other;
+  }
+
   /// Reads `blocks` blocks from `first` on into `buffer` (registered memory, at least blocks * 4096
   /// bytes).
   /// @par Callers any lane, in any company
   /// @par Order on success the data is visible to the caller, and to its group after `sync`
   /// @par Bound `d`
   /// @par Errors out_of_range, invalid_argument (nothing was sent); otherwise the last replica's
-  /// status: nvme_error with the SSD's index, timed_out, transport_error, flushed. A status,
-  /// success included, that is `left_behind()` says that a silent replica may still write the
-  /// buffer
+  /// status: nvme_error with the SSD's index, timed_out, transport_error, flushed. buffer_in_use
+  /// where a replica was silent and another one delivered: read again into another buffer, by
+  /// `avoiding` the silent one. After any status that is `left_behind()` an SSD may still write the
+  /// buffer; after ok nobody does
   GNSTOR_HD status read(vba first, std::uint32_t blocks, io_buffer buffer, deadline d) const {
     return move(opcode::read, {first, blocks, d}, detail::buffer_cursor(buffer));
   }
@@ -302,7 +311,7 @@ class volume_ref {
 
   template <simt::warp_group G>
   GNSTOR_HD static status together(const G& g, status mine) {
-    const std::uint32_t failed = g.ballot(!mine.ok());
+    const std::uint32_t failed = g.ballot(mine.failed());
     const std::uint32_t late = g.ballot(mine.left_behind());
     g.sync();  // the data that other lanes received
     if ((failed | late) == 0) return mine;

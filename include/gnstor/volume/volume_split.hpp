@@ -28,6 +28,12 @@ class volume_split {
         lbas_(info.plain() ? block_bytes / info.lba_bytes : 1) {}
 
   GNSTOR_HD const volume_info& info() const { return info_; }
+  /// The same, reading from another SSD than `ssd` wherever a replica in sync is on another.
+  GNSTOR_HD volume_split avoiding(ssd_index ssd) const {
+    volume_split other = *this;
+    if (!info_.plain() && ssd.value < 64) other.info_.filling |= std::uint64_t{1} << ssd.value;
+    return other;
+  }
 
   /// What is asked: a range of blocks, until when, and which of its pieces are this lane's.
   struct range {
@@ -140,11 +146,12 @@ class volume_split {
     return p;
   }
   /// The replicas that take part in this epoch: reads go to those in sync. Where nobody is left the
-  /// command goes to an absent one, which answers with an error.
+  /// command goes to an absent one, or to one that may not be read: it answers with an error.
   GNSTOR_HD_SLOW static replica_set serving(const replica_set placed, std::uint64_t absent,
                                             std::uint64_t unread) {
-    const replica_set kept = placed.without(absent | unread);
-    return kept.count != 0 ? kept : placed.without(unread);
+    replica_set kept = placed.without(absent | unread);
+    if (kept.count == 0) kept = placed.without(unread);
+    return kept.count != 0 ? kept : placed;
   }
 
   /// The command of a piece, for SSDs yet to be named.

@@ -76,12 +76,27 @@ class session {
   /// say.
   std::vector<std::string> notes() const;
 
-  /// Creates a volume that this client may read and write. Throws `input_error` if it cannot fit,
-  /// `io_error` otherwise.
+  /// Creates a volume that this host owns, and may read and write. Hosts that create at once get
+  /// different volumes. Throws `input_error` if it cannot fit, `io_error` otherwise: nothing has
+  /// been created then.
   volume_info create_volume(const volume_options& wanted);
-  /// Opens a volume that exists; asks for the right to read it, and to write it where nobody else
-  /// holds that.
+  /// Opens a volume that this host owns or was admitted to, and takes the right to write it where
+  /// nobody holds that: `volume_info::writable` says whether it was granted, `writer` who holds it.
+  /// The right belongs to the host, not to the session; it goes back with `close_volume`, and when
+  /// the host's last session ends in order. Throws `input_error` if there is no such volume,
+  /// `io_error` where this host may not open it, naming the remedy.
   volume_info open_volume(volume_id vid);
+  /// Gives back the right to write a volume, so that another host that was admitted can take it.
+  /// Nothing of this host's may be under way there. It may be read on.
+  void close_volume(volume_id vid);
+  /// Lets another host open a volume that this one owns: to read it, and to write it while nobody
+  /// else does. Throws `io_error` where it belongs to somebody else, or 16 hosts have been
+  /// admitted.
+  /// @param host its NQN, or its `session_options::host_name`
+  void admit(volume_id vid, std::string_view host);
+  /// Takes all rights to a volume that this host owns from another one.
+  void expel(volume_id vid, std::string_view host);
+  /// Deletes a volume that this host owns. Throws `io_error` where another one does.
   void delete_volume(volume_id vid);
   /// The volumes of the array, in order of VID.
   std::vector<wire::afa::volume_record> volumes();

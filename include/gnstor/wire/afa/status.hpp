@@ -23,6 +23,7 @@ enum class status : std::uint8_t {
   bad_payload_version = 0x0d,  ///< the payload's version is not understood
   bad_payload = 0x0e,  ///< a field of the payload is out of range or contradicts the command
   rebuilding = 0x0f,   ///< a read of an SSD that is being filled
+  not_owner = 0x10,    ///< only the volume's owner may do this
 };
 
 /// The completion's status field for one of GNStor's own codes.
@@ -56,6 +57,8 @@ constexpr const char* to_string(status code) {
     case status::bad_payload_version: return "unknown payload version";
     case status::bad_payload: return "bad payload";
     case status::rebuilding: return "SSD is being rebuilt";
+    case status::not_owner:
+      return "the volume belongs to another host, which alone deletes it and admits hosts";
   }
   return "unknown status";
 }

@@ -17,7 +17,8 @@ struct volume_chmod {
   std::uint16_t client_count;  ///< entries of `clients` in use
   std::uint32_t ssd_count;     ///< as in `volume_record`; 0: this and `spread` stay
   volume_spread spread;        ///< moved or dropping
-  std::uint32_t reserved16[12];
+  std::uint64_t owner;         ///< from now on, as in `volume_record`; 0: it stays
+  std::uint32_t reserved24[10];
   volume_client clients[max_volume_clients];
 };
 
@@ -27,7 +28,8 @@ static_assert(offsetof(volume_chmod, vid) == 4);
 static_assert(offsetof(volume_chmod, client_count) == 6);
 static_assert(offsetof(volume_chmod, ssd_count) == 8);
 static_assert(offsetof(volume_chmod, spread) == 12);
-static_assert(offsetof(volume_chmod, reserved16) == 16);
+static_assert(offsetof(volume_chmod, owner) == 16);
+static_assert(offsetof(volume_chmod, reserved24) == 24);
 static_assert(offsetof(volume_chmod, clients) == 64);
 
 }  // namespace gnstor::wire::afa

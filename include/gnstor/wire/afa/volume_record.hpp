@@ -15,6 +15,7 @@ enum class volume_spread : std::uint32_t {
   joining = 1,   ///< on an SSD that is being given its share: nobody reads there
   moved = 2,     ///< `ssd_count` has grown; SSDs still have what belongs elsewhere now
   dropping = 3,  ///< they drop it
+  creating = 4,  ///< on SSDs of which not all are known to have it yet: on no list of volumes
 };
 
 /// All an SSD must know of a volume: the data of VOLUME ADD and an entry of VOLUME LIST.
@@ -33,7 +34,11 @@ struct volume_record {
   volume_spread spread;
   /// SSDs that its placement chooses from: the first so many of the array. 0 in VOLUME ADD: all.
   std::uint32_t ssd_count;
-  std::uint32_t reserved44[5];
+  std::uint32_t reserved44;
+  /// The host that created it: it alone deletes the volume and says who else may use it. A number
+  /// made of its NQN by the array. 0 in VOLUME ADD: who sends it; 0 in an SSD: nobody.
+  std::uint64_t owner;
+  std::uint32_t reserved56[2];
   volume_client clients[max_volume_clients];
 };
 
@@ -49,6 +54,8 @@ static_assert(offsetof(volume_record, client_count) == 32);
 static_assert(offsetof(volume_record, spread) == 36);
 static_assert(offsetof(volume_record, ssd_count) == 40);
 static_assert(offsetof(volume_record, reserved44) == 44);
+static_assert(offsetof(volume_record, owner) == 48);
+static_assert(offsetof(volume_record, reserved56) == 56);
 static_assert(offsetof(volume_record, clients) == 64);
 
 }  // namespace gnstor::wire::afa

@@ -1,0 +1,72 @@
+#pragma once
+/// Which host may do what to which volume, as long as hosts send the VOLUME commands themselves.
+
+#include <gnstor/core/units.hpp>
+#include <gnstor/wire/afa/status.hpp>
+#include <gnstor/wire/afa/volume_chmod.hpp>
+#include <gnstor/wire/afa/volume_record.hpp>
+
+namespace gnstor::fw {
+
+/// Who sends an admin command.
+struct admin_caller {
+  client_id client{};
+  std::uint64_t host = 0;  ///< as `volume_record::owner`; 0: nobody that the array knows
+  bool manager = false;    ///< of the array: may do everything
+};
+
+/// Checks a VOLUME ADD: a host adds volumes of its own, and gives nobody the right to fill.
+/// 0 when it may.
+GNSTOR_HD constexpr std::uint16_t may_add(const wire::afa::volume_record& r,
+                                          const admin_caller& who) {
+  if (who.manager) return 0;
+  bool allowed = who.host != 0 && (r.owner == 0 || r.owner == who.host) &&
+                 (r.spread == wire::afa::volume_spread::whole ||
+                  r.spread == wire::afa::volume_spread::creating);
+  for (std::uint32_t k = 0; k < r.client_count && k < wire::afa::max_volume_clients; ++k)
+    allowed = allowed && (r.clients[k].rights & wire::afa::right_fill) == 0;
+  return allowed ? std::uint16_t{0} : wire::afa::make_status(wire::afa::status::not_permitted);
+}
+
+/// Checks a VOLUME DELETE. 0 when the caller may.
+/// @param known the volume; VID 0 if there is none
+GNSTOR_HD constexpr std::uint16_t may_delete(const wire::afa::volume_record& known,
+                                             const admin_caller& who) {
+  using wire::afa::make_status;
+  if (known.vid == 0) return make_status(wire::afa::status::unknown_volume);
+  const bool own = who.host != 0 && who.host == known.owner;
+  return who.manager || own ? std::uint16_t{0} : make_status(wire::afa::status::not_owner);
+}
+
+/// Checks a VOLUME CHMOD. The owner gives and takes the rights to read and to write; another host
+/// that has a right takes the right to write for itself, where that is free, or gives back what it
+/// has. Where a volume lies, who owns it and who fills it is the manager's. 0 when the caller may.
+/// @param known the volume; VID 0 if there is none
+GNSTOR_HD constexpr std::uint16_t may_change(const wire::afa::volume_record& known,
+                                             const wire::afa::volume_chmod& change,
+                                             const admin_caller& who) {
+  using wire::afa::make_status;
+  if (known.vid == 0) return make_status(wire::afa::status::unknown_volume);
+  if (who.manager) return 0;
+  if (change.owner != 0 || change.ssd_count != 0)
+    return make_status(wire::afa::status::not_permitted);
+  const bool own = who.host != 0 && who.host == known.owner;
+  bool admitted = false;
+  bool fills = false;
+  for (std::uint32_t j = 0; j < change.client_count && j < wire::afa::max_volume_clients; ++j)
+    fills = fills || (change.clients[j].rights & wire::afa::right_fill) != 0;
+  for (std::uint32_t k = 0; k < known.client_count && k < wire::afa::max_volume_clients; ++k) {
+    const wire::afa::volume_client& has = known.clients[k];
+    admitted = admitted || has.client == who.client.value;
+    for (std::uint32_t j = 0; j < change.client_count && j < wire::afa::max_volume_clients; ++j) {
+      fills = fills ||
+              (change.clients[j].client == has.client && (has.rights & wire::afa::right_fill) != 0);
+    }
+  }
+  if (fills) return make_status(wire::afa::status::not_permitted);
+  if (own) return 0;
+  const bool only_itself = change.client_count == 1 && change.clients[0].client == who.client.value;
+  return admitted && only_itself ? std::uint16_t{0} : make_status(wire::afa::status::not_owner);
+}
+
+}  // namespace gnstor::fw

@@ -1,0 +1,203 @@
+/// What a session has the SSDs do to volumes, as long as no manager does it for all hosts.
+
+#include "array_replies.hpp"
+#include "client_identity.hpp"
+#include "session_impl.hpp"
+#include <gnstor/core/hash.hpp>
+#include <gnstor/wire/afa/status.hpp>
+#include <gnstor/wire/afa/volume_chmod.hpp>
+#include <gnstor/wire/afa/volume_list.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <random>
+
+namespace gnstor::host {
+namespace {
+
+using wire::afa::admin_opcode;
+using wire::afa::volume_record;
+using wire::afa::volume_spread;
+
+/// Drawn anew for each volume, so that one made later under the same id is another; a simulated run
+/// repeats itself.
+std::uint64_t fresh_hash_factor(const endpoint& where, client_id creator, std::uint16_t vid,
+                                std::size_t before) {
+  if (where.runner == runner_kind::simulated)
+    return mix64(0x676e73746f72 + vid + (std::uint64_t{creator.value} << 32) + (before << 48)) | 1;
+  std::random_device source;
+  return (std::uint64_t{source()} << 32 | source()) | 1;  // 0 names no volume
+}
+
+}  // namespace
+
+std::uint32_t session::impl::arbiter() const {
+  const auto first = static_cast<std::uint32_t>(std::countr_one(array.absent));
+  if (first < array.ssd_count) return first;
+  throw error("every SSD of the array is absent: its manager has to bring one back");
+}
+
+std::vector<volume_record> session::impl::list() {
+  std::vector<volume_record> all;
+  std::uint16_t next = 1;
+  for (std::uint32_t round = 0; round < 65536 && next != 0; ++round) {
+    admin(admin_opcode::volume_list, arbiter(), volume_id(next), sizeof(wire::afa::volume_list),
+          "listing from");
+    wire::afa::volume_list some;
+    std::memcpy(&some, page(), sizeof some);
+    check_reply(some, next, array.ssd_count);
+    all.insert(all.end(), some.records, some.records + some.count);
+    next = some.next_vid;
+  }
+  return all;
+}
+
+volume_record session::impl::find(volume_id vid) {
+  for (const volume_record& r : list()) {
+    const bool known = r.spread != volume_spread::joining && r.spread != volume_spread::creating;
+    if (r.vid == vid.value && known) return r;
+  }
+  throw input_error(
+      fmt::format("volume {} does not exist: session::volumes lists those that do", vid.value));
+}
+
+status session::impl::add(const volume_record& r, std::uint32_t ssd, volume_spread spread) {
+  volume_record one = r;
+  one.spread = spread;
+  std::memcpy(page(), &one, sizeof one);
+  wire::afa::admin_command c;
+  c.opcode = admin_opcode::volume_add;
+  c.volume = volume_id(r.vid);
+  return attempt(c, ssd, sizeof one);
+}
+
+/// Asks every SSD present to take the volume, the arbiter first: who is there first has the VID.
+session::impl::claim session::impl::claim_vid(const volume_record& r) {
+  const std::uint32_t first = arbiter();
+  for (std::uint32_t n = 0; n < r.ssd_count; ++n) {
+    const std::uint32_t ssd = (first + n) % r.ssd_count;
+    if (!is_present(ssd)) continue;
+    const status s = add(r, ssd, volume_spread::creating);
+    if (s.ok()) continue;
+    if (n != 0 || !is_own(s, wire::afa::status::volume_exists)) take_back(r);
+    if (is_own(s, wire::afa::status::volume_exists)) return claim::taken;
+    throw io_error(fmt::format("creating volume {}: {}{}", r.vid, to_string(s),
+                               n == 0 ? "; this SSD says which volume ids are free" : ""),
+                   s);
+  }
+  return claim::mine;
+}
+
+/// Deletes what `claim_vid` has added: nothing else has this hash factor.
+void session::impl::take_back(const volume_record& r) noexcept {
+  try {
+    const std::uint32_t first = arbiter();
+    for (std::uint32_t n = r.ssd_count; n-- > 0;) {
+      wire::afa::admin_command c;
+      c.opcode = admin_opcode::volume_delete;
+      c.volume = volume_id(r.vid);
+      c.hash_factor = r.hash_factor;
+      const std::uint32_t ssd = (first + n) % r.ssd_count;
+      if (is_present(ssd)) (void)attempt(c, ssd);
+    }
+  } catch (const std::exception&) {
+    // What is left is on no list, and its VID stays taken.
+  }
+}
+
+void session::impl::create(volume_record& r) {
+  std::vector<bool> taken(65536);
+  for (const volume_record& known : list()) taken[known.vid] = true;
+  for (std::uint32_t vid = 1; vid < taken.size(); ++vid) {
+    if (taken[vid]) continue;
+    r.vid = static_cast<std::uint16_t>(vid);
+    r.hash_factor = fresh_hash_factor(where, client, r.vid, created++);
+    if (claim_vid(r) == claim::taken) continue;
+    const std::uint32_t first = arbiter();
+    for (std::uint32_t n = 1; n <= r.ssd_count; ++n) {  // the arbiter last
+      const std::uint32_t ssd = (first + n) % r.ssd_count;
+      const status s = is_present(ssd) ? add(r, ssd, volume_spread::whole) : status{};
+      if (s.ok()) continue;
+      take_back(r);
+      throw io_error(fmt::format("creating volume {}: {}", r.vid, to_string(s)), s);
+    }
+    return;
+  }
+  throw error("the array has 65535 volumes, the most there can be: delete one");
+}
+
+void session::impl::remove(const volume_record& r) {
+  const std::uint32_t first = arbiter();
+  for (std::uint32_t n = 1; n <= r.ssd_count; ++n) {
+    const std::uint32_t ssd = (first + n) % r.ssd_count;
+    if (!is_present(ssd)) continue;
+    wire::afa::admin_command c;
+    c.opcode = admin_opcode::volume_delete;
+    c.volume = volume_id(r.vid);
+    c.hash_factor = r.hash_factor;
+    const status s = attempt(c, ssd);
+    // An earlier attempt may have come so far.
+    if (s.ok() || is_own(s, wire::afa::status::unknown_volume)) continue;
+    throw io_error(fmt::format("deleting volume {}: {}", r.vid, to_string(s)), s);
+  }
+}
+
+status session::impl::set_rights(const volume_record& r, client_id whose, std::uint16_t rights,
+                                 bool all) {
+  wire::afa::volume_chmod change{};
+  change.version = wire::afa::payload_version;
+  change.vid = r.vid;
+  change.client_count = 1;
+  change.clients[0] = {whose.value, rights};
+  status outcome;
+  const std::uint32_t first = arbiter();  // of two who want the same, it chooses
+  for (std::uint32_t n = 0; n < r.ssd_count && (all || outcome.ok()); ++n) {
+    const std::uint32_t ssd = (first + n) % r.ssd_count;
+    if (!is_present(ssd)) continue;
+    std::memcpy(page(), &change, sizeof change);
+    wire::afa::admin_command c;
+    c.opcode = admin_opcode::volume_chmod;
+    c.volume = volume_id(r.vid);
+    const status s = attempt(c, ssd, sizeof change);
+    if (outcome.ok()) outcome = s;
+  }
+  return outcome;
+}
+
+void session::impl::allow(volume_id vid, std::string_view host, bool allowed) {
+  if (!link->namespaces().empty()) {
+    throw input_error("a plain namespace has no owner: its target says which hosts may use it");
+  }
+  const std::string nqn = client_identity::nqn_of(host);
+  const volume_record r = find(vid);
+  const client_id whose = client_identity::client_of(nqn);
+  const auto* end = r.clients + r.client_count;
+  const auto* known =
+      std::find_if(r.clients, end, [&](const auto& c) { return c.client == whose.value; });
+  if (allowed && known != end) return;
+  const status s = set_rights(r, whose, allowed ? wire::afa::right_read : 0, true);
+  if (!s.ok()) {
+    throw io_error(fmt::format("{} host {} {} volume {}: {}", allowed ? "admitting" : "expelling",
+                               nqn, allowed ? "to" : "from", vid.value, to_string(s)),
+                   s);
+  }
+}
+
+void session::impl::give_back_rights() noexcept {
+  if (written.empty() || !link || !link->last_of_host()) return;
+  try {
+    options.timeout_ns = std::min<std::uint64_t>(options.timeout_ns, 1'000'000'000);
+    for (const volume_record& r : list()) {
+      if (!written.contains(r.vid)) continue;
+      const status s = set_rights(r, client, wire::afa::right_read, true);
+      if (s.left_behind()) return;  // nobody answers any more
+    }
+  } catch (const std::exception&) {
+    // Who cannot say so keeps the right, until the volume's owner takes it.
+  }
+}
+
+}  // namespace gnstor::host

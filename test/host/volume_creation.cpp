@@ -1,0 +1,167 @@
+/// Who gets which volume id, and what becomes of creations that end half-way.
+#include "random_bytes.hpp"
+#include "shared_sessions.hpp"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+using namespace gnstor;
+using namespace gnstor::test;
+namespace host = gnstor::host;
+using wire::afa::right_read;
+using wire::afa::right_write;
+using wire::afa::volume_spread;
+
+namespace {
+
+/// A record that only some SSDs are given.
+wire::afa::volume_record record(std::uint16_t vid, client_id client, std::uint64_t hash_factor) {
+  wire::afa::volume_record r{};
+  r.version = wire::afa::payload_version;
+  r.vid = vid;
+  r.replicas = 2;
+  r.hash_factor = hash_factor;
+  r.capacity_blocks = 64;
+  r.stripe_blocks = 16;
+  r.epoch = 1;
+  r.ssd_count = 4;
+  r.client_count = 1;
+  r.clients[0] = {client.value, right_read | right_write};
+  return r;
+}
+
+bool holds(host::session& s, const volume_info& v, const std::vector<unsigned char>& bytes) {
+  std::vector<unsigned char> read(bytes.size());
+  s.read(v, 0, read.data(), read.size());
+  return read == bytes;
+}
+
+}  // namespace
+
+TEST_CASE("hosts that create volumes at once get different ones, and each keeps its data") {
+  constexpr std::uint32_t races = 60;
+  constexpr std::uint32_t hosts = 2;
+  const shared_sessions shared("emu:?capacity=32M&runner=cpu&ssds=3");
+  host::session sessions[hosts] = {shared.open("one"), shared.open("other")};
+  for (std::uint32_t race = 0; race < races; ++race) {
+    std::atomic<std::uint32_t> waiting{hosts};
+    volume_info made[hosts];
+    std::vector<std::thread> threads;
+    for (std::uint32_t t = 0; t < hosts; ++t) {
+      threads.emplace_back([&, t] {
+        --waiting;
+        while (waiting != 0) std::this_thread::yield();
+        made[t] = sessions[t].create_volume({.bytes = 8 * block_bytes});
+        const auto bytes = random_bytes(8 * block_bytes, 2 * race + t);
+        sessions[t].write(made[t], 0, bytes.data(), bytes.size());
+      });
+    }
+    for (std::thread& t : threads) t.join();
+    REQUIRE(made[0].vid.value != made[1].vid.value);
+    for (std::uint32_t t = 0; t < hosts; ++t) {
+      REQUIRE(holds(sessions[t], made[t], random_bytes(8 * block_bytes, 2 * race + t)));
+      sessions[t].delete_volume(made[t].vid);
+    }
+  }
+}
+
+TEST_CASE("what another creation has left on an SSD is not deleted: its volume id is passed over") {
+  for (const std::uint32_t ssd : {0u, 1u, 3u}) {
+    CAPTURE(ssd);
+    const shared_sessions shared;
+    raw_admin ghost(shared.link("ghost"));
+    REQUIRE(ghost.add(ssd, record(1, ghost.client(), 77)).ok());
+    host::session s = shared.open("host");
+    const volume_info v = s.create_volume({.bytes = 8 * block_bytes});
+    CHECK(v.vid.value == 2);
+    for (std::uint32_t k = 0; k < 4; ++k) {
+      const wire::afa::volume_list there = ghost.list(k);
+      CHECK(there.count == (k == ssd ? 2 : 1));  // nothing of the attempt is left
+      if (k == ssd) CHECK(there.records[0].hash_factor == 77);
+    }
+  }
+}
+
+TEST_CASE("a creation that ended half-way is on no list, and keeps its volume id") {
+  const shared_sessions shared;
+  raw_admin ghost(shared.link("ghost"));
+  wire::afa::volume_record r = record(1, ghost.client(), 77);
+  r.spread = volume_spread::creating;
+  for (std::uint32_t k = 0; k < 2; ++k) REQUIRE(ghost.add(k, r).ok());
+  host::session s = shared.open("host");
+  CHECK(s.volumes().empty());
+  CHECK_THROWS_AS((void)s.open_volume(volume_id(1)), host::input_error);
+  CHECK(s.create_volume({.bytes = block_bytes}).vid.value == 2);
+  REQUIRE(s.volumes().size() == 1);
+  CHECK(s.volumes()[0].spread == volume_spread::whole);
+}
+
+TEST_CASE("a creation that is cut short at any command is on no list before all SSDs have it") {
+  std::uint32_t listed = 0;
+  for (std::uint32_t commands = 1; commands <= 9; ++commands) {
+    CAPTURE(commands);
+    const shared_sessions shared;
+    raw_admin watcher(shared.link("watcher"));
+    host::session other = shared.open("other");
+    late_link* meddler = nullptr;
+    host::session s = shared.open("host", &meddler);
+    meddler->stop_after(commands);
+    try {
+      (void)s.create_volume({.bytes = block_bytes});
+    } catch (const host::io_error&) {
+    }
+    if (other.volumes().empty()) continue;
+    ++listed;
+    for (std::uint32_t k = 0; k < 4; ++k) CHECK(watcher.list(k).count == 1);
+  }
+  CHECK(listed == 1);  // with the last command of nine
+}
+
+TEST_CASE("a volume is not created where an SSD does not answer, and nothing of it is left") {
+  for (const std::uint32_t ssd : {0u, 1u, 3u}) {
+    CAPTURE(ssd);
+    const shared_sessions shared;
+    raw_admin watcher(shared.link("watcher"));
+    late_link* meddler = nullptr;
+    host::session s = shared.open("host", &meddler);
+    meddler->mute(ssd);
+    CHECK_THROWS_AS((void)s.create_volume({.bytes = block_bytes}), host::error);
+    for (std::uint32_t k = 0; k < 4; ++k) CHECK(watcher.list(k).count == 0);
+    meddler->mute(99);
+    CHECK(s.create_volume({.bytes = block_bytes}).vid.value == 1);
+  }
+}
+
+TEST_CASE("volumes are created and deleted without an SSD that is absent") {
+  const shared_sessions shared;
+  raw_admin manager(shared.link("manager", true));
+  wire::afa::array_membership m{wire::afa::payload_version, 2, 1, 0};
+  for (std::uint32_t k = 0; k < 4; ++k) REQUIRE(manager.update(k, m).ok());
+  host::session s = shared.open("host");
+  const volume_info v = s.create_volume({.bytes = 8 * block_bytes});
+  const auto bytes = random_bytes(8 * block_bytes, 1);
+  s.write(v, 0, bytes.data(), bytes.size());
+  CHECK(holds(s, v, bytes));
+  CHECK(manager.list(0, 2).count == 0);
+  for (std::uint32_t k = 1; k < 4; ++k) CHECK(manager.list(k, 2).count == 1);
+  s.delete_volume(v.vid);
+  for (std::uint32_t k = 1; k < 4; ++k) CHECK(manager.list(k, 2).count == 0);
+}
+
+TEST_CASE("a deletion that ended half-way leaves the volume listed, and may be repeated") {
+  const shared_sessions shared;
+  raw_admin watcher(shared.link("watcher"));
+  late_link* meddler = nullptr;
+  host::session s = shared.open("host", &meddler);
+  const volume_info v = s.create_volume({.bytes = block_bytes});
+  meddler->mute(2);
+  CHECK_THROWS_AS(s.delete_volume(v.vid), host::io_error);
+  CHECK(watcher.list(1).count == 0);
+  CHECK(s.volumes().size() == 1);
+  meddler->mute(99);
+  s.delete_volume(v.vid);
+  for (std::uint32_t k = 0; k < 4; ++k) CHECK(watcher.list(k).count == 0);
+}
