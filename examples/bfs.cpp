@@ -5,6 +5,7 @@
 
 #include <command_line/command_line.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
 
@@ -74,17 +75,21 @@ totals search_all(const settings& s, const graph::csr& g, host::session& session
 }
 
 int run(const settings& s) {
+  s.run.check();
   const graph::csr g = make_graph(s);
   (void)source_of(s, g, 0);  // a wrong source is refused before any work
-  const std::uint64_t offset_bytes = g.offsets.size() * 8, neighbour_bytes = g.edges() * 4;
+  // An array has at least one element, also of a graph without edges.
+  const std::uint64_t neighbour_count = std::max<std::uint64_t>(g.edges(), 1);
+  const std::uint64_t offset_bytes = g.offsets.size() * 8, neighbour_bytes = neighbour_count * 4;
   const std::uint64_t bytes = offset_bytes + neighbour_bytes;
+  s.run.check_frames({offset_bytes, neighbour_bytes});
   host::session session(s.run.endpoint_for(bytes));
   support::volume_array<std::uint64_t> offsets(session, g.offsets.size(),
                                                s.run.paging(offset_bytes, bytes));
-  support::volume_array<std::uint32_t> neighbours(session, g.edges(),
+  support::volume_array<std::uint32_t> neighbours(session, neighbour_count,
                                                   s.run.paging(neighbour_bytes, bytes));
   offsets.volume().write("offsets to the array", g.offsets.data(), offset_bytes);
-  neighbours.volume().write("neighbours to the array", g.neighbours.data(), neighbour_bytes);
+  neighbours.volume().write("neighbours to the array", g.neighbours.data(), g.edges() * 4);
 
   const totals sum = search_all(s, g, session, offsets, neighbours);
   support::paging_figures pages;

@@ -90,8 +90,10 @@ std::uint64_t save_and_verify(const support::input_file& a, const support::input
 
 template <class T>
 int add_files(const settings& s) {
+  s.run.check();
   const support::input_file a(s.a), b(s.b);
   check_inputs<T>(s, a, b);
+  s.run.check_frames({a.bytes(), a.bytes(), a.bytes()});
   support::output_file out(s.c);
   const std::uint64_t bytes = a.bytes(), count = bytes / sizeof(T);
   const auto paging = s.run.paging(bytes, 3 * bytes);

@@ -2,10 +2,14 @@
 
 #include <gnstor/host/array.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace support {
 
@@ -35,6 +39,32 @@ class frame_budget {
     }
     b.amount_ *= unit;
     return b;
+  }
+
+  /// True if each array of `arrays`, data of so many bytes, gets the frames that it needs at least.
+  bool is_enough(const std::vector<std::uint64_t>& arrays, std::uint32_t page_bytes) const {
+    const std::uint64_t all = std::accumulate(arrays.begin(), arrays.end(), std::uint64_t{0});
+    return std::all_of(arrays.begin(), arrays.end(), [&](std::uint64_t bytes) {
+      const gnstor::host::array_options o = paging(bytes, all, page_bytes);
+      const std::uint64_t pages = (bytes + o.page_bytes - 1) / o.page_bytes;
+      const std::uint64_t least = std::min<std::uint64_t>(pages, gnstor::host::min_frames);
+      return amount_ == 0 || o.frame_bytes / o.page_bytes >= least;
+    });
+  }
+
+  /// The least budget of the same kind, a share or bytes, that is enough for `arrays`, as `parse`
+  /// takes it.
+  std::string least_for(const std::vector<std::uint64_t>& arrays, std::uint32_t page_bytes) const {
+    const std::uint64_t unit = percent_ ? 1 : 1024;
+    frame_budget tried = *this;
+    std::uint64_t low = 0, high = 1;  // `low` is too little
+    const auto enough = [&](std::uint64_t units) {
+      tried.amount_ = units * unit;
+      return tried.is_enough(arrays, page_bytes);
+    };
+    while (!enough(high)) low = std::exchange(high, 2 * high);
+    while (low + 1 < high) (enough((low + high) / 2) ? high : low) = (low + high) / 2;
+    return std::to_string(high) + (percent_ ? "%" : "K");
   }
 
   /// How an array of `bytes` is paged, which is part of `all_bytes` of data.

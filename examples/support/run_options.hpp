@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace support {
 
@@ -32,6 +33,27 @@ struct run_options {
     line.option("--block", block, "threads of a block, whole warps")
         .range(32, 1024, 32)
         .show_default();
+  }
+
+  /// Refuses what cannot be, before any work is done. Throws `host::input_error`.
+  void check() const {
+    (void)gnstor::host::endpoint::parse(endpoint);
+    if (!frames.empty()) (void)frame_budget::parse(frames);
+    const std::uint32_t p = page_bytes;
+    if (p != 0 && (p < 4096 || p > 2u << 20 || (p & (p - 1)) != 0)) {
+      throw gnstor::host::input_error("--page-bytes " + std::to_string(p) +
+                                      ": use 4096 times a power of two, up to 2097152");
+    }
+  }
+  /// Refuses a budget that is too small for arrays of so many bytes, with the least that is not.
+  void check_frames(const std::vector<std::uint64_t>& arrays) const {
+    if (frames.empty()) return;
+    const auto budget = frame_budget::parse(frames);
+    if (budget.is_enough(arrays, page_bytes)) return;
+    throw gnstor::host::input_error("--frames " + frames + " is too small for " +
+                                    std::to_string(arrays.size()) +
+                                    " arrays, each with its share: give at least --frames " +
+                                    budget.least_for(arrays, page_bytes));
   }
 
   /// The user's endpoint; an emulated one that names no capacity gets one that fits `data_bytes`.

@@ -23,8 +23,7 @@ constexpr const char* to_string(mount_status s) {
     case mount_status::bad_geometry: return "the geometry is impossible";
     case mount_status::too_small:
       return "the metadata is shorter than its geometry needs: the file was truncated";
-    case mount_status::not_formatted:
-      return "no deEngine metadata here: format it, or point to another directory";
+    case mount_status::not_formatted: return "this is no flash of an SSD: point to another folder";
     case mount_status::other_version:
       return "the metadata is of another format version than this firmware's: read it with the "
              "release that wrote it, or remove the flash files to begin with empty ones";
@@ -34,8 +33,7 @@ constexpr const char* to_string(mount_status s) {
       return "the flash belongs to another SSD, or to an array with more or fewer SSDs: open it "
              "with as "
              "many, or with more and grow=yes";
-    case mount_status::damaged:
-      return "the metadata is damaged: format it anew and rebuild from the replicas";
+    case mount_status::damaged: return "the metadata is damaged: put back a copy of the file";
   }
   return "unknown";
 }

@@ -93,7 +93,8 @@ void prepare_gpus(int client, int node) {
   for (const int wanted : {client, node}) {
     if (wanted >= count) {
       throw input_error(
-          fmt::format("GPU {} was asked for, but this machine has {}", wanted, count));
+          fmt::format("GPU {} was asked for, and this machine has {}: use a device from 0 to {}",
+                      wanted, count, count - 1));
     }
   }
   const char* loading = std::getenv("CUDA_MODULE_LOADING");

@@ -1,6 +1,7 @@
 #include "emulated_array.hpp"
 
 #include "cuda_support.hpp"
+#include "emulation_rules.hpp"
 #include <afa/cpu_runner.hpp>
 #include <afa/gpu_runner.hpp>
 
@@ -14,8 +15,6 @@
 namespace gnstor::host {
 namespace {
 
-constexpr std::uint32_t gpu_shards = 32;
-
 /// Copy workers of a node on GPU `device`: 24 share a multiprocessor, and a sixth of these is
 /// theirs. 480 reach what an H200 can move. Tools that watch a node that comes and goes with its
 /// clients watch every idle worker, too: it gets few.
@@ -27,22 +26,6 @@ std::uint32_t gpu_copy_workers(int device, bool resident) {
 runner_kind resolve(const endpoint& where, machine client) {
   if (where.runner != runner_kind::automatic) return where.runner;
   return client == machine::gpu ? runner_kind::gpu : runner_kind::cpu;
-}
-
-fw::geometry geometry_for(const endpoint& where, bool gpu) {
-  fw::geometry g;
-  g.pages_per_block =
-      fw::geometry::default_block(static_cast<std::uint32_t>(where.capacity_bytes / block_bytes));
-  g.pages = static_cast<std::uint32_t>(where.capacity_bytes / block_bytes / g.pages_per_block *
-                                       g.pages_per_block);
-  g.shards = where.shards != 0
-                 ? where.shards
-                 : fw::geometry::default_shards(g.pages, gpu ? gpu_shards : fw::most_shards_cpu);
-  if (const char* fault = g.fault()) {
-    throw input_error(
-        fmt::format("capacity={} with {} shards: {}", where.capacity_bytes, g.shards, fault));
-  }
-  return g;
 }
 
 std::unique_ptr<fw::node_runner> run_on_threads(const fw::node& n, std::uint32_t threads) {
@@ -76,36 +59,28 @@ class carver {
 
 emulated_array::emulated_array(const endpoint& where, machine client, int client_device,
                                std::uint32_t queues, std::uint32_t depth)
-    : endpoint_(where),
-      runner_(resolve(where, client)),
-      geometry_(geometry_for(where, runner_ == runner_kind::gpu)) {
-  if (runner_ == runner_kind::simulated && client == machine::gpu) {
-    throw input_error(
-        "runner=sim runs inside the host executor; this program runs kernels on a GPU: use "
-        "runner=gpu");
-  }
-  if (where.timing != timing_kind::off && on_gpu()) {
-    throw input_error(
-        "timing=table2 is kept by CPU threads or simulated lanes, and a GPU runs this array's "
-        "firmware: use runner=cpu, or runner=sim where kernels run on this CPU");
-  }
+    : endpoint_(where), runner_(resolve(where, client)), geometry_(geometry_for(where, runner_)) {
+  check_emulation(where, runner_, client);
   if (client == machine::gpu) {
     prepare_gpus(client_device, on_gpu() ? where.device : client_device);
   } else if (on_gpu()) {
     prepare_gpus(where.device, where.device);
   }
-  if (where.grow && where.flash.empty())
-    throw input_error("grow=yes adds SSDs to an array on files: say which by flash=");
   refuse_sync();
-  if (where.media == media_kind::hbm && !on_gpu()) throw input_error("media=hbm needs runner=gpu");
   choose_shape(queues, depth);
   lay_out();
   pace();
   drives_.resize(where.ssds);
-  for (std::uint32_t k = 0; k < where.ssds; ++k) mount(k);
-  refuse_gaps();
-  for (std::uint32_t k = 0; k < where.ssds; ++k) install(k);
-  prepare_sync();
+  try {
+    for (std::uint32_t k = 0; k < where.ssds; ++k) mount(k);
+    refuse_gaps();
+    forget_unconfirmed();
+    for (std::uint32_t k = 0; k < where.ssds; ++k) install(k);
+    prepare_sync();
+  } catch (...) {
+    remove_new_files();
+    throw;
+  }
 }
 
 emulated_array::~emulated_array() {

@@ -101,6 +101,8 @@ class emulated_array {
   fw::node attached();
   /// Ends the firmware; for files, brings everything back to them. Throws what went wrong.
   void stop();
+  /// Takes back the files that this array has made: of an array that could not be opened after all.
+  void remove_new_files() noexcept;
 
  private:
   struct drive {
@@ -128,7 +130,7 @@ class emulated_array {
   std::string path_of(std::uint32_t index) const;
   std::string explain(std::uint32_t index, fw::mount_status outcome) const;
   void refuse_gaps() const;
-  void remove_new_files() const;
+  void forget_unconfirmed() const;
   bool syncs() const { return !endpoint_.flash.empty() && endpoint_.sync.value_or(true); }
   void refuse_sync() const;
   void prepare_sync();

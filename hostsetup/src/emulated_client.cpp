@@ -117,11 +117,6 @@ void emulated_client::choose_places() {
         "resident=no away",
         options_.device, options_.device));
   }
-  if (where.proxied && array_->runner() == runner_kind::simulated) {
-    throw input_error(
-        "transport=proxy has a CPU thread of its own, and runner=sim only one thread: use "
-        "runner=cpu");
-  }
   node_reach_ = gpu_node ? place::pinned : place::host;
   kernel_reach_ = node_reach_;
   if (options_.client == machine::gpu) kernel_reach_ = gpu_node ? place::device : place::pinned;

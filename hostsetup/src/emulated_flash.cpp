@@ -9,8 +9,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <chrono>
-#include <cstdio>
+#include <fstream>
 #include <thread>
 
 namespace gnstor::host {
@@ -37,6 +39,28 @@ void end_former_gpu(void* metadata, const fw::geometry& g) {
   stop.store(header::gpu_at_rest, release);
 }
 
+/// "64M", or bytes.
+std::string in_mebibytes(std::uint64_t bytes) {
+  return bytes % (1 << 20) == 0 ? fmt::format("{}M", bytes >> 20) : fmt::format("{}", bytes);
+}
+
+/// Refuses a file that was made for SSDs of another shape, with the options that fit it. What is no
+/// file of ours is for others to tell.
+void check_shape(const std::string& path, const endpoint& where, const fw::geometry& g) {
+  std::ifstream file(path, std::ios::binary);
+  std::array<char, sizeof(fw::metadata_header)> bytes;
+  if (!file.read(bytes.data(), bytes.size())) return;
+  const auto there = std::bit_cast<fw::metadata_header>(bytes);
+  using header = fw::metadata_header;
+  if (there.magic != header::right_magic || there.version != header::right_version) return;
+  if (there.shape.pages == g.pages && there.shape.shards == g.shards) return;
+  throw error(fmt::format(
+      "flash={} holds SSDs that were made with capacity={}&shards={}, and capacity={}&shards={} is "
+      "asked for: use the former, or another folder",
+      where.flash, in_mebibytes(std::uint64_t{there.shape.pages} * block_bytes), there.shape.shards,
+      in_mebibytes(where.capacity_bytes), g.shards));
+}
+
 }  // namespace
 
 void emulated_array::mount(std::uint32_t index) {
@@ -45,6 +69,7 @@ void emulated_array::mount(std::uint32_t index) {
   const std::size_t data_bytes = std::size_t{geometry_.pages} * block_bytes;
   const fw::ssd_identity who{index, endpoint_.ssds, node_.shape.epoch, endpoint_.grow};
   if (!endpoint_.flash.empty()) {
+    check_shape(path_of(index), endpoint_, geometry_);
     d.file = std::make_unique<flash_file>(path_of(index), meta_bytes + data_bytes);
     d.host_metadata = d.file->data();
     d.fresh = d.file->fresh() || is_blank(d.host_metadata);
@@ -65,7 +90,6 @@ void emulated_array::reach(std::uint32_t index) {
   drive& d = drives_[index];
   const std::string why = pin(d.file->data(), d.file->bytes());
   if (!why.empty()) {
-    remove_new_files();
     throw error(
         fmt::format("a GPU cannot store to {} ({}): point flash= to a folder on tmpfs, such as one "
                     "in /dev/shm, or use media=hbm, with which volumes survive close() but not a "
@@ -84,7 +108,10 @@ std::string emulated_array::explain(std::uint32_t index, fw::mount_status outcom
   const auto& header = *static_cast<const fw::metadata_header*>(drives_[index].host_metadata);
   const std::uint32_t asked = endpoint_.ssds;
   if (outcome != fw::mount_status::other_ssd || header.self != index) {
-    return fmt::format("SSD {} of flash={}: {}", index, endpoint_.flash, fw::to_string(outcome));
+    return fmt::format(
+        "SSD {} of flash={}: {}. To begin with an empty array in its place, delete {}/ssd*.flash: "
+        "its volumes are lost",
+        index, endpoint_.flash, fw::to_string(outcome), endpoint_.flash);
   }
   return fmt::format("flash={} holds an array of {} SSDs, and ssds={} is asked for: {}",
                      endpoint_.flash, header.ssd_count, asked,
@@ -94,8 +121,7 @@ std::string emulated_array::explain(std::uint32_t index, fw::mount_status outcom
                                        header.ssd_count));
 }
 
-/// An empty SSD in the midst of an array with volumes is one whose file is gone. Throws `error`;
-/// files that were made for it are gone, too.
+/// An empty SSD in the midst of an array with volumes is one whose file is gone. Throws `error`.
 void emulated_array::refuse_gaps() const {
   std::uint32_t known = 0;
   for (const drive& d : drives_) {
@@ -108,7 +134,6 @@ void emulated_array::refuse_gaps() const {
   }
   for (std::uint32_t k = 0; k < known && k < endpoint_.ssds; ++k) {
     if (!drives_[k].fresh) continue;
-    remove_new_files();
     throw error(
         fmt::format("{} is missing or empty, and the array was made with {} SSDs, volumes "
                     "on them: put the file back",
@@ -116,10 +141,35 @@ void emulated_array::refuse_gaps() const {
   }
 }
 
-/// Takes back the files that were made for an array that is refused.
-void emulated_array::remove_new_files() const {
-  for (std::uint32_t k = 0; k < endpoint_.ssds; ++k) {
-    if (drives_[k].file && drives_[k].file->fresh()) (void)std::remove(path_of(k).c_str());
+/// Deletes volumes whose creation has ended half-way, with the process that ran it: nobody is there
+/// yet who might go on with it.
+void emulated_array::forget_unconfirmed() const {
+  using table = fw::permission_table<thread_scope_system>;
+  const auto of = [&](const drive& d) -> table {
+    return fw::metadata(d.host_metadata, geometry_).volumes_table<thread_scope_system>();
+  };
+  for (const drive& d : drives_) {
+    const table here = of(d);
+    for (std::uint32_t v = 0; v < geometry_.max_volumes; ++v) {
+      const wire::afa::volume_record r = here.read(v);
+      if (r.vid == 0 || r.spread != wire::afa::volume_spread::creating) continue;
+      for (const drive& other : drives_) {
+        const table there = of(other);
+        if (there.find(volume_id(r.vid)).hash_factor == r.hash_factor)
+          (void)there.remove(volume_id(r.vid));
+      }
+    }
+  }
+}
+
+void emulated_array::remove_new_files() noexcept {
+  try {
+    stop();  // the firmware must not find them gone
+  } catch (const std::exception&) {
+    // Whoever opens the array is told another reason.
+  }
+  for (const drive& d : drives_) {
+    if (d.file) d.file->undo();
   }
 }
 

@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <vector>
 
 namespace gnstor::host {
 namespace {
@@ -42,7 +44,16 @@ std::uint64_t size(std::string_view name, std::string_view text) {
       digits.remove_suffix(1);
     }
   }
-  return number(name, digits, 1, (std::uint64_t{1} << 43) / unit) * unit;
+  std::uint64_t count = 0;
+  const auto [end, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
+  if (fault != std::errc{} || end != digits.data() + digits.size() || count == 0 ||
+      count > (std::uint64_t{1} << 43) / unit) {
+    throw input_error(fmt::format(
+        "endpoint option {}={}: expected a size such as 64M, up to 8T: a number of bytes, or one "
+        "with K, M, G or T behind it",
+        name, text));
+  }
+  return count * unit;
 }
 
 template <class Value, std::size_t N>
@@ -76,6 +87,7 @@ void apply(endpoint& e, std::string_view name, std::string_view value) {
   } else if (name == "capacity") {
     e.capacity_bytes = size(name, value);
   } else if (name == "flash") {
+    if (value.empty()) throw input_error("endpoint option flash=: name a folder, or leave it away");
     e.flash = value;
   } else if (name == "grow") {
     e.grow = choice(name, value, yes_or_no);
@@ -138,9 +150,10 @@ void apply(rdma_endpoint& e, std::string_view name, std::string_view value) {
   }
 }
 
-/// Applies "name=value&name=value".
+/// Applies "name=value&name=value". No name comes twice: which one was meant?
 template <class Options>
 void apply_all(Options& e, std::string_view rest, std::string_view known) {
+  std::vector<std::string_view> given;
   for (; !rest.empty();) {
     const auto end = rest.find('&');
     const std::string_view item = rest.substr(0, end);
@@ -149,7 +162,11 @@ void apply_all(Options& e, std::string_view rest, std::string_view known) {
       throw input_error(
           fmt::format("endpoint option '{}': expected name=value; these exist: {}", item, known));
     }
-    apply(e, item.substr(0, equals), item.substr(equals + 1));
+    const std::string_view name = item.substr(0, equals);
+    apply(e, name, item.substr(equals + 1));
+    if (std::find(given.begin(), given.end(), name) != given.end())
+      throw input_error(fmt::format("endpoint option '{}' is given twice: give it once", name));
+    given.push_back(name);
     rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
   }
 }

@@ -37,7 +37,8 @@ std::string nvme_words(status s) {
   if (s.nvme_type == static_cast<std::uint8_t>(wire::nvme::status_code_type::generic)) {
     switch (static_cast<wire::nvme::generic_status>(s.nvme_code)) {
       case wire::nvme::generic_status::capacity_exceeded:
-        return "capacity exceeded: the flash is full; open the endpoint with a larger capacity=";
+        return "capacity exceeded: the flash is full: delete volumes or deallocate blocks, or make "
+               "an array with more of it";
       case wire::nvme::generic_status::internal_error: return "internal error of the SSD";
       case wire::nvme::generic_status::invalid_opcode: return "invalid opcode";
       case wire::nvme::generic_status::invalid_field: return "invalid field";
@@ -91,8 +92,7 @@ std::string flushed_words(status s) {
   return fmt::format(
       "flushed: the queue pair died under the request, and no request says of what (syndrome "
       "{:02X}h): the peer has ended the connection, as it does when a buffer is not registered "
-      "with "
-      "this session (session::register_memory); {}",
+      "with this session (session::register_memory); {}",
       s.syndrome, back);
 }
 

@@ -42,12 +42,15 @@ void keep_name(const std::string& path) {
 
 }  // namespace
 
-flash_file::flash_file(const std::string& path, std::size_t bytes) : bytes_(bytes) {
+flash_file::flash_file(const std::string& path, std::size_t bytes) : path_(path), bytes_(bytes) {
   const auto fail = [&](const std::string& why) {
+    undo();
     if (descriptor_ >= 0) close(descriptor_);
     throw error(fmt::format("flash file {}: {}", path, why));
   };
-  descriptor_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  descriptor_ = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  const bool created = descriptor_ >= 0;
+  if (!created && errno == EEXIST) descriptor_ = open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (descriptor_ < 0)
     fail(fmt::format("{}; point flash= to a folder that exists and is writable",
                      std::strerror(errno)));
@@ -56,6 +59,7 @@ flash_file::flash_file(const std::string& path, std::size_t bytes) : bytes_(byte
   struct stat info {};
   if (fstat(descriptor_, &info) != 0) fail(std::strerror(errno));
   fresh_ = info.st_size == 0;
+  created_ = created;
   if (!fresh_ && static_cast<std::size_t>(info.st_size) != bytes) {
     fail(
         fmt::format("has {} bytes but this endpoint needs {}: use the capacity= and shards= it was "
@@ -65,7 +69,6 @@ flash_file::flash_file(const std::string& path, std::size_t bytes) : bytes_(byte
   }
   if (!reserve(descriptor_, bytes)) {
     const int why = errno;
-    if (fresh_) unlink(path.c_str());
     fail(fmt::format("{} ({} bytes): make room, or use a smaller capacity= or another flash=",
                      std::strerror(why), bytes));
   }
@@ -74,11 +77,22 @@ flash_file::flash_file(const std::string& path, std::size_t bytes) : bytes_(byte
   if (data_ == MAP_FAILED) fail(std::strerror(errno));
 }
 
+void flash_file::undo() noexcept {
+  if (!std::exchange(fresh_, false)) return;
+  if (created_) {
+    (void)unlink(path_.c_str());
+  } else {
+    (void)!ftruncate(descriptor_, 0);
+  }
+}
+
 flash_file::flash_file(flash_file&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)),
+    : path_(std::move(other.path_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
       data_(std::exchange(other.data_, nullptr)),
       bytes_(other.bytes_),
       fresh_(other.fresh_),
+      created_(other.created_),
       lost_(other.lost_.load()) {}
 
 bool flash_file::sync() noexcept {

@@ -23,14 +23,19 @@ class flash_file {
   /// Writes what was stored to the disk. False if that has ever failed: the kernel says it once,
   /// and the pages may be lost. Any thread may call it.
   bool sync() noexcept;
-  /// True if this call created the file: it holds zeroes.
+  /// True if there was no file, or an empty one: it held zeroes.
   bool fresh() const { return fresh_; }
+  /// Has the disk be as it was before, if the file is fresh: it is gone, or empty again. Nobody may
+  /// use its memory any more.
+  void undo() noexcept;
 
  private:
+  std::string path_;
   int descriptor_ = -1;
   void* data_ = nullptr;
   std::size_t bytes_ = 0;
   bool fresh_ = false;
+  bool created_ = false;
   std::atomic<bool> lost_{false};  ///< what was stored could not be written
 };
 

@@ -36,8 +36,13 @@ std::unique_ptr<array_link> open_link(const endpoint& where, const session_optio
   const std::uint32_t depth = std::max(options.depth, 128u);
   auto array = std::make_shared<emulated_array>(where, options.client, options.device,
                                                 options.channels + 2, depth);
-  return std::make_unique<emulated_client>(std::move(array), options,
-                                           client_identity::named(options.host_name));
+  try {
+    return std::make_unique<emulated_client>(array, options,
+                                             client_identity::named(options.host_name));
+  } catch (...) {
+    array->remove_new_files();
+    throw;
+  }
 }
 
 }  // namespace gnstor::host

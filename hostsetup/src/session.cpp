@@ -1,3 +1,4 @@
+#include "emulation_rules.hpp"
 #include "session_impl.hpp"
 #include <deengine/volume_rules.hpp>
 #include <gnstor/host/session.hpp>
@@ -12,9 +13,10 @@
 namespace gnstor::host {
 namespace {
 
-/// Checks what a new volume should be. Throws `input_error`.
-void check(const volume_options& wanted, const wire::afa::array_description& array,
-           std::uint32_t replicas, std::uint64_t blocks) {
+/// Checks what a new volume of the array at `where` should be. Throws `input_error`.
+void check(const volume_options& wanted, const endpoint& where,
+           const wire::afa::array_description& array, std::uint32_t replicas,
+           std::uint64_t blocks) {
   const std::uint64_t flash = array.capacity_blocks * array.ssd_count;
   if (blocks == 0) throw input_error("a volume of 0 bytes: ask for at least one 4 KiB block");
   if (wanted.stripe_blocks == 0 || wanted.stripe_blocks > fw::most_stripe_blocks) {
@@ -35,9 +37,9 @@ void check(const volume_options& wanted, const wire::afa::array_description& arr
   if (blocks * replicas > flash) {
     throw input_error(fmt::format(
         "a volume of {} bytes with {} replicas needs {} bytes of flash; the array has {} "
-        "({} SSDs of {}): open it with a larger capacity=",
+        "({} SSDs of {}): {}",
         blocks * block_bytes, replicas, blocks * replicas * block_bytes, flash * block_bytes,
-        array.ssd_count, array.capacity_blocks * block_bytes));
+        array.ssd_count, array.capacity_blocks * block_bytes, more_room(where)));
   }
 }
 
@@ -62,7 +64,7 @@ volume_info session::create_volume(const volume_options& wanted) {
   const std::uint32_t replicas = wanted.replicas != 0 ? wanted.replicas : impl_->where.replicas;
   const std::uint64_t blocks =
       wanted.bytes / block_bytes + (wanted.bytes % block_bytes != 0 ? 1 : 0);
-  check(wanted, array, replicas, blocks);
+  check(wanted, impl_->where, array, replicas, blocks);
   wire::afa::volume_record r{};
   r.version = wire::afa::payload_version;
   r.replicas = static_cast<std::uint16_t>(replicas);

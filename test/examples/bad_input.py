@@ -9,6 +9,10 @@ import sys
 
 from running import Folder
 
+# What programs say that have begun their work.
+NOTHING_DONE = ["graph:", "192.0.2.1", "connect"]
+
+# name, arguments, what has to be said, and what must not be
 BFS = [
     ("a missing graph file",
      "--graph missing.sg",
@@ -40,21 +44,18 @@ BFS = [
     ("a neighbour that is no vertex",
      "--graph neighbour.sg",
      ["neighbour.sg: byte 45: vertex id 9 is out of range"]),
-    ("a graph without edges",
-     "--graph edgeless.mtx",
-     ["a graph without edges has no vertex to search from"]),
     ("a source that is no vertex",
      "--graph good.el --source 4",
      ["source vertex 4 is not in a graph of 4 vertices", "--source 0 to 3"]),
     ("a frame budget below the minimum",
      "--scale 12 --frames 64K",
-     ["frame budget of", "give at least", "(9 pages)"]),
+     ["--frames 64K is too small for 2 arrays", "give at least --frames "]),
     ("a frame budget that is no number",
      "--scale 10 --frames lots",
      ["frames 'lots': give a share of the data as 25%, or bytes as 64M"]),
     ("a page size that is no power of two",
      "--scale 10 --page-bytes 5000",
-     ["array page of 5000 bytes", "4096 times a power of two"]),
+     ["--page-bytes 5000", "4096 times a power of two"]),
     ("an array too small for the volumes",
      "--scale 15 --endpoint emu:?capacity=1M",
      ["bytes of flash; the array has", "larger capacity="]),
@@ -64,6 +65,18 @@ BFS = [
     ("an unknown endpoint option",
      "--scale 10 --endpoint emu:?colour=red",
      ["endpoint option 'colour' is unknown; these exist: ssds,"]),
+    ("frames that are no number, before RDMA is asked for anything",
+     "--scale 10 --endpoint rdma://192.0.2.1/nqn --frames lots",
+     ["frames 'lots'"], NOTHING_DONE),
+    ("too few frames, before RDMA is asked for anything",
+     "--scale 10 --endpoint rdma://192.0.2.1/nqn --frames 1K",
+     ["--frames 1K is too small"], ["192.0.2.1", "connect"]),
+    ("a page size that cannot be, before RDMA is asked for anything",
+     "--scale 10 --endpoint rdma://192.0.2.1/nqn --page-bytes 6000",
+     ["--page-bytes 6000"], NOTHING_DONE),
+    ("an endpoint that cannot be, before a graph is made",
+     "--scale 10 --endpoint emu:?ssds=4&ssds=5",
+     ["'ssds' is given twice"], NOTHING_DONE),
     ("a block that is no whole number of warps",
      "--scale 10 --block 33",
      ["33 is no multiple of 32"]),
@@ -103,6 +116,9 @@ VECTOR_ADD = [
     ("a volume that does not fit, found after the output was opened",
      "large.bin large.bin out.bin --endpoint emu:?capacity=1M",
      ["bytes of flash; the array has"]),
+    ("frames that are no number, before RDMA is asked for anything",
+     "eight.bin eight.bin out.bin --endpoint rdma://192.0.2.1/nqn --frames lots",
+     ["frames 'lots'"], NOTHING_DONE),
     ("no output",
      "eight.bin eight.bin",
      ["FILE_C is required"]),
@@ -141,7 +157,6 @@ def write_files(folder):
     folder.write("few.mtx", banner + "4 4 3\n1 2\n2 3\n")
     folder.write("many.mtx", banner + "4 4 2\n1 2\n2 3\n3 4\n")
     folder.write("beyond.mtx", banner + "4 4 2\n1 2\n2 5\n")
-    folder.write("edgeless.mtx", banner + "4 4 0\n")
     folder.write("large.el", "0 1\n1 2147483648\n")
     folder.write("good.el", "0 1\n1 2\n2 3\n")
     folder.write("empty.bin", b"")
@@ -160,9 +175,11 @@ def main():
         write_files(folder)
         before = folder.content()
         for program, cases in ((bfs, BFS), (vector_add, VECTOR_ADD), (read_one, READ_ONE)):
-            for name, arguments, expected in cases:
+            for name, arguments, expected, *unwanted in cases:
                 status, printed = folder.run(program, *arguments.split())
                 wrong = [f"does not say: {text}" for text in expected if text not in printed]
+                wrong += [f"says: {text}" for texts in unwanted for text in texts
+                          if text in printed]
                 if not 1 <= status <= 127:
                     wrong.append(f"exit status {status}")
                 if folder.content() != before:

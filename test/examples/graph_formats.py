@@ -70,6 +70,8 @@ def main():
         ("list.wel", weighted_text, edges),
         ("general.mtx", matrix(edges, "general", "real"), edges),
         ("symmetric.mtx", matrix(edges, "symmetric", "pattern"), both),
+        ("edgeless.mtx", matrix([], "general", "pattern"), []),
+        ("edgeless.sg", serialized([], False, False), []),
         ("directed.sg", serialized(edges, True, False), edges),
         ("undirected.sg", serialized(both, False, False), both),
         ("directed.wsg", serialized(edges, True, True), edges),
@@ -87,6 +89,11 @@ def main():
             if status != 0 or wrong:
                 failures += 1
                 print(f"{name}: exit status {status} {'; '.join(wrong)}\n{printed}")
+        for name in ("edgeless.mtx", "general.mtx"):
+            status, printed = folder.run(bfs, "--graph", name, "--trials", "2")
+            if status != 0 or figure(printed, "verified") != "yes":
+                failures += 1
+                print(f"{name} from any source: exit status {status}\n{printed}")
     print(f"{len(files)} files of seed {SEED}, {failures} failures")
     return 1 if failures else 0
 

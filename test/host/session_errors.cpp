@@ -63,9 +63,12 @@ TEST_CASE("a runner that does not fit where kernels run is refused with one that
   CHECK(says(open_with("emu:?media=hbm", {}), {"media=hbm", "runner=gpu"}));
 }
 
-TEST_CASE("an SSD too small for its shards is refused") {
-  CHECK(says(open_with("emu:?capacity=64K", {}), {"capacity=65536", "shards"}));
-  CHECK(says(open_with("emu:?capacity=1M&shards=8", {}), {"8 shards"}));
+TEST_CASE("an SSD too small for its shards is refused with a capacity that is enough") {
+  CHECK(says(open_with("emu:?capacity=64K", {}), {"capacity=65536", "capacity=1M or more"}));
+  const char* const many = "emu:?capacity=1M&shards=8";
+  CHECK(says(open_with(many, {}), {"8 shards", "capacity=8M or more", "fewer shards="}));
+  CHECK(open_with("emu:?capacity=1M", {}).empty());
+  CHECK(open_with("emu:?capacity=8M&shards=8", {}).empty());
 }
 
 TEST_CASE("a volume that cannot be is refused before anything is created") {
@@ -171,7 +174,7 @@ TEST_CASE("a full flash is a clear error, and deleting a volume makes room") {
   const volume_info b = s.create_volume({.bytes = bytes.size()});
   s.write(a, 0, bytes.data(), bytes.size());
   const std::string said = refusal([&] { s.write(b, 0, bytes.data(), bytes.size()); });
-  CHECK(says(said, {"writing volume 2", "flash is full", "capacity="}));
+  CHECK(says(said, {"writing volume 2", "flash is full", "delete volumes"}));
   s.delete_volume(a.vid);
   CHECK(refusal([&] { s.write(b, 0, bytes.data(), bytes.size()); }).empty());
 }

@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t second = 1'000'000'000;
 
 /// What one lane makes of its buffer.
-enum class way { read, write, own_channel };
+enum class way { read, write, ticket, own_channel };
 
 /// Lane 0 uses the wrong buffer; then lane 1 of the same warp a right one.
 struct one_wrong_buffer {
@@ -47,6 +47,10 @@ struct one_wrong_buffer {
 
  private:
   GNSTOR_HD status once(const io_buffer& buffer, deadline soon) const {
+    if (how == way::ticket) {
+      const auto begun = volume.read_async(vba(0), 1, buffer, soon);
+      return begun ? volume.wait(begun.value, soon) : begun.status;
+    }
     return how == way::read ? volume.read(vba(0), 1, buffer, soon)
                             : volume.write(vba(0), 1, buffer, soon);
   }
@@ -63,7 +67,7 @@ TEST_CASE("a buffer that is not registered is named to who used it, and as the c
     CAPTURE(options);
     CAPTURE(static_cast<int>(how));
     CAPTURE(fault);
-    host::session s("emu:?capacity=16M&ssds=2&" + options, {.channels = 1});
+    host::session s("emu:?capacity=16M&ssds=2&" + options, {.channels = 1, .asynchronous = true});
     const volume_info v = s.create_volume({.bytes = 1 << 20});
     const host::memory_block memory = s.allocate(2 * block_bytes);
     const io_buffer whole = s.register_memory(memory.data(), block_bytes);
@@ -97,7 +101,7 @@ TEST_CASE("a buffer that is not registered is named to who used it, and as the c
     CHECK(s.phase(0) == channel_phase::error);
   };
   for (const char* options : {"runner=cpu", "runner=sim", "runner=cpu&transport=proxy"}) {
-    for (const way how : {way::read, way::write, way::own_channel}) {
+    for (const way how : {way::read, way::write, way::ticket, way::own_channel}) {
       for (const int fault : {0, 1, 2}) tried(options, how, fault);
     }
   }

@@ -1,6 +1,7 @@
 /// Who gets which volume id, and what becomes of creations that end half-way.
 #include "random_bytes.hpp"
 #include "shared_sessions.hpp"
+#include "temp_folder.hpp"
 
 #include <doctest/doctest.h>
 
@@ -118,6 +119,24 @@ TEST_CASE("a creation that is cut short at any command is on no list before all 
     for (std::uint32_t k = 0; k < 4; ++k) CHECK(watcher.list(k).count == 1);
   }
   CHECK(listed == 1);  // with the last command of nine
+}
+
+TEST_CASE("what a creation has left on flash files is gone when the array is opened again") {
+  const temp_folder folder;
+  const std::string where = "emu:?capacity=16M&runner=cpu&flash=" + std::string(folder.path());
+  for (std::uint32_t commands = 2; commands <= 8; ++commands) {
+    CAPTURE(commands);
+    {
+      const shared_sessions shared(where);
+      late_link* meddler = nullptr;
+      host::session s = shared.open("host", &meddler);
+      meddler->stop_after(commands);
+      CHECK_THROWS_AS((void)s.create_volume({.bytes = block_bytes}), host::io_error);
+    }
+    const shared_sessions shared(where);
+    raw_admin watcher(shared.link("watcher"));
+    for (std::uint32_t k = 0; k < 4; ++k) CHECK(watcher.list(k).count == 0);
+  }
 }
 
 TEST_CASE("a volume is not created where an SSD does not answer, and nothing of it is left") {

@@ -1,5 +1,7 @@
 // An element whose size is no power of two would straddle pages.
-// expect: an element must not straddle pages
+// expect: element_of_bytes<12
+// expect: an element must not straddle pages: sizeof\(T\) has to be a power of two up to 4096
+// expect: alignas\(16\) makes 12 bytes 16
 #include <gnstor/array/remote_array.hpp>
 
 struct three_words {

@@ -37,7 +37,6 @@ host::verbs::net_address address_in(const std::string& text) {
 
 fw::rdma_server_options server_options(const target_options& o, std::function<void()> follow) {
   fw::rdma_server_options s;
-  s.where = address_in(o.listen);
   s.every_second = std::move(follow);
   if (!o.quiet) {
     s.log = [](const std::string& words) { fmt::print(stderr, "gnstor-target: {}\n", words); };
@@ -49,10 +48,11 @@ fw::rdma_server_options server_options(const target_options& o, std::function<vo
 
 serving::serving(const target_options& options)
     : options_(options),
-      array_(host::endpoint::parse(options.array),
-             std::uint64_t{options.timeout_s} * 1'000'000'000),
+      where_(host::endpoint::parse(options.array)),
+      listener_(address_in(options.listen)),
+      array_(where_, std::uint64_t{options.timeout_s} * 1'000'000'000),
       target_({}, array_),
-      server_(target_, server_options(options, [this] { follow(); })) {
+      server_(target_, std::move(listener_), server_options(options, [this] { follow(); })) {
   target_.offer({std::string(fw::discovery_nqn), fw::subsystem_kind::discovery, {}, nullptr});
   target_.offer({array_nqn, fw::subsystem_kind::array, options_.hosts, nullptr});
   fw::provide_volumes(array_, options_.volumes);

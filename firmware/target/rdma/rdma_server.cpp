@@ -24,10 +24,11 @@ void reject(host::verbs::incoming request, reject_reason why) {
 
 }  // namespace
 
-rdma_server::rdma_server(target_model& target, rdma_server_options options)
+rdma_server::rdma_server(target_model& target, host::verbs::listener listener,
+                         rdma_server_options options)
     : target_(&target),
       options_(std::move(options)),
-      listener_(options_.where),
+      listener_(std::move(listener)),
       workers_(options_.workers),
       last_second_(std::chrono::steady_clock::now()) {}
 

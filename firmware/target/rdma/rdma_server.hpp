@@ -10,7 +10,6 @@ namespace gnstor::fw {
 
 /// How an RDMA server is set up.
 struct rdma_server_options {
-  host::verbs::net_address where{"0.0.0.0", 4420};
   std::uint32_t connections = 128;  ///< at most; each has about 3 MiB of pinned memory
   std::uint32_t workers = 4;        ///< threads that wait for the array
   std::function<void(const std::string&)> log = [](const std::string&) {};
@@ -18,12 +17,12 @@ struct rdma_server_options {
   std::function<void()> every_second = [] {};
 };
 
-/// Serves a target over RDMA: listens, checks connection requests, and runs a thread for each
+/// Serves a target over RDMA: checks connection requests, and runs a thread for each
 /// queue. NVMe RDMA Transport 1.1.
 class rdma_server {
  public:
-  /// Listens at once. Throws `connect_error` with the remedy.
-  rdma_server(target_model& target, rdma_server_options options);
+  /// @param listener made before the array that is served: what nobody can reach is not made
+  rdma_server(target_model& target, host::verbs::listener listener, rdma_server_options options);
   /// Ends every association and waits for the threads.
   ~rdma_server();
   rdma_server(const rdma_server&) = delete;

@@ -5,6 +5,20 @@
 
 #include <type_traits>
 
+namespace gnstor::detail {
+
+/// An array's element by its size, which the compiler names where it does not fit.
+template <std::size_t Bytes>
+struct element_of_bytes {
+  static constexpr bool fits_pages = Bytes <= 4096 && (Bytes & (Bytes - 1)) == 0;
+  static_assert(fits_pages,
+                "an element must not straddle pages: sizeof(T) has to be a power of two up to "
+                "4096; pad it, as struct alignas(16) makes 12 bytes 16, or use an array for each "
+                "member");
+};
+
+}  // namespace gnstor::detail
+
 namespace gnstor::inline v0 {
 
 /// `count` elements of `T` on a page store, used by index from any lane (a reference, passed by
@@ -18,8 +32,7 @@ namespace gnstor::inline v0 {
 template <class T, page_store Store>
 class array_view {
   static_assert(std::is_trivially_copyable_v<T>, "elements are moved as bytes");
-  static_assert((sizeof(T) & (sizeof(T) - 1)) == 0 && sizeof(T) <= 4096,
-                "an element must not straddle pages");
+  static_assert(detail::element_of_bytes<sizeof(T)>::fits_pages);
 
  public:
   using value_type = T;
