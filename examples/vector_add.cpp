@@ -109,7 +109,7 @@ int add_files(const settings& s) {
   session.attach(kernels);
   support::stopwatch clock;
   kernels.run();
-  z.array().flush();
+  z.array().close();  // writes the sums back; throws if one is lost
   const double seconds = clock.seconds();
 
   support::paging_figures pages;

@@ -71,6 +71,15 @@ struct touch_pages {
   }
 };
 
+/// view[first + k] = value + k by lane k.
+struct store_some {
+  struct shared {};
+  template <class Lane, class View>
+  GNSTOR_HD void operator()(Lane& lane, View view, std::uint64_t first, std::uint64_t value) const {
+    view[first + lane.global_thread()] = value + lane.global_thread();
+  }
+};
+
 /// Loads element 0 by every lane and keeps the status.
 struct load_first {
   struct shared {};
