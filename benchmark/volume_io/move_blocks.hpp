@@ -2,6 +2,7 @@
 
 #include "block_data.hpp"
 #include <gnstor/simt/clock.hpp>
+#include <gnstor/simt/warp_number.hpp>
 #include <gnstor/volume/exclusive_volume.hpp>
 #include <gnstor/volume/remote_volume.hpp>
 
@@ -92,7 +93,7 @@ struct move_one_by_one {
     const simt::group warp = lane.warp();
     exclusive_volume own(warp, volume);
     const std::uint64_t bytes = p.blocks * block_bytes;
-    const std::uint32_t before = lane.global_thread() / 32 * p.rounds;
+    const std::uint32_t before = simt::warp_number() * p.rounds;
     std::uint64_t bad = 0;
     for (std::uint32_t k = before + 1; k <= before + p.rounds; ++k) {
       const vba first = p.place(k);

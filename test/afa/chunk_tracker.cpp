@@ -2,6 +2,8 @@
 
 #include "qp/seed_sweep.hpp"
 
+#include <vector>
+
 using namespace gnstor;
 using namespace gnstor::test;
 
