@@ -40,10 +40,10 @@ struct move_blocks {
     const block_data data(mine.address, p);
     std::uint64_t bad = 0;
     for (std::uint32_t k = 0; k < p.rounds; ++k) {
-      const std::uint32_t turn = (k * t.count + t.index) & (p.places() - 1);
+      const std::uint32_t turn = p.turn(k * t.count + t.index);
       const vba first = p.place(turn);
       const auto soon = simt::within(io_deadline_ns);
-      const bool write = mix64(turn) % 100 < p.write_percent;
+      const bool write = p.writes(turn);
       if (write) data.fill(first);
       bad += seen.keep(io(write, first, mine, soon));
       if (!write) bad += data.wrong(first);
