@@ -39,6 +39,7 @@ int main(int argc, char** argv) try {
   kernels.spawn(8, 128, sum_elements{}, array.view(), static_cast<std::uint64_t*>(sum.data()));
   session.attach(kernels);
   kernels.run();
+  array.close();  // throws if view[i] failed anywhere, or a page cannot be written back
 
   std::uint64_t read = 0;
   sum.read(0, &read, sizeof read);

@@ -3,6 +3,7 @@
 #include "support/run_options.hpp"
 #include "support/volume_array.hpp"
 #include <gnstor/host/array.hpp>
+#include <gnstor/simt/warp_number.hpp>
 
 #include <command_line/command_line.hpp>
 
@@ -21,8 +22,8 @@ struct add_pages {
                             gnstor::remote_array<T> c, std::uint64_t* failures) const {
     const auto warp = lane.warp();
     const std::uint64_t page = c.elements_per_page();
-    const std::uint64_t stride = lane.grid_threads() / warp.size() * page;
-    for (std::uint64_t i = lane.global_thread() / warp.size() * page; i < c.size(); i += stride) {
+    const std::uint64_t stride = gnstor::simt::warp_count() * page;
+    for (std::uint64_t i = gnstor::simt::warp_number() * page; i < c.size(); i += stride) {
       const auto x = a.acquire_page(warp, i);
       const auto y = b.acquire_page(warp, i);
       const auto z = c.acquire_page(warp, i, true);
@@ -111,7 +112,7 @@ int add_files(const settings& s) {
   session.attach(kernels);
   support::stopwatch clock;
   kernels.run();
-  z.array().flush();
+  z.array().close();  // writes the sums back; throws if one is lost
   const double seconds = clock.seconds();
 
   support::paging_figures pages;

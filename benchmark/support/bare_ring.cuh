@@ -41,10 +41,13 @@ __device__ inline void copy_page(const uint4* from, uint4* to) {
   for (int j = 0; j < 8; ++j) to[lane + 32 * j] = v[j];
 }
 
+/// @tparam Scope of request and answer: device where both sides run on one GPU, as an array's node
+/// and its client do
 /// @par Callers one block of whole warps
+template <cuda::thread_scope Scope>
 __global__ void serve_ring(bare_ring* ring, ring_job job) {
-  cuda::atomic_ref<std::uint32_t, cuda::thread_scope_system> asked(ring->asked);
-  cuda::atomic_ref<std::uint32_t, cuda::thread_scope_system> answered(ring->answered);
+  cuda::atomic_ref<std::uint32_t, Scope> asked(ring->asked);
+  cuda::atomic_ref<std::uint32_t, Scope> answered(ring->answered);
   const std::uint32_t warp = threadIdx.x / 32;
   const std::uint32_t pages = blockDim.x / 32;
   for (std::uint32_t k = 1; k <= job.requests; ++k) {
@@ -61,9 +64,10 @@ __global__ void serve_ring(bare_ring* ring, ring_job job) {
 }
 
 /// @par Callers one thread
+template <cuda::thread_scope Scope>
 __global__ void ask_ring(bare_ring* ring, std::uint32_t requests) {
-  cuda::atomic_ref<std::uint32_t, cuda::thread_scope_system> asked(ring->asked);
-  cuda::atomic_ref<std::uint32_t, cuda::thread_scope_system> answered(ring->answered);
+  cuda::atomic_ref<std::uint32_t, Scope> asked(ring->asked);
+  cuda::atomic_ref<std::uint32_t, Scope> answered(ring->answered);
   for (std::uint32_t k = 1; k <= requests; ++k) {
     asked.store(k, cuda::memory_order_release);
     while (answered.load(cuda::memory_order_acquire) != k) {

@@ -41,11 +41,13 @@ struct batch_job {
 };
 
 /// Warp w of a channel serves every `warps`-th request, from the w-th on.
+/// @tparam Scope as of `serve_ring`
+template <cuda::thread_scope Scope>
 __global__ void serve_batches(batch_job job) {
   const std::uint32_t warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
   if (warp / job.warps >= job.count) return;
   batch_channel& c = job.channels[warp / job.warps];
-  cuda::atomic_ref<std::uint32_t, cuda::thread_scope_system> asked(c.asked);
+  cuda::atomic_ref<std::uint32_t, Scope> asked(c.asked);
   for (std::uint32_t k = warp % job.warps; k < job.total; k += job.warps) {
     while (static_cast<std::int32_t>(asked.load(cuda::memory_order_acquire) - k) <= 0) {
     }
@@ -53,14 +55,14 @@ __global__ void serve_batches(batch_job job) {
     copy_page(r.from, r.to);
     __syncwarp();
     if (job.fenced) __threadfence_system();
-    cuda::atomic_ref<std::uint32_t, cuda::thread_scope_system> done(
-        c.done[k % batch_channel::slots]);
+    cuda::atomic_ref<std::uint32_t, Scope> done(c.done[k % batch_channel::slots]);
     if (threadIdx.x % 32 == 0) done.store(k + 1, cuda::memory_order_release);
     __syncwarp();
   }
 }
 
 /// One warp a channel; a lane a request of the batch. @par Callers blocks of one warp
+template <cuda::thread_scope Scope>
 __global__ void ask_batches(batch_job job, std::uint64_t* wrong) {
   const std::uint32_t lane = threadIdx.x;
   batch_channel& c = job.channels[blockIdx.x];
@@ -77,11 +79,10 @@ __global__ void ask_batches(batch_job job, std::uint64_t* wrong) {
     __syncwarp();
     if (lane == 0 && job.fenced) __threadfence_system();
     if (lane == 0)
-      cuda::atomic_ref<std::uint32_t, cuda::thread_scope_system>(c.asked).store(
-          base + job.depth, cuda::memory_order_release);
+      cuda::atomic_ref<std::uint32_t, Scope>(c.asked).store(base + job.depth,
+                                                            cuda::memory_order_release);
     if (lane < job.depth) {
-      cuda::atomic_ref<std::uint32_t, cuda::thread_scope_system> done(
-          c.done[k % batch_channel::slots]);
+      cuda::atomic_ref<std::uint32_t, Scope> done(c.done[k % batch_channel::slots]);
       while (done.load(cuda::memory_order_acquire) != k + 1) {
       }
       const bool check = job.check_all || base + job.depth >= job.total;

@@ -72,11 +72,11 @@ class peer_ring {
     clear(wrong_, sizeof *wrong_, false);
     clear(job.channels, most * sizeof(batch_channel), f.at_server);
     cuda_check(cudaSetDevice(1), "GPU 1");
-    serve_batches<<<(f.channels * f.warps + 7) / 8, 256, 0, serves_>>>(job);
+    serve_batches<ring_scope><<<(f.channels * f.warps + 7) / 8, 256, 0, serves_>>>(job);
     cuda_check(cudaGetLastError(), "launch");
     cuda_check(cudaSetDevice(0), "GPU 0");
     cuda_check(cudaEventRecord(begin_, asks_), "event");
-    ask_batches<<<f.channels, 32, 0, asks_>>>(job, wrong_);
+    ask_batches<ring_scope><<<f.channels, 32, 0, asks_>>>(job, wrong_);
     cuda_check(cudaGetLastError(), "launch");
     cuda_check(cudaEventRecord(end_, asks_), "event");
     std::uint64_t wrong = 0;
@@ -91,6 +91,8 @@ class peer_ring {
 
  private:
   static constexpr std::uint32_t most = 128;  ///< channels
+  /// Of the rings' words: what an array's node on another GPU and its client use.
+  static constexpr cuda::thread_scope ring_scope = cuda::thread_scope_system;
 
   peer_ring() {
     const std::size_t bytes = std::size_t{batch_job::media_pages} * 4096;
@@ -130,8 +132,8 @@ class peer_ring {
     (void)cudaGetLastError();
     cudaFuncAttributes loaded;
     cuda_check(cudaFuncGetAttributes(&loaded, fill_pages), "loading a kernel");
-    cuda_check(cudaFuncGetAttributes(&loaded, serve_batches), "loading a kernel");
-    cuda_check(cudaFuncGetAttributes(&loaded, ask_batches), "loading a kernel");
+    cuda_check(cudaFuncGetAttributes(&loaded, serve_batches<ring_scope>), "loading a kernel");
+    cuda_check(cudaFuncGetAttributes(&loaded, ask_batches<ring_scope>), "loading a kernel");
   }
 
   /// Tries every form, first with all pages compared. Returns the best rate.

@@ -15,13 +15,16 @@ class block_data {
 
   GNSTOR_HD void fill(vba first) const {
     const std::uint32_t step = plan_.whole != 0 || plan_.write_percent != 100 ? 1 : last;
-    for (std::uint32_t w = 0; w < words(); w = next(w, step)) words_[w] = right(first, w);
+    for (std::uint32_t w = 0; w < words(); w = next(w, step))
+      words_[w] = right(first, w, plan_.generation);
   }
   /// Words that are wrong.
   GNSTOR_HD std::uint64_t wrong(vba first) const {
     const std::uint32_t step = plan_.whole != 0 ? 1 : last;
+    const std::uint32_t generation = plan_.expected(first);
     std::uint64_t bad = 0;
-    for (std::uint32_t w = 0; w < words(); w = next(w, step)) bad += words_[w] != right(first, w);
+    for (std::uint32_t w = 0; w < words(); w = next(w, step))
+      bad += words_[w] != right(first, w, generation);
     return bad;
   }
 
@@ -32,8 +35,8 @@ class block_data {
   GNSTOR_HD static std::uint32_t next(std::uint32_t w, std::uint32_t step) {
     return w + (w % block_words == last ? 1 : step);
   }
-  GNSTOR_HD std::uint64_t right(vba first, std::uint32_t w) const {
-    return pattern(first.value + w / block_words, w % block_words, plan_.generation);
+  GNSTOR_HD static std::uint64_t right(vba first, std::uint32_t w, std::uint32_t generation) {
+    return pattern(first.value + w / block_words, w % block_words, generation);
   }
 
   std::uint64_t* words_;

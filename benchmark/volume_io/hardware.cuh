@@ -62,8 +62,8 @@ class hardware {
     if (s.store != 0) fill_pages<<<32, 32, 0, stream_>>>(words(page_), 0, s.pages);
     cuda_check(cudaMemsetAsync(ring_, 0, sizeof *ring_, stream_), "clearing");
     cuda_check(cudaStreamSynchronize(stream_), "clearing");
-    serve_ring<<<1, 32 * s.pages, 0, server_>>>(ring_, job);
-    const float ms = timed([&] { ask_ring<<<1, 1, 0, stream_>>>(ring_, requests); });
+    serve_ring<ring_scope><<<1, 32 * s.pages, 0, server_>>>(ring_, job);
+    const float ms = timed([&] { ask_ring<ring_scope><<<1, 1, 0, stream_>>>(ring_, requests); });
     cuda_check(cudaStreamSynchronize(server_), "ring");
     const std::uint64_t last = job.place(requests) * s.pages;
     std::uint64_t wrong = 0;
@@ -87,8 +87,8 @@ class hardware {
       cuda_check(cudaMemsetAsync(batches_, 0, sizeof *batches_, stream_), "clearing");
       cuda_check(cudaMemsetAsync(wrong_, 0, sizeof *wrong_, stream_), "clearing");
       cuda_check(cudaStreamSynchronize(stream_), "clearing");
-      serve_batches<<<4, 256, 0, server_>>>(job);
-      const float ms = timed([&] { ask_batches<<<1, 32, 0, stream_>>>(job, wrong_); });
+      serve_batches<ring_scope><<<4, 256, 0, server_>>>(job);
+      const float ms = timed([&] { ask_batches<ring_scope><<<1, 32, 0, stream_>>>(job, wrong_); });
       cuda_check(cudaStreamSynchronize(server_), "ring");
       std::uint64_t wrong = 0;
       cuda_check(cudaMemcpyAsync(&wrong, wrong_, sizeof wrong, cudaMemcpyDeviceToHost, stream_),
@@ -116,6 +116,8 @@ class hardware {
   }
 
  private:
+  /// Of the rings' words: what an array's node on this GPU and its client use.
+  static constexpr cuda::thread_scope ring_scope = cuda::thread_scope_device;
   static constexpr std::uint32_t limit_pages = batch_job::media_pages;
   static constexpr std::uint32_t scratch_pages = 16 * 1024;
   static constexpr std::uint64_t page_bytes = 4096;
@@ -138,9 +140,11 @@ class hardware {
     cuda_check(cudaEventCreate(&end_), "event");
     for (const void* one :
          {reinterpret_cast<const void*>(&copy_pages), reinterpret_cast<const void*>(&fill_pages),
-          reinterpret_cast<const void*>(&check_pages), reinterpret_cast<const void*>(&serve_ring),
-          reinterpret_cast<const void*>(&ask_ring), reinterpret_cast<const void*>(&serve_batches),
-          reinterpret_cast<const void*>(&ask_batches)})
+          reinterpret_cast<const void*>(&check_pages),
+          reinterpret_cast<const void*>(&serve_ring<ring_scope>),
+          reinterpret_cast<const void*>(&ask_ring<ring_scope>),
+          reinterpret_cast<const void*>(&serve_batches<ring_scope>),
+          reinterpret_cast<const void*>(&ask_batches<ring_scope>)})
       kernels().push_back(one);
     load_kernels();
     check_limits();

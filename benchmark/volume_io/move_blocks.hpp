@@ -2,6 +2,7 @@
 
 #include "block_data.hpp"
 #include <gnstor/simt/clock.hpp>
+#include <gnstor/simt/warp_number.hpp>
 #include <gnstor/volume/exclusive_volume.hpp>
 #include <gnstor/volume/remote_volume.hpp>
 
@@ -39,10 +40,10 @@ struct move_blocks {
     const block_data data(mine.address, p);
     std::uint64_t bad = 0;
     for (std::uint32_t k = 0; k < p.rounds; ++k) {
-      const std::uint32_t turn = (k * t.count + t.index) & (p.places() - 1);
+      const std::uint32_t turn = p.turn(k * t.count + t.index);
       const vba first = p.place(turn);
       const auto soon = simt::within(io_deadline_ns);
-      const bool write = mix64(turn) % 100 < p.write_percent;
+      const bool write = p.writes(turn);
       if (write) data.fill(first);
       bad += seen.keep(io(write, first, mine, soon));
       if (!write) bad += data.wrong(first);
@@ -92,7 +93,7 @@ struct move_one_by_one {
     const simt::group warp = lane.warp();
     exclusive_volume own(warp, volume);
     const std::uint64_t bytes = p.blocks * block_bytes;
-    const std::uint32_t before = lane.global_thread() / 32 * p.rounds;
+    const std::uint32_t before = simt::warp_number() * p.rounds;
     std::uint64_t bad = 0;
     for (std::uint32_t k = before + 1; k <= before + p.rounds; ++k) {
       const vba first = p.place(k);

@@ -18,9 +18,21 @@ struct plan {
   std::uint32_t generation = 0;  ///< what writes leave, and what reads of other places expect
   std::uint32_t whole = 0;       ///< every word is set or compared, not the first and the last of
                                  ///< each block
+  const std::uint32_t* generations = nullptr;  ///< of each place, what reads expect; else
+                                               ///< `generation`, everywhere
 
   /// Operations that visit each place once.
   GNSTOR_HD std::uint32_t places() const { return volume_blocks / blocks; }
+  /// The operation that is the `number`-th of all lanes'.
+  GNSTOR_HD std::uint32_t turn(std::uint32_t number) const { return number & (places() - 1); }
+  /// Whether operation `turn` writes: others in each generation.
+  GNSTOR_HD bool writes(std::uint32_t turn) const {
+    return mix64(std::uint64_t{generation} << 32 | turn) % 100 < write_percent;
+  }
+  /// What a read of the place of `first` should find there.
+  GNSTOR_HD std::uint32_t expected(vba first) const {
+    return generations == nullptr ? generation : generations[first.value / blocks];
+  }
   /// Where operation `turn` goes: no place is visited twice before all have been, unless they are
   /// drawn.
   GNSTOR_HD vba place(std::uint32_t turn) const {

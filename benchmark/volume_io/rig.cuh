@@ -51,6 +51,12 @@ class rig {
     return session_->create_volume(
         {.bytes = std::uint64_t{blocks} * block_bytes, .replicas = setup_.replicas});
   }
+  /// Another volume like the first, filled.
+  volume_info create_filled() {
+    const volume_info v = create(setup_.volume_blocks);
+    fill(v);
+    return v;
+  }
   void remove(const volume_info& v) { session_->delete_volume(v.vid); }
 
   /// The volume over `count` of the session's channels, from `first` on.
@@ -101,8 +107,7 @@ class rig {
     memory_ = session_->allocate(std::size_t{most_lanes} * 65536);
     buffer_ = session_->register_memory(memory_.data(), memory_.bytes());
     for (std::uint32_t k = 0; k < s.volumes; ++k) {
-      volumes_.push_back(create(s.volume_blocks));
-      fill(volumes_.back());
+      volumes_.push_back(create_filled());
     }
   }
 

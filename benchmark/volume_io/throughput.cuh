@@ -3,13 +3,14 @@
 
 #include "../support/greedy_amplification.hpp"
 #include "family.cuh"
+#include "written_places.cuh"
 
 namespace gnstor::benchmarks {
 
-/// Runs `p` over the filled volume, in turn with the load limit; one warp alone also in turn with
-/// a bare ring that takes as many requests at once.
-inline void against_loads(benchmark::State& state, const shape& s, const plan& p) {
-  const rig& r = rig::of(s.on);
+/// Runs what `run()` gives the rate of, `p.rounds` operations a lane, in turn with the load limit;
+/// one warp alone also in turn with a bare ring that takes as many requests at once.
+template <class Run>
+void against_loads(benchmark::State& state, const shape& s, const plan& p, const Run& run) {
   const double bytes = 1.0 * crew_of(s).lanes() * p.rounds * s.bytes;
   const bool host = s.on.in_host_memory();
   const bool one_warp = s.alone && s.channels == 1 && s.blocks() == 1;
@@ -18,7 +19,7 @@ inline void against_loads(benchmark::State& state, const shape& s, const plan& p
   for (auto _ : state) {
     const double limit = host ? hardware::get().load_limit() : 1;
     const double ring = one_warp ? hardware::get().batch_rate(host) * block_bytes : 1;
-    const double rate = r.run(r.volume(), p, crew_of(s));
+    const double rate = run();
     if (rate == 0 || ring == 0) return fails(state);
     rates.add(rate, limit);
     rings.add(rate, ring);
@@ -36,7 +37,7 @@ inline void read(benchmark::State& state, const shape& s) {
   plan p;
   const auto run = [&](const plan& one) { return r.run(r.volume(), one, crew_of(s)); };
   if (!reads_right(s, p, run)) return fails(state);
-  against_loads(state, s, p);
+  against_loads(state, s, p, [&] { return run(p); });
 }
 
 /// Writes a new volume once, reads every block back, and deletes it: on a fresh drive, large enough
@@ -64,16 +65,21 @@ inline void write(benchmark::State& state, const shape& s) {
 }
 
 /// Overwrites of blocks drawn at random on an array that is as full as `s.on` makes it, once every
-/// block has been overwritten three times on average: what garbage collection leaves. The limit
-/// counts every replica and every page that greedy collection must move.
+/// block has been overwritten three times on average: what garbage collection leaves. Each pass
+/// leaves another generation, and all blocks are read back: a write that was dropped shows. The
+/// limit counts every replica and every page that greedy collection must move.
 inline void overwrite(benchmark::State& state, const shape& s) {
   const rig& r = rig::of(s.on, true);
   plan p = plan_of(s);
   p.write_percent = 100;
   p.rounds = p.places() / crew_of(s).lanes();
+  const written_places written(p);
   const auto pass = [&] {
     ++p.draw;
-    return r.run(r.volume(), p, crew_of(s));
+    ++p.generation;
+    const double rate = r.run(r.volume(), p, crew_of(s));
+    written.note(p, crew_of(s));
+    return rate;
   };
   bool right = true;
   for (int settling = 0; settling < 3; ++settling) right = right && pass() != 0;
@@ -89,18 +95,34 @@ inline void overwrite(benchmark::State& state, const shape& s) {
   }
   plan back = plan_of(s);
   back.rounds = p.rounds;
+  back.generations = written.data();
   if (r.run(r.volume(), back, crew_of(s)) == 0) return fails(state);
   report(state, s, rates);
   state.counters["live_share"] = s.on.live_share();
   state.counters["greedy_pages"] = needed;
 }
 
-/// 70 % reads of one volume, 30 % writes that leave what was there.
+/// 70 % reads of one volume, 30 % writes; every place once a pass. A pass reads what the ones
+/// before it left and writes another generation, and all blocks are read back whole in the end.
 inline void mixed(benchmark::State& state, const shape& s) {
+  rig& r = rig::of(s.on);
   plan p = plan_of(s);
-  p.write_percent = 30;
   p.rounds = p.places() / crew_of(s).lanes();
-  against_loads(state, s, p);
+  const volume_info v = r.create_filled();
+  const written_places written(p);
+  p.generations = written.data();
+  p.write_percent = 30;
+  against_loads(state, s, p, [&] {
+    ++p.generation;
+    const double rate = r.run(v, p, crew_of(s));
+    written.note(p, crew_of(s));
+    return rate;
+  });
+  p.write_percent = 0;
+  p.whole = 1;
+  const bool right = r.run(v, p, crew_of(s)) != 0;
+  r.remove(v);
+  if (!right) fails(state);
 }
 
 /// "alone/read/host/rand/4096/channels:8", "read/host/rand/4096/channels:8/warps:4".

@@ -4,6 +4,7 @@
 #include <afa/near_node.hpp>
 #include <afa/service_rounds.hpp>
 #include <gnstor/simt/lane.hpp>
+#include <gnstor/simt/warp_number.hpp>
 
 namespace gnstor::fw {
 
@@ -21,8 +22,7 @@ struct copy_service {
   GNSTOR_HD_INLINE void operator()(Lane& lane) const {
     const simt::group g = simt::group::whole_warp();
     const node near = near_node::of(lane, array, lane.shared());
-    const std::uint32_t warps = (lane.block_threads() + 31) / 32;
-    const std::uint32_t worker = lane.block() * warps + lane.thread() / 32;
+    const std::uint32_t worker = simt::warp_number();
     if (worker >= near.shape.copy_workers) return;
     copy_engine own(near, worker);
     service_rounds{&near, worker}.repeat(g,

@@ -7,6 +7,7 @@
 #include <afa/service_rounds.hpp>
 #include <afa/shard_engine.hpp>
 #include <gnstor/simt/lane.hpp>
+#include <gnstor/simt/warp_number.hpp>
 
 namespace gnstor::fw {
 
@@ -28,7 +29,7 @@ struct service {
   template <class Lane>
   GNSTOR_HD_INLINE void operator()(Lane& lane) const {
     const simt::group g = simt::group::whole_warp();
-    const std::uint32_t warps = (lane.block_threads() + 31) / 32;
+    const std::uint32_t warps = simt::warps_of(lane.block_threads());
     GNSTOR_ASSERT(warps <= most_warps);
     const std::uint32_t warp = lane.thread() / 32;
     const service here{near_node::of(lane, array, lane.shared().near), first_role};

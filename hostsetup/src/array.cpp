@@ -2,7 +2,36 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
 namespace gnstor::detail {
+namespace {
+
+/// What an array's first error was about, and what it was.
+std::string describe(const page_cache_counters& c) {
+  const status s = status::unpack(c.first_error);
+  if (s.code == status_code::out_of_range && s.by == reporter::array)
+    return fmt::format("element {} is beyond its end", c.first_error_at);
+  return fmt::format("page {}: {}{}", c.first_error_at, host::to_string(s),
+                     s.code == status_code::no_memory
+                         ? ": every frame was pinned or could not be written back; give more "
+                           "frame_bytes, or release pages earlier"
+                         : "");
+}
+
+/// The same of a page that a flush left dirty.
+std::string describe(const flush_record& left) {
+  const status s = status::unpack(left.first);
+  return fmt::format("page {}: {}", left.page,
+                     s.code == status_code::would_block
+                         ? "a kernel uses it, or ended without release_page"
+                         : host::to_string(s));
+}
+
+}  // namespace
 
 array_memory array_memory::make(host::session& s, const volume_info& volume, std::uint64_t count,
                                 std::uint32_t element_bytes, const host::array_options& options) {
@@ -35,6 +64,8 @@ array_memory array_memory::make(host::session& s, const volume_info& volume, std
   }
   if (frames > pages) frames = pages;
   array_memory m;
+  m.name = volume.plain() ? fmt::format("array on namespace {}", volume.namespace_id)
+                          : fmt::format("array on volume {}", volume.vid.value);
   m.pages = static_cast<std::uint32_t>(pages);
   m.frame_count = static_cast<std::uint32_t>(frames);
   m.frames = s.allocate(frames * page);
@@ -43,6 +74,77 @@ array_memory array_memory::make(host::session& s, const volume_info& volume, std
       s.options().device);
   m.buffer = s.register_memory(m.frames.data(), frames * page);
   return m;
+}
+
+void array_memory::require_open() const {
+  if (!open()) throw host::input_error(name + " is closed: make another to go on");
+}
+
+page_cache_counters array_memory::counters() const {
+  page_cache_counters c;
+  words.read(offsetof(page_cache_state, counters), &c, sizeof c);
+  return c;
+}
+
+void array_memory::check(const flush_record& left) {
+  const page_cache_counters c = counters();
+  if (left.pages == 0 && c.first_error == 0) return;
+  std::string what;
+  if (left.pages != 0) {
+    what = fmt::format("flush of the {} left {} pages dirty, {}", name, left.pages, describe(left));
+  }
+  if (c.first_error != 0) {
+    what += what.empty() ? fmt::format("the {} holds an error, {}", name, describe(c))
+                         : fmt::format("; its first error, {}", describe(c));
+    what +=
+        "; what kernels stored there may be lost: remove the cause, clear_errors(), store it "
+        "again";
+    told = c.first_error;
+  }
+  throw host::io_error(what, status::unpack(c.first_error != 0 ? c.first_error : left.first));
+}
+
+void array_memory::forget_error() {
+  const std::uint64_t none[2] = {};
+  constexpr std::size_t first_error =
+      offsetof(page_cache_state, counters) + offsetof(page_cache_counters, first_error);
+  static_assert(offsetof(page_cache_counters, first_error_at) ==
+                offsetof(page_cache_counters, first_error) + sizeof none[0]);
+  words.write(first_error, none, sizeof none);
+  told = 0;
+}
+
+void array_memory::release(host::session& s) noexcept {
+  if (!open()) return;
+  if (buffer.bytes != 0) s.unregister_memory(buffer);
+  frames = {};
+}
+
+std::uint64_t array_memory::dirty_pages() const {
+  std::vector<page_word> table(pages);
+  words.read(sizeof(page_cache_state), table.data(), pages * sizeof(page_word));
+  std::uint64_t dirty = 0;
+  for (const page_word& w : table) dirty += w.is(page_word::dirty) ? 1 : 0;
+  return dirty;
+}
+
+void array_memory::report_loss() const noexcept try {
+  if (!open()) return;
+  const page_cache_counters c = counters();
+  if (c.first_error != 0 && c.first_error != told) {
+    std::fprintf(stderr,
+                 "gnstor: the %s ends with an error that nobody was told, %s; call close()\n",
+                 name.c_str(), describe(c).c_str());
+  }
+  if (const std::uint64_t dirty = dirty_pages(); dirty != 0) {
+    std::fprintf(stderr,
+                 "gnstor: the %s ends with %llu pages that were not written back: what kernels "
+                 "stored there is lost; call close()\n",
+                 name.c_str(), static_cast<unsigned long long>(dirty));
+  }
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "gnstor: the %s ends, and whether all was written back cannot be read: %s\n",
+               name.c_str(), e.what());
 }
 
 }  // namespace gnstor::detail

@@ -10,4 +10,5 @@
 #include <gnstor/memory/expandable_pool.hpp>
 #include <gnstor/memory/memory_pool.hpp>
 #include <gnstor/simt/lane.hpp>
+#include <gnstor/simt/warp_number.hpp>
 #include <gnstor/volume/exclusive_volume.hpp>

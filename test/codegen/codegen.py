@@ -45,8 +45,10 @@ def faults(form, include):
     """What is wrong with the code made of the headers under `include`, as a list of sentences."""
     with tempfile.TemporaryDirectory() as folder:
         text = compiled(form, include, folder)
-    read = events.read_ptx if form == "ptx" else events.read_sass
-    return list(rules.faults(read(text)))
+    if form == "sass":
+        return list(rules.faults(events.read_sass(text)))
+    places = rules.place_faults(events.read_ptx_registers(text))
+    return [*rules.faults(events.read_ptx(text)), *places]
 
 
 def missing(form):

@@ -57,6 +57,16 @@ MUTANTS = [
     (QUEUE, "word(state().retired).load(acquire)", "word(state().retired).load(relaxed)",
      "reserve: slots are handed out without acquiring"),
 ]
+# The same of what only the PTX says.
+PLACE = "gnstor/simt/thread_place.hpp"
+PLACE_MUTANTS = [
+    (PLACE, "return {threadIdx.x, threadIdx.y, threadIdx.z};", "return {threadIdx.x, 0, 0};",
+     "warp_number: does not ask for %tid.y"),
+    (PLACE, "return {blockIdx.x, blockIdx.y, blockIdx.z};", "return {blockIdx.x, 0, 0};",
+     "warp_number: does not ask for %ctaid.y"),
+    (PLACE, "return blockDim;", "return blockDim.x;", "warp_lanes: does not ask for %ntid.y"),
+    (PLACE, "return gridDim;", "return gridDim.x;", "warp_number: does not ask for %nctaid.y"),
+]
 
 
 def check(mutant, form):
@@ -76,10 +86,11 @@ def main():
         print("skipped: nvcc is not on this machine")
         return codegen.SKIPPED
     form = forms[-1]
-    failed = [wrong for mutant in MUTANTS if (wrong := check(mutant, form))]
+    tried = [(mutant, form) for mutant in MUTANTS] + [(m, "ptx") for m in PLACE_MUTANTS]
+    failed = [wrong for mutant, in_form in tried if (wrong := check(mutant, in_form))]
     for wrong in failed:
         print(wrong)
-    print(f"{len(MUTANTS) - len(failed)} of {len(MUTANTS)} broken sources found in the {form}")
+    print(f"{len(tried) - len(failed)} of {len(tried)} broken sources found in the code")
     return 1 if failed else 0
 
 

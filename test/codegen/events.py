@@ -97,3 +97,10 @@ def read_sass(text):
                 match := re.match(r"\s*/\*[0-9a-f]+\*/\s+(?:@!?U?P\w+\s+)?([^;]+);", line)):
             current.extend(sass_events(match[1].strip()))
     return {name: without_private_words(events) for name, events in kernels.items()}
+
+
+def read_ptx_registers(text):
+    """The special registers that each kernel of a PTX file reads: {kernel: set}."""
+    bodies = re.split(r"\.entry (\w+)\(", text)[1:]
+    return {name: set(re.findall(r"%n?(?:tid|ctaid)\.[xyz]", body))
+            for name, body in zip(bodies[::2], bodies[1::2])}

@@ -3,6 +3,7 @@
 /// `codegen.py` looks at what nvcc makes of them; nothing runs them. Results are stored as 8-byte
 /// words, so that every narrower store is one of the library's.
 #include <gnstor/qp/mlx5_queue_pair.hpp>
+#include <gnstor/simt/warp_number.hpp>
 
 using namespace gnstor;
 
@@ -44,5 +45,7 @@ __global__ void poll(queue q, words* out) {
   for (std::uint64_t k = 0; k < sizeof(got.word) / 8; ++k) out[threadIdx.x].word[k] = got.word[k];
 }
 __global__ void retire(queue q, std::uint64_t index) { q.retire(index); }
+__global__ void warp_number(std::uint32_t* out) { *out = simt::warp_number(); }
+__global__ void warp_lanes(std::uint32_t* out) { *out = simt::group::warp().lanes(); }
 
 }  // extern "C"

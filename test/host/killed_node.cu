@@ -32,7 +32,7 @@ struct write_numbers {
   GNSTOR_HD void operator()(Lane& lane, remote_volume v, io_buffer pages,
                             std::uint64_t* told) const {
     const auto g = lane.warp();
-    const std::uint32_t me = lane.global_thread() / 32;
+    const std::uint32_t me = simt::warp_number();
     const io_buffer page = pages.slice(std::uint64_t{me} * block_bytes, block_bytes);
     auto* words = reinterpret_cast<std::uint64_t*>(page.address);
     const system_word<std::uint64_t> last(told[me]);

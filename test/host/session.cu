@@ -117,6 +117,29 @@ TEST_CASE("a volume written by kernels survives its session, on files in memory 
   }
 }
 
+TEST_CASE("on a GPU the end of an array throws what view[i] = x could not say") {
+  for (const std::string endpoint : {"emu:?capacity=16M&runner=gpu", "emu:?capacity=16M"}) {
+    CAPTURE(endpoint);
+    host::session s(endpoint);
+    const volume_info v = s.create_volume({.bytes = 8 * items});
+    host::array<std::uint64_t> a(s, v, items, {.frame_bytes = 2 * items, .page_bytes = 4096});
+    for (std::uint32_t ssd = 0; ssd < 4; ++ssd) s.inject_fault(ssd, "dead");
+    run(s, 2, 64, store_some{}, a.view(), 2048, 7);
+    for (std::uint32_t ssd = 0; ssd < 4; ++ssd) s.inject_fault(ssd, "none");
+    CHECK_THROWS_AS(a.close(), host::io_error);
+    CHECK(a.counters().first_error_at == 4);
+    a.clear_errors();
+    run(s, 2, 64, store_some{}, a.view(), items - 64, 7);
+    CHECK_THROWS_AS(a.flush(), host::io_error);
+    CHECK(status::unpack(a.counters().first_error).code == status_code::out_of_range);
+    a.clear_errors();
+    a.close();
+    std::vector<std::uint64_t> last(512);
+    s.read(v, 8 * items - 4096, last.data(), 4096);
+    CHECK(last[511] == 7 + 63);
+  }
+}
+
 TEST_CASE("a node that is not resident brings its files up to date, too") {
   const temp_folder folder(in_memory);
   const std::string endpoint =

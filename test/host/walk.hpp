@@ -4,6 +4,7 @@
 #include <gnstor/core/hash.hpp>
 #include <gnstor/simt/atomic_ref.hpp>
 #include <gnstor/simt/lane.hpp>
+#include <gnstor/simt/warp_number.hpp>
 
 #include <cstdint>
 
@@ -39,9 +40,9 @@ struct check_pages {
   template <class Lane, class View>
   GNSTOR_HD void operator()(Lane& lane, View view, std::uint64_t* wrong) const {
     const auto g = lane.warp();
-    const std::uint64_t warps = lane.grid_threads() / 32;
     const std::uint64_t per_page = view.elements_per_page();
-    for (std::uint64_t p = lane.global_thread() / 32; p * per_page < view.size(); p += warps) {
+    for (std::uint64_t p = simt::warp_number(); p * per_page < view.size();
+         p += simt::warp_count()) {
       const auto page = view.acquire_page(g, p * per_page);
       if (!page) {
         device_word<std::uint64_t>(*wrong).fetch_add(1, relaxed);
@@ -68,6 +69,15 @@ struct touch_pages {
          i += lane.grid_threads() * step) {
       view[i] = i + 1;
     }
+  }
+};
+
+/// view[first + k] = value + k by lane k.
+struct store_some {
+  struct shared {};
+  template <class Lane, class View>
+  GNSTOR_HD void operator()(Lane& lane, View view, std::uint64_t first, std::uint64_t value) const {
+    view[first + lane.global_thread()] = value + lane.global_thread();
   }
 };
 

@@ -30,7 +30,7 @@ struct run_requests {
   void operator()(Lane& lane, remote_volume v, const request* requests, io_buffer buffer,
                   std::uint64_t* outcome) const {
     const auto g = lane.warp();
-    const std::uint32_t warp = lane.global_thread() / 32;
+    const std::uint32_t warp = simt::warp_number();
     for (std::uint32_t k = warp * each; k < (warp + 1) * each; ++k) {
       const request& r = requests[k];
       const io_buffer part =

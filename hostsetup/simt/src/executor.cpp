@@ -8,7 +8,7 @@ executor::~executor() = default;
 executor::executor(executor&&) noexcept = default;
 executor& executor::operator=(executor&&) noexcept = default;
 
-void executor::add(domain where, std::uint32_t grid, std::uint32_t block, std::size_t shared_bytes,
+void executor::add(domain where, shape grid, shape block, std::size_t shared_bytes,
                    std::uint32_t* stop, std::unique_ptr<kernel> body) {
   runtime_->add(where, grid, block, shared_bytes, stop, std::move(body));
 }

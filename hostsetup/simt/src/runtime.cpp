@@ -34,29 +34,30 @@ runtime::runtime(const options& chosen)
 
 runtime::~runtime() = default;
 
-void runtime::add(domain where, std::uint32_t grid, std::uint32_t block, std::size_t shared_bytes,
+void runtime::add(domain where, shape grid, shape block, std::size_t shared_bytes,
                   std::uint32_t* stop, std::unique_ptr<kernel> body) {
+  const std::uint32_t threads = block.count();
   auto g = std::make_unique<grid_state>();
   g->where = where;
   g->stop = stop;
-  if (stop == nullptr) ordinary_ += grid * block;
+  if (stop == nullptr) ordinary_ += grid.count() * threads;
   g->index = static_cast<std::uint32_t>(grids_.size());
   g->body = std::move(body);
   const std::size_t stride = round_up(shared_bytes, shared_alignment);
-  g->shared_memory = std::make_unique<std::byte[]>(stride * grid + shared_alignment);
-  std::memset(g->shared_memory.get(), shared_poison, stride * grid + shared_alignment);
+  g->shared_memory = std::make_unique<std::byte[]>(stride * grid.count() + shared_alignment);
+  std::memset(g->shared_memory.get(), shared_poison, stride * grid.count() + shared_alignment);
   const std::size_t first =
       round_up(reinterpret_cast<std::uintptr_t>(g->shared_memory.get()), shared_alignment) -
       reinterpret_cast<std::uintptr_t>(g->shared_memory.get());
-  g->blocks.resize(grid);
-  for (std::uint32_t b = 0; b < grid; ++b) {
+  g->blocks.resize(grid.count());
+  for (std::uint32_t b = 0; b < grid.count(); ++b) {
     block_state& state = g->blocks[b];
     state.grid = g.get();
     state.index = b;
     state.id = block_count_++;
-    state.alive = block;
+    state.alive = threads;
     state.shared = g->shared_memory.get() + first + b * stride;
-    for (std::uint32_t t = 0; t < block; ++t) {
+    for (std::uint32_t t = 0; t < threads; ++t) {
       if (t % 32 == 0) {
         state.warps.push_back(std::make_unique<warp_state>());
         state.warps.back()->block = &state;
@@ -65,7 +66,7 @@ void runtime::add(domain where, std::uint32_t grid, std::uint32_t block, std::si
       warp_state& warp = *state.warps.back();
       lane_state& l = warp.lanes[t % 32];
       warp.alive |= 1u << t % 32;
-      l.position = {t, b, block, grid, state.shared};
+      l.position = {t, b, threads, block, grid, state.shared};
       l.warp = &warp;
       l.index = t % 32;
       l.id = lane_count_++;

@@ -21,8 +21,8 @@ class runtime {
   /// The runtime whose lanes run on this thread, or null.
   static runtime* active() { return active_; }
 
-  void add(domain where, std::uint32_t grid, std::uint32_t block, std::size_t shared_bytes,
-           std::uint32_t* stop, std::unique_ptr<kernel> body);
+  void add(domain where, shape grid, shape block, std::size_t shared_bytes, std::uint32_t* stop,
+           std::unique_ptr<kernel> body);
   void run();
 
   std::uint64_t points() const { return points_; }

@@ -27,8 +27,8 @@ namespace gnstor::inline v0 {
 /// `view[i]` reads, `view[i] = x` and `view[i] += x` write; lanes of a warp on the same page share
 /// one look-up. An element is not atomic: lanes that write the same one race, as they do on
 /// ordinary memory. An error is never silent: `load` and `store` return it, a read of `view[i]`
-/// yields bytes of `poison_byte`, and the array keeps its first error. A write that fails changes
-/// nothing.
+/// yields bytes of `poison_byte`, and the array keeps its first error, which the host's `flush` and
+/// `close` throw. A write that fails changes nothing.
 template <class T, page_store Store>
 class array_view {
   static_assert(std::is_trivially_copyable_v<T>, "elements are moved as bytes");
@@ -64,7 +64,7 @@ class array_view {
     template <class Use>
     GNSTOR_HD const element& change(const Use& use) const {
       const status s = view_->access(index_, true, use);
-      if (!s.ok()) view_->cache_.keep(s);
+      if (!s.ok()) view_->keep(s, index_);
       return *this;
     }
 
@@ -172,10 +172,15 @@ class array_view {
     return status{};
   }
 
+  GNSTOR_HD void keep(status s, std::uint64_t index) const {
+    const bool beyond = s.code == status_code::out_of_range && s.by == reporter::array;
+    cache_.keep(s, beyond ? index : index >> shift_);
+  }
+
   GNSTOR_HD T load_or_poison(std::uint64_t index) const {
     const result<T> r = load(index);
     if (r) return r.value;
-    cache_.keep(r.status);
+    keep(r.status, index);
     T poison;
     auto* bytes = reinterpret_cast<unsigned char*>(&poison);
     for (std::uint32_t k = 0; k < sizeof(T); ++k) bytes[k] = poison_byte;

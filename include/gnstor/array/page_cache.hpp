@@ -23,6 +23,8 @@ struct page_cache_counters {
       0;  ///< frames set aside because a request given up may still write them
   std::uint64_t first_error =
       0;  ///< `status::pack()` of the first error; sticky until the host clears it
+  std::uint64_t first_error_at =
+      0;  ///< its page; the element's index where `out_of_range` by the array
 };
 
 /// The shared words of a page cache; page words, then frame words, follow in memory.
@@ -123,9 +125,11 @@ class page_cache {
   }
 
   /// Keeps `s` as the array's error unless it has one: for accesses that cannot return a status.
-  GNSTOR_HD void keep(status s) const {
+  /// @param where `page_cache_counters::first_error_at`
+  GNSTOR_HD void keep(status s, std::uint64_t where) const {
     std::uint64_t none = 0;
-    word_ref(state_->counters.first_error).compare_exchange(none, s.pack(), acq_rel);
+    if (word_ref(state_->counters.first_error).compare_exchange(none, s.pack(), acq_rel))
+      word_ref(state_->counters.first_error_at).store(where, relaxed);
   }
 
   /// Names a page among the pages of all arrays. Even.
@@ -162,9 +166,9 @@ class page_cache {
   }
   GNSTOR_HD static void count(std::uint64_t& counter) { word_ref(counter).fetch_add(1, relaxed); }
 
-  GNSTOR_HD status remember(status s) const {
+  GNSTOR_HD status remember(status s, page_index page) const {
     count(state_->counters.io_errors);
-    keep(s);
+    keep(s, page.value);
     return s;
   }
   GNSTOR_HD static status abandon(const word_ref& word, status why) {
@@ -191,7 +195,7 @@ class page_cache {
       } else {
         frame_at(frame.value).store(free_frame, release);
       }
-      word.fetch_add(page_word::failure(remember(s)) - page_word::busy, release);
+      word.fetch_add(page_word::failure(remember(s, page)) - page_word::busy, release);
       return s;
     }
     count(state_->counters.pages_in);
@@ -269,7 +273,7 @@ class page_cache {
   GNSTOR_HD_SLOW status write_back(page_index page, frame_index f, deadline d) const {
     const status s = store_.store(page, buffer(f), d);
     if (s.left_behind()) frame_at(f).fetch_or(last_page, relaxed);
-    if (!s.ok()) return remember(s);
+    if (!s.ok()) return remember(s, page);
     count(state_->counters.pages_out);
     return s;
   }

@@ -4,16 +4,14 @@
 #include <gnstor/channel/channel_state.hpp>
 #include <gnstor/simt/atomic_ref.hpp>
 #include <gnstor/simt/group.hpp>
-#include <gnstor/simt/lane.hpp>
+#include <gnstor/simt/warp_number.hpp>
 
 namespace gnstor::detail {
 
 /// True if this warp is the first to use the channel, or has used it before.
 GNSTOR_HD inline bool is_owner(const simt::group& g, channel_state& state) {
   if (!g.leads()) return true;
-  const simt::lane<> here;
-  const std::uint32_t me =
-      here.block() * ((here.block_threads() + 31) / 32) + here.thread() / 32 + 1;
+  const std::uint32_t me = simt::warp_number() + 1;
   std::uint32_t owner = 0;
   return device_word<std::uint32_t>(state.owner).compare_exchange(owner, me, relaxed) ||
          owner == me;

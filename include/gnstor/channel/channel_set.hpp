@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gnstor/simt/lane.hpp>
+#include <gnstor/simt/warp_number.hpp>
 
 #include <type_traits>
 
@@ -19,14 +19,12 @@ class channel_set {
   GNSTOR_HD std::uint32_t size() const { return count_; }
   GNSTOR_HD const Channel& operator[](std::uint32_t k) const { return channels_[k]; }
 
-  /// The calling warp's channel: warps are dealt out in turn. A copy, so that its lanes have it in
+  /// The calling warp's channel: warps are dealt out in turn (`simt::warp_number`), whatever the
+  /// shape of their blocks. A copy, so that its lanes have it in
   /// registers: memory would be asked again after every ordered load.
   GNSTOR_HD Channel mine() const { return channels_[my_index()]; }
   /// Which one that is.
-  GNSTOR_HD std::uint32_t my_index() const {
-    const simt::lane<> here;
-    return (here.global_thread() / 32) % count_;
-  }
+  GNSTOR_HD std::uint32_t my_index() const { return simt::warp_number() % count_; }
 
  private:
   const Channel* channels_;

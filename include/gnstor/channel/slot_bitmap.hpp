@@ -4,7 +4,8 @@
 #include <gnstor/core/result.hpp>
 #include <gnstor/memory/block_bits.hpp>
 #include <gnstor/simt/atomic_ref.hpp>
-#include <gnstor/simt/lane.hpp>
+#include <gnstor/simt/group.hpp>
+#include <gnstor/simt/warp_number.hpp>
 
 #include <cuda/std/bit>
 
@@ -50,7 +51,7 @@ class slot_bitmap {
   /// @par Bound one lap over the words, 8 attempts a word
   GNSTOR_HD result<std::uint32_t> claim(bool hopes = true, bool alone = false) const {
     const std::uint32_t lane = simt::group::lane();
-    const std::uint32_t spread = lane + own_number();
+    const std::uint32_t spread = lane + simt::warp_number();
     return search([](const word& bits, std::uint32_t bit) { return bits.fetch_or(bit, acquire); },
                   ~0u, hopes, alone ? words() - 1 : spread, alone ? spread : lane);
   }
@@ -62,7 +63,7 @@ class slot_bitmap {
   /// @par Bound 4 laps over the words
   GNSTOR_HD run claim_run(std::uint32_t n, bool hopes) const {
     if (hopes && n == 32) {
-      const std::uint32_t w = own_number() & (words() - 1);
+      const std::uint32_t w = simt::warp_number() & (words() - 1);
       std::uint32_t none = 0;
       if (word(words_[w]).compare_exchange(none, ~0u, acquire)) return {w, ~0u};
     }
@@ -89,7 +90,7 @@ class slot_bitmap {
   /// @par Bound as `claim`; a bit that others set meanwhile may be missed
   GNSTOR_HD result<std::uint32_t> take() const {
     return search([](const word& bits, std::uint32_t bit) { return bits.fetch_and(~bit, acquire); },
-                  0, false, simt::group::lane() + own_number(), simt::group::lane());
+                  0, false, simt::group::lane() + simt::warp_number(), simt::group::lane());
   }
 
   /// Sets the bit of `slot`. @par Order releases to `take`
@@ -117,14 +118,11 @@ class slot_bitmap {
 
   GNSTOR_HD std::uint32_t words() const { return (mask_ + 32) / 32; }
 
-  /// The number of the caller's warp: warps begin at different words.
-  GNSTOR_HD static std::uint32_t own_number() { return simt::lane<>().global_thread() / 32; }
-
   /// Calls `see(w, open)` with the clear bits of one word after another until it is true.
   template <class See>
   GNSTOR_HD void look(const See& see) const {
     constexpr std::uint32_t at_once = 4;  // loads that wait for memory together
-    const std::uint32_t first = words() > at_once ? own_number() : 0;
+    const std::uint32_t first = words() > at_once ? simt::warp_number() : 0;  // not all at one
     for (std::uint32_t k = 0; k < words(); k += at_once) {
       std::uint32_t bits[at_once];
       for (std::uint32_t j = 0; j < at_once; ++j) {

@@ -5,7 +5,8 @@
 #include <gnstor/memory/block_tree.hpp>
 #include <gnstor/memory/extent.hpp>
 #include <gnstor/memory/pool_usage.hpp>
-#include <gnstor/simt/lane.hpp>
+#include <gnstor/simt/group.hpp>
+#include <gnstor/simt/warp_number.hpp>
 
 #include <type_traits>
 
@@ -219,7 +220,7 @@ class block_allocator {
       if (found.starts != 0) return found;
       if (!search.lost) break;
       // Warps that meet once would meet again: from now on each begins elsewhere.
-      search.spread = simt::lane<>().global_thread() / 32 * 7 + round + 1;
+      search.spread = simt::warp_number() * 7 + round + 1;
       simt::pause();
     }
     if (how == effort::quick) return {};

@@ -89,12 +89,13 @@ class executor {
     for (cudaStream_t stream : streams_) static_cast<void>(cudaStreamDestroy(stream));
   }
 
-  /// Adds a grid: `grid` blocks of `block` threads that each call `f(lane, args...)`.
+  /// Adds a grid: `grid` blocks of `block` threads that each call `f(lane, args...)`; both may have
+  /// several dimensions: `spawn(4, {8, 6}, f)`.
   ///
   /// Loads the kernel at once: a kernel that is loaded lazily waits for the kernels that run, and a
   /// persistent one never ends.
   template <class Functor, class... Args>
-  void spawn(std::uint32_t grid, std::uint32_t block, Functor f, Args... args) {
+  void spawn(shape grid, shape block, Functor f, Args... args) {
     launches_.push_back(loaded(grid, block, f, args...));
   }
 
@@ -115,15 +116,14 @@ class executor {
   /// Adds a service: a grid that runs beside the others and returns once `stop`, a word of device
   /// memory, is not 0. The device itself sets it when the other grids have ended.
   template <class Functor, class... Args>
-  void serve(std::uint32_t grid, std::uint32_t block, std::uint32_t& stop, Functor f,
-             Args... args) {
+  void serve(shape grid, shape block, std::uint32_t& stop, Functor f, Args... args) {
     services_.push_back({loaded(grid, block, f, args...), &stop});
   }
 
   /// The same as `spawn`; the domain makes no difference on the device, whose kernels all run on
   /// the current one.
   template <class Functor, class... Args>
-  void spawn_in(domain, std::uint32_t grid, std::uint32_t block, Functor f, Args... args) {
+  void spawn_in(domain, shape grid, shape block, Functor f, Args... args) {
     spawn(grid, block, f, args...);
   }
 
@@ -178,12 +178,14 @@ class executor {
 
   /// The launch of a functor's kernel, checked.
   template <class Functor, class... Args>
-  static launcher loaded(std::uint32_t grid, std::uint32_t block, Functor f, Args... args) {
+  static launcher loaded(shape grid, shape block, Functor f, Args... args) {
     static_assert(std::is_trivially_copyable_v<Functor>,
                   "a kernel functor is copied to the device");
-    check_room(gnstor::detail::entry<Functor, Args...>, block);
+    check_room(gnstor::detail::entry<Functor, Args...>, block.count());
     return [=](cudaStream_t stream) {
-      gnstor::detail::entry<<<grid, block, 0, stream>>>(f, args...);
+      gnstor::detail::
+          entry<<<::dim3(grid.x, grid.y, grid.z), ::dim3(block.x, block.y, block.z), 0, stream>>>(
+              f, args...);
       gnstor::detail::cuda_check(cudaGetLastError(), "kernel launch");
     };
   }

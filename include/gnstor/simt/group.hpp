@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gnstor/simt/clock.hpp>
+#include <gnstor/simt/thread_place.hpp>
 #include <gnstor/simt/warp.hpp>
 
 #include <cuda/std/bit>
@@ -32,13 +33,8 @@ class group {
   /// All lanes of the warp; fewer than 32 in the last warp of a block of another size.
   /// @par Callers converged: every lane of the warp that has not exited
   GNSTOR_HD static group warp() {
-#if defined(__CUDA_ARCH__)
-    const std::uint32_t rest = blockDim.x - (threadIdx.x & ~31u);
-#else
-    if (current_hook == nullptr) return group(1);
-    const lane_position& here = *current_hook->position;
-    const std::uint32_t rest = here.block_threads - (here.thread & ~31u);
-#endif
+    const std::uint32_t rest =
+        gnstor::detail::threads_of_block() - (gnstor::detail::thread_index() & ~31u);
     return group(rest >= 32 ? 0xffffffffu : (1u << rest) - 1);
   }
 

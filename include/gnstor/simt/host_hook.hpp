@@ -6,7 +6,7 @@
 /// CPU thread, for example a firmware thread) it is null, and every construct falls back to a group
 /// of one lane.
 
-#include <gnstor/core/config.hpp>
+#include <gnstor/simt/shape.hpp>
 
 namespace gnstor::simt {
 
@@ -25,8 +25,9 @@ struct lane_position {
   std::uint32_t thread = 0;         ///< within its block
   std::uint32_t block = 0;          ///< within its grid
   std::uint32_t block_threads = 1;  ///< threads a block
-  std::uint32_t grid_blocks = 1;    ///< blocks a grid
-  void* shared = nullptr;           ///< the block's shared memory, aligned to 64 bytes
+  shape block_shape{};
+  shape grid_shape{};
+  void* shared = nullptr;  ///< the block's shared memory, aligned to 64 bytes
 };
 
 /// The host runtime's entry points. Every function is called on the fiber of the running lane.

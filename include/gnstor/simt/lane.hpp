@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gnstor/simt/group.hpp>
+#include <gnstor/simt/thread_place.hpp>
 
 namespace gnstor::simt {
 
@@ -18,37 +19,19 @@ class lane {
  public:
   GNSTOR_HD explicit lane(Shared* shared = nullptr) : shared_(shared) {}
 
-  /// Index of this thread within its block. Blocks and grids have one dimension.
-  GNSTOR_HD std::uint32_t thread() const {
-#if defined(__CUDA_ARCH__)
-    return threadIdx.x;
-#else
-    return current_hook ? current_hook->position->thread : 0;
-#endif
-  }
-  /// Index of this block within its grid.
-  GNSTOR_HD std::uint32_t block() const {
-#if defined(__CUDA_ARCH__)
-    return blockIdx.x;
-#else
-    return current_hook ? current_hook->position->block : 0;
-#endif
-  }
-  GNSTOR_HD std::uint32_t block_threads() const {
-#if defined(__CUDA_ARCH__)
-    return blockDim.x;
-#else
-    return current_hook ? current_hook->position->block_threads : 1;
-#endif
-  }
-  GNSTOR_HD std::uint32_t grid_blocks() const {
-#if defined(__CUDA_ARCH__)
-    return gridDim.x;
-#else
-    return current_hook ? current_hook->position->grid_blocks : 1;
-#endif
-  }
-  /// Index of this thread within its grid, and the number of threads of the grid.
+  /// Index of this thread within its block, along x first: x + y * Dx + z * Dx * Dy.
+  GNSTOR_HD std::uint32_t thread() const { return gnstor::detail::thread_index(); }
+  /// Index of this block within its grid, likewise.
+  GNSTOR_HD std::uint32_t block() const { return gnstor::detail::block_index(); }
+  GNSTOR_HD std::uint32_t block_threads() const { return gnstor::detail::threads_of_block(); }
+  GNSTOR_HD std::uint32_t grid_blocks() const { return gnstor::detail::grid_shape().count(); }
+  /// The same for kernels that think in two or three dimensions.
+  GNSTOR_HD coordinates thread_at() const { return gnstor::detail::thread_coordinates(); }
+  GNSTOR_HD coordinates block_at() const { return gnstor::detail::block_coordinates(); }
+  GNSTOR_HD shape block_shape() const { return gnstor::detail::block_shape(); }
+  GNSTOR_HD shape grid_shape() const { return gnstor::detail::grid_shape(); }
+  /// Index of this thread within its grid, block after block, and the number of threads of the
+  /// grid. For the number of its warp see `simt::warp_number`.
   GNSTOR_HD std::uint32_t global_thread() const { return block() * block_threads() + thread(); }
   GNSTOR_HD std::uint32_t grid_threads() const { return grid_blocks() * block_threads(); }
 

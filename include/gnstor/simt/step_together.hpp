@@ -4,7 +4,6 @@
 #include <gnstor/core/bounded.hpp>
 #include <gnstor/simt/clock.hpp>
 #include <gnstor/simt/group.hpp>
-#include <gnstor/simt/lane.hpp>
 
 namespace gnstor::simt {
 
@@ -31,9 +30,7 @@ GNSTOR_HD inline bool step_together(const group& g, deadline d, const Step& step
   constexpr std::uint32_t most_stays = 96;
   constexpr std::uint32_t rounds_a_clock = 8;
   constexpr std::uint32_t short_rounds = 256;
-  const lane<> me;
-  const std::uint32_t warp_lanes = me.block_threads() - (me.thread() & ~31u);
-  if (g.size() != 32 && g.size() != warp_lanes) return false;
+  if (g.size() != 32 && g.size() != group::warp().size()) return false;
   bool done = false;
   std::uint32_t stays = 0;
   std::uint32_t round = 0;

@@ -4,6 +4,7 @@
 #include <gnstor/channel/completion_call.hpp>
 #include <gnstor/core/result.hpp>
 #include <gnstor/simt/clock.hpp>
+#include <gnstor/simt/group.hpp>
 #include <gnstor/volume/data_cursor.hpp>
 #include <gnstor/volume/io_ticket.hpp>
 #include <gnstor/volume/read_attempts.hpp>

@@ -5,6 +5,7 @@
 #include <gnstor/host/executor.hpp>
 #include <gnstor/host/session.hpp>
 
+#include <string>
 #include <vector>
 
 namespace gnstor::host {
@@ -23,6 +24,13 @@ inline constexpr std::uint32_t min_frames = 32;
 
 namespace gnstor::detail {
 
+/// What a flush could not write back. In memory that its kernel reaches; zero at the start.
+struct flush_record {
+  std::uint64_t pages = 0;  ///< how many
+  std::uint64_t first = 0;  ///< `status::pack()` of one of them
+  std::uint64_t page = 0;   ///< which one that is
+};
+
 /// What the typed owner does not need to repeat for each element type.
 struct array_memory {
   host::memory_block frames;
@@ -30,20 +38,41 @@ struct array_memory {
   io_buffer buffer{};
   std::uint32_t pages = 0;
   std::uint32_t frame_count = 0;
+  std::string name;        ///< "array on volume 3"
+  std::uint64_t told = 0;  ///< the error that was thrown last
 
   /// Checks sizes, allocates and registers. Throws `host::input_error`.
   static array_memory make(host::session& s, const volume_info& volume, std::uint64_t count,
                            std::uint32_t element_bytes, const host::array_options& options);
+
+  bool open() const { return frames.data() != nullptr; }
+  /// Throws `host::input_error` after `release`.
+  void require_open() const;
+  page_cache_counters counters() const;
+  /// Throws `host::io_error` if a flush left pages dirty, or if the array holds an error.
+  void check(const flush_record& left);
+  void forget_error();
+  /// Gives the frames back; counters stay.
+  void release(host::session& s) noexcept;
+  /// Says on stderr what would be lost in silence: an error that nobody was told, dirty pages.
+  void report_loss() const noexcept;
+
+ private:
+  std::uint64_t dirty_pages() const;
 };
 
 /// Writes every dirty page back: one lane a page, in turn.
 struct flush_pages {
   template <class Lane, class View>
-  GNSTOR_HD void operator()(Lane& lane, View view, std::uint64_t* failures) const {
+  GNSTOR_HD void operator()(Lane& lane, View view, flush_record* left) const {
     for (std::uint32_t p = lane.global_thread(); p < view.cache().pages();
          p += lane.grid_threads()) {
-      if (!view.flush(page_index(p)).ok())
-        device_word<std::uint64_t>(*failures).fetch_add(1, relaxed);
+      const status s = view.flush(page_index(p));
+      if (s.ok()) continue;
+      device_word<std::uint64_t>(left->pages).fetch_add(1, relaxed);
+      std::uint64_t none = 0;
+      if (device_word<std::uint64_t>(left->first).compare_exchange(none, s.pack(), relaxed))
+        device_word<std::uint64_t>(left->page).store(p, relaxed);
     }
   }
 };
@@ -66,8 +95,13 @@ namespace gnstor::host {
 /// Owns the frames and the page table of an array on a volume, and hands out views for kernels.
 /// Move-only.
 ///
-/// `count` elements of `T` from byte 0 of the volume on. The session must outlive it. Nothing is
-/// written back at its end: `flush` before.
+/// `count` elements of `T` from byte 0 of the volume on. The session must outlive it.
+///
+/// End with `close`: it writes everything back, and throws what a kernel could not be told.
+/// `view[i] = x` returns no status: where its page cannot be fetched, no frame comes free, or there
+/// is no element i, the value is lost, and the array keeps the first such error until
+/// `clear_errors`. `flush` and `close` throw it. The destructor writes nothing back and never
+/// throws; dirty pages, and an error that nothing has thrown, it reports on stderr.
 template <class T>
 class array {
  public:
@@ -85,14 +119,15 @@ class array {
   array(array&& other) noexcept = default;
   array& operator=(array&&) = delete;
   ~array() {
-    if (memory_.buffer.bytes != 0 && memory_.frames.data() != nullptr)
-      session_->unregister_memory(memory_.buffer);
+    memory_.report_loss();
+    memory_.release(*session_);
   }
 
   std::uint64_t size() const { return count_; }
 
-  /// The array for kernels, passed by value.
+  /// The array for kernels, passed by value. Throws `input_error` after `close`.
   view_type view() const {
+    memory_.require_open();
     using store = volume_store<remote_volume>;
     const store pages(session_->ref(volume_), options_.page_bytes / block_bytes);
     const page_cache<store> cache(pages, memory_.words.data(), memory_.pages, memory_.frame_count,
@@ -101,23 +136,31 @@ class array {
   }
 
   /// Writes all dirty pages back to the volume. Call it when no kernel uses the array.
-  /// Throws `io_error` with the array's first error if a page could not be written; that page stays
-  /// dirty.
+  ///
+  /// Throws `io_error`, naming page and status, if a page could not be written (it stays dirty), or
+  /// if the array holds an error: what was stored there is lost, what was read there is poison.
+  /// Everything else is written by then. Nothing is forgotten by throwing: `counters().first_error`
+  /// stays, and every later `flush` throws it again, until `clear_errors`.
   void flush() {
-    memory_block failures(session_->client_place(), sizeof(std::uint64_t),
-                          session_->options().device);
+    memory_block left(session_->client_place(), sizeof(detail::flush_record),
+                      session_->options().device);
     executor run;
-    run.spawn(8, 128, detail::flush_pages{}, view(), static_cast<std::uint64_t*>(failures.data()));
+    run.spawn(8, 128, detail::flush_pages{}, view(),
+              static_cast<detail::flush_record*>(left.data()));
     session_->attach(run);
     run.run();
-    std::uint64_t failed = 0;
-    failures.read(0, &failed, sizeof failed);
-    if (failed != 0) {
-      const status first = status::unpack(counters().first_error);
-      throw io_error(
-          "flush of an array left " + std::to_string(failed) + " pages dirty: " + to_string(first),
-          first);
-    }
+    detail::flush_record record;
+    left.read(0, &record, sizeof record);
+    memory_.check(record);
+  }
+
+  /// Flushes, and gives the frames back; views and `flush` are refused then, `counters` stay.
+  /// Throws as `flush`, and leaves the array open then: remove the cause, `clear_errors`, and close
+  /// again. Closing a closed array does nothing.
+  void close() {
+    if (!memory_.open()) return;
+    flush();
+    memory_.release(*session_);
   }
 
   /// Forgets the array's first error, and lets pages whose fetch failed be fetched again: after the
@@ -127,18 +170,11 @@ class array {
     run.spawn(8, 128, detail::forgive_pages{}, view());
     session_->attach(run);
     run.run();
-    const std::uint64_t none = 0;
-    constexpr std::size_t first_error =
-        offsetof(page_cache_state, counters) + offsetof(page_cache_counters, first_error);
-    memory_.words.write(first_error, &none, sizeof none);
+    memory_.forget_error();
   }
 
   /// What the array did so far; exact when no kernel uses it.
-  page_cache_counters counters() const {
-    page_cache_counters c;
-    memory_.words.read(offsetof(page_cache_state, counters), &c, sizeof c);
-    return c;
-  }
+  page_cache_counters counters() const { return memory_.counters(); }
 
   std::uint32_t frames() const { return memory_.frame_count; }
   std::uint32_t pages() const { return memory_.pages; }

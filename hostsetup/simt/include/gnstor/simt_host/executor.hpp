@@ -28,16 +28,16 @@ class executor {
   executor& operator=(executor&&) noexcept;
 
   /// Adds a grid in domain gpu0: `grid` blocks of `block` threads that each call `f(lane,
-  /// args...)`. `f` may declare `struct shared`; that memory holds a poison pattern when a block
-  /// starts.
+  /// args...)`; both may have several dimensions: `spawn(4, {8, 6}, f)`. `f` may declare `struct
+  /// shared`; that memory holds a poison pattern when a block starts.
   template <class Functor, class... Args>
-  void spawn(std::uint32_t grid, std::uint32_t block, Functor f, Args... args) {
+  void spawn(shape grid, shape block, Functor f, Args... args) {
     spawn_in(domain::gpu0, grid, block, f, args...);
   }
 
   /// The same in the domain `where`.
   template <class Functor, class... Args>
-  void spawn_in(domain where, std::uint32_t grid, std::uint32_t block, Functor f, Args... args) {
+  void spawn_in(domain where, shape grid, shape block, Functor f, Args... args) {
     using body = gnstor::detail::bound_kernel<Functor, Args...>;
     add(where, grid, block, sizeof(typename body::shared), nullptr,
         std::make_unique<body>(f, args...));
@@ -46,8 +46,8 @@ class executor {
   /// Adds a service: a grid that runs beside the others and returns once `stop` is not 0, which the
   /// executor sets when the last lane of the other grids has exited. An emulated NIC is one.
   template <class Functor, class... Args>
-  void serve_in(domain where, std::uint32_t grid, std::uint32_t block, std::uint32_t& stop,
-                Functor f, Args... args) {
+  void serve_in(domain where, shape grid, shape block, std::uint32_t& stop, Functor f,
+                Args... args) {
     using body = gnstor::detail::bound_kernel<Functor, Args...>;
     add(where, grid, block, sizeof(typename body::shared), &stop,
         std::make_unique<body>(f, args...));
@@ -67,8 +67,8 @@ class executor {
   const std::string& failure() const;
 
  private:
-  void add(domain where, std::uint32_t grid, std::uint32_t block, std::size_t shared_bytes,
-           std::uint32_t* stop, std::unique_ptr<kernel> body);
+  void add(domain where, shape grid, shape block, std::size_t shared_bytes, std::uint32_t* stop,
+           std::unique_ptr<kernel> body);
 
   std::unique_ptr<runtime> runtime_;
 };
