@@ -140,11 +140,11 @@ class volume_split {
     return p;
   }
   /// The replicas that take part in this epoch: reads go to those in sync. Where nobody is left the
-  /// command goes to an absent one, which answers with an error.
+  /// command goes to who is absent or being filled, which answers with an error.
   GNSTOR_HD_SLOW static replica_set serving(const replica_set placed, std::uint64_t absent,
                                             std::uint64_t unread) {
     const replica_set kept = placed.without(absent | unread);
-    return kept.count != 0 ? kept : placed.without(unread);
+    return kept.count != 0 ? kept : placed;
   }
 
   /// The command of a piece, for SSDs yet to be named.
