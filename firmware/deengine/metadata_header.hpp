@@ -27,8 +27,9 @@ struct alignas(128) metadata_header {
   std::uint32_t credit = 0;           ///< atomic: pages that may yet be mapped, by any shard
   /// Atomic: changes after which an admitted write may no longer be allowed, so far.
   std::uint32_t changes = 0;
-  std::uint64_t moved = 0;          ///< atomic: pages that garbage collection has moved
-  std::uint32_t read_epoch = 0;     ///< atomic: the same for reads; 0 while the SSD is being filled
+  std::uint64_t moved = 0;  ///< atomic: pages that garbage collection has moved
+  std::uint32_t read_epoch =
+      0;  ///< atomic: the same for reads; 0 while the SSD is filled or absent
   std::uint32_t checkpoint = 0;     ///< seal of an SSD that was stopped in order; 0: none
   membership_record membership[2];  ///< one is of `epoch`
   /// Atomic, SSD 0's: what a GPU that stores to this flash looks at. It may go on for a moment
