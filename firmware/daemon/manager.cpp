@@ -41,7 +41,7 @@ void manager::renew(std::uint64_t request, std::uint16_t vid, std::uint16_t clie
            (op.what == action::leave && op.client == client) ||
            (op.what == action::spread && op.vid == vid && op.step != 0);
   });
-  if (v != nullptr && v->writer == client && !taken) {
+  if (v != nullptr && v->writer == client && v->lease_until != 0 && !taken) {
     v->lease_until = now_ + options_.lease_ns;
     r.said = verdict::done;
     r.lease_until = v->lease_until;

@@ -98,10 +98,10 @@ class manager {
  private:
   struct volume {
     wire::afa::volume_record r{};
-    std::uint16_t writer = 0;  ///< 0: nobody
-    std::uint64_t lease_until = 0;
-    bool unequal = false;  ///< its replicas may differ, though nobody may write
-    bool going = false;    ///< it is being removed: nobody repairs it any more
+    std::uint16_t writer = 0;       ///< 0: nobody
+    std::uint64_t lease_until = 0;  ///< 0: it was not told that it may write, but some SSDs were
+    bool unequal = false;           ///< its replicas may differ, though nobody may write
+    bool going = false;             ///< it is being removed: nobody repairs it any more
   };
   enum class action : std::uint8_t {
     create,

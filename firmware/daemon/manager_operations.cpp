@@ -116,18 +116,19 @@ bool manager::advance_open(operation& op) {
     case 2: order_repair(op, repair_kind::converge); return false;  // `finished` goes on
     default: {
       std::vector<volume_client> rights = {{options_.client, own}};
-      rights.push_back({op.client, std::uint16_t(op.write                 ? right_read | right_write
-                                                 : v->writer == op.client ? right_read | right_write
-                                                                          : right_read)});
+      const bool keeps = v->writer == op.client && v->lease_until != 0;
+      rights.push_back(
+          {op.client, std::uint16_t(op.write || keeps ? right_read | right_write : right_read)});
+      if (op.write) {  // where this ends half-way some SSDs know it: whoever is next fences it
+        v->writer = op.client;
+        v->lease_until = 0;
+      }
       if (!chmod(op, rights)) return false;
       if (op.refusal != 0) {
         answer(op, verdict::refused);
         return true;
       }
-      if (op.write) {
-        v->writer = op.client;
-        v->lease_until = now_ + options_.lease_ns;
-      }
+      if (op.write) v->lease_until = now_ + options_.lease_ns;
       answer(op, verdict::done, op.write ? v->lease_until : 0);
       return true;
     }

@@ -21,7 +21,8 @@ class array_epoch {
   GNSTOR_HD std::uint32_t expected(bool write) const {
     return word(write ? header_->epoch : header_->read_epoch).load(relaxed);
   }
-  /// True while this SSD is being filled.
+  /// True while this SSD lacks what others have: it is being filled, or has yet to be told that it
+  /// is no longer absent.
   GNSTOR_HD bool is_filling() const { return word(header_->read_epoch).load(acquire) == 0; }
   /// Which SSDs serve.
   GNSTOR_HD membership_record membership() const {
@@ -58,8 +59,8 @@ class array_epoch {
     if (flash.any()) flash.store(header_->epoch, m.epoch);
     flash.order();
     word(header_->epoch).store(m.epoch, release);
-    const bool fills = (m.filling >> header_->self & 1) != 0;
-    word(header_->read_epoch).store(fills ? 0 : m.epoch, release);
+    const bool lacks = ((m.absent | m.filling) >> header_->self & 1) != 0;
+    word(header_->read_epoch).store(lacks ? 0 : m.epoch, release);
     count_change();
     return 0;
   }

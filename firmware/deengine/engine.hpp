@@ -292,7 +292,7 @@ class engine_ref {
   }
   /// Which SSDs serve. @par Callers the admin owner
   GNSTOR_HD membership_record membership() const { return serving().membership(); }
-  /// True while this SSD is being filled. @par Callers anybody
+  /// True while this SSD lacks what others have: it is filled or absent. @par Callers anybody
   GNSTOR_HD bool is_filling() const { return serving().is_filling(); }
   /// True if a block of a checked command that is not found may have been written: to read it is a
   /// media error, and to deallocate it is to write zeroes. @par Callers anybody

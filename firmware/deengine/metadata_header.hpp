@@ -29,8 +29,9 @@ struct alignas(128) metadata_header {
   std::uint32_t credit = 0;           ///< atomic: pages that may yet be mapped, by any shard
   /// Atomic: changes after which an admitted write may no longer be allowed, so far.
   std::uint32_t changes = 0;
-  std::uint64_t moved = 0;       ///< atomic: pages that garbage collection has moved
-  std::uint32_t read_epoch = 0;  ///< atomic: the same for reads; 0 while the SSD is being filled
+  std::uint64_t moved = 0;  ///< atomic: pages that garbage collection has moved
+  /// Atomic: the same for reads; 0 while the SSD is filled or absent.
+  std::uint32_t read_epoch = 0;
   std::uint32_t reserved84 = 0;
   std::uint64_t checkpoint = 0;     ///< `seal` of an SSD that was stopped in order
   membership_record membership[2];  ///< one is of `epoch`

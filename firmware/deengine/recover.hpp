@@ -50,8 +50,9 @@ inline bool recover_membership(const metadata& meta) {
   // The other was being written when the process was killed, or is the one that counts.
   if (!other.is_sealed() && !never && header.epoch != both[at].epoch) return false;
   header.epoch = both[at].epoch;
-  const bool fills = header.self < 64 && (both[at].filling >> header.self & 1) != 0;
-  header.read_epoch = fills ? 0 : header.epoch;
+  const std::uint64_t behind = both[at].absent | both[at].filling;
+  const bool lacks = header.self < 64 && (behind >> header.self & 1) != 0;
+  header.read_epoch = lacks ? 0 : header.epoch;
   return true;
 }
 

@@ -15,6 +15,8 @@ class array_client {
  public:
   /// @param link the client's connection, which outlives this
   array_client(host::array_link& link, std::uint64_t timeout_ns);
+  /// How long each command may take that is sent from now on. Nobody sends one meanwhile.
+  void set_timeout(std::uint64_t timeout_ns) { timeout_ns_ = timeout_ns; }
 
   /// Executes one command; its data, `payload`, moves the way its opcode says.
   status admin(wire::nvme::submission_entry e, std::span<std::byte> payload);

@@ -119,6 +119,19 @@ TEST_CASE("nobody reads from an SSD that is being filled; in the next epoch they
   CHECK(r.read(1, 0) == 100);
 }
 
+TEST_CASE("nobody reads from an SSD that is absent in its own epoch: it has nothing yet") {
+  rig r(shape);
+  REQUIRE(r.ssd().volume_add(1, volume(1, 100)) == 0);
+  REQUIRE(r.ssd().array_update({version, 2, 1, 0}) == 0);
+  CHECK(r.ssd().check(r.io(1, 0, 1, false)).status == afa(status::rebuilding));
+  REQUIRE(fw::recover(r.meta(), r.meta_bytes(), r.shape, r.who) == fw::mount_status::ok);
+  CHECK(r.ssd().check(r.io(1, 0, 1, false)).status == afa(status::rebuilding));
+  REQUIRE(r.ssd().array_update({version, 3, 0, 1}) == 0);
+  CHECK(r.ssd().check(r.io(1, 0, 1, false)).status == afa(status::rebuilding));
+  REQUIRE(r.ssd().array_update({version, 4, 0, 0}) == 0);
+  CHECK(r.read(1, 0) == 0);
+}
+
 TEST_CASE("a Fill gives an SSD what it lacks or has damaged, and changes nothing else") {
   rig r(shape);
   REQUIRE(r.ssd().volume_add(1, filled_volume()) == 0);

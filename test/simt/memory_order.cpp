@@ -14,13 +14,15 @@ namespace {
 
 using word = system_word<std::uint32_t>;
 
-/// One lane writes a payload word, then a flag; another waits for the flag. True if it then misses
-/// the payload.
+/// What becomes of a message: its flag was never seen, it came with its payload, or without.
+enum class news : std::uint8_t { unheard, whole, hollow };
+
+/// One lane writes a payload word, then a flag; another waits for the flag.
 template <memory_order Publish, memory_order Observe, bool Fences = false>
-bool misses_the_message(host::options chosen) {
+news message(host::options chosen) {
   std::uint32_t payload = 0;
   std::uint32_t flag = 0;
-  bool missed = false;
+  news heard = news::unheard;
   run(chosen, 2, 1, [&](auto& lane) {
     if (lane.block() == 0) {
       word(payload).store(1, relaxed);
@@ -28,14 +30,22 @@ bool misses_the_message(host::options chosen) {
       word(flag).store(1, Publish);
       return;
     }
-    for (bounded n{1000}; n;) {
+    for (bounded n{100000}; n;) {
       if (word(flag).load(Observe) == 0) continue;
       if (Fences) simt::fence<thread_scope_system>(acquire);
-      missed = word(payload).load(relaxed) == 0;
+      heard = word(payload).load(relaxed) == 0 ? news::hollow : news::whole;
       return;
     }
   });
-  return missed;
+  return heard;
+}
+template <memory_order Publish, memory_order Observe, bool Fences = false>
+bool misses_the_message(host::options chosen) {
+  return message<Publish, Observe, Fences>(chosen) == news::hollow;
+}
+template <memory_order Publish, memory_order Observe, bool Fences = false>
+bool hears_the_message(host::options chosen) {
+  return message<Publish, Observe, Fences>(chosen) == news::whole;
 }
 
 /// Two lanes each set their own flag and read the other's. True if both read 0.
@@ -51,17 +61,17 @@ bool both_enter(host::options chosen, bool fences) {
   return read[0] == 0 && read[1] == 0;
 }
 
-/// A third lane adds to the flag between writer and reader. True if the reader misses the payload.
-bool misses_through(host::options chosen, bool by_rmw) {
+/// A third lane adds to the flag between writer and reader.
+news through(host::options chosen, bool by_rmw) {
   std::uint32_t payload = 0;
   std::uint32_t flag = 0;
-  bool missed = false;
+  news heard = news::unheard;
   run(chosen, 3, 1, [&](auto& lane) {
     if (lane.block() == 0) {
       word(payload).store(1, relaxed);
       word(flag).store(1, release);
     } else if (lane.block() == 1) {
-      for (bounded n{500}; n;) {
+      for (bounded n{100000}; n;) {
         if (word(flag).load(relaxed) != 1) continue;
         if (by_rmw) {
           word(flag).fetch_add(1, relaxed);
@@ -71,14 +81,14 @@ bool misses_through(host::options chosen, bool by_rmw) {
         return;
       }
     } else {
-      for (bounded n{1000}; n;) {
+      for (bounded n{100000}; n;) {
         if (word(flag).load(acquire) != 2) continue;
-        missed = word(payload).load(relaxed) == 0;
+        heard = word(payload).load(relaxed) == 0 ? news::hollow : news::whole;
         return;
       }
     }
   });
-  return missed;
+  return heard;
 }
 
 /// A leader reads a growing word; another lane of its warp reads it later. True if the other sees
@@ -128,6 +138,8 @@ std::uint64_t count_seeded(bool (*found)(host::options)) {
 }  // namespace
 
 TEST_CASE("a message published or observed relaxed is missed in weak mode, never in seeded mode") {
+  CHECK(count_seeded(hears_the_message<relaxed, acquire>) == sweep);
+  CHECK(count_seeded(hears_the_message<release, relaxed>) == sweep);
   for (auto* wrong : {misses_the_message<relaxed, acquire>, misses_the_message<release, relaxed>}) {
     CHECK(count_seeded(wrong) == 0);
     const std::uint64_t seed = first_seed(sweep, [&](std::uint64_t s) { return wrong(weak(s)); });
@@ -138,10 +150,12 @@ TEST_CASE("a message published or observed relaxed is missed in weak mode, never
 
 TEST_CASE("a message with release and acquire is never missed") {
   CHECK(count_weak(misses_the_message<release, acquire>) == 0);
+  CHECK(count_weak(hears_the_message<release, acquire>) == sweep);
 }
 
 TEST_CASE("relaxed words between a release fence and an acquire fence carry a message") {
   CHECK(count_weak(misses_the_message<relaxed, relaxed, true>) == 0);
+  CHECK(count_weak(hears_the_message<relaxed, relaxed, true>) == sweep);
 }
 
 TEST_CASE("two lanes may both miss the other's flag, and an acq_rel fence does not prevent it") {
@@ -155,9 +169,13 @@ TEST_CASE("two lanes may both miss the other's flag, and an acq_rel fence does n
 }
 
 TEST_CASE("a relaxed read-modify-write hands a release on; a relaxed store does not") {
-  CHECK(count_seeds(sweep, [](std::uint64_t s) { return misses_through(weak(s), true); }) == 0);
+  const auto count = [](news wanted) {
+    return count_seeds(sweep, [&](std::uint64_t s) { return through(weak(s), true) == wanted; });
+  };
+  CHECK(count(news::hollow) == 0);
+  CHECK(count(news::whole) == sweep);
   const std::uint64_t seed =
-      first_seed(sweep, [](std::uint64_t s) { return misses_through(weak(s), false); });
+      first_seed(sweep, [](std::uint64_t s) { return through(weak(s), false) == news::hollow; });
   MESSAGE("first seed " << seed);
   CHECK(seed > 0);
 }

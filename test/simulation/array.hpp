@@ -1,6 +1,7 @@
 #pragma once
 /// An array node with its SSDs in this process, one engine a step: its power may go at any store.
 
+#include "circumstances.hpp"
 #include "qp/memory_image.hpp"
 #include "qp/queue_fixture.hpp"
 #include "swarm.hpp"
@@ -29,8 +30,11 @@ class simulated_array {
  public:
   static constexpr std::uint32_t depth = 32;
 
+  circumstances befell;
+
   simulated_array(const swarm& s, std::uint32_t queues)
-      : swarm_(s),
+      : befell(s.ssds),
+        swarm_(s),
         shape_{.pages = s.pages,
                .shards = s.shards,
                .pages_per_block = s.pages_per_block,
@@ -51,7 +55,7 @@ class simulated_array {
   /// One round of one engine. True if there was something to do.
   bool tick(std::uint32_t role) {
     if (stalled_[role] != 0) {
-      --stalled_[role];
+      if (--stalled_[role] == 0) befell.goes_on(role);
       return false;
     }
     const simt::group me = simt::group::self();
@@ -78,6 +82,7 @@ class simulated_array {
   }
   /// An engine does nothing for so many rounds.
   void stall(std::uint32_t role, std::uint32_t rounds) {
+    if (stalled_[role] == 0) befell.stands_still(role);
     stalled_[role] = std::max(stalled_[role], rounds);
   }
 
@@ -101,6 +106,15 @@ class simulated_array {
              " free, " + std::to_string(c.lost_commands) + " lost, " +
              (c.broken != 0 ? "broken, " : "") + "sends " + std::to_string(c.send_head) +
              ", receives " + std::to_string(c.receive_head) + "]";
+      for (std::uint32_t k = 0; k < depth; ++k) {
+        const std::uint32_t* slots = node_.free_slots + q * depth;
+        if (std::find(slots, slots + c.free_commands, k) != slots + c.free_commands) continue;
+        const fw::io_command& one = node_.commands[q * depth + k];
+        all += " (opcode " + std::to_string(one.entry.opcode) + " for SSD " +
+               std::to_string(one.ssd) + " at stage " +
+               std::to_string(static_cast<int>(one.stage)) + ", status " +
+               std::to_string(one.status) + ")";
+      }
     }
     return all;
   }
@@ -109,12 +123,14 @@ class simulated_array {
 
   void set_fault(std::uint32_t k, fw::ssd_fault f) {
     node_.faults[k] = static_cast<std::uint32_t>(f);
+    befell.fault_is(k, f);
   }
   fw::ssd_fault fault(std::uint32_t k) const { return static_cast<fw::ssd_fault>(node_.faults[k]); }
   /// A new SSD in place `k`. Nothing of the former one may be under way.
   void replace(std::uint32_t k) {
     format(k, 1);
     node_.ssds[k] = reference(k);
+    befell.replaced(k);
   }
   /// Power goes, and comes back. Which SSDs have lost what they had acknowledged, by bit.
   /// @param weak SSDs, by bit, whose capacitors have energy for fewer pages than they hold
@@ -135,6 +151,7 @@ class simulated_array {
                              " does not mount after a power cut: " + fw::to_string(said)};
     }
     power_up();
+    befell.all_go_on();
     for (std::uint32_t k = 0; k < swarm_.ssds; ++k) node_.faults[k] = faults[k];
     return lost;
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -44,6 +45,7 @@ class history_checker {
       c.may.push_back({value == 0 ? 0 : value + k, forever});
       tell(e.vid, e.first + k, "write begins", value == 0 ? 0 : value + k);
       c.changed = now_;
+      c.exposed = is_exposed(e, k);
       ++c.writing;
     }
   }
@@ -57,6 +59,8 @@ class history_checker {
       tell(e.vid, e.first + k, "write done", value == 0 ? 0 : value + k);
       --c.writing;
       c.unequal = false;
+      const bool lost = c.exposed || is_exposed(e, k);
+      if (std::exchange(c.lost, lost) && !lost) c.regained = now_;
     }
   }
   /// Nobody knows what became of it.
@@ -69,6 +73,24 @@ class history_checker {
       c.changed = now_;
       --c.writing;
     }
+  }
+  /// Every replica of a block has failed: until it is written again it may be unreadable. False if
+  /// that was known.
+  bool lost(std::uint16_t vid, std::uint32_t block) {
+    if (!knows(vid)) return false;
+    tell(vid, block, "lost", 0);
+    return !std::exchange(cells_[vid][block].lost, true);
+  }
+  bool is_lost(std::uint16_t vid, std::uint32_t block) const {
+    const auto at = cells_.find(vid);
+    return at != cells_.end() && at->second[block].lost;
+  }
+  /// True if it was lost at some moment from step `since` until now.
+  bool was_lost(std::uint16_t vid, std::uint32_t block, std::uint64_t since) const {
+    const auto at = cells_.find(vid);
+    if (at == cells_.end()) return false;
+    const cell& c = at->second[block];
+    return c.lost || (c.regained != 0 && c.regained >= since);
   }
   /// All replicas of the volume are equal, and nobody writes it.
   void converged(std::uint16_t vid) {
@@ -110,6 +132,8 @@ class history_checker {
     }
     return all;
   }
+  /// Whether what is written to a block now is on no SSD that others are filled from. None: never.
+  std::function<bool(std::uint16_t, std::uint32_t)> no_replica_in_sync;
   std::uint64_t acknowledged() const { return acknowledged_; }
   std::map<std::uint16_t, std::uint32_t> volumes() const {
     std::map<std::uint16_t, std::uint32_t> all;
@@ -127,13 +151,19 @@ class history_checker {
     std::vector<possible> may{{0, forever}};
     std::uint64_t changed = 0;
     std::uint32_t writing = 0;
-    bool unequal = false;  ///< replicas may differ
+    bool unequal = false;        ///< replicas may differ
+    bool lost = false;           ///< no replica may be left of what was acknowledged
+    bool exposed = false;        ///< its last write began when no SSD in sync could take it
+    std::uint64_t regained = 0;  ///< step at which it was lost no longer; 0: never
   };
 
   void tell(std::uint16_t vid, std::uint32_t block, const char* what, std::uint64_t value) const {
     if (watched_.blocks == 0 || vid != watched_.vid || block != watched_.first) return;
     std::printf("step %llu: %s %llu\n", static_cast<unsigned long long>(now_), what,
                 static_cast<unsigned long long>(value));
+  }
+  bool is_exposed(const extent& e, std::uint32_t k) const {
+    return no_replica_in_sync && no_replica_in_sync(e.vid, e.first + k);
   }
   cell& at(const extent& e, std::uint32_t k) { return cells_[e.vid][e.first + k]; }
   /// From now on it is `value`; reads that have begun may show what else it was.

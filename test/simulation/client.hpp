@@ -2,6 +2,7 @@
 
 #include "checker.hpp"
 #include "connection.hpp"
+#include "judge.hpp"
 
 #include <set>
 
@@ -27,27 +28,27 @@ class simulated_client {
     io_ticket ticket{};
     std::uint32_t commands = 0;     ///< at most
     std::uint32_t incarnation = 0;  ///< of the volume
-    std::uint32_t epoch = 0;        ///< of the array
+    judge::request facts;           ///< by which it is judged
     bool counted = false;           ///< the checker waits for its end
     bool zombie = false;            ///< a write of who is fenced: it must be refused
   };
 
   static constexpr std::uint32_t slots = 6;
   static constexpr std::uint32_t slot_blocks = 8;
-  static constexpr std::uint64_t patience_ns = 400'000;
+  static constexpr std::uint64_t patience_ns = 600'000;
 
-  simulated_client(const swarm& s, history_checker& checker, std::uint32_t place, client_id who)
-      : swarm_(s), checker_(checker), line(place, who, slots * slot_blocks) {}
+  simulated_client(const swarm& s, history_checker& checker, judge& judges, std::uint32_t place,
+                   client_id who)
+      : swarm_(s), checker_(checker), judge_(judges), line(place, who, slots * slot_blocks) {}
 
   /// One step: take what has ended, or begin something.
   void step(draws& d, simulated_array& array, std::uint64_t now_ns, std::uint64_t& stamp) {
     if (dead_until_ > now_ns) return;
     if (!line.is_usable()) {
-      give_all_up();
+      give_all_up(excuse::given_up);
       line.reset(array);
-      return line.try_open(array);
+      return line.try_open(array, checker_.now());
     }
-    (void)volume_of({}).poll();
     for (std::size_t k = 0; k < under_way_.size();) {
       const status s = volume_of({}).take(under_way_[k].ticket);
       if (s.code == status_code::would_block) {
@@ -56,12 +57,17 @@ class simulated_client {
       }
       const request r = under_way_[k];
       under_way_.erase(under_way_.begin() + static_cast<std::ptrdiff_t>(k));
-      if (!ended(r, s)) {
-        give_all_up();
+      if (!ended(r, s, array.befell)) {
+        give_all_up(excuse::given_up);
         return line.reset(array);
       }
     }
     if (!resting && d.one_in(2)) begin(d, now_ns, stamp);
+  }
+
+  /// Carries on what it has begun.
+  void poll() {
+    if (line.is_usable()) (void)volume_of({}).poll();
   }
 
   /// Somebody else has the write right now, or the volume is gone: what is under way has no outcome
@@ -73,6 +79,7 @@ class simulated_client {
       r.counted = false;
     }
     fenced_.insert(vid);
+    asking.erase(vid);
   }
   /// It has the write right again.
   void may_write_again(std::uint16_t vid) {
@@ -81,14 +88,14 @@ class simulated_client {
   }
   /// The process ends without a word; it is back later, and knows nothing.
   void die(simulated_array& array, std::uint64_t until_ns) {
-    give_all_up();
+    give_all_up(excuse::client_died);
     line.reset(array);
     volumes.clear();
     asking.clear();
     dead_until_ = until_ns;
   }
   void lose_power() {
-    give_all_up();
+    give_all_up(excuse::power_cut);
     line.lose();
   }
   /// Hears of an epoch, and where its volumes lie by then.
@@ -113,6 +120,7 @@ class simulated_client {
  private:
   swarm swarm_;
   history_checker& checker_;
+  judge& judge_;
 
  public:
   connection line;
@@ -191,19 +199,30 @@ class simulated_client {
       for (std::uint32_t k = 0; k < r.where.blocks; ++k) fill(slot, k, r.value + k);
     }
     const bool changes = r.what == request::kind::write || r.what == request::kind::deallocate;
-    r.epoch = serving.epoch;
     r.incarnation = checker_.incarnation(r.where.vid);
     r.zombie = changes && fenced_.contains(r.where.vid);
     r.counted = changes && !r.zombie;
     if (r.counted) checker_.write_begins(r.where, r.value);
-    const result<io_ticket> begun = send(r, volume_of(o), deadline::after(now_ns, patience_ns));
+    const simulated_volume v = volume_of(o);
+    r.facts = {.read = r.what == request::kind::read,
+               .flush = r.what == request::kind::flush,
+               .where = r.where,
+               .seen = v.info(),
+               .place = line.place(),
+               .since = r.since,
+               .begun_ns = now_ns,
+               .opened = line.opened(),
+               .patience_ns = patience_ns};
+    const result<io_ticket> begun = send(r, v, deadline::after(now_ns, patience_ns));
     if (begun) {
       r.ticket = begun.value;
       under_way_.push_back(r);
-    } else if (r.counted) {
-      unknown(r);  // some of it may have been sent
+      return;
     }
-    if (!begun && begun.status.code != status_code::would_block) wants_news = true;
+    if (r.counted) unknown(r);  // some of it may have been sent
+    if (begun.status.code == status_code::would_block) return;
+    judge_.failed(r.facts, begun.status);
+    wants_news = true;
   }
 
   result<io_ticket> send(const request& r, const simulated_volume& v, deadline ends) {
@@ -224,9 +243,10 @@ class simulated_client {
   }
 
   /// What became of a request. False: something of it may still be under way.
-  bool ended(const request& r, status s) {
+  bool ended(const request& r, status s, const circumstances& befell) {
     if (s.ok()) {
       ++done_;
+      judge_.succeeded();
       if (r.what == request::kind::read) {
         for (std::uint32_t k = 0; k < r.where.blocks; ++k) check_read(r, k);
       } else if (r.counted) {
@@ -240,11 +260,25 @@ class simulated_client {
     } else {
       wants_news = true;
       if (r.counted) unknown(r);
-      const bool internal = s.code == status_code::nvme_error && s.nvme_type == 0;
+      judge_failed(r, s);
       // Of an SSD that has been replaced since it says nothing.
-      if (s.code == status_code::timed_out || internal) complaints.push_back({s.ssd, r.epoch});
+      if (s.code == status_code::nvme_error && s.nvme_type == 0)
+        complaints.push_back({s.ssd, r.facts.seen.epoch});
+      // Who does not answer it finds out by asking each.
+      for (std::uint32_t k = 0; s.code == status_code::timed_out && k < swarm_.ssds; ++k) {
+        if (befell.is(k, fw::ssd_fault::silent)) complaints.push_back({k, r.facts.seen.epoch});
+      }
     }
     return !s.left_behind();
+  }
+
+  void judge_failed(const request& r, status s) {
+    const bool changes = r.what == request::kind::write || r.what == request::kind::deallocate;
+    // Whoever is fenced must be refused.
+    if (changes && !r.counted) return judge_.excused(excuse::right_passed_on);
+    if (!checker_.knows(r.where.vid) || checker_.incarnation(r.where.vid) != r.incarnation)
+      return judge_.excused(excuse::no_volume);
+    judge_.failed(r.facts, s);
   }
 
   void check_read(const request& r, std::uint32_t k) {
@@ -267,9 +301,10 @@ class simulated_client {
     checker_.write_unknown(r.where);
     failed_.insert(r.where.vid);
   }
-  void give_all_up() {
+  void give_all_up(excuse why) {
     for (const request& r : under_way_) {
       if (r.counted) unknown(r);
+      judge_.excused(why);
     }
     under_way_.clear();
   }

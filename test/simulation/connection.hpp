@@ -44,7 +44,8 @@ class connection {
     draining_ = true;
   }
   /// Opens the connection when the array has let go of the one before.
-  void try_open(simulated_array& array) {
+  /// @param now step
+  void try_open(simulated_array& array, std::uint64_t now = 0) {
     if (!draining_ || !array.is_drained(place_)) return;
     memory_ = std::make_unique<memory_image>(64 * 1024);
     const std::uint32_t domain = place_ + 1;
@@ -60,9 +61,10 @@ class connection {
     channel_->counters().phase = static_cast<std::uint32_t>(channel_phase::ready);
     array.join(place_, at, client_);
     draining_ = false;
-    ++life_;
+    opened_ = now;
   }
-  std::uint32_t life() const { return life_; }
+  /// The step at which it was opened.
+  std::uint64_t opened() const { return opened_; }
 
  private:
   std::uint32_t place_;
@@ -73,7 +75,7 @@ class connection {
   std::optional<simulated_channel> channel_;
   std::uint32_t data_key_ = 0;
   bool draining_ = true;
-  std::uint32_t life_ = 0;
+  std::uint64_t opened_ = 0;
 };
 
 }  // namespace gnstor::test

@@ -41,11 +41,13 @@ class manager_driver {
     for (const auto& r : out.repairs) jobs_.push_back(r);
     for (const auto& r : out.replies) replies.push_back(r);
     if (manager.knows_epoch()) serving_ = manager.published();
+    array.befell.published(serving_.epoch);
     serve_orders(d, array, now_ns);
     serve_repair(array, now_ns);
   }
   /// The manager's process ends; another one is there later.
-  void crash(std::uint64_t until_ns) {
+  void crash(circumstances& befell, std::uint64_t until_ns) {
+    befell.manager_forgets();
     orders_.clear();
     jobs_.clear();
     drop_repair();
@@ -61,10 +63,23 @@ class manager_driver {
     if (repair_) fail_repair();
   }
   /// An SSD does not answer. True if the manager is told.
-  bool complain(std::uint32_t ssd) {
+  bool complain(circumstances& befell, std::uint32_t ssd) {
     if (!may_fail(ssd)) return false;
     manager.ssd_failed(ssd);
+    befell.manager_hears(ssd);
     return true;
+  }
+  /// What is being repaired, for a report.
+  std::string standing() const {
+    std::string all = manager.standing() + ", " + std::to_string(jobs_.size()) + " repairs wait";
+    if (!repair_) return all;
+    all += ", one of kind " + std::to_string(static_cast<int>(repair_->order().kind)) +
+           " of volume " + std::to_string(repair_->order().vid) + " for SSD " +
+           std::to_string(repair_->order().ssd) + " goes on";
+    if (!repair_->step()) return all;
+    return all + " with step " + std::to_string(static_cast<int>(repair_->step()->what)) +
+           " at SSD " + std::to_string(repair_->step()->ssd) +
+           (under_way_ ? ", under way" : ", to be sent");
   }
   /// The epoch that was published last, by whichever manager.
   const daemon::membership& serving() const { return serving_; }
@@ -84,6 +99,7 @@ class manager_driver {
     for (std::uint32_t k = 0; k < swarm_.ssds; ++k) {
       const bool answers = (broken >> k & 1) == 0;
       reports.push_back(answers ? std::optional(array.report(k)) : std::nullopt);
+      if (!answers) array.befell.manager_hears(k);
     }
     manager = daemon::manager(options);
     manager.recover(reports, now_ns);
@@ -94,7 +110,7 @@ class manager_driver {
       if (orders_[k].at_ns > now_ns) continue;
       order o = orders_[k];
       orders_.erase(orders_.begin() + static_cast<std::ptrdiff_t>(k));
-      if ((broken >> o.what.ssd & 1) != 0 && complain(o.what.ssd)) return;
+      if ((broken >> o.what.ssd & 1) != 0 && complain(array.befell, o.what.ssd)) return;
       const std::uint16_t status = carry_out(array, o.what);
       if (d.one_in(swarm_.lost_answers)) {  // nobody hears: it is sent again
         o.at_ns = now_ns + 50'000;
@@ -105,6 +121,11 @@ class manager_driver {
     }
   }
   static std::uint16_t carry_out(simulated_array& array, const daemon::ssd_order& o) {
+    const std::uint16_t status = execute(array, o);
+    if (status == 0) array.befell.told(o);
+    return status;
+  }
+  static std::uint16_t execute(simulated_array& array, const daemon::ssd_order& o) {
     const fw::node::ssd& ssd = array.ssd(o.ssd);
     switch (o.opcode) {
       case wire::afa::admin_opcode::volume_add: return ssd.volume_add(o.epoch, o.record);
@@ -143,7 +164,7 @@ class manager_driver {
     const status s = line.channel().try_wait(ticket_);
     if (s.code == status_code::would_block) {
       if (now_ns < give_up_ns_) return;
-      (void)complain(repair_->step()->ssd);
+      (void)complain(array.befell, repair_->step()->ssd);
       line.reset(array);
       return fail_repair();
     }
@@ -157,7 +178,8 @@ class manager_driver {
     if (s.code == status_code::nvme_error &&
         s.nvme_type == static_cast<std::uint8_t>(nvme_type::media))
       return repair_->answered(daemon::step_end::damaged);
-    if (s.code == status_code::nvme_error && s.nvme_type == 0) (void)complain(repair_->step()->ssd);
+    if (s.code == status_code::nvme_error && s.nvme_type == 0)
+      (void)complain(array.befell, repair_->step()->ssd);
     fail_repair();
   }
   void send(const daemon::repair_step& p, std::uint64_t now_ns) {

@@ -13,21 +13,26 @@ class misfortunes {
 
   void step() {
     draws& d = s_.dice;
+    const bool enough = s_.happened.deaths + s_.happened.silences >= most_failures;
+    if (enough && s_.shape.beyond)
+      s_.shape.power_cuts = s_.shape.manager_crashes = s_.shape.client_deaths = 0;
     if (d.one_in(s_.shape.power_cuts)) power_cut();
-    if (d.one_in(s_.shape.deaths)) {
+    if (!enough && d.one_in(s_.shape.deaths)) {
       const std::uint32_t k = d.below(s_.shape.ssds);
       if (s_.may_lose(k)) {
         ++s_.happened.deaths;
         s_.note("SSD " + std::to_string(k) + " dies");
+        s_.note_losses(true);
         s_.driver.broken |= std::uint64_t{1} << k;
         s_.array.set_fault(k, d.one_in(2) ? fw::ssd_fault::dead : fw::ssd_fault::silent);
       }
     }
-    if (d.one_in(s_.shape.silences)) {
+    if (!enough && d.one_in(s_.shape.silences)) {
       const std::uint32_t k = d.below(s_.shape.ssds);
       if (s_.may_lose(k) && s_.array.fault(k) == fw::ssd_fault::none) {
         ++s_.happened.silences;
         s_.note("SSD " + std::to_string(k) + " is silent");
+        s_.note_losses(true);
         s_.array.set_fault(k, fw::ssd_fault::silent);
         silent_.push_back({k, s_.now_ns + d.below(1'000'000)});
       }
@@ -66,11 +71,14 @@ class misfortunes {
     for (std::uint32_t s = 0; s < s_.shape.ssds; ++s) {
       // At the end nobody's request meets a dead one any more.
       const std::uint64_t known = s_.doomed | (s_.ending ? s_.driver.broken : 0);
-      if ((known >> s & 1) != 0) (void)s_.driver.complain(s);
+      if ((known >> s & 1) != 0) (void)s_.driver.complain(s_.array.befell, s);
     }
   }
 
  private:
+  /// In a world: where SSDs fail for ever nothing is ever filled, and nobody opens a torn volume.
+  static constexpr std::uint32_t most_failures = 24;
+
   /// Power goes in the middle of an engine's round, and comes back.
   void power_cut() {
     ++s_.happened.power_cuts;
@@ -96,6 +104,7 @@ class misfortunes {
       ++s_.happened.unsaved;
       s_.doomed |= std::uint64_t{1} << s;
       s_.array.set_fault(s, fw::ssd_fault::dead);  // it says so: nobody may read it
+      s_.note_losses(true);
     }
     tell_of_doomed();
     if (s_.dice.one_in(2)) crash_manager();
@@ -103,7 +112,7 @@ class misfortunes {
   void crash_manager() {
     ++s_.happened.manager_crashes;
     s_.note("the manager crashes");
-    s_.driver.crash(s_.now_ns + 1 + s_.dice.below(200'000));
+    s_.driver.crash(s_.array.befell, s_.now_ns + 1 + s_.dice.below(200'000));
     tenants_.manager_crashed();
   }
 
@@ -114,15 +123,13 @@ class misfortunes {
     ++s_.happened.damages;
     s_.note("a page of SSD " + std::to_string(k) + " goes bad");
     s_.damaged = k;
+    s_.array.befell.goes_bad(k);
     scrubbing_ = 0;
   }
   /// Has all volumes scrubbed, until that has been done once without a disturbance.
   void mend() {
     if (!s_.damaged || !s_.driver.is_idle() || s_.driver.is_down(s_.now_ns)) return;
-    if (scrubbing_ != 0 && s_.driver.scrubs_done >= scrubbing_) {
-      s_.damaged.reset();
-      return;
-    }
+    if (scrubbing_ != 0 && s_.driver.scrubs_done >= scrubbing_) return mended();
     if (s_.now_ns < scrub_again_ns_) return;
     scrub_again_ns_ = s_.now_ns + 100'000;
     scrubbing_ = s_.driver.scrubs_done;
@@ -130,7 +137,11 @@ class misfortunes {
       s_.driver.manager.scrub(r.vid);
       ++scrubbing_;
     }
-    if (scrubbing_ == s_.driver.scrubs_done) s_.damaged.reset();  // there is no volume
+    if (scrubbing_ == s_.driver.scrubs_done) mended();  // there is no volume
+  }
+  void mended() {
+    s_.damaged.reset();
+    s_.array.befell.is_mended();
   }
 
   /// A corrupted entry: what the transport's checksum would stop, as far as the NIC can tell.
@@ -143,6 +154,7 @@ class misfortunes {
     auto* ring = reinterpret_cast<unsigned char*>(c.at.send_ring);
     // The control segment of an entry that may be under way: opcode and size.
     const std::uint32_t entry = s_.dice.below(c.at.send_entries / 2) * 2;
+    s_.array.befell.corrupted(q);
     ring[64 * entry + 3] ^= static_cast<unsigned char>(1 + s_.dice.below(255));
   }
 

@@ -24,17 +24,47 @@ struct scene {
     std::uint32_t spreads = 0;
     std::uint32_t stalls = 0;
     std::uint64_t repairs = 0;
+    std::uint64_t lost_blocks = 0;
+    std::uint32_t lost_volumes = 0;
+
+    void add(const tally& other) {
+      power_cuts += other.power_cuts;
+      unsaved += other.unsaved;
+      deaths += other.deaths;
+      silences += other.silences;
+      corrupted += other.corrupted;
+      damages += other.damages;
+      forgeries += other.forgeries;
+      client_deaths += other.client_deaths;
+      manager_crashes += other.manager_crashes;
+      hand_overs += other.hand_overs;
+      recreations += other.recreations;
+      spreads += other.spreads;
+      stalls += other.stalls;
+      repairs += other.repairs;
+      lost_blocks += other.lost_blocks;
+      lost_volumes += other.lost_volumes;
+    }
   };
 
   explicit scene(std::uint64_t seed)
       : dice(seed),
         shape(swarm::of(dice)),
         array(shape, shape.clients + 2),
+        judges(array, checker),
         driver(shape, {.ssds = shape.ssds, .client = manager_client, .lease_ns = shape.lease_ns()},
                shape.clients) {
     for (std::uint32_t k = 0; k < shape.clients; ++k)
       clients.push_back(std::make_unique<simulated_client>(
-          shape, checker, k, client_id(static_cast<std::uint16_t>(10 + k))));
+          shape, checker, judges, k, client_id(static_cast<std::uint16_t>(10 + k))));
+    if (shape.beyond) {
+      checker.no_replica_in_sync = [this](std::uint16_t vid, std::uint32_t block) {
+        const auto all = driver.manager.volumes();
+        return std::any_of(all.begin(), all.end(), [&](const wire::afa::volume_record& r) {
+          return r.vid == vid && exposed(r, block);
+        });
+      };
+    }
     driver.may_fail = [this](std::uint32_t ssd) { return may_lose(ssd); };
   }
   scene(const scene&) = delete;
@@ -44,16 +74,47 @@ struct scene {
     events.push_back("step " + std::to_string(checker.now()) + ": " + what);
     if (events.size() > 60) events.erase(events.begin());
   }
-  /// False if losing this SSD, too, would lose data: then nothing is promised any more. True: it
-  /// counts as lost until it is in sync again.
+  /// SSDs that may be without something that was acknowledged.
+  std::uint64_t behind() const {
+    return driver.serving().absent | driver.serving().filling | unsound;
+  }
+  /// False if losing this SSD, too, would lose what this world is to keep. True: it counts as lost
+  /// until it is in sync again.
   bool may_lose(std::uint32_t ssd) {
-    const daemon::membership& m = driver.serving();
     const std::uint64_t bit = std::uint64_t{1} << ssd;
-    const std::uint64_t behind = m.absent | m.filling | unsound;
     if ((unsound & bit) != 0) return true;
-    if (static_cast<std::uint32_t>(std::popcount(behind | bit)) >= shape.replicas) return false;
+    if (static_cast<std::uint32_t>(std::popcount(behind() | bit)) > shape.most_failed())
+      return false;
     unsound |= bit;
+    note_losses();
     return true;
+  }
+  /// True if of some block no replica may be left.
+  bool may_be_torn() const {
+    return static_cast<std::uint32_t>(std::popcount(behind())) >= shape.replicas;
+  }
+  /// Has the checker know of blocks all replicas of which have failed, if there are any; and which
+  /// volumes no SSD may know any more.
+  /// @param fails some SSD fails just now, whatever it was before
+  void note_losses(bool fails = false) {
+    const std::uint64_t gone = driver.serving().absent | unsound;
+    const std::uint64_t now = behind();
+    const bool more = fails || ((gone & ~noted_gone_) | (now & ~noted_behind_)) != 0;
+    const bool changed = more || noted_gone_ != gone || noted_behind_ != now;
+    noted_gone_ = gone;
+    noted_behind_ = now;
+    if (!shape.beyond || !changed) return;
+    for (const wire::afa::volume_record& r : driver.manager.volumes()) {
+      const std::uint64_t own = (std::uint64_t{1} << r.ssd_count) - 1;
+      if ((own & ~now) == 0) {
+        happened.lost_volumes += forgettable.insert(r.vid).second ? 1 : 0;
+      } else if (!driver.is_down(now_ns)) {
+        forgettable.erase(r.vid);
+      }
+      for (std::uint32_t b = 0; more && b < r.capacity_blocks; ++b) {
+        if (exposed(r, b)) happened.lost_blocks += checker.lost(r.vid, b) ? 1 : 0;
+      }
+    }
   }
   /// SSDs whose faults are over, and that the manager has in sync, are sound.
   void forgive() {
@@ -85,6 +146,7 @@ struct scene {
   swarm shape;
   history_checker checker;
   simulated_array array;
+  judge judges;
   std::vector<std::unique_ptr<simulated_client>> clients;
   manager_driver driver;
   tally happened;
@@ -94,13 +156,28 @@ struct scene {
   std::uint64_t doomed = 0;                ///< SSDs that have lost what they had acknowledged
   std::uint64_t unsound = 0;               ///< SSDs that may be without an acknowledged write
   std::optional<std::uint32_t> damaged{};  ///< an SSD with a bad page
+  /// Volumes that a manager may not find again: all SSDs that knew them failed at once.
+  std::set<std::uint16_t> forgettable;
   bool holds = false;
   bool ending = false;
 
  private:
+  /// True if all replicas of a block are on SSDs that lack something: where it lies, or where it
+  /// would if its volume were spread further, as it may be just now.
+  bool exposed(const wire::afa::volume_record& r, std::uint32_t block) const {
+    const auto covered = [&](std::uint32_t ssd_count) {
+      const auto placed = rendezvous_placement(ssd_count).replicas(
+          volume_id(r.vid), r.hash_factor, block / r.stripe_blocks, r.replicas);
+      return placed.without(behind()).count == 0;
+    };
+    return covered(r.ssd_count) || (r.ssd_count < shape.ssds && covered(r.ssd_count + 1));
+  }
   void stall(std::uint32_t role, std::uint32_t most_rounds) {
     array.stall(role, 1 + dice.below(most_rounds));
   }
+
+  std::uint64_t noted_gone_ = 0;
+  std::uint64_t noted_behind_ = 0;
 };
 
 }  // namespace gnstor::test

@@ -27,6 +27,7 @@ TEST_CASE("an array under every fault loses nothing that it has acknowledged") {
   const std::uint64_t seeds = only != 0 ? 1 : number("GNSTOR_SEEDS", under_tsan ? 20 : 300);
   const std::uint64_t operations = number("GNSTOR_OPERATIONS", 1000);
   scene::tally all;
+  judge::tally requests;
   for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
     std::string broken;
     world w(seed);
@@ -43,20 +44,8 @@ TEST_CASE("an array under every fault loses nothing that it has acknowledged") {
       FAIL_CHECK("step " << w.steps() << ": " << broken << "\nGNSTOR_SEED=" << seed << ", "
                          << w.story());
     }
-    all.power_cuts += w.happened().power_cuts;
-    all.unsaved += w.happened().unsaved;
-    all.deaths += w.happened().deaths;
-    all.silences += w.happened().silences;
-    all.corrupted += w.happened().corrupted;
-    all.damages += w.happened().damages;
-    all.forgeries += w.happened().forgeries;
-    all.client_deaths += w.happened().client_deaths;
-    all.manager_crashes += w.happened().manager_crashes;
-    all.hand_overs += w.happened().hand_overs;
-    all.recreations += w.happened().recreations;
-    all.spreads += w.happened().spreads;
-    all.stalls += w.happened().stalls;
-    all.repairs += w.happened().repairs;
+    requests.add(w.judged());
+    all.add(w.happened());
     if (!broken.empty()) return;
   }
   if (seeds >= 100) {  // a fault that never happens proves nothing
@@ -74,6 +63,9 @@ TEST_CASE("an array under every fault loses nothing that it has acknowledged") {
     CHECK(all.spreads > 10);
     CHECK(all.stalls > 100);
     CHECK(all.repairs > 100);
+    CHECK(all.lost_blocks > 100);
+    CHECK(all.lost_volumes > 1);
+    for (const std::uint64_t excused : requests.excused) CHECK(excused > 0);
   }
   MESSAGE(all.power_cuts << " power cuts, " << all.unsaved << " SSDs with too little energy, "
                          << all.deaths << " SSDs died, " << all.silences << " were silent, "
@@ -82,5 +74,8 @@ TEST_CASE("an array under every fault loses nothing that it has acknowledged") {
                          << all.client_deaths << " clients died, " << all.manager_crashes
                          << " managers crashed, " << all.hand_overs << " leases granted, "
                          << all.recreations << " volumes removed, " << all.spreads << " spread, "
-                         << all.stalls << " engines stood still, " << all.repairs << " repairs");
+                         << all.stalls << " engines stood still, " << all.repairs << " repairs, "
+                         << all.lost_blocks << " blocks lost with all replicas, "
+                         << all.lost_volumes << " volumes with all SSDs");
+  MESSAGE(requests.describe());
 }

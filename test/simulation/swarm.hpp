@@ -58,16 +58,20 @@ struct swarm {
   std::uint32_t spreads = 0;
   std::uint32_t stalls = 0;
   bool forgetful = false;                   ///< nobody renews a lease
+  bool beyond = false;                      ///< more SSDs may fail than there are replicas
   std::optional<fw::ssd_profile> timing{};  ///< SSDs take their time
   std::optional<std::uint32_t> twins{};     ///< SSDs come to this `twin_generation`
 
+  /// How many SSDs may be out of sync at once: some replica of everything is left, or, beyond that,
+  /// one SSD that knows the array.
+  std::uint32_t most_failed() const { return beyond ? ssds - 1 : replicas - 1; }
   std::uint64_t lease_ns() const { return forgetful ? 600'000 : 1'500'000; }
   std::string describe() const {
     return std::to_string(ssds) + " SSDs of " + std::to_string(shards) + " shards, " +
            std::to_string(replicas) + " replicas, " + std::to_string(volumes) + " volumes of " +
            std::to_string(capacity) + " blocks in stripes of " + std::to_string(stripe_blocks) +
            ", " + std::to_string(clients) + " clients" + (timing ? ", SSDs take their time" : "") +
-           (twins ? ", twin blocks" : "");
+           (twins ? ", twin blocks" : "") + (beyond ? ", failures beyond the replicas" : "");
   }
 
   /// An SSD some thirty times as fast as real ones, with a write buffer of a few requests.
@@ -127,6 +131,8 @@ struct swarm {
     s.forgetful = d.one_in(4);
     if (s.forgetful) s.capacity = 16 + d.below(24);  // it is made equal all the time
     if (d.one_in(2)) s.twins = d.below(8);
+    s.beyond = s.ssds > s.replicas && d.one_in(4);
+    if (s.beyond) s.deaths = 10'000 + d.below(30'000);
     return s;
   }
 };

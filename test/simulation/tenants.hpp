@@ -68,7 +68,7 @@ class tenants {
   std::vector<std::uint16_t> volumes() const {
     std::vector<std::uint16_t> all;
     for (const wish& w : wanted_) {
-      if (w.there && !w.removed) all.push_back(w.vid);
+      if (w.there && !w.removed && !s_.forgettable.contains(w.vid)) all.push_back(w.vid);
     }
     return all;
   }
@@ -85,6 +85,7 @@ class tenants {
     std::uint32_t who = 0;  ///< client that asked
     bool write = false;
     std::int32_t writer = -1;  ///< client with the write right
+    std::uint32_t failed_spreads = 0;
   };
 
   void ask(wish& w) {
@@ -92,7 +93,7 @@ class tenants {
     if (w.asked != wish::stage::none) return;
     w.request = ++requests_;
     if (!w.there) {
-      if (s_.ending) return;
+      if (s_.ending || s_.holds) return;
       w.asked = wish::stage::create;
       wire::afa::volume_record r{};
       r.version = wire::afa::payload_version;
@@ -115,7 +116,8 @@ class tenants {
         return s_.driver.manager.renew(w.request, w.vid, writer->line.client().value);
       }
     }
-    if (s_.holds && !s_.ending) return;  // the manager is to come to rest
+    // The manager is to come to rest.
+    if (s_.holds && (!s_.ending || s_.driver.serving().absent != 0)) return;
     if (s_.dice.one_in(s_.shape.recreations / 16)) {
       w.asked = wish::stage::remove;
       w.removed = true;
@@ -125,10 +127,17 @@ class tenants {
     // Who has let its lease run out may not know, and go on writing.
     const bool over = writer == nullptr || !writer->volumes.contains(w.vid) ||
                       writer->volumes[w.vid].lease_until < s_.now_ns;
-    if (over && s_.dice.one_in(s_.shape.spreads) && may_spread(w.vid)) {
+    // One that failed fails again where blocks are lost: others have to come to something, too.
+    const std::uint32_t spreads = s_.shape.spreads * (1 + 8 * w.failed_spreads);
+    if (over && s_.dice.one_in(spreads) && may_spread(w.vid)) {
       w.asked = wish::stage::spread;
       return s_.driver.manager.spread(w.request, w.vid);
     }
+    ask_for_somebody(w, writer, over);
+  }
+  /// Opens the volume for some client, or closes it.
+  /// @param over whoever has the write right has let its lease run out
+  void ask_for_somebody(wish& w, simulated_client* writer, bool over) {
     const std::uint32_t who = s_.dice.below(s_.shape.clients);
     simulated_client& c = *s_.clients[who];
     if (c.is_dead(s_.now_ns) || !c.line.is_usable()) return;
@@ -152,10 +161,21 @@ class tenants {
     w.write = write;
     if (write) c.asking.insert(w.vid);
     // What the former writer has sent may still lie there when the right has gone.
-    if (write && over && s_.shape.stalls != 0) s_.stall_some_shard();
+    // Not while it is torn, when it is asked for again and again.
+    if (write && over && s_.shape.stalls != 0 && !s_.may_be_torn()) s_.stall_some_shard();
     s_.driver.manager.open(w.request, w.vid, c.line.client().value, write);
   }
 
+  /// True if the manager has told nobody to withdraw the writer's right.
+  bool may_still_write(const wish& w) const {
+    for (wire::afa::volume_record r : s_.driver.manager.volumes()) {
+      if (r.vid != w.vid) continue;
+      const std::uint16_t writer = s_.clients[w.writer]->line.client().value;
+      return daemon::has_rights(r, writer) &&
+             (daemon::entry_of(r, writer)->rights & wire::afa::right_write) != 0;
+    }
+    return false;
+  }
   bool may_spread(std::uint16_t vid) const {
     const auto all = s_.driver.manager.volumes();
     return std::any_of(all.begin(), all.end(), [&](const wire::afa::volume_record& r) {
@@ -164,9 +184,10 @@ class tenants {
   }
   void heard(wish& w, const daemon::reply& r) {
     const wish::stage asked = std::exchange(w.asked, wish::stage::none);
-    if (r.said == daemon::verdict::unknown_volume && w.there && !w.removed)
+    const bool may_be_gone = w.removed || s_.forgettable.contains(w.vid);
+    if (r.said == daemon::verdict::unknown_volume && w.there && !may_be_gone)
       throw broken_promise{"volume " + std::to_string(w.vid) + " is gone, and nobody removed it"};
-    if (r.said == daemon::verdict::torn_volume)
+    if (r.said == daemon::verdict::torn_volume && !s_.may_be_torn())
       throw broken_promise{"volume " + std::to_string(w.vid) +
                            " is lost: " + s_.driver.manager.standing()};
     simulated_client& c = *s_.clients[w.who];
@@ -178,6 +199,7 @@ class tenants {
         if (w.there && !s_.checker.knows(w.vid)) {
           s_.note("volume " + std::to_string(w.vid) + " is there");
           s_.checker.created(w.vid, s_.shape.capacity);
+          s_.note_losses(true);  // where all replicas have failed before
         }
         break;
       case wish::stage::remove:
@@ -194,14 +216,20 @@ class tenants {
         if (done && c.volumes.contains(w.vid)) c.volumes[w.vid].lease_until = r.lease_until;
         break;
       case wish::stage::open:
-        c.asking.erase(w.vid);
+        // Where it was not granted, some SSDs may know of it, until it is somebody else's.
+        if (done || !w.write) c.asking.erase(w.vid);
         if (done) granted(w, r);
         break;
       case wish::stage::spread:
         s_.happened.spreads += done ? 1 : 0;
+        w.failed_spreads += done ? 0 : 1;
         if (done || r.said == daemon::verdict::failed) {
-          for (const auto& other : s_.clients) other->fenced(w.vid);
-          w.writer = -1;
+          // One that was given up before the writer was fenced leaves it its right.
+          const std::int32_t keeps = w.writer >= 0 && may_still_write(w) ? w.writer : -1;
+          for (std::uint32_t k = 0; k < s_.shape.clients; ++k) {
+            if (static_cast<std::int32_t>(k) != keeps) s_.clients[k]->fenced(w.vid);
+          }
+          w.writer = keeps;
         }
         if (done) s_.note("volume " + std::to_string(w.vid) + " is spread");
         break;
@@ -231,6 +259,8 @@ class tenants {
     s_.note("volume " + std::to_string(w.vid) + " is gone");
     w.there = w.removed = false;
     w.writer = -1;
+    w.failed_spreads = 0;
+    s_.forgettable.erase(w.vid);
     for (const auto& c : s_.clients) {
       c->fenced(w.vid);
       c->volumes.erase(w.vid);

@@ -2,9 +2,10 @@
 """Checks that a source is refused by the compiler, for the reason it names.
 
 The source holds one or more lines `// expect: <regular expression>`; each must match somewhere in
-the compiler's output, so that a typing error elsewhere in the file does not pass for a refusal.
-`// flags: <words>` adds to the command line, `// at most: <n> errors` bounds what the user has to
-read. A `.cu` source is compiled by the nvcc of `--nvcc`.
+the compiler's output, so that a typing error elsewhere in the file does not pass for a refusal. What
+the source or its name says itself proves nothing, as compilers repeat both with any error: such an
+expectation is refused. `// flags: <words>` adds to the command line, `// at most: <n> errors` bounds
+what the user has to read. A `.cu` source is compiled by the nvcc of `--nvcc`.
 """
 
 import argparse
@@ -28,6 +29,11 @@ def main():
         return 1
     flags = " ".join(re.findall(r"^// flags: (.+)$", text, re.MULTILINE)).split()
     most = re.search(r"^// at most: (\d+) errors$", text, re.MULTILINE)
+    repeated = arguments.source + "\n" + re.sub(r"^//.*$", "", text, flags=re.MULTILINE)
+    for pattern in expected:
+        if re.search(pattern, repeated):
+            print(f"{arguments.source} says '{pattern}' itself: any error would show that")
+            return 1
     toolchain = Toolchain(arguments.toolchain)
     if arguments.nvcc:
         command = [arguments.nvcc, f"-I{toolchain.source}/include", *flags, "-E", arguments.source]

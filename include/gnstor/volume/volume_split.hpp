@@ -146,7 +146,7 @@ class volume_split {
     return p;
   }
   /// The replicas that take part in this epoch: reads go to those in sync. Where nobody is left the
-  /// command goes to an absent one, or to one that may not be read: it answers with an error.
+  /// command goes to who is absent or being filled, which answers with an error.
   GNSTOR_HD_SLOW static replica_set serving(const replica_set placed, std::uint64_t absent,
                                             std::uint64_t unread) {
     replica_set kept = placed.without(absent | unread);

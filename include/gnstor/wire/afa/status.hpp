@@ -22,7 +22,7 @@ enum class status : std::uint8_t {
   writer_exists = 0x0c,        ///< another client holds the write right
   bad_payload_version = 0x0d,  ///< the payload's version is not understood
   bad_payload = 0x0e,  ///< a field of the payload is out of range or contradicts the command
-  rebuilding = 0x0f,   ///< a read of an SSD that is being filled
+  rebuilding = 0x0f,   ///< a read of an SSD that is being filled, or absent in the epoch
   not_owner = 0x10,    ///< only the volume's owner may do this
 };
 
