@@ -6,7 +6,9 @@
 #include <gnstor/wire/nvme/read_write.hpp>
 #include <target/array_client.hpp>
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 
 namespace gnstor::fw {
 namespace {
@@ -81,7 +83,11 @@ std::vector<wire::afa::volume_record> array_client::volumes(std::uint32_t epoch)
     wire::afa::volume_list list{};
     const status s = admin(c.pack(), std::as_writable_bytes(std::span(&list, 1)));
     if (!s.ok()) throw host::io_error("listing the array's volumes: " + host::to_string(s), s);
-    all.insert(all.end(), list.records, list.records + list.count);
+    std::copy_if(list.records, list.records + list.count, std::back_inserter(all),
+                 [](const wire::afa::volume_record& r) {
+                   return r.spread != wire::afa::volume_spread::joining &&
+                          r.spread != wire::afa::volume_spread::creating;
+                 });
     next = list.next_vid;
   }
   return all;

@@ -35,7 +35,7 @@ class controller {
  public:
   /// What an association has of the array behind its subsystem.
   struct array_side {
-    bool cached = false;  ///< the array has a volatile write cache
+    bool cached = false;                              ///< the array has a volatile write cache
     std::shared_ptr<array_gateway::membership> held;  ///< of the array subsystem's hosts
   };
   controller(std::uint16_t id, std::shared_ptr<const subsystem> of, host_identity host,
@@ -58,7 +58,9 @@ class controller {
   /// True if what was acknowledged may need a Flush to last.
   bool has_write_cache() const { return array_.cached; }
   /// True if each write is to last before it is answered: the host has switched the cache off.
-  bool writes_through() const { return array_.cached && !cache_on_.load(std::memory_order_relaxed); }
+  bool writes_through() const {
+    return array_.cached && !cache_on_.load(std::memory_order_relaxed);
+  }
 
   /// True while commands other than Fabrics ones are executed: enabled and ready.
   bool ready() const { return ready_.load(std::memory_order_acquire); }

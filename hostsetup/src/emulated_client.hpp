@@ -35,7 +35,12 @@ class emulated_client final : public array_link {
 
   /// As whom the array knows this host.
   client_id client() const { return client_; }
-  bool last_of_host() const override { return array_->connections(nqn_) == 1; }
+  /// False also where the node runs only while it is driven: what it was given and did not come to
+  /// would go on, into memory that may be gone.
+  bool last_of_host() const override {
+    const bool runs = array_->runner() != runner_kind::simulated && array_->resident();
+    return runs && array_->connections(nqn_) == 1;
+  }
 
   place node_reach() const override { return node_reach_; }
   place kernel_reach() const override { return kernel_reach_; }

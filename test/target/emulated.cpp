@@ -310,6 +310,52 @@ TEST_CASE("there are as many own clients as the array has room for, and then a b
   CHECK(late.connect(array_nqn, "nqn.2026-11.io.gnstor:host:c3").status == 0);
 }
 
+TEST_CASE("a volume whose owner is lost is given to another host, and nobody else writes it") {
+  emulated_rig rig;
+  const auto admin = rig.admin(volume_nqn, alice);  // the target writes for its plain hosts
+  REQUIRE(rig.record().clients[0].rights == (right_read | right_write));
+  const auto bobs = rig.admin(array_nqn, bob);
+  CHECK(rig.chmod(*bobs, bob, right_read) == 0);
+  const std::uint16_t both = right_read | right_write;
+  CHECK(rig.chmod(*bobs, bob, both) == own(wire::afa::status::writer_exists));
+  rig.array.reassign(volume_id(1), bob);
+  const wire::afa::volume_record r = rig.record();
+  CHECK(r.owner == host::client_identity::key_of(bob));
+  for (std::uint32_t k = 0; k < r.client_count; ++k) {
+    const bool heir = r.clients[k].client == host::client_identity::client_of(bob).value;
+    CHECK(r.clients[k].rights == (heir ? both : right_read));
+  }
+  CHECK(rig.chmod(*bobs, "nqn.2026-11.io.gnstor:host:guest", right_read) == 0);  // it owns it
+  CHECK_THROWS_AS(rig.array.reassign(volume_id(9), bob), host::input_error);
+}
+
+TEST_CASE("hosts of the array come and go, many more than may be here at once") {
+  emulated_rig rig;
+  for (int k = 0; k < 40; ++k) {
+    auto q = rig.admin(array_nqn, ("nqn.2026-11.io.gnstor:host:v" + std::to_string(k)).c_str());
+    CHECK(described(*q).ssd_count == 3);
+    q.reset();
+    rig.target.tick(0);
+  }
+}
+
+TEST_CASE(
+    "a host that shuts down in order loses its right to write, and one that vanishes does not") {
+  for (const bool in_order : {true, false}) {
+    CAPTURE(in_order);
+    emulated_rig rig;
+    auto q = rig.admin(array_nqn, bob);
+    REQUIRE(rig.chmod(*q, bob, right_read | right_write) == 0);
+    if (in_order)
+      REQUIRE(q->set(wire::fabrics::property_offset::configuration, 0x00464001).status == 0);
+    q.reset();
+    rig.target.tick(0);  // ends the association
+    rig.target.tick(0);  // and forgets the host
+    const std::uint16_t kept = rig.record().clients[rig.record().client_count - 1].rights;
+    CHECK(kept == (in_order ? right_read : right_read | right_write));
+  }
+}
+
 TEST_CASE("two hosts whose NQNs hash to the same client id do not share a channel and rights") {
   emulated_rig rig;
   const auto first = rig.admin(array_nqn, bob);

@@ -16,6 +16,8 @@ CASES = [
     ("a host name that is none", "--listen no.such.host.invalid:4420", ""),
     ("an unknown option of the array", "--array emu:?ssd=4", "option 'ssd' is unknown"),
     ("an unknown scheme", "--array tape:0", "unknown scheme"),
+    ("an heir without a name", "--reassign 3", "VID=NQN"),
+    ("an heir of no volume", "--reassign 0=nqn.2026-11.io.gnstor:host:a", "VID=NQN"),
     ("a time that is none", "--timeout 0", "--timeout"),
 ]
 

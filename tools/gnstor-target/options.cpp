@@ -18,6 +18,9 @@ std::optional<int> parse(int argc, char** argv, target_options& options) {
       .size();
   line.option("--allow-host", options.hosts,
               "NQN of a host that may connect; without this option every host may");
+  line.option("--reassign", options.reassigned,
+              "VID=NQN: volume VID belongs to this host from now on, which may write it; who could "
+              "before may read it. For what a host has left that does not come back");
   line.option("--timeout", options.timeout_s, "seconds that a command to the array may take")
       .range(1, 600)
       .show_default();

@@ -11,9 +11,10 @@ namespace gnstor::tools {
 struct target_options {
   std::string listen = "0.0.0.0:4420";
   std::string array = "emu:?";
-  std::vector<std::uint64_t> volumes;  ///< bytes of volumes 1, 2, ...
-  std::vector<std::string> hosts;      ///< NQNs that may connect; empty: all
-  std::uint32_t timeout_s = 10;        ///< of commands to the array
+  std::vector<std::uint64_t> volumes;   ///< bytes of volumes 1, 2, ...
+  std::vector<std::string> hosts;       ///< NQNs that may connect; empty: all
+  std::vector<std::string> reassigned;  ///< VID=NQN: whose volume it is from now on
+  std::uint32_t timeout_s = 10;         ///< of commands to the array
   bool quiet = false;
 };
 

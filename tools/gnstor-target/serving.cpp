@@ -5,8 +5,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <utility>
 
 namespace gnstor::tools {
 namespace {
@@ -35,6 +37,24 @@ host::verbs::net_address address_in(const std::string& text) {
   return a;
 }
 
+/// VID=NQN as --reassign takes it.
+std::vector<std::pair<volume_id, std::string>> heirs_in(const std::vector<std::string>& texts) {
+  std::vector<std::pair<volume_id, std::string>> heirs;
+  for (const std::string& text : texts) {
+    const std::size_t equals = std::min(text.find('='), text.size());
+    std::uint16_t vid = 0;
+    const auto [end, fault] = std::from_chars(text.data(), text.data() + equals, vid);
+    const std::string nqn = text.substr(std::min(equals + 1, text.size()));
+    if (fault != std::errc() || end != text.data() + equals || vid == 0 ||
+        !nqn.starts_with("nqn.")) {
+      throw host::input_error(fmt::format(
+          "--reassign {}: say VID=NQN, such as 3=nqn.2014-08.org.nvmexpress:uuid:...", text));
+    }
+    heirs.emplace_back(vid, nqn);
+  }
+  return heirs;
+}
+
 fw::rdma_server_options server_options(const target_options& o, std::function<void()> follow) {
   fw::rdma_server_options s;
   s.every_second = std::move(follow);
@@ -49,6 +69,7 @@ fw::rdma_server_options server_options(const target_options& o, std::function<vo
 serving::serving(const target_options& options)
     : options_(options),
       where_(host::endpoint::parse(options.array)),
+      heirs_(heirs_in(options.reassigned)),
       listener_(address_in(options.listen)),
       array_(where_, std::uint64_t{options.timeout_s} * 1'000'000'000),
       target_({}, array_),
@@ -56,6 +77,7 @@ serving::serving(const target_options& options)
   target_.offer({std::string(fw::discovery_nqn), fw::subsystem_kind::discovery, {}, nullptr});
   target_.offer({array_nqn, fw::subsystem_kind::array, options_.hosts, nullptr});
   fw::provide_volumes(array_, options_.volumes);
+  for (const auto& [vid, nqn] : heirs_) array_.reassign(vid, nqn);
   follow();
 }
 

@@ -24,7 +24,8 @@ class serving {
   target_options options_;
   // In this order: an array is made only where it can be served.
   host::endpoint where_;
-  host::verbs::listener listener_;  ///< until the server has it
+  std::vector<std::pair<volume_id, std::string>> heirs_;  ///< of --reassign
+  host::verbs::listener listener_;                        ///< until the server has it
   fw::emulated_gateway array_;
   fw::target_model target_;
   std::map<std::uint16_t, std::shared_ptr<fw::array_volume>> volumes_;

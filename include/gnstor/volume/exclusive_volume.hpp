@@ -33,8 +33,7 @@ class exclusive_volume {
       : volume_(volume) {
     const remote_channel mine = volume.channels().mine();
     const nic_queue_pair* nic = mine.queue().nic();
-    if (nic != nullptr && g.size() == 32)
-      channel_.emplace(warp(), *nic, mine.counters());
+    if (nic != nullptr && g.size() == 32) channel_.emplace(warp(), *nic, mine.counters());
   }
 
   GNSTOR_HD_INLINE const volume_info& info() const { return volume_.info(); }
