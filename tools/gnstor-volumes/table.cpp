@@ -8,7 +8,7 @@
 namespace gnstor::tools {
 namespace {
 
-using row = std::array<std::string, 6>;
+using row = std::array<std::string, 7>;
 
 /// A number of bytes in the largest unit that leaves no more than two digits after the point.
 std::string in_units(std::uint64_t bytes) {
@@ -50,15 +50,16 @@ row row_of(const wire::afa::volume_record& r, client_id self) {
           std::to_string(r.replicas),
           plain ? "-" : in_units(std::uint64_t{r.stripe_blocks} * block_bytes),
           plain ? "-" : std::to_string(r.ssd_count),
+          r.owner == 0 ? "-" : fmt::format("{:016x}", r.owner),
           plain ? "as the target says" : clients_of(r, self)};
 }
 
 }  // namespace
 
 std::string volume_table(const std::vector<wire::afa::volume_record>& volumes, client_id self) {
-  std::vector<row> rows = {{"VID", "SIZE", "REPLICAS", "STRIPE", "SSDS", "RIGHTS"}};
+  std::vector<row> rows = {{"VID", "SIZE", "REPLICAS", "STRIPE", "SSDS", "OWNER", "RIGHTS"}};
   for (const wire::afa::volume_record& r : volumes) rows.push_back(row_of(r, self));
-  std::array<std::size_t, 6> width{};
+  std::array<std::size_t, 7> width{};
   for (const row& r : rows) {
     for (std::size_t k = 0; k < r.size(); ++k) width[k] = std::max(width[k], r[k].size());
   }
