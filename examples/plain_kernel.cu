@@ -23,6 +23,7 @@ int main(int argc, char** argv) try {
   kernels.launch(8, 128, sum_plainly, array.view(), static_cast<float*>(sum.data()));
   session.attach(kernels);
   kernels.run();
+  array.close();  // throws if view[k] failed anywhere
 
   float read = 0;
   sum.read(0, &read, sizeof read);
