@@ -28,16 +28,17 @@ struct traffic_counters {
   std::atomic<std::uint64_t> writes{0};
 };
 
+/// What an association has of the array behind its subsystem.
+struct array_side {
+  bool cached = false;                              ///< the array has a volatile write cache
+  std::shared_ptr<array_gateway::membership> held;  ///< of hosts of the array's own subsystem
+};
+
 /// One association's controller: registers, features, event requests and keep-alive.
 ///
 /// Any thread may call any member. Time is given by the caller, so that the controller replays.
 class controller {
  public:
-  /// What an association has of the array behind its subsystem.
-  struct array_side {
-    bool cached = false;                              ///< the array has a volatile write cache
-    std::shared_ptr<array_gateway::membership> held;  ///< of the array subsystem's hosts
-  };
   controller(std::uint16_t id, std::shared_ptr<const subsystem> of, host_identity host,
              const target_limits& limits, array_side array = {});
   ~controller();

@@ -124,7 +124,7 @@ join_result target_model::join_admin(const connect_command& c, const connect_dat
   }
   const bool cached = of->kind != subsystem_kind::discovery && array_->has_write_cache();
   auto made = std::make_shared<controller>(id, of, host, limits_,
-                                           controller::array_side{cached, std::move(member.held)});
+                                           array_side{cached, std::move(member.held)});
   std::uint16_t refused = member.refused;
   if (refused == 0) refused = made->open();
   made->keep_alive(c.kato_ms, now_ms);

@@ -2,10 +2,10 @@
 """Checks that a source is refused by the compiler, for the reason it names.
 
 The source holds one or more lines `// expect: <regular expression>`; each must match somewhere in
-the compiler's output, so that a typing error elsewhere in the file does not pass for a refusal. What
-the source or its name says itself proves nothing, as compilers repeat both with any error: such an
-expectation is refused. `// flags: <words>` adds to the command line, `// at most: <n> errors` bounds
-what the user has to read. A `.cu` source is compiled by the nvcc of `--nvcc`.
+the compiler's output, so that a typing error elsewhere in the file does not pass for a refusal.
+What the source or its name says itself proves nothing, as compilers repeat both with any error:
+such an expectation is refused. `// flags: <words>` adds to the command line, `// at most: <n>
+errors` bounds what the user has to read. A `.cu` source is compiled by the nvcc of `--nvcc`.
 """
 
 import argparse
