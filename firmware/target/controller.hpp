@@ -92,6 +92,8 @@ class controller {
   void keep_alive(std::uint32_t timeout_ms, std::uint64_t now_ms);
   void touch(std::uint64_t now_ms) { heard_ms_.store(now_ms, std::memory_order_relaxed); }
   bool expired(std::uint64_t now_ms) const;
+  /// True if nothing would tell that the host has vanished.
+  bool mute() const { return keep_alive_ms_.load(std::memory_order_relaxed) == 0; }
   /// Ends the association: each of its connections is to be closed by its owner.
   void end(const char* why);
   bool ended() const { return why_.load(std::memory_order_acquire) != nullptr; }

@@ -14,6 +14,8 @@ struct host_identity {
   std::array<std::uint8_t, 16> id{};
   client_id client{};  ///< under which the array knows it, once it has joined
 
+  std::string address;  ///< where its connection comes from; empty: not known
+
   bool is(const host_identity& other) const { return nqn == other.nqn && id == other.id; }
 };
 

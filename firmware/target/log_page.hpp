@@ -4,10 +4,11 @@
 
 namespace gnstor::fw {
 
-/// Where a connection was accepted: what the discovery log says of the target.
+/// Where a connection was accepted, and from whom: what the discovery log says of the target.
 struct target_port {
   std::string address = "0.0.0.0";  ///< IPv4 or IPv6
   std::string service = "4420";
+  std::string peer;  ///< the address of the other end; empty: not known
 };
 
 /// Bytes of data that a Get Log Page asks for.

@@ -80,22 +80,23 @@ std::vector<std::shared_ptr<const subsystem>> target_model::visible(
 }
 
 join_result target_model::connect(const connect_command& c, const connect_data& data,
-                                  std::uint64_t now_ms) {
+                                  std::uint64_t now_ms, const std::string& peer) {
   if (c.recfmt != 0) return refuse(connect_status::incompatible_format);
   if (c.sqsize == 0 || c.sqsize >= limits_.queue_entries) {
     return wrong_command(offsetof(connect_command, sqsize));
   }
-  return c.qid == 0 ? join_admin(c, data, now_ms) : join_io(c, data);
+  return c.qid == 0 ? join_admin(c, data, now_ms, peer) : join_io(c, data);
 }
 
 join_result target_model::join_admin(const connect_command& c, const connect_data& data,
-                                     std::uint64_t now_ms) {
+                                     std::uint64_t now_ms, const std::string& peer) {
   if (data.cntlid != wire::fabrics::dynamic_controller) {
     return wrong_data(offsetof(connect_data, cntlid));
   }
   host_identity host;
   host.nqn = nqn_in(data.hostnqn);
   std::copy_n(data.hostid, host.id.size(), host.id.begin());
+  host.address = peer;
   host.client = gnstor::host::client_identity::client_of(host.nqn);
   if (host.nqn.empty()) return wrong_data(offsetof(connect_data, hostnqn));
   const std::string wanted = nqn_in(data.subnqn);
@@ -113,7 +114,7 @@ join_result target_model::join_admin(const connect_command& c, const connect_dat
       return refuse(connect_status::invalid_host,
                     wire::fabrics::make_invalid_parameter(offsetof(connect_data, hostid), true));
     }
-    id = free_id();
+    if (has_room(host, of->kind, c.kato_ms == 0)) id = free_id();
     if (id == 0) return refuse(wire::fabrics::make_status(connect_status::controller_busy));
     controllers_[id] = nullptr;  // taken; opening it may wait for the array
   }
@@ -205,6 +206,23 @@ bool target_model::is_known_otherwise(const host_identity& host) const {
     if (c->host().nqn == host.nqn && c->host().id != host.id) return true;
   }
   return false;
+}
+
+bool target_model::has_room(const host_identity& host, subsystem_kind kind, bool mute) const {
+  std::uint32_t own = 1;
+  std::uint32_t open = kind == subsystem_kind::discovery ? 1 : 0;
+  std::uint32_t silent = mute && open == 0 ? 1 : 0;
+  for (const auto& [id, c] : controllers_) {
+    if (c == nullptr || c->ended()) continue;
+    const bool looks_only = c->of().kind == subsystem_kind::discovery;
+    const bool same_place = !host.address.empty() && c->host().address == host.address;
+    own += same_place || c->host().nqn == host.nqn ? 1 : 0;
+    open += looks_only ? 1 : 0;
+    silent += !looks_only && c->mute() ? 1 : 0;
+  }
+  const bool fits = kind == subsystem_kind::discovery ? open <= limits_.open_controllers
+                                                      : !mute || silent <= limits_.mute_controllers;
+  return fits && own <= limits_.host_controllers;
 }
 
 std::uint16_t target_model::free_id() {

@@ -38,8 +38,10 @@ class target_model {
                                                         std::uint64_t& generation) const;
 
   /// Carries out a Connect on a connection whose CM request named queue `qid`.
+  /// @param peer where the connection comes from; empty: not known
   join_result connect(const wire::fabrics::connect_command& c,
-                      const wire::fabrics::connect_data& data, std::uint64_t now_ms);
+                      const wire::fabrics::connect_data& data, std::uint64_t now_ms,
+                      const std::string& peer = {});
   /// Ends the associations whose hosts were not heard in time, and forgets those that ended.
   void tick(std::uint64_t now_ms);
   /// Ends every association.
@@ -48,12 +50,15 @@ class target_model {
 
  private:
   join_result join_admin(const wire::fabrics::connect_command& c,
-                         const wire::fabrics::connect_data& data, std::uint64_t now_ms);
+                         const wire::fabrics::connect_data& data, std::uint64_t now_ms,
+                         const std::string& peer);
   join_result join_io(const wire::fabrics::connect_command& c,
                       const wire::fabrics::connect_data& data) const;
   std::shared_ptr<const subsystem> find(std::string_view nqn) const;
   /// True if a host with this NQN and another host identifier is here: one of them is an impostor.
   bool is_known_otherwise(const host_identity& host) const;
+  /// True if one more association of `host` is within the limits.
+  bool has_room(const host_identity& host, subsystem_kind kind, bool mute) const;
   std::uint16_t free_id();
 
   const target_limits limits_;

@@ -290,7 +290,7 @@ answer target_queue::execute_fabrics(const plan& p, std::span<std::byte> data,
     return {wire::fabrics::make_status(wire::fabrics::connect_status::invalid_parameters, true),
             wire::fabrics::make_invalid_parameter(offsetof(connect_command, sqsize), false)};
   }
-  join_result r = target_->connect(c, who, now_ms);
+  join_result r = target_->connect(c, who, now_ms, port_.peer);
   if (r.joined != nullptr) {
     entries_ = c.sqsize + 1u;
     no_flow_control_ = (c.cattr & wire::fabrics::cattr_no_flow_control) != 0;

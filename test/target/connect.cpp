@@ -160,7 +160,11 @@ TEST_CASE("a volume that cannot be opened, an array without room and a full targ
   CHECK(q.connect(array_nqn, alice).status == broken);
   rig.array.refuse = 0;
   std::vector<std::unique_ptr<host_queue>> all;
-  for (int k = 0; k < 64; ++k) all.push_back(rig.admin(array_nqn));
+  for (int k = 0; k < 64; ++k) {
+    all.push_back(std::make_unique<host_queue>(rig.target, 0));
+    const std::string host = bob + std::to_string(k % 2);
+    REQUIRE(all.back()->connect(array_nqn, host.c_str(), 0xffff, 5000).status == 0);
+  }
   CHECK(q.connect(array_nqn, alice).status ==
         wire::fabrics::make_status(connect_status::controller_busy));
   all.pop_back();

@@ -64,8 +64,10 @@ class host_queue {
   static constexpr std::uint64_t address = 0x7000'0000;
   static constexpr std::uint32_t key = 0x1234;
 
-  host_queue(fw::target_model& target, std::uint16_t qid, std::uint32_t entries = 32)
-      : queue_(target, qid, entries, {"192.0.2.1", "4420"}) {}
+  /// @param peer the host's address; empty: the target does not know it
+  host_queue(fw::target_model& target, std::uint16_t qid, std::uint32_t entries = 32,
+             const std::string& peer = {})
+      : queue_(target, qid, entries, {"192.0.2.1", "4420", peer}) {}
 
   /// Sends a capsule with `behind` after the command; `memory` is what the host's key opens.
   reply send(const submission_entry& e, const std::vector<std::byte>& memory = {},

@@ -1,6 +1,7 @@
 #include "start_thread.hpp"
 #include "verbs/words.hpp"
 #include <gnstor/wire/fabrics/connection_accept.hpp>
+#include <gnstor/wire/fabrics/status.hpp>
 #include <target/rdma/rdma_queue.hpp>
 
 #include <fmt/format.h>
@@ -18,9 +19,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto accept_limit = 10s;
-constexpr std::uint64_t connect_limit_ms = 10'000;  ///< from the connection to its Connect
-constexpr int nap_ms = 100;                         ///< how late the end of an association is seen
+constexpr auto accept_limit = 5s;
+constexpr std::uint64_t connect_limit_ms = 5'000;  ///< from the connection to its Connect
+constexpr int nap_ms = 100;                        ///< how late the end of an association is seen
 
 // What a work request was for: the upper half of its id. The lower half is an index.
 constexpr std::uint64_t for_receive = std::uint64_t{1} << 32;
@@ -43,8 +44,10 @@ rdma_queue::rdma_queue(host::verbs::connection connection, queue_memory memory,
     : connection_(std::move(connection)),
       memory_(std::move(memory)),
       queue_(target, qid, memory_.entries(),
-             {connection_->local().host, std::to_string(connection_->local().port)}),
+             {connection_->local().host, std::to_string(connection_->local().port),
+              connection_->peer().host}),
       workers_(&workers),
+      peer_(connection_->peer().host),
       name_(fmt::format("queue {} of {}", qid, connection_->peer().text())),
       commands_(memory_.entries()),
       stage_of_response_(memory_.entries(), -1),
@@ -53,8 +56,8 @@ rdma_queue::rdma_queue(host::verbs::connection connection, queue_memory memory,
     throw host::error(
         fmt::format("{}: {}; allow more open files (ulimit -n)", name_, std::strerror(errno)));
   }
-  for (std::uint32_t k = 0; k < memory_.stages(); ++k) free_stages_.push_back(k);
-  for (std::uint32_t k = 0; k < memory_.entries(); ++k) free_responses_.push_back(k);
+  free_stages_.push_back(0);
+  for (std::uint32_t k = 0; k < queue_memory::early_entries; ++k) free_responses_.push_back(k);
 }
 
 rdma_queue::~rdma_queue() {
@@ -95,7 +98,7 @@ void rdma_queue::forget_wake_ups() {
 // ---- the thread
 
 void rdma_queue::serve() {
-  for (std::uint32_t k = 0; k < memory_.entries(); ++k) post_receive(k);
+  for (std::uint32_t k = 0; k < queue_memory::early_entries; ++k) post_receive(k);
   wire::fabrics::connection_accept granted{};
   granted.crqsize = static_cast<std::uint16_t>(memory_.entries());
   const auto* bytes = reinterpret_cast<const unsigned char*>(&granted);
@@ -178,10 +181,9 @@ void rdma_queue::take(const ibv_wc& done) {
     case for_receive: received(k, done.byte_len); break;
     case for_read: run(k); break;
     case for_response:
-      if (stage_of_response_[k] >= 0) {
+      if (stage_of_response_[k] > 0 || (stage_of_response_[k] == 0 && !queue_.connected()))
         free_stages_.push_back(static_cast<std::uint32_t>(stage_of_response_[k]));
-        stage_of_response_[k] = -1;
-      }
+      stage_of_response_[k] = -1;
       free_responses_.push_back(k);
       break;
     default: break;
@@ -217,6 +219,10 @@ void rdma_queue::received(std::uint32_t k, std::uint32_t bytes) {
 /// Brings the data of a command to where it can be executed.
 void rdma_queue::begin(std::uint32_t k) {
   command& c = commands_[k];
+  if (standing_ == standing::stranger && c.what.entry.opcode != wire::nvme::fabrics_opcode) {
+    broken_ = "closed: a command came before its Connect was answered";
+    return;
+  }
   const bool staged = c.what.data == data_phase::fetch || c.what.data == data_phase::send;
   if (staged && c.stage < 0) {
     if (free_stages_.empty()) {
@@ -234,7 +240,7 @@ void rdma_queue::begin(std::uint32_t k) {
   read.id = for_read | k;
   read.address = address_of(memory_.stage(static_cast<std::uint32_t>(c.stage)).data());
   read.bytes = c.what.bytes;
-  read.lkey = memory_.key();
+  read.lkey = memory_.stage_key(static_cast<std::uint32_t>(c.stage));
   read.remote_address = c.what.address;
   read.rkey = c.what.key;
   if (!connection_->post_read(read)) broken_ = "closed: its send queue is full";
@@ -278,6 +284,7 @@ void rdma_queue::respond(std::uint32_t k) {
     return;
   }
   command& c = commands_[k];
+  if (standing_ == standing::stranger && queue_.connected()) welcome(c);  // it was a Connect
   const plan what = c.what;
   const std::int32_t stage = std::exchange(c.stage, -1);
   const wire::nvme::completion_entry r = queue_.respond(what, c.outcome);
@@ -287,13 +294,33 @@ void rdma_queue::respond(std::uint32_t k) {
     host::verbs::work write;
     write.address = address_of(memory_.stage(static_cast<std::uint32_t>(stage)).data());
     write.bytes = what.bytes;
-    write.lkey = memory_.key();
+    write.lkey = memory_.stage_key(static_cast<std::uint32_t>(stage));
     write.remote_address = what.address;
     write.rkey = what.key;
     write.signalled = false;
     if (!connection_->post_write(write)) broken_ = "closed: its send queue is full";
   }
   send_response(r, &what, stage);
+}
+
+/// A Connect has succeeded: the queue gets its memory before the host is told.
+void rdma_queue::welcome(command& c) {
+  try {
+    memory_.complete();
+  } catch (const std::exception& e) {
+    log_(fmt::format("{}: refused: {}", name_, e.what()));
+    queue_.close(false);
+    c.outcome = {wire::fabrics::make_status(wire::fabrics::connect_status::controller_busy)};
+    return;
+  }
+  const bool looks_only = queue_.association()->of().kind == subsystem_kind::discovery;
+  standing_ = looks_only ? standing::guest : standing::member;
+  free_stages_.clear();  // stage 0 is too small for anything but a Connect
+  for (std::uint32_t k = 1; k <= memory_.stages(); ++k) free_stages_.push_back(k);
+  for (std::uint32_t k = queue_memory::early_entries; k < memory_.entries(); ++k) {
+    free_responses_.push_back(k);
+    post_receive(k);
+  }
 }
 
 void rdma_queue::send_response(const wire::nvme::completion_entry& r, const plan* p,
@@ -306,7 +333,7 @@ void rdma_queue::send_response(const wire::nvme::completion_entry& r, const plan
   send.id = for_response | k;
   send.address = address_of(&memory_.response(k));
   send.bytes = sizeof r;
-  send.lkey = memory_.key();
+  send.lkey = memory_.key(k);
   const bool invalidate = p != nullptr && p->invalidate;
   if (invalidate) send.rkey = p->key;
   const bool posted =
@@ -327,7 +354,7 @@ void rdma_queue::post_receive(std::uint32_t k) {
   receive.id = for_receive | k;
   receive.address = address_of(memory_.receive(k).data());
   receive.bytes = static_cast<std::uint32_t>(memory_.receive(k).size());
-  receive.lkey = memory_.key();
+  receive.lkey = memory_.key(k);
   if (!connection_->post_receive(receive)) broken_ = "closed: its receive queue is full";
 }
 

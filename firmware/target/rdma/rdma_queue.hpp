@@ -1,6 +1,7 @@
 #pragma once
 
 #include "verbs/connection.hpp"
+#include <target/connection_limits.hpp>
 #include <target/rdma/queue_memory.hpp>
 #include <target/target_queue.hpp>
 #include <target/target_workers.hpp>
@@ -29,6 +30,8 @@ class rdma_queue {
   void start(std::function<void(const std::string&)> log);
   /// Tells the thread to end.
   void stop();
+  /// The connection as the limits see it. Any thread may ask.
+  known_connection known() const { return {peer_, queue_.id(), standing_.load()}; }
   /// True once the thread has nothing more to do.
   bool finished() const { return finished_.load(std::memory_order_acquire); }
 
@@ -50,6 +53,7 @@ class rdma_queue {
   void begin(std::uint32_t k);
   void run(std::uint32_t k);
   void respond(std::uint32_t k);
+  void welcome(command& c);
   void post_receive(std::uint32_t k);
   void send_response(const wire::nvme::completion_entry& r, const plan* p, std::int32_t stage);
   void send_events();
@@ -62,7 +66,9 @@ class rdma_queue {
   target_queue queue_;
   target_workers* workers_;
   std::function<void(const std::string&)> log_;
+  std::string peer_;  ///< address
   std::string name_;  ///< for messages
+  std::atomic<standing> standing_{standing::stranger};
 
   std::vector<command> commands_;
   std::vector<std::int32_t> stage_of_response_;

@@ -69,19 +69,22 @@ void rdma_server::greet(host::verbs::incoming request) {
     reject(std::move(request), *c.rejected);
     return;
   }
-  if (queues_.size() >= options_.connections) {
-    options_.log(fmt::format("{}: refused, there are {} connections", peer, queues_.size()));
+  std::vector<known_connection> there;
+  for (const auto& q : queues_) there.push_back(q->known());
+  if (const char* why = options_.limits.refusal(there, request.peer().host, c.request.qid)) {
+    options_.log(fmt::format("{}: refused, {}", peer, why));
     reject(std::move(request), reject_reason::no_resources);
     return;
   }
   try {
-    admit(std::move(request), c);
+    admit(request, c);
   } catch (const std::exception& e) {
     options_.log(fmt::format("{}: {}", peer, e.what()));
+    if (request) reject(std::move(request), reject_reason::no_resources);
   }
 }
 
-void rdma_server::admit(host::verbs::incoming request, const connection_check& c) {
+void rdma_server::admit(host::verbs::incoming& request, const connection_check& c) {
   const host::verbs::protection_domain& domain = domain_of(request);
   const std::uint32_t stages = c.request.qid == 0 ? admin_stages : io_stages;
   queue_memory memory(domain, target_->limits(), c.entries, stages);

@@ -10,8 +10,8 @@ namespace gnstor::fw {
 
 /// How an RDMA server is set up.
 struct rdma_server_options {
-  std::uint32_t connections = 128;  ///< at most; each has about 3 MiB of pinned memory
-  std::uint32_t workers = 4;        ///< threads that wait for the array
+  connection_limits limits;   ///< each connection of a member has about 3 MiB of pinned memory
+  std::uint32_t workers = 4;  ///< threads that wait for the array
   std::function<void(const std::string&)> log = [](const std::string&) {};
   /// Called about once a second, for what changes behind the target's back.
   std::function<void()> every_second = [] {};
@@ -35,7 +35,7 @@ class rdma_server {
 
  private:
   void greet(host::verbs::incoming request);
-  void admit(host::verbs::incoming request, const connection_check& c);
+  void admit(host::verbs::incoming& request, const connection_check& c);
   const host::verbs::protection_domain& domain_of(const host::verbs::incoming& request);
   void look_after();
 

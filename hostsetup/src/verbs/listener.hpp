@@ -13,6 +13,8 @@ class incoming {
   incoming& operator=(incoming&& other) noexcept;
   ~incoming();
 
+  /// True until the request was answered, or a connection owns it.
+  explicit operator bool() const { return request_.id != nullptr; }
   const std::vector<unsigned char>& private_data() const { return request_.private_data; }
   std::uint8_t responder_resources() const { return request_.responder_resources; }
   std::uint8_t initiator_depth() const { return request_.initiator_depth; }
