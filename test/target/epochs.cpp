@@ -2,6 +2,7 @@
 #include "rig.hpp"
 #include <gnstor/wire/afa/admin_command.hpp>
 #include <gnstor/wire/afa/array_membership.hpp>
+#include <gnstor/wire/afa/io_opcode.hpp>
 #include <target/array_volume.hpp>
 #include <target/provide_volumes.hpp>
 
@@ -75,6 +76,39 @@ TEST_CASE("what the target does about once a second follows the epoch, too") {
   CHECK_FALSE(rig.volume->refresh(rig.record()));
   REQUIRE(rig.volume->attach() == 0);
   CHECK(rig.volume->write(0, filled(std::byte{4})) == 0);
+}
+
+TEST_CASE("ARRAY UPDATE and Fill of a host are refused, and change nothing") {
+  epochs_rig rig;
+  fw::target_model target({}, rig.array);
+  target.offer({array_nqn, fw::subsystem_kind::array, {}, nullptr});
+  host_queue admin(target, 0);
+  const reply joined = admin.connect(array_nqn, bob);
+  REQUIRE(joined.status == 0);
+  REQUIRE(admin.enable().status == 0);
+  host_queue io(target, 1);
+  REQUIRE(io.connect(array_nqn, bob, static_cast<std::uint16_t>(joined.dw0)).status == 0);
+  const wire::afa::array_membership next{wire::afa::payload_version, 2, 1, 0};
+  std::vector<std::byte> payload(4096);
+  std::memcpy(payload.data(), &next, sizeof next);
+  wire::afa::admin_command c;
+  c.opcode = wire::afa::admin_opcode::array_update;
+  c.epoch = 1;
+  for (c.nsid = 1; c.nsid <= ssds; ++c.nsid) {
+    for (const std::uint32_t bytes : {std::uint32_t{sizeof next}, 4096u}) {
+      c.payload = wire::nvme::make_keyed_sgl(host_queue::address, bytes, host_queue::key);
+      CHECK(admin.send(c.pack(), payload).status == dnr(generic_status::invalid_opcode));
+    }
+    submission_entry fill = host_queue::io(wire::nvme::nvm_opcode::write, 0, 1);
+    fill.opcode = static_cast<std::uint8_t>(wire::afa::io_opcode::fill);
+    fill.nsid = c.nsid;
+    CHECK(io.send(fill, payload).status == dnr(generic_status::invalid_opcode));
+  }
+  rig.array.refresh();
+  CHECK(rig.array.about().epoch == 1);
+  CHECK(rig.array.about().absent == 0);
+  REQUIRE(rig.volume->attach() == 0);
+  CHECK(rig.volume->write(0, filled(std::byte{6})) == 0);
 }
 
 TEST_CASE("threads that read and write while epochs change see no error but of the moment") {
