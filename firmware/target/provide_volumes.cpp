@@ -1,4 +1,5 @@
 #include <gnstor/host/error.hpp>
+#include <gnstor/wire/nvme/read_write.hpp>
 #include <target/provide_volumes.hpp>
 
 #include <fmt/format.h>
@@ -20,6 +21,14 @@ std::uint64_t whole_blocks(std::uint64_t bytes) {
   return bytes / block_bytes + (bytes % block_bytes != 0 ? 1 : 0);
 }
 
+/// Brings what was made to the disk: nobody who uses a volume would think of it.
+void flush(emulated_gateway& array) {
+  for (std::uint32_t ssd = 0; ssd < array.ssds(); ++ssd) {
+    const status s = array.own().io(wire::nvme::make_flush(0, ssd + 1), {});
+    if (!s.ok()) throw host::io_error("flushing new volumes: " + host::to_string(s), s);
+  }
+}
+
 }  // namespace
 
 void provide_volumes(emulated_gateway& array, std::span<const std::uint64_t> wanted) {
@@ -39,6 +48,7 @@ void provide_volumes(emulated_gateway& array, std::span<const std::uint64_t> wan
     }
   }
   for (const std::uint64_t bytes : missing) (void)array.create_volume(bytes);
+  if (!missing.empty() && array.has_write_cache()) flush(array);
 }
 
 }  // namespace gnstor::fw

@@ -107,6 +107,18 @@ TEST_CASE("a volatile write cache is announced where a Flush has something to do
   CHECK(announced(*careless.rig, volume_nqn) == 6);
 }
 
+TEST_CASE("a volume that a target has made is there after a power cut") {
+  watched_target at;
+  const disk_shadow::image then = at.disk.disk();
+  at.rig.reset();
+  disk_shadow::cut_power(then);
+  fw::emulated_gateway array(
+      host::endpoint::parse("emu:?ssds=3&capacity=4M&flash=" + at.folder.path()), 10'000'000'000);
+  const auto volumes = array.own().volumes(array.about().epoch);
+  REQUIRE(volumes.size() == 1);
+  CHECK(volumes[0].capacity_blocks == 256);
+}
+
 TEST_CASE("a plain host's Flush, or its write with FUA, survives a power cut") {
   for (const bool flush : {true, false}) {
     CAPTURE(flush);
