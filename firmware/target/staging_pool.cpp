@@ -16,15 +16,34 @@ void staging_pool::add(std::uint32_t count) {
   // Whatever can throw comes before the registration, so that none is lost.
   free_.reserve(count_);
   regions_.reserve(count_ + 1);
-  abandoned_.reserve(abandoned_.size() + count_ + 1);
+  late_.reserve(most_late + 1);
+  abandoned_.reserve(abandoned_.size() + late_.size() + count_ + 1);
   region r;
   r.block = link_->allocate(link_->node_reach(), count * bytes_each_);
-  r.all = link_->register_memory(r.block.data(), r.block.bytes());
+  r.all = registered(r.block.data(), r.block.bytes());
   r.usable = count;
   for (std::uint32_t k = 0; k < count; ++k)
     free_.push_back(r.all.slice(k * bytes_each_, bytes_each_));
   usable_ += count;
   regions_.push_back(std::move(r));
+}
+
+/// Registers memory; where there is no room, in place of what was given up longest ago.
+io_buffer staging_pool::registered(void* memory, std::uint64_t bytes) {
+  for (; !late_.empty(); forget_oldest()) {
+    try {
+      return link_->register_memory(memory, bytes);
+    } catch (const host::error&) {
+      continue;
+    }
+  }
+  return link_->register_memory(memory, bytes);
+}
+
+void staging_pool::forget_oldest() noexcept {
+  link_->unregister_memory(late_.front().all);
+  abandoned_.push_back(std::move(late_.front().block));
+  late_.erase(late_.begin());
 }
 
 /// Brings the pool back to its size, as far as there is memory.
@@ -56,9 +75,9 @@ void staging_pool::abandon(const io_buffer& buffer) noexcept {
   const auto at = std::find_if(regions_.begin(), regions_.end(),
                                [&](const region& r) { return r.has(buffer); });
   if (at == regions_.end() || --at->usable != 0) return;
-  link_->unregister_memory(at->all);
-  abandoned_.push_back(std::move(at->block));
+  late_.push_back(std::move(*at));
   regions_.erase(at);
+  if (late_.size() > most_late) forget_oldest();
 }
 
 void staging_pool::give_back(io_buffer buffer, bool left_behind) noexcept {

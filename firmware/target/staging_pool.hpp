@@ -13,10 +13,15 @@ namespace gnstor::fw {
 /// Buffers of equal size that an array reaches, lent one at a time to any thread.
 ///
 /// A buffer whose command was given up is never lent again, because the late answer may still use
-/// it: another takes its place. Its memory stays; its registration goes with the last buffer that
-/// shares it, so that the array's table of registrations does not fill up.
+/// it: another takes its place. Its memory stays, and so does its registration for as long as
+/// `most_late` further ones are given up: a command that finds its buffer's key gone breaks the
+/// queue pair, and with it everybody's. Only then it goes, or where there is no room for another,
+/// so that the array's table of registrations does not fill up.
 class staging_pool {
  public:
+  /// Registrations that are kept though nobody uses their buffers any more.
+  static constexpr std::size_t most_late = 16;
+
   staging_pool(host::array_link& link, std::uint32_t count, std::uint64_t bytes_each);
 
   /// A borrowed buffer. Gives it back when it goes.
@@ -55,6 +60,8 @@ class staging_pool {
     bool has(const io_buffer& b) const { return b.address - all.address < all.bytes; }
   };
   void add(std::uint32_t count);
+  io_buffer registered(void* memory, std::uint64_t bytes);
+  void forget_oldest() noexcept;
   void replace_lost() noexcept;
   void abandon(const io_buffer& buffer) noexcept;
   void give_back(io_buffer buffer, bool left_behind) noexcept;
@@ -67,6 +74,7 @@ class staging_pool {
   std::vector<io_buffer> free_;
   std::uint32_t usable_ = 0;  ///< free or lent
   std::vector<region> regions_;
+  std::vector<region> late_;  ///< all of whose buffers were given up; the oldest first
   std::vector<host::memory_block> abandoned_;
 };
 

@@ -105,6 +105,30 @@ TEST_CASE("given-up buffers never use up the registrations, and their memory sta
   const fw::staging_pool::loan c = pool.borrow();
 }
 
+TEST_CASE(
+    "a given-up buffer stays reachable while its command may still come, as far as there is room") {
+  memory_link link;
+  fw::staging_pool pool(link, 1, 4096);
+  std::vector<std::uint32_t> given_up;
+  const auto give_up = [&] {
+    fw::staging_pool::loan a = pool.borrow();
+    given_up.push_back(a.part(1).rkey);
+    (void)a.note(late);
+  };
+  constexpr std::size_t kept = fw::staging_pool::most_late;
+  for (std::size_t k = 0; k < kept; ++k) give_up();
+  for (const std::uint32_t key : given_up) CHECK(link.keys.contains(key));
+  give_up();
+  CHECK_FALSE(link.keys.contains(given_up[0]));  // the one that has waited longest
+  CHECK(link.keys.contains(given_up[1]));
+  link.most_keys = link.keys.size();  // others have taken the rest
+  give_up();
+  give_up();
+  CHECK_FALSE(link.keys.contains(given_up[1]));
+  CHECK(link.keys.contains(given_up.back()));
+  CHECK(pool.borrow().part(1).bytes == 1);
+}
+
 TEST_CASE("a registration that buffers in use still share stays") {
   memory_link link;
   fw::staging_pool pool(link, 2, 4096);
