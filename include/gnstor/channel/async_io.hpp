@@ -220,8 +220,10 @@ class async_io {
   }
 
   GNSTOR_HD bool may_go_on(const io_part& part, status outcome) const {
+    // Not when the operation's time is up: where there is no room to go on it would never end.
     return part.tried + 1u < part.places && another_replica_may_help(outcome) &&
-           channel_.phase() == channel_phase::ready;
+           channel_.phase() == channel_phase::ready &&
+           simt::now_ns() < operations_.ends_ns(part.operation);
   }
   /// Turns a part that failed to the next SSD.
   GNSTOR_HD void go_on(io_part& part, status outcome) const {
