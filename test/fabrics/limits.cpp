@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 #include <fabrics/controller_limits.hpp>
+#include <fabrics/discovered.hpp>
 #include <fabrics/namespace_info.hpp>
 
 #include <cstring>
@@ -115,6 +116,27 @@ TEST_CASE("metadata, protection, odd block sizes and absence are problems; read 
   CHECK_FALSE(namespace_info::from(3, n).problem.empty());
   n.nsze = 0;
   CHECK(namespace_info::from(3, n).problem.find("namespace 3 is not there") != std::string::npos);
+}
+
+TEST_CASE("a namespace of more bytes than there can be is a problem, not a small one") {
+  wire::nvme::identify_namespace n{};
+  n.lbaf[0] = {0, 12, 0};
+  n.nsze = (std::uint64_t{1} << 52) + 1;  // its bytes are 4096 and 2^64
+  CHECK(namespace_info::from(3, n).problem.find("its target is broken") != std::string::npos);
+  n.nsze = (std::uint64_t{1} << 52) - 1;
+  CHECK(namespace_info::from(3, n).problem.empty());
+}
+
+TEST_CASE("what a target says of itself moves no terminal's cursor and ends no line") {
+  auto c = sound();
+  std::memcpy(c.sn, "a\x1b[2J\r\nb\x7f", 9);
+  CHECK(limits(c, cap_of(128)).serial == "a?[2J??b?");
+  wire::fabrics::discovery_entry entry{};
+  std::memcpy(entry.subnqn, "nqn.2026-11.io:\xc3\xa4\nx", 19);  // names may be UTF-8
+  std::memcpy(entry.traddr, "10.0.0.1\t", 9);
+  const auto d = host::fabrics::discovered::from(entry);
+  CHECK(d.nqn == "nqn.2026-11.io:\xc3\xa4?x");
+  CHECK(d.address == "10.0.0.1?");
 }
 
 }  // namespace

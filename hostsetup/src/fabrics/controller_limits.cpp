@@ -1,5 +1,6 @@
 #include "controller_limits.hpp"
 
+#include "wire_text.hpp"
 #include <gnstor/host/error.hpp>
 #include <gnstor/wire/nvme/controller_properties.hpp>
 #include <gnstor/wire/nvme/features.hpp>
@@ -9,17 +10,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <string_view>
 
 namespace gnstor::host::fabrics {
 namespace {
-
-std::string trimmed(const char* text, std::size_t bytes) {
-  std::string_view view(text, bytes);
-  view = view.substr(0, view.find('\0'));
-  const auto end = view.find_last_not_of(' ');
-  return std::string(end == std::string_view::npos ? std::string_view{} : view.substr(0, end + 1));
-}
 
 void check_capsules(const wire::nvme::identify_controller& said) {
   if ((said.sgls & wire::nvme::sgls_supported_mask) == 0 ||
@@ -59,9 +52,9 @@ controller_limits controller_limits::from(const wire::nvme::identify_controller&
                                           std::vector<std::string>& notes) {
   controller_limits l;
   l.controller_id = said.cntlid;
-  l.serial = trimmed(said.sn, sizeof said.sn);
-  l.model = trimmed(said.mn, sizeof said.mn);
-  l.firmware = trimmed(said.fr, sizeof said.fr);
+  l.serial = wire_text(said.sn, sizeof said.sn);
+  l.model = wire_text(said.mn, sizeof said.mn);
+  l.firmware = wire_text(said.fr, sizeof said.fr);
   l.version = said.ver;
   l.discovery = said.cntrltype == 2;
   l.keep_alive = said.kas != 0;

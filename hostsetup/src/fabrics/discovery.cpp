@@ -6,27 +6,11 @@
 
 #include <fmt/format.h>
 
-#include <string_view>
-
 namespace gnstor::host::fabrics {
 namespace {
 
 constexpr std::uint32_t most_entries = 4096;  ///< 4 MiB: a target does not choose our memory
 constexpr int most_tries = 8;                 ///< at a list that changes while it is read
-
-template <std::size_t N>
-std::string trimmed(const char (&text)[N]) {
-  std::string_view view(text, N);
-  view = view.substr(0, view.find('\0'));
-  const auto end = view.find_last_not_of(' ');
-  return std::string(end == std::string_view::npos ? std::string_view{} : view.substr(0, end + 1));
-}
-
-std::string transport_name(std::uint8_t type) {
-  if (type == wire::fabrics::transport_rdma) return "rdma";
-  if (type == wire::fabrics::transport_tcp) return "tcp";
-  return fmt::format("transport {}", type);
-}
 
 template <class Structure>
 void read(admin_queue& admin, std::uint64_t offset, std::span<Structure> out) {
@@ -34,16 +18,6 @@ void read(admin_queue& admin, std::uint64_t offset, std::span<Structure> out) {
 }
 
 }  // namespace
-
-discovered discovered::from(const wire::fabrics::discovery_entry& said) {
-  discovered d;
-  d.nqn = trimmed(said.subnqn);
-  d.transport = transport_name(said.trtype);
-  d.address = trimmed(said.traddr);
-  d.port = trimmed(said.trsvcid);
-  d.discovery = said.subtype != wire::fabrics::subsystem_nvm;
-  return d;
-}
 
 std::vector<discovered> discover(transport& way, const std::string& host_nqn,
                                  const std::string& host_id, std::chrono::milliseconds timeout) {

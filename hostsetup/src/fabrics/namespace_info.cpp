@@ -33,6 +33,12 @@ namespace_info namespace_info::from(std::uint32_t nsid,
         nsid, format.metadata_bytes, (said.dps & 7) != 0 ? " and protection information" : "");
   }
   if (format.data_shift < 32) n.block_bytes = 1u << format.data_shift;
+  if (n.problem.empty() && n.blocks > ~std::uint64_t{0} / n.block_bytes) {
+    n.problem = fmt::format(
+        "namespace {} says that it has {} blocks of {} bytes, more than there can be: its target "
+        "is broken",
+        nsid, n.blocks, n.block_bytes);
+  }
   return n;
 }
 
