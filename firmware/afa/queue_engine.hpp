@@ -29,9 +29,18 @@ class queue_engine {
   /// @par Callers every lane of `g`, converged; always the same owner
   GNSTOR_HD static bool tick(const node& n, std::uint32_t queue, const simt::group& g) {
     queue_engine engine(n, queue);
-    const bool busy = engine.tick(g);
-    engine.save(g);
-    return busy;
+#if !defined(__CUDA_ARCH__)
+    try {
+#endif
+      const bool busy = engine.tick(g);
+      engine.save(g);
+      return busy;
+#if !defined(__CUDA_ARCH__)
+    } catch (...) {
+      engine.leave_behind();
+      throw;
+    }
+#endif
   }
 
   /// One round of an owner that serves nothing else, and keeps the engine from round to round.
@@ -54,6 +63,12 @@ class queue_engine {
     return busy;
   }
 
+#if !defined(__CUDA_ARCH__)
+  /// The same once an assertion has failed: whoever breaks the queue pair goes on from there.
+  void leave_behind() const {
+    if (!away_) static_cast<queue_progress&>(*context_) = now_;
+  }
+#endif
   /// Writes down how far the queue has come.
   /// @par Callers as `tick`
   GNSTOR_HD void save(const simt::group& g) const {

@@ -49,9 +49,18 @@ struct service {
     const bool alone = first < roles && first + step >= roles && first < array.shape.first_pacer();
     if (alone && first >= array.shape.first_queue()) {
       queue_engine own(array, first - array.shape.first_queue(), grants);
-      rounds.repeat(
-          g, [&](std::uint32_t, std::uint32_t) { return own.tick(g); }, true);
-      own.save(g);
+#if !defined(__CUDA_ARCH__)
+      try {
+#endif
+        rounds.repeat(
+            g, [&](std::uint32_t, std::uint32_t) { return own.tick(g); }, true);
+        own.save(g);
+#if !defined(__CUDA_ARCH__)
+      } catch (...) {
+        own.leave_behind();
+        throw;
+      }
+#endif
     } else if (alone && first >= array.shape.copy_workers) {
       shard_engine own = shard(first - array.shape.copy_workers);
       rounds.repeat(g, [&](std::uint32_t round, std::uint32_t quiet) {

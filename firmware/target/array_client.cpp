@@ -25,6 +25,15 @@ remote_volume volume_over(const host::array_link& link, const volume_info& v) {
 array_client::array_client(host::array_link& link, std::uint64_t timeout_ns)
     : link_(&link), timeout_ns_(timeout_ns), staging_(link, buffers, buffer_bytes) {}
 
+void array_client::drive(status& outcome, const std::function<void()>& work) {
+  try {
+    link_->drive(work);
+  } catch (const host::error&) {
+    // Whoever owns the array says why: here are only those who are to be answered.
+    if (outcome.ok()) outcome = status::make(status_code::closed, reporter::channel);
+  }
+}
+
 status array_client::execute(bool is_admin, wire::nvme::submission_entry e,
                              std::span<std::byte> payload) {
   if (payload.size() > staging_.bytes_each()) {
@@ -43,7 +52,7 @@ status array_client::execute(bool is_admin, wire::nvme::submission_entry e,
     std::copy(payload.begin(), payload.end(), stage.data());
   }
   status s;
-  link_->drive([&] {
+  drive(s, [&] {
     const deadline d = simt::within(timeout_ns_);
     s = stage.note(is_admin ? link_->execute_admin(e, d) : link_->host().execute(e, d));
   });
@@ -101,7 +110,7 @@ status array_client::read_some(remote_volume volume, vba first, std::span<std::b
   for (std::uint32_t tries = 0; s.code == status_code::buffer_in_use && tries < max_replicas;
        ++tries) {
     staging_pool::loan stage = staging_.borrow();
-    link_->drive([&] {
+    drive(s, [&] {
       s = stage.note(volume.read(first, static_cast<std::uint32_t>(to.size() / block_bytes),
                                  stage.part(to.size()), d));
     });
@@ -131,7 +140,7 @@ status array_client::write(const volume_info& v, std::uint64_t first,
     staging_pool::loan stage = staging_.borrow();
     std::memcpy(stage.data(), from.data() + done, n);
     status s;
-    link_->drive([&] {
+    drive(s, [&] {
       s = stage.note(volume.write(vba(static_cast<std::uint32_t>(first + done / block_bytes)),
                                   static_cast<std::uint32_t>(n / block_bytes), stage.part(n),
                                   simt::within(timeout_ns_)));
@@ -145,7 +154,7 @@ status array_client::write(const volume_info& v, std::uint64_t first,
 status array_client::write_zeroes(const volume_info& v, std::uint64_t first, std::uint64_t blocks) {
   const remote_volume volume = volume_over(*link_, v);
   status outcome;
-  link_->drive([&] {
+  drive(outcome, [&] {
     outcome = volume.deallocate(vba(static_cast<std::uint32_t>(first)),
                                 static_cast<std::uint32_t>(blocks), simt::within(timeout_ns_));
   });

@@ -5,6 +5,7 @@
 #include <gnstor/wire/afa/volume_record.hpp>
 #include <target/staging_pool.hpp>
 
+#include <functional>
 #include <span>
 
 namespace gnstor::fw {
@@ -37,6 +38,8 @@ class array_client {
 
  private:
   status read_some(remote_volume volume, vba first, std::span<std::byte> to, deadline d);
+  /// Calls `work` beside the array. What it could not do, because the array is gone, ends so.
+  void drive(status& outcome, const std::function<void()>& work);
   status execute(bool is_admin, wire::nvme::submission_entry e, std::span<std::byte> payload);
 
   host::array_link* link_;

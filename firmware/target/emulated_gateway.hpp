@@ -30,6 +30,9 @@ class emulated_gateway final : public array_gateway {
   std::uint16_t io(client_id client, const wire::nvme::submission_entry& entry,
                    std::span<std::byte> payload) override;
 
+  /// Throws `error` with the reason if the array's firmware has failed.
+  void check() const { array_->check(); }
+
   /// The target as a client of its own array.
   array_client& own() { return *own_; }
   client_id own_client() const { return client_id(about_.own_client); }

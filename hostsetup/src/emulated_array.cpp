@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <system_error>
 #include <utility>
@@ -28,9 +29,10 @@ runner_kind resolve(const endpoint& where, machine client) {
   return client == machine::gpu ? runner_kind::gpu : runner_kind::cpu;
 }
 
-std::unique_ptr<fw::node_runner> run_on_threads(const fw::node& n, std::uint32_t threads) {
+std::unique_ptr<fw::node_runner> run_on_threads(const fw::node& n, std::uint32_t threads,
+                                                fw::firmware_failure& failure) {
   try {
-    return std::make_unique<fw::cpu_runner>(n, threads);
+    return std::make_unique<fw::cpu_runner>(n, threads, failure);
   } catch (const std::system_error& e) {
     throw error(
         fmt::format("starting {} threads of the array's firmware: {}; use fewer threads=, "
@@ -185,7 +187,11 @@ void emulated_array::start() {
 }
 
 void emulated_array::run_beside(const std::function<void()>& work) {
-  if (resident()) return work();
+  if (resident()) {
+    check();
+    work();
+    return check();
+  }
   const std::lock_guard lock(guard_);
   if (running_) return work();  // within another call of this thread
   launch();
@@ -198,11 +204,20 @@ void emulated_array::run_beside(const std::function<void()>& work) {
   suspend();
 }
 
+void emulated_array::check() const {
+  if (!failure_.raised()) return;
+  told_.store(true);
+  throw error(fmt::format(
+      "the array's firmware has failed and serves nothing any more: {}. Open the array again; with "
+      "flash=DIR it holds all that was acknowledged",
+      failure_.why()));
+}
+
 void emulated_array::launch() {
   if (runner_ == runner_kind::cpu) {
     publish(node_.stop, 0u);
     if (syncer_) syncer_->start();
-    running_ = run_on_threads(node_, endpoint_.threads);
+    running_ = run_on_threads(node_, endpoint_.threads, failure_);
   }
 #if defined(GNSTOR_WITH_CUDA)
   if (on_gpu()) {
@@ -313,8 +328,9 @@ void emulated_array::leave(std::uint32_t domain,
   if (--present_ == 0) {
     try {
       stop();
-    } catch (const std::exception&) {
-      // A firmware assertion: whoever waited for the array has been told by a deadline.
+    } catch (const std::exception& e) {
+      if (!told_.load())
+        fmt::print(stderr, "gnstor: the array's firmware has failed: {}\n", e.what());
     }
   }
   for (std::uint32_t k = 0; k < regions_.size(); ++k) {

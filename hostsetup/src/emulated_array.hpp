@@ -3,6 +3,7 @@
 #include "client_identity.hpp"
 #include "flash_file.hpp"
 #include "flash_syncer.hpp"
+#include <afa/firmware_failure.hpp>
 #include <afa/node.hpp>
 #include <afa/node_runner.hpp>
 #include <deengine/layout.hpp>
@@ -13,6 +14,7 @@
 
 #include <timing/paced_ssd.hpp>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -95,8 +97,13 @@ class emulated_array {
   /// registered before.
   void start();
   /// Calls `work` while the firmware runs. For a node that is not resident, one caller at a time:
-  /// `work` must not wait for another thread that calls this array.
+  /// `work` must not wait for another thread that calls this array. Throws `error` with the reason
+  /// where the firmware has failed: what `work` waited for has ended by then.
   void run_beside(const std::function<void()>& work);
+  /// True if the firmware has ended by an assertion: nothing is answered any more.
+  bool has_failed() const { return failure_.raised(); }
+  /// Throws `error` with the reason if it has.
+  void check() const;
   /// The node for kernels that somebody else starts and ends, before the array's own end.
   fw::node attached();
   /// Ends the firmware; for files, brings everything back to them. Throws what went wrong.
@@ -179,6 +186,8 @@ class emulated_array {
   mutable std::recursive_mutex guard_;
   std::vector<memory_block> kept_;
   std::unique_ptr<flash_syncer> syncer_;      ///< where Flush has something to do
+  fw::firmware_failure failure_;
+  mutable std::atomic<bool> told_ = false;    ///< somebody knows of the failure
   std::unique_ptr<fw::node_runner> running_;  ///< last: it reads all of the above
 };
 

@@ -73,7 +73,8 @@ void emulated_client::restart(std::uint32_t k, restart_step step, deadline d) {
 void emulated_client::await_drained(std::uint32_t place, deadline d) {
   bool drained = false;
   const std::function<void()> look = [&] {
-    for (until more{d}; !drained && more;) drained = array_->is_drained(place);
+    for (until more{d}; !drained && more && !array_->has_failed();)
+      drained = array_->is_drained(place);
   };
   drive_in(simt::domain::nic, look);
   if (drained) return;

@@ -1,6 +1,6 @@
 /// The target over a real emulated array: plain hosts and GNStor's own clients at the same volumes.
 #include "client_identity.hpp"
-#include "host/temp_folder.hpp"
+#include "host/spoiled_flash.hpp"
 #include "rig.hpp"
 #include <gnstor/host/error.hpp>
 #include <gnstor/wire/afa/admin_command.hpp>
@@ -10,7 +10,9 @@
 #include <target/array_volume.hpp>
 #include <target/target_id.hpp>
 
+#include <chrono>
 #include <fstream>
+#include <string>
 
 using namespace gnstor;
 using namespace gnstor::test;
@@ -454,4 +456,27 @@ TEST_CASE("more given-up commands than the NIC has regions do not keep a host fr
   rig.target.tick(0);
   CHECK(rig.target.associations() == 0);
   CHECK(rig.record().client_count == 0);
+}
+
+TEST_CASE("an array whose firmware has failed says why to who serves it, and answers its hosts") {
+  const temp_folder folder;
+  emulated_rig rig("emu:?ssds=1&replicas=1&capacity=4M&shards=1&threads=2&flash=" + folder.path());
+  const auto began = std::chrono::steady_clock::now();
+  const auto admin = rig.admin(volume_nqn, alice);
+  const auto q = rig.io(volume_nqn, alice);
+  const auto data = filled(block_bytes, 1);
+  const auto write = [&] { return q->send(host_queue::io(nvm_opcode::write, 0, 1), data).status; };
+  REQUIRE(write() == 0);
+  rig.array.check();
+  spoil_counts(folder.path(), {.pages = 1024, .shards = 1, .pages_per_block = 32});
+  CHECK(write() != 0);
+  CHECK(write() != 0);
+  std::string why;
+  try {
+    rig.array.check();
+  } catch (const host::error& e) {
+    why = e.what();
+  }
+  CHECK(why.find("live != 0") != std::string::npos);
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(5));
 }

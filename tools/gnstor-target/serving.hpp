@@ -14,7 +14,11 @@ class serving {
 
   /// Prints one line for each subsystem.
   void say_ready() const;
-  void run_for(std::chrono::milliseconds wait) { server_.run_for(wait); }
+  /// Serves for a while. Throws `error` if the array's firmware has failed.
+  void run_for(std::chrono::milliseconds wait) {
+    server_.run_for(wait);
+    array_.check();
+  }
 
  private:
   /// Follows the array: its volumes come and go, and so do write rights.
