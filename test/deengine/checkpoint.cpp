@@ -1,8 +1,8 @@
 /// SSDs that were stopped in order: mounted as they were left, unless something has changed since.
 
+#include "power_model.hpp"
 #include "rig.hpp"
 #include <deengine/checkpoint.hpp>
-#include <deengine/power_cut.hpp>
 #include <gnstor/simt_host/lone_lane.hpp>
 
 #include <map>
@@ -44,15 +44,20 @@ struct used_ssd {
       REQUIRE(ssd.read(1, b) == contents[b]);
     }
   }
-  bool stop() { return fw::checkpoint(ssd.meta(), shape); }
+  bool stop() {
+    const bool done = fw::checkpoint(ssd.meta(), shape);
+    if (done) flash.stopped(ssd.meta());
+    return done;
+  }
   void mount() {
     REQUIRE(fw::recover(ssd.meta(), ssd.meta_bytes(), shape, ssd.who) == fw::mount_status::ok);
   }
   bool sealed() { return static_cast<const fw::metadata_header*>(ssd.meta())->checkpoint != 0; }
-  void cut() { REQUIRE(fw::power_cut(ssd.meta(), shape, ssd.data.data())); }
+  void cut() { REQUIRE(flash.cut(ssd.meta(), ssd.data.data())); }
 
   std::mt19937 random;
   rig ssd;
+  power_model flash;
   std::map<std::uint32_t, std::uint64_t> contents;
   std::uint64_t stamp = 0;
 };

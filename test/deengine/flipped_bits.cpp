@@ -4,8 +4,8 @@
 #include "killed_copy.hpp"
 #include "lost_ssd.hpp"
 #include "metadata_in_use.hpp"
+#include "power_model.hpp"
 #include "qp/seeds.hpp"
-#include <deengine/power_cut.hpp>
 
 using namespace gnstor;
 using namespace gnstor::test;
@@ -22,8 +22,12 @@ struct killed {
 /// Without power.
 struct dark {
   void begin(rig& r) { r.seals = true; }
-  void lose(rig& r) { REQUIRE(fw::power_cut(r.meta(), r.shape, r.data.data())); }
-  void rest(rig& r) { REQUIRE(fw::checkpoint(r.meta(), r.shape)); }
+  void lose(rig& r) { REQUIRE(flash.cut(r.meta(), r.data.data())); }
+  void rest(rig& r) {
+    REQUIRE(fw::checkpoint(r.meta(), r.shape));
+    flash.stopped(r.meta());
+  }
+  power_model flash;
 };
 
 /// What flips of one kind have come to.

@@ -1,8 +1,8 @@
 /// Epochs, who serves in them, and filling an SSD with what it lacks.
 
+#include "power_model.hpp"
 #include "rig.hpp"
 #include <deengine/page_crc.hpp>
-#include <deengine/power_cut.hpp>
 
 using namespace gnstor;
 using namespace gnstor::test;
@@ -58,7 +58,7 @@ TEST_CASE("an epoch names who serves, goes forward only, and survives a power cu
   CHECK(r.ssd().array_update({version, 7, 0, 0}) == afa(status::stale_epoch));
   CHECK(r.ssd().array_update({version, 6, 0, 0}) == afa(status::stale_epoch));
   REQUIRE(r.ssd().array_update({version, 9, 0, 2}) == 0);
-  REQUIRE(fw::power_cut(r.meta(), r.shape, r.data.data()));
+  REQUIRE(power_model{}.cut(r.meta(), r.data.data()));
   REQUIRE(fw::recover(r.meta(), r.meta_bytes(), r.shape, r.who) == fw::mount_status::ok);
   CHECK(r.ssd().epoch() == 9);
   CHECK(r.ssd().membership().filling == 2);

@@ -54,7 +54,7 @@ struct metadata_in_use {
     }
     kind trims{"trim journal"};
     for (std::uint32_t k = 0; k < g.shards * g.trim_cells(); ++k) {
-      if (m.trims(0)[k].sequence != 0) trims.places.push_back({at.trims(g) + k * 24, 24});
+      if (word(meta, at.trims(g) + k * 24) != 0) trims.places.push_back({at.trims(g) + k * 24, 24});
     }
     kinds = {identity, counters, doubts, epochs, volumes, pages, pages, pages, records, trims};
     if (fw::seal::is_set(h.checkpoint)) {

@@ -1,20 +1,24 @@
 /// Power cuts: at any store of any command, with DRAM gone and torn pages.
 
 #include "lost_ssd.hpp"
-#include <deengine/power_cut.hpp>
+#include "power_model.hpp"
 
 using namespace gnstor;
 using namespace gnstor::test;
 
 namespace {
 
-bool cut(rig& r, const fw::power_budget& budget = {}) {
-  return fw::power_cut(r.meta(), r.shape, r.data.data(), budget);
+bool cut(rig& r, const power_budget& budget = {}) {
+  return power_model{}.cut(r.meta(), r.data.data(), budget);
 }
 struct power {
   void begin(rig&) {}
-  void lose(rig& r) { REQUIRE(cut(r)); }
-  void rest(rig& r) { REQUIRE(fw::checkpoint(r.meta(), r.shape)); }
+  void lose(rig& r) { REQUIRE(flash.cut(r.meta(), r.data.data())); }
+  void rest(rig& r) {
+    REQUIRE(fw::checkpoint(r.meta(), r.shape));
+    flash.stopped(r.meta());
+  }
+  power_model flash;
 };
 
 using powered = lost_ssd<power>;
@@ -131,7 +135,7 @@ TEST_CASE("an SSD that loses power with more in its buffer than its capacitor ca
   REQUIRE(r.ssd().volume_add(1, volume(1, capacity, stripe)) == 0);
   REQUIRE(r.write(1, 0, 8, 100) == 0);
   REQUIRE(r.write(1, 0, 8, 200) == 0);
-  fw::power_budget budget;
+  power_budget budget;
   budget.buffered.resize(8);
   r.ssd().lookup(r.ssd().check(r.io(1, 0, 8, false)), budget.buffered.data());
   const std::vector<std::uint64_t> meta = r.meta_words;

@@ -1,8 +1,8 @@
 /// What an SSD makes of a volume that is spread over more SSDs than before.
 
 #include "killed_copy.hpp"
+#include "power_model.hpp"
 #include "rig.hpp"
-#include <deengine/power_cut.hpp>
 
 #include <random>
 
@@ -134,7 +134,7 @@ TEST_CASE("power that goes while a volume is spread leaves what is needed") {
       REQUIRE(r.spread(3, volume_spread::moved) == 0);
       if (drops) REQUIRE(r.spread(3, volume_spread::dropping) == 0);
       if (swept) r.tend();
-      REQUIRE(fw::power_cut(r.meta(), r.shape, r.data.data()));
+      REQUIRE(power_model{}.cut(r.meta(), r.data.data()));
       r.mount();
       r.check(3, !drops);
     }
@@ -183,7 +183,7 @@ TEST_CASE("what one spread has dropped does not come back with the next") {
   REQUIRE(r.spread(3, volume_spread::dropping) == 0);
   r.tend();
   REQUIRE(r.spread(4, volume_spread::moved) == 0);
-  REQUIRE(fw::power_cut(r.meta(), r.shape, r.data.data()));
+  REQUIRE(power_model{}.cut(r.meta(), r.data.data()));
   r.mount();
   // What the fourth SSD takes is kept.
   for (std::uint32_t b = 0; b < capacity; ++b)
@@ -211,7 +211,7 @@ TEST_CASE("an SSD that joins keeps its share through a power cut, however far th
       share += belongs(b) ? 1 : 0;
     }
     REQUIRE(share > 10);
-    REQUIRE(fw::power_cut(r.meta(), r.shape, r.data.data()));
+    REQUIRE(power_model{}.cut(r.meta(), r.data.data()));
     r.mount();
     r.tend();
     for (std::uint32_t b = 0; b < capacity; ++b) {

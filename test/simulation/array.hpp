@@ -2,6 +2,7 @@
 /// An array node with its SSDs in this process, one engine a step: its power may go at any store.
 
 #include "circumstances.hpp"
+#include "deengine/power_model.hpp"
 #include "qp/memory_image.hpp"
 #include "qp/queue_fixture.hpp"
 #include "swarm.hpp"
@@ -9,7 +10,6 @@
 #include <afa/service.hpp>
 #include <daemon/manager.hpp>
 #include <deengine/format.hpp>
-#include <deengine/power_cut.hpp>
 #include <deengine/recover.hpp>
 #include <gnstor/simt_host/lone_lane.hpp>
 
@@ -138,11 +138,11 @@ class simulated_array {
     std::vector<std::uint32_t> faults(node_.faults, node_.faults + swarm_.ssds);
     std::uint64_t lost = 0;
     for (std::uint32_t k = 0; k < swarm_.ssds; ++k) {
-      fw::power_budget budget;
+      power_budget budget;
       budget.buffered = swarm_.timing ? pacers_[k]->buffered() : newest_pages(k, 1 + d.below(12));
       if ((weak >> k & 1) != 0)
         budget.pages = d.below(static_cast<std::uint32_t>(budget.buffered.size()) + 1);
-      if (!fw::power_cut(disks_[k]->meta.data(), shape_, disks_[k]->data.data(), budget))
+      if (!power_model{}.cut(disks_[k]->meta.data(), disks_[k]->data.data(), budget))
         lost |= std::uint64_t{1} << k;
       const auto said = fw::recover(disks_[k]->meta.data(), fw::layout::of(shape_).bytes, shape_,
                                     {k, swarm_.ssds, 1});
