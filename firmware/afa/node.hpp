@@ -106,6 +106,14 @@ struct node {
     return handle_ring(ring_ends + shape.max_queues + shape.inboxes() + 1 + ssd_number,
                        paced_cells + std::uint64_t{ssd_number} * cells, cells);
   }
+  /// True if SSDs take their time: on CPUs.
+  GNSTOR_HD bool is_paced() const {
+#if defined(__CUDA_ARCH__)
+    return false;
+#else
+    return shape.paced != 0;
+#endif
+  }
   /// Hands on an I/O command whose work is done: to its queue, or to whoever knows when it ends.
   /// @par Order as `handle_ring::push`
   GNSTOR_HD void finish(std::uint32_t queue, [[maybe_unused]] std::uint32_t ssd_number,

@@ -63,14 +63,11 @@ class queue_engine {
     return busy;
   }
 
-#if !defined(__CUDA_ARCH__)
   /// The same once an assertion has failed: whoever breaks the queue pair goes on from there.
-  void leave_behind() const {
+  GNSTOR_HD void leave_behind() const {
     if (!away_) static_cast<queue_progress&>(*context_) = now_;
   }
-#endif
-  /// Writes down how far the queue has come.
-  /// @par Callers as `tick`
+  /// Writes down how far the queue has come. @par Callers as `tick`
   GNSTOR_HD void save(const simt::group& g) const {
     g.sync();  // no lane reads what was written down before
     if (g.leads() && !away_) static_cast<queue_progress&>(*context_) = now_;
@@ -235,8 +232,7 @@ class queue_engine {
       if (!other) serve_one(g, head, waiting);
     } else {
       // Until Connect each command depends on the one before it: one at a time.
-      const bool all = accept(g, least(run, now_.joined.connected != 0 ? 32 : 1), stride, r);
-      if (!all) {
+      if (!accept(g, least(run, now_.joined.connected != 0 ? 32 : 1), stride, r)) {
         g.sync();
         const auto taken = static_cast<std::uint32_t>(now_.send_head - head);
         serve_one(g, now_.send_head, waiting - taken, wire::mlx5::syndrome::local_access_error);
@@ -250,8 +246,8 @@ class queue_engine {
   /// before one whose key does not open its data: that entry is the first of what is left.
   GNSTOR_HD bool accept(const simt::group& g, std::uint32_t run, std::uint32_t stride,
                         const decoded_request& r) {
-    command_router::decision d;
     const std::uint32_t wanted = run;
+    command_router::decision d;
     run = decide(g, run, r, d);
     const bool mine = g.thread_rank() < run;
     const bool send = mine && r.opcode == wire::mlx5::opcode::send;
@@ -270,7 +266,7 @@ class queue_engine {
     const std::uint32_t reads = g.ballot(found);
     const auto read_count = static_cast<std::uint32_t>(cuda::std::popcount(reads));
     // A page copied in this round needs no pin, and its command no slot.
-    const bool direct = read_count != 0 && !is_paced() && read_count <= direct_most &&
+    const bool direct = read_count != 0 && !node_->is_paced() && read_count <= direct_most &&
                         posted(g, read_count) >= read_count;
     if (direct) {
       g.sync();  // what one lane acquired all of them copy
@@ -326,13 +322,6 @@ class queue_engine {
     const std::uint32_t refused = g.ballot(send && d.command.stage == command_stage::refused);
     return refused == 0 ? run : static_cast<std::uint32_t>(cuda::std::countr_zero(refused));
   }
-  GNSTOR_HD bool is_paced() const {
-#if defined(__CUDA_ARCH__)
-    return false;
-#else
-    return node_->shape.paced != 0;
-#endif
-  }
   /// A command that needs no shard. A Flush takes its medium's time; what is refused is so at once.
   GNSTOR_HD void finish(const command_head& c, std::uint32_t handle) const {
     const bool flush = c.admin == 0 && c.status == 0 &&
@@ -354,8 +343,7 @@ class queue_engine {
   }
 
   /// Serves the entry at `head` alone: one-sided transfers, faults, and what a broken queue pair
-  /// flushes.
-  /// @param found a fault that was found before
+  /// flushes. @param found a fault that was found before
   GNSTOR_HD void serve_one(const simt::group& g, std::uint64_t head, std::uint32_t waiting,
                            wire::mlx5::syndrome found = wire::mlx5::syndrome::none) {
     decoded_request r = reader_.request(head);

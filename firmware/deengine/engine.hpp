@@ -327,8 +327,7 @@ class engine_ref {
 
   /// Deletes a volume: its data is unreachable at once, for a later volume of the same VID is
   /// another incarnation. The pages come back as the shards' owners `tend`.
-  /// @param hash_factor of the volume that is meant; 0: any. @par Errors stale_epoch,
-  /// unknown_volume
+  /// @param hash_factor of the volume that is meant; 0: any
   GNSTOR_HD std::uint16_t volume_delete(std::uint32_t command_epoch, volume_id vid,
                                         std::uint64_t hash_factor = 0) const {
     if (command_epoch != epoch()) return wire::afa::make_status(wire::afa::status::stale_epoch);

@@ -164,7 +164,7 @@ status array_client::write_zeroes(const volume_info& v, std::uint64_t first, std
 status array_client::flush(const volume_info& v) {
   const remote_volume volume = volume_over(*link_, v);
   status outcome;
-  link_->drive([&] { outcome = volume.flush(simt::within(timeout_ns_)); });
+  drive(outcome, [&] { outcome = volume.flush(simt::within(timeout_ns_)); });
   return outcome;
 }
 
