@@ -116,14 +116,12 @@ struct node {
   }
   /// Hands on an I/O command whose work is done: to its queue, or to whoever knows when it ends.
   /// @par Order as `handle_ring::push`
-  GNSTOR_HD void finish(std::uint32_t queue, [[maybe_unused]] std::uint32_t ssd_number,
-                        std::uint32_t handle) const {
+  GNSTOR_HD void finish(std::uint32_t queue, std::uint32_t ssd_number, std::uint32_t handle) const {
 #if !defined(__CUDA_ARCH__)
     if (medium != nullptr && is_to_last(commands[handle]))
       return medium->settle(ssd_number, handle);
-    if (shape.paced != 0) return paced_ring(ssd_number).push(handle);
 #endif
-    done_ring(queue).push(handle);
+    end(queue, ssd_number, handle);
   }
 #if !defined(__CUDA_ARCH__)
   /// Ends a command that `medium` has settled, well or not.
@@ -131,10 +129,18 @@ struct node {
   void settled(std::uint32_t ssd_number, std::uint32_t handle, bool well) const {
     io_command& c = commands[handle];
     if (!well) c.status = wire::nvme::make_status(wire::nvme::media_status::write_fault, true);
-    if (shape.paced != 0) return paced_ring(ssd_number).push(handle);
-    done_ring(c.queue).push(handle);
+    end(c.queue, ssd_number, handle);
   }
 #endif
+  /// Ends a command: at once, or when its time has come.
+  /// @par Order as `handle_ring::push`
+  GNSTOR_HD void end(std::uint32_t queue, [[maybe_unused]] std::uint32_t ssd_number,
+                     std::uint32_t handle) const {
+#if !defined(__CUDA_ARCH__)
+    if (shape.paced != 0) return paced_ring(ssd_number).push(handle);
+#endif
+    done_ring(queue).push(handle);
+  }
 
   /// True for a Flush that succeeds, and for whatever changes blocks with FUA.
   GNSTOR_HD static bool is_to_last(const command_head& c) {
