@@ -30,7 +30,7 @@ void array_client::drive(status& outcome, const std::function<void()>& work) {
     link_->drive(work);
   } catch (const host::error&) {
     // Whoever owns the array says why: here are only those who are to be answered.
-    if (outcome.ok()) outcome = status::make(status_code::closed, reporter::channel);
+    if (!outcome.failed()) outcome = status::make(status_code::closed, reporter::channel);
   }
 }
 

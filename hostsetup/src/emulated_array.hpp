@@ -185,7 +185,7 @@ class emulated_array {
   /// Of the tables and of `running_`. Recursive: what runs in `run_beside` may register memory.
   mutable std::recursive_mutex guard_;
   std::vector<memory_block> kept_;
-  std::unique_ptr<flash_syncer> syncer_;      ///< where Flush has something to do
+  std::unique_ptr<flash_syncer> syncer_;  ///< where Flush has something to do
   fw::firmware_failure failure_;
   mutable std::atomic<bool> told_ = false;    ///< somebody knows of the failure
   std::unique_ptr<fw::node_runner> running_;  ///< last: it reads all of the above

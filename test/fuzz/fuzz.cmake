@@ -1,7 +1,7 @@
 # The replay of what fuzzers have kept, with the parsers under AddressSanitizer and UBSan whatever
 # the rest of the build is under.
 set(parsers hostsetup/src/array_replies hostsetup/src/error firmware/target/controller
-    firmware/target/identify firmware/target/log_page firmware/target/target_id
+    firmware/target/deallocate firmware/target/identify firmware/target/log_page firmware/target/target_id
     firmware/target/target_model firmware/target/target_queue)
 list(TRANSFORM parsers PREPEND ${PROJECT_SOURCE_DIR}/)
 list(TRANSFORM parsers APPEND .cpp)
