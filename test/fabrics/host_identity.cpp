@@ -65,6 +65,27 @@ TEST_CASE("a given name wins over the files, which win over the machine's name")
         host::fabrics::parse_uuid(uuid));
 }
 
+TEST_CASE("machines of one name are different hosts, by their machine ids") {
+  const nvme_folder folder;
+  const auto with = [&](const std::string& id) {
+    folder.write("machine-id", id);
+    return host_identity::find("", "", folder.path, folder.path / "machine-id");
+  };
+  const std::string one = "0123456789abcdef0123456789abcdef";
+  const std::string other = "0123456789abcdef0123456789abcdee";
+  const host_identity first = with(one + "\n");
+  CHECK(first.generated);
+  CHECK_FALSE(first.nqn == with(other).nqn);
+  CHECK_FALSE(first.id == with(other).id);
+  CHECK(first.nqn == with(one).nqn);
+  CHECK(first.nqn.find(one) == std::string::npos);  // the id is this machine's secret
+  CHECK(host::fabrics::uuid_text(first.id) != one);
+  const host_identity named = with("uninitialized\n");
+  CHECK(named.origin.find("name") != std::string::npos);
+  CHECK(named.id ==
+        host_identity::find("", "", folder.path, folder.path / "no such file").id);
+}
+
 TEST_CASE("a malformed name or id is refused, wherever it comes from") {
   const nvme_folder folder;
   CHECK_THROWS_AS((void)host_identity::find("host", "", folder.path), host::input_error);

@@ -35,7 +35,7 @@ std::string machine_name() {
   return name;
 }
 
-/// A version 8 UUID (RFC 9562: a scheme of one's own) that depends on the machine's name alone.
+/// A version 8 UUID (RFC 9562: a scheme of one's own) that depends on a name alone.
 std::array<std::uint8_t, 16> id_of_name(const std::string& name) {
   std::uint64_t half[2] = {1, 2};
   for (std::uint64_t& h : half)
@@ -89,12 +89,16 @@ void check_nqn(const std::string& nqn, const char* what) {
 }
 
 host_identity host_identity::find(const std::string& nqn, const std::string& id,
-                                  const std::filesystem::path& folder) {
+                                  const std::filesystem::path& folder,
+                                  const std::filesystem::path& machine_id) {
   host_identity who;
+  const std::string machine = first_line(machine_id);
+  const bool has_id = machine.size() == 32;  // "uninitialized" is none
   const std::string name = machine_name();
-  who.id = id_of_name(name);
+  who.id = id_of_name(has_id ? "gnstor:" + machine : name);
   who.nqn = "nqn.2014-08.org.nvmexpress:uuid:" + uuid_text(who.id);
-  who.origin = fmt::format("made from the machine's name '{}'", name);
+  who.origin = has_id ? fmt::format("made from {}", machine_id.string())
+                      : fmt::format("made from the machine's name '{}'", name);
   const std::string file_nqn = first_line(folder / "hostnqn");
   who.generated = nqn.empty() && file_nqn.empty();
   if (!nqn.empty()) {

@@ -12,13 +12,15 @@ struct host_identity {
   std::string nqn;
   std::array<std::uint8_t, 16> id{};
   std::string origin;      ///< where the two come from, for messages
-  bool generated = false;  ///< from the machine's name
+  bool generated = false;  ///< from the machine's id or name
 
   /// Takes `nqn` and `id` (a UUID) where they are given, else `hostnqn` and `hostid` of `folder`,
-  /// else makes them from the machine's name: the same at every start. Throws `input_error` for a
-  /// malformed one.
+  /// else makes them from the machine's id, which no other machine has: the same at every start.
+  /// The id itself is not told to anybody (machine-id(5)). A machine without one goes by its name.
+  /// Throws `input_error` for a malformed one.
   static host_identity find(const std::string& nqn, const std::string& id,
-                            const std::filesystem::path& folder = "/etc/nvme");
+                            const std::filesystem::path& folder = "/etc/nvme",
+                            const std::filesystem::path& machine_id = "/etc/machine-id");
 };
 
 /// The 16 bytes of a UUID such as "6c616200-0000-4000-8000-000000000001". Throws `input_error`.
