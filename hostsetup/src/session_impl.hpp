@@ -107,6 +107,8 @@ struct session::impl {
 
 /// Makes sessions over connections that are there already: for who serves an array itself.
 struct session_access {
+  using impl = session::impl;  ///< for its own tests
+
   static session over(const endpoint& e, const session_options& o,
                       std::unique_ptr<array_link> connected) {
     return session(std::make_unique<session::impl>(e, o, std::move(connected)));

@@ -1,0 +1,197 @@
+/// A session over a connection that answers what a test wants: what it asks of whom, and what
+/// becomes of its buffers.
+
+#include "session_impl.hpp"
+#include <gnstor/wire/afa/array_description.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <functional>
+#include <map>
+#include <set>
+#include <vector>
+
+using namespace gnstor;
+
+namespace {
+
+/// An array of which only admin commands arrive, or a subsystem of plain namespaces.
+class scripted_link final : public host::array_link {
+ public:
+  host::place node_reach() const override { return host::place::host; }
+  host::place kernel_reach() const override { return host::place::host; }
+  host::memory_block allocate(host::place where, std::size_t bytes) override {
+    return {where, bytes};
+  }
+  io_buffer register_memory(void* address, std::uint64_t bytes) override {
+    return {reinterpret_cast<std::uint64_t>(address), bytes, ++last_key, last_key};
+  }
+  void unregister_memory(const io_buffer&) noexcept override {}
+  status execute_admin(const wire::nvme::submission_entry& command, deadline) override {
+    const auto c = wire::afa::admin_command::unpack(command);
+    sent.push_back(c);
+    if (c.opcode == wire::afa::admin_opcode::array_describe)
+      std::memcpy(reinterpret_cast<void*>(command.dptr.address), &said, sizeof said);
+    return answer ? answer(c) : status{};
+  }
+  const remote_channel& host() const override { throw host::error("no channel"); }
+  const remote_channel* kernels() const override { return nullptr; }
+  std::uint32_t kernel_count() const override { return 0; }
+  void reset(std::uint32_t, std::uint64_t) override {}
+  const std::vector<volume_info>& namespaces() const override { return plain; }
+  void drive(const std::function<void()>& work) override { work(); }
+  void attach(simt::host::executor&) override {}
+  void attach(simt::cuda::executor&) override {}
+  void inject_fault(std::uint32_t, std::string_view) override {}
+
+  wire::afa::array_description said{};
+  std::function<status(const wire::afa::admin_command&)> answer;
+  std::vector<wire::afa::admin_command> sent;
+  std::vector<volume_info> plain;
+  std::uint32_t last_key = 0;
+};
+
+wire::afa::array_description array_of(std::uint32_t ssds) {
+  wire::afa::array_description d{};
+  d.version = wire::afa::payload_version;
+  d.ssd_count = static_cast<decltype(d.ssd_count)>(ssds);
+  d.epoch = 9;
+  d.block_bytes = block_bytes;
+  d.max_transfer_blocks = 32;
+  d.own_client = 77;
+  d.capacity_blocks = 1000;
+  return d;
+}
+
+/// A session's inside over a link that the test keeps an eye on.
+struct rig {
+  explicit rig(const std::string& endpoint, std::unique_ptr<scripted_link> made)
+      : link(made.get()), inside(host::endpoint::parse(endpoint), {}, std::move(made)) {}
+  scripted_link* link;
+  host::session_access::impl inside;
+};
+std::unique_ptr<rig> over_array(const wire::afa::array_description& said) {
+  auto link = std::make_unique<scripted_link>();
+  link->said = said;
+  return std::make_unique<rig>("emu:?ssds=4", std::move(link));
+}
+std::unique_ptr<rig> over_namespaces(const std::string& more) {
+  auto link = std::make_unique<scripted_link>();
+  for (const std::uint64_t blocks : {10u, 100u, 50u}) {
+    volume_info v;
+    v.namespace_id = static_cast<std::uint32_t>(link->plain.size() + 1);
+    v.vid = volume_id(static_cast<std::uint16_t>(v.namespace_id));
+    v.capacity_blocks = blocks;
+    link->plain.push_back(v);
+  }
+  return std::make_unique<rig>("rdma://10.0.0.1/nqn.x" + more, std::move(link));
+}
+
+}  // namespace
+
+TEST_CASE("a volume is described by its record and by what the array said of itself") {
+  auto said = array_of(4);
+  said.absent = 0b1010;
+  said.filling = 0b0100;
+  const auto r = over_array(said);
+  wire::afa::volume_record v{};
+  v.vid = 3;
+  v.hash_factor = 0x1234567890;
+  v.capacity_blocks = 500;
+  v.stripe_blocks = 8;
+  v.replicas = 2;
+  v.ssd_count = 3;
+  const volume_info d = r->inside.describe(v);
+  CHECK(d.vid == volume_id(3));
+  CHECK(d.client == client_id(77));
+  CHECK(d.epoch == 9);
+  CHECK(d.hash_factor == 0x1234567890);
+  CHECK(d.capacity_blocks == 500);
+  CHECK(d.stripe_blocks == 8);
+  CHECK(d.replicas == 2);
+  CHECK(d.ssd_count == 3);
+  CHECK(d.max_transfer_blocks == 32);
+  CHECK(d.absent == 0b0010);  // SSD 3 is none of its own
+  CHECK(d.filling == 0b0100);
+  v.ssd_count = 0;
+  CHECK(r->inside.describe(v).ssd_count == 4);
+}
+
+TEST_CASE("a namespace is taken once, the first that is large enough, and only where they may be") {
+  CHECK_THROWS_AS((void)over_namespaces("")->inside.take_namespace(4096), host::input_error);
+  const auto r = over_namespaces("?scratch=yes");
+  CHECK(r->inside.take_namespace(11 * block_bytes).namespace_id == 2);
+  CHECK(r->inside.take_namespace(11 * block_bytes).namespace_id == 3);
+  CHECK_THROWS_AS((void)r->inside.take_namespace(11 * block_bytes), host::input_error);
+  CHECK(r->inside.take_namespace(10 * block_bytes).namespace_id == 1);
+  r->inside.give_namespace(volume_id(3));
+  CHECK_THROWS_AS(r->inside.give_namespace(volume_id(3)), host::input_error);
+  CHECK(r->inside.take_namespace(50 * block_bytes).namespace_id == 3);
+  CHECK_THROWS_AS((void)r->inside.take_namespace(51 * block_bytes), host::input_error);
+}
+
+TEST_CASE("a buffer that a late answer may write is never used again, nor freed") {
+  const auto r = over_array(array_of(4));
+  auto ask = [&](std::uint32_t ssd) {
+    r->inside.admin(wire::afa::admin_opcode::volume_list, ssd, volume_id(1), 4096, "listing");
+  };
+  const auto* first = r->inside.page();
+  ask(0);
+  CHECK(r->inside.page() == first);  // nobody uses it any more
+  const std::uint32_t key = r->link->last_key;
+  r->link->answer = [](const auto&) { return status::nvme(0, 6, 0); };
+  CHECK_THROWS_AS(ask(0), host::io_error);
+  CHECK(r->inside.page() == first);  // a refusal is over, too
+  r->link->answer = [](const auto&) {
+    return status::make(status_code::timed_out, reporter::channel);
+  };
+  CHECK_THROWS_AS(ask(0), host::io_error);
+  CHECK(r->inside.page() != first);
+  CHECK(r->link->last_key == key + 1);
+  REQUIRE(r->inside.retired.size() == 1);
+  CHECK(r->inside.retired[0].data() == first);
+}
+
+TEST_CASE("a command says of whom it was, in which epoch, and who refused it") {
+  const auto r = over_array(array_of(4));
+  r->link->answer = [](const auto&) { return status::nvme(7, 1, 0); };
+  try {
+    r->inside.admin(wire::afa::admin_opcode::volume_delete, 2, volume_id(5), 0, "deleting");
+    FAIL("it was refused");
+  } catch (const host::io_error& e) {
+    CHECK(e.outcome().ssd == 2);
+    CHECK(std::string(e.what()).find("deleting volume 5") != std::string::npos);
+  }
+  const wire::afa::admin_command& c = r->link->sent.back();
+  CHECK(c.nsid == 3);
+  CHECK(c.epoch == 9);
+  CHECK(c.volume == volume_id(5));
+}
+
+TEST_CASE("rights are asked of every SSD that is there, the arbiter first, and of no other") {
+  auto said = array_of(5);
+  said.absent = 0b00101;
+  const auto r = over_array(said);
+  CHECK(r->inside.arbiter() == 1);
+  wire::afa::volume_record v{};
+  v.vid = 3;
+  v.ssd_count = 4;
+  const auto asked = [&](bool all) {
+    r->link->sent.clear();
+    (void)r->inside.set_rights(v, client_id(7), 1, all);
+    std::vector<std::uint32_t> ssds;
+    for (const auto& c : r->link->sent) ssds.push_back(c.nsid - 1);
+    return ssds;
+  };
+  CHECK(asked(false) == std::vector<std::uint32_t>{1, 3});
+  r->link->answer = [](const auto&) { return status::nvme(7, 2, 0); };
+  CHECK(asked(false) == std::vector<std::uint32_t>{1});
+  CHECK(asked(true) == std::vector<std::uint32_t>{1, 3});
+  r->link->answer = nullptr;
+  r->link->sent.clear();
+  r->inside.remove(v);
+  REQUIRE(r->link->sent.size() == 2);
+  CHECK(r->link->sent[0].nsid == 4);
+  CHECK(r->link->sent[1].nsid == 2);  // the arbiter last: its VID is free when all is gone
+}
