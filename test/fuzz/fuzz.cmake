@@ -1,8 +1,13 @@
 # The replay of what fuzzers have kept, with the parsers under AddressSanitizer and UBSan whatever
 # the rest of the build is under.
-set(parsers hostsetup/src/array_replies hostsetup/src/error firmware/target/controller
-    firmware/target/deallocate firmware/target/identify firmware/target/log_page firmware/target/target_id
-    firmware/target/target_model firmware/target/target_queue)
+set(parsers hostsetup/src/array_replies hostsetup/src/error
+    hostsetup/src/fabrics/controller_limits hostsetup/src/fabrics/discovered
+    hostsetup/src/fabrics/namespace_info hostsetup/src/fabrics/words firmware/target/controller
+    firmware/target/identify firmware/target/log_page firmware/target/target_id
+    firmware/target/deallocate firmware/target/target_model firmware/target/target_queue)
+if(gnstor_with_rdma)
+  list(APPEND parsers hostsetup/src/verbs/words)
+endif()
 list(TRANSFORM parsers PREPEND ${PROJECT_SOURCE_DIR}/)
 list(TRANSFORM parsers APPEND .cpp)
 add_executable(test_fuzz ${CMAKE_CURRENT_LIST_DIR}/replay.cpp ${parsers})
@@ -13,6 +18,10 @@ target_include_directories(test_fuzz PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}
 target_compile_definitions(test_fuzz PRIVATE
   GNSTOR_FUZZ_CORPUS="${CMAKE_CURRENT_LIST_DIR}/corpus")
 target_link_libraries(test_fuzz PRIVATE test_main gnstor::gnstor fmt::fmt)
+if(gnstor_with_rdma)
+  target_compile_definitions(test_fuzz PRIVATE GNSTOR_WITH_RDMA=1)
+  target_link_libraries(test_fuzz PRIVATE rdmacm ibverbs)
+endif()
 set(instrumented -fsanitize=address,undefined -fno-sanitize-recover=all)
 target_compile_options(test_fuzz PRIVATE -O1 ${instrumented})
 target_link_options(test_fuzz PRIVATE ${instrumented})

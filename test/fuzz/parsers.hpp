@@ -4,8 +4,10 @@
 #include "admin_payload.hpp"
 #include "array_reply.hpp"
 #include "capsule.hpp"
+#include "completion.hpp"
 #include "flash_image.hpp"
 #include "target_capsule.hpp"
+#include "target_reply.hpp"
 #include "wqe.hpp"
 
 namespace gnstor::test {
@@ -23,6 +25,8 @@ inline constexpr fuzzed_parser fuzzed_parsers[] = {
     {"flash_image", fuzz_flash_image, nullptr},
     {"target_capsule", fuzz_target_capsule, target_capsule_seeds},
     {"array_reply", fuzz_array_reply, array_reply_seeds},
+    {"target_reply", fuzz_target_reply, target_reply_seeds},
+    {"completion", fuzz_completion, completion_seeds},
 };
 
 }  // namespace gnstor::test

@@ -20,7 +20,7 @@ void try_input(const fuzzed_parser& p, const std::vector<std::uint8_t>& bytes) {
   try {
     p.run(fuzz_input(bytes));
   } catch (const std::exception& e) {
-    FAIL_CHECK(p.name << ": " << e.what());
+    FAIL_CHECK(std::string(p.name) << ": " << std::string(e.what()));
   }
 }
 
