@@ -132,6 +132,7 @@ TEST_CASE("reads take turns among the replicas, and know all of them") {
   const volume_info v = spread_over(5, 3);
   std::vector<std::uint32_t> first_asked(5);
   std::vector<std::uint32_t> placed(5);
+  std::uint32_t turns[3] = {};  // by the place in the stripe's list of the one asked first
   for (std::uint32_t b = 0; b < 3000; ++b) {
     const split::piece p = first_piece(v, opcode::read, b);
     const io_part part = split_of(v).reading(p);
@@ -140,8 +141,12 @@ TEST_CASE("reads take turns among the replicas, and know all of them") {
     for (const std::uint32_t ssd : asked(part)) all |= std::uint64_t{1} << ssd;
     REQUIRE(all == bits(p.where));
     ++first_asked[part.ssd().value];
-    for (std::uint32_t k = 0; k < 3; ++k) ++placed[p.where.ssd[k].value];
+    for (std::uint32_t k = 0; k < 3; ++k) {
+      ++placed[p.where.ssd[k].value];
+      if (p.where.ssd[k] == part.ssd()) ++turns[k];
+    }
   }
+  for (const std::uint32_t times : turns) CHECK((times > 900 && times < 1100));
   for (std::uint32_t k = 0; k < 5; ++k) {  // a third of what it holds
     CHECK(first_asked[k] > placed[k] / 3 * 8 / 10);
     CHECK(first_asked[k] < placed[k] / 3 * 12 / 10);
