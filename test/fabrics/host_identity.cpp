@@ -82,8 +82,7 @@ TEST_CASE("machines of one name are different hosts, by their machine ids") {
   CHECK(host::fabrics::uuid_text(first.id) != one);
   const host_identity named = with("uninitialized\n");
   CHECK(named.origin.find("name") != std::string::npos);
-  CHECK(named.id ==
-        host_identity::find("", "", folder.path, folder.path / "no such file").id);
+  CHECK(named.id == host_identity::find("", "", folder.path, folder.path / "no such file").id);
 }
 
 TEST_CASE("a malformed name or id is refused, wherever it comes from") {

@@ -38,8 +38,8 @@ status flush(host::session& s, const volume_info& v) {
 struct watched_folder {
   watched_folder() { disk.watch(folder.path()); }
   ~watched_folder() { disk.stop(); }
-  std::string endpoint(const std::string& more) const {
-    return "emu:?ssds=3&capacity=16M&flash=" + folder.path() + more;
+  std::string endpoint(const std::string& more, const std::string& ssds = "3") const {
+    return "emu:?ssds=" + ssds + "&capacity=16M&flash=" + folder.path() + more;
   }
   std::vector<unsigned char> read(host::session& s, const volume_info& v, std::uint64_t at) const {
     std::vector<unsigned char> all(bytes);
@@ -100,7 +100,7 @@ TEST_CASE("an array that was closed survives a power cut, and is mounted from it
 TEST_CASE(
     "a seal is on the disk only while nothing can change, and behind all that it vouches for") {
   const watched_folder at;
-  for (int session = 0; session < 2; ++session) host::session(at.endpoint("&ssds=1&replicas=1"));
+  for (int session = 0; session < 2; ++session) host::session(at.endpoint("&replicas=1", "1"));
   std::string seals;
   for (const auto& page : at.disk.first_pages()) {
     fw::metadata_header header;
