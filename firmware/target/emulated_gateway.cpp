@@ -7,8 +7,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <set>
 #include <utility>
 
 namespace gnstor::fw {
@@ -37,6 +39,32 @@ std::uint16_t status_field(status s) {
     return wire::nvme::make_status(s.nvme_type, s.nvme_code, s.nvme_type == vendor);
   }
   return wire::nvme::make_status(wire::nvme::generic_status::internal_error);
+}
+
+/// The volume that a command gives this client the right to write; 0: none.
+std::uint16_t written_by(client_id client, const wire::nvme::submission_entry& e,
+                         std::span<const std::byte> payload) {
+  const auto listed = [&](const wire::afa::volume_client* clients, std::uint32_t count) {
+    return std::any_of(clients, clients + std::min(count, wire::afa::max_volume_clients),
+                       [&](const wire::afa::volume_client& c) {
+                         return c.client == client.value &&
+                                (c.rights & wire::afa::right_write) != 0;
+                       });
+  };
+  const auto command = wire::afa::admin_command::unpack(e);
+  if (command.opcode == wire::afa::admin_opcode::volume_add &&
+      payload.size() >= sizeof(wire::afa::volume_record)) {
+    wire::afa::volume_record r;
+    std::memcpy(&r, payload.data(), sizeof r);
+    return listed(r.clients, r.client_count) ? r.vid : std::uint16_t{0};
+  }
+  if (command.opcode == wire::afa::admin_opcode::volume_chmod &&
+      payload.size() >= sizeof(wire::afa::volume_chmod)) {
+    wire::afa::volume_chmod c;
+    std::memcpy(&c, payload.data(), sizeof c);
+    return listed(c.clients, c.client_count) ? c.vid : std::uint16_t{0};
+  }
+  return 0;
 }
 
 }  // namespace
@@ -73,9 +101,11 @@ emulated_gateway::emulated_gateway(const host::endpoint& where, std::uint64_t ti
 /// A host of the array subsystem, as long as an association of its lives, and a little longer.
 struct emulated_gateway::member {
   host_identity who;
-  std::mutex connecting;           ///< of `link` and `client` until they are there
-  std::uint32_t associations = 0;  ///< under the gateway's lock
-  bool in_order = true;            ///< likewise: all associations that ended said that they go
+  std::mutex connecting;           ///< of what `connect` makes, and of what `let_go` does
+  std::uint32_t associations = 0;  ///< under the gateway's lock, as are the next three
+  bool in_order = true;            ///< all associations that ended said that they go
+  bool leaving = false;
+  std::set<std::uint16_t> written;              ///< volumes that it has taken the right to write
   std::unique_ptr<host::emulated_client> link;  ///< goes before the buffers: a late answer may
   std::unique_ptr<array_client> client;         ///< still be on its way to one
 
@@ -128,7 +158,7 @@ array_gateway::joined emulated_gateway::join(const host_identity& who) {
     std::shared_ptr<member>& place = members_[who.nqn];
     if (place && place->who.id != who.id) {
       if (place->associations != 0) return {.refused = stranger};
-      clients_.erase(place->who.client.value);
+      forget(*place);
       place.reset();
     }
     if (!place) {
@@ -142,7 +172,6 @@ array_gateway::joined emulated_gateway::join(const host_identity& who) {
     }
     m = place;
     ++m->associations;  // `tick` leaves it alone
-    m->in_order = true;
   }
   auto held = std::make_shared<association>(*this, m);
   const std::uint16_t refused = connect(*m);
@@ -177,27 +206,48 @@ void emulated_gateway::tick() {
   std::vector<std::shared_ptr<member>> gone;
   {
     const std::lock_guard lock(guard_);
-    for (auto at = members_.begin(); at != members_.end();) {
-      const auto here = at++;
-      if (here->second->associations != 0) continue;
-      clients_.erase(here->second->who.client.value);
-      gone.push_back(std::move(here->second));
-      members_.erase(here);
+    for (const auto& [nqn, m] : members_) {
+      if (m->associations != 0 || std::exchange(m->leaving, true)) continue;
+      gone.push_back(m);
     }
   }
-  for (const auto& m : gone) let_go(*m);
+  for (const auto& m : gone) {
+    // Who comes back meanwhile waits, and finds what is left.
+    const std::lock_guard one_at_a_time(m->connecting);
+    let_go(*m);
+    const std::lock_guard lock(guard_);
+    m->leaving = false;
+    if (m->associations != 0) continue;
+    forget(*m);
+    const auto at = members_.find(m->who.nqn);
+    if (at != members_.end() && at->second == m) members_.erase(at);
+  }
+}
+
+/// Takes a member that is connected off the list. With the lock held.
+void emulated_gateway::forget(const member& m) {
+  const auto at = clients_.find(m.who.client.value);
+  if (at != clients_.end() && at->second.get() == &m) clients_.erase(at);
 }
 
 /// Takes the right to write from a host that has gone and said so: nothing of it is under way. Who
-/// vanished keeps it, as its replicas may differ.
-void emulated_gateway::let_go(const member& m) noexcept {
-  if (!m.in_order || !m.client) return;
+/// vanished keeps it, as its replicas may differ; so does who took it before it vanished.
+void emulated_gateway::let_go(member& m) noexcept {
+  std::set<std::uint16_t> written;
+  {
+    const std::lock_guard lock(guard_);
+    if (m.in_order) written = std::exchange(m.written, {});
+  }
+  if (!m.client) return;
   try {
-    for (const wire::afa::volume_record& r : own_->volumes(about_.epoch)) {
+    for (const wire::afa::volume_record& r : own_->volumes(about_.epoch.load())) {
+      if (!written.contains(r.vid)) continue;
       for (std::uint32_t k = 0; k < r.client_count && k < wire::afa::max_volume_clients; ++k) {
         const wire::afa::volume_client& c = r.clients[k];
         if (c.client != m.who.client.value || (c.rights & wire::afa::right_write) == 0) continue;
-        (void)set_rights(volume_id(r.vid), r.ssd_count, {c.client, wire::afa::right_read});
+        const status s =
+            set_rights(volume_id(r.vid), r.ssd_count, {c.client, wire::afa::right_read});
+        if (s.left_behind()) return;  // an SSD does not answer: the others would wait as long
       }
     }
   } catch (const std::exception&) {
@@ -214,8 +264,13 @@ std::shared_ptr<emulated_gateway::member> emulated_gateway::find(client_id clien
 std::uint16_t emulated_gateway::admin(client_id client, const wire::nvme::submission_entry& entry,
                                       std::span<std::byte> payload) {
   const std::shared_ptr<member> who = find(client);
-  return status_field(who != nullptr ? who->client->admin(entry, payload)
-                                     : status::make(status_code::closed, reporter::caller));
+  if (who == nullptr) return status_field(status::make(status_code::closed, reporter::caller));
+  const status s = who->client->admin(entry, payload);
+  if (const std::uint16_t vid = s.ok() ? written_by(client, entry, payload) : 0; vid != 0) {
+    const std::lock_guard lock(guard_);
+    who->written.insert(vid);
+  }
+  return status_field(s);
 }
 
 std::uint16_t emulated_gateway::io(client_id client, const wire::nvme::submission_entry& entry,
@@ -228,8 +283,11 @@ std::uint16_t emulated_gateway::io(client_id client, const wire::nvme::submissio
 volume_id emulated_gateway::create_volume(std::uint64_t bytes) {
   const std::lock_guard lock(session_use_);
   const volume_info v = session_->create_volume({.bytes = bytes});
-  (void)set_own_rights(v.vid, v.ssd_count, 0);
-  return v.vid;
+  const status s = set_own_rights(v.vid, v.ssd_count, 0);
+  if (s.ok()) return v.vid;
+  throw host::io_error(fmt::format("giving back the right to write volume {}, which was made: {}",
+                                   v.vid.value, host::to_string(s)),
+                       s);
 }
 
 status emulated_gateway::set_own_rights(volume_id vid, std::uint32_t ssds, std::uint16_t rights) {
@@ -241,24 +299,27 @@ status emulated_gateway::set_rights(volume_id vid, std::uint32_t ssds,
   wire::afa::volume_chmod change{};
   change.client_count = 1;
   change.clients[0] = who;
-  return change_volume(vid, ssds, change, who.rights != 0);
+  return change_volume(vid, ssds, change);
 }
 
-/// @param all_or_nothing stop at the first refusal
+/// What gives a right to write is told to SSD 0 first, which chooses between those who want it, and
+/// to nobody behind one that refuses; what takes one is told to all, to SSD 0 last.
 status emulated_gateway::change_volume(volume_id vid, std::uint32_t ssds,
-                                       wire::afa::volume_chmod change, bool all_or_nothing) {
+                                       wire::afa::volume_chmod change) {
   change.version = wire::afa::payload_version;
   change.vid = vid.value;
   wire::afa::admin_command c;
   c.opcode = wire::afa::admin_opcode::volume_chmod;
   c.epoch = about_.epoch;
   c.volume = vid;
+  bool gives = false;
+  for (std::uint32_t k = 0; k < change.client_count; ++k)
+    gives = gives || (change.clients[k].rights & wire::afa::right_write) != 0;
   status outcome;
-  for (std::uint32_t ssd = 0; ssd < ssds; ++ssd) {
-    c.nsid = ssd + 1;
+  for (std::uint32_t n = 0; n < ssds && (outcome.ok() || !gives); ++n) {
+    c.nsid = gives ? n + 1 : ssds - n;
     const status s = own_->admin(c.pack(), std::as_writable_bytes(std::span(&change, 1)));
     if (outcome.ok()) outcome = s;
-    if (!outcome.ok() && all_or_nothing) break;
   }
   return outcome;
 }
@@ -281,7 +342,7 @@ void emulated_gateway::reassign(volume_id vid, const std::string& host_nqn) {
           c.client, static_cast<std::uint16_t>(c.rights & ~wire::afa::right_write)};
     }
     change.clients[change.client_count++] = {heir, wire::afa::right_read | wire::afa::right_write};
-    const status s = change_volume(vid, r.ssd_count, change, false);
+    const status s = change_volume(vid, r.ssd_count, change);
     if (s.ok()) return;
     throw host::io_error(
         fmt::format("giving volume {} to {}: {}", vid.value, host_nqn, host::to_string(s)), s);

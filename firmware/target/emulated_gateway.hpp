@@ -65,9 +65,9 @@ class emulated_gateway final : public array_gateway {
   void remember(const wire::afa::array_description& said);
   std::uint16_t connect(member& m);
   status set_rights(volume_id vid, std::uint32_t ssds, wire::afa::volume_client who);
-  status change_volume(volume_id vid, std::uint32_t ssds, wire::afa::volume_chmod change,
-                       bool all_or_nothing);
-  void let_go(const member& m) noexcept;
+  status change_volume(volume_id vid, std::uint32_t ssds, wire::afa::volume_chmod change);
+  void forget(const member& m);
+  void let_go(member& m) noexcept;
 
   std::uint64_t timeout_ns_;
   std::shared_ptr<host::emulated_array> array_;

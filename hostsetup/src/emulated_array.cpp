@@ -314,17 +314,19 @@ std::uint32_t emulated_array::connections(std::string_view nqn) const {
       std::count_if(seats_.begin(), seats_.end(), [&](const seat& s) { return s.key == key; }));
 }
 
-void emulated_array::leave(std::uint32_t domain,
-                           const std::vector<std::uint32_t>& places) noexcept {
+void emulated_array::leave(std::uint32_t domain, const std::vector<std::uint32_t>& places,
+                           bool drained) noexcept {
   const std::lock_guard lock(guard_);
   try {
-    publish(&node_.hosts[domain - 1].admitted, 0u);  // it may come back, under its name
-    for (const std::uint32_t place : places) publish(place, fw::queue_life::absent);
-    free_queues_.insert(free_queues_.end(), places.begin(), places.end());
+    publish(&node_.hosts[domain - 1].admitted, 0u);
+    for (const std::uint32_t place : places) {
+      if (drained) publish(place, fw::queue_life::absent);
+    }
+    if (drained) free_queues_.insert(free_queues_.end(), places.begin(), places.end());
   } catch (const std::exception&) {
     // The GPU is lost, and with it the array.
   }
-  seats_[domain - 1] = {.left = places.empty()};
+  seats_[domain - 1] = {.left = !drained};
   if (--present_ == 0) {
     try {
       stop();

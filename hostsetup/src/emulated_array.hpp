@@ -58,9 +58,10 @@ class emulated_array {
   admitted admit(const client_identity& who, bool manager);
   /// Ends what `admit` began: forgets the host, takes back every region of the domain, and ends the
   /// firmware if no other host is left. Memory that the NIC's queues lie in goes to `keep` before.
-  /// @param places of its queue pairs, all of them drained, so that other hosts may have their
-  /// room; nothing if they are not: then nobody takes over what the host has left behind
-  void leave(std::uint32_t domain, const std::vector<std::uint32_t>& places) noexcept;
+  /// @param places of its queue pairs
+  /// @param drained all of them are, so that other hosts may have their room; else nobody takes
+  /// over what the host has left behind
+  void leave(std::uint32_t domain, const std::vector<std::uint32_t>& places, bool drained) noexcept;
   /// True while CPU threads run the firmware.
   bool runs() const {
     const std::lock_guard lock(guard_);

@@ -75,31 +75,32 @@ emulated_client::emulated_client(std::shared_ptr<emulated_array> array,
 emulated_client::~emulated_client() {
   proxy_.reset();
   if (domain_ == 0) return;
-  const std::vector<std::uint32_t> places = give_queues_back();
-  for (channel_memory* c : {&admin_, &host_, &kernels_}) {
-    if (!places.empty()) continue;  // nobody looks at them any more
-    array_->keep(std::move(c->block));
-    array_->keep(std::move(c->relay));
-  }
-  array_->leave(domain_, places);
-}
-
-/// Has the array forget this client's queue pairs, so that their room is free for others: its queue
-/// pairs, or nothing if the array cannot do so now, or does not within a second.
-std::vector<std::uint32_t> emulated_client::give_queues_back() noexcept {
-  if (array_->runner() != runner_kind::cpu || !array_->runs()) return {};
   std::vector<std::uint32_t> places;
   for (const channel_memory* c : {&admin_, &host_, &kernels_})
     places.insert(places.end(), c->places.begin(), c->places.end());
+  const bool drained = drains(places);
+  for (channel_memory* c : {&admin_, &host_, &kernels_}) {
+    if (drained) continue;  // nobody looks at them any more
+    array_->keep(std::move(c->block));
+    array_->keep(std::move(c->relay));
+  }
+  array_->leave(domain_, places, drained);
+}
+
+/// Has the array forget this client's queue pairs, so that their room is free for others. False if
+/// it cannot do so now, or does not within a second.
+bool emulated_client::drains(const std::vector<std::uint32_t>& places) noexcept {
+  if (places.empty()) return true;
+  if (array_->runner() != runner_kind::cpu || !array_->runs()) return false;
   for (const std::uint32_t place : places) array_->drain_queue(place);
   const deadline d = simt::within(1'000'000'000);
   for (const std::uint32_t place : places) {
     while (!array_->is_drained(place)) {
-      if (d.expired(simt::now_ns())) return {};
+      if (d.expired(simt::now_ns())) return false;
       std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
   }
-  return places;
+  return true;
 }
 
 void emulated_client::choose_places() {

@@ -67,7 +67,7 @@ class emulated_client final : public array_link {
   /// Takes nothing of the array's yet: what throws after it goes through the destructor.
   emulated_client(std::shared_ptr<emulated_array> array, const session_options& options);
 
-  std::vector<std::uint32_t> give_queues_back() noexcept;
+  bool drains(const std::vector<std::uint32_t>& places) noexcept;
   void choose_places();
   void make_channels(channel_memory& c, place where);
   bool on_node_device(place where) const;

@@ -92,12 +92,15 @@ volume_info session::open_volume(volume_id vid) {
   const bool readable = std::any_of(r.clients, r.clients + r.client_count, [&](const auto& c) {
     return c.client == impl_->client.value && (c.rights & wire::afa::right_read) != 0;
   });
-  constexpr std::uint16_t both = wire::afa::right_read | wire::afa::right_write;
   status s;
-  if (!readable || (free && !before.writable))
-    s = impl_->set_rights(r, impl_->client, free ? both : wire::afa::right_read);
-  if (is_own(s, wire::afa::status::writer_exists)) {  // somebody was quicker
-    s = readable ? status{} : impl_->set_rights(r, impl_->client, wire::afa::right_read);
+  // Who holds the right already asks again: an attempt before may have come half-way.
+  const bool tries = free || before.writable;
+  if (tries) s = impl_->take_write(r);
+  const bool lost = is_own(s, wire::afa::status::writer_exists);  // somebody was quicker
+  if ((lost || !tries) && !readable) {
+    s = impl_->set_rights(r, impl_->client, wire::afa::right_read, impl::turn::arbiter_last);
+  } else if (lost) {
+    s = status{};
   }
   if (is_own(s, wire::afa::status::not_owner)) {
     throw io_error(
@@ -116,10 +119,11 @@ volume_info session::open_volume(volume_id vid) {
 void session::close_volume(volume_id vid) {
   if (!impl_->link->namespaces().empty()) return;
   const wire::afa::volume_record r = impl_->find(vid);
-  impl_->written.erase(vid.value);
   if (!impl_->describe(r).writable) return;
-  const status s = impl_->set_rights(r, impl_->client, wire::afa::right_read, true);
+  const status s =
+      impl_->set_rights(r, impl_->client, wire::afa::right_read, impl::turn::arbiter_last);
   if (!s.ok()) throw io_error(fmt::format("closing volume {}: {}", vid.value, to_string(s)), s);
+  impl_->written.erase(vid.value);
 }
 
 void session::admit(volume_id vid, std::string_view host) { impl_->allow(vid, host, true); }

@@ -54,10 +54,16 @@ struct session::impl {
   /// Deletes a volume on every SSD present; on the arbiter last, so that its VID is free only when
   /// all is gone.
   void remove(const wire::afa::volume_record& r);
-  /// Changes one client's rights on every SSD of a volume. The first refusal; with `all`, asks the
-  /// SSDs behind it as well.
+  /// Who is told first: of two who want the same the arbiter chooses, so it is the first to hear
+  /// what is taken; and the last to hear what is given, so that nobody takes it too early and who
+  /// did not come to the end repeats it.
+  enum class turn : std::uint8_t { arbiter_first, arbiter_last };
+  /// Changes one client's rights on every SSD of a volume. The first refusal; what is given is told
+  /// to the others all the same.
   status set_rights(const wire::afa::volume_record& r, client_id whose, std::uint16_t rights,
-                    bool all = false);
+                    turn order);
+  /// Takes the right to write a volume, on all of its SSDs or on none.
+  status take_write(const wire::afa::volume_record& r);
   /// Lets a host read a volume and take the right to write it where that is free, or ends that.
   /// Throws `io_error` where the volume belongs to somebody else.
   void allow(volume_id vid, std::string_view host, bool allowed);

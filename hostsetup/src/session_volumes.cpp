@@ -146,25 +146,37 @@ void session::impl::remove(const volume_record& r) {
 }
 
 status session::impl::set_rights(const volume_record& r, client_id whose, std::uint16_t rights,
-                                 bool all) {
+                                 turn order) {
   wire::afa::volume_chmod change{};
   change.version = wire::afa::payload_version;
   change.vid = r.vid;
   change.client_count = 1;
   change.clients[0] = {whose.value, rights};
   status outcome;
-  const std::uint32_t first = arbiter();  // of two who want the same, it chooses
-  for (std::uint32_t n = 0; n < r.ssd_count && (all || outcome.ok()); ++n) {
+  const std::uint32_t first = arbiter();
+  const std::uint32_t begin = order == turn::arbiter_first ? 0 : 1;
+  for (std::uint32_t n = begin; n < r.ssd_count + begin; ++n) {
     const std::uint32_t ssd = (first + n) % r.ssd_count;
     if (!is_present(ssd)) continue;
+    // Until all others know, the arbiter says what was: who looks there does not build on half.
+    if (order == turn::arbiter_last && n == r.ssd_count && !outcome.ok()) break;
     std::memcpy(page(), &change, sizeof change);
     wire::afa::admin_command c;
     c.opcode = admin_opcode::volume_chmod;
     c.volume = volume_id(r.vid);
     const status s = attempt(c, ssd, sizeof change);
     if (outcome.ok()) outcome = s;
+    if (!outcome.ok() && order == turn::arbiter_first) break;
   }
   return outcome;
+}
+
+status session::impl::take_write(const volume_record& r) {
+  constexpr std::uint16_t both = wire::afa::right_read | wire::afa::right_write;
+  const status s = set_rights(r, client, both, turn::arbiter_first);
+  // Some may have granted it: a right on some SSDs alone is nobody's.
+  if (!s.ok()) (void)set_rights(r, client, wire::afa::right_read, turn::arbiter_last);
+  return s;
 }
 
 void session::impl::allow(volume_id vid, std::string_view host, bool allowed) {
@@ -178,7 +190,7 @@ void session::impl::allow(volume_id vid, std::string_view host, bool allowed) {
   const auto* known =
       std::find_if(r.clients, end, [&](const auto& c) { return c.client == whose.value; });
   if (allowed && known != end) return;
-  const status s = set_rights(r, whose, allowed ? wire::afa::right_read : 0, true);
+  const status s = set_rights(r, whose, allowed ? wire::afa::right_read : 0, turn::arbiter_last);
   if (!s.ok()) {
     throw io_error(fmt::format("{} host {} {} volume {}: {}", allowed ? "admitting" : "expelling",
                                nqn, allowed ? "to" : "from", vid.value, to_string(s)),
@@ -191,8 +203,8 @@ void session::impl::give_back_rights() noexcept {
   try {
     options.timeout_ns = std::min<std::uint64_t>(options.timeout_ns, 1'000'000'000);
     for (const volume_record& r : list()) {
-      if (!written.contains(r.vid)) continue;
-      const status s = set_rights(r, client, wire::afa::right_read, true);
+      if (!written.contains(r.vid) || !describe(r).writable) continue;
+      const status s = set_rights(r, client, wire::afa::right_read, turn::arbiter_last);
       if (s.left_behind()) return;  // nobody answers any more
     }
   } catch (const std::exception&) {

@@ -40,7 +40,7 @@ std::string covered(host::options chosen, exchange_shape s) {
 }
 
 constexpr exchange_shape crowd{.blocks = 3, .lanes = 3, .rounds = 4, .channels = 1, .depth = 4};
-constexpr exchange_shape singles{.blocks = 6, .lanes = 1, .rounds = 6, .channels = 1, .depth = 4};
+constexpr exchange_shape pairs{.blocks = 3, .lanes = 2, .rounds = 6, .channels = 1, .depth = 4};
 
 }  // namespace
 
@@ -55,6 +55,6 @@ TEST_CASE("no request reaches the NIC before its receive, seeded") {
 
 TEST_CASE("no request reaches the NIC before its receive, weak") {
   sweep(host::mode::weak, 100, [](host::options o) { return covered(o, crowd); });
-  sweep(host::mode::weak, 300, [](host::options o) { return covered(o, singles); });
-  sweep(host::mode::weak, 100, [](host::options o) { return covered<nic_channel>(o, singles); });
+  sweep(host::mode::weak, 900, [](host::options o) { return covered(o, pairs); });
+  sweep(host::mode::weak, 100, [](host::options o) { return covered<nic_channel>(o, pairs); });
 }

@@ -169,7 +169,8 @@ TEST_CASE("a command says of whom it was, in which epoch, and who refused it") {
   CHECK(c.volume == volume_id(5));
 }
 
-TEST_CASE("rights are asked of every SSD that is there, the arbiter first, and of no other") {
+TEST_CASE(
+    "rights are taken at the arbiter first, and given back there last, when all others know") {
   auto said = array_of(5);
   said.absent = 0b00101;
   const auto r = over_array(said);
@@ -177,17 +178,19 @@ TEST_CASE("rights are asked of every SSD that is there, the arbiter first, and o
   wire::afa::volume_record v{};
   v.vid = 3;
   v.ssd_count = 4;
-  const auto asked = [&](bool all) {
+  using turn = host::session_access::impl::turn;
+  const auto asked = [&](turn order) {
     r->link->sent.clear();
-    (void)r->inside.set_rights(v, client_id(7), 1, all);
+    (void)r->inside.set_rights(v, client_id(7), 1, order);
     std::vector<std::uint32_t> ssds;
     for (const auto& c : r->link->sent) ssds.push_back(c.nsid - 1);
     return ssds;
   };
-  CHECK(asked(false) == std::vector<std::uint32_t>{1, 3});
+  CHECK(asked(turn::arbiter_first) == std::vector<std::uint32_t>{1, 3});
+  CHECK(asked(turn::arbiter_last) == std::vector<std::uint32_t>{3, 1});
   r->link->answer = [](const auto&) { return status::nvme(7, 2, 0); };
-  CHECK(asked(false) == std::vector<std::uint32_t>{1});
-  CHECK(asked(true) == std::vector<std::uint32_t>{1, 3});
+  CHECK(asked(turn::arbiter_first) == std::vector<std::uint32_t>{1});
+  CHECK(asked(turn::arbiter_last) == std::vector<std::uint32_t>{3});  // it is asked for again
   r->link->answer = nullptr;
   r->link->sent.clear();
   r->inside.remove(v);

@@ -87,6 +87,35 @@ TEST_CASE("the right to write passes on when it is given back, and is taken from
   CHECK(owner.open_volume(v.vid).writable);
 }
 
+TEST_CASE("what stops half-way on its way to the SSDs is repeated, and nobody builds on it") {
+  for (const std::uint32_t mute : {1u, 3u}) {
+    CAPTURE(mute);
+    const shared_sessions shared;
+    late_link* owners = nullptr;
+    late_link* guests = nullptr;
+    host::session owner = shared.open("owner", &owners);
+    host::session guest = shared.open("guest", &guests);
+    const volume_info v = owner.create_volume({.bytes = bytes, .replicas = 4});
+    owners->mute(mute);
+    CHECK_FALSE(refusal([&] { owner.admit(v.vid, "guest"); }).empty());
+    CHECK(says(refusal([&] { (void)guest.open_volume(v.vid); }), "session::admit"));
+    owners->mute(99);
+    owner.admit(v.vid, "guest");
+    owners->mute(mute);
+    CHECK_FALSE(refusal([&] { owner.close_volume(v.vid); }).empty());
+    CHECK_FALSE(guest.open_volume(v.vid).writable);  // the owner has not come to the end
+    owners->mute(99);
+    owner.close_volume(v.vid);
+    guests->mute(mute);
+    CHECK_FALSE(refusal([&] { (void)guest.open_volume(v.vid); }).empty());
+    guests->mute(99);
+    const volume_info opened = guest.open_volume(v.vid);
+    REQUIRE(opened.writable);
+    const auto data = random_bytes(bytes, 1);
+    guest.write(opened, 0, data.data(), bytes);  // on every SSD
+  }
+}
+
 TEST_CASE("a host's last session gives its right to write back, and no session before it") {
   const shared_sessions shared;
   host::session guest = shared.open("guest");

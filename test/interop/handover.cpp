@@ -10,6 +10,7 @@
 #include <command_line/command_line.hpp>
 
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 
 namespace {
@@ -43,13 +44,16 @@ class own_client {
     volume_.max_transfer_blocks = about_.max_transfer_blocks;
   }
 
+  client_id id() const { return client_id(about_.own_client); }
   /// Sets its own rights on every SSD; the status of the first that refuses.
-  status take(std::uint16_t rights) {
+  status take(std::uint16_t rights) { return set_rights(id(), rights); }
+  /// Sets anybody's, as the volume's owner may.
+  status set_rights(client_id whose, std::uint16_t rights) {
     wire::afa::volume_chmod change{};
     change.version = wire::afa::payload_version;
     change.vid = volume_.vid.value;
     change.client_count = 1;
-    change.clients[0] = {about_.own_client, rights};
+    change.clients[0] = {whose.value, rights};
     wire::afa::admin_command c;
     c.opcode = wire::afa::admin_opcode::volume_chmod;
     c.epoch = about_.epoch;
@@ -109,6 +113,10 @@ void hand_over(own_client& alice, own_client& bob, const std::string& image) {
   std::vector<std::byte> seen(first.size());
   expect(alice.take(right_read | right_write).ok(), "alice takes the write right");
   expect(alice.write(0, first).ok(), "alice writes");
+  expect(refused(bob.take(right_read), refusal::not_owner), "bob cannot admit himself");
+  expect(alice.set_rights(bob.id(), right_read).ok(), "alice, who owns the volume, admits bob");
+  expect(refused(bob.set_rights(alice.id(), right_read), refusal::not_owner),
+         "bob takes nothing from alice");
   expect(refused(bob.take(right_read | right_write), refusal::writer_exists),
          "bob cannot be a second writer");
   expect(bob.take(right_read).ok() && bob.read(0, seen).ok() && seen == first,
@@ -145,6 +153,7 @@ int main(int argc, char** argv) try {
   own_client bob(where, "bob");
   if (command == "own") {
     hand_over(alice, bob, image);
+    std::_Exit(0);  // bob does not end in order: he keeps what he has
   } else if (command == "release") {
     expect(bob.take(right_read).ok(), "bob's write right ends");
   } else {

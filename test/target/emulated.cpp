@@ -358,6 +358,22 @@ TEST_CASE(
   }
 }
 
+TEST_CASE(
+    "a host that looked only takes no right from one of its name that vanished while writing") {
+  emulated_rig rig;
+  {
+    const auto writer = rig.admin(array_nqn, bob);
+    REQUIRE(rig.chmod(*writer, bob, right_read | right_write) == 0);
+  }
+  for (int k = 0; k < 2; ++k) rig.target.tick(0);  // it has vanished
+  {
+    const auto looker = rig.admin(array_nqn, bob);
+    REQUIRE(looker->set(wire::fabrics::property_offset::configuration, 0x00464001).status == 0);
+  }
+  for (int k = 0; k < 2; ++k) rig.target.tick(0);
+  CHECK(rig.record().clients[rig.record().client_count - 1].rights == (right_read | right_write));
+}
+
 TEST_CASE("two hosts whose NQNs hash to the same client id do not share a channel and rights") {
   emulated_rig rig;
   const auto first = rig.admin(array_nqn, bob);

@@ -14,7 +14,7 @@
 namespace gnstor::test {
 
 /// What a lane saw.
-struct journey {
+struct shaped_journey {
   std::uint64_t outcome = 0;  ///< of the first operation that failed, `status::pack()`
   std::uint32_t channel = 0;
 };
@@ -27,7 +27,7 @@ struct there_and_back {
 
   template <class Lane>
   GNSTOR_HD void operator()(Lane& lane, remote_volume v, io_buffer buffer,
-                            journey* journeys) const {
+                            shaped_journey* journeys) const {
     const std::uint32_t me = lane.global_thread();
     const std::uint32_t half = lane.grid_threads();
     const io_buffer from = buffer.slice(std::uint64_t{me} * block_bytes, block_bytes);
@@ -52,7 +52,7 @@ struct there_and_back {
 struct flush_each {
   struct shared {};
   template <class Lane>
-  GNSTOR_HD void operator()(Lane& lane, remote_volume v, journey* journeys) const {
+  GNSTOR_HD void operator()(Lane& lane, remote_volume v, shaped_journey* journeys) const {
     using queue = mlx5_owned_queue<thread_scope_system, capsule::in_entry>;
     const simt::group g = lane.warp();
     const remote_channel mine = v.channels().mine();
@@ -69,21 +69,22 @@ struct flush_each {
 
 /// Runs `kernel` and returns what its lanes saw.
 template <class Kernel, class... Args>
-std::vector<journey> journeys_of(gnstor::host::session& s, const launch& how, Kernel kernel,
-                                 Args... args) {
+std::vector<shaped_journey> journeys_of(gnstor::host::session& s, const launch& how, Kernel kernel,
+                                        Args... args) {
   const std::uint32_t lanes = how.grid.count() * how.block.count();
-  std::vector<journey> journeys(lanes);
-  gnstor::host::memory_block there(s.client_place(), lanes * sizeof(journey), s.options().device);
+  std::vector<shaped_journey> journeys(lanes);
+  gnstor::host::memory_block there(s.client_place(), lanes * sizeof(shaped_journey),
+                                   s.options().device);
   gnstor::host::executor machine;
-  machine.spawn(how.grid, how.block, kernel, args..., static_cast<journey*>(there.data()));
+  machine.spawn(how.grid, how.block, kernel, args..., static_cast<shaped_journey*>(there.data()));
   s.attach(machine);
   machine.run();
-  there.read(0, journeys.data(), lanes * sizeof(journey));
+  there.read(0, journeys.data(), lanes * sizeof(shaped_journey));
   return journeys;
 }
 
 /// All lanes succeeded, each warp on one channel, the warps dealt out in turn.
-inline void check_journeys(const launch& how, const std::vector<journey>& journeys,
+inline void check_journeys(const launch& how, const std::vector<shaped_journey>& journeys,
                            std::uint32_t channels) {
   const std::uint32_t threads = how.block.count();
   const std::uint32_t warps = (threads + 31) / 32;

@@ -5,7 +5,8 @@
 address=10.1.0.1
 start_rdma $address
 start_host
-serve $address:4420 --array 'emu:?ssds=4&capacity=128M' --volume 16M
+serve $address:4420 --array 'emu:?ssds=4&capacity=128M' --volume 16M \
+  --reassign 1=nqn.2026-11.io.gnstor:host:alice
 # disk_is READ_ONLY: what the kernel holds the volume's disk for.
 disk_is() { [ "$(cat "/sys/block/$(basename "$volume")/ro")" = "$1" ]; }
 write_one() { dd if=/dev/urandom of="$volume" bs=4k count=1 oflag=direct; }
