@@ -15,11 +15,16 @@ std::string describe(const page_cache_counters& c) {
   const status s = status::unpack(c.first_error);
   if (s.code == status_code::out_of_range && s.by == reporter::array)
     return fmt::format("element {} is beyond its end", c.first_error_at);
-  return fmt::format("page {}: {}{}", c.first_error_at, host::to_string(s),
-                     s.code == status_code::no_memory
-                         ? ": every frame was pinned or could not be written back; give more "
-                           "frame_bytes, or release pages earlier"
-                         : "");
+  std::string remedy;
+  if (s.code == status_code::no_memory) {
+    remedy =
+        ": every frame was pinned or could not be written back; give more frame_bytes, or "
+        "release pages earlier";
+    if (c.lost_frames != 0)
+      remedy += fmt::format(" ({} frames are lost to SSDs that fell silent: open the array again)",
+                            c.lost_frames);
+  }
+  return fmt::format("page {}: {}{}", c.first_error_at, host::to_string(s), remedy);
 }
 
 /// The same of a page that a flush left dirty.

@@ -212,6 +212,19 @@ TEST_CASE("a page fetched beside a request that was given up moves to a safe fra
   CHECK(r.quiet() == "");
 }
 
+TEST_CASE("a silent SSD costs an array one frame, not one for each page") {
+  words r(rig_shape{});
+  for (std::uint32_t& plan : r.plan) plan = disk_plan::fetch_is_late;
+  run(r, 1, [&](auto&, const auto& view) {
+    for (int turn = 0; turn < 3; ++turn) {
+      for (std::uint64_t page = 0; page < 12; ++page) CHECK(view.load(8 * page).status.ok());
+    }
+  });
+  CHECK(r.counters().lost_frames == 1);
+  CHECK(r.counters().io_errors == 0);
+  CHECK(r.quiet() == "");
+}
+
 TEST_CASE("after a write-back that timed out the frame holds its page, but no other") {
   words r(rig_shape{.frames = 3, .timeout_ns = 200'000});
   r.plan[0] = disk_plan::store_hangs;

@@ -9,6 +9,8 @@
 #include <gnstor/simt/clock.hpp>
 #include <gnstor/volume/replica_set.hpp>
 
+#include <cuda/std/bit>
+
 #include <type_traits>
 
 namespace gnstor::inline v0 {
@@ -30,6 +32,8 @@ struct page_cache_counters {
 /// The shared words of a page cache; page words, then frame words, follow in memory.
 struct page_cache_state {
   alignas(128) std::uint64_t cursor;  ///< the FIFO hand over the frames
+  std::uint64_t silent;           ///< SSDs that fell silent lately, by bit: others are asked first
+  std::uint64_t silent_until_ns;  ///< `deadline::at_ns` of the time until when that counts
   alignas(128) page_cache_counters counters;
 };
 static_assert(std::is_trivially_copyable_v<page_cache_state>);
@@ -146,6 +150,8 @@ class page_cache {
  private:
   using word_ref = atomic_ref<std::uint64_t, thread_scope_device>;
 
+  static constexpr std::uint64_t silence_ns = 1'000'000'000;  ///< until a silent SSD is tried again
+
   /// A frame's word is its page + 1, or one of `free_frame`, `taken_frame`, `lost_frame`. With this
   /// bit, a write-back that was given up may still read the frame: the page may stay, but no other
   /// may follow it.
@@ -183,8 +189,10 @@ class page_cache {
       word.fetch_sub(page_word::busy, release);
       return frame.status;
     }
-    status s = store_.fetch(page, buffer(frame.value), d);
-    if (s.code == status_code::buffer_in_use) s = fetch_again(page, frame, s, d);
+    const bool wary = word_ref(state_->silent).load(relaxed) != 0;
+    status s;
+    if (!wary) s = store_.fetch(page, buffer(frame.value), d);
+    if (wary || s.code == status_code::buffer_in_use) s = fetch_from_others(page, frame, s, d);
     if (!frame) {
       word.fetch_sub(page_word::busy, release);
       return frame.status;
@@ -211,21 +219,41 @@ class page_cache {
     frame_at(f).store(lost_frame, relaxed);
   }
 
-  /// Fetches a page into another frame, from others than the SSD that may still write the frame it
-  /// was fetched into: what lies there now, that SSD may replace while it is copied.
-  /// @param frame in: where it may; out: the frame of the last attempt, or why there is none
-  /// @param s what the attempt before said
-  GNSTOR_HD status fetch_again(page_index page, result<frame_index>& frame, status s,
-                               deadline d) const {
-    Store others = store_;
-    for (bounded tries{max_replicas}; s.code == status_code::buffer_in_use && tries;) {
-      set_aside(frame.value);
-      frame = take_frame(d);
-      if (!frame) break;
-      others = others.avoiding(ssd_index(s.ssd));
-      s = others.fetch(page, buffer(frame.value), d);
+  /// Fetches a page from others than SSDs that fell silent lately: each that is asked first may
+  /// write the frame for good, and costs its share of the time. What lies in such a frame may
+  /// change while it is copied, so the page is fetched again into another one.
+  /// @param frame in: where to; out: the frame of the last attempt, or why there is none
+  /// @param s what the attempt before said; ok: there was none
+  GNSTOR_HD status fetch_from_others(page_index page, result<frame_index>& frame, status s,
+                                     deadline d) const {
+    for (bounded tries{max_replicas + 1}; tries;) {
+      if (s.code == status_code::buffer_in_use) {
+        remember_silent(ssd_index(s.ssd));
+        set_aside(frame.value);
+        frame = take_frame(d);
+        if (!frame) break;
+      }
+      s = heard_from().fetch(page, buffer(frame.value), d);
+      if (s.code != status_code::buffer_in_use) break;
     }
     return s;
+  }
+  GNSTOR_HD void remember_silent(ssd_index ssd) const {
+    const std::uint64_t until = deadline::after(simt::now_ns(), silence_ns).at_ns();
+    word_ref(state_->silent_until_ns).store(until, relaxed);
+    word_ref(state_->silent).fetch_or(std::uint64_t{1} << ssd.value % 64, relaxed);
+  }
+  /// The store without SSDs that fell silent lately.
+  GNSTOR_HD Store heard_from() const {
+    Store others = store_;
+    const deadline until = deadline::after(0, word_ref(state_->silent_until_ns).load(relaxed));
+    if (until.expired(simt::now_ns())) word_ref(state_->silent).store(0, relaxed);
+    std::uint64_t silent = word_ref(state_->silent).load(relaxed);
+    for (bounded left{64}; silent != 0 && left; silent &= silent - 1) {
+      const auto ssd = static_cast<std::uint16_t>(cuda::std::countr_zero(silent));
+      others = others.avoiding(ssd_index(ssd));
+    }
+    return others;
   }
 
   /// A frame of one's own: a free one, or one whose page nobody pins.
