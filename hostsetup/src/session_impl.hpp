@@ -62,7 +62,8 @@ struct session::impl {
   /// to the others all the same.
   status set_rights(const wire::afa::volume_record& r, client_id whose, std::uint16_t rights,
                     turn order);
-  /// Takes the right to write a volume, on all of its SSDs or on none.
+  /// Takes the right to write a volume, on all of its SSDs or on none; who had it has it still.
+  /// @param r as it was before
   status take_write(const wire::afa::volume_record& r);
   /// Lets a host read a volume and take the right to write it where that is free, or ends that.
   /// Throws `io_error` where the volume belongs to somebody else.

@@ -174,8 +174,10 @@ status session::impl::set_rights(const volume_record& r, client_id whose, std::u
 status session::impl::take_write(const volume_record& r) {
   constexpr std::uint16_t both = wire::afa::right_read | wire::afa::right_write;
   const status s = set_rights(r, client, both, turn::arbiter_first);
-  // Some may have granted it: a right on some SSDs alone is nobody's.
-  if (!s.ok()) (void)set_rights(r, client, wire::afa::right_read, turn::arbiter_last);
+  // Some may have granted it: a right on some SSDs alone is nobody's. Who had it before keeps what
+  // another session of this host may be using.
+  if (!s.ok() && !describe(r).writable)
+    (void)set_rights(r, client, wire::afa::right_read, turn::arbiter_last);
   return s;
 }
 
