@@ -5,6 +5,10 @@
 #include <deengine/membership_record.hpp>
 #include <deengine/write_through.hpp>
 
+#include <atomic>
+#include <cstddef>
+#include <cstring>
+
 namespace gnstor::fw {
 
 /// The first bytes of an SSD's metadata block: what it is, and whose.
@@ -56,7 +60,9 @@ struct alignas(128) metadata_header {
     h.identity = h.expected_identity();
     std::uint64_t both = 0;
     memcpy(&both, &h.ssd_count, sizeof both);
-    system_word<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(&ssd_count)).store(both, relaxed);
+    auto* here = reinterpret_cast<unsigned char*>(this) + offsetof(metadata_header, ssd_count);
+    system_word<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(here)).store(both, relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // the halves are read by their own types
   }
 
   /// Where the membership of the present epoch is.

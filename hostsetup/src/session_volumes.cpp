@@ -109,10 +109,10 @@ void session::impl::take_back(const volume_record& r) noexcept {
 }
 
 void session::impl::create(volume_record& r) {
-  std::vector<bool> taken(65536);
-  for (const volume_record& known : list()) taken[known.vid] = true;
-  for (std::uint32_t vid = 1; vid < taken.size(); ++vid) {
-    if (taken[vid]) continue;
+  std::vector<bool> in_use(65536);
+  for (const volume_record& known : list()) in_use[known.vid] = true;
+  for (std::uint32_t vid = 1; vid < in_use.size(); ++vid) {
+    if (in_use[vid]) continue;
     r.vid = static_cast<std::uint16_t>(vid);
     r.hash_factor = fresh_hash_factor(where, client, r.vid, created++);
     if (claim_vid(r) == claim::taken) continue;
