@@ -2,6 +2,7 @@
 /// A link to an array with an SSD that writes late or does not answer.
 
 #include "array_link.hpp"
+#include <gnstor/wire/afa/admin_command.hpp>
 
 #include <cstring>
 #include <memory>
@@ -22,6 +23,11 @@ class late_link final : public host::array_link {
   void stop_after(std::uint32_t commands) { left_ = commands; }
   /// From now on this SSD answers no admin command.
   void mute(std::uint32_t ssd) { mute_ = ssd; }
+  /// From now on this SSD carries commands of this opcode out, and its answers to them are lost.
+  void lose_answers(std::uint32_t ssd, wire::afa::admin_opcode to) {
+    unheard_ = ssd;
+    unheard_opcode_ = static_cast<std::uint8_t>(to);
+  }
 
   host::place node_reach() const override { return to_->node_reach(); }
   host::place kernel_reach() const override { return to_->kernel_reach(); }
@@ -38,7 +44,9 @@ class late_link final : public host::array_link {
     const bool lost = command.nsid == mute_ + 1 || left_ == 0;
     if (lost) return status::make(status_code::timed_out, reporter::channel);
     if (left_ != forever) --left_;
-    return to_->execute_admin(command, d);
+    const status s = to_->execute_admin(command, d);
+    const bool unheard = command.nsid == unheard_ + 1 && command.opcode == unheard_opcode_;
+    return unheard ? status::make(status_code::timed_out, reporter::channel) : s;
   }
   const remote_channel& host() const override { return to_->host(); }
   const remote_channel* kernels() const override { return to_->kernels(); }
@@ -69,6 +77,8 @@ class late_link final : public host::array_link {
   std::vector<memory> known_;
   std::vector<memory> late_;
   std::uint32_t mute_ = forever - 1;
+  std::uint32_t unheard_ = forever - 1;
+  std::uint8_t unheard_opcode_ = 0;
   std::uint32_t left_ = forever;
 };
 

@@ -154,6 +154,21 @@ TEST_CASE("a volume is not created where an SSD does not answer, and nothing of 
   }
 }
 
+TEST_CASE("a creation is taken back also from an SSD that carried it out and was not heard") {
+  for (const std::uint32_t ssd : {0u, 1u, 3u}) {
+    CAPTURE(ssd);
+    const shared_sessions shared;
+    raw_admin watcher(shared.link("watcher"));
+    late_link* meddler = nullptr;
+    host::session s = shared.open("host", &meddler);
+    meddler->lose_answers(ssd, wire::afa::admin_opcode::volume_add);
+    CHECK_THROWS_AS((void)s.create_volume({.bytes = block_bytes}), host::io_error);
+    for (std::uint32_t k = 0; k < 4; ++k) CHECK(watcher.list(k).count == 0);
+    meddler->lose_answers(99, wire::afa::admin_opcode::volume_add);
+    CHECK(s.create_volume({.bytes = block_bytes}).vid.value == 1);  // the id is free again
+  }
+}
+
 TEST_CASE("volumes are created and deleted without an SSD that is absent") {
   const shared_sessions shared;
   raw_admin manager(shared.link("manager", true));

@@ -87,6 +87,23 @@ TEST_CASE("the right to write passes on when it is given back, and is taken from
   CHECK(owner.open_volume(v.vid).writable);
 }
 
+TEST_CASE("who is admitted again keeps the right to write that it has taken meanwhile") {
+  const shared_sessions shared;
+  host::session owner = shared.open("owner");
+  host::session guest = shared.open("guest");
+  const volume_info v = owner.create_volume({.bytes = bytes});
+  const auto data = random_bytes(bytes, 1);
+  owner.admit(v.vid, "owner");
+  owner.write(v, 0, data.data(), bytes);
+  owner.admit(v.vid, "guest");
+  owner.close_volume(v.vid);
+  const volume_info taken = guest.open_volume(v.vid);
+  REQUIRE(taken.writable);
+  owner.admit(v.vid, "guest");
+  guest.write(taken, 0, data.data(), bytes);
+  CHECK_FALSE(owner.open_volume(v.vid).writable);
+}
+
 TEST_CASE("what stops half-way on its way to the SSDs is repeated, and nobody builds on it") {
   for (const std::uint32_t mute : {1u, 3u}) {
     CAPTURE(mute);
