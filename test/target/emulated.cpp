@@ -4,6 +4,7 @@
 #include "rig.hpp"
 #include <gnstor/host/error.hpp>
 #include <gnstor/wire/afa/admin_command.hpp>
+#include <gnstor/wire/afa/array_membership.hpp>
 #include <gnstor/wire/afa/slba.hpp>
 #include <gnstor/wire/afa/status.hpp>
 #include <gnstor/wire/afa/volume_chmod.hpp>
@@ -214,6 +215,46 @@ TEST_CASE("the write right moves between own clients and plain hosts, one at a t
   CHECK_FALSE(rig.volume->shape().writable);
 }
 
+TEST_CASE("a write right that becomes free is left to others while no plain host is attached") {
+  emulated_rig rig;
+  const auto other = rig.admin(array_nqn, bob);
+  REQUIRE(rig.chmod(*other, bob, right_read | right_write) == 0);
+  (void)rig.refresh();
+  REQUIRE_FALSE(rig.volume->shape().writable);
+  REQUIRE(rig.chmod(*other, bob, right_read) == 0);
+  CHECK(rig.refresh());
+  CHECK(rig.volume->shape().writable);  // a host that comes may write
+  const wire::afa::volume_record r = rig.record();
+  for (std::uint32_t k = 0; k < r.client_count; ++k) {
+    CHECK((r.clients[k].rights & right_write) == 0);
+    CHECK(r.clients[k].client != rig.array.own_client().value);
+  }
+  CHECK(rig.chmod(*other, bob, right_read | right_write) == 0);
+}
+
+TEST_CASE("a right to write is given at SSD 0 first, and withdrawn there when all others know") {
+  emulated_rig rig;
+  wire::afa::admin_command c;
+  c.opcode = wire::afa::admin_opcode::volume_delete;
+  c.epoch = rig.array.about().epoch;
+  c.volume = volume_id(1);
+  c.nsid = 1;
+  REQUIRE(rig.array.own().admin(c.pack(), {}).ok());
+  wire::afa::array_membership next{wire::afa::payload_version, c.epoch + 1, 0, 0};
+  c.opcode = wire::afa::admin_opcode::array_update;
+  c.nsid = 3;
+  REQUIRE(rig.array.own().admin(c.pack(), std::as_writable_bytes(std::span(&next, 1))).ok());
+  // SSD 0 has no such volume and SSD 2 is in another epoch: what is told is the first refusal.
+  const auto refusal = [&](std::uint16_t rights) {
+    const status s = rig.array.set_own_rights(volume_id(1), rig.array.ssds(), rights);
+    REQUIRE(s.code == status_code::nvme_error);
+    return static_cast<wire::afa::status>(s.nvme_code);
+  };
+  CHECK(refusal(right_read | right_write) == wire::afa::status::unknown_volume);
+  CHECK(refusal(right_read) == wire::afa::status::stale_epoch);
+  CHECK(refusal(0) == wire::afa::status::stale_epoch);
+}
+
 TEST_CASE("a write right that is taken away under a plain host ends its writes at once") {
   emulated_rig rig;
   const auto admin = rig.admin(volume_nqn, alice);
@@ -372,6 +413,58 @@ TEST_CASE(
   }
   for (int k = 0; k < 2; ++k) rig.target.tick(0);
   CHECK(rig.record().clients[rig.record().client_count - 1].rights == (right_read | right_write));
+}
+
+TEST_CASE("a host keeps its right if one of its associations vanished, whichever ends last") {
+  for (const bool vanishes_first : {true, false}) {
+    CAPTURE(vanishes_first);
+    emulated_rig rig;
+    auto vanishing = rig.admin(array_nqn, bob);
+    auto orderly = rig.admin(array_nqn, bob);
+    REQUIRE(rig.chmod(*vanishing, bob, right_read | right_write) == 0);
+    const auto end = [&](std::unique_ptr<host_queue>& q) {
+      if (&q == &orderly)
+        REQUIRE(q->set(wire::fabrics::property_offset::configuration, 0x00464001).status == 0);
+      q.reset();
+      for (int k = 0; k < 2; ++k) rig.target.tick(0);
+    };
+    end(vanishes_first ? vanishing : orderly);
+    end(vanishes_first ? orderly : vanishing);
+    CHECK(rig.target.associations() == 0);
+    const wire::afa::volume_record r = rig.record();
+    CHECK(r.clients[r.client_count - 1].rights == (right_read | right_write));
+  }
+}
+
+TEST_CASE("a host that shuts down in order loses its right to write what it created, too") {
+  emulated_rig rig;
+  auto q = rig.admin(array_nqn, bob);
+  const client_id who = host::client_identity::client_of(bob);
+  wire::afa::volume_record made = rig.record();
+  made.vid = 2;
+  made.hash_factor = 77;
+  made.owner = 0;  // who adds it
+  made.client_count = 1;
+  made.clients[0] = {who.value, right_read | right_write};
+  std::vector<std::byte> bytes(sizeof made);
+  std::memcpy(bytes.data(), &made, sizeof made);
+  wire::afa::admin_command c;
+  c.opcode = wire::afa::admin_opcode::volume_add;
+  c.epoch = rig.array.about().epoch;
+  c.volume = volume_id(2);
+  c.payload = wire::nvme::make_keyed_sgl(host_queue::address, sizeof made, host_queue::key);
+  for (c.nsid = 1; c.nsid <= rig.array.ssds(); ++c.nsid)
+    REQUIRE(q->send(c.pack(), bytes).status == 0);
+  const auto rights = [&] {
+    const wire::afa::volume_record r = rig.array.own().volumes(rig.array.about().epoch).at(1);
+    REQUIRE(r.clients[0].client == who.value);
+    return r.clients[0].rights;
+  };
+  CHECK(rights() == (right_read | right_write));
+  REQUIRE(q->set(wire::fabrics::property_offset::configuration, 0x00464001).status == 0);
+  q.reset();
+  for (int k = 0; k < 2; ++k) rig.target.tick(0);
+  CHECK(rights() == right_read);
 }
 
 TEST_CASE("two hosts whose NQNs hash to the same client id do not share a channel and rights") {
