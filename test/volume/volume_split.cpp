@@ -172,6 +172,26 @@ TEST_CASE("reads pass by who is absent or filled, writes by who is absent") {
   }
 }
 
+TEST_CASE("a read that avoids SSDs goes on passing by who is filled, and by all that it avoided") {
+  volume_info v = spread_over(6, 4);
+  v.absent = 0b000001;
+  v.filling = 0b001000;
+  for (std::uint32_t b = 0; b < 600; b += 6) {
+    const std::uint64_t in_sync = bits(first_piece(v, opcode::read, b).where);
+    std::uint64_t left = in_sync;
+    split s = split_of(v);
+    for (const std::uint32_t silent : {1u, 4u}) {
+      s = s.avoiding(ssd_index(static_cast<std::uint16_t>(silent)));
+      left &= ~(std::uint64_t{1} << silent);
+      const auto read = pieces(s, opcode::read, range_of(b, 1));
+      REQUIRE(read.size() == 1);
+      if (left != 0) CHECK(bits(read[0].where) == left);
+    }
+    const auto write = pieces(s, opcode::write, range_of(b, 1));
+    CHECK(bits(write.at(0).where) == bits(first_piece(v, opcode::write, b).where));
+  }
+}
+
 TEST_CASE("where no replica is left, one of them is asked and says so: never another SSD") {
   volume_info v = spread_over(5, 2);
   for (std::uint32_t b = 0; b < 600; b += 6) {
