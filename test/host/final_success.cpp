@@ -25,3 +25,18 @@ TEST_CASE("session::read fails where two of two replicas are silent") {
   std::vector<unsigned char> read(r.bytes);
   CHECK_THROWS_AS(r.session->read(r.volume, 0, read.data(), r.bytes), host::io_error);
 }
+
+TEST_CASE("memory that an unanswered write was to send is not written again: an SSD may read it") {
+  late_rig r;
+  for (std::uint32_t ssd = 0; ssd < 4; ++ssd) r.session->inject_fault(ssd, "silent");
+  CHECK_THROWS_AS(r.session->write(r.volume, 0, r.content.data(), r.bytes), host::io_error);
+  for (std::uint32_t ssd = 0; ssd < 4; ++ssd) r.session->inject_fault(ssd, "none");
+  const std::size_t before = r.link->allocations();
+  r.session->write(r.volume, 0, r.content.data(), r.bytes);
+  CHECK(r.link->allocations() == before + 1);
+  r.session->write(r.volume, 0, r.content.data(), r.bytes);
+  CHECK(r.link->allocations() == before + 1);  // nobody else reads this one
+  std::vector<unsigned char> read(r.bytes);
+  r.session->read(r.volume, 0, read.data(), r.bytes);
+  CHECK(read == r.content);
+}

@@ -23,11 +23,15 @@ class late_link final : public host::array_link {
   void stop_after(std::uint32_t commands) { left_ = commands; }
   /// From now on this SSD answers no admin command.
   void mute(std::uint32_t ssd) { mute_ = ssd; }
-  /// From now on this SSD carries commands of this opcode out, and its answers to them are lost.
-  void lose_answers(std::uint32_t ssd, wire::afa::admin_opcode to) {
+  /// From now on this SSD carries commands of this opcode out, and its answers to them are lost,
+  /// but for the first `heard`.
+  void lose_answers(std::uint32_t ssd, wire::afa::admin_opcode to, std::uint32_t heard = 0) {
     unheard_ = ssd;
     unheard_opcode_ = static_cast<std::uint8_t>(to);
+    heard_ = heard;
   }
+  /// How often memory was allocated.
+  std::size_t allocations() const { return known_.size(); }
 
   host::place node_reach() const override { return to_->node_reach(); }
   host::place kernel_reach() const override { return to_->kernel_reach(); }
@@ -45,8 +49,10 @@ class late_link final : public host::array_link {
     if (lost) return status::make(status_code::timed_out, reporter::channel);
     if (left_ != forever) --left_;
     const status s = to_->execute_admin(command, d);
-    const bool unheard = command.nsid == unheard_ + 1 && command.opcode == unheard_opcode_;
-    return unheard ? status::make(status_code::timed_out, reporter::channel) : s;
+    if (command.nsid != unheard_ + 1 || command.opcode != unheard_opcode_) return s;
+    if (heard_ == 0) return status::make(status_code::timed_out, reporter::channel);
+    --heard_;
+    return s;
   }
   const remote_channel& host() const override { return to_->host(); }
   const remote_channel* kernels() const override { return to_->kernels(); }
@@ -79,6 +85,7 @@ class late_link final : public host::array_link {
   std::uint32_t mute_ = forever - 1;
   std::uint32_t unheard_ = forever - 1;
   std::uint8_t unheard_opcode_ = 0;
+  std::uint32_t heard_ = 0;
   std::uint32_t left_ = forever;
 };
 

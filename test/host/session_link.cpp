@@ -2,7 +2,9 @@
 /// becomes of its buffers.
 
 #include "session_impl.hpp"
+#include <gnstor/simt/clock.hpp>
 #include <gnstor/wire/afa/array_description.hpp>
+#include <gnstor/wire/afa/volume_list.hpp>
 
 #include <doctest/doctest.h>
 
@@ -28,11 +30,15 @@ class scripted_link final : public host::array_link {
     return {reinterpret_cast<std::uint64_t>(address), bytes, ++last_key, last_key};
   }
   void unregister_memory(const io_buffer&) noexcept override {}
-  status execute_admin(const wire::nvme::submission_entry& command, deadline) override {
+  bool last_of_host() const override { return listed.count != 0; }
+  status execute_admin(const wire::nvme::submission_entry& command, deadline d) override {
+    in_a_second = d.expired(simt::now_ns() + 1'000'000'000);
     const auto c = wire::afa::admin_command::unpack(command);
     sent.push_back(c);
     if (c.opcode == wire::afa::admin_opcode::array_describe)
       std::memcpy(reinterpret_cast<void*>(command.dptr.address), &said, sizeof said);
+    if (c.opcode == wire::afa::admin_opcode::volume_list)
+      std::memcpy(reinterpret_cast<void*>(command.dptr.address), &listed, sizeof listed);
     return answer ? answer(c) : status{};
   }
   const remote_channel& host() const override { throw host::error("no channel"); }
@@ -46,6 +52,8 @@ class scripted_link final : public host::array_link {
   void inject_fault(std::uint32_t, std::string_view) override {}
 
   wire::afa::array_description said{};
+  wire::afa::volume_list listed{};
+  bool in_a_second = false;  ///< the last command had no more time
   std::function<status(const wire::afa::admin_command&)> answer;
   std::vector<wire::afa::admin_command> sent;
   std::vector<volume_info> plain;
@@ -197,4 +205,38 @@ TEST_CASE(
   REQUIRE(r->link->sent.size() == 2);
   CHECK(r->link->sent[0].nsid == 4);
   CHECK(r->link->sent[1].nsid == 2);  // the arbiter last: its VID is free when all is gone
+}
+
+TEST_CASE("at its end a session gives its rights back, and waits for no SSD longer than a second") {
+  const auto r = over_array(array_of(4));
+  wire::afa::volume_list& there = r->link->listed;
+  there.version = wire::afa::payload_version;
+  there.count = there.total = 2;
+  for (std::uint16_t k = 0; k < 2; ++k) {
+    wire::afa::volume_record& v = there.records[k];
+    v.version = wire::afa::payload_version;
+    v.vid = static_cast<std::uint16_t>(k + 1);
+    v.replicas = 1;
+    v.hash_factor = 5;
+    v.capacity_blocks = 10;
+    v.stripe_blocks = 16;
+    v.ssd_count = 4;
+    v.client_count = 1;
+    v.clients[0] = {77, wire::afa::right_read | wire::afa::right_write};
+  }
+  r->inside.written.insert(2);
+  (void)r->inside.list();
+  CHECK_FALSE(r->link->in_a_second);
+  std::uint32_t changed = 0;
+  r->link->answer = [&](const wire::afa::admin_command& c) {
+    CHECK(r->link->in_a_second);
+    if (c.opcode == wire::afa::admin_opcode::volume_chmod) {
+      ++changed;
+      CHECK(c.volume == volume_id(2));  // the other one is another session's
+    }
+    return status{};
+  };
+  r->inside.give_back_rights();
+  CHECK(changed == 4);
+  r->inside.written.clear();
 }

@@ -69,6 +69,34 @@ TEST_CASE("hosts that create volumes at once get different ones, and each keeps 
   }
 }
 
+TEST_CASE("more volumes than one answer lists are all listed, opened and passed over") {
+  const shared_sessions shared;
+  host::session s = shared.open("host");
+  constexpr std::uint32_t many = 2 * wire::afa::volume_list_records + 1;
+  for (std::uint32_t k = 1; k <= many; ++k)
+    REQUIRE(s.create_volume({.bytes = block_bytes}).vid.value == k);
+  const auto all = s.volumes();
+  REQUIRE(all.size() == many);
+  for (std::uint32_t k = 0; k < many; ++k) CHECK(all[k].vid == k + 1);
+  CHECK(s.open_volume(volume_id(many)).writable);
+  s.delete_volume(volume_id(many));
+  CHECK(s.volumes().size() == many - 1);
+}
+
+TEST_CASE("a volume that the array's flash cannot hold with all replicas is not created") {
+  const shared_sessions shared;
+  host::session s = shared.open("host");
+  const std::uint64_t flash = 4 * s.usage(0).capacity_blocks * block_bytes;
+  for (const std::uint32_t replicas : {1u, 2u, 4u}) {
+    CAPTURE(replicas);
+    const std::uint64_t most = flash / replicas;
+    CHECK_THROWS_AS((void)s.create_volume({.bytes = most + 1, .replicas = replicas}),
+                    host::input_error);
+    CHECK(s.volumes().empty());
+    s.delete_volume(s.create_volume({.bytes = most, .replicas = replicas}).vid);
+  }
+}
+
 TEST_CASE("what another creation has left on an SSD is not deleted: its volume id is passed over") {
   for (const std::uint32_t ssd : {0u, 1u, 3u}) {
     CAPTURE(ssd);
@@ -156,16 +184,19 @@ TEST_CASE("a volume is not created where an SSD does not answer, and nothing of 
 
 TEST_CASE("a creation is taken back also from an SSD that carried it out and was not heard") {
   for (const std::uint32_t ssd : {0u, 1u, 3u}) {
-    CAPTURE(ssd);
-    const shared_sessions shared;
-    raw_admin watcher(shared.link("watcher"));
-    late_link* meddler = nullptr;
-    host::session s = shared.open("host", &meddler);
-    meddler->lose_answers(ssd, wire::afa::admin_opcode::volume_add);
-    CHECK_THROWS_AS((void)s.create_volume({.bytes = block_bytes}), host::io_error);
-    for (std::uint32_t k = 0; k < 4; ++k) CHECK(watcher.list(k).count == 0);
-    meddler->lose_answers(99, wire::afa::admin_opcode::volume_add);
-    CHECK(s.create_volume({.bytes = block_bytes}).vid.value == 1);  // the id is free again
+    for (const std::uint32_t heard : {0u, 1u}) {  // its claim, or that the volume is whole
+      CAPTURE(ssd);
+      CAPTURE(heard);
+      const shared_sessions shared;
+      raw_admin watcher(shared.link("watcher"));
+      late_link* meddler = nullptr;
+      host::session s = shared.open("host", &meddler);
+      meddler->lose_answers(ssd, wire::afa::admin_opcode::volume_add, heard);
+      CHECK_THROWS_AS((void)s.create_volume({.bytes = block_bytes}), host::io_error);
+      for (std::uint32_t k = 0; k < 4; ++k) CHECK(watcher.list(k).count == 0);
+      meddler->lose_answers(99, wire::afa::admin_opcode::volume_add);
+      CHECK(s.create_volume({.bytes = block_bytes}).vid.value == 1);  // the id is free again
+    }
   }
 }
 
