@@ -192,6 +192,19 @@ TEST_CASE("a read that avoids SSDs goes on passing by who is filled, and by all 
   }
 }
 
+TEST_CASE("an SSD that is avoided is asked all the same where no other replica is in sync") {
+  volume_info v = spread_over(5, 2);
+  for (std::uint32_t b = 0; b < 600; b += 6) {
+    v.absent = 0;
+    const replica_set placed = first_piece(v, opcode::write, b).where;
+    v.absent = std::uint64_t{1} << placed.ssd[0].value;
+    const split s = split_of(v).avoiding(placed.ssd[1]);
+    const auto read = pieces(s, opcode::read, range_of(b, 1));
+    REQUIRE(read.size() == 1);
+    CHECK(bits(read[0].where) == std::uint64_t{1} << placed.ssd[1].value);
+  }
+}
+
 TEST_CASE("where no replica is left, one of them is asked and says so: never another SSD") {
   volume_info v = spread_over(5, 2);
   for (std::uint32_t b = 0; b < 600; b += 6) {

@@ -145,12 +145,13 @@ class volume_split {
       p.where = serving(p.where, info_.absent, op == opcode::read ? info_.filling : 0);
     return p;
   }
-  /// The replicas that take part in this epoch: reads go to those in sync. Where nobody is left the
-  /// command goes to who is absent or being filled, which answers with an error.
+  /// The replicas that take part in this epoch: reads go to those in sync. Where nobody is left
+  /// they go to who is avoided or being filled, else to who is absent; who is filled or absent
+  /// answers with an error.
   GNSTOR_HD_SLOW static replica_set serving(const replica_set placed, std::uint64_t absent,
                                             std::uint64_t unread) {
     replica_set kept = placed.without(absent | unread);
-    if (kept.count == 0) kept = placed.without(unread);
+    if (kept.count == 0) kept = placed.without(absent);
     return kept.count != 0 ? kept : placed;
   }
 
