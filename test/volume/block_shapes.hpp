@@ -23,6 +23,7 @@ struct shaped_journey {
 /// into the second half of the buffer: by its warp's shared channel, or by a volume of the warp's.
 struct there_and_back {
   struct shared {};
+  static constexpr std::uint32_t most_threads = 1024;
   bool owned = false;
 
   template <class Lane>
@@ -51,6 +52,8 @@ struct there_and_back {
 /// Each lane of a warp sends a Flush over the warp's own channel.
 struct flush_each {
   struct shared {};
+  static constexpr std::uint32_t most_threads = 1024;
+
   template <class Lane>
   GNSTOR_HD void operator()(Lane& lane, remote_volume v, shaped_journey* journeys) const {
     using queue = mlx5_owned_queue<thread_scope_system, capsule::in_entry>;
