@@ -6,7 +6,7 @@
 #include <deengine/page_crc.hpp>
 #include <deengine/page_mover.hpp>
 #include <deengine/trim_journal.hpp>
-#include <gnstor/volume/placement.hpp>
+#include <gnstor/io/placement.hpp>
 #include <gnstor/wire/afa/status.hpp>
 #include <gnstor/wire/nvme/status.hpp>
 

@@ -60,9 +60,7 @@ struct flush_each {
     const simt::group g = lane.warp();
     const remote_channel mine = v.channels().mine();
     const nic_queue_pair* nic = mine.queue().nic();
-    io_part p;
-    p.opcode = wire::nvme::nvm_opcode::flush;
-    p.ssds = v.pieces().present(lane.global_thread() % v.info().ssd_count);
+    const auto p = v.plan().flush_step(lane.global_thread() % v.info().ssd_count);
     exclusive_channel<queue> own(g, *nic, mine.counters());
     const status s = own.execute(g, p.command(), simt::within(20'000'000'000));
     own.release(g);
