@@ -5,6 +5,7 @@
 // The four take turns, round by round, with the same threads; `ratio_to_*` is the median of the
 // rounds' ratios. A pool's memory is real: every page is marked by its owner and checked.
 #include "support/contiguity_report.hpp"
+#include <gnstor/simt/lane.hpp>
 
 #include <benchmark/benchmark.h>
 #include <cuda_runtime_api.h>

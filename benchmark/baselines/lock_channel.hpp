@@ -52,11 +52,7 @@ class lock_channel {
   /// As `channel::connect`.
   GNSTOR_HD status connect(const connect_options& options, deadline d) const {
     qp_.post_receives();
-    const auto data = wire::nvme::make_keyed_sgl(
-        options.data.address, sizeof(wire::fabrics::connect_data), options.data.rkey);
-    const auto command = cuda::std::bit_cast<wire::nvme::submission_entry>(
-        wire::fabrics::make_connect(0, options.queue_id, options.queue_entries, data, 0));
-    const status outcome = execute_in(channel_phase::connecting, command, d, nullptr);
+    const status outcome = execute_in(channel_phase::connecting, options.command(), d, nullptr);
     if (outcome.ok()) set_phase(channel_phase::ready);
     return outcome;
   }
@@ -84,9 +80,6 @@ class lock_channel {
     });
     return any;
   }
-
-  /// As `channel::make_room`: there are no asynchronous requests.
-  GNSTOR_HD bool make_room() const { return poll(); }
 
   /// As `channel::wait`.
   GNSTOR_HD status wait(ticket t, deadline d, std::uint32_t* value = nullptr) const {

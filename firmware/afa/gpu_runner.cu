@@ -69,7 +69,9 @@ void gpu_runner::stop() {
   if (streams_->engines == nullptr) return;
   system_word<std::uint32_t>(*node_.host_stop).store(metadata_header::gpu_is_to_stop, release);
   for (cudaStream_t* s : {&streams_->copies, &streams_->engines}) {
-    check(cudaStreamSynchronize(*s), "waiting for its end");
+    const cudaError_t ended = cudaStreamSynchronize(*s);
+    // A process that ends unloads CUDA before its last objects: the kernels have ended with it.
+    if (ended != cudaErrorCudartUnloading) check(ended, "waiting for its end");
     (void)cudaStreamDestroy(*s);
     *s = nullptr;
   }

@@ -2,7 +2,7 @@
 
 #include <daemon/manager.hpp>
 #include <gnstor/core/units.hpp>
-#include <gnstor/volume/placement.hpp>
+#include <gnstor/io/placement.hpp>
 
 #include <cstdint>
 #include <optional>

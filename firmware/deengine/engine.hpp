@@ -5,8 +5,8 @@
 #include <deengine/foresight.hpp>
 #include <deengine/request.hpp>
 #include <deengine/shard_store.hpp>
+#include <gnstor/io/placement.hpp>
 #include <gnstor/simt/warp.hpp>
-#include <gnstor/volume/placement.hpp>
 
 namespace gnstor::fw {
 

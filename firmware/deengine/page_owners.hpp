@@ -1,7 +1,7 @@
 #pragma once
 
 #include <deengine/metadata.hpp>
-#include <gnstor/volume/placement.hpp>
+#include <gnstor/io/placement.hpp>
 
 namespace gnstor::detail {
 

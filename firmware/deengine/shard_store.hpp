@@ -6,7 +6,7 @@
 #include <deengine/page_crc.hpp>
 #include <deengine/page_mover.hpp>
 #include <deengine/trim_journal.hpp>
-#include <gnstor/volume/placement.hpp>
+#include <gnstor/io/placement.hpp>
 #include <gnstor/wire/afa/status.hpp>
 #include <gnstor/wire/nvme/status.hpp>
 
@@ -154,11 +154,11 @@ class shard_store {
   /// True if the page of an entry stays on this SSD: its volume is there, and has not been spread
   /// to where the block belongs elsewhere. A table that keeps changing counts as yes.
   GNSTOR_HD bool keeps(const oob_entry& e) const {
-    using answer = typename permission_table<Scope>::answer;
+    using grants = permission_table<Scope>;
     volume_grant g;
-    const answer a = volumes().find(e.vid, client_id(0), g);
-    if (a == answer::changing) return true;
-    if (a != answer::found || g.generation != e.generation) return false;
+    const typename grants::answer a = volumes().find(e.vid, client_id(0), g);
+    if (a == grants::answer::changing) return true;
+    if (a != grants::answer::found || g.generation != e.generation) return false;
     if (state().swept == deletions()) return true;  // what has moved away was dropped
     // Asked later than the placement: who finds an older one keeps more.
     if (volumes().spread(e.vid) != wire::afa::volume_spread::dropping) return true;

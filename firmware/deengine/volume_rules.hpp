@@ -2,7 +2,7 @@
 /// What a volume's record must obey, whoever sends it.
 
 #include <deengine/geometry.hpp>
-#include <gnstor/volume/replica_set.hpp>
+#include <gnstor/io/replica_set.hpp>
 #include <gnstor/wire/afa/status.hpp>
 #include <gnstor/wire/afa/volume_chmod.hpp>
 #include <gnstor/wire/afa/volume_record.hpp>

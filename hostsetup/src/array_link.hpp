@@ -2,7 +2,7 @@
 
 #include <gnstor/channel/remote_channel.hpp>
 #include <gnstor/host/memory_block.hpp>
-#include <gnstor/volume/volume_info.hpp>
+#include <gnstor/io/volume_info.hpp>
 
 #include <functional>
 #include <string>

@@ -174,13 +174,13 @@ class emulated_array {
   bool started_ = false;
   bool attached_ = false;  ///< kernels may run that only their executor knows
   /// Who has an entry of `node_.hosts`; nobody: key 0.
-  struct seat {
+  struct host_slot {
     std::uint64_t key = 0;
     client_id client{};
     bool left = false;  ///< its queue pairs stay
   };
   client_id free_client(const client_identity& who) const;
-  std::vector<seat> seats_;
+  std::vector<host_slot> host_slots_;
   std::vector<std::uint32_t> free_queues_;
   std::uint32_t present_ = 0;  ///< hosts that were admitted and have not left
   /// Of the tables and of `running_`. Recursive: what runs in `run_beside` may register memory.

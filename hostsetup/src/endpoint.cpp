@@ -1,6 +1,6 @@
 #include <gnstor/host/endpoint.hpp>
 #include <gnstor/host/error.hpp>
-#include <gnstor/volume/replica_set.hpp>
+#include <gnstor/io/replica_set.hpp>
 
 #include <fmt/format.h>
 

@@ -2,6 +2,7 @@
 
 #include "qp/memory_image.hpp"
 #include <gnstor/channel/mlx5_channel.hpp>
+#include <gnstor/io/async_io.hpp>
 #include <gnstor/qp/nic_queue_pair.hpp>
 
 namespace gnstor::test {
@@ -28,14 +29,14 @@ Channel make_channel(memory_image& image, std::uint32_t depth, std::uint32_t num
 template <class Channel>
 std::uint32_t operations_in_use(memory_image& image, const Channel& channel) {
   auto* here = reinterpret_cast<unsigned char*>(image.here(&channel.counters()));
-  return Channel(channel.queue(), here).async().in_use();
+  return async_io(Channel(channel.queue(), here)).in_use();
 }
 
 /// Request slots of a channel that are not free.
 template <class Channel>
 std::uint32_t slots_in_use(memory_image& image, const Channel& channel) {
-  channel_state* state = image.here(&channel.counters());
-  return request_table<thread_scope_device>(state + 1, channel.queue().depth()).in_use();
+  channel_state& state = *image.here(&channel.counters());
+  return channel_layout(channel.queue().depth()).requests_of(state).in_use();
 }
 
 }  // namespace gnstor::test

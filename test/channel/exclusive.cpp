@@ -207,10 +207,10 @@ TEST_CASE("a late answer to an asynchronous operation's part leaves a warp's cha
   const mlx5_channel c = *f.client.channels;
   c.counters().phase = static_cast<std::uint32_t>(channel_phase::ready);
   c.queue().post_receives();
-  const auto io = c.async();
-  const result<ticket> operation = io.begin(callback_id(0), 0, simt::within(1'000'000));
+  const auto io = async_io(c);
+  const result<ticket> operation = io.open(callback_id(0), 0, simt::within(1'000'000));
   REQUIRE(operation);
-  REQUIRE(io.try_add(operation.value, io_part{}).ok());
+  REQUIRE(io.try_add(operation.value, io_step{}).ok());
   io.end(operation.value, status{});
   CHECK(io.wait(operation.value, simt::within(5'000'000)).code == status_code::timed_out);
   const simt::group g = simt::group::warp();

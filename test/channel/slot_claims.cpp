@@ -230,7 +230,7 @@ TEST_CASE(
   std::vector<std::uint64_t> words((sizeof(channel_state) + device_table::bytes(depth)) / 8 + 32);
   auto* state = reinterpret_cast<channel_state*>(
       (reinterpret_cast<std::uintptr_t>(words.data()) + 127) / 128 * 128);
-  const device_table table(state + 1, depth);
+  const device_table table = channel_layout(depth).requests_of(*state);
   const auto as_owner = [&](const auto& body) {
     host::executor machine(host::options{});
     machine.spawn(1, 1,

@@ -74,4 +74,21 @@ TEST_CASE("a list that changes while it is read is read again") {
   }
 }
 
+TEST_CASE("a target does not choose how much memory its list takes") {
+  scripted_target target;
+  be_discovery(target);
+  const auto one =
+      entry("nqn.2026-11.test:1", wire::fabrics::transport_rdma, wire::fabrics::subsystem_nvm);
+  SUBCASE("4096 entries are read") {
+    target.script.log.assign(4096, one);
+    CHECK(host::fabrics::discover(target).size() == 4096);
+  }
+  SUBCASE("more are refused before they are read") {
+    target.script.log.assign(4097, one);
+    CHECK_THROWS_WITH_AS(host::fabrics::discover(target), doctest::Contains("lists 4097"),
+                         host::input_error);
+    CHECK(target.script.header_reads == 1);
+  }
+}
+
 }  // namespace

@@ -77,15 +77,15 @@ inline std::vector<std::vector<std::uint8_t>> capsule_seeds() {
   wire::nvme::submission_entry connect;
   std::memcpy(&connect, &join, sizeof connect);
   add(0, &who, 1000, connect);
-  wire::afa::volume_record record{};
-  record.version = wire::afa::payload_version;
-  record.vid = 11;
-  record.replicas = 1;
-  record.capacity_blocks = 100;
-  record.stripe_blocks = 4;
-  record.epoch = 1;
-  record.client_count = 1;
-  record.clients[0] = {7, 3};
+  wire::afa::volume_record added{};
+  added.version = wire::afa::payload_version;
+  added.vid = 11;
+  added.replicas = 1;
+  added.capacity_blocks = 100;
+  added.stripe_blocks = 4;
+  added.epoch = 1;
+  added.client_count = 1;
+  added.clients[0] = {7, 3};
   wire::afa::volume_chmod change{};
   change.version = wire::afa::payload_version;
   change.vid = 9;
@@ -94,8 +94,8 @@ inline std::vector<std::vector<std::uint8_t>> capsule_seeds() {
   const auto admin = [&](wire::afa::admin_opcode op, std::uint32_t bytes) {
     return wire::afa::admin_command{op, 5, 1, 1, volume_id(9), sgl(bytes)}.pack();
   };
-  add(1, &record, sizeof record < 1000 ? sizeof record : 1000,
-      admin(wire::afa::admin_opcode::volume_add, sizeof record));
+  add(1, &added, sizeof added < 1000 ? sizeof added : 1000,
+      admin(wire::afa::admin_opcode::volume_add, sizeof added));
   add(1, &change, sizeof change < 1000 ? sizeof change : 1000,
       admin(wire::afa::admin_opcode::volume_chmod, sizeof change));
   add(1, nullptr, 0, admin(wire::afa::admin_opcode::volume_delete, 0));

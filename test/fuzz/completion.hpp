@@ -2,8 +2,8 @@
 
 #include "channel/channel_image.hpp"
 #include "input.hpp"
-#include <gnstor/channel/async_io.hpp>
 #include <gnstor/channel/channel.hpp>
+#include <gnstor/io/async_io.hpp>
 #include <gnstor/simt_host/lone_lane.hpp>
 
 #include <set>
@@ -34,15 +34,15 @@ class hostile_answers {
   }
   /// An operation of one part that up to three SSDs may serve.
   void begin(std::uint8_t said) {
-    io_part part;
-    part.opcode = wire::nvme::nvm_opcode::read;
-    part.places = 1 + said % 3;
-    part.ssds = 0x020100;
-    part.buffer = {0x10000, block_bytes, 1, 1};
-    const auto io = channel_.async();
-    const auto op = io.begin({}, 0, deadline::after(simt::now_ns(), 1 + said * 1000ull));
+    io_step step;
+    step.opcode = wire::nvme::nvm_opcode::read;
+    step.places = 1 + said % 3;
+    step.ssds = 0x020100;
+    step.buffer = {0x10000, block_bytes, 1, 1};
+    const auto io = async_io(channel_);
+    const auto op = io.open({}, 0, deadline::after(simt::now_ns(), 1 + said * 1000ull));
     if (!op) return;
-    if (io.try_add(op.value, part).code == status_code::would_block) return io.cancel(op.value);
+    if (io.try_add(op.value, step).code == status_code::would_block) return io.cancel(op.value);
     io.end(op.value);
     operations_.push_back(op.value);
   }
@@ -91,10 +91,10 @@ class hostile_answers {
   void take(std::uint8_t which) {
     if (operations_.empty()) return;
     const auto at = operations_.begin() + which % operations_.size();
-    const status s = channel_.async().try_wait(*at);
+    const status s = async_io(channel_).try_wait(*at);
     if (s.code != status_code::would_block) operations_.erase(at);
   }
-  void poll() { (void)channel_.async().poll(); }
+  void poll() { (void)async_io(channel_).poll(); }
   void pass(std::uint16_t ns) { lane_.set_now_ns(simt::now_ns() + ns); }
 
   /// Nothing is counted that was not sent, and every slot is somebody's.
@@ -103,7 +103,7 @@ class hostile_answers {
     const channel_state& counted = channel_.counters();
     fuzz_demand(counted.completed <= counted.submitted, "more answers than requests");
     fuzz_demand(slots_in_use(image_, channel_) <= depth, "more slots than there are");
-    fuzz_demand(channel_.async().in_use() <= depth, "more operations than there is room for");
+    fuzz_demand(async_io(channel_).in_use() <= depth, "more operations than there is room for");
     // Whatever a target answers, or does not, operations end; a NIC that names entries nobody has
     // sent may keep the send queue full.
     for (int k = 0; k < 500; ++k) {
@@ -112,7 +112,7 @@ class hostile_answers {
     }
     if (nic_lies_) return;
     for (const ticket t : operations_)
-      fuzz_demand(channel_.async().take(t).code != status_code::would_block,
+      fuzz_demand(async_io(channel_).take(t).code != status_code::would_block,
                   "an operation that does not end");
   }
 

@@ -1,8 +1,11 @@
 # The replay of what fuzzers have kept, with the parsers under AddressSanitizer and UBSan whatever
 # the rest of the build is under.
-set(parsers hostsetup/src/array_replies hostsetup/src/error
-    hostsetup/src/fabrics/controller_limits hostsetup/src/fabrics/discovered
-    hostsetup/src/fabrics/namespace_info hostsetup/src/fabrics/words firmware/target/controller
+set(parsers hostsetup/src/array_replies hostsetup/src/error hostsetup/src/memory_block
+    hostsetup/src/fabrics/admin_queue hostsetup/src/fabrics/controller
+    hostsetup/src/fabrics/controller_life hostsetup/src/fabrics/controller_limits
+    hostsetup/src/fabrics/discovered hostsetup/src/fabrics/discovery
+    hostsetup/src/fabrics/host_identity hostsetup/src/fabrics/namespace_info
+    hostsetup/src/fabrics/words firmware/target/controller
     firmware/target/identify firmware/target/log_page firmware/target/target_id
     firmware/target/deallocate firmware/target/target_model firmware/target/target_queue)
 if(gnstor_with_rdma)

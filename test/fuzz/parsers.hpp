@@ -5,6 +5,7 @@
 #include "array_reply.hpp"
 #include "capsule.hpp"
 #include "completion.hpp"
+#include "discover.hpp"
 #include "flash_image.hpp"
 #include "target_capsule.hpp"
 #include "target_reply.hpp"
@@ -27,6 +28,7 @@ inline constexpr fuzzed_parser fuzzed_parsers[] = {
     {"array_reply", fuzz_array_reply, array_reply_seeds},
     {"target_reply", fuzz_target_reply, target_reply_seeds},
     {"completion", fuzz_completion, completion_seeds},
+    {"discover", fuzz_discover, discover_seeds},
 };
 
 }  // namespace gnstor::test

@@ -10,6 +10,11 @@
 
 namespace gnstor::test {
 
+/// The same in as few registers as the largest block leaves each thread.
+struct add_in_large_blocks : add_to_all {
+  static constexpr std::uint32_t most_threads = 1024;
+};
+
 /// Changes every element of an array four times its frames through `view[i]`, and checks it page by
 /// page, a warp a page, in blocks of every shape.
 inline void arrays_hold_what_blocks_of_any_shape_wrote(const std::string& endpoint) {
@@ -32,7 +37,7 @@ inline void arrays_hold_what_blocks_of_any_shape_wrote(const std::string& endpoi
       s.attach(machine);
       machine.run();
     };
-    run(how, add_to_all{.round = 0});
+    run(how, add_in_large_blocks{{.round = 0}});
     run(how.block.count() <= 256 ? how : launch{1, {8, 6}}, check_pages{.round = 1});
     std::uint64_t bad = 0;
     wrong.read(0, &bad, sizeof bad);

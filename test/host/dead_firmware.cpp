@@ -2,6 +2,7 @@
 /// why at once, and nothing is sealed.
 
 #include "spoiled_flash.hpp"
+#include "temp_folder.hpp"
 #include <gnstor/host/error.hpp>
 #include <gnstor/host/executor.hpp>
 #include <gnstor/host/session.hpp>

@@ -3,8 +3,8 @@
 
 #include "array.hpp"
 #include "checker.hpp"
-#include <gnstor/volume/placement.hpp>
-#include <gnstor/volume/volume_info.hpp>
+#include <gnstor/io/placement.hpp>
+#include <gnstor/io/volume_info.hpp>
 #include <gnstor/wire/afa/status.hpp>
 
 #include <array>

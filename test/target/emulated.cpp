@@ -1,6 +1,7 @@
 /// The target over a real emulated array: plain hosts and GNStor's own clients at the same volumes.
 #include "client_identity.hpp"
 #include "host/spoiled_flash.hpp"
+#include "host/temp_folder.hpp"
 #include "rig.hpp"
 #include <gnstor/host/error.hpp>
 #include <gnstor/wire/afa/admin_command.hpp>
@@ -11,8 +12,12 @@
 #include <target/array_volume.hpp>
 #include <target/target_id.hpp>
 
+#include <gnstor-target/serve.hpp>
+
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <string>
 
 using namespace gnstor;
@@ -600,4 +605,86 @@ TEST_CASE("an array whose firmware has failed says why to who serves it, and ans
   }
   CHECK(why.find("live != 0") != std::string::npos);
   CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(5));
+}
+
+namespace {
+
+/// What gnstor-target serves with, but for the network: rounds in which hosts do what a test says.
+struct served_rounds {
+  emulated_rig& rig;
+  const std::function<void()>& work;
+  void say_ready() const {}
+  void run_for(std::chrono::milliseconds) const { work(); }
+  void check() const { rig.array.check(); }
+};
+
+/// What a stream was told.
+class told_stream {
+ public:
+  told_stream() : stream_(open_memstream(&text_, &bytes_)) { REQUIRE(stream_ != nullptr); }
+  ~told_stream() {
+    std::fclose(stream_);
+    std::free(text_);
+  }
+  told_stream(const told_stream&) = delete;
+  told_stream& operator=(const told_stream&) = delete;
+  std::FILE* file() { return stream_; }
+  std::string text() {
+    std::fflush(stream_);
+    return {text_, bytes_};
+  }
+
+ private:
+  char* text_ = nullptr;
+  std::size_t bytes_ = 0;
+  std::FILE* stream_;
+};
+
+}  // namespace
+
+TEST_CASE("a target whose array's firmware fails ends with exit code 1 and the reason, at once") {
+  const temp_folder folder;
+  emulated_rig rig("emu:?ssds=1&replicas=1&capacity=4M&shards=1&threads=2&flash=" + folder.path());
+  const auto admin = rig.admin(volume_nqn, alice);
+  const auto q = rig.io(volume_nqn, alice);
+  const auto data = filled(block_bytes, 1);
+  volatile std::sig_atomic_t told_to_stop = 0;
+  int rounds = 0;
+  const auto serve = [&](int fails_in, int told_in) {
+    rounds = 0;
+    told_to_stop = 0;
+    const std::function<void()> work = [&] {
+      ++rounds;
+      if (rounds == fails_in)
+        spoil_counts(folder.path(), {.pages = 1024, .shards = 1, .pages_per_block = 32});
+      const bool written = q->send(host_queue::io(nvm_opcode::write, 0, 1), data).status == 0;
+      CHECK(written == (rounds < fails_in));
+      if (rounds == told_in) told_to_stop = 1;
+    };
+    told_stream says;
+    told_stream complains;
+    const int code = tools::serve(
+        [&] {
+          return served_rounds{rig, work};
+        },
+        told_to_stop, says.file(), complains.file());
+    CHECK(says.text() == (code == 0 ? "stopping\n" : ""));
+    return std::make_pair(code, complains.text());
+  };
+  CHECK(serve(100, 3) == std::make_pair(0, std::string()));
+  CHECK(rounds == 3);
+  const auto [code, reason] = serve(2, 9);
+  CHECK(code == 1);
+  CHECK(rounds == 2);
+  CHECK(reason.starts_with("gnstor-target: the array's firmware has failed"));
+  CHECK(reason.find("live != 0") != std::string::npos);
+}
+
+TEST_CASE("a target that cannot start ends with exit code 1 and the reason") {
+  const volatile std::sig_atomic_t told_to_stop = 0;
+  told_stream says;
+  told_stream complains;
+  const auto start = [&]() -> served_rounds { throw host::error("no RDMA device"); };
+  CHECK(tools::serve(start, told_to_stop, says.file(), complains.file()) == 1);
+  CHECK(complains.text() == "gnstor-target: no RDMA device\n");
 }

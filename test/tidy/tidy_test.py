@@ -67,7 +67,7 @@ INCLUDES = [
     ("include/gnstor/simt/good.hpp", "<cuda_runtime_api.h>", ["host-compiler"]),
     ("include/gnstor/simt/good.cuh", "<cooperative_groups.h>", []),
     ("firmware/hca/good.hpp", "<gnstor/wire/mlx5/cqe.hpp>", []),
-    ("firmware/deengine/good.hpp", "<gnstor/volume/placement.hpp>", []),
+    ("firmware/deengine/good.hpp", "<gnstor/io/placement.hpp>", []),
     ("firmware/deengine/good.hpp", "<gnstor/volume/volume_ref.hpp>", ["firmware-includes"]),
     ("firmware/hca/good.hpp", "<gnstor/qp/queue_pair.hpp>", ["firmware-includes"]),
     ("firmware/afa/good.hpp", "<daemon/manager.hpp>", ["firmware-includes"]),

@@ -3,7 +3,7 @@
 
 #include <deengine/metadata.hpp>
 #include <deengine/page_crc.hpp>
-#include <gnstor/volume/placement.hpp>
+#include <gnstor/io/placement.hpp>
 
 #include <doctest/doctest.h>
 

@@ -23,6 +23,7 @@ struct shaped_journey {
 /// into the second half of the buffer: by its warp's shared channel, or by a volume of the warp's.
 struct there_and_back {
   struct shared {};
+  static constexpr std::uint32_t most_threads = 1024;
   bool owned = false;
 
   template <class Lane>
@@ -51,15 +52,15 @@ struct there_and_back {
 /// Each lane of a warp sends a Flush over the warp's own channel.
 struct flush_each {
   struct shared {};
+  static constexpr std::uint32_t most_threads = 1024;
+
   template <class Lane>
   GNSTOR_HD void operator()(Lane& lane, remote_volume v, shaped_journey* journeys) const {
     using queue = mlx5_owned_queue<thread_scope_system, capsule::in_entry>;
     const simt::group g = lane.warp();
     const remote_channel mine = v.channels().mine();
     const nic_queue_pair* nic = mine.queue().nic();
-    io_part p;
-    p.opcode = wire::nvme::nvm_opcode::flush;
-    p.ssds = v.pieces().present(lane.global_thread() % v.info().ssd_count);
+    const auto p = v.plan().flush_step(lane.global_thread() % v.info().ssd_count);
     exclusive_channel<queue> own(g, *nic, mine.counters());
     const status s = own.execute(g, p.command(), simt::within(20'000'000'000));
     own.release(g);

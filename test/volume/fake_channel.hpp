@@ -56,7 +56,7 @@ class fake_channel {
     script_->asked.push_back(s.ssd);
     return ticket{command_id(static_cast<std::uint16_t>(script_->asked.size() - 1))};
   }
-  bool make_room() const { return false; }
+  bool poll() const { return false; }
   status wait(ticket t, deadline d, std::uint32_t* = nullptr) const {
     const status s = script_->answer[script_->asked[t.id.value]];
     if (s.code == status_code::timed_out) {

@@ -149,7 +149,7 @@ TEST_CASE("what is written asynchronously is what is read asynchronously, by tic
       s.read(v, 0, all.data(), bytes);
       CHECK(all == source);
       alone(s, v, [&](const remote_volume& volume) {
-        for (std::uint32_t k = 0; k < 2; ++k) CHECK(volume.channels()[k].async().in_use() == 0);
+        for (std::uint32_t k = 0; k < 2; ++k) CHECK(async_io(volume.channels()[k]).in_use() == 0);
       });
     }
   }
@@ -378,14 +378,14 @@ TEST_CASE("a session opened without asynchronous I/O refuses it, and does all el
     CHECK(volume.write_async(vba(0), 1, all, d).status == refused);
     CHECK(volume.deallocate_async(vba(0), 1, d).status == refused);
     CHECK(volume.flush_async(d).status == refused);
-    CHECK(volume.channels()[0].submit_part({}).status == refused);
+    CHECK(async_io(volume.channels()[0]).open({}, 0, d).status == refused);
     // Whoever overlooked that finds no ticket's operation, and nothing is touched.
     CHECK(volume.wait(io_ticket{}, d) == refused);
     CHECK(volume.take(io_ticket{}) == refused);
     CHECK(volume.try_wait(io_ticket{}) == refused);
     (void)volume.poll();
     CHECK_FALSE(volume.dispatch(callbacks(note_outcome{})));
-    CHECK(volume.channels()[0].async().in_use() == 0);
+    CHECK(async_io(volume.channels()[0]).in_use() == 0);
     CHECK(volume.write(vba(0), 8, all, d) == status{});
     CHECK(volume.read(vba(0), 8, all, d) == status{});
     CHECK(volume.deallocate(vba(0), 8, d) == status{});
@@ -408,6 +408,6 @@ TEST_CASE("wrong arguments are refused before anything is sent") {
     CHECK(volume.write(vba(0), 1, scatter_list{}, d).code == status_code::invalid_argument);
     CHECK(volume.deallocate(vba(8), 1, d).code == status_code::out_of_range);
     CHECK(volume.channels()[0].counters().submitted == 1);  // Connect
-    CHECK(volume.channels()[0].async().in_use() == 0);
+    CHECK(async_io(volume.channels()[0]).in_use() == 0);
   });
 }

@@ -5,15 +5,16 @@
 /// cut or a crash of the serving machine leaves what was flushed: the files are mapped, and the
 /// kernel writes the rest when it likes. So a volatile write cache is announced, and Flush and FUA
 /// wait for the disk; with sync=no, and without files, there is none.
+///
+/// It ends with exit code 0 when SIGTERM or SIGINT told it to, and with 1 and the reason when it
+/// cannot start, or the array's firmware has failed.
 
 #include "options.hpp"
+#include "serve.hpp"
 #include "serving.hpp"
-
-#include <fmt/format.h>
 
 #include <csignal>
 #include <cstdio>
-#include <exception>
 
 namespace {
 
@@ -29,15 +30,6 @@ int main(int argc, char** argv) {
   std::signal(SIGTERM, note_signal);
   std::signal(SIGINT, note_signal);
   std::signal(SIGPIPE, SIG_IGN);
-  try {
-    gnstor::tools::serving target(options);
-    target.say_ready();
-    for (; told_to_stop == 0;) target.run_for(std::chrono::milliseconds(200));
-    fmt::print("stopping\n");
-    std::fflush(stdout);
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "gnstor-target: {}\n", e.what());
-    return 1;
-  }
-  return 0;
+  return gnstor::tools::serve([&] { return gnstor::tools::serving(options); }, told_to_stop, stdout,
+                              stderr);
 }

@@ -14,11 +14,10 @@ class serving {
 
   /// Prints one line for each subsystem.
   void say_ready() const;
-  /// Serves for a while. Throws `error` if the array's firmware has failed.
-  void run_for(std::chrono::milliseconds wait) {
-    server_.run_for(wait);
-    array_.check();
-  }
+  /// Serves for a while.
+  void run_for(std::chrono::milliseconds wait) { server_.run_for(wait); }
+  /// Throws `error` with the reason if the array's firmware has failed.
+  void check() const { array_.check(); }
 
  private:
   /// Follows the array: its volumes come and go, and so do write rights.

@@ -5,9 +5,9 @@
 #include <gnstor/core/assert.hpp>
 #include <gnstor/core/bounded.hpp>
 #include <gnstor/core/result.hpp>
+#include <gnstor/io/replica_set.hpp>
 #include <gnstor/simt/atomic_ref.hpp>
 #include <gnstor/simt/clock.hpp>
-#include <gnstor/volume/replica_set.hpp>
 
 #include <cuda/std/bit>
 

@@ -1,15 +1,10 @@
 #pragma once
 
-#include <gnstor/channel/async_io.hpp>
+#include <gnstor/channel/channel_layout.hpp>
 #include <gnstor/channel/completion_handler.hpp>
 #include <gnstor/channel/connect_options.hpp>
 #include <gnstor/channel/doorbell/leader_warp.hpp>
-#include <gnstor/channel/request_table.hpp>
 #include <gnstor/simt/step_together.hpp>
-#include <gnstor/wire/fabrics/connect.hpp>
-#include <gnstor/wire/nvme/opcode.hpp>
-
-#include <cuda/std/bit>
 
 namespace gnstor::inline v0 {
 
@@ -23,25 +18,24 @@ template <queue_pair QP, doorbell_policy Doorbell = doorbell::leader_warp>
 class channel {
   static constexpr thread_scope scope = thread_scope_device;
   using table = request_table<scope>;
-  friend class async_io<channel>;
   /// Looks for a free slot to one at the completion queue: who has a request in flight takes its
   /// answer soonest.
   static constexpr std::uint32_t looks_a_poll = 4;
-  /// Requests may be published and yet unknown to the NIC.
-  static constexpr bool defers = Doorbell::may_wait != 0;
 
  public:
   using queue_pair_type = QP;
   using doorbell_type = Doorbell;
   using ticket_type = ticket;
+  /// Requests may be published and yet unknown to the NIC.
+  static constexpr bool defers = Doorbell::may_wait != 0;
 
   /// Bytes of zero-filled memory for a channel of `depth` requests, beside its queue pair's.
   GNSTOR_HD static constexpr std::uint64_t bytes(std::uint32_t depth, bool asynchronous = true) {
-    return operations_at(depth) + (asynchronous ? operation_table<scope>::bytes(depth) : 0);
+    return channel_layout(depth).bytes(asynchronous);
   }
 
   /// @param memory `bytes(depth, asynchronous)`
-  /// @param asynchronous `async()` can begin operations
+  /// @param asynchronous it has room for `async_io`
   GNSTOR_HD channel(QP qp, void* memory, bool asynchronous = true)
       : qp_(qp), state_(static_cast<channel_state*>(memory)), asynchronous_(asynchronous) {}
 
@@ -65,13 +59,8 @@ class channel {
   GNSTOR_HD status connect(const connect_options& options, deadline d,
                            std::uint32_t* value = nullptr) const {
     qp_.post_receives();
-    const auto data = wire::nvme::make_keyed_sgl(
-        options.data.address, sizeof(wire::fabrics::connect_data), options.data.rkey);
-    const auto connect = wire::fabrics::make_connect(0, options.queue_id, options.queue_entries,
-                                                     data, options.keep_alive_ms,
-                                                     static_cast<std::uint8_t>(options.priority));
-    const auto command = cuda::std::bit_cast<wire::nvme::submission_entry>(connect);
-    const status outcome = execute_in(channel_phase::connecting, command, d, value);
+    const status outcome = execute_in(channel_phase::connecting, options.command(), d, value,
+                                      [this] { return poll(); });
     if (outcome.ok()) (void)life().phase().open();
     return outcome;
   }
@@ -83,24 +72,9 @@ class channel {
   /// @par Errors would_block: every request slot is in use, or reached for (what they hold is
   /// announced now), poll and try again; not_ready, closed, flushed by phase
   GNSTOR_HD result<ticket> submit(const wire::nvme::submission_entry& command) const {
-    const status usable = usable_in(channel_phase::ready);
+    const status usable = this->usable();
     if (!usable.ok()) return usable;
-    return send(command);
-  }
-
-  /// Sends one command of an asynchronous operation: nobody waits for its answer, `async().poll()`
-  /// acts on it.
-  /// @par Errors as `submit`
-  GNSTOR_HD result<ticket> submit_part(const io_part& part) const {
-    const status usable = usable_in(channel_phase::ready);
-    if (!usable.ok()) return usable;
-    if (!asynchronous_) return status::make(status_code::unsupported, reporter::channel);
-    return send(part.command(), &part);
-  }
-
-  /// The asynchronous operations of this channel, if it was made for them.
-  GNSTOR_HD async_io<channel> async() const {
-    return async_io<channel>(*this, request_slots(), operations());
+    return send(command, slot_patience{}, nothing_to_note{});
   }
 
   /// Announces what has been submitted, under a policy that lets requests wait for a doorbell.
@@ -115,14 +89,6 @@ class channel {
   /// @par Callers any lane, in any company
   GNSTOR_HD bool poll() const { return poll(companions()); }
 
-  /// What a lane does that needs a request slot: takes completions, and frees a slot that nobody
-  /// waits for. True if anything moved.
-  /// @par Callers any lane, in any company
-  GNSTOR_HD bool make_room() const {
-    const bool took = poll();
-    return async().make_room() || took;
-  }
-
   /// Waits for the answer to `t`, announced if need be; delivers other lanes' answers meanwhile.
   /// @par Callers the owner of the ticket, once
   /// @par Order on success the payload that the peer wrote is visible to the caller
@@ -131,7 +97,6 @@ class channel {
   /// @par Errors timed_out; nvme_error with the SSD's status; transport_error if this request
   /// killed the queue pair, flushed if another one did; reset if the channel was reset meanwhile
   GNSTOR_HD status wait(ticket t, deadline d, std::uint32_t* value = nullptr) const {
-    const table requests = request_slots();
     status outcome = status::make(status_code::would_block, reporter::channel);
     std::uint32_t rounds = 0;
     bool told = false;
@@ -145,11 +110,11 @@ class channel {
         return true;
       }
       moved = completions().deliver(c);
-      if (!done) outcome = requests.take(t, value);
+      if (!done) outcome = requests().take(t, value);
       const bool vain = outcome.code == status_code::would_block && !moved;
       if (vain && ++rounds % 256 == 0) {
         if (life().is_lost(t)) {
-          outcome = give_up(t, broken_status(), value);
+          outcome = give_up(t, life().broken_status(), value);
         } else {
           qp_.ring();  // the backstop of handover_ring's bound, and of a doorbell that was lost
         }
@@ -163,9 +128,9 @@ class channel {
       if (look(companions(), false)) return outcome;
       if (moved) more.progressed();
     }
-    const status last = requests.take(t, value);
+    const status last = requests().take(t, value);
     if (last.code != status_code::would_block) return last;
-    if (life().is_lost(t)) return give_up(t, broken_status(), value);
+    if (life().is_lost(t)) return give_up(t, life().broken_status(), value);
     outcome = give_up(t, status::make(status_code::timed_out, reporter::channel), value);
     if (outcome.code == status_code::timed_out) count(state_->timed_out);
     return outcome;
@@ -174,7 +139,7 @@ class channel {
   /// The answer to `t` if it has been taken from the queue, else would_block.
   /// @par Callers the owner of the ticket, until the answer is there; `wait` ends the asking
   /// @par Order as `wait`
-  GNSTOR_HD status take(ticket t) const { return request_slots().take(t); }
+  GNSTOR_HD status take(ticket t) const { return requests().take(t); }
 
   /// The answer to `t` if it has come, else would_block; announces it if need be, and takes
   /// completions meanwhile.
@@ -185,25 +150,60 @@ class channel {
   GNSTOR_HD status try_wait(ticket t, std::uint64_t* value = nullptr) const {
     (void)announce(t);
     (void)poll();
-    const status outcome = request_slots().take_wide(t, value);
+    const status outcome = requests().take_wide(t, value);
     if (outcome.code != status_code::would_block || !life().is_lost(t)) return outcome;
     std::uint64_t both = 0;
-    const status last = life().give_up(t, broken_status(), &both);
+    const status last = life().give_up(t, life().broken_status(), &both);
     if (value != nullptr) *value = both;
     return last;
   }
 
   /// Sends a command and waits for its answer; waits for a free slot too.
   /// @param value if not null, dword 0 of the response
-  GNSTOR_HD status execute(wire::nvme::submission_entry command, deadline d,
+  GNSTOR_HD status execute(const wire::nvme::submission_entry& command, deadline d,
                            std::uint32_t* value = nullptr) const {
-    return execute_in(channel_phase::ready, command, d, value);
+    return execute_in(channel_phase::ready, command, d, value, [this] { return poll(); });
+  }
+  /// The same where slots may be held by requests that no lane waits for.
+  /// @param make_room `make_room()` polls, and frees such a slot; true if anything moved
+  template <class Room>
+  GNSTOR_HD status execute_making_room(const wire::nvme::submission_entry& command, deadline d,
+                                       const Room& make_room) const {
+    return execute_in(channel_phase::ready, command, d, nullptr, make_room);
   }
 
   /// Ends the channel for new requests.
   GNSTOR_HD void close() const { life().phase().close(); }
 
- private:
+  // What io/ builds asynchronous I/O from: requests that no lane waits for. Whoever collects one
+  // with `requests().take_answered()` finds what was noted of it under its slot.
+
+  /// Sends such a request.
+  /// @param note `note(slot, phase)` writes down what it takes to carry it on, before it is sent:
+  /// `phase` is its slot's word, which never comes back
+  /// @par Errors as `submit`
+  template <class Note>
+  GNSTOR_HD result<ticket> submit_unawaited(const wire::nvme::submission_entry& command,
+                                            const Note& note) const {
+    const status usable = this->usable();
+    if (!usable.ok()) return usable;
+    return send(command, slot_patience{}, note);
+  }
+  /// Sends such a request under a slot that is the caller's: claimed, or renewed. False if the
+  /// queue has no room: it still is.
+  template <class Note>
+  GNSTOR_HD bool submit_claimed(ticket claimed, const wire::nvme::submission_entry& command,
+                                const Note& note) const {
+    return post(companions(), claimed, command, note);
+  }
+  GNSTOR_HD table requests() const { return layout().requests_of(*state_); }
+  /// The memory for such requests, `channel_layout::steps` and what follows; null if there is none.
+  GNSTOR_HD void* step_memory() const {
+    return asynchronous_ ? reinterpret_cast<unsigned char*>(state_) + layout().steps() : nullptr;
+  }
+  GNSTOR_HD detail::channel_life life() const { return {*state_, requests()}; }
+  /// ok if the channel is ready; else why it sends nothing.
+  GNSTOR_HD status usable() const { return life().usable_in(channel_phase::ready); }
   /// The lanes that run along and use this very channel: lanes of one warp may be on different
   /// ones. They meet where this is called, not here: a lane that sends must not be grouped with one
   /// that polls.
@@ -214,47 +214,34 @@ class channel {
   GNSTOR_HD bool poll(const simt::group& company) const {
     return completions().deliver(qp_.poll(company));
   }
-  GNSTOR_HD table request_slots() const { return table(state_ + 1, qp_.depth()); }
-  GNSTOR_HD operation_table<scope> operations() const {
-    auto* memory = reinterpret_cast<unsigned char*>(state_) + operations_at(qp_.depth());
-    return operation_table<scope>(asynchronous_ ? memory : nullptr, qp_.depth());
-  }
-  GNSTOR_HD static constexpr std::uint64_t operations_at(std::uint32_t depth) {
-    return (sizeof(channel_state) + table::bytes(depth) + 63) / 64 * 64;
-  }
-  GNSTOR_HD status usable() const { return usable_in(channel_phase::ready); }
+
+ private:
+  /// Of a request that a lane waits for nothing is noted.
+  struct nothing_to_note {
+    GNSTOR_HD void operator()(std::uint32_t, std::uint64_t) const {}
+  };
+
+  GNSTOR_HD channel_layout layout() const { return channel_layout(qp_.depth()); }
   GNSTOR_HD detail::completion_handler<QP> completions() const {
-    return {qp_, *state_, request_slots()};
-  }
-  GNSTOR_HD detail::channel_life life() const { return {*state_, request_slots()}; }
-  GNSTOR_HD status broken_status() const { return life().broken_status(); }
-  GNSTOR_HD status usable_in(channel_phase wanted) const {
-    const channel_phase p = phase();
-    if (p == wanted) return status{};
-    if (p == channel_phase::error) {
-      status refused = broken_status();
-      refused.by = reporter::channel;
-      return refused;
-    }
-    return status::make(p == channel_phase::closed ? status_code::closed : status_code::not_ready,
-                        reporter::channel);
+    return {qp_, *state_, requests()};
   }
 
+  template <class Room>
   GNSTOR_HD status execute_in(channel_phase wanted, const wire::nvme::submission_entry& command,
-                              deadline d, std::uint32_t* value) const {
+                              deadline d, std::uint32_t* value, const Room& make_room) const {
     slot_patience patience = slot_patience::fresh();
     std::uint64_t since = 0;
     std::uint32_t looks = 0;
     for (until more{d}; more;) {
-      const status usable = usable_in(wanted);
+      const status usable = life().usable_in(wanted);
       if (!usable.ok()) return usable;
-      const result<ticket> sent = send(command, nullptr, patience);
+      const result<ticket> sent = send(command, patience, nothing_to_note{});
       if (sent) return wait(sent.value, d, value);
       if (sent.status.code != status_code::would_block) return sent.status;
       const std::uint64_t now = simt::now_ns();
       if (looks == 0) {
         since = now;
-        patience.begin(now, d, request_slots().patience_ns());
+        patience.begin(now, d, requests().patience_ns());
       } else {
         patience.go_on(now - since);
       }
@@ -263,37 +250,27 @@ class channel {
     return status::make(status_code::timed_out, reporter::channel);
   }
 
-  GNSTOR_HD result<ticket> send(const wire::nvme::submission_entry& command,
-                                const io_part* part = nullptr, slot_patience patience = {}) const {
+  template <class Note>
+  GNSTOR_HD result<ticket> send(const wire::nvme::submission_entry& command, slot_patience patience,
+                                const Note& note) const {
     const simt::group company = companions();
-    const result<ticket> claimed = request_slots().claim(company, patience);
+    const result<ticket> claimed = requests().claim(company, patience);
     const bool has_slot = claimed.status.ok();
     const simt::group senders =
         company.all(has_slot) ? company : company.partition(static_cast<std::uint32_t>(has_slot));
-    if (claimed && post(senders, claimed.value, command, part)) return claimed;
-    if (claimed) request_slots().cancel(claimed.value);
+    if (claimed && post(senders, claimed.value, command, note)) return claimed;
+    if (claimed) requests().cancel(claimed.value);
     if (defers && senders.leads()) announce_published();
     return claimed ? status::make(status_code::would_block, reporter::channel) : claimed.status;
-  }
-  /// Sends a part under a slot that is claimed already. False if the queue has no room: the slot
-  /// stays claimed.
-  GNSTOR_HD bool send_claimed(ticket claimed, const io_part& part) const {
-    return post(companions(), claimed, part.command(), &part);
-  }
-  /// Sends a part in the place of a request that was answered; gives that one back to
-  /// `take_answered` if the queue has no room.
-  GNSTOR_HD bool resend(ticket answered, const io_part& part) const {
-    const ticket renewed = request_slots().renew(answered);
-    if (post(companions(), renewed, part.command(), &part)) return true;
-    request_slots().put_back(renewed);
-    return false;
   }
 
   /// Posts the commands of `senders`, each under its claimed slot, with one doorbell. False if the
   /// queue has no room for all of them: nothing was posted.
   /// @par Callers every lane of `senders`, converged
+  template <class Note>
   GNSTOR_HD bool post(const simt::group& senders, ticket claimed,
-                      wire::nvme::submission_entry command, const io_part* part) const {
+                      wire::nvme::submission_entry command, const Note& note) const {
+    constexpr bool awaited = std::is_same_v<Note, nothing_to_note>;
     result<std::uint64_t> first = status::make(status_code::would_block, reporter::channel);
     if (senders.leads()) first = qp_.try_reserve(senders.size());
     const bool granted = senders.broadcast(static_cast<std::uint32_t>(first.status.ok())) != 0;
@@ -301,11 +278,8 @@ class channel {
     senders.sync();  // the leader's acquire of the free slots reaches the lanes that write them
     if (!granted) return false;
     command.command_id = claimed.id.value;
-    request_slots().remember(claimed, {index, part != nullptr});
-    if (part != nullptr) {
-      operations().parts().write(request_slots().slot_of(claimed), *part,
-                                 request_slots().phase_word(claimed));
-    }
+    requests().remember(claimed, {index, !awaited});
+    if constexpr (!awaited) note(requests().slot_of(claimed), requests().phase_word(claimed));
     qp_.write_send(index, command);
     publish(senders, index);
     return true;
@@ -336,7 +310,7 @@ class channel {
   /// True once the NIC has been told of request `t`; rings if not.
   GNSTOR_HD bool announce(ticket t) const {
     if constexpr (defers) {
-      const result<request_place> sent = request_slots().recall(t.id);
+      const result<request_place> sent = requests().recall(t.id);
       const std::uint64_t known = qp_.announced();
       if (!sent || sent.value.index < known) return true;
       if (known < qp_.published()) qp_.ring();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gnstor/channel/channel_refusal.hpp>
 #include <gnstor/channel/phase_word.hpp>
 #include <gnstor/channel/request_table.hpp>
 
@@ -19,10 +20,11 @@ class channel_life {
   GNSTOR_HD phase_word phase() const { return phase_word(*state_); }
 
   /// How requests end that another one's failure killed.
-  GNSTOR_HD status broken_status() const {
-    status s = status::unpack(device_word<std::uint64_t>(state_->first_error).load(relaxed));
-    s.code = status_code::flushed;
-    return s;
+  GNSTOR_HD status broken_status() const { return killed_by(first_error()); }
+  /// ok if the channel is in the phase `wanted`; else why it sends nothing.
+  GNSTOR_HD status usable_in(channel_phase wanted) const {
+    const channel_phase now = phase_in(phase().load());
+    return now == wanted ? status{} : refusal(now, first_error());
   }
 
   /// True if the answer to `t` will not come: the channel is dead, or was reset since.
@@ -52,6 +54,9 @@ class channel_life {
   }
 
  private:
+  GNSTOR_HD std::uint64_t first_error() const {
+    return device_word<std::uint64_t>(state_->first_error).load(relaxed);
+  }
   /// True if the request at `index` was sent before a reset that is done: `word` is the phase word.
   GNSTOR_HD bool is_of_earlier_life(std::uint32_t word, std::uint64_t index) const {
     return resets_in(word) != 0 &&

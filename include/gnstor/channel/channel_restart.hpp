@@ -77,11 +77,7 @@ class channel_restart {
   /// lane that was in the middle of sending all the time. It then stays unusable until it is reset
   GNSTOR_HD status connect(const connect_options& options, deadline d,
                            std::uint32_t* value = nullptr) const {
-    const auto data = wire::nvme::make_keyed_sgl(
-        options.data.address, sizeof(wire::fabrics::connect_data), options.data.rkey);
-    auto command = cuda::std::bit_cast<wire::nvme::submission_entry>(wire::fabrics::make_connect(
-        0, options.queue_id, options.queue_entries, data, options.keep_alive_ms,
-        static_cast<std::uint8_t>(options.priority)));
+    wire::nvme::submission_entry command = options.command();
     result<ticket> mine = requests().claim();
     for (until more{d}; !mine && more;) mine = requests().claim();
     if (!mine) return status::make(status_code::timed_out, reporter::channel);
@@ -107,7 +103,7 @@ class channel_restart {
 
   GNSTOR_HD const typename Channel::queue_pair_type& queue() const { return channel_.queue(); }
   GNSTOR_HD channel_state& state() const { return channel_.counters(); }
-  GNSTOR_HD table requests() const { return table(&state() + 1, queue().depth()); }
+  GNSTOR_HD table requests() const { return channel_.requests(); }
   GNSTOR_HD static word64 word(std::uint64_t& w) { return word64(w); }
   GNSTOR_HD static std::uint64_t load(std::uint64_t& w) { return word64(w).load(relaxed); }
   GNSTOR_HD static void store(std::uint64_t& w, std::uint64_t value) {

@@ -1,7 +1,11 @@
 #pragma once
 
 #include <gnstor/memory/io_buffer.hpp>
+#include <gnstor/wire/fabrics/connect.hpp>
 #include <gnstor/wire/nvme/arbitration.hpp>
+#include <gnstor/wire/nvme/submission_entry.hpp>
+
+#include <cuda/std/bit>
 
 #include <cstdint>
 
@@ -17,6 +21,14 @@ struct connect_options {
                                     ///< target ends the association; 0: never
   /// Of an I/O queue, where the controller arbitrates; urgent is what hosts say that do not choose.
   wire::nvme::queue_class priority = wire::nvme::queue_class::urgent;
+
+  /// The Connect command, without a command id.
+  GNSTOR_HD wire::nvme::submission_entry command() const {
+    const auto memory =
+        wire::nvme::make_keyed_sgl(data.address, sizeof(wire::fabrics::connect_data), data.rkey);
+    return cuda::std::bit_cast<wire::nvme::submission_entry>(wire::fabrics::make_connect(
+        0, queue_id, queue_entries, memory, keep_alive_ms, static_cast<std::uint8_t>(priority)));
+  }
 };
 
 }  // namespace gnstor::inline v0

@@ -1,7 +1,6 @@
 #pragma once
 
-#include <gnstor/channel/channel_state.hpp>
-#include <gnstor/core/status.hpp>
+#include <gnstor/channel/channel_refusal.hpp>
 #include <gnstor/simt/atomic_ref.hpp>
 #include <gnstor/simt/group.hpp>
 
@@ -18,21 +17,9 @@ class exclusive_phase {
   GNSTOR_HD_INLINE bool dead() const { return phase_ == channel_phase::error; }
 
   /// How a request ends that was in flight when the queue pair died.
-  GNSTOR_HD_INLINE status broken() const {
-    status s = status::unpack(state_->first_error);
-    s.code = status_code::flushed;
-    return s;
-  }
+  GNSTOR_HD_INLINE status broken() const { return killed_by(state_->first_error); }
   /// Why a request is not sent.
-  GNSTOR_HD_INLINE status refusal() const {
-    if (dead()) {
-      status s = broken();
-      s.by = reporter::channel;  // nothing of it is left behind
-      return s;
-    }
-    const bool closed = phase_ == channel_phase::closed;
-    return status::make(closed ? status_code::closed : status_code::not_ready, reporter::channel);
-  }
+  GNSTOR_HD_INLINE status refusal() const { return detail::refusal(phase_, state_->first_error); }
   /// The queue pair is dead.
   /// @par Callers every lane of `g`, converged
   GNSTOR_HD_INLINE void fail(const simt::group& g, std::uint64_t why) {

@@ -1,7 +1,6 @@
 #pragma once
 
-#include <gnstor/channel/channel_state.hpp>
-#include <gnstor/channel/request_table.hpp>
+#include <gnstor/channel/channel_layout.hpp>
 #include <gnstor/channel/response_status.hpp>
 #include <gnstor/qp/completion.hpp>
 #include <gnstor/simt/group.hpp>
@@ -19,7 +18,7 @@ class exclusive_slots {
   static constexpr std::uint32_t nowhere = ~0u;
 
   GNSTOR_HD exclusive_slots(channel_state* state, std::uint32_t depth)
-      : state_(state), slots_(reinterpret_cast<request_slot*>(state + 1)), depth_(depth) {}
+      : state_(state), slots_(channel_layout::slots_of(*state)), depth_(depth) {}
 
   GNSTOR_HD std::uint32_t place(command_id id) const { return id.value & (depth_ - 1); }
   GNSTOR_HD command_id id_of(std::uint64_t generation, std::uint32_t at) const {

@@ -1,0 +1,85 @@
+/// Hosts of an emulated array: how they come, by what client id they are known, and how they go.
+
+#include "emulated_array.hpp"
+#include <gnstor/host/error.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace gnstor::host {
+
+/// A client id that no other host here has: the one that follows from the host's name, or the next.
+client_id emulated_array::free_client(const client_identity& who) const {
+  const std::uint64_t key = client_identity::key_of(who.nqn);
+  client_id wanted = who.client();
+  for (std::size_t n = 0; n <= host_slots_.size(); ++n) {
+    const bool taken = std::any_of(host_slots_.begin(), host_slots_.end(), [&](const host_slot& s) {
+      return s.key != 0 && s.key != key && s.client == wanted;
+    });
+    if (!taken) return wanted;
+    wanted = client_id(static_cast<std::uint16_t>(wanted.value % 65535 + 1));
+  }
+  return wanted;
+}
+
+emulated_array::admitted emulated_array::admit(const client_identity& who, bool manager) {
+  const std::lock_guard lock(guard_);
+  std::size_t at = 0;
+  while (at < host_slots_.size() && (host_slots_[at].key != 0 || host_slots_[at].left)) ++at;
+  if (at == host_slots_.size()) {
+    throw error(
+        fmt::format("{} hosts are connected to the emulated array, the most there can be: "
+                    "one of them has to leave",
+                    host_slots_.size()));
+  }
+  const auto controller = static_cast<std::uint16_t>(at + 1);
+  const client_id client = free_client(who);
+  // The firmware may be looking at the words that are published: they are not poked.
+  fw::known_host& h = node_.hosts[at];
+  poke(&h.hostid, who.hostid);
+  poke(&h.key, client_identity::key_of(who.nqn));
+  poke(&h.client, client);
+  poke(&h.controller, controller);
+  poke(&h.manager, std::uint32_t{manager});
+  publish(&h.admitted, 1u);
+  host_slots_[at] = {client_identity::key_of(who.nqn), client};
+  ++present_;
+  return {controller, client};
+}
+
+std::uint32_t emulated_array::connections(std::string_view nqn) const {
+  const std::lock_guard lock(guard_);
+  const std::uint64_t key = client_identity::key_of(nqn);
+  return static_cast<std::uint32_t>(std::count_if(
+      host_slots_.begin(), host_slots_.end(), [&](const host_slot& s) { return s.key == key; }));
+}
+
+void emulated_array::leave(std::uint32_t domain, const std::vector<std::uint32_t>& places,
+                           bool drained) noexcept {
+  const std::lock_guard lock(guard_);
+  try {
+    publish(&node_.hosts[domain - 1].admitted, 0u);
+    for (const std::uint32_t place : places) {
+      if (drained) publish(place, fw::queue_life::absent);
+    }
+    if (drained) free_queues_.insert(free_queues_.end(), places.begin(), places.end());
+  } catch (const std::exception&) {
+    // The GPU is lost, and with it the array.
+  }
+  host_slots_[domain - 1] = {.left = !drained};
+  if (--present_ == 0) {
+    try {
+      stop();
+    } catch (const std::exception& e) {
+      if (!told_.load())
+        fmt::print(stderr, "gnstor: the array's firmware has failed: {}\n", e.what());
+    }
+  }
+  for (std::uint32_t k = 0; k < regions_.size(); ++k) {
+    if (regions_[k].domain == domain) withdraw(k);
+  }
+}
+
+}  // namespace gnstor::host

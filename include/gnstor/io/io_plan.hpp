@@ -1,0 +1,199 @@
+#pragma once
+
+#include <gnstor/core/bounded.hpp>
+#include <gnstor/core/deadline.hpp>
+#include <gnstor/core/divisor.hpp>
+#include <gnstor/core/hash.hpp>
+#include <gnstor/core/status.hpp>
+#include <gnstor/io/io_step.hpp>
+#include <gnstor/io/memory_cursor.hpp>
+#include <gnstor/io/placement.hpp>
+#include <gnstor/io/volume_info.hpp>
+#include <gnstor/wire/afa/slba.hpp>
+
+#include <cuda/std/bit>
+
+namespace gnstor::detail {
+
+/// How a request to a volume becomes commands: pieces within stripes and transfer limits, and for
+/// each piece the commands to the SSDs that the placement names. Sends nothing.
+template <placement Placement>
+class io_plan {
+  using opcode = wire::nvme::nvm_opcode;
+
+ public:
+  GNSTOR_HD io_plan(const volume_info& info, Placement where)
+      : info_(info),
+        placement_(where),
+        stripe_(info.stripe_blocks),
+        lbas_(info.plain() ? block_bytes / info.lba_bytes : 1) {}
+
+  GNSTOR_HD const volume_info& info() const { return info_; }
+  /// The same, reading from another SSD than `ssd` wherever a replica in sync is on another.
+  GNSTOR_HD io_plan avoiding(ssd_index ssd) const {
+    io_plan other = *this;
+    if (!info_.plain() && ssd.value < 64) other.info_.filling |= std::uint64_t{1} << ssd.value;
+    return other;
+  }
+
+  /// What is asked: a range of blocks, until when, and which of its pieces are this lane's.
+  struct range {
+    vba first{};
+    std::uint32_t blocks = 0;
+    deadline ends;
+    std::uint32_t mine = 0;
+    std::uint32_t of = 1;
+  };
+  /// Blocks of one stripe, one command a replica.
+  struct piece {
+    vba first{};
+    std::uint32_t blocks = 0;
+    io_buffer buffer{};
+    replica_set where{};
+  };
+
+  /// What is wrong with a range, before anything is sent.
+  template <class Data>
+  GNSTOR_HD status checked(const range& r, const Data& data) const {
+    if (std::uint64_t{r.first.value} + r.blocks > info_.capacity_blocks) {
+      return status::make(status_code::out_of_range, reporter::volume);
+    }
+    if (r.blocks == 0 || data.total() < std::uint64_t{r.blocks} * block_bytes ||
+        !data.whole(block_bytes)) {
+      return status::make(status_code::invalid_argument, reporter::volume);
+    }
+    return status{};
+  }
+
+  /// A walk over the pieces of a range.
+  template <class Data>
+  struct walk {
+    range of{};
+    Data data;
+    std::uint32_t done = 0;    ///< blocks; the last block of the largest volume has the last
+                               ///< address there is, so that the end has none
+    std::uint32_t number = 0;  ///< pieces
+  };
+  /// The next piece that is this lane's. False at the end.
+  template <class Data>
+  GNSTOR_HD bool next(opcode op, walk<Data>& at, piece& p) const {
+    const range& r = at.of;
+    for (bounded left{r.blocks}; left && at.done < r.blocks;) {
+      const std::uint32_t first = r.first.value + at.done;
+      const std::uint32_t n = at.data.blocks(piece_blocks(op, first, r.blocks - at.done));
+      const io_buffer part = at.data.take(n);
+      at.done += n;
+      if (at.number++ % r.of != r.mine) continue;
+      p = make_piece(op, first, n, part);
+      return true;
+    }
+    return false;
+  }
+  /// Calls `visit` with each piece of the range that is this lane's.
+  template <class Data, class Visit>
+  GNSTOR_HD void for_pieces(opcode op, const range& r, const Data& data, const Visit& visit) const {
+    walk<Data> at{r, data};
+    piece p;
+    for (bounded left{r.blocks}; left && next(op, at, p);) visit(p);
+  }
+
+  /// Commands of a piece: one for each replica, but one read for all of them.
+  GNSTOR_HD static std::uint32_t steps(opcode op, const piece& p) {
+    return op == opcode::read ? 1 : p.where.count;
+  }
+  GNSTOR_HD io_step step(opcode op, const piece& p, std::uint32_t k) const {
+    return op == opcode::read ? reading(p) : writing(op, p, k);
+  }
+  /// A read by any replica, balanced by address.
+  GNSTOR_HD io_step reading(const piece& p) const {
+    io_step s = step_of(opcode::read, p);
+    s.places = static_cast<std::uint8_t>(p.where.count);
+    const std::uint64_t drawn = mix32(p.first.value);
+    const auto turn = static_cast<std::uint32_t>(drawn * p.where.count >> 32);
+    s.ssds = p.where.ssd.rotated(turn, p.where.count);
+    return s;
+  }
+  /// A write of replica `k`.
+  GNSTOR_HD io_step writing(opcode op, const piece& p, std::uint32_t k) const {
+    io_step s = step_of(op, p);
+    s.ssds = p.where.ssd[k].value;
+    return s;
+  }
+
+  /// Commands of a flush: one for each SSD that is not absent.
+  GNSTOR_HD std::uint32_t flush_steps() const {
+    if (info_.plain()) return 1;
+    return info_.ssd_count - static_cast<std::uint32_t>(cuda::std::popcount(info_.absent));
+  }
+  GNSTOR_HD io_step flush_step(std::uint32_t k) const {
+    io_step s;
+    s.opcode = opcode::flush;
+    s.namespace_id = info_.namespace_id;
+    s.ssds = present(k);
+    return s;
+  }
+
+ private:
+  /// The `k`-th SSD that is not absent.
+  GNSTOR_HD std::uint32_t present(std::uint32_t k) const {
+    if (info_.absent == 0) return k;
+    std::uint32_t ssd = 0;
+    for (std::uint32_t left = k; ssd < info_.ssd_count; ++ssd) {
+      if ((info_.absent >> ssd & 1) == 0 && left-- == 0) break;
+    }
+    return ssd;
+  }
+  /// Blocks of the piece that starts at `at`: up to the stripe's end, the transfer limit, or the
+  /// request's end.
+  GNSTOR_HD std::uint32_t piece_blocks(opcode op, std::uint32_t at, std::uint32_t left) const {
+    std::uint32_t n = info_.stripe_blocks - stripe_.remainder(at);
+    const std::uint32_t most = op == opcode::write_zeroes
+                                   ? wire::nvme::max_command_blocks * info_.lba_bytes / block_bytes
+                                   : info_.max_transfer_blocks;
+    if (n > most) n = most;
+    return n < left ? n : left;
+  }
+
+  GNSTOR_HD piece make_piece(opcode op, std::uint32_t at, std::uint32_t n,
+                             const io_buffer& buffer) const {
+    piece p;
+    p.first = vba(at);
+    p.blocks = n;
+    p.buffer = buffer;
+    p.where =
+        placement_.replicas(info_.vid, info_.hash_factor, stripe_.quotient(at), info_.replicas);
+    if ((info_.absent | info_.filling) != 0)
+      p.where = serving(p.where, info_.absent, op == opcode::read ? info_.filling : 0);
+    return p;
+  }
+  /// The replicas that take part in this epoch: reads go to those in sync. Where nobody is left
+  /// they go to who is avoided or being filled, else to who is absent; who is filled or absent
+  /// answers with an error.
+  GNSTOR_HD_SLOW static replica_set serving(const replica_set placed, std::uint64_t absent,
+                                            std::uint64_t unread) {
+    replica_set kept = placed.without(absent | unread);
+    if (kept.count == 0) kept = placed.without(absent);
+    return kept.count != 0 ? kept : placed;
+  }
+
+  /// The command of a piece, for SSDs yet to be named.
+  GNSTOR_HD io_step step_of(opcode op, const piece& p) const {
+    io_step s;
+    s.opcode = op;
+    s.may_deallocate = op == opcode::write_zeroes;
+    s.blocks = p.blocks * lbas_;
+    s.slba = info_.plain() ? std::uint64_t{p.first.value} * lbas_
+                           : wire::afa::pack_slba(info_.vid, info_.client, p.first);
+    s.namespace_id = info_.namespace_id;
+    s.epoch = info_.plain() ? 0 : info_.epoch;
+    s.buffer = p.buffer;
+    return s;
+  }
+
+  volume_info info_;
+  Placement placement_;
+  divisor stripe_;
+  std::uint32_t lbas_;  ///< logical blocks in a block of the volume
+};
+
+}  // namespace gnstor::detail

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <gnstor/channel/ticket.hpp>
+
+namespace gnstor::inline v0 {
+
+/// Names one asynchronous operation of a session, until its `wait` returns.
+struct io_ticket {
+  ticket operation;           ///< of the channel's operation table
+  std::uint16_t channel = 0;  ///< index in the channel set: any warp may wait
+};
+
+}  // namespace gnstor::inline v0

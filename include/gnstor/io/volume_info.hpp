@@ -1,0 +1,42 @@
+#pragma once
+
+#include <gnstor/core/units.hpp>
+
+#include <type_traits>
+
+namespace gnstor::inline v0 {
+
+/// What a client must know of a volume to address it: from the daemon, or from the SSDs' permission
+/// tables; or of a plain namespace of any NVMe-oF target, which then is a volume without replicas.
+struct volume_info {
+  volume_id vid{};
+  client_id client{};       ///< as whom this client is known
+  std::uint32_t epoch = 0;  ///< array epoch
+  std::uint64_t hash_factor = 0;
+  std::uint64_t capacity_blocks = 0;  ///< 4 KiB blocks
+  std::uint32_t stripe_blocks = 16;   ///< consecutive blocks on the same SSDs
+  std::uint32_t replicas = 2;
+  std::uint32_t ssd_count = 0;
+  std::uint32_t max_transfer_blocks = 32;  ///< of one command
+  std::uint32_t namespace_id = 0;          ///< of a plain namespace; 0: a volume of an array
+  std::uint32_t lba_bytes = block_bytes;   ///< of a plain namespace: 512 or 4096
+  std::uint64_t absent = 0;   ///< its SSDs that take part in nothing in this epoch, by bit
+  std::uint64_t filling = 0;  ///< its SSDs that take writes and are not read yet, by bit
+  bool writable = true;       ///< this client held the right to write when it opened the volume
+  client_id writer{};         ///< who held it then; 0: nobody
+
+  /// Takes over what an epoch says of the SSDs that this volume is spread over.
+  GNSTOR_HD constexpr void set_membership(std::uint64_t all_absent, std::uint64_t all_filling) {
+    const std::uint64_t own =
+        ssd_count < 64 ? (std::uint64_t{1} << ssd_count) - 1 : ~std::uint64_t{0};
+    absent = all_absent & own;
+    filling = all_filling & own;
+  }
+
+  /// True for a plain namespace: block addresses are its own, and nothing checks a client's rights.
+  GNSTOR_HD constexpr bool plain() const { return namespace_id != 0; }
+};
+
+static_assert(std::is_trivially_copyable_v<volume_info> && sizeof(volume_info) == 72);
+
+}  // namespace gnstor::inline v0
