@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gnstor/core/deadline.hpp>
+#include <gnstor/core/result.hpp>
 #include <gnstor/core/status.hpp>
 #include <gnstor/core/units.hpp>
 #include <gnstor/memory/io_buffer.hpp>
@@ -22,6 +23,21 @@ concept page_store = std::copyable<S> &&
   { s.fetch(page, frame, d) } -> std::same_as<status>;
   { s.store(page, frame, d) } -> std::same_as<status>;
   { s.avoiding(silent) } -> std::same_as<S>;
+};
+
+/// A page store that can also begin a fetch or a store, and finish it later.
+///
+/// A lane begins, and any lane finishes, once: the frame is in use until then. `try_finish` answers
+/// would_block while it goes on; somebody has to call it, or `finish`, as nothing moves by itself.
+/// Statuses mean what they mean of `fetch` and `store`; would_block of a begin: nothing was sent.
+template <class S>
+concept async_page_store = page_store<S> &&
+    requires(const S& s, page_index page, const io_buffer& frame, deadline d,
+             typename S::ticket_type t) {
+  { s.begin_fetch(page, frame, d) } -> std::same_as<result<typename S::ticket_type>>;
+  { s.begin_store(page, frame, d) } -> std::same_as<result<typename S::ticket_type>>;
+  { s.try_finish(t) } -> std::same_as<status>;
+  { s.finish(t, d) } -> std::same_as<status>;
 };
 
 }  // namespace gnstor::inline v0

@@ -21,6 +21,21 @@ class volume_store {
   GNSTOR_HD status store(page_index page, const io_buffer& frame, deadline d) const {
     return volume_.write(vba(page.value * page_blocks_), page_blocks_, frame, d);
   }
+
+  using ticket_type = typename Volume::ticket_type;
+
+  /// Begins what `fetch` and `store` do, over a session that is asynchronous.
+  GNSTOR_HD result<ticket_type> begin_fetch(page_index page, const io_buffer& frame,
+                                            deadline d) const {
+    return volume_.read_async(vba(page.value * page_blocks_), page_blocks_, frame, d);
+  }
+  GNSTOR_HD result<ticket_type> begin_store(page_index page, const io_buffer& frame,
+                                            deadline d) const {
+    return volume_.write_async(vba(page.value * page_blocks_), page_blocks_, frame, d);
+  }
+  GNSTOR_HD status try_finish(ticket_type t) const { return volume_.try_wait(t); }
+  GNSTOR_HD status finish(ticket_type t, deadline d) const { return volume_.wait(t, d); }
+
   GNSTOR_HD volume_store avoiding(ssd_index silent) const {
     return volume_store(volume_.avoiding(silent), page_blocks_);
   }
