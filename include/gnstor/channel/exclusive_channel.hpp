@@ -7,6 +7,8 @@
 #include <gnstor/channel/exclusive_slots.hpp>
 #include <gnstor/qp/mlx5_owned_queue.hpp>
 
+#include <cuda/std/utility>
+
 namespace gnstor::inline v0 {
 
 /// A channel that belongs to one warp: what 32 lanes of a shared channel ask memory for, this one
@@ -29,11 +31,10 @@ class exclusive_channel {
   GNSTOR_HD_INLINE exclusive_channel(const simt::group& g,
                                      const channel<typename Queue::shared_type, Doorbell>& shared)
       : exclusive_channel(g, shared.queue(), shared.counters()) {}
-  GNSTOR_HD_INLINE exclusive_channel(const simt::group& g, const typename Queue::shared_type& queue,
-                                     channel_state& state)
+  GNSTOR_HD_INLINE exclusive_channel([[maybe_unused]] const simt::group& g,
+                                     const typename Queue::shared_type& queue, channel_state& state)
       : queue_(queue), state_(&state), phase_(state) {
     GNSTOR_ASSERT(detail::is_owner(g, state));
-    (void)g;
   }
 
   GNSTOR_HD_INLINE const Queue& queue() const { return queue_; }
@@ -67,20 +68,17 @@ class exclusive_channel {
   }
 
   /// Announces what has been submitted, under a policy that lets requests wait for a doorbell.
-  /// @par Callers every lane of the owning group, converged
   GNSTOR_HD_INLINE void commit(const simt::group& g) {
     if (queue_.announced() != queue_.reserved()) queue_.ring(g);
   }
 
   /// Takes up to one completion a lane and delivers them. True, for all lanes, if there was one.
-  /// @par Callers every lane of the owning group, converged
   GNSTOR_HD_INLINE bool poll(const simt::group& g) {
     flight none;
     return poll_for(g, none);
   }
 
   /// Waits until each lane that wants to has the answer to its `t`, or has given up on it.
-  /// @param value if not null, dword 0 of the response
   /// @par Callers every lane of the owning group, converged; they return together
   /// @par Order on success the payload that the peer wrote is visible to the whole group
   /// @par Bound the latest `d`
@@ -112,7 +110,7 @@ class exclusive_channel {
     const bool leaves =
         waits && outcome.code == status_code::would_block && (phase_.dead() || !in_time);
     if (g.any(leaves)) {
-      if (leaves) outcome = reason();
+      if (leaves) outcome = phase_.gave_up();
       abandon(g, at, leaves);
     }
     return outcome;
@@ -126,16 +124,18 @@ class exclusive_channel {
     status outcome;
     std::uint32_t told = 0;
     bool asked = false;
-    execute_each(g, wants,
-                 [&](const status& last, std::uint32_t got, wire::nvme::submission_entry& next,
-                     deadline& ends) {
-                   outcome = last;
-                   told = got;
-                   if (asked) return false;
-                   next = command;
-                   ends = d;
-                   return asked = true;
-                 });
+    execute_each(
+        g, wants,
+        [&](const status& last, std::uint32_t got, wire::nvme::submission_entry& next,
+            deadline& ends) {
+          outcome = last;
+          told = got;
+          if (asked) return false;
+          next = command;
+          ends = d;
+          return asked = true;
+        },
+        detail::no_room{});
     if (value != nullptr && wants) *value = told;
     return outcome;
   }
@@ -144,10 +144,12 @@ class exclusive_channel {
   /// answers; no lane waits for another's.
   /// @param next `next(outcome, value, command, ends)` learns how the lane's last command ended (at
   /// first: ok) with dword 0 of its response; sets the next one and its deadline, or returns false
+  /// @param room `room(g)`, by all lanes, frees slots of answers that nobody waits for: true if any
   /// @par Callers every lane of the owning group, converged; they return together. `next` is called
   /// by any of them
-  template <class Next>
-  GNSTOR_HD_INLINE void execute_each(const simt::group& g, bool wants, const Next& next) {
+  template <class Next, class Room = detail::no_room>
+  GNSTOR_HD_INLINE void execute_each(const simt::group& g, bool wants, const Next& next,
+                                     const Room& room = {}) {
     flight mine;
     wire::nvme::submission_entry command{};
     deadline ends = deadline::never();
@@ -166,6 +168,7 @@ class exclusive_channel {
       if (g.any(mine.unsent)) launch(g, command, mine);
       if (defers) commit(g);
       for (bounded looks{looks_a_round}; looks && !moved;) moved = poll_for(g, mine);
+      if (g.any(mine.unsent)) moved = room(g) || moved;
       if (moved) more.progressed();
       give_up(g, mine, in_time);
       asks = has_one && !mine.unsent && !mine.open;
@@ -173,8 +176,19 @@ class exclusive_channel {
     }
   }
 
+  // What io/ builds asynchronous I/O from: requests that stay in their slots until it takes them.
+  GNSTOR_HD_INLINE detail::exclusive_slots slots() const { return {state_, queue_.depth()}; }
+  /// Answers that went to slots since the last call, the same in every lane.
+  GNSTOR_HD_INLINE std::uint32_t take_delivered() { return cuda::std::exchange(delivered_, 0u); }
+  /// Lanes that leave give up the pending request at `at`.
+  GNSTOR_HD_INLINE void abandon(const simt::group& g, std::uint32_t at, bool leaves) const {
+    slots().abandon(g, at, leaves);
+    const std::uint32_t late = g.ballot(leaves && !phase_.dead());
+    if (g.leads()) state_->timed_out += detail::bits(late);
+  }
+  GNSTOR_HD_INLINE const detail::exclusive_phase& life() const { return phase_; }
+
   /// Writes down how far the channel has come, and keeps it.
-  /// @par Callers every lane of the owning group, converged
   GNSTOR_HD_INLINE void save(const simt::group& g) {
     put_down(g);
     retire_answered(g);
@@ -187,7 +201,6 @@ class exclusive_channel {
 
   /// Gives the channel back: another warp, or `channel`, may take it over. Nothing is in flight but
   /// what was given up.
-  /// @par Callers every lane of the owning group, converged
   /// @par Order the lanes' to hand on: what tells the next owner releases, and it acquires that
   GNSTOR_HD_INLINE void release(const simt::group& g) {
     save(g);
@@ -209,17 +222,6 @@ class exclusive_channel {
     status outcome;
     std::uint32_t value = 0;
   };
-
-  GNSTOR_HD_INLINE static std::uint32_t bits(std::uint32_t mask) {
-    return detail::exclusive_slots::bits(mask);
-  }
-  GNSTOR_HD_INLINE detail::exclusive_slots slots() const { return {state_, queue_.depth()}; }
-
-  /// Why a lane gives up.
-  GNSTOR_HD_INLINE status reason() const {
-    return phase_.dead() ? phase_.broken()
-                         : status::make(status_code::timed_out, reporter::channel);
-  }
 
   /// Gives each lane that wants one a slot in hand, as far as there are any: free ones, or those of
   /// lanes that are `idle`.
@@ -251,16 +253,16 @@ class exclusive_channel {
                              bool has_one, std::uint64_t& index) {
     const std::uint32_t senders = g.ballot(has_one);
     if (senders == 0) return false;
-    result<std::uint64_t> first = queue_.try_reserve(bits(senders));
+    result<std::uint64_t> first = queue_.try_reserve(detail::bits(senders));
     if (!first) {
       retire_answered(g);
-      first = queue_.try_reserve(bits(senders));
+      first = queue_.try_reserve(detail::bits(senders));
       if (!first) return false;
     }
     index = first.value + detail::exclusive_slots::before(g, senders);
     if (has_one) queue_.write_send(index, command);
     if (!defers || queue_.announced() + Doorbell::may_wait < queue_.reserved()) queue_.ring(g);
-    submitted_ += bits(senders);
+    submitted_ += detail::bits(senders);
     return true;
   }
   /// Sends what the lanes want, as far as there is room.
@@ -288,7 +290,7 @@ class exclusive_channel {
     if (g.any(leaves)) {
       const std::uint32_t at = hand_;
       if (leaves) {
-        mine.outcome = reason();
+        mine.outcome = phase_.gave_up();
         slots().expect(at, generation_, mine.index);
         mine.open = false;
         hand_ = nowhere;
@@ -300,12 +302,6 @@ class exclusive_channel {
       mine.unsent = false;
     }
   }
-  GNSTOR_HD_INLINE void abandon(const simt::group& g, std::uint32_t at, bool leaves) const {
-    slots().abandon(g, at, leaves);
-    const std::uint32_t late = g.ballot(leaves && !phase_.dead());
-    if (g.leads()) state_->timed_out += bits(late);
-  }
-
   /// Takes completions and delivers them: to the lanes' requests in `execute`, or to tickets.
   GNSTOR_HD_INLINE bool poll_for(const simt::group& g, flight& mine) {
     completion c;
@@ -313,8 +309,8 @@ class exclusive_channel {
     if (ready == 0) return false;
     const std::uint32_t from = hand_over(g, c, mine);
     const std::uint32_t takers = g.ballot(from != nowhere);
-    completed_ += bits(takers);
-    if (bits(takers) != ready) deliver_others(g, c, takers, from, mine);
+    completed_ += detail::bits(takers);
+    if (detail::bits(takers) != ready) deliver_others(g, c, takers, from, mine);
     g.sync();  // what one lane took another has the data of
     return true;
   }
@@ -375,7 +371,9 @@ class exclusive_channel {
     if (answered && met != answer::unknown) left = slots().index(slots().place(id)) + 1;
     left = g.greatest(left);
     if (left != 0) queue_.retire(left - 1);
-    completed_ += bits(g.ballot(met == answer::delivered));
+    const std::uint32_t delivered = detail::bits(g.ballot(met == answer::delivered));
+    delivered_ += delivered;
+    completed_ += delivered;
     slots().count_others(g, id, met, answered || failed, c.kind == completion_kind::broken);
     const std::uint32_t dead = g.ballot(c.kind == completion_kind::broken ||
                                         c.outcome.code == status_code::transport_error);
@@ -389,6 +387,7 @@ class exclusive_channel {
   std::uint64_t answered_ = 0;    ///< end of this lane's answered requests
   std::uint64_t submitted_ = 0;   ///< since the last `save`
   std::uint64_t completed_ = 0;
+  std::uint32_t delivered_ = 0;  ///< of them, to slots, since the last `take_delivered`
 };
 
 template <thread_scope Scope, capsule_placement Capsule, doorbell_policy Doorbell>

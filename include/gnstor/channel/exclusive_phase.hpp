@@ -18,6 +18,10 @@ class exclusive_phase {
 
   /// How a request ends that was in flight when the queue pair died.
   GNSTOR_HD_INLINE status broken() const { return killed_by(state_->first_error); }
+  /// Why a request that was sent is given up.
+  GNSTOR_HD_INLINE status gave_up() const {
+    return dead() ? broken() : status::make(status_code::timed_out, reporter::channel);
+  }
   /// Why a request is not sent.
   GNSTOR_HD_INLINE status refusal() const { return detail::refusal(phase_, state_->first_error); }
   /// The queue pair is dead.

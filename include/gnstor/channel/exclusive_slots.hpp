@@ -7,6 +7,15 @@
 
 namespace gnstor::detail {
 
+GNSTOR_HD inline std::uint32_t bits(std::uint32_t mask) {
+  return static_cast<std::uint32_t>(cuda::std::popcount(mask));
+}
+
+/// Of `exclusive_channel::execute_each`: no slot is taken but by requests that lanes wait for.
+struct no_room {
+  GNSTOR_HD constexpr bool operator()(const simt::group&) const { return false; }
+};
+
 /// The request slots of a channel that one warp has to itself: the memory of a `request_table`,
 /// used by plain loads and stores that the warp's `sync` orders.
 ///
@@ -60,6 +69,15 @@ class exclusive_slots {
   GNSTOR_HD void expect(std::uint32_t at, std::uint64_t generation, std::uint64_t index) const {
     slots_[at].index = index;
     set(at, generation, request_phase::pending);
+  }
+
+  /// The slot's word, as `request_slot::phase` has it, and as it was when its request was sent.
+  GNSTOR_HD std::uint64_t word(std::uint32_t at) const { return slots_[at].phase; }
+  GNSTOR_HD static std::uint64_t sent(std::uint64_t word) {
+    return (word & ~std::uint64_t{0xff}) | static_cast<std::uint64_t>(request_phase::pending);
+  }
+  GNSTOR_HD static request_phase phase_of(std::uint64_t word) {
+    return static_cast<request_phase>(word & 0xff);
   }
 
   /// True if the slot's request is answered; how it ended.
@@ -116,9 +134,6 @@ class exclusive_slots {
     }
   }
 
-  GNSTOR_HD static std::uint32_t bits(std::uint32_t mask) {
-    return static_cast<std::uint32_t>(cuda::std::popcount(mask));
-  }
   /// The lanes of `mask` that rank before this one.
   GNSTOR_HD static std::uint32_t before(const simt::group& g, std::uint32_t mask) {
     return bits(mask & ((1u << g.thread_rank()) - 1));
@@ -142,9 +157,6 @@ class exclusive_slots {
     return answer::delivered;
   }
 
-  GNSTOR_HD static request_phase phase_of(std::uint64_t phase) {
-    return static_cast<request_phase>(phase & 0xff);
-  }
   GNSTOR_HD void set(std::uint32_t at, std::uint64_t generation, request_phase to) const {
     slots_[at].phase = generation << 8 | static_cast<std::uint64_t>(to);
   }

@@ -279,6 +279,17 @@ class request_table {
       (void)reclaim_slot(k, word(slots_[k].phase).load(relaxed));
   }
 
+  /// Frees every slot, whatever became of its request.
+  /// @par Callers one lane, while nobody else uses the table
+  GNSTOR_HD void free_all() const {
+    for (std::uint32_t k = 0; k <= mask_; ++k) {
+      const std::uint64_t phase = word(slots_[k].phase).load(relaxed);
+      if (phase_of(phase) == request_phase::free) continue;
+      answered().clear(k);
+      free_slot(k, phase);
+    }
+  }
+
   /// Requests in flight or abandoned, for figures.
   GNSTOR_HD std::uint32_t in_use() const { return taken().count(); }
 

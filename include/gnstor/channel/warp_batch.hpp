@@ -21,6 +21,18 @@ concept batch_io = requires(const Io& io, typename Io::ticket_type t, deadline d
   { io.wait(t, d) } -> std::same_as<status>;
 };
 
+/// What a batch of one warp sends through that has a channel to itself: every call but `take` is
+/// the whole warp's.
+template <class Io>
+concept own_batch_io = requires(Io& io, const simt::group& g, typename Io::ticket_type t,
+                                deadline d) {
+  { io.commit(g) } -> std::same_as<void>;
+  { io.poll(g) } -> std::same_as<bool>;
+  { io.take(t) } -> std::same_as<status>;
+  { io.wait(g, t, d) } -> std::same_as<status>;
+  { Io::ticket_type::nothing() } -> std::same_as<typename Io::ticket_type>;
+};
+
 /// Batched I/O of a block's warps: each thread has one slot, and the warp goes through the stages
 /// submit, commit, poll and dispatch together (GNStor, section 4.4 and figure 7).
 ///
@@ -33,9 +45,13 @@ concept batch_io = requires(const Io& io, typename Io::ticket_type t, deadline d
 /// Two groups of one warp must not: on the GPU their lanes meet in the queue pair's collectives,
 /// and may wait for each other for ever.
 /// @tparam Warps warps of the block that take part, 1 to 32
-/// @tparam Io a `channel` or a `volume_ref`
-template <std::uint32_t Warps, batch_io Io>
+/// @tparam Io a `channel` or a `volume_ref`; or an `async_exclusive_volume`, of whole warps: each
+/// has one of its own, and takes part with `simt::group`
+template <std::uint32_t Warps, class Io>
+  requires batch_io<Io> || own_batch_io<Io>
 class warp_batch {
+  static constexpr bool owns = own_batch_io<Io>;
+  using io_type = std::conditional_t<owns, Io, const Io>;
   static_assert(Warps >= 1 && Warps <= 32, "a block has 1 to 32 warps");
   static_assert(sizeof(typename Io::ticket_type) <= 8 &&
                 std::is_trivially_copyable_v<typename Io::ticket_type>);
@@ -54,7 +70,7 @@ class warp_batch {
   /// @param g those lanes of the warp that take part
   /// @par Callers every lane of `g`, converged
   template <simt::warp_group G>
-  GNSTOR_HD warp_batch(const G& g, const Io& io, storage& slots, std::uint32_t warp)
+  GNSTOR_HD warp_batch(const G& g, io_type& io, storage& slots, std::uint32_t warp)
       : io_(&io), slots_(&slots), warp_(warp) {
     GNSTOR_ASSERT(warp < Warps);
     if (g.leads()) bits().store(0, relaxed);
@@ -76,36 +92,48 @@ class warp_batch {
   }
 
   /// Sends one request for each thread that wants to and has none pending.
-  /// @param ask `ask(io)` sends and gives a ticket: `io.submit(command)`, `io.read_async(...)`
+  /// @param ask `ask(io)` sends and gives a ticket: `io.submit(command)`, `io.read_async(...)`;
+  /// over an own channel `ask(io, wants)`, called by every lane: `io.read_async(g, ..., wants)`
   /// @par Callers every lane of `g`, converged; so for all stages
   /// @par Result ok: the thread's request is on its way, and pending
   /// @par Errors would_block: nothing was wanted, the thread's slot is pending, or there is no
   /// room: poll and dispatch. Otherwise what `ask` says
   template <simt::warp_group G, class Ask>
   GNSTOR_HD status submit(const G& g, bool wants, const Ask& ask) const {
-    status outcome = status::make(status_code::would_block, reporter::caller);
-    if (wants && !pending()) {
-      const result<ticket_type> sent = ask(*io_);
-      outcome = sent.status;
-      if (sent) {
-        memcpy(&ticket_word(), &sent.value, sizeof sent.value);
-        bits().fetch_or(1u << simt::group::lane(), relaxed);
-      }
+    const bool asks = wants && !pending();
+    result<ticket_type> sent = status::make(status_code::would_block, reporter::caller);
+    if constexpr (owns) {
+      const result<ticket_type> mine = ask(*io_, asks);
+      if (asks) sent = mine;
+    } else {
+      if (asks) sent = ask(*io_);
+    }
+    if (sent) {
+      memcpy(&ticket_word(), &sent.value, sizeof sent.value);
+      bits().fetch_or(1u << simt::group::lane(), relaxed);
     }
     g.sync();
-    return outcome;
+    return sent.status;
   }
 
   /// Announces what was submitted, by one lane for all.
   template <simt::warp_group G>
   GNSTOR_HD void commit(const G& g) const {
-    if (g.leads()) io_->commit();
+    if constexpr (owns) {
+      io_->commit(g);
+    } else {
+      if (g.leads()) io_->commit();
+    }
   }
 
   /// Takes completions, whoever asked for them. True, in every lane, if there was one.
   template <simt::warp_group G>
   GNSTOR_HD bool poll(const G& g) const {
-    return g.any(io_->poll());
+    if constexpr (owns) {
+      return io_->poll(g);
+    } else {
+      return g.any(io_->poll());
+    }
   }
 
   /// Calls `handle(status)` in each thread whose request was answered, and frees its slot.
@@ -133,7 +161,14 @@ class warp_batch {
       if (dispatch(g, handle) != 0 || moved) more.progressed();
       if (!g.any(pending())) return;
     }
-    if (pending()) end(io_->wait(mine(), deadline::after(0, 0)), handle);
+    const bool late = pending();
+    status last;
+    if constexpr (owns) {
+      last = io_->wait(g, late ? mine() : ticket_type::nothing(), deadline::after(0, 0));
+    } else {
+      if (late) last = io_->wait(mine(), deadline::after(0, 0));
+    }
+    if (late) end(last, handle);
     g.sync();
   }
 
@@ -156,7 +191,7 @@ class warp_batch {
     handle(outcome);
   }
 
-  const Io* io_;
+  io_type* io_;
   storage* slots_;
   std::uint32_t warp_;
 };

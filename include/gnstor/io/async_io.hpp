@@ -32,23 +32,23 @@ class async_io {
   /// Begins an operation: sends its steps, and does not wait for them.
   /// @param then called when all is over; by default somebody must `wait` for the ticket
   /// @param d when the operation ends at the latest, as long as somebody polls
-  /// @param steps `steps(send)` calls `send(step)` with each of its steps, one at least
+  /// @param next `next(step)` sets the next of its steps, or is false at the end; there is one
   /// @par Callers any lane
   /// @par Errors would_block: nothing was sent, as too many operations or requests are going on;
   /// otherwise as `open`. Whatever happens later is the operation's outcome
-  template <class Steps>
-  GNSTOR_HD result<ticket> begin(completion_call then, deadline d, const Steps& steps) const {
+  template <class Next>
+  GNSTOR_HD result<ticket> begin(completion_call then, deadline d, Next next) const {
     const result<ticket> operation = open(then.callback, then.argument, d);
     if (!operation) return operation;
-    std::uint32_t sent = 0;
+    io_step step;
     status failed;
-    steps([&](const io_step& s) {
-      if (failed.ok()) failed = sent++ == 0 ? try_add(operation.value, s) : add(operation.value, s);
-    });
-    if (sent == 1 && failed.code == status_code::would_block) {
+    if (next(step)) failed = try_add(operation.value, step);
+    if (failed.code == status_code::would_block) {
       cancel(operation.value);
       return failed;
     }
+    for (bool more = failed.ok() && next(step); more; more = failed.ok() && next(step))
+      failed = add(operation.value, step);
     end(operation.value, failed);
     return operation;
   }
@@ -70,7 +70,7 @@ class async_io {
   /// the operation's, too
   GNSTOR_HD status try_add(ticket operation, io_step step) const {
     step.operation = operations_.slot_of(operation);
-    begin_turn(step);
+    operations_.begin_turn(step);
     operations_.add_step(step.operation);
     const result<ticket> sent = channel_.submit_unawaited(step.command(), noted(step));
     if (sent) return status{};
@@ -257,12 +257,7 @@ class async_io {
   }
   GNSTOR_HD void go_on(io_step& step, status answer) const {
     step.go_on(answer);
-    begin_turn(step);
-  }
-  /// The SSD that is asked now has its share of the operation's time.
-  GNSTOR_HD void begin_turn(io_step& step) const {
-    const deadline ends = deadline::after(0, operations_.ends_ns(step.operation));
-    step.expires_ns = share_of(ends, simt::now_ns(), step.places_left()).at_ns();
+    operations_.begin_turn(step);
   }
   /// Writes a step down under the slot of its request.
   GNSTOR_HD auto noted(const io_step& step) const {

@@ -120,6 +120,30 @@ class io_plan {
     return s;
   }
 
+  /// All commands of a range, one after another.
+  template <class Data>
+  struct range_steps {
+    const io_plan& plan;
+    opcode op;
+    walk<Data> at;
+    piece now{};
+    std::uint32_t left = 0;  ///< of the piece
+
+    /// The next one. False at the end.
+    GNSTOR_HD bool operator()(io_step& s) {
+      if (left == 0) {
+        if (!plan.next(op, at, now)) return false;
+        left = steps(op, now);
+      }
+      s = plan.step(op, now, steps(op, now) - left--);
+      return true;
+    }
+  };
+  template <class Data>
+  GNSTOR_HD range_steps<Data> steps_of(opcode op, const range& r, const Data& data) const {
+    return {*this, op, {r, data}};
+  }
+
   /// Commands of a flush: one for each SSD that is not absent.
   GNSTOR_HD std::uint32_t flush_steps() const {
     if (info_.plain()) return 1;
@@ -132,6 +156,17 @@ class io_plan {
     s.ssds = present(k);
     return s;
   }
+  /// The commands of a flush, as `range_steps`.
+  struct all_flush_steps {
+    const io_plan& plan;
+    std::uint32_t done = 0;
+
+    GNSTOR_HD bool operator()(io_step& s) {
+      if (done == plan.flush_steps()) return false;
+      s = plan.flush_step(done++);
+      return true;
+    }
+  };
 
  private:
   /// The `k`-th SSD that is not absent.

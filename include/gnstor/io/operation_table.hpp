@@ -2,6 +2,7 @@
 
 #include <gnstor/io/callback_id.hpp>
 #include <gnstor/io/step_table.hpp>
+#include <gnstor/simt/clock.hpp>
 
 namespace gnstor::inline v0 {
 
@@ -68,6 +69,12 @@ class operation_table {
     return word(states()[slot].ends_ns).load(relaxed);
   }
 
+  /// The SSD that `step` asks now has its share of the operation's time.
+  GNSTOR_HD void begin_turn(io_step& step) const {
+    const deadline ends = deadline::after(0, ends_ns(step.operation));
+    step.expires_ns = share_of(ends, simt::now_ns(), step.places_left()).at_ns();
+  }
+
   /// A step of the operation in `slot` ended with `s`, or its lane has sent all steps. The last of
   /// them ends the operation.
   /// @par Callers any lane, once a step
@@ -93,6 +100,10 @@ class operation_table {
   GNSTOR_HD bool abandon(ticket t) const { return table().abandon(t); }
   /// Ends an operation that has no step.
   GNSTOR_HD void cancel(ticket t) const { table().cancel(t); }
+
+  /// Forgets every operation.
+  /// @par Callers one lane, while nobody else uses the table
+  GNSTOR_HD_SLOW void forget_all() const { table().free_all(); }
 
   /// An operation that has ended and whose callback is to be called; would_block if there is none.
   /// @par Callers any lane; then `take_ended`

@@ -38,6 +38,8 @@ class step_table {
     step = load(r);
     return true;
   }
+  /// Nothing is known of `slot` any more. @par Callers who alone has the slot
+  GNSTOR_HD void forget(std::uint32_t slot) const { word(records_[slot].phase).store(0, relaxed); }
   /// The step of a request that is the caller's alone.
   GNSTOR_HD io_step read(std::uint32_t slot) const { return load(records_[slot]); }
 

@@ -12,14 +12,16 @@ namespace gnstor::detail {
 ///
 /// Every call is the whole warp's, converged; lanes without a request say so, and all return
 /// together.
-template <class Channel, placement Placement>
+template <class Channel, placement Placement, class Room>
 class warp_io {
   using opcode = wire::nvme::nvm_opcode;
   using plan = io_plan<Placement>;
 
  public:
   /// @param channel an `exclusive_channel`, the calling warp's
-  GNSTOR_HD_INLINE warp_io(const plan& how, Channel& channel) : plan_(how), channel_(channel) {}
+  /// @param room as of `exclusive_channel::execute_each`
+  GNSTOR_HD_INLINE warp_io(const plan& how, Channel& channel, const Room& room)
+      : plan_(how), channel_(channel), room_(room) {}
 
   /// Reads one range a lane: piece after piece, each from one replica, and from the next where that
   /// may help.
@@ -31,8 +33,8 @@ class warp_io {
     std::uint64_t silent = 0;
     io_step step;
     bool asked = false;
-    const auto next = [&](const status& last, std::uint32_t,
-                          wire::nvme::submission_entry& command, deadline& ends) {
+    const auto next = [&](const status& last, std::uint32_t, wire::nvme::submission_entry& command,
+                          deadline& ends) {
       if (asked && last.code == status_code::timed_out)
         silent |= std::uint64_t{1} << step.ssd().value;
       if (asked && !last.ok() && step.goes_on(last)) {
@@ -50,7 +52,7 @@ class warp_io {
       ends = left == 1 ? r.ends : share_of(r.ends, simt::now_ns(), left);
       return asked = true;
     };
-    channel_.execute_each(warp(), wants && outcome.ok(), next);
+    channel_.execute_each(warp(), wants && outcome.ok(), next, room_);
     return outcome;
   }
 
@@ -87,6 +89,7 @@ class warp_io {
         }
       }
       moved = channel_.poll(g);
+      if (g.any(unsent != 0)) moved = room_(g) || moved;
       if (moved) round.progressed();
       const bool in_time = !r.ends.expired(simt::now_ns());
       for (std::uint32_t n = 0; g.any(under_way >> n != 0); ++n) {
@@ -118,12 +121,13 @@ class warp_io {
     return combined(g, outcome);
   }
 
+ private:
   /// The owner, of which the compiler knows that it is a whole warp.
   GNSTOR_HD_INLINE static simt::group warp() { return simt::group::whole_warp(); }
 
- private:
   const plan& plan_;
   Channel& channel_;
+  Room room_;
 };
 
 }  // namespace gnstor::detail

@@ -5,6 +5,19 @@
 
 #include <cuda/std/optional>
 
+namespace gnstor::detail {
+
+/// A session's channel in the hands of one warp.
+using warp_channel = exclusive_channel<mlx5_owned_queue<thread_scope_system, capsule::in_entry>>;
+
+/// Of a warp that waits for all that it asks: it has nothing under way beside that.
+struct nothing_begun {
+  GNSTOR_HD_INLINE nothing_begun(void*, std::uint32_t) {}
+  GNSTOR_HD_INLINE bool make_room(const simt::group&, warp_channel&) { return false; }
+};
+
+}  // namespace gnstor::detail
+
 namespace gnstor::inline v0 {
 
 /// A volume as one warp uses it that has a channel to itself: the shortest way from a lane to an
@@ -16,7 +29,8 @@ namespace gnstor::inline v0 {
 /// without a request say so. Ranges may differ in length; the warp returns when all are done. Where
 /// a proxy drives the NIC, and in a warp of fewer than 32 lanes, the warp goes on sharing its
 /// channel, and is no faster. One object, passed by reference: a copy goes its own way.
-template <placement Placement = rendezvous_placement>
+/// @tparam Begun what the warp keeps of operations that it takes later; see async_exclusive_volume
+template <placement Placement = rendezvous_placement, class Begun = detail::nothing_begun>
 class exclusive_volume {
   using opcode = wire::nvme::nvm_opcode;
 
@@ -27,11 +41,7 @@ class exclusive_volume {
   /// `release`.
   /// @par Callers every lane of warp `g`, converged
   GNSTOR_HD_INLINE exclusive_volume(const simt::group& g, const shared_type& volume)
-      : volume_(volume) {
-    const remote_channel mine = volume.channels().mine();
-    const nic_queue_pair* nic = mine.queue().nic();
-    if (nic != nullptr && g.size() == 32) channel_.emplace(driver::warp(), *nic, mine.counters());
-  }
+      : exclusive_volume(g, volume, volume.channels().mine()) {}
 
   GNSTOR_HD_INLINE const volume_info& info() const { return volume_.info(); }
 
@@ -77,30 +87,47 @@ class exclusive_volume {
   /// Gives the channel back: to other lanes, or to whoever takes it over next.
   /// @par Callers every lane of the warp, converged; the object is of no use afterwards
   GNSTOR_HD_INLINE void release([[maybe_unused]] const simt::group& g) {
-    if (channel_) channel_->release(driver::warp());
+    if (channel_) channel_->release(warp());
   }
 
- private:
-  using channel_type = exclusive_channel<mlx5_owned_queue<thread_scope_system, capsule::in_entry>>;
-  using driver = detail::warp_io<channel_type, Placement>;
+ protected:
+  /// The owner, of which the compiler knows that it is a whole warp.
+  GNSTOR_HD_INLINE static simt::group warp() { return simt::group::whole_warp(); }
 
-  GNSTOR_HD_INLINE driver io() { return driver(volume_.plan(), *channel_); }
-
-  /// Every lane does as a lane of a shared channel does.
-  template <class Operation>
-  GNSTOR_HD_INLINE status shared(const simt::group& g, bool wants, const Operation& one) const {
+  /// Every lane does as a lane of a shared channel does, and a lane that wants nothing gets `none`.
+  template <class Operation, class Outcome = status>
+  GNSTOR_HD_INLINE Outcome shared(const simt::group& g, bool wants, const Operation& one,
+                                  const Outcome& none = {}) const {
     const shared_type copy = volume_;  // this object has no address
-    const status outcome = wants ? called(one, copy) : status{};
+    Outcome outcome = none;
+    if (wants) outcome = called(one, copy);
     g.sync();
     return outcome;
   }
+
+ private:
+  GNSTOR_HD_INLINE exclusive_volume(const simt::group& g, const shared_type& volume,
+                                    const remote_channel& mine)
+      : volume_(volume), begun_(mine.step_memory(), mine.queue().depth()) {
+    const nic_queue_pair* nic = mine.queue().nic();
+    if (nic != nullptr && g.size() == 32) channel_.emplace(warp(), *nic, mine.counters());
+  }
+
+  GNSTOR_HD_INLINE auto io() {
+    auto room = [this](const simt::group& g) { return begun_.make_room(g, *channel_); };
+    return detail::warp_io<detail::warp_channel, Placement, decltype(room)>(volume_.plan(),
+                                                                            *channel_, room);
+  }
+
   template <class Operation>
-  GNSTOR_HD_SLOW static status called(const Operation& one, const shared_type& volume) {
+  GNSTOR_HD_SLOW static auto called(const Operation& one, const shared_type& volume) {
     return one(volume);
   }
 
+ protected:
   shared_type volume_;
-  cuda::std::optional<channel_type> channel_;
+  cuda::std::optional<detail::warp_channel> channel_;
+  [[no_unique_address]] Begun begun_;
 };
 
 }  // namespace gnstor::inline v0

@@ -18,7 +18,8 @@ namespace gnstor::inline v0 {
 template <class Channel, placement Placement = rendezvous_placement>
 class volume_ref {
   using opcode = wire::nvme::nvm_opcode;
-  using range = typename detail::io_plan<Placement>::range;
+  using plan_type = detail::io_plan<Placement>;
+  using range = typename plan_type::range;
 
  public:
   using ticket_type = io_ticket;
@@ -29,7 +30,7 @@ class volume_ref {
   GNSTOR_HD const volume_info& info() const { return plan_.info(); }
   GNSTOR_HD const channel_set<Channel>& channels() const { return channels_; }
   /// How requests become commands.
-  GNSTOR_HD const detail::io_plan<Placement>& plan() const { return plan_; }
+  GNSTOR_HD const plan_type& plan() const { return plan_; }
 
   /// The same volume, reading from other SSDs than `ssd` wherever a replica in sync is on another:
   /// for the next attempt after `buffer_in_use`, with the SSD that this status names.
@@ -116,9 +117,7 @@ class volume_ref {
   }
   /// Begins to flush.
   GNSTOR_HD result<io_ticket> flush_async(deadline d, completion_call then = {}) const {
-    return ticketed(mine().begin(then, d, [&](const auto& send) {
-      for (std::uint32_t k = 0; k < plan_.flush_steps(); ++k) send(plan_.flush_step(k));
-    }));
+    return ticketed(mine().begin(then, d, typename plan_type::all_flush_steps{plan_}));
   }
 
   /// Waits for an operation of this session that has no callback.
@@ -126,13 +125,19 @@ class volume_ref {
   /// @par Order on success the data is visible to the caller
   /// @par Bound `d`; the operation then ends by itself, and its buffer must not be reused
   /// @par Errors timed_out; otherwise as the synchronous call
-  GNSTOR_HD status wait(io_ticket t, deadline d) const { return on(t).wait(t.operation, d); }
+  GNSTOR_HD status wait(io_ticket t, deadline d) const {
+    return t.is_nothing() ? status{} : on(t).wait(t.operation, d);
+  }
   /// The operation's outcome if it has ended, else would_block; does not poll.
   /// @par Callers as `wait`, until the outcome is there
-  GNSTOR_HD status take(io_ticket t) const { return on(t).take(t.operation); }
+  GNSTOR_HD status take(io_ticket t) const {
+    return t.is_nothing() ? status{} : on(t).take(t.operation);
+  }
   /// The operation's outcome if it has ended, else would_block; polls.
   /// @par Callers as `wait`, until the outcome is there
-  GNSTOR_HD status try_wait(io_ticket t) const { return on(t).try_wait(t.operation); }
+  GNSTOR_HD status try_wait(io_ticket t) const {
+    return t.is_nothing() ? status{} : on(t).try_wait(t.operation);
+  }
   /// Announces what was sent on the caller's channel, where its doorbell policy leaves that to the
   /// kernel.
   GNSTOR_HD void commit() const { channels_.mine().commit(); }
@@ -168,18 +173,14 @@ class volume_ref {
                                     completion_call then) const {
     const status wrong = plan_.checked(r, data);
     if (!wrong.ok()) return wrong;
-    return ticketed(mine().begin(then, r.ends, [&](const auto& send) {
-      plan_.for_pieces(op, r, data, [&](const auto& piece) {
-        for (std::uint32_t k = 0; k < plan_.steps(op, piece); ++k) send(plan_.step(op, piece, k));
-      });
-    }));
+    return ticketed(mine().begin(then, r.ends, plan_.steps_of(op, r, data)));
   }
   GNSTOR_HD result<io_ticket> ticketed(result<ticket> begun) const {
     if (!begun) return begun.status;
     return io_ticket{begun.value, static_cast<std::uint16_t>(channels_.my_index())};
   }
 
-  detail::io_plan<Placement> plan_;
+  plan_type plan_;
   channel_set<Channel> channels_;
 };
 
