@@ -112,9 +112,12 @@ struct session::impl {
   bool is_present(std::uint32_t ssd) const { return (array.absent >> ssd & 1) == 0; }
 };
 
-/// Makes sessions over connections that are there already: for who serves an array itself.
+/// Reaches inside sessions. Makes them over connections that are there already: for who serves an
+/// array itself.
 struct session_access {
   using impl = session::impl;  ///< for its own tests
+
+  static array_link& link(const session& s) { return *s.impl_->link; }
 
   static session over(const endpoint& e, const session_options& o,
                       std::unique_ptr<array_link> connected) {

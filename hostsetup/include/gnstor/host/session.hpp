@@ -141,7 +141,7 @@ class session {
   void read(const volume_info& volume, std::uint64_t offset, void* to, std::uint64_t bytes);
 
   /// Lets the array node read and write memory that kernels use. Returns it as a buffer with its
-  /// keys.
+  /// keys. `registered_memory` allocates, registers and gives back by itself.
   io_buffer register_memory(void* address, std::uint64_t bytes);
   void unregister_memory(const io_buffer& buffer) noexcept;
 
