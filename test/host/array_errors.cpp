@@ -29,7 +29,7 @@ struct forget_page {
   template <class Lane, class View>
   GNSTOR_HD void operator()(Lane& lane, View view) const {
     if (lane.global_thread() != 0) return;
-    const auto page = view.acquire_page(simt::group::self(), 3 * 512, true);
+    const auto page = view.acquire_page(simt::group::self(), 3 * 512, page_use::write);
     if (page) page.value[3 * 512] = 1;
   }
 };
