@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace gnstor::host {
@@ -18,6 +19,12 @@ inline bool is_own(status s, wire::afa::status code) {
   return s.code == status_code::nvme_error &&
          s.nvme_type == static_cast<std::uint8_t>(wire::nvme::status_code_type::vendor_specific) &&
          s.nvme_code == static_cast<std::uint8_t>(code);
+}
+
+/// The options with their former names' values under the present ones.
+inline session_options settled(session_options o) {
+  o.timeout = std::exchange(o.timeout_ns, {}).or_else(o.timeout);
+  return o;
 }
 
 /// What a session holds. `link` is declared first: whatever reads this memory is stopped before the

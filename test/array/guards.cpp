@@ -92,7 +92,7 @@ TEST_CASE("a guard without a page says why, holds no element, and lets nothing g
       CHECK(failed.outcome() == fake_store<false>::media_error(page_index(3)));
       CHECK(!failed.holds(24));
     }
-    CHECK(view.cache().pin(page_index(0), false, simt::within(100'000)));
+    CHECK(view.cache().pin(page_index(0), page_use::read, simt::within(100'000)));
     view.cache().unpin(page_index(0));
   });
   CHECK(thrown == "");

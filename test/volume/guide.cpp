@@ -7,6 +7,7 @@
 #include <string>
 
 using namespace gnstor;
+using namespace gnstor::literals;
 using namespace gnstor::test;
 namespace host = gnstor::host;
 
@@ -21,7 +22,7 @@ struct double_numbers {
   GNSTOR_HD void operator()(Lane& lane, gnstor::remote_volume volume, gnstor::io_buffer memory,
                             std::uint32_t* failed) const {
     const std::uint32_t threads = lane.grid_threads();
-    const gnstor::deadline d = gnstor::simt::within(10'000'000'000);
+    const gnstor::deadline d = gnstor::simt::within(10_s);
     const auto buffer_of = [&](std::uint32_t block) {  // two a thread, in turn
       const std::uint64_t place = 2 * lane.global_thread() + block / threads % 2;
       return memory.slice(place * gnstor::block_bytes, gnstor::block_bytes);

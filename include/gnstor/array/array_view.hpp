@@ -65,7 +65,7 @@ class array_view {
    private:
     template <class Use>
     GNSTOR_HD const element& change(const Use& use) const {
-      const status s = view_->access(index_, true, use);
+      const status s = view_->access(index_, page_use::write, use);
       if (!s.ok()) view_->keep(s, index_);
       return *this;
     }
@@ -105,7 +105,7 @@ class array_view {
   /// @par Errors out_of_range; the page's status, see `page_cache::pin`
   GNSTOR_HD result<T> load(std::uint64_t index) const {
     T value{};
-    const status s = access(index, false, [&value](const T& there) { value = there; });
+    const status s = access(index, page_use::read, [&value](const T& there) { value = there; });
     if (!s.ok()) return s;
     return value;
   }
@@ -113,7 +113,7 @@ class array_view {
   /// Writes element `index`; it reaches the store when its page is evicted or flushed.
   /// @par Callers, Bound, Errors as `load`
   GNSTOR_HD status store(std::uint64_t index, const T& value) const {
-    return access(index, true, [&value](T& there) { there = value; });
+    return access(index, page_use::write, [&value](T& there) { there = value; });
   }
 
   /// Holds the page of `index` for all lanes of `g` until the end of the scope, once for many
@@ -147,7 +147,7 @@ class array_view {
     const page_index page = page_of(index);
     result<frame_index> frame = frame_index{};
     if (g.thread_rank() == 0) {
-      frame = cache_.pin(page, use == page_use::write, simt::within(timeout_ns_));
+      frame = cache_.pin(page, use, simt::within(timeout_ns_));
     }
     frame.status = status::unpack(g.shfl(frame.status.pack(), 0));
     frame.value = frame_index(g.shfl(frame.value.value, 0));
@@ -186,14 +186,14 @@ class array_view {
   }
 
   template <class Use>
-  GNSTOR_HD status access(std::uint64_t index, bool write, const Use& use) const {
+  GNSTOR_HD status access(std::uint64_t index, page_use why, const Use& use) const {
     if (index >= count_) return status::make(status_code::out_of_range, reporter::array);
     const page_index page = page_of(index);
     // Lanes of one warp may use different arrays here, and some may read while others write.
     const simt::group same =
-        simt::group::active().partition(cache_.key(page) | std::uint64_t{write});
+        simt::group::active().partition(cache_.key(page) | static_cast<std::uint64_t>(why));
     result<frame_index> frame = frame_index{};
-    if (same.leads()) frame = cache_.pin(page, write, simt::within(timeout_ns_));
+    if (same.leads()) frame = cache_.pin(page, why, simt::within(timeout_ns_));
     const std::uint64_t packed =
         same.broadcast(frame ? frame.value.value : frame.status.pack() | failed_access);
     same.sync();  // the leader's acquire of the page reaches the lanes that touch it

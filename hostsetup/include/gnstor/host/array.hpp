@@ -5,6 +5,7 @@
 #include <gnstor/host/executor.hpp>
 #include <gnstor/host/session.hpp>
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -12,9 +13,10 @@ namespace gnstor::host {
 
 /// How an array is paged.
 struct array_options {
-  std::uint64_t frame_bytes = 0;              ///< memory for frames; 0: a quarter of the data
-  std::uint32_t page_bytes = 64 * 1024;       ///< 4096 times a power of two, up to 2 MiB
-  std::uint64_t timeout_ns = 10'000'000'000;  ///< of one element access
+  std::uint64_t frame_bytes = 0;                ///< memory for frames; 0: a quarter of the data
+  std::uint32_t page_bytes = 64 * 1024;         ///< 4096 times a power of two, up to 2 MiB
+  duration timeout = std::chrono::seconds(10);  ///< of one element access
+  former_timeout timeout_ns{};                  ///< now `timeout`
 };
 
 /// The fewest frames an array works with: a warp whose lanes touch 32 pages at once needs them all.
@@ -132,7 +134,7 @@ class array {
     const store pages(session_->ref(volume_), options_.page_bytes / block_bytes);
     const page_cache<store> cache(pages, memory_.words.data(), memory_.pages, memory_.frame_count,
                                   memory_.buffer);
-    return view_type(cache, count_, options_.timeout_ns);
+    return view_type(cache, count_, options_.timeout_ns.or_else(options_.timeout).ns());
   }
 
   /// Writes all dirty pages back to the volume. Call it when no kernel uses the array.
