@@ -24,19 +24,16 @@ struct add_pages {
     const std::uint64_t page = c.elements_per_page();
     const std::uint64_t stride = gnstor::simt::warp_count() * page;
     for (std::uint64_t i = gnstor::simt::warp_number() * page; i < c.size(); i += stride) {
-      const auto x = a.acquire_page(warp, i);
-      const auto y = b.acquire_page(warp, i);
-      const auto z = c.acquire_page(warp, i, true);
+      const auto x = a.page(warp, i);
+      const auto y = b.page(warp, i);
+      const auto z = c.writable_page(warp, i);
       if (x && y && z) {
-        for (std::uint64_t k = i + warp.thread_rank(); z.value.holds(k); k += warp.size()) {
-          z.value[k] = x.value[k] + y.value[k];
+        for (std::uint64_t k = i + warp.thread_rank(); z.holds(k); k += warp.size()) {
+          z[k] = x[k] + y[k];
         }
       } else if (warp.leads()) {
         gnstor::device_word<std::uint64_t>(*failures).fetch_add(1, gnstor::relaxed);
       }
-      if (x) a.release_page(warp, x.value);
-      if (y) b.release_page(warp, y.value);
-      if (z) c.release_page(warp, z.value);
     }
   }
 };

@@ -26,7 +26,7 @@ host::session_options plain_options(std::uint64_t timeout_ns) {
   o.channels = 0;
   o.depth = queue_depth;
   o.host_name = own_name;
-  o.timeout_ns = timeout_ns;
+  o.timeout = duration::of_ns(timeout_ns);
   return o;
 }
 

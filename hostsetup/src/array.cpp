@@ -77,6 +77,7 @@ array_memory array_memory::make(host::session& s, const volume_info& volume, std
   m.words = host::memory_block(
       s.client_place(), page_cache<volume_store<remote_volume>>::bytes(m.pages, m.frame_count),
       s.options().device);
+  m.left = host::memory_block(s.client_place(), sizeof(flush_record), s.options().device);
   m.buffer = s.register_memory(m.frames.data(), frames * page);
   return m;
 }
@@ -91,12 +92,21 @@ page_cache_counters array_memory::counters() const {
   return c;
 }
 
-void array_memory::check(const flush_record& left) {
+flush_record* array_memory::fresh_record() {
+  const flush_record none;
+  left.write(0, &none, sizeof none);
+  return static_cast<flush_record*>(left.data());
+}
+
+void array_memory::check() {
+  flush_record dirty;
+  left.read(0, &dirty, sizeof dirty);
   const page_cache_counters c = counters();
-  if (left.pages == 0 && c.first_error == 0) return;
+  if (dirty.pages == 0 && c.first_error == 0) return;
   std::string what;
-  if (left.pages != 0) {
-    what = fmt::format("flush of the {} left {} pages dirty, {}", name, left.pages, describe(left));
+  if (dirty.pages != 0) {
+    what =
+        fmt::format("flush of the {} left {} pages dirty, {}", name, dirty.pages, describe(dirty));
   }
   if (c.first_error != 0) {
     what += what.empty() ? fmt::format("the {} holds an error, {}", name, describe(c))
@@ -106,7 +116,7 @@ void array_memory::check(const flush_record& left) {
         "again";
     told = c.first_error;
   }
-  throw host::io_error(what, status::unpack(c.first_error != 0 ? c.first_error : left.first));
+  throw host::io_error(what, status::unpack(c.first_error != 0 ? c.first_error : dirty.first));
 }
 
 void array_memory::forget_error() {

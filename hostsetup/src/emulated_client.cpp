@@ -228,11 +228,11 @@ void emulated_client::connect(const channel_memory& c, std::uint16_t first_queue
   const connect_options o = connecting(c, first_queue_id);
   const channel_outcomes outcomes{c.channels, c.count, reinterpret_cast<std::uint64_t*>(c.outcome)};
   if (c.block.where() == place::device || (options_.client == machine::gpu && &c == &kernels_)) {
-    connect_on_gpu(outcomes, o, options_.timeout_ns, options_.device, *this);
+    connect_on_gpu(outcomes, o, options_.timeout.ns(), options_.device, *this);
   } else {
     drive([&] {
       simt::lane<> lane;
-      connect_channels{}(lane, outcomes, o, options_.timeout_ns);
+      connect_channels{}(lane, outcomes, o, options_.timeout.ns());
     });
   }
   std::vector<std::uint64_t> words(c.count);

@@ -67,7 +67,8 @@ fabrics::controller_options options_for(const rdma_endpoint& where,
   o.depth = options.depth;
   o.priority = options.priority;
   o.keep_alive = std::chrono::milliseconds(where.keep_alive_ms);
-  o.timeout = std::chrono::milliseconds(std::max<std::uint64_t>(1, options.timeout_ns / 1'000'000));
+  o.timeout =
+      std::chrono::milliseconds(std::max<std::uint64_t>(1, options.timeout.ns() / 1'000'000));
   o.loss_timeout = std::chrono::milliseconds(where.loss_timeout_ms);
   return o;
 }
@@ -127,7 +128,7 @@ bool fabrics_link::is_array() {
   c.nsid = 1;
   c.payload =
       wire::nvme::make_keyed_sgl(data.address, sizeof(wire::afa::array_description), data.rkey);
-  const status said = execute_admin(c.pack(), simt::within(options_.timeout_ns));
+  const status said = execute_admin(c.pack(), simt::within(options_.timeout));
   unregister_memory(data);
   if (!said.ok() && said.code != status_code::nvme_error)
     throw io_error("asking the target whether it is an array: " + to_string(said), said);

@@ -170,9 +170,12 @@ channel_set<remote_channel> session::channels() const {
 
 channel_phase session::phase(std::uint32_t k) const { return impl_->phase(k); }
 
-void session::reset_channel(std::uint32_t k, std::uint64_t timeout_ns) {
+void session::reset_channel(std::uint32_t k, duration timeout) {
   (void)impl_->phase(k);
-  impl_->link->reset(k, timeout_ns);
+  impl_->link->reset(k, timeout.ns());
+}
+void session::reset_channel(std::uint32_t k, std::uint64_t timeout_ns) {
+  reset_channel(k, duration::of_ns(timeout_ns));
 }
 
 void session::write(const volume_info& volume, std::uint64_t offset, const void* from,

@@ -13,11 +13,12 @@
 
 namespace gnstor::host {
 
-session::impl::impl(const endpoint& e, const session_options& o) : impl(e, o, open_link(e, o)) {}
+session::impl::impl(const endpoint& e, const session_options& o)
+    : impl(e, o, open_link(e, settled(o))) {}
 
 session::impl::impl(const endpoint& e, const session_options& o,
                     std::unique_ptr<array_link> connected)
-    : where(e), options(o), link(std::move(connected)) {
+    : where(e), options(settled(o)), link(std::move(connected)) {
   if (!link->namespaces().empty()) return;
   admin(wire::afa::admin_opcode::array_describe, 0, volume_id(0), sizeof array, "describing");
   std::memcpy(&array, page(), sizeof array);
@@ -74,7 +75,7 @@ status session::impl::attempt(wire::afa::admin_command c, std::uint32_t ssd,
   c.payload =
       wire::nvme::make_keyed_sgl(staging_buffer.address, payload_bytes, staging_buffer.rkey);
   status s;
-  link->drive([&] { s = link->execute_admin(c.pack(), simt::within(options.timeout_ns)); });
+  link->drive([&] { s = link->execute_admin(c.pack(), simt::within(options.timeout)); });
   if (s.code == status_code::nvme_error) s.ssd = static_cast<std::uint16_t>(ssd);
   if (s.left_behind()) abandon_staging();
   return s;
@@ -92,7 +93,7 @@ void session::impl::admin(wire::afa::admin_opcode op, std::uint32_t ssd, volume_
 void session::impl::execute(const wire::nvme::submission_entry& command, std::uint32_t ssd,
                             const std::string& what) {
   status s;
-  link->drive([&] { s = link->execute_admin(command, simt::within(options.timeout_ns)); });
+  link->drive([&] { s = link->execute_admin(command, simt::within(options.timeout)); });
   if (s.code == status_code::nvme_error) s.ssd = static_cast<std::uint16_t>(ssd);
   if (s.left_behind()) abandon_staging();
   if (!s.ok()) throw io_error(fmt::format("{}: {}", what, to_string(s)), s);
@@ -177,7 +178,7 @@ status session::impl::write_some(const remote_volume& volume, vba first, const u
   status s;
   link->drive([&] {
     s = volume.write(first, static_cast<std::uint32_t>(bytes / block_bytes),
-                     staging_buffer.slice(4096, bytes), simt::within(options.timeout_ns));
+                     staging_buffer.slice(4096, bytes), simt::within(options.timeout));
   });
   if (s.left_behind()) abandon_staging();
   return s;
@@ -185,7 +186,7 @@ status session::impl::write_some(const remote_volume& volume, vba first, const u
 
 status session::impl::read_some(remote_volume volume, vba first, unsigned char* to,
                                 std::uint64_t bytes) {
-  const deadline d = simt::within(options.timeout_ns);
+  const deadline d = simt::within(options.timeout);
   const auto blocks = static_cast<std::uint32_t>(bytes / block_bytes);
   status s = status::in_use(0);
   for (std::uint32_t tries = 0; s.code == status_code::buffer_in_use && tries < max_replicas;

@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace gnstor::host {
@@ -18,6 +19,12 @@ inline bool is_own(status s, wire::afa::status code) {
   return s.code == status_code::nvme_error &&
          s.nvme_type == static_cast<std::uint8_t>(wire::nvme::status_code_type::vendor_specific) &&
          s.nvme_code == static_cast<std::uint8_t>(code);
+}
+
+/// The options with their former names' values under the present ones.
+inline session_options settled(session_options o) {
+  o.timeout = std::exchange(o.timeout_ns, {}).or_else(o.timeout);
+  return o;
 }
 
 /// What a session holds. `link` is declared first: whatever reads this memory is stopped before the
@@ -112,9 +119,12 @@ struct session::impl {
   bool is_present(std::uint32_t ssd) const { return (array.absent >> ssd & 1) == 0; }
 };
 
-/// Makes sessions over connections that are there already: for who serves an array itself.
+/// Reaches inside sessions. Makes them over connections that are there already: for who serves an
+/// array itself.
 struct session_access {
   using impl = session::impl;  ///< for its own tests
+
+  static array_link& link(const session& s) { return *s.impl_->link; }
 
   static session over(const endpoint& e, const session_options& o,
                       std::unique_ptr<array_link> connected) {

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cstring>
 #include <random>
 
@@ -203,7 +204,7 @@ void session::impl::allow(volume_id vid, std::string_view host, bool allowed) {
 void session::impl::give_back_rights() noexcept {
   if (written.empty() || !link || !link->last_of_host()) return;
   try {
-    options.timeout_ns = std::min<std::uint64_t>(options.timeout_ns, 1'000'000'000);
+    options.timeout = std::min<duration>(options.timeout, std::chrono::seconds(1));
     for (const volume_record& r : list()) {
       if (!written.contains(r.vid) || !describe(r).writable) continue;
       const status s = set_rights(r, client, wire::afa::right_read, turn::arbiter_last);

@@ -278,7 +278,7 @@ TEST_CASE("a pinned page is neither flushed nor taken") {
   words r(rig_shape{.frames = 2});
   run(r, 1, [&](auto&, const auto& view) {
     const auto g = simt::group::self();
-    const auto held = view.acquire_page(g, 0, true);
+    const auto held = view.acquire_page(g, 0, page_use::write);
     REQUIRE(held);
     held.value[5] = 55;
     CHECK(view.flush(page_index(0)).code == status_code::would_block);

@@ -138,7 +138,7 @@ struct pinned_words {
   GNSTOR_HD static void use(Lane& lane, const Group& g, const View& view, const disk& d,
                             std::uint64_t index, bool write, std::uint64_t* expected,
                             access_record* record) {
-    const auto page = view.acquire_page(g, index, write);
+    const auto page = view.acquire_page(g, index, write ? page_use::write : page_use::read);
     if (!page) {
       disk::add(record->failed, 1);
       return;

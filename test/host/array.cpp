@@ -8,6 +8,7 @@
 #include <vector>
 
 using namespace gnstor;
+using namespace gnstor::literals;
 using namespace gnstor::test;
 namespace host = gnstor::host;
 
@@ -137,7 +138,7 @@ TEST_CASE("pages read beside a silent SSD are right, and their first frames are 
   const volume_info v = s.create_volume({.bytes = 8 * count});
   fill(s, v);
   host::array<std::uint64_t> a(
-      s, v, count, {.frame_bytes = 8 * count, .page_bytes = 65536, .timeout_ns = 2'000'000'000});
+      s, v, count, {.frame_bytes = 8 * count, .page_bytes = 65536, .timeout = 2_s});
   s.inject_fault(1, "silent");
   std::uint64_t wrong = 0;
   run(s, 1, 32, check_pages{.round = 0}, a.view(), &wrong);

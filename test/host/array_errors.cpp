@@ -14,6 +14,7 @@
 #include <vector>
 
 using namespace gnstor;
+using namespace gnstor::literals;
 using namespace gnstor::test;
 namespace host = gnstor::host;
 
@@ -22,14 +23,14 @@ namespace {
 constexpr std::uint64_t count = 1 << 14;  ///< elements of 8 bytes: 32 pages of 4 KiB
 constexpr const char* small = "emu:?capacity=16M&runner=sim";
 constexpr host::array_options paging{
-    .frame_bytes = 32 * 4096, .page_bytes = 4096, .timeout_ns = 300'000'000};
+    .frame_bytes = 32 * 4096, .page_bytes = 4096, .timeout = 300_ms};
 
 /// Keeps page 3 pinned, as a kernel does that forgets to release it.
 struct forget_page {
   template <class Lane, class View>
   GNSTOR_HD void operator()(Lane& lane, View view) const {
     if (lane.global_thread() != 0) return;
-    const auto page = view.acquire_page(simt::group::self(), 3 * 512, true);
+    const auto page = view.acquire_page(simt::group::self(), 3 * 512, page_use::write);
     if (page) page.value[3 * 512] = 1;
   }
 };

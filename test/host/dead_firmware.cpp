@@ -88,7 +88,7 @@ TEST_CASE("a firmware assertion ends the request that met it, and all later ones
     const bench b(more);
     const std::vector<unsigned char> data(block_bytes, 7);
     {
-      host::session s(b.endpoint, {.channels = 0, .timeout_ns = patience_ns});
+      host::session s(b.endpoint, {.channels = 0, .timeout = duration::of_ns(patience_ns)});
       const volume_info v = s.create_volume({.bytes = 1 << 20, .replicas = 1});
       s.write(v, 0, data.data(), data.size());
       b.spoil();
@@ -113,7 +113,8 @@ TEST_CASE("lanes that wait for an array whose firmware dies are told at once") {
     CAPTURE(more);
     const bench b(more);
     constexpr std::uint32_t lanes = 64;
-    host::session s(b.endpoint, {.channels = 2, .depth = 32, .timeout_ns = patience_ns});
+    host::session s(b.endpoint,
+                    {.channels = 2, .depth = 32, .timeout = duration::of_ns(patience_ns)});
     const volume_info v = s.create_volume({.bytes = 1 << 20, .replicas = 1});
     std::vector<unsigned char> memory((lanes + 1) * block_bytes);
     const io_buffer pages = s.register_memory(memory.data(), memory.size());
@@ -126,7 +127,7 @@ TEST_CASE("lanes that wait for an array whose firmware dies are told at once") {
     for (const status& one : last) CHECK(one.code != status_code::ok);
     for (const status& one : last) CHECK(one.code != status_code::timed_out);
     CHECK(unnamed(failure([&] { (void)s.volumes(); })) == "");
-    CHECK(unnamed(failure([&] { s.reset_channel(0, patience_ns); })) == "");
+    CHECK(unnamed(failure([&] { s.reset_channel(0, duration::of_ns(patience_ns)); })) == "");
     s.unregister_memory(pages);
     b.check_quick();
   }

@@ -6,6 +6,7 @@
 #include "random_bytes.hpp"
 #include "session_impl.hpp"
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -19,7 +20,7 @@ struct late_rig {
   late_rig() {
     host::session_options options;
     options.channels = 0;
-    options.timeout_ns = 2'000'000'000;
+    options.timeout = std::chrono::seconds(2);
     const host::endpoint where = host::endpoint::parse("emu:?capacity=16M&runner=sim");
     auto array = std::make_shared<host::emulated_array>(where, host::machine::cpu, 0, 2, 128);
     auto own = std::make_unique<late_link>(std::make_unique<host::emulated_client>(

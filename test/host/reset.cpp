@@ -13,6 +13,7 @@
 #include <vector>
 
 using namespace gnstor;
+using namespace gnstor::literals;
 namespace host = gnstor::host;
 
 namespace {
@@ -202,7 +203,7 @@ TEST_CASE(
     CHECK(volume.read(vba(0), 1, page, simt::within(200'000)).left_behind());
   CHECK_FALSE(r.s.channels()[0].submit({}));
   r.s.inject_fault(0, "none");
-  r.s.reset_channel(0, 3'000'000'000);
+  r.s.reset_channel(0, 3_s);
   for (std::uint32_t k = 0; k < 2 * reset_rig::depth; ++k)
     CHECK(volume.read(vba(0), 1, page, simt::within(5'000'000'000)).ok());
 }

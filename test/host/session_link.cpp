@@ -1,10 +1,8 @@
 /// A session over a connection that answers what a test wants: what it asks of whom, and what
 /// becomes of its buffers.
 
+#include "scripted_link.hpp"
 #include "session_impl.hpp"
-#include <gnstor/simt/clock.hpp>
-#include <gnstor/wire/afa/array_description.hpp>
-#include <gnstor/wire/afa/volume_list.hpp>
 
 #include <doctest/doctest.h>
 
@@ -15,62 +13,9 @@
 #include <vector>
 
 using namespace gnstor;
+using namespace gnstor::test;
 
 namespace {
-
-/// An array of which only admin commands arrive, or a subsystem of plain namespaces.
-class scripted_link final : public host::array_link {
- public:
-  host::place node_reach() const override { return host::place::host; }
-  host::place kernel_reach() const override { return host::place::host; }
-  host::memory_block allocate(host::place where, std::size_t bytes) override {
-    return {where, bytes};
-  }
-  io_buffer register_memory(void* address, std::uint64_t bytes) override {
-    return {reinterpret_cast<std::uint64_t>(address), bytes, ++last_key, last_key};
-  }
-  void unregister_memory(const io_buffer&) noexcept override {}
-  bool last_of_host() const override { return listed.count != 0; }
-  status execute_admin(const wire::nvme::submission_entry& command, deadline d) override {
-    in_a_second = d.expired(simt::now_ns() + 1'000'000'000);
-    const auto c = wire::afa::admin_command::unpack(command);
-    sent.push_back(c);
-    if (c.opcode == wire::afa::admin_opcode::array_describe)
-      std::memcpy(reinterpret_cast<void*>(command.dptr.address), &said, sizeof said);
-    if (c.opcode == wire::afa::admin_opcode::volume_list)
-      std::memcpy(reinterpret_cast<void*>(command.dptr.address), &listed, sizeof listed);
-    return answer ? answer(c) : status{};
-  }
-  const remote_channel& host() const override { throw host::error("no channel"); }
-  const remote_channel* kernels() const override { return nullptr; }
-  std::uint32_t kernel_count() const override { return 0; }
-  void reset(std::uint32_t, std::uint64_t) override {}
-  const std::vector<volume_info>& namespaces() const override { return plain; }
-  void drive(const std::function<void()>& work) override { work(); }
-  void attach(simt::host::executor&) override {}
-  void attach(simt::cuda::executor&) override {}
-  void inject_fault(std::uint32_t, std::string_view) override {}
-
-  wire::afa::array_description said{};
-  wire::afa::volume_list listed{};
-  bool in_a_second = false;  ///< the last command had no more time
-  std::function<status(const wire::afa::admin_command&)> answer;
-  std::vector<wire::afa::admin_command> sent;
-  std::vector<volume_info> plain;
-  std::uint32_t last_key = 0;
-};
-
-wire::afa::array_description array_of(std::uint32_t ssds) {
-  wire::afa::array_description d{};
-  d.version = wire::afa::payload_version;
-  d.ssd_count = static_cast<decltype(d.ssd_count)>(ssds);
-  d.epoch = 9;
-  d.block_bytes = block_bytes;
-  d.max_transfer_blocks = 32;
-  d.own_client = 77;
-  d.capacity_blocks = 1000;
-  return d;
-}
 
 /// A session's inside over a link that the test keeps an eye on.
 struct rig {

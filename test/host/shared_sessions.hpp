@@ -5,6 +5,7 @@
 #include "late_link.hpp"
 #include "session_impl.hpp"
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
@@ -34,7 +35,7 @@ struct shared_sessions {
     host::session_options o;
     o.channels = 0;
     o.host_name = name;
-    o.timeout_ns = 5'000'000'000;
+    o.timeout = std::chrono::seconds(5);
     return o;
   }
 

@@ -43,18 +43,11 @@ struct check_pages {
     const std::uint64_t per_page = view.elements_per_page();
     for (std::uint64_t p = simt::warp_number(); p * per_page < view.size();
          p += simt::warp_count()) {
-      const auto page = view.acquire_page(g, p * per_page);
-      if (!page) {
-        device_word<std::uint64_t>(*wrong).fetch_add(1, relaxed);
-        continue;
+      const auto page = view.page(g, p * per_page);
+      if (!page) device_word<std::uint64_t>(*wrong).fetch_add(1, relaxed);
+      for (std::uint64_t i = p * per_page + g.thread_rank(); page.holds(i); i += g.size()) {
+        if (page[i] != walked(i, round)) device_word<std::uint64_t>(*wrong).fetch_add(1, relaxed);
       }
-      for (std::uint32_t k = g.thread_rank(); k < page.value.count; k += g.size()) {
-        const std::uint64_t i = page.value.first + k;
-        if (page.value[i] != walked(i, round)) {
-          device_word<std::uint64_t>(*wrong).fetch_add(1, relaxed);
-        }
-      }
-      view.release_page(g, page.value);
     }
   }
 };

@@ -81,7 +81,7 @@ class own_client {
     o.client = host::machine::cpu;
     o.channels = 1;
     o.host_name = name;
-    o.timeout_ns = timeout_ns;
+    o.timeout = duration::of_ns(timeout_ns);
     return o;
   }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 using namespace gnstor;
+using namespace gnstor::literals;
 using namespace gnstor::test;
 namespace host = gnstor::host;
 
@@ -29,7 +30,7 @@ struct add_up_blocks {
     for (std::uint32_t k = lane.global_thread(); warp.any(k < count); k += lane.grid_threads()) {
       const bool wants = k < count;
       const gnstor::vba block(wants ? wanted[k] : 0);
-      const auto soon = gnstor::simt::within(1'000'000'000);
+      const auto soon = gnstor::simt::within(1_s);
       const gnstor::status s = own.read(warp, block, 1, mine, soon, wants);
       bad += s.ok() ? 0 : 1;
       const auto* numbers = static_cast<const std::uint32_t*>(mine.data());

@@ -8,6 +8,7 @@
 #include <string>
 
 using namespace gnstor;
+using namespace gnstor::literals;
 using namespace gnstor::test;
 namespace host = gnstor::host;
 
@@ -68,7 +69,7 @@ struct lane_blocks {
 /// The firmware runs on this thread: a busy machine does not make it look silent.
 struct faulty {
   explicit faulty(std::uint32_t replicas = 2)
-      : session("emu:?capacity=16M&runner=sim", {.channels = 1, .timeout_ns = 300'000'000}),
+      : session("emu:?capacity=16M&runner=sim", {.channels = 1, .timeout = 300_ms}),
         volume(session.create_volume(
             {.bytes = 64 * block_bytes, .replicas = replicas, .stripe_blocks = 4})),
         bytes(random_bytes(64 * block_bytes, 3)) {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <gnstor/array/page_cache.hpp>
+#include <gnstor/array/page_guard.hpp>
+#include <gnstor/array/page_use.hpp>
 #include <gnstor/simt/lane.hpp>
 
 #include <type_traits>
@@ -63,7 +65,7 @@ class array_view {
    private:
     template <class Use>
     GNSTOR_HD const element& change(const Use& use) const {
-      const status s = view_->access(index_, true, use);
+      const status s = view_->access(index_, page_use::write, use);
       if (!s.ok()) view_->keep(s, index_);
       return *this;
     }
@@ -103,7 +105,7 @@ class array_view {
   /// @par Errors out_of_range; the page's status, see `page_cache::pin`
   GNSTOR_HD result<T> load(std::uint64_t index) const {
     T value{};
-    const status s = access(index, false, [&value](const T& there) { value = there; });
+    const status s = access(index, page_use::read, [&value](const T& there) { value = there; });
     if (!s.ok()) return s;
     return value;
   }
@@ -111,19 +113,42 @@ class array_view {
   /// Writes element `index`; it reaches the store when its page is evicted or flushed.
   /// @par Callers, Bound, Errors as `load`
   GNSTOR_HD status store(std::uint64_t index, const T& value) const {
-    return access(index, true, [&value](T& there) { there = value; });
+    return access(index, page_use::write, [&value](T& there) { there = value; });
   }
 
-  /// Pins the page of `index` for all lanes of `g`, once for many accesses; `release` it
-  /// afterwards.
+  /// Holds the page of `index` for all lanes of `g` until the end of the scope, once for many
+  /// reads: `const auto page = view.page(g, i); if (page && page.holds(k)) sum += page[k];`.
+  /// @par Callers every lane of `g`, converged, with the same arguments; so is the end of the scope
+  /// @par Result every lane the same; false, with the reason in `outcome()`, if no page is held
+  /// @par Order the page's bytes are visible to every lane of `g`
+  /// @par Bound the view's timeout
+  /// @par Errors out_of_range; the page's status, see `page_cache::pin`
+  template <simt::warp_group G>
+  [[nodiscard]] GNSTOR_HD page_guard<const T, array_view, G> page(const G& g,
+                                                                  std::uint64_t index) const {
+    return {*this, g, acquire_page(g, index, page_use::read)};
+  }
+  /// The same for writing: the page reaches the store when it is evicted or flushed.
+  /// @par Callers, Result, Order, Bound, Errors as `page`
+  template <simt::warp_group G>
+  [[nodiscard]] GNSTOR_HD page_guard<T, array_view, G> writable_page(const G& g,
+                                                                     std::uint64_t index) const {
+    return {*this, g, acquire_page(g, index, page_use::write)};
+  }
+
+  /// Pins the page of `index` for all lanes of `g` beyond a scope: `release_page` it afterwards.
   /// @par Callers every lane of `g`, converged, with the same arguments
   /// @par Order the page's bytes are visible to every lane of `g`
+  /// @par Bound, Errors as `page`
   template <simt::warp_group G>
-  GNSTOR_HD result<pinned> acquire_page(const G& g, std::uint64_t index, bool write = false) const {
+  GNSTOR_HD result<pinned> acquire_page(const G& g, std::uint64_t index,
+                                        page_use use = page_use::read) const {
     if (index >= count_) return status::make(status_code::out_of_range, reporter::array);
     const page_index page = page_of(index);
     result<frame_index> frame = frame_index{};
-    if (g.thread_rank() == 0) frame = cache_.pin(page, write, simt::within(timeout_ns_));
+    if (g.thread_rank() == 0) {
+      frame = cache_.pin(page, use, simt::within(timeout_ns_));
+    }
     frame.status = status::unpack(g.shfl(frame.status.pack(), 0));
     frame.value = frame_index(g.shfl(frame.value.value, 0));
     g.sync();
@@ -136,6 +161,14 @@ class array_view {
     p.page = page;
     return p;
   }
+  template <simt::warp_group G>
+  [[deprecated("name the use: page_use::write")]] GNSTOR_HD result<pinned> acquire_page(
+      const G& g, std::uint64_t index, bool write) const {
+    return acquire_page(g, index, write ? page_use::write : page_use::read);
+  }
+  /// Ends one `acquire_page`.
+  /// @par Callers every lane of `g`, converged
+  /// @par Order what the group did to the page is released to whoever evicts it
   template <simt::warp_group G>
   GNSTOR_HD void release_page(const G& g, const pinned& p) const {
     g.sync();
@@ -153,14 +186,14 @@ class array_view {
   }
 
   template <class Use>
-  GNSTOR_HD status access(std::uint64_t index, bool write, const Use& use) const {
+  GNSTOR_HD status access(std::uint64_t index, page_use why, const Use& use) const {
     if (index >= count_) return status::make(status_code::out_of_range, reporter::array);
     const page_index page = page_of(index);
     // Lanes of one warp may use different arrays here, and some may read while others write.
     const simt::group same =
-        simt::group::active().partition(cache_.key(page) | std::uint64_t{write});
+        simt::group::active().partition(cache_.key(page) | static_cast<std::uint64_t>(why));
     result<frame_index> frame = frame_index{};
-    if (same.leads()) frame = cache_.pin(page, write, simt::within(timeout_ns_));
+    if (same.leads()) frame = cache_.pin(page, why, simt::within(timeout_ns_));
     const std::uint64_t packed =
         same.broadcast(frame ? frame.value.value : frame.status.pack() | failed_access);
     same.sync();  // the leader's acquire of the page reaches the lanes that touch it

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gnstor/array/page_store.hpp>
+#include <gnstor/array/page_use.hpp>
 #include <gnstor/array/page_word.hpp>
 #include <gnstor/core/assert.hpp>
 #include <gnstor/core/bounded.hpp>
@@ -76,12 +77,13 @@ class page_cache {
   /// @par Errors the store's status if the fetch fails (then, and later, until `forgive`);
   /// no_memory if no frame came free, timed_out if another lane's fetch took too long. Nothing is
   /// pinned then
-  GNSTOR_HD result<frame_index> pin(page_index page, bool write, deadline d) const {
+  GNSTOR_HD result<frame_index> pin(page_index page, page_use use, deadline d) const {
     const word_ref word = page_at(page);
     page_word seen{word.fetch_add(page_word::reference, acquire) + page_word::reference};
     for (until more{d}; more;) {
       if (seen.usable()) {
-        if (write && !seen.is(page_word::dirty)) word.fetch_or(page_word::dirty, relaxed);
+        if (use == page_use::write && !seen.is(page_word::dirty))
+          word.fetch_or(page_word::dirty, relaxed);
         return seen.frame();
       }
       if (seen.is(page_word::failed)) return abandon(word, seen.why());

@@ -2,6 +2,7 @@
 /// Time, pausing, and polling loops bounded by a deadline.
 
 #include <gnstor/core/deadline.hpp>
+#include <gnstor/core/duration.hpp>
 #include <gnstor/simt/host_hook.hpp>
 
 #include <sched.h>
@@ -57,7 +58,11 @@ GNSTOR_HD inline void pause([[maybe_unused]] std::uint32_t round = 0) {
 #endif
 }
 
-/// The deadline `timeout_ns` nanoseconds from now.
+/// The deadline that is `timeout` from now: `within(5_ms)`.
+GNSTOR_HD inline deadline within(duration timeout) {
+  return deadline::after(now_ns(), timeout.ns());
+}
+/// The same of nanoseconds that somebody has counted.
 GNSTOR_HD inline deadline within(std::uint64_t timeout_ns) {
   return deadline::after(now_ns(), timeout_ns);
 }

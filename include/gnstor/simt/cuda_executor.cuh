@@ -3,6 +3,7 @@
 
 #include <gnstor/simt/domain.hpp>
 #include <gnstor/simt/lane.hpp>
+#include <gnstor/simt/stream.hpp>
 
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
@@ -76,13 +77,17 @@ inline void reserve_local_memory(std::size_t bytes) {
 }
 
 /// Runs kernels on the current CUDA device: every grid of one `run()` on a stream of its own, so
-/// that they run together.
+/// that they run together. With a stream of the caller's they run in its order: after what was
+/// enqueued there before, and before what is enqueued there later.
 ///
 /// The counterpart of `simt::host::executor`. All grids of a run must fit the device at the same
 /// time if they wait for each other. Not for use from two threads at once.
 class executor {
  public:
   executor() = default;
+  /// Runs in the order of `caller`, a stream of the current device; null is the default stream. It
+  /// must live until the last `run` or `run_async`.
+  explicit executor(simt::stream caller) : caller_(caller), has_caller_(true) {}
   executor(const executor&) = delete;
   executor& operator=(const executor&) = delete;
   ~executor() {
@@ -133,19 +138,33 @@ class executor {
   /// What was asked of the default stream before is done first: `cudaMemset` and `cudaMemcpy` may
   /// return before the device's memory has changed, and the grids' streams do not wait for them.
   void run() {
+    run_async();
+    wait();
+  }
+
+  /// The same without waiting: the grids are enqueued, and `wait` says how they ended.
+  ///
+  /// Beside a service it waits all the same: two runs that overlapped would stop each other's.
+  void run_async() {
     const auto launches = std::exchange(launches_, {});
     const auto services = std::exchange(services_, {});
     if (launches.empty() && !services.empty())
       throw std::runtime_error("a service with no grid to serve would never end");
-    gnstor::detail::cuda_check(cudaStreamSynchronize(nullptr), "waiting for the default stream");
     make_streams(services.size() + launches.size());
     cudaStream_t* const clients = streams_.data() + services.size();
+    for (std::size_t k = 0; k < launches.size(); ++k) follow(clients[k], caller_);
     for (std::size_t k = 0; k < services.size(); ++k) start(services[k], streams_[k]);
     for (std::size_t k = 0; k < launches.size(); ++k) launches[k](clients[k]);
     for (const service& s : services) end(s, clients, launches.size());
-    for (std::size_t k = 0; k < services.size() + launches.size(); ++k) {
-      gnstor::detail::cuda_check(cudaStreamSynchronize(streams_[k]), "cudaStreamSynchronize");
-    }
+    for (std::size_t k = 0; has_caller_ && k < launches.size(); ++k) follow(caller_, clients[k]);
+    if (!services.empty()) wait();
+  }
+
+  /// Waits for everything that this executor has enqueued. Throws std::runtime_error naming the
+  /// CUDA call that failed; a kernel's own fault appears in cudaStreamSynchronize.
+  void wait() {
+    for (cudaStream_t stream : streams_)
+      gnstor::detail::cuda_check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
   }
 
  private:
@@ -199,6 +218,17 @@ class executor {
     }
   }
 
+  /// Lets what `later` is given from now on wait for what `earlier` was given so far.
+  static void follow(cudaStream_t later, cudaStream_t earlier) {
+    cudaEvent_t done = nullptr;
+    gnstor::detail::cuda_check(cudaEventCreateWithFlags(&done, cudaEventDisableTiming),
+                               "cudaEventCreateWithFlags");
+    cudaError_t outcome = cudaEventRecord(done, earlier);
+    if (outcome == cudaSuccess) outcome = cudaStreamWaitEvent(later, done, 0);
+    static_cast<void>(cudaEventDestroy(done));
+    gnstor::detail::cuda_check(outcome, "cudaStreamWaitEvent");
+  }
+
   static void start(const service& s, cudaStream_t stream) {
     gnstor::detail::cuda_check(cudaMemsetAsync(s.stop, 0, sizeof *s.stop, stream),
                                "cudaMemsetAsync");
@@ -209,21 +239,16 @@ class executor {
   /// Lets the last client stream set the stop word when all of them have come so far.
   static void end(const service& s, cudaStream_t* clients, std::size_t count) {
     cudaStream_t last = clients[count - 1];
-    for (std::size_t k = 0; k + 1 < count; ++k) {
-      cudaEvent_t ended = nullptr;
-      gnstor::detail::cuda_check(cudaEventCreateWithFlags(&ended, cudaEventDisableTiming),
-                                 "cudaEventCreateWithFlags");
-      cudaError_t outcome = cudaEventRecord(ended, clients[k]);
-      if (outcome == cudaSuccess) outcome = cudaStreamWaitEvent(last, ended, 0);
-      static_cast<void>(cudaEventDestroy(ended));
-      gnstor::detail::cuda_check(outcome, "cudaStreamWaitEvent");
-    }
+    for (std::size_t k = 0; k + 1 < count; ++k) follow(last, clients[k]);
     gnstor::detail::cuda_check(cudaMemsetAsync(s.stop, 1, sizeof *s.stop, last), "cudaMemsetAsync");
   }
 
   std::vector<launcher> launches_;
   std::vector<service> services_;
   std::vector<cudaStream_t> streams_;
+  cudaStream_t caller_ =
+      nullptr;  ///< whose order is kept; without one the default stream goes first
+  bool has_caller_ = false;
 };
 
 }  // namespace gnstor::simt::cuda

@@ -4,17 +4,24 @@
 #include <gnstor/host/error.hpp>
 #include <gnstor/host/executor.hpp>
 #include <gnstor/host/session.hpp>
+#include <gnstor/simt/stream.hpp>
 
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace gnstor::host {
 
 /// How an array is paged.
 struct array_options {
-  std::uint64_t frame_bytes = 0;              ///< memory for frames; 0: a quarter of the data
-  std::uint32_t page_bytes = 64 * 1024;       ///< 4096 times a power of two, up to 2 MiB
-  std::uint64_t timeout_ns = 10'000'000'000;  ///< of one element access
+  std::uint64_t frame_bytes = 0;                ///< memory for frames; 0: a quarter of the data
+  std::uint32_t page_bytes = 64 * 1024;         ///< 4096 times a power of two, up to 2 MiB
+  duration timeout = std::chrono::seconds(10);  ///< of one element access
+  former_timeout timeout_ns{};                  ///< now `timeout`
 };
 
 /// The fewest frames an array works with: a warp whose lanes touch 32 pages at once needs them all.
@@ -35,6 +42,7 @@ struct flush_record {
 struct array_memory {
   host::memory_block frames;
   host::memory_block words;
+  host::memory_block left;  ///< the `flush_record` of the last flush
   io_buffer buffer{};
   std::uint32_t pages = 0;
   std::uint32_t frame_count = 0;
@@ -49,8 +57,10 @@ struct array_memory {
   /// Throws `host::input_error` after `release`.
   void require_open() const;
   page_cache_counters counters() const;
-  /// Throws `host::io_error` if a flush left pages dirty, or if the array holds an error.
-  void check(const flush_record& left);
+  /// The record of the next flush, as if nothing was left.
+  flush_record* fresh_record();
+  /// Throws `host::io_error` if the last flush left pages dirty, or if the array holds an error.
+  void check();
   void forget_error();
   /// Gives the frames back; counters stay.
   void release(host::session& s) noexcept;
@@ -119,6 +129,11 @@ class array {
   array(array&& other) noexcept = default;
   array& operator=(array&&) = delete;
   ~array() {
+    try {
+      settle();
+    } catch (const std::exception&) {
+      // The pages that it left dirty are reported.
+    }
     memory_.report_loss();
     memory_.release(*session_);
   }
@@ -132,7 +147,7 @@ class array {
     const store pages(session_->ref(volume_), options_.page_bytes / block_bytes);
     const page_cache<store> cache(pages, memory_.words.data(), memory_.pages, memory_.frame_count,
                                   memory_.buffer);
-    return view_type(cache, count_, options_.timeout_ns);
+    return view_type(cache, count_, options_.timeout_ns.or_else(options_.timeout).ns());
   }
 
   /// Writes all dirty pages back to the volume. Call it when no kernel uses the array.
@@ -142,16 +157,22 @@ class array {
   /// Everything else is written by then. Nothing is forgotten by throwing: `counters().first_error`
   /// stays, and every later `flush` throws it again, until `clear_errors`.
   void flush() {
-    memory_block left(session_->client_place(), sizeof(detail::flush_record),
-                      session_->options().device);
-    executor run;
-    run.spawn(8, 128, detail::flush_pages{}, view(),
-              static_cast<detail::flush_record*>(left.data()));
-    session_->attach(run);
-    run.run();
-    detail::flush_record record;
-    left.read(0, &record, sizeof record);
-    memory_.check(record);
+    begin_flush(std::make_shared<executor>());
+    check();
+  }
+
+  /// The same in the order of a stream: after what was enqueued there before, and before what is
+  /// enqueued there later; `check` says how it ended. Waits for the flush before, if that has not
+  /// ended; beside a node with `resident=no`, and on the host, for this one, too. No kernel of
+  /// another stream may use the array meanwhile.
+  /// @param order a `cudaStream_t` of the session's device
+  void flush_async(simt::stream order) { begin_flush(std::make_shared<executor>(order)); }
+
+  /// Waits for the last `flush_async`. Throws as `flush` what the last flush left dirty, and the
+  /// array's error.
+  void check() {
+    settle();
+    memory_.check();
   }
 
   /// Flushes, and gives the frames back; views and `flush` are refused then, `counters` stay.
@@ -166,6 +187,7 @@ class array {
   /// Forgets the array's first error, and lets pages whose fetch failed be fetched again: after the
   /// cause is gone. Call it when no kernel uses the array.
   void clear_errors() {
+    settle();
     executor run;
     run.spawn(8, 128, detail::forgive_pages{}, view());
     session_->attach(run);
@@ -180,11 +202,24 @@ class array {
   std::uint32_t pages() const { return memory_.pages; }
 
  private:
+  void begin_flush(const std::shared_ptr<executor>& run) {
+    settle();
+    run->spawn(8, 128, detail::flush_pages{}, view(), memory_.fresh_record());
+    session_->attach(*run);
+    pending_ = [run] { run->wait(); };
+    run->run_async();
+  }
+  /// Waits for the flush that is under way. Throws what CUDA says of its kernel.
+  void settle() {
+    if (const auto wait = std::exchange(pending_, nullptr)) wait();
+  }
+
   session* session_;
   volume_info volume_;
   array_options options_;
   std::uint64_t count_;
   detail::array_memory memory_;
+  std::function<void()> pending_;  ///< waits for the last `flush_async`
 };
 
 }  // namespace gnstor::host

@@ -1,12 +1,15 @@
 #pragma once
 
+#include <gnstor/core/duration.hpp>
 #include <gnstor/host/endpoint.hpp>
+#include <gnstor/host/former_timeout.hpp>
 #include <gnstor/host/machine.hpp>
 #include <gnstor/host/memory_block.hpp>
 #include <gnstor/volume/remote_volume.hpp>
 #include <gnstor/wire/afa/volume_record.hpp>
 #include <gnstor/wire/nvme/arbitration.hpp>
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -34,8 +37,9 @@ struct session_options {
   wire::nvme::queue_class priority = wire::nvme::queue_class::medium;
   std::string host_name =
       "default";  ///< who connects: the same name is the same client, with the same rights
-  std::uint64_t timeout_ns =
-      10'000'000'000;  ///< of set-up commands and of `read`/`write` of this class
+  duration timeout =
+      std::chrono::seconds(10);  ///< of set-up commands and of `read`/`write` of this class
+  former_timeout timeout_ns{};   ///< now `timeout`
 };
 
 /// What a new volume should be.
@@ -126,13 +130,15 @@ class session {
   /// end with `reset`: they may have been executed, and may be tried again (`status::retry_safe`).
   /// When this returns, nothing of any earlier request of the channel can happen any more: buffers
   /// that were left behind by `flushed` or `timed_out` are free too. A channel that is not dead is
-  /// ended first. Throws `io_error` if that takes longer than `timeout_ns`, with lanes in the way
+  /// ended first. Throws `io_error` if that takes longer than `timeout`, with lanes in the way
   /// or no answer (it may be tried again), or if the channel's owner has closed it; `input_error`
   /// where it cannot be done: with `resident=no`, and for `rdma://`, whose queues come back
   /// together when kernels are attached next. With `runner=sim` no kernel may run meanwhile. A GPU
   /// needs room for one more block beside the kernels that run. The owner of an
   /// `exclusive_channel` has to release it first: its indices are plain stores.
-  void reset_channel(std::uint32_t k, std::uint64_t timeout_ns = 10'000'000'000);
+  void reset_channel(std::uint32_t k, duration timeout = std::chrono::seconds(10));
+  [[deprecated("give a duration: reset_channel(k, 3_s)")]] void reset_channel(
+      std::uint32_t k, std::uint64_t timeout_ns);
 
   /// Moves bytes between this CPU's memory and a volume. `offset` and `bytes` are multiples of
   /// 4096.
@@ -141,7 +147,7 @@ class session {
   void read(const volume_info& volume, std::uint64_t offset, void* to, std::uint64_t bytes);
 
   /// Lets the array node read and write memory that kernels use. Returns it as a buffer with its
-  /// keys.
+  /// keys. `registered_memory` allocates, registers and gives back by itself.
   io_buffer register_memory(void* address, std::uint64_t bytes);
   void unregister_memory(const io_buffer& buffer) noexcept;
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gnstor/simt/domain.hpp>
+#include <gnstor/simt/stream.hpp>
 #include <gnstor/simt_host/kernel.hpp>
 #include <gnstor/simt_host/options.hpp>
 #include <gnstor/simt_host/schedule_error.hpp>
@@ -23,6 +24,8 @@ class runtime;
 class executor {
  public:
   explicit executor(options chosen = {});
+  /// For sources of both machines. A CPU thread does everything in the order it is asked.
+  explicit executor(simt::stream) : executor() {}
   ~executor();
   executor(executor&&) noexcept;
   executor& operator=(executor&&) noexcept;
@@ -59,6 +62,11 @@ class executor {
   /// `verify_error` with the seed added to its message, any other type as it was thrown
   /// (`failure()` holds the seed). The other lanes are dropped where they stand, without unwinding.
   void run();
+
+  /// The same, for sources of both machines: what fails is thrown at once, and `wait` has nothing
+  /// to wait for.
+  void run_async() { run(); }
+  void wait() {}
 
   /// Scheduling points and fiber switches of all runs so far.
   std::uint64_t points() const;

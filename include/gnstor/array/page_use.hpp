@@ -1,0 +1,11 @@
+#pragma once
+
+#include <cstdint>
+
+namespace gnstor::inline v0 {
+
+/// What a page of an array is held for. A page held for writing is written back before its frame
+/// is taken; what is stored on one held for reading may be lost.
+enum class page_use : std::uint8_t { read, write };
+
+}  // namespace gnstor::inline v0
