@@ -11,6 +11,8 @@ A bug is a text file of `key: value` lines; a line that starts with a blank goes
     found by: weak                                 fast, seeded, weak, asan or tsan
     claim: a consumer never reads a slot before its payload
 
+With --verdicts a bug that was found before, built from the same, is not run: see verdicts.py.
+
 The same test must pass on the sound sources first, in the binary of the ordinary build; a mutant
 that does not compile, hangs, or selects no test case is an error of the bug file, not a find. Test
 cases that the run does not select are left out of the mutant: compiling them would take longest.
@@ -27,9 +29,8 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tidy"))
 from toolchain import Toolchain, ToolchainError, run  # noqa: E402
+from verdicts import ROOTS, NoVerdict, Verdicts  # noqa: E402
 
-ROOTS = ["include", "hostsetup/include", "hostsetup/simt/include", "hostsetup/src",
-         "firmware", "benchmark", "tools", "test"]
 KEYS = {"file", "from", "to", "source", "run", "found by", "claim"}
 # A whole test case, as clang-format leaves it; one that looks different is compiled.
 CASE = re.compile(r'^TEST_CASE\(\s*((?:"[^"\\\n]*"\s*)+)\) \{\n(?:(?!\}|TEST_CASE).*\n)*\}\n', re.M)
@@ -130,12 +131,14 @@ def rewrite(path, text):
 
 
 def build(bug, toolchain, tree):
-    """The test binary of the broken tree."""
+    """The test binary of the broken tree. Beside it lie what the compiler opened, *.d, and what the
+    linker took, linked."""
     objects = []
     for number, source in enumerate(bug["source"]):
         objects.append(tree / f"{number}.o")
         command = toolchain.compile_command(
-            tree / source, [*toolchain.precompiled(), "-c", "-o", str(objects[-1])],
+            tree / source, [*toolchain.precompiled(), "-MMD", "-MF", str(tree / f"{number}.d"),
+                            "-c", "-o", str(objects[-1])],
             [tree / root for root in ROOTS])
         code, output = run(command)
         if code != 0:
@@ -144,9 +147,10 @@ def build(bug, toolchain, tree):
     # The first definition counts: the libraries are position independent, so nothing binds to
     # another.
     code, output = run([*toolchain.link_command(objects, tree / "mutant"),
-                        "-Wl,--allow-multiple-definition,--strip-debug"])
+                        "-Wl,--allow-multiple-definition,--strip-debug,--trace,--trace"])
     if code != 0:
         raise BugError(f"the broken tree does not link:\n{output}")
+    (tree / "linked").write_text(output)
     return tree / "mutant"
 
 
@@ -173,22 +177,48 @@ def check(bug, toolchain, tree):
     return "" if broken != 0 else f"not found: {bug['claim']}"
 
 
+def described(bug):
+    """The project's files that a verdict starts from, beside what they include and link."""
+    return [*bug["source"], bug["file"], "test/main.cpp"]
+
+
+def settle(path, toolchain, tree, verdicts):
+    """What is wrong with the bug in `path`, and the words for one that is found."""
+    text = path.read_text()
+    bug = parse(text)
+    if verdicts:
+        reason = verdicts.reason_to_run(path.stem, text, described(bug))
+        if not reason:
+            return "", "found before, built from the same; GNSTOR_BUGS=all runs it"
+        print(f"run: {reason}", flush=True)
+        verdicts.forget(path.stem)
+    wrong = check(bug, toolchain, tree)
+    if not wrong and verdicts:
+        try:
+            verdicts.note_found(path.stem, text, described(bug), tree)
+        except NoVerdict as why:
+            print(f"no verdict is kept: {why}")
+    return wrong, f"found by {bug['found by']}: {bug['claim']}"
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--toolchain", required=True, help="toolchain.json of the build")
+    parser.add_argument("--verdicts", type=pathlib.Path, help="kept verdicts that may answer")
     parser.add_argument("bug", type=pathlib.Path)
     arguments = parser.parse_args()
     toolchain = Toolchain(arguments.toolchain)
     tree = toolchain.binaries / "bugs" / arguments.bug.stem
+    verdicts = Verdicts(toolchain, arguments.verdicts) if arguments.verdicts else None
+    said = ""
     try:
-        bug = parse(arguments.bug.read_text())
-        wrong = check(bug, toolchain, tree)
+        wrong, said = settle(arguments.bug, toolchain, tree, verdicts)
     except (BugError, ToolchainError) as error:
         wrong = str(error)
     finally:
         shutil.rmtree(tree, ignore_errors=True)
-    print(wrong if wrong else f"found by {bug['found by']}: {bug['claim']}")
+    print(wrong if wrong else said)
     return 1 if wrong else 0
 
 
