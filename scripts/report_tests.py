@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Says what a run of tests cost, and what it left out. Reads the JUnit files that CTest wrote.
 
-Prints the ten slowest tests, how many planted bugs kept their verdict, and each skip that
-test/skips.txt does not allow here. Fails if there is one of those.
+Prints the ten slowest tests, how many planted bugs kept their verdict, each room whose host tests
+took longer than test/budgets.txt gives them, and each skip that test/skips.txt does not allow here.
+Fails if there is one of those.
 
 Usage: report_tests.py PRESET=JUNIT...
 """
 
+import collections
 import fnmatch
 import os
 import pathlib
@@ -59,6 +61,22 @@ def bugs(tests):
     if planted:
         yield (f"== planted bugs and their controls: {len(planted) - answered} ran, {answered} "
                "kept their verdict")
+
+
+def over_budget(tests, budgets, rooms):
+    """The warnings of rooms that take too long, or have no budget."""
+    took = collections.Counter()
+    for test in tests:
+        room = test.name.partition(".")[0]
+        if test.preset == "host" and room in rooms:
+            took[room] += test.seconds
+    for room in sorted(took):
+        if room not in budgets:
+            yield (f"== warning: {room} took {took[room]:.1f} s, and has no budget in "
+                   "test/budgets.txt")
+        elif took[room] > budgets[room]:
+            yield (f"== warning: the tests of {room} took {took[room]:.1f} s; their budget is "
+                   f"{budgets[room]:g} s (test/budgets.txt)")
 
 
 def skips(tests):
@@ -115,8 +133,10 @@ def main(arguments):
             tests += read(preset, path)
     if not tests:
         return 0
+    rooms = {path.name for path in (ROOT / "test").iterdir() if list(path.glob("*.cpp"))}
+    budgets = {room: float(seconds) for room, seconds in lines_of(ROOT / "test/budgets.txt")}
     print(f"== the slowest of {len(tests)} tests")
-    print("\n".join([*slowest(tests), *bugs(tests)]))
+    print("\n".join([*slowest(tests), *bugs(tests), *over_budget(tests, budgets, rooms)]))
     wrong = unexpected(list(skips(tests)), lines_of(ROOT / "test/skips.txt"), Machine())
     for name in wrong:
         print(f"== skipped, and test/skips.txt does not allow it here: {name}")

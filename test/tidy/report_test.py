@@ -59,6 +59,19 @@ class Report(unittest.TestCase):
     def test_mutate_says_what_is_counted(self):
         self.assertIn(report_tests.ANSWERED, (ROOT / "test/bugs/mutate.py").read_text())
 
+    def test_a_room_beyond_its_budget_gets_a_warning(self):
+        def warned(*tests):
+            return list(report_tests.over_budget(tests, {"wire": 3}, {"wire", "new"}))
+        self.assertEqual(warned(passed("wire.a", 2), passed("wire.b", 1)), [])
+        self.assertIn("wire took 3.1 s", warned(passed("wire.a", 2), passed("wire.b", 1.1))[0])
+        self.assertEqual(warned(passed("wire.a", 9, "asan"), passed("bugs.wire", 9)), [])
+        self.assertIn("no budget", warned(passed("new.a"))[0])
+
+    def test_every_room_has_a_budget_and_every_budget_a_room(self):
+        rooms = {path.parent.name for path in (ROOT / "test").glob("*/*.cpp")}
+        budgets = [room for room, _ in report_tests.lines_of(ROOT / "test/budgets.txt")]
+        self.assertEqual(sorted(rooms - {"must_not_compile", "interop"}), sorted(budgets))
+
     def test_a_skip_is_allowed_only_where_its_line_says(self):
         allowed = [["no-gpu", "*.gpu"], ["always", "a.b: (what [is] it?)*"]]
 
