@@ -13,6 +13,7 @@ import unittest
 from unittest import mock
 
 import mutate
+import says
 import verdicts
 
 TOOLCHAIN = None
@@ -166,6 +167,34 @@ class EndToEnd(unittest.TestCase):
     def test_a_mutant_that_does_not_compile_is_an_error(self):
         with self.assertRaisesRegex(mutate.BugError, "does not compile"):
             self.verdict(BUG.replace("to: return 2 + a;", "to: return 2 + b;"))
+
+
+class Says(unittest.TestCase):
+    @staticmethod
+    def failed(check, value):
+        return (f"t.cpp:3: ERROR: {check} is NOT correct!\n"
+                f"  values: {check.partition('(')[0]}( {value} )\n")
+
+    def test_a_check_is_what_a_bug_says(self):
+        output = self.failed("CHECK( a == 2 )", "3 == 2") + self.failed("CHECK( b )", "false")
+        self.assertEqual(says.common([output, output]), "CHECK( a == 2 )")
+
+    def test_a_text_that_should_be_empty_says_more_but_for_its_numbers(self):
+        texts = ["seed 17: lane 3 read what nobody wrote", "seed 9: lane 12 read what nobody wrote"]
+        outputs = [self.failed('REQUIRE( wrong == "" )', text + " == ") for text in texts]
+        self.assertEqual(says.common(outputs), "read what nobody wrote")
+        self.assertEqual(says.common([*outputs, self.failed('REQUIRE( wrong == "" )', "x == ")]),
+                         'REQUIRE( wrong == "" )')
+
+    def test_an_exception_or_a_crash_is_what_a_bug_says(self):
+        for line, said in [("test case THREW exception: 12: a queue is full", "a queue is full"),
+                           ("test case CRASHED: SIGSEGV - Segmentation violation signal",
+                            "test case CRASHED: SIGSEGV")]:
+            self.assertIn(said, says.common(["t.cpp:1: ERROR: " + line] * 2))
+
+    def test_runs_that_fail_in_different_ways_say_nothing(self):
+        outputs = [self.failed(f"CHECK( {name} == 2 )", "1 == 2") for name in "ab"]
+        self.assertEqual(says.common(outputs), "")
 
 
 DEPTH = """#pragma once
@@ -333,6 +362,11 @@ class Kept(unittest.TestCase):
         (self.root / "test/bugs/twice.bug").unlink()
         counts = verdicts.keep([self.toolchain.build], self.file, self.root / "test/bugs")
         self.assertEqual(counts, (0, 1))
+
+    def test_a_build_that_does_not_list_its_commands_allows_no_verdict(self):
+        (self.toolchain.build / "compile_commands.json").unlink()
+        self.assertIn("found by fast", self.settle())
+        self.assertEqual(self.reason(), "it has no verdict")
 
     def test_an_include_that_only_a_compiler_can_tell_allows_no_verdict(self):
         self.write("include/gnstor/two.hpp", "#define WHERE <vector>\n#include WHERE\n" + DEPTH)

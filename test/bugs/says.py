@@ -8,6 +8,7 @@ With --verdicts the verdict is left in the build, as a run of mutate.py leaves i
 """
 
 import argparse
+import os
 import pathlib
 import re
 import shlex
@@ -91,7 +92,7 @@ def main():
     given = parser.parse_args()
     toolchain = mutate.Toolchain(given.toolchain)
     verdicts = Verdicts(toolchain, FILE) if given.verdicts else None
-    sys.stdout, lines = open("/dev/null", "w", encoding="ascii"), sys.stdout
+    sys.stdout, lines = open(os.devnull, "w", encoding="utf-8"), sys.stdout
     with ThreadPoolExecutor(given.workers) as workers:
         for path, said in zip(given.bugs, workers.map(
                 lambda bug: write(bug, toolchain, verdicts), given.bugs)):

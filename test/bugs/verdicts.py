@@ -71,8 +71,8 @@ def library_commands(toolchain):
         output = words[words.index("-o") + 1]
         target = re.search(r"CMakeFiles/([^/]+)\.dir/", output)
         flags = " ".join(words[:words.index("-o")])
-        for path, name in [(toolchain.build, "BUILD"), (toolchain.source, "SOURCE"),
-                           (toolchain.libcudacxx, "CCCL")]:
+        for path, name in [(toolchain.libcudacxx, "CCCL"), (toolchain.build, "BUILD"),
+                           (toolchain.source, "SOURCE")]:
             flags = flags.replace(str(path), name)
         commands.append((target[1] if target else "", output, entry["file"], flags))
     return commands
@@ -195,7 +195,13 @@ class Verdicts:
         self._note(name, None)
 
     def note_found(self, name, text, sources, tree):
-        """The bug was found by what was built in `tree`."""
+        """The bug was found by what was built in `tree`; NoVerdict says why none is kept."""
+        try:
+            self._note_found(name, text, sources, tree)
+        except (OSError, ValueError) as error:
+            raise NoVerdict(f"the build does not say what it is made of: {error}") from None
+
+    def _note_found(self, name, text, sources, tree):
         linked = linked_into(self.toolchain, (tree / "linked").read_text())
         allowed = may_include(self.toolchain.source, {*sources, *linked})
         strange = compiled_from(self.toolchain, tree) - allowed
