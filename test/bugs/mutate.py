@@ -10,6 +10,14 @@ A bug is a text file of `key: value` lines; a line that starts with a blank goes
     run: test_qp --test-case=*publish*             the test that must fail
     found by: weak                                 fast, seeded, weak, asan or tsan
     claim: a consumer never reads a slot before its payload
+    says: CHECK( slot.value == 7 )                 optional: the failing test prints this, blanks
+                                                   aside; if it fails otherwise, it has not found it
+
+With --control NAME the bugs are not planted: their sources, compiled the same way without a change,
+have to pass what each of them runs. There is one for each test source, so that it is the bug that
+turns its test red, and not the way in which a mutant is built.
+
+With --verdicts a bug that was found before, built from the same, is not run: see verdicts.py.
 
 The same test must pass on the sound sources first, in the binary of the ordinary build; a mutant
 that does not compile, hangs, or selects no test case is an error of the bug file, not a find. Test
@@ -27,10 +35,10 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tidy"))
 from toolchain import Toolchain, ToolchainError, run  # noqa: E402
+from verdicts import ROOTS, NoVerdict, Verdicts  # noqa: E402
 
-ROOTS = ["include", "hostsetup/include", "hostsetup/simt/include", "hostsetup/src",
-         "firmware", "benchmark", "tools", "test"]
 KEYS = {"file", "from", "to", "source", "run", "found by", "claim"}
+OPTIONAL = {"says"}
 # A whole test case, as clang-format leaves it; one that looks different is compiled.
 CASE = re.compile(r'^TEST_CASE\(\s*((?:"[^"\\\n]*"\s*)+)\) \{\n(?:(?!\}|TEST_CASE).*\n)*\}\n', re.M)
 EXIT_NOTHING_SELECTED = 3
@@ -52,7 +60,7 @@ def parse(text):
             value = f"{value}\n{line}" if value else line
         else:
             key, colon, value = line.partition(":")
-            if not colon or key not in KEYS or (key in fields and key != "source"):
+            if not colon or key not in KEYS | OPTIONAL or (key in fields and key != "source"):
                 raise BugError(f"unknown or repeated line: {line}")
             value = value.strip()
         if key == "source":
@@ -107,20 +115,25 @@ def link(source, target):
         shutil.copy2(source, target)
 
 
-def plant(bug, source, tree):
-    """Links the sources into `tree` and puts a broken copy in the place of one."""
+def copy(source, tree, tests, runs):
+    """Links the sources into `tree`; of `tests` only the cases that one of `runs` selects."""
     shutil.rmtree(tree, ignore_errors=True)
     for root in ROOTS:
         if (source / root).exists():
             shutil.copytree(source / root, tree / root, dirs_exist_ok=True, copy_function=link)
+    filters = [case_filter(shlex.split(run)[1:]) for run in runs]
+    for path in {tree / name for name in tests} if all(filters) else ():
+        text = path.read_text()
+        rewrite(path, without_other_cases(text, lambda name: any(one(name) for one in filters)))
+
+
+def plant(bug, source, tree):
+    """Copies the sources to `tree` and breaks one of them."""
+    copy(source, tree, bug["source"], [bug["run"]])
     target = tree / bug["file"]
     if not target.is_file():
         raise BugError(f"no such file under {', '.join(ROOTS)}: {bug['file']}")
-    broken = mutated(target.read_text(), bug["from"], bug["to"])
-    rewrite(target, broken)
-    is_selected = case_filter(shlex.split(bug["run"])[1:])
-    for path in {tree / name for name in bug["source"]} if is_selected else ():
-        rewrite(path, without_other_cases(path.read_text(), is_selected))
+    rewrite(target, mutated(target.read_text(), bug["from"], bug["to"]))
 
 
 def rewrite(path, text):
@@ -130,12 +143,14 @@ def rewrite(path, text):
 
 
 def build(bug, toolchain, tree):
-    """The test binary of the broken tree."""
+    """The test binary of the broken tree. Beside it lie what the compiler opened, *.d, and what the
+    linker took, linked."""
     objects = []
     for number, source in enumerate(bug["source"]):
         objects.append(tree / f"{number}.o")
         command = toolchain.compile_command(
-            tree / source, [*toolchain.precompiled(), "-c", "-o", str(objects[-1])],
+            tree / source, [*toolchain.precompiled(), "-MMD", "-MF", str(tree / f"{number}.d"),
+                            "-c", "-o", str(objects[-1])],
             [tree / root for root in ROOTS])
         code, output = run(command)
         if code != 0:
@@ -144,9 +159,10 @@ def build(bug, toolchain, tree):
     # The first definition counts: the libraries are position independent, so nothing binds to
     # another.
     code, output = run([*toolchain.link_command(objects, tree / "mutant"),
-                        "-Wl,--allow-multiple-definition,--strip-debug"])
+                        "-Wl,--allow-multiple-definition,--strip-debug,--trace,--trace"])
     if code != 0:
         raise BugError(f"the broken tree does not link:\n{output}")
+    (tree / "linked").write_text(output)
     return tree / "mutant"
 
 
@@ -161,6 +177,10 @@ def outcome(command):
     return code, output
 
 
+def blanks_aside(text):
+    return " ".join(text.split())
+
+
 def check(bug, toolchain, tree):
     """What is wrong with the claim that `bug` is found; empty when it is found."""
     binary, *arguments = shlex.split(bug["run"])
@@ -170,25 +190,83 @@ def check(bug, toolchain, tree):
     plant(bug, toolchain.source, tree)
     broken, output = outcome([str(build(bug, toolchain, tree)), *arguments])
     print(output)
-    return "" if broken != 0 else f"not found: {bug['claim']}"
+    if broken == 0:
+        return f"not found: {bug['claim']}"
+    if blanks_aside(bug.get("says", "")) not in blanks_aside(output):
+        return f"the test fails, but does not say: {bug['says']}"
+    return ""
+
+
+def check_control(control, toolchain, tree):
+    """What fails without any bug; empty when all passes."""
+    copy(toolchain.source, tree, control["source"], control["runs"])
+    mutant = build(control, toolchain, tree)
+    for line in control["runs"]:
+        code, output = outcome([str(mutant), *shlex.split(line)[1:]])
+        if code != 0:
+            return f"the test fails without a bug, built as a mutant is:\n{line}\n{output}"
+    return ""
+
+
+def control_of(bugs):
+    """The sources of all of `bugs`, and what they run."""
+    return {"source": list(dict.fromkeys(name for bug in bugs for name in bug["source"])),
+            "runs": sorted({bug["run"] for bug in bugs})}
+
+
+def described(item):
+    """The project's files that a verdict starts from, beside what they include and link."""
+    return [*item["source"], *([item["file"]] if "file" in item else []), "test/main.cpp"]
+
+
+def settle(item, name, text, toolchain, verdicts, tree):
+    """What is wrong with a bug or a control, which `text` describes; empty when nothing is."""
+    if verdicts:
+        reason = verdicts.reason_to_run(name, text, described(item))
+        if not reason:
+            print("found before, built from the same; GNSTOR_BUGS=all runs it")
+            return ""
+        print(f"run: {reason}", flush=True)
+        verdicts.forget(name)
+    wrong = (check if "file" in item else check_control)(item, toolchain, tree)
+    if not wrong and verdicts:
+        try:
+            verdicts.note_found(name, text, described(item), tree)
+        except NoVerdict as why:
+            print(f"no verdict is kept: {why}")
+    if not wrong and "file" in item:
+        print(f"found by {item['found by']}: {item['claim']}")
+    return wrong
 
 
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--toolchain", required=True, help="toolchain.json of the build")
-    parser.add_argument("bug", type=pathlib.Path)
+    parser.add_argument("--verdicts", type=pathlib.Path, help="kept verdicts that may answer")
+    parser.add_argument("--control", metavar="NAME", help="no bug: what the bugs' tests need")
+    parser.add_argument("bug", type=pathlib.Path, nargs="+")
     arguments = parser.parse_args()
+    if not arguments.control and len(arguments.bug) != 1:
+        parser.error("one bug at a time, or --control")
     toolchain = Toolchain(arguments.toolchain)
-    tree = toolchain.binaries / "bugs" / arguments.bug.stem
+    name = f"control.{arguments.control}" if arguments.control else arguments.bug[0].stem
+    tree = toolchain.binaries / "bugs" / name
+    verdicts = Verdicts(toolchain, arguments.verdicts) if arguments.verdicts else None
     try:
-        bug = parse(arguments.bug.read_text())
-        wrong = check(bug, toolchain, tree)
+        if arguments.control:
+            item = control_of([parse(path.read_text()) for path in arguments.bug])
+            text = "\n".join([*item["source"], *item["runs"]])
+        else:
+            text = arguments.bug[0].read_text()
+            item = parse(text)
+        wrong = settle(item, name, text, toolchain, verdicts, tree)
     except (BugError, ToolchainError) as error:
         wrong = str(error)
     finally:
         shutil.rmtree(tree, ignore_errors=True)
-    print(wrong if wrong else f"found by {bug['found by']}: {bug['claim']}")
+    if wrong:
+        print(wrong)
     return 1 if wrong else 0
 
 

@@ -2,12 +2,19 @@
 """Checks that mutate.py finds a bug that a test sees, and rejects one that it does not."""
 
 import argparse
+import copy
+import json
+import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 import mutate
+import says
+import verdicts
 
 TOOLCHAIN = None
 HEADER = """#pragma once
@@ -128,6 +135,31 @@ class EndToEnd(unittest.TestCase):
         unseen = BUG.replace("return 2 * a", "return 1").replace("return 2 + a", "return 2")
         self.assertIn("not found: twice doubles", self.verdict(unseen))
 
+    def test_a_bug_is_found_only_by_the_failure_that_it_names(self):
+        self.assertEqual(self.verdict(BUG + "says: CHECK( twice(3)  == 6 ) is NOT\n"), "")
+        other = self.verdict(BUG + "says: CHECK( twice(4)\n")
+        self.assertIn("does not say: CHECK( twice(4)", other)
+
+    def test_a_control_runs_what_its_bugs_run_without_any(self):
+        bugs = [mutate.parse(BUG), mutate.parse(BUG.replace("twice*", "*doubles"))]
+        control = mutate.control_of(bugs)
+        self.assertEqual(control["source"], ["test/core/twice.cpp"])
+        self.assertEqual(len(control["runs"]), 2)
+        tree = TOOLCHAIN.binaries / "tree"
+        self.assertEqual(mutate.check_control(control, TOOLCHAIN, tree), "")
+        # What the bugs' tests rely on is broken by the way in which mutants are built.
+        test = TOOLCHAIN.source / "test/core/twice.cpp"
+        test.write_text(TEST.replace("== 6", "== 7"))
+        try:
+            self.assertIn("without a bug", mutate.check_control(control, TOOLCHAIN, tree))
+        finally:
+            test.write_text(TEST)
+
+    def test_a_control_that_selects_nothing_is_an_error(self):
+        control = mutate.control_of([mutate.parse(BUG.replace("twice*", "thrice*"))])
+        with self.assertRaisesRegex(mutate.BugError, "no test case matches"):
+            mutate.check_control(control, TOOLCHAIN, TOOLCHAIN.binaries / "tree")
+
     def test_a_filter_that_selects_nothing_is_an_error(self):
         with self.assertRaisesRegex(mutate.BugError, "no test case matches"):
             self.verdict(BUG.replace("twice*", "thrice*"))
@@ -135,6 +167,219 @@ class EndToEnd(unittest.TestCase):
     def test_a_mutant_that_does_not_compile_is_an_error(self):
         with self.assertRaisesRegex(mutate.BugError, "does not compile"):
             self.verdict(BUG.replace("to: return 2 + a;", "to: return 2 + b;"))
+
+
+class Says(unittest.TestCase):
+    @staticmethod
+    def failed(check, value):
+        return (f"t.cpp:3: ERROR: {check} is NOT correct!\n"
+                f"  values: {check.partition('(')[0]}( {value} )\n")
+
+    def test_a_check_is_what_a_bug_says(self):
+        output = self.failed("CHECK( a == 2 )", "3 == 2") + self.failed("CHECK( b )", "false")
+        self.assertEqual(says.common([output, output]), "CHECK( a == 2 )")
+
+    def test_a_text_that_should_be_empty_says_more_but_for_its_numbers(self):
+        texts = ["seed 17: lane 3 read what nobody wrote", "seed 9: lane 12 read what nobody wrote"]
+        outputs = [self.failed('REQUIRE( wrong == "" )', text + " == ") for text in texts]
+        self.assertEqual(says.common(outputs), "read what nobody wrote")
+        many = self.failed('REQUIRE( wrong == "" )', "livelock in seed 1\n  at lane 3\n == ")
+        self.assertEqual(says.common([many]), "livelock in seed")
+        self.assertEqual(says.common([*outputs, self.failed('REQUIRE( wrong == "" )', "x == ")]),
+                         'REQUIRE( wrong == "" )')
+
+    def test_an_exception_or_a_crash_is_what_a_bug_says(self):
+        for line, said in [("test case THREW exception: 12: a queue is full", "a queue is full"),
+                           ("test case CRASHED: SIGSEGV - Segmentation violation signal",
+                            "test case CRASHED: SIGSEGV")]:
+            self.assertIn(said, says.common(["t.cpp:1: ERROR: " + line] * 2))
+
+    def test_runs_that_fail_in_different_ways_say_nothing(self):
+        outputs = [self.failed(f"CHECK( {name} == 2 )", "1 == 2") for name in "ab"]
+        self.assertEqual(says.common(outputs), "")
+
+
+DEPTH = """#pragma once
+#if 0
+#include <gnstor/never.hpp>
+#endif
+inline int two() { return 2; }
+"""
+LIBRARY = """#include "helper.hpp"
+int helped() { return HELP; }
+"""
+USER = """#include <doctest/doctest.h>
+#include <gnstor/twice.hpp>
+int helped();
+TEST_CASE("twice doubles") { CHECK(twice(3) + helped() == 7); }
+"""
+
+
+class Kept(unittest.TestCase):
+    """A project of a header, what that includes, a test, and a library of one source."""
+
+    FILES = {"include/gnstor/twice.hpp":
+             HEADER.replace("#pragma once", "#pragma once\n#include <gnstor/two.hpp>"),
+             "include/gnstor/two.hpp": DEPTH, "include/gnstor/never.hpp": "",
+             "include/gnstor/apart.hpp": "int apart();\n",
+             "hostsetup/src/helper.cpp": LIBRARY, "hostsetup/src/helper.hpp": "#define HELP 1\n",
+             "hostsetup/src/apart.cpp": "int apart() { return 1; }\n",
+             "test/core/twice.cpp": USER, "test/main.cpp": "", "test/bugs/twice.bug": BUG}
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        # Resolved: a path through a link would be one outside the project.
+        cls.root = pathlib.Path(folder.name).resolve()
+        for name, text in cls.FILES.items():
+            cls.write(name, text)
+        cls.sound = t = copy.copy(TOOLCHAIN)
+        t.source, t.build, t.binaries = cls.root, cls.root / "build", cls.root / "build/test"
+        t.binaries.mkdir(parents=True)
+        cls.commands, objects = [], []
+        for name in ["helper", "apart"]:
+            objects.append(t.build / f"CMakeFiles/gnstor_helper.dir/{name}.cpp.o")
+            objects[-1].parent.mkdir(parents=True, exist_ok=True)
+            source = cls.root / f"hostsetup/src/{name}.cpp"
+            command = t.compile_command(source, ["-fPIC", "-o", str(objects[-1]), "-c"])
+            subprocess.run(command, check=True)
+            cls.commands.append({"command": " ".join(command), "file": str(source)})
+        t.libraries = [str(t.build / "libgnstor_helper.a"), *t.libraries]
+        subprocess.run(["ar", "rcs", t.libraries[0], *map(str, objects)], check=True)
+        built = mutate.build(mutate.parse(BUG), t, cls.root)
+        built.rename(t.binaries / "test_core")
+
+    def setUp(self):
+        self.toolchain = copy.copy(self.sound)
+        for name, text in self.FILES.items():
+            self.write(name, text)
+        self.write_commands(self.commands)
+        self.file.unlink(missing_ok=True)
+        today = next(day for day in range(99) if not verdicts.has_its_turn("twice", day))
+        environment = mock.patch.dict(os.environ, {"GNSTOR_DAY": str(today), "GNSTOR_BUGS": ""})
+        environment.start()
+        self.addCleanup(environment.stop)
+        self.assertEqual(self.reason(), "it has no verdict")
+        self.settle()
+
+    @classmethod
+    def write(cls, name, text):
+        (cls.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (cls.root / name).write_text(text)
+
+    def write_commands(self, commands):
+        (self.toolchain.build / "compile_commands.json").write_text(json.dumps(commands))
+
+    @property
+    def file(self):
+        return self.root / "verdicts.json"
+
+    def settle(self):
+        """Runs the bug if it has to; keeps what comes of it. What it prints."""
+        text = (self.root / "test/bugs/twice.bug").read_text()
+        with mock.patch("builtins.print") as printed:
+            wrong = mutate.settle(
+                mutate.parse(text), "twice", text, self.toolchain,
+                verdicts.Verdicts(self.toolchain, self.file), self.toolchain.binaries / "tree")
+        self.counts = verdicts.keep([self.toolchain.build], self.file, self.root / "test/bugs")
+        return wrong or printed.call_args[0][0]
+
+    def reason(self):
+        text = (self.root / "test/bugs/twice.bug").read_text()
+        return verdicts.Verdicts(self.toolchain, self.file).reason_to_run(
+            "twice", text, mutate.described(mutate.parse(text)))
+
+    def test_what_has_not_changed_is_not_run(self):
+        self.assertIn("found before", self.settle())
+        self.assertEqual(self.counts, (0, 0))
+
+    def test_whatever_goes_into_it_makes_it_run(self):
+        for name in ["include/gnstor/twice.hpp", "include/gnstor/two.hpp", "test/core/twice.cpp",
+                     "hostsetup/src/helper.cpp", "hostsetup/src/helper.hpp", "test/main.cpp",
+                     "test/bugs/twice.bug", "include/gnstor/never.hpp"]:
+            old = (self.root / name).read_text()
+            self.write(name, "# changed\n" + old if name.endswith("bug") else old + "// changed\n")
+            self.assertIn("has changed", self.reason(), name)
+            self.write(name, old)
+            self.assertEqual(self.reason(), "", name)
+
+    def test_what_does_not_go_into_it_leaves_it_alone(self):
+        self.write("include/gnstor/apart.hpp", "// changed\n")
+        self.write("hostsetup/src/apart.cpp", "// changed\n")
+        self.assertEqual(self.reason(), "")
+
+    def test_a_header_that_would_hide_another_makes_it_run(self):
+        hides = self.root / "hostsetup/include/gnstor/two.hpp"
+        self.addCleanup(hides.unlink)
+        self.write("hostsetup/include/gnstor/two.hpp", DEPTH)
+        self.assertIn("has changed", self.reason())
+
+    def test_another_compiler_flag_or_library_makes_it_run(self):
+        t = self.toolchain
+        for name, value in [("flags", [*t.flags, "-O2"]), ("versions", t.versions + " newer"),
+                            ("libraries", [*t.libraries, "-lmore"])]:
+            old = getattr(t, name)
+            setattr(t, name, value)
+            self.assertIn("has changed", self.reason(), name)
+            setattr(t, name, old)
+        self.write_commands([{**command, "command": command["command"].replace(" -o", " -O3 -o")}
+                             for command in self.commands])
+        self.assertIn("has changed", self.reason())
+
+    def test_a_file_that_was_changed_by_hand_is_not_believed(self):
+        sound = self.file.read_text()
+        known, key = json.loads(sound)["verdicts"]["twice"]
+        turned = known[::-1]
+        for old, new in [(known, turned), (f'"{known}"', "null"), ("helper.cpp", "apart.cpp"),
+                         ('"hostsetup/src/helper.cpp"', ""), (key, "key"), (sound, ""),
+                         (sound, "[]"), (sound, '{"verdicts": 1, "linked": 2}')]:
+            self.file.write_text(sound.replace(old, new, 1))
+            self.assertNotEqual(self.reason(), "", f"{old} -> {new}")
+        self.file.write_text(sound)
+        self.assertEqual(self.reason(), "")
+
+    def test_a_source_that_is_gone_makes_it_run(self):
+        (self.root / "hostsetup/src/helper.cpp").unlink()
+        self.assertNotEqual(self.reason(), "")
+
+    def test_each_has_its_turn_once_in_a_round_of_days(self):
+        reasons = []
+        for day in range(verdicts.TURNS):
+            with mock.patch.dict(os.environ, {"GNSTOR_DAY": str(day)}):
+                reasons.append(self.reason())
+        self.assertEqual(sorted(reasons), [""] * (verdicts.TURNS - 1) + ["its turn has come"])
+
+    def test_all_run_when_all_are_asked_for(self):
+        with mock.patch.dict(os.environ, {"GNSTOR_BUGS": "all"}):
+            self.assertNotEqual(self.reason(), "")
+
+    def test_a_bug_that_is_no_longer_found_loses_its_verdict(self):
+        self.write("test/core/twice.cpp", USER.replace("== 7", "!= 9"))
+        self.assertIn("not found", self.settle())
+        self.assertEqual(self.counts, (0, 1))
+        self.assertEqual(self.reason(), "it has no verdict")
+
+    def test_the_verdict_of_a_bug_that_is_gone_goes(self):
+        (self.root / "test/bugs/twice.bug").unlink()
+        counts = verdicts.keep([self.toolchain.build], self.file, self.root / "test/bugs")
+        self.assertEqual(counts, (0, 1))
+
+    def test_a_build_that_does_not_list_its_commands_allows_no_verdict(self):
+        (self.toolchain.build / "compile_commands.json").unlink()
+        self.assertIn("found by fast", self.settle())
+        self.assertEqual(self.reason(), "it has no verdict")
+
+    def test_an_include_that_only_a_compiler_can_tell_allows_no_verdict(self):
+        self.write("include/gnstor/two.hpp", "#define WHERE <vector>\n#include WHERE\n" + DEPTH)
+        self.assertIn("found by fast", self.settle())
+        self.assertIn("verdict", self.reason())
+
+    def test_what_the_compiler_opens_beyond_the_text_allows_no_verdict(self):
+        with mock.patch.object(verdicts, "may_include", return_value={"test/core/twice.cpp"}):
+            self.write("include/gnstor/two.hpp", DEPTH + "// changed\n")
+            self.settle()
+        self.assertEqual(self.reason(), "it has no verdict")
 
 
 if __name__ == "__main__":

@@ -30,15 +30,17 @@ class Toolchain:
         self._compiler = described["compiler"]
         self.launcher = [described["launcher"]] if described["launcher"] else []
         self.in_haste = described["in_haste"]
-        self._flags = described["flags"]
-        self._libcudacxx = described["libcudacxx"]
+        self.flags = described["flags"]
+        self.libcudacxx = described["libcudacxx"]
+        self.build = pathlib.Path(described["build"])
+        self.versions = described["versions"]
 
     def compile_command(self, source, arguments, first_roots=()):
         """Compiles `source`; headers are looked for in `first_roots` before the project's own."""
         roots = list(first_roots) + [self.source / root for root in INCLUDE_ROOTS]
-        includes = [f"-I{root}" for root in roots] + ["-isystem", self._libcudacxx]
+        includes = [f"-I{root}" for root in roots] + ["-isystem", self.libcudacxx]
         launcher = self.launcher if "-c" in arguments else []
-        return [*launcher, self._compiler, *self._flags, *includes, *arguments, str(source)]
+        return [*launcher, self._compiler, *self.flags, *includes, *arguments, str(source)]
 
     def precompiled(self):
         """The arguments that use the precompiled third-party headers; none with a compiler cache,
@@ -62,7 +64,11 @@ class Toolchain:
 
     def link_command(self, objects, output):
         inputs = [*map(str, objects), self.main, *self.libraries]
-        return [self._compiler, *self._flags, *inputs, "-o", str(output)]
+        return [self._compiler, *self.flags, *inputs, "-o", str(output)]
+
+    def linker(self):
+        """What the linker says of itself."""
+        return run([self._compiler, "-Wl,--version"])[1]
 
 
 def run(command, timeout_s=300):

@@ -37,35 +37,75 @@ remote.type=unix,remote.path=$path.$peer"
   machine+=("${qemu_more[@]}")
 }
 
-run_machine() {
-  local reader begun ended code line
-  describe_machine
-  mkfifo "$scratch/control" || die 3 "cannot make a fifo"
+# Runs QEMU to its end, at most `limit` seconds; sets begun, ended and code, and leaves the lines of
+# ttyS1 in $scratch/said. Where init is not reached within `boot_limit` seconds it is ended then; 0:
+# there is no such limit. run_once <limit> <boot limit>
+run_once() {
+  local reader guard="" line
+  : > "$scratch/said"
   (while IFS= read -r line; do echo "$EPOCHREALTIME $line"; done \
     < "$scratch/control" > "$scratch/said") 9>&- &
   reader=$!
-  children+=("$reader")
+  children=("$reader")
   exec 8> "$scratch/control"  # the reader ends when QEMU and this script have closed it
   begun=$EPOCHREALTIME
   # sed drops carriage returns and the firmware's escapes from the console.
-  QEMU_MODULE_DIR=$root/$library_folder/qemu timeout -k 5 "$timeout" \
+  QEMU_MODULE_DIR=$root/$library_folder/qemu timeout -k 5 "$1" \
     "$loader" --library-path "$root/$library_folder" "$root/usr/bin/qemu-system-x86_64" \
     "${machine[@]}" < /dev/null 8>&- 9>&- \
     > >(exec sed -u 's/\r//g; s/\x1b[c\[][?0-9;]*[A-Za-z]\{0,1\}//g') &
-  children+=("$!")
-  wait "$!"
+  local qemu=$!
+  children+=("$qemu")
+  if [[ $2 -gt 0 ]]; then
+    (
+      for ((second = 0; second < $2; ++second)); do
+        sleep 1
+        ! booted_at || exit
+      done
+      kill "$qemu"
+    ) > /dev/null 2>&1 8>&- 9>&- &
+    guard=$!
+    children+=("$guard")
+  fi
+  wait "$qemu"
   code=$?
   ended=$EPOCHREALTIME
+  [[ -z $guard ]] || kill "$guard" 2>/dev/null
   exec 8>&-
   wait "$reader" 2>/dev/null
   children=()
+}
+
+# When init was reached; fails if it was not.
+booted_at() {
+  awk '$2 == "INIT" { print $1; found = 1; exit } END { exit !found }' "$scratch/said"
+}
+
+# Runs the guest. Now and then an emulated machine does not come up: one whose init was not reached
+# starts again, once.
+run_machine() {
+  local begun ended code
+  describe_machine
+  mkfifo "$scratch/control" || die 3 "cannot make a fifo"
+  run_once "$timeout" "$boot_limit"
+  if ! booted_at > /dev/null; then
+    local left
+    left=$(awk -v limit="$timeout" -v from="$begun" -v to="$ended" \
+      'BEGIN { printf "%d", limit - (to - from) }')
+    if [[ $left -gt 0 ]]; then
+      say "init was not reached in $(seconds "$begun" "$ended") s (QEMU: $code);" \
+        "the guest starts again"
+      rm -f "${sockets[@]}"
+      run_once "$left" 0
+    fi
+  fi
   report "$begun" "$ended" "$code"
 }
 
 # Says how the run went and exits: report <start of QEMU> <end> <QEMU's exit code>
 report() {
   local booted stamp result taint reached=reached
-  booted=$(awk '$2 == "INIT" { print $1; exit }' "$scratch/said")
+  booted=$(booted_at)
   read -r stamp _ result taint < <(grep -a ' RESULT ' "$scratch/said" | tail -1)
   if [[ -n ${result:-} ]]; then
     say "exit code $result; $(seconds "$1" "$booted") s to init," \

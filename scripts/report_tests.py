@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""Says what a run of tests cost, and what it left out. Reads the JUnit files that CTest wrote.
+
+Prints the ten slowest tests, how many planted bugs kept their verdict, each room whose host tests
+took longer than test/budgets.txt gives them, and each skip that test/skips.txt does not allow here.
+Fails if there is one of those.
+
+Usage: report_tests.py PRESET=JUNIT...
+"""
+
+import collections
+import fnmatch
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import typing
+import xml.etree.ElementTree
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SLOWEST = 10
+ANSWERED = "found before, built from the same"  # what test/bugs/mutate.py says then
+SKIPPED_CASE = re.compile(r"^skipped case: (.*)$", re.M)  # what test/main.cpp says
+
+
+class Test(typing.NamedTuple):
+    preset: str
+    name: str
+    seconds: float
+    output: str
+    skipped: bool
+
+
+def read(preset, path):
+    """What ran."""
+    root = xml.etree.ElementTree.parse(path).getroot()
+    return [Test(preset, case.get("name"), float(case.get("time") or 0),
+                 case.findtext("system-out") or "",
+                 case.find("skipped") is not None and case.find("failure") is None)
+            for case in root.iter("testcase")]
+
+
+def lines_of(path):
+    """The lines of a list, split at the first blanks; comments left out."""
+    return [line.split(None, 1) for line in path.read_text().splitlines()
+            if line.strip() and not line.startswith("#")]
+
+
+def slowest(tests):
+    """The lines that name the slowest tests, the slowest first."""
+    worst = sorted(tests, key=lambda test: -test.seconds)[:SLOWEST]
+    return [f"{test.seconds:7.1f} s  {test.name} ({test.preset})" for test in worst]
+
+
+def bugs(tests):
+    """The line that says how many planted bugs ran."""
+    planted = [test for test in tests if test.name.startswith("bugs.") and test.name != "bugs.tool"]
+    answered = sum(ANSWERED in test.output for test in planted)
+    if planted:
+        yield (f"== planted bugs and their controls: {len(planted) - answered} ran, {answered} "
+               "kept their verdict")
+
+
+def over_budget(tests, budgets, rooms):
+    """The warnings of rooms that take too long, or have no budget."""
+    took = collections.Counter()
+    for test in tests:
+        room = test.name.partition(".")[0]
+        if test.preset == "host" and room in rooms:
+            took[room] += test.seconds
+    for room in sorted(took):
+        if room not in budgets:
+            yield (f"== warning: {room} took {took[room]:.1f} s, and has no budget in "
+                   "test/budgets.txt")
+        elif took[room] > budgets[room]:
+            yield (f"== warning: the tests of {room} took {took[room]:.1f} s; their budget is "
+                   f"{budgets[room]:g} s (test/budgets.txt)")
+
+
+def skips(tests):
+    """The names of what was skipped: tests, and "test: case"."""
+    for test in tests:
+        if test.skipped:
+            yield test.name
+        for case in SKIPPED_CASE.findall(test.output):
+            yield f"{test.name}: {case}"
+
+
+class Machine:
+    """What this machine lacks; asked only when something was skipped for it."""
+
+    def __init__(self):
+        self._known = {"always": True}
+
+    def is_so(self, where):
+        if where not in self._known:
+            self._known[where] = self._ask(where)
+        return self._known[where]
+
+    def _ask(self, where):
+        named = bool(os.environ.get("GNSTOR_TEST_RDMA"))
+        if where == "no-gpu":
+            return not shutil.which("nvidia-smi") or not subprocess.run(
+                ["nvidia-smi", "-L"], capture_output=True, text=True,
+                check=False).stdout.startswith("GPU")
+        if where == "no-rdma":
+            return not named
+        if where == "rdma":
+            return named or os.path.exists("/dev/infiniband")
+        if where == "no-lab":
+            return subprocess.run([ROOT / "test/interop/guest-lab", "--prepare"], check=False,
+                                  capture_output=True).returncode == 77
+        if where == "no-nvdisasm":
+            return not os.environ.get("GNSTOR_NVDISASM") and not shutil.which(
+                "nvdisasm", path=os.environ["PATH"] + ":/usr/local/cuda/bin")
+        sys.exit(f"test/skips.txt: nothing is known of {where}")
+
+
+def unexpected(names, allowed, machine):
+    """Those of `names` that no line of `allowed` is for."""
+    return [name for name in names
+            if not any(fnmatch.fnmatchcase(name, re.sub(r"([\[?])", r"[\1]", pattern))
+                       and machine.is_so(where) for where, pattern in allowed)]
+
+
+def main(arguments):
+    tests = []
+    for argument in arguments:
+        preset, _, path = argument.partition("=")
+        if pathlib.Path(path).exists():
+            tests += read(preset, path)
+    if not tests:
+        return 0
+    rooms = {path.name for path in (ROOT / "test").iterdir() if list(path.glob("*.cpp"))}
+    budgets = {room: float(seconds) for room, seconds in lines_of(ROOT / "test/budgets.txt")}
+    print(f"== the slowest of {len(tests)} tests")
+    print("\n".join([*slowest(tests), *bugs(tests), *over_budget(tests, budgets, rooms)]))
+    wrong = unexpected(list(skips(tests)), lines_of(ROOT / "test/skips.txt"), Machine())
+    for name in wrong:
+        print(f"== skipped, and test/skips.txt does not allow it here: {name}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

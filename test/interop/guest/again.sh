@@ -1,0 +1,4 @@
+#!/bin/sh
+# Comes up, that is all.
+. /lab/guest.sh
+ends

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Checks what scripts/report_tests.py says of slow tests, budgets and skips, and when it fails."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+import report_tests  # noqa: E402
+
+RDMA_LESS = "fabrics.loopback: one-sided transfers move data both ways"
+
+
+def case(name, seconds=1.0, output="", skipped=False):
+    inside = '<skipped message="SKIP_RETURN_CODE=77"/>' if skipped else ""
+    return (f'<testcase name="{name}" time="{seconds}">{inside}'
+            f"<system-out>{output}</system-out></testcase>")
+
+
+def passed(name, seconds=1.0, preset="host", output=""):
+    return report_tests.Test(preset, name, seconds, output, False)
+
+
+class Lacks(report_tests.Machine):
+    """A machine that lacks what is named."""
+
+    def __init__(self, *missing):
+        super().__init__()
+        self.missing = missing
+
+    def _ask(self, where):
+        return where in self.missing
+
+
+class Report(unittest.TestCase):
+    def said(self, *cases, **environment):
+        with tempfile.TemporaryDirectory() as folder:
+            junit = pathlib.Path(folder) / "junit.xml"
+            junit.write_text("<testsuite>" + "".join(cases) + "</testsuite>")
+            plain = {k: v for k, v in os.environ.items() if k != "GNSTOR_TEST_RDMA"}
+            done = subprocess.run(
+                [sys.executable, str(ROOT / "scripts/report_tests.py"), f"host={junit}"],
+                stdout=subprocess.PIPE, text=True, check=False, env={**plain, **environment})
+        return done.returncode, done.stdout
+
+    def test_the_ten_slowest_are_named_the_slowest_first(self):
+        lines = report_tests.slowest([passed(f"a.{k}", k) for k in range(20)])
+        self.assertEqual([line.split()[2] for line in lines], [f"a.{k}" for k in range(19, 9, -1)])
+
+    def test_bugs_that_kept_their_verdict_are_counted(self):
+        kept = passed("bugs.b", output=report_tests.ANSWERED)
+        ran = [passed("bugs.a"), kept, passed("bugs.tool")]
+        self.assertIn("1 ran, 1 kept", next(report_tests.bugs(ran)))
+
+    def test_mutate_says_what_is_counted(self):
+        self.assertIn(report_tests.ANSWERED, (ROOT / "test/bugs/mutate.py").read_text())
+
+    def test_a_room_beyond_its_budget_gets_a_warning(self):
+        def warned(*tests):
+            return list(report_tests.over_budget(tests, {"wire": 3}, {"wire", "new"}))
+        self.assertEqual(warned(passed("wire.a", 2), passed("wire.b", 1)), [])
+        self.assertIn("wire took 3.1 s", warned(passed("wire.a", 2), passed("wire.b", 1.1))[0])
+        self.assertEqual(warned(passed("wire.a", 9, "asan"), passed("bugs.wire", 9)), [])
+        self.assertIn("no budget", warned(passed("new.a"))[0])
+
+    def test_every_room_has_a_budget_and_every_budget_a_room(self):
+        rooms = {path.parent.name for path in (ROOT / "test").glob("*/*.cpp")}
+        budgets = [room for room, _ in report_tests.lines_of(ROOT / "test/budgets.txt")]
+        self.assertEqual(sorted(rooms - {"must_not_compile", "interop"}), sorted(budgets))
+
+    def test_a_skip_is_allowed_only_where_its_line_says(self):
+        allowed = [["no-gpu", "*.gpu"], ["always", "a.b: (what [is] it?)*"]]
+
+        def left(name, *missing):
+            return report_tests.unexpected([name], allowed, Lacks(*missing))
+        self.assertEqual(left("afa.faults.gpu", "no-gpu"), [])
+        self.assertEqual(left("afa.faults.gpu"), ["afa.faults.gpu"])
+        self.assertEqual(left("afa.faults", "no-gpu"), ["afa.faults"])
+        self.assertEqual(left("a.b: (what [is] it?) indeed"), [])
+        self.assertEqual(left("a.b: (what i it!)"), ["a.b: (what i it!)"])
+
+    def test_an_unexpected_skip_of_a_test_fails(self):
+        code, said = self.said(case("wire.afa"), case("wire.membership", skipped=True))
+        self.assertEqual(code, 1)
+        self.assertIn("does not allow it here: wire.membership", said)
+
+    def test_a_skip_of_one_case_counts(self):
+        output = "[doctest] options\nskipped case: " + RDMA_LESS.partition(": ")[2] + "\n"
+        skipping = case("fabrics.loopback", output=output)
+        self.assertEqual(self.said(skipping)[0], 0)
+        code, said = self.said(skipping, GNSTOR_TEST_RDMA="10.0.0.1")
+        self.assertEqual(code, 1)
+        self.assertIn(RDMA_LESS, said)
+        self.assertEqual(self.said(case("fabrics.words", output=output))[0], 1)
+
+    def test_no_skip_passes(self):
+        self.assertEqual(self.said(case("wire.afa"))[0], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
