@@ -137,8 +137,8 @@ TEST_CASE("pages read beside a silent SSD are right, and their first frames are 
   host::session s("emu:?capacity=16M&runner=sim", {.channels = 1});
   const volume_info v = s.create_volume({.bytes = 8 * count});
   fill(s, v);
-  host::array<std::uint64_t> a(
-      s, v, count, {.frame_bytes = 8 * count, .page_bytes = 65536, .timeout = 2_s});
+  host::array<std::uint64_t> a(s, v, count,
+                               {.frame_bytes = 8 * count, .page_bytes = 65536, .timeout = 2_s});
   s.inject_fault(1, "silent");
   std::uint64_t wrong = 0;
   run(s, 1, 32, check_pages{.round = 0}, a.view(), &wrong);
