@@ -78,23 +78,10 @@ class page_cache {
   /// no_memory if no frame came free, timed_out if another lane's fetch took too long. Nothing is
   /// pinned then
   GNSTOR_HD result<frame_index> pin(page_index page, page_use use, deadline d) const {
-    const word_ref word = page_at(page);
-    page_word seen{word.fetch_add(page_word::reference, acquire) + page_word::reference};
-    for (until more{d}; more;) {
-      if (seen.usable()) {
-        if (use == page_use::write && !seen.is(page_word::dirty))
-          word.fetch_or(page_word::dirty, relaxed);
-        return seen.frame();
-      }
-      if (seen.is(page_word::failed)) return abandon(word, seen.why());
-      if (!seen.is(page_word::busy) &&
-          word.compare_exchange(seen.bits, seen.bits | page_word::busy, acquire)) {
-        const status s = fault(page, word, d);
-        if (!s.ok()) return abandon(word, s);
-      }
-      seen.bits = word.load(acquire);
-    }
-    return abandon(word, status::make(status_code::timed_out, reporter::array));
+    const page_word seen{page_at(page).fetch_add(page_word::reference, acquire) +
+                         page_word::reference};
+    if (seen.usable()) return used(page, seen, use);
+    return pin_absent(page, seen, use, d);
   }
 
   /// Ends one `pin`.
@@ -184,8 +171,30 @@ class page_cache {
     return why;
   }
 
+  /// Marks a page that is there and referenced as it is used.
+  GNSTOR_HD frame_index used(page_index page, page_word seen, page_use use) const {
+    if (use == page_use::write && !seen.is(page_word::dirty))
+      page_at(page).fetch_or(page_word::dirty, relaxed);
+    return seen.frame();
+  }
+  /// Waits for a page that is referenced and not there: fetches it, unless another lane does.
+  GNSTOR_HD_SLOW result<frame_index> pin_absent(page_index page, page_word seen, page_use use,
+                                                deadline d) const {
+    const word_ref word = page_at(page);
+    for (until more{d}; more;) {
+      if (seen.usable()) return used(page, seen, use);
+      if (seen.is(page_word::failed)) return abandon(word, seen.why());
+      if (!seen.is(page_word::busy) &&
+          word.compare_exchange(seen.bits, seen.bits | page_word::busy, acquire)) {
+        const status s = fault(page, word, d);
+        if (!s.ok()) return abandon(word, s);
+      }
+      seen.bits = word.load(acquire);
+    }
+    return abandon(word, status::make(status_code::timed_out, reporter::array));
+  }
   /// Fetches a page that the caller made busy.
-  GNSTOR_HD_SLOW status fault(page_index page, const word_ref& word, deadline d) const {
+  GNSTOR_HD status fault(page_index page, const word_ref& word, deadline d) const {
     result<frame_index> frame = take_frame(d);
     if (!frame) {
       word.fetch_sub(page_word::busy, release);
@@ -226,8 +235,8 @@ class page_cache {
   /// change while it is copied, so the page is fetched again into another one.
   /// @param frame in: where to; out: the frame of the last attempt, or why there is none
   /// @param s what the attempt before said; ok: there was none
-  GNSTOR_HD status fetch_from_others(page_index page, result<frame_index>& frame, status s,
-                                     deadline d) const {
+  GNSTOR_HD_SLOW status fetch_from_others(page_index page, result<frame_index>& frame, status s,
+                                          deadline d) const {
     for (bounded tries{max_replicas + 1}; tries;) {
       if (s.code == status_code::buffer_in_use) {
         remember_silent(ssd_index(s.ssd));

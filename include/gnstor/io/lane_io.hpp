@@ -98,9 +98,9 @@ class lane_io {
     std::uint32_t settled = 0;
     status outcome;
     for (std::uint32_t k = 0; k < count; ++k) {
-      const io_step one = step(k);
-      const auto command = one.command();
-      result<ticket> t = channel.submit(command);
+      // Made anew for each attempt: mostly there is one, and a command is 16 registers.
+      const auto submit = [&] { return channel.submit(step(k).command()); };
+      result<ticket> t = submit();
       for (until more{d}; more && t.status.code == status_code::would_block;) {
         // A lane that waits for a slot holds none: lanes with one slot each would wait for each
         // other.
@@ -109,10 +109,10 @@ class lane_io {
         } else {
           (void)make_room(channel);
         }
-        t = channel.submit(command);
+        t = submit();
       }
       if (t) {
-        sent[sent_count++] = in_flight{t.value, one.ssd()};
+        sent[sent_count++] = in_flight{t.value, step(k).ssd()};
       } else {
         const bool late = t.status.code == status_code::would_block;
         outcome = combined(
@@ -138,7 +138,7 @@ class lane_io {
       return channel.execute(command, d);
     }
   }
-  GNSTOR_HD static bool make_room(const Channel& channel) {
+  GNSTOR_HD_SLOW static bool make_room(const Channel channel) {
     if constexpr (shared_with_steps) {
       return async_io<Channel>(channel).make_room();
     } else {
