@@ -35,7 +35,7 @@ def failures(output):
         for match in re.finditer(pattern, output):
             # A text that should be empty says more than the check; its numbers, and those of an
             # exception, are those of one run.
-            value = re.match(r'.*\n +values: \w+\( (.*) ==  \)', output[match.end():])
+            value = re.match(r'.*\n +values: \w+\( (.*?)(?: ==  \))?\n', output[match.end():])
             for text in [value[1]] if value and match[1].endswith('== "" )') else []:
                 yield from longest_word(text)
             check = [match[1][:LONGEST].strip()] if "CHECK" in pattern else longest_word(match[1])
@@ -43,8 +43,8 @@ def failures(output):
 
 
 def longest_word(text):
-    """The longest part of `text` without numbers, if that is long enough to tell."""
-    said = max(re.split(r"\d[\w.]*", text), key=len)[:LONGEST].strip()
+    """The longest part of `text` without numbers and paths, if that is long enough to tell."""
+    said = max(re.split(r"\S*/\S*|\d[\w.]*", text), key=len)[:LONGEST].strip()
     return [said] if len(said) >= 12 else []
 
 
