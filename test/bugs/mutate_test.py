@@ -183,6 +183,8 @@ class Says(unittest.TestCase):
         texts = ["seed 17: lane 3 read what nobody wrote", "seed 9: lane 12 read what nobody wrote"]
         outputs = [self.failed('REQUIRE( wrong == "" )', text + " == ") for text in texts]
         self.assertEqual(says.common(outputs), "read what nobody wrote")
+        path = self.failed('REQUIRE( wrong == "" )', "/x/says_y/a.hpp:12: given back [seed 2] == ")
+        self.assertEqual(says.common([path]), "given back [seed")
         many = self.failed('REQUIRE( wrong == "" )', "livelock in seed 1\n  at lane 3\n == ")
         self.assertEqual(says.common([many]), "livelock in seed")
         self.assertEqual(says.common([*outputs, self.failed('REQUIRE( wrong == "" )', "x == ")]),

@@ -43,8 +43,8 @@ def failures(output):
 
 
 def longest_word(text):
-    """The longest part of `text` without numbers, if that is long enough to tell."""
-    said = max(re.split(r"\d[\w.]*", text), key=len)[:LONGEST].strip()
+    """The longest part of `text` without numbers and paths, if that is long enough to tell."""
+    said = max(re.split(r"\S*/\S*|\d[\w.]*", text), key=len)[:LONGEST].strip()
     return [said] if len(said) >= 12 else []
 
 
