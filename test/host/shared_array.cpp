@@ -77,9 +77,9 @@ bool answers(host::emulated_client& client) {
 
 TEST_CASE("threads that register memory at once get different regions") {
   constexpr std::uint32_t threads = 4;
-  constexpr std::uint32_t each = 32;
+  constexpr std::uint32_t each = 60;
   const auto array = make_array(2);
-  for (std::uint32_t round = 0; round < 200; ++round) {
+  for (std::uint32_t round = 0; round < 2000; ++round) {
     std::vector<std::vector<std::uint32_t>> keys(threads);
     on_threads(threads, [&](std::uint32_t t) {
       for (std::uint32_t k = 0; k < each; ++k)
