@@ -19,6 +19,7 @@ namespace gnstor::test {
 struct async_record {
   std::uint64_t outcome = 0;
   std::uint32_t called = 0;
+  std::uint32_t begun = 0;  ///< operations with a callback
 };
 
 /// Notes the end of an operation whose argument is a lane.
@@ -81,7 +82,7 @@ struct begin_and_take {
     note(own.read(g, vba(me * area + area - 1), 1, part(area - 1, 1, true), d));
     note(own.wait(g, first, d));
     note(own.wait(g, second, d));
-    records[me] = {worst.ok() ? 0 : worst.pack(), 0};
+    records[me] = {worst.ok() ? 0 : worst.pack(), 0, 0};
     leave_to_callback(g, own, me, part(0, 1, true), records);
     own.release(g);
   }
@@ -96,11 +97,14 @@ struct begin_and_take {
     const auto id = decltype(callbacks)::template id<note_async_end>();
     const deadline d = simt::within(timeout_ns);
     bool begins = true;
-    for (until more{simt::within(2 * timeout_ns)}; more;) {
+    const deadline last = simt::within(2 * timeout_ns);
+    for (until more{deadline::never()}; more;) {
       const auto t = own.read_async(g, vba(me * area), 1, to, d, begins, {id, me});
-      begins = begins && t.status.code == status_code::would_block;
+      if (begins && t) ++records[me].begun;
+      begins = begins && t.status.code == status_code::would_block && !last.expired(simt::now_ns());
       if (own.dispatch(g, callbacks)) more.progressed();
-      if (!g.any(records[me].called == 0)) return;
+      // All lanes leave together.
+      if (!g.any(records[me].called == 0 && !last.expired(simt::now_ns()))) return;
     }
   }
 };

@@ -183,12 +183,17 @@ class warp_async_io {
       if (g.any(leaves)) channel.abandon(g, at, leaves);
       if (acts) operations_.steps().forget(at);
       if (answered) channel.slots().free(at, word >> 8);
+      // Answered steps first: each has freed a slot, so that all of them find one, or the queue has
+      // no room for any and their slots are theirs again. Steps that were given up have freed none,
+      // and must not take those.
       bool sent = false;
-      if (why == purpose::carry_on && g.any(goes_on))
-        sent = send_on(g, channel, step, answer, goes_on);
-      // No room: it stays as it was, and is looked at again. One that was given up cannot stay.
-      const bool stays = goes_on && acts && !sent && answered;
-      if (stays) {
+      bool stays = false;
+      for (std::uint32_t turn = 0; turn < 2 && why == purpose::carry_on; ++turn) {
+        const bool mine_now = goes_on && (turn == 0 ? answered : leaves);
+        if (!g.any(mine_now)) continue;
+        if (send_on(g, channel, step, answer, mine_now)) sent = true;
+        if (turn == 1 || !mine_now || sent) continue;
+        stays = true;  // and is looked at again
         channel.slots().keep(at, word >> 8);
         operations_.steps().write(at, step, slots::sent(word));
       }

@@ -104,7 +104,8 @@ class async_exclusive_volume
   }
   /// Polls, and calls the callback of one operation a lane that has ended. True, for all lanes, if
   /// one did.
-  /// @par Callers every lane of the warp, converged; nothing is held while a callback runs
+  /// @par Callers every lane of the warp, converged; a callback runs in its lane alone, and so
+  /// begins nothing on this volume
   template <class Table>
   GNSTOR_HD_INLINE bool dispatch(const simt::group& g, const Table& callbacks) {
     if (channel_) return begun_.dispatch(warp(), *channel_, callbacks);
