@@ -7,7 +7,9 @@
 namespace gnstor::host {
 
 registered_memory::registered_memory(session& s, std::size_t bytes)
-    : link_(&session_access::link(s)) {
+    : registered_memory(session_access::link(s), bytes) {}
+
+registered_memory::registered_memory(array_link& link, std::size_t bytes) : link_(&link) {
   if (bytes == 0) throw input_error("registered memory of 0 bytes: ask for at least 1");
   memory_ = link_->allocate(link_->kernel_reach(), bytes);
   buffer_ = link_->register_memory(memory_.data(), bytes);

@@ -7,6 +7,7 @@ namespace gnstor::host {
 
 class array_link;
 class session;
+class session_pool;
 
 /// Memory that kernels of a session and the array's SSDs read and write, registered for as long as
 /// it lives. Move-only owner.
@@ -47,6 +48,8 @@ class registered_memory {
   }
 
  private:
+  friend class session_pool;
+  registered_memory(array_link& link, std::size_t bytes);
   void release() noexcept;
 
   array_link* link_ = nullptr;  ///< of the session, where it stays also when that is moved

@@ -24,6 +24,9 @@ class executor;
 
 namespace gnstor::host {
 
+class session_pool;
+struct session_pool_options;
+
 /// How a session is set up.
 struct session_options {
   machine client = this_machine;  ///< where the kernels that use it run
@@ -154,6 +157,11 @@ class session {
   /// Memory that kernels of this session and the array reach, for `register_memory` and for
   /// whatever kernels share with this CPU's copies. Throws `error`. May wait for running kernels.
   memory_block allocate(std::size_t bytes);
+
+  /// Registered memory from which kernels take buffers themselves, and which grows while they run.
+  /// Include <gnstor/host/session_pool.hpp>. Throws what `session_pool`'s constructor throws.
+  session_pool pool();
+  session_pool pool(const session_pool_options& options);
 
   /// Where memory for kernels of this session has to lie.
   place client_place() const;
