@@ -31,8 +31,9 @@ struct sum_runs {
     std::uint64_t sum = 0;
     for (std::uint32_t run = gnstor::simt::warp_number(); run < runs;
          run += gnstor::simt::warp_count()) {
-      const gnstor::status s = volume.read(warp, gnstor::vba(run * run_blocks), run_blocks, ours,
-                                           gnstor::simt::within(10_s));  // every lane the same
+      const gnstor::status s =
+          volume.read_together(warp, gnstor::vba(run * run_blocks), run_blocks, ours,
+                               gnstor::simt::within(10_s));  // every lane the same
       if (!s.ok() && warp.leads())
         gnstor::device_word<std::uint32_t>(all->failed).fetch_add(1, gnstor::relaxed);
       if (s.left_behind()) break;  // an SSD may still write the warp's pages

@@ -86,8 +86,8 @@ struct warp_io {
                   bool write, std::uint64_t* outcome) const {
     const auto g = lane.warp();
     const deadline d = simt::within(1'000'000);
-    const status s = write ? v.write(g, vba(first), blocks, buffer, d)
-                           : v.read(g, vba(first), blocks, buffer, d);
+    const status s = write ? v.write_together(g, vba(first), blocks, buffer, d)
+                           : v.read_together(g, vba(first), blocks, buffer, d);
     outcome[lane.thread()] = s.pack();
   }
 };

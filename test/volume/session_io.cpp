@@ -38,8 +38,8 @@ struct run_requests {
           buffer.slice(std::uint64_t{r.at} * block_bytes, std::uint64_t{r.blocks} * block_bytes);
       const deadline d = simt::within(20'000'000'000);
       if (together) {
-        const status s = write ? v.write(g, vba(r.first), r.blocks, part, d)
-                               : v.read(g, vba(r.first), r.blocks, part, d);
+        const status s = write ? v.write_together(g, vba(r.first), r.blocks, part, d)
+                               : v.read_together(g, vba(r.first), r.blocks, part, d);
         if (!s.ok() && g.leads()) outcome[k] = s.pack();
       } else if (g.leads()) {
         const status s = write ? v.write(vba(r.first), r.blocks, part, d)

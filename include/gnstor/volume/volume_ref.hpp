@@ -62,20 +62,32 @@ class volume_ref {
     return io().write(opcode::write, {first, blocks, d}, detail::cursor_of(memory));
   }
 
-  /// The same by all lanes of `g`: lane k transfers every g.size()-th piece, the k-th first.
+  /// One range by all lanes of `g` together: lane k transfers every g.size()-th piece, the k-th
+  /// first. Where each lane has a range of its own, each calls `read`; a warp with a channel of its
+  /// own `exclusive_volume::read`.
   /// @par Callers every lane of `g`, converged, with the same arguments
   /// @par Result every lane the same status, as if one lane had done it all
   template <simt::warp_group G>
-  GNSTOR_HD status read(const G& g, vba first, std::uint32_t blocks, io_buffer buffer,
-                        deadline d) const {
+  GNSTOR_HD status read_together(const G& g, vba first, std::uint32_t blocks, io_buffer buffer,
+                                 deadline d) const {
     return together(
         g, io().read({first, blocks, d, g.thread_rank(), g.size()}, detail::cursor_of(buffer)));
   }
   template <simt::warp_group G>
-  GNSTOR_HD status write(const G& g, vba first, std::uint32_t blocks, io_buffer buffer,
-                         deadline d) const {
+  GNSTOR_HD status write_together(const G& g, vba first, std::uint32_t blocks, io_buffer buffer,
+                                  deadline d) const {
     return together(g, io().write(opcode::write, {first, blocks, d, g.thread_rank(), g.size()},
                                   detail::cursor_of(buffer)));
+  }
+  template <simt::warp_group G>
+  [[deprecated("read_together: one range by all lanes")]] GNSTOR_HD status
+  read(const G& g, vba first, std::uint32_t blocks, io_buffer buffer, deadline d) const {
+    return read_together(g, first, blocks, buffer, d);
+  }
+  template <simt::warp_group G>
+  [[deprecated("write_together: one range by all lanes")]] GNSTOR_HD status
+  write(const G& g, vba first, std::uint32_t blocks, io_buffer buffer, deadline d) const {
+    return write_together(g, first, blocks, buffer, d);
   }
 
   /// Makes what was acknowledged survive a power cut, on every SSD of the array.
