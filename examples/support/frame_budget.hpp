@@ -1,9 +1,9 @@
 #pragma once
 
 #include <gnstor/host/array.hpp>
+#include <gnstor/host/text_values.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <numeric>
 #include <string>
@@ -19,25 +19,17 @@ class frame_budget {
   /// A quarter of the data, or what an array needs at least where that is more.
   frame_budget() = default;
 
-  /// "25%" or bytes, with K, M or G. Throws `host::input_error`.
+  /// "25%" or bytes, with K, M, G or T. Throws `host::input_error`.
   static frame_budget parse(std::string_view text) {
-    constexpr std::string_view units = "KMG";
     frame_budget b;
-    std::string_view digits = text;
-    std::uint64_t unit = 1;
-    if (!text.empty() && (text.back() == '%' || units.find(text.back()) != units.npos)) {
-      digits.remove_suffix(1);
-      b.percent_ = text.back() == '%';
-      if (!b.percent_) unit = std::uint64_t{1} << 10 * (units.find(text.back()) + 1);
-    }
-    const auto [end, fault] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), b.amount_);
-    const bool number = fault == std::errc{} && end == digits.data() + digits.size();
-    if (!number || b.amount_ == 0 || b.amount_ > (std::uint64_t{1} << 50) / unit) {
+    b.percent_ = text.ends_with('%');
+    const auto amount = b.percent_ ? gnstor::host::parse_number(text.substr(0, text.size() - 1))
+                                   : gnstor::host::parse_size(text);
+    b.amount_ = amount.value_or(0);
+    if (b.amount_ == 0 || b.amount_ > std::uint64_t{1} << 50) {
       throw gnstor::host::input_error("frames '" + std::string(text) +
                                       "': give a share of the data as 25%, or bytes as 64M");
     }
-    b.amount_ *= unit;
     return b;
   }
 

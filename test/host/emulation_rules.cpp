@@ -72,7 +72,7 @@ TEST_CASE("a size that cannot be says which can, and tables beyond this machine'
     CHECK(says(refusal("emu:?capacity=" + size), {"capacity=" + size + ":", "up to 8T", "64M"}));
   }
   CHECK(says(refusal("emu:?capacity=8T&ssds=64"), {"MiB of memory", "smaller capacity="}));
-  CHECK(says(refusal("emu:?flash="), {"flash=", "name a folder"}));
+  CHECK(says(refusal("emu:?flash="), {"flash=", "name a DIR"}));
 }
 
 TEST_CASE("an array that cannot be opened leaves nothing on the disk, and what was there stays") {

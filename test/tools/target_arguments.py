@@ -10,8 +10,8 @@ import sys
 import tempfile
 
 CASES = [
-    ("a port that is none", "--listen 0.0.0.0:99999", "the port must be 1 to 65535"),
-    ("a port that is a word", "--listen 0.0.0.0:nvme", "the port must be 1 to 65535"),
+    ("a port that is none", "--listen 0.0.0.0:99999", "a port from 1 to 65535"),
+    ("a port that is a word", "--listen 0.0.0.0:nvme", "a port from 1 to 65535"),
     ("an address that is none of this machine", "--listen 203.0.113.7:4420", ""),
     ("a host name that is none", "--listen no.such.host.invalid:4420", ""),
     ("an unknown option of the array", "--array emu:?ssd=4", "option 'ssd' is unknown"),

@@ -1,5 +1,7 @@
 #include "command_line.hpp"
 
+#include <gnstor/host/text_values.hpp>
+
 #include <CLI/CLI.hpp>
 
 #include <cerrno>
@@ -28,6 +30,17 @@ CLI::Validator unsigned_number() {
     return errno != ERANGE ? std::string{} : text + " is more than 64 bits hold";
   };
   return CLI::Validator(check, "");
+}
+
+/// Puts the number of bytes in the place of a size.
+CLI::Validator size_in_bytes() {
+  const auto read = [](std::string& text) {
+    const std::optional<std::uint64_t> bytes = host::parse_size(text);
+    if (!bytes) return text + " is no size: a number of bytes, or one with K, M, G or T behind it";
+    text = std::to_string(*bytes);
+    return std::string{};
+  };
+  return CLI::Validator(read, "SIZE");
 }
 
 }  // namespace
@@ -64,7 +77,7 @@ const command_option& command_option::one_of(const std::vector<std::string>& wor
 }
 
 const command_option& command_option::size() const {
-  option_->transform(CLI::AsSizeValue(false));
+  option_->transform(size_in_bytes());
   return *this;
 }
 

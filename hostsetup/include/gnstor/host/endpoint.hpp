@@ -35,12 +35,9 @@ enum class timing_kind {
 
 /// A parsed endpoint string.
 ///
-/// `emu:?name=value&...` is an array emulated inside this process. Its options are the members
-/// below, by name: ssds, replicas, capacity (flash of each SSD; takes K, M, G, T), flash (a
-/// folder), grow (yes, no), sync (yes, no), runner (auto, cpu, gpu, sim), media (host, hbm),
-/// device, shards, threads, lanes, check_reads (yes, no), timing (off, table2, table2_unchecked),
-/// transport (nic, proxy), responses (ring, cqe), resident (yes, no). `rdma://...` is a subsystem
-/// behind a network: `rdma_endpoint`.
+/// `emu:?name=value&...` is an array emulated inside this process; its options are the members
+/// below. `rdma://...` is a subsystem behind a network: `rdma_endpoint`. `endpoint_help()` says
+/// what each option may be; docs/endpoints.md shows it.
 struct endpoint {
   std::optional<rdma_endpoint> rdma;  ///< set for `rdma://`; the other members then mean nothing
   std::uint32_t ssds = 4;

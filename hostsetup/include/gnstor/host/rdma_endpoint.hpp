@@ -14,9 +14,8 @@ enum class transport_kind {
 
 /// What an `rdma://` endpoint names: an NVMe over Fabrics subsystem behind RDMA.
 ///
-/// `rdma://HOST[:PORT]/NQN?name=value&...`; an IPv6 address stands in brackets. Options: nsid,
-/// queues, host_nqn, host_id (a UUID), keep_alive_ms, loss_timeout_ms, transport (auto, nic,
-/// proxy), responses (ring, cqe), scratch (yes, no).
+/// `rdma://HOST[:PORT]/NQN?name=value&...`; an IPv6 address stands in brackets. Its options are the
+/// members below.
 struct rdma_endpoint {
   std::string host;
   std::uint16_t port = 4420;

@@ -1,0 +1,90 @@
+#include "endpoint_option.hpp"
+#include <gnstor/host/endpoint_help.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace gnstor::host {
+namespace {
+
+constexpr std::size_t columns = 100;
+
+struct section {
+  option_use use;
+  const char* scheme;
+  const char* about;
+};
+constexpr section sections[] = {
+    {option_use::deployment, "emu:?NAME=VALUE&...",
+     "An array emulated inside this process: what it is, and where."},
+    {option_use::emulation, "emu:?NAME=VALUE&...",
+     "How an array is emulated, for measurements and tests."},
+    {option_use::connection, "rdma://HOST[:PORT]/NQN?NAME=VALUE&...",
+     "An NVMe over Fabrics subsystem behind RDMA; without an NQN the session lists what there is."},
+};
+
+/// "1 to 64", where a usage line does not say it.
+std::string bounds(const option_syntax& s) {
+  if (s.what != option_syntax::kind::number) return {};
+  return fmt::format("{} to {}", s.low, s.high);
+}
+
+/// `text` in lines that begin with `indent` blanks.
+std::string wrapped(std::string_view text, std::size_t indent) {
+  std::string lines;
+  for (; !text.empty();) {
+    std::size_t length = std::min(text.size(), columns - indent);
+    if (length < text.size()) length = std::min(text.rfind(' ', length), text.size());
+    lines += std::string(indent, ' ').append(text.substr(0, length)) + '\n';
+    text.remove_prefix(std::min(length + 1, text.size()));
+  }
+  return lines;
+}
+
+/// A line of a table has no bare bar in it.
+std::string cell(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) escaped += c == '|' ? std::string("\\|") : std::string(1, c);
+  return escaped;
+}
+
+template <class Endpoint>
+std::string describe(const endpoint_option<Endpoint>& o, help_format format) {
+  const std::string range = bounds(o.syntax);
+  if (format == help_format::markdown) {
+    return fmt::format("| `{}={}` | {} | {}{} |\n", o.name, cell(o.syntax.usage()), o.fallback,
+                       o.meaning, range.empty() ? "" : " " + range + ".");
+  }
+  return fmt::format("  {}={}{}, default {}\n", o.name, o.syntax.usage(),
+                     range.empty() ? "" : " from " + range, o.fallback) +
+         wrapped(o.meaning, 6);
+}
+
+template <class Endpoint>
+std::string describe_all(std::span<const endpoint_option<Endpoint>> options, option_use use,
+                         help_format format) {
+  std::string all;
+  for (const auto& o : options) {
+    if (o.use == use) all += describe(o, format);
+  }
+  return all;
+}
+
+}  // namespace
+
+std::string endpoint_help(help_format format) {
+  const bool markdown = format == help_format::markdown;
+  std::string help;
+  for (const section& s : sections) {
+    help += help.empty() ? "" : "\n";
+    help += markdown ? fmt::format("`{}`\n\n", s.scheme) : fmt::format("{}\n", s.scheme);
+    help += wrapped(s.about, 0);
+    if (markdown) help += "\n| option | default | meaning |\n|---|---|---|\n";
+    help += s.use == option_use::connection ? describe_all(rdma_options(), s.use, format)
+                                            : describe_all(emulated_options(), s.use, format);
+  }
+  return help;
+}
+
+}  // namespace gnstor::host

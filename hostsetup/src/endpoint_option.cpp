@@ -1,0 +1,169 @@
+#include "endpoint_option.hpp"
+
+#include <gnstor/wire/afa/array_limits.hpp>
+
+namespace gnstor::host {
+namespace {
+
+using syntax = option_syntax;
+using value = option_value;
+using emulated = endpoint_option<endpoint>;
+using remote = endpoint_option<rdma_endpoint>;
+
+constexpr std::uint64_t most_capacity = std::uint64_t{8} << 40;
+constexpr std::uint64_t most_patience_ms = 3'600'000;
+
+/// The member that `v` sets, from a number that the syntax has bounded.
+template <class Number>
+void set(Number& member, const value& v) {
+  member = static_cast<Number>(v.number);
+}
+
+syntax yes_or_no() { return syntax::one_of({"yes", "no"}); }
+bool is_yes(const value& v) { return v.text == "yes"; }
+
+std::vector<emulated> deployment() {
+  constexpr auto use = option_use::deployment;
+  return {
+      {"ssds", use, syntax::number(1, max_ssds), "4", "SSDs of the array.",
+       [](endpoint& e, const value& v) { set(e.ssds, v); }},
+      {"replicas", use, syntax::number(1, max_replicas), "2",
+       "Replicas of new volumes, at most one per SSD.",
+       [](endpoint& e, const value& v) { set(e.replicas, v); }},
+      {"capacity", use, syntax::size(1, most_capacity), "1G",
+       "Flash of each SSD. Volumes may hold 31 of 32 parts of it, less under 64M.",
+       [](endpoint& e, const value& v) { set(e.capacity_bytes, v); }},
+      {"flash", use, syntax::text("DIR"), "(memory)",
+       "Existing folder with one file per SSD, which takes its whole capacity on the disk at once: "
+       "volumes survive the process, also one that is killed. Where a GPU runs the firmware the "
+       "folder must be on tmpfs (such as /dev/shm, which a reboot empties), or media=hbm.",
+       [](endpoint& e, const value& v) { e.flash = v.text; }},
+      {"grow", use, yes_or_no(), "no",
+       "yes, needed once: empty SSDs of the same shape join an array on flash= that has fewer than "
+       "ssds=. Old volumes stay on theirs until the manager spreads them (no session does yet: "
+       "copy to a new volume), new ones use all; an array never shrinks.",
+       [](endpoint& e, const value& v) { e.grow = is_yes(v); }},
+      {"sync", use, yes_or_no(), "yes",
+       "Whether a Flush, a write with FUA and the end of a session wait until the files of flash= "
+       "are on their disk. What was flushed then survives a power cut of the machine; what was "
+       "only acknowledged survives the process alone. no is for files in memory and for what may "
+       "be made anew. Not where a GPU runs the firmware: its files lie in memory.",
+       [](endpoint& e, const value& v) { e.sync = is_yes(v); }},
+      {"runner", use, syntax::one_of({"auto", "cpu", "gpu", "sim"}), "auto",
+       "Who runs the firmware: CPU threads, a persistent GPU kernel, or lanes of the host "
+       "executor; "
+       "auto is the GPU where kernels run on one.",
+       [](endpoint& e, const value& v) { e.runner = static_cast<runner_kind>(v.number); }},
+      {"device", use, syntax::number(0, 255), "0",
+       "GPU of the array node; another one than the client's is reached over NVLink or PCIe peer "
+       "access.",
+       [](endpoint& e, const value& v) { set(e.device, v); }},
+      {"media", use, syntax::one_of({"host", "hbm"}), "host",
+       "Where runner=gpu keeps flash pages: host memory that the GPU reaches, or GPU memory. With "
+       "hbm the files of flash= are read when the session begins and written when it ends, and a "
+       "kill loses what was written meanwhile.",
+       [](endpoint& e, const value& v) { e.media = static_cast<media_kind>(v.number); }},
+  };
+}
+
+std::vector<emulated> emulation() {
+  constexpr auto use = option_use::emulation;
+  return {
+      {"shards", use, syntax::number(1, 64), "(by capacity)", "Shards of each SSD.",
+       [](endpoint& e, const value& v) { set(e.shards, v); }},
+      {"threads", use, syntax::number(1, 256), "1", "Threads of runner=cpu.",
+       [](endpoint& e, const value& v) { set(e.threads, v); }},
+      {"lanes", use, syntax::number(1, 32), "1", "Lanes of each firmware warp of runner=sim.",
+       [](endpoint& e, const value& v) { set(e.lanes, v); }},
+      {"check_reads", use, yes_or_no(), "(yes; no where a GPU runs the firmware)",
+       "Whether every page read is compared with its CRC; damaged ones fail over to another "
+       "replica.",
+       [](endpoint& e, const value& v) { e.check_reads = is_yes(v); }},
+      {"timing", use, syntax::one_of({"off", "table2", "table2_unchecked"}), "off",
+       "table2: SSDs take the time of GNStor's Table 2 (runner=cpu and sim), 55 to 67 us for a "
+       "lone "
+       "4 KiB read and some 10 us of the emulation's own on CPU threads, and queues are arbitrated "
+       "by class; table2_unchecked: without the 276 ns of hash and check.",
+       [](endpoint& e, const value& v) { e.timing = static_cast<timing_kind>(v.number); }},
+      {"transport", use, syntax::one_of({"nic", "proxy"}), "nic",
+       "proxy: a CPU thread passes the kernels' requests on, as it does with rdma://.",
+       [](endpoint& e, const value& v) { set(e.proxied, v); }},
+      {"responses", use, syntax::one_of({"ring", "cqe"}), "ring",
+       "cqe: the NIC puts a response inside its completion, as a ConnectX can, not into the "
+       "receive "
+       "ring.",
+       [](endpoint& e, const value& v) { set(e.scatter_responses, v); }},
+      {"resident", use, yes_or_no(), "yes",
+       "no: the GPU's node runs only beside kernels that use it, and ends with them, which "
+       "compute-sanitizer and profilers need.",
+       [](endpoint& e, const value& v) { e.resident = is_yes(v); }},
+  };
+}
+
+std::vector<remote> connection() {
+  constexpr auto use = option_use::connection;
+  return {
+      {"nsid", use, syntax::number(1, 65'535), "(all)", "The only namespace wanted.",
+       [](rdma_endpoint& e, const value& v) { set(e.nsid, v); }},
+      {"queues", use, syntax::number(1, 64), "(one per channel)", "I/O queues wanted.",
+       [](rdma_endpoint& e, const value& v) { set(e.queues, v); }},
+      {"host_nqn", use, syntax::text("NQN"), "(this machine's)",
+       "Who this host is; by the session's host name if that is set.",
+       [](rdma_endpoint& e, const value& v) { e.host_nqn = v.text; }},
+      {"host_id", use, syntax::text("UUID"), "(this machine's)", "The same as a UUID.",
+       [](rdma_endpoint& e, const value& v) { e.host_id = v.text; }},
+      {"keep_alive_ms", use, syntax::number(0, most_patience_ms), "10000",
+       "A link that falls silent is noticed within 1.5 times this; 0: never.",
+       [](rdma_endpoint& e, const value& v) { set(e.keep_alive_ms, v); }},
+      {"loss_timeout_ms", use, syntax::number(0, most_patience_ms), "60000",
+       "How long a lost association is tried again.",
+       [](rdma_endpoint& e, const value& v) { set(e.loss_timeout_ms, v); }},
+      {"transport", use, syntax::one_of({"auto", "nic", "proxy"}), "auto",
+       "nic: kernels ring a ConnectX's doorbell themselves, an error where they cannot; proxy: a "
+       "CPU "
+       "thread posts what they ask for, on any RDMA device; auto: the first where everything for "
+       "it is there, and session::notes() says why not.",
+       [](rdma_endpoint& e, const value& v) {
+         e.transport = static_cast<transport_kind>(v.number);
+       }},
+      {"responses", use, syntax::one_of({"ring", "cqe"}), "ring",
+       "cqe: on the NIC's own queues a response comes inside its completion, one read of GPU "
+       "memory "
+       "less. Never run on hardware.",
+       [](rdma_endpoint& e, const value& v) { set(e.scatter_responses, v); }},
+      {"scratch", use, yes_or_no(), "no",
+       "yes: plain namespaces may be overwritten. create_volume takes the next one that is large "
+       "enough, with whatever is on it, and delete_volume gives it back.",
+       [](rdma_endpoint& e, const value& v) { e.scratch = is_yes(v); }},
+  };
+}
+
+}  // namespace
+
+std::string option_syntax::usage() const {
+  switch (what) {
+    case kind::number: return "N";
+    case kind::size: return "SIZE";
+    case kind::text: return std::string(stands_for);
+    case kind::word: break;
+  }
+  std::string all;
+  for (const std::string_view word : words) all.append(all.empty() ? "" : "|").append(word);
+  return all;
+}
+
+std::span<const emulated> emulated_options() {
+  static const std::vector<emulated> all = [] {
+    std::vector<emulated> a = deployment();
+    for (emulated& o : emulation()) a.push_back(std::move(o));
+    return a;
+  }();
+  return all;
+}
+
+std::span<const remote> rdma_options() {
+  static const std::vector<remote> all = connection();
+  return all;
+}
+
+}  // namespace gnstor::host

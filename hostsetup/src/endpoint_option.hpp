@@ -1,0 +1,69 @@
+#pragma once
+
+#include <gnstor/host/endpoint.hpp>
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gnstor::host {
+
+/// What may stand behind an option's `=`.
+struct option_syntax {
+  enum class kind : std::uint8_t { number, size, word, text };
+  kind what = kind::text;
+  std::uint64_t low = 0, high = 0;      ///< of a number or a size, both included
+  std::vector<std::string_view> words;  ///< one of these
+  std::string_view stands_for;          ///< "DIR": a text in a usage line
+
+  static option_syntax number(std::uint64_t low, std::uint64_t high) {
+    return {kind::number, low, high, {}, {}};
+  }
+  static option_syntax size(std::uint64_t low, std::uint64_t high) {
+    return {kind::size, low, high, {}, {}};
+  }
+  static option_syntax one_of(std::initializer_list<std::string_view> words) {
+    return {kind::word, 0, 0, words, {}};
+  }
+  static option_syntax text(std::string_view stands_for) {
+    return {kind::text, 0, 0, {}, stands_for};
+  }
+
+  /// "N", "SIZE", "yes|no", "DIR".
+  std::string usage() const;
+};
+
+/// Where an option belongs in what is said of it.
+enum class option_use : std::uint8_t {
+  deployment,  ///< what the array is, and where
+  emulation,   ///< how it is emulated, for measurements and tests
+  connection,  ///< to a subsystem behind a network
+};
+
+/// An option's value after its syntax was checked.
+struct option_value {
+  std::uint64_t number = 0;  ///< the number, the bytes, or the index of the word
+  std::string_view text;     ///< as it was written
+};
+
+/// All that there is to know of one endpoint option: parser, help, error texts and
+/// docs/endpoints.md come from it.
+/// @tparam Endpoint `endpoint` or `rdma_endpoint`
+template <class Endpoint>
+struct endpoint_option {
+  std::string_view name;
+  option_use use;
+  option_syntax syntax;
+  std::string_view fallback;  ///< what holds without it: a value, or words in parentheses
+  std::string_view meaning;   ///< one or two sentences
+  void (*apply)(Endpoint&, const option_value&);
+};
+
+/// The options of `emu:` and of `rdma://`, in the order in which they are explained.
+std::span<const endpoint_option<endpoint>> emulated_options();
+std::span<const endpoint_option<rdma_endpoint>> rdma_options();
+
+}  // namespace gnstor::host
