@@ -17,6 +17,8 @@ packages=(
   "python3 python3"
   "libboost-context-dev boost/context/detail/fcontext.hpp"
   "libfmt-dev fmt/format.h"
+  "libspdlog-dev spdlog/spdlog.h"
+  "uuid-dev uuid/uuid.h"
   "libcli11-dev CLI/CLI.hpp"
   "nlohmann-json3-dev nlohmann/json.hpp"
   "libibverbs-dev infiniband/mlx5dv.h"
@@ -28,6 +30,11 @@ test_packages=(
 )
 bench_packages=("libbenchmark-dev benchmark/benchmark.h")
 }
+
+# The tests have to be compiled in little time, and with them README's first command: sources
+# several at a time, headers of others precompiled, little optimisation, no debug information.
+# shellcheck disable=SC2034
+quick_build=(-DGNSTOR_UNITY_BUILD=ON "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1")
 
 note() { printf '%s\n' "$*" >&2; }
 die() { note "$*"; exit 1; }

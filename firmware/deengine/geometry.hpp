@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gnstor/core/config.hpp>
+#include <gnstor/wire/afa/array_limits.hpp>
 
 #include <type_traits>
 
@@ -12,10 +13,6 @@ inline constexpr std::uint32_t most_pages_per_block = 1024;  ///< pages of one e
 inline constexpr std::uint32_t fewest_pages_per_shard = 16000;  ///< 1,000 stripes of 16 blocks
 inline constexpr std::uint32_t most_pages_per_shard = 3'500'000'000;  ///< slots have 32 bits
 inline constexpr std::uint32_t fewest_blocks_per_shard = 8;  ///< two more than are set aside
-
-/// Blocks of a stripe, at most. All of a stripe falls to one shard: the longer stripes may be, the
-/// more unevenly shards fill, and the more room each needs.
-inline constexpr std::uint32_t most_stripe_blocks = 256;
 
 /// Where an array of the metadata may begin that cannot begin at `at`.
 GNSTOR_HD constexpr std::uint64_t next_array(std::uint64_t at) { return (at + 127) / 128 * 128; }
@@ -49,14 +46,14 @@ struct geometry {
   GNSTOR_HD constexpr std::uint32_t capacity_pages() const {
     return shards == 1 ? usable_pages() : usable_pages() - 2 * credit_step() * shards;
   }
-  /// Pages of one shard that its mapping has room for. Stripes fall to shards at random: six
-  /// standard deviations above the mean of the longest ones.
+  /// Pages of one shard that its mapping has room for. All of a stripe falls to one shard, at
+  /// random: six standard deviations above the mean of the longest ones.
   GNSTOR_HD constexpr std::uint32_t most_mapped() const {
     const std::uint32_t mean = pages / shards;
     std::uint64_t deviation = 0;  // a square root
     for (std::uint64_t bit = 1u << 20; bit != 0; bit >>= 1) {
       const std::uint64_t next = deviation | bit;
-      if (next * next <= std::uint64_t{most_stripe_blocks} * mean) deviation = next;
+      if (next * next <= std::uint64_t{wire::afa::max_stripe_blocks} * mean) deviation = next;
     }
     const std::uint64_t most = mean + 6 * (deviation + 1);
     return most < pages ? static_cast<std::uint32_t>(most) : pages;

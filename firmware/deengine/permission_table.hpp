@@ -1,7 +1,6 @@
 #pragma once
 
 #include <deengine/known_grant.hpp>
-#include <deengine/volume_rules.hpp>
 #include <deengine/volume_slot.hpp>
 #include <deengine/write_through.hpp>
 #include <gnstor/core/bounded.hpp>
@@ -10,6 +9,7 @@
 #include <gnstor/simt/atomic_ref.hpp>
 #include <gnstor/simt/fence.hpp>
 #include <gnstor/wire/afa/volume_list.hpp>
+#include <gnstor/wire/afa/volume_rules.hpp>
 
 #include <cstring>
 

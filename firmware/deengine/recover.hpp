@@ -20,7 +20,7 @@ inline bool recover_volumes(const metadata& meta) {
     if (!table.make_sound(k)) return false;
     const wire::afa::volume_record r = table.read(k);
     if (r.vid == 0) continue;
-    if (fw::check_record(r, meta.header().ssd_count) != 0) return false;
+    if (wire::afa::check_record(r, meta.header().ssd_count) != 0) return false;
     // A volume deleted and added again, whose metadata a process was killed in the middle of
     // writing down: the later one counts.
     const std::uint32_t other = meta.volume_index()[r.vid];
@@ -159,7 +159,7 @@ inline void recover_trims(const metadata& meta, mount_doubts& doubts, std::uint3
     if (e.is_damaged(place)) doubts.add_trim(shard, e);
     if (!e.is_sound(place)) continue;
     if (e.sequence >= s.sequence) s.sequence = e.sequence + 1;
-    for (std::uint32_t k = 0; k < e.blocks && k < fw::most_stripe_blocks; ++k) {
+    for (std::uint32_t k = 0; k < e.blocks && k < wire::afa::max_stripe_blocks; ++k) {
       const std::uint32_t slot = meta.find(shard, e.key(k));
       if (slot == fw::cuckoo_map::none) continue;
       oob_entry& page = meta.oob()[map.page(slot)];

@@ -1,8 +1,8 @@
+#include <base/log.hpp>
 #include <gnstor/host/array.hpp>
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <exception>
 #include <string>
 #include <vector>
@@ -147,19 +147,20 @@ void array_memory::report_loss() const noexcept try {
   if (!open()) return;
   const page_cache_counters c = counters();
   if (c.first_error != 0 && c.first_error != told) {
-    std::fprintf(stderr,
-                 "gnstor: the %s ends with an error that nobody was told, %s; call close()\n",
-                 name.c_str(), describe(c).c_str());
+    host::log(host::log_level::error,
+              fmt::format("the {} ends with an error that nobody was told, {}; call close()", name,
+                          describe(c)));
   }
   if (const std::uint64_t dirty = dirty_pages(); dirty != 0) {
-    std::fprintf(stderr,
-                 "gnstor: the %s ends with %llu pages that were not written back: what kernels "
-                 "stored there is lost; call close()\n",
-                 name.c_str(), static_cast<unsigned long long>(dirty));
+    host::log(host::log_level::error,
+              fmt::format("the {} ends with {} pages that were not written back: what "
+                          "kernels stored there is lost; call close()",
+                          name, dirty));
   }
 } catch (const std::exception& e) {
-  std::fprintf(stderr, "gnstor: the %s ends, and whether all was written back cannot be read: %s\n",
-               name.c_str(), e.what());
+  host::log(
+      host::log_level::error,
+      "an array ends, and whether all was written back cannot be read: " + std::string(e.what()));
 }
 
 }  // namespace gnstor::detail

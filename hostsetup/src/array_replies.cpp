@@ -1,7 +1,8 @@
 #include "array_replies.hpp"
 
-#include <deengine/volume_rules.hpp>
+#include <gnstor/core/units.hpp>
 #include <gnstor/host/error.hpp>
+#include <gnstor/wire/afa/volume_rules.hpp>
 
 #include <fmt/format.h>
 
@@ -36,7 +37,7 @@ void check_reply(const wire::afa::volume_list& said, std::uint16_t asked, std::u
   for (std::uint32_t k = 0; k < said.count; ++k) {
     const wire::afa::volume_record& r = said.records[k];
     need(r.vid >= least, "order of volumes");
-    need(fw::check_record(r, ssd_count) == 0, "a volume's record");
+    need(wire::afa::check_record(r, ssd_count) == 0, "a volume's record");
     least = r.vid + 1u;
   }
   need(said.next_vid == 0 || said.next_vid >= least, "next volume");

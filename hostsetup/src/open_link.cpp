@@ -1,15 +1,12 @@
 #include "open_link.hpp"
 
-#include "client_identity.hpp"
-#include "emulated_client.hpp"
+#include <emulated/open_emulated.hpp>
 #if defined(GNSTOR_WITH_RDMA)
-#include "fabrics_link.hpp"
+#include <remote/fabrics_link.hpp>
 #endif
 #include <gnstor/host/error.hpp>
 
 #include <fmt/format.h>
-
-#include <algorithm>
 
 namespace gnstor::host {
 
@@ -28,21 +25,11 @@ std::unique_ptr<array_link> open_link(const endpoint& where, const session_optio
     return std::make_unique<fabrics_link>(*where.rdma, options);
 #else
     throw error(
-        "this build of gnstor has no RDMA: install libibverbs-dev and librdmacm-dev, then "
-        "configure "
-        "it again");
+        "this build of gnstor has no RDMA: install libibverbs-dev, librdmacm-dev and uuid-dev, "
+        "then configure it again");
 #endif
   }
-  const std::uint32_t depth = std::max(options.depth, 128u);
-  auto array = std::make_shared<emulated_array>(where, options.client, options.device,
-                                                options.channels + 2, depth);
-  try {
-    return std::make_unique<emulated_client>(array, options,
-                                             client_identity::named(options.host_name));
-  } catch (...) {
-    array->remove_new_files();
-    throw;
-  }
+  return open_emulated(where, options);
 }
 
 }  // namespace gnstor::host

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "array_link.hpp"
 #include <gnstor/host/session.hpp>
+#include <link/array_link.hpp>
 
 #include <memory>
 

@@ -1,8 +1,7 @@
-#include "emulation_rules.hpp"
 #include "session_impl.hpp"
-#include <deengine/volume_rules.hpp>
 #include <gnstor/host/session.hpp>
 #include <gnstor/wire/afa/status.hpp>
+#include <gnstor/wire/afa/volume_rules.hpp>
 #include <gnstor/wire/nvme/features.hpp>
 
 #include <fmt/format.h>
@@ -13,15 +12,25 @@
 namespace gnstor::host {
 namespace {
 
+/// How one gets an array with more room than the one at `where`, for the end of a message.
+std::string more_room(const endpoint& where) {
+  if (where.rdma) return "delete volumes, or have the target serve an array with more flash";
+  if (where.flash.empty()) return "open it with a larger capacity= or more ssds=";
+  return fmt::format(
+      "the SSDs in flash={} keep the capacity that they were made with: delete volumes, add SSDs "
+      "by ssds= and grow=yes, or make a larger array in another folder",
+      where.flash);
+}
+
 /// Checks what a new volume of the array at `where` should be. Throws `input_error`.
 void check(const volume_options& wanted, const endpoint& where,
            const wire::afa::array_description& array, std::uint32_t replicas,
            std::uint64_t blocks) {
   const std::uint64_t flash = array.capacity_blocks * array.ssd_count;
   if (blocks == 0) throw input_error("a volume of 0 bytes: ask for at least one 4 KiB block");
-  if (wanted.stripe_blocks == 0 || wanted.stripe_blocks > fw::most_stripe_blocks) {
+  if (wanted.stripe_blocks == 0 || wanted.stripe_blocks > wire::afa::max_stripe_blocks) {
     throw input_error(fmt::format("a volume with stripes of {} blocks: use 1 to {}",
-                                  wanted.stripe_blocks, fw::most_stripe_blocks));
+                                  wanted.stripe_blocks, wire::afa::max_stripe_blocks));
   }
   if (replicas > max_replicas) {
     throw input_error(fmt::format("a volume of {} replicas: use 1 to {}", replicas, max_replicas));
@@ -30,9 +39,9 @@ void check(const volume_options& wanted, const endpoint& where,
     throw input_error(fmt::format("a volume of {} replicas on {} SSDs: use ssds={} or more",
                                   replicas, array.ssd_count, replicas));
   }
-  if (blocks > fw::most_volume_blocks) {
-    throw input_error(
-        fmt::format("a volume of {} blocks: the largest has {}", blocks, fw::most_volume_blocks));
+  if (blocks > wire::afa::max_volume_blocks) {
+    throw input_error(fmt::format("a volume of {} blocks: the largest has {}", blocks,
+                                  wire::afa::max_volume_blocks));
   }
   if (blocks * replicas > flash) {
     throw input_error(fmt::format(

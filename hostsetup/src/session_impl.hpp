@@ -1,11 +1,11 @@
 #pragma once
 
-#include "array_link.hpp"
 #include <gnstor/host/error.hpp>
 #include <gnstor/host/session.hpp>
 #include <gnstor/wire/afa/admin_command.hpp>
 #include <gnstor/wire/afa/array_description.hpp>
 #include <gnstor/wire/afa/status.hpp>
+#include <link/array_link.hpp>
 
 #include <memory>
 #include <set>

@@ -1,12 +1,12 @@
 /// What a session has the SSDs do to volumes, as long as no manager does it for all hosts.
 
 #include "array_replies.hpp"
-#include "client_identity.hpp"
 #include "session_impl.hpp"
 #include <gnstor/core/hash.hpp>
 #include <gnstor/wire/afa/status.hpp>
 #include <gnstor/wire/afa/volume_chmod.hpp>
 #include <gnstor/wire/afa/volume_list.hpp>
+#include <link/client_identity.hpp>
 
 #include <fmt/format.h>
 

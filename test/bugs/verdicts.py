@@ -29,7 +29,7 @@ import zlib
 HERE = pathlib.Path(__file__).resolve().parent
 FILE = HERE / "verdicts.json"
 ROOTS = ["include", "hostsetup/include", "hostsetup/simt/include", "hostsetup/src",
-         "firmware", "benchmark", "tools", "test"]
+         "firmware", "benchmark", "tools", ".", "test"]
 TOOLS = [HERE / "mutate.py", HERE / "verdicts.py", HERE.parent / "tidy/toolchain.py"]
 TURNS = 10
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:<([^>\n]+)>|"([^"\n]+)"|(\S+))', re.M)

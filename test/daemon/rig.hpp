@@ -2,8 +2,8 @@
 /// A manager whose orders are carried out by a book of what each SSD was told.
 
 #include <daemon/manager.hpp>
-#include <deengine/volume_rules.hpp>
 #include <gnstor/wire/afa/status.hpp>
+#include <gnstor/wire/afa/volume_rules.hpp>
 
 #include <doctest/doctest.h>
 
@@ -79,7 +79,7 @@ struct obedient_array {
     switch (o.opcode) {
       case admin_opcode::volume_add:
         status = s.full ? wire::afa::make_status(wire::afa::status::too_many_volumes)
-                        : fw::check_record(o.record, ssds);
+                        : wire::afa::check_record(o.record, ssds);
         if (status == 0 && s.volumes.contains(o.vid) && !same(s.volumes[o.vid], o.record))
           status = wire::afa::make_status(wire::afa::status::volume_exists);
         if (status == 0) s.volumes[o.vid] = o.record;
@@ -96,7 +96,7 @@ struct obedient_array {
         if (!s.volumes.contains(o.vid))
           status = wire::afa::make_status(wire::afa::status::unknown_volume);
         else
-          status = fw::apply_chmod(s.volumes[o.vid], o.chmod, ssds);
+          status = wire::afa::apply_chmod(s.volumes[o.vid], o.chmod, ssds);
         break;
       default: FAIL("an order of no kind");
     }

@@ -9,7 +9,7 @@ namespace gnstor::test {
 /// with data behind the command or in the host's memory.
 inline void fuzz_target_capsule(fuzz_input in) {
   target_rig t;
-  const auto discovery = t.admin(std::string(fw::discovery_nqn).c_str(), bob);
+  const auto discovery = t.admin(std::string(serve::discovery_nqn).c_str(), bob);
   const auto array_admin = t.admin(array_nqn);
   const auto array_io = t.io(array_nqn);
   const auto admin = t.admin(volume_nqn, bob);

@@ -1,8 +1,8 @@
 #pragma once
 /// A link to an array with an SSD that writes late or does not answer.
 
-#include "array_link.hpp"
 #include <gnstor/wire/afa/admin_command.hpp>
+#include <link/array_link.hpp>
 
 #include <cstring>
 #include <memory>

@@ -1,10 +1,10 @@
 #pragma once
 /// A session whose array has an SSD that writes late.
 
-#include "emulated_client.hpp"
 #include "late_link.hpp"
 #include "random_bytes.hpp"
 #include "session_impl.hpp"
+#include <emulated/emulated_client.hpp>
 
 #include <chrono>
 #include <memory>

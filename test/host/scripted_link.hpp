@@ -1,12 +1,12 @@
 #pragma once
 /// A connection that answers what a test wants.
 
-#include "array_link.hpp"
 #include <gnstor/host/error.hpp>
 #include <gnstor/simt/clock.hpp>
 #include <gnstor/wire/afa/admin_command.hpp>
 #include <gnstor/wire/afa/array_description.hpp>
 #include <gnstor/wire/afa/volume_list.hpp>
+#include <link/array_link.hpp>
 
 #include <cstring>
 #include <functional>

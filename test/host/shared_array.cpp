@@ -1,7 +1,7 @@
 /// One emulated array that several clients share: its tables under many threads, and what is left
 /// of a client that went away.
-#include "emulated_client.hpp"
 #include "temp_folder.hpp"
+#include <emulated/emulated_client.hpp>
 
 #include <doctest/doctest.h>
 

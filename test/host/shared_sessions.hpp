@@ -1,9 +1,9 @@
 #pragma once
 /// Sessions of several hosts on one emulated array.
 
-#include "emulated_client.hpp"
 #include "late_link.hpp"
 #include "session_impl.hpp"
+#include <emulated/emulated_client.hpp>
 
 #include <chrono>
 #include <memory>

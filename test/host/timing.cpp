@@ -1,8 +1,8 @@
 /// SSDs that take their time, as a session's user sees them.
 
-#include "emulated_client.hpp"
 #include "random_bytes.hpp"
 #include "session_impl.hpp"
+#include <emulated/emulated_client.hpp>
 #include <gnstor/host/executor.hpp>
 #include <gnstor/host/session.hpp>
 #include <gnstor/simt/clock.hpp>

@@ -1,11 +1,11 @@
 /// Two of GNStor's own clients at gnstor-target's volume 1: the write right goes from one to the
 /// other, and to the target's plain hosts.
-#include "fabrics_link.hpp"
 #include <gnstor/host/error.hpp>
 #include <gnstor/wire/afa/admin_command.hpp>
 #include <gnstor/wire/afa/status.hpp>
 #include <gnstor/wire/afa/volume_chmod.hpp>
-#include <target/array_client.hpp>
+#include <remote/fabrics_link.hpp>
+#include <serve/array_client.hpp>
 
 #include <command_line/command_line.hpp>
 
@@ -86,7 +86,7 @@ class own_client {
   }
 
   host::fabrics_link link_;
-  fw::array_client array_;
+  serve::array_client array_;
   wire::afa::array_description about_;
   volume_info volume_;
 };

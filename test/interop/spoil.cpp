@@ -1,6 +1,6 @@
 /// Makes the firmware of a running array on flash files end by an assertion at its next overwrite.
 #include "../host/spoiled_flash.hpp"
-#include "emulation_rules.hpp"
+#include <emulated/emulation_rules.hpp>
 
 #include <command_line/command_line.hpp>
 

@@ -4,10 +4,9 @@
 #include "session_rig.hpp"
 #include <gnstor/simt/clock.hpp>
 #include <gnstor/wire/nvme/read_write.hpp>
+#include <remote/fabrics_queues.hpp>
 
 #include <doctest/doctest.h>
-
-#include <fabrics_queues.hpp>
 
 using namespace gnstor;
 using namespace gnstor::test;

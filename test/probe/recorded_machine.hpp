@@ -3,8 +3,8 @@
 #include "host/temp_folder.hpp"
 
 #include <doctest/doctest.h>
-#include <probe/gather.hpp>
-#include <probe/verdict.hpp>
+#include <gnstor-probe/gather.hpp>
+#include <gnstor-probe/verdict.hpp>
 
 #include <filesystem>
 #include <fstream>

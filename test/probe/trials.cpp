@@ -2,8 +2,8 @@
 
 #include "recorded_machine.hpp"
 
-#include <probe/pci_config.hpp>
-#include <probe/report.hpp>
+#include <gnstor-probe/pci_config.hpp>
+#include <gnstor-probe/report.hpp>
 
 using namespace gnstor;
 using namespace gnstor::host::probe;
@@ -114,7 +114,7 @@ TEST_CASE("lazy loading and a build without CUDA or RDMA are named") {
   CHECK(has(remedy(facts, on_gpu), "-DGNSTOR_BUILD_CUDA=ON"));
   CHECK(remedy(facts, by_proxy) == "");
   facts.build = {.cuda = true, .rdma = false};
-  CHECK(has(remedy(facts, by_proxy), "install libibverbs-dev and librdmacm-dev"));
+  CHECK(has(remedy(facts, by_proxy), "install libibverbs-dev, librdmacm-dev and uuid-dev"));
   CHECK(remedy(facts, on_gpu) == "");
 }
 

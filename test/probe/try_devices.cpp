@@ -2,8 +2,8 @@
 /// takes back everything, and each refusal becomes a fact.
 
 #include <doctest/doctest.h>
-#include <probe/try_devices.hpp>
-#include <probe/verdict.hpp>
+#include <gnstor-probe/try_devices.hpp>
+#include <gnstor-probe/verdict.hpp>
 
 #include <cstring>
 #include <set>

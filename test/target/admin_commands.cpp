@@ -9,7 +9,7 @@ using wire::nvme::command_status;
 
 namespace {
 
-const std::string discovery(fw::discovery_nqn);
+const std::string discovery(serve::discovery_nqn);
 
 submission_entry log_command(std::uint8_t id, std::uint32_t bytes, std::uint64_t offset = 0) {
   submission_entry e = host_queue::command(admin_opcode::get_log_page, 0xffffffff, bytes);
@@ -254,7 +254,7 @@ TEST_CASE("event requests are held up to the limit, and one answers each change 
   submission_entry e = host_queue::command(admin_opcode::asynchronous_event_request, 0, 0);
   for (std::uint16_t k = 0; k < 4; ++k) {
     e.command_id = static_cast<std::uint16_t>(100 + k);
-    CHECK(q->send(e).step == fw::next_step::hold);
+    CHECK(q->send(e).step == serve::next_step::hold);
   }
   CHECK(q->send(e).status == dnr(command_status::asynchronous_event_limit_exceeded));
   rig.target.changed(volume_nqn);
@@ -272,7 +272,7 @@ TEST_CASE("event requests are held up to the limit, and one answers each change 
   const auto second = q->event();
   REQUIRE(second);
   CHECK(second->command_id == 101);
-  CHECK(q->send(e).step == fw::next_step::hold);
+  CHECK(q->send(e).step == serve::next_step::hold);
 }
 
 TEST_CASE("the list of changed namespaces holds what has changed since it was read, and no more") {
@@ -349,7 +349,7 @@ TEST_CASE("a discovery controller reports that a subsystem has come or gone") {
   const auto q = rig.admin(discovery.c_str());
   REQUIRE(feature(*q, admin_opcode::set_features, 11, 0x80000000).status == 0);
   REQUIRE(q->send(host_queue::command(admin_opcode::asynchronous_event_request, 0, 0)).step ==
-          fw::next_step::hold);
+          serve::next_step::hold);
   rig.target.withdraw(volume_nqn);
   const auto event = q->event();
   REQUIRE(event);

@@ -94,8 +94,8 @@ TEST_CASE("a command that waits when its association ends is never executed") {
   const auto admin = rig.admin(volume_nqn);
   const auto io = rig.io(volume_nqn);
   const submission_entry e = host_queue::io(wire::nvme::nvm_opcode::write, 7, 1);
-  const fw::plan waiting = io->queue().admit(std::as_bytes(std::span(&e, 1)), 1000);
-  REQUIRE(waiting.next == fw::next_step::execute);
+  const serve::plan waiting = io->queue().admit(std::as_bytes(std::span(&e, 1)), 1000);
+  REQUIRE(waiting.next == serve::next_step::execute);
   std::vector<std::byte> data(block_bytes, std::byte{9});
   admin->queue().end(false);
   CHECK(io->queue().execute(waiting, data, 1000).status ==
@@ -110,8 +110,8 @@ TEST_CASE("a command that waits when only its own I/O queue goes is never execut
   const auto admin = rig.admin(volume_nqn);
   const auto io = rig.io(volume_nqn);
   const auto flush = wire::nvme::make_flush(1, 1);
-  const fw::plan waiting = io->queue().admit(std::as_bytes(std::span(&flush, 1)), 1000);
-  REQUIRE(waiting.next == fw::next_step::execute);
+  const serve::plan waiting = io->queue().admit(std::as_bytes(std::span(&flush, 1)), 1000);
+  REQUIRE(waiting.next == serve::next_step::execute);
   io->queue().end(false);
   CHECK(io->queue().execute(waiting, {}, 1000).status != 0);
   CHECK(rig.volume->flushes == 0);

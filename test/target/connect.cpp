@@ -76,7 +76,7 @@ TEST_CASE("each wrong field of a Connect is named by its offset") {
 TEST_CASE("a host that is not on a subsystem's list is refused, and does not see it either") {
   target_rig rig;
   rig.target.withdraw(volume_nqn);
-  rig.target.offer({volume_nqn, fw::subsystem_kind::volume, {bob}, rig.volume});
+  rig.target.offer({volume_nqn, serve::subsystem_kind::volume, {bob}, rig.volume});
   host_queue q(rig.target, 0);
   const reply r = q.connect(volume_nqn, alice);
   CHECK(r.status == dnr(connect_status::invalid_host));
@@ -112,9 +112,9 @@ TEST_CASE("an I/O queue joins only its own host's enabled controller, once for e
 
 TEST_CASE("a discovery controller has no I/O queues") {
   target_rig rig;
-  const auto admin = rig.admin(std::string(fw::discovery_nqn).c_str());
+  const auto admin = rig.admin(std::string(serve::discovery_nqn).c_str());
   host_queue q(rig.target, 1);
-  CHECK(q.connect(std::string(fw::discovery_nqn).c_str(), alice, rig.id).dw0 == 42);
+  CHECK(q.connect(std::string(serve::discovery_nqn).c_str(), alice, rig.id).dw0 == 42);
 }
 
 TEST_CASE("nothing but a Connect is served before Connect, and a second one is a sequence error") {
@@ -132,16 +132,16 @@ TEST_CASE("nothing but a Connect is served before Connect, and a second one is a
 
 TEST_CASE("commands that arrive while a Connect is being executed are sequence errors") {
   target_rig rig;
-  fw::target_queue queue(rig.target, 0, 32, {});
+  serve::target_queue queue(rig.target, 0, 32, {});
   host_queue form(rig.target, 0);
   const auto c = form.connecting(32);
   std::vector<std::byte> message(64);
   std::memcpy(message.data(), &c, 64);
-  const fw::plan first = queue.admit(message, 0);
-  REQUIRE(first.next == fw::next_step::execute);
+  const serve::plan first = queue.admit(message, 0);
+  REQUIRE(first.next == serve::next_step::execute);
   CHECK(first.blocking);
   for (int round = 0; round < 2; ++round) {
-    const fw::plan second = queue.admit(message, 0);
+    const serve::plan second = queue.admit(message, 0);
     CHECK(second.status == dnr(generic_status::command_sequence_error));
     (void)queue.respond(second, {second.status});
   }
@@ -193,7 +193,7 @@ TEST_CASE("a second host identifier under the NQN of a host that is here is refu
   }
   CHECK(rig.volume->attached == 1);
   host_queue looks(rig.target, 0);
-  CHECK(looks.connect_as_impostor(std::string(fw::discovery_nqn).c_str(), alice).status == 0);
+  CHECK(looks.connect_as_impostor(std::string(serve::discovery_nqn).c_str(), alice).status == 0);
   host_queue other(rig.target, 0);
   CHECK(other.connect_as_impostor(volume_nqn, bob).status == 0);
   host_queue again(rig.target, 0);

@@ -1,5 +1,5 @@
 /// The private data of RDMA connection requests.
-#include <target/connection_check.hpp>
+#include <serve/connection_check.hpp>
 
 #include <doctest/doctest.h>
 
@@ -13,7 +13,7 @@ using wire::fabrics::reject_reason;
 namespace {
 
 template <class Change>
-fw::connection_check checked(Change change, std::size_t bytes = 56) {
+serve::connection_check checked(Change change, std::size_t bytes = 56) {
   connection_request r{};
   r.qid = 1;
   r.hrqsize = 128;
@@ -21,7 +21,7 @@ fw::connection_check checked(Change change, std::size_t bytes = 56) {
   change(r);
   std::vector<unsigned char> data(bytes < sizeof r ? sizeof r : bytes);
   std::memcpy(data.data(), &r, sizeof r);
-  return fw::connection_check::of(std::span<const unsigned char>(data).first(bytes), {});
+  return serve::connection_check::of(std::span<const unsigned char>(data).first(bytes), {});
 }
 constexpr auto keep = [](connection_request&) {};
 

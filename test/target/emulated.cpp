@@ -1,5 +1,4 @@
 /// The target over a real emulated array: plain hosts and GNStor's own clients at the same volumes.
-#include "client_identity.hpp"
 #include "host/spoiled_flash.hpp"
 #include "host/temp_folder.hpp"
 #include "rig.hpp"
@@ -9,8 +8,9 @@
 #include <gnstor/wire/afa/slba.hpp>
 #include <gnstor/wire/afa/status.hpp>
 #include <gnstor/wire/afa/volume_chmod.hpp>
-#include <target/array_volume.hpp>
-#include <target/target_id.hpp>
+#include <link/client_identity.hpp>
+#include <serve/array_volume.hpp>
+#include <serve/target_id.hpp>
 
 #include <gnstor-target/serve.hpp>
 
@@ -42,9 +42,9 @@ struct emulated_rig {
   explicit emulated_rig(const std::string& endpoint = small)
       : array(host::endpoint::parse(endpoint), timeout_ns), target({}, array) {
     if (array.own().volumes(array.about().epoch).empty()) (void)array.create_volume(2 << 20);
-    volume = std::make_shared<fw::array_volume>(array, record());
-    target.offer({array_nqn, fw::subsystem_kind::array, {}, nullptr});
-    target.offer({volume_nqn, fw::subsystem_kind::volume, {}, volume});
+    volume = std::make_shared<serve::array_volume>(array, record());
+    target.offer({array_nqn, serve::subsystem_kind::array, {}, nullptr});
+    target.offer({volume_nqn, serve::subsystem_kind::volume, {}, volume});
   }
   wire::afa::volume_record record() { return array.own().volumes(array.about().epoch).at(0); }
   /// What GNStor's own client `who` may do with volume 1.
@@ -111,9 +111,9 @@ struct emulated_rig {
     return e;
   }
 
-  fw::emulated_gateway array;
-  fw::target_model target;
-  std::shared_ptr<fw::array_volume> volume;
+  serve::emulated_gateway array;
+  serve::target_model target;
+  std::shared_ptr<serve::array_volume> volume;
   std::uint16_t id = 0;
 };
 
@@ -498,7 +498,7 @@ TEST_CASE("two hosts whose NQNs hash to the same client id do not share a channe
   CHECK(described(*second).own_client != wanted.value);
   REQUIRE(rig.chmod(*first, bob, right_read) == 0);
   CHECK(rig.chmod(*second, bob, 0) == own(wire::afa::status::not_owner));
-  fw::host_identity who{bob, {}, wanted};
+  serve::host_identity who{bob, {}, wanted};
   CHECK(rig.array.join(who).refused == invalid);  // the same NQN, another identifier
   host_queue again(rig.target, 0);
   CHECK(again.connect(array_nqn, bob).status == 0);
@@ -507,7 +507,7 @@ TEST_CASE("two hosts whose NQNs hash to the same client id do not share a channe
 TEST_CASE("the last host of a withdrawn volume leaves the rights on its successor alone") {
   emulated_rig rig;
   auto admin = rig.admin(volume_nqn, alice);
-  const fw::array_volume successor(rig.array, rig.record());  // the same VID, the same client
+  const serve::array_volume successor(rig.array, rig.record());  // the same VID, the same client
   rig.volume->retire();
   rig.target.withdraw(volume_nqn);
   admin.reset();
@@ -556,11 +556,11 @@ TEST_CASE("volumes of two targets have different names, and with flash files kee
 
 TEST_CASE("a target's file of its id that cannot be read is said, not replaced") {
   const temp_folder folder;
-  const std::uint64_t id = fw::target_id(folder.path());
-  CHECK(fw::target_id(folder.path()) == id);
+  const std::uint64_t id = serve::target_id(folder.path());
+  CHECK(serve::target_id(folder.path()) == id);
   std::ofstream(std::string(folder.path()) + "/target.id") << "12\n";
-  CHECK_THROWS_AS((void)fw::target_id(folder.path()), host::error);
-  CHECK(fw::target_id("") != fw::target_id(""));
+  CHECK_THROWS_AS((void)serve::target_id(folder.path()), host::error);
+  CHECK(serve::target_id("") != serve::target_id(""));
 }
 
 TEST_CASE("more given-up commands than the NIC has regions do not keep a host from leaving") {

@@ -3,8 +3,8 @@
 #include <gnstor/wire/afa/admin_command.hpp>
 #include <gnstor/wire/afa/array_membership.hpp>
 #include <gnstor/wire/afa/io_opcode.hpp>
-#include <target/array_volume.hpp>
-#include <target/provide_volumes.hpp>
+#include <serve/array_volume.hpp>
+#include <serve/provide_volumes.hpp>
 
 #include <atomic>
 #include <thread>
@@ -20,8 +20,8 @@ constexpr std::uint32_t ssds = 3;
 struct epochs_rig {
   epochs_rig() : array(host::endpoint::parse("emu:?ssds=3&capacity=4M"), 10'000'000'000) {
     const std::uint64_t size[] = {1 << 20};
-    fw::provide_volumes(array, size);
-    volume = std::make_unique<fw::array_volume>(array, record());
+    serve::provide_volumes(array, size);
+    volume = std::make_unique<serve::array_volume>(array, record());
   }
   wire::afa::volume_record record() { return array.own().volumes(array.about().epoch).at(0); }
   /// What the array's manager does.
@@ -34,8 +34,8 @@ struct epochs_rig {
     }
   }
 
-  fw::emulated_gateway array;
-  std::unique_ptr<fw::array_volume> volume;
+  serve::emulated_gateway array;
+  std::unique_ptr<serve::array_volume> volume;
 };
 
 std::vector<std::byte> filled(std::byte value) {
@@ -80,8 +80,8 @@ TEST_CASE("what the target does about once a second follows the epoch, too") {
 
 TEST_CASE("ARRAY UPDATE and Fill of a host are refused, and change nothing") {
   epochs_rig rig;
-  fw::target_model target({}, rig.array);
-  target.offer({array_nqn, fw::subsystem_kind::array, {}, nullptr});
+  serve::target_model target({}, rig.array);
+  target.offer({array_nqn, serve::subsystem_kind::array, {}, nullptr});
   host_queue admin(target, 0);
   const reply joined = admin.connect(array_nqn, bob);
   REQUIRE(joined.status == 0);

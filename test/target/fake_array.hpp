@@ -1,6 +1,6 @@
 #pragma once
 
-#include <target/array_gateway.hpp>
+#include <serve/array_gateway.hpp>
 
 #include <algorithm>
 #include <set>
@@ -9,7 +9,7 @@
 namespace gnstor::test {
 
 /// An array that records what reaches it, and answers reads with the client's id in every byte.
-class fake_array final : public fw::array_gateway {
+class fake_array final : public serve::array_gateway {
  public:
   struct call {
     bool admin;
@@ -22,7 +22,7 @@ class fake_array final : public fw::array_gateway {
   std::uint32_t max_transfer_blocks() const override { return 32; }
   bool has_write_cache() const override { return cached; }
   std::uint64_t identity() const override { return name; }
-  joined join(const fw::host_identity& who) override {
+  joined join(const serve::host_identity& who) override {
     if (refuse != 0) return {.refused = refuse};
     present.insert(who.client.value);
     return {.client = who.client};

@@ -2,7 +2,7 @@
 
 #include <gnstor/core/units.hpp>
 #include <gnstor/wire/nvme/status.hpp>
-#include <target/volume_store.hpp>
+#include <serve/volume_store.hpp>
 
 #include <algorithm>
 #include <mutex>
@@ -11,7 +11,7 @@
 namespace gnstor::test {
 
 /// A volume in memory, whose write right can be taken away.
-class fake_volume final : public fw::volume_store {
+class fake_volume final : public serve::volume_store {
  public:
   explicit fake_volume(std::uint64_t blocks) : bytes_(blocks * block_bytes) {}
 
@@ -21,7 +21,7 @@ class fake_volume final : public fw::volume_store {
     return 0;
   }
   void detach() override { --attached; }
-  fw::volume_shape shape() const override {
+  serve::volume_shape shape() const override {
     return {bytes_.size() / block_bytes, 0x1122334455667788, writable};
   }
   std::uint16_t read(std::uint64_t first, std::span<std::byte> to) override {

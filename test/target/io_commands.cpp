@@ -178,7 +178,7 @@ TEST_CASE("one command cannot make more zeroes than Identify says") {
   target_rig rig;
   rig.target.withdraw(volume_nqn);
   rig.volume = std::make_shared<fake_volume>(65537);
-  rig.target.offer({volume_nqn, fw::subsystem_kind::volume, {}, rig.volume});
+  rig.target.offer({volume_nqn, serve::subsystem_kind::volume, {}, rig.volume});
   const auto admin = rig.admin(volume_nqn);
   const auto q = rig.io(volume_nqn);
   const auto trim = [&](std::uint32_t blocks) {

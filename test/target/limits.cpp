@@ -1,17 +1,17 @@
 /// Hosts that take more than their share: how far they come, and that others still do.
 #include "rig.hpp"
-#include <target/connection_limits.hpp>
-#include <target/rdma/queue_memory.hpp>
+#include <serve/connection_limits.hpp>
+#include <serve/rdma/queue_memory.hpp>
 
 #include <random>
 
 using namespace gnstor;
 using namespace gnstor::test;
-using fw::standing;
+using serve::standing;
 
 namespace {
 
-const std::string discovery(fw::discovery_nqn);
+const std::string discovery(serve::discovery_nqn);
 constexpr std::uint16_t busy =
     wire::fabrics::make_status(wire::fabrics::connect_status::controller_busy);
 
@@ -28,13 +28,13 @@ struct connections {
         std::count_if(there.begin(), there.end(), [&](const auto& c) { return c.is == s; }));
   }
 
-  fw::connection_limits limits;
-  std::vector<fw::known_connection> there;
+  serve::connection_limits limits;
+  std::vector<serve::known_connection> there;
 };
 
 /// A host's admin queue, and how its Connect ended.
 struct attempt {
-  attempt(fw::target_model& target, const std::string& nqn, const std::string& host,
+  attempt(serve::target_model& target, const std::string& nqn, const std::string& host,
           std::uint32_t kato_ms, const std::string& address = {})
       : queue(target, 0, 32, address) {
     status = queue.connect(nqn.c_str(), host.c_str(), 0xffff, kato_ms).status;
@@ -46,7 +46,7 @@ using attempts = std::vector<std::unique_ptr<attempt>>;
 
 /// How many of `tries` Connects succeed; they stay in `all`.
 template <class Host>
-std::uint32_t joined(attempts& all, fw::target_model& target, const std::string& nqn, int tries,
+std::uint32_t joined(attempts& all, serve::target_model& target, const std::string& nqn, int tries,
                      std::uint32_t kato_ms, Host host) {
   std::uint32_t good = 0;
   for (int k = 0; k < tries; ++k) {
@@ -67,7 +67,7 @@ TEST_CASE("connections before their Connect are few, in all and of one host") {
   CHECK(c.come("10.0.0.2", 0));
   for (int k = 0; k < 1000; ++k) c.come("10.0.1." + std::to_string(k), 0);
   CHECK(c.there.size() == 16);
-  CHECK(c.there.size() * fw::queue_memory::early_bytes({}) <= 512 << 10);        // pinned
+  CHECK(c.there.size() * serve::queue_memory::early_bytes({}) <= 512 << 10);        // pinned
   for (const std::uint16_t qid : {1, 16}) CHECK_FALSE(c.come("10.0.0.3", qid));  // no association
 }
 

@@ -60,7 +60,7 @@ std::vector<std::byte> garbage(dice& d, std::size_t bytes) {
 }
 
 /// One hostile host: connects or not, sends what it likes, leaves when it likes.
-void misbehave(dice& d, fw::target_model& target, std::uint64_t now) {
+void misbehave(dice& d, serve::target_model& target, std::uint64_t now) {
   const char* nqn = nqns[d.below(3)];
   std::vector<std::unique_ptr<host_queue>> queues;
   queues.push_back(std::make_unique<host_queue>(target, 0));
@@ -77,7 +77,7 @@ void misbehave(dice& d, fw::target_model& target, std::uint64_t now) {
     q.now_ms = now + d.below(4000);
     const auto m = message(d, q.queue().id());
     const reply r = q.raw(m, garbage(d, d.one_in(2) ? 1024 : 0));
-    if (r.step == fw::next_step::give_up) CHECK(m.size() < 64);
+    if (r.step == serve::next_step::give_up) CHECK(m.size() < 64);
     CHECK(r.data.size() <= target.limits().transfer_bytes);
     (void)q.event();
     if (d.one_in(30)) q.queue().close(d.one_in(2));

@@ -4,9 +4,9 @@
 #include "rig.hpp"
 #include <gnstor/wire/afa/slba.hpp>
 #include <gnstor/wire/nvme/media_status.hpp>
-#include <target/array_volume.hpp>
-#include <target/provide_volumes.hpp>
-#include <target/target_workers.hpp>
+#include <serve/array_volume.hpp>
+#include <serve/provide_volumes.hpp>
+#include <serve/target_workers.hpp>
 
 #include <chrono>
 #include <thread>
@@ -43,10 +43,10 @@ struct emulated_target {
       : array(host::endpoint::parse("emu:?ssds=3&capacity=4M" + more), 10'000'000'000),
         target({}, array) {
     const std::uint64_t size[] = {1 << 20};
-    fw::provide_volumes(array, size);
-    volume = std::make_shared<fw::array_volume>(array, record());
-    target.offer({array_nqn, fw::subsystem_kind::array, {}, nullptr});
-    target.offer({volume_nqn, fw::subsystem_kind::volume, {}, volume});
+    serve::provide_volumes(array, size);
+    volume = std::make_shared<serve::array_volume>(array, record());
+    target.offer({array_nqn, serve::subsystem_kind::array, {}, nullptr});
+    target.offer({volume_nqn, serve::subsystem_kind::volume, {}, volume});
   }
   wire::afa::volume_record record() { return array.own().volumes(array.about().epoch).at(0); }
 
@@ -64,9 +64,9 @@ struct emulated_target {
     return q;
   }
 
-  fw::emulated_gateway array;
-  fw::target_model target;
-  std::shared_ptr<fw::array_volume> volume;
+  serve::emulated_gateway array;
+  serve::target_model target;
+  std::shared_ptr<serve::array_volume> volume;
 };
 
 struct watched_target {
@@ -112,7 +112,7 @@ TEST_CASE("a volume that a target has made is there after a power cut") {
   const disk_shadow::image then = at.disk.disk();
   at.rig.reset();
   disk_shadow::cut_power(then);
-  fw::emulated_gateway array(
+  serve::emulated_gateway array(
       host::endpoint::parse("emu:?ssds=3&capacity=4M&flash=" + at.folder.path()), 10'000'000'000);
   const auto volumes = array.own().volumes(array.about().epoch);
   REQUIRE(volumes.size() == 1);
@@ -165,7 +165,7 @@ TEST_CASE("with its cache switched off, each write of a host survives a power cu
 
 TEST_CASE("an own client's Flush and FUA reach the disk of the SSD they name") {
   watched_target at;
-  fw::emulated_gateway& array = at.rig->array;
+  serve::emulated_gateway& array = at.rig->array;
   REQUIRE(
       array.set_own_rights(volume_id(1), 3, wire::afa::right_read | wire::afa::right_write).ok());
   const wire::afa::volume_record r = at.rig->record();
@@ -191,7 +191,7 @@ TEST_CASE("an own client's Flush and FUA reach the disk of the SSD they name") {
 
 TEST_CASE("others read and write while a Flush waits for the disk") {
   watched_target at;
-  fw::array_volume& volume = *at.rig->volume;
+  serve::array_volume& volume = *at.rig->volume;
   const auto data = filled(std::byte{5});
   REQUIRE(volume.attach() == 0);
   REQUIRE(volume.write(0, data) == 0);
@@ -215,12 +215,12 @@ TEST_CASE("others read and write while a Flush waits for the disk") {
 }
 
 TEST_CASE("hosts that flush leave the threads to others that wait for the array") {
-  fw::target_workers workers(1);
+  serve::target_workers workers(1);
   std::atomic<bool> over{false};
   std::atomic<std::uint32_t> done{0};
-  fw::plan flush;
+  serve::plan flush;
   flush.lasting = true;
-  for (std::uint32_t k = 0; k < 2 * fw::target_workers::disk_waiters; ++k) {
+  for (std::uint32_t k = 0; k < 2 * serve::target_workers::disk_waiters; ++k) {
     workers.of(flush).submit([&] {
       for (; !over;) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     });

@@ -2,7 +2,7 @@
 #include "host/temp_folder.hpp"
 #include <gnstor/host/error.hpp>
 #include <gnstor/wire/afa/admin_command.hpp>
-#include <target/provide_volumes.hpp>
+#include <serve/provide_volumes.hpp>
 
 #include <doctest/doctest.h>
 
@@ -16,11 +16,11 @@ namespace {
 constexpr std::uint64_t timeout_ns = 10'000'000'000;
 constexpr std::uint64_t mebibyte = 1 << 20;
 
-fw::emulated_gateway array_in(const temp_folder& folder) {
+serve::emulated_gateway array_in(const temp_folder& folder) {
   return {host::endpoint::parse("emu:?ssds=2&capacity=16M&flash=" + folder.path()), timeout_ns};
 }
 
-std::vector<std::uint64_t> sizes(fw::emulated_gateway& array) {
+std::vector<std::uint64_t> sizes(serve::emulated_gateway& array) {
   std::vector<std::uint64_t> all;
   for (const auto& r : array.own().volumes(array.about().epoch))
     all.push_back(r.capacity_blocks * block_bytes);
@@ -28,9 +28,9 @@ std::vector<std::uint64_t> sizes(fw::emulated_gateway& array) {
 }
 
 /// What `provide_volumes` says of `wanted`; empty if it is content.
-std::string fault(fw::emulated_gateway& array, std::vector<std::uint64_t> wanted) {
+std::string fault(serve::emulated_gateway& array, std::vector<std::uint64_t> wanted) {
   try {
-    fw::provide_volumes(array, wanted);
+    serve::provide_volumes(array, wanted);
     return {};
   } catch (const host::input_error& e) {
     return e.what();
@@ -44,7 +44,7 @@ bool has(const std::string& text, const char* part) { return text.find(part) != 
 TEST_CASE("an array behind rdma:// is not served, and no other one in its place") {
   const auto elsewhere = host::endpoint::parse("rdma://192.0.2.1/nqn.2026-11.io.gnstor:array");
   try {
-    const fw::emulated_gateway array(elsewhere, timeout_ns);
+    const serve::emulated_gateway array(elsewhere, timeout_ns);
     FAIL("served an array that is not the one that was named");
   } catch (const host::input_error& e) {
     CHECK(has(e.what(), "rdma://"));

@@ -3,8 +3,8 @@
 #include "host/temp_folder.hpp"
 #include "verbs/listener.hpp"
 #include <gnstor/host/error.hpp>
-#include <target/target_id.hpp>
-#include <target/worker_pool.hpp>
+#include <serve/target_id.hpp>
+#include <serve/worker_pool.hpp>
 
 #include <dlfcn.h>
 #include <doctest/doctest.h>
@@ -51,7 +51,7 @@ TEST_CASE("a pool that gets too few threads says so, and ends those it has") {
   if (!threads_can_run_out) return;
   for (int few = 0; few < 4; ++few) {
     threads_left = few;
-    CHECK_THROWS_AS(fw::worker_pool(4), host::error);
+    CHECK_THROWS_AS(serve::worker_pool(4), host::error);
     threads_left = 1 << 30;
   }
 }
@@ -77,21 +77,21 @@ TEST_CASE("a connection request that cannot be served for want of descriptors is
 
 TEST_CASE("an id file that cannot be opened is not taken for absent") {
   const temp_folder folder;
-  const std::uint64_t id = fw::target_id(folder.path());
+  const std::uint64_t id = serve::target_id(folder.path());
   {
     const no_descriptors here;
-    CHECK_THROWS_AS((void)fw::target_id(folder.path()), host::error);
+    CHECK_THROWS_AS((void)serve::target_id(folder.path()), host::error);
   }
-  CHECK(fw::target_id(folder.path()) == id);
+  CHECK(serve::target_id(folder.path()) == id);
   const std::string path = folder.path("target.id");
   std::filesystem::rename(path, folder.path("elsewhere"));
   for (const char* to : {"target.id", "nowhere"}) {  // a loop, and what is not mounted
     std::filesystem::remove(path);
     std::filesystem::create_symlink(to, path);
-    CHECK_THROWS_AS((void)fw::target_id(folder.path()), host::error);
+    CHECK_THROWS_AS((void)serve::target_id(folder.path()), host::error);
     CHECK(std::filesystem::is_symlink(path));
   }
   std::filesystem::remove(path);
   std::filesystem::rename(folder.path("elsewhere"), path);
-  CHECK(fw::target_id(folder.path()) == id);
+  CHECK(serve::target_id(folder.path()) == id);
 }

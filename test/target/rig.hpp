@@ -6,7 +6,7 @@
 #include <gnstor/wire/fabrics/connect.hpp>
 #include <gnstor/wire/fabrics/property.hpp>
 #include <gnstor/wire/nvme/read_write.hpp>
-#include <target/target_queue.hpp>
+#include <serve/target_queue.hpp>
 
 #include <doctest/doctest.h>
 
@@ -35,7 +35,7 @@ constexpr std::uint16_t dnr(wire::fabrics::connect_status s) {
 
 /// How a command ended, as the host sees it.
 struct reply {
-  fw::next_step step = fw::next_step::respond;
+  serve::next_step step = serve::next_step::respond;
   std::uint16_t status = 0;
   std::uint32_t dw0 = 0;
   std::uint32_t dw1 = 0;
@@ -65,7 +65,7 @@ class host_queue {
   static constexpr std::uint32_t key = 0x1234;
 
   /// @param peer the host's address; empty: the target does not know it
-  host_queue(fw::target_model& target, std::uint16_t qid, std::uint32_t entries = 32,
+  host_queue(serve::target_model& target, std::uint16_t qid, std::uint32_t entries = 32,
              const std::string& peer = {})
       : queue_(target, qid, entries, {"192.0.2.1", "4420", peer}) {}
 
@@ -78,22 +78,22 @@ class host_queue {
     return raw(message, memory);
   }
   reply raw(std::span<const std::byte> message, const std::vector<std::byte>& memory = {}) {
-    const fw::plan p = queue_.admit(message, now_ms);
+    const serve::plan p = queue_.admit(message, now_ms);
     reply r;
     r.step = p.next;
-    fw::answer a{p.status};
-    if (p.next == fw::next_step::execute) {
+    serve::answer a{p.status};
+    if (p.next == serve::next_step::execute) {
       std::vector<std::byte> data(p.bytes);
-      if (p.data == fw::data_phase::fetch)
+      if (p.data == serve::data_phase::fetch)
         std::copy_n(memory.begin(), std::min(memory.size(), data.size()), data.begin());
-      if (p.data == fw::data_phase::in_capsule) {
+      if (p.data == serve::data_phase::in_capsule) {
         REQUIRE(std::size_t{p.offset} + p.bytes <= message.size());
         std::copy_n(message.begin() + p.offset, p.bytes, data.begin());
       }
       a = queue_.execute(p, data, now_ms);
-      if (p.data == fw::data_phase::send && a.status == 0) r.data = std::move(data);
+      if (p.data == serve::data_phase::send && a.status == 0) r.data = std::move(data);
     }
-    if (p.next == fw::next_step::give_up || p.next == fw::next_step::hold) return r;
+    if (p.next == serve::next_step::give_up || p.next == serve::next_step::hold) return r;
     take(r, queue_.respond(p, a));
     r.invalidated = p.invalidate;
     return r;
@@ -167,7 +167,7 @@ class host_queue {
                                    data ? key : 0));
   }
 
-  fw::target_queue& queue() { return queue_; }
+  serve::target_queue& queue() { return queue_; }
   std::uint64_t now_ms = 1000;
 
  private:
@@ -178,15 +178,16 @@ class host_queue {
     r.sq_head = c.sq_head;
     r.command_id = c.command_id;
   }
-  fw::target_queue queue_;
+  serve::target_queue queue_;
 };
 
 /// A target with a discovery subsystem, the array, and one volume.
 struct target_rig {
   target_rig() : target({}, array) {
-    target.offer({std::string(fw::discovery_nqn), fw::subsystem_kind::discovery, {}, nullptr});
-    target.offer({array_nqn, fw::subsystem_kind::array, {}, nullptr});
-    target.offer({volume_nqn, fw::subsystem_kind::volume, {}, volume});
+    target.offer(
+        {std::string(serve::discovery_nqn), serve::subsystem_kind::discovery, {}, nullptr});
+    target.offer({array_nqn, serve::subsystem_kind::array, {}, nullptr});
+    target.offer({volume_nqn, serve::subsystem_kind::volume, {}, volume});
   }
   /// An admin queue of `host`, connected and enabled; its controller id in `id`.
   std::unique_ptr<host_queue> admin(const char* nqn, const char* host = alice) {
@@ -206,7 +207,7 @@ struct target_rig {
 
   fake_array array;
   std::shared_ptr<fake_volume> volume = std::make_shared<fake_volume>(volume_blocks);
-  fw::target_model target;
+  serve::target_model target;
   std::uint16_t id = 0;
 };
 

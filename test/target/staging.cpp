@@ -1,7 +1,7 @@
 /// Buffers lent to commands, and the threads that execute them.
 #include <gnstor/host/error.hpp>
-#include <target/staging_pool.hpp>
-#include <target/worker_pool.hpp>
+#include <serve/staging_pool.hpp>
+#include <serve/worker_pool.hpp>
 
 #include <doctest/doctest.h>
 
@@ -57,19 +57,19 @@ const status late = status::make(status_code::timed_out, reporter::channel);
 
 TEST_CASE("a buffer comes back when its loan ends, and never one whose command was given up") {
   memory_link link;
-  fw::staging_pool pool(link, 2, 4096);
+  serve::staging_pool pool(link, 2, 4096);
   std::byte* given_up = nullptr;
   {
-    fw::staging_pool::loan a = pool.borrow();
-    fw::staging_pool::loan b = pool.borrow();
+    serve::staging_pool::loan a = pool.borrow();
+    serve::staging_pool::loan b = pool.borrow();
     CHECK(a.data() != b.data());
     given_up = a.data();
     CHECK(a.note(late) == late);
     CHECK(a.note(status{}).ok());  // a later success does not undo it
   }
   for (int round = 0; round < 4; ++round) {
-    fw::staging_pool::loan a = pool.borrow();
-    fw::staging_pool::loan b = pool.borrow();
+    serve::staging_pool::loan a = pool.borrow();
+    serve::staging_pool::loan b = pool.borrow();
     CHECK(a.data() != given_up);
     CHECK(b.data() != given_up);
   }
@@ -79,7 +79,7 @@ TEST_CASE(
     "when every buffer was given up and there is no memory, a loan fails instead of hanging") {
   memory_link link;
   link.left = 1;
-  fw::staging_pool pool(link, 1, 4096);
+  serve::staging_pool pool(link, 1, 4096);
   { (void)pool.borrow().note(late); }
   CHECK_THROWS_AS((void)pool.borrow(), host::error);
 }
@@ -88,10 +88,10 @@ TEST_CASE("given-up buffers never use up the registrations, and their memory sta
   memory_link link;
   link.left = 1000;
   link.most_keys = 4;
-  fw::staging_pool pool(link, 3, 4096);
+  serve::staging_pool pool(link, 3, 4096);
   std::vector<std::byte*> given_up;
   for (int k = 0; k < 300; ++k) {
-    fw::staging_pool::loan a = pool.borrow();
+    serve::staging_pool::loan a = pool.borrow();
     (void)a.note(late);
     *a.data() = static_cast<std::byte>(k);
     given_up.push_back(a.data());
@@ -100,22 +100,22 @@ TEST_CASE("given-up buffers never use up the registrations, and their memory sta
   CHECK(std::set(given_up.begin(), given_up.end()).size() == 300);
   for (int k = 0; k < 300; ++k)  // a freed one would be found out by a sanitizer, or by its bytes
     CHECK(*given_up[static_cast<std::size_t>(k)] == static_cast<std::byte>(k));
-  const fw::staging_pool::loan a = pool.borrow();
-  const fw::staging_pool::loan b = pool.borrow();
-  const fw::staging_pool::loan c = pool.borrow();
+  const serve::staging_pool::loan a = pool.borrow();
+  const serve::staging_pool::loan b = pool.borrow();
+  const serve::staging_pool::loan c = pool.borrow();
 }
 
 TEST_CASE(
     "a given-up buffer stays reachable while its command may still come, as far as there is room") {
   memory_link link;
-  fw::staging_pool pool(link, 1, 4096);
+  serve::staging_pool pool(link, 1, 4096);
   std::vector<std::uint32_t> given_up;
   const auto give_up = [&] {
-    fw::staging_pool::loan a = pool.borrow();
+    serve::staging_pool::loan a = pool.borrow();
     given_up.push_back(a.part(1).rkey);
     (void)a.note(late);
   };
-  constexpr std::size_t kept = fw::staging_pool::most_late;
+  constexpr std::size_t kept = serve::staging_pool::most_late;
   for (std::size_t k = 0; k < kept; ++k) give_up();
   for (const std::uint32_t key : given_up) CHECK(link.keys.contains(key));
   give_up();
@@ -131,8 +131,8 @@ TEST_CASE(
 
 TEST_CASE("a registration that buffers in use still share stays") {
   memory_link link;
-  fw::staging_pool pool(link, 2, 4096);
-  const fw::staging_pool::loan kept = pool.borrow();
+  serve::staging_pool pool(link, 2, 4096);
+  const serve::staging_pool::loan kept = pool.borrow();
   { (void)pool.borrow().note(late); }
   CHECK(link.keys.count(kept.part(1).rkey) == 1);
 }
@@ -140,7 +140,7 @@ TEST_CASE("a registration that buffers in use still share stays") {
 TEST_CASE("a pool that ran out of memory recovers when there is some again") {
   memory_link link;
   link.left = 1;
-  fw::staging_pool pool(link, 1, 4096);
+  serve::staging_pool pool(link, 1, 4096);
   { (void)pool.borrow().note(late); }
   CHECK_THROWS_AS((void)pool.borrow(), host::error);
   link.left = 1;
@@ -150,7 +150,7 @@ TEST_CASE("a pool that ran out of memory recovers when there is some again") {
 TEST_CASE("the workers execute every job, also those that wait when they are told to end") {
   std::atomic<int> done{0};
   {
-    fw::worker_pool workers(3);
+    serve::worker_pool workers(3);
     for (int k = 0; k < 500; ++k) workers.submit([&done] { ++done; });
   }
   CHECK(done == 500);

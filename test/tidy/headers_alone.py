@@ -13,7 +13,8 @@ import sys
 
 from toolchain import WARNINGS, Toolchain, run
 
-FOLDERS = ["include", "hostsetup/include", "hostsetup/simt/include", "firmware"]
+FOLDERS = ["include", "hostsetup/include", "hostsetup/simt/include", "firmware",
+           "serve"]
 
 
 def check(toolchain, first, header):

@@ -28,8 +28,31 @@ ROOMS = {
     "packet": {"core", "simt", "wire", "qp", "memory", "channel"},
     "files": {"core", "simt", "wire", "qp", "memory", "channel"},
 }
-FIRMWARE = ("deengine", "hca", "afa", "target", "daemon", "nvme_pcie", "nic", "block")
-EMULATED = ("deengine", "hca", "afa")
+# The layers: include <- firmware <- hostsetup <- serve <- tools. A folder of firmware/ and those
+# that it may include; what it sees of the library is FIRMWARE_SEES.
+FIRMWARE = {
+    "deengine": set(),
+    "hca": set(),
+    "timing": {"deengine", "hca"},
+    "afa": {"deengine", "hca", "timing"},
+    "daemon": set(),
+}
+FIRMWARE_SEES = re.compile(r"gnstor/((core|simt|wire)/.*|io/(\w*placement\w*|replica_set)\.hpp)")
+# A folder of hostsetup/src and those that it may include. Only `emulated` joins both ends.
+HOST_PARTS = {
+    "base": set(),
+    "link": {"base"},
+    "proxy": {"base", "link"},
+    "verbs": {"base", "link", "proxy"},
+    "fabrics": {"base", "link", "proxy", "verbs"},
+    "mlx5": {"base", "link", "proxy", "verbs", "fabrics"},
+    "remote": {"base", "link", "proxy", "verbs", "fabrics", "mlx5"},
+    "emulated": {"base", "link", "proxy"},
+    "": {"base", "link", "remote", "emulated"},
+}
+# What the files in hostsetup/src itself may see of `emulated`: nothing that shows the firmware.
+EMULATED_DOOR = "emulated/open_emulated.hpp"
+TOOLS = ("gnstor-target", "gnstor-probe", "gnstor-volumes", "command_line")
 MOVED = "/// Moved: this name of the header goes with the next release"
 GPU_HEADERS = re.compile(r"^(cuda_runtime.*|cuda\.h|cooperative_groups.*|device_launch_.*)$")
 
@@ -260,15 +283,46 @@ def library_includes(source):
 
 
 def firmware_includes(source):
-    """The emulated array sees core, simt, wire and the placement hash, nothing of the client."""
+    """The firmware sees core, simt, wire and the placement hash, nothing of the client."""
+    own = source.name.split("/")[1]
+    if own not in FIRMWARE:
+        yield 1, f"unknown folder {own}: enter it in FIRMWARE with what it may include"
+        return
     for line, name, _ in source.includes:
-        parts = name.split("/")
-        if parts[0] == "gnstor":
-            placement = re.match(r"gnstor/io/(\w*placement\w*|replica_set)\.hpp", name)
-            if parts[1] not in ("core", "simt", "wire") and not placement:
-                yield line, f"the firmware must not include <{name}>"
-        elif parts[0] in FIRMWARE and parts[0] not in EMULATED:
-            yield line, f"the emulated array must not include <{name}>"
+        first = name.split("/")[0]
+        if first == "gnstor" and not FIRMWARE_SEES.fullmatch(name):
+            yield line, f"the firmware must not include <{name}>"
+        elif first in FIRMWARE and first != own and first not in FIRMWARE[own]:
+            yield line, f"{own} must not include <{name}>"
+        elif first in HOST_PARTS or first == "serve" or first in TOOLS or name.startswith(".."):
+            yield line, f"the firmware must not include <{name}>"
+
+
+def layer_includes(source):
+    """hostsetup/src, serve, tools: each includes what lies below it."""
+    parts = source.name.split("/")
+    layer = "hostsetup" if parts[0] == "hostsetup" else parts[0]
+    own = parts[2] if layer == "hostsetup" and len(parts) > 3 else ""
+    if layer == "hostsetup" and own not in HOST_PARTS:
+        yield 1, f"unknown folder {own}: enter it in HOST_PARTS with what it may include"
+        return
+    for line, name, angled in source.includes:
+        first = name.split("/")[0] if "/" in name else None
+        if name.startswith("../"):
+            yield line, f"\"{name}\": include by the path from the layer's root"
+        elif layer != "tools" and first in TOOLS:
+            yield line, f"{layer} must not include <{name}>"
+        elif layer == "hostsetup" and first == "serve":
+            yield line, f"hostsetup must not include <{name}>"
+        elif layer == "hostsetup" and first in FIRMWARE and own != "emulated":
+            yield line, f"only hostsetup/src/emulated joins both ends: not <{name}>"
+        elif not angled and first is None and not (source.path.parent / name).is_file():
+            yield line, f"\"{name}\" is not in this folder: include by the path from the root"
+        elif layer == "hostsetup" and first in HOST_PARTS and first != own:
+            if first not in HOST_PARTS[own]:
+                yield line, f"{own or 'hostsetup/src'} must not include <{name}>"
+            elif not own and first == "emulated" and name != EMULATED_DOOR:
+                yield line, f"<{name}> shows the firmware: <{EMULATED_DOOR}> does not"
 
 
 def host_includes(source):
@@ -290,14 +344,14 @@ def cases_have_a_source(source):
         yield line, "a test case in a header needs a .cpp or .cu of the same name"
 
 
-FOLDERS = ("include", "hostsetup", "firmware", "tools", "examples", "test", "benchmark", "scripts",
-           "cmake", ".ci")
+FOLDERS = ("include", "hostsetup", "firmware", "serve", "tools", "examples", "test", "benchmark",
+           "scripts", "cmake", ".ci")
 LIBRARY = r"include/.*"
 # The CUDA executor is host code: it launches kernels.
 DEVICE = r"(include/(?!gnstor/simt/cuda_executor)|firmware/(deengine|hca)/).*"
-PUBLIC = r"(include|firmware|hostsetup/include|hostsetup/simt/include)/.*"
-SHIPPED = r"(include|hostsetup|firmware)/.*"
-OURS = r"(include|hostsetup|firmware|tools|examples|test|benchmark)/.*"
+PUBLIC = r"(include|firmware|serve|hostsetup/include|hostsetup/simt/include)/.*"
+SHIPPED = r"(include|hostsetup|firmware|serve)/.*"
+OURS = r"(include|hostsetup|firmware|serve|tools|examples|test|benchmark)/.*"
 ALL = OURS + r"|(scripts|cmake|\.ci)/.*|CMakeLists\.txt"
 TEXT = r".*(\.(hpp|cuh|cpp|cu|py|sh|txt|cmake)|/[\w-]+)"
 SOURCES = r".*\.(hpp|cuh|cpp|cu)"
@@ -318,7 +372,8 @@ RULES = [
     ("macros", macros, SHIPPED, HEADERS),
     ("host-compiler", host_compiler_reads_it, PUBLIC, r".*\.hpp"),
     ("library-includes", library_includes, LIBRARY, HEADERS),
-    ("firmware-includes", firmware_includes, r"firmware/(deengine|hca|afa)/.*", SOURCES),
+    ("firmware-includes", firmware_includes, r"firmware/.*", SOURCES),
+    ("layer-includes", layer_includes, r"(hostsetup/src|serve|tools)/.*", SOURCES),
     ("host-includes", host_includes, r"hostsetup/(include|simt)/.*", HEADERS),
     ("cases-have-a-source", cases_have_a_source, r"test/.*", HEADERS),
 ]

@@ -6,7 +6,7 @@ import pathlib
 import subprocess
 
 INCLUDE_ROOTS = ["include", "hostsetup/include", "hostsetup/simt/include", "hostsetup/src",
-                 "firmware", "test"]
+                 "firmware", "tools", ".", "test"]
 WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Wpedantic", "-Wno-missing-field-initializers",
             "-Werror"]
 

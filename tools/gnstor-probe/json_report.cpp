@@ -1,7 +1,8 @@
 #include "json_report.hpp"
 
+#include "report.hpp"
+
 #include <nlohmann/json.hpp>
-#include <probe/report.hpp>
 
 namespace gnstor::host::probe {
 namespace {

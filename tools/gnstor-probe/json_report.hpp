@@ -1,7 +1,8 @@
 #pragma once
 
+#include "verdict.hpp"
+
 #include <nlohmann/json_fwd.hpp>
-#include <probe/verdict.hpp>
 
 namespace gnstor::host::probe {
 

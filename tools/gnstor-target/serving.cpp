@@ -1,12 +1,13 @@
 #include "serving.hpp"
 
+#include <base/log.hpp>
 #include <gnstor/host/error.hpp>
-#include <target/provide_volumes.hpp>
+#include <gnstor/host/text_values.hpp>
+#include <serve/provide_volumes.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <utility>
 
@@ -20,20 +21,14 @@ std::string volume_nqn(std::uint16_t vid) {
 }
 
 host::verbs::net_address address_in(const std::string& text) {
-  host::verbs::net_address a;
-  const std::size_t colon = text.rfind(':');
-  const bool bare_v6 = text.find(':') != colon && !text.starts_with('[');
-  const bool has_port = colon != std::string::npos && !bare_v6 && !text.ends_with(']');
-  a.host = text.substr(0, has_port ? colon : std::string::npos);
-  if (a.host.starts_with('[') && a.host.ends_with(']'))
-    a.host = a.host.substr(1, a.host.size() - 2);
-  if (!has_port) return a;
-  const char* first = text.data() + colon + 1;
-  const char* last = text.data() + text.size();
-  const auto [end, fault] = std::from_chars(first, last, a.port);
-  if (fault != std::errc() || end != last || a.port == 0) {
-    throw host::input_error(fmt::format("--listen {}: the port must be 1 to 65535", text));
+  const auto said = host::parse_host_port(text);
+  if (!said) {
+    throw host::input_error(fmt::format(
+        "--listen {}: expected ADDRESS[:PORT], an IPv6 address in brackets, a port from 1 to 65535",
+        text));
   }
+  host::verbs::net_address a{.host = said->host};
+  a.port = said->port.value_or(a.port);
   return a;
 }
 
@@ -42,25 +37,20 @@ std::vector<std::pair<volume_id, std::string>> heirs_in(const std::vector<std::s
   std::vector<std::pair<volume_id, std::string>> heirs;
   for (const std::string& text : texts) {
     const std::size_t equals = std::min(text.find('='), text.size());
-    std::uint16_t vid = 0;
-    const auto [end, fault] = std::from_chars(text.data(), text.data() + equals, vid);
+    const std::uint64_t vid = host::parse_number(text.substr(0, equals)).value_or(0);
     const std::string nqn = text.substr(std::min(equals + 1, text.size()));
-    if (fault != std::errc() || end != text.data() + equals || vid == 0 ||
-        !nqn.starts_with("nqn.")) {
+    if (vid == 0 || vid > 65'535 || !nqn.starts_with("nqn.")) {
       throw host::input_error(fmt::format(
           "--reassign {}: say VID=NQN, such as 3=nqn.2014-08.org.nvmexpress:uuid:...", text));
     }
-    heirs.emplace_back(vid, nqn);
+    heirs.emplace_back(static_cast<std::uint16_t>(vid), nqn);
   }
   return heirs;
 }
 
-fw::rdma_server_options server_options(const target_options& o, std::function<void()> follow) {
-  fw::rdma_server_options s;
+serve::rdma_server_options server_options(std::function<void()> follow) {
+  serve::rdma_server_options s;
   s.every_second = std::move(follow);
-  if (!o.quiet) {
-    s.log = [](const std::string& words) { fmt::print(stderr, "gnstor-target: {}\n", words); };
-  }
   return s;
 }
 
@@ -73,10 +63,10 @@ serving::serving(const target_options& options)
       listener_(address_in(options.listen)),
       array_(where_, std::uint64_t{options.timeout_s} * 1'000'000'000),
       target_({}, array_),
-      server_(target_, std::move(listener_), server_options(options, [this] { follow(); })) {
-  target_.offer({std::string(fw::discovery_nqn), fw::subsystem_kind::discovery, {}, nullptr});
-  target_.offer({array_nqn, fw::subsystem_kind::array, options_.hosts, nullptr});
-  fw::provide_volumes(array_, options_.volumes);
+      server_(target_, std::move(listener_), server_options([this] { follow(); })) {
+  target_.offer({std::string(serve::discovery_nqn), serve::subsystem_kind::discovery, {}, nullptr});
+  target_.offer({array_nqn, serve::subsystem_kind::array, options_.hosts, nullptr});
+  serve::provide_volumes(array_, options_.volumes);
   for (const auto& [vid, nqn] : heirs_) array_.reassign(vid, nqn);
   follow();
 }
@@ -90,7 +80,7 @@ void serving::follow() {
     say(e.what());
     return;
   }
-  std::map<std::uint16_t, std::shared_ptr<fw::array_volume>> kept;
+  std::map<std::uint16_t, std::shared_ptr<serve::array_volume>> kept;
   for (const wire::afa::volume_record& r : now) {
     const auto at = volumes_.find(r.vid);
     if (at != volumes_.end() && at->second->is(r)) {
@@ -112,23 +102,21 @@ void serving::follow() {
   volumes_ = std::move(kept);
   for (const wire::afa::volume_record& r : now) {
     if (volumes_.count(r.vid) != 0) continue;
-    const auto volume = std::make_shared<fw::array_volume>(
+    const auto volume = std::make_shared<serve::array_volume>(
         array_, r, [this](const std::string& words) { say(words); });
     volumes_.emplace(r.vid, volume);
-    target_.offer({volume_nqn(r.vid), fw::subsystem_kind::volume, options_.hosts, volume});
+    target_.offer({volume_nqn(r.vid), serve::subsystem_kind::volume, options_.hosts, volume});
     if (!first) say(fmt::format("{} is new", volume_nqn(r.vid)));
   }
 }
 
-void serving::say(const std::string& words) const {
-  if (!options_.quiet) fmt::print(stderr, "gnstor-target: {}\n", words);
-}
+void serving::say(const std::string& words) const { host::log(host::log_level::info, words); }
 
 void serving::say_ready() const {
   const host::verbs::net_address at{address_in(options_.listen).host, server_.port()};
   fmt::print("ready {} {}: {} SSDs\n", at.text(), array_nqn, array_.ssds());
   for (const auto& [vid, volume] : volumes_) {
-    const fw::volume_shape v = volume->shape();
+    const serve::volume_shape v = volume->shape();
     fmt::print("ready {} {}: {} blocks of {} bytes{}\n", at.text(), volume_nqn(vid), v.blocks,
                block_bytes, v.writable ? "" : ", read-only");
   }

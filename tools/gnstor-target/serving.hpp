@@ -1,8 +1,8 @@
 #pragma once
 
 #include "options.hpp"
-#include <target/array_volume.hpp>
-#include <target/rdma/rdma_server.hpp>
+#include <serve/array_volume.hpp>
+#include <serve/rdma/rdma_server.hpp>
 
 namespace gnstor::tools {
 
@@ -29,10 +29,10 @@ class serving {
   host::endpoint where_;
   std::vector<std::pair<volume_id, std::string>> heirs_;  ///< of --reassign
   host::verbs::listener listener_;                        ///< until the server has it
-  fw::emulated_gateway array_;
-  fw::target_model target_;
-  std::map<std::uint16_t, std::shared_ptr<fw::array_volume>> volumes_;
-  fw::rdma_server server_;
+  serve::emulated_gateway array_;
+  serve::target_model target_;
+  std::map<std::uint16_t, std::shared_ptr<serve::array_volume>> volumes_;
+  serve::rdma_server server_;
 };
 
 }  // namespace gnstor::tools

@@ -1,7 +1,7 @@
 #include "controller.hpp"
 
 #include "connect_record.hpp"
-#include "start_thread.hpp"
+#include <base/start_thread.hpp>
 #include <gnstor/host/error.hpp>
 #include <gnstor/wire/nvme/controller_properties.hpp>
 #include <gnstor/wire/nvme/features.hpp>

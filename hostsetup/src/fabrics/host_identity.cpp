@@ -6,19 +6,13 @@
 
 #include <fmt/format.h>
 #include <unistd.h>
+#include <uuid/uuid.h>
 
 #include <cstring>
 #include <fstream>
 
 namespace gnstor::host::fabrics {
 namespace {
-
-int digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 /// The first line of a file without blanks at its end; empty if there is none.
 std::string first_line(const std::filesystem::path& file) {
@@ -51,18 +45,11 @@ std::array<std::uint8_t, 16> id_of_name(const std::string& name) {
 
 std::array<std::uint8_t, 16> parse_uuid(const std::string& text) {
   std::array<std::uint8_t, 16> id{};
-  std::size_t digits = 0;
-  bool good = text.size() == 36 || text.size() == 32;
-  for (std::size_t k = 0; good && k < text.size(); ++k) {
-    const bool dash = text.size() == 36 && (k == 8 || k == 13 || k == 18 || k == 23);
-    const int value = digit(text[k]);
-    good = dash ? text[k] == '-' : value >= 0;
-    if (!dash && good) {
-      id[digits / 2] = static_cast<std::uint8_t>(id[digits / 2] << 4 | value);
-      ++digits;
-    }
+  std::string dashed = text;
+  if (text.size() == 32) {  // as in /etc/machine-id
+    for (const std::size_t at : {8, 13, 18, 23}) dashed.insert(at, 1, '-');
   }
-  if (!good || digits != 32) {
+  if (uuid_parse(dashed.c_str(), id.data()) != 0) {
     throw input_error(fmt::format(
         "host id '{}': expected a UUID such as 6c616200-0000-4000-8000-000000000001", text));
   }
@@ -70,11 +57,8 @@ std::array<std::uint8_t, 16> parse_uuid(const std::string& text) {
 }
 
 std::string uuid_text(const std::array<std::uint8_t, 16>& id) {
-  std::string text;
-  for (std::size_t k = 0; k < id.size(); ++k) {
-    if (k == 4 || k == 6 || k == 8 || k == 10) text += '-';
-    text += fmt::format("{:02x}", id[k]);
-  }
+  char text[UUID_STR_LEN] = {};
+  uuid_unparse_lower(id.data(), text);
   return text;
 }
 

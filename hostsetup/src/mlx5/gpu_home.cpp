@@ -1,5 +1,5 @@
-#include "cuda_support.hpp"
 #include "memory_home.hpp"
+#include <base/cuda_support.hpp>
 
 #if defined(GNSTOR_WITH_CUDA)
 

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "connect_channels.hpp"
 #include "fabrics/io_queue.hpp"
 #include "fabrics/queue_seat.hpp"
 #include "queue_block.hpp"
+#include <link/connect_channels.hpp>
 
 #include <functional>
 

@@ -1,6 +1,6 @@
 #include "proxy_thread.hpp"
 
-#include "start_thread.hpp"
+#include <base/start_thread.hpp>
 #include <gnstor/core/assert.hpp>
 #include <gnstor/host/error.hpp>
 

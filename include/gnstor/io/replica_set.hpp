@@ -1,11 +1,12 @@
 #pragma once
 
 #include <gnstor/core/units.hpp>
+#include <gnstor/wire/afa/array_limits.hpp>
 
 namespace gnstor::inline v0 {
 
-inline constexpr std::uint32_t max_replicas = 8;  ///< replicas of one stripe
-inline constexpr std::uint32_t max_ssds = 64;     ///< SSDs of one array
+using wire::afa::max_replicas;
+using wire::afa::max_ssds;
 
 /// Up to `max_replicas` SSDs in one word: a list that is indexed at run time would lie in a lane's
 /// local memory.

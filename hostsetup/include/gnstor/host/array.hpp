@@ -64,7 +64,7 @@ struct array_memory {
   void forget_error();
   /// Gives the frames back; counters stay.
   void release(host::session& s) noexcept;
-  /// Says on stderr what would be lost in silence: an error that nobody was told, dirty pages.
+  /// Logs what would be lost in silence: an error that nobody was told, dirty pages.
   void report_loss() const noexcept;
 
  private:
@@ -111,7 +111,7 @@ namespace gnstor::host {
 /// `view[i] = x` returns no status: where its page cannot be fetched, no frame comes free, or there
 /// is no element i, the value is lost, and the array keeps the first such error until
 /// `clear_errors`. `flush` and `close` throw it. The destructor writes nothing back and never
-/// throws; dirty pages, and an error that nothing has thrown, it reports on stderr.
+/// throws; dirty pages, and an error that nothing has thrown, it logs as an error.
 template <class T>
 class array {
  public:

@@ -1,0 +1,278 @@
+/// What an emulated array does with its SSDs' flash before the firmware runs and after.
+
+#include "emulated_array.hpp"
+#include <base/cuda_support.hpp>
+#include <deengine/checkpoint.hpp>
+#include <deengine/recover.hpp>
+#include <deengine/save.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <chrono>
+#include <fstream>
+#include <thread>
+
+namespace gnstor::host {
+namespace {
+
+/// True if an SSD's metadata was never formatted: a process that made the file was killed before it
+/// came to that.
+bool is_blank(const void* metadata) {
+  return static_cast<const fw::metadata_header*>(metadata)->magic == 0;
+}
+
+/// A GPU goes on for a moment after its process was killed. Tells it to end, and waits longer than
+/// it takes to look: who sweeps a deleted volume goes through a whole shard before.
+void end_former_gpu(void* metadata, const fw::geometry& g) {
+  using header = fw::metadata_header;
+  const auto time = std::chrono::milliseconds(200) +
+                    std::chrono::microseconds(4) * (std::uint64_t{g.pages} / g.shards);
+  auto& h = *static_cast<header*>(metadata);
+  const system_word<std::uint32_t> stop(h.gpu_stop);
+  if (h.magic != header::right_magic || h.version != header::right_version) return;
+  if (stop.load(acquire) == header::gpu_at_rest) return;
+  stop.store(header::gpu_is_to_stop, release);
+  std::this_thread::sleep_for(time);
+  stop.store(header::gpu_at_rest, release);
+}
+
+/// "64M", or bytes.
+std::string in_mebibytes(std::uint64_t bytes) {
+  return bytes % (1 << 20) == 0 ? fmt::format("{}M", bytes >> 20) : fmt::format("{}", bytes);
+}
+
+/// Refuses a file that was made for SSDs of another shape, with the options that fit it. What is no
+/// file of ours is for others to tell.
+void check_shape(const std::string& path, const endpoint& where, const fw::geometry& g) {
+  std::ifstream file(path, std::ios::binary);
+  std::array<char, sizeof(fw::metadata_header)> bytes;
+  if (!file.read(bytes.data(), bytes.size())) return;
+  const auto there = std::bit_cast<fw::metadata_header>(bytes);
+  using header = fw::metadata_header;
+  if (there.magic != header::right_magic || there.version != header::right_version) return;
+  if (there.shape.pages == g.pages && there.shape.shards == g.shards) return;
+  throw error(fmt::format(
+      "flash={} holds SSDs that were made with capacity={}&shards={}, and capacity={}&shards={} is "
+      "asked for: use the former, or another folder",
+      where.flash, in_mebibytes(std::uint64_t{there.shape.pages} * block_bytes), there.shape.shards,
+      in_mebibytes(where.capacity_bytes), g.shards));
+}
+
+}  // namespace
+
+void emulated_array::mount(std::uint32_t index) {
+  drive& d = drives_[index];
+  const std::size_t meta_bytes = metadata_bytes();
+  const std::size_t data_bytes = std::size_t{geometry_.pages} * block_bytes;
+  const fw::ssd_identity who{index, endpoint_.ssds, node_.shape.epoch, endpoint_.grow};
+  if (!endpoint_.flash.empty()) {
+    check_shape(path_of(index), endpoint_, geometry_);
+    d.file = std::make_unique<flash_file>(path_of(index), meta_bytes + data_bytes);
+    d.host_metadata = d.file->data();
+    d.fresh = d.file->fresh() || is_blank(d.host_metadata);
+    if (on_gpu() && endpoint_.media == media_kind::host) reach(index);
+    if (!d.fresh) end_former_gpu(d.host_metadata, geometry_);
+  } else {
+    d.staging = memory_block(place::host, meta_bytes);
+    d.host_metadata = d.staging.data();
+  }
+  const fw::mount_status outcome = d.fresh
+                                       ? fw::format(d.host_metadata, meta_bytes, geometry_, who)
+                                       : fw::recover(d.host_metadata, meta_bytes, geometry_, who);
+  if (outcome != fw::mount_status::ok) throw error(explain(index, outcome));
+}
+
+/// Has the GPU reach an SSD's file. Throws `error` where it cannot.
+void emulated_array::reach(std::uint32_t index) {
+  drive& d = drives_[index];
+  const std::string why = pin(d.file->data(), d.file->bytes());
+  if (!why.empty()) {
+    throw error(
+        fmt::format("a GPU cannot store to {} ({}): point flash= to a folder on tmpfs, such as one "
+                    "in /dev/shm, or use media=hbm, with which volumes survive close() but not a "
+                    "process that is killed",
+                    path_of(index), why));
+  }
+  d.pinned = memory_block(place::pinned, d.file->data(), d.file->bytes(), endpoint_.device, unpin);
+}
+
+std::string emulated_array::path_of(std::uint32_t index) const {
+  return fmt::format("{}/ssd{}.flash", endpoint_.flash, index);
+}
+
+/// Why an SSD does not mount.
+std::string emulated_array::explain(std::uint32_t index, fw::mount_status outcome) const {
+  const auto& header = *static_cast<const fw::metadata_header*>(drives_[index].host_metadata);
+  const std::uint32_t asked = endpoint_.ssds;
+  if (outcome != fw::mount_status::other_ssd || header.self != index) {
+    return fmt::format(
+        "SSD {} of flash={}: {}. To begin with an empty array in its place, delete {}/ssd*.flash: "
+        "its volumes are lost",
+        index, endpoint_.flash, fw::to_string(outcome), endpoint_.flash);
+  }
+  return fmt::format("flash={} holds an array of {} SSDs, and ssds={} is asked for: {}",
+                     endpoint_.flash, header.ssd_count, asked,
+                     header.ssd_count > asked
+                         ? fmt::format("an array cannot shrink; use ssds={}", header.ssd_count)
+                         : fmt::format("use ssds={}, or add grow=yes to have empty SSDs join it",
+                                       header.ssd_count));
+}
+
+/// An empty SSD in the midst of an array with volumes is one whose file is gone. Throws `error`.
+void emulated_array::refuse_gaps() const {
+  std::uint32_t known = 0;
+  for (const drive& d : drives_) {
+    const fw::metadata meta(d.host_metadata, geometry_);
+    const auto volumes = meta.volumes_table<thread_scope_system>();
+    bool used = false;
+    for (std::uint32_t v = 0; v < geometry_.max_volumes && !d.fresh; ++v)
+      used = used || volumes.read(v).vid != 0;
+    if (used) known = std::max(known, meta.header().ssd_count);
+  }
+  for (std::uint32_t k = 0; k < known && k < endpoint_.ssds; ++k) {
+    if (!drives_[k].fresh) continue;
+    throw error(
+        fmt::format("{} is missing or empty, and the array was made with {} SSDs, volumes "
+                    "on them: put the file back",
+                    path_of(k), known));
+  }
+}
+
+/// Deletes volumes whose creation has ended half-way, with the process that ran it: nobody is there
+/// yet who might go on with it.
+void emulated_array::forget_unconfirmed() const {
+  using table = fw::permission_table<thread_scope_system>;
+  const auto of = [&](const drive& d) -> table {
+    return fw::metadata(d.host_metadata, geometry_).volumes_table<thread_scope_system>();
+  };
+  for (const drive& d : drives_) {
+    const table here = of(d);
+    for (std::uint32_t v = 0; v < geometry_.max_volumes; ++v) {
+      const wire::afa::volume_record r = here.read(v);
+      if (r.vid == 0 || r.spread != wire::afa::volume_spread::creating) continue;
+      for (const drive& other : drives_) {
+        const table there = of(other);
+        if (there.find(volume_id(r.vid)).hash_factor == r.hash_factor)
+          (void)there.remove(volume_id(r.vid));
+      }
+    }
+  }
+}
+
+void emulated_array::remove_new_files() noexcept {
+  try {
+    stop();  // the firmware must not find them gone
+  } catch (const std::exception&) {
+    // Whoever opens the array is told another reason.
+  }
+  for (const drive& d : drives_) {
+    if (d.file) d.file->undo();
+  }
+}
+
+/// Puts a mounted SSD where the firmware works on it. All SSDs are mounted: the array is as large
+/// as it is to be.
+void emulated_array::install(std::uint32_t index) {
+  drive& d = drives_[index];
+  const std::size_t meta_bytes = metadata_bytes();
+  const std::size_t data_bytes = std::size_t{geometry_.pages} * block_bytes;
+  fw::join(d.host_metadata, geometry_, endpoint_.ssds);
+  void* meta = d.host_metadata;
+  char* file_pages = d.file ? static_cast<char*>(d.file->data()) + meta_bytes : nullptr;
+  void* pages = file_pages;
+  if (on_gpu()) {
+    d.metadata = memory_block(place::device, meta_bytes, endpoint_.device);
+    d.metadata.write(0, d.host_metadata, meta_bytes);
+    meta = d.metadata.data();
+  }
+  if (d.pinned.data() != nullptr) {
+    poke(&static_cast<fw::metadata_header*>(meta)->through,
+         fw::write_through(meta, d.host_metadata));
+    if (index == 0) node_.host_stop = &static_cast<fw::metadata_header*>(d.host_metadata)->gpu_stop;
+  } else if (on_gpu()) {
+    d.pages = memory_block(endpoint_.media == media_kind::hbm ? place::device : place::pinned,
+                           data_bytes, endpoint_.device);
+    if (file_pages != nullptr) d.pages.write(0, file_pages, data_bytes);
+    pages = d.pages.data();
+  } else if (pages == nullptr) {
+    d.pages = memory_block(place::host, data_bytes);
+    pages = d.pages.data();
+  }
+  poke(node_.ssds + index, fw::node::ssd(meta, geometry_, pages, node_.grace()));
+}
+
+/// Throws `input_error` where `sync=` promises what it cannot do.
+void emulated_array::refuse_sync() const {
+  if (endpoint_.sync && endpoint_.flash.empty())
+    throw input_error("sync= says what a Flush does with files: say which by flash=");
+  if (endpoint_.sync.value_or(false) && on_gpu()) {
+    throw input_error(
+        "sync=yes needs CPU threads: files that a GPU's firmware stores to lie in memory, and no "
+        "Flush brings them to a disk; use runner=cpu, or leave sync= out");
+  }
+}
+
+/// Has Flush and FUA write files to their disk, where CPU threads or simulated lanes serve them: a
+/// GPU's lie in memory.
+void emulated_array::prepare_sync() {
+  if (!syncs() || on_gpu()) return;
+  syncer_ = std::make_unique<flash_syncer>(
+      node_, [this](std::uint32_t ssd) { return drives_[ssd].file->sync(); });
+  node_.medium = syncer_.get();
+}
+
+/// Marks the files as in use. What a mount believes without a look is off the disk before anything
+/// else changes.
+void emulated_array::open_flash() {
+  for (drive& d : drives_) {
+    fw::end_checkpoint(d.host_metadata, geometry_);
+    if (d.file && syncs()) (void)d.file->sync();
+  }
+}
+
+/// Brings everything back to the files, and these to their disk. Throws `error` if a disk failed.
+void emulated_array::close_flash() {
+  std::string failed;
+  for (drive& d : drives_) {
+    if (on_gpu() && d.file) save(d);
+  }
+  for (std::uint32_t k = 0; k < drives_.size(); ++k) {
+    drive& d = drives_[k];
+    if (!d.file) continue;
+    // The seal goes to the disk behind what it vouches for. Where there is none, the next mount
+    // looks at all pages.
+    if (syncs() && !d.file->sync()) {
+      failed = path_of(k);
+      continue;
+    }
+    (void)fw::checkpoint(d.host_metadata, geometry_);
+    if (syncs() && !d.file->sync()) failed = path_of(k);
+  }
+  if (failed.empty()) return;
+  throw error(
+      fmt::format("{} could not be written to its disk: what was written since the last "
+                  "flush that succeeded may be lost; replace the disk",
+                  failed));
+}
+
+void emulated_array::save(drive& d) {
+  const std::size_t meta_bytes = d.metadata.bytes();
+  std::vector<char> block(meta_bytes + 128);
+  void* copy = block.data() + (128 - reinterpret_cast<std::uintptr_t>(block.data()) % 128);
+  d.metadata.read(0, copy, meta_bytes);
+  const bool all_told = d.pinned.data() != nullptr;
+  fw::save(copy, d.host_metadata, geometry_, all_told);
+  if (all_told) return;
+  auto* to = static_cast<char*>(d.file->data()) + meta_bytes;
+  const fw::metadata meta(d.host_metadata, geometry_);
+  for (std::uint32_t page = 0; page < geometry_.pages; ++page) {
+    if (meta.oob()[page].state != fw::page_state::valid) continue;
+    const std::size_t at = std::size_t{page} * block_bytes;
+    d.pages.read(at, to + at, block_bytes);
+  }
+}
+
+}  // namespace gnstor::host

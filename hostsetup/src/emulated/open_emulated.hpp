@@ -1,0 +1,16 @@
+#pragma once
+
+#include <gnstor/host/endpoint.hpp>
+#include <gnstor/host/session.hpp>
+#include <link/array_link.hpp>
+
+#include <memory>
+
+namespace gnstor::host {
+
+/// Makes the array that an endpoint `emu:` describes, inside this process, and connects to it.
+/// Throws `input_error` for options that exclude each other, `error` for files that cannot be used;
+/// leaves no new files behind then.
+std::unique_ptr<array_link> open_emulated(const endpoint& where, const session_options& options);
+
+}  // namespace gnstor::host

@@ -1,0 +1,22 @@
+#include "restart_channel.hpp"
+#include <base/cuda_support.hpp>
+#include <gnstor/host/error.hpp>
+#include <gnstor/simt/cuda_executor.cuh>
+
+#include <stdexcept>
+#include <string>
+
+namespace gnstor::host {
+
+void restart_on_gpu(const restart_errand& errand, int device) {
+  const device_scope here(device);
+  try {
+    simt::cuda::executor run;
+    run.spawn(1, 1, restart_channel{}, errand);
+    run.run();
+  } catch (const std::runtime_error& why) {  // the executor's: the call that failed
+    throw error("resetting a channel on GPU " + std::to_string(device) + ": " + why.what());
+  }
+}
+
+}  // namespace gnstor::host

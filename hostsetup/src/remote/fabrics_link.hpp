@@ -1,0 +1,70 @@
+#pragma once
+
+#include "fabrics_queues.hpp"
+#include <fabrics/rdma_transport.hpp>
+#include <gnstor/host/session.hpp>
+#include <link/array_link.hpp>
+
+#include <map>
+#include <memory>
+#include <mutex>
+
+namespace gnstor::host {
+
+/// A session's way to a subsystem behind RDMA: GNStor's own array, or the plain namespaces of any
+/// standard target. Kernels drive queues of a ConnectX themselves where they can, else a CPU thread
+/// posts their requests; the device moves the data, straight into GPU memory if that is what was
+/// registered. This CPU's own queue is the proxy's.
+class fabrics_link final : public array_link {
+ public:
+  /// Connects. Throws `input_error` that lists the subsystems if the endpoint names none; else what
+  /// `fabrics::controller` throws.
+  fabrics_link(const rdma_endpoint& where, const session_options& options);
+  ~fabrics_link() override;
+
+  place node_reach() const override { return place::host; }
+  place kernel_reach() const override { return queues_->kernel_reach(); }
+  /// GPU memory by `cudaMalloc`, which may wait for running kernels.
+  memory_block allocate(place where, std::size_t bytes) override;
+  io_buffer register_memory(void* address, std::uint64_t bytes) override;
+  void unregister_memory(const io_buffer& buffer) noexcept override;
+  status execute_admin(const wire::nvme::submission_entry& command, deadline d) override;
+  const remote_channel& host() const override { return queues_->host(); }
+  const remote_channel* kernels() const override { return queues_->kernels(); }
+  std::uint32_t kernel_count() const override { return queues_->kernel_count(); }
+  /// Refuses a channel that is dead: an association comes back as a whole, with its queues made
+  /// anew, when kernels are attached next.
+  void reset(std::uint32_t k, std::uint64_t timeout_ns) override;
+  const std::vector<volume_info>& namespaces() const override { return namespaces_; }
+  std::vector<std::string> notes() const override;
+  /// Both first make lost queues again, as nobody uses them then.
+  void drive(const std::function<void()>& work) override;
+  void attach(simt::host::executor&) override;
+  void attach(simt::cuda::executor&) override;
+  void inject_fault(std::uint32_t ssd, std::string_view fault) override;
+
+ private:
+  void revive_all();
+  void check_namespaces();
+  const std::shared_ptr<mlx5::memory_home>& gpu();
+  mlx5::queue_lanes nic_lanes();
+  void connect_lanes(const channel_outcomes& channels, const connect_options& said,
+                     std::uint64_t timeout_ns);
+  void find_namespaces(std::uint32_t wanted);
+  bool is_array();
+
+  session_options options_;
+  std::mutex gpu_use_;
+  std::shared_ptr<mlx5::memory_home> gpu_;  ///< set when GPU memory is registered
+  fabrics::rdma_transport proxies_;
+  mlx5::nic_transport way_;
+  std::unique_ptr<fabrics::controller> controller_;
+  std::optional<fabrics_queues> queues_;
+  std::vector<volume_info> namespaces_;
+  std::vector<fabrics::namespace_info> identities_;  ///< of `namespaces_`, as they were at first
+  std::vector<std::string> notes_;
+  std::mutex regions_use_;
+  std::map<std::uint32_t, std::unique_ptr<fabrics::registered_memory>> regions_;  ///< by rkey
+};
+
+}  // namespace gnstor::host

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <mlx5/kernel_queues.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gnstor::host {
+
+/// The I/O queues of a session behind RDMA, with the channels that their users take: the first
+/// queue is this CPU's and the proxy's, the others are the kernels'. The only one is shared.
+class fabrics_queues {
+ public:
+  /// Makes as many queues as the controller grants, at most one for this CPU and `kernels.count`.
+  /// Throws what `mlx5::kernel_queues::make` throws. Controller and transport outlive the queues.
+  fabrics_queues(fabrics::controller& of, mlx5::nic_transport& way,
+                 const mlx5::kernel_queues_wanted& kernels);
+
+  const remote_channel& host() const { return *host_; }
+  /// In memory that kernels reach; null if there are none for kernels.
+  const remote_channel* kernels() const { return kernels_; }
+  std::uint32_t kernel_count() const { return kernel_count_; }
+  /// Where memory for kernels has to lie: where their channels lie.
+  place kernel_reach() const { return objects_.where(); }
+  /// What was granted or done otherwise than asked.
+  const std::vector<std::string>& notes() const { return notes_; }
+
+  /// Makes lost queues again: all of them, or this CPU's if kernels do not use it. True if there
+  /// were any. Throws what `io_queue::reopen` throws.
+  /// @par Callers while nobody uses the queues in question
+  bool revive_all() { return revive(queues_.size()); }
+  bool revive_host() { return kernel_count_ != queues_.size() && revive(1); }
+  /// True if channel `k` of the kernels' takes requests.
+  bool works(std::uint32_t k) const {
+    return !queues_[k + queues_.size() - kernel_count_]->ended();
+  }
+  /// Ends all queues for good.
+  void end();
+
+ private:
+  bool revive(std::size_t count);
+  bool revive_once(std::size_t count);
+  void publish(std::size_t queue);
+
+  std::chrono::milliseconds patience_;
+  std::vector<std::unique_ptr<fabrics::io_queue>> queues_;
+  memory_block objects_;  ///< what kernels read: a `remote_channel` for each queue
+  std::optional<remote_channel> host_;
+  const remote_channel* kernels_ = nullptr;
+  std::uint32_t kernel_count_ = 0;
+  std::vector<std::string> notes_;
+  bool reviving_ = false;
+};
+
+}  // namespace gnstor::host

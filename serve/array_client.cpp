@@ -1,0 +1,172 @@
+#include "array_client.hpp"
+
+#include <gnstor/host/error.hpp>
+#include <gnstor/simt/clock.hpp>
+#include <gnstor/volume/remote_volume.hpp>
+#include <gnstor/wire/afa/admin_command.hpp>
+#include <gnstor/wire/afa/volume_list.hpp>
+#include <gnstor/wire/nvme/read_write.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+
+namespace gnstor::serve {
+namespace {
+
+constexpr std::uint32_t buffers = 16;
+constexpr std::uint64_t buffer_bytes = 131072;
+
+remote_volume volume_over(const host::array_link& link, const volume_info& v) {
+  return {v, channel_set<remote_channel>(&link.host(), 1), rendezvous_placement(v.ssd_count)};
+}
+
+}  // namespace
+
+array_client::array_client(host::array_link& link, std::uint64_t timeout_ns)
+    : link_(&link), timeout_ns_(timeout_ns), staging_(link, buffers, buffer_bytes) {}
+
+void array_client::drive(status& outcome, const std::function<void()>& work) {
+  try {
+    link_->drive(work);
+  } catch (const host::error&) {
+    // Whoever owns the array says why: here are only those who are to be answered.
+    if (!outcome.failed()) outcome = status::make(status_code::closed, reporter::channel);
+  }
+}
+
+status array_client::execute(bool is_admin, wire::nvme::submission_entry e,
+                             std::span<std::byte> payload) {
+  if (payload.size() > staging_.bytes_each()) {
+    return status::make(status_code::invalid_argument, reporter::caller);
+  }
+  staging_pool::loan stage = staging_.borrow();
+  const wire::nvme::transfer_direction way = wire::nvme::direction_of(e.opcode);
+  e.flags = wire::nvme::flags_sgl;
+  e.dptr = wire::nvme::make_empty_sgl();
+  if (!payload.empty()) {
+    const io_buffer part = stage.part(payload.size());
+    e.dptr =
+        wire::nvme::make_keyed_sgl(part.address, static_cast<std::uint32_t>(part.bytes), part.rkey);
+  }
+  if (way == wire::nvme::transfer_direction::host_to_controller) {
+    std::copy(payload.begin(), payload.end(), stage.data());
+  }
+  status s;
+  drive(s, [&] {
+    const deadline d = simt::within(timeout_ns_);
+    s = stage.note(is_admin ? link_->execute_admin(e, d) : link_->host().execute(e, d));
+  });
+  if (s.ok() && way == wire::nvme::transfer_direction::controller_to_host) {
+    std::copy_n(stage.data(), payload.size(), payload.begin());
+  }
+  return s;
+}
+
+status array_client::admin(wire::nvme::submission_entry e, std::span<std::byte> payload) {
+  return execute(true, e, payload);
+}
+
+status array_client::io(wire::nvme::submission_entry e, std::span<std::byte> payload) {
+  return execute(false, e, payload);
+}
+
+wire::afa::array_description array_client::describe() {
+  wire::afa::admin_command c;
+  c.opcode = wire::afa::admin_opcode::array_describe;
+  c.nsid = 1;
+  wire::afa::array_description d{};
+  const status s = admin(c.pack(), std::as_writable_bytes(std::span(&d, 1)));
+  if (!s.ok()) throw host::io_error("describing the array: " + host::to_string(s), s);
+  return d;
+}
+
+std::vector<wire::afa::volume_record> array_client::volumes(std::uint32_t epoch) {
+  std::vector<wire::afa::volume_record> all;
+  std::uint16_t next = 1;
+  for (std::uint32_t page = 0; page < 65536 && next != 0; ++page) {
+    wire::afa::admin_command c;
+    c.opcode = wire::afa::admin_opcode::volume_list;
+    c.nsid = 1;
+    c.epoch = epoch;
+    c.volume = volume_id(next);
+    wire::afa::volume_list list{};
+    const status s = admin(c.pack(), std::as_writable_bytes(std::span(&list, 1)));
+    if (!s.ok()) throw host::io_error("listing the array's volumes: " + host::to_string(s), s);
+    std::copy_if(list.records, list.records + list.count, std::back_inserter(all),
+                 [](const wire::afa::volume_record& r) {
+                   return r.spread != wire::afa::volume_spread::joining &&
+                          r.spread != wire::afa::volume_spread::creating;
+                 });
+    next = list.next_vid;
+  }
+  return all;
+}
+
+/// Reads what one staging buffer holds; again into another one where a silent SSD may still write
+/// the first.
+status array_client::read_some(remote_volume volume, vba first, std::span<std::byte> to,
+                               deadline d) {
+  status s = status::in_use(0);
+  for (std::uint32_t tries = 0; s.code == status_code::buffer_in_use && tries < max_replicas;
+       ++tries) {
+    staging_pool::loan stage = staging_.borrow();
+    drive(s, [&] {
+      s = stage.note(volume.read(first, static_cast<std::uint32_t>(to.size() / block_bytes),
+                                 stage.part(to.size()), d));
+    });
+    if (s.ok()) std::memcpy(to.data(), stage.data(), to.size());
+    if (s.code == status_code::buffer_in_use) volume = volume.avoiding(ssd_index(s.ssd));
+  }
+  return s;
+}
+
+status array_client::read(const volume_info& v, std::uint64_t first, std::span<std::byte> to) {
+  const remote_volume volume = volume_over(*link_, v);
+  for (std::size_t done = 0; done < to.size();) {
+    const std::size_t n = std::min<std::size_t>(to.size() - done, staging_.bytes_each());
+    const auto at = vba(static_cast<std::uint32_t>(first + done / block_bytes));
+    const status s = read_some(volume, at, to.subspan(done, n), simt::within(timeout_ns_));
+    if (!s.ok()) return s;
+    done += n;
+  }
+  return {};
+}
+
+status array_client::write(const volume_info& v, std::uint64_t first,
+                           std::span<const std::byte> from) {
+  const remote_volume volume = volume_over(*link_, v);
+  for (std::size_t done = 0; done < from.size();) {
+    const std::size_t n = std::min<std::size_t>(from.size() - done, staging_.bytes_each());
+    staging_pool::loan stage = staging_.borrow();
+    std::memcpy(stage.data(), from.data() + done, n);
+    status s;
+    drive(s, [&] {
+      s = stage.note(volume.write(vba(static_cast<std::uint32_t>(first + done / block_bytes)),
+                                  static_cast<std::uint32_t>(n / block_bytes), stage.part(n),
+                                  simt::within(timeout_ns_)));
+    });
+    if (!s.ok()) return s;
+    done += n;
+  }
+  return {};
+}
+
+status array_client::write_zeroes(const volume_info& v, std::uint64_t first, std::uint64_t blocks) {
+  const remote_volume volume = volume_over(*link_, v);
+  status outcome;
+  drive(outcome, [&] {
+    outcome = volume.deallocate(vba(static_cast<std::uint32_t>(first)),
+                                static_cast<std::uint32_t>(blocks), simt::within(timeout_ns_));
+  });
+  return outcome;
+}
+
+status array_client::flush(const volume_info& v) {
+  const remote_volume volume = volume_over(*link_, v);
+  status outcome;
+  drive(outcome, [&] { outcome = volume.flush(simt::within(timeout_ns_)); });
+  return outcome;
+}
+
+}  // namespace gnstor::serve

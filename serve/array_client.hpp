@@ -1,0 +1,50 @@
+#pragma once
+
+#include "staging_pool.hpp"
+#include <gnstor/volume/remote_volume.hpp>
+#include <gnstor/wire/afa/array_description.hpp>
+#include <gnstor/wire/afa/volume_record.hpp>
+
+#include <functional>
+#include <span>
+
+namespace gnstor::serve {
+
+/// One client of the array, used by any number of threads at once: single commands, and whole
+/// transfers with their replicas. Statuses are a channel's.
+class array_client {
+ public:
+  /// @param link the client's connection, which outlives this
+  array_client(host::array_link& link, std::uint64_t timeout_ns);
+  /// How long each command may take that is sent from now on. Nobody sends one meanwhile.
+  void set_timeout(std::uint64_t timeout_ns) { timeout_ns_ = timeout_ns; }
+
+  /// Executes one command; its data, `payload`, moves the way its opcode says.
+  status admin(wire::nvme::submission_entry e, std::span<std::byte> payload);
+  status io(wire::nvme::submission_entry e, std::span<std::byte> payload);
+
+  /// What the array says of itself. Throws `io_error`.
+  wire::afa::array_description describe();
+  /// The volumes of the array, in order of VID. Throws `io_error`.
+  std::vector<wire::afa::volume_record> volumes(std::uint32_t epoch);
+
+  /// Reads or writes whole blocks, any number of them.
+  status read(const volume_info& v, std::uint64_t first, std::span<std::byte> to);
+  status write(const volume_info& v, std::uint64_t first, std::span<const std::byte> from);
+  /// Has every SSD of the volume make what it acknowledged survive a power cut.
+  status flush(const volume_info& v);
+  /// Makes blocks unwritten, and so zero, on every replica.
+  status write_zeroes(const volume_info& v, std::uint64_t first, std::uint64_t blocks);
+
+ private:
+  status read_some(remote_volume volume, vba first, std::span<std::byte> to, deadline d);
+  /// Calls `work` beside the array. What it could not do, because the array is gone, ends so.
+  void drive(status& outcome, const std::function<void()>& work);
+  status execute(bool is_admin, wire::nvme::submission_entry e, std::span<std::byte> payload);
+
+  host::array_link* link_;
+  std::uint64_t timeout_ns_;
+  staging_pool staging_;
+};
+
+}  // namespace gnstor::serve

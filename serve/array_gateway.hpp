@@ -1,0 +1,53 @@
+#pragma once
+
+#include "host_identity.hpp"
+#include <gnstor/core/units.hpp>
+#include <gnstor/wire/nvme/submission_entry.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace gnstor::serve {
+
+/// The array behind the target, as GNStor's own clients reach it: each command is executed under
+/// the identity bound at Connect.
+///
+/// Any thread may call; a call returns when the array has answered. Statuses are NVMe status
+/// fields. The data pointer of `entry` is not looked at: the data is `payload`.
+class array_gateway {
+ public:
+  virtual ~array_gateway() = default;
+
+  virtual std::uint32_t ssds() const = 0;
+  virtual std::uint32_t max_transfer_blocks() const = 0;
+  /// True if a power cut may lose what was acknowledged, until a Flush is.
+  virtual bool has_write_cache() const = 0;
+  /// A number for life that no other target has, as far as chance goes: what a host takes for a
+  /// name (serial number, NGUID, UUID) is made with it.
+  virtual std::uint64_t identity() const = 0;
+  /// What an association of a host holds as long as it lives.
+  class membership {
+   public:
+    virtual ~membership() = default;
+    /// The host says that it goes, and has nothing under way: it is to lose its right to write.
+    virtual void goes_in_order() = 0;
+  };
+  /// What became of a host that wants to join.
+  struct joined {
+    std::uint16_t refused = 0;  ///< not 0: the status of its Connect
+    client_id client{};         ///< as whom the array knows it
+    std::shared_ptr<membership> held;
+  };
+  /// Makes a host known to the array, with each of its associations anew.
+  virtual joined join(const host_identity& who) = 0;
+  /// Forgets hosts whose associations have ended. Called now and then.
+  virtual void tick() {}
+  virtual std::uint16_t admin(client_id client, const wire::nvme::submission_entry& entry,
+                              std::span<std::byte> payload) = 0;
+  virtual std::uint16_t io(client_id client, const wire::nvme::submission_entry& entry,
+                           std::span<std::byte> payload) = 0;
+};
+
+}  // namespace gnstor::serve

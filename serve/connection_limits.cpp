@@ -1,0 +1,32 @@
+#include "connection_limits.hpp"
+
+namespace gnstor::serve {
+
+const char* connection_limits::refusal(std::span<const known_connection> there,
+                                       std::string_view peer, std::uint16_t qid) const {
+  std::uint32_t new_ones = 0;
+  std::uint32_t own = 0;
+  std::uint32_t own_new = 0;
+  std::uint32_t own_associations = 0;
+  std::uint32_t own_io = 0;
+  for (const known_connection& c : there) {
+    const bool mine = c.peer == peer;
+    const bool waits = c.qid == 0 && c.is == standing::stranger;
+    new_ones += waits ? 1 : 0;
+    own += mine ? 1 : 0;
+    own_new += mine && waits ? 1 : 0;
+    own_associations += mine && c.qid == 0 && c.is == standing::member ? 1 : 0;
+    own_io += mine && c.qid != 0 ? 1 : 0;
+  }
+  if (there.size() >= all) return "there are as many connections as may be";
+  if (own >= of_host) return "it has as many connections as one host may have";
+  if (qid != 0) {
+    return own_io < own_associations * io_queues ? nullptr
+                                                 : "it has no association with room for a queue";
+  }
+  if (own_new >= strangers_of_host) return "too many of its connections wait for a Connect";
+  if (new_ones >= strangers) return "too many connections wait for a Connect";
+  return nullptr;
+}
+
+}  // namespace gnstor::serve

@@ -1,0 +1,355 @@
+#include "emulated_gateway.hpp"
+
+#include "target_id.hpp"
+#include <gnstor/wire/afa/volume_chmod.hpp>
+#include <gnstor/wire/fabrics/status.hpp>
+#include <gnstor/wire/nvme/status.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <session_impl.hpp>
+#include <set>
+#include <utility>
+
+namespace gnstor::serve {
+namespace {
+
+constexpr std::uint32_t most_clients = 15;  ///< beside the target's own
+constexpr std::uint32_t queue_depth = 128;
+constexpr const char* own_name = "gnstor-target";
+
+host::session_options plain_options(std::uint64_t timeout_ns) {
+  host::session_options o;
+  o.client = host::machine::cpu;
+  o.channels = 0;
+  o.depth = queue_depth;
+  o.host_name = own_name;
+  o.timeout = duration::of_ns(timeout_ns);
+  return o;
+}
+
+/// A channel's status as the NVMe status field of a response: an SSD's own words where there are
+/// some, else an internal error that may be repeated.
+std::uint16_t status_field(status s) {
+  if (s.ok()) return 0;
+  if (s.code == status_code::nvme_error) {
+    const auto vendor = static_cast<std::uint8_t>(wire::nvme::status_code_type::vendor_specific);
+    return wire::nvme::make_status(s.nvme_type, s.nvme_code, s.nvme_type == vendor);
+  }
+  return wire::nvme::make_status(wire::nvme::generic_status::internal_error);
+}
+
+/// The volume that a command gives this client the right to write; 0: none.
+std::uint16_t written_by(client_id client, const wire::nvme::submission_entry& e,
+                         std::span<const std::byte> payload) {
+  const auto listed = [&](const wire::afa::volume_client* clients, std::uint32_t count) {
+    return std::any_of(clients, clients + std::min(count, wire::afa::max_volume_clients),
+                       [&](const wire::afa::volume_client& c) {
+                         return c.client == client.value &&
+                                (c.rights & wire::afa::right_write) != 0;
+                       });
+  };
+  const auto command = wire::afa::admin_command::unpack(e);
+  if (command.opcode == wire::afa::admin_opcode::volume_add &&
+      payload.size() >= sizeof(wire::afa::volume_record)) {
+    wire::afa::volume_record r;
+    std::memcpy(&r, payload.data(), sizeof r);
+    return listed(r.clients, r.client_count) ? r.vid : std::uint16_t{0};
+  }
+  if (command.opcode == wire::afa::admin_opcode::volume_chmod &&
+      payload.size() >= sizeof(wire::afa::volume_chmod)) {
+    wire::afa::volume_chmod c;
+    std::memcpy(&c, payload.data(), sizeof c);
+    return listed(c.clients, c.client_count) ? c.vid : std::uint16_t{0};
+  }
+  return 0;
+}
+
+}  // namespace
+
+emulated_gateway::emulated_gateway(const host::endpoint& where, std::uint64_t timeout_ns)
+    : timeout_ns_(timeout_ns) {
+  if (where.rdma) {
+    throw host::input_error(
+        "serving an array at rdma://: a target serves an array that it emulates itself, not one "
+        "that another target serves; use emu:?flash=DIR here, and rdma:// in the programs that "
+        "are to use that other one");
+  }
+  if (where.runner == host::runner_kind::simulated) {
+    throw host::input_error(
+        "serving an array with runner=sim: it runs inside a host executor "
+        "only; use runner=cpu");
+  }
+  array_ = std::make_shared<host::emulated_array>(where, host::machine::cpu, 0,
+                                                  2 * (most_clients + 1), queue_depth);
+  const host::session_options options = plain_options(timeout_ns);
+  auto link = std::make_unique<host::emulated_client>(array_, options,
+                                                      host::client_identity::named(own_name), true);
+  own_ = std::make_unique<array_client>(*link, timeout_ns);
+  session_ =
+      std::make_unique<host::session>(host::session_access::over(where, options, std::move(link)));
+  const wire::afa::array_description said = own_->describe();
+  about_.ssd_count = said.ssd_count;
+  about_.own_client = said.own_client;
+  about_.max_transfer_blocks = said.max_transfer_blocks;
+  remember(said);
+  identity_ = target_id(where.flash);  // the array has locked the folder's files
+}
+
+/// A host of the array subsystem, as long as an association of its lives, and a little longer.
+struct emulated_gateway::member {
+  host_identity who;
+  std::mutex connecting;           ///< of what `connect` makes, and of what `let_go` does
+  std::uint32_t associations = 0;  ///< under the gateway's lock, as are the next three
+  bool in_order = true;            ///< all associations that ended said that they go
+  bool leaving = false;
+  std::set<std::uint16_t> written;              ///< volumes that it has taken the right to write
+  std::unique_ptr<host::emulated_client> link;  ///< goes before the buffers: a late answer may
+  std::unique_ptr<array_client> client;         ///< still be on its way to one
+
+  ~member() { link.reset(); }
+};
+
+struct emulated_gateway::association final : array_gateway::membership {
+  association(emulated_gateway& g, std::shared_ptr<member> m) : gateway(g), of(std::move(m)) {}
+  ~association() override {
+    const std::lock_guard lock(gateway.guard_);
+    --of->associations;
+    of->in_order = of->in_order && said;
+  }
+  void goes_in_order() override { said = true; }
+
+  emulated_gateway& gateway;
+  std::shared_ptr<member> of;
+  std::atomic<bool> said{false};
+};
+
+wire::afa::array_description emulated_gateway::about() const {
+  const std::lock_guard lock(description_guard_);
+  return description_;
+}
+
+void emulated_gateway::refresh() { remember(own_->describe()); }
+
+void emulated_gateway::remember(const wire::afa::array_description& said) {
+  const std::lock_guard lock(description_guard_);
+  if (said.epoch < description_.epoch) return;  // another thread has asked later
+  description_ = said;
+  about_.epoch = said.epoch;
+}
+
+emulated_gateway::~emulated_gateway() {
+  clients_.clear();
+  members_.clear();
+  session_.reset();
+}
+
+array_gateway::joined emulated_gateway::join(const host_identity& who) {
+  tick();
+  // Its name would give a host the target's own rights.
+  const std::uint16_t stranger =
+      wire::fabrics::make_status(wire::fabrics::connect_status::invalid_host, true);
+  if (who.nqn == host::client_identity::named(own_name).nqn) return {.refused = stranger};
+  std::shared_ptr<member> m;
+  {
+    const std::lock_guard lock(guard_);
+    std::shared_ptr<member>& place = members_[who.nqn];
+    if (place && place->who.id != who.id) {
+      if (place->associations != 0) return {.refused = stranger};
+      forget(*place);
+      place.reset();
+    }
+    if (!place) {
+      if (members_.size() > most_clients) {
+        members_.erase(who.nqn);
+        return {.refused =
+                    wire::fabrics::make_status(wire::fabrics::connect_status::controller_busy)};
+      }
+      place = std::make_shared<member>();
+      place->who = who;
+    }
+    m = place;
+    ++m->associations;  // `tick` leaves it alone
+  }
+  auto held = std::make_shared<association>(*this, m);
+  const std::uint16_t refused = connect(*m);
+  if (refused != 0) return {.refused = refused};
+  const std::lock_guard lock(guard_);
+  clients_[m->who.client.value] = m;
+  return {.client = m->who.client, .held = std::move(held)};
+}
+
+/// Connects a host to the array unless it is: without the lock, as others go on meanwhile.
+std::uint16_t emulated_gateway::connect(member& m) {
+  const std::lock_guard lock(m.connecting);
+  if (m.client) return 0;
+  host::client_identity name;
+  name.nqn = m.who.nqn;
+  // The array tells its hosts apart by this id; what the host calls itself is its own business.
+  const std::uint64_t key = host::client_identity::key_of(name.nqn);
+  std::memcpy(name.hostid, "gnstor:", 8);
+  std::memcpy(name.hostid + 8, &key, sizeof key);
+  try {
+    m.link = std::make_unique<host::emulated_client>(array_, plain_options(timeout_ns_), name);
+    m.who.client = m.link->client();
+    m.client = std::make_unique<array_client>(*m.link, timeout_ns_);
+    return 0;
+  } catch (const std::exception&) {
+    m.link.reset();
+    return wire::fabrics::make_status(wire::fabrics::connect_status::controller_busy);
+  }
+}
+
+void emulated_gateway::tick() {
+  std::vector<std::shared_ptr<member>> gone;
+  {
+    const std::lock_guard lock(guard_);
+    for (const auto& [nqn, m] : members_) {
+      if (m->associations != 0 || std::exchange(m->leaving, true)) continue;
+      gone.push_back(m);
+    }
+  }
+  for (const auto& m : gone) {
+    // Who comes back meanwhile waits, and finds what is left.
+    const std::lock_guard one_at_a_time(m->connecting);
+    let_go(*m);
+    const std::lock_guard lock(guard_);
+    m->leaving = false;
+    if (m->associations != 0) continue;
+    forget(*m);
+    const auto at = members_.find(m->who.nqn);
+    if (at != members_.end() && at->second == m) members_.erase(at);
+  }
+}
+
+/// Takes a member that is connected off the list. With the lock held.
+void emulated_gateway::forget(const member& m) {
+  const auto at = clients_.find(m.who.client.value);
+  if (at != clients_.end() && at->second.get() == &m) clients_.erase(at);
+}
+
+/// Takes the right to write from a host that has gone and said so: nothing of it is under way. Who
+/// vanished keeps it, as its replicas may differ; so does who took it before it vanished.
+void emulated_gateway::let_go(member& m) noexcept {
+  std::set<std::uint16_t> written;
+  {
+    const std::lock_guard lock(guard_);
+    if (m.in_order) written = std::exchange(m.written, {});
+  }
+  if (!m.client) return;
+  try {
+    for (const wire::afa::volume_record& r : own_->volumes(about_.epoch.load())) {
+      if (!written.contains(r.vid)) continue;
+      for (std::uint32_t k = 0; k < r.client_count && k < wire::afa::max_volume_clients; ++k) {
+        const wire::afa::volume_client& c = r.clients[k];
+        if (c.client != m.who.client.value || (c.rights & wire::afa::right_write) == 0) continue;
+        const status s =
+            set_rights(volume_id(r.vid), r.ssd_count, {c.client, wire::afa::right_read});
+        if (s.left_behind()) return;  // an SSD does not answer: the others would wait as long
+      }
+    }
+  } catch (const std::exception&) {
+    // It keeps the right, until the volume's owner takes it or the volume is reassigned.
+  }
+}
+
+std::shared_ptr<emulated_gateway::member> emulated_gateway::find(client_id client) {
+  const std::lock_guard lock(guard_);
+  const auto at = clients_.find(client.value);
+  return at == clients_.end() ? nullptr : at->second;
+}
+
+std::uint16_t emulated_gateway::admin(client_id client, const wire::nvme::submission_entry& entry,
+                                      std::span<std::byte> payload) {
+  const std::shared_ptr<member> who = find(client);
+  if (who == nullptr) return status_field(status::make(status_code::closed, reporter::caller));
+  const status s = who->client->admin(entry, payload);
+  if (const std::uint16_t vid = s.ok() ? written_by(client, entry, payload) : 0; vid != 0) {
+    const std::lock_guard lock(guard_);
+    who->written.insert(vid);
+  }
+  return status_field(s);
+}
+
+std::uint16_t emulated_gateway::io(client_id client, const wire::nvme::submission_entry& entry,
+                                   std::span<std::byte> payload) {
+  const std::shared_ptr<member> who = find(client);
+  return status_field(who != nullptr ? who->client->io(entry, payload)
+                                     : status::make(status_code::closed, reporter::caller));
+}
+
+volume_id emulated_gateway::create_volume(std::uint64_t bytes) {
+  const std::lock_guard lock(session_use_);
+  const volume_info v = session_->create_volume({.bytes = bytes});
+  const status s = set_own_rights(v.vid, v.ssd_count, 0);
+  if (s.ok()) return v.vid;
+  throw host::io_error(fmt::format("giving back the right to write volume {}, which was made: {}",
+                                   v.vid.value, host::to_string(s)),
+                       s);
+}
+
+status emulated_gateway::set_own_rights(volume_id vid, std::uint32_t ssds, std::uint16_t rights) {
+  return set_rights(vid, ssds, {own_client().value, rights});
+}
+
+status emulated_gateway::set_rights(volume_id vid, std::uint32_t ssds,
+                                    wire::afa::volume_client who) {
+  wire::afa::volume_chmod change{};
+  change.client_count = 1;
+  change.clients[0] = who;
+  return change_volume(vid, ssds, change);
+}
+
+/// What gives a right to write is told to SSD 0 first, which chooses between those who want it, and
+/// to nobody behind one that refuses; what takes one is told to all, to SSD 0 last.
+status emulated_gateway::change_volume(volume_id vid, std::uint32_t ssds,
+                                       wire::afa::volume_chmod change) {
+  change.version = wire::afa::payload_version;
+  change.vid = vid.value;
+  wire::afa::admin_command c;
+  c.opcode = wire::afa::admin_opcode::volume_chmod;
+  c.epoch = about_.epoch;
+  c.volume = vid;
+  bool gives = false;
+  for (std::uint32_t k = 0; k < change.client_count; ++k)
+    gives = gives || (change.clients[k].rights & wire::afa::right_write) != 0;
+  status outcome;
+  for (std::uint32_t n = 0; n < ssds && (outcome.ok() || !gives); ++n) {
+    c.nsid = gives ? n + 1 : ssds - n;
+    const status s = own_->admin(c.pack(), std::as_writable_bytes(std::span(&change, 1)));
+    if (outcome.ok()) outcome = s;
+  }
+  return outcome;
+}
+
+void emulated_gateway::admit(volume_id vid, const std::string& host_nqn) {
+  const std::lock_guard lock(session_use_);
+  session_->admit(vid, host_nqn);
+}
+
+void emulated_gateway::reassign(volume_id vid, const std::string& host_nqn) {
+  for (const wire::afa::volume_record& r : own_->volumes(about_.epoch)) {
+    if (r.vid != vid.value) continue;
+    const std::uint16_t heir = host::client_identity::client_of(host_nqn).value;
+    wire::afa::volume_chmod change{};
+    change.owner = host::client_identity::key_of(host_nqn);
+    for (std::uint32_t k = 0; k < r.client_count && k < wire::afa::max_volume_clients; ++k) {
+      const wire::afa::volume_client& c = r.clients[k];
+      if (c.client == heir || (c.rights & wire::afa::right_write) == 0) continue;
+      change.clients[change.client_count++] = {
+          c.client, static_cast<std::uint16_t>(c.rights & ~wire::afa::right_write)};
+    }
+    change.clients[change.client_count++] = {heir, wire::afa::right_read | wire::afa::right_write};
+    const status s = change_volume(vid, r.ssd_count, change);
+    if (s.ok()) return;
+    throw host::io_error(
+        fmt::format("giving volume {} to {}: {}", vid.value, host_nqn, host::to_string(s)), s);
+  }
+  throw host::input_error(
+      fmt::format("volume {} is not on this array: it cannot be given to {}", vid.value, host_nqn));
+}
+
+}  // namespace gnstor::serve

@@ -1,0 +1,93 @@
+#pragma once
+
+#include "array_client.hpp"
+#include "array_gateway.hpp"
+#include <emulated/emulated_client.hpp>
+
+#include <atomic>
+#include <map>
+
+namespace gnstor::serve {
+
+/// The array of a target, emulated in this process: one client of it for each host of the array
+/// subsystem, and the target's own for the plain volumes.
+class emulated_gateway final : public array_gateway {
+ public:
+  /// Starts the array. Throws `error` with the remedy.
+  emulated_gateway(const host::endpoint& where, std::uint64_t timeout_ns);
+  /// Ends all connections, and with the last the array's node, before their buffers go: a late
+  /// answer may still be on its way to one.
+  ~emulated_gateway() override;
+
+  std::uint32_t ssds() const override { return about_.ssd_count; }
+  std::uint32_t max_transfer_blocks() const override { return about_.max_transfer_blocks; }
+  std::uint64_t identity() const override { return identity_; }
+  bool has_write_cache() const override { return array_->has_write_cache(); }
+  joined join(const host_identity& who) override;
+  void tick() override;
+  std::uint16_t admin(client_id client, const wire::nvme::submission_entry& entry,
+                      std::span<std::byte> payload) override;
+  std::uint16_t io(client_id client, const wire::nvme::submission_entry& entry,
+                   std::span<std::byte> payload) override;
+
+  /// Throws `error` with the reason if the array's firmware has failed.
+  void check() const { array_->check(); }
+
+  /// The target as a client of its own array.
+  array_client& own() { return *own_; }
+  client_id own_client() const { return client_id(about_.own_client); }
+  /// The array as it was when it was asked the last time.
+  wire::afa::array_description about() const;
+  /// Asks the array for its epoch and for what that says of its SSDs. Throws `io_error`.
+  void refresh();
+  /// Creates a volume on which nobody has a right yet. Throws what `session::create_volume` throws.
+  volume_id create_volume(std::uint64_t bytes);
+  /// Gives the target's own client these rights on a volume, on all of its SSDs. Not ok: some SSD
+  /// refused, and the rights are unchanged or partly changed; no rights at all are asked of every
+  /// SSD whatever the others say. Throws `error` if no command could be sent.
+  /// @param ssds of the volume: the first so many of the array
+  status set_own_rights(volume_id vid, std::uint32_t ssds, std::uint16_t rights);
+  /// Lets a host open a volume that the target owns, as `session::admit` does.
+  void admit(volume_id vid, const std::string& host_nqn);
+  /// Gives a volume to another host, which may read and write it then; who could write it before
+  /// may read it. For what a host has left behind that does not come back. Throws `input_error` if
+  /// there is no such volume, `io_error` if an SSD refuses.
+  void reassign(volume_id vid, const std::string& host_nqn);
+  /// Makes an SSD faulty, for tests: as `session::inject_fault`.
+  void inject_fault(std::uint32_t ssd, std::string_view fault) {
+    session_->inject_fault(ssd, fault);
+  }
+
+ private:
+  struct member;
+  struct association;
+  std::shared_ptr<member> find(client_id client);
+  void remember(const wire::afa::array_description& said);
+  std::uint16_t connect(member& m);
+  status set_rights(volume_id vid, std::uint32_t ssds, wire::afa::volume_client who);
+  status change_volume(volume_id vid, std::uint32_t ssds, wire::afa::volume_chmod change);
+  void forget(const member& m);
+  void let_go(member& m) noexcept;
+
+  std::uint64_t timeout_ns_;
+  std::shared_ptr<host::emulated_array> array_;
+  std::unique_ptr<array_client> own_;
+  std::unique_ptr<host::session> session_;  ///< holds the own client's connection
+  /// What is needed with each command.
+  struct known_array {
+    std::uint16_t ssd_count = 0;
+    std::uint16_t own_client = 0;
+    std::uint32_t max_transfer_blocks = 0;
+    std::atomic<std::uint32_t> epoch{0};
+  };
+  known_array about_;
+  mutable std::mutex description_guard_;  ///< of `description_`
+  wire::afa::array_description description_{};
+  std::uint64_t identity_ = 0;
+  std::mutex session_use_;                                    ///< of `session_`
+  std::mutex guard_;                                          ///< of what follows
+  std::map<std::string, std::shared_ptr<member>> members_;    ///< by NQN
+  std::map<std::uint16_t, std::shared_ptr<member>> clients_;  ///< that are connected
+};
+
+}  // namespace gnstor::serve

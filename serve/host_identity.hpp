@@ -1,0 +1,22 @@
+#pragma once
+
+#include <gnstor/core/units.hpp>
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+namespace gnstor::serve {
+
+/// Who is at the other end of an association.
+struct host_identity {
+  std::string nqn;
+  std::array<std::uint8_t, 16> id{};
+  client_id client{};  ///< under which the array knows it, once it has joined
+
+  std::string address;  ///< where its connection comes from; empty: not known
+
+  bool is(const host_identity& other) const { return nqn == other.nqn && id == other.id; }
+};
+
+}  // namespace gnstor::serve

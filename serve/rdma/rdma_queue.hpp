@@ -1,0 +1,90 @@
+#pragma once
+
+#include "queue_memory.hpp"
+#include <serve/connection_limits.hpp>
+#include <serve/target_queue.hpp>
+#include <serve/target_workers.hpp>
+#include <verbs/connection.hpp>
+
+#include <deque>
+#include <functional>
+
+namespace gnstor::serve {
+
+/// One queue of a host over RDMA: a connection, its memory, and the thread that serves it.
+///
+/// The thread does all verbs calls and all decisions; what may wait for the array goes to the
+/// workers and comes back. A receive goes back to the device before the response to its command is
+/// sent, so that a host within its queue size never finds the target without one.
+class rdma_queue {
+ public:
+  /// @param connection prepared, with `memory.entries()` receives of room; not accepted yet
+  rdma_queue(host::verbs::connection connection, queue_memory memory, target_model& target,
+             std::uint16_t qid, target_workers& workers);
+  ~rdma_queue();
+  rdma_queue(const rdma_queue&) = delete;
+  rdma_queue& operator=(const rdma_queue&) = delete;
+
+  /// Starts the thread: accepts, and serves until the connection or the association ends. Throws
+  /// `error` if there is none left.
+  void start();
+  /// Tells the thread to end.
+  void stop();
+  /// The connection as the limits see it. Any thread may ask.
+  known_connection known() const { return {peer_, queue_.id(), standing_.load()}; }
+  /// True once the thread has nothing more to do.
+  bool finished() const { return finished_.load(std::memory_order_acquire); }
+
+ private:
+  /// A command in flight, by its receive.
+  struct command {
+    plan what;
+    answer outcome;
+    std::int32_t stage = -1;
+  };
+
+  void serve();
+  bool round();
+  void sleep();
+  void close();
+
+  void take(const ibv_wc& done);
+  void received(std::uint32_t k, std::uint32_t bytes);
+  void begin(std::uint32_t k);
+  void run(std::uint32_t k);
+  void respond(std::uint32_t k);
+  void welcome(command& c);
+  void post_receive(std::uint32_t k);
+  void send_response(const wire::nvme::completion_entry& r, const plan* p, std::int32_t stage);
+  void send_events();
+  std::span<std::byte> data_of(const command& c, std::uint32_t k) const;
+  void wake();
+  void forget_wake_ups();
+
+  std::optional<host::verbs::connection> connection_;
+  queue_memory memory_;
+  target_queue queue_;
+  target_workers* workers_;
+  std::string peer_;  ///< address
+  std::string name_;  ///< for messages
+  std::atomic<standing> standing_{standing::stranger};
+
+  std::vector<command> commands_;
+  std::vector<std::int32_t> stage_of_response_;
+  std::vector<std::uint32_t> free_stages_;
+  std::vector<std::uint32_t> free_responses_;
+  std::deque<std::uint32_t> want_stage_;     ///< commands
+  std::deque<std::uint32_t> want_response_;  ///< commands
+  std::uint32_t at_work_ = 0;                ///< commands with the workers
+  const char* broken_ = nullptr;             ///< why the connection is given up
+
+  std::mutex guard_;  ///< of `handed_back_`
+  std::vector<std::uint32_t> handed_back_;
+  int wake_up_ = -1;
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> finished_{false};
+  std::uint64_t started_ms_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace gnstor::serve

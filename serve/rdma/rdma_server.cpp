@@ -1,0 +1,114 @@
+#include "rdma_server.hpp"
+
+#include <gnstor/host/error.hpp>
+#include <gnstor/wire/fabrics/connection_reject.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace gnstor::serve {
+namespace {
+
+using namespace std::chrono_literals;
+using wire::fabrics::reject_reason;
+
+constexpr std::uint32_t admin_stages = 4;
+constexpr std::uint32_t io_stages = 16;
+
+void reject(host::verbs::incoming request, reject_reason why) {
+  wire::fabrics::connection_reject said{};
+  said.status = static_cast<std::uint16_t>(why);
+  std::move(request).reject({reinterpret_cast<const unsigned char*>(&said), sizeof said});
+}
+
+}  // namespace
+
+rdma_server::rdma_server(target_model& target, host::verbs::listener listener,
+                         rdma_server_options options)
+    : target_(&target),
+      options_(std::move(options)),
+      listener_(std::move(listener)),
+      workers_(options_.workers),
+      last_second_(std::chrono::steady_clock::now()) {}
+
+rdma_server::~rdma_server() {
+  target_->end_all("the target stops");
+  for (const auto& q : queues_) q->stop();
+  queues_.clear();
+}
+
+void rdma_server::run_for(std::chrono::milliseconds wait) {
+  const auto end = std::chrono::steady_clock::now() + wait;
+  for (;;) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        end - std::chrono::steady_clock::now());
+    if (left <= 0ms) return;
+    if (auto request = listener_.next(std::min(left, std::chrono::milliseconds(100)))) {
+      greet(std::move(*request));
+    }
+    look_after();
+  }
+}
+
+void rdma_server::look_after() {
+  std::erase_if(queues_, [](const auto& q) { return q->finished(); });
+  const auto now = std::chrono::steady_clock::now();
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch());
+  target_->tick(static_cast<std::uint64_t>(ms.count()));
+  if (now - last_second_ < 1s) return;
+  last_second_ = now;
+  options_.every_second();
+}
+
+void rdma_server::greet(host::verbs::incoming request) {
+  const std::string peer = request.peer().text();
+  const connection_check c = connection_check::of(request.private_data(), target_->limits());
+  if (c.rejected) {
+    refusals_.log(host::log_level::info,
+                  fmt::format("{}: refused, reason {}", peer, static_cast<int>(*c.rejected)));
+    reject(std::move(request), *c.rejected);
+    return;
+  }
+  std::vector<known_connection> there;
+  for (const auto& q : queues_) there.push_back(q->known());
+  if (const char* why = options_.limits.refusal(there, request.peer().host, c.request.qid)) {
+    refusals_.log(host::log_level::info, fmt::format("{}: refused, {}", peer, why));
+    reject(std::move(request), reject_reason::no_resources);
+    return;
+  }
+  try {
+    admit(request, c);
+  } catch (const std::exception& e) {
+    refusals_.log(host::log_level::info, fmt::format("{}: {}", peer, e.what()));
+    if (request) reject(std::move(request), reject_reason::no_resources);
+  }
+}
+
+void rdma_server::admit(host::verbs::incoming& request, const connection_check& c) {
+  const host::verbs::protection_domain& domain = domain_of(request);
+  const std::uint32_t stages = c.request.qid == 0 ? admin_stages : io_stages;
+  queue_memory memory(domain, target_->limits(), c.entries, stages);
+  host::verbs::connection_options size;
+  // A response, and before it a read of its command's data or a write.
+  size.send_depth = 3 * c.entries + 8;
+  size.receive_depth = c.entries;
+  size.inline_bytes = 0;
+  host::verbs::connection connection = std::move(request).prepare(domain, size);
+  auto queue = std::make_unique<rdma_queue>(std::move(connection), std::move(memory), *target_,
+                                            c.request.qid, workers_);
+  queues_.reserve(queues_.size() + 1);
+  queue->start();
+  queues_.push_back(std::move(queue));
+}
+
+const host::verbs::protection_domain& rdma_server::domain_of(const host::verbs::incoming& request) {
+  std::unique_ptr<host::verbs::protection_domain>& domain = domains_[request.context()];
+  if (domain == nullptr) {
+    domain = std::make_unique<host::verbs::protection_domain>(request.device());
+  }
+  return *domain;
+}
+
+}  // namespace gnstor::serve

@@ -1,0 +1,393 @@
+#include "target_queue.hpp"
+
+#include "deallocate.hpp"
+#include "identify.hpp"
+#include <gnstor/wire/afa/admin_opcode.hpp>
+#include <gnstor/wire/afa/array_description.hpp>
+#include <gnstor/wire/afa/status.hpp>
+#include <gnstor/wire/afa/volume_chmod.hpp>
+#include <gnstor/wire/afa/volume_list.hpp>
+#include <gnstor/wire/fabrics/capsule.hpp>
+#include <gnstor/wire/fabrics/connect.hpp>
+#include <gnstor/wire/fabrics/property_command.hpp>
+#include <gnstor/wire/nvme/read_write.hpp>
+
+#include <cstring>
+#include <utility>
+
+namespace gnstor::serve {
+namespace {
+
+using wire::afa::admin_opcode;
+using wire::fabrics::command_type;
+using wire::fabrics::connect_command;
+using wire::fabrics::property_command;
+using wire::nvme::command_status;
+using wire::nvme::generic_status;
+using wire::nvme::make_status;
+using wire::nvme::nvm_opcode;
+using wire::nvme::submission_entry;
+
+constexpr std::size_t command_bytes = wire::fabrics::command_capsule_bytes;
+constexpr std::uint8_t in_capsule_block = 0x01;      ///< SGL data block, sub type offset
+constexpr std::uint8_t keyed_and_invalidate = 0x4f;  ///< keyed data block, sub type invalidate
+constexpr std::uint32_t all_namespaces = 0xffffffff;
+constexpr std::uint8_t fused = 3;
+
+std::uint16_t no(generic_status why) { return make_status(why, true); }
+
+bool is(const submission_entry& e, nvm_opcode op) {
+  return e.opcode == static_cast<std::uint8_t>(op);
+}
+bool is(const submission_entry& e, wire::nvme::admin_opcode op) {
+  return e.opcode == static_cast<std::uint8_t>(op);
+}
+
+}  // namespace
+
+target_queue::target_queue(target_model& target, std::uint16_t qid, std::uint32_t entries,
+                           target_port port)
+    : target_(&target), qid_(qid), receives_(entries), port_(std::move(port)) {}
+
+target_queue::~target_queue() { close(false); }
+
+// ---- verdicts
+
+plan target_queue::admit(std::span<const std::byte> message, std::uint64_t now_ms) {
+  plan p;
+  if (message.size() < command_bytes) {
+    p.next = next_step::give_up;
+    return p;
+  }
+  std::memcpy(&p.entry, message.data(), command_bytes);
+  if (connected()) controller_->touch(now_ms);
+  const bool sgl = (p.entry.flags & 0xc0) == wire::nvme::flags_sgl;
+  needs n;
+  if (!sgl || (p.entry.flags & fused) != 0) {
+    n.refused = no(generic_status::invalid_field);
+  } else {
+    n = needs_of(p.entry);
+  }
+  p.status = n.refused != 0 ? n.refused : take_data(p, n, message.size());
+  if (p.status != 0) {
+    p.data = data_phase::none;
+    return p;
+  }
+  p.next = next_step::execute;
+  p.blocking = n.blocking;
+  p.lasting = n.lasting;
+  if (connected() && qid_ == 0 &&
+      is(p.entry, wire::nvme::admin_opcode::asynchronous_event_request)) {
+    const bool held = controller_->hold_event(p.entry.command_id);
+    p.next = held ? next_step::hold : next_step::respond;
+    p.status = held ? std::uint16_t{0}
+                    : make_status(command_status::asynchronous_event_limit_exceeded, true);
+  }
+  if (!connected()) connecting_ = true;
+  return p;
+}
+
+target_queue::needs target_queue::needs_of(const submission_entry& e) const {
+  if (e.opcode == wire::nvme::fabrics_opcode) return fabrics_needs(e);
+  if (!connected() || !controller_->ready() || controller_->ended()) {
+    return {.refused = no(generic_status::command_sequence_error)};
+  }
+  const subsystem_kind kind = controller_->of().kind;
+  if (qid_ == 0) {
+    const bool own = e.opcode >= 0xc0 && kind == subsystem_kind::array;
+    return own ? array_admin_needs(e) : admin_needs(e);
+  }
+  return kind == subsystem_kind::array ? array_needs(e) : volume_needs(e);
+}
+
+target_queue::needs target_queue::fabrics_needs(const submission_entry& e) const {
+  const auto type = static_cast<command_type>(e.nsid & 0xff);
+  if (type == command_type::connect) {
+    if (connected() || connecting_) return {.refused = no(generic_status::command_sequence_error)};
+    return {
+        .data = data_phase::fetch, .bytes = sizeof(wire::fabrics::connect_data), .blocking = true};
+  }
+  if (!connected()) return {.refused = no(generic_status::command_sequence_error)};
+  const bool property = type == command_type::property_get || type == command_type::property_set;
+  if (property && qid_ == 0) return nothing();
+  return {.refused = no(generic_status::invalid_opcode)};
+}
+
+target_queue::needs target_queue::admin_needs(const submission_entry& e) const {
+  switch (static_cast<wire::nvme::admin_opcode>(e.opcode)) {
+    case wire::nvme::admin_opcode::identify:
+      return {.data = data_phase::send, .bytes = identify_bytes};
+    case wire::nvme::admin_opcode::get_log_page:
+      return {.data = data_phase::send, .bytes = log_bytes(e)};
+    case wire::nvme::admin_opcode::get_features: {
+      const std::uint32_t bytes = controller::feature_bytes(e);
+      return {.data = bytes == 0 ? data_phase::none : data_phase::send,
+              .bytes = bytes,
+              .more_is_fine = true};
+    }
+    case wire::nvme::admin_opcode::set_features: return {.more_is_fine = true};
+    case wire::nvme::admin_opcode::abort:
+    case wire::nvme::admin_opcode::asynchronous_event_request:
+    case wire::nvme::admin_opcode::keep_alive: return nothing();
+  }
+  return {.refused = no(generic_status::invalid_opcode)};
+}
+
+target_queue::needs target_queue::array_admin_needs(const submission_entry& e) const {
+  switch (static_cast<admin_opcode>(e.opcode)) {
+    case admin_opcode::volume_add:
+      return {.data = data_phase::fetch,
+              .bytes = sizeof(wire::afa::volume_record),
+              .blocking = true,
+              .more_is_fine = true};
+    case admin_opcode::volume_chmod:
+      return {.data = data_phase::fetch,
+              .bytes = sizeof(wire::afa::volume_chmod),
+              .blocking = true,
+              .more_is_fine = true};
+    case admin_opcode::volume_delete: return {.blocking = true};
+    case admin_opcode::volume_list:
+      return {.data = data_phase::send,
+              .bytes = sizeof(wire::afa::volume_list),
+              .blocking = true,
+              .more_is_fine = true};
+    case admin_opcode::array_describe:
+      return {.data = data_phase::send,
+              .bytes = sizeof(wire::afa::array_description),
+              .blocking = true,
+              .more_is_fine = true};
+    case admin_opcode::array_update: break;  // the daemon's, on the array's own machine
+  }
+  return {.refused = no(generic_status::invalid_opcode)};
+}
+
+/// True for a Flush, and for a change that is not to stay in a cache.
+bool target_queue::is_to_last(const submission_entry& e) const {
+  if (!controller_->has_write_cache() || is(e, nvm_opcode::read)) return false;
+  return is(e, nvm_opcode::flush) || controller_->writes_through() ||
+         (!is(e, nvm_opcode::dataset_management) && (e.cdw12 & wire::nvme::force_unit_access) != 0);
+}
+
+target_queue::needs target_queue::volume_needs(const submission_entry& e) const {
+  const bool lasts = is_to_last(e);
+  const bool flush = is(e, nvm_opcode::flush);
+  if (e.nsid != 1 && !(flush && e.nsid == all_namespaces)) {
+    return {.refused = no(generic_status::invalid_namespace)};
+  }
+  if (flush) return {.blocking = true, .lasting = lasts};
+  if (is(e, nvm_opcode::dataset_management)) {
+    if (wire::nvme::ranges_of(e) > most_dataset_ranges)
+      return {.refused = make_status(command_status::command_size_limit_exceeded, true)};
+    return {.data = data_phase::fetch,
+            .bytes = wire::nvme::ranges_of(e) * sizeof(wire::nvme::dataset_range),
+            .blocking = true,
+            .lasting = lasts,
+            .more_is_fine = true};
+  }
+  const bool read = is(e, nvm_opcode::read);
+  const bool write = is(e, nvm_opcode::write);
+  const bool zeroes = is(e, nvm_opcode::write_zeroes);
+  if (!read && !write && !zeroes) return {.refused = no(generic_status::invalid_opcode)};
+  const std::uint64_t blocks = wire::nvme::blocks_of(e);
+  if (!controller_->of().store->shape().holds(wire::nvme::slba_of(e), blocks)) {
+    return {.refused = no(generic_status::lba_out_of_range)};
+  }
+  if (zeroes) return {.blocking = true, .lasting = lasts};
+  if (blocks * block_bytes > target_->limits().transfer_bytes) {
+    return {.refused = no(generic_status::invalid_field)};
+  }
+  return {.data = read ? data_phase::send : data_phase::fetch,
+          .bytes = blocks * block_bytes,
+          .blocking = true,
+          .lasting = lasts};
+}
+
+target_queue::needs target_queue::array_needs(const submission_entry& e) const {
+  const bool lasts = is_to_last(e);
+  if (is(e, nvm_opcode::flush) || is(e, nvm_opcode::write_zeroes))
+    return {.blocking = true, .lasting = lasts};
+  const bool read = is(e, nvm_opcode::read);
+  if (!read && !is(e, nvm_opcode::write)) return {.refused = no(generic_status::invalid_opcode)};
+  const std::uint32_t blocks = wire::nvme::blocks_of(e);
+  if (blocks > target_->array().max_transfer_blocks()) {
+    return {.refused = no(generic_status::invalid_field)};
+  }
+  return {.data = read ? data_phase::send : data_phase::fetch,
+          .bytes = std::uint64_t{blocks} * block_bytes,
+          .blocking = true,
+          .lasting = lasts};
+}
+
+/// Reads the data pointer into the plan; 0, or why it is refused. NVMe Base 2.3, 4.3.2; NVMe RDMA
+/// Transport 1.1, "SGL Support".
+std::uint16_t target_queue::take_data(plan& p, const needs& n, std::size_t message_bytes) const {
+  const wire::nvme::keyed_sgl& sgl = p.entry.dptr;
+  const bool inside = sgl.type() == in_capsule_block;
+  if (n.bytes > target_->limits().transfer_bytes) return no(generic_status::invalid_field);
+  p.bytes = static_cast<std::uint32_t>(n.bytes);
+  p.data = n.data;
+  if (!inside && sgl.type() != wire::nvme::keyed_data_block && sgl.type() != keyed_and_invalidate) {
+    return no(generic_status::invalid_sgl_type);
+  }
+  const std::uint64_t length = inside ? sgl.length_key_type & 0xffffffff : sgl.length();
+  const bool fits = length == n.bytes || (n.more_is_fine && length > n.bytes);
+  if (!fits) return no(generic_status::invalid_sgl_length);
+  if (!inside) {
+    p.address = sgl.address;
+    p.key = sgl.key();
+    p.invalidate = sgl.type() == keyed_and_invalidate && length != 0;
+    return 0;
+  }
+  if (n.data == data_phase::none) return 0;
+  if (n.data == data_phase::send) return no(generic_status::invalid_sgl_type);
+  const std::uint64_t behind = message_bytes - command_bytes;
+  if (sgl.address > behind || length > behind - sgl.address) {
+    return no(generic_status::invalid_sgl_offset);
+  }
+  p.data = data_phase::in_capsule;
+  p.offset = static_cast<std::uint32_t>(command_bytes + sgl.address);
+  return 0;
+}
+
+// ---- execution
+
+answer target_queue::execute(const plan& p, std::span<std::byte> data, std::uint64_t now_ms) {
+  // Nobody waits for it, and its host may have been told that it never happened.
+  if (closing_.load(std::memory_order_acquire) || ended()) {
+    return {make_status(generic_status::aborted_by_queue_deletion)};
+  }
+  if (p.entry.opcode == wire::nvme::fabrics_opcode) return execute_fabrics(p, data, now_ms);
+  if (qid_ == 0) return execute_admin(p, data);
+  if (controller_->of().kind == subsystem_kind::volume) {
+    answer a = execute_volume(p, data);
+    const bool lasts = p.lasting && !is(p.entry, nvm_opcode::flush);
+    if (lasts && a.status == 0) a.status = controller_->of().store->flush();
+    return a;
+  }
+  submission_entry own = p.entry;
+  if (p.lasting && !is(own, nvm_opcode::flush)) own.cdw12 |= wire::nvme::force_unit_access;
+  const answer a{target_->array().io(controller_->host().client, own, data)};
+  return a;
+}
+
+answer target_queue::execute_fabrics(const plan& p, std::span<std::byte> data,
+                                     std::uint64_t now_ms) {
+  const auto type = static_cast<command_type>(p.entry.nsid & 0xff);
+  if (type != command_type::connect) {
+    const auto c = wire::fabrics::capsule_cast<property_command>(p.entry);
+    const bool wide = (c.attributes & 7) == 1;
+    if ((c.attributes & 7) > 1) return {no(generic_status::invalid_field)};
+    return type == command_type::property_get ? controller_->property_get(c.offset, wide)
+                                              : controller_->property_set(c.offset, wide, c.value);
+  }
+  const auto c = wire::fabrics::capsule_cast<connect_command>(p.entry);
+  wire::fabrics::connect_data who{};
+  std::memcpy(&who, data.data(), sizeof who);
+  if (c.qid != qid_) {
+    return {wire::fabrics::make_status(wire::fabrics::connect_status::invalid_parameters, true),
+            wire::fabrics::make_invalid_parameter(offsetof(connect_command, qid), false)};
+  }
+  if (c.sqsize >= receives_) {
+    return {wire::fabrics::make_status(wire::fabrics::connect_status::invalid_parameters, true),
+            wire::fabrics::make_invalid_parameter(offsetof(connect_command, sqsize), false)};
+  }
+  join_result r = target_->connect(c, who, now_ms, port_.peer);
+  if (r.joined != nullptr) {
+    entries_ = c.sqsize + 1u;
+    no_flow_control_ = (c.cattr & wire::fabrics::cattr_no_flow_control) != 0;
+    controller_ = std::move(r.joined);
+    connected_.store(true, std::memory_order_release);
+  }
+  return r.said;
+}
+
+answer target_queue::execute_admin(const plan& p, std::span<std::byte> data) {
+  const submission_entry& e = p.entry;
+  if (e.opcode >= 0xc0) {
+    const answer a{target_->array().admin(controller_->host().client, e, data)};
+    return a;
+  }
+  switch (static_cast<wire::nvme::admin_opcode>(e.opcode)) {
+    case wire::nvme::admin_opcode::identify:
+      return identify(*controller_, e, target_->array(), data);
+    case wire::nvme::admin_opcode::get_log_page:
+      return log_page(*target_, *controller_, port_, e, data);
+    case wire::nvme::admin_opcode::get_features: return controller_->get_features(e, data);
+    case wire::nvme::admin_opcode::set_features: return controller_->set_features(e);
+    case wire::nvme::admin_opcode::abort: {
+      answer a;
+      a.dw0 = 1;  // not aborted: it will be answered
+      return a;
+    }
+    default: return {};
+  }
+}
+
+answer target_queue::execute_volume(const plan& p, std::span<std::byte> data) {
+  volume_store& store = *controller_->of().store;
+  const submission_entry& e = p.entry;
+  const std::uint64_t first = wire::nvme::slba_of(e);
+  traffic_counters& traffic = controller_->traffic();
+  answer a;
+  switch (static_cast<nvm_opcode>(e.opcode)) {
+    case nvm_opcode::read:
+      a.status = store.read(first, data);
+      traffic.reads.fetch_add(1, std::memory_order_relaxed);
+      traffic.read_blocks.fetch_add(data.size() / block_bytes, std::memory_order_relaxed);
+      return a;
+    case nvm_opcode::write:
+      a.status = store.write(first, data);
+      traffic.writes.fetch_add(1, std::memory_order_relaxed);
+      traffic.written_blocks.fetch_add(data.size() / block_bytes, std::memory_order_relaxed);
+      return a;
+    case nvm_opcode::write_zeroes:
+      a.status = store.write_zeroes(first, wire::nvme::blocks_of(e));
+      return a;
+    case nvm_opcode::dataset_management: a.status = deallocate(store, e, data); return a;
+    default: a.status = store.flush(); return a;
+  }
+}
+
+// ---- responses
+
+wire::nvme::completion_entry target_queue::respond(const plan& p, const answer& a) {
+  // Before Connect, nothing but a Connect is executed.
+  if (!connected() && p.next == next_step::execute) connecting_ = false;
+  wire::nvme::completion_entry r{};
+  r.dw0 = a.dw0;
+  r.dw1 = a.dw1;
+  r.command_id = p.entry.command_id;
+  r.status = a.status;
+  if (entries_ != 0) sq_head_ = (sq_head_ + 1) % entries_;
+  r.sq_head = no_flow_control_ ? std::uint16_t{0xffff} : static_cast<std::uint16_t>(sq_head_);
+  return r;
+}
+
+std::optional<wire::nvme::completion_entry> target_queue::take_event() {
+  if (!connected() || qid_ != 0) return std::nullopt;
+  std::optional<wire::nvme::completion_entry> r = controller_->take_event();
+  if (!r) return std::nullopt;
+  sq_head_ = (sq_head_ + 1) % entries_;
+  r->sq_head = no_flow_control_ ? std::uint16_t{0xffff} : static_cast<std::uint16_t>(sq_head_);
+  return r;
+}
+
+void target_queue::end(bool broken) {
+  closing_.store(true, std::memory_order_release);
+  if (!connected()) return;
+  if (qid_ == 0) {
+    controller_->end("its admin queue is gone");
+  } else if (broken) {
+    controller_->end("one of its queues broke");
+  }
+}
+
+void target_queue::close(bool broken) {
+  end(broken);
+  if (controller_ == nullptr) return;
+  if (qid_ != 0) controller_->release_queue(qid_);
+  connected_.store(false, std::memory_order_release);
+  controller_ = nullptr;
+}
+
+}  // namespace gnstor::serve
