@@ -27,7 +27,8 @@ class Figures(unittest.TestCase):
         self.write("benchmark/targets.json", {"paths": {}, "targets": [TARGET]})
         self.write("docs/figures.json", TABLES)
         self.result(8440, "2026-01-01")
-        self.page = self.root / "docs/page.md"
+        self.page = self.root / "docs/room/page.md"
+        self.page.parent.mkdir()
         self.page.write_text(PAGE.format("reads", ""))
 
     def write(self, file, value):

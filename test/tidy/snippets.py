@@ -37,7 +37,7 @@ def main():
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
     faults, shown = 0, set()
-    for page in [arguments.root / "README.md", *sorted((arguments.root / "docs").glob("*.md"))]:
+    for page in [arguments.root / "README.md", *sorted((arguments.root / "docs").rglob("*.md"))]:
         text = page.read_text()
         for name, body in MARK.findall(text):
             shown.add(page.name)
