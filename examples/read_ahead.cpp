@@ -19,9 +19,9 @@ struct double_numbers {
                             std::uint32_t* failed) const {
     const std::uint32_t threads = lane.grid_threads();
     const gnstor::deadline d = gnstor::simt::within(10_s);
-    const auto buffer_of = [&](std::uint32_t block) {  // two a thread, in turn
-      const std::uint64_t place = 2 * lane.global_thread() + block / threads % 2;
-      return memory.slice(place * gnstor::block_bytes, gnstor::block_bytes);
+    const auto buffer_of = [&](std::uint32_t block) {  // two per thread, in turn
+      const std::uint64_t slot = 2 * lane.global_thread() + block / threads % 2;
+      return memory.slice(slot * gnstor::block_bytes, gnstor::block_bytes);
     };
     const auto begin = [&](std::uint32_t block) -> gnstor::result<gnstor::io_ticket> {
       if (block >= blocks) return gnstor::io_ticket{};

@@ -7,7 +7,7 @@
 
 namespace host = gnstor::host;
 
-/// Sums an array that lies on a remote volume: a lane an element, its page comes in on demand.
+/// Sums an array that lies on a remote volume: one element per lane, its page comes in on demand.
 struct sum_elements {
   template <class Lane>
   GNSTOR_HD void operator()(Lane& lane, gnstor::remote_array<std::uint32_t> view,

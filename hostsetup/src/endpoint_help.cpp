@@ -24,10 +24,10 @@ constexpr section sections[] = {
      "An NVMe over Fabrics subsystem behind RDMA; without an NQN the session lists what there is."},
 };
 
-/// "1 to 64", where a usage line does not say it.
+/// ", 1 to 64", where a usage line does not say it.
 std::string bounds(const option_syntax& s) {
   if (s.what != option_syntax::kind::number) return {};
-  return fmt::format("{} to {}", s.low, s.high);
+  return fmt::format(", {} to {}", s.low, s.high);
 }
 
 /// `text` in lines that begin with `indent` blanks.
@@ -42,22 +42,15 @@ std::string wrapped(std::string_view text, std::size_t indent) {
   return lines;
 }
 
-/// A line of a table has no bare bar in it.
-std::string cell(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) escaped += c == '|' ? std::string("\\|") : std::string(1, c);
-  return escaped;
-}
-
 template <class Endpoint>
 std::string describe(const endpoint_option<Endpoint>& o, help_format format) {
   const std::string range = bounds(o.syntax);
   if (format == help_format::markdown) {
-    return fmt::format("| `{}={}` | {} | {}{} |\n", o.name, cell(o.syntax.usage()), o.fallback,
-                       o.meaning, range.empty() ? "" : " " + range + ".");
+    const std::string text = fmt::format("`{}={}`{}, default {}. {}", o.name, o.syntax.usage(),
+                                         range, o.fallback, o.meaning);
+    return wrapped(text, 2).replace(0, 1, "-");
   }
-  return fmt::format("  {}={}{}, default {}\n", o.name, o.syntax.usage(),
-                     range.empty() ? "" : " from " + range, o.fallback) +
+  return fmt::format("  {}={}{}, default {}\n", o.name, o.syntax.usage(), range, o.fallback) +
          wrapped(o.meaning, 6);
 }
 
@@ -80,7 +73,7 @@ std::string endpoint_help(help_format format) {
     help += help.empty() ? "" : "\n";
     help += markdown ? fmt::format("`{}`\n\n", s.scheme) : fmt::format("{}\n", s.scheme);
     help += wrapped(s.about, 0);
-    if (markdown) help += "\n| option | default | meaning |\n|---|---|---|\n";
+    help += markdown ? "\n" : "";
     help += s.use == option_use::connection ? describe_all(rdma_options(), s.use, format)
                                             : describe_all(emulated_options(), s.use, format);
   }

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Does what README.md tells a user to do outside this tree, with what README.md says and no more.
+"""Does what the pages tell a user to do outside this tree, with what they say and no more.
 
-Takes the example, the CMakeLists.txt and the plain kernel out of the page, builds them against an
-installed package with every warning an error, optimised as a user would, runs them, and provokes an
-error. Without nvcc (or with --nvcc '') the plain kernel is left out.
+Takes the example and the CMakeLists.txt out of the guide (docs/getting-started.md) and the plain
+kernel out of README.md, builds them against an installed package with every warning an error,
+optimised as a user would, runs them, and provokes an error. Without nvcc (or with --nvcc '') it is
+the guide's example alone, with nvcc the plain kernel alone.
 """
 
 import argparse
@@ -25,10 +26,17 @@ def blocks(page, kind):
     return re.findall(rf"^```{kind}\n(.*?)^```$", page, re.M | re.S)
 
 
-def only(found, what):
+def only(page, kind, wanted, what):
+    """The one block of a page that `wanted` takes."""
+    found = [b for b in blocks(page.read_text(), kind) if wanted(b)]
     if len(found) != 1:
-        raise Failure(f"README.md holds {len(found)} times {what}; expected once")
+        raise Failure(f"{page.name} holds {len(found)} times {what}; expected once")
     return found[0]
+
+
+def cmake_lists(guide):
+    return only(guide, "cmake", lambda b: "find_package(gnstor" in b,
+                "a CMakeLists.txt that finds gnstor")
 
 
 def run(command, folder):
@@ -55,13 +63,11 @@ def expect(outcome, code, words):
         raise Failure(f"exit status {outcome[0]}, not {code}, or none of {words}:\n{outcome[1]}")
 
 
-def use_on_host(folder, page, options):
-    example = only([b for b in blocks(page, "cpp") if "int main" in b and "__global__" not in b],
+def use_on_host(folder, guide, options):
+    example = only(guide, "cpp", lambda b: "int main" in b and "__global__" not in b,
                    "an example with main")
-    lists = only([b for b in blocks(page, "cmake") if "find_package(gnstor" in b],
-                 "a CMakeLists.txt that finds gnstor")
     (folder / "main.cpp").write_text(example)
-    (folder / "CMakeLists.txt").write_text(lists)
+    (folder / "CMakeLists.txt").write_text(cmake_lists(guide))
     for build_type in ("Release", "Debug"):
         build(folder, [*options, f"-DCMAKE_CXX_FLAGS={STRICT}"], build_type)
         expect(run(["build/app"], folder), 0, ["right"])
@@ -69,12 +75,11 @@ def use_on_host(folder, page, options):
     expect(run(["build/app", "emu:", "7"], folder), 2, ["volume 7 does not exist"])
 
 
-def use_on_gpu(folder, page, options, nvcc):
-    kernel = only([b for b in blocks(page, "cpp") if "__global__" in b], "a plain kernel")
-    lists = only([b for b in blocks(page, "cmake") if "find_package(gnstor" in b], "CMakeLists.txt")
+def use_on_gpu(folder, readme, guide, options, nvcc):
+    kernel = only(readme, "cpp", lambda b: "__global__" in b, "a plain kernel")
     (folder / "main.cu").write_text(kernel)
-    (folder / "CMakeLists.txt").write_text(
-        lists.replace("LANGUAGES CXX", "LANGUAGES CXX CUDA").replace("main.cpp", "main.cu"))
+    lists = cmake_lists(guide).replace("LANGUAGES CXX", "LANGUAGES CXX CUDA")
+    (folder / "CMakeLists.txt").write_text(lists.replace("main.cpp", "main.cu"))
     strict = f"-Werror=all-warnings -Xcompiler={STRICT.replace(' ', ',')}"
     build(folder, [*options, f"-DCMAKE_CUDA_COMPILER={nvcc}", "-DCMAKE_CUDA_ARCHITECTURES=90",
                    f"-DCMAKE_CUDA_FLAGS={strict}"], "Release")
@@ -85,21 +90,23 @@ def use_on_gpu(folder, page, options, nvcc):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--readme", required=True, type=pathlib.Path)
+    parser.add_argument("--guide", required=True, type=pathlib.Path)
     parser.add_argument("--nvcc", default="")
     parser.add_argument("option", nargs="*", help="goes to cmake")
     arguments = parser.parse_args()
-    page = arguments.readme.read_text()
     with tempfile.TemporaryDirectory(prefix="gnstor_consumer_") as name:
         folder = pathlib.Path(name)
         try:
             if arguments.nvcc:
-                use_on_gpu(folder, page, arguments.option, arguments.nvcc)
+                use_on_gpu(folder, arguments.readme, arguments.guide, arguments.option,
+                           arguments.nvcc)
             else:
-                use_on_host(folder, page, arguments.option)
+                use_on_host(folder, arguments.guide, arguments.option)
         except Failure as failure:
             print(failure)
             return 1
-    print("README.md can be followed")
+    followed = arguments.readme if arguments.nvcc else arguments.guide
+    print(f"{followed.name} can be followed")
     return 0
 
 

@@ -13,13 +13,13 @@ PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/endpoints.md"
 BEGIN, END = "<!-- begin endpoint options -->\n", "<!-- end endpoint options -->\n"
 
 
-def replaced(page, tables):
-    """`page` with `tables` between its marks."""
+def replaced(page, lists):
+    """`page` with `lists` between its marks."""
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
         raise ValueError(f"{PAGE.name} needs the lines {BEGIN.strip()} and {END.strip()}")
-    return before + begin + tables + end + after
+    return before + begin + lists + end + after
 
 
 def main():
@@ -27,10 +27,10 @@ def main():
     parser.add_argument("--probe", required=True, help="the program gnstor-probe")
     parser.add_argument("--write", action="store_true", help="write the page anew")
     arguments = parser.parse_args()
-    tables = subprocess.run([arguments.probe, "--endpoints", "markdown"], check=True, text=True,
+    lists = subprocess.run([arguments.probe, "--endpoints", "markdown"], check=True, text=True,
                             stdout=subprocess.PIPE).stdout
     page = PAGE.read_text(encoding="utf-8")
-    right = replaced(page, tables)
+    right = replaced(page, lists)
     if arguments.write:
         PAGE.write_text(right, encoding="utf-8")
     elif page != right:

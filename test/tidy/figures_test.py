@@ -27,7 +27,8 @@ class Figures(unittest.TestCase):
         self.write("benchmark/targets.json", {"paths": {}, "targets": [TARGET]})
         self.write("docs/figures.json", TABLES)
         self.result(8440, "2026-01-01")
-        self.page = self.root / "docs/page.md"
+        self.page = self.root / "docs/room/page.md"
+        self.page.parent.mkdir()
         self.page.write_text(PAGE.format("reads", ""))
 
     def write(self, file, value):
@@ -70,6 +71,20 @@ class Figures(unittest.TestCase):
         self.page.write_text(PAGE.format("targets", ""))
         self.assertEqual(self.run_it(), 0, self.said)
         self.assertIn("| reads | 8.44e+03 | ≤ 5000 | short: slow box |", self.page.read_text())
+
+    def test_many_machines_take_several_lines(self):
+        for k in range(9):
+            entry = {"name": f"read/{k}", "run_name": f"read/{k}", "ns": k}
+            self.write(f"benchmark/results/reader-box-{k}.json",
+                       {"context": {"date": "2026-01-01", "commit": f"commit{k}",
+                                    "machine": "a-machine-of-some-name"}, "benchmarks": [entry]})
+        cells = [{"benchmark": f"read/{k}", "counter": "ns"} for k in range(9)]
+        table = {"head": ["what", "ns"], "rows": [["all", cells]]}
+        self.write("docs/figures.json", {"reads": table})
+        self.assertEqual(self.run_it(), 0, self.said)
+        lines = self.page.read_text().splitlines()
+        self.assertLessEqual(max(map(len, lines)), 100)
+        self.assertGreater(sum("a-machine-of-some-name" in line for line in lines), 1)
 
     def test_a_table_without_a_result_a_description_or_a_page_is_refused(self):
         self.write("docs/figures.json", {**TABLES, "writes": TABLES["reads"]})

@@ -36,11 +36,11 @@ def main():
     parser.add_argument("root", type=pathlib.Path)
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
-    faults, count = 0, 0
-    for page in [arguments.root / "README.md", *sorted((arguments.root / "docs").glob("*.md"))]:
+    faults, shown = 0, set()
+    for page in [arguments.root / "README.md", *sorted((arguments.root / "docs").rglob("*.md"))]:
         text = page.read_text()
         for name, body in MARK.findall(text):
-            count += 1
+            shown.add(page.name)
             wanted = fenced(source_of(arguments.root / name))
             if body != wanted and not arguments.write:
                 print(f"{page.name}: the snippet of {name} is not what that file says; "
@@ -48,8 +48,8 @@ def main():
                 faults += 1
         if arguments.write:
             page.write_text(MARK.sub(lambda found: renewed(arguments.root, found.group(1)), text))
-    if count == 0:
-        print("no snippet found: README.md must show one")
+    if "README.md" not in shown:
+        print("no snippet found in README.md: it must show one")
         faults += 1
     return 1 if faults else 0
 

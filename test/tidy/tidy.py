@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Enforces the house rules that a script can see.
 
-Reads the sources as text: comments and literals are blanked first, braces are counted. Each rule is
-a function that yields (line, message); `RULES` names them with the files that they apply to.
+Reads the sources as text: comments and literals are blanked first, braces are counted. Pages
+(`*.md`) have rules of their own. Each rule is a function that yields (line, message); `RULES` names
+them with the files that they apply to.
 """
 
 import pathlib
@@ -12,7 +13,26 @@ import sys
 HEADER_LINES = 400
 FUNCTION_LINES = 70
 COLUMNS = 100
+ROW_COLUMNS = 200  # of a table in a page, whose rows cannot be broken
+PAGE_BYTES = {"README.md": 6144, "CONTRIBUTING.md": 6144}
+OTHER_PAGE_BYTES = 8192
 MACROS = 6
+
+# Words of this project alone, and what to write instead: whoever reads has never met us.
+PRIVATE_WORDS = {
+    r"seats?": "the thing's own name: a slot, a queue",
+    r"errands?": "request",
+    r"told": "informed, set, or what was said",
+    r"news": "change",
+    r"glanc(?:e|es|ed|ing)": "look-up",
+    r"grace": "quiescence",
+    r"deserted": "abandoned",
+    r"in any company": "whatever lanes run beside it",
+    r"by the half ring": "when half of the ring is used",
+    r"(?:an?|one) (?:lane|element|file|word|page|warp|thread|request|command|queue|bit|slot|hash|"
+    r"engine|worker|entry|block|list|line|step|shard|SSD|volume|channel) an? \w+":
+        "one per: 'one element per lane'",
+}
 
 # A room of include/gnstor and the rooms it may include, itself aside.
 ROOMS = {
@@ -185,6 +205,32 @@ def columns(source):
             yield number, f"line of {len(line)} columns; at most {COLUMNS}"
 
 
+def page_columns(source):
+    """Lines of a page; rows of tables, and lines that are one word or link, may be longer."""
+    for number, line in enumerate(source.lines, 1):
+        words = re.sub(r"\[[^\]]*\]\([^)]*\)", "link", line).split()
+        single = len(words) - (words[:1] in (["-"], ["*"])) <= 1
+        most = ROW_COLUMNS if line.lstrip().startswith("|") else COLUMNS
+        if len(line) > most and not single:
+            yield number, f"line of {len(line)} columns; at most {most}"
+
+
+def page_size(source):
+    size, most = len(source.text.encode()), PAGE_BYTES.get(source.name, OTHER_PAGE_BYTES)
+    if size > most:
+        yield 1, f"page of {size} bytes; at most {most}"
+
+
+def private_words(source):
+    """`PRIVATE_WORDS` outside code spans; a phrase may go on in the next line."""
+    text = re.sub(r"`[^`\n]*`", lambda match: " " * len(match[0]), source.text)
+    for pattern, instead in PRIVATE_WORDS.items():
+        pattern = r"(?<![\w-])" + pattern.replace(" ", r"(?:[ \t]+|[ \t]*\n[ \t]*)") + r"(?![\w-])"
+        for match in re.finditer(pattern, text, re.IGNORECASE):
+            found = " ".join(match[0].split())
+            yield text.count("\n", 0, match.start()) + 1, f"'{found}': write {instead}"
+
+
 def unfinished(source):
     for line, match in source.find(r"\b(TODO|FIXME|XXX)\b", code=False):
         yield line, f"{match[0]}: finish it or drop it"
@@ -345,7 +391,7 @@ def cases_have_a_source(source):
 
 
 FOLDERS = ("include", "hostsetup", "firmware", "serve", "tools", "examples", "test", "benchmark",
-           "scripts", "cmake", ".ci")
+           "scripts", "cmake", "docs", ".ci")
 LIBRARY = r"include/.*"
 # The CUDA executor is host code: it launches kernels.
 DEVICE = r"(include/(?!gnstor/simt/cuda_executor)|firmware/(deengine|hca)/).*"
@@ -354,6 +400,9 @@ SHIPPED = r"(include|hostsetup|firmware|serve)/.*"
 OURS = r"(include|hostsetup|firmware|serve|tools|examples|test|benchmark)/.*"
 ALL = OURS + r"|(scripts|cmake|\.ci)/.*|CMakeLists\.txt"
 TEXT = r".*(\.(hpp|cuh|cpp|cu|py|sh|txt|cmake)|/[\w-]+)"
+PAGES = r"[A-Z]+\.md|(docs|test)/.*"
+OUR_PAGES = r"(README|CONTRIBUTING)\.md|docs/.*"
+PAGE = r".*\.md"
 SOURCES = r".*\.(hpp|cuh|cpp|cu)"
 HEADERS = r".*\.(hpp|cuh)"
 
@@ -375,6 +424,9 @@ RULES = [
     ("firmware-includes", firmware_includes, r"firmware/.*", SOURCES),
     ("layer-includes", layer_includes, r"(hostsetup/src|serve|tools)/.*", SOURCES),
     ("host-includes", host_includes, r"hostsetup/(include|simt)/.*", HEADERS),
+    ("page-columns", page_columns, PAGES, PAGE),
+    ("page-size", page_size, OUR_PAGES, PAGE),
+    ("private-words", private_words, OUR_PAGES, PAGE),
     ("cases-have-a-source", cases_have_a_source, r"test/.*", HEADERS),
 ]
 
@@ -392,7 +444,7 @@ def violations(root):
         if not applying:
             continue
         source = Source(root, path)
-        seen = True
+        seen = seen or path.suffix != ".md"
         for rule, check in applying:
             for line, message in check(source):
                 yield name, line, rule, message

@@ -49,6 +49,37 @@ LOOPS = [
     ("int t = threadIdx.x;", ["gpu-names"]),
     ("std::function<void()> f;", ["no-device-dispatch"]),
 ]
+WORD = "a word, "
+LINK = "[glossary](https://example.org/" + "x" * 90 + ")"
+PAGES = [
+    ("docs/good.md", "# Good\n\nA sentence.\n", []),
+    ("docs/good.md", WORD * 13 + "\n", ["page-columns"]),
+    ("CHANGELOG.md", WORD * 13 + "\n", ["page-columns"]),
+    ("test/interop/README.md", WORD * 13 + "\n", ["page-columns"]),
+    ("docs/internals/good.md", f"```\n{WORD * 13}\n```\n", ["page-columns"]),
+    ("docs/good.md", f"| {WORD * 20}|\n", []),
+    ("docs/good.md", f"| {WORD * 25}|\n", ["page-columns"]),
+    ("docs/good.md", f"- {LINK}\n", []),
+    ("docs/good.md", f"see {LINK}\n", ["page-columns"]),
+    ("README.md", "A line.\n" * 768, []),
+    ("README.md", "A line.\n" * 769, ["page-size"]),
+    ("CONTRIBUTING.md", "A line.\n" * 769, ["page-size"]),
+    ("docs/internals/good.md", "A line.\n" * 1024, []),
+    ("docs/internals/good.md", "A line.\n" * 1025, ["page-size"]),
+    ("docs/decisions/001-good.md", "A line.\n" * 1025, ["page-size"]),
+    ("CHANGELOG.md", "A line.\n" * 1025, []),
+    ("docs/good.md", "It takes a seat.\n", ["private-words"]),
+    ("docs/good.md", "It runs Errands.\n", ["private-words"]),
+    ("docs/good.md", "The NIC is told, and has news.\n", ["private-words", "private-words"]),
+    ("docs/good.md", "After a glance, and a period of grace\n", ["private-words"] * 2),
+    ("README.md", "a deserted slot\n", ["private-words"]),
+    ("CONTRIBUTING.md", "any lane, in any\n  company\n", ["private-words"]),
+    ("docs/good.md", "given back by the half\nring\n", ["private-words"]),
+    ("docs/good.md", "```\n// two files, a lane an element\n```\n", ["private-words"]),
+    ("docs/good.md", "It keeps one file an SSD.\n", ["private-words"]),
+    ("docs/good.md", "one element per lane, `reader_grace` and `glance`, newsreel, a-told\n", []),
+    ("CHANGELOG.md", "It was told.\n", []),
+]
 INCLUDES = [
     ("include/gnstor/wire/good.hpp", "<gnstor/simt/lane.hpp>", []),
     ("include/gnstor/core/good.hpp", "<gnstor/simt/lane.hpp>", ["library-includes"]),
@@ -110,6 +141,15 @@ class Tidy(unittest.TestCase):
         for name, text, rules in CASES:
             with self.subTest(name=name, text=text[:80]):
                 self.assertEqual(reported({name: text}), rules)
+
+    def test_pages_are_narrow_short_and_in_plain_words(self):
+        source = {"include/gnstor/core/good.hpp": HEAD + "struct good {};\n"}
+        for name, text, rules in PAGES:
+            with self.subTest(name=name, text=text[:80]):
+                self.assertEqual(sorted(reported({**source, name: text})), sorted(rules))
+
+    def test_pages_alone_are_no_project(self):
+        self.assertEqual(reported({"README.md": "# A page\n"}), ["sources"])
 
     def test_statements_of_device_code(self):
         for statement, rules in LOOPS:

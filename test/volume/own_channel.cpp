@@ -1,4 +1,4 @@
-/// The code of docs/io.md about a warp with a channel of its own.
+/// The code of docs/own-channel.md about a warp with a channel of its own.
 #include "session_rig.hpp"
 #include <gnstor/volume/exclusive_volume.hpp>
 

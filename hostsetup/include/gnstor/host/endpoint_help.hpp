@@ -7,7 +7,7 @@ namespace gnstor::host {
 /// How `endpoint_help` writes.
 enum class help_format {
   plain,     ///< lines of at most 100 columns, for a terminal
-  markdown,  ///< tables, as in docs/endpoints.md
+  markdown,  ///< lists, as in docs/endpoints.md
 };
 
 /// What an endpoint string may say: each scheme and each option, its values, its default and its
