@@ -25,9 +25,9 @@ bool is_yes(const value& v) { return v.text == "yes"; }
 std::vector<emulated> deployment() {
   constexpr auto use = option_use::deployment;
   return {
-      {"ssds", use, syntax::number(1, max_ssds), "4", "SSDs of the array.",
+      {"ssds", use, syntax::number(1, wire::afa::max_ssds), "4", "SSDs of the array.",
        [](endpoint& e, const value& v) { set(e.ssds, v); }},
-      {"replicas", use, syntax::number(1, max_replicas), "2",
+      {"replicas", use, syntax::number(1, wire::afa::max_replicas), "2",
        "Replicas of new volumes, at most one per SSD.",
        [](endpoint& e, const value& v) { set(e.replicas, v); }},
       {"capacity", use, syntax::size(1, most_capacity), "1G",

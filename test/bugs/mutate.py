@@ -35,7 +35,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tidy"))
 from toolchain import Toolchain, ToolchainError, run  # noqa: E402
-from verdicts import ROOTS, NoVerdict, Verdicts  # noqa: E402
+from verdicts import FOLDERS, ROOTS, NoVerdict, Verdicts  # noqa: E402
 
 KEYS = {"file", "from", "to", "source", "run", "found by", "claim"}
 OPTIONAL = {"says"}
@@ -118,9 +118,9 @@ def link(source, target):
 def copy(source, tree, tests, runs):
     """Links the sources into `tree`; of `tests` only the cases that one of `runs` selects."""
     shutil.rmtree(tree, ignore_errors=True)
-    for root in ROOTS:
-        if (source / root).exists():
-            shutil.copytree(source / root, tree / root, dirs_exist_ok=True, copy_function=link)
+    for folder in FOLDERS:
+        if (source / folder).exists():
+            shutil.copytree(source / folder, tree / folder, copy_function=link)
     filters = [case_filter(shlex.split(run)[1:]) for run in runs]
     for path in {tree / name for name in tests} if all(filters) else ():
         text = path.read_text()
@@ -132,7 +132,7 @@ def plant(bug, source, tree):
     copy(source, tree, bug["source"], [bug["run"]])
     target = tree / bug["file"]
     if not target.is_file():
-        raise BugError(f"no such file under {', '.join(ROOTS)}: {bug['file']}")
+        raise BugError(f"no such file under {', '.join(FOLDERS)}: {bug['file']}")
     rewrite(target, mutated(target.read_text(), bug["from"], bug["to"]))
 
 

@@ -28,6 +28,8 @@ import zlib
 
 HERE = pathlib.Path(__file__).resolve().parent
 FILE = HERE / "verdicts.json"
+# What a mutant is built from, and where its includes are looked for.
+FOLDERS = ["include", "hostsetup", "firmware", "serve", "benchmark", "tools", "test"]
 ROOTS = ["include", "hostsetup/include", "hostsetup/simt/include", "hostsetup/src",
          "firmware", "benchmark", "tools", ".", "test"]
 TOOLS = [HERE / "mutate.py", HERE / "verdicts.py", HERE.parent / "tidy/toolchain.py"]

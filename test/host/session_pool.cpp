@@ -33,7 +33,7 @@ class stingy_link final : public scripted_link {
 
 /// Takes 1 MiB of a pool; waits some time for it.
 bool takes_a_mebibyte(const expandable_pool<>& pool) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(4);
   for (; std::chrono::steady_clock::now() < end;) {
     if (pool.allocate(mib)) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -150,6 +150,21 @@ TEST_CASE("a host's last session gives its right to write back, and no session b
   CHECK(guest.open_volume(vid).writable);
 }
 
+TEST_CASE("a session that fails to take the right to write leaves it to its host's other session") {
+  for (const std::uint32_t mute : {1u, 3u}) {
+    CAPTURE(mute);
+    const shared_sessions shared;
+    late_link* seconds = nullptr;
+    host::session first = shared.open("owner");
+    host::session second = shared.open("owner", &seconds);
+    const volume_info v = first.create_volume({.bytes = bytes, .replicas = 4});
+    seconds->mute(mute);
+    CHECK_FALSE(refusal([&] { (void)second.open_volume(v.vid); }).empty());
+    const auto data = random_bytes(bytes, 1);
+    CHECK(refusal([&] { first.write(v, 0, data.data(), bytes); }).empty());  // on every SSD
+  }
+}
+
 TEST_CASE("a host adds volumes of its own alone, whatever its command says") {
   const shared_sessions shared;
   raw_admin forger(shared.link("forger"));

@@ -232,6 +232,28 @@ TEST_CASE("a flush counts the SSDs that are there, in order") {
   CHECK(plan_of(v).flush_steps() == 3);
 }
 
+TEST_CASE("a flush reaches the SSDs that are being filled, too: they take writes") {
+  volume_info v = spread_over(6, 2);
+  v.absent = 0b000010;
+  v.filling = 0b001001;
+  const plan p = plan_of(v);
+  plan::all_flush_steps steps{p};
+  std::vector<std::uint32_t> told;
+  for (io_step s; told.size() < 64 && steps(s);) told.push_back(s.ssd().value);
+  CHECK(told == std::vector<std::uint32_t>{0, 2, 3, 4, 5});
+}
+
+TEST_CASE("a namespace of 512-byte blocks is addressed beyond the 2 TiB of a 32-bit LBA") {
+  volume_info v = spread_over(1, 1);
+  v.namespace_id = 3;
+  v.lba_bytes = 512;
+  for (const std::uint32_t block : {(1u << 29) - 1, 1u << 29, ~0u}) {
+    const plan::piece p = first_piece(v, opcode::read, block);
+    CHECK(plan_of(v).reading(p).slba == std::uint64_t{block} * 8);
+    CHECK(plan_of(v).writing(opcode::write, p, 0).slba == std::uint64_t{block} * 8);
+  }
+}
+
 TEST_CASE("commands of a volume carry its ids and epoch, those of a namespace its own addresses") {
   volume_info v = spread_over(5, 2);
   const plan::piece p = first_piece(v, opcode::read, 123);

@@ -6,7 +6,10 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <chrono>
+#include <future>
 #include <set>
+#include <thread>
 #include <vector>
 
 using namespace gnstor;
@@ -145,6 +148,28 @@ TEST_CASE("a pool that ran out of memory recovers when there is some again") {
   CHECK_THROWS_AS((void)pool.borrow(), host::error);
   link.left = 1;
   CHECK_NOTHROW((void)pool.borrow());
+}
+
+TEST_CASE("who waits for a buffer gets the one that takes a given-up one's place") {
+  for (int round = 0; round < 5; ++round) {
+    memory_link link;
+    fw::staging_pool pool(link, 1, 4096);
+    std::promise<void> asks;
+    std::future<void> served;
+    {
+      fw::staging_pool::loan given_up = pool.borrow();
+      served = std::async(std::launch::async, [&] {
+        asks.set_value();
+        (void)pool.borrow();
+      });
+      asks.get_future().wait();
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));  // it waits by now
+      (void)given_up.note(late);
+    }
+    const bool woken = served.wait_for(std::chrono::seconds(5)) == std::future_status::ready;
+    if (!woken) (void)pool.borrow();  // coming back, it wakes who waits: the thread has to end
+    REQUIRE(woken);
+  }
 }
 
 TEST_CASE("the workers execute every job, also those that wait when they are told to end") {
