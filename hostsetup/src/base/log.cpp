@@ -24,9 +24,9 @@ spdlog::level::level_enum theirs(log_level level) {
 /// Gives each message to the application's function, or to stderr.
 class chosen_sink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
-  void choose(log_sink sink) {
+  void choose(log_sink chosen) {
     const std::lock_guard held(mutex_);
-    sink_ = std::move(sink);
+    sink_ = std::move(chosen);
   }
 
  private:
