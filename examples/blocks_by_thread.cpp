@@ -45,7 +45,7 @@ int main(int argc, char** argv) try {
   session.write(volume, 0, numbers.data(), blocks * gnstor::block_bytes);
 
   const host::registered_memory pages(session, threads * gnstor::block_bytes);
-  const host::memory_block all(session.client_place(), sizeof(totals), session.options().device);
+  const host::memory_block all = session.allocate(sizeof(totals));
   host::executor kernels;
   kernels.spawn(2, threads / 2, sum_blocks{blocks}, session.ref(volume), pages.buffer(),
                 static_cast<totals*>(all.data()));

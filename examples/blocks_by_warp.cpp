@@ -55,7 +55,7 @@ int main(int argc, char** argv) try {
   session.write(volume, 0, numbers.data(), runs * run_bytes);
 
   const host::registered_memory pages(session, warps * run_bytes);
-  const host::memory_block all(session.client_place(), sizeof(totals), session.options().device);
+  const host::memory_block all = session.allocate(sizeof(totals));
   host::executor kernels;
   kernels.spawn(2, 32 * warps / 2, sum_runs{runs}, session.ref(volume), pages.buffer(),
                 static_cast<totals*>(all.data()));

@@ -61,7 +61,7 @@ int main(int argc, char** argv) try {
   std::iota(numbers.begin(), numbers.end(), 1u);
   session.write(volume, 0, numbers.data(), bytes);
   const host::registered_memory pages(session, bytes);
-  const host::memory_block all(session.client_place(), sizeof(totals), session.options().device);
+  const host::memory_block all = session.allocate(sizeof(totals));
   auto* const sums = static_cast<totals*>(all.data());
   host::executor kernels;
   kernels.spawn(2, 32, read_blocks{blocks}, session.ref(volume),

@@ -18,7 +18,7 @@ int main(int argc, char** argv) try {
   session.write(volume, 0, numbers.data(), 4096);
 
   host::array<float> array(session, volume, numbers.size(), {.page_bytes = 4096});
-  host::memory_block sum(session.client_place(), sizeof(float), session.options().device);
+  host::memory_block sum = session.allocate(sizeof(float));
   host::executor kernels;
   kernels.launch(8, 128, sum_plainly, array.view(), static_cast<float*>(sum.data()));
   session.attach(kernels);

@@ -47,7 +47,7 @@ int main(int argc, char** argv) try {
   session.write(volume, 0, numbers.data(), blocks * gnstor::block_bytes);
 
   const host::session_pool pool = session.pool({.initial_bytes = 1 << 20, .max_bytes = 4 << 20});
-  const host::memory_block all(session.client_place(), sizeof(totals), session.options().device);
+  const host::memory_block all = session.allocate(sizeof(totals));
   host::executor kernels;
   kernels.spawn(4, blocks / 4, sum_by_pool{}, session.ref(volume), pool.ref(),
                 static_cast<totals*>(all.data()));

@@ -55,7 +55,7 @@ int main(int argc, char** argv) try {
   session.write(volume, 0, numbers.data(), bytes);
 
   const host::registered_memory pages(session, 2 * threads * gnstor::block_bytes);
-  const host::memory_block failures(session.client_place(), 4, session.options().device);
+  const host::memory_block failures = session.allocate(4);
   host::executor kernels;
   kernels.spawn(2, threads / 2, double_numbers{blocks}, session.ref(volume), pages.buffer(),
                 static_cast<std::uint32_t*>(failures.data()));

@@ -34,7 +34,7 @@ int main(int argc, char** argv) try {
   if (vid == 0) session.write(volume, 0, numbers.data(), 4096);
 
   host::array<std::uint32_t> array(session, volume, numbers.size(), {.page_bytes = 4096});
-  host::memory_block sum(session.client_place(), sizeof(std::uint64_t), session.options().device);
+  host::memory_block sum = session.allocate(sizeof(std::uint64_t));
   host::executor kernels;
   kernels.spawn(8, 128, sum_elements{}, array.view(), static_cast<std::uint64_t*>(sum.data()));
   session.attach(kernels);

@@ -102,7 +102,7 @@ int add_files(const settings& s) {
   x.volume().write("loading " + s.a, bytes, [&](char* to, auto at, auto n) { a.read(to, at, n); });
   y.volume().write("loading " + s.b, bytes, [&](char* to, auto at, auto n) { b.read(to, at, n); });
 
-  host::memory_block failures(session.client_place(), 8, session.options().device);
+  host::memory_block failures = session.allocate(8);
   host::executor kernels;
   kernels.spawn(s.run.grid, s.run.block, add_pages{}, x.view(), y.view(), z.view(),
                 static_cast<std::uint64_t*>(failures.data()));

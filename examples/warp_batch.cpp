@@ -59,7 +59,7 @@ int main(int argc, char** argv) try {
   session.write(volume, 0, numbers.data(), blocks * gnstor::block_bytes);
 
   const host::registered_memory pages(session, threads * gnstor::block_bytes);
-  const host::memory_block words(session.client_place(), 16, session.options().device);
+  const host::memory_block words = session.allocate(16);
   auto* const sum = static_cast<std::uint64_t*>(words.data());
   host::executor kernels;
   kernels.spawn(2, threads / 2, sum_batches{blocks}, session.ref(volume), pages.buffer(), sum,

@@ -112,8 +112,8 @@ void array_memory::check() {
     what += what.empty() ? fmt::format("the {} holds an error, {}", name, describe(c))
                          : fmt::format("; its first error, {}", describe(c));
     what +=
-        "; what kernels stored there may be lost: remove the cause, clear_errors(), store it "
-        "again";
+        "; what kernels read there is not the data, and what they stored may be lost: remove the "
+        "cause, clear_errors(), and do it again";
     told = c.first_error;
   }
   throw host::io_error(what, status::unpack(c.first_error != 0 ? c.first_error : dirty.first));

@@ -124,7 +124,9 @@ std::string pin(void*, std::size_t) { return "this build has no GPU support"; }
 void unpin(void*) noexcept {}
 
 void prepare_gpus(int, int) {
-  throw error("this build of gnstor has no GPU support: configure it with -DGNSTOR_BUILD_CUDA=ON");
+  throw error(
+      "this gnstor was built without the GPU side: install it by scripts/install PREFIX --gpu, or "
+      "configure it with -DGNSTOR_BUILD_CUDA=ON");
 }
 
 #endif

@@ -12,13 +12,21 @@ namespace {
 const char* word(status_code code) {
   switch (code) {
     case status_code::ok: return "ok";
-    case status_code::would_block: return "would block";
-    case status_code::timed_out: return "timed out";
-    case status_code::invalid_argument: return "invalid argument";
-    case status_code::out_of_range: return "out of range";
-    case status_code::no_memory: return "no memory";
-    case status_code::not_ready: return "channel not connected";
-    case status_code::closed: return "channel closed";
+    case status_code::would_block:
+      return "would block: no room now; try again when something has ended";
+    case status_code::timed_out:
+      return "timed out: no answer before the deadline (with runner=sim or resident=no: was "
+             "session::attach called?)";
+    case status_code::invalid_argument:
+      return "invalid argument: no blocks, no buffer, one that is smaller than the request, or one "
+             "that is not in use in this pool";
+    case status_code::out_of_range:
+      return "out of range: beyond the end of the volume or of the array";
+    case status_code::no_memory:
+      return "no memory: give more of it to the pool, or more frame_bytes to the array";
+    case status_code::not_ready:
+      return "channel not connected: session::reset_channel brings it back";
+    case status_code::closed: return "channel closed: its session has ended";
     case status_code::nvme_error: return "NVMe error";
     case status_code::transport_error: return "transport error";
     case status_code::flushed: return "flushed";
@@ -63,8 +71,9 @@ const char* cause(std::uint8_t code) {
     case syndrome::local_protection_error:
     case syndrome::local_access_error:
     case syndrome::remote_access_error:
-      return "its buffer is not registered with this session, or ends too early: use what "
-             "session::register_memory returns, while it is registered";
+      return "its buffer is not registered with this session, or ends too early: use "
+             "host::registered_memory, or what session::register_memory returns, while it is "
+             "registered";
     case syndrome::transport_retry_exceeded: return "the peer does not answer: is it still there?";
     case syndrome::rnr_retry_exceeded: return "the peer takes no requests";
     case syndrome::remote_aborted:
@@ -85,7 +94,7 @@ std::string flushed_words(status s) {
   const char* const why = cause(s.syndrome);
   if (why != nullptr) {
     return fmt::format(
-        "flushed: the queue pair died under the request, of another one that failed: {} (syndrome "
+        "flushed: another request killed the queue pair under this one: {} (syndrome "
         "{:02X}h); {}",
         why, s.syndrome, back);
   }
