@@ -147,7 +147,7 @@ TEST_CASE("a pool that ran out of memory recovers when there is some again") {
   CHECK_NOTHROW((void)pool.borrow());
 }
 
-TEST_CASE("the workers execute every job, also those that wait when they are told to end") {
+TEST_CASE("the workers execute every job, also those that wait when they are asked to end") {
   std::atomic<int> done{0};
   {
     serve::worker_pool workers(3);
