@@ -1,4 +1,4 @@
-// Allocation on the GPU: how many pairs of alloc and free a second, next to CUDA's own malloc, a
+// Allocation on the GPU: how many pairs of alloc and free per second, next to CUDA's own malloc, a
 // buddy system under a lock, and a flat bitmap; and how many large requests a long churn leaves in
 // one contiguous block.
 //

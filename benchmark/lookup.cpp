@@ -117,7 +117,7 @@ class mapped_ssd {
       ssd_.prefetch_mapping(a[k]);
     }
     for (std::uint32_t k = 0; k < batch; ++k) ssd_.prefetch_page(a[k], seen[k]);
-    for (std::uint32_t k = 0; k < batch; ++k) pages[k] = ssd_.glance(a[k], seen[k]);
+    for (std::uint32_t k = 0; k < batch; ++k) pages[k] = ssd_.peek(a[k], seen[k]);
   }
   /// Gives the next 32 blocks drawn other pages.
   bool update(std::uint64_t from, fw::known_grant& known) const {

@@ -2,7 +2,7 @@
 // other.
 //
 // `scaling/MEDIA/rand/BYTES/ssds:S/channels:C`: random reads through C of the 64 channels of one
-// session on S SSDs, four warps a channel, one replica. With flash in host memory `link_ratio` is
+// session on S SSDs, four warps per channel, one replica. With flash in host memory `link_ratio` is
 // to what SMs load from that memory at the same moment. The node has 64 queue engines in the whole
 // column, and those of unused channels look at their doorbells now and then;
 // `read/host/rand/4096/channels:8/warps:4` of volume_io, whose session has no other channels, says

@@ -14,8 +14,8 @@
 
 namespace host = gnstor::host;
 
-/// c = a + b, a warp a page in turn. `c[i] = a[i] + b[i]` does the same an element at a time; held
-/// pages are looked up once for all their elements.
+/// c = a + b, one warp per page in turn. `c[i] = a[i] + b[i]` does the same an element at a time;
+/// held pages are looked up once for all their elements.
 struct add_pages {
   template <class Lane, class T>
   GNSTOR_HD void operator()(Lane& lane, gnstor::remote_array<T> a, gnstor::remote_array<T> b,

@@ -301,9 +301,9 @@ void controller::keep_alive(std::uint32_t timeout_ms, std::uint64_t now_ms) {
 }
 
 bool controller::expired(std::uint64_t now_ms) const {
-  const std::uint32_t told = keep_alive_ms_.load(std::memory_order_relaxed);
+  const std::uint32_t granted = keep_alive_ms_.load(std::memory_order_relaxed);
   const bool looks_only = of_->kind == subsystem_kind::discovery;
-  const std::uint64_t limit = told == 0 && looks_only ? discovery_patience_ms : told;
+  const std::uint64_t limit = granted == 0 && looks_only ? discovery_patience_ms : granted;
   const std::uint64_t heard = heard_ms_.load(std::memory_order_relaxed);
   return limit != 0 && now_ms > heard && now_ms - heard > limit;
 }

@@ -156,22 +156,22 @@ array_gateway::joined emulated_gateway::join(const host_identity& who) {
   std::shared_ptr<member> m;
   {
     const std::lock_guard lock(guard_);
-    std::shared_ptr<member>& place = members_[who.nqn];
-    if (place && place->who.id != who.id) {
-      if (place->associations != 0) return {.refused = stranger};
-      forget(*place);
-      place.reset();
+    std::shared_ptr<member>& entry = members_[who.nqn];
+    if (entry && entry->who.id != who.id) {
+      if (entry->associations != 0) return {.refused = stranger};
+      forget(*entry);
+      entry.reset();
     }
-    if (!place) {
+    if (!entry) {
       if (members_.size() > most_clients) {
         members_.erase(who.nqn);
         return {.refused =
                     wire::fabrics::make_status(wire::fabrics::connect_status::controller_busy)};
       }
-      place = std::make_shared<member>();
-      place->who = who;
+      entry = std::make_shared<member>();
+      entry->who = who;
     }
-    m = place;
+    m = entry;
     ++m->associations;  // `tick` leaves it alone
   }
   auto held = std::make_shared<association>(*this, m);
@@ -303,8 +303,8 @@ status emulated_gateway::set_rights(volume_id vid, std::uint32_t ssds,
   return change_volume(vid, ssds, change);
 }
 
-/// What gives a right to write is told to SSD 0 first, which chooses between those who want it, and
-/// to nobody behind one that refuses; what takes one is told to all, to SSD 0 last.
+/// What gives a right to write goes to SSD 0 first, which chooses between those who want it, and
+/// to nobody behind one that refuses; what takes one goes to all, to SSD 0 last.
 status emulated_gateway::change_volume(volume_id vid, std::uint32_t ssds,
                                        wire::afa::volume_chmod change) {
   change.version = wire::afa::payload_version;

@@ -55,8 +55,8 @@ page_bytes changed_page(bool changed) {
   return bytes;
 }
 
-/// One dword a command: bit 0 supported, bit 1 changes contents. NVMe Base 2.3, "Commands Supported
-/// and Effects".
+/// One dword per command: bit 0 supported, bit 1 changes contents. NVMe Base 2.3, "Commands
+/// Supported and Effects".
 page_bytes commands_page(subsystem_kind kind) {
   page_bytes bytes(4096);
   byte_page page(bytes);
@@ -149,7 +149,7 @@ answer log_page(const target_model& target, controller& c, const target_port& po
     return {make_status(generic_status::invalid_field, true)};
   }
   if (id == changed_namespaces) {
-    // Who reads its beginning has been told, whether the event is to stay reported or not.
+    // Who reads its beginning knows, whether the event is to stay reported or not.
     const bool changed = offset == 0 && c.take_changed();
     page = changed_page(changed && kind == subsystem_kind::volume);
   }

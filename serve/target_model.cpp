@@ -216,8 +216,8 @@ bool target_model::has_room(const host_identity& host, subsystem_kind kind, bool
   for (const auto& [id, c] : controllers_) {
     if (c == nullptr || c->ended()) continue;
     const bool looks_only = c->of().kind == subsystem_kind::discovery;
-    const bool same_place = !host.address.empty() && c->host().address == host.address;
-    own += same_place || c->host().nqn == host.nqn ? 1 : 0;
+    const bool same_address = !host.address.empty() && c->host().address == host.address;
+    own += same_address || c->host().nqn == host.nqn ? 1 : 0;
     open += looks_only ? 1 : 0;
     silent += !looks_only && c->mute() ? 1 : 0;
   }

@@ -27,7 +27,7 @@ class target_model {
   const target_limits& limits() const { return limits_; }
   array_gateway& array() const { return *array_; }
 
-  /// Adds a subsystem. Hosts that watch the discovery log are told.
+  /// Adds a subsystem. Hosts that watch the discovery log are notified.
   void offer(subsystem s);
   /// Takes a subsystem away and ends its associations.
   void withdraw(std::string_view nqn);

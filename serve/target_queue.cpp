@@ -252,7 +252,7 @@ std::uint16_t target_queue::take_data(plan& p, const needs& n, std::size_t messa
 // ---- execution
 
 answer target_queue::execute(const plan& p, std::span<std::byte> data, std::uint64_t now_ms) {
-  // Nobody waits for it, and its host may have been told that it never happened.
+  // Nobody waits for it, and its host may have been answered that it never happened.
   if (closing_.load(std::memory_order_acquire) || ended()) {
     return {make_status(generic_status::aborted_by_queue_deletion)};
   }

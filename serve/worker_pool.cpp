@@ -24,7 +24,7 @@ void worker_pool::end() {
     const std::lock_guard lock(guard_);
     stopping_ = true;
   }
-  news_.notify_all();
+  changed_.notify_all();
   for (std::thread& t : threads_) t.join();
 }
 
@@ -33,7 +33,7 @@ void worker_pool::submit(std::function<void()> job) {
     const std::lock_guard lock(guard_);
     jobs_.push_back(std::move(job));
   }
-  news_.notify_one();
+  changed_.notify_one();
 }
 
 void worker_pool::serve() {
@@ -41,7 +41,7 @@ void worker_pool::serve() {
     std::function<void()> job;
     {
       std::unique_lock lock(guard_);
-      news_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
+      changed_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
       if (jobs_.empty()) return;
       job = std::move(jobs_.front());
       jobs_.pop_front();

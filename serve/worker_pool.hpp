@@ -29,7 +29,7 @@ class worker_pool {
   void end();
 
   std::mutex guard_;
-  std::condition_variable news_;
+  std::condition_variable changed_;
   std::deque<std::function<void()>> jobs_;
   bool stopping_ = false;
   std::vector<std::thread> threads_;

@@ -58,7 +58,7 @@ class lock_channel {
   }
 
   /// As `channel::submit`.
-  /// @par Callers any lane, in any company: one after another
+  /// @par Callers any lane, converged or not: one after another
   /// @par Bound waits for the lock, a minute at most
   GNSTOR_HD result<ticket> submit(const wire::nvme::submission_entry& command) const {
     const status usable = usable_in(channel_phase::ready);
@@ -66,7 +66,7 @@ class lock_channel {
   }
 
   /// Takes all completions there are, 32 at most; true if there was one.
-  /// @par Callers any lane, in any company: one after another
+  /// @par Callers any lane, converged or not: one after another
   /// @par Bound waits for the lock, a minute at most
   GNSTOR_HD bool poll() const {
     bool any = false;

@@ -19,15 +19,15 @@ struct bare_ring {
 struct ring_job {
   const uint4* from = nullptr;
   uint4* to = nullptr;
-  std::uint32_t places = 1;  ///< in the media, each of as many pages as the server has warps; a
-                             ///< power of two
+  std::uint32_t slots = 1;  ///< in the media, each of as many pages as the server has warps; a
+                            ///< power of two
   std::uint32_t requests = 0;
-  bool scattered = true;    ///< else one place after another
-  std::uint32_t store = 0;  ///< copies that a request writes to the media, the second `places`
+  bool scattered = true;    ///< else one slot after another
+  std::uint32_t store = 0;  ///< copies that a request writes to the media, the second `slots`
                             ///< behind the first; 0: it reads
 
-  __host__ __device__ std::uint64_t place(std::uint32_t request) const {
-    return (scattered ? request * 2654435761u : request) & (places - 1);
+  __host__ __device__ std::uint64_t slot(std::uint32_t request) const {
+    return (scattered ? request * 2654435761u : request) & (slots - 1);
   }
 };
 
@@ -53,10 +53,10 @@ __global__ void serve_ring(bare_ring* ring, ring_job job) {
   for (std::uint32_t k = 1; k <= job.requests; ++k) {
     while (asked.load(cuda::memory_order_acquire) != k) {
     }
-    const std::uint64_t at = job.place(k) * pages + warp;
+    const std::uint64_t at = job.slot(k) * pages + warp;
     if (job.store == 0) copy_page(job.from + at * 256, job.to + warp * 256);
     for (std::uint32_t c = 0; c < job.store; ++c)
-      copy_page(job.from + warp * 256, job.to + (c * std::uint64_t{job.places} * pages + at) * 256);
+      copy_page(job.from + warp * 256, job.to + (c * std::uint64_t{job.slots} * pages + at) * 256);
     __syncthreads();
     if (threadIdx.x == 0) answered.store(k, cuda::memory_order_release);
     __syncthreads();

@@ -25,17 +25,17 @@ struct batch_channel {
 struct batch_job {
   batch_channel* channels = nullptr;
   const uint4* media = nullptr;  ///< the server's: `media_pages` with their pattern
-  uint4* local = nullptr;        ///< the client's: 32 pages a channel
+  uint4* local = nullptr;        ///< the client's: 32 pages per channel
   std::uint32_t count = 1;       ///< of channels
   std::uint32_t warps = 1;       ///< of the server for each channel
   std::uint32_t depth = 32;      ///< 32 at most
   std::uint32_t total = 0;       ///< a multiple of `depth`
   bool check_all = false;        ///< compare every page, not those of the last batch
-  bool fenced = false;           ///< every lane fences before its page is told of, as a first
+  bool fenced = false;           ///< every lane fences before it announces its page, as a first
                                  ///< probe of such rings did
 
   static constexpr std::uint32_t media_pages = 128 * 1024;
-  __device__ std::uint32_t place(std::uint32_t channel, std::uint32_t number) const {
+  __device__ std::uint32_t page(std::uint32_t channel, std::uint32_t number) const {
     return ((number + channel * total) * 2654435761u) & (media_pages - 1);
   }
 };
@@ -61,7 +61,7 @@ __global__ void serve_batches(batch_job job) {
   }
 }
 
-/// One warp a channel; a lane a request of the batch. @par Callers blocks of one warp
+/// One warp per channel, one lane per request of the batch. @par Callers blocks of one warp
 template <cuda::thread_scope Scope>
 __global__ void ask_batches(batch_job job, std::uint64_t* wrong) {
   const std::uint32_t lane = threadIdx.x;
@@ -70,7 +70,7 @@ __global__ void ask_batches(batch_job job, std::uint64_t* wrong) {
   std::uint64_t bad = 0;
   for (std::uint32_t base = 0; base < job.total; base += job.depth) {
     const std::uint32_t k = base + lane;
-    const std::uint32_t page = job.place(blockIdx.x, k);
+    const std::uint32_t page = job.page(blockIdx.x, k);
     if (lane < job.depth) {
       batch_channel::request& r = c.requests[k % batch_channel::slots];
       r.from = job.media + page * 256ull;

@@ -6,14 +6,14 @@
 
 namespace gnstor::benchmarks {
 
-/// Copies pages of 4 KiB in scattered order, each to the same place, a warp a page, eight 16-byte
-/// accesses in flight a lane.
+/// Copies pages of 4 KiB in scattered order, each to the same page, one warp per page, eight
+/// 16-byte accesses in flight per lane.
 /// @param pages a power of two
 __global__ void copy_pages(const uint4* from, uint4* to, std::uint32_t pages) {
   const std::uint32_t warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
   for (std::uint32_t p = warp; p < pages; p += gridDim.x * blockDim.x / 32) {
-    const std::uint64_t place = (p * 2654435761ull) & (pages - 1);
-    copy_page(from + place * 256, to + place * 256);
+    const std::uint64_t page = (p * 2654435761ull) & (pages - 1);
+    copy_page(from + page * 256, to + page * 256);
   }
 }
 

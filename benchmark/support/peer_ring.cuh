@@ -56,7 +56,7 @@ class peer_ring {
   double undisturbed() const { return undisturbed_; }
   double undisturbed_wide() const { return undisturbed_wide_; }
 
-  /// Pages a second; 0 if a page was wrong.
+  /// Pages per second; 0 if a page was wrong.
   double rate(const form& f, bool check_all = false) {
     batch_job job{.channels = f.at_server ? there_ : here_,
                   .media = media_,

@@ -58,7 +58,7 @@ inline void client_writes(benchmark::State& state, const shape& s) {
   plan p = plan_of(s);
   p.volume_blocks = s.on.volume_blocks / 4;
   p.generation = 1;
-  p.rounds = p.places() / (32 * s.warps);
+  p.rounds = p.slots() / (32 * s.warps);
   const auto written_once = [&](std::uint32_t clients) {
     std::vector<volume_info> infos;
     for (std::uint32_t k = 0; k < clients; ++k) infos.push_back(r.create(p.volume_blocks));

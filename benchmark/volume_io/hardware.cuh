@@ -56,7 +56,7 @@ class hardware {
     ring_job job{.requests = requests, .scattered = s.scattered, .store = s.store};
     uint4* media = s.host_media ? pinned_ : local_;
     const std::uint32_t media_pages = s.store == 0 ? limit_pages : scratch_pages / 2;
-    job.places = media_pages / s.pages;
+    job.slots = media_pages / s.pages;
     job.from = s.store == 0 ? media : page_;
     job.to = s.store == 0 ? page_ : s.host_media ? pinned_scratch_ : local_scratch_;
     if (s.store != 0) fill_pages<<<32, 32, 0, stream_>>>(words(page_), 0, s.pages);
@@ -65,7 +65,7 @@ class hardware {
     serve_ring<ring_scope><<<1, 32 * s.pages, 0, server_>>>(ring_, job);
     const float ms = timed([&] { ask_ring<ring_scope><<<1, 1, 0, stream_>>>(ring_, requests); });
     cuda_check(cudaStreamSynchronize(server_), "ring");
-    const std::uint64_t last = job.place(requests) * s.pages;
+    const std::uint64_t last = job.slot(requests) * s.pages;
     std::uint64_t wrong = 0;
     if (s.store == 0) wrong = wrong_pages(page_, last, s.pages);
     for (std::uint32_t c = 0; c < s.store; ++c)

@@ -41,7 +41,7 @@ struct move_blocks {
     std::uint64_t bad = 0;
     for (std::uint32_t k = 0; k < p.rounds; ++k) {
       const std::uint32_t turn = p.turn(k * t.count + t.index);
-      const vba first = p.place(turn);
+      const vba first = p.position(turn);
       const auto soon = simt::within(io_deadline_ns);
       const bool write = p.writes(turn);
       if (write) data.fill(first);
@@ -96,7 +96,7 @@ struct move_one_by_one {
     const std::uint32_t before = simt::warp_number() * p.rounds;
     std::uint64_t bad = 0;
     for (std::uint32_t k = before + 1; k <= before + p.rounds; ++k) {
-      const vba first = p.place(k);
+      const vba first = p.position(k);
       const io_buffer mine = memory.slice((Writes ? before : k - 1) * bytes, bytes);
       const auto soon = simt::within(io_deadline_ns);
       if constexpr (Writes) {
@@ -119,7 +119,7 @@ struct check_one_by_one {
     const std::uint64_t bytes = p.blocks * block_bytes;
     std::uint64_t bad = 0;
     for (std::uint32_t k = 1 + lane.global_thread(); k <= p.rounds; k += lane.grid_threads())
-      bad += block_data(memory.slice((k - 1) * bytes, bytes).address, p).wrong(p.place(k));
+      bad += block_data(memory.slice((k - 1) * bytes, bytes).address, p).wrong(p.position(k));
     seen->add(bad);
   }
 };

@@ -6,7 +6,7 @@
 namespace gnstor::benchmarks {
 
 /// Notes what `lanes` lanes that carried out `p` by `move_blocks` have left: the generation of each
-/// place that was written. What a write should have left and did not is found by whoever reads with
+/// slot that was written. What a write should have left and did not is found by whoever reads with
 /// `plan::generations`.
 struct note_written {
   template <class Lane>
@@ -16,8 +16,8 @@ struct note_written {
     for (std::uint32_t k = lane.global_thread(); k < operations; k += lane.grid_threads()) {
       const std::uint32_t turn = p.turn(k);
       if (!p.writes(turn)) continue;
-      // Places that are drawn may be drawn twice.
-      device_word<std::uint32_t>(generations[p.place(turn).value / p.blocks])
+      // Slots that are drawn may be drawn twice.
+      device_word<std::uint32_t>(generations[p.position(turn).value / p.blocks])
           .store(p.generation, relaxed);
     }
   }

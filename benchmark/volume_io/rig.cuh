@@ -15,7 +15,7 @@ namespace gnstor::benchmarks {
 struct crew {
   std::uint32_t channels = 32;  ///< that are used; the session may have more
   std::uint32_t warps = 4;      ///< a channel
-  bool alone = false;           ///< one warp a channel, which has it to itself
+  bool alone = false;           ///< one warp per channel, which has it to itself
 
   std::uint32_t lanes() const { return 32 * channels * warps; }
 };
@@ -114,8 +114,8 @@ class rig {
   /// Kernels write every word of a volume; this CPU reads some of it back.
   void fill(const volume_info& v) {
     plan p{.volume_blocks = setup_.volume_blocks, .blocks = 16, .write_percent = 100, .whole = 1};
-    const crew all{.channels = std::min({setup_.channels, 32u, p.places() / 32}), .warps = 1};
-    p.rounds = p.places() / all.lanes();
+    const crew all{.channels = std::min({setup_.channels, 32u, p.slots() / 32}), .warps = 1};
+    p.rounds = p.slots() / all.lanes();
     if (run(v, p, all) == 0) throw std::runtime_error("a volume could not be filled");
     std::vector<std::uint64_t> words(256 * block_words);
     for (const std::uint32_t part : {0u, 1u, 2u, 3u}) {

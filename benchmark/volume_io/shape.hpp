@@ -13,7 +13,7 @@ struct shape {
   bool writes = false;
   std::uint32_t channels = 32;
   std::uint32_t warps = 4;  ///< a channel
-  bool alone = false;       ///< one warp a channel, which has it to itself
+  bool alone = false;       ///< one warp per channel, which has it to itself
 
   std::uint32_t blocks() const { return bytes / block_bytes; }
   /// As in "host/rand/4096".

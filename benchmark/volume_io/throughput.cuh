@@ -3,12 +3,12 @@
 
 #include "../support/greedy_amplification.hpp"
 #include "family.cuh"
-#include "written_places.cuh"
+#include "written_slots.cuh"
 
 namespace gnstor::benchmarks {
 
-/// Runs what `run()` gives the rate of, `p.rounds` operations a lane, in turn with the load limit;
-/// one warp alone also in turn with a bare ring that takes as many requests at once.
+/// Runs what `run()` gives the rate of, `p.rounds` operations per lane, in turn with the load
+/// limit; one warp alone also in turn with a bare ring that takes as many requests at once.
 template <class Run>
 void against_loads(benchmark::State& state, const shape& s, const plan& p, const Run& run) {
   const double bytes = 1.0 * crew_of(s).lanes() * p.rounds * s.bytes;
@@ -47,7 +47,7 @@ inline void write(benchmark::State& state, const shape& s) {
   plan p = plan_of(s);
   p.write_percent = 100;
   p.generation = 1;
-  p.rounds = p.places() / crew_of(s).lanes();
+  p.rounds = p.slots() / crew_of(s).lanes();
   compared rates;
   for (auto _ : state) {
     const volume_info v = r.create(p.volume_blocks);
@@ -72,8 +72,8 @@ inline void overwrite(benchmark::State& state, const shape& s) {
   const rig& r = rig::of(s.on, true);
   plan p = plan_of(s);
   p.write_percent = 100;
-  p.rounds = p.places() / crew_of(s).lanes();
-  const written_places written(p);
+  p.rounds = p.slots() / crew_of(s).lanes();
+  const written_slots written(p);
   const auto pass = [&] {
     ++p.draw;
     ++p.generation;
@@ -102,14 +102,14 @@ inline void overwrite(benchmark::State& state, const shape& s) {
   state.counters["greedy_pages"] = needed;
 }
 
-/// 70 % reads of one volume, 30 % writes; every place once a pass. A pass reads what the ones
+/// 70 % reads of one volume, 30 % writes; every slot once per pass. A pass reads what the ones
 /// before it left and writes another generation, and all blocks are read back whole in the end.
 inline void mixed(benchmark::State& state, const shape& s) {
   rig& r = rig::of(s.on);
   plan p = plan_of(s);
-  p.rounds = p.places() / crew_of(s).lanes();
+  p.rounds = p.slots() / crew_of(s).lanes();
   const volume_info v = r.create_filled();
-  const written_places written(p);
+  const written_slots written(p);
   p.generations = written.data();
   p.write_percent = 30;
   against_loads(state, s, p, [&] {

@@ -20,7 +20,7 @@ struct bfs_counts {
 
 /// A search's words in the memory of the machine that runs the kernels.
 ///
-/// A frontier is a bit a vertex, so that a level is walked in the order of the pages: each page
+/// A frontier is one bit per vertex, so that a level is walked in the order of the pages: each page
 /// comes in once a level however the vertices were found.
 struct bfs_state {
   std::uint32_t* parents;   ///< `unreached` where nobody has come
@@ -117,7 +117,7 @@ struct bfs_level {
     if (page.count != 0) neighbours.release_page(warp, page);
   }
 
-  /// Lets go of the page it holds and gets the one of element `at`. One page a warp at a time, so
+  /// Lets go of the page it holds and gets the one of element `at`. One page per warp at a time, so
   /// that no warp waits for a frame while it keeps one from another.
   GNSTOR_HD static bool turn_to(const gnstor::simt::group& warp, const neighbours_view& neighbours,
                                 std::uint64_t at, neighbours_view::pinned& page) {

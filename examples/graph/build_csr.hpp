@@ -129,7 +129,7 @@ inline csr build_csr(std::uint32_t vertices, std::span<const edge> edges, direct
   csr g;
   g.directed = way == direction::as_given;
   g.offsets.assign(std::size_t{vertices} + 1, 0);
-  // Degrees are counted one place further on, so that a prefix sum turns them into offsets in
+  // Degrees are counted one index further on, so that a prefix sum turns them into offsets in
   // place.
   auto degrees = std::span(g.offsets).subspan(1);
   auto of_range = [&](std::uint64_t b) {

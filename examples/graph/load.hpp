@@ -11,7 +11,7 @@
 namespace graph {
 
 /// Loads a graph in the format its extension names: .sg .wsg (GAP serialized), .el .wel (edge
-/// list), .mtx (Matrix Market). Throws `load_error`, which names the file, the place, and the
+/// list), .mtx (Matrix Market). Throws `load_error`, which names the file, the position, and the
 /// remedy; nothing is half loaded.
 inline csr load(const std::string& path) {
   const std::string extension = std::filesystem::path(path).extension().string();

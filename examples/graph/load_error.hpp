@@ -6,7 +6,8 @@
 
 namespace graph {
 
-/// A graph file that cannot be used: names the file, the place in it, what is wrong and what to do.
+/// A graph file that cannot be used: names the file, the position in it, what is wrong and what to
+/// do.
 class load_error : public std::runtime_error {
  public:
   /// The file as a whole.

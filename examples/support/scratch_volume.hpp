@@ -25,7 +25,7 @@ class scratch_volume {
     try {
       session_->delete_volume(volume_.vid);
     } catch (const gnstor::host::error&) {
-      // The array is failing: whoever used the volume has been told.
+      // The array is failing: whoever used the volume knows.
     }
   }
 

@@ -16,7 +16,7 @@
 namespace gnstor::fw {
 
 /// Decides about the commands of one queue: which are refused, with which status, and where the
-/// others go. One lane a command; it stores nothing but counters, as a store before the decision
+/// others go. One lane per command; it stores nothing but counters, as a store before the decision
 /// would make every ordered load of it wait.
 class command_router {
  public:
@@ -26,7 +26,7 @@ class command_router {
     std::uint32_t page = node::ssd::no_page;  ///< of a read that needs no shard
     association joined;                       ///< in: the queue's; out: as Connect has left it
     known_grant known{};                      ///< the grant of the command's SSD
-    bool news = false;                        ///< ... was not known before
+    bool learnt = false;                      ///< ... was not known before
   };
 
   /// @param keys opens what commands name
@@ -34,7 +34,7 @@ class command_router {
                            const grant_cache& grants)
       : node_(&n), queue_(queue), keys_(&keys), grants_(grants) {}
 
-  /// @par Callers a lane of the queue's engine, which is a reader of the node's grace
+  /// @par Callers a lane of the queue's engine, which is a reader of the node's quiescence
   GNSTOR_HD void decide(const wire::nvme::submission_entry& entry, decision& d) {
     command_head& c = d.command;
     c.entry = entry;
@@ -61,7 +61,7 @@ class command_router {
   GNSTOR_HD void look(decision& d, node::ssd::foresight& early) const {
     command_head& c = d.command;
     const node::ssd drive = node_->ssds[c.ssd];
-    d.page = drive.glance(c.where, early);
+    d.page = drive.peek(c.where, early);
     if (d.page != node::ssd::no_page) {
       c.stage = command_stage::copy;
       c.remaining = 1;
@@ -142,7 +142,7 @@ class command_router {
     } else {
       c.where = drive.check(r, d.known);
     }
-    d.news = d.known.slot != nullptr && !d.known.same(before);
+    d.learnt = d.known.slot != nullptr && !d.known.same(before);
     if (c.where.ok() && !healthy(c, fault, !read)) return false;
     c.status = c.where.status;
     return c.where.ok();

@@ -90,7 +90,7 @@ class copy_engine {
       // In another epoch the block may belong elsewhere, and have been dropped here: zeroes are no
       // answer. Whoever dropped it knew that epoch.
       damaged = g.any(drive.epoch() != c.entry.cdw2 || drive.is_doubtful(c.where));
-      // Of one mind: they clear it together.
+      // All lanes agree: they clear it together.
       if (!damaged) clear(g, memory);
     } else if (node_->shape.check_reads == 0) {
       transfer(g, memory, flash, block_bytes);

@@ -6,7 +6,7 @@
 namespace gnstor::fw {
 
 /// Breaks every queue pair that is served, as a NIC does that has failed: whoever waits for an
-/// answer is told at once, and whoever asks from now on, too. Host only.
+/// answer fails at once, and whoever asks from now on, too. Host only.
 /// @par Callers one thread, after every engine of the node has returned
 inline void fail_queues(const node& n) {
   for (std::uint32_t k = 0; k < n.shape.max_queues; ++k) {

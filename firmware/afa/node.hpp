@@ -22,7 +22,7 @@ class paced_ssd;
 /// The capacities of an array node, fixed before it starts.
 struct node_shape {
   std::uint32_t max_queues = 16;
-  std::uint32_t max_depth = 128;  ///< commands in flight a queue
+  std::uint32_t max_depth = 128;  ///< commands in flight per queue
   std::uint32_t max_regions = 256;
   std::uint32_t max_hosts = 16;
   std::uint32_t ssd_count = 4;
@@ -51,7 +51,7 @@ struct node_shape {
 /// inbox to its shard engine; rings hand commands over.
 struct node {
   using ssd = engine_ref<thread_scope_device>;
-  /// Of an SSD that nobody has told any: all classes weigh the same, eight commands at a time.
+  /// Of an SSD that was given none: all classes weigh the same, eight commands at a time.
   static constexpr wire::nvme::arbitration default_arbitration{.burst_log2 = 3};
 
   node_shape shape;
@@ -63,24 +63,24 @@ struct node {
   std::uint32_t* free_slots = nullptr;  ///< [max_queues][max_depth]: stacks of free command slots
   io_command* commands = nullptr;       ///< [max_queues][max_depth]
   ssd* ssds = nullptr;
-  std::uint32_t* faults = nullptr;         ///< [ssd_count]: `ssd_fault`, set by tests
-  std::uint32_t* priorities = nullptr;     ///< [max_queues]: `queue_class` of each; atomic
-  std::uint32_t* arbitrations = nullptr;   ///< [ssd_count]: `arbitration`, packed; atomic
-  paced_ssd** paced_ssds = nullptr;        ///< [ssd_count], each its pacer's; or null
-  durable_medium* medium = nullptr;        ///< that Flush and FUA wait for, on CPUs; or null
-  handle_ring::ends* ring_ends = nullptr;  ///< [shape.rings()]
-  std::uint64_t* done_cells = nullptr;     ///< [max_queues][max_depth]
-  std::uint64_t* inbox_cells = nullptr;    ///< [inboxes][commands, rounded up to a power of two]
-  std::uint64_t* copy_cells = nullptr;     ///< [commands * max_transfer_blocks, rounded up]
-  std::uint64_t* paced_cells = nullptr;    ///< [pacers][commands, rounded up]
-  std::uint64_t* tickets = nullptr;        ///< [copy_workers]: ticket + 1, 0 for none
-  std::uint64_t* grace_words = nullptr;    ///< `reader_grace` of the queue engines
-  std::uint32_t* stop = nullptr;           ///< not zero: every engine returns
+  std::uint32_t* faults = nullptr;            ///< [ssd_count]: `ssd_fault`, set by tests
+  std::uint32_t* priorities = nullptr;        ///< [max_queues]: `queue_class` of each; atomic
+  std::uint32_t* arbitrations = nullptr;      ///< [ssd_count]: `arbitration`, packed; atomic
+  paced_ssd** paced_ssds = nullptr;           ///< [ssd_count], each its pacer's; or null
+  durable_medium* medium = nullptr;           ///< that Flush and FUA wait for, on CPUs; or null
+  handle_ring::ends* ring_ends = nullptr;     ///< [shape.rings()]
+  std::uint64_t* done_cells = nullptr;        ///< [max_queues][max_depth]
+  std::uint64_t* inbox_cells = nullptr;       ///< [inboxes][commands, rounded up to a power of two]
+  std::uint64_t* copy_cells = nullptr;        ///< [commands * max_transfer_blocks, rounded up]
+  std::uint64_t* paced_cells = nullptr;       ///< [pacers][commands, rounded up]
+  std::uint64_t* tickets = nullptr;           ///< [copy_workers]: ticket + 1, 0 for none
+  std::uint64_t* quiescence_words = nullptr;  ///< `reader_quiescence` of the queue engines
+  std::uint32_t* stop = nullptr;              ///< not zero: every engine returns
   std::uint32_t* host_stop =
       nullptr;  ///< likewise, in memory that the host can set while a kernel runs; or null
 
-  GNSTOR_HD reader_grace<thread_scope_device> grace() const {
-    return {grace_words, shape.max_queues};
+  GNSTOR_HD reader_quiescence<thread_scope_device> quiescence() const {
+    return {quiescence_words, shape.max_queues};
   }
   GNSTOR_HD region_table keys() const {
     return region_table(regions, shape.max_regions, region_changes);

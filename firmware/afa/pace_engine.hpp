@@ -36,7 +36,7 @@ class pace_engine {
   }
 
  private:
-  static constexpr std::uint32_t most = 32;  ///< commands a round
+  static constexpr std::uint32_t most = 32;  ///< commands per round
 
   bool take(std::uint64_t now) const {
     const handle_ring arrived = node_->paced_ring(ssd_);

@@ -49,7 +49,7 @@ GNSTOR_HD_INLINE std::uint32_t copy_page(const simt::group& g, void* flash, void
 /// CPU does not touch that for a page it finds damaged. On a GPU the page is on its way before its
 /// CRC is known.
 /// @param flash, memory, expected each lane's own: addresses, and `engine_ref::seal_of`
-/// @par Callers as `copy_page`, within the pages' grace period or pins
+/// @par Callers as `copy_page`, within the pages' quiescence period or pins
 /// @par Result in every lane: the ranks whose data is not what was written
 GNSTOR_HD_SLOW inline std::uint32_t checked_reads(const simt::group g, std::uint32_t reads,
                                                   std::uint64_t flash, std::uint64_t memory,

@@ -59,10 +59,10 @@ class queue_engine {
       }
     }
     // Nothing seen in this round is used in the next.
-    if ((++now_.rounds % quiet_rounds == 0 || away_) && g.leads()) node_->grace().quiet(queue_);
+    if ((++now_.rounds % quiet_rounds == 0 || away_) && g.leads())
+      node_->quiescence().quiet(queue_);
     return busy;
   }
-
   /// The same once an assertion has failed: whoever breaks the queue pair goes on from there.
   GNSTOR_HD void leave_behind() const {
     if (!away_) static_cast<queue_progress&>(*context_) = now_;
@@ -75,7 +75,7 @@ class queue_engine {
   }
 
  private:
-  static constexpr std::uint32_t quiet_rounds = 8;  ///< `reader_grace::quiet` every so many
+  static constexpr std::uint32_t quiet_rounds = 8;  ///< `reader_quiescence::quiet` every so many
   static constexpr std::uint32_t direct_most = 2;   ///< pages that are not worth a hand-over
   static constexpr std::uint32_t most_waits = 2;    ///< rounds that answers wait for others
 
@@ -90,20 +90,20 @@ class queue_engine {
   /// has one comes last. Who finds a command finished loads again, in order.
   GNSTOR_HD signs look(const simt::group& g) {
     const bool finished = node_->done_ring(queue_).seems_there(now_.done_head);
-    std::uint32_t told = 0;
+    std::uint32_t bits = 0;
     if (g.leads()) {
       const std::uint32_t active = device_word<std::uint32_t>(context_->active).load(relaxed);
       const std::uint32_t changes = node_->keys().changes();
       const std::uint64_t bell = reader_.doorbell();
-      told = (active == static_cast<std::uint32_t>(queue_life::serving) ? 1 : 0) |
+      bits = (active == static_cast<std::uint32_t>(queue_life::serving) ? 1 : 0) |
              (bell != now_.doorbell_seen ? 2 : 0) | (finished ? 4 : 0) |
              (changes != key_changes_ ? 8 : 0);
       now_.doorbell_seen = bell;
       key_changes_ = changes;
     }
-    told = g.broadcast(told);
-    if ((told & 8) != 0) reader_.forget_keys();
-    return {(told & 1) != 0, (told & 2) != 0, (told & 4) != 0};
+    bits = g.broadcast(bits);
+    if ((bits & 8) != 0) reader_.forget_keys();
+    return {(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0};
   }
 
   /// A round of an engine whose queue was not served. True if anything was done.
@@ -318,7 +318,7 @@ class queue_engine {
     const bool send = g.thread_rank() < run && r.opcode == wire::mlx5::opcode::send;
     d.joined = now_.joined;
     if (send) command_router(*node_, queue_, reader_, grants_).decide(reader_.capsule(r), d);
-    grants_.learn(g, d.news, d.command.ssd, d.known);
+    grants_.learn(g, d.learnt, d.command.ssd, d.known);
     const std::uint32_t refused = g.ballot(send && d.command.stage == command_stage::refused);
     return refused == 0 ? run : static_cast<std::uint32_t>(cuda::std::countr_zero(refused));
   }

@@ -39,7 +39,7 @@ struct service {
              grant_cache(g, lane.shared().grants[warp]));
   }
 
-  /// Owns every `step`-th engine from the `turn`-th on, until the node is told to stop.
+  /// Owns every `step`-th engine from the `turn`-th on, until the node is asked to stop.
   /// @param grants of the queue whose engine is owned alone
   GNSTOR_HD_INLINE void run(const simt::group& g, std::uint32_t turn, std::uint32_t step,
                             grant_cache grants = {}) const {

@@ -10,7 +10,7 @@
 namespace gnstor::fw {
 
 /// Goes through the rounds of the engines that one warp (or CPU thread) owns, until the node is
-/// told to stop.
+/// asked to stop.
 struct service_rounds {
   const node* array;
   std::uint32_t first;  ///< the first engine owned

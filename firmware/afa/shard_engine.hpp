@@ -107,7 +107,7 @@ class shard_engine {
     const std::uint32_t ready = g.leading(there);
     if (ready == 0) return false;
     const bool mine = g.thread_rank() < ready;
-    // What the changes need is asked for before the first of them, and told after the last.
+    // What the changes need is asked for before the first of them, and answered after the last.
     command_head c{};
     if (mine) c = node_->commands[handle];
     const bool reads = mine && is_io(c, wire::nvme::nvm_opcode::read);
@@ -117,7 +117,7 @@ class shard_engine {
       then = next::copy;
     }
     g.sync();
-    bool full = false;  // one try a round: to ask an empty pool costs a look at all of it
+    bool full = false;  // one try per round: to ask an empty pool costs a look at all of it
     bool few = false;
     for (std::uint32_t k = 0; k < ready; ++k) {
       if (g.thread_rank() == k && !reads) then = change(c, node_->commands[handle].page, full, few);

@@ -8,7 +8,7 @@
 
 namespace gnstor::daemon {
 
-/// The entry of a client in a record, or the place behind the last entry.
+/// The entry of a client in a record, or the position behind the last entry.
 inline wire::afa::volume_client* entry_of(wire::afa::volume_record& r, std::uint16_t client) {
   return std::find_if(r.clients, r.clients + r.client_count,
                       [client](const wire::afa::volume_client& c) { return c.client == client; });
@@ -18,7 +18,7 @@ inline bool has_rights(wire::afa::volume_record& r, std::uint16_t client) {
   return entry_of(r, client) != r.clients + r.client_count;
 }
 
-/// Notes in a record what the SSDs were told.
+/// Notes in a record what the SSDs were sent.
 inline void apply(wire::afa::volume_record& r, const wire::afa::volume_chmod& change) {
   for (std::uint32_t k = 0; k < change.client_count; ++k) {
     const wire::afa::volume_client& c = change.clients[k];

@@ -141,7 +141,7 @@ std::string manager::standing() const {
 // ---- what operations share
 
 /// True once all SSDs of `whom` that are left have answered.
-bool manager::told(operation& op, std::uint64_t whom, const ssd_order& order) {
+bool manager::all_informed(operation& op, std::uint64_t whom, const ssd_order& order) {
   if (!op.sent) {
     op.sent = true;
     op.refusal = 0;
@@ -162,12 +162,12 @@ bool manager::told(operation& op, std::uint64_t whom, const ssd_order& order) {
   return true;
 }
 
-bool manager::everybody_told_epoch(operation& op) {
+bool manager::all_informed_of_epoch(operation& op) {
   ssd_order o;
   o.opcode = admin_opcode::array_update;
   o.membership = {wire::afa::payload_version, now_serving_.epoch, now_serving_.absent,
                   now_serving_.filling};
-  return told(op, present(), o);
+  return all_informed(op, present(), o);
 }
 
 /// Changes a volume's record on all SSDs that it is, or will be, spread over.
@@ -181,7 +181,7 @@ bool manager::chmod(operation& op, const wire::afa::volume_chmod& change) {
   volume& v = volumes_[op.vid];
   wire::afa::volume_record after = v.r;
   apply(after, o.chmod);
-  if (!told(op, present() & own(after), o)) return false;
+  if (!all_informed(op, present() & own(after), o)) return false;
   if (op.refusal == 0) v.r = after;
   return true;
 }

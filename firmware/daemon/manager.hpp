@@ -23,7 +23,7 @@ struct ssd_report {
   std::vector<wire::afa::volume_record> volumes;
 };
 
-/// What a manager is told once.
+/// What a manager is given once.
 struct manager_options {
   std::uint32_t ssds = 1;
   std::uint16_t client = 1;  ///< as whom its repairs read and fill
@@ -99,7 +99,7 @@ class manager {
   struct volume {
     wire::afa::volume_record r{};
     std::uint16_t writer = 0;       ///< 0: nobody
-    std::uint64_t lease_until = 0;  ///< 0: it was not told that it may write, but some SSDs were
+    std::uint64_t lease_until = 0;  ///< 0: it does not know that it may write, but some SSDs do
     bool unequal = false;           ///< its replicas may differ, though nobody may write
     bool going = false;             ///< it is being removed: nobody repairs it any more
   };
@@ -172,8 +172,8 @@ class manager {
   bool moved_on(operation& op);
   bool fenced(operation& op);
   void order_repair(operation& op, repair_kind kind);
-  bool told(operation& op, std::uint64_t whom, const ssd_order& order);
-  bool everybody_told_epoch(operation& op);
+  bool all_informed(operation& op, std::uint64_t whom, const ssd_order& order);
+  bool all_informed_of_epoch(operation& op);
   bool chmod(operation& op, const wire::afa::volume_chmod& change);
   bool chmod(operation& op, const std::vector<wire::afa::volume_client>& changes);
   bool withdrawn(operation& op, bool clean);
@@ -188,7 +188,7 @@ class manager {
 
   manager_options options_;
   std::uint64_t now_ = 0;
-  membership now_serving_;  ///< that SSDs are being told
+  membership now_serving_;  ///< that SSDs are being informed of
   membership published_;
   bool knows_epoch_ = true;
   std::map<std::uint16_t, volume> volumes_;

@@ -59,7 +59,7 @@ bool manager::advance_create(operation& op) {
   o.record = op.r;
   o.opcode = op.step == 1 ? admin_opcode::volume_add : admin_opcode::volume_delete;
   // Who refused it has another volume of this VID: that one is not this operation's to delete.
-  if (!told(op, present() & (op.step == 1 ? own(op.r) : op.added), o)) return false;
+  if (!all_informed(op, present() & (op.step == 1 ? own(op.r) : op.added), o)) return false;
   if (op.step == 1 && op.refusal != 0) {
     op.step = 2;
     return advance_create(op);
@@ -187,7 +187,7 @@ bool manager::advance_remove(operation& op) {
     }
   }
   if (op.step == 1) {
-    if (!everybody_told_epoch(op)) return false;
+    if (!all_informed_of_epoch(op)) return false;
     publish();
     op.step = 2;
   }
@@ -195,7 +195,7 @@ bool manager::advance_remove(operation& op) {
   o.opcode = admin_opcode::volume_delete;
   o.vid = op.vid;
   o.record = volumes_[op.vid].r;
-  if (!told(op, present() & own(o.record), o)) return false;
+  if (!all_informed(op, present() & own(o.record), o)) return false;
   volumes_.erase(op.vid);
   answer(op, verdict::done);
   return true;
@@ -217,7 +217,7 @@ bool manager::advance_fail(operation& op) {
     change_epoch(now_serving_.absent | failed, now_serving_.filling & ~failed);
     give_up_repairs();
   }
-  if (!everybody_told_epoch(op)) return false;
+  if (!all_informed_of_epoch(op)) return false;
   publish();
   return true;
 }
@@ -233,7 +233,7 @@ bool manager::advance_replace(operation& op) {
     o.opcode = admin_opcode::array_update;
     o.membership = {wire::afa::payload_version, now_serving_.epoch, now_serving_.absent,
                     now_serving_.filling};
-    if (!told(op, bit(op.ssd), o)) return false;
+    if (!all_informed(op, bit(op.ssd), o)) return false;
     if (op.refusal != 0) return unfit(op);
     op.step = 2;
     op.left.clear();
@@ -243,12 +243,12 @@ bool manager::advance_replace(operation& op) {
   }
   for (; op.step < 4 && !op.left.empty(); op.left.pop_back()) {
     o.vid = op.left.back();
-    o.opcode = admin_opcode::volume_delete;  // what it was told in an attempt that was cut short
-    if (op.step == 2 && !told(op, bit(op.ssd), o)) return false;
+    o.opcode = admin_opcode::volume_delete;  // what it was sent in an attempt that was cut short
+    if (op.step == 2 && !all_informed(op, bit(op.ssd), o)) return false;
     op.step = 3;
     o.opcode = admin_opcode::volume_add;
     o.record = volumes_[o.vid].r;
-    if (!told(op, bit(op.ssd), o)) return false;
+    if (!all_informed(op, bit(op.ssd), o)) return false;
     if (op.refusal != 0) return unfit(op);
     op.step = 2;
   }
@@ -257,7 +257,7 @@ bool manager::advance_replace(operation& op) {
     out_.attached.push_back(op.ssd);
     change_epoch(now_serving_.absent & ~bit(op.ssd), now_serving_.filling | bit(op.ssd));
   }
-  if (!everybody_told_epoch(op)) return false;
+  if (!all_informed_of_epoch(op)) return false;
   publish();
   if ((now_serving_.filling & bit(op.ssd)) != 0) start_fill(op.ssd);
   return true;
@@ -278,7 +278,7 @@ bool manager::advance_settle(operation& op) {
     op.step = 1;
     change_epoch(now_serving_.absent, now_serving_.filling & ~bit(op.ssd));
   }
-  if (!everybody_told_epoch(op)) return false;
+  if (!all_informed_of_epoch(op)) return false;
   publish();
   return true;
 }

@@ -24,7 +24,7 @@ void manager::recover(const std::vector<std::optional<ssd_report>>& reports, std
       v.r = v.r.vid == 0 ? r : merged(v.r, r);
     }
   }
-  // An SSD that has joined a volume knows all of it if any other SSD was told.
+  // An SSD that has joined a volume knows all of it if any other SSD does.
   for (const auto& [vid, ssd] : joining) {
     const volume* v = find(vid);
     if (v != nullptr && v->r.ssd_count > ssd) {
@@ -43,8 +43,8 @@ void manager::recover(const std::vector<std::optional<ssd_report>>& reports, std
     const std::uint64_t should = here & own(at->second.r);
     const wire::afa::volume_record& r = at->second.r;
     std::uint64_t missing = should & ~holders[at->first];
-    // Of a volume that was spread the SSD that joined had its share before anybody was told: where
-    // it knows nothing it has lost that, and is filled anew.
+    // Of a volume that was spread the SSD that joined had its share before anybody was informed:
+    // where it knows nothing it has lost that, and is filled anew.
     if (r.spread == wire::afa::volume_spread::moved && missing == bit(r.ssd_count - 1)) {
       lost.push_back(r.ssd_count - 1);
       missing = 0;
@@ -60,7 +60,7 @@ void manager::recover(const std::vector<std::optional<ssd_report>>& reports, std
   for (std::uint32_t k = 0; k < options_.ssds; ++k) {
     if ((now_serving_.filling & bit(k)) != 0) start_fill(k);
   }
-  // Whoever was told of the last epoch only in part is told first.
+  // Who knows the last epoch only in part is informed first.
   queue_.push_front({.what = action::settle, .step = 1});
   for (std::uint32_t k = 0; k < options_.ssds; ++k) {
     if ((present() & bit(k)) != 0 && !reports[k]) ssd_failed(k);
@@ -74,7 +74,7 @@ bool manager::advance_adopt(operation& op) {
     ssd_order o;
     o.opcode = wire::afa::admin_opcode::volume_delete;
     o.vid = op.vid;
-    return told(op, present(), o);
+    return all_informed(op, present(), o);
   }
   return chmod(op, settled(op.r));
 }

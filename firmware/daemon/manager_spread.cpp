@@ -15,11 +15,12 @@ using wire::afa::right_write;
 using wire::afa::volume_spread;
 
 /// The writer is fenced and all replicas are made equal; the SSD that joins is given its share, and
-/// nobody knows; then every SSD is told where the volume lies; then there is another epoch, so that
-/// nobody reads or writes by the former place; and only then the others drop what has moved.
+/// nobody knows; then every SSD is informed where the volume lies; then there is another epoch, so
+/// that nobody reads or writes by the former placement; and only then the others drop what has
+/// moved.
 ///
 /// Until all is copied it can be given up, and is: by a failure of the SSD, or of this manager.
-/// From the first SSD on that is told it is finished, by whichever manager.
+/// From the first SSD on that is informed it is finished, by whichever manager.
 bool manager::advance_spread(operation& op) {
   if (op.step == 0) {
     const volume* v = find(op.vid);
@@ -79,8 +80,8 @@ bool manager::advance_spread(operation& op) {
   return true;
 }
 
-/// Gives the SSD that joins its share, until the step says that all others may be told. True if it
-/// was given up, and the operation is over.
+/// Gives the SSD that joins its share, until the step says that all others may be informed. True if
+/// it was given up, and the operation is over.
 bool manager::joins(operation& op) {
   const volume& v = volumes_[op.vid];
   if ((present() & bit(op.ssd)) == 0) {
@@ -91,12 +92,12 @@ bool manager::joins(operation& op) {
   o.vid = op.vid;
   o.opcode = admin_opcode::volume_delete;  // what an attempt that was cut short has left
   if (op.step == giving_up) {
-    if (!told(op, bit(op.ssd), o)) return false;
+    if (!all_informed(op, bit(op.ssd), o)) return false;
     answer(op, verdict::failed);
     return true;
   }
   if (op.step == 3) {
-    if (!told(op, bit(op.ssd), o)) return false;
+    if (!all_informed(op, bit(op.ssd), o)) return false;
     op.step = 4;
   }
   if (op.step == 4) {
@@ -107,7 +108,7 @@ bool manager::joins(operation& op) {
     o.record.client_count = 1;  // nobody else reads or writes there
     std::fill(std::begin(o.record.clients), std::end(o.record.clients), wire::afa::volume_client{});
     o.record.clients[0] = {options_.client, std::uint16_t(right_read | right_fill | right_write)};
-    if (!told(op, bit(op.ssd), o)) return false;
+    if (!all_informed(op, bit(op.ssd), o)) return false;
     if (op.refusal != 0) {
       answer(op, verdict::refused);
       return true;
@@ -131,11 +132,11 @@ bool manager::moved_on(operation& op) {
     op.step = moving_on + 1;
   }
   if (op.step == moving_on + 1) {
-    if (!everybody_told_epoch(op)) return false;
+    if (!all_informed_of_epoch(op)) return false;
     publish();
     op.step = moving_on + 2;
     for (const auto& [vid, v] : volumes_) {
-      // One that was half told is not this operation's.
+      // One that only some SSDs know is not this operation's.
       const bool concerned = op.what == action::move_on || vid == op.vid;
       if (concerned && v.r.spread == volume_spread::moved) op.left.push_back(vid);
     }
@@ -155,7 +156,7 @@ bool manager::advance_forget(operation& op) {
   ssd_order o;
   o.vid = op.vid;
   o.opcode = admin_opcode::volume_delete;
-  return told(op, present() & bit(op.ssd), o);
+  return all_informed(op, present() & bit(op.ssd), o);
 }
 
 }  // namespace gnstor::daemon

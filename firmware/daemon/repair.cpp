@@ -49,9 +49,9 @@ void repair::begin_piece() {
       const std::uint64_t stripe = first_ / r.stripe_blocks;
       const std::uint64_t end =
           std::min<std::uint64_t>((stripe + 1) * r.stripe_blocks, r.capacity_blocks);
-      const rendezvous_placement places(r.ssd_count != 0 ? r.ssd_count : ssds_);
-      where_ = places.replicas(volume_id(r.vid), r.hash_factor, static_cast<std::uint32_t>(stripe),
-                               r.replicas);
+      const rendezvous_placement placement(r.ssd_count != 0 ? r.ssd_count : ssds_);
+      where_ = placement.replicas(volume_id(r.vid), r.hash_factor,
+                                  static_cast<std::uint32_t>(stripe), r.replicas);
       if (concerns(r, static_cast<std::uint32_t>(stripe))) {
         const std::uint64_t most = first_ < alone_until_ ? 1 : most_blocks;
         blocks_ = static_cast<std::uint32_t>(std::min(most, end - first_));

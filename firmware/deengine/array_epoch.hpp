@@ -21,7 +21,7 @@ class array_epoch {
   GNSTOR_HD std::uint32_t expected(bool write) const {
     return word(write ? header_->epoch : header_->read_epoch).load(relaxed);
   }
-  /// True while this SSD lacks what others have: it is being filled, or has yet to be told that it
+  /// True while this SSD lacks what others have: it is being filled, or does not know yet that it
   /// is no longer absent.
   GNSTOR_HD bool is_filling() const { return word(header_->read_epoch).load(acquire) == 0; }
   /// Which SSDs serve.

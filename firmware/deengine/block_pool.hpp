@@ -8,8 +8,8 @@
 
 namespace gnstor::fw {
 
-/// The erased blocks of one SSD, shared by its shards: one bit a block, set while the block is free
-/// (a view).
+/// The erased blocks of one SSD, shared by its shards: one bit per block, set while the block is
+/// free (a view).
 ///
 /// A bitmap and not a list: there is no head to contend for, no ABA, and recovery writes it in one
 /// pass. A count of the set bits stands behind it: it is lowered before a bit is cleared and raised
@@ -20,7 +20,7 @@ class block_pool {
  public:
   static constexpr std::uint32_t none = ~0u;  ///< no block
 
-  /// @param words `word_count(blocks)` words, zero for an empty pool: one bit a block, and the
+  /// @param words `word_count(blocks)` words, zero for an empty pool: one bit per block, and the
   /// count
   GNSTOR_HD block_pool(std::uint32_t* words, std::uint32_t blocks)
       : words_(words), count_((blocks + 31) / 32) {}

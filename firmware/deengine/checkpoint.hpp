@@ -80,10 +80,10 @@ class flash_sum {
   }
   void add_trims() {
     for (std::uint32_t s = 0; s < meta_.shape().shards; ++s) {
-      for (std::uint32_t place = 0; place < meta_.shape().trim_cells(); ++place) {
-        const fw::trim_entry& e = meta_.trims(s)[place];
-        if (!e.is_sound(place) && !e.is_damaged(place)) continue;
-        add(e.sequence ^ std::uint64_t{place} << 40);
+      for (std::uint32_t index = 0; index < meta_.shape().trim_cells(); ++index) {
+        const fw::trim_entry& e = meta_.trims(s)[index];
+        if (!e.is_sound(index) && !e.is_damaged(index)) continue;
+        add(e.sequence ^ std::uint64_t{index} << 40);
         add(e.key(0));
         add(std::uint64_t{e.check} << 32 | e.blocks);
       }

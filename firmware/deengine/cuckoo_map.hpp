@@ -9,7 +9,7 @@
 
 namespace gnstor::fw {
 
-/// A bucketised partial-key cuckoo table from 64-bit keys to page addresses, eight bytes an entry
+/// A bucketised partial-key cuckoo table from 64-bit keys to page addresses, eight bytes per entry
 /// (a view).
 ///
 /// An entry is a 16-bit fingerprint and a PPA. The key is not stored (the seed, section 4.3: "VID
@@ -18,7 +18,7 @@ namespace gnstor::fw {
 /// `confirm(ppa)`, which reads the key in the page's OOB area. Keys with equal fingerprints and
 /// buckets live side by side; nine of them fill both buckets, and the ninth is refused. There may
 /// be any number of buckets, so that no memory is taken that a power of two would round up to.
-/// @par Callers one owner, whose lanes may look up together while it changes nothing; `glance`
+/// @par Callers one owner, whose lanes may look up together while it changes nothing; `peek`
 /// anybody, at any time
 class cuckoo_map {
  public:
@@ -103,7 +103,7 @@ class cuckoo_map {
     std::uint64_t tag_;
   };
   /// Looks at both buckets of `key`; waits for nothing.
-  GNSTOR_HD void glance(std::uint64_t key, sighting& out) const {
+  GNSTOR_HD void peek(std::uint64_t key, sighting& out) const {
     const std::uint64_t hash = mix64(key);
     out.tag_ = tag_of(hash);
     const std::uint32_t first = home(hash);

@@ -15,7 +15,7 @@ namespace gnstor::fw {
 ///
 /// A command is checked by anybody; its data calls are made by the owner of its shard (one CPU
 /// thread or GPU warp at a time, one lane where no group is given); pages are copied by anybody.
-/// The life of a read is `check`, `lookup`, copy, `unpin` of each page, or `check`, `glance`, copy
+/// The life of a read is `check`, `lookup`, copy, `unpin` of each page, or `check`, `peek`, copy
 /// where a reader looks for itself; of a write `check`, `allocate`, copy, `commit` or `abandon`.
 /// Statuses are NVMe status fields, 0 for success. GNStor, 4.3.
 /// @tparam Scope the widest distance between two callers
@@ -28,10 +28,10 @@ class engine_ref {
 
   /// @param meta a mounted metadata block of geometry `g`
   /// @param data `g.pages` pages of `block_bytes`
-  /// @param grace of those who `glance`
+  /// @param quiescence of those who `peek`
   GNSTOR_HD engine_ref(void* meta, const geometry& g, void* data,
-                       const reader_grace<Scope>& grace = {})
-      : meta_(meta, g), data_(static_cast<char*>(data)), grace_(grace) {}
+                       const reader_quiescence<Scope>& quiescence = {})
+      : meta_(meta, g), data_(static_cast<char*>(data)), quiescence_(quiescence) {}
 
   GNSTOR_HD const geometry& shape() const { return meta_.shape(); }
   GNSTOR_HD ssd_index self() const {
@@ -69,7 +69,7 @@ class engine_ref {
 
   /// Asks what a check needs, and looks for a read's first block where it is if what is `known`
   /// still holds.
-  /// @par Callers as `glance`, before `check_rights`
+  /// @par Callers as `peek`, before `check_rights`
   GNSTOR_HD void foresee(const request& r, const known_grant& known, foresight& out) const {
     look_at_rights(known, false, out);
     if (known.slot == nullptr || known.vid != r.vid.value) return;
@@ -77,7 +77,7 @@ class engine_ref {
     a.generation = known.generation;
     a.first = r.first;
     out.shard = shard_of(r.vid, known.stripe.quotient(r.first.value));
-    meta_.mapping(out.shard).glance(a.key(0), out.seen);
+    meta_.mapping(out.shard).peek(a.key(0), out.seen);
   }
   /// All of `check` but whether the blocks belong on this SSD: who finds a page of theirs here
   /// knows that they do: only what belongs here is written, and only another epoch moves it. A
@@ -126,27 +126,27 @@ class engine_ref {
   /// Asks memory for what finding a command's pages touches first: the buckets of the mapping. A
   /// CPU calls it for all commands of a batch, then `prefetch_pages` for all, then goes through
   /// them: so they wait for memory together, as the lanes of a warp do.
-  /// @par Callers as `glance`
+  /// @par Callers as `peek`
   GNSTOR_HD void prefetch_mapping(const admission& a) const {
     for (std::uint32_t k = 0; k < a.blocks; ++k) meta_.mapping(a.shard).prefetch(a.key(k));
   }
   /// Asks memory for what comes next: the OOB entries of the pages, and the states of their erase
   /// blocks, which a pin or an overwrite changes.
-  /// @par Callers as `glance`
+  /// @par Callers as `peek`
   GNSTOR_HD void prefetch_pages(const admission& a) const {
     for (std::uint32_t k = 0; k < a.blocks; ++k) {
       cuckoo_map::sighting seen;
-      meta_.mapping(a.shard).glance(a.key(k), seen);
+      meta_.mapping(a.shard).peek(a.key(k), seen);
       seen.candidates([&](std::uint32_t page) {
         simt::prefetch(meta_.oob() + page);
         simt::prefetch(meta_.blocks() + page / shape().pages_per_block);
       });
     }
   }
-  /// The same for a read of one block that will `glance`.
-  /// @param out what was seen of the mapping: for `glance`
+  /// The same for a read of one block that will `peek`.
+  /// @param out what was seen of the mapping: for `peek`
   GNSTOR_HD void prefetch_page(const admission& a, foresight& out) const {
-    meta_.mapping(a.shard).glance(a.key(0), out.seen);
+    meta_.mapping(a.shard).peek(a.key(0), out.seen);
     out.shard = a.shard;
     out.seen.candidates([&](std::uint32_t page) { simt::prefetch(meta_.oob() + page); });
   }
@@ -171,20 +171,20 @@ class engine_ref {
 
   /// The page of a command's first block as one look beside the shard's owner finds it. `no_page`
   /// says nothing: ask the owner by `lookup`.
-  /// @par Callers a reader of the grace that this engine was given; the page stays what it is until
-  /// the reader's next `quiet`, or `unpin` after a `pin` before that
+  /// @par Callers a reader of the quiescence that this engine was given; the page stays what it is
+  /// until the reader's next `quiet`, or `unpin` after a `pin` before that
   /// @par Order acquires the page's bytes
-  GNSTOR_HD std::uint32_t glance(const admission& a) const {
+  GNSTOR_HD std::uint32_t peek(const admission& a) const {
     foresight early;
-    return glance(a, early);
+    return peek(a, early);
   }
   /// The same with what `foresee` has seen since the reader's last `quiet`.
-  GNSTOR_HD std::uint32_t glance(const admission& a, foresight& early) const {
+  GNSTOR_HD std::uint32_t peek(const admission& a, foresight& early) const {
     // Had the volume been another by then, no candidate holds this key, and the owner is asked.
-    if (early.shard != a.shard) meta_.mapping(a.shard).glance(a.key(0), early.seen);
+    if (early.shard != a.shard) meta_.mapping(a.shard).peek(a.key(0), early.seen);
     return meta_.confirmed(early.seen, a.key(0));
   }
-  /// Keeps a page found by `glance` beyond the grace period.
+  /// Keeps a page found by `peek` beyond the quiescence period.
   GNSTOR_HD void pin(std::uint32_t page) const { flash().pin(page); }
 
   /// Takes pages for a write. They belong to the command until `commit` or `abandon`.
@@ -362,9 +362,9 @@ class engine_ref {
   GNSTOR_HD permission_table<Scope> permissions() const {
     return meta_.template volumes_table<Scope>();
   }
-  GNSTOR_HD flash_log<Scope> flash() const { return meta_.template flash<Scope>(grace_); }
+  GNSTOR_HD flash_log<Scope> flash() const { return meta_.template flash<Scope>(quiescence_); }
   GNSTOR_HD shard_store<Scope> store(std::uint32_t shard) const {
-    return {meta_, data_, grace_, shard};
+    return {meta_, data_, quiescence_, shard};
   }
   GNSTOR_HD array_epoch<Scope> serving() const { return array_epoch<Scope>(meta_.header()); }
 
@@ -392,7 +392,7 @@ class engine_ref {
 
   metadata meta_;
   char* data_;
-  reader_grace<Scope> grace_;
+  reader_quiescence<Scope> quiescence_;
 };
 
 static_assert(std::is_trivially_copyable_v<engine_ref<thread_scope_device>>);

@@ -6,7 +6,7 @@
 #include <deengine/live_record.hpp>
 #include <deengine/metadata_header.hpp>
 #include <deengine/oob_entry.hpp>
-#include <deengine/reader_grace.hpp>
+#include <deengine/reader_quiescence.hpp>
 #include <deengine/shard_state.hpp>
 
 namespace gnstor::fw {
@@ -33,9 +33,10 @@ class flash_log {
     std::uint32_t* pool;
   };
 
-  /// @param grace of those who look up beside the owners
-  GNSTOR_HD flash_log(const arrays& at, const geometry& g, const reader_grace<Scope>& grace)
-      : at_(at), shape_(g), grace_(grace) {}
+  /// @param quiescence of those who look up beside the owners
+  GNSTOR_HD flash_log(const arrays& at, const geometry& g,
+                      const reader_quiescence<Scope>& quiescence)
+      : at_(at), shape_(g), quiescence_(quiescence) {}
 
   GNSTOR_HD std::uint32_t blocks() const { return shape_.blocks(); }
   GNSTOR_HD std::uint32_t pages_per_block() const { return shape_.pages_per_block; }
@@ -169,8 +170,8 @@ class flash_log {
   /// Puts blocks whose pages have ended where they belong now, and erases those that hold nothing
   /// and that no reader can find or pins any more: they go to the pool.
   ///
-  /// A pin is raised at a look that finds a live page, within the reader's grace period: once that
-  /// is over no new pin can come, so a zero count stays zero.
+  /// A pin is raised at a look that finds a live page, within the reader's quiescence period: once
+  /// that is over no new pin can come, so a zero count stays zero.
   /// @par Order acquires what the readers released in `unpin`: their loads precede the block's next
   /// data
   GNSTOR_HD void reap(std::uint32_t shard) const {
@@ -180,15 +181,15 @@ class flash_log {
       const std::uint32_t block = ranks.next_changed();
       if (state(block).rank == block_state::unranked) continue;  // chosen since
       ranks.remove(block);
-      place(shard, block);
+      enlist(shard, block);
     }
     shard_state& s = at_.shards[shard];
     // Where nobody looks beside the owner a period is over at once: all lists are passed in one go.
     for (int pass = 0; pass < 2; ++pass) {
-      if (s.retiring != none && grace_.over(s.grace)) move_list(s.retiring, s.retired);
+      if (s.retiring != none && quiescence_.over(s.quiescence)) move_list(s.retiring, s.retired);
       if (s.retiring != none || s.condemned == none) break;
       move_list(s.condemned, s.retiring);
-      s.grace = grace_.begin();
+      s.quiescence = quiescence_.begin();
     }
     free_unpinned(s);
   }
@@ -211,7 +212,7 @@ class flash_log {
 
   /// Keeps the block of a live page from being reused until `unpin`.
   /// @par Callers the owner of the page's shard, any of its lanes; or who found the page in this
-  /// grace period
+  /// quiescence period
   GNSTOR_HD void pin(std::uint32_t page) const {
     atomic_ref<std::uint32_t, Scope>(state(block_of(page)).pins).fetch_add(1, relaxed);
   }
@@ -245,16 +246,16 @@ class flash_log {
     if (s.victim == none || state(s.victim).live != 0) return;
     const std::uint32_t block = s.victim;
     s.victim = none;
-    place(shard, block);
+    enlist(shard, block);
   }
   /// No more pages are taken from `block`, which is the shard's open one or its target.
   GNSTOR_HD void close(std::uint32_t shard, std::uint32_t& block) const {
     const std::uint32_t closed = block;
     block = none;
-    place(shard, closed);
+    enlist(shard, closed);
   }
   /// Puts a closed block that is in no list where it belongs.
-  GNSTOR_HD void place(std::uint32_t shard, std::uint32_t block) const {
+  GNSTOR_HD void enlist(std::uint32_t shard, std::uint32_t block) const {
     if (state(block).live != 0) return ranking(shard).add(block);
     shard_state& s = at_.shards[shard];
     state(block).next = s.condemned;
@@ -358,7 +359,7 @@ class flash_log {
 
   arrays at_;
   geometry shape_;
-  reader_grace<Scope> grace_;
+  reader_quiescence<Scope> quiescence_;
 };
 
 }  // namespace gnstor::fw

@@ -21,7 +21,7 @@ struct layout {
   std::uint64_t shards = 0;        ///< `shard_state[shards]`
   std::uint64_t volume_index = 0;  ///< `uint32_t[65536]`: VID to slot plus 1
   std::uint64_t volumes = 0;       ///< `volume_slot[max_volumes]`
-  std::uint64_t pool = 0;          ///< `uint32_t[]`: a bit a free block, and their count
+  std::uint64_t pool = 0;          ///< `uint32_t[]`: one bit per free block, and their count
   std::uint64_t rankings = 0;      ///< `uint32_t[shards][]`: heads of a `block_ranking`
   std::uint64_t blocks = 0;        ///< `block_state[blocks]`
   std::uint64_t mapping = 0;       ///< `uint64_t[shards][buckets * 4]`

@@ -10,10 +10,11 @@ namespace gnstor::fw {
 /// some sequence of its shard (a view). Flash cannot mark a page that has ended; this tells, and
 /// what came later the sequences of the pages and the `trim_journal` tell.
 ///
-/// There is room for two images, each a seal, the sequence and a bit a page: one is written while
-/// the other counts, so that whoever is stopped on the way leaves the former, which is as true. A
-/// page of the image's sequence or a later one counts whatever it says, so that where no seal is
-/// set, as in an erased block, nothing is known. One that is set and does not match was damaged.
+/// There is room for two images, each a seal, the sequence and one bit per page: one is written
+/// while the other counts, so that whoever is stopped on the way leaves the former, which is as
+/// true. A page of the image's sequence or a later one counts whatever it says, so that where no
+/// seal is set, as in an erased block, nothing is known. One that is set and does not match was
+/// damaged.
 /// @par Callers the owner of the block's shard, one lane
 class live_record {
  public:

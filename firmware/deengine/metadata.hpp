@@ -56,10 +56,10 @@ class metadata {
     }
   }
   template <thread_scope Scope>
-  GNSTOR_HD flash_log<Scope> flash(const reader_grace<Scope>& grace = {}) const {
+  GNSTOR_HD flash_log<Scope> flash(const reader_quiescence<Scope>& quiescence = {}) const {
     const typename flash_log<Scope>::arrays at{&shard(0), blocks(), oob(), rankings(),
                                                pool_words()};
-    return flash_log<Scope>(at, shape_, grace);
+    return flash_log<Scope>(at, shape_, quiescence);
   }
   template <thread_scope Scope>
   GNSTOR_HD permission_table<Scope> volumes_table() const {

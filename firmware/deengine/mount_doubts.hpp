@@ -36,7 +36,7 @@ class mount_doubts {
     }
   }
 
-  /// True if something was found that is not what flash was told.
+  /// True if something was found that is not what was stored in flash.
   bool found() const { return found_; }
 
   void add_page(std::uint32_t page) {

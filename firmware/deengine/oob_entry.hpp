@@ -114,18 +114,18 @@ struct alignas(32) oob_entry {
   /// entry: `write_down`.
   /// @par Callers the page's owner, who orders it
   GNSTOR_HD void write_ahead(const oob_entry& e, const write_through& flash) {
-    std::uint64_t told[4];
-    memcpy(told, &e, sizeof e);
-    for (int k = 0; k < state_word; ++k) flash.store(words()[k], told[k]);
-    flash.store(words()[3], told[3] >> 32 << 32 | data_crc());
+    std::uint64_t from[4];
+    memcpy(from, &e, sizeof e);
+    for (int k = 0; k < state_word; ++k) flash.store(words()[k], from[k]);
+    flash.store(words()[3], from[3] >> 32 << 32 | data_crc());
   }
   /// Tells flash that the page's entry is `e`, ahead of `put`. @par Callers as above
   GNSTOR_HD void write_down(const oob_entry& e, const write_through& flash) {
-    std::uint64_t told[4];
-    memcpy(told, &e, sizeof e);
-    flash.store(words()[state_word], told[state_word]);
+    std::uint64_t from[4];
+    memcpy(from, &e, sizeof e);
+    flash.store(words()[state_word], from[state_word]);
   }
-  /// Takes back what `write_down` told flash. @par Callers as above
+  /// Takes back what `write_down` stored in flash. @par Callers as above
   GNSTOR_HD void take_back(const write_through& flash) {
     flash.store(words()[state_word], std::uint64_t{0});
   }
@@ -153,7 +153,7 @@ struct alignas(32) oob_entry {
     memcpy(words, &e, sizeof e);
     word(state_word).store(words[state_word], relaxed);
   }
-  /// `holds`, for a reader beside the owner, within one grace period.
+  /// `holds`, for a reader beside the owner, within one quiescence period.
   /// @par Order acquires the page's data
   GNSTOR_HD bool shown(std::uint64_t wanted) const {
     auto& self = const_cast<oob_entry&>(*this);

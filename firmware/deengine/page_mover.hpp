@@ -72,7 +72,7 @@ class page_mover {
 
   /// Moves as many of the planned pages as there are lanes and room. Those of deleted volumes, and
   /// those that belong elsewhere, are dropped instead. Who looks beside the owner finds a page or
-  /// its copy, and both are the same until the page's grace period is over.
+  /// its copy, and both are the same until the page's quiescence period is over.
   /// @par Callers every lane of `g`, converged, with the same plan
   template <simt::warp_group G>
   GNSTOR_HD void move(const G& g, const plan& p) const {

@@ -38,7 +38,7 @@ class page_owners {
     stripe_blocks_ = r.stripe_blocks;
     hash_factor_ = r.hash_factor;
     replicas_ = r.replicas;
-    // While it moves, what belongs here by the former place stays, too; what the spread before
+    // While it moves, what belongs here by the former placement stays, too; what the spread before
     // this one had dropped does not come back.
     const bool moved = r.spread == wire::afa::volume_spread::moved;
     const bool drops = moved || r.spread == wire::afa::volume_spread::dropping;

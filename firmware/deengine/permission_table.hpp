@@ -32,7 +32,7 @@ class permission_table {
     changing,  ///< the volume changed again and again while it was read; ask again
   };
 
-  /// @param index a word a VID: its slot plus 1, or 0
+  /// @param index one word per VID: its slot plus 1, or 0
   GNSTOR_HD permission_table(std::uint32_t* index, volume_slot* slots, std::uint32_t max_volumes,
                              const write_through& through)
       : index_(index), slots_(slots), max_volumes_(max_volumes), through_(&through) {}

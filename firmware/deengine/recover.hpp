@@ -116,7 +116,7 @@ inline bool recover_page(const metadata& meta, std::uint32_t shard, std::uint32_
   return true;
 }
 
-/// Pages whose places in the mapping are asked for at once: else each waits for memory alone.
+/// Pages whose entries in the mapping are asked for at once: else each waits for memory alone.
 inline constexpr std::uint32_t pages_at_once = 32;
 
 /// Enters the valid pages from `first` on into the mapping. False: a table is full, which no
@@ -154,10 +154,10 @@ inline bool recover_pages(const metadata& meta, page_owners& shard_of_page, bloc
 inline void recover_trims(const metadata& meta, mount_doubts& doubts, std::uint32_t shard) {
   fw::cuckoo_map map = meta.mapping(shard);
   fw::shard_state& s = meta.shard(shard);
-  for (std::uint32_t place = 0; place < meta.shape().trim_cells(); ++place) {
-    const fw::trim_entry& e = meta.trims(shard)[place];
-    if (e.is_damaged(place)) doubts.add_trim(shard, e);
-    if (!e.is_sound(place)) continue;
+  for (std::uint32_t index = 0; index < meta.shape().trim_cells(); ++index) {
+    const fw::trim_entry& e = meta.trims(shard)[index];
+    if (e.is_damaged(index)) doubts.add_trim(shard, e);
+    if (!e.is_sound(index)) continue;
     if (e.sequence >= s.sequence) s.sequence = e.sequence + 1;
     for (std::uint32_t k = 0; k < e.blocks && k < wire::afa::max_stripe_blocks; ++k) {
       const std::uint32_t slot = meta.find(shard, e.key(k));
@@ -269,7 +269,7 @@ namespace gnstor::fw {
 /// counts; a GPU's stores reach flash in order by `write_through`.
 ///
 /// Each thing in flash has a seal. One that is set and does not match was damaged: where it cannot
-/// be told what that said, the SSD answers media error, and never zeroes or an older version:
+/// answered what that said, the SSD answers media error, and never zeroes or an older version:
 /// `detail::mount_doubts`. Damaged volumes, memberships or identities keep it from being mounted.
 /// @par Callers the host, before any shard runs
 /// @param who `epoch` is not used: the array's epoch is in the block. Where it may grow, the array
@@ -314,7 +314,7 @@ inline mount_status recover(void* base, std::uint64_t bytes, const geometry& g,
   for (std::uint32_t s = 0; s < g.shards; ++s) detail::recover_trims(meta, doubts, s);
   if (stopped == checkpoint_state::damaged && !doubts.found()) doubts.distrust_all();
   doubts.settle(owners);
-  // Flash is changed from here on, and knows all that the checkpoint has told.
+  // Flash is changed from here on, and holds all that the checkpoint says.
   cuda::std::atomic_signal_fence(release);
   end_checkpoint(base, g);
   for (std::uint32_t block = 0; block < g.blocks(); ++block) {

@@ -30,7 +30,7 @@ namespace gnstor::fw {
 /// process killed on the way leaves volumes that can be mounted, as they were or as they are; pages
 /// written meanwhile may be lost.
 /// @param from, to metadata blocks of geometry `g`
-/// @param written_through `to` is flash that was told of every change: a kill on the way loses
+/// @param written_through `to` is flash that received every change: a kill on the way loses
 /// nothing
 /// @par Callers the host, while no shard runs
 inline void save(const void* from, void* to, const geometry& g, bool written_through = false) {

@@ -21,10 +21,10 @@ struct alignas(128) shard_state {
   std::uint32_t target = none;  ///< block that takes moved pages
   // Closed blocks without live pages, in lists:
   std::uint32_t condemned = none;  ///< a look from before may still find their pages
-  std::uint32_t retiring = none;   ///< so until `grace` is over
+  std::uint32_t retiring = none;   ///< so until `quiescence` is over
   std::uint32_t retired = none;    ///< no look can; readers still pin them
   std::uint32_t swept = 0;         ///< atomic: volume deletions whose pages this shard has dropped
-  std::uint64_t grace = 0;         ///< period after which no reader can find the `retiring` blocks
+  std::uint64_t quiescence = 0;    ///< period after which no reader can find the `retiring` blocks
   std::uint32_t sweep_goal = 0;    ///< deletions that the running sweep covers
   std::uint32_t sweep_at = 0;      ///< next block the running sweep looks at; 0 when none runs
   // Garbage collection:

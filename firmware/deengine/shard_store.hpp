@@ -23,9 +23,9 @@ class shard_store {
   static constexpr thread_scope scope = Scope;
 
   /// @param data `meta.shape().pages` pages of `block_bytes`
-  GNSTOR_HD shard_store(const metadata& meta, char* data, const reader_grace<Scope>& grace,
-                        std::uint32_t shard)
-      : meta_(meta), data_(data), flash_(meta.flash<Scope>(grace)), shard_(shard) {}
+  GNSTOR_HD shard_store(const metadata& meta, char* data,
+                        const reader_quiescence<Scope>& quiescence, std::uint32_t shard)
+      : meta_(meta), data_(data), flash_(meta.flash<Scope>(quiescence)), shard_(shard) {}
 
   /// As `engine_ref::allocate`.
   GNSTOR_HD std::uint16_t allocate(const admission& a, std::uint32_t* pages, bool& few) const {
@@ -43,7 +43,7 @@ class shard_store {
   }
   /// As `engine_ref::commit_simply`.
   GNSTOR_HD std::uint16_t commit_simply(const admission& a, const std::uint32_t* pages) const {
-    const simt::release_stores<Scope> shown;  // the pages' data, to those who `glance`
+    const simt::release_stores<Scope> shown;  // the pages' data, to those who `peek`
     for (std::uint32_t k = 0; k < a.blocks; ++k) {
       if (enter(a.vid, a.key(k), pages[k], shown)) continue;
       for (std::uint32_t rest = k; rest < a.blocks; ++rest) flash_.invalidate(shard_, pages[rest]);
@@ -75,7 +75,7 @@ class shard_store {
       return give_up(a, pages,
                      wire::nvme::make_status(wire::nvme::generic_status::capacity_exceeded));
     if (!meta_.through().any()) return commit_simply(a, pages);
-    if (!has_places(a, pages, 0, a.blocks))
+    if (!has_room(a, pages, 0, a.blocks))
       return give_up(a, pages, wire::afa::make_status(wire::afa::status::mapping_full));
     write_down(a, pages, 0, a.blocks);
     const std::uint16_t status = commit_simply(a, pages);
@@ -104,7 +104,7 @@ class shard_store {
       if (slot == none && !afford(1)) {
         full = wire::nvme::make_status(wire::nvme::generic_status::capacity_exceeded);
       } else {
-        const bool placed = !meta_.through().any() || has_places(a, pages, k, 1);
+        const bool placed = !meta_.through().any() || has_room(a, pages, k, 1);
         if (meta_.through().any() && placed) write_down(a, pages, k, 1);
         if (!placed || !enter(a.vid, a.key(k), pages[k], shown))
           full = wire::afa::make_status(wire::afa::status::mapping_full);
@@ -284,8 +284,8 @@ class shard_store {
   }
   /// True if the mapping takes the keys of blocks `first` and so on of a command: no mount finds
   /// more in flash than it can map.
-  GNSTOR_HD bool has_places(const admission& a, const std::uint32_t* pages, std::uint32_t first,
-                            std::uint32_t count) const {
+  GNSTOR_HD bool has_room(const admission& a, const std::uint32_t* pages, std::uint32_t first,
+                          std::uint32_t count) const {
     cuckoo_map map = meta_.mapping(shard_);
     bool all = true;
     for (std::uint32_t k = first; k < first + count && all; ++k)

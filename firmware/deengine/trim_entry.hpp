@@ -18,41 +18,41 @@ struct trim_entry {
   vba first;                         ///< block
   std::uint16_t blocks = 0;          ///< how many
   std::uint16_t sequence_check = 0;  ///< `part_check` of the sequence
-  std::uint32_t check = 0;           ///< over all of it and its place
+  std::uint32_t check = 0;           ///< over all of it and its index
 
   GNSTOR_HD constexpr std::uint64_t key(std::uint32_t k) const {
     return std::uint64_t{generation} << 32 | (first.value + k);
   }
-  /// The value `check` must have in cell `place` of the journal.
-  GNSTOR_HD constexpr std::uint32_t expected_check(std::uint32_t place) const {
-    return static_cast<std::uint32_t>(mix64(mix64(sequence ^ std::uint64_t{place} << 40) ^ key(0) ^
+  /// The value `check` must have in cell `index` of the journal.
+  GNSTOR_HD constexpr std::uint32_t expected_check(std::uint32_t index) const {
+    return static_cast<std::uint32_t>(mix64(mix64(sequence ^ std::uint64_t{index} << 40) ^ key(0) ^
                                             std::uint64_t{blocks} << 16) >>
                                       32);
   }
-  GNSTOR_HD constexpr bool is_sound(std::uint32_t place) const {
-    return sequence != 0 && blocks != 0 && check == expected_check(place);
+  GNSTOR_HD constexpr bool is_sound(std::uint32_t index) const {
+    return sequence != 0 && blocks != 0 && check == expected_check(index);
   }
   /// True if this was an entry and is none any more: something has changed it.
-  GNSTOR_HD constexpr bool is_damaged(std::uint32_t place) const {
+  GNSTOR_HD constexpr bool is_damaged(std::uint32_t index) const {
     const bool was_sealed = blocks != 0 || sequence_check != 0 || check != 0;
     const bool blank = sequence == 0 && key(0) == 0;
-    return was_sealed && !blank && !is_sound(place);
+    return was_sealed && !blank && !is_sound(index);
   }
   /// Of a damaged entry: true if it was of the sequence that it says.
   GNSTOR_HD constexpr bool says_its_sequence() const {
     return sequence_check == part_check(sequence) && sequence != 0;
   }
 
-  /// The entry for cell `place`.
+  /// The entry for cell `index`.
   GNSTOR_HD static constexpr trim_entry of(std::uint64_t sequence, std::uint64_t first_key,
-                                           std::uint32_t blocks, std::uint32_t place) {
+                                           std::uint32_t blocks, std::uint32_t index) {
     trim_entry e;
     e.sequence = sequence;
     e.generation = static_cast<std::uint32_t>(first_key >> 32);
     e.first = vba(static_cast<std::uint32_t>(first_key));
     e.blocks = static_cast<std::uint16_t>(blocks);
     e.sequence_check = part_check(sequence);
-    e.check = e.expected_check(place);
+    e.check = e.expected_check(index);
     return e;
   }
 };

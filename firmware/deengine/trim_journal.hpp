@@ -25,17 +25,17 @@ class trim_journal {
   GNSTOR_HD void add(std::uint32_t generation, vba first, std::uint32_t blocks) const {
     shard_state& s = *state_;
     pass_blocks((flash_.blocks() + count_ - 1) / count_);
-    const std::uint32_t place = s.trims++ % count_;
+    const std::uint32_t index = s.trims++ % count_;
     const std::uint64_t first_key = std::uint64_t{generation} << 32 | first.value;
-    put(place, trim_entry::of(s.sequence++, first_key, blocks, place));
+    put(index, trim_entry::of(s.sequence++, first_key, blocks, index));
   }
 
  private:
   /// Replaces the entry in a cell. Who is stopped on the way leaves none there.
-  GNSTOR_HD void put(std::uint32_t place, const trim_entry& e) const {
+  GNSTOR_HD void put(std::uint32_t index, const trim_entry& e) const {
     std::uint64_t words[3];
     memcpy(words, &e, sizeof e);
-    auto* cell = reinterpret_cast<std::uint64_t*>(cells_ + place);
+    auto* cell = reinterpret_cast<std::uint64_t*>(cells_ + index);
     const write_through& flash = flash_.through();
     flash.order();  // the entry that it replaces is needed until then
     system_word<std::uint64_t>(cell[2]).store(0, relaxed);

@@ -21,19 +21,19 @@ class write_through {
   GNSTOR_HD write_through(const void* copy, void* flash)
       : away_(reinterpret_cast<std::uintptr_t>(flash) - reinterpret_cast<std::uintptr_t>(copy)) {}
 
-  /// True if there is a copy, so that flash has to be told.
+  /// True if there is a copy, so that flash has to be written.
   GNSTOR_HD bool any() const { return away_ != 0; }
 
-  /// Where in flash the word at `place` is kept.
+  /// Where in flash the word at `at` is kept.
   template <class T>
-  GNSTOR_HD T* operator()(T* place) const {
-    return reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(place) + away_);
+  GNSTOR_HD T* operator()(T* at) const {
+    return reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(at) + away_);
   }
-  /// Stores a word of flash that `place` is a copy of.
+  /// Stores a word of flash that `at` is a copy of.
   /// @par Order none: `order`
   template <class T>
-  GNSTOR_HD void store(T& place, T value) const {
-    system_word<T>(*(*this)(&place)).store(value, relaxed);
+  GNSTOR_HD void store(T& at, T value) const {
+    system_word<T>(*(*this)(&at)).store(value, relaxed);
   }
 
   /// Whoever finds in flash, after the process was killed, something the calling lane stores from

@@ -60,8 +60,8 @@ class queue_reader {
   /// @par Order acquires those entries
   GNSTOR_HD std::uint16_t sends_after(std::uint64_t head, std::uint64_t bell) const {
     if (at_.same_device == 0) return static_cast<std::uint16_t>(send_tail() - head);
-    const auto told = static_cast<std::uint16_t>(wire::mlx5::doorbell_index(bell) - head);
-    if (told != 0 && told <= at_.send_entries) return told;
+    const auto announced = static_cast<std::uint16_t>(wire::mlx5::doorbell_index(bell) - head);
+    if (announced != 0 && announced <= at_.send_entries) return announced;
     // The record may come behind the doorbell.
     const auto posted = static_cast<std::uint16_t>(send_tail() - head);
     return posted < 0x8000 ? posted : 0;
@@ -136,8 +136,8 @@ class queue_reader {
   }
 
   /// Answers with a response capsule: into the receive `index` or, where the queue pair scatters
-  /// responses, into the completion entry `at`, which tells of it last. False, and nothing is told,
-  /// if that receive's key or length does not hold.
+  /// responses, into the completion entry `at`, which makes it valid last. False, and nothing is
+  /// written, if that receive's key or length does not hold.
   /// @par Order as `complete`
   GNSTOR_HD bool respond(std::uint64_t at, std::uint64_t index,
                          const wire::nvme::completion_entry& response) {

@@ -4,7 +4,7 @@
 
 namespace gnstor::fw {
 
-/// Moves any number of bytes at any alignment with all lanes of `g`: 16 bytes a step where both
+/// Moves any number of bytes at any alignment with all lanes of `g`: 16 bytes per step where both
 /// ends allow it.
 /// @par Callers every lane of `g`, converged
 GNSTOR_HD inline void transfer(const simt::group& g, void* to, const void* from,

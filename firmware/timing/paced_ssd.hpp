@@ -11,7 +11,7 @@ namespace gnstor::fw {
 /// @par Callers one owner
 class paced_ssd {
  public:
-  /// @param rules of a controller that nobody has told any
+  /// @param rules of a controller that was given none
   explicit paced_ssd(const ssd_profile& profile, const arbitration& rules = {.burst_log2 = 3})
       : model_(profile), rules_(rules.pack()) {
     model_.arbiter().set(rules);

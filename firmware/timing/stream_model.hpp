@@ -15,7 +15,7 @@ enum class stream_path : std::uint8_t {
   synchronised,       ///< out chunk by chunk, as soon as a chunk is complete
 };
 
-/// A target that streams reads: rates in bytes a second, times in picoseconds.
+/// A target that streams reads: rates in bytes per second, times in picoseconds.
 struct stream_profile {
   stream_path path = stream_path::synchronised;
   std::uint32_t request_bytes = 1 << 20;
@@ -41,9 +41,9 @@ struct stream_profile {
 };
 
 /// The seed's machine: 388 flash to NIC, 462 wire, 347 flash to memory, 331 memory to NIC, times
-/// 2^20 bytes a second, 1 MiB of NIC memory.
+/// 2^20 bytes per second, 1 MiB of NIC memory.
 stream_profile gmblock_profile(stream_path path);
-/// The SSD of GNStor's Table 2 behind its 200 Gb/s NIC: 6988 and 22118 times 2^20 bytes a second.
+/// The SSD of GNStor's Table 2 behind its 200 Gb/s NIC: 6988 and 22118 times 2^20 bytes per second.
 stream_profile table2_stream_profile(stream_path path);
 
 /// What became of a run. Phases as in the seed's 3.2: means of a request, in picoseconds.

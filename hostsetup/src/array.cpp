@@ -114,7 +114,7 @@ void array_memory::check() {
     what +=
         "; what kernels read there is not the data, and what they stored may be lost: remove the "
         "cause, clear_errors(), and do it again";
-    told = c.first_error;
+    thrown = c.first_error;
   }
   throw host::io_error(what, status::unpack(c.first_error != 0 ? c.first_error : dirty.first));
 }
@@ -126,7 +126,7 @@ void array_memory::forget_error() {
   static_assert(offsetof(page_cache_counters, first_error_at) ==
                 offsetof(page_cache_counters, first_error) + sizeof none[0]);
   words.write(first_error, none, sizeof none);
-  told = 0;
+  thrown = 0;
 }
 
 void array_memory::release(host::session& s) noexcept {
@@ -146,10 +146,10 @@ std::uint64_t array_memory::dirty_pages() const {
 void array_memory::report_loss() const noexcept try {
   if (!open()) return;
   const page_cache_counters c = counters();
-  if (c.first_error != 0 && c.first_error != told) {
-    host::log(host::log_level::error,
-              fmt::format("the {} ends with an error that nobody was told, {}; call close()", name,
-                          describe(c)));
+  if (c.first_error != 0 && c.first_error != thrown) {
+    host::log(
+        host::log_level::error,
+        fmt::format("the {} ends with an unreported error, {}; call close()", name, describe(c)));
   }
   if (const std::uint64_t dirty = dirty_pages(); dirty != 0) {
     host::log(host::log_level::error,

@@ -54,18 +54,18 @@ struct session::impl {
   std::vector<wire::afa::volume_record> list();
   wire::afa::volume_record find(volume_id vid);
   /// Creates a volume on every SSD present, under the first VID that nobody has. The arbiter is
-  /// told first, so that of two hosts one gets the VID, and last, so that a creation that ends
+  /// informed first, so that of two hosts one gets the VID, and last, so that a creation that ends
   /// half-way is on no list. Throws `io_error`; takes back what it had done, and touches nothing
   /// else.
   void create(wire::afa::volume_record& r);
   /// Deletes a volume on every SSD present; on the arbiter last, so that its VID is free only when
   /// all is gone.
   void remove(const wire::afa::volume_record& r);
-  /// Who is told first: of two who want the same the arbiter chooses, so it is the first to hear
-  /// what is taken; and the last to hear what is given, so that nobody takes it too early and who
-  /// did not come to the end repeats it.
+  /// Who is informed first: of two who want the same the arbiter chooses, so it is the first to
+  /// hear what is taken; and the last to hear what is given, so that nobody takes it too early and
+  /// who did not come to the end repeats it.
   enum class turn : std::uint8_t { arbiter_first, arbiter_last };
-  /// Changes one client's rights on every SSD of a volume. The first refusal; what is given is told
+  /// Changes one client's rights on every SSD of a volume. The first refusal; what is given goes
   /// to the others all the same.
   status set_rights(const wire::afa::volume_record& r, client_id whose, std::uint16_t rights,
                     turn order);

@@ -35,10 +35,10 @@ class queue_memory {
   std::uint32_t stages() const { return stages_; }
   /// The receive `k`: a command, and room for data in its capsule.
   std::span<std::byte> receive(std::uint32_t k) const {
-    return {of(k).at(of(k).receives + place(k) * receive_bytes_), receive_bytes_};
+    return {of(k).at(of(k).receives + slot(k) * receive_bytes_), receive_bytes_};
   }
   wire::nvme::completion_entry& response(std::uint32_t k) const {
-    return reinterpret_cast<wire::nvme::completion_entry*>(of(k).at(of(k).responses))[place(k)];
+    return reinterpret_cast<wire::nvme::completion_entry*>(of(k).at(of(k).responses))[slot(k)];
   }
   /// The key of receive and response `k`.
   std::uint32_t key(std::uint32_t k) const { return of(k).region.lkey(); }
@@ -65,7 +65,7 @@ class queue_memory {
     host::verbs::memory_region region;
   };
   const part& of(std::uint32_t k) const { return k < early_entries ? early_ : *rest_; }
-  static std::uint32_t place(std::uint32_t k) { return k < early_entries ? k : k - early_entries; }
+  static std::uint32_t slot(std::uint32_t k) { return k < early_entries ? k : k - early_entries; }
 
   const host::verbs::protection_domain* domain_;
   std::uint32_t entries_;

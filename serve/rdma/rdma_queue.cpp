@@ -306,7 +306,7 @@ void rdma_queue::respond(std::uint32_t k) {
   send_response(r, &what, stage);
 }
 
-/// A Connect has succeeded: the queue gets its memory before the host is told.
+/// A Connect has succeeded: the queue gets its memory before the host is answered.
 void rdma_queue::welcome(command& c) {
   try {
     memory_.complete();

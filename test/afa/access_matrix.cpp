@@ -55,7 +55,7 @@ struct bench {
     f.connect(0);
   }
 
-  errand_of_courier command(nvm_opcode op, std::uint32_t forged) const {
+  courier_request command(nvm_opcode op, std::uint32_t forged) const {
     const bool crosses = (forged & across_stripes) != 0;
     const std::uint32_t blocks = crosses ? 2 : 1;
     // The last block of a stripe: one more is in the next.
@@ -83,7 +83,7 @@ struct bench {
 std::uint8_t reason(std::uint16_t rights, nvm_opcode op, std::uint32_t forged) {
   const auto code = [](wire::afa::status s) { return static_cast<std::uint8_t>(s); };
   if ((forged & another_client) != 0) return code(wire::afa::status::wrong_client);
-  // The epoch is compared after the volume was looked up, and told before what was found.
+  // The epoch is compared after the volume was looked up, and reported before what was found.
   if ((forged & old_epoch) != 0) return code(wire::afa::status::stale_epoch);
   if ((forged & unknown_vid) != 0) return code(wire::afa::status::unknown_volume);
   const std::uint16_t needs = op == nvm_opcode::read ? wire::afa::right_read
@@ -105,13 +105,14 @@ TEST_CASE("every command with every right and every set of forged fields ends as
     bench b(rights);
     for (const nvm_opcode op :
          {nvm_opcode::read, nvm_opcode::write, nvm_opcode::write_zeroes, fill}) {
-      std::vector<errand_of_courier> errands;
+      std::vector<courier_request> requests;
       for (std::uint32_t forged = 0; forged < all_forgeries; ++forged)
-        errands.push_back(b.command(op, forged));
+        requests.push_back(b.command(op, forged));
       *b.f.node.stop = 0;
       host::executor machine;
       machine.spawn(
-          1, 1, courier{b.f.channels, errands.data(), static_cast<std::uint32_t>(errands.size())});
+          1, 1,
+          courier{b.f.channels, requests.data(), static_cast<std::uint32_t>(requests.size())});
       machine.serve_in(simt::domain::nic, b.f.node.shape.roles(), 1, *b.f.node.stop,
                        fw::service{b.f.node});
       machine.run();
@@ -119,7 +120,7 @@ TEST_CASE("every command with every right and every set of forged fields ends as
         CAPTURE(rights);
         CAPTURE(static_cast<int>(op));
         CAPTURE(forged);
-        const gnstor::status& said = errands[forged].outcome;
+        const gnstor::status& said = requests[forged].outcome;
         const std::uint8_t why = reason(rights, op, forged);
         (why == 0 ? allowed : refused) += 1;
         CHECK(said.ok() == (why == 0));

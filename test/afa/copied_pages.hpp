@@ -20,7 +20,7 @@ struct crc_record {
   std::uint32_t out;
 };
 
-/// One warp a page. Page k of the client's memory begins k bytes behind an aligned address.
+/// One warp per page. Page k of the client's memory begins k bytes behind an aligned address.
 struct page_copier {
   template <class Lane>
   GNSTOR_HD void operator()(Lane& lane, unsigned char* memory, unsigned char* flash,

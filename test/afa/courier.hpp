@@ -6,7 +6,7 @@
 namespace gnstor::test {
 
 /// One command and how it ended.
-struct errand_of_courier {
+struct courier_request {
   wire::nvme::submission_entry command{};
   status outcome{};
   std::uint32_t value = 0;
@@ -17,13 +17,13 @@ struct courier {
   struct shared {};
 
   const mlx5_channel* channel = nullptr;
-  errand_of_courier* errands = nullptr;
+  courier_request* requests = nullptr;
   std::uint32_t count = 0;
 
   template <class Lane>
   GNSTOR_HD void operator()(Lane&) const {
     for (std::uint32_t k = 0; k < count; ++k) {
-      errand_of_courier& e = errands[k];
+      courier_request& e = requests[k];
       e.outcome = channel->execute(e.command, deadline::never(), &e.value);
     }
   }

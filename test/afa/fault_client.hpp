@@ -17,7 +17,7 @@ struct fault_record {
   std::uint32_t ended = 0;
   std::uint32_t timed_out = 0;  ///< a system word: the wire reads it
   std::uint32_t ok = 0;
-  std::uint32_t blamed = 0;      ///< requests told that they killed the queue pair
+  std::uint32_t blamed = 0;      ///< requests blamed: they killed the queue pair
   std::uint32_t flushed = 0;     ///< or that another did, after they were sent
   std::uint32_t reset = 0;       ///< or that the channel was reset
   std::uint32_t refused = 0;     ///< requests that were not sent
@@ -42,7 +42,7 @@ struct fault_scene {
   std::uint64_t patience_ns = 0;
   fault_record* record = nullptr;
   wire_record* wire = nullptr;
-  wire_errand* errand = nullptr;
+  wire_request* request = nullptr;
 
   GNSTOR_HD static void count(std::uint32_t& counter) {
     device_word<std::uint32_t>(counter).fetch_add(1, relaxed);
@@ -299,7 +299,7 @@ struct channel_reviver {
 
  private:
   GNSTOR_HD void ask(std::uint32_t what, std::uint32_t answer) const {
-    const system_word<std::uint32_t> asked(scene.errand->asked);
+    const system_word<std::uint32_t> asked(scene.request->asked);
     asked.store(what, release);
     for (until more{deadline::never()}; more;) {
       if (asked.load(acquire) == answer) return;
@@ -308,10 +308,10 @@ struct channel_reviver {
   GNSTOR_HD status revive(const channel_restart<mlx5_channel>& restart) const {
     const status barred = restart.bar(deadline::never());
     if (!barred.ok()) return barred;
-    ask(wire_errand::drain, wire_errand::drained);
+    ask(wire_request::drain, wire_request::drained);
     const status settled = restart.settle(deadline::never());
     if (!settled.ok()) return settled;
-    ask(wire_errand::serve, wire_errand::nothing);
+    ask(wire_request::serve, wire_request::nothing);
     return restart.connect(scene.connecting, deadline::never());
   }
 };

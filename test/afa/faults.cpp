@@ -29,7 +29,7 @@ struct fault_stage {
     wire.context = f.node.queues;
     wire.regions = f.node.keys();
     wire.record = &seen;
-    wire.errand = &errand;
+    wire.request = &request;
     wire.timed_out = &record.timed_out;
     wire.stop = f.node.stop;
     wire.seed = seed;
@@ -48,7 +48,7 @@ struct fault_stage {
     scene.patience_ns = loses ? 3'000'000 : ~std::uint64_t{0};
     scene.record = &record;
     scene.wire = &seen;
-    scene.errand = &errand;
+    scene.request = &request;
   }
 
   std::string run(host::options chosen) {
@@ -78,7 +78,7 @@ struct fault_stage {
     if (c.unknown != seen.doubled) return "a duplicate was not recognised as one";
     if (scene.pages.allocator().usage().owned_bytes() != 0) return "a page was not given back";
     if (scene.fault == wire_fault::error && seen.victim == 1 && record.blamed > 1)
-      return "two requests were told that they killed the queue pair";
+      return "two requests were blamed for the queue pair's end";
     if (scene.kills() && resets_in(c.phase) > 1) return "more than one reset";
     return {};
   }
@@ -90,7 +90,7 @@ struct fault_stage {
   fault_scene scene;
   fault_record record;
   wire_record seen;
-  wire_errand errand;
+  wire_request request;
 };
 
 std::string faulted(host::options chosen, wire_fault fault, bool full_pool = false) {
@@ -108,8 +108,8 @@ std::string any_fault(host::options o) {
 
 }  // namespace
 
-TEST_CASE("each fault of these tests happens, and somebody is told, seeded") {
-  fault_record told;
+TEST_CASE("each fault of these tests happens, and is reported, seeded") {
+  fault_record total;
   wire_record did;
   std::uint64_t late = 0;
   std::uint64_t resets = 0;
@@ -118,12 +118,12 @@ TEST_CASE("each fault of these tests happens, and somebody is told, seeded") {
     const auto fault = static_cast<wire_fault>(k % static_cast<std::uint32_t>(wire_fault::count));
     fault_stage stage(fault, k % 4 == 0, k);
     REQUIRE(stage.run({.run = host::mode::seeded, .seed = k}) == "");
-    told.timed_out += stage.record.timed_out;
-    told.blamed += stage.record.blamed;
-    told.flushed += stage.record.flushed;
-    told.reset += stage.record.reset;
-    told.refused += stage.record.refused;
-    told.full += stage.record.full;
+    total.timed_out += stage.record.timed_out;
+    total.blamed += stage.record.blamed;
+    total.flushed += stage.record.flushed;
+    total.reset += stage.record.reset;
+    total.refused += stage.record.refused;
+    total.full += stage.record.full;
     did.lost += stage.seen.lost;
     did.rung += stage.seen.rung;
     did.doubled += stage.seen.doubled;
@@ -139,12 +139,12 @@ TEST_CASE("each fault of these tests happens, and somebody is told, seeded") {
   CHECK(did.held != 0);
   CHECK(did.unready != 0);
   CHECK(did.victim != 0);
-  CHECK(told.timed_out != 0);
-  CHECK(told.blamed != 0);
-  CHECK(told.flushed != 0);
-  CHECK(told.reset != 0);
-  CHECK(told.refused != 0);
-  CHECK(told.full != 0);
+  CHECK(total.timed_out != 0);
+  CHECK(total.blamed != 0);
+  CHECK(total.flushed != 0);
+  CHECK(total.reset != 0);
+  CHECK(total.refused != 0);
+  CHECK(total.full != 0);
   CHECK(late != 0);
   CHECK(resets >= 12);
 }

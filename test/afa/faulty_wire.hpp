@@ -37,7 +37,7 @@ struct wire_record {
 };
 
 /// What the host asks of a wire, and how far that is: system words.
-struct wire_errand {
+struct wire_request {
   enum : std::uint32_t { nothing, drain, drained, serve };
   std::uint32_t asked = nothing;
 };
@@ -54,7 +54,7 @@ struct faulty_wire {
   fw::queue_context* context = nullptr;
   fw::region_table regions{nullptr, 0};
   wire_record* record = nullptr;
-  wire_errand* errand = nullptr;
+  wire_request* request = nullptr;
   std::uint32_t* timed_out = nullptr;  ///< requests given up so far; a system word
   std::uint32_t* stop = nullptr;
   std::uint32_t seed = 0;
@@ -129,23 +129,23 @@ struct faulty_wire {
     // ---- the host's part of a reset
 
     GNSTOR_HD void obey() {
-      const std::uint32_t asked = word32(w.errand->asked).load(acquire);
+      const std::uint32_t asked = word32(w.request->asked).load(acquire);
       const device_word<std::uint32_t> life(w.context->active);
       const auto is = [&](fw::queue_life l) {
         return life.load(acquire) == static_cast<std::uint32_t>(l);
       };
-      if (asked == wire_errand::drain) {
+      if (asked == wire_request::drain) {
         dead = true;
         if (is(fw::queue_life::serving)) {
           life.store(static_cast<std::uint32_t>(fw::queue_life::draining), release);
         } else if (is(fw::queue_life::drained)) {
           forget();
-          word32(w.errand->asked).store(wire_errand::drained, release);
+          word32(w.request->asked).store(wire_request::drained, release);
         }
-      } else if (asked == wire_errand::serve) {
+      } else if (asked == wire_request::serve) {
         (void)bell(w.lanes).exchange(0, acq_rel);
         life.store(static_cast<std::uint32_t>(fw::queue_life::serving), release);
-        word32(w.errand->asked).store(wire_errand::nothing, release);
+        word32(w.request->asked).store(wire_request::nothing, release);
         dead = false;
       }
     }
@@ -209,12 +209,12 @@ struct faulty_wire {
       const fw::decoded_request r = reader.request(sent);
       if (r.fault != wire::mlx5::syndrome::none || r.opcode != wire::mlx5::opcode::send) return;
       const std::uint16_t id = reader.capsule(r).command_id;
-      outstanding* place = nullptr;
+      outstanding* unused = nullptr;
       for (outstanding& o : open) {
         if (o.there && ((o.id ^ id) & (w.lanes.send_entries - 1)) == 0) ++w.record->reused;
-        if (!o.there) place = &o;
+        if (!o.there) unused = &o;
       }
-      if (place != nullptr) *place = {true, id, sent};
+      if (unused != nullptr) *unused = {true, id, sent};
     }
 
     GNSTOR_HD void carry_receives() {

@@ -29,20 +29,20 @@ std::string overwritten(host::options chosen) {
   constexpr std::uint32_t clients = 3;
   constexpr std::uint32_t times = 20;
   node_fixture f({.ssds = 1, .queues = clients, .pages = 64});
-  std::vector<errand_of_courier> errands;
+  std::vector<courier_request> requests;
   for (std::uint32_t c = 0; c < clients; ++c) {
     f.connect(c);
-    errands.insert(errands.end(), times, {write(f, vba(c * blocks))});
+    requests.insert(requests.end(), times, {write(f, vba(c * blocks))});
   }
   *f.node.stop = 0;
   chosen.step_budget = 50'000'000;
   host::executor machine(chosen);
   for (std::uint32_t c = 0; c < clients; ++c)
-    machine.spawn(1, 1, courier{f.channels + c, errands.data() + c * times, times});
+    machine.spawn(1, 1, courier{f.channels + c, requests.data() + c * times, times});
   machine.serve_in(simt::domain::nic, f.node.shape.roles(), 1, *f.node.stop, fw::service{f.node});
   const std::string fault = run_to_end(machine);
   if (!fault.empty()) return fault;
-  for (const errand_of_courier& e : errands) {
+  for (const courier_request& e : requests) {
     if (!e.outcome.ok()) return "a write was refused: " + std::to_string(e.outcome.nvme_code);
   }
   return {};
@@ -124,20 +124,20 @@ std::string neighbours(host::options chosen) {
   const auto block_of = [&](std::uint32_t shard, std::uint32_t k) {
     return vba(stripes[shard].at(k / 4) * 4 + k % 4);
   };
-  std::vector<errand_of_courier> errands;
-  for (std::uint32_t k = 0; k < 88; ++k) errands.push_back({write(f, block_of(0, 0), 1)});
-  for (std::uint32_t k = 0; k < 24; ++k) errands.push_back({write(f, block_of(1, k), 1)});
-  for (std::uint32_t k = 0; k < 60; ++k) errands.push_back({write(f, block_of(1, k % 24), 1)});
+  std::vector<courier_request> requests;
+  for (std::uint32_t k = 0; k < 88; ++k) requests.push_back({write(f, block_of(0, 0), 1)});
+  for (std::uint32_t k = 0; k < 24; ++k) requests.push_back({write(f, block_of(1, k), 1)});
+  for (std::uint32_t k = 0; k < 60; ++k) requests.push_back({write(f, block_of(1, k % 24), 1)});
   *f.node.stop = 0;
   chosen.step_budget = 100'000'000;
   host::executor machine(chosen);
   machine.spawn(1, 1,
-                courier{f.channels, errands.data(), static_cast<std::uint32_t>(errands.size())});
+                courier{f.channels, requests.data(), static_cast<std::uint32_t>(requests.size())});
   machine.serve_in(simt::domain::nic, 1, 1, *f.node.stop, fw::service{f.node});
   const std::string fault = run_to_end(machine);
   if (!fault.empty()) return fault;
-  for (std::size_t k = 0; k < errands.size(); ++k) {
-    if (!errands[k].outcome.ok()) return "write " + std::to_string(k) + " was refused";
+  for (std::size_t k = 0; k < requests.size(); ++k) {
+    if (!requests[k].outcome.ok()) return "write " + std::to_string(k) + " was refused";
   }
   return {};
 }

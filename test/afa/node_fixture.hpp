@@ -167,8 +167,8 @@ class node_fixture {
         image.take<std::uint64_t>(std::size_t{s.inboxes()} * fw::node::power_of_two(s.commands()));
     node.copy_cells = image.take<std::uint64_t>(fw::node::copy_cell_count(s));
     node.tickets = image.take<std::uint64_t>(s.copy_workers);
-    node.grace_words =
-        image.take<std::uint64_t>(fw::reader_grace<thread_scope_device>::words_for(s.max_queues));
+    node.quiescence_words = image.take<std::uint64_t>(
+        fw::reader_quiescence<thread_scope_device>::words_for(s.max_queues));
     node.stop = image.take<std::uint32_t>();
     for (std::uint32_t k = 0; k < s.commands(); ++k)
       image.here(node.free_slots)[k] = k % s.max_depth;
@@ -186,7 +186,7 @@ class node_fixture {
     pages_.push_back(image.take<unsigned char>(std::size_t{g.pages} * block_bytes));
     REQUIRE(fw::format(image.here(metadata_[k]), bytes, g, {k, size_.ssds, 1}) ==
             fw::mount_status::ok);
-    image.here(node.ssds)[k] = fw::node::ssd(metadata_[k], g, pages_[k], node.grace());
+    image.here(node.ssds)[k] = fw::node::ssd(metadata_[k], g, pages_[k], node.quiescence());
   }
 
   void make_buffer() {

@@ -107,15 +107,15 @@ std::string overtaken_by_half(host::options chosen) {
 
 }  // namespace
 
-TEST_CASE("the lanes of a warp are of one mind whether an epoch has overtaken their read") {
+TEST_CASE("the lanes of a warp agree whether an epoch has overtaken their read") {
   sweep(host::mode::seeded, 200, overtaken_by_half);
 }
 
 TEST_CASE("a read that another epoch overtakes ends with an error where its blocks have gone") {
   for (const std::uint32_t blocks : {2u, stripe}) {
-    for (const int told : {0, 1, 2}) {
+    for (const int orders : {0, 1, 2}) {
       CAPTURE(blocks);
-      CAPTURE(told);
+      CAPTURE(orders);
       simt::host::lone_lane lane;
       joined_array a;
       unsigned char* bytes = a.f.image.here(a.f.buffer);
@@ -123,12 +123,12 @@ TEST_CASE("a read that another epoch overtakes ends with an error where its bloc
       REQUIRE(a.finish(a.send(nvm_opcode::write, blocks)).ok());
       std::memset(bytes, 0x11, blocks * block_bytes);
       const ticket t = a.send(nvm_opcode::read, blocks);
-      if (told > 0) a.spread(volume_spread::moved, 1);
+      if (orders > 0) a.spread(volume_spread::moved, 1);
       REQUIRE(a.f.drive(0).array_update({wire::afa::payload_version, 2, 0, 0}) == 0);
-      if (told > 1) a.spread(volume_spread::dropping, 2);
+      if (orders > 1) a.spread(volume_spread::dropping, 2);
       while (a.f.drive(0).tend(0, 8)) continue;
       const status s = a.finish(t);
-      if (told == 2) {
+      if (orders == 2) {
         CHECK(s.code == status_code::nvme_error);
         CHECK(s.nvme_type == 7);
         CHECK(s.nvme_code == static_cast<std::uint8_t>(wire::afa::status::stale_epoch));

@@ -1,5 +1,5 @@
-/// Every wrong capsule gets an answer of its own from the real firmware, served by one lane a warp
-/// and by thirty-two.
+/// Every wrong capsule gets an answer of its own from the real firmware, served by one lane per
+/// warp and by thirty-two.
 #include "courier.hpp"
 #include "node_fixture.hpp"
 #include "qp/seed_sweep.hpp"
@@ -20,29 +20,29 @@ namespace {
 constexpr std::uint32_t service_lanes[] = {1, 32};
 
 /// Sends commands by channel `k` of a running node.
-std::vector<errand_of_courier> sent(node_fixture& f, std::uint32_t lanes,
-                                    const std::vector<submission_entry>& commands,
-                                    std::uint32_t k = 0) {
-  std::vector<errand_of_courier> errands(commands.size());
-  for (std::size_t i = 0; i < commands.size(); ++i) errands[i].command = commands[i];
+std::vector<courier_request> sent(node_fixture& f, std::uint32_t lanes,
+                                  const std::vector<submission_entry>& commands,
+                                  std::uint32_t k = 0) {
+  std::vector<courier_request> requests(commands.size());
+  for (std::size_t i = 0; i < commands.size(); ++i) requests[i].command = commands[i];
   *f.node.stop = 0;
   host::executor machine;
   machine.spawn(
-      1, 1, courier{f.channels + k, errands.data(), static_cast<std::uint32_t>(errands.size())});
+      1, 1, courier{f.channels + k, requests.data(), static_cast<std::uint32_t>(requests.size())});
   machine.serve_in(simt::domain::nic, f.node.shape.roles(), lanes, *f.node.stop,
                    fw::service{f.node});
   machine.run();
-  return errands;
+  return requests;
 }
 
 /// Lanes that send a command each, all at once.
 struct fellow_courier {
   const mlx5_channel* channel;
-  errand_of_courier* errands;
+  courier_request* requests;
 
   template <class Lane>
   void operator()(Lane& lane) const {
-    errand_of_courier& e = errands[lane.global_thread()];
+    courier_request& e = requests[lane.global_thread()];
     e.outcome = channel->execute(e.command, deadline::never(), &e.value);
   }
 };
@@ -67,7 +67,7 @@ code generic(generic_status s) { return {0, static_cast<std::uint8_t>(s)}; }
 code afa(wire::afa::status s) { return {7, static_cast<std::uint8_t>(s)}; }
 code connect(wire::fabrics::connect_status s) { return {1, static_cast<std::uint8_t>(s)}; }
 
-void check_refused(const errand_of_courier& e, code expected) {
+void check_refused(const courier_request& e, code expected) {
   CHECK(e.outcome.code == status_code::nvme_error);
   CHECK(e.outcome.by == reporter::ssd);
   CHECK(code{e.outcome.nvme_type, e.outcome.nvme_code} == expected);
@@ -291,7 +291,7 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("a command whose key does not open its data is told so, and breaks no other queue pair") {
+TEST_CASE("a command whose key does not open its data is blamed, and breaks no other queue pair") {
   using f = node_fixture;
   for (const std::uint32_t lanes : service_lanes) {
     const auto broken = [&](wire::nvme::nvm_opcode op, std::uint32_t key, std::uint64_t shift) {
@@ -330,19 +330,19 @@ TEST_CASE("nothing is answered behind a command whose key does not open its data
   const auto read = wire::nvme::nvm_opcode::read;
   // A page that is there is answered in the round that finds it.
   REQUIRE(sent(node, 32, {io(wire::nvme::nvm_opcode::write)})[0].outcome.ok());
-  std::vector<errand_of_courier> errands(3);
-  for (errand_of_courier& e : errands) e.command = io(read);
-  errands[1].command.dptr =
+  std::vector<courier_request> requests(3);
+  for (courier_request& e : requests) e.command = io(read);
+  requests[1].command.dptr =
       wire::nvme::make_keyed_sgl(node.block(0).address, block_bytes, f::key + 1);
   *node.node.stop = 0;
   host::executor machine;
-  machine.spawn(1, 3, fellow_courier{node.channels, errands.data()});
+  machine.spawn(1, 3, fellow_courier{node.channels, requests.data()});
   machine.serve_in(simt::domain::nic, node.node.shape.roles(), 32, *node.node.stop,
                    fw::service{node.node});
   machine.run();
-  CHECK(errands[0].outcome.ok());
-  CHECK(errands[1].outcome.code == status_code::transport_error);
-  CHECK(errands[2].outcome.code == status_code::flushed);
+  CHECK(requests[0].outcome.ok());
+  CHECK(requests[1].outcome.code == status_code::transport_error);
+  CHECK(requests[2].outcome.code == status_code::flushed);
 }
 
 TEST_CASE("an admin command wants its own queue, length, key and an aligned address") {

@@ -54,7 +54,7 @@ std::string ran(host::options chosen, shape s = {}) {
 
 }  // namespace
 
-TEST_CASE("what is written is read back, through one lane a firmware warp and through 32, fast") {
+TEST_CASE("what is written is read back, through one lane per firmware warp and through 32, fast") {
   for (const std::uint32_t lanes : {1u, 2u, 32u}) {
     CAPTURE(lanes);
     CHECK(ran({}, {.lanes = 8, .rounds = 4, .service_lanes = lanes, .node = {.pages = 512}}) == "");

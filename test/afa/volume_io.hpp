@@ -28,7 +28,7 @@ struct volume_io {
   const mlx5_channel* channels = nullptr;
   std::uint32_t channel_count = 1;
   connect_options connecting;
-  unsigned char* buffer = nullptr;  ///< a block a lane
+  unsigned char* buffer = nullptr;  ///< one block per lane
   std::uint32_t key = 0;
   std::uint32_t rounds = 1;
   std::uint32_t seed = 0;

@@ -18,7 +18,7 @@ struct small_array {
     f.connect(0);
   }
 
-  /// A command on `blocks` blocks from `first` on; its data lies at the same place of the buffer.
+  /// A command on `blocks` blocks from `first` on; its data lies at the same offset of the buffer.
   submission_entry command(nvm_opcode op, std::uint32_t first, std::uint32_t blocks = 1) const {
     const bool data = op != nvm_opcode::write_zeroes;
     auto e = wire::nvme::make_read_write(
@@ -30,14 +30,14 @@ struct small_array {
     return e;
   }
   status run(const submission_entry& e) {
-    errand_of_courier errand{e};
+    courier_request request{e};
     *f.node.stop = 0;
     simt::host::executor machine;
-    machine.spawn(1, 1, courier{f.channels, &errand, 1});
+    machine.spawn(1, 1, courier{f.channels, &request, 1});
     machine.serve_in(simt::domain::nic, f.node.shape.roles(), lanes, *f.node.stop,
                      fw::service{f.node});
     machine.run();
-    return errand.outcome;
+    return request.outcome;
   }
   unsigned char* bytes(std::uint32_t block) {
     return f.image.here(f.buffer) + std::size_t{block} * block_bytes;

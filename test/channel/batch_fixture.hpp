@@ -64,7 +64,7 @@ class batch_fixture {
     if (t.dispatched != shape_.sent()) return "a request was not handled, or twice";
     if (t.right != shape_.sent()) return "another status, or an answer before its data";
     const peer_record& seen = image.here(peer.queues)->seen;
-    if (seen.uncovered != 0) return "the NIC was told of a request before its receive";
+    if (seen.uncovered != 0) return "the NIC saw a request before its receive";
     return {};
   }
 

@@ -1,5 +1,5 @@
 /// How often a channel rings under each doorbell policy, and that nobody waits for a request the
-/// NIC was never told about.
+/// NIC has never seen.
 #include "channel_image.hpp"
 #include "exchange.hpp"
 #include "qp/seed_sweep.hpp"

@@ -59,7 +59,7 @@ constexpr exchange_shape usual{.blocks = 4, .lanes = 64, .rounds = 20, .channels
 
 }  // namespace
 
-TEST_CASE("every request gets its own answer, in any company") {
+TEST_CASE("every request gets its own answer, whatever lanes run beside it") {
   for (std::uint32_t seed = 1; seed <= seeds; ++seed) {
     CAPTURE(seed);
     CHECK(exchanged(usual, seed, [](exchange_fixture&) {}) == "");
@@ -116,7 +116,7 @@ TEST_CASE("silence times out for the lane that asked and for no other") {
   }
 }
 
-TEST_CASE("the request that kills a queue pair is told why, and the others are flushed") {
+TEST_CASE("the request that kills a queue pair learns why, and the others are flushed") {
   for (std::uint32_t seed = 1; seed <= seeds; ++seed) {
     CAPTURE(seed);
     const auto breaking = [&](exchange_fixture& f) {

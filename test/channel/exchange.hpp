@@ -10,7 +10,7 @@
 namespace gnstor::test {
 
 /// One request as its sender saw it.
-struct errand {
+struct sent_request {
   std::uint64_t outcome = 0;  ///< `status::pack()`
   std::uint32_t asked = 0;    ///< `ask`
   std::uint32_t detail = 0;   ///< what dword 13 said
@@ -44,8 +44,8 @@ struct exchange {
   ask breaks = ask::break_send;
   std::uint32_t detail = 0;  ///< dword 13: status or syndrome
   std::uint64_t patience_ns = 40'000;
-  letter* letters = nullptr;  ///< [lanes * rounds + channel_count]
-  errand* errands = nullptr;  ///< [lanes * rounds]
+  letter* letters = nullptr;         ///< [lanes * rounds + channel_count]
+  sent_request* requests = nullptr;  ///< [lanes * rounds]
   exchange_record* record = nullptr;
   std::uint32_t* stop = nullptr;  ///< set by the last lane, where no executor does
 
@@ -92,7 +92,7 @@ struct exchange {
   }
 
   GNSTOR_HD void one(std::uint32_t id, std::uint32_t draw) const {
-    errand& e = errands[id];
+    sent_request& e = requests[id];
     const ask what = choose(id, draw);
     if (what == ask::never) count(record->nevers);
     if (what == ask::twice) count(record->twices);

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "channel_image.hpp"
-#include "errand_judge.hpp"
 #include "exchange.hpp"
 #include "qp/scripted_peer.hpp"
+#include "request_judge.hpp"
 
 #include <string>
 #include <vector>
@@ -24,7 +24,7 @@ struct exchange_shape {
   std::size_t bytes() const {
     return 8192 +
            channels * (2048 + mlx5_queue_layout::of(depth, 2).bytes + mlx5_channel::bytes(depth)) +
-           (requests() + channels) * (sizeof(letter) + sizeof(errand));
+           (requests() + channels) * (sizeof(letter) + sizeof(sent_request));
   }
 };
 
@@ -52,7 +52,7 @@ class basic_exchange_fixture {
     client.rounds = s.rounds;
     client.seed = seed;
     client.letters = image.take<letter>(s.requests() + s.channels);
-    client.errands = image.take<errand>(s.requests());
+    client.requests = image.take<sent_request>(s.requests());
     client.record = image.take<exchange_record>();
     client.detail = wire::nvme::make_status(wire::nvme::media_status::unrecovered_read_error);
     peer.queues = queues_;
@@ -82,7 +82,7 @@ class basic_exchange_fixture {
       if (!fault.empty()) return fault;
     }
     for (std::uint32_t id = 0; id < shape_.requests(); ++id) {
-      const std::string fault = judge_of_errands().judge(id);
+      const std::string fault = judge_of_requests().judge(id);
       if (!fault.empty()) return fault + " (request " + std::to_string(id) + ")";
     }
     return {};
@@ -100,11 +100,11 @@ class basic_exchange_fixture {
     if (seen.bad_letters != 0) return "the NIC met a request before its data";
     if (client.breaker != ~0u) return {};
     const channel_state& c = *image.here(&channels_[k].counters());
-    return judge_of_errands().judge_channel(k, c, slots_in_use(image, channels_[k]));
+    return judge_of_requests().judge_channel(k, c, slots_in_use(image, channels_[k]));
   }
 
-  errand_judge judge_of_errands() {
-    return {image.here(client.errands), shape_.requests(), client.breaker, client.breaks,
+  request_judge judge_of_requests() {
+    return {image.here(client.requests), shape_.requests(), client.breaker, client.breaks,
             client.detail};
   }
 

@@ -186,14 +186,14 @@ TEST_CASE("a warp hands its channel on by whichever of its lanes, seeded") {
       mlx5_channel channel;
       std::uint32_t* passed;
       void operator()(simt::lane<>& lane) const {
-        const device_word<std::uint32_t> told(*passed);
+        const device_word<std::uint32_t> released(*passed);
         if (lane.block() == 1) {
-          for (bounded looks{1'000'000}; looks && told.load(acquire) == 0;) simt::pause();
+          for (bounded looks{1'000'000}; looks && released.load(acquire) == 0;) simt::pause();
         }
         exclusive_channel mine(lane.warp(), channel);
         (void)mine.poll(lane.warp());
         mine.release(lane.warp());
-        if (lane.block() == 0 && lane.thread() == 1) told.store(1, release);
+        if (lane.block() == 0 && lane.thread() == 1) released.store(1, release);
       }
     };
     host::executor machine(o);

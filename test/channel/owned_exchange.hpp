@@ -22,7 +22,7 @@ struct owned_exchange : exchange<Channel> {
   using exchange<Channel>::breaker;
   using exchange<Channel>::patience_ns;
   using exchange<Channel>::letters;
-  using exchange<Channel>::errands;
+  using exchange<Channel>::requests;
   using exchange<Channel>::record;
   using exchange<Channel>::stop;
 
@@ -83,7 +83,7 @@ struct owned_exchange : exchange<Channel> {
   /// Writes down how request `id` of this lane ended.
   GNSTOR_HD void note(std::uint32_t id, ask what, const status& outcome,
                       std::uint32_t value) const {
-    errand& e = errands[id];
+    sent_request& e = requests[id];
     e.asked = static_cast<std::uint32_t>(what);
     e.detail = detail;
     e.channel = simt::lane<>().block();
@@ -94,7 +94,7 @@ struct owned_exchange : exchange<Channel> {
     e.visible = outcome.ok() && letters[id].holds_reply(id) ? 1 : 0;
   }
 
-  /// All requests of every lane, one after another a lane.
+  /// All requests of every lane, one after another per lane.
   GNSTOR_HD void row(const simt::group& g, owned& mine, std::uint32_t draw, std::uint32_t& twice,
                      std::uint32_t& never) const {
     const std::uint32_t first = simt::lane<>().global_thread() * rounds;

@@ -1,4 +1,4 @@
-/// A receive is posted for every request that the NIC is told of.
+/// A receive is posted for every request that the NIC sees.
 #include "connect_all.hpp"
 #include "exchange_run.hpp"
 
@@ -7,7 +7,7 @@ using namespace gnstor::test;
 
 namespace {
 
-/// Lanes send more requests than the channel has places for; its peer answers each once, in any
+/// Lanes send more requests than the channel has slots for; its peer answers each once, in any
 /// order. Says what went wrong, or nothing.
 template <class Channel = mlx5_channel>
 std::string covered(host::options chosen, exchange_shape s) {
@@ -35,7 +35,7 @@ std::string covered(host::options chosen, exchange_shape s) {
   const peer_record& seen = f.image.here(f.peer.queues)->seen;
   if (failed != 0) return "a request failed";
   if (seen.sends != s.requests() + 1) return "a request was lost";
-  if (seen.uncovered != 0) return "the NIC was told of a request before its receive";
+  if (seen.uncovered != 0) return "the NIC saw a request before its receive";
   return {};
 }
 

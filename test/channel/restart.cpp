@@ -24,12 +24,12 @@ std::string restarted(host::options chosen, restart_record& r, restart_shape s =
                 1, queue_fixture::key, 0};
   fw::queue_attributes at;
   const Channel channel = make_channel<Channel>(image, s.depth, 5, queue_fixture::key, at);
-  std::uint32_t errand = 0;
+  std::uint32_t request = 0;
   std::uint32_t stop = 0;
   const restart_scene<Channel> scene{.channel = channel,
                                      .at = at,
                                      .regions = fw::region_table(regions, 2),
-                                     .errand = &errand,
+                                     .request = &request,
                                      .stop = &stop,
                                      .seed = static_cast<std::uint32_t>(chosen.seed),
                                      .lanes = s.blocks * s.lanes,
@@ -50,7 +50,7 @@ std::string restarted(host::options chosen, restart_record& r, restart_shape s =
   if (r.failed_resets != 0) return "a reset failed";
   if (r.undead != 0) return "a channel died whose queue pair did not";
   if (r.ok != s.blocks * s.lanes * s.rounds) return "a request did not end";
-  if (r.blamed > r.breaks) return "two requests were told that they killed the queue pair";
+  if (r.blamed > r.breaks) return "two requests were blamed for the queue pair's end";
   if (slots_in_use(image, channel) != 0) return "a request slot was lost";
   return {};
 }

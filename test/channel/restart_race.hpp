@@ -30,7 +30,7 @@ struct restart_record {
 };
 
 /// What the host asks of the peer: a system word.
-enum class peer_errand : std::uint32_t { nothing, drain, drain_dead, drained, serve };
+enum class peer_request : std::uint32_t { nothing, drain, drain_dead, drained, serve };
 
 /// What all of them share.
 template <class Channel = mlx5_channel>
@@ -38,7 +38,7 @@ struct restart_scene {
   Channel channel;
   fw::queue_attributes at;
   fw::region_table regions{nullptr, 0};
-  std::uint32_t* errand = nullptr;  ///< `peer_errand`
+  std::uint32_t* request = nullptr;  ///< `peer_request`
   std::uint32_t* stop = nullptr;
   std::uint32_t seed = 0;
   std::uint32_t lanes = 0;
@@ -140,7 +140,7 @@ struct restart_host {
       draw = draw * 1664525u + 1013904223u;
       wait = draw >> 25;
       restart_scene<>::count(scene.record->resets);
-      const status s = again(now ? peer_errand::drain : peer_errand::drain_dead);
+      const status s = again(now ? peer_request::drain : peer_request::drain_dead);
       // A lane that was sending all the time may have killed the new queue pair already.
       if (!s.ok() && s.code != status_code::flushed)
         restart_scene<>::count(scene.record->failed_resets);
@@ -149,27 +149,27 @@ struct restart_host {
   }
 
  private:
-  GNSTOR_HD void ask(peer_errand what, peer_errand answer) const {
-    const system_word<std::uint32_t> asked(*scene.errand);
+  GNSTOR_HD void ask(peer_request what, peer_request answer) const {
+    const system_word<std::uint32_t> asked(*scene.request);
     asked.store(static_cast<std::uint32_t>(what), release);
     for (until more{deadline::never()}; more;) {
       if (asked.load(acquire) == static_cast<std::uint32_t>(answer)) return;
     }
   }
-  GNSTOR_HD status again(peer_errand why) const {
+  GNSTOR_HD status again(peer_request why) const {
     const channel_restart<Channel> restart(scene.channel);
     const status barred = restart.bar(deadline::never());
     if (!barred.ok()) return barred;
-    ask(why, peer_errand::drained);
+    ask(why, peer_request::drained);
     const status settled = restart.settle(deadline::never());
     if (!settled.ok()) return settled;
-    ask(peer_errand::serve, peer_errand::nothing);
+    ask(peer_request::serve, peer_request::nothing);
     return restart.connect(connect_options{}, deadline::never());
   }
 };
 
 /// NIC and target in one: answers in any order, breaks the queue pair now and then, and forgets all
-/// of it at once when it is told to.
+/// of it at once when it is asked to.
 /// As on a reliable connection, whoever is answered was delivered, and so was all before it: no
 /// send before an answered one fails.
 template <class Channel>
@@ -223,20 +223,20 @@ struct restart_peer {
     }
 
     GNSTOR_HD void obey() {
-      const system_word<std::uint32_t> asked(*scene.errand);
-      switch (static_cast<peer_errand>(asked.load(acquire))) {
-        case peer_errand::drain_dead:
+      const system_word<std::uint32_t> asked(*scene.request);
+      switch (static_cast<peer_request>(asked.load(acquire))) {
+        case peer_request::drain_dead:
           if (!broken) ++scene.record->undead;
           [[fallthrough]];
-        case peer_errand::drain:
+        case peer_request::drain:
           serving = broken = connected = false;
           head = receive = completion = bell = answered = 0;
           count = 0;
-          asked.store(static_cast<std::uint32_t>(peer_errand::drained), release);
+          asked.store(static_cast<std::uint32_t>(peer_request::drained), release);
           break;
-        case peer_errand::serve:
+        case peer_request::serve:
           serving = true;
-          asked.store(static_cast<std::uint32_t>(peer_errand::nothing), release);
+          asked.store(static_cast<std::uint32_t>(peer_request::nothing), release);
           break;
         default: break;
       }

@@ -47,8 +47,8 @@ def faults(form, include):
         text = compiled(form, include, folder)
     if form == "sass":
         return list(rules.faults(events.read_sass(text)))
-    places = rules.place_faults(events.read_ptx_registers(text))
-    return [*rules.faults(events.read_ptx(text)), *places]
+    positions = rules.position_faults(events.read_ptx_registers(text))
+    return [*rules.faults(events.read_ptx(text)), *positions]
 
 
 def missing(form):

@@ -58,14 +58,14 @@ MUTANTS = [
      "reserve: slots are handed out without acquiring"),
 ]
 # The same of what only the PTX says.
-PLACE = "gnstor/simt/thread_place.hpp"
-PLACE_MUTANTS = [
-    (PLACE, "return {threadIdx.x, threadIdx.y, threadIdx.z};", "return {threadIdx.x, 0, 0};",
+POSITION = "gnstor/simt/thread_position.hpp"
+POSITION_MUTANTS = [
+    (POSITION, "return {threadIdx.x, threadIdx.y, threadIdx.z};", "return {threadIdx.x, 0, 0};",
      "warp_number: does not ask for %tid.y"),
-    (PLACE, "return {blockIdx.x, blockIdx.y, blockIdx.z};", "return {blockIdx.x, 0, 0};",
+    (POSITION, "return {blockIdx.x, blockIdx.y, blockIdx.z};", "return {blockIdx.x, 0, 0};",
      "warp_number: does not ask for %ctaid.y"),
-    (PLACE, "return blockDim;", "return blockDim.x;", "warp_lanes: does not ask for %ntid.y"),
-    (PLACE, "return gridDim;", "return gridDim.x;", "warp_number: does not ask for %nctaid.y"),
+    (POSITION, "return blockDim;", "return blockDim.x;", "warp_lanes: does not ask for %ntid.y"),
+    (POSITION, "return gridDim;", "return gridDim.x;", "warp_number: does not ask for %nctaid.y"),
 ]
 
 
@@ -86,7 +86,7 @@ def main():
         print("skipped: nvcc is not on this machine")
         return codegen.SKIPPED
     form = forms[-1]
-    tried = [(mutant, form) for mutant in MUTANTS] + [(m, "ptx") for m in PLACE_MUTANTS]
+    tried = [(mutant, form) for mutant in MUTANTS] + [(m, "ptx") for m in POSITION_MUTANTS]
     failed = [wrong for mutant, in_form in tried if (wrong := check(mutant, in_form))]
     for wrong in failed:
         print(wrong)

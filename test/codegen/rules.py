@@ -148,15 +148,15 @@ RULES = {
 
 # Blocks and grids may have three dimensions: what a warp is follows from all of them.
 THREAD = [f"{name}.{axis}" for name in ("%tid", "%ntid") for axis in "xyz"]
-PLACE_REGISTERS = {
+POSITION_REGISTERS = {
     "warp_number": THREAD + ["%ctaid.x", "%ctaid.y", "%ctaid.z", "%nctaid.x", "%nctaid.y"],
     "warp_lanes": THREAD,
 }
 
 
-def place_faults(registers):
-    """What kernels that ask for their place leave out, from {kernel: special registers read}."""
-    for name, wanted in PLACE_REGISTERS.items():
+def position_faults(registers):
+    """What kernels that ask for their position leave out, from {kernel: special registers read}."""
+    for name, wanted in POSITION_REGISTERS.items():
         for register in wanted:
             if register not in registers.get(name, ()):
                 yield f"{name}: does not ask for {register}"

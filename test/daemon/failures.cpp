@@ -11,13 +11,13 @@ TEST_CASE("an SSD that does not do as a replacement is named, and its place stay
   obedient_array a(3);
   a.create(1);
   a.fail(1);
-  a.told[1] = {};
-  a.told[1].full = true;
+  a.states[1] = {};
+  a.states[1].full = true;
   a.boss.ssd_replaced(1);
   a.obey();
   CHECK(a.unfit == std::vector<std::uint32_t>{1});
-  a.told[1].full = false;
-  a.told[1].dead = true;
+  a.states[1].full = false;
+  a.states[1].dead = true;
   a.boss.ssd_replaced(1);
   a.obey();
   CHECK(a.unfit == std::vector<std::uint32_t>{1, 1});
@@ -66,7 +66,7 @@ TEST_CASE("a replacement that fails once is named, at whatever order it was") {
     a.create(1);
     a.create(2);
     a.fail(1);
-    a.told[1] = {};
+    a.states[1] = {};
     int seen = 0;
     bool failed = false;
     a.swallow = [&](const daemon::ssd_order& o) {
@@ -100,14 +100,14 @@ TEST_CASE("a creation that an SSD refuses deletes what it has added, and nobody 
   obedient_array a(3);
   wire::afa::volume_record foreign = described(1);
   foreign.capacity_blocks += 1;
-  for (const bool told_apart : {true, false}) {
-    foreign.hash_factor = told_apart ? 77 : described(1).hash_factor;
-    a.told[1].volumes[1] = foreign;
+  for (const bool distinct : {true, false}) {
+    foreign.hash_factor = distinct ? 77 : described(1).hash_factor;
+    a.states[1].volumes[1] = foreign;
     a.boss.create(++a.request, described(1));
     CHECK(a.last().said == verdict::refused);
-    CHECK(a.told[0].volumes.empty());
-    CHECK(a.told[1].volumes.size() == 1);
-    CHECK(a.told[2].volumes.empty());
+    CHECK(a.states[0].volumes.empty());
+    CHECK(a.states[1].volumes.size() == 1);
+    CHECK(a.states[2].volumes.empty());
   }
 }
 
@@ -131,13 +131,13 @@ TEST_CASE("who gives a lease back, or is gone, does not extend it") {
   }
 }
 
-TEST_CASE("a write right that too many failures kept half-told passes on all the same") {
+TEST_CASE("a write right that too many failures kept unfinished passes on all the same") {
   for (const bool reads : {false, true}) {
     CAPTURE(reads);
     obedient_array a(4);
     a.create(1);
     a.before_order = [&](const daemon::ssd_order& o) {  // all but SSD 0 before they hear of it
-      if (o.opcode == admin_opcode::volume_chmod && o.ssd != 0) a.told[o.ssd].dead = true;
+      if (o.opcode == admin_opcode::volume_chmod && o.ssd != 0) a.states[o.ssd].dead = true;
     };
     CHECK(a.open(1, 10) == verdict::torn_volume);
     CHECK(a.rights(0, 1, 10) == 3);
@@ -180,23 +180,23 @@ TEST_CASE("an epoch is published when every SSD in it knows it") {
 TEST_CASE("SSDs that fail together, or in the middle of something, keep nothing waiting") {
   obedient_array a(4);
   a.create(1);
-  a.told[2].dead = a.told[3].dead = true;
+  a.states[2].dead = a.states[3].dead = true;
   CHECK(a.open(1, 10) == verdict::torn_volume);
   CHECK(a.boss.published().absent == 12);
   CHECK(a.boss.idle());
   obedient_array b(4);
   b.create(1, 3);
-  b.told[2].dead = b.told[3].dead = true;
+  b.states[2].dead = b.states[3].dead = true;
   CHECK(b.open(1, 10) == verdict::done);
   CHECK(b.boss.published().absent == 12);
   CHECK(b.rights(0, 1, 10) == 3);
-  b.told[2] = {};
+  b.states[2] = {};
   b.boss.ssd_replaced(2);
-  b.told[2].dead = true;  // so soon
+  b.states[2].dead = true;  // so soon
   b.obey();
   CHECK(b.boss.idle());
   CHECK(b.boss.published().absent == 12);
-  b.told[2].dead = false;
+  b.states[2].dead = false;
   b.boss.ssd_replaced(2);
   b.obey();
   CHECK(b.boss.published().absent == 8);
@@ -246,9 +246,9 @@ TEST_CASE("an SSD may die at any order of any operation") {
       a.fail(1);
       int left = lives;
       a.before_order = [&](const daemon::ssd_order& o) {
-        if (o.ssd == victim && left-- == 0) a.told[victim].dead = true;
+        if (o.ssd == victim && left-- == 0) a.states[victim].dead = true;
       };
-      a.told[1] = {};
+      a.states[1] = {};
       a.boss.ssd_replaced(1);
       a.boss.create(50, described(2, 3));
       a.boss.open(51, 1, 10, true);
@@ -273,14 +273,14 @@ TEST_CASE("an SSD may die at any order of any operation") {
       for (std::uint64_t r = 50; r <= 55; ++r) CHECK(answers[r] == 1);
       const daemon::membership& m = a.boss.published();
       CHECK((m.absent & ~(2u | 1u << victim)) == 0);
-      if (a.told[victim].dead) CHECK((m.absent & 1u << victim) != 0);
-      if (victim != 1 && !a.told[victim].dead) CHECK(m.absent == 0);
+      if (a.states[victim].dead) CHECK((m.absent & 1u << victim) != 0);
+      if (victim != 1 && !a.states[victim].dead) CHECK(m.absent == 0);
       CHECK(m.filling == 0);
       for (std::uint32_t k = 0; k < 4; ++k) {
         if ((m.absent >> k & 1) != 0) continue;
-        CHECK(a.told[k].serving.epoch == m.epoch);
-        CHECK(a.told[k].serving.absent == m.absent);
-        CHECK(a.told[k].volumes.size() == 1);
+        CHECK(a.states[k].serving.epoch == m.epoch);
+        CHECK(a.states[k].serving.absent == m.absent);
+        CHECK(a.states[k].volumes.size() == 1);
         CHECK(a.rights(k, 1, 10) == 0);
         CHECK(a.rights(k, 1, 12) == 3);
       }
@@ -299,7 +299,7 @@ TEST_CASE("a new SSD hears the volumes in the epoch that they are in, whoever fa
   a.replace(1);
   CHECK(a.boss.published().absent == 8);
   CHECK(a.boss.published().filling == 2);
-  CHECK(a.told[1].volumes.size() == 3);
+  CHECK(a.states[1].volumes.size() == 3);
   CHECK(a.repairs.size() == 1);
 }
 
@@ -360,7 +360,7 @@ TEST_CASE("a volume that is removed while repairs run leaves nothing to carry in
   CHECK(a.repairs[0].id != before);
   CHECK(a.offered == 1);
   CHECK(a.boss.volumes().size() == 1);
-  CHECK_FALSE(a.told[2].volumes.contains(1));
+  CHECK_FALSE(a.states[2].volumes.contains(1));
 }
 
 TEST_CASE("a scrub of a volume that is removed ends in the epoch before") {
@@ -383,8 +383,8 @@ TEST_CASE("an SSD that a volume is not spread over takes nothing of it along") {
   a.boss.create(60, narrow);
   CHECK(a.last().said == verdict::done);
   a.create(2, 1);
-  CHECK(a.told[0].volumes[2].ssd_count == 4);  // the manager says so, not each SSD
-  CHECK_FALSE(a.told[3].volumes.contains(1));
+  CHECK(a.states[0].volumes[2].ssd_count == 4);  // the manager says so, not each SSD
+  CHECK_FALSE(a.states[3].volumes.contains(1));
   a.fail(3);
   CHECK(a.open(1, 10) == verdict::done);
   CHECK(a.open(2, 10) == verdict::torn_volume);
@@ -396,7 +396,7 @@ TEST_CASE("an SSD that a volume is not spread over takes nothing of it along") {
   CHECK(a.repaired().kind == repair_kind::converge);
   CHECK(a.replies.back().said == verdict::done);
   a.replace(3);
-  CHECK_FALSE(a.told[3].volumes.contains(1));
+  CHECK_FALSE(a.states[3].volumes.contains(1));
   a.repaired();
   a.take_over(6000);
   a.obey();

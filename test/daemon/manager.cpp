@@ -125,10 +125,10 @@ TEST_CASE("requests that make no sense are answered with the reason") {
   crowded.client_count = wire::afa::max_volume_clients;
   a.boss.create(98, crowded);
   CHECK(a.last().said == verdict::refused);
-  a.told[1].full = true;
+  a.states[1].full = true;
   a.boss.create(99, described(4));
   CHECK(a.last().said == verdict::refused);
-  CHECK_FALSE(a.told[0].volumes.contains(4));  // nor anywhere else
+  CHECK_FALSE(a.states[0].volumes.contains(4));  // nor anywhere else
   a.log.clear();
   a.boss.ssd_replaced(0);  // it had not failed
   a.obey();
@@ -151,7 +151,7 @@ TEST_CASE("a failed SSD leaves with the epoch, and a new one serves once it is f
   a.replace(1);
   CHECK(a.log == std::vector<std::string>{"update 1", "delete 1", "add 1", "delete 1", "add 1",
                                           "attach 1", "update 0", "update 1", "update 2"});
-  CHECK(a.told[1].volumes.size() == 2);
+  CHECK(a.states[1].volumes.size() == 2);
   CHECK(a.offered == 2);  // of what nobody has the repair makes errors, not zeroes
   CHECK(a.open(2, 10) == verdict::torn_volume);
   CHECK(a.rights(1, 1, 10) == 3);
@@ -164,5 +164,5 @@ TEST_CASE("a failed SSD leaves with the epoch, and a new one serves once it is f
   CHECK(a.boss.published().epoch == 4);
   CHECK(a.boss.published().filling == 0);
   CHECK(a.open(2, 10) == verdict::done);
-  CHECK(a.told[1].serving.epoch == 4);
+  CHECK(a.states[1].serving.epoch == 4);
 }

@@ -72,10 +72,10 @@ struct letters {
   bool worn = false;    ///< it takes no writes
 };
 
-const rendezvous_placement places(4);
+const rendezvous_placement placement(4);
 
 replica_set where(const wire::afa::volume_record& r, std::uint32_t block) {
-  return places.replicas(volume_id(r.vid), r.hash_factor, block / r.stripe_blocks, r.replicas);
+  return placement.replicas(volume_id(r.vid), r.hash_factor, block / r.stripe_blocks, r.replicas);
 }
 /// Every replica of every third block holds a letter.
 letters written(const wire::afa::volume_record& r) {

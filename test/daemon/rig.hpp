@@ -1,5 +1,5 @@
 #pragma once
-/// A manager whose orders are carried out by a book of what each SSD was told.
+/// A manager whose orders are carried out by a book of what each SSD was sent.
 
 #include <daemon/manager.hpp>
 #include <gnstor/wire/afa/status.hpp>
@@ -31,10 +31,10 @@ inline wire::afa::volume_record described(std::uint16_t vid, std::uint16_t repli
   return r;
 }
 
-/// SSDs that believe what they are told, unless they are dead.
+/// SSDs that believe what they are sent, unless they are dead.
 struct obedient_array {
   explicit obedient_array(std::uint32_t ssds)
-      : options{.ssds = ssds, .client = 1, .lease_ns = 1000}, boss(options), told(ssds) {}
+      : options{.ssds = ssds, .client = 1, .lease_ns = 1000}, boss(options), states(ssds) {}
 
   struct ssd {
     daemon::membership serving;
@@ -65,12 +65,12 @@ struct obedient_array {
   void obey(const daemon::ssd_order& o) {
     if (before_order) before_order(o);
     if (swallow && swallow(o)) return;
-    if (told[o.ssd].dead) return boss.ssd_failed(o.ssd);
-    ssd& s = told[o.ssd];
+    if (states[o.ssd].dead) return boss.ssd_failed(o.ssd);
+    ssd& s = states[o.ssd];
     std::uint16_t status = 0;
     const bool current = o.opcode == admin_opcode::array_update || o.epoch == s.serving.epoch;
     if (!current) status = wire::afa::make_status(wire::afa::status::stale_epoch);
-    if (current) carry_out(s, o, status, static_cast<std::uint32_t>(told.size()));
+    if (current) carry_out(s, o, status, static_cast<std::uint32_t>(states.size()));
     log.push_back(name(o.opcode) + " " + std::to_string(o.ssd));
     boss.answered(o.id, status);
   }
@@ -116,18 +116,18 @@ struct obedient_array {
   }
   /// A formatted SSD is in the place of one that has failed.
   void replace(std::uint32_t k) {
-    told[k] = {};
+    states[k] = {};
     boss.ssd_replaced(k);
     obey();
   }
   /// Another manager learns from the living what there is.
   void take_over(std::uint64_t now) {
-    std::vector<std::optional<daemon::ssd_report>> reports(told.size());
-    for (std::size_t k = 0; k < told.size(); ++k) {
-      if (told[k].dead) continue;
+    std::vector<std::optional<daemon::ssd_report>> reports(states.size());
+    for (std::size_t k = 0; k < states.size(); ++k) {
+      if (states[k].dead) continue;
       reports[k].emplace();
-      reports[k]->serving = told[k].serving;
-      for (const auto& [vid, r] : told[k].volumes) reports[k]->volumes.push_back(r);
+      reports[k]->serving = states[k].serving;
+      for (const auto& [vid, r] : states[k].volumes) reports[k]->volumes.push_back(r);
     }
     repairs.clear();
     boss = manager(options);
@@ -149,8 +149,8 @@ struct obedient_array {
   }
   /// What client `who` may do with a volume on SSD `k`.
   std::uint16_t rights(std::uint32_t k, std::uint16_t vid, std::uint16_t who) {
-    const auto at = told[k].volumes.find(vid);
-    if (at == told[k].volumes.end()) return 0;
+    const auto at = states[k].volumes.find(vid);
+    if (at == states[k].volumes.end()) return 0;
     for (std::uint32_t c = 0; c < at->second.client_count; ++c) {
       if (at->second.clients[c].client == who) return at->second.clients[c].rights;
     }
@@ -169,7 +169,7 @@ struct obedient_array {
 
   daemon::manager_options options;
   manager boss;
-  std::vector<ssd> told;
+  std::vector<ssd> states;
   std::vector<std::string> log;
   std::vector<daemon::repair_order> repairs;
   std::size_t offered = 0;  ///< volumes to repair, when the last repair was ordered

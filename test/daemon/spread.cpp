@@ -32,14 +32,14 @@ struct grown_array : obedient_array {
     }
   }
   /// The volume as SSD `k` knows it.
-  const wire::afa::volume_record& at(std::uint32_t k) { return told[k].volumes[1]; }
-  bool knows(std::uint32_t k) { return told[k].volumes.contains(1); }
+  const wire::afa::volume_record& at(std::uint32_t k) { return states[k].volumes[1]; }
+  bool knows(std::uint32_t k) { return states[k].volumes.contains(1); }
   /// Every living SSD says the same, and it is one of two things.
   /// @return true if the volume is spread over all
   bool is_spread() {
     std::vector<std::uint32_t> width;
     for (std::uint32_t k = 0; k < 4; ++k) {
-      if (told[k].dead) continue;
+      if (states[k].dead) continue;
       CAPTURE(k);
       REQUIRE(knows(k));
       width.push_back(at(k).ssd_count);
@@ -47,7 +47,7 @@ struct grown_array : obedient_array {
       CHECK(at(k).spread == (width.front() == 5 ? volume_spread::dropping : volume_spread::whole));
       CHECK(rights(k, 1, 20) == wire::afa::right_read);
     }
-    if (!told[4].dead) {
+    if (!states[4].dead) {
       CHECK(knows(4) == (width.front() == 5));
       if (knows(4)) CHECK(at(4).spread == volume_spread::dropping);
       if (knows(4)) CHECK(rights(4, 1, 20) == wire::afa::right_read);
@@ -62,29 +62,30 @@ struct grown_array : obedient_array {
 /// Notes which widths SSDs know in the epochs that are published, and what is dropped when.
 struct watch {
   grown_array& a;
-  std::uint32_t told_moved = 0;       ///< SSDs
-  std::uint32_t epoch_of_moving = 0;  ///< the last in which one was told
+  std::uint32_t informed_of_move = 0;  ///< SSDs
+  std::uint32_t epoch_of_moving = 0;   ///< the last in which one was informed
 
   void operator()(const daemon::ssd_order& o) {
     if (o.opcode != admin_opcode::volume_chmod) return;
     if (o.chmod.spread == volume_spread::moved) {
       CHECK(a.at(4).ssd_count == 5);  // it has its share
-      ++told_moved;
+      ++informed_of_move;
       epoch_of_moving = o.epoch;
     }
     if (o.chmod.spread != volume_spread::dropping) return;
     CHECK(o.epoch > epoch_of_moving);
     CHECK(a.boss.published().epoch == o.epoch);
     for (std::uint32_t k = 0; k < 5; ++k) {
-      if (!a.told[k].dead) CHECK(a.told[k].serving.epoch == o.epoch);
-      if (!a.told[k].dead) CHECK(a.at(k).ssd_count == 5);
+      if (!a.states[k].dead) CHECK(a.states[k].serving.epoch == o.epoch);
+      if (!a.states[k].dead) CHECK(a.at(k).ssd_count == 5);
     }
   }
 };
 
 }  // namespace
 
-TEST_CASE("a volume is spread over an SSD that joins: copied, told, in another epoch, dropped") {
+TEST_CASE(
+    "a volume is spread over an SSD that joins: copied, announced, in another epoch, dropped") {
   grown_array a;
   a.before_order = watch{a};
   const std::uint32_t before = a.boss.published().epoch;
@@ -152,10 +153,10 @@ TEST_CASE("a volume that cannot be spread now stays as it is, and somebody hears
   a.spread();
   CHECK(a.last().said == verdict::busy);  // it is being filled
   a.settle();
-  a.told[4].full = true;
+  a.states[4].full = true;
   a.spread();
   CHECK(a.last().said == verdict::refused);
-  a.told[4].full = false;
+  a.states[4].full = false;
   a.repairs_end_well = false;
   a.spread();
   a.settle();
@@ -181,20 +182,20 @@ TEST_CASE("an SSD that dies at any order of a spread leaves a volume that is spr
         std::uint32_t n = 0;
         watch w{a};
         a.before_order = [&](const daemon::ssd_order& o) {
-          if (!a.told[4].dead) w(o);
-          if (++n == at && !carried_out) a.told[victim].dead = true;
+          if (!a.states[4].dead) w(o);
+          if (++n == at && !carried_out) a.states[victim].dead = true;
         };
         a.swallow = [&](const daemon::ssd_order& o) {
-          if (n != at || !carried_out || o.ssd != victim || a.told[victim].dead) return false;
+          if (n != at || !carried_out || o.ssd != victim || a.states[victim].dead) return false;
           std::uint16_t status = 0;
-          obedient_array::carry_out(a.told[victim], o, status, 5);  // and dies before it says so
-          a.told[victim].dead = true;
+          obedient_array::carry_out(a.states[victim], o, status, 5);  // and dies before it says so
+          a.states[victim].dead = true;
           a.boss.ssd_failed(victim);
           return true;
         };
         a.spread();
         a.settle();
-        if (!a.told[victim].dead) continue;
+        if (!a.states[victim].dead) continue;
         a.fail(victim);
         a.settle();
         const bool all = a.is_spread();
@@ -239,10 +240,10 @@ TEST_CASE("a manager that takes over in the middle of a spread finishes it or ta
       std::uint32_t moved = 0;
       std::uint32_t latest = 0;
       for (std::uint32_t k = 0; k < 5; ++k) {
-        latest = std::max(latest, a.told[k].serving.epoch);
+        latest = std::max(latest, a.states[k].serving.epoch);
         if (a.knows(k) && a.at(k).spread == volume_spread::moved) ++moved;
       }
-      if (dies) a.told[2].dead = true;
+      if (dies) a.states[2].dead = true;
       a.swallow = nullptr;
       a.replies.clear();
       a.before_order = nullptr;
@@ -267,7 +268,7 @@ TEST_CASE("a manager that takes over in the middle of a spread finishes it or ta
   CHECK(not_spread > 10);
 }
 
-TEST_CASE("an SSD that refuses what it is told half-way: nobody writes until it is finished") {
+TEST_CASE("an SSD that refuses an order half-way: nobody writes until it is finished") {
   for (const volume_spread refused : {volume_spread::moved, volume_spread::dropping}) {
     for (const std::uint32_t who : {0u, 2u, 4u}) {
       CAPTURE(who);
@@ -332,7 +333,7 @@ TEST_CASE("a spread ends where too many SSDs fail, and where replicas cannot be 
       REQUIRE(a.repairs.size() == 1);
       CHECK(a.repairs[0].kind == (converging ? repair_kind::converge : repair_kind::spread));
       if (fails) {
-        a.told[0].dead = a.told[1].dead = true;
+        a.states[0].dead = a.states[1].dead = true;
         a.fail(0);
         a.fail(1);
       } else {
@@ -350,8 +351,8 @@ TEST_CASE("an SSD that joined and has forgotten is filled anew, and its volume s
   a.spread();
   a.settle();
   REQUIRE(a.is_spread());
-  for (std::uint32_t k = 0; k < 4; ++k) a.told[k].volumes[1].spread = volume_spread::moved;
-  a.told[4].volumes.erase(1);
+  for (std::uint32_t k = 0; k < 4; ++k) a.states[k].volumes[1].spread = volume_spread::moved;
+  a.states[4].volumes.erase(1);
   a.take_over(5000);
   a.settle();
   REQUIRE(a.boss.volumes().size() == 1);
@@ -376,22 +377,22 @@ TEST_CASE("a renewal that meets a spread comes too late, though the writer is no
 
 TEST_CASE("what an SSD has left of a volume does not keep it from joining") {
   grown_array a;
-  a.told[4].volumes[1] = described(1);
-  a.told[4].volumes[1].spread = volume_spread::joining;
+  a.states[4].volumes[1] = described(1);
+  a.states[4].volumes[1].spread = volume_spread::joining;
   a.spread();
   a.settle();
   CHECK(a.replies.back().said == verdict::done);
   CHECK(a.is_spread());
 }
 
-TEST_CASE("whichever SSDs have been told when a manager crashes, the next one finishes") {
-  for (std::uint32_t told = 1; told < 31; ++told) {  // by bit
-    CAPTURE(told);
+TEST_CASE("whichever SSDs have been informed when a manager crashes, the next one finishes") {
+  for (std::uint32_t informed = 1; informed < 31; ++informed) {  // by bit
+    CAPTURE(informed);
     grown_array a;
     bool begun = false;
     a.swallow = [&](const daemon::ssd_order& o) {
       begun = begun || o.chmod.spread == volume_spread::moved;
-      return begun && (told >> o.ssd & 1) == 0;
+      return begun && (informed >> o.ssd & 1) == 0;
     };
     a.spread();
     a.settle();
@@ -404,7 +405,7 @@ TEST_CASE("whichever SSDs have been told when a manager crashes, the next one fi
   }
 }
 
-TEST_CASE("a spread drops nothing of another volume that was half told") {
+TEST_CASE("a spread drops nothing of another volume that only some SSDs know") {
   grown_array a;
   wire::afa::volume_record r = described(2);
   r.ssd_count = 4;
@@ -421,7 +422,7 @@ TEST_CASE("a spread drops nothing of another volume that was half told") {
   a.boss.spread(++a.request, 2);
   a.settle();
   CHECK(a.replies.back().said == verdict::done);
-  CHECK(a.told[0].volumes[2].spread == volume_spread::dropping);
+  CHECK(a.states[0].volumes[2].spread == volume_spread::dropping);
   CHECK(a.at(0).spread == volume_spread::moved);
   a.swallow = nullptr;
   a.spread();

@@ -12,11 +12,11 @@ TEST_CASE("another manager takes over from what the SSDs know") {
   REQUIRE(a.open(1, 10) == verdict::done);
   REQUIRE(a.open(1, 11, false) == verdict::done);
   a.fail(2);
-  a.told[1].volumes.erase(2);           // a removal that was never confirmed
-  a.told[0].volumes[3] = described(3);  // a creation likewise
-  a.told[1].serving = {};               // it has not heard of the last epoch
-  a.told[1].volumes[1].clients[a.told[1].volumes[1].client_count++] = {12, 1};  // an open
-  a.told[2].dead = true;
+  a.states[1].volumes.erase(2);           // a removal that was never confirmed
+  a.states[0].volumes[3] = described(3);  // a creation likewise
+  a.states[1].serving = {};               // it has not heard of the last epoch
+  a.states[1].volumes[1].clients[a.states[1].volumes[1].client_count++] = {12, 1};  // an open
+  a.states[2].dead = true;
   a.log.clear();
   a.take_over(5000);
   CHECK_FALSE(a.boss.knows_epoch());
@@ -25,10 +25,10 @@ TEST_CASE("another manager takes over from what the SSDs know") {
   CHECK(a.boss.knows_epoch());
   CHECK(a.boss.published().epoch == 2);
   CHECK(a.boss.published().absent == 4);
-  CHECK(a.told[1].serving.epoch == 2);
+  CHECK(a.states[1].serving.epoch == 2);
   CHECK(a.boss.volumes().size() == 1);
   for (std::uint32_t k = 0; k < 2; ++k) {
-    CHECK(a.told[k].volumes.size() == 1);
+    CHECK(a.states[k].volumes.size() == 1);
     CHECK(a.rights(k, 1, 10) == 1);
     CHECK(a.rights(k, 1, 11) == 1);
     CHECK(a.rights(k, 1, 12) == 1);
@@ -52,7 +52,7 @@ TEST_CASE("who takes over finds SSDs gone or being filled") {
   REQUIRE(a.repairs.size() == 1);  // it goes on
   CHECK(a.repairs[0].kind == repair_kind::fill);
   CHECK(a.repairs[0].ssd == 3);
-  a.told[0].dead = a.told[3].dead = true;
+  a.states[0].dead = a.states[3].dead = true;
   a.take_over(6000);
   a.obey();
   CHECK(a.boss.published().absent == 9);
@@ -81,8 +81,8 @@ TEST_CASE("a volume whose SSDs have failed together is there again when they hav
     a.obey();
     if (k == 0) CHECK(a.open(1, 10) == verdict::torn_volume);
     CHECK(a.boss.volumes().size() == 2);
-    for (std::uint32_t s = 0; s <= k; ++s) CHECK(a.told[s].volumes.size() == 2);
-    CHECK(a.told[2].volumes.size() == 2);  // what is left is not thrown away
+    for (std::uint32_t s = 0; s <= k; ++s) CHECK(a.states[s].volumes.size() == 2);
+    CHECK(a.states[2].volumes.size() == 2);  // what is left is not thrown away
     CHECK(a.repaired().kind == repair_kind::fill);
   }
   CHECK(a.boss.published().absent == 0);
@@ -93,5 +93,5 @@ TEST_CASE("a volume whose SSDs have failed together is there again when they hav
   CHECK(a.replies.back().said == verdict::done);
   a.boss.remove(101, 1);
   CHECK(a.last().said == verdict::done);
-  for (std::uint32_t k = 0; k < 3; ++k) CHECK_FALSE(a.told[k].volumes.contains(1));
+  for (std::uint32_t k = 0; k < 3; ++k) CHECK_FALSE(a.states[k].volumes.contains(1));
 }

@@ -28,15 +28,15 @@ struct device {
   }
   std::vector<line> meta = std::vector<line>(fw::layout::of(crowd_shape).bytes / sizeof(line));
   std::vector<char> data = std::vector<char>(std::size_t{crowd_shape.pages} * block_bytes);
-  std::vector<std::uint64_t> words =
-      std::vector<std::uint64_t>(fw::reader_grace<thread_scope_device>::words_for(crowd_readers));
-  fw::reader_grace<thread_scope_device> grace{words.data(), crowd_readers};
-  ssd_ref ssd{meta.data(), crowd_shape, data.data(), grace};
+  std::vector<std::uint64_t> words = std::vector<std::uint64_t>(
+      fw::reader_quiescence<thread_scope_device>::words_for(crowd_readers));
+  fw::reader_quiescence<thread_scope_device> quiescence{words.data(), crowd_readers};
+  ssd_ref ssd{meta.data(), crowd_shape, data.data(), quiescence};
 };
 
 /// Who shares the SSD with the owners of its shards.
 struct company {
-  bool readers = false;  ///< without them no grace period takes any time
+  bool readers = false;  ///< without them no quiescence period takes any time
   bool admin = true;     ///< without one the volumes stay, and fill the SSD
 };
 
@@ -58,8 +58,8 @@ board run(simt::host::options how, std::uint32_t steps, company with) {
     REQUIRE(ssd.volume_add(1, crowd_volume(fickle_volume, 0)) == 0);
   }
   if (with.readers) {
-    machine.spawn(1, crowd_readers, glancing_reader<thread_scope_device>{how.seed}, ssd, d.grace,
-                  &out);
+    machine.spawn(1, crowd_readers, peeking_reader<thread_scope_device>{how.seed}, ssd,
+                  d.quiescence, &out);
   }
   machine.run();
 
@@ -71,7 +71,7 @@ board run(simt::host::options how, std::uint32_t steps, company with) {
 
 void sweep(mode how, std::uint64_t seeds, std::uint32_t steps, company with = {}) {
   std::uint32_t written = 0;
-  std::uint32_t glanced = 0;
+  std::uint32_t peeked = 0;
   std::uint32_t read = 0;
   std::uint32_t moved = 0;
   const std::uint64_t share = under_tsan && seeds > 20 ? 20 : seeds;
@@ -85,12 +85,12 @@ void sweep(mode how, std::uint64_t seeds, std::uint32_t steps, company with = {}
     written += b.written;
     read += b.read;
     moved += b.moved;
-    glanced += b.glanced;
+    peeked += b.peeked;
   }
   CHECK(written > 0);
   CHECK(read > 0);
   CHECK((moved > 0 || with.admin));
-  CHECK((glanced > 0) == with.readers);
+  CHECK((peeked > 0) == with.readers);
 }
 
 /// Readers against an admin who never rests.
@@ -142,7 +142,7 @@ TEST_CASE(
   sweep(mode::weak, 2000, 12);
 }
 
-TEST_CASE("who is told that rights have ended finds them ended, whatever it knew: weak memory") {
+TEST_CASE("who knows that rights have ended finds them ended, whatever it knew: weak memory") {
   std::uint32_t granted = 0;
   for (std::uint64_t seed = 1; seed <= (under_tsan ? 50u : 500u); ++seed) {
     CAPTURE(seed);
@@ -151,7 +151,7 @@ TEST_CASE("who is told that rights have ended finds them ended, whatever it knew
     board out;
     simt::host::executor machine({.run = mode::weak, .seed = seed});
     machine.spawn(1, 1, revoking_admin<thread_scope_device>{seed % 2 == 0}, d.ssd, &out);
-    machine.spawn(1, 2, told_reader<thread_scope_device>{}, d.ssd, &out);
+    machine.spawn(1, 2, informed_reader<thread_scope_device>{}, d.ssd, &out);
     machine.run();
     CHECK(out.mixed_volume == 0);
     CHECK(out.bad_status == 0);

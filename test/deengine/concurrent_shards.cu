@@ -22,17 +22,18 @@ TEST_CASE(
   REQUIRE(cudaMallocManaged(&data, std::size_t{crowd_shape.pages} * block_bytes) == cudaSuccess);
   REQUIRE(cudaMallocManaged(&out, sizeof *out) == cudaSuccess);
   REQUIRE(cudaMallocManaged(&stamps, crowd_shards * sizeof *stamps) == cudaSuccess);
-  using grace_type = fw::reader_grace<thread_scope_device>;
-  const std::size_t grace_bytes = grace_type::words_for(crowd_readers) * sizeof(std::uint64_t);
+  using quiescence_type = fw::reader_quiescence<thread_scope_device>;
+  const std::size_t quiescence_bytes =
+      quiescence_type::words_for(crowd_readers) * sizeof(std::uint64_t);
   std::uint64_t* words = nullptr;
-  REQUIRE(cudaMallocManaged(&words, grace_bytes) == cudaSuccess);
+  REQUIRE(cudaMallocManaged(&words, quiescence_bytes) == cudaSuccess);
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     CAPTURE(seed);
     const bool full = seed % 2 == 0;  // nobody deletes: garbage is collected all the time
     REQUIRE(fw::format(meta, bytes, crowd_shape, {}) == fw::mount_status::ok);
-    for (std::size_t k = 0; k < grace_bytes / sizeof *words; ++k) words[k] = 0;
-    const grace_type grace(words, crowd_readers);
-    const ssd_ref ssd(meta, crowd_shape, data, grace);
+    for (std::size_t k = 0; k < quiescence_bytes / sizeof *words; ++k) words[k] = 0;
+    const quiescence_type quiescence(words, crowd_readers);
+    const ssd_ref ssd(meta, crowd_shape, data, quiescence);
     REQUIRE(ssd.volume_add(1, crowd_volume(steady_volume, 0)) == 0);
     *out = board{};
     for (std::uint32_t s = 0; s < crowd_shards; ++s) stamps[s] = 0;
@@ -40,7 +41,8 @@ TEST_CASE(
     simt::cuda::executor machine;
     machine.spawn(crowd_shards, 32, shard_owner<thread_scope_device>{seed, 2000}, ssd, out, stamps);
     machine.spawn(1, crowd_shards, slow_copier<thread_scope_device>{}, ssd, out, stamps);
-    machine.spawn(1, crowd_readers, glancing_reader<thread_scope_device>{seed}, ssd, grace, out);
+    machine.spawn(1, crowd_readers, peeking_reader<thread_scope_device>{seed}, ssd, quiescence,
+                  out);
     if (full) {
       REQUIRE(ssd.volume_add(1, crowd_volume(fickle_volume, 0)) == 0);
     } else {
@@ -56,7 +58,7 @@ TEST_CASE(
     CHECK(out->bad_status == 0);
     CHECK(out->written > 0);
     CHECK(out->read > 0);
-    CHECK(out->glanced > 0);
+    CHECK(out->peeked > 0);
     check_aftermath(ssd);
   }
   REQUIRE(cudaFree(meta) == cudaSuccess);

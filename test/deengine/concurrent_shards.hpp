@@ -25,7 +25,7 @@ struct board {
   std::uint32_t bad_status = 0;    ///< a status that cannot be
   std::uint32_t written = 0;
   std::uint32_t read = 0;
-  std::uint32_t glanced = 0;  ///< pages found beside the owner
+  std::uint32_t peeked = 0;   ///< pages found beside the owner
   std::uint32_t refused = 0;  ///< for want of pages
   std::uint32_t moved = 0;    ///< pages, by garbage collection
   std::uint32_t done[crowd_shards] = {};
@@ -98,13 +98,13 @@ struct slow_copier {
 /// Looks for pages beside their owners until these are done, and copies from them, slowly. What it
 /// found stays as it is until it says `quiet`, or, pinned, until it unpins. Lane k is reader k.
 template <thread_scope Scope>
-struct glancing_reader {
+struct peeking_reader {
   static constexpr std::uint32_t looks_at_least = 16;  ///< a plain run is over before they look
   std::uint64_t seed;
 
   template <class Lane>
-  GNSTOR_HD void operator()(Lane& lane, fw::engine_ref<Scope> ssd, fw::reader_grace<Scope> grace,
-                            board* out) const {
+  GNSTOR_HD void operator()(Lane& lane, fw::engine_ref<Scope> ssd,
+                            fw::reader_quiescence<Scope> quiescence, board* out) const {
     const std::uint32_t me = lane.thread();
     fw::known_grant known{};
     for (std::uint32_t step = 0; step < 1'000'000; ++step) {
@@ -123,23 +123,23 @@ struct glancing_reader {
       typename fw::engine_ref<Scope>::foresight early;
       ssd.foresee(r, draw >> 17 & 1 ? known : fw::known_grant{}, early);
       const fw::admission a = ssd.check_rights(r, known, early);
-      const std::uint32_t page = a.ok() ? ssd.glance(a, early) : ssd.no_page;
+      const std::uint32_t page = a.ok() ? ssd.peek(a, early) : ssd.no_page;
       if (page != ssd.no_page) {
-        count<Scope>(out->glanced);
+        count<Scope>(out->peeked);
         if (stamp_of(ssd.page(page)) != a.key(0)) count<Scope>(out->wrong_bytes);
         const bool pins = draw >> 16 & 1;
         if (pins) {
           ssd.pin(page);
-          grace.quiet(me);
+          quiescence.quiet(me);
         }
         for (std::uint32_t k = 0; k < (draw >> 20) % 256; ++k) lane.pause();
         if (stamp_of(ssd.page(page)) != a.key(0)) count<Scope>(out->moved_bytes);
         if (pins) ssd.unpin(page);
       }
       lane.pause();
-      grace.quiet(me);
+      quiescence.quiet(me);
     }
-    grace.leave(me);
+    quiescence.leave(me);
   }
 };
 
@@ -163,10 +163,10 @@ struct revoking_admin {
   }
 };
 
-/// Keeps the grant that the admin ends. Once told, it must find the end of it, by whatever it asks
-/// before the check.
+/// Keeps the grant that the admin ends. Once it knows, it must find the end of it, by whatever it
+/// asks before the check.
 template <thread_scope Scope>
-struct told_reader {
+struct informed_reader {
   template <class Lane>
   GNSTOR_HD void operator()(Lane& lane, fw::engine_ref<Scope> ssd, board* out) const {
     fw::request r;
@@ -184,7 +184,7 @@ struct told_reader {
   }
 };
 
-/// Writes to the volume whose end is near; once told of it, nothing it was admitted to is
+/// Writes to the volume whose end is near; once it knows, nothing it was admitted to is
 /// committed.
 template <thread_scope Scope>
 struct late_writer {
@@ -210,9 +210,9 @@ struct late_writer {
       stamp(ssd.page(page), a.key(0));
       lane.pause();
       (void)ssd.tend(0, crowd_shape.blocks());
-      const bool told = done.load(acquire) != 0;
+      const bool over = done.load(acquire) != 0;
       const std::uint16_t answer = ssd.commit(a, {client_id(1), 1}, &page, again);
-      if (told && answer == 0) count<Scope>(out->mixed_volume);
+      if (over && answer == 0) count<Scope>(out->mixed_volume);
       count<Scope>(answer == 0 ? out->written : out->refused);
     }
   }
@@ -262,14 +262,14 @@ struct shard_owner {
                             std::uint64_t* stamps) const {
     const auto warp = lane.warp();
     const std::uint32_t shard = lane.block();
-    auto& told = *reinterpret_cast<fw::admission*>(lane.shared().admission);
+    auto& offered = *reinterpret_cast<fw::admission*>(lane.shared().admission);
     fw::known_grant known{};
     for (std::uint32_t step = 0; step < steps; ++step) {
       const std::uint64_t draw = mix64(seed ^ (std::uint64_t{shard + 1} << 40 | step));
       const bool write = draw % 8 < 4;
-      if (lane.thread() == 0) told = admit(ssd, out, draw, shard, known);
+      if (lane.thread() == 0) offered = admit(ssd, out, draw, shard, known);
       warp.sync();
-      const fw::admission a = told;
+      const fw::admission a = offered;
       if (a.ok() && a.shard == shard) {
         if (!write && draw % 8 != 4) {
           ssd.lookup(warp, a, lane.shared().pages);

@@ -107,7 +107,7 @@ TEST_CASE("an insert into a full table is refused and leaves every entry where i
   }
 }
 
-TEST_CASE("keys with equal fingerprints and buckets are told apart by the key check") {
+TEST_CASE("keys with equal fingerprints and buckets are distinguished by the key check") {
   const auto keys = twins(8);
   table t(2);
   for (const std::uint64_t key : keys) {

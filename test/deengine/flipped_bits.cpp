@@ -50,7 +50,7 @@ class flipped {
   void flip_one(const metadata_in_use& what) {
     restore();
     const metadata_in_use::kind& kind = what.kinds[random_() % what.kinds.size()];
-    const metadata_in_use::place& at = kind.places[random_() % kind.places.size()];
+    const metadata_in_use::range& at = kind.ranges[random_() % kind.ranges.size()];
     const std::uint64_t byte = at.at + random_() % at.bytes;
     const auto bit = static_cast<unsigned char>(1u << random_() % 8);
     static_cast<unsigned char*>(r_.meta())[byte] ^= bit;
@@ -166,7 +166,7 @@ TEST_CASE("a bit that flips in an SSD that was stopped in order makes no block a
   std::map<std::string, tally> said;
   flip<killed>(flips, true, said);
   say("stopped", said);
-  // A damaged entry costs its own block, or where that cannot be told the older ones of its shard.
+  // A damaged entry costs its own block, or where that cannot be seen the older ones of its shard.
   const tally& pages = said["OOB entries"];
   CHECK(pages.refused == 0);
   CHECK(pages.written < 20 * pages.flips);  // of 100 to 200

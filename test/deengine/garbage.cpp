@@ -75,7 +75,7 @@ TEST_CASE("random overwrites cost what greedy collection must cost, and keep eve
     // Pages of free blocks hold nothing that could be collected.
     const std::uint32_t idle = shape.few_blocks() * shape.pages_per_block;
     const double must = benchmarks::greedy_amplification(1.0 * blocks / (shape.pages - idle), 32);
-    MESSAGE(std::to_string(used) << " used: " << measured << " pages a page, greedy " << must);
+    MESSAGE(std::to_string(used) << " used: " << measured << " pages per page, greedy " << must);
     CHECK(measured > 0.9 * must);
     CHECK(measured < 1.1 * must);
     o.verify();

@@ -120,7 +120,7 @@ class lost_ssd {
 
  private:
   using lone_lane = simt::host::lone_lane;
-  using place = std::pair<std::uint16_t, std::uint32_t>;
+  using location = std::pair<std::uint16_t, std::uint32_t>;
 
   std::uint32_t pick(std::uint32_t n) { return static_cast<std::uint32_t>(random_() % n); }
   std::uint64_t expected(std::uint16_t vid, std::uint32_t b) {
@@ -229,8 +229,8 @@ class lost_ssd {
   Lost lost_;
   rig ssd_;
   std::map<std::uint16_t, bool> volumes_;
-  std::map<place, std::uint64_t> contents_;
-  std::map<place, std::uint64_t> pending_;  ///< what the command under way makes of blocks
+  std::map<location, std::uint64_t> contents_;
+  std::map<location, std::uint64_t> pending_;  ///< what the command under way makes of blocks
   std::uint16_t pending_add_ = 0;
   std::uint16_t pending_remove_ = 0;
   std::uint32_t epoch_ = 1;

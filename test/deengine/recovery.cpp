@@ -214,7 +214,7 @@ TEST_CASE("a changed byte of a volume's record, or an older image of it, is repo
   std::memcpy(image, slot.images[(slot.version + 1) % 2], sizeof slot.images[0]);
   CHECK(mount(r) == mount_status::damaged);
   slot = good;
-  // One volume's record in another's place.
+  // One volume's record in another's slot.
   r.ssd().parts().volumes()[1] = good;
   CHECK(mount(r) == mount_status::damaged);
   r.ssd().parts().volumes()[1] = fw::volume_slot{};

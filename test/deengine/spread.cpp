@@ -79,7 +79,7 @@ TEST_CASE("a volume is spread over more SSDs, never fewer, and in order") {
   CHECK(r.spread(1, volume_spread::moved) == afa(status::bad_payload));
   CHECK(r.spread(3, volume_spread(4)) == afa(status::bad_payload));
   REQUIRE(r.spread(3, volume_spread::moved) == 0);
-  CHECK(r.spread(3, volume_spread::moved) == 0);  // told twice
+  CHECK(r.spread(3, volume_spread::moved) == 0);  // twice
   CHECK(r.spread(2, volume_spread::moved) == afa(status::bad_payload));
   CHECK(r.spread(4, volume_spread::moved) == afa(status::bad_payload));  // not all know of 3
   CHECK(r.spread(4, volume_spread::dropping) == afa(status::bad_payload));

@@ -96,7 +96,7 @@ TEST_CASE("more queues or depth than the controller has: what it grants is used,
   CHECK(c.limits().max_transfer_bytes == 256 * 1024);
   CHECK(joined(c.notes()).find("9 I/O queues wanted; the controller grants 2") !=
         std::string::npos);
-  CHECK(said.find("allows 100 requests a queue: 64 used") != std::string::npos);
+  CHECK(said.find("allows 100 requests per queue: 64 used") != std::string::npos);
 }
 
 TEST_CASE("a refused Connect names the cause and the remedy") {

@@ -203,7 +203,7 @@ TEST_CASE("a port reports the transfer that broke the connection, then that it i
   CHECK(port.ended());
 }
 
-TEST_CASE("a peer that is rejected, or dropped, is told" * doctest::skip(no_rdma())) {
+TEST_CASE("a peer that is rejected, or dropped, is informed" * doctest::skip(no_rdma())) {
   const listener listening({rdma_address(), 0});
   const net_address address{rdma_address(), listening.port()};
   const protection_domain domain(device::towards(address, patience));

@@ -1,4 +1,4 @@
-/// Which completion a channel is told for which work completion, in which order.
+/// Which completion a channel gets for which work completion, in which order.
 
 #include <gnstor/host/error.hpp>
 #include <gnstor/wire/mlx5/syndrome.hpp>
@@ -30,7 +30,7 @@ constexpr auto capsule = proxy_request_kind::capsule;
 constexpr auto one_sided = proxy_request_kind::one_sided;
 constexpr auto nop = proxy_request_kind::nop;
 
-TEST_CASE("a capsule's success is told by its response alone, a transfer's by its completion") {
+TEST_CASE("a capsule's success is reported by its response alone, a transfer's by its completion") {
   request_ledger ledger(4);
   ledger.post(request(capsule, 100));
   ledger.post(request(one_sided, 101));
@@ -41,7 +41,7 @@ TEST_CASE("a capsule's success is told by its response alone, a transfer's by it
   CHECK(c.index == 101);
 }
 
-TEST_CASE("a NOP is told when every request before it is done, and not earlier") {
+TEST_CASE("a NOP is reported when every request before it is done, and not earlier") {
   request_ledger ledger(4);
   ledger.post(request(capsule, 7));
   ledger.post(request(nop, 8));
@@ -54,7 +54,7 @@ TEST_CASE("a NOP is told when every request before it is done, and not earlier")
   CHECK_FALSE(ledger.take_nop(c));
 }
 
-TEST_CASE("a NOP is told once") {
+TEST_CASE("a NOP is reported once") {
   request_ledger ledger(1);
   completion c;
   ledger.post(request(nop, 0));
@@ -75,7 +75,7 @@ TEST_CASE("there is room for as many requests as the queue is deep") {
   }
 }
 
-TEST_CASE("the request to blame is told first, flushed ones follow, broken comes last") {
+TEST_CASE("the request to blame is reported first, flushed ones follow, broken comes last") {
   request_ledger ledger(8);
   for (std::uint64_t k = 0; k < 3; ++k) ledger.post(request(capsule, k));
   ledger.post(request(nop, 3));

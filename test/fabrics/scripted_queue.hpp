@@ -49,8 +49,8 @@ class scripted_queue {
   std::uint32_t poll(completion* out, std::uint32_t most) {
     if (most == 0) return 0;
     if (ended_) {
-      if (told_) return 0;
-      told_ = true;
+      if (reported_) return 0;
+      reported_ = true;
       out[0] = completion{};
       out[0].kind = completion_kind::broken;
       out[0].outcome = status::make(status_code::flushed, reporter::nic);
@@ -227,7 +227,7 @@ class scripted_queue {
   std::uint16_t queue_id_;
   const std::atomic<bool>& ended_;
   std::atomic<std::uint32_t>& event_;
-  bool told_ = false;
+  bool reported_ = false;
   std::deque<completion> answers_;
   std::deque<std::uint16_t> held_;
 };

@@ -45,7 +45,7 @@ TEST_CASE("a failed work completion has the syndrome that an mlx5 NIC would repo
   CHECK(contains(host::verbs::completion_words(IBV_WC_RETRY_EXC_ERR, 0x81), "stopped answering"));
 }
 
-TEST_CASE("what the connection manager reports is told apart") {
+TEST_CASE("what the connection manager reports is distinguished") {
   CHECK(event(RDMA_CM_EVENT_ADDR_ERROR, -ENODEV).kind() == connect_failure::no_rdma);
   CHECK(contains(event(RDMA_CM_EVENT_ADDR_ERROR, -ENODEV).what(), "`rdma link` lists"));
   CHECK(event(RDMA_CM_EVENT_ADDR_ERROR, -EHOSTUNREACH).kind() == connect_failure::unreachable);
@@ -88,7 +88,7 @@ TEST_CASE("missing devices, permissions and pinned memory each have their remedy
   CHECK(contains(full.what(), "registering 5 bytes"));
 }
 
-TEST_CASE("a refused Connect is told in words with a remedy") {
+TEST_CASE("a refused Connect is explained in words with a remedy") {
   const host::fabrics::connect_parties who{"10.0.0.1:4420", "nqn.sub", "nqn.host", 3};
   const auto words = [&](wire::fabrics::connect_status code, std::uint32_t value) {
     return host::fabrics::connect_words(who, status::nvme(1, static_cast<std::uint8_t>(code), 0),

@@ -36,7 +36,7 @@ class hostile_answers {
   void begin(std::uint8_t said) {
     io_step step;
     step.opcode = wire::nvme::nvm_opcode::read;
-    step.places = 1 + said % 3;
+    step.candidates = 1 + said % 3;
     step.ssds = 0x020100;
     step.buffer = {0x10000, block_bytes, 1, 1};
     const auto io = async_io(channel_);
@@ -66,16 +66,16 @@ class hostile_answers {
     nic_lies_ = nic_lies_ || kind == wire::mlx5::cqe_opcode::requester ||
                 kind == wire::mlx5::cqe_opcode::requester_error;
     // A NIC does not write over what was not taken.
-    if (told_ - channel_.queue().taken() >= at_.completion_entries) return;
+    if (written_ - channel_.queue().taken() >= at_.completion_entries) return;
     if (scattered) {
       wire::nvme::completion_entry inside;
       std::memcpy(&inside, c.scatter, sizeof inside);
       note(inside);
     }
-    c.tail = wire::mlx5::pack_tail(counter, kind,
-                                   wire::mlx5::lap_owner(told_, at_.completion_entries), scattered);
+    c.tail = wire::mlx5::pack_tail(
+        counter, kind, wire::mlx5::lap_owner(written_, at_.completion_entries), scattered);
     auto* ring = reinterpret_cast<wire::mlx5::completion_entry*>(at_.completion_ring);
-    ring[told_++ % at_.completion_entries] = c;
+    ring[written_++ % at_.completion_entries] = c;
   }
   void ask(std::uint8_t which) {
     if (tickets_.empty()) return;
@@ -133,8 +133,8 @@ class hostile_answers {
   std::vector<ticket> operations_;
   std::set<std::uint16_t> succeeded_;
   std::uint64_t responses_ = 0;
-  std::uint64_t told_ = 0;
-  bool nic_lies_ = false;  ///< it told of send entries
+  std::uint64_t written_ = 0;
+  bool nic_lies_ = false;  ///< it reported send entries
 };
 
 inline void fuzz_completion(fuzz_input in) {

@@ -12,30 +12,30 @@ namespace gnstor::test {
 
 namespace fuzz {
 
-/// What the host has asked of the log, and what it was told: a list is what the pieces between two
+/// What the host has asked of the log, and what it was sent: a list is what the pieces between two
 /// headers of one generation said, in order, and nothing else.
-inline void demand_told(const std::vector<hostile_peer::told_piece>& told,
+inline void demand_sent(const std::vector<hostile_peer::sent_piece>& sent,
                         const std::vector<host::fabrics::discovered>& found) {
   using wire::fabrics::discovery_entry;
   using wire::fabrics::discovery_header;
   const auto header_at = [&](std::size_t k) {
     discovery_header h{};
-    fuzz_demand(told[k].offset == 0 && told[k].bytes.size() == sizeof h, "no header was read");
-    std::memcpy(&h, told[k].bytes.data(), sizeof h);
+    fuzz_demand(sent[k].offset == 0 && sent[k].bytes.size() == sizeof h, "no header was read");
+    std::memcpy(&h, sent[k].bytes.data(), sizeof h);
     return h;
   };
-  fuzz_demand(told.size() >= 2, "a list of which no generation was read twice");
-  const discovery_header after = header_at(told.size() - 1);
-  std::size_t first = told.size() - 2;
-  for (; first > 0 && told[first].offset != 0;) --first;
+  fuzz_demand(sent.size() >= 2, "a list of which no generation was read twice");
+  const discovery_header after = header_at(sent.size() - 1);
+  std::size_t first = sent.size() - 2;
+  for (; first > 0 && sent[first].offset != 0;) --first;
   const discovery_header before = header_at(first);
   fuzz_demand(before.genctr == after.genctr && before.numrec == after.numrec,
               "a list that changed while it was read");
   fuzz_demand(before.recfmt == 0 && found.size() == before.numrec, "another number of entries");
   std::vector<std::byte> list;
-  for (std::size_t k = first + 1; k + 1 < told.size(); ++k) {
-    fuzz_demand(told[k].offset == sizeof before + list.size(), "a piece out of order");
-    list.insert(list.end(), told[k].bytes.begin(), told[k].bytes.end());
+  for (std::size_t k = first + 1; k + 1 < sent.size(); ++k) {
+    fuzz_demand(sent[k].offset == sizeof before + list.size(), "a piece out of order");
+    list.insert(list.end(), sent[k].bytes.begin(), sent[k].bytes.end());
   }
   fuzz_demand(list.size() == found.size() * sizeof(discovery_entry), "a list of another length");
   for (std::size_t k = 0; k < found.size(); ++k) {
@@ -67,7 +67,7 @@ inline void fuzz_discover(fuzz_input in) {
   peer.check();
   if (!found) return;
   fuzz_demand(!peer.refused(), "a list although a command failed");
-  fuzz::demand_told(peer.told(), *found);
+  fuzz::demand_sent(peer.sent(), *found);
 }
 
 /// A list of some entries that is sound, one that changes once or each time, headers of any format

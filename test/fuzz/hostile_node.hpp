@@ -41,7 +41,7 @@ class hostile_node {
     return said;
   }
 
-  /// Every command comes back, the neighbour's queue works, and what the host told the node is as
+  /// Every command comes back, the neighbour's queue works, and what the host sent the node is as
   /// it was.
   void check() {
     f.step(16);

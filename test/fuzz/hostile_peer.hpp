@@ -42,7 +42,7 @@ class hostile_peer final : public host::fabrics::transport {
     value,       ///< dword 0 of the response
   };
   /// A piece of the discovery log as it was when its command succeeded.
-  struct told_piece {
+  struct sent_piece {
     std::uint64_t offset;
     std::vector<std::byte> bytes;
   };
@@ -79,7 +79,7 @@ class hostile_peer final : public host::fabrics::transport {
   void check() const { fuzz_demand(complaint_.empty(), complaint_.c_str()); }
   /// True if a command up to the last piece of the log was not answered with success.
   bool refused() const { return refused_; }
-  const std::vector<told_piece>& told() const { return told_; }
+  const std::vector<sent_piece>& sent() const { return sent_; }
 
  private:
   using sqe = wire::nvme::submission_entry;
@@ -116,7 +116,7 @@ class hostile_peer final : public host::fabrics::transport {
 
   std::uint32_t poll(completion* out, std::uint32_t most) {
     if (ended_) {
-      if (most == 0 || std::exchange(told_end_, true)) return 0;
+      if (most == 0 || std::exchange(sent_end_, true)) return 0;
       out[0] = completion{};
       out[0].kind = completion_kind::broken;
       out[0].outcome = gnstor::status::make(status_code::flushed, reporter::nic);
@@ -227,7 +227,7 @@ class hostile_peer final : public host::fabrics::transport {
       if (how == twist::data)
         in_.fill(page.data(), std::min<std::size_t>(in_.take<std::uint16_t>(), page.size()));
     }
-    if (log) told_.push_back({offset, {page.begin(), page.end()}});
+    if (log) sent_.push_back({offset, {page.begin(), page.end()}});
   }
   static void write_identity(std::span<std::byte> page) {
     wire::nvme::identify_controller said{};
@@ -266,13 +266,13 @@ class hostile_peer final : public host::fabrics::transport {
   host::proxy_engine<port>* engine_ = nullptr;
   std::deque<completion> answers_;
   std::atomic<bool> ended_{false};
-  bool told_end_ = false;
+  bool sent_end_ = false;
   bool refused_ = false;
   std::uint64_t generation_ = 1;
   std::uint64_t entries_ = 0;
   std::uint64_t asked_ = 0;
   std::uint32_t status_reads_ = 0;
-  std::vector<told_piece> told_;
+  std::vector<sent_piece> sent_;
   std::string complaint_;
 };
 

@@ -1,4 +1,4 @@
-/// What an array's owner is told of stores that no kernel could be told of. Nothing may be lost in
+/// What an array's owner learns of stores that no kernel could learn of. Nothing may be lost in
 /// silence.
 #include "walk.hpp"
 #include <gnstor/host/array.hpp>
@@ -216,10 +216,11 @@ TEST_CASE("an array's end reports on stderr what nothing has thrown, once, and n
       if (ask) (void)failure([&] { a.flush(); });
     });
   };
-  const std::string untold = life("dead", false, false);
-  CHECK(says(untold, {"gnstor: the array on volume 1 ", "nobody was told", "page 2: NVMe error"}));
-  CHECK(untold.find("not written back") == std::string::npos);
-  CHECK(untold.find("gnstor:", 1) == std::string::npos);
+  const std::string unreported = life("dead", false, false);
+  CHECK(says(unreported,
+             {"gnstor: the array on volume 1 ", "unreported error", "page 2: NVMe error"}));
+  CHECK(unreported.find("not written back") == std::string::npos);
+  CHECK(unreported.find("gnstor:", 1) == std::string::npos);
   CHECK(life("dead", true, true) == "");
   CHECK(says(life("none", false, true), {"2 pages that were not written back", "close()"}));
   CHECK(life("none", true, true) == "");

@@ -16,7 +16,7 @@ struct add_in_large_blocks : add_to_all {
 };
 
 /// Changes every element of an array four times its frames through `view[i]`, and checks it page by
-/// page, a warp a page, in blocks of every shape.
+/// page, one warp per page, in blocks of every shape.
 inline void arrays_hold_what_blocks_of_any_shape_wrote(const std::string& endpoint) {
   constexpr std::uint64_t count = 1 << 16;  // 128 pages
   for (const launch& how : launches) {

@@ -4,7 +4,7 @@
 
 using namespace gnstor::test;
 
-TEST_CASE("a bit that flips in flash is never read by a GPU's firmware that is told to check") {
+TEST_CASE("a bit that flips in flash is never read by a GPU's firmware that is set to check") {
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
     MESSAGE("skipped: no GPU");

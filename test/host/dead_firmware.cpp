@@ -1,4 +1,4 @@
-/// A firmware thread that ends by an assertion: whoever waits for the array, or asks it, is told
+/// A firmware thread that ends by an assertion: whoever waits for the array, or asks it, learns it
 /// why at once, and nothing is sealed.
 
 #include "spoiled_flash.hpp"
@@ -108,7 +108,7 @@ TEST_CASE("a firmware assertion ends the request that met it, and all later ones
   }
 }
 
-TEST_CASE("lanes that wait for an array whose firmware dies are told at once") {
+TEST_CASE("lanes that wait for an array whose firmware dies are answered at once") {
   for (const char* more : {"&threads=2", "&threads=64", "&threads=2&transport=proxy"}) {
     CAPTURE(more);
     const bench b(more);

@@ -135,7 +135,7 @@ TEST_CASE("flash that cannot be read says how to begin anew, as no command forma
   CHECK(files_in(folder).size() == 2);
 }
 
-TEST_CASE("a volume that does not fit is told how this array gets more room") {
+TEST_CASE("a volume that does not fit is refused, and the error says how to get more room") {
   const auto too_large = [](const std::string& endpoint) -> std::string {
     host::session s(endpoint);
     try {

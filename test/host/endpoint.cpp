@@ -1,4 +1,4 @@
-/// What an endpoint string may say, and what a wrong one is told.
+/// What an endpoint string may say, and what a wrong one is answered.
 #include <gnstor/host/endpoint.hpp>
 #include <gnstor/host/error.hpp>
 
@@ -71,7 +71,7 @@ TEST_CASE("every option is understood") {
   CHECK(host::endpoint::parse("emu:?capacity=12345").capacity_bytes == 12345);
 }
 
-TEST_CASE("an unknown scheme is told which exist") {
+TEST_CASE("an unknown scheme is answered with those that exist") {
   for (const std::string text :
        {"", "emu", "rdma:host", "tcp://host", "EMU:", "emulated:?ssds=4", ":"}) {
     CAPTURE(text);
@@ -79,7 +79,7 @@ TEST_CASE("an unknown scheme is told which exist") {
   }
 }
 
-TEST_CASE("an unknown option is told which exist") {
+TEST_CASE("an unknown option is answered with those that exist") {
   for (const std::string text :
        {"emu:?sssd=4", "emu:?ssds=4&mode=x", "emu:?ssds", "emu:?=4", "emu:?&"}) {
     CAPTURE(text);
@@ -90,7 +90,7 @@ TEST_CASE("an unknown option is told which exist") {
   CHECK(says(refusal("emu:ssds=4"), {"expected '?'"}));
 }
 
-TEST_CASE("a number that is none, or out of range, is told the range") {
+TEST_CASE("a number that is none, or out of range, is answered with the range") {
   for (const std::string value :
        {"", "x", "4x", "-1", "0", "65", "4.5", " 4", "99999999999999999999"}) {
     CAPTURE(value);
@@ -104,7 +104,7 @@ TEST_CASE("a number that is none, or out of range, is told the range") {
   CHECK(says(refusal("emu:?lanes=33"), {"1 to 32"}));
 }
 
-TEST_CASE("a word that is none of the choices is told the choices") {
+TEST_CASE("a word that is none of the choices is answered with the choices") {
   CHECK(says(refusal("emu:?runner=fast"), {"runner=fast", "auto|cpu|gpu|sim"}));
   CHECK(says(refusal("emu:?media=tape"), {"media=tape", "host|hbm"}));
   CHECK(says(refusal("emu:?responses=both"), {"responses=both", "ring|cqe"}));
@@ -164,7 +164,7 @@ TEST_CASE("an rdma endpoint names who drives the queues of kernels") {
   CHECK(says(refusal("rdma://a/n?transports=nic"), {"transports", "loss_timeout_ms, transport"}));
 }
 
-TEST_CASE("a malformed rdma endpoint is told what is expected") {
+TEST_CASE("a malformed rdma endpoint is answered with what is expected") {
   for (const char* bad :
        {"rdma://", "rdma:///nqn.x", "rdma://[::1/nqn.x", "rdma://[::1]4420/nqn.x"})
     CHECK(says(refusal(bad), {bad}));

@@ -25,7 +25,7 @@ constexpr std::uint32_t blocks_read = 2;  // of two stripes
 constexpr std::uint64_t patience_ns = 400'000'000;
 constexpr int marker = 0x5a;  // what a lane puts where it has read
 
-/// A lane reads ranges of its own, and uses the memory for something else as soon as it is told how
+/// A lane reads ranges of its own, and uses the memory for something else as soon as it knows how
 /// a read ended.
 struct read_and_use {
   struct shared {};

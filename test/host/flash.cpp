@@ -43,13 +43,13 @@ std::string refusal(const std::string& text) {
 /// @return numbers acknowledged
 std::uint64_t survived(const temp_folder& folder, const std::string& endpoint, std::uint32_t blocks,
                        bool scattered, int kills) {
-  const ledger told(folder.path("ledger"), 1);
-  const killed_writers writers{endpoint, {1, blocks, scattered}, told};
+  const ledger progress(folder.path("ledger"), 1);
+  const killed_writers writers{endpoint, {1, blocks, scattered}, progress};
   return writers.survive(kills, [&] {
     const pid_t child = fork();
     if (child != 0) return child;
     try {
-      write_for_ever(endpoint, writers.what, told);
+      write_for_ever(endpoint, writers.what, progress);
     } catch (const std::exception& e) {
       static_cast<void>(!::write(2, e.what(), std::strlen(e.what())));
     }
@@ -82,7 +82,7 @@ TEST_CASE("a volume written in one session is read in the next") {
   }
 }
 
-TEST_CASE("a GPU that goes on after its process was killed is told to end, and waited for") {
+TEST_CASE("a GPU that goes on after its process was killed is asked to end, and waited for") {
   const temp_folder folder;
   const auto bytes = random_bytes(1 << 20, 1);
   {
@@ -103,18 +103,18 @@ TEST_CASE("a GPU that goes on after its process was killed is told to end, and w
     file.seekp(0);
     file.write(reinterpret_cast<const char*>(&header), sizeof header);
     file.close();
-    std::atomic<bool> told{false};
+    std::atomic<bool> informed{false};
     std::jthread former([&](const std::stop_token& over) {  // as the GPU looks at it
       fw::metadata_header seen;
       while (!over.stop_requested()) {
         std::ifstream(flash, std::ios::binary).read(reinterpret_cast<char*>(&seen), sizeof seen);
-        if (seen.gpu_stop == fw::metadata_header::gpu_is_to_stop) told = true;
+        if (seen.gpu_stop == fw::metadata_header::gpu_is_to_stop) informed = true;
       }
     });
     const auto began = std::chrono::steady_clock::now();
     host::session s(endpoint(folder));
     former = {};  // it ends
-    CHECK(told);
+    CHECK(informed);
     CHECK(std::chrono::steady_clock::now() - began >= std::chrono::milliseconds(200));
     const volume_info v = s.open_volume(volume_id(s.volumes().at(0).vid));
     std::vector<unsigned char> read(bytes.size());
@@ -381,7 +381,8 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("an array that is told to grows by empty SSDs: its volumes stay, new ones use them all") {
+TEST_CASE(
+    "an array that is asked to grows by empty SSDs: its volumes stay, new ones use them all") {
   const temp_folder folder;
   const std::vector<unsigned char> bytes = random_bytes(300 * block_bytes, 6);
   std::vector<unsigned char> out(bytes.size());

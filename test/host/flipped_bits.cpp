@@ -144,7 +144,7 @@ void check(bool killed, std::uint32_t flips) {
       const auto ssd = static_cast<std::uint32_t>(random() % ssds);
       const metadata_in_use what(files.metadata(ssd), shape);
       const auto& kind = what.kinds[random() % what.kinds.size()];
-      const auto& at = kind.places[random() % kind.places.size()];
+      const auto& at = kind.ranges[random() % kind.ranges.size()];
       const std::uint64_t byte = at.at + random() % at.bytes;
       const auto bit = static_cast<unsigned char>(1u << random() % 8);
       files.restore();

@@ -151,7 +151,7 @@ TEST_CASE("a flush that the disk refuses fails, and so does every later one") {
     const status outcome = flush(s, v);
     CHECK(outcome.code == status_code::nvme_error);
     CHECK(host::to_string(outcome).find("write fault") != std::string::npos);
-    at.disk.fails = false;  // the kernel has told it once, and forgotten the pages
+    at.disk.fails = false;  // the kernel has reported it once, and forgotten the pages
   }
 }
 

@@ -14,7 +14,7 @@ namespace host = gnstor::host;
 
 namespace {
 
-/// What the processes that are killed are told.
+/// What the processes that are killed are given.
 constexpr const char* endpoint_variable = "GNSTOR_KILLED_ENDPOINT";
 constexpr const char* ledger_variable = "GNSTOR_KILLED_LEDGER";
 constexpr const char* blocks_variable = "GNSTOR_KILLED_BLOCKS";
@@ -30,12 +30,12 @@ struct write_numbers {
 
   template <class Lane>
   GNSTOR_HD void operator()(Lane& lane, remote_volume v, io_buffer pages,
-                            std::uint64_t* told) const {
+                            std::uint64_t* progress) const {
     const auto g = lane.warp();
     const std::uint32_t me = simt::warp_number();
     const io_buffer page = pages.slice(std::uint64_t{me} * block_bytes, block_bytes);
     auto* words = reinterpret_cast<std::uint64_t*>(page.address);
-    const system_word<std::uint64_t> last(told[me]);
+    const system_word<std::uint64_t> last(progress[me]);
     for (bounded number{std::uint64_t{1} << 40}; number;) {
       const std::uint64_t n = last.load(relaxed) + 1;
       for (std::uint32_t k = g.thread_rank(); k < block_bytes / 8; k += g.size())
@@ -43,7 +43,7 @@ struct write_numbers {
       g.sync();
       std::uint32_t done = 0;
       if (g.leads()) {
-        const status s = v.write(vba(what.place(me, n)), 1, page, simt::within(20'000'000'000));
+        const status s = v.write(vba(what.position(me, n)), 1, page, simt::within(20'000'000'000));
         done = s.ok() ? 1 : 0;
         if (s.ok()) last.store(n, release);
       }
@@ -53,12 +53,12 @@ struct write_numbers {
 };
 
 /// Starts this very binary anew: a process that has used CUDA cannot go on in a fork.
-pid_t start_anew(const std::string& endpoint, const std::string& told, std::uint32_t blocks,
+pid_t start_anew(const std::string& endpoint, const std::string& progress, std::uint32_t blocks,
                  bool by_kernel) {
   const pid_t child = fork();
   if (child != 0) return child;
   setenv(endpoint_variable, endpoint.c_str(), 1);
-  setenv(ledger_variable, told.c_str(), 1);
+  setenv(ledger_variable, progress.c_str(), 1);
   setenv(blocks_variable, std::to_string(blocks).c_str(), 1);
   setenv(kernel_variable, by_kernel ? "1" : "0", 1);
   const std::string which = std::string("--test-case=") + child_case;
@@ -72,8 +72,8 @@ std::uint64_t survived(const std::string& options, std::uint32_t blocks, bool by
   const temp_folder folder(in_memory);
   const std::string endpoint = "emu:?runner=gpu&flash=" + folder.path() + "&" + options;
   const std::uint32_t writers = by_kernel ? warps : 1;
-  const ledger told(folder.path("ledger"), writers);
-  const killed_writers all{endpoint, {writers, blocks, true}, told, by_kernel ? 4000u : 400u};
+  const ledger progress(folder.path("ledger"), writers);
+  const killed_writers all{endpoint, {writers, blocks, true}, progress, by_kernel ? 4000u : 400u};
   return all.survive(
       kills, [&] { return start_anew(endpoint, folder.path("ledger"), blocks, by_kernel); });
 }
@@ -86,15 +86,16 @@ TEST_CASE("(a process that is killed writes numbers)" * doctest::skip()) {
   const bool by_kernel = number_from(kernel_variable, 0) != 0;
   const auto blocks = static_cast<std::uint32_t>(number_from(blocks_variable, 0));
   const numbers what{by_kernel ? warps : 1, blocks, true};
-  const ledger told(std::getenv(ledger_variable), what.writers);
-  if (!by_kernel) return write_for_ever(endpoint, what, told);
+  const ledger progress(std::getenv(ledger_variable), what.writers);
+  if (!by_kernel) return write_for_ever(endpoint, what, progress);
   host::session s(endpoint, {.channels = warps});
   const volume_info v = numbered_volume(s, what);
-  REQUIRE(cudaHostRegister(told.words(), told.bytes(), cudaHostRegisterMapped) == cudaSuccess);
+  REQUIRE(cudaHostRegister(progress.words(), progress.bytes(), cudaHostRegisterMapped) ==
+          cudaSuccess);
   host::memory_block pages(s.client_place(), warps * block_bytes);
   const io_buffer buffer = s.register_memory(pages.data(), warps * block_bytes);
   host::executor machine;
-  machine.spawn(warps, 32, write_numbers{what}, s.ref(v), buffer, told.words());
+  machine.spawn(warps, 32, write_numbers{what}, s.ref(v), buffer, progress.words());
   s.attach(machine);
   machine.run();
   FAIL("a writer gave up");
@@ -108,7 +109,7 @@ TEST_CASE("what a node on a GPU has acknowledged is there after kill -9") {
   CHECK(survived("capacity=8M&ssds=2&shards=4&resident=no", 175, true, kills) > 0);
 }
 
-TEST_CASE("a GPU is told where it cannot store to a flash file, and nothing is left behind") {
+TEST_CASE("a GPU is refused where it cannot store to a flash file, and nothing is left behind") {
   const temp_folder folder(in_memory);
   const std::string missing = folder.path("none");
   try {

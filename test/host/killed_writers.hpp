@@ -29,7 +29,7 @@ struct numbers {
   std::uint32_t blocks;  ///< of each writer
   bool scattered;        ///< else in order
 
-  GNSTOR_HD std::uint32_t place(std::uint32_t writer, std::uint64_t number) const {
+  GNSTOR_HD std::uint32_t position(std::uint32_t writer, std::uint64_t number) const {
     return writer * blocks +
            static_cast<std::uint32_t>((scattered ? mix64(number) : number) % blocks);
   }
@@ -74,14 +74,14 @@ inline volume_info numbered_volume(host::session& s, const numbers& n) {
 }
 
 /// Writes from this CPU, as one writer, until it is killed.
-inline void write_for_ever(const std::string& endpoint, const numbers& n, const ledger& told) {
+inline void write_for_ever(const std::string& endpoint, const numbers& n, const ledger& progress) {
   host::session s(endpoint, {.channels = 1, .depth = 16});
   const volume_info v = numbered_volume(s, n);
   std::vector<std::uint64_t> block(block_bytes / 8);
-  for (std::uint64_t number = told[0].load(relaxed) + 1;; ++number) {
+  for (std::uint64_t number = progress[0].load(relaxed) + 1;; ++number) {
     block.assign(block.size(), n.word(0, number));
-    s.write(v, std::uint64_t{n.place(0, number)} * block_bytes, block.data(), block_bytes);
-    told[0].store(number, release);
+    s.write(v, std::uint64_t{n.position(0, number)} * block_bytes, block.data(), block_bytes);
+    progress[0].store(number, release);
   }
 }
 
@@ -89,7 +89,7 @@ inline void write_for_ever(const std::string& endpoint, const numbers& n, const 
 struct killed_writers {
   std::string endpoint;
   numbers what;
-  const ledger& told;
+  const ledger& progress;
   std::uint64_t most_before_kill = 400;
 
   /// Every block must hold the last number that was acknowledged, or the one that was under way.
@@ -103,7 +103,7 @@ struct killed_writers {
     std::uint64_t written = 0;
     for (int kill_number = 0; kill_number < kills; ++kill_number) {
       CAPTURE(kill_number);
-      for (std::uint32_t w = 0; w < what.writers; ++w) told[w].store(next[w] - 1, relaxed);
+      for (std::uint32_t w = 0; w < what.writers; ++w) progress[w].store(next[w] - 1, relaxed);
       const pid_t child = start();
       REQUIRE(child > 0);
       // Most are killed after some hundred writes, however slow the machine; some while they start.
@@ -115,9 +115,9 @@ struct killed_writers {
       REQUIRE(WIFSIGNALED(how));
       bool any = false;
       for (std::uint32_t w = 0; w < what.writers; ++w) {
-        const std::uint64_t last = told[w].load(acquire);
+        const std::uint64_t last = progress[w].load(acquire);
         for (; next[w] <= last; ++next[w], ++written)
-          acknowledged[what.place(w, next[w])] = what.word(w, next[w]);
+          acknowledged[what.position(w, next[w])] = what.word(w, next[w]);
         any = any || written != 0;
       }
       check(acknowledged, next, any);
@@ -131,7 +131,7 @@ struct killed_writers {
   /// Waits until the first writer has come to `number`.
   void wait_for(pid_t child, std::uint64_t number) const {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (told[0].load(relaxed) < number) {
+    while (progress[0].load(relaxed) < number) {
       REQUIRE(std::chrono::steady_clock::now() < end);
       REQUIRE(kill(child, 0) == 0);
       int how = 0;
@@ -154,7 +154,7 @@ struct killed_writers {
       CAPTURE(b);
       const std::vector<std::uint64_t> whole(block_bytes / 8, block[0]);
       REQUIRE(std::memcmp(block, whole.data(), block_bytes) == 0);
-      const bool under_way = what.place(w, next[w]) == b && block[0] == what.word(w, next[w]);
+      const bool under_way = what.position(w, next[w]) == b && block[0] == what.word(w, next[w]);
       REQUIRE((block[0] == acknowledged[b] || under_way));
       acknowledged[b] = block[0];
     }

@@ -11,8 +11,8 @@
 
 namespace gnstor::test {
 
-/// Passes everything on. Once told to, it overwrites the memory that was allocated up to then after
-/// each piece of work: as an SSD does that answers after it was given up.
+/// Passes everything on. Once asked to, it overwrites the memory that was allocated up to then
+/// after each piece of work: as an SSD does that answers after it was given up.
 class late_link final : public host::array_link {
  public:
   explicit late_link(std::unique_ptr<host::array_link> to) : to_(std::move(to)) {}

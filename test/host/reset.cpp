@@ -26,8 +26,8 @@ struct tally {
   std::uint32_t stop = 0;
 };
 
-/// Lanes that write and read blocks of their own, the odd ones by channel 1, until they are told to
-/// stop.
+/// Lanes that write and read blocks of their own, the odd ones by channel 1, until they are asked
+/// to stop.
 struct traffic {
   struct shared {};
   volume_info info;

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::uint64_t mib = std::uint64_t{1} << 20;
 
-/// A session over a link that registers as much as it is told to.
+/// A session over a link that registers as much as it is allowed to.
 class stingy_link final : public scripted_link {
  public:
   stingy_link() { said = array_of(1); }

@@ -85,11 +85,11 @@ TEST_CASE("threads that register memory at once get different regions") {
       for (std::uint32_t k = 0; k < each; ++k)
         keys[t].push_back(array->register_region(4096, 4096, t + 1));
     });
-    std::set<std::uint32_t> places;
+    std::set<std::uint32_t> indices;
     for (const auto& mine : keys) {
-      for (const std::uint32_t key : mine) places.insert(key >> 8);
+      for (const std::uint32_t key : mine) indices.insert(key >> 8);
     }
-    REQUIRE(places.size() == threads * each);
+    REQUIRE(indices.size() == threads * each);
     on_threads(threads, [&](std::uint32_t t) {
       for (const std::uint32_t key : keys[t]) array->unregister_region(key);
     });

@@ -37,8 +37,8 @@ void make_faulty(gnstor::host::session& s, const char* fault) {
 }  // namespace
 
 TEST_CASE("rounds of a kernel and a flush may be enqueued, and checked at the end") {
-  int place = 0;
-  auto* any = reinterpret_cast<simt::stream>(&place);
+  int object = 0;
+  auto* any = reinterpret_cast<simt::stream>(&object);
   for (const char* endpoint : {"emu:?capacity=16M&runner=cpu", "emu:?capacity=16M&runner=sim"}) {
     rounds_on_a_stream(endpoint, nullptr);
     rounds_on_a_stream(endpoint, any);

@@ -1,4 +1,4 @@
-/// A buffer that is not registered with its session: who used it is told so, and the others that
+/// A buffer that is not registered with its session: who used it is blamed, and the others that
 /// its channel was killed by it.
 #include <gnstor/host/error.hpp>
 #include <gnstor/host/executor.hpp>

@@ -183,7 +183,7 @@ TEST_CASE("a host adds volumes of its own alone, whatever its command says") {
   CHECK(forger.list(0).records[0].owner == own);
 }
 
-TEST_CASE("the members of the array are told by its manager alone") {
+TEST_CASE("the members of the array are named by its manager alone") {
   const shared_sessions shared;
   raw_admin guest(shared.link("guest"));
   const wire::afa::array_membership m{wire::afa::payload_version, 2, 2, 0};

@@ -86,7 +86,7 @@ struct give_up_beside_an_answer {
     const std::uint64_t begun = simt::now_ns();
     bool first = true;
     const auto next = [&](io_step& step) {
-      step = io_step{.places = 2, .operation = step.operation, .ssds = 0x0100};
+      step = io_step{.candidates = 2, .operation = step.operation, .ssds = 0x0100};
       return cuda::std::exchange(first, false);
     };
     const deadline ends = deadline::after(begun, me == 0 ? 2 * turn_ns : 1000 * turn_ns);

@@ -49,7 +49,7 @@ plan::piece first_piece(const volume_info& v, opcode op, std::uint32_t first) {
 }
 std::set<std::uint32_t> asked(const io_step& read) {
   std::set<std::uint32_t> all;
-  for (std::uint32_t k = 0; k < read.places; ++k) all.insert(read.ssds >> 8 * k & 0xff);
+  for (std::uint32_t k = 0; k < read.candidates; ++k) all.insert(read.ssds >> 8 * k & 0xff);
   return all;
 }
 std::uint64_t bits(const replica_set& set) {
@@ -131,11 +131,11 @@ TEST_CASE("reads take turns among the replicas, and know all of them") {
   const volume_info v = spread_over(5, 3);
   std::vector<std::uint32_t> first_asked(5);
   std::vector<std::uint32_t> placed(5);
-  std::uint32_t turns[3] = {};  // by the place in the stripe's list of the one asked first
+  std::uint32_t turns[3] = {};  // by the index in the stripe's list of the one asked first
   for (std::uint32_t b = 0; b < 3000; ++b) {
     const plan::piece p = first_piece(v, opcode::read, b);
     const io_step part = plan_of(v).reading(p);
-    REQUIRE(part.places == 3);
+    REQUIRE(part.candidates == 3);
     std::uint64_t all = 0;
     for (const std::uint32_t ssd : asked(part)) all |= std::uint64_t{1} << ssd;
     REQUIRE(all == bits(p.where));
@@ -215,7 +215,7 @@ TEST_CASE("where no replica is left, one of them is asked and says so: never ano
       const plan::piece read = first_piece(v, opcode::read, b);
       CHECK(bits(read.where) == all);
       const io_step part = plan_of(v).reading(read);
-      CHECK(part.places == 2);
+      CHECK(part.candidates == 2);
       CHECK((all >> part.ssd().value & 1) == 1);
       CHECK(bits(first_piece(v, opcode::write, b).where) == all);
     }
@@ -238,9 +238,9 @@ TEST_CASE("a flush reaches the SSDs that are being filled, too: they take writes
   v.filling = 0b001001;
   const plan p = plan_of(v);
   plan::all_flush_steps steps{p};
-  std::vector<std::uint32_t> told;
-  for (io_step s; told.size() < 64 && steps(s);) told.push_back(s.ssd().value);
-  CHECK(told == std::vector<std::uint32_t>{0, 2, 3, 4, 5});
+  std::vector<std::uint32_t> reached;
+  for (io_step s; reached.size() < 64 && steps(s);) reached.push_back(s.ssd().value);
+  CHECK(reached == std::vector<std::uint32_t>{0, 2, 3, 4, 5});
 }
 
 TEST_CASE("a namespace of 512-byte blocks is addressed beyond the 2 TiB of a 32-bit LBA") {

@@ -16,7 +16,7 @@ constexpr status late = status::make(status_code::timed_out, reporter::channel);
 
 io_step read_of(std::vector<std::uint8_t> ssds) {
   io_step s;
-  s.places = static_cast<std::uint8_t>(ssds.size());
+  s.candidates = static_cast<std::uint8_t>(ssds.size());
   for (std::size_t k = 0; k < ssds.size(); ++k) s.ssds |= std::uint64_t{ssds[k]} << 8 * k;
   return s;
 }
@@ -72,7 +72,7 @@ TEST_CASE("after a silent SSD a step is no success, and no failure hides the sil
   CHECK(run(read_of({7, 2}), {late, killed}).outcome == killed);
 }
 
-TEST_CASE("a step with one place never goes on") {
+TEST_CASE("a step with one SSD never goes on") {
   for (const status& answer : {damaged, refused, late, status{}})
     CHECK_FALSE(read_of({3}).goes_on(answer));
 }
@@ -92,10 +92,10 @@ TEST_CASE("SSDs known to be silent are asked last, in their order") {
 
 TEST_CASE("each SSD that is left has its share of the time") {
   io_step s = read_of({7, 2, 5});
-  CHECK(s.places_left() == 3);
+  CHECK(s.candidates_left() == 3);
   s.go_on(damaged);
   s.go_on(damaged);
-  CHECK(s.places_left() == 1);
+  CHECK(s.candidates_left() == 1);
 }
 
 TEST_CASE("a step that is packed comes back as it was, at its limits too") {
@@ -118,7 +118,7 @@ TEST_CASE("a step that is packed comes back as it was, at its limits too") {
   CHECK(t.may_deallocate);
   CHECK(t.left_behind);
   CHECK(t.silent == 63);
-  CHECK(t.places == 8);
+  CHECK(t.candidates == 8);
   CHECK(t.tried == 7);
   CHECK(t.operation == 0xffff);
   CHECK(t.blocks == 65536);

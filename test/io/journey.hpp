@@ -31,7 +31,7 @@ struct journey_tally {
   std::uint32_t others = 0;  ///< callbacks of the wrong kind
 };
 
-/// Notes what a callback is told; the argument is the operation's number.
+/// Notes what a callback is passed; the argument is the operation's number.
 struct note_end {
   journey_record* records = nullptr;
   letter* letters = nullptr;
@@ -119,7 +119,7 @@ struct journey {
     p.slba = operation * 4 + k;
     p.blocks = static_cast<std::uint32_t>(what) + 1;
     p.epoch = wire::nvme::make_status(wire::nvme::media_status::unrecovered_read_error);
-    p.places = second ? 2 : 1;
+    p.candidates = second ? 2 : 1;
     p.ssds = 0x0100;  // the second one does all that it is asked for
     if (what == ask::never) ++r.lates;
     if (!second && (what == ask::never || what == ask::refuse)) ++r.fails;

@@ -24,7 +24,7 @@ TEST_CASE("operations that fill the channel end in time though no replica answer
   std::vector<ticket> operations;
   for (std::uint32_t k = 0; k < depth; ++k) {
     io_step step;
-    step.places = 2;  // no slot is left to ask the second
+    step.candidates = 2;  // no slot is left to ask the second
     step.ssds = 0x0100;
     step.buffer = {0x10000, block_bytes, 1, 1};
     const auto op = io.open({}, 0, deadline::after(simt::now_ns(), 10'000));

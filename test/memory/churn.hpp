@@ -10,9 +10,9 @@ namespace gnstor::test {
 
 /// What churning threads saw. One in memory that all of them reach; zero at the start.
 struct churn_record {
-  std::uint32_t granted = 0;      ///< allocations that succeeded
-  std::uint32_t refused = 0;      ///< answers would_block
-  std::uint32_t wrong_place = 0;  ///< parts too small, misaligned or outside the pool
+  std::uint32_t granted = 0;    ///< allocations that succeeded
+  std::uint32_t refused = 0;    ///< answers would_block
+  std::uint32_t misplaced = 0;  ///< parts too small, misaligned or outside the pool
   std::uint32_t not_ours = 0;  ///< parts in which another owner's mark stood, at the start or later
   std::uint32_t wrong_status = 0;
 };
@@ -55,7 +55,7 @@ struct churn {
       }
       count(record->granted);
       if (!fits(allocator, part.value, bytes)) {
-        count(record->wrong_place);
+        count(record->misplaced);
         continue;
       }
       use(lane, part.value, marks, me, record);

@@ -34,7 +34,7 @@ std::string churned(host::options chosen, std::uint64_t pool_bytes, churn<Alloca
   const std::string thrown = run_to_end(machine);
   if (!thrown.empty()) return thrown;
   if (record.not_ours != 0) return "a part had two owners";
-  if (record.wrong_place != 0) return "a part outside the pool, or too small";
+  if (record.misplaced != 0) return "a part outside the pool, or too small";
   if (record.wrong_status != 0) return "a status other than ok and would_block";
   if (record.granted == 0) return "no request was granted";
   if (!pool.ref().is_whole()) return "a block was lost, or not merged";

@@ -43,7 +43,7 @@ void churn_on_gpu(std::uint64_t pool_bytes, unsigned grid, unsigned block, churn
   MESSAGE("granted " << seen.granted << ", would_block " << seen.refused);
   CHECK(seen.granted > 0);
   CHECK(seen.not_ours == 0);
-  CHECK(seen.wrong_place == 0);
+  CHECK(seen.misplaced == 0);
   CHECK(seen.wrong_status == 0);
   words = bitmap.read();
   const Allocator after(words.data(), pool_bytes);

@@ -103,7 +103,7 @@ TEST_CASE("CREATE_QP describes the work queue, receives first, and its doorbell 
                          0x104, 0x108, 0x10c});
 }
 
-TEST_CASE("CREATE_QP asks for responses inside completions, of 32 bytes, only where told to") {
+TEST_CASE("CREATE_QP asks for responses inside completions, of 32 bytes, only where asked to") {
   fake_machine& m = fake_machine::get();
   for (const bool scatter : {false, true}) {
     m.reset();

@@ -45,7 +45,7 @@ bool has(const connect_error& e, const char* part) {
 
 }  // namespace
 
-TEST_CASE("the target is told the queue, its controller and its size, and whom to answer") {
+TEST_CASE("the target is sent the queue, its controller and its size, and whom to answer") {
   fake_machine& m = fake_machine::get();
   m.reset();
   const rig r;
@@ -91,7 +91,7 @@ TEST_CASE("a target that refuses is quoted") {
   CHECK_MESSAGE(has(e, "no resources"), e.what());
 }
 
-TEST_CASE("nobody listening, nobody answering and no time left are told apart") {
+TEST_CASE("nobody listening, nobody answering and no time left are distinguished") {
   const connect_error refused = failure([](fake_machine& m) {
     m.answer = {RDMA_CM_EVENT_REJECTED, 8, {}};
   });

@@ -225,7 +225,7 @@ TEST_CASE("without lanes that could drive queues the proxy is kept") {
   CHECK_MESSAGE(has(words, "GPU 0 does not share"), words);
 }
 
-TEST_CASE("a doorbell that swallows stores is told by its Connect, which times out") {
+TEST_CASE("a doorbell that swallows stores is found by its Connect, which times out") {
   const std::string words =
       shared_words(refused([](session_rig& r, fake_machine&) { r.unanswered = true; }));
   CHECK_MESSAGE(has(words, "connecting queue 1 of the NIC"), words);

@@ -50,7 +50,7 @@ class session_rig {
   host::mlx5::queue_lanes lanes;
   bool unanswered = false;                ///< Connects of the NIC's queues get no answer
   std::string lanes_fault;                ///< why there can be no lanes
-  std::vector<connect_options> connects;  ///< what lanes were told to say
+  std::vector<connect_options> connects;  ///< what lanes were asked to say
   std::uint32_t sends = 0;                ///< capsules that the NIC saw
 
  private:

@@ -183,7 +183,7 @@ TEST_CASE("a NIC that lacks something is refused in words") {
   }
 }
 
-TEST_CASE("a firmware's refusal is told with its status and syndrome") {
+TEST_CASE("a firmware's refusal is reported with its status and syndrome") {
   const std::string said = setup_error([](fake_machine& m) {
     m.fail_at = 17;
     m.refusal = {0x0f, 0x1234abcd};
@@ -194,7 +194,7 @@ TEST_CASE("a firmware's refusal is told with its status and syndrome") {
                 said);
 }
 
-TEST_CASE("a kernel that knows no DevX is told apart from a missing permission") {
+TEST_CASE("a kernel that knows no DevX is distinguished from a missing permission") {
   const auto with = [](int number) {
     return setup_error([number](fake_machine& m) {
       m.fail_at = 5;

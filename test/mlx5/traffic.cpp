@@ -27,7 +27,7 @@ std::string exchange_over_rig(gnstor::simt::host::options chosen, bool scatter =
   fw::memory_region regions[2] = {{}, registered()};
   peer_queue served{described(), {}};
   std::vector<letter> letters(lanes * rounds + 1);
-  std::vector<errand> errands(lanes * rounds);
+  std::vector<sent_request> requests(lanes * rounds);
   exchange_record record;
   std::uint32_t stop = 0;
 
@@ -37,7 +37,7 @@ std::string exchange_over_rig(gnstor::simt::host::options chosen, bool scatter =
   client.rounds = rounds;
   client.seed = static_cast<std::uint32_t>(chosen.seed);
   client.letters = letters.data();
-  client.errands = errands.data();
+  client.requests = requests.data();
   client.record = &record;
   scripted_peer peer;
   peer.queues = &served;
@@ -57,7 +57,7 @@ std::string exchange_over_rig(gnstor::simt::host::options chosen, bool scatter =
   if (served.seen.sends < lanes * rounds) return "the NIC saw too few requests";
   if (served.seen.overruns + served.seen.bad_entries + served.seen.bad_letters != 0)
     return "the NIC met something wrong";
-  for (const errand& e : errands) {
+  for (const sent_request& e : requests) {
     if (static_cast<ask>(e.asked) != ask::answer) continue;
     if (!status::unpack(e.outcome).ok() || e.visible == 0) return "a request got no answer";
   }

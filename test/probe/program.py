@@ -26,23 +26,23 @@ def check(what, condition):
 def check_json(where, *arguments):
     code, text = run("--json", *arguments)
     check(f"exit code 0 {where}", code == 0)
-    told = json.loads(text)
-    endpoints = {endpoint["scheme"]: endpoint for endpoint in told["endpoints"]}
+    report = json.loads(text)
+    endpoints = {endpoint["scheme"]: endpoint for endpoint in report["endpoints"]}
     check(f"all schemes are judged {where}", list(endpoints) == SCHEMES)
     for endpoint in endpoints.values():
         check(f"{endpoint['scheme']} works or has a remedy {where}",
               endpoint["works"] == (endpoint["remedy"] == ""))
     check(f"the emulated array works {where}", endpoints["emu:"]["works"])
-    return told
+    return report
 
 
 def main():
-    told = check_json("on this machine")
+    report = check_json("on this machine")
     code, text = run()
     check("exit code 0 with text", code == 0)
     for scheme in SCHEMES:
         check(f"the text speaks of {scheme}", scheme in text)
-    for device in told["rdma"] + told["gpus"]:
+    for device in report["rdma"] + report["gpus"]:
         check(f"the text names {device['name']}", device["name"] in text)
     with tempfile.TemporaryDirectory() as empty:
         nothing = check_json("on an empty machine", "--root", empty)

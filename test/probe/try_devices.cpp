@@ -194,7 +194,7 @@ TEST_CASE("a doorbell page of the second kind is taken where the first is not to
   CHECK(facts.rdma[0].doorbell.why == "not permitted (1)");
 }
 
-TEST_CASE("each refusal is told, and nothing behind it is tried") {
+TEST_CASE("each refusal is reported, and nothing behind it is tried") {
   auto facts = tried({"open"});
   CHECK(refused(facts.rdma[0].opens));
   CHECK_FALSE(facts.rdma[0].registers.tried);
@@ -217,7 +217,7 @@ TEST_CASE("without CUDA a device is tried as far as it goes without a GPU") {
   CHECK_FALSE(facts.rdma[0].gpu_memory.tried);
 }
 
-TEST_CASE("a driver library that is not there is told as the reason why CUDA does not start") {
+TEST_CASE("a driver library that is not there is reported as the reason why CUDA does not start") {
   machine_facts facts;
   facts.nvidia.cuda.why = "libcuda.so.1 is not installed";
   try_devices(facts, cuda_functions{});

@@ -114,7 +114,7 @@ struct relay {
   std::uint64_t completions = 0;
 };
 
-TEST_CASE("a failed request is told by its own index, and those behind it are flushed") {
+TEST_CASE("a failed request is reported by its own index, and those behind it are flushed") {
   relay r(8);
   // Six capsules, and a NOP of the port's own behind the fourth.
   REQUIRE(r.queue.ref().try_reserve(6));
@@ -141,7 +141,7 @@ TEST_CASE("a failed request is told by its own index, and those behind it are fl
   CHECK(r.queue.engine.dead());
 }
 
-TEST_CASE("a transfer and a NOP that are flushed are told of, each by its index") {
+TEST_CASE("a transfer and a NOP that are flushed are reported, each by its index") {
   relay r(8);
   REQUIRE(r.queue.ref().try_reserve(3));
   r.queue.ref().write_send(0, {});

@@ -1,4 +1,4 @@
-/// The engine and a port that fails: what the lanes are told, and that nothing waits for ever.
+/// The engine and a port that fails: what the lanes are answered, and that nothing waits for ever.
 #include "proxy_fixture.hpp"
 
 #include <doctest/doctest.h>
@@ -106,7 +106,7 @@ TEST_CASE("a tick takes a bounded number of requests and sends them off together
   CHECK(q.engine.port().posted.size() == 200);
 }
 
-TEST_CASE("what a port says of a failed request is told, and later requests are flushed") {
+TEST_CASE("what a port says of a failed request is passed on, and later requests are flushed") {
   fixture q(4);
   q.write_nops(2);
   q.settle();

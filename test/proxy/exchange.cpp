@@ -43,18 +43,18 @@ constexpr port_script moody{.in_order = false, .refuses_of_8 = 3, .idles_of_8 = 
 
 }  // namespace
 
-TEST_CASE("every request gets its own answer, in any company, fast") {
+TEST_CASE("every request gets its own answer, whatever lanes run beside it, fast") {
   CHECK(exchanged({}) == "");
   CHECK(exchanged({}, {.blocks = 3, .lanes = 8, .rounds = 40, .channels = 1, .depth = 8}) == "");
   CHECK(exchanged({}, {.blocks = 2, .lanes = 32, .rounds = 20, .channels = 3, .depth = 4}) == "");
   CHECK(exchanged({}, {.blocks = 2, .lanes = 32, .rounds = 20, .channels = 2, .depth = 128}) == "");
 }
 
-TEST_CASE("every request gets its own answer, in any company, seeded") {
+TEST_CASE("every request gets its own answer, whatever lanes run beside it, seeded") {
   sweep(host::mode::seeded, 2 * seeded_share, [](host::options o) { return exchanged(o); });
 }
 
-TEST_CASE("every request gets its own answer, in any company, weak") {
+TEST_CASE("every request gets its own answer, whatever lanes run beside it, weak") {
   sweep(host::mode::weak, 2 * weak_share, [](host::options o) { return exchanged(o); });
 }
 
@@ -80,12 +80,12 @@ TEST_CASE("silence times out for the lane that asked and for no other, seeded") 
   });
 }
 
-TEST_CASE("the request that kills a queue pair is told why, and the others are flushed, seeded") {
+TEST_CASE("the request that kills a queue pair learns why, and the others are flushed, seeded") {
   sweep(host::mode::seeded, seeded_share,
         [](host::options o) { return broken(o, ask::break_send, false); });
 }
 
-TEST_CASE("the request that kills a queue pair is told why, and the others are flushed, weak") {
+TEST_CASE("the request that kills a queue pair learns why, and the others are flushed, weak") {
   sweep(host::mode::weak, weak_share,
         [](host::options o) { return broken(o, ask::break_send, false); });
 }

@@ -87,7 +87,7 @@ TEST_CASE("a port that is slow and out of room delays answers and loses none") {
   }
 }
 
-TEST_CASE("the request that kills a queue pair is told why, and the others are flushed") {
+TEST_CASE("the request that kills a queue pair learns why, and the others are flushed") {
   for (std::uint32_t seed = 1; seed <= proxy_seeds; ++seed) {
     CAPTURE(seed);
     const auto breaking = [&](proxy_exchange& f) {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "channel/errand_judge.hpp"
 #include "channel/exchange.hpp"
+#include "channel/request_judge.hpp"
 #include "proxy/proxy_engine.hpp"
 #include "qp/memory_image.hpp"
 #include "scripted_port.hpp"
@@ -31,7 +31,7 @@ struct proxy_exchange_shape {
            (requests() + channels) * sizeof(letter);
   }
   std::size_t local_bytes() const {
-    return 8192 + requests() * sizeof(errand) +
+    return 8192 + requests() * sizeof(sent_request) +
            channels *
                (1024 + proxy_queue_layout::of(depth).local_bytes() + proxy_channel::bytes(depth));
   }
@@ -68,7 +68,7 @@ class proxy_exchange {
     client.channel_count = s.channels;
     client.rounds = s.rounds;
     client.seed = seed;
-    client.errands = image.take<errand>(s.requests());
+    client.requests = image.take<sent_request>(s.requests());
     client.record = image.take<exchange_record>();
     client.detail = wire::nvme::make_status(wire::nvme::media_status::unrecovered_read_error);
   }
@@ -94,8 +94,8 @@ class proxy_exchange {
     if (r.ended != shape_.blocks * shape_.lanes) return "a lane did not end";
     if (r.refused != 0) return "a channel gave an answer that fits no state";
     if (r.stuck != 0) return "a channel's counters did not settle";
-    const errand_judge judge{image.here(client.errands), shape_.requests(), client.breaker,
-                             client.breaks, client.detail};
+    const request_judge judge{image.here(client.requests), shape_.requests(), client.breaker,
+                              client.breaks, client.detail};
     for (std::uint32_t k = 0; k < shape_.channels && client.breaker == ~0u; ++k) {
       channel_state* state = image.here(&channels_[k].counters());
       const auto slots = channel_layout(shape_.depth).requests_of(*state);

@@ -6,7 +6,8 @@
 
 namespace gnstor::test {
 
-/// The proxy thread as lanes of the host runtime: a lane ticks one engine until it is told to stop.
+/// The proxy thread as lanes of the host runtime: a lane ticks one engine until it is asked to
+/// stop.
 struct proxy_lane {
   gnstor::host::proxy_task* const* engines = nullptr;
   std::uint32_t* stop = nullptr;

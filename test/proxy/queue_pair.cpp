@@ -227,7 +227,7 @@ TEST_CASE("a queue that nobody polls takes twice depth completions and keeps eac
   CHECK(q.poll().kind == completion_kind::none);
 }
 
-TEST_CASE("taken completions are announced by the half ring") {
+TEST_CASE("taken completions are announced when half of the ring is used") {
   fixture q(8, port_script{});
   for (std::uint16_t k = 0; k < 100; ++k) {
     send(q, k);

@@ -237,7 +237,7 @@ TEST_CASE("an idle proxy thread leaves its core to others") {
   counter task;
   idle.add(task);
   REQUIRE(task.ticked(100));
-  // While it sleeps 50 us a round it cannot have made more rounds than time allows.
+  // While it sleeps 50 us per round it cannot have made more rounds than time allows.
   const auto start = std::chrono::steady_clock::now();
   const std::uint64_t from = task.ticks;
   REQUIRE(task.ticked(200));

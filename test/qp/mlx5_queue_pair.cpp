@@ -139,7 +139,7 @@ TEST_CASE("receives come back with the next doorbell") {
   }
 }
 
-TEST_CASE("where no doorbell comes receives come back by the half ring") {
+TEST_CASE("where no doorbell comes receives come back when half of the ring is used") {
   for (const std::uint32_t depth : {2u, 4u, 8u, 128u}) {
     CAPTURE(depth);
     queue_fixture q(depth);
@@ -278,8 +278,8 @@ TEST_CASE("a SEND entry with its capsule inside has the bytes that rdma-core's b
     const auto at = q.attributes().send_ring + index % 4 * 128;
     REQUIRE(hex(reinterpret_cast<const void*>(at), 128) == hex(theirs));
     CHECK(q.ref().sent_id(index).value == capsule.command_id);
-    const fw::queue_attributes told = q.attributes();
-    fw::queue_reader reader(told, q.regions());
+    const fw::queue_attributes given = q.attributes();
+    fw::queue_reader reader(given, q.regions());
     const fw::decoded_request r = reader.request(2 * index);
     CHECK(r.fault == wire::mlx5::syndrome::none);
     CHECK(r.blocks == 2);
@@ -396,7 +396,7 @@ TEST_CASE("entries published out of order are announced only when none before th
   CHECK(announced() == 6);
 }
 
-TEST_CASE("a failed request and a failed receive are told with syndrome and vendor syndrome") {
+TEST_CASE("a failed request and a failed receive are reported with syndrome and vendor syndrome") {
   using wire::mlx5::cqe_opcode;
   using wire::mlx5::syndrome;
   queue_fixture q(4, 7, 0xfffe);

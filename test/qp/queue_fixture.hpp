@@ -9,7 +9,7 @@
 
 namespace gnstor::test {
 
-/// What the NIC is told about the queue pair whose memory lies at `address`.
+/// What the NIC is given about the queue pair whose memory lies at `address`.
 /// @param blocks basic blocks of a send entry
 inline fw::queue_attributes attributes_of(std::uint64_t address, std::uint32_t depth,
                                           std::uint32_t number, std::uint32_t blocks = 1) {

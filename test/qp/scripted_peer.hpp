@@ -41,7 +41,7 @@ struct peer_queue {
   peer_record seen;
 };
 
-/// NIC and target in one, for one queue a lane: it takes requests as a NIC does, and does to each
+/// NIC and target in one, for one queue per lane: it takes requests as a NIC does, and does to each
 /// what the request asks for. In order, or in an order drawn from the seed.
 struct scripted_peer {
   struct shared {};

@@ -30,7 +30,7 @@ struct traffic {
   struct shared {};
 
   QP queue;
-  std::uint32_t rounds = 4;          ///< requests a lane
+  std::uint32_t rounds = 4;          ///< requests per lane
   std::uint32_t one_sided_of_8 = 0;  ///< how many of eight are RDMA READs and WRITEs
   std::uint32_t nops_of_8 = 0;       ///< how many of eight are given up
   std::uint32_t seed = 0;

@@ -13,11 +13,11 @@ TEST_CASE("warps are counted per block, in blocks of any shape") {
     CAPTURE(how.block.x);
     CAPTURE(how.block.y);
     for (const host::mode mode : {host::mode::fast, host::mode::seeded}) {
-      std::vector<seat> seats(how.grid.count() * how.block.count());
+      std::vector<position> positions(how.grid.count() * how.block.count());
       host::executor machine({.run = mode, .seed = 3});
-      machine.spawn(how.grid, how.block, sit_down{}, seats.data());
+      machine.spawn(how.grid, how.block, record_position{}, positions.data());
       machine.run();
-      check_seats(how, seats);
+      check_positions(how, positions);
     }
   }
 }

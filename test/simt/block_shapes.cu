@@ -8,9 +8,9 @@ using namespace gnstor::test;
 
 namespace {
 
-__global__ void plain_kernel(seat* seats) {
+__global__ void plain_kernel(position* positions) {
   simt::lane<> lane;
-  sit_down{}(lane, seats);
+  record_position{}(lane, positions);
 }
 
 }  // namespace
@@ -19,11 +19,11 @@ TEST_CASE("warps are counted per block, in blocks of any shape, on a GPU") {
   for (const launch& how : launches) {
     CAPTURE(how.block.x);
     CAPTURE(how.block.y);
-    device_array<seat> seats(how.grid.count() * how.block.count());
+    device_array<position> positions(how.grid.count() * how.block.count());
     simt::cuda::executor machine;
-    machine.spawn(how.grid, how.block, sit_down{}, seats.data());
+    machine.spawn(how.grid, how.block, record_position{}, positions.data());
     machine.run();
-    check_seats(how, seats.read());
+    check_positions(how, positions.read());
   }
 }
 
@@ -31,11 +31,11 @@ TEST_CASE("a plain kernel launched with dim3 counts its warps likewise") {
   for (const launch& how : launches) {
     CAPTURE(how.block.x);
     CAPTURE(how.block.y);
-    device_array<seat> seats(how.grid.count() * how.block.count());
+    device_array<position> positions(how.grid.count() * how.block.count());
     const dim3 grid(how.grid.x, how.grid.y, how.grid.z);
     const dim3 block(how.block.x, how.block.y, how.block.z);
-    plain_kernel<<<grid, block>>>(seats.data());
+    plain_kernel<<<grid, block>>>(positions.data());
     REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
-    check_seats({grid, block}, seats.read());
+    check_positions({grid, block}, positions.read());
   }
 }

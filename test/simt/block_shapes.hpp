@@ -25,8 +25,8 @@ inline constexpr launch launches[] = {{3, 16},          {3, 48},       {3, {8, 6
                                       {{2, 2}, {8, 6}}, {2, {16, 16}}, {{1, 2, 2}, {4, 3, 5}},
                                       {2, 1024}};
 
-/// What a lane says of its place.
-struct seat {
+/// What a lane says of its position.
+struct position {
   std::uint32_t warp = 0;
   std::uint32_t warps = 0;
   std::uint32_t global = 0;
@@ -38,27 +38,27 @@ struct seat {
   simt::coordinates block_at{};
 };
 
-struct sit_down {
+struct record_position {
   struct shared {};
   template <class Lane>
-  GNSTOR_HD void operator()(Lane& lane, seat* seats) const {
+  GNSTOR_HD void operator()(Lane& lane, position* positions) const {
     const simt::group g = lane.warp();
     const std::uint32_t voters = g.ballot(1);
     const std::uint32_t first = g.shfl(lane.global_thread(), 0);
-    seats[lane.global_thread()] = {simt::warp_number(),
-                                   simt::warp_count(),
-                                   lane.global_thread(),
-                                   lane.thread(),
-                                   g.lanes(),
-                                   voters,
-                                   first,
-                                   lane.thread_at(),
-                                   lane.block_at()};
+    positions[lane.global_thread()] = {simt::warp_number(),
+                                       simt::warp_count(),
+                                       lane.global_thread(),
+                                       lane.thread(),
+                                       g.lanes(),
+                                       voters,
+                                       first,
+                                       lane.thread_at(),
+                                       lane.block_at()};
   }
 };
 
-/// Checks the seats of a launch against warps that are counted one by one.
-inline void check_seats(const launch& how, const std::vector<seat>& seats) {
+/// Checks the positions of a launch against warps that are counted one by one.
+inline void check_positions(const launch& how, const std::vector<position>& positions) {
   std::uint32_t global = 0, warp = 0;
   std::uint32_t wrong = 0;
   const std::uint32_t threads = how.block.x * how.block.y * how.block.z;
@@ -73,7 +73,7 @@ inline void check_seats(const launch& how, const std::vector<seat>& seats) {
               const std::uint32_t before = thread / 32 * 32;
               const std::uint32_t size = threads - before < 32 ? threads - before : 32;
               const std::uint32_t lanes = size == 32 ? ~0u : (1u << size) - 1;
-              const seat& s = seats[global];
+              const position& s = positions[global];
               wrong += s.global == global && s.thread == thread && s.warp == warp &&
                                s.warps == warps && s.lanes == lanes && s.voters == lanes &&
                                s.first == global - thread % 32 &&
@@ -85,7 +85,7 @@ inline void check_seats(const launch& how, const std::vector<seat>& seats) {
               if (++thread % 32 == 0 || thread == threads) ++warp;
             }
       }
-  CHECK(global == seats.size());
+  CHECK(global == positions.size());
   CHECK(warp == warps);
   CHECK(wrong == 0);
 }

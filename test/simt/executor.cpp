@@ -13,11 +13,11 @@ using namespace gnstor::test;
 namespace {
 
 struct position_kernel {
-  struct seat {
+  struct position {
     std::uint32_t thread, block, block_threads, grid_blocks, global;
   };
   template <class Lane>
-  GNSTOR_HD void operator()(Lane& lane, seat* out) const {
+  GNSTOR_HD void operator()(Lane& lane, position* out) const {
     out[lane.global_thread()] = {lane.thread(), lane.block(), lane.block_threads(),
                                  lane.grid_blocks(), lane.global_thread()};
   }
@@ -53,17 +53,17 @@ struct counting_kernel {
 
 }  // namespace
 
-TEST_CASE("every lane knows its place") {
-  std::vector<position_kernel::seat> seats(3 * 50);
+TEST_CASE("every lane knows its position") {
+  std::vector<position_kernel::position> positions(3 * 50);
   host::executor machine;
-  machine.spawn(3, 50, position_kernel{}, seats.data());
+  machine.spawn(3, 50, position_kernel{}, positions.data());
   machine.run();
-  for (std::uint32_t k = 0; k < seats.size(); ++k) {
-    CHECK(seats[k].thread == k % 50);
-    CHECK(seats[k].block == k / 50);
-    CHECK(seats[k].block_threads == 50);
-    CHECK(seats[k].grid_blocks == 3);
-    CHECK(seats[k].global == k);
+  for (std::uint32_t k = 0; k < positions.size(); ++k) {
+    CHECK(positions[k].thread == k % 50);
+    CHECK(positions[k].block == k / 50);
+    CHECK(positions[k].block_threads == 50);
+    CHECK(positions[k].grid_blocks == 3);
+    CHECK(positions[k].global == k);
   }
 }
 
@@ -83,7 +83,7 @@ TEST_CASE("every lane has its own copy of functor and arguments") {
   CHECK(total == 32 * 7);
 }
 
-TEST_CASE("a service is told to stop when the last lane of the other grids has exited") {
+TEST_CASE("a service is asked to stop when the last lane of the other grids has exited") {
   for (host::mode mode : {host::mode::fast, host::mode::seeded, host::mode::weak}) {
     std::uint32_t stop = 0;
     std::uint32_t asked = 0;

@@ -15,14 +15,14 @@ namespace {
 using word = system_word<std::uint32_t>;
 
 /// What becomes of a message: its flag was never seen, it came with its payload, or without.
-enum class news : std::uint8_t { unheard, whole, hollow };
+enum class delivery : std::uint8_t { unheard, whole, hollow };
 
 /// One lane writes a payload word, then a flag; another waits for the flag.
 template <memory_order Publish, memory_order Observe, bool Fences = false>
-news message(host::options chosen) {
+delivery message(host::options chosen) {
   std::uint32_t payload = 0;
   std::uint32_t flag = 0;
-  news heard = news::unheard;
+  delivery heard = delivery::unheard;
   run(chosen, 2, 1, [&](auto& lane) {
     if (lane.block() == 0) {
       word(payload).store(1, relaxed);
@@ -33,7 +33,7 @@ news message(host::options chosen) {
     for (bounded n{100000}; n;) {
       if (word(flag).load(Observe) == 0) continue;
       if (Fences) simt::fence<thread_scope_system>(acquire);
-      heard = word(payload).load(relaxed) == 0 ? news::hollow : news::whole;
+      heard = word(payload).load(relaxed) == 0 ? delivery::hollow : delivery::whole;
       return;
     }
   });
@@ -41,11 +41,11 @@ news message(host::options chosen) {
 }
 template <memory_order Publish, memory_order Observe, bool Fences = false>
 bool misses_the_message(host::options chosen) {
-  return message<Publish, Observe, Fences>(chosen) == news::hollow;
+  return message<Publish, Observe, Fences>(chosen) == delivery::hollow;
 }
 template <memory_order Publish, memory_order Observe, bool Fences = false>
 bool hears_the_message(host::options chosen) {
-  return message<Publish, Observe, Fences>(chosen) == news::whole;
+  return message<Publish, Observe, Fences>(chosen) == delivery::whole;
 }
 
 /// Two lanes each set their own flag and read the other's. True if both read 0.
@@ -62,10 +62,10 @@ bool both_enter(host::options chosen, bool fences) {
 }
 
 /// A third lane adds to the flag between writer and reader.
-news through(host::options chosen, bool by_rmw) {
+delivery through(host::options chosen, bool by_rmw) {
   std::uint32_t payload = 0;
   std::uint32_t flag = 0;
-  news heard = news::unheard;
+  delivery heard = delivery::unheard;
   run(chosen, 3, 1, [&](auto& lane) {
     if (lane.block() == 0) {
       word(payload).store(1, relaxed);
@@ -83,7 +83,7 @@ news through(host::options chosen, bool by_rmw) {
     } else {
       for (bounded n{100000}; n;) {
         if (word(flag).load(acquire) != 2) continue;
-        heard = word(payload).load(relaxed) == 0 ? news::hollow : news::whole;
+        heard = word(payload).load(relaxed) == 0 ? delivery::hollow : delivery::whole;
         return;
       }
     }
@@ -169,13 +169,13 @@ TEST_CASE("two lanes may both miss the other's flag, and an acq_rel fence does n
 }
 
 TEST_CASE("a relaxed read-modify-write hands a release on; a relaxed store does not") {
-  const auto count = [](news wanted) {
+  const auto count = [](delivery wanted) {
     return count_seeds(sweep, [&](std::uint64_t s) { return through(weak(s), true) == wanted; });
   };
-  CHECK(count(news::hollow) == 0);
-  CHECK(count(news::whole) == sweep);
-  const std::uint64_t seed =
-      first_seed(sweep, [](std::uint64_t s) { return through(weak(s), false) == news::hollow; });
+  CHECK(count(delivery::hollow) == 0);
+  CHECK(count(delivery::whole) == sweep);
+  const std::uint64_t seed = first_seed(
+      sweep, [](std::uint64_t s) { return through(weak(s), false) == delivery::hollow; });
   MESSAGE("first seed " << seed);
   CHECK(seed > 0);
 }

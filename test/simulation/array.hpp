@@ -1,5 +1,5 @@
 #pragma once
-/// An array node with its SSDs in this process, one engine a step: its power may go at any store.
+/// An array node with its SSDs in this process, one engine per step: its power may go at any store.
 
 #include "circumstances.hpp"
 #include "deengine/power_model.hpp"
@@ -197,19 +197,19 @@ class simulated_array {
     return life == fw::queue_life::drained || life == fw::queue_life::absent;
   }
   /// Opens memory for the queues of one domain; the key.
-  std::uint32_t open_memory(std::uint32_t place, void* base, std::uint64_t bytes,
+  std::uint32_t open_memory(std::uint32_t region, void* base, std::uint64_t bytes,
                             std::uint32_t domain) {
-    const std::uint32_t key = (place + 1) << 8 | 1;
-    node_.regions[place + 1] = {reinterpret_cast<std::uint64_t>(base),
-                                bytes,
-                                fw::local_write | fw::remote_read | fw::remote_write,
-                                domain,
-                                key,
-                                0};
+    const std::uint32_t key = (region + 1) << 8 | 1;
+    node_.regions[region + 1] = {reinterpret_cast<std::uint64_t>(base),
+                                 bytes,
+                                 fw::local_write | fw::remote_read | fw::remote_write,
+                                 domain,
+                                 key,
+                                 0};
     return key;
   }
 
-  /// What the SSD has told its clients of volumes and epochs.
+  /// What the SSD has answered its clients of volumes and epochs.
   daemon::ssd_report report(std::uint32_t k) {
     daemon::ssd_report r;
     const fw::membership_record m = ssd(k).membership();
@@ -264,7 +264,7 @@ class simulated_array {
     }
   }
   fw::node::ssd reference(std::uint32_t k) {
-    return {disks_[k]->meta.data(), shape_, disks_[k]->data.data(), node_.grace()};
+    return {disks_[k]->meta.data(), shape_, disks_[k]->data.data(), node_.quiescence()};
   }
   /// The pages that were committed last, in order.
   std::vector<std::uint32_t> newest_pages(std::uint32_t k, std::uint32_t count) {
@@ -321,8 +321,8 @@ class simulated_array {
       node_.paced_ssds[k] = pacers_.back().get();
       node_.arbitrations[k] = fw::arbitration{.burst_log2 = 3}.pack();
     }
-    node_.grace_words =
-        m.take<std::uint64_t>(fw::reader_grace<thread_scope_device>::words_for(s.max_queues));
+    node_.quiescence_words =
+        m.take<std::uint64_t>(fw::reader_quiescence<thread_scope_device>::words_for(s.max_queues));
     node_.stop = m.take<std::uint32_t>();
     stalled_.assign(s.roles(), 0);
     for (std::uint32_t k = 0; k < s.commands(); ++k) node_.free_slots[k] = k % s.max_depth;

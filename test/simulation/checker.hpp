@@ -1,5 +1,5 @@
 #pragma once
-/// What an array may hold, from what its clients were told.
+/// What an array may hold, from what its clients were answered.
 
 #include <algorithm>
 #include <cstdint>

@@ -1,5 +1,5 @@
 #pragma once
-/// What a request may have met with: faults, epochs and rights as the SSDs were told them, and
+/// What a request may have met with: faults, epochs and rights as the SSDs received them, and
 /// engines that stood still. All of it comes from those who do it, nothing from those who answer.
 
 #include "swarm.hpp"
@@ -57,7 +57,7 @@ class circumstances {
   void manager_hears(std::uint32_t ssd) {
     if (ssds_[ssd].known_ns == never) ssds_[ssd].known_ns = now_ns_;
   }
-  /// The manager has forgotten what it had not told the SSDs.
+  /// The manager has forgotten what it had not sent the SSDs.
   void manager_forgets() {
     for (disk& d : ssds_) d.known_ns = never;
   }
@@ -65,7 +65,7 @@ class circumstances {
   std::uint64_t known_ns(std::uint32_t ssd) const { return ssds_[ssd].known_ns; }
   static constexpr std::uint64_t never = ~std::uint64_t{0};
 
-  // ---- what SSDs were told
+  // ---- what SSDs were sent
 
   /// An empty one is in its place.
   void replaced(std::uint32_t ssd) {
@@ -77,7 +77,7 @@ class circumstances {
     d.known_ns = never;
   }
   /// It has carried an order out.
-  void told(const daemon::ssd_order& o) {
+  void informed(const daemon::ssd_order& o) {
     using wire::afa::admin_opcode;
     disk& d = ssds_[o.ssd];
     if (o.opcode == admin_opcode::array_update && o.membership.epoch != d.epoch) {
@@ -120,8 +120,8 @@ class circumstances {
            (changed != v.rights_changed.end() && changed->second >= since);
   }
   /// It had the volume spread over another number of SSDs.
-  bool had_other_places(std::uint32_t ssd, std::uint16_t vid, std::uint32_t ssd_count,
-                        std::uint64_t since) const {
+  bool had_other_placement(std::uint32_t ssd, std::uint16_t vid, std::uint32_t ssd_count,
+                           std::uint64_t since) const {
     if (lacked_volume(ssd, vid, since)) return true;
     const known_volume& v = ssds_[ssd].volumes.at(vid);
     return v.r.ssd_count != ssd_count || v.spread >= since;

@@ -37,9 +37,9 @@ class simulated_client {
   static constexpr std::uint32_t slot_blocks = 8;
   static constexpr std::uint64_t patience_ns = 600'000;
 
-  simulated_client(const swarm& s, history_checker& checker, judge& judges, std::uint32_t place,
+  simulated_client(const swarm& s, history_checker& checker, judge& judges, std::uint32_t queue,
                    client_id who)
-      : swarm_(s), checker_(checker), judge_(judges), line(place, who, slots * slot_blocks) {}
+      : swarm_(s), checker_(checker), judge_(judges), line(queue, who, slots * slot_blocks) {}
 
   /// One step: take what has ended, or begin something.
   void step(draws& d, simulated_array& array, std::uint64_t now_ns, std::uint64_t& stamp) {
@@ -128,7 +128,7 @@ class simulated_client {
   daemon::membership serving;      ///< as this client knows it
   bool resting = false;            ///< begins nothing
   std::set<std::uint16_t> asking;  ///< volumes whose write right it has asked for
-  bool wants_news = false;         ///< it has been refused, or an SSD failed it
+  bool wants_update = false;       ///< it has been refused, or an SSD failed it
   /// SSDs that did not do what they should, and in which epoch.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> complaints;
 
@@ -208,7 +208,7 @@ class simulated_client {
                .flush = r.what == request::kind::flush,
                .where = r.where,
                .seen = v.info(),
-               .place = line.place(),
+               .queue = line.queue(),
                .since = r.since,
                .begun_ns = now_ns,
                .opened = line.opened(),
@@ -222,7 +222,7 @@ class simulated_client {
     if (r.counted) unknown(r);  // some of it may have been sent
     if (begun.status.code == status_code::would_block) return;
     judge_.failed(r.facts, begun.status);
-    wants_news = true;
+    wants_update = true;
   }
 
   result<io_ticket> send(const request& r, const simulated_volume& v, deadline ends) {
@@ -260,7 +260,7 @@ class simulated_client {
                              ", after the client was fenced, was acknowledged"};
       }
     } else {
-      wants_news = true;
+      wants_update = true;
       if (r.counted) unknown(r);
       judge_failed(r, s);
       // Of an SSD that has been replaced since it says nothing.

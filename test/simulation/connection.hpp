@@ -13,13 +13,13 @@ using simulated_volume = volume_ref<simulated_channel, rendezvous_placement>;
 class connection {
  public:
   /// @param blocks of memory for data
-  connection(std::uint32_t place, client_id client, std::uint32_t blocks)
-      : place_(place),
+  connection(std::uint32_t queue, client_id client, std::uint32_t blocks)
+      : queue_(queue),
         client_(client),
         blocks_(blocks),
         data_(std::size_t{blocks} * block_bytes + 4096) {}
 
-  std::uint32_t place() const { return place_; }
+  std::uint32_t queue() const { return queue_; }
   client_id client() const { return client_; }
   bool is_open() const { return channel_ && !draining_; }
   bool is_usable() const { return is_open() && channel_->phase() == channel_phase::ready; }
@@ -35,7 +35,7 @@ class connection {
 
   /// Ends whatever is under way: nothing of it can happen once this is open again.
   void reset(simulated_array& array) {
-    if (channel_ && !draining_) array.drain(place_);
+    if (channel_ && !draining_) array.drain(queue_);
     draining_ = true;
   }
   /// The array's power has gone.
@@ -46,20 +46,20 @@ class connection {
   /// Opens the connection when the array has let go of the one before.
   /// @param now step
   void try_open(simulated_array& array, std::uint64_t now = 0) {
-    if (!draining_ || !array.is_drained(place_)) return;
+    if (!draining_ || !array.is_drained(queue_)) return;
     memory_ = std::make_unique<memory_image>(64 * 1024);
-    const std::uint32_t domain = place_ + 1;
+    const std::uint32_t domain = queue_ + 1;
     const std::uint32_t key =
-        array.open_memory(2 * place_, memory_->host(), memory_->bytes(), domain);
+        array.open_memory(2 * queue_, memory_->host(), memory_->bytes(), domain);
     data_key_ =
-        array.open_memory(2 * place_ + 1, data(0), std::size_t{blocks_} * block_bytes, domain);
+        array.open_memory(2 * queue_ + 1, data(0), std::size_t{blocks_} * block_bytes, domain);
     fw::queue_attributes at;
     channel_.emplace(
-        make_channel<simulated_channel>(*memory_, simulated_array::depth, 1 + place_, key, at));
+        make_channel<simulated_channel>(*memory_, simulated_array::depth, 1 + queue_, key, at));
     at.domain = domain;
     channel_->queue().post_receives();
     channel_->counters().phase = static_cast<std::uint32_t>(channel_phase::ready);
-    array.join(place_, at, client_);
+    array.join(queue_, at, client_);
     draining_ = false;
     opened_ = now;
   }
@@ -67,7 +67,7 @@ class connection {
   std::uint64_t opened() const { return opened_; }
 
  private:
-  std::uint32_t place_;
+  std::uint32_t queue_;
   client_id client_;
   std::uint32_t blocks_;
   std::vector<char> data_;

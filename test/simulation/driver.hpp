@@ -12,10 +12,10 @@ namespace gnstor::test {
 /// pair of its own. The manager may crash, and another one take over.
 class manager_driver {
  public:
-  manager_driver(const swarm& s, const daemon::manager_options& o, std::uint32_t place)
+  manager_driver(const swarm& s, const daemon::manager_options& o, std::uint32_t queue)
       : options(o),
         manager(o),
-        line(place, client_id(o.client), daemon::repair::memory_blocks),
+        line(queue, client_id(o.client), daemon::repair::memory_blocks),
         swarm_(s) {}
 
   daemon::manager_options options;
@@ -62,7 +62,7 @@ class manager_driver {
     under_way_ = false;
     if (repair_) fail_repair();
   }
-  /// An SSD does not answer. True if the manager is told.
+  /// An SSD does not answer. True if the manager is informed.
   bool complain(circumstances& befell, std::uint32_t ssd) {
     if (!may_fail(ssd)) return false;
     manager.ssd_failed(ssd);
@@ -122,7 +122,7 @@ class manager_driver {
   }
   static std::uint16_t carry_out(simulated_array& array, const daemon::ssd_order& o) {
     const std::uint16_t status = execute(array, o);
-    if (status == 0) array.befell.told(o);
+    if (status == 0) array.befell.informed(o);
     return status;
   }
   static std::uint16_t execute(simulated_array& array, const daemon::ssd_order& o) {

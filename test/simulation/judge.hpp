@@ -20,7 +20,7 @@ enum class excuse : std::uint8_t {
                     ///< silent, and the manager had not had the time to go on without it
   no_replica_left,  ///< of some block all replicas had failed, were bad, or were being filled
   former_epoch,     ///< the SSD that refused was in another epoch than the client
-  no_right,         ///< it had been told of no such right, or it changed meanwhile
+  no_right,         ///< it knew of no such right, or it changed meanwhile
   no_volume,        ///< the volume was removed, made or spread meanwhile
   engine_stood_still,  ///< an engine that had to serve it stood still until it was too late
   queue_corrupted,     ///< an entry of the client's queue was corrupted
@@ -56,7 +56,7 @@ class judge {
     bool flush = false;
     history_checker::extent where;
     volume_info seen{};             ///< as its client knew the volume when it began
-    std::uint32_t place = 0;        ///< of its client's queue
+    std::uint32_t queue = 0;        ///< of its client's queue
     std::uint64_t since = 0;        ///< step at which it began
     std::uint64_t begun_ns = 0;     ///< the same as a time
     std::uint64_t opened = 0;       ///< step at which its connection was opened
@@ -95,7 +95,7 @@ class judge {
       case status_code::closed:
       case status_code::transport_error:
         // Whose connection it was broke at some moment after it was opened.
-        if (befell_.was_corrupted(r.place, r.opened)) return excused(excuse::queue_corrupted);
+        if (befell_.was_corrupted(r.queue, r.opened)) return excused(excuse::queue_corrupted);
         break;
       default: break;
     }
@@ -110,7 +110,7 @@ class judge {
   /// Calls `visit(first block, blocks, SSDs that were asked)` for each stripe of a request.
   template <class Visit>
   static void for_stripes(const request& r, const Visit& visit) {
-    const rendezvous_placement places(r.seen.ssd_count);
+    const rendezvous_placement placement(r.seen.ssd_count);
     const std::uint64_t away = r.seen.absent | (r.read ? r.seen.filling : 0);
     if (r.flush) {
       replica_set all;
@@ -123,7 +123,8 @@ class judge {
       const std::uint32_t stripe = at / r.seen.stripe_blocks;
       const std::uint32_t next = std::min(end, (stripe + 1) * r.seen.stripe_blocks);
       visit(at, next - at,
-            places.replicas(r.seen.vid, r.seen.hash_factor, stripe, r.seen.replicas).without(away));
+            placement.replicas(r.seen.vid, r.seen.hash_factor, stripe, r.seen.replicas)
+                .without(away));
       at = next;
     }
   }
@@ -149,18 +150,18 @@ class judge {
   }
   std::uint64_t own_engines(const request& r) const {
     return befell_.stood_still(0, r.begun_ns) +
-           befell_.stood_still(shape_.first_queue() + r.place, r.begun_ns);
+           befell_.stood_still(shape_.first_queue() + r.queue, r.begun_ns);
   }
   /// The least that one SSD is waited for.
   static std::uint64_t turn_ns(const request& r) {
     return r.read ? r.patience_ns / std::max(1u, r.seen.replicas) : r.patience_ns;
   }
   excuse late(const request& r, status s) const {
-    if (befell_.was_corrupted(r.place, r.since)) return excuse::queue_corrupted;
+    if (befell_.was_corrupted(r.queue, r.since)) return excuse::queue_corrupted;
     return r.read ? late_read(r, s) : late_write(r, s);
   }
   /// A read ends when of some stripe no replica answered in its turn. It also ends late if one did
-  /// not and the next one withheld the data: only that it is late is told then.
+  /// not and the next one withheld the data: only that it is late is reported then.
   excuse late_read(const request& r, status s) const {
     const bool slow_queue = own_engines(r) + quick_ns > turn_ns(r);
     bool stood = slow_queue;
@@ -199,7 +200,7 @@ class judge {
       }
     });
     if (failed) return excuse::ssd_failed;
-    if (without_place(r)) return excuse::no_replica_left;
+    if (without_replica(r)) return excuse::no_replica_left;
     if (stood) return excuse::engine_stood_still;
     accuse(r, s, "whom it needed was there" + engines(r));
   }
@@ -233,7 +234,7 @@ class judge {
       case nvme_type::generic:
         if (generic != wire::nvme::generic_status::internal_error) break;
         if (r.read) return without_replica(r, s);
-        if (without_place(r)) return excuse::no_replica_left;
+        if (without_replica(r)) return excuse::no_replica_left;
         if (!befell_.was(s.ssd, fw::ssd_fault::dead, r.since)) break;
         expect_unknown(r, s, s.ssd);
         return excuse::ssd_failed;
@@ -258,11 +259,11 @@ class judge {
           return excuse::no_right;
         break;
       case status::wrong_ssd:
-        if (befell_.had_other_places(s.ssd, vid, r.seen.ssd_count, r.since))
+        if (befell_.had_other_placement(s.ssd, vid, r.seen.ssd_count, r.since))
           return excuse::no_volume;
         break;
       case status::rebuilding:
-        if (r.read && without_place(r)) return excuse::no_replica_left;
+        if (r.read && without_replica(r)) return excuse::no_replica_left;
         break;
       default: break;
     }
@@ -271,14 +272,14 @@ class judge {
   /// For which of the array's own reasons an SSD may have refused a read.
   std::optional<excuse> why_withheld(const request& r, std::uint32_t ssd) const {
     if (befell_.was_in_another(ssd, r.seen.epoch, r.since)) return excuse::former_epoch;
-    if (befell_.had_other_places(ssd, r.where.vid, r.seen.ssd_count, r.since))
+    if (befell_.had_other_placement(ssd, r.where.vid, r.seen.ssd_count, r.since))
       return excuse::no_volume;
     if (befell_.lacked_right(ssd, r.where.vid, r.seen.client.value, wire::afa::right_read, r.since))
       return excuse::no_right;
     return std::nullopt;
   }
   /// True if of some stripe nobody was left whom it could ask.
-  static bool without_place(const request& r) {
+  static bool without_replica(const request& r) {
     bool none = false;
     for_stripes(r, [&](std::uint32_t, std::uint32_t, const replica_set& who) {
       none = none || who.count == 0;

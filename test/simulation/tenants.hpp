@@ -166,7 +166,7 @@ class tenants {
     s_.driver.manager.open(w.request, w.vid, c.line.client().value, write);
   }
 
-  /// True if the manager has told nobody to withdraw the writer's right.
+  /// True if the manager has asked nobody to withdraw the writer's right.
   bool may_still_write(const wish& w) const {
     for (wire::afa::volume_record r : s_.driver.manager.volumes()) {
       if (r.vid != w.vid) continue;
@@ -195,7 +195,7 @@ class tenants {
     switch (asked) {
       case wish::stage::create:
         w.there = done || r.said == daemon::verdict::volume_exists;
-        // That it exists is news where the manager crashed before it could say so.
+        // The first that is known of it, where the manager crashed before it could say so.
         if (w.there && !s_.checker.knows(w.vid)) {
           s_.note("volume " + std::to_string(w.vid) + " is there");
           s_.checker.created(w.vid, s_.shape.capacity);

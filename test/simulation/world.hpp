@@ -80,8 +80,8 @@ class world {
   }
   void client_step(std::uint32_t k) {
     simulated_client& c = *scene_.clients[k];
-    if (c.wants_news && !scene_.driver.is_down(scene_.now_ns)) {
-      c.wants_news = false;
+    if (c.wants_update && !scene_.driver.is_down(scene_.now_ns)) {
+      c.wants_update = false;
       c.learn(scene_.driver.serving(), scene_.driver.manager.volumes());
     }
     // Each idle look asks one request, drawn by the clock, whether its time is up: one that looks

@@ -66,7 +66,7 @@ TEST_CASE("an enable with entry sizes, pages or commands that there are not is f
   }
 }
 
-TEST_CASE("properties of another size or place are refused") {
+TEST_CASE("properties of another size or offset are refused") {
   target_rig rig;
   const auto q = rig.admin(volume_nqn);
   auto c = wire::fabrics::make_property_get(1, property_offset::capabilities);

@@ -258,7 +258,7 @@ TEST_CASE("a right to write is given at SSD 0 first, and withdrawn there when al
   c.opcode = wire::afa::admin_opcode::array_update;
   c.nsid = 3;
   REQUIRE(rig.array.own().admin(c.pack(), std::as_writable_bytes(std::span(&next, 1))).ok());
-  // SSD 0 has no such volume and SSD 2 is in another epoch: what is told is the first refusal.
+  // SSD 0 has no such volume and SSD 2 is in another epoch: what is answered is the first refusal.
   const auto refusal = [&](std::uint16_t rights) {
     const status s = rig.array.set_own_rights(volume_id(1), rig.array.ssds(), rights);
     REQUIRE(s.code == status_code::nvme_error);
@@ -618,16 +618,16 @@ struct served_rounds {
   void check() const { rig.array.check(); }
 };
 
-/// What a stream was told.
-class told_stream {
+/// What was written to a stream.
+class captured_stream {
  public:
-  told_stream() : stream_(open_memstream(&text_, &bytes_)) { REQUIRE(stream_ != nullptr); }
-  ~told_stream() {
+  captured_stream() : stream_(open_memstream(&text_, &bytes_)) { REQUIRE(stream_ != nullptr); }
+  ~captured_stream() {
     std::fclose(stream_);
     std::free(text_);
   }
-  told_stream(const told_stream&) = delete;
-  told_stream& operator=(const told_stream&) = delete;
+  captured_stream(const captured_stream&) = delete;
+  captured_stream& operator=(const captured_stream&) = delete;
   std::FILE* file() { return stream_; }
   std::string text() {
     std::fflush(stream_);
@@ -648,26 +648,26 @@ TEST_CASE("a target whose array's firmware fails ends with exit code 1 and the r
   const auto admin = rig.admin(volume_nqn, alice);
   const auto q = rig.io(volume_nqn, alice);
   const auto data = filled(block_bytes, 1);
-  volatile std::sig_atomic_t told_to_stop = 0;
+  volatile std::sig_atomic_t stop_requested = 0;
   int rounds = 0;
-  const auto serve = [&](int fails_in, int told_in) {
+  const auto serve = [&](int fails_in, int stops_in) {
     rounds = 0;
-    told_to_stop = 0;
+    stop_requested = 0;
     const std::function<void()> work = [&] {
       ++rounds;
       if (rounds == fails_in)
         spoil_counts(folder.path(), {.pages = 1024, .shards = 1, .pages_per_block = 32});
       const bool written = q->send(host_queue::io(nvm_opcode::write, 0, 1), data).status == 0;
       CHECK(written == (rounds < fails_in));
-      if (rounds == told_in) told_to_stop = 1;
+      if (rounds == stops_in) stop_requested = 1;
     };
-    told_stream says;
-    told_stream complains;
+    captured_stream says;
+    captured_stream complains;
     const int code = tools::serve(
         [&] {
           return served_rounds{rig, work};
         },
-        told_to_stop, says.file(), complains.file());
+        stop_requested, says.file(), complains.file());
     CHECK(says.text() == (code == 0 ? "stopping\n" : ""));
     return std::make_pair(code, complains.text());
   };
@@ -681,10 +681,10 @@ TEST_CASE("a target whose array's firmware fails ends with exit code 1 and the r
 }
 
 TEST_CASE("a target that cannot start ends with exit code 1 and the reason") {
-  const volatile std::sig_atomic_t told_to_stop = 0;
-  told_stream says;
-  told_stream complains;
+  const volatile std::sig_atomic_t stop_requested = 0;
+  captured_stream says;
+  captured_stream complains;
   const auto start = [&]() -> served_rounds { throw host::error("no RDMA device"); };
-  CHECK(tools::serve(start, told_to_stop, says.file(), complains.file()) == 1);
+  CHECK(tools::serve(start, stop_requested, says.file(), complains.file()) == 1);
   CHECK(complains.text() == "gnstor-target: no RDMA device\n");
 }

@@ -1,4 +1,4 @@
-/// What a host of the target is told of a power cut, and what a Flush does about it.
+/// What a host of the target learns of a power cut, and what a Flush does about it.
 #include "host/disk_shadow.hpp"
 #include "host/temp_folder.hpp"
 #include "rig.hpp"

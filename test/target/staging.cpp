@@ -153,11 +153,11 @@ TEST_CASE("a pool that ran out of memory recovers when there is some again") {
 TEST_CASE("who waits for a buffer gets the one that takes a given-up one's place") {
   for (int round = 0; round < 5; ++round) {
     memory_link link;
-    fw::staging_pool pool(link, 1, 4096);
+    serve::staging_pool pool(link, 1, 4096);
     std::promise<void> asks;
     std::future<void> served;
     {
-      fw::staging_pool::loan given_up = pool.borrow();
+      serve::staging_pool::loan given_up = pool.borrow();
       served = std::async(std::launch::async, [&] {
         asks.set_value();
         (void)pool.borrow();
@@ -172,7 +172,7 @@ TEST_CASE("who waits for a buffer gets the one that takes a given-up one's place
   }
 }
 
-TEST_CASE("the workers execute every job, also those that wait when they are told to end") {
+TEST_CASE("the workers execute every job, also those that wait when they are asked to end") {
   std::atomic<int> done{0};
   {
     serve::worker_pool workers(3);

@@ -221,14 +221,27 @@ def page_size(source):
         yield 1, f"page of {size} bytes; at most {most}"
 
 
+def find_private_words(text, gap, letter):
+    """`PRIVATE_WORDS` in `text`: `gap` is between the words of a phrase, no `letter` beside it."""
+    for pattern, instead in PRIVATE_WORDS.items():
+        pattern = f"(?<!{letter}){pattern.replace(' ', gap)}(?!{letter})"
+        for match in re.finditer(pattern, text, re.IGNORECASE):
+            found = " ".join(word for word in match[0].split() if re.search(r"\w", word))
+            yield text.count("\n", 0, match.start()) + 1, f"'{found}': write {instead}"
+
+
 def private_words(source):
     """`PRIVATE_WORDS` outside code spans; a phrase may go on in the next line."""
     text = re.sub(r"`[^`\n]*`", lambda match: " " * len(match[0]), source.text)
-    for pattern, instead in PRIVATE_WORDS.items():
-        pattern = r"(?<![\w-])" + pattern.replace(" ", r"(?:[ \t]+|[ \t]*\n[ \t]*)") + r"(?![\w-])"
-        for match in re.finditer(pattern, text, re.IGNORECASE):
-            found = " ".join(match[0].split())
-            yield text.count("\n", 0, match.start()) + 1, f"'{found}': write {instead}"
+    yield from find_private_words(text, r"(?:[ \t]+|[ \t]*\n[ \t]*)", r"[\w-]")
+
+
+def private_words_of_code(source):
+    """`PRIVATE_WORDS` in comments, in literals, in the file's name, and as parts of identifiers."""
+    for _, message in find_private_words(source.name, " ", "[a-z]"):
+        yield 1, message
+    comment = r"(?:[ \t]+|[ \t]*\n[ \t]*(?://[/!]?<?|\*|#)?[ \t]*)"
+    yield from find_private_words(source.text, comment, "[a-z]")
 
 
 def unfinished(source):
@@ -400,6 +413,7 @@ SHIPPED = r"(include|hostsetup|firmware|serve)/.*"
 OURS = r"(include|hostsetup|firmware|serve|tools|examples|test|benchmark)/.*"
 ALL = OURS + r"|(scripts|cmake|\.ci)/.*|CMakeLists\.txt"
 TEXT = r".*(\.(hpp|cuh|cpp|cu|py|sh|txt|cmake)|/[\w-]+)"
+WORDED = rf"(?!test/tidy/tidy(_test)?\.py)({ALL})"  # which list the words
 PAGES = r"[A-Z]+\.md|(docs|test)/.*"
 OUR_PAGES = r"(README|CONTRIBUTING)\.md|docs/.*"
 PAGE = r".*\.md"
@@ -427,6 +441,7 @@ RULES = [
     ("page-columns", page_columns, PAGES, PAGE),
     ("page-size", page_size, OUR_PAGES, PAGE),
     ("private-words", private_words, OUR_PAGES, PAGE),
+    ("private-words", private_words_of_code, WORDED, TEXT + r"|.*\.bug"),
     ("cases-have-a-source", cases_have_a_source, r"test/.*", HEADERS),
 ]
 

@@ -79,6 +79,18 @@ PAGES = [
     ("docs/good.md", "It keeps one file an SSD.\n", ["private-words"]),
     ("docs/good.md", "one element per lane, `reader_grace` and `glance`, newsreel, a-told\n", []),
     ("CHANGELOG.md", "It was told.\n", []),
+    ("test/core/good.cpp", "int queue_seat = 0;\n", ["private-words"]),
+    ("test/core/good.cpp", "bool told_ = false;  // NEWS2\n", ["private-words"] * 2),
+    ("test/core/good.cpp", '#include "grace_period.hpp"\n', ["private-words"]),
+    ("test/core/good.cpp", 'const char* text = "half-told";\n', ["private-words"]),
+    ("test/core/good.cpp", "/// any lane, in any\n  /// company\n", ["private-words"]),
+    ("test/core/good.py", "# one file\n# an SSD\n", ["private-words"]),
+    ("test/core/queue_seat.cpp", "int n;\n", ["private-words"]),
+    ("test/bugs/good.bug", "claim: a slot is deserted\n", ["private-words"]),
+    ("scripts/good", "echo told\n", ["private-words"]),
+    ("CMakeLists.txt", "# told\n", ["private-words"]),
+    ("test/core/good.cpp", "int untold, newsreel, gracefully;  // renews; one file per SSD\n", []),
+    ("test/tidy/tidy.py", "# told\n", []),
 ]
 INCLUDES = [
     ("include/gnstor/wire/good.hpp", "<gnstor/simt/lane.hpp>", []),

@@ -53,7 +53,7 @@ class paced_rig {
 
   struct ended {
     std::uint32_t queue;
-    std::uint32_t what;  ///< as `send` was told
+    std::uint32_t what;  ///< as `send` was given
     std::uint64_t took;  ///< ns
     std::uint16_t status;
   };
@@ -291,7 +291,7 @@ TEST_CASE("a flush waits for flash where nothing keeps the write buffer") {
 }
 
 TEST_CASE(
-    "queues share an SSD by the classes that they connected with and the weights it is told") {
+    "queues share an SSD by the classes that they connected with and the weights it is given") {
   const queue_class of[] = {queue_class::low,  queue_class::low,    queue_class::medium,
                             queue_class::high, queue_class::urgent, queue_class::admin};
   ssd_profile p = fw::table2_profile();

@@ -23,7 +23,7 @@ constexpr const char* recorded =
 #include "recorded.inc"
     ;
 
-void check_place(std::istream& in) {
+void check_placement(std::istream& in) {
   std::uint32_t vid = 0;
   std::uint64_t factor = 0;
   std::uint32_t stripe = 0;
@@ -33,15 +33,15 @@ void check_place(std::istream& in) {
   REQUIRE((in >> vid >> factor >> stripe >> ssds >> wanted >> is));
   std::vector<std::uint32_t> expected;
   for (std::uint32_t ssd = 0; in >> ssd;) expected.push_back(ssd);
-  const rendezvous_placement places(ssds);
+  const rendezvous_placement placement(ssds);
   const volume_id volume(static_cast<std::uint16_t>(vid));
-  const replica_set found = places.replicas(volume, factor, stripe, wanted);
+  const replica_set found = placement.replicas(volume, factor, stripe, wanted);
   REQUIRE(found.count == expected.size());
   for (std::uint32_t k = 0; k < found.count; ++k) REQUIRE(found.ssd[k].value == expected[k]);
   for (std::uint32_t s = 0; s < ssds; ++s) {
     const ssd_index ssd(static_cast<std::uint16_t>(s));
     const bool holds = std::find(expected.begin(), expected.end(), s) != expected.end();
-    REQUIRE(places.holds(volume, factor, stripe, wanted, ssd) == holds);
+    REQUIRE(placement.holds(volume, factor, stripe, wanted, ssd) == holds);
   }
 }
 void check_shard(std::istream& in) {
@@ -88,7 +88,7 @@ std::map<std::string, std::uint32_t> check_all(std::istream& in) {
     words >> kind;
     ++seen[kind];
     if (kind == "place") {
-      check_place(words);
+      check_placement(words);
     } else if (kind == "shard") {
       check_shard(words);
     } else if (kind == "crc") {

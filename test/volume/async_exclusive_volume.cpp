@@ -8,7 +8,7 @@ namespace host = gnstor::host;
 
 namespace {
 
-/// Begins a read a lane, and gives the channel back without taking it.
+/// Begins one read per lane, and gives the channel back without taking it.
 struct begin_and_leave {
   struct shared {};
   template <class Lane>
@@ -22,7 +22,7 @@ struct begin_and_leave {
   }
 };
 
-/// Reads a block a lane over the shared channel, which takes late answers, too.
+/// Reads one block per lane over the shared channel, which takes late answers, too.
 struct read_shared {
   struct shared {};
   template <class Lane>

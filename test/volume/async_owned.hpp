@@ -90,7 +90,7 @@ struct begin_and_take {
  private:
   using volume = async_exclusive_volume<>;
 
-  /// One read a lane, as there is room for it.
+  /// One read per lane, as there is room for it.
   GNSTOR_HD void leave_to_callback(const simt::group& g, volume& own, std::uint32_t me,
                                    io_buffer to, async_record* records) const {
     const callback_table callbacks(note_async_end{records});

@@ -10,7 +10,7 @@ namespace {
 
 using what = owned_request::what;
 
-/// A volume of two blocks a lane of one warp, and that warp.
+/// A volume of two blocks per lane of one warp, and that warp.
 struct one_warp {
   explicit one_warp(std::uint32_t replicas)
       : session("emu:?capacity=16M&runner=sim", {.channels = 1}),

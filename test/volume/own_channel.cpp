@@ -46,7 +46,7 @@ struct add_up_blocks {
 
 }  // namespace
 
-TEST_CASE("the guide's kernel adds up the blocks it is told, by warps with own channels") {
+TEST_CASE("the guide's kernel adds up the blocks it is given, by warps with own channels") {
   constexpr std::uint32_t blocks = 50;
   for (const std::string endpoint : runners) {
     CAPTURE(endpoint);

@@ -67,7 +67,7 @@ struct move_async {
   }
 };
 
-/// Two warps a block copy blocks in batches: a thread writes every 128th block.
+/// Two warps per block copy blocks in batches: a thread writes every 128th block.
 struct batched_writes {
   using batch = warp_batch<2, remote_volume>;
   struct shared {

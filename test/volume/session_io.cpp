@@ -274,6 +274,6 @@ TEST_CASE("more lanes than request slots write all their copies") {
   for (const std::string endpoint : runners) write_all_copies(endpoint);
 }
 
-TEST_CASE("more lanes than request slots write all their copies, told by completions alone") {
+TEST_CASE("more lanes than request slots write all their copies, reported by completions alone") {
   for (const std::string endpoint : runners) write_all_copies(endpoint + "&responses=cqe");
 }

@@ -24,7 +24,7 @@ constexpr auto is = [](auto ours, auto theirs) {
   return static_cast<long long>(ours) == static_cast<long long>(theirs);
 };
 
-/// Same place and same width.
+/// Same offset and same width.
 #define SAME_FIELD(ours_field, theirs_field)                           \
   CHECK(offsetof(ours, ours_field) == offsetof(theirs, theirs_field)); \
   CHECK(sizeof(ours::ours_field) == sizeof(((theirs*)nullptr)->theirs_field))

@@ -6,7 +6,7 @@
 /// kernel writes the rest when it likes. So a volatile write cache is announced, and Flush and FUA
 /// wait for the disk; with sync=no, and without files, there is none.
 ///
-/// It ends with exit code 0 when SIGTERM or SIGINT told it to, and with 1 and the reason when it
+/// It ends with exit code 0 when SIGTERM or SIGINT asked it to, and with 1 and the reason when it
 /// cannot start, or the array's firmware has failed.
 
 #include "options.hpp"
@@ -19,9 +19,9 @@
 
 namespace {
 
-volatile std::sig_atomic_t told_to_stop = 0;
+volatile std::sig_atomic_t stop_requested = 0;
 
-extern "C" void note_signal(int) { told_to_stop = 1; }
+extern "C" void note_signal(int) { stop_requested = 1; }
 
 }  // namespace
 
@@ -36,6 +36,6 @@ int main(int argc, char** argv) {
   std::signal(SIGTERM, note_signal);
   std::signal(SIGINT, note_signal);
   std::signal(SIGPIPE, SIG_IGN);
-  return gnstor::tools::serve([&] { return gnstor::tools::serving(options); }, told_to_stop, stdout,
-                              stderr);
+  return gnstor::tools::serve([&] { return gnstor::tools::serving(options); }, stop_requested,
+                              stdout, stderr);
 }

@@ -7,7 +7,7 @@ const char* name(domain d) {
   return names[static_cast<int>(d)];
 }
 
-std::string place(const lane_state& l) {
+std::string position(const lane_state& l) {
   const block_state& block = *l.warp->block;
   return "grid " + std::to_string(block.grid->index) + " (" + name(block.grid->where) + ") block " +
          std::to_string(block.index) + " warp " + std::to_string(l.warp->index) + " lane " +
@@ -17,7 +17,7 @@ std::string place(const lane_state& l) {
 std::string describe(const lane_state& l) {
   constexpr const char* waits[] = {"",          "sync",      "ballot",    "shfl",
                                    "match_any", "coalesced", "sync_block"};
-  std::string text = place(l);
+  std::string text = position(l);
   if (l.waits == wait_kind::none) {
     text += std::string(": runs, last point: ") + l.last;
   } else {

@@ -55,7 +55,7 @@ struct warp_state {
   std::uint32_t alive = 0;   ///< lanes that have not exited
   std::uint32_t parked = 0;  ///< lanes that wait to form a group
   std::uint32_t in_barrier = 0;
-  std::size_t parked_slot = 0;  ///< place in the scheduler's list while `parked` is not 0
+  std::size_t parked_slot = 0;  ///< index in the scheduler's list while `parked` is not 0
   std::vector<meeting> meetings;
   lane_state lanes[32];
 };

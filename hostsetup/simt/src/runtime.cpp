@@ -214,14 +214,14 @@ std::string runtime::replay_text() const {
 /// Keeps a broken rule as the run's failure; nothing of it stays on the lane's stack, which is
 /// about to be dropped.
 void runtime::record(std::string what) {
-  failure_text_ = replay_text() + ", " + place(*running_);
+  failure_text_ = replay_text() + ", " + position(*running_);
   failure_ = std::make_exception_ptr(schedule_error(what + " (" + replay_text() + ")\n  at " +
                                                     describe(*running_) +
                                                     describe(grids_, lanes_in_message)));
 }
 
 void runtime::record_exception() {
-  failure_text_ = replay_text() + ", " + place(*running_);
+  failure_text_ = replay_text() + ", " + position(*running_);
   try {
     throw;
   } catch (const verify_error& e) {

@@ -1,5 +1,5 @@
 #pragma once
-/// What the sanitizers must be told about fibers; empty functions in other builds.
+/// What the sanitizers must know about fibers; empty functions in other builds.
 
 #include <cstddef>
 

@@ -37,7 +37,7 @@ void reach(int from, int to) {
 }
 
 /// Launching a kernel that needs more local memory than there is waits for all kernels, the node's
-/// too: 2 KiB a thread are made room for while nothing runs.
+/// too: 2 KiB per thread are made room for while nothing runs.
 void reserve_local_memory(int device) {
   constexpr std::size_t enough = 2048;
   const device_scope here(device);

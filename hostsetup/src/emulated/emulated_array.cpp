@@ -126,8 +126,8 @@ void emulated_array::lay_out() {
   const auto copies = c.take<std::uint64_t>(fw::node::copy_cell_count(s));
   const auto paced_cells = c.take<std::uint64_t>(std::size_t{s.pacers()} * inbox_cells);
   const auto tickets = c.take<std::uint64_t>(s.copy_workers);
-  const auto grace =
-      c.take<std::uint64_t>(fw::reader_grace<thread_scope_device>::words_for(s.max_queues));
+  const auto quiescence =
+      c.take<std::uint64_t>(fw::reader_quiescence<thread_scope_device>::words_for(s.max_queues));
   const auto stop = c.take<std::uint32_t>(1);
   control_ = memory_block(on_gpu() ? place::device : place::host, c.bytes(), endpoint_.device);
   auto* base = static_cast<char*>(control_.data());
@@ -149,7 +149,7 @@ void emulated_array::lay_out() {
   node_.copy_cells = reinterpret_cast<std::uint64_t*>(base + copies);
   node_.paced_cells = reinterpret_cast<std::uint64_t*>(base + paced_cells);
   node_.tickets = reinterpret_cast<std::uint64_t*>(base + tickets);
-  node_.grace_words = reinterpret_cast<std::uint64_t*>(base + grace);
+  node_.quiescence_words = reinterpret_cast<std::uint64_t*>(base + quiescence);
   node_.stop = reinterpret_cast<std::uint32_t*>(base + stop);
   if (on_gpu()) {
     stop_word_ = memory_block(place::pinned, sizeof(std::uint32_t));
@@ -205,7 +205,7 @@ void emulated_array::run_beside(const std::function<void()>& work) {
 
 void emulated_array::check() const {
   if (!failure_.raised()) return;
-  told_.store(true);
+  reported_.store(true);
   throw error(fmt::format(
       "the array's firmware has failed and serves nothing any more: {}. Open the array again; with "
       "flash=DIR it holds all that was acknowledged",
@@ -332,23 +332,23 @@ std::uint32_t emulated_array::create_queue(const fw::queue_attributes& at) {
   if (free_queues_.empty() && queue_count_ == node_.shape.max_queues)
     throw error("the emulated NIC has no queue pair left");
   const bool again = !free_queues_.empty();
-  const std::uint32_t place = again ? free_queues_.back() : queue_count_;
-  fw::queue_context& c = node_.queues[place];
+  const std::uint32_t index = again ? free_queues_.back() : queue_count_;
+  fw::queue_context& c = node_.queues[index];
   poke(&c.at, at);
   if (!again) poke(&c.free_commands, node_.shape.max_depth);  // its engine has counted them since
-  publish(place, fw::queue_life::serving);
+  publish(index, fw::queue_life::serving);
   if (again) {
     free_queues_.pop_back();
   } else {
     ++queue_count_;
   }
-  return place;
+  return index;
 }
 
-void emulated_array::drain_queue(std::uint32_t place) { publish(place, fw::queue_life::draining); }
+void emulated_array::drain_queue(std::uint32_t index) { publish(index, fw::queue_life::draining); }
 
-bool emulated_array::is_drained(std::uint32_t place) const {
-  std::uint32_t* word = &node_.queues[place].active;
+bool emulated_array::is_drained(std::uint32_t index) const {
+  std::uint32_t* word = &node_.queues[index].active;
   std::uint32_t life = 0;
   if (on_gpu()) {
     copy_out(control_.where(), endpoint_.device, &life, word, sizeof life);
@@ -358,7 +358,7 @@ bool emulated_array::is_drained(std::uint32_t place) const {
   return life == static_cast<std::uint32_t>(fw::queue_life::drained);
 }
 
-void emulated_array::serve_queue(std::uint32_t place) { publish(place, fw::queue_life::serving); }
+void emulated_array::serve_queue(std::uint32_t index) { publish(index, fw::queue_life::serving); }
 
 void emulated_array::set_fault(std::uint32_t ssd, fw::ssd_fault fault) {
   publish(node_.faults + ssd, static_cast<std::uint32_t>(fault));

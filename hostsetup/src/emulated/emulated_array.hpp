@@ -58,10 +58,10 @@ class emulated_array {
   admitted admit(const client_identity& who, bool manager);
   /// Ends what `admit` began: forgets the host, takes back every region of the domain, and ends the
   /// firmware if no other host is left. Memory that the NIC's queues lie in goes to `keep` before.
-  /// @param places of its queue pairs
+  /// @param queues indices of its queue pairs
   /// @param drained all of them are, so that other hosts may have their room; else nobody takes
   /// over what the host has left behind
-  void leave(std::uint32_t domain, const std::vector<std::uint32_t>& places, bool drained) noexcept;
+  void leave(std::uint32_t domain, const std::vector<std::uint32_t>& queues, bool drained) noexcept;
   /// True while CPU threads run the firmware.
   bool runs() const {
     const std::lock_guard lock(guard_);
@@ -81,15 +81,15 @@ class emulated_array {
   void unregister_region(std::uint32_t key) noexcept;
   /// A number for a new queue pair.
   std::uint32_t next_queue_number();
-  /// Creates a queue pair; returns its place. Throws `error` if there is no room.
+  /// Creates a queue pair; returns its index. Throws `error` if there is no room.
   std::uint32_t create_queue(const fw::queue_attributes& at);
-  /// Has the firmware take back every command of the queue pair at `place`, without answers, and
+  /// Has the firmware take back every command of queue pair `index`, without answers, and
   /// forget it. It looks at the queue pair's memory no more.
-  void drain_queue(std::uint32_t place);
+  void drain_queue(std::uint32_t index);
   /// True when it has: nothing of the queue pair's earlier requests can happen any more.
-  bool is_drained(std::uint32_t place) const;
+  bool is_drained(std::uint32_t index) const;
   /// Serves a drained queue pair again, from its first entries on.
-  void serve_queue(std::uint32_t place);
+  void serve_queue(std::uint32_t index);
   void set_fault(std::uint32_t ssd, fw::ssd_fault fault);
   /// Allocates memory that the node is to reach. Pinning memory waits for a kernel that never ends,
   /// so a running one is ended meanwhile.
@@ -154,8 +154,8 @@ class emulated_array {
   }
   /// Stores a word that tells the firmware that what was poked before is complete.
   void publish(std::uint32_t* to, std::uint32_t value) const;
-  void publish(std::uint32_t place, fw::queue_life life) const {
-    publish(&node_.queues[place].active, static_cast<std::uint32_t>(life));
+  void publish(std::uint32_t index, fw::queue_life life) const {
+    publish(&node_.queues[index].active, static_cast<std::uint32_t>(life));
   }
   bool on_gpu() const { return runner_ == runner_kind::gpu; }
 
@@ -188,8 +188,8 @@ class emulated_array {
   std::vector<memory_block> kept_;
   std::unique_ptr<flash_syncer> syncer_;  ///< where Flush has something to do
   fw::firmware_failure failure_;
-  mutable std::atomic<bool> told_ = false;    ///< somebody knows of the failure
-  std::unique_ptr<fw::node_runner> running_;  ///< last: it reads all of the above
+  mutable std::atomic<bool> reported_ = false;  ///< somebody knows of the failure
+  std::unique_ptr<fw::node_runner> running_;    ///< last: it reads all of the above
 };
 
 }  // namespace gnstor::host

@@ -46,7 +46,7 @@ emulated_client::emulated_client(std::shared_ptr<emulated_array> array,
                                  const session_options& options, const client_identity& who,
                                  bool manager)
     : emulated_client(std::move(array), options) {
-  choose_places();
+  choose_memory();
   nqn_ = who.nqn;
   const auto [controller, client] = array_->admit(who, manager);
   domain_ = controller;
@@ -75,27 +75,27 @@ emulated_client::emulated_client(std::shared_ptr<emulated_array> array,
 emulated_client::~emulated_client() {
   proxy_.reset();
   if (domain_ == 0) return;
-  std::vector<std::uint32_t> places;
+  std::vector<std::uint32_t> queues;
   for (const channel_memory* c : {&admin_, &host_, &kernels_})
-    places.insert(places.end(), c->places.begin(), c->places.end());
-  const bool drained = drains(places);
+    queues.insert(queues.end(), c->queues.begin(), c->queues.end());
+  const bool drained = drains(queues);
   for (channel_memory* c : {&admin_, &host_, &kernels_}) {
     if (drained) continue;  // nobody looks at them any more
     array_->keep(std::move(c->block));
     array_->keep(std::move(c->relay));
   }
-  array_->leave(domain_, places, drained);
+  array_->leave(domain_, queues, drained);
 }
 
 /// Has the array forget this client's queue pairs, so that their room is free for others. False if
 /// it cannot do so now, or does not within a second.
-bool emulated_client::drains(const std::vector<std::uint32_t>& places) noexcept {
-  if (places.empty()) return true;
+bool emulated_client::drains(const std::vector<std::uint32_t>& queues) noexcept {
+  if (queues.empty()) return true;
   if (array_->runner() != runner_kind::cpu || !array_->runs()) return false;
-  for (const std::uint32_t place : places) array_->drain_queue(place);
+  for (const std::uint32_t index : queues) array_->drain_queue(index);
   const deadline d = simt::within(1'000'000'000);
-  for (const std::uint32_t place : places) {
-    while (!array_->is_drained(place)) {
+  for (const std::uint32_t index : queues) {
+    while (!array_->is_drained(index)) {
       if (d.expired(simt::now_ns())) return false;
       std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
@@ -103,7 +103,7 @@ bool emulated_client::drains(const std::vector<std::uint32_t>& places) noexcept 
   return true;
 }
 
-void emulated_client::choose_places() {
+void emulated_client::choose_memory() {
   const endpoint& where = array_->where();
   const bool gpu_node = array_->runner() == runner_kind::gpu;
   const bool kernels = options_.channels != 0;
@@ -218,7 +218,7 @@ void emulated_client::join(channel_memory& c, unsigned char* queue, std::uint32_
   at.domain = domain_;
   at.scatter_responses = array_->where().scatter_responses ? 1 : 0;
   at.same_device = on_node_device(c.block.where()) ? 1 : 0;
-  c.places.push_back(array_->create_queue(at));
+  c.queues.push_back(array_->create_queue(at));
 }
 
 void emulated_client::connect(const channel_memory& c, std::uint16_t first_queue_id,

@@ -67,8 +67,8 @@ class emulated_client final : public array_link {
   /// Takes nothing of the array's yet: what throws after it goes through the destructor.
   emulated_client(std::shared_ptr<emulated_array> array, const session_options& options);
 
-  bool drains(const std::vector<std::uint32_t>& places) noexcept;
-  void choose_places();
+  bool drains(const std::vector<std::uint32_t>& queues) noexcept;
+  void choose_memory();
   void make_channels(channel_memory& c, place where);
   bool on_node_device(place where) const;
   void make_relayed(channel_memory& c);
@@ -80,7 +80,7 @@ class emulated_client final : public array_link {
   void serve(simt::host::executor& run);
   void drive_in(simt::domain where, const std::function<void()>& work);
   void restart(std::uint32_t k, restart_step step, deadline d);
-  void await_drained(std::uint32_t place, deadline d);
+  void await_drained(std::uint32_t index, deadline d);
   std::uint64_t discard_relayed(std::uint32_t k, deadline d);
   void renew_relay(std::uint32_t k, std::uint64_t first);
 

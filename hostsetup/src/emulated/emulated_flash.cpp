@@ -166,7 +166,7 @@ void emulated_array::remove_new_files() noexcept {
   try {
     stop();  // the firmware must not find them gone
   } catch (const std::exception&) {
-    // Whoever opens the array is told another reason.
+    // Whoever opens the array gets another reason.
   }
   for (const drive& d : drives_) {
     if (d.file) d.file->undo();
@@ -201,7 +201,7 @@ void emulated_array::install(std::uint32_t index) {
     d.pages = memory_block(place::host, data_bytes);
     pages = d.pages.data();
   }
-  poke(node_.ssds + index, fw::node::ssd(meta, geometry_, pages, node_.grace()));
+  poke(node_.ssds + index, fw::node::ssd(meta, geometry_, pages, node_.quiescence()));
 }
 
 /// Throws `input_error` where `sync=` promises what it cannot do.
@@ -263,9 +263,9 @@ void emulated_array::save(drive& d) {
   std::vector<char> block(meta_bytes + 128);
   void* copy = block.data() + (128 - reinterpret_cast<std::uintptr_t>(block.data()) % 128);
   d.metadata.read(0, copy, meta_bytes);
-  const bool all_told = d.pinned.data() != nullptr;
-  fw::save(copy, d.host_metadata, geometry_, all_told);
-  if (all_told) return;
+  const bool written_through = d.pinned.data() != nullptr;
+  fw::save(copy, d.host_metadata, geometry_, written_through);
+  if (written_through) return;
   auto* to = static_cast<char*>(d.file->data()) + meta_bytes;
   const fw::metadata meta(d.host_metadata, geometry_);
   for (std::uint32_t page = 0; page < geometry_.pages; ++page) {

@@ -56,15 +56,15 @@ std::uint32_t emulated_array::connections(std::string_view nqn) const {
       host_slots_.begin(), host_slots_.end(), [&](const host_slot& s) { return s.key == key; }));
 }
 
-void emulated_array::leave(std::uint32_t domain, const std::vector<std::uint32_t>& places,
+void emulated_array::leave(std::uint32_t domain, const std::vector<std::uint32_t>& queues,
                            bool drained) noexcept {
   const std::lock_guard lock(guard_);
   try {
     publish(&node_.hosts[domain - 1].admitted, 0u);
-    for (const std::uint32_t place : places) {
-      if (drained) publish(place, fw::queue_life::absent);
+    for (const std::uint32_t index : queues) {
+      if (drained) publish(index, fw::queue_life::absent);
     }
-    if (drained) free_queues_.insert(free_queues_.end(), places.begin(), places.end());
+    if (drained) free_queues_.insert(free_queues_.end(), queues.begin(), queues.end());
   } catch (const std::exception&) {
     // The GPU is lost, and with it the array.
   }
@@ -73,7 +73,7 @@ void emulated_array::leave(std::uint32_t domain, const std::vector<std::uint32_t
     try {
       stop();
     } catch (const std::exception& e) {
-      if (!told_.load())
+      if (!reported_.load())
         fmt::print(stderr, "gnstor: the array's firmware has failed: {}\n", e.what());
     }
   }

@@ -35,21 +35,21 @@ void emulated_client::reset(std::uint32_t k, std::uint64_t timeout_ns) {
   }
   const std::lock_guard one_at_a_time(reset_use_);
   const deadline d = simt::within(timeout_ns);
-  const std::uint32_t place = kernels_.places[k];
+  const std::uint32_t index = kernels_.queues[k];
   restart(k, restart_step::bar, d);
   std::uint64_t first = 0;
   if (!engines_.empty()) first = discard_relayed(k, d);
-  array_->drain_queue(place);
-  await_drained(place, d);
+  array_->drain_queue(index);
+  await_drained(index, d);
   restart(k, restart_step::settle, d);
   if (!engines_.empty()) renew_relay(k, first);
-  array_->serve_queue(place);
+  array_->serve_queue(index);
   restart(k, restart_step::connect, d);
 }
 
 /// Lets the device of the channel's lanes take one step.
 void emulated_client::restart(std::uint32_t k, restart_step step, deadline d) {
-  restart_errand e;
+  restart_request e;
   e.channel = kernels_.channels + k;
   e.step = step;
   e.options = connecting(kernels_, static_cast<std::uint16_t>(2 + k));
@@ -70,11 +70,11 @@ void emulated_client::restart(std::uint32_t k, restart_step step, deadline d) {
   throw io_error(fmt::format("resetting channel {}: {}: {}", k, word(step), to_string(s)), s);
 }
 
-void emulated_client::await_drained(std::uint32_t place, deadline d) {
+void emulated_client::await_drained(std::uint32_t index, deadline d) {
   bool drained = false;
   const std::function<void()> look = [&] {
     for (until more{d}; !drained && more && !array_->has_failed();)
-      drained = array_->is_drained(place);
+      drained = array_->is_drained(index);
   };
   drive_in(simt::domain::nic, look);
   if (drained) return;

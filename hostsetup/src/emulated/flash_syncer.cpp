@@ -18,7 +18,7 @@ flash_syncer::~flash_syncer() {
     const std::lock_guard lock(guard_);
     stopping_ = true;
   }
-  news_.notify_one();
+  changed_.notify_one();
   thread_.join();
 }
 
@@ -28,7 +28,7 @@ void flash_syncer::settle(std::uint32_t ssd, std::uint32_t handle) {
     const std::lock_guard lock(guard_);
     waiting_.push_back({ssd, handle});
   }
-  news_.notify_one();
+  changed_.notify_one();
 }
 
 void flash_syncer::serve() {
@@ -37,7 +37,7 @@ void flash_syncer::serve() {
   for (bool more = true; more;) {
     {
       std::unique_lock lock(guard_);
-      news_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+      changed_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
       taken.swap(waiting_);
       more = !taken.empty();
     }

@@ -39,7 +39,7 @@ class flash_syncer final : public fw::durable_medium {
   fw::node node_;
   std::function<bool(std::uint32_t ssd)> sync_;
   std::mutex guard_;  ///< of what follows
-  std::condition_variable news_;
+  std::condition_variable changed_;
   std::vector<request> waiting_;
   bool stopping_ = false;
   std::thread thread_;

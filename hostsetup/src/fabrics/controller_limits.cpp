@@ -38,7 +38,7 @@ std::uint32_t granted_depth(std::uint32_t wanted, std::uint64_t cap, std::uint16
   const std::uint32_t granted = std::min(wanted, std::bit_floor(most));
   if (granted < wanted) {
     notes.push_back(
-        fmt::format("depth {} wanted; the controller allows {} requests a queue: {} used", wanted,
+        fmt::format("depth {} wanted; the controller allows {} requests per queue: {} used", wanted,
                     most, granted));
   }
   if (granted < 2) throw input_error("the controller's queues hold less than two requests");

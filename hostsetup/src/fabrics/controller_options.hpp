@@ -27,10 +27,10 @@ struct controller_options {
   std::chrono::milliseconds loss_timeout{60'000};
   /// Between two tries at most; the first come faster.
   std::chrono::milliseconds reconnect_delay{2'000};
-  /// Told what a user should know: values granted instead of those wanted, losses, reconnects.
-  /// Called by the controller's thread and by its constructor.
+  /// Called with what a user should know: values granted instead of those wanted, losses,
+  /// reconnects. Called by the controller's thread and by its constructor.
   std::function<void(const std::string&)> say;
-  /// Told, by the controller's thread, that `namespaces()` has changed.
+  /// Called, by the controller's thread, when `namespaces()` has changed.
   std::function<void()> namespaces_changed;
 };
 

@@ -16,7 +16,7 @@ struct host_identity {
 
   /// Takes `nqn` and `id` (a UUID) where they are given, else `hostnqn` and `hostid` of `folder`,
   /// else makes them from the machine's id, which no other machine has: the same at every start.
-  /// The id itself is not told to anybody (machine-id(5)). A machine without one goes by its name.
+  /// The id itself is not shown to anybody (machine-id(5)). A machine without one goes by its name.
   /// Throws `input_error` for a malformed one.
   static host_identity find(const std::string& nqn, const std::string& id,
                             const std::filesystem::path& folder = "/etc/nvme",

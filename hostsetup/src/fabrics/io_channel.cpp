@@ -26,22 +26,22 @@ io_channel::io_channel(controller& of, place where, bool asynchronous)
       registered_(of.register_memory(memory_.data(), memory_.bytes())),
       channel_(proxy_queue_pair<>(static_cast<unsigned char*>(memory_.data()), depth_),
                static_cast<unsigned char*>(memory_.data()) + queue_bytes_of(depth_), asynchronous),
-      seat_(of) {
+      slot_(of) {
   open();
 }
 
 void io_channel::open() {
   auto* base = static_cast<unsigned char*>(memory_.data());
-  controller& of = seat_.of();
+  controller& of = slot_.of();
   std::memset(base, 0, memory_.bytes());
   const wire::fabrics::connect_data data = of.connect_data();
   const std::size_t at = queue_bytes_of(depth_) + state_bytes_of(depth_, asynchronous_);
   std::memcpy(base + at, &data, sizeof data);
-  seat_.join(base, depth_);
+  slot_.join(base, depth_);
   const auto patience = std::chrono::nanoseconds(of.options().timeout).count();
   std::uint32_t value = 0;
   const gnstor::status outcome =
-      channel_.connect(seat_.connect(registered_->buffer.slice(at, sizeof data), depth_),
+      channel_.connect(slot_.connect(registered_->buffer.slice(at, sizeof data), depth_),
                        simt::within(static_cast<std::uint64_t>(patience)), &value);
   if (outcome.ok()) return;
   throw io_error(
@@ -50,7 +50,7 @@ void io_channel::open() {
 }
 
 void io_channel::reopen(std::chrono::milliseconds timeout) {
-  if (ended()) seat_.renew(timeout, [this] { open(); });
+  if (ended()) slot_.renew(timeout, [this] { open(); });
 }
 
 }  // namespace gnstor::host::fabrics

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "io_queue.hpp"
-#include "queue_seat.hpp"
+#include "queue_slot.hpp"
 
 namespace gnstor::host::fabrics {
 
@@ -22,10 +22,10 @@ class io_channel final : public io_queue {
   remote_channel channel() const override {
     return remote_channel(any_queue_pair(channel_.queue()), &channel_.counters(), asynchronous_);
   }
-  std::uint16_t queue_id() const { return seat_.queue_id(); }
+  std::uint16_t queue_id() const { return slot_.queue_id(); }
   std::uint32_t depth() const { return depth_; }
-  bool ended() const override { return seat_.ended(); }
-  void end() override { seat_.end(); }
+  bool ended() const override { return slot_.ended(); }
+  void end() override { slot_.end(); }
   void reopen(std::chrono::milliseconds timeout) override;
 
  private:
@@ -36,7 +36,7 @@ class io_channel final : public io_queue {
   memory_block memory_;  ///< queue, channel state, connect data
   std::unique_ptr<registered_memory> registered_;
   proxy_channel channel_;
-  queue_seat seat_;
+  queue_slot slot_;
 };
 
 }  // namespace gnstor::host::fabrics

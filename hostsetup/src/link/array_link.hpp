@@ -56,7 +56,7 @@ class array_link {
   /// Plain namespaces, instead of an array with volumes: empty for an array.
   virtual const std::vector<volume_info>& namespaces() const = 0;
 
-  /// True if this is the array's only connection of this host, as far as can be told from here:
+  /// True if this is the array's only connection of this host, as far as can be seen from here:
   /// what the host holds nobody else uses.
   virtual bool last_of_host() const { return false; }
 

@@ -14,7 +14,7 @@ struct channel_outcomes {
 };
 
 /// A kernel that takes over channels from the host: posts their receives and sends Fabrics Connect,
-/// a lane a channel.
+/// one lane per channel.
 struct connect_channels {
   template <class Lane>
   GNSTOR_HD void operator()(Lane& lane, channel_outcomes to, connect_options options,

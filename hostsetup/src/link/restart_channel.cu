@@ -8,11 +8,11 @@
 
 namespace gnstor::host {
 
-void restart_on_gpu(const restart_errand& errand, int device) {
+void restart_on_gpu(const restart_request& request, int device) {
   const device_scope here(device);
   try {
     simt::cuda::executor run;
-    run.spawn(1, 1, restart_channel{}, errand);
+    run.spawn(1, 1, restart_channel{}, request);
     run.run();
   } catch (const std::runtime_error& why) {  // the executor's: the call that failed
     throw error("resetting a channel on GPU " + std::to_string(device) + ": " + why.what());

@@ -10,7 +10,7 @@ namespace gnstor::host {
 enum class restart_step : std::uint32_t { bar, settle, connect };
 
 /// One step for one channel, and a word for what became of it.
-struct restart_errand {
+struct restart_request {
   const remote_channel* channel = nullptr;  ///< null: nothing is done
   restart_step step = restart_step::bar;
   connect_options options;
@@ -21,7 +21,7 @@ struct restart_errand {
 /// A kernel of one lane that does it.
 struct restart_channel {
   template <class Lane>
-  GNSTOR_HD void operator()(Lane& lane, restart_errand e) const {
+  GNSTOR_HD void operator()(Lane& lane, restart_request e) const {
     if (lane.global_thread() != 0 || e.channel == nullptr) return;
     const channel_restart<remote_channel> channel(*e.channel);
     const deadline d = simt::within(e.timeout_ns);
@@ -35,9 +35,9 @@ struct restart_channel {
   }
 };
 
-/// Runs `restart_channel` on GPU `device`, beside what runs there. An errand without a channel
+/// Runs `restart_channel` on GPU `device`, beside what runs there. A request without a channel
 /// loads the kernel: one that is loaded later waits for every kernel that runs. Throws `error` in a
 /// build without CUDA.
-void restart_on_gpu(const restart_errand& errand, int device);
+void restart_on_gpu(const restart_request& request, int device);
 
 }  // namespace gnstor::host

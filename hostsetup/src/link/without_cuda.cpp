@@ -11,7 +11,7 @@ void connect_on_gpu(const channel_outcomes&, const connect_options&, std::uint64
   prepare_gpus(0, 0);  // says that this build has no GPU support
 }
 
-void restart_on_gpu(const restart_errand&, int) { prepare_gpus(0, 0); }
+void restart_on_gpu(const restart_request&, int) { prepare_gpus(0, 0); }
 #endif
 
 }  // namespace gnstor::host

@@ -46,7 +46,7 @@ nic_channel::nic_channel(fabrics::controller& of, std::shared_ptr<const queue_bl
       words_(lanes.reach, word_layout(block_->depth(), lanes.asynchronous).bytes, lanes.device),
       data_(place::host, sizeof(wire::fabrics::connect_data)),
       registered_(of.register_memory(data_.data(), data_.bytes())),
-      seat_(of) {
+      slot_(of) {
   open();
 }
 
@@ -55,7 +55,7 @@ remote_channel nic_channel::channel() const {
 }
 
 bool nic_channel::ended() const {
-  if (seat_.ended()) return true;
+  if (slot_.ended()) return true;
   channel_state state{};
   words_.read(0, &state, sizeof state);
   return phase_in(state.phase) == channel_phase::error;
@@ -63,15 +63,15 @@ bool nic_channel::ended() const {
 
 void nic_channel::open() {
   const std::uint32_t depth = block_->depth();
-  const wire::fabrics::connect_data said = seat_.of().connect_data();
+  const wire::fabrics::connect_data said = slot_.of().connect_data();
   std::memcpy(data_.data(), &said, sizeof said);
   const std::vector<unsigned char> fresh(words_.bytes());
   words_.write(0, fresh.data(), fresh.size());
-  queue_ = dynamic_cast<const nic_link&>(seat_.join(block_->queue(index_), depth)).ref();
+  queue_ = dynamic_cast<const nic_link&>(slot_.join(block_->queue(index_), depth)).ref();
   const remote_channel object = channel();
   words_.write(word_layout(depth, lanes_.asynchronous).object, &object, sizeof object);
   const status outcome = connect();
-  if (!outcome.ok()) throw io_error(failure_words(seat_.of(), seat_.queue_id(), outcome), outcome);
+  if (!outcome.ok()) throw io_error(failure_words(slot_.of(), slot_.queue_id(), outcome), outcome);
 }
 
 /// Sends a lane to connect; what it reports.
@@ -79,16 +79,16 @@ status nic_channel::connect() {
   const word_layout where(block_->depth(), lanes_.asynchronous);
   std::uint64_t outcome = status::make(status_code::not_ready, reporter::channel).pack();
   words_.write(where.outcome, &outcome, sizeof outcome);
-  const auto patience = std::chrono::nanoseconds(seat_.of().options().timeout).count();
+  const auto patience = std::chrono::nanoseconds(slot_.of().options().timeout).count();
   lanes_.connect(
       {at<const remote_channel>(words_, where.object), 1, at<std::uint64_t>(words_, where.outcome)},
-      seat_.connect(registered_->buffer, block_->depth()), static_cast<std::uint64_t>(patience));
+      slot_.connect(registered_->buffer, block_->depth()), static_cast<std::uint64_t>(patience));
   words_.read(where.outcome, &outcome, sizeof outcome);
   return status::unpack(outcome);
 }
 
 void nic_channel::reopen(std::chrono::milliseconds timeout) {
-  if (ended()) seat_.renew(timeout, [this] { open(); });
+  if (ended()) slot_.renew(timeout, [this] { open(); });
 }
 
 }  // namespace gnstor::host::mlx5

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "fabrics/io_queue.hpp"
-#include "fabrics/queue_seat.hpp"
+#include "fabrics/queue_slot.hpp"
 #include "queue_block.hpp"
 #include <link/connect_channels.hpp>
 
@@ -34,7 +34,7 @@ class nic_channel final : public fabrics::io_queue {
   remote_channel channel() const override;
   /// Also true if the NIC broke the queue off, of which the connection manager knows nothing.
   bool ended() const override;
-  void end() override { seat_.end(); }
+  void end() override { slot_.end(); }
   void reopen(std::chrono::milliseconds timeout) override;
 
  private:
@@ -48,7 +48,7 @@ class nic_channel final : public fabrics::io_queue {
   memory_block data_;   ///< of Connect
   std::unique_ptr<fabrics::registered_memory> registered_;
   std::optional<nic_queue_pair> queue_;  ///< there is one from the first `open` on
-  fabrics::queue_seat seat_;
+  fabrics::queue_slot slot_;
 };
 
 }  // namespace gnstor::host::mlx5

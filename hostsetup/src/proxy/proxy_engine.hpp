@@ -27,7 +27,9 @@ class proxy_engine final : public proxy_task {
   /// @param port_arguments what the port is made of
   template <class... PortArguments>
   proxy_engine(unsigned char* memory, std::uint32_t depth, PortArguments&&... port_arguments)
-      : rings_(memory, depth), port_(std::forward<PortArguments>(port_arguments)...), told_(depth) {
+      : rings_(memory, depth),
+        port_(std::forward<PortArguments>(port_arguments)...),
+        unreported_(depth) {
     owed_.reserve(depth + 1);
   }
 
@@ -64,7 +66,7 @@ class proxy_engine final : public proxy_task {
   void restart(std::uint64_t next, Port fresh) {
     port_ = std::move(fresh);
     next_ = next;
-    told_.assign(told_.size(), false);
+    unreported_.assign(unreported_.size(), false);
     owed_.clear();
     fault_.clear();
     dead_ = overwritten_ = false;
@@ -86,7 +88,7 @@ class proxy_engine final : public proxy_task {
       if (!dead_) {
         if (!port_.post(request_)) break;
         ++posted;
-        told_[next_ % rings_.depth()] = request_.kind != proxy_request_kind::capsule;
+        unreported_[next_ % rings_.depth()] = request_.kind != proxy_request_kind::capsule;
       } else if (rings_.room() != 0) {
         rings_.put(flushed(next_));
       } else {
@@ -125,13 +127,13 @@ class proxy_engine final : public proxy_task {
       const completion& c = completions_[k];
       if (c.kind == completion_kind::failed || c.kind == completion_kind::broken) dead_ = true;
       if (c.kind == completion_kind::failed || c.kind == completion_kind::sent)
-        told_[c.index % rings_.depth()] = false;
+        unreported_[c.index % rings_.depth()] = false;
       rings_.put(c);
     }
     return count != 0;
   }
 
-  /// Tells what a port that threw left untold.
+  /// Reports what a port that threw left unreported.
   bool pay(std::uint32_t room) {
     std::size_t paid = 0;
     for (; paid < room && paid < owed_.size(); ++paid) rings_.put(owed_[paid]);
@@ -152,7 +154,7 @@ class proxy_engine final : public proxy_task {
     owed_.push_back(broken);
     const std::uint64_t oldest = next_ < rings_.depth() ? 0 : next_ - rings_.depth();
     for (std::uint64_t index = oldest; index < next_; ++index)
-      if (told_[index % rings_.depth()]) owed_.push_back(flushed(index));
+      if (unreported_[index % rings_.depth()]) owed_.push_back(flushed(index));
   }
 
   static status outcome_of(status_code code, wire::mlx5::syndrome why) {
@@ -172,8 +174,8 @@ class proxy_engine final : public proxy_task {
   Port port_;
   std::uint64_t next_ = 0;        ///< send queue index to take next
   proxy_request request_{};       ///< taken, and not accepted by the port yet
-  std::vector<bool> told_;        ///< by slot: the port is still to tell of a request
-  std::vector<completion> owed_;  ///< to be told for a port that threw
+  std::vector<bool> unreported_;  ///< by slot: the port is still to tell of a request
+  std::vector<completion> owed_;  ///< to be reported for a port that threw
   std::array<completion, batch> completions_{};
   std::string fault_;
   bool dead_ = false;

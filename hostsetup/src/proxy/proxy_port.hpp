@@ -28,7 +28,7 @@ namespace gnstor::host {
 ///   the connection, flushed for those behind it. `syndrome` is the mlx5 code of the same meaning.
 /// - `broken`: the connection is dead without a request to blame.
 ///
-/// The first word of a dead connection is a transport_error: a lane that is only told `flushed`
+/// The first word of a dead connection is a transport_error: a lane that only gets `flushed`
 /// does not know why. A dead port still reports what was posted, and takes no new request: once it
 /// has seen `failed` or `broken`, the engine posts nothing more and flushes what comes later by
 /// itself. A port that throws is dead too, and is not called again: the engine reports `broken`.

@@ -24,7 +24,7 @@ class proxy_rings {
 
   std::uint32_t depth() const { return 1u << log_depth_; }
 
-  /// What is at a place of the request ring.
+  /// What is in a slot of the request ring.
   enum class found : std::uint8_t {
     nothing,  ///< the request is not written, or only a part of it
     request,

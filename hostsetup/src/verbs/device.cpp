@@ -54,7 +54,7 @@ device device::at(const sockaddr& here) {
   sockaddr_storage address{};
   const auto bytes = here.sa_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
   std::copy_n(reinterpret_cast<const char*>(&here), bytes, reinterpret_cast<char*>(&address));
-  reinterpret_cast<sockaddr_in&>(address).sin_port = 0;  // at the same place for IPv6
+  reinterpret_cast<sockaddr_in&>(address).sin_port = 0;  // at the same offset for IPv6
   const std::string text = net_address::from(here).host;
   auto h = std::make_shared<holder>(text);
   if (rdma_bind_addr(h->id, reinterpret_cast<sockaddr*>(&address)) != 0 ||

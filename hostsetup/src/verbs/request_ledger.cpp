@@ -46,7 +46,7 @@ void request_ledger::die(gnstor::status why, clock::time_point now) {
 }
 
 bool request_ledger::take_dead(completion& out, clock::time_point now) {
-  if (!dead_ || told_) return false;
+  if (!dead_ || reported_) return false;
   out = completion{};
   if (done_ != posted_) {
     if (now - died_ < patience) return false;
@@ -55,7 +55,7 @@ bool request_ledger::take_dead(completion& out, clock::time_point now) {
     out.outcome = completion_status(IBV_WC_WR_FLUSH_ERR);
     return true;
   }
-  told_ = true;
+  reported_ = true;
   out.kind = completion_kind::broken;
   out.outcome = why_;
   return true;

@@ -34,12 +34,12 @@ class request_ledger {
   /// Takes a NOP that is the oldest request.
   bool take_nop(completion& out);
 
-  /// The connection is dead; `why` is told if no request is to blame.
+  /// The connection is dead; `why` is reported if no request is to blame.
   void die(gnstor::status why, clock::time_point now);
   bool dead() const { return dead_; }
   /// What is left to tell of a dead connection, when no work completion is at hand: requests that
   /// the device never reported, after a second, and at last `broken`. It comes last so that the
-  /// request to blame is told before.
+  /// request to blame is reported before.
   bool take_dead(completion& out, clock::time_point now);
 
  private:
@@ -53,7 +53,7 @@ class request_ledger {
   std::uint64_t posted_ = 0;
   std::uint64_t done_ = 0;
   bool dead_ = false;
-  bool told_ = false;  ///< `broken` was told
+  bool reported_ = false;  ///< `broken` was reported
   gnstor::status why_{};
   clock::time_point died_{};
 };

@@ -100,7 +100,7 @@ class array_view {
   GNSTOR_HD element operator[](std::uint64_t index) const { return element(*this, index); }
 
   /// Reads element `index`.
-  /// @par Callers any lane, in any company
+  /// @par Callers any lane, converged or not
   /// @par Bound the view's timeout
   /// @par Errors out_of_range; the page's status, see `page_cache::pin`
   GNSTOR_HD result<T> load(std::uint64_t index) const {

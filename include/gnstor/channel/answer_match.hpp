@@ -18,9 +18,9 @@ struct answer_match {
   std::uint32_t value = 0;   ///< dword 0 of the response
 };
 
-/// Finds the response to request `id` among the completions `c` that the lanes hold: one vote a bit
-/// of the slots' numbers. Of several for one slot, duplicates of earlier requests included, one is
-/// looked at.
+/// Finds the response to request `id` among the completions `c` that the lanes hold: one vote per
+/// bit of the slots' numbers. Of several for one slot, duplicates of earlier requests included, one
+/// is looked at.
 /// @param asks this lane has a request under way
 /// @param slots a power of two: the low bits of an id are its slot
 /// @par Callers every lane of `g`, converged
@@ -33,11 +33,11 @@ GNSTOR_HD_INLINE answer_match matching_answer(const simt::group& g, const comple
   }
   const bool finds = asks && has != 0;
   const int rank = finds ? cuda::std::countr_zero(has) : 0;
-  const std::uint32_t told =
+  const std::uint32_t packed =
       g.shfl(std::uint32_t{c.response.command_id} | std::uint32_t{c.response.status} << 16, rank);
   const std::uint32_t value = g.shfl(c.response.dw0, rank);
-  if (!finds || (told & 0xffff) != id.value) return {};
-  return {static_cast<std::uint32_t>(rank), static_cast<std::uint16_t>(told >> 16), value};
+  if (!finds || (packed & 0xffff) != id.value) return {};
+  return {static_cast<std::uint32_t>(rank), static_cast<std::uint16_t>(packed >> 16), value};
 }
 
 }  // namespace gnstor::detail

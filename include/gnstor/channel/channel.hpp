@@ -13,7 +13,7 @@ namespace gnstor::inline v0 {
 /// Any number of lanes use a channel at once. It is a reference: trivially copyable, passed by
 /// value, and it owns nothing; `host::session` owns what it points to. Every status reaches the
 /// lane that asked.
-/// @tparam Doorbell when the NIC is told; `with` gives the same channel under another policy
+/// @tparam Doorbell when the doorbell is rung; `with` gives the same channel under another policy
 template <queue_pair QP, doorbell_policy Doorbell = doorbell::leader_warp>
 class channel {
   static constexpr thread_scope scope = thread_scope_device;
@@ -65,8 +65,9 @@ class channel {
     return outcome;
   }
 
-  /// Sends a command capsule; the command id is filled in. `Doorbell` says when the NIC is told.
-  /// @par Callers any lane, in any company
+  /// Sends a command capsule; the command id is filled in. `Doorbell` says when the doorbell is
+  /// rung.
+  /// @par Callers any lane, converged or not
   /// @par Result the ticket to wait for
   /// @par Order the caller's earlier writes to the buffer are visible to the NIC
   /// @par Errors would_block: every request slot is in use, or reached for (what they hold is
@@ -78,7 +79,7 @@ class channel {
   }
 
   /// Announces what has been submitted, under a policy that lets requests wait for a doorbell.
-  /// @par Callers any lane, in any company: the caller's own requests are among those announced,
+  /// @par Callers any lane, converged or not: the caller's own requests are among those announced,
   /// unless a lane of another warp is still writing an earlier one; `wait` sees to those
   GNSTOR_HD void commit() const {
     if (companions().leads()) announce_published();
@@ -86,7 +87,7 @@ class channel {
 
   /// Takes completions from the queue and delivers them to whoever asked. True if this lane
   /// delivered one.
-  /// @par Callers any lane, in any company
+  /// @par Callers any lane, converged or not
   GNSTOR_HD bool poll() const { return poll(companions()); }
 
   /// Waits for the answer to `t`, announced if need be; delivers other lanes' answers meanwhile.
@@ -99,10 +100,10 @@ class channel {
   GNSTOR_HD status wait(ticket t, deadline d, std::uint32_t* value = nullptr) const {
     status outcome = status::make(status_code::would_block, reporter::channel);
     std::uint32_t rounds = 0;
-    bool told = false;
+    bool rung = false;
     bool moved = false;
     const auto look = [&](const simt::group& g, bool done) {
-      told = told || announce(t);
+      rung = rung || announce(t);
       const completion c = qp_.poll(g);
       if (!done && completions().take_own(t, c)) {
         if (value != nullptr) *value = c.response.dw0;
@@ -307,10 +308,10 @@ class channel {
   GNSTOR_HD void announce_published() const {
     if (qp_.announced() < qp_.published()) qp_.ring();
   }
-  /// True once the NIC has been told of request `t`; rings if not.
+  /// True once request `t` was announced to the NIC; rings the doorbell if not.
   GNSTOR_HD bool announce(ticket t) const {
     if constexpr (defers) {
-      const result<request_place> sent = requests().recall(t.id);
+      const result<request_position> sent = requests().recall(t.id);
       const std::uint64_t known = qp_.announced();
       if (!sent || sent.value.index < known) return true;
       if (known < qp_.published()) qp_.ring();

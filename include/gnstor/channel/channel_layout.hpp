@@ -7,7 +7,7 @@ namespace gnstor::inline v0 {
 
 /// Where things lie in the memory of a channel, in bytes from its start: its shared words, its
 /// request table and, for asynchronous I/O, what is known of requests that no lane waits for and of
-/// the operations that they belong to. Nobody else computes these places.
+/// the operations that they belong to. Nobody else computes these offsets.
 ///
 /// The memory is zero-filled, and begins at a multiple of 128.
 class channel_layout {

@@ -43,7 +43,7 @@ class completion_handler {
     const command_id id(response.command_id);
     // A reliable connection delivers in order: who answers request i has received every earlier
     // one.
-    const result<request_place> sent = requests_.recall(id);
+    const result<request_position> sent = requests_.recall(id);
     if (sent) queue_->retire(sent.value.index);
     count(counter(requests_.complete(id, response_status(response),
                                      response.dw0 | std::uint64_t{response.dw1} << 32,
@@ -59,7 +59,7 @@ class completion_handler {
     const bool continued = requests_.recall(id).value.continued;
     status why = c.outcome;
     if (why.code == status_code::flushed) {
-      // The NIC only says that another one failed; what that one was told is the cause.
+      // The NIC only says that another one failed; what that one was answered is the cause.
       const status first = channel_life(*state_, requests_).broken_status();
       if (first.syndrome != 0) why = first;
     }

@@ -104,7 +104,7 @@ class exclusive_channel {
   /// @par Callers, Order, Errors as `wait`
   GNSTOR_HD_INLINE status try_wait(const simt::group& g, ticket t, bool in_time,
                                    std::uint32_t* value = nullptr, bool waits = true) {
-    const std::uint32_t at = slots().place(t.id);
+    const std::uint32_t at = slots().position(t.id);
     status outcome;
     if (waits) outcome = take(at, value);
     const bool leaves =
@@ -122,25 +122,25 @@ class exclusive_channel {
   GNSTOR_HD_INLINE status execute(const simt::group& g, const wire::nvme::submission_entry& command,
                                   deadline d, std::uint32_t* value = nullptr, bool wants = true) {
     status outcome;
-    std::uint32_t told = 0;
+    std::uint32_t received = 0;
     bool asked = false;
     execute_each(
         g, wants,
         [&](const status& last, std::uint32_t got, wire::nvme::submission_entry& next,
             deadline& ends) {
           outcome = last;
-          told = got;
+          received = got;
           if (asked) return false;
           next = command;
           ends = d;
           return asked = true;
         },
         detail::no_room{});
-    if (value != nullptr && wants) *value = told;
+    if (value != nullptr && wants) *value = received;
     return outcome;
   }
 
-  /// Sends the commands of the lanes that want it, one after another a lane, and waits for the
+  /// Sends the commands of the lanes that want it, one after another per lane, and waits for the
   /// answers; no lane waits for another's.
   /// @param next `next(outcome, value, command, ends)` learns how the lane's last command ended (at
   /// first: ok) with dword 0 of its response; sets the next one and its deadline, or returns false
@@ -350,10 +350,10 @@ class exclusive_channel {
   /// The outcome of the ticket at `at`, whose slot is free then, or would_block.
   GNSTOR_HD_INLINE status take(std::uint32_t at, std::uint32_t* value) const {
     status outcome;
-    std::uint32_t told = 0;
-    if (!slots().take(at, outcome, told))
+    std::uint32_t received = 0;
+    if (!slots().take(at, outcome, received))
       return status::make(status_code::would_block, reporter::channel);
-    if (value != nullptr) *value = told;
+    if (value != nullptr) *value = received;
     slots().free(at, slots().generation(at));
     return outcome;
   }
@@ -368,7 +368,7 @@ class exclusive_channel {
                                  : std::uint16_t{0});
     const answer met = slots().settle(g, id, answered || failed, c);
     std::uint64_t left = c.kind == completion_kind::sent ? c.index + 1 : 0;
-    if (answered && met != answer::unknown) left = slots().index(slots().place(id)) + 1;
+    if (answered && met != answer::unknown) left = slots().index(slots().position(id)) + 1;
     left = g.greatest(left);
     if (left != 0) queue_.retire(left - 1);
     const std::uint32_t delivered = detail::bits(g.ballot(met == answer::delivered));

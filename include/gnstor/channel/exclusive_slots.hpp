@@ -29,13 +29,13 @@ class exclusive_slots {
   GNSTOR_HD exclusive_slots(channel_state* state, std::uint32_t depth)
       : state_(state), slots_(channel_layout::slots_of(*state)), depth_(depth) {}
 
-  GNSTOR_HD std::uint32_t place(command_id id) const { return id.value & (depth_ - 1); }
+  GNSTOR_HD std::uint32_t position(command_id id) const { return id.value & (depth_ - 1); }
   GNSTOR_HD command_id id_of(std::uint64_t generation, std::uint32_t at) const {
     return command_id(static_cast<std::uint16_t>(generation * depth_ + at));
   }
   GNSTOR_HD std::uint64_t generation(std::uint32_t at) const { return slots_[at].phase >> 8; }
   GNSTOR_HD std::uint64_t index(std::uint32_t at) const {
-    return request_place::unpack(slots_[at].index).index;
+    return request_position::unpack(slots_[at].index).index;
   }
 
   /// Finds a free slot for each lane that wants one, or nowhere: the n-th of them takes the n-th
@@ -95,7 +95,7 @@ class exclusive_slots {
                           const completion& c) const {
     const std::uint32_t nobody = 0x10000 + g.thread_rank();
     const bool first = g.partition(names ? id.value : nobody).leads();
-    const std::uint64_t seen = names ? slots_[place(id)].phase : 0;
+    const std::uint64_t seen = names ? slots_[position(id)].phase : 0;
     g.sync();  // all have looked before one answers: a late duplicate may name the same slot
     return names && first ? settle(id, seen, c) : answer::unknown;
   }
@@ -111,7 +111,7 @@ class exclusive_slots {
       state_->unknown += bits(unknown);
       state_->broken += bits(breaks);
     }
-    note(g, late, place(id), false);
+    note(g, late, position(id), false);
   }
 
   /// Lanes that leave give up the pending request at `at`: it keeps its slot until the late answer,
@@ -142,7 +142,7 @@ class exclusive_slots {
  private:
   /// @param seen the slot's word, looked at before any lane answered
   GNSTOR_HD answer settle(command_id id, std::uint64_t seen, const completion& c) const {
-    const std::uint32_t at = place(id);
+    const std::uint32_t at = position(id);
     if (id_of(seen >> 8, at).value != id.value) return answer::unknown;
     if (phase_of(seen) == request_phase::abandoned) {
       free(at, seen >> 8);
@@ -160,7 +160,7 @@ class exclusive_slots {
   GNSTOR_HD void set(std::uint32_t at, std::uint64_t generation, request_phase to) const {
     slots_[at].phase = generation << 8 | static_cast<std::uint64_t>(to);
   }
-  /// The place of the `n`-th bit, from 0, that is set in `mask`.
+  /// The position of the `n`-th bit, from 0, that is set in `mask`.
   GNSTOR_HD static std::uint32_t nth_bit(std::uint32_t mask, std::uint32_t n) {
     if ((mask & (mask + 1)) == 0) return n;
     for (std::uint32_t k = 0; k < n; ++k) mask &= mask - 1;

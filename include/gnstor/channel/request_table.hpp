@@ -14,18 +14,18 @@ struct alignas(32) request_slot {
   std::uint64_t phase;    ///< generation << 8 | request_phase
   std::uint64_t outcome;  ///< `status::pack()`, valid once the phase is `done`
   std::uint64_t value;    ///< dwords 0 and 1 of the response
-  std::uint64_t index;    ///< `request_place` of the request
+  std::uint64_t index;    ///< `request_position` of the request
 };
 
-/// Where a request went out, and who is told of its answer.
-struct request_place {
+/// Where a request went out, and who gets its answer.
+struct request_position {
   std::uint64_t index = 0;  ///< send queue index
   bool continued = false;   ///< its answer is collected by `take_answered`; nobody waits for it
 
   GNSTOR_HD constexpr std::uint64_t pack() const {
     return index | static_cast<std::uint64_t>(continued) << 63;
   }
-  GNSTOR_HD static constexpr request_place unpack(std::uint64_t word) {
+  GNSTOR_HD static constexpr request_position unpack(std::uint64_t word) {
     return {word << 1 >> 1, word >> 63 != 0};
   }
 };
@@ -38,7 +38,7 @@ enum class request_phase : std::uint8_t {
   done,       ///< answered; the outcome is there
   abandoned,  ///< the waiter gave up; the slot and its buffer stay taken until the late completion
               ///< or a reset
-  deserted,   ///< the waiter gave up while a lane was answering: that lane frees the slot
+  abandoned_answering,  ///< the waiter gave up while a lane was answering: that lane frees the slot
 };
 
 /// What a channel remembers about its requests in flight, by command id.
@@ -118,12 +118,12 @@ class request_table {
   }
 
   /// Notes where a claimed request goes out. Before it is published.
-  GNSTOR_HD void remember(ticket t, request_place where) const {
+  GNSTOR_HD void remember(ticket t, request_position where) const {
     word(slots_[index_of(t.id)].index).store(where.pack(), relaxed);
   }
 
   /// Where request `id` went out, if `id` is in flight.
-  GNSTOR_HD result<request_place> recall(command_id id) const {
+  GNSTOR_HD result<request_position> recall(command_id id) const {
     request_slot& slot = slots_[index_of(id)];
     // Relaxed: who answers has received the request, and so what was written before it was sent. A
     // duplicate may meet the index of the slot's next request: with as many slots as send entries,
@@ -131,7 +131,7 @@ class request_table {
     const std::uint64_t phase = word(slot.phase).load(relaxed);
     const std::uint64_t index = word(slot.index).load(relaxed);
     if (!same_id(phase, id)) return status::make(status_code::out_of_range, reporter::channel);
-    return request_place::unpack(index);
+    return request_position::unpack(index);
   }
 
   /// Delivers the answer to request `id`. Of an answer and its duplicates one is delivered, the
@@ -168,10 +168,10 @@ class request_table {
     const std::uint32_t at = index_of(t.id);
     request_slot& slot = slots_[at];
     std::uint64_t phase = word(slot.phase).load(relaxed);
-    const auto place = request_place::unpack(word(slot.index).load(relaxed));
+    const auto sent = request_position::unpack(word(slot.index).load(relaxed));
     GNSTOR_ASSERT(same_id(phase, t.id));
     if (phase_of(phase) != request_phase::pending) return false;
-    retire(place.index);
+    retire(sent.index);
     if (!move(slot, phase, request_phase::free, relaxed)) return false;
     taken().clear(at);
     return true;
@@ -260,7 +260,7 @@ class request_table {
           return true;
         }
       } else if (phase_of(phase) == request_phase::answering) {
-        if (move(slot, phase, request_phase::deserted, acq_rel)) return true;
+        if (move(slot, phase, request_phase::abandoned_answering, acq_rel)) return true;
       }
     }
     return false;

@@ -48,7 +48,7 @@ class slot_bitmap {
   /// @param alone the caller has no company: such lanes keep to the same words, so that others stay
   /// whole
   /// @par Order acquires what `clear` released
-  /// @par Bound one lap over the words, 8 attempts a word
+  /// @par Bound one lap over the words, 8 attempts per word
   GNSTOR_HD result<std::uint32_t> claim(bool hopes = true, bool alone = false) const {
     const std::uint32_t lane = simt::group::lane();
     const std::uint32_t spread = lane + simt::warp_number();

@@ -62,7 +62,7 @@ class warp_batch {
   /// The slots of all warps: a member of the kernel's shared memory. Needs no initialisation.
   struct storage {
     std::uint64_t tickets[32 * Warps];  ///< of the pending requests
-    std::uint32_t pending[Warps];       ///< a bit a thread
+    std::uint32_t pending[Warps];       ///< one bit per thread
   };
 
   /// Joins the batch with no slot pending.

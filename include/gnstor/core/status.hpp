@@ -6,7 +6,7 @@
 
 namespace gnstor::inline v0 {
 
-/// What happened to an operation, as one word a caller can branch on.
+/// What happened to an operation, as one word that a caller can branch on.
 enum class status_code : std::uint8_t {
   ok = 0,
   would_block,       ///< nothing was done; try again, or make room first

@@ -97,7 +97,7 @@ class async_io {
   GNSTOR_HD void cancel(ticket operation) const { operations_.cancel(operation); }
 
   /// Takes completions and acts on one answered step. True if anything moved.
-  /// @par Callers any lane, in any company
+  /// @par Callers any lane, converged or not
   GNSTOR_HD bool poll() const { return poll(channel_.companions()); }
 
   /// Waits for an operation without callback.
@@ -135,7 +135,7 @@ class async_io {
   }
 
   /// Polls, and calls the callback of one operation that has ended. True if it did.
-  /// @par Callers any lane, in any company; each lane calls another operation's callback
+  /// @par Callers any lane, converged or not; each lane calls another operation's callback
   /// @par Order what the operation read is visible to its callback
   template <class Table>
   GNSTOR_HD bool dispatch(const Table& callbacks) const {
@@ -152,7 +152,7 @@ class async_io {
 
   /// What a lane does that only wants a request slot: takes completions, and frees the slot of one
   /// step that was answered and need not go on elsewhere. True if anything moved.
-  /// @par Callers any lane, in any company
+  /// @par Callers any lane, converged or not
   GNSTOR_HD bool make_room() const {
     const bool took = channel_.poll();
     return free_slot() || took;

@@ -43,7 +43,7 @@ class callback_table {
   }
 
   /// Calls callback `which`; an id that is none of this table's traps.
-  /// @par Callers any lane, in any company
+  /// @par Callers any lane, converged or not
   GNSTOR_HD void operator()(callback_id which, const io_event& e) const {
     GNSTOR_VERIFY(which.value >= 1 && which.value <= size);
     call(which, e, cuda::std::index_sequence_for<Callbacks...>{});

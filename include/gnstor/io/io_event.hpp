@@ -4,7 +4,7 @@
 
 namespace gnstor::inline v0 {
 
-/// What a callback is told of the operation that ended.
+/// What a callback is passed about the operation that ended.
 struct io_event {
   status outcome{};            ///< as the synchronous call would have returned it
   std::uint64_t argument = 0;  ///< the word that was given when the operation began

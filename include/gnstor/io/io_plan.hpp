@@ -44,7 +44,7 @@ class io_plan {
     std::uint32_t mine = 0;
     std::uint32_t of = 1;
   };
-  /// Blocks of one stripe, one command a replica.
+  /// Blocks of one stripe, one command per replica.
   struct piece {
     vba first{};
     std::uint32_t blocks = 0;
@@ -107,7 +107,7 @@ class io_plan {
   /// A read by any replica, balanced by address.
   GNSTOR_HD io_step reading(const piece& p) const {
     io_step s = step_of(opcode::read, p);
-    s.places = static_cast<std::uint8_t>(p.where.count);
+    s.candidates = static_cast<std::uint8_t>(p.where.count);
     const std::uint64_t drawn = mix32(p.first.value);
     const auto turn = static_cast<std::uint32_t>(drawn * p.where.count >> 32);
     s.ssds = p.where.ssd.rotated(turn, p.where.count);

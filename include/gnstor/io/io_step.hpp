@@ -14,20 +14,20 @@ namespace gnstor::inline v0 {
 /// A value with all rules of fail-over: it sends nothing, reads no clock, and waits for nobody.
 /// A driver sends `command()`, and asks of the answer whether it `goes_on`: if so it calls `go_on`
 /// and sends again, if not the step has `ended`. A write is a step for each replica, a read one
-/// step with several places; `combined` makes one outcome of them.
+/// step with several SSDs; `combined` makes one outcome of them.
 struct io_step {
   wire::nvme::nvm_opcode opcode = wire::nvme::nvm_opcode::read;
   bool may_deallocate = false;     ///< of a Write Zeroes: bit DEAC
   bool left_behind = false;        ///< an SSD was silent: it may still use the buffer,
   std::uint8_t silent = 0;         ///< and this is its index, below 64
-  std::uint8_t places = 1;         ///< SSDs that may serve it, 1 to 8
+  std::uint8_t candidates = 1;     ///< SSDs that may serve it, 1 to 8
   std::uint8_t tried = 0;          ///< of these, the ones that failed
   std::uint16_t operation = 0;     ///< of an asynchronous one: slot in the operation table
   std::uint32_t blocks = 1;        ///< logical blocks, 1 to 65536; of a Flush 1
   std::uint32_t epoch = 0;         ///< CDW2
   std::uint32_t namespace_id = 0;  ///< of a plain namespace; 0: the SSD's index + 1
   std::uint64_t slba = 0;          ///< as on the wire
-  std::uint64_t ssds = 0;          ///< a byte an SSD, in the order of trying: its index
+  std::uint64_t ssds = 0;          ///< one byte per SSD, in the order of trying: its index
   std::uint64_t expires_ns = 0;    ///< of an asynchronous one: `deadline::at_ns` of this attempt
   io_buffer buffer{};              ///< address, bytes (below 2^24) and remote key; none for zeroes
 
@@ -53,17 +53,19 @@ struct io_step {
   }
 
   /// The SSDs that are left to ask, this one included: each has such a share of the time.
-  GNSTOR_HD constexpr std::uint32_t places_left() const { return places - std::uint32_t{tried}; }
+  GNSTOR_HD constexpr std::uint32_t candidates_left() const {
+    return candidates - std::uint32_t{tried};
+  }
 
   /// Asks SSDs last that are in `silent`, by bit.
   GNSTOR_HD constexpr void ask_last(std::uint64_t silent_ssds) {
-    for (std::uint32_t k = 0; k < places && (silent_ssds >> ssd().value & 1) != 0; ++k)
-      ssds = ssds >> 8 | std::uint64_t{ssd().value} << 8 * (places - 1);
+    for (std::uint32_t k = 0; k < candidates && (silent_ssds >> ssd().value & 1) != 0; ++k)
+      ssds = ssds >> 8 | std::uint64_t{ssd().value} << 8 * (candidates - 1);
   }
 
   /// True if another SSD may do what this one did not, and there is one.
   GNSTOR_HD constexpr bool goes_on(status answer) const {
-    return tried + 1u < places && another_replica_may_help(answer);
+    return tried + 1u < candidates && another_replica_may_help(answer);
   }
   /// Turns to the next SSD after `answer`.
   GNSTOR_HD constexpr void go_on(status answer) {
@@ -93,7 +95,7 @@ struct io_step {
     to[5] = epoch | std::uint64_t{namespace_id} << 32;
     to[6] = static_cast<std::uint64_t>(opcode) | std::uint64_t{may_deallocate} << 8 |
             std::uint64_t{left_behind} << 9 | std::uint64_t(silent & 63) << 10 |
-            std::uint64_t{places} << 16 | std::uint64_t{tried} << 24 |
+            std::uint64_t{candidates} << 16 | std::uint64_t{tried} << 24 |
             std::uint64_t{operation} << 32 | std::uint64_t{blocks - 1} << 48;
   }
   GNSTOR_HD static constexpr io_step unpack(const std::uint64_t (&from)[words]) {
@@ -110,7 +112,7 @@ struct io_step {
     s.may_deallocate = (from[6] >> 8 & 1) != 0;
     s.left_behind = (from[6] >> 9 & 1) != 0;
     s.silent = static_cast<std::uint8_t>(from[6] >> 10 & 63);
-    s.places = static_cast<std::uint8_t>(from[6] >> 16);
+    s.candidates = static_cast<std::uint8_t>(from[6] >> 16);
     s.tried = static_cast<std::uint8_t>(from[6] >> 24);
     s.operation = static_cast<std::uint16_t>(from[6] >> 32);
     s.blocks = static_cast<std::uint32_t>(from[6] >> 48) + 1;

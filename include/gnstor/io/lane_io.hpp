@@ -22,7 +22,7 @@ class lane_io {
       : plan_(how), channels_(channels) {}
 
   /// Reads a range, piece after piece, each from one replica.
-  /// @par Callers any lane, in any company
+  /// @par Callers any lane, converged or not
   /// @par Bound that of `r`
   template <class Data>
   GNSTOR_HD status read(const typename plan::range& r, const Data& data) const {
@@ -77,7 +77,7 @@ class lane_io {
     step.ask_last(silent);
     status answer;
     for (bounded tries{max_replicas}; tries; step.go_on(answer)) {
-      const std::uint32_t left = step.places_left();
+      const std::uint32_t left = step.candidates_left();
       const deadline turn = left == 1 ? d : share_of(d, simt::now_ns(), left);
       answer = execute(channel, step.command(), turn);
       if (answer.ok()) break;  // mostly so: nothing else is computed for it

@@ -72,7 +72,7 @@ class operation_table {
   /// The SSD that `step` asks now has its share of the operation's time.
   GNSTOR_HD void begin_turn(io_step& step) const {
     const deadline ends = deadline::after(0, ends_ns(step.operation));
-    step.expires_ns = share_of(ends, simt::now_ns(), step.places_left()).at_ns();
+    step.expires_ns = share_of(ends, simt::now_ns(), step.candidates_left()).at_ns();
   }
 
   /// A step of the operation in `slot` ended with `s`, or its lane has sent all steps. The last of

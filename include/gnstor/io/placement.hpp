@@ -20,7 +20,7 @@ concept placement = requires(const P& p, volume_id vid, std::uint64_t factor, st
 /// Ravishankar, 1998).
 ///
 /// Each SSD scores each stripe; the best scores are its replicas. When an SSD joins or leaves only
-/// its own share moves: 1/N of the data. Cost: one hash an SSD.
+/// its own share moves: 1/N of the data. Cost: one hash per SSD.
 class rendezvous_placement {
  public:
   GNSTOR_HD constexpr explicit rendezvous_placement(std::uint32_t ssd_count)

@@ -146,7 +146,7 @@ class warp_async_io {
     const result<ticket> t = channel.submit(g, step.command(), wants);
     if (wants && t) {
       operations_.add_step(step.operation);
-      const std::uint32_t at = channel.slots().place(t.value.id);
+      const std::uint32_t at = channel.slots().position(t.value.id);
       operations_.steps().write(at, step, channel.slots().word(at));
     }
     return t.status;

@@ -23,8 +23,8 @@ class warp_io {
   GNSTOR_HD_INLINE warp_io(const plan& how, Channel& channel, const Room& room)
       : plan_(how), channel_(channel), room_(room) {}
 
-  /// Reads one range a lane: piece after piece, each from one replica, and from the next where that
-  /// may help.
+  /// Reads one range per lane: piece after piece, each from one replica, and from the next where
+  /// that may help.
   template <class Data>
   GNSTOR_HD_INLINE status read(const typename plan::range& r, const Data& data, bool wants) const {
     status outcome;
@@ -48,7 +48,7 @@ class warp_io {
         step.ask_last(silent);
       }
       command = step.command();
-      const std::uint32_t left = step.places_left();
+      const std::uint32_t left = step.candidates_left();
       ends = left == 1 ? r.ends : share_of(r.ends, simt::now_ns(), left);
       return asked = true;
     };
@@ -56,7 +56,7 @@ class warp_io {
     return outcome;
   }
 
-  /// Writes or clears one range a lane: piece after piece, on all replicas at once as far as the
+  /// Writes or clears one range per lane: piece after piece, on all replicas at once as far as the
   /// channel has room. A lane takes its answers as they come, and so keeps no slot from others.
   template <class Data>
   GNSTOR_HD_INLINE status write(opcode op, const typename plan::range& r, const Data& data,

@@ -40,7 +40,7 @@ class block_allocator {
   static constexpr unsigned rounds = 4;             // searches after lost races
 
   /// A part as the tree sees it: a run of blocks of one word.
-  struct place {
+  struct position {
     unsigned level;
     std::uint32_t count;
     std::uint32_t word;
@@ -103,7 +103,7 @@ class block_allocator {
   GNSTOR_HD result<extent> allocate(std::uint64_t bytes, effort how = effort::thorough) const {
     if (bytes == 0 || bytes > max_bytes())
       return status::make(status_code::invalid_argument, reporter::caller);
-    const place shape = shape_of<0>(bytes);
+    const position shape = shape_of<0>(bytes);
     // A pool's bitmap is aligned to 8, addresses have 57 bits at most: both fit one word.
     const std::uint64_t key = reinterpret_cast<std::uintptr_t>(tree_.memory()) >> 3 |
                               std::uint64_t{shape.level << 5 | (shape.count - 1)} << 54 |
@@ -118,11 +118,11 @@ class block_allocator {
   /// @par Bound no loop over shared words; at most four atomic operations a level
   /// @par Errors invalid_argument: the part is not in use, or is none that `allocate` could have
   /// granted; nothing is changed. A debug build asserts instead. A part that another thread owns by
-  /// now cannot be told from one's own.
+  /// now cannot be distinguished from one's own.
   GNSTOR_HD status release(extent part) const {
     const bool in_pool = part.bytes != 0 && part.bytes <= max_bytes() &&
                          part.offset < pool_bytes() && part.bytes <= pool_bytes() - part.offset;
-    const place at = in_pool ? place_of<0>(part) : place{};
+    const position at = in_pool ? position_of<0>(part) : position{};
     const bool released = at.blocks != 0 && release_together<0>(at);
     GNSTOR_ASSERT(released);
     return released ? status{} : status::make(status_code::invalid_argument, reporter::caller);
@@ -150,7 +150,7 @@ class block_allocator {
   /// The lowest level, at or above `Level`, where a part is smaller than one block of the next, and
   /// how many of its blocks the part takes.
   template <unsigned Level>
-  GNSTOR_HD static constexpr place shape_of(std::uint64_t bytes) {
+  GNSTOR_HD static constexpr position shape_of(std::uint64_t bytes) {
     const std::uint64_t count = Levels::template blocks_for<Level>(bytes);
     if constexpr (Level != top) {
       if (count >= tree::template width<Level>) return shape_of<Level + 1>(bytes);
@@ -160,12 +160,12 @@ class block_allocator {
 
   /// Where a part of the pool lies, if a request of its size can be granted there.
   template <unsigned Level>
-  GNSTOR_HD static constexpr place place_of(extent part) {
+  GNSTOR_HD static constexpr position position_of(extent part) {
     constexpr std::uint64_t block_size = Levels::template bytes<Level>;
     constexpr std::uint32_t width = tree::template width<Level>;
-    place at = shape_of<Level>(part.bytes);
+    position at = shape_of<Level>(part.bytes);
     if constexpr (Level != top) {
-      if (at.level != Level) return place_of<Level + 1>(part);
+      if (at.level != Level) return position_of<Level + 1>(part);
     }
     const auto block = static_cast<std::uint32_t>(part.offset / block_size);
     const std::uint32_t bit = block % width;
@@ -178,7 +178,7 @@ class block_allocator {
   /// Allocates for a group whose lanes all want the same shape: the leader takes the blocks of a
   /// word for as many lanes as it can, and again until all are served or nothing is left.
   template <unsigned Level>
-  GNSTOR_HD result<extent> allocate_together(simt::group lanes, place shape, effort how) const {
+  GNSTOR_HD result<extent> allocate_together(simt::group lanes, position shape, effort how) const {
     if constexpr (Level != top) {
       if (shape.level != Level) return allocate_together<Level + 1>(lanes, shape, how);
     }
@@ -231,7 +231,7 @@ class block_allocator {
   /// Releases for lanes that arrive together: the blocks of a word by one atomic operation. False
   /// in lanes whose blocks are not in use.
   template <unsigned Level>
-  GNSTOR_HD bool release_together(place at) const {
+  GNSTOR_HD bool release_together(position at) const {
     if constexpr (Level != top) {
       if (at.level != Level) return release_together<Level + 1>(at);
     }

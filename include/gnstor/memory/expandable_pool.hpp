@@ -31,7 +31,7 @@ class expandable_pool {
   /// @par Order acquires, at `Scope`, what the memory's earlier owners did before they released it
   /// @par Bound that of `block_allocator::allocate`, for each region twice
   /// @par Errors invalid_argument: 0 bytes or more than `max_bytes`. would_block: no region has
-  /// room now; the host has been told, and may add one. Nothing is taken in either case.
+  /// room now; the host has been asked, and may add one. Nothing is taken in either case.
   GNSTOR_HD result<io_buffer> allocate(std::uint64_t bytes) const {
     if (bytes == 0 || bytes > max_bytes)
       return status::make(status_code::invalid_argument, reporter::caller);

@@ -7,7 +7,7 @@ namespace gnstor::inline v0 {
 
 /// The queue pair of whichever transport an endpoint asked for: a NIC's own rings, or the proxy's.
 ///
-/// It lets one compiled kernel serve every endpoint, for one branch an operation that all lanes of
+/// It lets one compiled kernel serve every endpoint, for one branch per operation that all lanes of
 /// a group take alike. Kernels that know their transport use its model directly.
 class any_queue_pair {
  public:

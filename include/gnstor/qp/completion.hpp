@@ -11,7 +11,7 @@ enum class completion_kind : std::uint8_t {
   response,  ///< an NVMe response capsule arrived; `response` holds it
   sent,      ///< a signalled request of the send queue is done; `index` names it
   failed,    ///< a request of the send queue failed; `index` names it, `outcome` says why. One that
-             ///< takes two blocks of a NIC's queue may be told of twice
+             ///< takes two blocks of a NIC's queue may be announced twice
   broken,    ///< a receive failed: the queue pair is dead; `outcome` says why
 };
 

@@ -15,14 +15,14 @@ namespace gnstor::inline v0 {
 /// @param lock the try-lock, zero when free
 /// @param look `look()` acquires what is to be announced; it only grows
 /// @param write `write(value)` writes the record and the register
-/// @param news `news(value)` tells whether there is more to be announced now
+/// @param more `more(value)` tells whether there is more to be announced now
 /// @par Callers one lane
 /// @par Order everything published before a call is announced by this call or by the holder's
 /// @par Bound 1024 rounds, each of which announced something new; `channel::wait` rings again after
 /// that
-template <class Look, class Write, class News>
+template <class Look, class Write, class More>
 GNSTOR_HD inline void handover_ring(std::uint32_t& lock, const Look& look, const Write& write,
-                                    const News& news) {
+                                    const More& more) {
   const device_word<std::uint32_t> held(lock);
   for (bounded rounds{1024}; rounds;) {
     if (held.exchange(1, acq_rel) != 0) return;
@@ -30,7 +30,7 @@ GNSTOR_HD inline void handover_ring(std::uint32_t& lock, const Look& look, const
     write(value);
     held.exchange(
         0, acq_rel);  // a release store would lose the ring of a lane that found the lock taken
-    if (!news(value)) return;
+    if (!more(value)) return;
   }
 }
 

@@ -101,7 +101,7 @@ class mlx5_owned_queue {
     return device_word<std::uint64_t>(w);
   }
 
-  /// As `mlx5_queue_pair`: with the next doorbell, or by the half ring.
+  /// As `mlx5_queue_pair`: with the next doorbell, or when half of the ring is used.
   GNSTOR_HD_INLINE void count_receives(const simt::group& g, std::uint32_t n) {
     received_ += n;
     if (received_ - given_ < mlx5_queue_layout::receives_kept(depth())) return;

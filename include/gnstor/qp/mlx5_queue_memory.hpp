@@ -26,18 +26,18 @@ struct mlx5_queue_state {
   alignas(128) std::uint64_t received;   ///< receives taken
   alignas(128) std::uint32_t send_lock;
   alignas(128) wire::mlx5::doorbell_record doorbell_record;
-  alignas(64) std::uint64_t completion_record;  ///< a NIC is told of one; with overrun ignored,
+  alignas(64) std::uint64_t completion_record;  ///< a NIC is given one; with overrun ignored,
                                                 ///< nobody writes it
   alignas(128) std::uint64_t doorbell;          ///< the UAR, where an emulated NIC polls memory
 };
 
-/// Boundary at which a NIC is told that a ring begins: a page of the memory registered with it.
+/// Boundary at which a ring begins for a NIC: a page of the memory registered with it.
 inline constexpr std::uint64_t mlx5_ring_alignment = 4096;
 
 /// Where each ring of a queue pair lies within one block of registered memory.
 ///
 /// `depth` commands: as many send entries, as many capsules if these are not inside, as many
-/// receives. The rings that a NIC is told of come last and at page boundaries: the completion ring,
+/// receives. The rings that a NIC is given come last and at page boundaries: the completion ring,
 /// and the work queue, which is the receive ring with the send ring right behind it.
 struct mlx5_queue_layout {
   std::uint64_t state = 0;

@@ -109,7 +109,7 @@ class mlx5_queue_pair {
 
   /// Tells the NIC about everything published so far, and gives back the receives of all responses
   /// taken so far. So a receive is posted for every request that the NIC knows, as long as whoever
-  /// sends keeps a request's place until its response was taken.
+  /// sends keeps a request's slot until its response was taken.
   /// @par Callers one lane of a group
   /// @par Order entries and receives before the doorbell record, the record before the register
   GNSTOR_HD void ring() const {
@@ -124,14 +124,14 @@ class mlx5_queue_pair {
     const auto write = [this](const progress& now) {
       rings_.announce(now.published, now.received);
     };
-    // Receives alone are worth a doorbell by the half ring.
-    const auto news = [this](const progress& told) {
+    // Receives alone are worth a doorbell when half of the ring is used.
+    const auto more = [this](const progress& before) {
       const std::uint64_t received = word(state().received).load(relaxed);  // asked for with this:
       const std::uint64_t published = word(state().published).load(acquire);
-      return published != told.published ||
-             received - told.received >= mlx5_queue_layout::receives_kept(depth());
+      return published != before.published ||
+             received - before.received >= mlx5_queue_layout::receives_kept(depth());
     };
-    handover_ring(state().send_lock, look, write, news);
+    handover_ring(state().send_lock, look, write, more);
   }
 
   /// Fills the receive ring and gives it to the NIC. Once, before the first request.
@@ -215,7 +215,7 @@ class mlx5_queue_pair {
     return rings_.reservation(index);
   }
 
-  /// What the NIC is told.
+  /// What is announced to the NIC.
   struct progress {
     std::uint64_t published = 0;
     std::uint64_t received = 0;
@@ -223,8 +223,8 @@ class mlx5_queue_pair {
 
   /// `n` responses have been copied out, so their receives are free. Claims are in order, so the
   /// number alone says which, in whatever order pollers come to count. They go back with the next
-  /// doorbell; where none comes, by the half ring, so that answers that nobody asked for (a peer
-  /// that answers twice) leave none without a receive.
+  /// doorbell; where none comes, when half of the ring is used, so that answers that nobody asked
+  /// for (a peer that answers twice) leave none without a receive.
   GNSTOR_HD void count_receives(std::uint32_t n) const {
     const std::uint64_t taken = word(state().received).fetch_add(n, acq_rel) + n;
     if constexpr (Sharing::alone) return rings_.give_receives(taken);

@@ -45,7 +45,7 @@ struct proxy_queue_layout {
 };
 
 static_assert(proxy_queue_layout::of(128).bytes <= 44 * 1024,
-              "about 50 KB a channel, with its request table");
+              "about 50 KB per channel, with its request table");
 static_assert(proxy_queue_layout::of(2).local % 128 == 0);
 static_assert(std::is_trivially_copyable_v<proxy_queue_state>);
 

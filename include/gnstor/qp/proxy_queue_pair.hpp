@@ -65,7 +65,7 @@ class proxy_queue_pair {
     store(r);
   }
 
-  /// Writes request `index` for an RDMA READ or WRITE; its completion is told.
+  /// Writes request `index` for an RDMA READ or WRITE; its completion is reported.
   /// @par Order as `write_send`
   GNSTOR_HD void write_one_sided(std::uint64_t index, const one_sided& t) const {
     proxy_request r;
@@ -76,7 +76,7 @@ class proxy_queue_pair {
   }
 
   /// Writes request `index` as a NOP: what a lane does that reserved and then gave up. Its
-  /// completion is told: no response will retire it.
+  /// completion is reported: no response will retire it.
   GNSTOR_HD void write_nop(std::uint64_t index) const {
     proxy_request r;
     r.kind = proxy_request_kind::nop;
@@ -213,9 +213,9 @@ class proxy_queue_pair {
   GNSTOR_HD bool crosses_half(std::uint64_t first, std::uint32_t n) const {
     return (first ^ (first + n)) > mask_;
   }
-  /// Tells the CPU thread how many completions were taken. By the half ring: one store for `depth`
-  /// of them, and at rest never fewer than `depth` free entries. The thread holds completions back
-  /// while it sees no room.
+  /// Tells the CPU thread how many completions were taken, when half of the ring is used: one store
+  /// for `depth` of them, and at rest never fewer than `depth` free entries. The thread holds
+  /// completions back while it sees no room.
   GNSTOR_HD void release_completions() const {
     const auto look = [this] { return device_word<std::uint64_t>(state().consumed).load(acquire); };
     const auto write = [this](std::uint64_t consumed) {
@@ -223,7 +223,7 @@ class proxy_queue_pair {
           .store(consumed, release);
     };
     handover_ring(state().release_lock, look, write,
-                  [&](std::uint64_t told) { return look() != told; });
+                  [&](std::uint64_t before) { return look() != before; });
   }
 
   unsigned char* memory_;

@@ -16,7 +16,7 @@ namespace gnstor::inline v0 {
 /// A reserved index is always published: a lane that gives up in between writes a NOP. Nothing here
 /// waits: "would block" is an answer. `retire(i)` tells that request `i`, and with it every earlier
 /// one, has left the send queue. Indices below `published()` are complete, those below
-/// `announced()` the peer has been told about.
+/// `announced()` are known to the peer.
 template <class Q>
 concept queue_pair = requires(const Q& q, std::uint32_t n, std::uint64_t i, const simt::group& g,
                               const wire::nvme::submission_entry& capsule) {

@@ -4,7 +4,7 @@
 
 namespace gnstor::simt {
 
-/// A thread's place in its block, or a block's in its grid; x is the number that runs fastest.
+/// A thread's position in its block, or a block's in its grid; x is the number that runs fastest.
 struct coordinates {
   std::uint32_t x = 0;
   std::uint32_t y = 0;

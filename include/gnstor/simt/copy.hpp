@@ -39,7 +39,7 @@ GNSTOR_HD inline word16 load16(const void* from) {
 }
 
 /// Copies `bytes` (a multiple of 16; both ends 16-byte aligned) with all lanes of `g`, eight loads
-/// in flight a lane.
+/// in flight per lane.
 /// @par Callers every lane of `g`, converged
 /// @par Order plain loads and stores: the caller orders them (`g.sync()`, then a release)
 template <warp_group G>
@@ -60,7 +60,7 @@ GNSTOR_HD inline void copy(const G& g, void* to, const void* from, std::uint64_t
   for (; at < bytes; at += step) store16(out + at, load16(in + at));
 #else
   if (current_hook == nullptr || !current_hook->fine_payload) {
-    // One memcpy a lane over its contiguous share: the same bytes, at the speed of the host's own
+    // One memcpy per lane over its contiguous share: the same bytes, at the speed of the host's own
     // copy.
     const std::uint64_t units = bytes / 16;
     const std::uint64_t first = units * g.thread_rank() / g.size();

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <gnstor/simt/clock.hpp>
-#include <gnstor/simt/thread_place.hpp>
+#include <gnstor/simt/thread_position.hpp>
 #include <gnstor/simt/warp.hpp>
 
 #include <cuda/std/bit>

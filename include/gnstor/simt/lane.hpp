@@ -1,7 +1,7 @@
 #pragma once
 
 #include <gnstor/simt/group.hpp>
-#include <gnstor/simt/thread_place.hpp>
+#include <gnstor/simt/thread_position.hpp>
 
 namespace gnstor::simt {
 

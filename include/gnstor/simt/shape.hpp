@@ -19,18 +19,18 @@ struct shape {
 #endif
 
   GNSTOR_HD constexpr std::uint32_t count() const { return x * y * z; }
-  /// The index of a place, as CUDA numbers threads: x + y * Dx + z * Dx * Dy.
+  /// The index of a position, as CUDA numbers threads: x + y * Dx + z * Dx * Dy.
   GNSTOR_HD constexpr std::uint32_t index_of(const coordinates& at) const {
     return at.x + x * (at.y + y * at.z);
   }
-  /// The place of an index.
-  GNSTOR_HD constexpr coordinates place_of(std::uint32_t index) const {
+  /// The coordinates of an index.
+  GNSTOR_HD constexpr coordinates coordinates_of(std::uint32_t index) const {
     return {index % x, index / x % y, index / x / y};
   }
 };
 
 static_assert(shape(8, 6, 2).count() == 96 && shape(48).count() == 48);
 static_assert(shape(8, 6, 2).index_of({3, 5, 1}) == 3 + 5 * 8 + 1 * 48);
-static_assert(shape(8, 6, 2).place_of(91) == coordinates{3, 5, 1});
+static_assert(shape(8, 6, 2).coordinates_of(91) == coordinates{3, 5, 1});
 
 }  // namespace gnstor::simt

@@ -6,7 +6,7 @@
 /// two warps, one of 16 is one. So `global_thread() / 32` is no warp's number: it splits warps, and
 /// joins blocks.
 
-#include <gnstor/simt/thread_place.hpp>
+#include <gnstor/simt/thread_position.hpp>
 
 namespace gnstor::simt {
 

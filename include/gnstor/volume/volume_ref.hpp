@@ -12,7 +12,7 @@ namespace gnstor::inline v0 {
 ///
 /// I/O is split at stripes, sent to the SSDs that the placement names, all replicas for a write,
 /// one for a read; a read whose SSD fails goes on to the next replica. Calls that end in `_async`
-/// return when everything is sent: `wait` for their ticket, or let a callback be told; in both
+/// return when everything is sent: `wait` for their ticket, or let a callback be called; in both
 /// cases lanes have to poll meanwhile, and any do. They need a session that was opened with
 /// `session_options::asynchronous`.
 template <class Channel, placement Placement = rendezvous_placement>
@@ -42,7 +42,7 @@ class volume_ref {
 
   /// Reads `blocks` blocks from `first` on into `memory`: registered, at least blocks * 4096 bytes
   /// long; in several places if it is a `scatter_list`, one filled after another.
-  /// @par Callers any lane, in any company
+  /// @par Callers any lane, converged or not
   /// @par Order on success the data is visible to the caller, and to its group after `sync`
   /// @par Bound `d`
   /// @par Errors out_of_range, invalid_argument (nothing was sent; also a segment that is no
@@ -106,7 +106,7 @@ class volume_ref {
   /// Begins to read; returns when every command is sent, and does not wait for the data.
   /// @param d when the operation ends at the latest, as long as somebody polls
   /// @param then called when all is over; by default somebody has to `wait` for the ticket
-  /// @par Callers any lane, in any company
+  /// @par Callers any lane, converged or not
   /// @par Errors would_block: nothing was sent, as too many operations or requests are going on:
   /// wait for what you have begun, or dispatch, and try again (a lane that waits for room while it
   /// holds a ticket may wait for another that does the same). out_of_range, invalid_argument,
@@ -154,11 +154,11 @@ class volume_ref {
   /// kernel.
   GNSTOR_HD void commit() const { channels_.mine().commit(); }
   /// Carries on what was begun on the caller's channel. True if anything moved.
-  /// @par Callers any lane, in any company
+  /// @par Callers any lane, converged or not
   GNSTOR_HD bool poll() const { return mine().poll(); }
   /// Polls, and calls the callback of one operation of the caller's channel that has ended; true if
   /// it did.
-  /// @par Callers any lane, in any company; nothing is held while the callback runs
+  /// @par Callers any lane, converged or not; nothing is held while the callback runs
   template <class Table>
   GNSTOR_HD bool dispatch(const Table& callbacks) const {
     return mine().dispatch(callbacks);

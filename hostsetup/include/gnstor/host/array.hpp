@@ -46,8 +46,8 @@ struct array_memory {
   io_buffer buffer{};
   std::uint32_t pages = 0;
   std::uint32_t frame_count = 0;
-  std::string name;        ///< "array on volume 3"
-  std::uint64_t told = 0;  ///< the error that was thrown last
+  std::string name;          ///< "array on volume 3"
+  std::uint64_t thrown = 0;  ///< the error that was thrown last
 
   /// Checks sizes, allocates and registers. Throws `host::input_error`.
   static array_memory make(host::session& s, const volume_info& volume, std::uint64_t count,
@@ -64,14 +64,14 @@ struct array_memory {
   void forget_error();
   /// Gives the frames back; counters stay.
   void release(host::session& s) noexcept;
-  /// Logs what would be lost in silence: an error that nobody was told, dirty pages.
+  /// Logs what would be lost in silence: an unreported error, dirty pages.
   void report_loss() const noexcept;
 
  private:
   std::uint64_t dirty_pages() const;
 };
 
-/// Writes every dirty page back: one lane a page, in turn.
+/// Writes every dirty page back: one lane per page, in turn.
 struct flush_pages {
   template <class Lane, class View>
   GNSTOR_HD void operator()(Lane& lane, View view, flush_record* left) const {
@@ -107,7 +107,7 @@ namespace gnstor::host {
 ///
 /// `count` elements of `T` from byte 0 of the volume on. The session must outlive it.
 ///
-/// End with `close`: it writes everything back, and throws what a kernel could not be told.
+/// End with `close`: it writes everything back, and throws what could not be reported to a kernel.
 /// `view[i] = x` returns no status: where its page cannot be fetched, no frame comes free, or there
 /// is no element i, the value is lost, and the array keeps the first such error until
 /// `clear_errors`. `flush` and `close` throw it. The destructor writes nothing back and never

@@ -44,7 +44,7 @@ struct endpoint {
   std::uint32_t replicas = 2;  ///< default of new volumes
   std::uint64_t capacity_bytes = std::uint64_t{1} << 30;
   bool grow = false;  ///< `flash` may have fewer SSDs: empty ones are added, for new volumes
-  /// Folder of one file an SSD, which survives a process that is killed, except with
+  /// Folder of one file per SSD, which survives a process that is killed, except with
   /// `media_kind::hbm`; empty: nothing outlives the process.
   std::string flash;
   /// Whether a Flush, a write with FUA and the end of a session wait until files are on their disk,

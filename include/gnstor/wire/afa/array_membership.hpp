@@ -14,7 +14,7 @@ namespace gnstor::wire::afa {
 struct array_membership {
   std::uint32_t version;  ///< `payload_version`
   std::uint32_t epoch;    ///< from now on
-  std::uint64_t absent;   ///< a bit an SSD, by its index
+  std::uint64_t absent;   ///< one bit per SSD, by its index
   std::uint64_t filling;  ///< likewise; of those that are not absent
 };
 

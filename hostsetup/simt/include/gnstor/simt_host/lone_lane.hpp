@@ -7,7 +7,7 @@
 namespace gnstor::simt::host {
 
 /// Makes this thread a lane that is alone, for as long as the object lives: groups have one lane,
-/// time is what it is told, and a fuse may end whatever runs at any scheduling point, as a power
+/// time is what it is set to, and a fuse may end whatever runs at any scheduling point, as a power
 /// cut or a kill does. It costs a call an atomic operation, where an `executor` costs a switch.
 ///
 /// One at a time on a thread, outside of executors.

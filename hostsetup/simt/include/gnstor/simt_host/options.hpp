@@ -7,7 +7,7 @@
 
 namespace gnstor::simt::host {
 
-/// What an executor is told once: mode, seed and limits. Equal options replay the same schedule,
+/// What an executor is given once: mode, seed and limits. Equal options replay the same schedule,
 /// except in fast mode beside real threads.
 struct options {
   mode run = mode::fast;

@@ -6,8 +6,8 @@
 
 namespace gnstor::fw {
 
-/// Grace periods: tells owners when no reader can still be using what they took out of a mapping (a
-/// view).
+/// Quiescence periods: tells owners when no reader can still be using what they took out of a
+/// mapping (a view).
 ///
 /// A reader that looks beside the owner says, again and again, that it uses nothing of what it saw
 /// before: `quiet`. Once every reader has said so after a change, what the change hid is the
@@ -15,12 +15,12 @@ namespace gnstor::fw {
 /// reclamation: McKenney and Slingwine, 1998.)
 /// @tparam Scope the widest distance between a reader and an owner
 template <thread_scope Scope>
-class reader_grace {
+class reader_quiescence {
  public:
   /// No readers: every period is over at once.
-  GNSTOR_HD reader_grace() : words_(nullptr), readers_(0) {}
+  GNSTOR_HD reader_quiescence() : words_(nullptr), readers_(0) {}
   /// @param words zeroed, `words_for(readers)` of them
-  GNSTOR_HD reader_grace(std::uint64_t* words, std::uint32_t readers)
+  GNSTOR_HD reader_quiescence(std::uint64_t* words, std::uint32_t readers)
       : words_(words), readers_(readers) {}
 
   GNSTOR_HD static constexpr std::uint32_t words_for(std::uint32_t readers) { return 1 + readers; }
@@ -64,6 +64,6 @@ class reader_grace {
   std::uint32_t readers_;
 };
 
-static_assert(std::is_trivially_copyable_v<reader_grace<thread_scope_device>>);
+static_assert(std::is_trivially_copyable_v<reader_quiescence<thread_scope_device>>);
 
 }  // namespace gnstor::fw

@@ -1,21 +1,21 @@
-#include "queue_seat.hpp"
+#include "queue_slot.hpp"
 
 namespace gnstor::host::fabrics {
 
-queue_seat::queue_seat(controller& of)
+queue_slot::queue_slot(controller& of)
     : controller_(of), queue_id_(of.take_queue_id()), association_(of.association()) {}
 
-queue_seat::~queue_seat() {
+queue_slot::~queue_slot() {
   leave();
   controller_.give_queue_id(queue_id_);
 }
 
-queue_link& queue_seat::join(unsigned char* memory, std::uint32_t depth) {
+queue_link& queue_slot::join(unsigned char* memory, std::uint32_t depth) {
   link_ = controller_.open_link(queue_id_, memory, depth);
   return *link_;
 }
 
-connect_options queue_seat::connect(const io_buffer& data, std::uint32_t depth) const {
+connect_options queue_slot::connect(const io_buffer& data, std::uint32_t depth) const {
   connect_options said;
   said.data = data;
   said.queue_id = queue_id_;
@@ -24,7 +24,7 @@ connect_options queue_seat::connect(const io_buffer& data, std::uint32_t depth) 
   return said;
 }
 
-void queue_seat::renew(std::chrono::milliseconds timeout, const std::function<void()>& open) {
+void queue_slot::renew(std::chrono::milliseconds timeout, const std::function<void()>& open) {
   // A queue that its user gave up costs the association, as one that died by itself.
   end();
   leave();

@@ -5,12 +5,12 @@
 
 namespace gnstor::benchmarks {
 
-/// What runs that write leave on a filled volume, place by place; in GPU memory.
-class written_places {
+/// What runs that write leave on a filled volume, slot by slot; in GPU memory.
+class written_slots {
  public:
-  /// @param p by its places; generation 0 lies everywhere
-  explicit written_places(const plan& p)
-      : memory_(host::place::device, p.places() * sizeof(std::uint32_t)) {}
+  /// @param p by its slots; generation 0 lies everywhere
+  explicit written_slots(const plan& p)
+      : memory_(host::place::device, p.slots() * sizeof(std::uint32_t)) {}
 
   /// For `plan::generations` of a run that follows.
   const std::uint32_t* data() const { return words(); }

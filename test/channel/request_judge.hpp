@@ -8,8 +8,8 @@
 namespace gnstor::test {
 
 /// Whether the requests of an exchange ended as they must, whatever carried them.
-struct errand_judge {
-  const errand* errands = nullptr;
+struct request_judge {
+  const sent_request* requests = nullptr;
   std::uint32_t count = 0;
   std::uint32_t breaker = ~0u;
   ask breaks = ask::break_send;
@@ -17,7 +17,7 @@ struct errand_judge {
 
   /// What is wrong with request `id`; empty if nothing is.
   std::string judge(std::uint32_t id) const {
-    const errand& e = errands[id];
+    const sent_request& e = requests[id];
     const status s = status::unpack(e.outcome);
     if (breaker != ~0u) return judge_broken(id, e, s);
     const bool out = s.code == status_code::timed_out;
@@ -41,9 +41,9 @@ struct errand_judge {
     std::uint32_t silent = 0;
     std::uint32_t timed_out = 0;
     for (std::uint32_t id = 0; id < count; ++id) {
-      if (errands[id].channel != k) continue;
-      silent += errands[id].asked == static_cast<std::uint32_t>(ask::never) ? 1 : 0;
-      timed_out += status::unpack(errands[id].outcome).code == status_code::timed_out ? 1 : 0;
+      if (requests[id].channel != k) continue;
+      silent += requests[id].asked == static_cast<std::uint32_t>(ask::never) ? 1 : 0;
+      timed_out += status::unpack(requests[id].outcome).code == status_code::timed_out ? 1 : 0;
     }
     if (slots != silent) return "a request slot was lost";
     if (c.timed_out != timed_out) return "the channel counts another number of time-outs";
@@ -52,16 +52,16 @@ struct errand_judge {
   }
 
  private:
-  static std::string judge_answer(std::uint32_t id, const errand& e, status s) {
+  static std::string judge_answer(std::uint32_t id, const sent_request& e, status s) {
     if (!s.ok()) return "a request that was answered failed";
     if (e.value != static_cast<std::uint32_t>(letter::reply(id))) return "another request's answer";
     return e.visible != 0 ? "" : "an answer came before its data";
   }
 
-  /// The breaker is told the syndrome; of the others on its channel each is answered or flushed.
-  std::string judge_broken(std::uint32_t id, const errand& e, status s) const {
+  /// The breaker gets the syndrome; of the others on its channel each is answered or flushed.
+  std::string judge_broken(std::uint32_t id, const sent_request& e, status s) const {
     const bool named = s.syndrome == detail;
-    if (e.channel != errands[breaker].channel) return judge_answer(id, e, s);
+    if (e.channel != requests[breaker].channel) return judge_answer(id, e, s);
     if (id == breaker && breaks == ask::break_send) {
       return s.code == status_code::transport_error && s.by == reporter::nic && named
                  ? ""

@@ -6,18 +6,18 @@
 
 namespace gnstor::host::fabrics {
 
-/// An I/O queue's seat at its controller: the queue id that it holds, its connection, and the
+/// An I/O queue's slot at its controller: the queue id that it holds, its connection, and the
 /// association that the connection belongs to.
 ///
-/// The last member of who owns the queue's memory: a seat that goes away ends the connection, and
+/// The last member of who owns the queue's memory: a slot that goes away ends the connection, and
 /// only then nobody uses that memory.
-class queue_seat {
+class queue_slot {
  public:
-  /// Takes a queue id. Throws `input_error` if all are in use. The controller outlives the seat.
-  explicit queue_seat(controller& of);
-  ~queue_seat();
-  queue_seat(const queue_seat&) = delete;
-  queue_seat& operator=(const queue_seat&) = delete;
+  /// Takes a queue id. Throws `input_error` if all are in use. The controller outlives the slot.
+  explicit queue_slot(controller& of);
+  ~queue_slot();
+  queue_slot(const queue_slot&) = delete;
+  queue_slot& operator=(const queue_slot&) = delete;
 
   controller& of() const { return controller_; }
   std::uint16_t queue_id() const { return queue_id_; }
@@ -35,8 +35,8 @@ class queue_seat {
   /// What the queue's Connect says.
   /// @param data registered memory that holds `controller::connect_data()`
   connect_options connect(const io_buffer& data, std::uint32_t depth) const;
-  /// For `io_queue::reopen`: leaves, waits at most `timeout` for the association after the seat's
-  /// own, and calls `open`, which joins. Throws what either throws: the seat is then left, and may
+  /// For `io_queue::reopen`: leaves, waits at most `timeout` for the association after the slot's
+  /// own, and calls `open`, which joins. Throws what either throws: the slot is then left, and may
   /// be renewed once more.
   void renew(std::chrono::milliseconds timeout, const std::function<void()>& open);
 

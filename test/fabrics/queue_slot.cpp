@@ -1,4 +1,4 @@
-/// The seat of an I/O queue at its controller: queue ids, losses and refusals.
+/// The slot of an I/O queue at its controller: queue ids, losses and refusals.
 #include "eventually.hpp"
 #include "scripted_target.hpp"
 #include <gnstor/host/error.hpp>
@@ -12,7 +12,7 @@ using namespace gnstor;
 using host::fabrics::controller;
 using host::fabrics::controller_options;
 using host::fabrics::io_channel;
-using host::fabrics::queue_seat;
+using host::fabrics::queue_slot;
 using test::eventually;
 using test::scripted_target;
 
@@ -27,17 +27,17 @@ controller_options options() {
   return o;
 }
 
-TEST_CASE("a seat that nobody joined gives its queue id back") {
+TEST_CASE("a slot that nobody joined gives its queue id back") {
   scripted_target target;
   controller c(target, options());
   {
-    queue_seat seat(c);
-    CHECK(seat.queue_id() == 1);
-    CHECK(seat.ended());
-    seat.end();
-    CHECK_THROWS_AS(queue_seat{c}, host::input_error);
+    queue_slot slot(c);
+    CHECK(slot.queue_id() == 1);
+    CHECK(slot.ended());
+    slot.end();
+    CHECK_THROWS_AS(queue_slot{c}, host::input_error);
   }
-  CHECK(queue_seat(c).queue_id() == 1);
+  CHECK(queue_slot(c).queue_id() == 1);
   CHECK(c.association() == 1);
 }
 
