@@ -5,10 +5,8 @@
 
 namespace gnstor::serve {
 
-inline constexpr std::uint32_t identify_bytes = 4096;
-
-/// Answers Identify: the data structure that `cns` names, in `data` (4096 bytes). NVMe Base 2.3,
-/// 5.1.13.
+/// Answers Identify: the data structure that `e` asks for, in `data`
+/// (`wire::nvme::identify_bytes`). NVMe Base 2.3, 5.1.13.
 /// @param array behind the target
 answer identify(const controller& c, const wire::nvme::submission_entry& e,
                 const array_gateway& array, std::span<std::byte> data);

@@ -1,6 +1,15 @@
 #include "log_page.hpp"
 
-#include "byte_page.hpp"
+#include "fill_page.hpp"
+#include "product.hpp"
+#include <gnstor/wire/afa/admin_opcode.hpp>
+#include <gnstor/wire/fabrics/connect_data.hpp>
+#include <gnstor/wire/fabrics/discovery_header.hpp>
+#include <gnstor/wire/nvme/commands_log.hpp>
+#include <gnstor/wire/nvme/error_log_entry.hpp>
+#include <gnstor/wire/nvme/firmware_log.hpp>
+#include <gnstor/wire/nvme/health_log.hpp>
+#include <gnstor/wire/nvme/log_page.hpp>
 #include <gnstor/wire/nvme/status.hpp>
 
 #include <algorithm>
@@ -8,153 +17,150 @@
 namespace gnstor::serve {
 namespace {
 
-using wire::nvme::generic_status;
-using wire::nvme::make_status;
-
-// Log page identifiers. NVMe Base 2.3, 5.1.12.
-constexpr std::uint8_t error_information = 0x01;
-constexpr std::uint8_t smart_health = 0x02;
-constexpr std::uint8_t firmware_slot = 0x03;
-constexpr std::uint8_t changed_namespaces = 0x04;
-constexpr std::uint8_t commands_supported = 0x05;
-constexpr std::uint8_t discovery = 0x70;
-
-constexpr std::size_t discovery_record_bytes = 1024;
-constexpr std::size_t list_bytes = 4096;  ///< of the changed namespaces
-constexpr std::uint32_t every_namespace = 0xffffffff;
+namespace nvme = wire::nvme;
+using nvme::generic_status;
+using nvme::make_status;
 
 using page_bytes = std::vector<std::byte>;
 
-page_bytes smart_page(traffic_counters& t) {
-  page_bytes bytes(512);
-  byte_page page(bytes);
-  page.put16(1, 300);  // composite temperature, kelvin
-  page.put8(3, 100);   // available spare, per cent
-  page.put8(4, 10);    // its threshold
-  // Data units are thousands of 512 bytes, rounded up.
-  const auto units = [](std::uint64_t blocks) { return (blocks * 8 + 999) / 1000; };
-  page.put64(32, units(t.read_blocks));
-  page.put64(48, units(t.written_blocks));
-  page.put64(64, t.reads);
-  page.put64(80, t.writes);
+constexpr std::uint32_t sectors_per_block = block_bytes / 512;
+
+template <class Structure>
+page_bytes page_of(const Structure& said) {
+  page_bytes bytes(sizeof said);
+  fill_page(bytes, said);
   return bytes;
 }
 
-page_bytes firmware_page() {
-  page_bytes bytes(512);
-  byte_page page(bytes);
-  page.put8(0, 1);
-  page.text(8, 8, "0.1.0", ' ');
-  return bytes;
+nvme::health_log health(const traffic_counters& t) {
+  nvme::health_log said{};
+  said.temperature[0] = present_kelvin & 0xff;
+  said.temperature[1] = present_kelvin >> 8;
+  said.spare_percent = 100;
+  said.spare_threshold_percent = 10;
+  said.data_units_read.low = nvme::data_units(t.read_blocks * sectors_per_block);
+  said.data_units_written.low = nvme::data_units(t.written_blocks * sectors_per_block);
+  said.host_reads.low = t.reads;
+  said.host_writes.low = t.writes;
+  return said;
 }
 
-page_bytes changed_page(bool changed) {
-  page_bytes bytes(list_bytes);
-  byte_page page(bytes);
-  if (changed) page.put32(0, 1);
-  return bytes;
+nvme::firmware_log firmware() {
+  nvme::firmware_log said{};
+  said.active = 1;
+  fill_text(said.revision[0], product_version, ' ');
+  return said;
 }
 
-/// One dword per command: bit 0 supported, bit 1 changes contents. NVMe Base 2.3, "Commands
-/// Supported and Effects".
-page_bytes commands_page(subsystem_kind kind) {
-  page_bytes bytes(4096);
-  byte_page page(bytes);
-  for (const std::size_t admin : {0x02, 0x06, 0x08, 0x09, 0x0a, 0x0c, 0x18})
-    page.put32(4 * admin, 1);
-  if (kind == subsystem_kind::discovery) return bytes;
-  for (const std::size_t reading : {0x00, 0x02}) page.put32(1024 + 4 * reading, 1);
-  for (const std::size_t changing : {0x01, 0x08}) page.put32(1024 + 4 * changing, 3);
-  if (kind == subsystem_kind::volume) page.put32(1024 + 4 * 0x09, 3);
-  if (kind == subsystem_kind::array) {
-    for (const std::size_t own : {0xc1, 0xc5, 0xc8, 0xca, 0xce}) page.put32(4 * own, 1);
+nvme::namespace_list changed_namespaces(bool changed) {
+  nvme::namespace_list said{};
+  if (changed) said.nsid[0] = only_namespace;
+  return said;
+}
+
+nvme::commands_log commands(subsystem_kind kind) {
+  using admin = nvme::admin_opcode;
+  using io = nvme::nvm_opcode;
+  using own = wire::afa::admin_opcode;
+  constexpr std::uint32_t reads = nvme::command_supported;
+  constexpr std::uint32_t changes = nvme::command_supported | nvme::command_changes_blocks;
+  nvme::commands_log said{};
+  for (const admin a :
+       {admin::get_log_page, admin::identify, admin::abort, admin::set_features,
+        admin::get_features, admin::asynchronous_event_request, admin::keep_alive}) {
+    said.admin[static_cast<std::uint8_t>(a)] = nvme::command_supported;
   }
-  return bytes;
+  if (kind == subsystem_kind::discovery) return said;
+  for (const io i : {io::flush, io::read}) said.io[static_cast<std::uint8_t>(i)] = reads;
+  for (const io i : {io::write, io::write_zeroes}) said.io[static_cast<std::uint8_t>(i)] = changes;
+  if (kind == subsystem_kind::volume) {
+    said.io[static_cast<std::uint8_t>(io::dataset_management)] = changes;
+    return said;
+  }
+  for (const own a : {own::volume_add, own::volume_chmod, own::volume_delete, own::volume_list,
+                      own::array_describe}) {
+    said.admin[static_cast<std::uint8_t>(a)] = nvme::command_supported;
+  }
+  return said;
 }
 
-/// NVMe Base 2.3, figure "Discovery Log Page Entry".
-void discovery_record(const subsystem& s, const target_limits& limits, const target_port& port,
-                      std::span<std::byte> out) {
-  byte_page page(out);
-  page.put8(0, 1);                                                    // TRTYPE: RDMA
-  page.put8(1, port.address.find(':') == std::string::npos ? 1 : 2);  // ADRFAM: IPv4 or IPv6
-  page.put8(2, 2);                                                    // SUBTYPE: NVM subsystem
-  page.put8(3, 2);                                                    // TREQ: no secure channel
-  page.put16(6, 0xffff);                                              // CNTLID: the target chooses
-  page.put16(8, static_cast<std::uint16_t>(std::min(32u, limits.queue_entries)));  // ASQSZ
-  page.text(32, 32, port.service, ' ');
-  page.text(256, 256, s.nqn, '\0');
-  page.text(512, 256, port.address, ' ');
-  page.put8(768, 1);  // RDMA_QPTYPE: reliable connected
-  page.put8(769, 1);  // RDMA_PRTYPE: not said
-  page.put8(770, 1);  // RDMA_CMS: RDMA CM
+wire::fabrics::discovery_entry discovery_entry(const subsystem& s, const target_limits& limits,
+                                               const target_port& port) {
+  namespace fabrics = wire::fabrics;
+  const bool ipv4 = port.address.find(':') == std::string::npos;
+  fabrics::discovery_entry said{};
+  said.trtype = fabrics::transport_rdma;
+  said.adrfam = ipv4 ? fabrics::address_ipv4 : fabrics::address_ipv6;
+  said.subtype = fabrics::subsystem_nvm;
+  said.treq = fabrics::channel_not_secured;
+  said.cntlid = fabrics::dynamic_controller;
+  said.asqsz = static_cast<std::uint16_t>(
+      std::min<std::uint32_t>(fabrics::min_admin_entries, limits.queue_entries));
+  fill_text(said.trsvcid, port.service, ' ');
+  fill_text(said.subnqn, s.nqn, '\0');
+  fill_text(said.traddr, port.address, ' ');
+  said.tsas.qptype = fabrics::rdma_connected;
+  said.tsas.prtype = fabrics::rdma_any_provider;
+  said.tsas.cms = fabrics::rdma_cm;
+  return said;
 }
 
 page_bytes discovery_page(const target_model& target, const controller& c,
                           const target_port& port) {
+  wire::fabrics::discovery_header header{};
   std::uint64_t generation = 0;
   const auto found = target.visible(c.host().nqn, generation);
-  page_bytes bytes(discovery_record_bytes * (1 + found.size()));
-  byte_page page(std::span<std::byte>(bytes).first(discovery_record_bytes));
-  page.put64(0, generation);
-  page.put64(8, found.size());
-  for (std::size_t k = 0; k < found.size(); ++k) {
-    discovery_record(
-        *found[k], target.limits(), port,
-        std::span(bytes).subspan(discovery_record_bytes * (1 + k), discovery_record_bytes));
+  header.genctr = generation;
+  header.numrec = found.size();
+  page_bytes bytes = page_of(header);
+  for (const auto& s : found) {
+    const page_bytes entry = page_of(discovery_entry(*s, target.limits(), port));
+    bytes.insert(bytes.end(), entry.begin(), entry.end());
   }
   return bytes;
 }
 
 }  // namespace
 
-std::uint64_t log_bytes(const wire::nvme::submission_entry& e) {
-  const std::uint64_t dwords = (std::uint64_t{e.cdw11 & 0xffff} << 16 | e.cdw10 >> 16) + 1;
-  return dwords * 4;
-}
-
 answer log_page(const target_model& target, controller& c, const target_port& port,
                 const wire::nvme::submission_entry& e, std::span<std::byte> data) {
-  const std::uint64_t offset = std::uint64_t{e.cdw13} << 32 | e.cdw12;
-  const bool by_index = (e.cdw14 >> 23 & 1) != 0;
-  const auto id = static_cast<std::uint8_t>(e.cdw10);
-  const bool watched = (e.cdw10 >> 15 & 1) == 0;  // RAE: the event stays reported
+  const std::uint64_t offset = nvme::log_offset_of(e);
+  const std::uint8_t id = nvme::log_of(e);
+  const bool watched = !nvme::log_retains_event(e);
   const subsystem_kind kind = c.of().kind;
   page_bytes page;
-  if (kind == subsystem_kind::discovery && id != discovery) {
-    return {make_status(generic_status::invalid_field, true)};
+  if (kind == subsystem_kind::discovery && id != nvme::log_discovery) {
+    return refuse(generic_status::invalid_field);
   }
   // None of the pages is a namespace's own: LPA says so of health.
-  const bool whole = e.nsid == 0 || e.nsid == every_namespace;
+  const bool whole = e.nsid == 0 || e.nsid == nvme::all_namespaces;
   if (kind != subsystem_kind::discovery && !whole) {
-    return {make_status(generic_status::invalid_field, true)};
+    return refuse(generic_status::invalid_field);
   }
   switch (id) {
-    case error_information: page.resize(64); break;
-    case smart_health: page = smart_page(c.traffic()); break;
-    case firmware_slot: page = firmware_page(); break;
-    case changed_namespaces:
-      page.resize(list_bytes);  // filled below, where nothing is refused any more
+    case nvme::log_error_information: page = page_of(nvme::error_log_entry{}); break;
+    case nvme::log_health: page = page_of(health(c.traffic())); break;
+    case nvme::log_firmware_slot: page = page_of(firmware()); break;
+    case nvme::log_changed_namespaces:
+      page = page_of(changed_namespaces(false));  // and below, where nothing is refused any more
       break;
-    case commands_supported: page = commands_page(kind); break;
-    case discovery:
-      if (kind != subsystem_kind::discovery) {
-        return {make_status(generic_status::invalid_field, true)};
-      }
+    case nvme::log_commands: page = page_of(commands(kind)); break;
+    case nvme::log_discovery:
+      if (kind != subsystem_kind::discovery) return refuse(generic_status::invalid_field);
       page = discovery_page(target, c, port);
       break;
-    default: return {make_status(wire::nvme::command_status::invalid_log_page, true)};
+    default: return refuse(nvme::command_status::invalid_log_page);
   }
-  if (by_index || offset % 4 != 0 || offset > page.size()) {
-    return {make_status(generic_status::invalid_field, true)};
+  if (nvme::log_by_index(e) || offset % 4 != 0 || offset > page.size()) {
+    return refuse(generic_status::invalid_field);
   }
-  if (id == changed_namespaces) {
+  if (id == nvme::log_changed_namespaces) {
     // Who reads its beginning knows, whether the event is to stay reported or not.
     const bool changed = offset == 0 && c.take_changed();
-    page = changed_page(changed && kind == subsystem_kind::volume);
+    page = page_of(changed_namespaces(changed && kind == subsystem_kind::volume));
   }
-  if (watched && id == changed_namespaces) c.log_read(target_event::namespace_changed);
-  if (watched && id == discovery) c.log_read(target_event::discovery_changed);
+  if (watched && id == nvme::log_changed_namespaces) c.log_read(target_event::namespace_changed);
+  if (watched && id == nvme::log_discovery) c.log_read(target_event::discovery_changed);
   const std::size_t there = std::min<std::size_t>(page.size() - offset, data.size());
   std::copy_n(page.begin() + static_cast<std::ptrdiff_t>(offset), there, data.begin());
   std::fill(data.begin() + static_cast<std::ptrdiff_t>(there), data.end(), std::byte{0});

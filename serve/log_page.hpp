@@ -11,9 +11,6 @@ struct target_port {
   std::string peer;  ///< the address of the other end; empty: not known
 };
 
-/// Bytes of data that a Get Log Page asks for.
-std::uint64_t log_bytes(const wire::nvme::submission_entry& e);
-
 /// Answers Get Log Page with the part of the page that `e` asks for, in `data`. NVMe Base 2.3,
 /// 5.1.12; the discovery log 5.1.12.3.1.
 answer log_page(const target_model& target, controller& c, const target_port& port,

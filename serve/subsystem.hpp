@@ -1,6 +1,7 @@
 #pragma once
 
 #include "volume_store.hpp"
+#include <gnstor/wire/fabrics/discovery_header.hpp>
 
 #include <memory>
 #include <string>
@@ -16,7 +17,10 @@ enum class subsystem_kind : std::uint8_t {
   volume,     ///< one volume as a plain namespace
 };
 
-inline constexpr std::string_view discovery_nqn = "nqn.2014-08.org.nvmexpress.discovery";
+inline constexpr std::string_view discovery_nqn = wire::fabrics::discovery_nqn;
+
+/// The id of a volume subsystem's one namespace.
+inline constexpr std::uint32_t only_namespace = 1;
 
 /// One NVM subsystem that the target offers.
 struct subsystem {

@@ -228,8 +228,9 @@ bool target_model::has_room(const host_identity& host, subsystem_kind kind, bool
 
 std::uint16_t target_model::free_id() {
   if (controllers_.size() >= limits_.controllers) return 0;
-  for (std::uint32_t k = 0; k < 0xfff0; ++k) {
-    last_id_ = last_id_ >= 0xffef ? std::uint16_t{1} : static_cast<std::uint16_t>(last_id_ + 1);
+  constexpr std::uint16_t most = wire::fabrics::max_controller_id;
+  for (std::uint32_t k = 0; k <= most; ++k) {
+    last_id_ = last_id_ >= most ? std::uint16_t{1} : static_cast<std::uint16_t>(last_id_ + 1);
     if (controllers_.count(last_id_) == 0) return last_id_;
   }
   return 0;

@@ -10,6 +10,8 @@
 #include <gnstor/wire/fabrics/capsule.hpp>
 #include <gnstor/wire/fabrics/connect.hpp>
 #include <gnstor/wire/fabrics/property_command.hpp>
+#include <gnstor/wire/nvme/identify.hpp>
+#include <gnstor/wire/nvme/log_page.hpp>
 #include <gnstor/wire/nvme/read_write.hpp>
 
 #include <cstring>
@@ -29,10 +31,6 @@ using wire::nvme::nvm_opcode;
 using wire::nvme::submission_entry;
 
 constexpr std::size_t command_bytes = wire::fabrics::command_capsule_bytes;
-constexpr std::uint8_t in_capsule_block = 0x01;      ///< SGL data block, sub type offset
-constexpr std::uint8_t keyed_and_invalidate = 0x4f;  ///< keyed data block, sub type invalidate
-constexpr std::uint32_t all_namespaces = 0xffffffff;
-constexpr std::uint8_t fused = 3;
 
 std::uint16_t no(generic_status why) { return make_status(why, true); }
 
@@ -61,9 +59,9 @@ plan target_queue::admit(std::span<const std::byte> message, std::uint64_t now_m
   }
   std::memcpy(&p.entry, message.data(), command_bytes);
   if (connected()) controller_->touch(now_ms);
-  const bool sgl = (p.entry.flags & 0xc0) == wire::nvme::flags_sgl;
+  const bool sgl = (p.entry.flags & wire::nvme::flags_data_mask) == wire::nvme::flags_sgl;
   needs n;
-  if (!sgl || (p.entry.flags & fused) != 0) {
+  if (!sgl || (p.entry.flags & wire::nvme::flags_fused_mask) != 0) {
     n.refused = no(generic_status::invalid_field);
   } else {
     n = needs_of(p.entry);
@@ -94,14 +92,15 @@ target_queue::needs target_queue::needs_of(const submission_entry& e) const {
   }
   const subsystem_kind kind = controller_->of().kind;
   if (qid_ == 0) {
-    const bool own = e.opcode >= 0xc0 && kind == subsystem_kind::array;
+    const bool own =
+        e.opcode >= wire::nvme::first_vendor_admin_opcode && kind == subsystem_kind::array;
     return own ? array_admin_needs(e) : admin_needs(e);
   }
   return kind == subsystem_kind::array ? array_needs(e) : volume_needs(e);
 }
 
 target_queue::needs target_queue::fabrics_needs(const submission_entry& e) const {
-  const auto type = static_cast<command_type>(e.nsid & 0xff);
+  const command_type type = wire::fabrics::type_of(e);
   if (type == command_type::connect) {
     if (connected() || connecting_) return {.refused = no(generic_status::command_sequence_error)};
     return {
@@ -116,9 +115,9 @@ target_queue::needs target_queue::fabrics_needs(const submission_entry& e) const
 target_queue::needs target_queue::admin_needs(const submission_entry& e) const {
   switch (static_cast<wire::nvme::admin_opcode>(e.opcode)) {
     case wire::nvme::admin_opcode::identify:
-      return {.data = data_phase::send, .bytes = identify_bytes};
+      return {.data = data_phase::send, .bytes = wire::nvme::identify_bytes};
     case wire::nvme::admin_opcode::get_log_page:
-      return {.data = data_phase::send, .bytes = log_bytes(e)};
+      return {.data = data_phase::send, .bytes = wire::nvme::log_bytes_of(e)};
     case wire::nvme::admin_opcode::get_features: {
       const std::uint32_t bytes = controller::feature_bytes(e);
       return {.data = bytes == 0 ? data_phase::none : data_phase::send,
@@ -171,7 +170,7 @@ bool target_queue::is_to_last(const submission_entry& e) const {
 target_queue::needs target_queue::volume_needs(const submission_entry& e) const {
   const bool lasts = is_to_last(e);
   const bool flush = is(e, nvm_opcode::flush);
-  if (e.nsid != 1 && !(flush && e.nsid == all_namespaces)) {
+  if (e.nsid != only_namespace && !(flush && e.nsid == wire::nvme::all_namespaces)) {
     return {.refused = no(generic_status::invalid_namespace)};
   }
   if (flush) return {.blocking = true, .lasting = lasts};
@@ -222,20 +221,21 @@ target_queue::needs target_queue::array_needs(const submission_entry& e) const {
 /// Transport 1.1, "SGL Support".
 std::uint16_t target_queue::take_data(plan& p, const needs& n, std::size_t message_bytes) const {
   const wire::nvme::keyed_sgl& sgl = p.entry.dptr;
-  const bool inside = sgl.type() == in_capsule_block;
+  const bool inside = sgl.type() == wire::nvme::offset_data_block;
   if (n.bytes > target_->limits().transfer_bytes) return no(generic_status::invalid_field);
   p.bytes = static_cast<std::uint32_t>(n.bytes);
   p.data = n.data;
-  if (!inside && sgl.type() != wire::nvme::keyed_data_block && sgl.type() != keyed_and_invalidate) {
+  if (!inside && sgl.type() != wire::nvme::keyed_data_block &&
+      sgl.type() != wire::nvme::keyed_invalidated_block) {
     return no(generic_status::invalid_sgl_type);
   }
-  const std::uint64_t length = inside ? sgl.length_key_type & 0xffffffff : sgl.length();
+  const std::uint64_t length = inside ? sgl.unkeyed_length() : sgl.length();
   const bool fits = length == n.bytes || (n.more_is_fine && length > n.bytes);
   if (!fits) return no(generic_status::invalid_sgl_length);
   if (!inside) {
     p.address = sgl.address;
     p.key = sgl.key();
-    p.invalidate = sgl.type() == keyed_and_invalidate && length != 0;
+    p.invalidate = sgl.type() == wire::nvme::keyed_invalidated_block && length != 0;
     return 0;
   }
   if (n.data == data_phase::none) return 0;
@@ -272,11 +272,12 @@ answer target_queue::execute(const plan& p, std::span<std::byte> data, std::uint
 
 answer target_queue::execute_fabrics(const plan& p, std::span<std::byte> data,
                                      std::uint64_t now_ms) {
-  const auto type = static_cast<command_type>(p.entry.nsid & 0xff);
+  const command_type type = wire::fabrics::type_of(p.entry);
   if (type != command_type::connect) {
     const auto c = wire::fabrics::capsule_cast<property_command>(p.entry);
-    const bool wide = (c.attributes & 7) == 1;
-    if ((c.attributes & 7) > 1) return {no(generic_status::invalid_field)};
+    const int size = c.attributes & wire::fabrics::property_size_mask;
+    const bool wide = size == wire::fabrics::property_of_8_bytes;
+    if (size > wire::fabrics::property_of_8_bytes) return {no(generic_status::invalid_field)};
     return type == command_type::property_get ? controller_->property_get(c.offset, wide)
                                               : controller_->property_set(c.offset, wide, c.value);
   }
@@ -303,7 +304,7 @@ answer target_queue::execute_fabrics(const plan& p, std::span<std::byte> data,
 
 answer target_queue::execute_admin(const plan& p, std::span<std::byte> data) {
   const submission_entry& e = p.entry;
-  if (e.opcode >= 0xc0) {
+  if (e.opcode >= wire::nvme::first_vendor_admin_opcode) {
     const answer a{target_->array().admin(controller_->host().client, e, data)};
     return a;
   }
@@ -316,7 +317,7 @@ answer target_queue::execute_admin(const plan& p, std::span<std::byte> data) {
     case wire::nvme::admin_opcode::set_features: return controller_->set_features(e);
     case wire::nvme::admin_opcode::abort: {
       answer a;
-      a.dw0 = 1;  // not aborted: it will be answered
+      a.dw0 = wire::nvme::abort_missed;  // it will be answered
       return a;
     }
     default: return {};
@@ -359,7 +360,7 @@ wire::nvme::completion_entry target_queue::respond(const plan& p, const answer& 
   r.command_id = p.entry.command_id;
   r.status = a.status;
   if (entries_ != 0) sq_head_ = (sq_head_ + 1) % entries_;
-  r.sq_head = no_flow_control_ ? std::uint16_t{0xffff} : static_cast<std::uint16_t>(sq_head_);
+  r.sq_head = no_flow_control_ ? wire::fabrics::no_sq_head : static_cast<std::uint16_t>(sq_head_);
   return r;
 }
 
@@ -368,7 +369,7 @@ std::optional<wire::nvme::completion_entry> target_queue::take_event() {
   std::optional<wire::nvme::completion_entry> r = controller_->take_event();
   if (!r) return std::nullopt;
   sq_head_ = (sq_head_ + 1) % entries_;
-  r->sq_head = no_flow_control_ ? std::uint16_t{0xffff} : static_cast<std::uint16_t>(sq_head_);
+  r->sq_head = no_flow_control_ ? wire::fabrics::no_sq_head : static_cast<std::uint16_t>(sq_head_);
   return r;
 }
 

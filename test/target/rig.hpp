@@ -67,7 +67,11 @@ class host_queue {
   /// @param peer the host's address; empty: the target does not know it
   host_queue(serve::target_model& target, std::uint16_t qid, std::uint32_t entries = 32,
              const std::string& peer = {})
-      : queue_(target, qid, entries, {"192.0.2.1", "4420", peer}) {}
+      : host_queue(target, qid, entries, serve::target_port{"192.0.2.1", "4420", peer}) {}
+  /// @param port where the target was reached
+  host_queue(serve::target_model& target, std::uint16_t qid, std::uint32_t entries,
+             const serve::target_port& port)
+      : queue_(target, qid, entries, port) {}
 
   /// Sends a capsule with `behind` after the command; `memory` is what the host's key opens.
   reply send(const submission_entry& e, const std::vector<std::byte>& memory = {},
@@ -83,7 +87,7 @@ class host_queue {
     r.step = p.next;
     serve::answer a{p.status};
     if (p.next == serve::next_step::execute) {
-      std::vector<std::byte> data(p.bytes);
+      std::vector<std::byte> data(p.bytes, std::byte{0xa5});  // what a command before left there
       if (p.data == serve::data_phase::fetch)
         std::copy_n(memory.begin(), std::min(memory.size(), data.size()), data.begin());
       if (p.data == serve::data_phase::in_capsule) {

@@ -24,8 +24,9 @@ void check(const controller_options& o) {
     throw input_error(
         fmt::format("queue depth {}: use a power of two from 2 to {}", o.depth, proxy_max_depth));
   }
-  if (o.queues > 65535) {
-    throw input_error(fmt::format("{} I/O queues: use at most 65535", o.queues));
+  if (o.queues > wire::nvme::max_io_queues) {
+    throw input_error(
+        fmt::format("{} I/O queues: use at most {}", o.queues, wire::nvme::max_io_queues));
   }
   if (o.keep_alive < milliseconds(0) || o.keep_alive > std::chrono::hours(24)) {
     throw input_error(

@@ -2,6 +2,7 @@
 
 #include "wire_text.hpp"
 #include <gnstor/host/error.hpp>
+#include <gnstor/wire/fabrics/capsule.hpp>
 #include <gnstor/wire/nvme/controller_properties.hpp>
 #include <gnstor/wire/nvme/features.hpp>
 #include <gnstor/wire/nvme/keyed_sgl.hpp>
@@ -22,11 +23,14 @@ void check_capsules(const wire::nvme::identify_controller& said) {
         "this is not an RDMA controller",
         said.sgls));
   }
-  if (said.ioccsz < 4 || said.iorcsz < 1) {
+  constexpr std::uint32_t unit = wire::nvme::capsule_unit_bytes;
+  if (said.ioccsz < wire::fabrics::command_capsule_bytes / unit ||
+      said.iorcsz < wire::fabrics::response_capsule_bytes / unit) {
     throw input_error(
         fmt::format("the controller takes command capsules of {} bytes and answers with {}; NVMe "
-                    "over Fabrics has at least 64 and 16",
-                    16 * said.ioccsz, 16 * said.iorcsz));
+                    "over Fabrics has at least {} and {}",
+                    unit * said.ioccsz, unit * said.iorcsz, wire::fabrics::command_capsule_bytes,
+                    wire::fabrics::response_capsule_bytes));
   }
 }
 
@@ -56,11 +60,11 @@ controller_limits controller_limits::from(const wire::nvme::identify_controller&
   l.model = wire_text(said.mn, sizeof said.mn);
   l.firmware = wire_text(said.fr, sizeof said.fr);
   l.version = said.ver;
-  l.discovery = said.cntrltype == 2;
+  l.discovery = said.cntrltype == wire::nvme::cntrltype_discovery;
   l.keep_alive = said.kas != 0;
   l.write_zeroes = (said.oncs & wire::nvme::oncs_write_zeroes) != 0;
   l.dataset_management = (said.oncs & wire::nvme::oncs_dataset_management) != 0;
-  l.volatile_cache = (said.vwc & 1) != 0;
+  l.volatile_cache = (said.vwc & wire::nvme::vwc_present) != 0;
   if (l.discovery) return l;
   check_capsules(said);
   l.namespace_events = (said.oaes & wire::nvme::event_namespace_attribute) != 0;

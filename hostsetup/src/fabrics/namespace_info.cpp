@@ -10,10 +10,11 @@ namespace gnstor::host::fabrics {
 namespace_info namespace_info::from(std::uint32_t nsid,
                                     const wire::nvme::identify_namespace& said) {
   const wire::nvme::lba_format format = said.format();
+  const bool is_protected = (said.dps & wire::nvme::dps_type_mask) != 0;
   namespace_info n;
   n.nsid = nsid;
   n.blocks = said.nsze;
-  n.read_only = (said.nsattr & 1) != 0;
+  n.read_only = (said.nsattr & wire::nvme::nsattr_write_protected) != 0;
   std::copy(std::begin(said.nguid), std::end(said.nguid), n.nguid.begin());
   std::copy(std::begin(said.eui64), std::end(said.eui64), n.eui64.begin());
   if (said.nsze == 0) {
@@ -26,11 +27,11 @@ namespace_info namespace_info::from(std::uint32_t nsid,
         "namespace {} has blocks of 2^{} bytes; gnstor reads blocks of 512 and 4096 bytes: give it "
         "another LBA format (nvme format --block-size=4096)",
         nsid, format.data_shift);
-  } else if (format.metadata_bytes != 0 || (said.dps & 7) != 0) {
+  } else if (format.metadata_bytes != 0 || is_protected) {
     n.problem = fmt::format(
         "namespace {} has {} bytes of metadata a block{}; gnstor moves data alone: give it an LBA "
         "format without metadata (nvme format --lbaf=N --pi=0)",
-        nsid, format.metadata_bytes, (said.dps & 7) != 0 ? " and protection information" : "");
+        nsid, format.metadata_bytes, is_protected ? " and protection information" : "");
   }
   if (format.data_shift < 32) n.block_bytes = 1u << format.data_shift;
   if (n.problem.empty() && n.blocks > ~std::uint64_t{0} / n.block_bytes) {

@@ -1,9 +1,7 @@
 #include "words.hpp"
 
 #include <gnstor/host/error.hpp>
-#include <gnstor/wire/fabrics/connect_command.hpp>
-#include <gnstor/wire/fabrics/connect_data.hpp>
-#include <gnstor/wire/fabrics/status.hpp>
+#include <gnstor/wire/fabrics/connect.hpp>
 
 #include <fmt/format.h>
 
@@ -56,8 +54,8 @@ const char* media_words(std::uint8_t code) {
 }
 
 std::string wrong_byte(const connect_parties& who, std::uint32_t value) {
-  const bool in_data = (value >> 16 & 1) != 0;
-  const std::uint32_t offset = value & 0xffff;
+  const bool in_data = wire::fabrics::invalid_in_data(value);
+  const std::uint32_t offset = wire::fabrics::invalid_offset(value);
   if (in_data && offset == offsetof(wire::fabrics::connect_data, subnqn)) {
     return fmt::format(
         "there is no subsystem '{}'; the endpoint rdma://{} without a name lists "

@@ -24,5 +24,11 @@ GNSTOR_HD constexpr bool connect_needs_authentication(std::uint32_t dw0) {
 GNSTOR_HD constexpr std::uint32_t make_invalid_parameter(std::uint16_t offset, bool in_data) {
   return std::uint32_t{offset} | std::uint32_t{in_data} << 16;
 }
+/// The wrong byte that DW0 of such an answer names.
+GNSTOR_HD constexpr std::uint16_t invalid_offset(std::uint32_t dw0) {
+  return static_cast<std::uint16_t>(dw0);
+}
+/// True if it is a byte of the data, and not of the command.
+GNSTOR_HD constexpr bool invalid_in_data(std::uint32_t dw0) { return (dw0 & 1u << 16) != 0; }
 
 }  // namespace gnstor::wire::fabrics

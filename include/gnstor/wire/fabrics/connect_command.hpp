@@ -13,6 +13,7 @@ inline constexpr std::uint8_t cattr_high = 0x01;             ///< priority class
 inline constexpr std::uint8_t cattr_medium = 0x02;           ///< priority class 10b
 inline constexpr std::uint8_t cattr_low = 0x03;              ///< priority class 11b
 inline constexpr std::uint8_t cattr_no_flow_control = 0x04;  ///< the host ignores SQ head pointers
+inline constexpr std::uint16_t no_sq_head = 0xffff;          ///< the pointer that it ignores
 
 /// The Connect command, which makes a queue pair into an NVMe queue. NVMe Base 2.3, 6.3.
 struct alignas(16) connect_command {

@@ -7,6 +7,7 @@
 namespace gnstor::wire::fabrics {
 
 inline constexpr std::uint16_t dynamic_controller = 0xffff;  ///< `cntlid`: the target chooses
+inline constexpr std::uint16_t max_controller_id = 0xffef;   ///< FFF0h and above are reserved
 inline constexpr std::uint32_t max_nqn_bytes = 223;          ///< without the terminating zero
 
 /// Who connects to what: the data of a Connect command. NVMe Base 2.3, 6.3, "Connect Command Data".

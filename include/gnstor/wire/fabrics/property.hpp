@@ -7,7 +7,7 @@ namespace gnstor::wire::fabrics {
 
 /// `property_command::attributes` for a property: only CAP has eight bytes.
 GNSTOR_HD constexpr std::uint8_t property_attributes(property_offset property) {
-  return property == property_offset::capabilities ? 1 : 0;
+  return property == property_offset::capabilities ? property_of_8_bytes : property_of_4_bytes;
 }
 
 /// Asks for a property; the answer is in DW0 (and DW1, for an eight-byte one) of the response.

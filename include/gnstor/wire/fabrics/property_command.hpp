@@ -9,6 +9,10 @@
 
 namespace gnstor::wire::fabrics {
 
+inline constexpr std::uint8_t property_size_mask = 0x7;  ///< `property_command::attributes`
+inline constexpr std::uint8_t property_of_4_bytes = 0;
+inline constexpr std::uint8_t property_of_8_bytes = 1;
+
 /// Property Get and Property Set: a controller's registers, without PCIe. NVMe Base 2.3, 6.5
 /// and 6.6.
 ///
@@ -22,7 +26,7 @@ struct alignas(16) property_command {
   std::uint8_t fctype;
   std::uint8_t reserved5[19];
   nvme::keyed_sgl sgl;
-  std::uint8_t attributes;  ///< bits 2:0: 0 is four bytes, 1 is eight
+  std::uint8_t attributes;  ///< bits 2:0: `property_of_*`
   std::uint8_t reserved41[3];
   std::uint32_t offset;
   std::uint64_t value;

@@ -17,4 +17,9 @@ enum class admin_opcode : std::uint8_t {
   keep_alive = 0x18,
 };
 
+inline constexpr std::uint8_t first_vendor_admin_opcode = 0xc0;
+
+/// DW0 bit 0 of the answer to an Abort: the command was not aborted. NVMe Base 2.3, 5.1.1.
+inline constexpr std::uint32_t abort_missed = 1u << 0;
+
 }  // namespace gnstor::wire::nvme

@@ -23,6 +23,7 @@ inline constexpr std::uint8_t event_type_error = 0;
 inline constexpr std::uint8_t event_type_health = 1;
 inline constexpr std::uint8_t event_type_notice = 2;
 inline constexpr std::uint8_t notice_namespace_changed = 0x00;
+inline constexpr std::uint8_t notice_discovery_changed = 0xf0;
 
 static_assert(asynchronous_event::from(0x00040002).log_page == 4);
 static_assert(asynchronous_event::from(0x00040002).dw0() == 0x00040002);

@@ -20,6 +20,10 @@ struct keyed_sgl {
   GNSTOR_HD constexpr std::uint32_t key() const {
     return static_cast<std::uint32_t>(length_key_type >> 24);
   }
+  /// The length of a descriptor without a key, as `offset_data_block`.
+  GNSTOR_HD constexpr std::uint32_t unkeyed_length() const {
+    return static_cast<std::uint32_t>(length_key_type);
+  }
   /// Byte 15: the descriptor type in the high half, its sub type in the low half.
   GNSTOR_HD constexpr std::uint8_t type() const {
     return static_cast<std::uint8_t>(length_key_type >> 56);
@@ -30,6 +34,11 @@ static_assert(sizeof(keyed_sgl) == 16 && std::is_trivial_v<keyed_sgl>);
 static_assert(offsetof(keyed_sgl, address) == 0 && offsetof(keyed_sgl, length_key_type) == 8);
 
 inline constexpr std::uint8_t keyed_data_block = 0x40;  ///< type 4h, sub type 0h: an address
+/// Type 4h, sub type Fh: an address, whose key the answer is to invalidate. NVMe RDMA
+/// Transport 1.1, "SGL Support".
+inline constexpr std::uint8_t keyed_invalidated_block = 0x4f;
+/// Type 0h, sub type 1h: data in the capsule, at an offset behind the command.
+inline constexpr std::uint8_t offset_data_block = 0x01;
 inline constexpr std::uint32_t max_keyed_sgl_bytes = 0xffffff;  ///< the length has 24 bits
 
 /// The descriptor of `length` (at most `max_keyed_sgl_bytes`) bytes at `address`, opened by `key`.

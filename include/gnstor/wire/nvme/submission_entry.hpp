@@ -9,11 +9,13 @@ namespace gnstor::wire::nvme {
 /// `submission_entry::flags`: the data pointer is an SGL, PSDT = 01b. Fabrics commands have no
 /// other form.
 inline constexpr std::uint8_t flags_sgl = 0x40;
+inline constexpr std::uint8_t flags_data_mask = 0xc0;   ///< PSDT
+inline constexpr std::uint8_t flags_fused_mask = 0x03;  ///< FUSE: 0 is a command by itself
 
 /// The 64-byte submission queue entry, which is also the command capsule. NVMe Base 2.3, 4.1.
 struct alignas(16) submission_entry {
   std::uint8_t opcode;
-  std::uint8_t flags;        ///< PSDT 7:6, FUSE 1:0
+  std::uint8_t flags;        ///< `flags_*`: PSDT 7:6, FUSE 1:0
   std::uint16_t command_id;  ///< unique among the queue's outstanding commands
   std::uint32_t nsid;
   std::uint32_t cdw2;
