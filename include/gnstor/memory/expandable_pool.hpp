@@ -19,7 +19,7 @@ class expandable_pool {
   using allocator_type = typename region_type::allocator_type;
 
   /// @param table in memory of the kernels' device, with at least one region
-  /// @param requests in host memory that kernels can write
+  /// @param requests in memory of the kernels' device, or in host memory that they can write
   GNSTOR_HD expandable_pool(pool_table* table, pool_requests* requests)
       : table_(table), requests_(requests) {}
 
@@ -89,7 +89,7 @@ class expandable_pool {
     return status::make(status_code::would_block, reporter::none);
   }
 
-  /// Tells the host once for each number of regions: a write to host memory is slow.
+  /// Asks the host once for each number of regions: its memory may be far away.
   GNSTOR_HD void ask(std::uint32_t count, std::uint64_t bytes) const {
     const device_word<std::uint32_t> asked(table_->asked_at);
     if (asked.load(relaxed) >= count || asked.fetch_max(count, relaxed) >= count) return;

@@ -25,7 +25,7 @@ struct pool_table {
   pool_region region[max_regions];
 };
 
-/// What kernels ask the host for, in host memory that they can write.
+/// What kernels ask the host for, in memory that both reach.
 struct pool_requests {
   /// Word n - 1: the bytes of a request that found no room while the pool had n regions; 0 if there
   /// was none. A word for each number, so that a late one cannot overwrite the next.

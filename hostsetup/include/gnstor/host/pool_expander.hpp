@@ -50,8 +50,7 @@ class pool_expander {
         supply_(std::move(supply)),
         bitmaps_at_(sizeof(pool_table)),
         tables_(options.kernels, sizeof(pool_table) + bitmap_bytes(), options.device),
-        requests_(options.kernels == place::device ? place::pinned : options.kernels,
-                  sizeof(pool_requests), options.device) {
+        requests_(options.kernels, sizeof(pool_requests), options.device) {
     add(options_.initial_bytes);
   }
 
@@ -70,8 +69,7 @@ class pool_expander {
   ///
   /// Throws what the supplier throws; the pool is then as before, and the next call tries again.
   bool serve() {
-    const std::uint64_t wanted =
-        system_word<std::uint64_t>(requests()->bytes[count_ - 1]).load(relaxed);
+    const std::uint64_t wanted = asked_for();
     return wanted != 0 && (expand(wanted) || expand());
   }
 
@@ -105,6 +103,17 @@ class pool_expander {
     return allocator_type::bytes_for(options_.max_bytes) + pool_table::max_regions * 8;
   }
   pool_requests* requests() const { return static_cast<pool_requests*>(requests_.data()); }
+
+  /// Bytes that a kernel asked for since the last region came; 0: none did.
+  std::uint64_t asked_for() const {
+    if (options_.kernels != place::device)
+      return system_word<std::uint64_t>(requests()->bytes[count_ - 1]).load(relaxed);
+    // Copied: to free pinned memory is to wait for every kernel, also an array node's.
+    std::uint64_t bytes = 0;
+    requests_.read(offsetof(pool_requests, bytes) + (count_ - 1) * sizeof bytes, &bytes,
+                   sizeof bytes);
+    return bytes;
+  }
 
   void add(std::uint64_t region_bytes) {
     const supplied memory = supply_(region_bytes);
