@@ -1,5 +1,6 @@
 /// End to end on a GPU: the array node is a persistent kernel, a client kernel walks an array
 /// through `view[i]`, and the volume holds the result, in the next session too.
+#include "gpu_node.hpp"
 #include "temp_folder.hpp"
 #include "walk.hpp"
 #include <gnstor/host/array.hpp>
@@ -70,7 +71,7 @@ TEST_CASE("a kernel walks an array on a volume, the array node being a kernel or
        {"emu:?capacity=16M&runner=gpu", "emu:?capacity=16M&runner=gpu&media=hbm",
         "emu:?capacity=16M&runner=cpu"}) {
     CAPTURE(endpoint);
-    host::session s(endpoint);
+    host::session s(gpu_node(endpoint));
     walk(s, 4096);
     walk(s, 16384);
   }
@@ -120,7 +121,7 @@ TEST_CASE("a volume written by kernels survives its session, on files in memory 
 TEST_CASE("on a GPU the end of an array throws what view[i] = x could not say") {
   for (const std::string endpoint : {"emu:?capacity=16M&runner=gpu", "emu:?capacity=16M"}) {
     CAPTURE(endpoint);
-    host::session s(endpoint);
+    host::session s(gpu_node(endpoint));
     const volume_info v = s.create_volume({.bytes = 8 * items});
     host::array<std::uint64_t> a(s, v, items, {.frame_bytes = 2 * items, .page_bytes = 4096});
     for (std::uint32_t ssd = 0; ssd < 4; ++ssd) s.inject_fault(ssd, "dead");

@@ -9,6 +9,8 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+
 namespace gnstor::test {
 
 struct pool_record {
@@ -59,7 +61,7 @@ struct fill_from_pool {
 };
 
 /// Lanes hold 64 KiB each of a pool that begins with 1 MiB.
-inline void check_growing_pool(const char* endpoint) {
+inline void check_growing_pool(const std::string& endpoint) {
   constexpr std::uint32_t lanes = 64;
   constexpr std::uint64_t each = 65536, mib = std::uint64_t{1} << 20;
   host::session s(endpoint);

@@ -1,4 +1,5 @@
 /// Kernels and flushes in the order of a caller's stream, on a GPU.
+#include "gpu_node.hpp"
 #include "streams.hpp"
 
 #include <cuda_runtime.h>
@@ -30,7 +31,8 @@ TEST_CASE("kernels and flushes keep the order of the caller's stream, on the GPU
   }
   cudaStream_t stream = nullptr;
   REQUIRE(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
-  for (const char* endpoint : {"emu:?capacity=64M", "emu:?capacity=64M&resident=no"})
+  for (const std::string& endpoint :
+       {gpu_node("emu:?capacity=64M"), std::string("emu:?capacity=64M&resident=no")})
     rounds_on_a_stream(endpoint, stream);
   REQUIRE(cudaStreamDestroy(stream) == cudaSuccess);
 }

@@ -1,4 +1,5 @@
 /// Volumes over channels that belong to one warp each, on a GPU.
+#include "host/gpu_node.hpp"
 #include "owned_requests.hpp"
 
 using namespace gnstor::test;
@@ -7,8 +8,8 @@ TEST_CASE("on a GPU a warp with a channel of its own reads what it wrote and cle
   for (const std::string endpoint :
        {"emu:?capacity=16M&runner=gpu", "emu:?capacity=16M&runner=gpu&media=hbm",
         "emu:?capacity=16M&runner=cpu", "emu:?capacity=16M&runner=cpu&transport=proxy"}) {
-    owned_volumes_hold_what_was_written(endpoint, 2, 4);
-    owned_volumes_hold_what_was_written(endpoint, 3, 64);
+    owned_volumes_hold_what_was_written(gpu_node(endpoint), 2, 4);
+    owned_volumes_hold_what_was_written(gpu_node(endpoint), 3, 64);
   }
 }
 
