@@ -15,7 +15,8 @@ import sys
 import tempfile
 
 STRICT = "-Wall -Wextra -Werror"
-NO_GPU = ["no GPU", "no CUDA-capable device", "driver version is insufficient", "without CUDA"]
+NO_GPU = ["no GPU", "no CUDA-capable device", "driver version is insufficient",
+          "without CUDA", "without the GPU side"]
 
 
 class Failure(Exception):
