@@ -211,9 +211,7 @@ class lock_channel {
                                    static_cast<std::uint8_t>(wire::nvme::status_code(e.status)), 0),
                       e.dw0 | std::uint64_t{e.dw1} << 32);
       }
-      case completion_kind::failed:
-        finish(qp_.sent_id(c.index), c.outcome, 0);
-        [[fallthrough]];
+      case completion_kind::failed: finish(qp_.sent_id(c.index), c.outcome, 0); [[fallthrough]];
       case completion_kind::broken: return break_down(c.outcome);
       default: return;
     }

@@ -234,8 +234,8 @@ struct fault_client {
     /// Gives every page back; those in limbo when their late answers have come.
     GNSTOR_HD void leave() {
       give(page);
-      const request_table<thread_scope_device> slots(&channel.counters() + 1,
-                                                     channel.queue().depth());
+      const detail::request_table<thread_scope_device> slots(&channel.counters() + 1,
+                                                             channel.queue().depth());
       for (bounded looks{200'000}; limbo_count != 0 && looks;) {
         (void)channel.poll();
         if (slots.in_use() == 0) {

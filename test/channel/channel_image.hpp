@@ -36,7 +36,7 @@ std::uint32_t operations_in_use(memory_image& image, const Channel& channel) {
 template <class Channel>
 std::uint32_t slots_in_use(memory_image& image, const Channel& channel) {
   channel_state& state = *image.here(&channel.counters());
-  return channel_layout(channel.queue().depth()).requests_of(state).in_use();
+  return detail::channel_layout(channel.queue().depth()).requests_of(state).in_use();
 }
 
 }  // namespace gnstor::test

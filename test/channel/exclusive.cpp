@@ -66,10 +66,10 @@ void answer(exchange_fixture& f, command_id id) {
 
 /// The command that was given up and never answered.
 command_id left_behind(const mlx5_channel& c) {
-  const auto* slots = reinterpret_cast<const request_slot*>(&c.counters() + 1);
+  const auto* slots = reinterpret_cast<const detail::request_slot*>(&c.counters() + 1);
   const std::uint32_t depth = c.queue().depth();
   for (std::uint32_t k = 0; k < depth; ++k) {
-    if ((slots[k].phase & 0xff) == static_cast<std::uint64_t>(request_phase::abandoned))
+    if ((slots[k].phase & 0xff) == static_cast<std::uint64_t>(detail::request_phase::abandoned))
       return command_id(static_cast<std::uint16_t>((slots[k].phase >> 8) * depth + k));
   }
   FAIL("nothing was left behind");
@@ -210,7 +210,7 @@ TEST_CASE("a late answer to an asynchronous operation's part leaves a warp's cha
   const auto io = async_io(c);
   const result<ticket> operation = io.open(callback_id(0), 0, simt::within(1'000'000));
   REQUIRE(operation);
-  REQUIRE(io.try_add(operation.value, io_step{}).ok());
+  REQUIRE(io.try_add(operation.value, detail::io_step{}).ok());
   io.end(operation.value, status{});
   CHECK(io.wait(operation.value, simt::within(5'000'000)).code == status_code::timed_out);
   const simt::group g = simt::group::warp();

@@ -18,7 +18,7 @@ struct changers {
 
   template <class Lane>
   void operator()(Lane& lane) const {
-    const phase_word phase(*state);
+    const detail::phase_word phase(*state);
     const device_word<std::uint32_t> life(*began);
     switch (lane.thread()) {
       case 0:

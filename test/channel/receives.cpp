@@ -50,7 +50,7 @@ TEST_CASE("no request reaches the NIC before its receive, fast") {
 }
 
 TEST_CASE("no request reaches the NIC before its receive, seeded") {
-  sweep(host::mode::seeded, 400, [](host::options o) { return covered(o, crowd); });
+  sweep(host::mode::seeded, 800, [](host::options o) { return covered(o, crowd); });
 }
 
 TEST_CASE("no request reaches the NIC before its receive, weak") {

@@ -13,14 +13,14 @@ using namespace gnstor::test;
 
 namespace {
 
-constexpr slot_patience fresh = slot_patience::fresh();
-constexpr slot_patience refused_once{.waited_ns = 1, .most_ns = ~std::uint64_t{0}};
-constexpr slot_patience nearly_over{.waited_ns = 99, .before_ns = 98, .most_ns = 100};
-constexpr slot_patience long_over{.waited_ns = 102, .before_ns = 101, .most_ns = 100};
+constexpr detail::slot_patience fresh = detail::slot_patience::fresh();
+constexpr detail::slot_patience refused_once{.waited_ns = 1, .most_ns = ~std::uint64_t{0}};
+constexpr detail::slot_patience nearly_over{.waited_ns = 99, .before_ns = 98, .most_ns = 100};
+constexpr detail::slot_patience long_over{.waited_ns = 102, .before_ns = 101, .most_ns = 100};
 
 /// What a warp of `lanes` lanes gets that claims once.
 std::vector<ticket> claimed(const device_table& table, std::uint32_t lanes,
-                            slot_patience patience = fresh) {
+                            detail::slot_patience patience = fresh) {
   std::vector<result<ticket>> got(lanes, status::make(status_code::would_block, reporter::channel));
   host::executor machine(host::options{});
   machine.spawn(1, lanes,
@@ -150,7 +150,7 @@ TEST_CASE("lanes take what there is when their patience ends, and when nobody wa
   const auto late = claimed(m.table, 20, long_over);
   CHECK(late.size() == 20);
   CHECK(words_of(m.table, late).size() == 2);
-  CHECK(claimed(m.table, 20, slot_patience{}).size() == 4);
+  CHECK(claimed(m.table, 20, detail::slot_patience{}).size() == 4);
 }
 
 TEST_CASE("patience that was in vain is shorter next time, until it is worth it again") {
@@ -158,7 +158,7 @@ TEST_CASE("patience that was in vain is shorter next time, until it is worth it 
   table_in_memory m(64);
   const auto a = claimed(m.table, 20);
   const auto b = claimed(m.table, 20);
-  const auto ends = [&](slot_patience p) {
+  const auto ends = [&](detail::slot_patience p) {
     const auto got = claimed(m.table, 20, p);
     for (const ticket t : got) m.table.cancel(t);
     return !got.empty();
@@ -183,7 +183,7 @@ TEST_CASE("patience that was in vain is shorter next time, until it is worth it 
 
 TEST_CASE("no deadline is spent on patience: a quarter of it at most") {
   const deadline d = deadline::after(1'000, 4'000);
-  slot_patience p = slot_patience::fresh();
+  detail::slot_patience p = detail::slot_patience::fresh();
   p.begin(1'000, d, 2'000);
   CHECK((p.waited_ns != 0 && p.most_ns == 1'000 && p.by_deadline));
   p.go_on(999);
@@ -230,7 +230,7 @@ TEST_CASE(
   std::vector<std::uint64_t> words((sizeof(channel_state) + device_table::bytes(depth)) / 8 + 32);
   auto* state = reinterpret_cast<channel_state*>(
       (reinterpret_cast<std::uintptr_t>(words.data()) + 127) / 128 * 128);
-  const device_table table = channel_layout(depth).requests_of(*state);
+  const device_table table = detail::channel_layout(depth).requests_of(*state);
   const auto as_owner = [&](const auto& body) {
     host::executor machine(host::options{});
     machine.spawn(1, 1,

@@ -7,7 +7,7 @@
 
 namespace gnstor::test {
 
-using device_table = request_table<thread_scope_device>;
+using device_table = detail::request_table<thread_scope_device>;
 
 struct table_in_memory {
   explicit table_in_memory(std::uint32_t slots)

@@ -7,7 +7,7 @@
 
 namespace gnstor::test {
 
-using small_table = request_table<thread_scope_device>;
+using small_table = detail::request_table<thread_scope_device>;
 
 /// What went wrong, and how often what happened. Zero at the start.
 struct table_record {

@@ -160,8 +160,8 @@ TEST_CASE("a dead channel comes back under the kernels that use it, and its neig
     CHECK(r.seen.wrong == 0);
     CHECK(r.seen.failed[0] != 0);
     const channel_state& c = r.s.channels()[0].counters();
-    const request_table<thread_scope_device> slots(&r.s.channels()[0].counters() + 1,
-                                                   reset_rig::depth);
+    const detail::request_table<thread_scope_device> slots(&r.s.channels()[0].counters() + 1,
+                                                           reset_rig::depth);
     CHECK(slots.in_use() == 0);
     CHECK(resets_in(c.phase) == 4);
   }

@@ -82,11 +82,11 @@ struct give_up_beside_an_answer {
     const std::uint32_t me = g.thread_rank();
     slots_alone channel(state, depth);
     auto* const memory = reinterpret_cast<unsigned char*>(state);
-    detail::warp_async_io<slots_alone> io(memory + channel_layout(depth).steps(), depth);
+    detail::warp_async_io<slots_alone> io(memory + detail::channel_layout(depth).steps(), depth);
     const std::uint64_t begun = simt::now_ns();
     bool first = true;
-    const auto next = [&](io_step& step) {
-      step = io_step{.candidates = 2, .operation = step.operation, .ssds = 0x0100};
+    const auto next = [&](detail::io_step& step) {
+      step = detail::io_step{.candidates = 2, .operation = step.operation, .ssds = 0x0100};
       return cuda::std::exchange(first, false);
     };
     const deadline ends = deadline::after(begun, me == 0 ? 2 * turn_ns : 1000 * turn_ns);
@@ -109,9 +109,9 @@ struct give_up_beside_an_answer {
       open = open && outcome.code == status_code::would_block;
     }
     record->outcome[me] = outcome.pack();
-    const request_phase phase = channel.slots().phase_of(channel.slots().word(me));
+    const detail::request_phase phase = channel.slots().phase_of(channel.slots().word(me));
     const std::uint32_t taken =
-        g.ballot(phase != request_phase::free && phase != request_phase::abandoned);
+        g.ballot(phase != detail::request_phase::free && phase != detail::request_phase::abandoned);
     if (g.leads()) record->still_taken = detail::bits(taken);
     if (g.leads()) record->polls = polls;
   }
@@ -123,7 +123,7 @@ struct few_slots_image {
   explicit few_slots_image(void* target = nullptr)
       : memory(8192, target),
         state(reinterpret_cast<channel_state*>(
-            memory.take<std::uint64_t>(channel_layout(depth).bytes(true) / 8))),
+            memory.take<std::uint64_t>(detail::channel_layout(depth).bytes(true) / 8))),
         record(memory.take<few_slots_record>()) {}
 
   /// What went wrong, or nothing.

@@ -14,8 +14,8 @@ constexpr status damaged = status::nvme(2, 0x81, 0);  // unrecovered read error
 constexpr status refused = status::nvme(0, 0x02, 0);  // invalid field
 constexpr status late = status::make(status_code::timed_out, reporter::channel);
 
-io_step read_of(std::vector<std::uint8_t> ssds) {
-  io_step s;
+detail::io_step read_of(std::vector<std::uint8_t> ssds) {
+  detail::io_step s;
   s.candidates = static_cast<std::uint8_t>(ssds.size());
   for (std::size_t k = 0; k < ssds.size(); ++k) s.ssds |= std::uint64_t{ssds[k]} << 8 * k;
   return s;
@@ -25,7 +25,7 @@ struct course {
   std::vector<std::uint16_t> asked;
   status outcome;
 };
-course run(io_step s, const std::vector<status>& answers) {
+course run(detail::io_step s, const std::vector<status>& answers) {
   course c;
   for (const status& answer : answers) {
     c.asked.push_back(s.ssd().value);
@@ -63,6 +63,7 @@ TEST_CASE("a refusal is the same everywhere, and nobody else is asked") {
 TEST_CASE("after a silent SSD a step is no success, and no failure hides the silence") {
   CHECK(run(read_of({7, 2}), {late, status{}}).outcome == status::in_use(7));
   CHECK(run(read_of({7, 2, 5}), {damaged, late, status{}}).outcome == status::in_use(2));
+  CHECK(run(read_of({7, 2, 5}), {late, damaged, status{}}).outcome == status::in_use(7));
   const status failed = run(read_of({7, 2}), {late, damaged}).outcome;
   CHECK(failed.failed());
   CHECK(failed.left_behind());
@@ -79,7 +80,7 @@ TEST_CASE("a step with one SSD never goes on") {
 
 TEST_CASE("SSDs known to be silent are asked last, in their order") {
   const auto order = [](std::uint64_t silent) {
-    io_step s = read_of({7, 2, 5});
+    detail::io_step s = read_of({7, 2, 5});
     s.ask_last(silent);
     return run(s, {damaged, damaged, damaged}).asked;
   };
@@ -91,7 +92,7 @@ TEST_CASE("SSDs known to be silent are asked last, in their order") {
 }
 
 TEST_CASE("each SSD that is left has its share of the time") {
-  io_step s = read_of({7, 2, 5});
+  detail::io_step s = read_of({7, 2, 5});
   CHECK(s.candidates_left() == 3);
   s.go_on(damaged);
   s.go_on(damaged);
@@ -99,7 +100,7 @@ TEST_CASE("each SSD that is left has its share of the time") {
 }
 
 TEST_CASE("a step that is packed comes back as it was, at its limits too") {
-  io_step s = read_of({63, 0, 1, 2, 3, 4, 5, 62});
+  detail::io_step s = read_of({63, 0, 1, 2, 3, 4, 5, 62});
   s.opcode = wire::nvme::nvm_opcode::write_zeroes;
   s.may_deallocate = s.left_behind = true;
   s.silent = 63;
@@ -111,9 +112,9 @@ TEST_CASE("a step that is packed comes back as it was, at its limits too") {
   s.slba = ~std::uint64_t{0};
   s.expires_ns = ~std::uint64_t{0};
   s.buffer = {~std::uint64_t{0}, (1u << 24) - 1, 0, ~0u};
-  std::uint64_t words[io_step::words];
+  std::uint64_t words[detail::io_step::words];
   s.pack(words);
-  const io_step t = io_step::unpack(words);
+  const detail::io_step t = detail::io_step::unpack(words);
   CHECK(t.opcode == s.opcode);
   CHECK(t.may_deallocate);
   CHECK(t.left_behind);
@@ -134,7 +135,7 @@ TEST_CASE("a step that is packed comes back as it was, at its limits too") {
 }
 
 TEST_CASE("the command names the SSD by its namespace, or a plain namespace by its own number") {
-  io_step s = read_of({7, 2});
+  detail::io_step s = read_of({7, 2});
   s.slba = 0x1122334455667788;
   s.blocks = 8;
   s.epoch = 3;
@@ -148,4 +149,9 @@ TEST_CASE("the command names the SSD by its namespace, or a plain namespace by i
   CHECK(s.command().nsid == 42);
   s.opcode = wire::nvme::nvm_opcode::flush;
   CHECK(s.command().nsid == 42);
+  s.opcode = wire::nvme::nvm_opcode::write_zeroes;
+  CHECK((s.command().cdw12 & wire::nvme::write_zeroes_deallocate) == 0);
+  s.may_deallocate = true;  // without it zeroes would take room on flash
+  CHECK((s.command().cdw12 & wire::nvme::write_zeroes_deallocate) != 0);
+  CHECK(wire::nvme::blocks_of(s.command()) == 8);
 }

@@ -107,15 +107,15 @@ struct journey {
   }
 
   /// Part `k` of an operation: what the peer shall do with it, and what then must come of it.
-  GNSTOR_HD io_step make_step(std::uint32_t operation, std::uint32_t k, std::uint32_t draw,
-                              journey_record& r) const {
+  GNSTOR_HD detail::io_step make_step(std::uint32_t operation, std::uint32_t k, std::uint32_t draw,
+                                      journey_record& r) const {
     constexpr ask usual[8] = {ask::twice,  ask::refuse, ask::refuse, ask::never,
                               ask::answer, ask::answer, ask::answer, ask::answer};
     ask what = usual[draw >> 4 & 7];
     // Few requests stay unanswered: their slots are not free again.
     if (what == ask::never && operation % 5 != 0) what = ask::answer;
     const bool second = (draw >> 8 & 1) != 0;
-    io_step p;
+    detail::io_step p;
     p.slba = operation * 4 + k;
     p.blocks = static_cast<std::uint32_t>(what) + 1;
     p.epoch = wire::nvme::make_status(wire::nvme::media_status::unrecovered_read_error);
@@ -127,7 +127,7 @@ struct journey {
     return p;
   }
 
-  GNSTOR_HD static ask asked(const io_step& p) { return static_cast<ask>(p.blocks - 1); }
+  GNSTOR_HD static ask asked(const detail::io_step& p) { return static_cast<ask>(p.blocks - 1); }
 
   GNSTOR_HD void one(std::uint32_t operation, std::uint32_t draw) const {
     journey_record& r = records[operation];
@@ -137,7 +137,7 @@ struct journey {
     r.called = draw >> 16 & 1;
     const callback_id then = r.called != 0 ? journey_callbacks::id<note_end>() : callback_id{};
     if (r.called != 0) device_word<std::uint32_t>(tally->due).fetch_add(1, relaxed);
-    io_step parts[3];
+    detail::io_step parts[3];
     for (std::uint32_t k = 0; k < r.parts; ++k)
       parts[k] = make_step(operation, k, draw >> 4 * k, r);
     // Only silence needs an end: how long all else takes is up to the schedule.

@@ -23,7 +23,7 @@ TEST_CASE("operations that fill the channel end in time though no replica answer
   const auto io = async_io(channel);
   std::vector<ticket> operations;
   for (std::uint32_t k = 0; k < depth; ++k) {
-    io_step step;
+    detail::io_step step;
     step.candidates = 2;  // no slot is left to ask the second
     step.ssds = 0x0100;
     step.buffer = {0x10000, block_bytes, 1, 1};

@@ -10,14 +10,14 @@ using namespace gnstor;
 
 namespace {
 
-using table = operation_table<thread_scope_device>;
+using table = detail::operation_table<thread_scope_device>;
 
 /// The outcome of an operation whose steps end so, one after another.
 status outcome_of(const std::vector<status>& steps) {
   struct alignas(64) line {
     std::uint64_t words[8] = {};
   };
-  const channel_layout where(32);
+  const detail::channel_layout where(32);
   std::vector<line> memory((where.bytes(true) - where.steps()) / sizeof(line) + 1);
   const table operations(memory.data(), 32);
   const result<ticket> t = operations.begin({}, 0, deadline::never());

@@ -98,7 +98,7 @@ class proxy_exchange {
                               client.breaks, client.detail};
     for (std::uint32_t k = 0; k < shape_.channels && client.breaker == ~0u; ++k) {
       channel_state* state = image.here(&channels_[k].counters());
-      const auto slots = channel_layout(shape_.depth).requests_of(*state);
+      const auto slots = detail::channel_layout(shape_.depth).requests_of(*state);
       const std::string fault = judge.judge_channel(k, *state, slots.in_use());
       if (!fault.empty()) return fault;
     }

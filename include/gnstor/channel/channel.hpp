@@ -17,7 +17,7 @@ namespace gnstor::inline v0 {
 template <queue_pair QP, doorbell_policy Doorbell = doorbell::leader_warp>
 class channel {
   static constexpr thread_scope scope = thread_scope_device;
-  using table = request_table<scope>;
+  using table = detail::request_table<scope>;
   /// Looks for a free slot to one at the completion queue: who has a request in flight takes its
   /// answer soonest.
   static constexpr std::uint32_t looks_a_poll = 4;
@@ -31,7 +31,7 @@ class channel {
 
   /// Bytes of zero-filled memory for a channel of `depth` requests, beside its queue pair's.
   GNSTOR_HD static constexpr std::uint64_t bytes(std::uint32_t depth, bool asynchronous = true) {
-    return channel_layout(depth).bytes(asynchronous);
+    return detail::channel_layout(depth).bytes(asynchronous);
   }
 
   /// @param memory `bytes(depth, asynchronous)`
@@ -75,7 +75,7 @@ class channel {
   GNSTOR_HD result<ticket> submit(const wire::nvme::submission_entry& command) const {
     const status usable = this->usable();
     if (!usable.ok()) return usable;
-    return send(command, slot_patience{}, nothing_to_note{});
+    return send(command, detail::slot_patience{}, nothing_to_note{});
   }
 
   /// Announces what has been submitted, under a policy that lets requests wait for a doorbell.
@@ -107,7 +107,7 @@ class channel {
       const completion c = qp_.poll(g);
       if (!done && completions().take_own(t, c)) {
         if (value != nullptr) *value = c.response.dw0;
-        outcome = response_status(c.response);
+        outcome = detail::response_status(c.response);
         return true;
       }
       moved = completions().deliver(c);
@@ -188,7 +188,7 @@ class channel {
                                             const Note& note) const {
     const status usable = this->usable();
     if (!usable.ok()) return usable;
-    return send(command, slot_patience{}, note);
+    return send(command, detail::slot_patience{}, note);
   }
   /// Sends such a request under a slot that is the caller's: claimed, or renewed. False if the
   /// queue has no room: it still is.
@@ -222,7 +222,7 @@ class channel {
     GNSTOR_HD void operator()(std::uint32_t, std::uint64_t) const {}
   };
 
-  GNSTOR_HD channel_layout layout() const { return channel_layout(qp_.depth()); }
+  GNSTOR_HD detail::channel_layout layout() const { return detail::channel_layout(qp_.depth()); }
   GNSTOR_HD detail::completion_handler<QP> completions() const {
     return {qp_, *state_, requests()};
   }
@@ -230,7 +230,7 @@ class channel {
   template <class Room>
   GNSTOR_HD status execute_in(channel_phase wanted, const wire::nvme::submission_entry& command,
                               deadline d, std::uint32_t* value, const Room& make_room) const {
-    slot_patience patience = slot_patience::fresh();
+    detail::slot_patience patience = detail::slot_patience::fresh();
     std::uint64_t since = 0;
     std::uint32_t looks = 0;
     for (until more{d}; more;) {
@@ -252,8 +252,8 @@ class channel {
   }
 
   template <class Note>
-  GNSTOR_HD result<ticket> send(const wire::nvme::submission_entry& command, slot_patience patience,
-                                const Note& note) const {
+  GNSTOR_HD result<ticket> send(const wire::nvme::submission_entry& command,
+                                detail::slot_patience patience, const Note& note) const {
     const simt::group company = companions();
     const result<ticket> claimed = requests().claim(company, patience);
     const bool has_slot = claimed.status.ok();
@@ -311,7 +311,7 @@ class channel {
   /// True once request `t` was announced to the NIC; rings the doorbell if not.
   GNSTOR_HD bool announce(ticket t) const {
     if constexpr (defers) {
-      const result<request_position> sent = requests().recall(t.id);
+      const result<detail::request_position> sent = requests().recall(t.id);
       const std::uint64_t known = qp_.announced();
       if (!sent || sent.value.index < known) return true;
       if (known < qp_.published()) qp_.ring();

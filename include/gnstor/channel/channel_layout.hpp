@@ -3,7 +3,7 @@
 #include <gnstor/channel/channel_state.hpp>
 #include <gnstor/channel/request_table.hpp>
 
-namespace gnstor::inline v0 {
+namespace gnstor::detail {
 
 /// Where things lie in the memory of a channel, in bytes from its start: its shared words, its
 /// request table and, for asynchronous I/O, what is known of requests that no lane waits for and of
@@ -14,7 +14,7 @@ class channel_layout {
   using table = request_table<thread_scope_device>;
 
  public:
-  static constexpr std::uint32_t step_bytes = 64;       ///< for each request, `detail::step_table`
+  static constexpr std::uint32_t step_bytes = 64;       ///< for each request, `step_table`
   static constexpr std::uint32_t operation_bytes = 40;  ///< for each operation
 
   /// @param depth requests, and so operations, at once
@@ -37,9 +37,7 @@ class channel_layout {
   }
 
   /// The requests of the channel whose shared words are `state`.
-  GNSTOR_HD table requests_of(channel_state& state) const {
-    return table(slots_of(state), depth_);
-  }
+  GNSTOR_HD table requests_of(channel_state& state) const { return table(slots_of(state), depth_); }
   GNSTOR_HD static request_slot* slots_of(channel_state& state) {
     return reinterpret_cast<request_slot*>(reinterpret_cast<unsigned char*>(&state) + requests());
   }
@@ -48,4 +46,4 @@ class channel_layout {
   std::uint32_t depth_;
 };
 
-}  // namespace gnstor::inline v0
+}  // namespace gnstor::detail

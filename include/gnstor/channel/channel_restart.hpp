@@ -17,7 +17,7 @@ namespace gnstor::inline v0 {
 template <class Channel>
 class channel_restart {
   static_assert(restartable_queue_pair<typename Channel::queue_pair_type>);
-  using table = request_table<thread_scope_device>;
+  using table = detail::request_table<thread_scope_device>;
 
  public:
   GNSTOR_HD explicit channel_restart(const Channel& channel) : channel_(channel) {}
@@ -62,7 +62,7 @@ class channel_restart {
     store(state().barred_first, 0);
     // Paired with the read-modify-write of a lane that has given up a request: one of the two sees
     // the other.
-    if (!phase_word(state()).begin_life())
+    if (!detail::phase_word(state()).begin_life())
       return status::make(status_code::closed, reporter::channel);
     requests().reclaim_all();
     return status{};
@@ -93,8 +93,8 @@ class channel_restart {
     queue().ring();
     word(state().submitted).fetch_add(1, relaxed);
     const status outcome = channel_.wait(mine.value, d, value);
-    if (!outcome.ok() || phase_word(state()).open()) return outcome;
-    const bool died = phase_in(phase_word(state()).newest()) == channel_phase::error;
+    if (!outcome.ok() || detail::phase_word(state()).open()) return outcome;
+    const bool died = phase_in(detail::phase_word(state()).newest()) == channel_phase::error;
     return status::make(died ? status_code::flushed : status_code::closed, reporter::channel);
   }
 
@@ -129,7 +129,7 @@ class channel_restart {
   GNSTOR_HD bool end_life() const {
     std::uint64_t none = 0;
     const status why = status::make(status_code::flushed, reporter::caller);
-    const phase_word phase(state());
+    const detail::phase_word phase(state());
     if (phase_in(phase.newest()) != channel_phase::error) {
       word(state().first_error).compare_exchange(none, why.pack(), acq_rel);
       (void)phase.fail();

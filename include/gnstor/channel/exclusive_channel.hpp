@@ -321,7 +321,7 @@ class exclusive_channel {
     if (found.from == nowhere) return nowhere;
     wire::nvme::completion_entry e{};
     e.status = found.status;
-    mine.outcome = response_status(e);
+    mine.outcome = detail::response_status(e);
     mine.value = found.value;
     mine.open = false;
     answered_ = answered_ > mine.index ? answered_ : mine.index + 1;

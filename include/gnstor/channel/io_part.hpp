@@ -4,5 +4,5 @@
 #include <gnstor/io/io_step.hpp>
 
 namespace gnstor::inline v0 {
-using io_part [[deprecated("is io_step")]] = io_step;
+using io_part [[deprecated("is io_step")]] = detail::io_step;
 }

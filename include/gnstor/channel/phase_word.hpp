@@ -4,7 +4,7 @@
 #include <gnstor/core/bounded.hpp>
 #include <gnstor/simt/atomic_ref.hpp>
 
-namespace gnstor::inline v0 {
+namespace gnstor::detail {
 
 /// The word that holds a channel's phase and how often it was reset, and the ways it may change.
 class phase_word {
@@ -49,4 +49,4 @@ class phase_word {
   device_word<std::uint32_t> word_;
 };
 
-}  // namespace gnstor::inline v0
+}  // namespace gnstor::detail

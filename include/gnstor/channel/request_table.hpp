@@ -7,7 +7,7 @@
 
 #include <type_traits>
 
-namespace gnstor::inline v0 {
+namespace gnstor::detail {
 
 /// One request in flight: its phase and generation, and how it ended.
 struct alignas(32) request_slot {
@@ -48,7 +48,7 @@ enum class request_phase : std::uint8_t {
 /// atomic steps; nothing waits.
 template <thread_scope Scope>
 class request_table {
-  using bitmap = detail::slot_bitmap<Scope>;
+  using bitmap = slot_bitmap<Scope>;
 
  public:
   /// Lanes insist on slots for all of them for so long at most; halved at most so often.
@@ -389,4 +389,4 @@ class request_table {
 
 static_assert(std::is_trivially_copyable_v<request_table<thread_scope_device>>);
 
-}  // namespace gnstor::inline v0
+}  // namespace gnstor::detail

@@ -3,7 +3,7 @@
 #include <gnstor/core/status.hpp>
 #include <gnstor/wire/nvme/completion_entry.hpp>
 
-namespace gnstor::inline v0 {
+namespace gnstor::detail {
 
 /// What a response says of its request: ok, or nvme_error with the status type and code.
 GNSTOR_HD inline status response_status(const wire::nvme::completion_entry& response) {
@@ -11,4 +11,4 @@ GNSTOR_HD inline status response_status(const wire::nvme::completion_entry& resp
                       static_cast<std::uint8_t>(wire::nvme::status_code(response.status)), 0);
 }
 
-}  // namespace gnstor::inline v0
+}  // namespace gnstor::detail

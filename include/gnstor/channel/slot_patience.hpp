@@ -2,7 +2,7 @@
 
 #include <gnstor/core/deadline.hpp>
 
-namespace gnstor::inline v0 {
+namespace gnstor::detail {
 
 /// How long lanes that send together insist on request slots for all of them.
 ///
@@ -32,4 +32,4 @@ struct slot_patience {
   }
 };
 
-}  // namespace gnstor::inline v0
+}  // namespace gnstor::detail

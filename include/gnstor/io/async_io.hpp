@@ -20,8 +20,8 @@ namespace gnstor::inline v0 {
 /// A reference: trivially copyable, made from a channel wherever it is needed.
 template <class Channel>
 class async_io {
-  using request_list = request_table<thread_scope_device>;
-  using operation_list = operation_table<thread_scope_device>;
+  using request_list = detail::request_table<thread_scope_device>;
+  using operation_list = detail::operation_table<thread_scope_device>;
 
  public:
   GNSTOR_HD explicit async_io(const Channel& channel)
@@ -40,7 +40,7 @@ class async_io {
   GNSTOR_HD result<ticket> begin(completion_call then, deadline d, Next next) const {
     const result<ticket> operation = open(then.callback, then.argument, d);
     if (!operation) return operation;
-    io_step step;
+    detail::io_step step;
     status failed;
     if (next(step)) failed = try_add(operation.value, step);
     if (failed.code == status_code::would_block) {
@@ -68,7 +68,7 @@ class async_io {
   /// @par Order the caller's earlier writes to the buffer are visible to the NIC
   /// @par Errors would_block: every request slot is in use; nothing was sent. Any other failure is
   /// the operation's, too
-  GNSTOR_HD status try_add(ticket operation, io_step step) const {
+  GNSTOR_HD status try_add(ticket operation, detail::io_step step) const {
     step.operation = operations_.slot_of(operation);
     operations_.begin_turn(step);
     operations_.add_step(step.operation);
@@ -79,7 +79,7 @@ class async_io {
     return sent.status;
   }
   /// As `try_add`, and waits for a request slot until the operation has to end.
-  GNSTOR_HD status add(ticket operation, const io_step& step) const {
+  GNSTOR_HD status add(ticket operation, const detail::io_step& step) const {
     const std::uint64_t ends = operations_.ends_ns(operations_.slot_of(operation));
     for (until more{deadline::after(0, ends)}; more;) {
       const status sent = try_add(operation, step);
@@ -173,7 +173,7 @@ class async_io {
 
   struct answered_step {
     ticket request;
-    io_step step;
+    detail::io_step step;
     status answer;
   };
   /// Takes one step that was answered, if there is one; it is the caller's alone then.
@@ -223,7 +223,7 @@ class async_io {
     if (drawn >> 56 == 0) channel_.queue().ring();
     const auto slot = static_cast<std::uint32_t>(drawn) & (channel_.queue().depth() - 1);
     const std::uint64_t phase = requests_.pending_phase(slot);
-    io_step step;
+    detail::io_step step;
     if (phase == 0 || !operations_.steps().read(slot, phase, step)) return false;
     const bool lost = channel_.life().is_lost(requests_.ticket_of(slot));
     if (!lost && now < step.expires_ns) return false;
@@ -241,7 +241,7 @@ class async_io {
     }
     if (!lost) device_word<std::uint64_t>(channel_.counters().timed_out).fetch_add(1, relaxed);
     if (again) {
-      io_step onward = step;
+      detail::io_step onward = step;
       go_on(onward, why);
       if (channel_.submit_claimed(next.value, onward.command(), noted(onward))) return true;
       requests_.cancel(next.value);
@@ -250,17 +250,17 @@ class async_io {
     return true;
   }
 
-  GNSTOR_HD bool may_go_on(const io_step& step, status answer) const {
+  GNSTOR_HD bool may_go_on(const detail::io_step& step, status answer) const {
     // Not when the operation's time is up: where there is no room to go on it would never end.
     return step.goes_on(answer) && channel_.phase() == channel_phase::ready &&
            simt::now_ns() < operations_.ends_ns(step.operation);
   }
-  GNSTOR_HD void go_on(io_step& step, status answer) const {
+  GNSTOR_HD void go_on(detail::io_step& step, status answer) const {
     step.go_on(answer);
     operations_.begin_turn(step);
   }
   /// Writes a step down under the slot of its request.
-  GNSTOR_HD auto noted(const io_step& step) const {
+  GNSTOR_HD auto noted(const detail::io_step& step) const {
     return [steps = operations_.steps(), &step](std::uint32_t slot, std::uint64_t phase) {
       steps.write(slot, step, phase);
     };

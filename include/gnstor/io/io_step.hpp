@@ -7,7 +7,7 @@
 
 #include <type_traits>
 
-namespace gnstor::inline v0 {
+namespace gnstor::detail {
 
 /// One command of an I/O on its way: to one SSD and, where that one fails, to the next.
 ///
@@ -122,4 +122,4 @@ struct io_step {
 
 static_assert(std::is_trivially_copyable_v<io_step>);
 
-}  // namespace gnstor::inline v0
+}  // namespace gnstor::detail

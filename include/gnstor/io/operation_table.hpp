@@ -4,7 +4,7 @@
 #include <gnstor/io/step_table.hpp>
 #include <gnstor/simt/clock.hpp>
 
-namespace gnstor::inline v0 {
+namespace gnstor::detail {
 
 /// What is known of one asynchronous operation while its steps are in flight.
 struct operation_state {
@@ -24,7 +24,7 @@ struct operation_state {
 template <thread_scope Scope>
 class operation_table {
   using life = request_table<Scope>;
-  using step_list = detail::step_table<Scope>;
+  using step_list = step_table<Scope>;
 
  public:
   /// @param memory zero-filled, what a channel has from `channel_layout::steps` on; null for no
@@ -152,4 +152,4 @@ class operation_table {
 static_assert(sizeof(operation_state) == channel_layout::operation_bytes);
 static_assert(std::is_trivially_copyable_v<operation_table<thread_scope_device>>);
 
-}  // namespace gnstor::inline v0
+}  // namespace gnstor::detail

@@ -8,7 +8,7 @@
 
 #include <cuda/std/bit>
 
-namespace gnstor::inline v0 {
+namespace gnstor::detail {
 
 /// The outcome of two parts of one operation: the first failure, unless it would hide that the
 /// buffer may still be used.
@@ -69,4 +69,4 @@ static_assert(combined(status{}, status::nvme(2, 0x81, 3)) == status::nvme(2, 0x
 static_assert(combined(status::in_use(1), status{}) == status::in_use(1));
 static_assert(share_of(deadline::after(0, 100), 10, 3).at_ns() == 40);
 
-}  // namespace gnstor::inline v0
+}  // namespace gnstor::detail

@@ -81,7 +81,8 @@ class exclusive_volume {
   /// @par Errors as `volume_ref::flush`, the same for every lane
   GNSTOR_HD_INLINE status flush(const simt::group& g, deadline d) {
     if (channel_) return io().flush(d);
-    return combined(g, shared(g, g.leads(), [=](const shared_type& v) { return v.flush(d); }));
+    return detail::combined(g,
+                            shared(g, g.leads(), [=](const shared_type& v) { return v.flush(d); }));
   }
 
   /// Gives the channel back: to other lanes, or to whoever takes it over next.

@@ -176,7 +176,7 @@ class volume_ref {
   template <simt::warp_group G>
   GNSTOR_HD static status together(const G& g, status mine) {
     g.sync();  // the data that other lanes received
-    return combined(g, mine);
+    return detail::combined(g, mine);
   }
 
   /// Begins an operation on a range.
