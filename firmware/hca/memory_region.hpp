@@ -48,13 +48,32 @@ class region_table {
     const std::uint32_t index = key >> 8;
     if (key == 0 || index >= count_) return r;
     memory_region& there = regions_[index];
-    if (device_word<std::uint32_t>(there.key).load(acquire) != key) return r;
-    r.base = there.base;
-    r.bytes = there.bytes;
-    r.access = there.access;
-    r.domain = there.domain;
-    r.key = key;
+    const device_word<std::uint32_t> open(there.key);
+    if (open.load(acquire) != key) return r;
+    r.base = device_word<std::uint64_t>(there.base).load(acquire);
+    r.bytes = device_word<std::uint64_t>(there.bytes).load(acquire);
+    r.access = device_word<std::uint32_t>(there.access).load(acquire);
+    r.domain = device_word<std::uint32_t>(there.domain).load(acquire);
+    // Withdrawn meanwhile, and perhaps another's: a key must not open its successor.
+    r.key = open.load(relaxed) == key ? key : 0;
     return r;
+  }
+
+  /// Makes the withdrawn entry `index` region `r`, with its key.
+  /// @par Callers one at a time, with `close`
+  /// @par Order who finds the key finds all of the region, and who still looks at the one before
+  /// finds nothing
+  GNSTOR_HD void open(std::uint32_t index, const memory_region& r) const {
+    memory_region& there = regions_[index];
+    device_word<std::uint64_t>(there.base).store(r.base, release);
+    device_word<std::uint64_t>(there.bytes).store(r.bytes, release);
+    device_word<std::uint32_t>(there.access).store(r.access, release);
+    device_word<std::uint32_t>(there.domain).store(r.domain, release);
+    device_word<std::uint32_t>(there.key).store(r.key, release);
+  }
+  /// Withdraws entry `index`.
+  GNSTOR_HD void close(std::uint32_t index) const {
+    device_word<std::uint32_t>(regions_[index].key).store(0, release);
   }
   /// True if `r` opens [address, address + bytes) for `access` in `domain`.
   GNSTOR_HD static bool opens(const memory_region& r, std::uint64_t address, std::uint64_t bytes,

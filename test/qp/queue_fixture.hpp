@@ -1,29 +1,18 @@
 #pragma once
 
+#include <emulated/queue_in_memory.hpp>
 #include <gnstor/qp/mlx5_queue_pair.hpp>
 #include <hca/memory_region.hpp>
-#include <hca/queue_context.hpp>
 
 #include <cstdint>
 #include <vector>
 
 namespace gnstor::test {
 
-/// What the NIC is given about the queue pair whose memory lies at `address`.
-/// @param blocks basic blocks of a send entry
+/// As `fw::queue_in_memory`, in the tests' protection domain.
 inline fw::queue_attributes attributes_of(std::uint64_t address, std::uint32_t depth,
                                           std::uint32_t number, std::uint32_t blocks = 1) {
-  const mlx5_queue_layout layout = mlx5_queue_layout::of(depth, blocks);
-  fw::queue_attributes at;
-  at.send_ring = address + layout.send_ring;
-  at.receive_ring = address + layout.receive_ring;
-  at.completion_ring = address + layout.completions;
-  at.doorbell_record = address + offsetof(mlx5_queue_state, doorbell_record);
-  at.doorbell = address + offsetof(mlx5_queue_state, doorbell);
-  at.number = number;
-  at.send_entries = depth * blocks;
-  at.receive_entries = mlx5_queue_layout::receive_entries(depth);
-  at.completion_entries = mlx5_queue_layout::completion_entries(depth);
+  fw::queue_attributes at = fw::queue_in_memory(address, depth, number, blocks);
   at.domain = 1;
   return at;
 }

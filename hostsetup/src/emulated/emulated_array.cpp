@@ -292,12 +292,14 @@ std::uint32_t emulated_array::register_region(std::uint64_t base, std::uint64_t 
     r = {base, bytes, fw::local_write | fw::remote_read | fw::remote_write, domain, 0, key & 0xff};
     const bool restart = on_gpu() && running_;
     if (restart) suspend();
-    fw::memory_region& entry = node_.regions[k];
-    poke(&entry.base, r.base);
-    poke(&entry.bytes, r.bytes);
-    poke(&entry.access, r.access);
-    poke(&entry.domain, r.domain);
-    publish(&entry.key, key);
+    if (on_gpu()) {
+      poke(node_.regions + k, r);  // which opens nothing yet
+      publish(&node_.regions[k].key, key);
+    } else {
+      fw::memory_region opened = r;
+      opened.key = key;
+      node_.keys().open(k, opened);
+    }
     publish(node_.region_changes, ++region_changes_);
     if (restart) launch();
     return key;

@@ -1,5 +1,6 @@
 #include "emulated_client.hpp"
 
+#include "queue_in_memory.hpp"
 #include <afa/service.hpp>
 #include <base/cuda_support.hpp>
 #include <gnstor/host/error.hpp>
@@ -202,19 +203,8 @@ void emulated_client::finish(channel_memory& c, std::size_t objects, std::size_t
 /// Tells the emulated NIC of a queue pair whose entries have `blocks` basic blocks.
 void emulated_client::join(channel_memory& c, unsigned char* queue, std::uint32_t number,
                            std::uint32_t blocks) {
-  const std::uint32_t depth = c.depth;
-  const mlx5_queue_layout layout = mlx5_queue_layout::of(depth, blocks);
-  const auto address = reinterpret_cast<std::uint64_t>(queue);
-  fw::queue_attributes at;
-  at.send_ring = address + layout.send_ring;
-  at.receive_ring = address + layout.receive_ring;
-  at.completion_ring = address + layout.completions;
-  at.doorbell_record = address + offsetof(mlx5_queue_state, doorbell_record);
-  at.doorbell = address + offsetof(mlx5_queue_state, doorbell);
-  at.number = number;
-  at.send_entries = depth * blocks;
-  at.receive_entries = mlx5_queue_layout::receive_entries(depth);
-  at.completion_entries = mlx5_queue_layout::completion_entries(depth);
+  fw::queue_attributes at =
+      fw::queue_in_memory(reinterpret_cast<std::uint64_t>(queue), c.depth, number, blocks);
   at.domain = domain_;
   at.scatter_responses = array_->where().scatter_responses ? 1 : 0;
   at.same_device = on_node_device(c.block.where()) ? 1 : 0;
