@@ -80,3 +80,17 @@ TEST_CASE("a switch inside a catch handler keeps each lane's exception") {
 TEST_CASE("an executor inside a lane is refused") {
   CHECK_THROWS_AS(run({}, 1, 1, [](auto&) { run({}, 1, 1, [](auto&) {}); }), std::logic_error);
 }
+
+TEST_CASE("a grid or a block that a GPU would refuse is refused here") {
+  host::executor machine;
+  const lambda_kernel nothing{[](auto&) {}};
+  CHECK_NOTHROW(machine.spawn(1, {32, 32}, nothing));
+  CHECK_THROWS_WITH_AS(machine.spawn(1, {32, 33}, nothing),
+                       doctest::Contains("a block of 1056 threads: a GPU runs 1 to 1024"),
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(machine.spawn(1, 0, nothing), doctest::Contains("a block of 0 threads"),
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(machine.spawn(0, 32, nothing), doctest::Contains("a grid of no blocks"),
+                       std::invalid_argument);
+  CHECK_NOTHROW(machine.run());
+}

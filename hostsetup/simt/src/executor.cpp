@@ -1,7 +1,25 @@
 #include "runtime.hpp"
 #include <gnstor/simt_host/executor.hpp>
 
+#include <stdexcept>
+#include <string>
+
 namespace gnstor::simt::host {
+namespace {
+
+constexpr std::uint32_t most_threads = 1024;  ///< of a block, on every GPU
+
+/// Throws for a shape that a GPU would refuse: what runs here must be able to run there.
+void check_shape(shape grid, shape block) {
+  if (grid.count() == 0) throw std::invalid_argument("a grid of no blocks: give it at least one");
+  if (block.count() == 0 || block.count() > most_threads) {
+    throw std::invalid_argument("a block of " + std::to_string(block.count()) +
+                                " threads: a GPU runs 1 to " + std::to_string(most_threads) +
+                                ", so use more blocks");
+  }
+}
+
+}  // namespace
 
 executor::executor(options chosen) : runtime_(std::make_unique<runtime>(chosen)) {}
 executor::~executor() = default;
@@ -10,6 +28,7 @@ executor& executor::operator=(executor&&) noexcept = default;
 
 void executor::add(domain where, shape grid, shape block, std::size_t shared_bytes,
                    std::uint32_t* stop, std::unique_ptr<kernel> body) {
+  check_shape(grid, block);
   runtime_->add(where, grid, block, shared_bytes, stop, std::move(body));
 }
 

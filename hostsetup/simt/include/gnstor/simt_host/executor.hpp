@@ -32,7 +32,8 @@ class executor {
 
   /// Adds a grid in domain gpu0: `grid` blocks of `block` threads that each call `f(lane,
   /// args...)`; both may have several dimensions: `spawn(4, {8, 6}, f)`. `f` may declare `struct
-  /// shared`; that memory holds a poison pattern when a block starts.
+  /// shared`; that memory holds a poison pattern when a block starts. Throws
+  /// `std::invalid_argument` for a shape that a GPU would refuse.
   template <class Functor, class... Args>
   void spawn(shape grid, shape block, Functor f, Args... args) {
     spawn_in(domain::gpu0, grid, block, f, args...);
