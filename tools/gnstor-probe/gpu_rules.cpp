@@ -1,5 +1,6 @@
 #include "file_tree.hpp"
 #include "rules.hpp"
+#include <base/no_gpu_side.hpp>
 
 #include <fmt/format.h>
 
@@ -93,10 +94,7 @@ std::string loading(const machine_facts& facts) {
          "to EAGER";
 }
 
-std::string gpu_build(const machine_facts& facts) {
-  if (facts.build.cuda) return "";
-  return "this build of gnstor has no GPU support: configure it with -DGNSTOR_BUILD_CUDA=ON";
-}
+std::string gpu_build(const machine_facts& facts) { return facts.build.cuda ? "" : no_gpu_side; }
 
 }  // namespace
 

@@ -1,5 +1,7 @@
 #include "cuda_support.hpp"
 
+#include "no_gpu_side.hpp"
+
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -119,15 +121,11 @@ int multiprocessors(int) { return 0; }
 
 bool is_gpu_memory(const void*) { return false; }
 
-std::string pin(void*, std::size_t) { return "this build has no GPU support"; }
+std::string pin(void*, std::size_t) { return no_gpu_side; }
 
 void unpin(void*) noexcept {}
 
-void prepare_gpus(int, int) {
-  throw error(
-      "this gnstor was built without the GPU side: install it by scripts/install PREFIX --gpu, or "
-      "configure it with -DGNSTOR_BUILD_CUDA=ON");
-}
+void prepare_gpus(int, int) { throw error(no_gpu_side); }
 
 #endif
 

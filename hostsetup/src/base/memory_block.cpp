@@ -1,4 +1,5 @@
 #include "cuda_support.hpp"
+#include "no_gpu_side.hpp"
 #include <gnstor/host/memory_block.hpp>
 
 #include <fmt/format.h>
@@ -65,6 +66,19 @@ void copy(int device, void* to, const void* from, std::size_t bytes, const char*
 }
 #endif
 
+/// Copies between host memory and memory at `where`.
+void transfer(place where, [[maybe_unused]] int device, void* to, const void* from,
+              std::size_t bytes, [[maybe_unused]] const char* what) {
+  if (bytes == 0) return;
+  if (where != place::device) {
+    std::memcpy(to, from, bytes);
+    return;
+  }
+#if defined(GNSTOR_WITH_CUDA)
+  copy(device, to, from, bytes, what);
+#endif
+}
+
 }  // namespace
 
 memory_block::memory_block(place where, std::size_t bytes, int device)
@@ -77,7 +91,7 @@ memory_block::memory_block(place where, std::size_t bytes, int device)
 #if defined(GNSTOR_WITH_CUDA)
   data_ = where == place::device ? allocate_device(bytes_, device) : allocate_pinned(bytes_);
 #else
-  throw error("this build of gnstor has no GPU support: configure it with -DGNSTOR_BUILD_CUDA=ON");
+  throw error(no_gpu_side);
 #endif
 }
 
@@ -127,28 +141,12 @@ void memory_block::read(std::size_t offset, void* to, std::size_t bytes) const {
   copy_out(where_, device_, to, static_cast<const char*>(data_) + offset, bytes);
 }
 
-void copy_in(place where, [[maybe_unused]] int device, void* to, const void* from,
-             std::size_t bytes) {
-  if (bytes == 0) return;
-  if (where != place::device) {
-    std::memcpy(to, from, bytes);
-    return;
-  }
-#if defined(GNSTOR_WITH_CUDA)
-  copy(device, to, from, bytes, "copying to GPU memory");
-#endif
+void copy_in(place where, int device, void* to, const void* from, std::size_t bytes) {
+  transfer(where, device, to, from, bytes, "copying to GPU memory");
 }
 
-void copy_out(place where, [[maybe_unused]] int device, void* to, const void* from,
-              std::size_t bytes) {
-  if (bytes == 0) return;
-  if (where != place::device) {
-    std::memcpy(to, from, bytes);
-    return;
-  }
-#if defined(GNSTOR_WITH_CUDA)
-  copy(device, to, from, bytes, "copying from GPU memory");
-#endif
+void copy_out(place where, int device, void* to, const void* from, std::size_t bytes) {
+  transfer(where, device, to, from, bytes, "copying from GPU memory");
 }
 
 }  // namespace gnstor::host

@@ -8,7 +8,7 @@ namespace gnstor::host {
 #if !defined(GNSTOR_WITH_CUDA)
 void connect_on_gpu(const channel_outcomes&, const connect_options&, std::uint64_t, int,
                     array_link&) {
-  prepare_gpus(0, 0);  // says that this build has no GPU support
+  prepare_gpus(0, 0);  // says that this build has no GPU side
 }
 
 void restart_on_gpu(const restart_request&, int) { prepare_gpus(0, 0); }

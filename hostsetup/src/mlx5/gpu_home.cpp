@@ -1,5 +1,6 @@
 #include "memory_home.hpp"
 #include <base/cuda_support.hpp>
+#include <base/no_gpu_side.hpp>
 
 #if defined(GNSTOR_WITH_CUDA)
 
@@ -184,9 +185,7 @@ std::shared_ptr<memory_home> gpu_home(int device) {
 
 namespace gnstor::host::mlx5 {
 
-std::shared_ptr<memory_home> gpu_home(int) {
-  throw error("this build of gnstor has no GPU support: configure it with -DGNSTOR_BUILD_CUDA=ON");
-}
+std::shared_ptr<memory_home> gpu_home(int) { throw error(no_gpu_side); }
 
 }  // namespace gnstor::host::mlx5
 
