@@ -6,22 +6,14 @@ the build is in haste, third-party headers are precompiled, and one of theirs ma
 """
 
 import argparse
-import concurrent.futures
-import functools
 import os
 import sys
 
+from alone import Alone
 from toolchain import WARNINGS, Toolchain, run
 
 FOLDERS = ["include", "hostsetup/include", "hostsetup/simt/include", "firmware",
            "serve"]
-
-
-def check(toolchain, first, header):
-    # Included, not compiled itself: `#pragma once` in a main file is a warning.
-    flags = [*first, *WARNINGS, "-fsyntax-only", "-include", str(header), "-x", "c++"]
-    code, output = run(toolchain.compile_command("/dev/null", flags))
-    return header.relative_to(toolchain.source), code, output
 
 
 def main():
@@ -30,17 +22,23 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilers at a time")
     arguments = parser.parse_args()
     toolchain = Toolchain(arguments.toolchain)
-    headers = [header for folder in FOLDERS
+    headers = [header.relative_to(toolchain.source).as_posix() for folder in FOLDERS
                for header in sorted((toolchain.source / folder).rglob("*.hpp"))]
-    first = toolchain.precompiled() if toolchain.in_haste else []
-    failed = 0
-    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        for name, code, output in pool.map(functools.partial(check, toolchain, first), headers):
-            if code != 0:
-                failed += 1
-                print(f"{name} does not compile alone:\n{output}")
-    print(f"{len(headers)} headers, {failed} failed")
-    return 1 if failed or not headers else 0
+    alone = Alone("headers", toolchain.source, toolchain.compiler, __file__)
+    command = " ".join([*toolchain.flags, *WARNINGS, toolchain.versions])
+    first = []
+
+    def compile_one(header):
+        # Included, not compiled itself: `#pragma once` in a main file is a warning.
+        flags = [*first, *WARNINGS, "-fsyntax-only", "-include", str(toolchain.source / header),
+                 "-x", "c++"]
+        return run(toolchain.compile_command("/dev/null", flags))
+
+    if toolchain.in_haste:
+        first = toolchain.precompiled()
+    sound = alone.check([(header, command) for header in headers], compile_one, arguments.jobs)
+    alone.leave(toolchain.binaries / "alone")
+    return 0 if sound else 1
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ class Toolchain:
         self.main = described["main"]
         self.libraries = described["libraries"]
         self.binaries = pathlib.Path(described["binaries"])
-        self._compiler = described["compiler"]
+        self.compiler = described["compiler"]
         self.launcher = [described["launcher"]] if described["launcher"] else []
         self.in_haste = described["in_haste"]
         self.flags = described["flags"]
@@ -40,7 +40,7 @@ class Toolchain:
         roots = list(first_roots) + [self.source / root for root in INCLUDE_ROOTS]
         includes = [f"-I{root}" for root in roots] + ["-isystem", self.libcudacxx]
         launcher = self.launcher if "-c" in arguments else []
-        return [*launcher, self._compiler, *self.flags, *includes, *arguments, str(source)]
+        return [*launcher, self.compiler, *self.flags, *includes, *arguments, str(source)]
 
     def precompiled(self):
         """The arguments that use the precompiled third-party headers; none with a compiler cache,
@@ -64,11 +64,11 @@ class Toolchain:
 
     def link_command(self, objects, output):
         inputs = [*map(str, objects), self.main, *self.libraries]
-        return [self._compiler, *self.flags, *inputs, "-o", str(output)]
+        return [self.compiler, *self.flags, *inputs, "-o", str(output)]
 
     def linker(self):
         """What the linker says of itself."""
-        return run([self._compiler, "-Wl,--version"])[1]
+        return run([self.compiler, "-Wl,--version"])[1]
 
 
 def run(command, timeout_s=300):
