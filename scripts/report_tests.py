@@ -22,6 +22,7 @@ import xml.etree.ElementTree
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SLOWEST = 10
 ANSWERED = "found before, built from the same"  # what test/bugs/mutate.py says then
+SANITIZERS = ("asan", "tsan")  # presets that test/skips.txt may name
 SKIPPED_CASE = re.compile(r"^skipped case: (.*)$", re.M)  # what test/main.cpp says
 
 
@@ -80,12 +81,12 @@ def over_budget(tests, budgets, rooms):
 
 
 def skips(tests):
-    """The names of what was skipped: tests, and "test: case"."""
+    """What was skipped, each with the preset that it was skipped in: tests, and "test: case"."""
     for test in tests:
         if test.skipped:
-            yield test.name
+            yield test.preset, test.name
         for case in SKIPPED_CASE.findall(test.output):
-            yield f"{test.name}: {case}"
+            yield test.preset, f"{test.name}: {case}"
 
 
 class Machine:
@@ -118,11 +119,12 @@ class Machine:
         sys.exit(f"test/skips.txt: nothing is known of {where}")
 
 
-def unexpected(names, allowed, machine):
-    """Those of `names` that no line of `allowed` is for."""
-    return [name for name in names
+def unexpected(skipped, allowed, machine):
+    """Those of `skipped`, pairs of a preset and a name, that no line of `allowed` is for."""
+    return [(preset, name) for preset, name in skipped
             if not any(fnmatch.fnmatchcase(name, re.sub(r"([\[?])", r"[\1]", pattern))
-                       and machine.is_so(where) for where, pattern in allowed)]
+                       and (where == preset if where in SANITIZERS else machine.is_so(where))
+                       for where, pattern in allowed)]
 
 
 def main(arguments):
@@ -138,8 +140,8 @@ def main(arguments):
     print(f"== the slowest of {len(tests)} tests")
     print("\n".join([*slowest(tests), *bugs(tests), *over_budget(tests, budgets, rooms)]))
     wrong = unexpected(list(skips(tests)), lines_of(ROOT / "test/skips.txt"), Machine())
-    for name in wrong:
-        print(f"== skipped, and test/skips.txt does not allow it here: {name}")
+    for preset, name in wrong:
+        print(f"== skipped, and test/skips.txt does not allow it here: {name} ({preset})")
     return 1 if wrong else 0
 
 

@@ -1,10 +1,11 @@
 /// The list of a discovery service, against a scripted one.
 
 #include "scripted_target.hpp"
+#include "under_tsan.hpp"
+#include <fabrics/discovery.hpp>
 #include <gnstor/host/error.hpp>
 
 #include <doctest/doctest.h>
-#include <fabrics/discovery.hpp>
 
 namespace {
 
@@ -74,7 +75,8 @@ TEST_CASE("a list that changes while it is read is read again") {
   }
 }
 
-TEST_CASE("a target does not choose how much memory its list takes") {
+TEST_CASE("a target does not choose how much memory its list takes" *
+          doctest::skip(test::under_tsan)) {
   scripted_target target;
   be_discovery(target);
   const auto one =

@@ -1,6 +1,7 @@
 /// A success is final: what an SSD that was given up still writes reaches nobody's data.
 #include "late_rig.hpp"
 #include "sleepy_thread.hpp"
+#include "under_tsan.hpp"
 #include <gnstor/host/executor.hpp>
 #include <gnstor/simt/clock.hpp>
 
@@ -158,14 +159,16 @@ TEST_CASE("memory that an unanswered write was to send is not written again: an 
   CHECK(read == r.content);
 }
 
-TEST_CASE("a success is final beside a firmware of which one thread sleeps for a second") {
+TEST_CASE("a success is final beside a firmware of which one thread sleeps for a second" *
+          doctest::skip(under_tsan)) {
   for (const std::uint32_t which : {0u, 9u}) {
     CAPTURE(which);
     demand_final(read_beside_a_sleeper(which, false));
   }
 }
 
-TEST_CASE("an asynchronous success is final beside a firmware of which one thread sleeps") {
+TEST_CASE("an asynchronous success is final beside a firmware of which one thread sleeps" *
+          doctest::skip(under_tsan)) {
   for (const std::uint32_t which : {0u, 9u}) {
     CAPTURE(which);
     demand_final(read_beside_a_sleeper(which, true));

@@ -3,6 +3,7 @@
 #include "qp/seeds.hpp"
 #include "random_bytes.hpp"
 #include "temp_folder.hpp"
+#include "under_tsan.hpp"
 #include <deengine/layout.hpp>
 #include <gnstor/core/hash.hpp>
 #include <gnstor/host/error.hpp>
@@ -319,12 +320,14 @@ TEST_CASE("another host reads a volume but may not write it while its writer hol
   owner.write(v, 0, bytes.data() + 4096, 4096);
 }
 
-TEST_CASE("everything acknowledged is there after kill -9 in the middle of writes") {
+TEST_CASE("everything acknowledged is there after kill -9 in the middle of writes" *
+          doctest::skip(under_tsan)) {
   const temp_folder folder;
   CHECK(survived(folder, endpoint(folder), 96, false, 20) > 0);
 }
 
-TEST_CASE("everything acknowledged is there after kill -9 while garbage is collected") {
+TEST_CASE("everything acknowledged is there after kill -9 while garbage is collected" *
+          doctest::skip(under_tsan)) {
   const int kills = static_cast<int>(number_from("GNSTOR_KILLS", 10));
   // Both SSDs have every block, which is nearly all that volumes may hold of their 512 pages.
   struct {

@@ -1,4 +1,6 @@
 /// What a target does where the system refuses it threads or descriptors.
+// not under asan: UBSan opens descriptors to look at objects
+
 #include "host/scarce_threads.hpp"
 #include "host/temp_folder.hpp"
 #include "verbs/listener.hpp"
