@@ -10,6 +10,7 @@
 
 #include <cstring>
 #include <functional>
+#include <initializer_list>
 #include <vector>
 
 namespace gnstor::test {
@@ -55,6 +56,37 @@ class scripted_link : public host::array_link {
   std::vector<volume_info> plain;
   std::uint32_t last_key = 0;
 };
+
+/// A volume of 10 blocks that one client may use.
+inline wire::afa::volume_record record_of(std::uint16_t vid, wire::afa::volume_client who) {
+  wire::afa::volume_record r{};
+  r.version = wire::afa::payload_version;
+  r.vid = vid;
+  r.replicas = 1;
+  r.hash_factor = 5;
+  r.capacity_blocks = 10;
+  r.stripe_blocks = 16;
+  r.ssd_count = 4;
+  r.client_count = 1;
+  r.clients[0] = who;
+  return r;
+}
+
+inline wire::afa::volume_list list_of(std::initializer_list<wire::afa::volume_record> records) {
+  wire::afa::volume_list l{};
+  l.version = wire::afa::payload_version;
+  for (const wire::afa::volume_record& r : records) l.records[l.count++] = r;
+  l.total = l.count;
+  return l;
+}
+
+/// What a command brings along.
+template <class Payload>
+Payload payload_of(const wire::afa::admin_command& c) {
+  Payload p;
+  std::memcpy(&p, reinterpret_cast<const void*>(c.payload.address), sizeof p);
+  return p;
+}
 
 inline wire::afa::array_description array_of(std::uint32_t ssds) {
   wire::afa::array_description d{};

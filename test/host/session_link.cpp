@@ -154,21 +154,8 @@ TEST_CASE(
 
 TEST_CASE("at its end a session gives its rights back, and waits for no SSD longer than a second") {
   const auto r = over_array(array_of(4));
-  wire::afa::volume_list& there = r->link->listed;
-  there.version = wire::afa::payload_version;
-  there.count = there.total = 2;
-  for (std::uint16_t k = 0; k < 2; ++k) {
-    wire::afa::volume_record& v = there.records[k];
-    v.version = wire::afa::payload_version;
-    v.vid = static_cast<std::uint16_t>(k + 1);
-    v.replicas = 1;
-    v.hash_factor = 5;
-    v.capacity_blocks = 10;
-    v.stripe_blocks = 16;
-    v.ssd_count = 4;
-    v.client_count = 1;
-    v.clients[0] = {77, wire::afa::right_read | wire::afa::right_write};
-  }
+  const wire::afa::volume_client own{77, wire::afa::right_read | wire::afa::right_write};
+  r->link->listed = list_of({record_of(1, own), record_of(2, own)});
   r->inside.written.insert(2);
   (void)r->inside.list();
   CHECK_FALSE(r->link->in_a_second);

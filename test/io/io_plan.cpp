@@ -47,7 +47,7 @@ plan::piece first_piece(const volume_info& v, opcode op, std::uint32_t first) {
   REQUIRE(all.size() == 1);
   return all[0];
 }
-std::set<std::uint32_t> asked(const io_step& read) {
+std::set<std::uint32_t> asked(const detail::io_step& read) {
   std::set<std::uint32_t> all;
   for (std::uint32_t k = 0; k < read.candidates; ++k) all.insert(read.ssds >> 8 * k & 0xff);
   return all;
@@ -134,7 +134,7 @@ TEST_CASE("reads take turns among the replicas, and know all of them") {
   std::uint32_t turns[3] = {};  // by the index in the stripe's list of the one asked first
   for (std::uint32_t b = 0; b < 3000; ++b) {
     const plan::piece p = first_piece(v, opcode::read, b);
-    const io_step part = plan_of(v).reading(p);
+    const detail::io_step part = plan_of(v).reading(p);
     REQUIRE(part.candidates == 3);
     std::uint64_t all = 0;
     for (const std::uint32_t ssd : asked(part)) all |= std::uint64_t{1} << ssd;
@@ -191,6 +191,22 @@ TEST_CASE("a read that avoids SSDs goes on passing by who is filled, and by all 
   }
 }
 
+TEST_CASE("a read avoids any SSD of the largest array") {
+  const volume_info v = spread_over(64, 2);
+  std::uint64_t avoided = 0;
+  for (std::uint32_t first = 0; first < 6 * 400; first += 6) {
+    const plan::piece p = first_piece(v, opcode::read, first);
+    const ssd_index ssd = p.where.ssd[0];
+    const plan around = plan_of(v).avoiding(ssd);
+    around.for_pieces(
+        opcode::read, range_of(first, 1), buffer_cursor(buffer(1)), [&](const plan::piece& q) {
+          CHECK(asked(around.reading(q)) == std::set<std::uint32_t>{p.where.ssd[1].value});
+        });
+    avoided |= std::uint64_t{1} << ssd.value;
+  }
+  CHECK(avoided == ~std::uint64_t{0});
+}
+
 TEST_CASE("an SSD that is avoided is asked all the same where no other replica is in sync") {
   volume_info v = spread_over(5, 2);
   for (std::uint32_t b = 0; b < 600; b += 6) {
@@ -214,7 +230,7 @@ TEST_CASE("where no replica is left, one of them is asked and says so: never ano
       v.filling = away ? 0 : all;
       const plan::piece read = first_piece(v, opcode::read, b);
       CHECK(bits(read.where) == all);
-      const io_step part = plan_of(v).reading(read);
+      const detail::io_step part = plan_of(v).reading(read);
       CHECK(part.candidates == 2);
       CHECK((all >> part.ssd().value & 1) == 1);
       CHECK(bits(first_piece(v, opcode::write, b).where) == all);
@@ -239,7 +255,7 @@ TEST_CASE("a flush reaches the SSDs that are being filled, too: they take writes
   const plan p = plan_of(v);
   plan::all_flush_steps steps{p};
   std::vector<std::uint32_t> reached;
-  for (io_step s; reached.size() < 64 && steps(s);) reached.push_back(s.ssd().value);
+  for (detail::io_step s; reached.size() < 64 && steps(s);) reached.push_back(s.ssd().value);
   CHECK(reached == std::vector<std::uint32_t>{0, 2, 3, 4, 5});
 }
 
@@ -257,7 +273,7 @@ TEST_CASE("a namespace of 512-byte blocks is addressed beyond the 2 TiB of a 32-
 TEST_CASE("commands of a volume carry its ids and epoch, those of a namespace its own addresses") {
   volume_info v = spread_over(5, 2);
   const plan::piece p = first_piece(v, opcode::read, 123);
-  const io_step ours = plan_of(v).reading(p);
+  const detail::io_step ours = plan_of(v).reading(p);
   const auto at = wire::afa::slba::unpack(ours.slba);
   CHECK(at.volume == volume_id(5));
   CHECK(at.client == client_id(77));
@@ -270,11 +286,13 @@ TEST_CASE("commands of a volume carry its ids and epoch, those of a namespace it
   v.namespace_id = 3;
   v.lba_bytes = 512;
   v.replicas = v.ssd_count = 1;
-  const io_step plain = plan_of(v).reading(first_piece(v, opcode::read, 123));
+  const detail::io_step plain = plan_of(v).reading(first_piece(v, opcode::read, 123));
   CHECK(plain.slba == 123 * 8);
   CHECK(plain.blocks == 8);
   CHECK(plain.epoch == 0);
   CHECK(plain.namespace_id == 3);
+  REQUIRE(plan_of(v).flush_steps() == 1);
+  CHECK(plan_of(v).flush_step(0).command().nsid == 3);
 }
 
 TEST_CASE("a deallocation is as long as a command may count, not as a transfer may be") {

@@ -11,24 +11,6 @@ namespace {
 
 const std::string discovery(serve::discovery_nqn);
 
-submission_entry log_command(std::uint8_t id, std::uint32_t bytes, std::uint64_t offset = 0) {
-  submission_entry e = host_queue::command(admin_opcode::get_log_page, 0xffffffff, bytes);
-  const std::uint32_t dwords = bytes / 4 - 1;
-  e.cdw10 = id | dwords << 16;
-  e.cdw11 = dwords >> 16;
-  e.cdw12 = static_cast<std::uint32_t>(offset);
-  e.cdw13 = static_cast<std::uint32_t>(offset >> 32);
-  return e;
-}
-
-reply feature(host_queue& q, admin_opcode op, std::uint32_t id, std::uint32_t value = 0,
-              std::uint32_t bytes = 0) {
-  submission_entry e = host_queue::command(op, 0, bytes);
-  e.cdw10 = id;
-  e.cdw11 = value;
-  return q.send(e);
-}
-
 }  // namespace
 
 TEST_CASE("the registers tell what Linux's host asks for, and follow enable and shutdown") {
@@ -170,30 +152,30 @@ TEST_CASE("features: queues are granted within the limit, the host id is the Con
   const auto q = rig.admin(volume_nqn);
   constexpr auto get = admin_opcode::get_features;
   constexpr auto set = admin_opcode::set_features;
-  CHECK(feature(*q, set, 7, 0x00070003).dw0 == 0x00030003);
-  CHECK(feature(*q, set, 7, 0x00ff00ff).dw0 == 0x000f000f);
-  CHECK(feature(*q, get, 7).dw0 == 0x000f000f);
-  CHECK(feature(*q, set, 7, 0xffff0000).status == dnr(generic_status::invalid_field));
-  CHECK(feature(*q, set, 0x80000007, 0).status == dnr(command_status::feature_not_saveable));
-  CHECK(feature(*q, set, 15, 5000).status == 0);
-  CHECK(feature(*q, get, 15).dw0 == 5000);
-  CHECK(feature(*q, set, 11, 0x100).status == 0);
-  CHECK(feature(*q, get, 11).dw0 == 0x100);
-  CHECK(feature(*q, get, 0x30b).dw0 == 4);  // capabilities: changeable
-  CHECK(feature(*q, get, 0x10b).dw0 == 0);  // default
-  CHECK(feature(*q, get, 4).dw0 == 343);
-  CHECK(feature(*q, set, 1, 0).status == dnr(command_status::feature_not_changeable));
-  CHECK(feature(*q, set, 0x99, 0).status == dnr(generic_status::invalid_field));
-  CHECK(feature(*q, get, 0x99).status == dnr(generic_status::invalid_field));
-  CHECK(feature(*q, get, 0x407).status == dnr(generic_status::invalid_field));
-  const reply who = feature(*q, get, 0x81, 1, 16);
+  CHECK(q->feature(set, 7, 0x00070003).dw0 == 0x00030003);
+  CHECK(q->feature(set, 7, 0x00ff00ff).dw0 == 0x000f000f);
+  CHECK(q->feature(get, 7).dw0 == 0x000f000f);
+  CHECK(q->feature(set, 7, 0xffff0000).status == dnr(generic_status::invalid_field));
+  CHECK(q->feature(set, 0x80000007, 0).status == dnr(command_status::feature_not_saveable));
+  CHECK(q->feature(set, 15, 5000).status == 0);
+  CHECK(q->feature(get, 15).dw0 == 5000);
+  CHECK(q->feature(set, 11, 0x100).status == 0);
+  CHECK(q->feature(get, 11).dw0 == 0x100);
+  CHECK(q->feature(get, 0x30b).dw0 == 4);  // capabilities: changeable
+  CHECK(q->feature(get, 0x10b).dw0 == 0);  // default
+  CHECK(q->feature(get, 4).dw0 == 343);
+  CHECK(q->feature(set, 1, 0).status == dnr(command_status::feature_not_changeable));
+  CHECK(q->feature(set, 0x99, 0).status == dnr(generic_status::invalid_field));
+  CHECK(q->feature(get, 0x99).status == dnr(generic_status::invalid_field));
+  CHECK(q->feature(get, 0x407).status == dnr(generic_status::invalid_field));
+  const reply who = q->feature(get, 0x81, 1, 16);
   REQUIRE(who.data.size() == 16);
   CHECK(who.number(0, 1) == std::strlen(alice));
-  CHECK(feature(*q, get, 0x81, 0, 16).status == dnr(generic_status::host_id_inconsistent_format));
-  CHECK(feature(*q, get, 0x81, 1, 8).status == dnr(generic_status::invalid_sgl_length));
-  CHECK(feature(*q, set, 0x81, 1).status == dnr(generic_status::command_sequence_error));
+  CHECK(q->feature(get, 0x81, 0, 16).status == dnr(generic_status::host_id_inconsistent_format));
+  CHECK(q->feature(get, 0x81, 1, 8).status == dnr(generic_status::invalid_sgl_length));
+  CHECK(q->feature(set, 0x81, 1).status == dnr(generic_status::command_sequence_error));
   const auto io = rig.io(volume_nqn);
-  CHECK(feature(*q, set, 7, 0).status == dnr(generic_status::command_sequence_error));
+  CHECK(q->feature(set, 7, 0).status == dnr(generic_status::command_sequence_error));
 }
 
 TEST_CASE("log pages: health counts the traffic, offsets are honoured, unknown pages refused") {
@@ -202,26 +184,26 @@ TEST_CASE("log pages: health counts the traffic, offsets are honoured, unknown p
   const auto io = rig.io(volume_nqn);
   REQUIRE(io->send(host_queue::io(wire::nvme::nvm_opcode::write, 0, 25)).status == 0);
   REQUIRE(io->send(host_queue::io(wire::nvme::nvm_opcode::read, 0, 32)).status == 0);
-  const reply smart = q->send(log_command(2, 512));
+  const reply smart = q->send(host_queue::get_log(2, 512));
   CHECK(smart.number(1, 2) == 300);
   CHECK(smart.number(32, 8) == 1);  // 256 sectors, rounded up to thousands
   CHECK(smart.number(48, 8) == 1);
   CHECK(smart.number(64, 8) == 1);
   CHECK(smart.number(80, 8) == 1);
-  CHECK(q->send(log_command(3, 512)).text(8, 5) == "0.1.0");
-  CHECK(q->send(log_command(3, 8, 8)).text(0, 5) == "0.1.0");
-  CHECK(q->send(log_command(1, 64)).number(0, 8) == 0);
-  CHECK(q->send(log_command(5, 4096)).number(4 * 6, 4) == 1);
-  const reply longer = q->send(log_command(2, 4096));
+  CHECK(q->send(host_queue::get_log(3, 512)).text(8, 5) == "0.1.0");
+  CHECK(q->send(host_queue::get_log(3, 8, 8)).text(0, 5) == "0.1.0");
+  CHECK(q->send(host_queue::get_log(1, 64)).number(0, 8) == 0);
+  CHECK(q->send(host_queue::get_log(5, 4096)).number(4 * 6, 4) == 1);
+  const reply longer = q->send(host_queue::get_log(2, 4096));
   REQUIRE(longer.data.size() == 4096);
   CHECK(longer.number(4088, 8) == 0);
-  CHECK(q->send(log_command(2, 64, 514)).status == dnr(generic_status::invalid_field));
-  CHECK(q->send(log_command(2, 64, 516)).status == dnr(generic_status::invalid_field));
-  CHECK(q->send(log_command(2, 64, ~std::uint64_t{3})).status ==
+  CHECK(q->send(host_queue::get_log(2, 64, 514)).status == dnr(generic_status::invalid_field));
+  CHECK(q->send(host_queue::get_log(2, 64, 516)).status == dnr(generic_status::invalid_field));
+  CHECK(q->send(host_queue::get_log(2, 64, ~std::uint64_t{3})).status ==
         dnr(generic_status::invalid_field));
-  CHECK(q->send(log_command(0x42, 64)).status == dnr(command_status::invalid_log_page));
-  CHECK(q->send(log_command(0x70, 1024)).status == dnr(generic_status::invalid_field));
-  submission_entry huge = log_command(2, 512);
+  CHECK(q->send(host_queue::get_log(0x42, 64)).status == dnr(command_status::invalid_log_page));
+  CHECK(q->send(host_queue::get_log(0x70, 1024)).status == dnr(generic_status::invalid_field));
+  submission_entry huge = host_queue::get_log(2, 512);
   huge.cdw11 = 0xffff;
   huge.cdw10 |= 0xffff0000;
   CHECK(q->send(huge).status == dnr(generic_status::invalid_field));
@@ -230,9 +212,9 @@ TEST_CASE("log pages: health counts the traffic, offsets are honoured, unknown p
 TEST_CASE("the discovery log lists each subsystem with the address it was asked at") {
   target_rig rig;
   const auto q = rig.admin(discovery.c_str());
-  const reply head = q->send(log_command(0x70, 16));
+  const reply head = q->send(host_queue::get_log(0x70, 16));
   CHECK(head.number(8, 8) == 2);
-  const reply log = q->send(log_command(0x70, 3072));
+  const reply log = q->send(host_queue::get_log(0x70, 3072));
   CHECK(log.number(0, 8) == head.number(0, 8));
   CHECK(log.number(1024, 4) == 0x02020101);  // RDMA, IPv4, NVM subsystem, no secure channel
   CHECK(log.number(1024 + 4, 4) == 0xffff0000);
@@ -242,10 +224,10 @@ TEST_CASE("the discovery log lists each subsystem with the address it was asked 
   CHECK(log.text(1024 + 512, 10) == "192.0.2.1 ");
   CHECK(log.number(1024 + 768, 3) == 0x010101);
   rig.target.withdraw(volume_nqn);
-  const reply later = q->send(log_command(0x70, 16));
+  const reply later = q->send(host_queue::get_log(0x70, 16));
   CHECK(later.number(8, 8) == 1);
   CHECK(later.number(0, 8) > head.number(0, 8));
-  CHECK(q->send(log_command(2, 512)).status == dnr(generic_status::invalid_field));
+  CHECK(q->send(host_queue::get_log(2, 512)).status == dnr(generic_status::invalid_field));
 }
 
 TEST_CASE("event requests are held up to the limit, and one answers each change until it is read") {
@@ -259,7 +241,7 @@ TEST_CASE("event requests are held up to the limit, and one answers each change 
   CHECK(q->send(e).status == dnr(command_status::asynchronous_event_limit_exceeded));
   rig.target.changed(volume_nqn);
   CHECK_FALSE(q->event());  // not asked for
-  REQUIRE(feature(*q, admin_opcode::set_features, 11, 0x100).status == 0);
+  REQUIRE(q->feature(admin_opcode::set_features, 11, 0x100).status == 0);
   rig.target.changed(volume_nqn);
   const auto first = q->event();
   REQUIRE(first);
@@ -267,7 +249,7 @@ TEST_CASE("event requests are held up to the limit, and one answers each change 
   CHECK(first->dw0 == 0x040002);
   rig.target.changed(volume_nqn);
   CHECK_FALSE(q->event());  // the log page was not read yet
-  const reply changed = q->send(log_command(4, 4096));
+  const reply changed = q->send(host_queue::get_log(4, 4096));
   CHECK(changed.number(0, 4) == 1);
   const auto second = q->event();
   REQUIRE(second);
@@ -279,13 +261,13 @@ TEST_CASE("the list of changed namespaces holds what has changed since it was re
   target_rig rig;
   const auto q = rig.admin(volume_nqn);
   const auto listed = [&](std::uint32_t retain = 0) {
-    submission_entry e = log_command(4, 4096);
+    submission_entry e = host_queue::get_log(4, 4096);
     e.cdw10 |= retain << 15;
     return q->send(e).number(0, 4);
   };
   CHECK(listed() == 0);  // nothing has changed since the Connect
   rig.target.changed(volume_nqn);
-  CHECK(q->send(log_command(4, 64, 4098)).status == dnr(generic_status::invalid_field));
+  CHECK(q->send(host_queue::get_log(4, 64, 4098)).status == dnr(generic_status::invalid_field));
   CHECK(listed() == 1);
   CHECK(listed() == 0);
   rig.target.changed(volume_nqn);
@@ -294,7 +276,7 @@ TEST_CASE("the list of changed namespaces holds what has changed since it was re
   CHECK(listed(1) == 0);
   const auto other = rig.admin(volume_nqn, bob);
   rig.target.changed(volume_nqn);
-  CHECK(other->send(log_command(4, 4096)).number(0, 4) == 1);
+  CHECK(other->send(host_queue::get_log(4, 4096)).number(0, 4) == 1);
   CHECK(listed() == 1);  // each controller has a list of its own
 }
 
@@ -305,7 +287,7 @@ TEST_CASE("a log page is the controller's, and no namespace has one") {
     CHECK((q->identify(1).number(261, 1) & 1) == 0);
     for (const std::uint8_t id : {1, 2, 3, 4, 5}) {
       CAPTURE(id);
-      submission_entry e = log_command(id, 64);
+      submission_entry e = host_queue::get_log(id, 64);
       for (const std::uint32_t nsid : {0u, 0xffffffffu}) {
         e.nsid = nsid;
         CHECK(q->send(e).status == 0);
@@ -323,7 +305,7 @@ TEST_CASE("Identify tells of the log of commands and effects where there is one"
   for (const char* nqn : {volume_nqn, array_nqn, discovery.c_str()}) {
     const auto q = rig.admin(nqn);
     const bool announced = (q->identify(1).number(261, 1) & 2) != 0;
-    CHECK(announced == (q->send(log_command(5, 4096)).status == 0));
+    CHECK(announced == (q->send(host_queue::get_log(5, 4096)).status == 0));
     CHECK(announced == (nqn != discovery));
   }
 }
@@ -337,9 +319,9 @@ TEST_CASE("events that a controller does not have cannot be asked for") {
     for (std::uint32_t k = 0; k < 32; ++k) {
       CAPTURE(k);
       const bool known = ((optional | health) >> k & 1) != 0;
-      const reply r = feature(*q, admin_opcode::set_features, 11, 1u << k);
+      const reply r = q->feature(admin_opcode::set_features, 11, 1u << k);
       CHECK(r.status == (known ? std::uint16_t{0} : dnr(generic_status::invalid_field)));
-      if (known) CHECK(feature(*q, admin_opcode::get_features, 11).dw0 == 1u << k);
+      if (known) CHECK(q->feature(admin_opcode::get_features, 11).dw0 == 1u << k);
     }
   }
 }
@@ -347,7 +329,7 @@ TEST_CASE("events that a controller does not have cannot be asked for") {
 TEST_CASE("a discovery controller reports that a subsystem has come or gone") {
   target_rig rig;
   const auto q = rig.admin(discovery.c_str());
-  REQUIRE(feature(*q, admin_opcode::set_features, 11, 0x80000000).status == 0);
+  REQUIRE(q->feature(admin_opcode::set_features, 11, 0x80000000).status == 0);
   REQUIRE(q->send(host_queue::command(admin_opcode::asynchronous_event_request, 0, 0)).step ==
           serve::next_step::hold);
   rig.target.withdraw(volume_nqn);

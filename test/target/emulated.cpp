@@ -1,15 +1,11 @@
 /// The target over a real emulated array: plain hosts and GNStor's own clients at the same volumes.
+#include "emulated_rig.hpp"
 #include "host/spoiled_flash.hpp"
 #include "host/temp_folder.hpp"
-#include "rig.hpp"
 #include <gnstor/host/error.hpp>
 #include <gnstor/wire/afa/admin_command.hpp>
 #include <gnstor/wire/afa/array_membership.hpp>
-#include <gnstor/wire/afa/slba.hpp>
-#include <gnstor/wire/afa/status.hpp>
 #include <gnstor/wire/afa/volume_chmod.hpp>
-#include <link/client_identity.hpp>
-#include <serve/array_volume.hpp>
 #include <serve/target_id.hpp>
 
 #include <gnstor-target/serve.hpp>
@@ -24,98 +20,8 @@ using namespace gnstor;
 using namespace gnstor::test;
 using wire::afa::right_read;
 using wire::afa::right_write;
-using wire::nvme::nvm_opcode;
 
 namespace {
-
-constexpr std::uint64_t timeout_ns = 10'000'000'000;
-constexpr const char* small = "emu:?ssds=3&capacity=4M&replicas=2";
-
-std::vector<std::byte> filled(std::size_t bytes, int seed) {
-  std::vector<std::byte> p(bytes);
-  for (std::size_t k = 0; k < bytes; ++k) p[k] = static_cast<std::byte>(k * 3 + k / 4096 + seed);
-  return p;
-}
-
-/// A target whose volume 1 has 512 blocks.
-struct emulated_rig {
-  explicit emulated_rig(const std::string& endpoint = small)
-      : array(host::endpoint::parse(endpoint), timeout_ns), target({}, array) {
-    if (array.own().volumes(array.about().epoch).empty()) (void)array.create_volume(2 << 20);
-    volume = std::make_shared<serve::array_volume>(array, record());
-    target.offer({array_nqn, serve::subsystem_kind::array, {}, nullptr});
-    target.offer({volume_nqn, serve::subsystem_kind::volume, {}, volume});
-  }
-  wire::afa::volume_record record() { return array.own().volumes(array.about().epoch).at(0); }
-  /// What GNStor's own client `who` may do with volume 1.
-  std::uint16_t rights(const char* who) {
-    const wire::afa::volume_record r = record();
-    for (std::uint32_t k = 0; k < r.client_count; ++k) {
-      if (r.clients[k].client == host::client_identity::client_of(who).value)
-        return r.clients[k].rights;
-    }
-    return 0;
-  }
-  /// What the target does about once a second.
-  bool refresh() { return volume->refresh(record()); }
-
-  std::unique_ptr<host_queue> admin(const char* nqn, const char* who) {
-    auto q = std::make_unique<host_queue>(target, 0);
-    const reply r = q->connect(nqn, who);
-    REQUIRE(r.status == 0);
-    id = static_cast<std::uint16_t>(r.dw0);
-    REQUIRE(q->enable().status == 0);
-    return q;
-  }
-  std::unique_ptr<host_queue> io(const char* nqn, const char* who) {
-    auto q = std::make_unique<host_queue>(target, 1);
-    REQUIRE(q->connect(nqn, who, id).status == 0);
-    return q;
-  }
-  /// Asks for rights on volume 1 as GNStor's own client `who`, on every SSD. Its owner, the target,
-  /// has admitted that one.
-  std::uint16_t chmod(host_queue& q, const char* who, std::uint16_t rights) {
-    if (rights != 0 && record().client_count < 2) array.admit(volume_id(1), who);
-    wire::afa::volume_chmod change{};
-    change.version = wire::afa::payload_version;
-    change.vid = 1;
-    change.client_count = 1;
-    change.clients[0] = {host::client_identity::client_of(who).value, rights};
-    std::vector<std::byte> bytes(sizeof change);
-    std::memcpy(bytes.data(), &change, sizeof change);
-    wire::afa::admin_command c;
-    c.opcode = wire::afa::admin_opcode::volume_chmod;
-    c.epoch = array.about().epoch;
-    c.volume = volume_id(1);
-    c.payload = wire::nvme::make_keyed_sgl(host_queue::address, sizeof change, host_queue::key);
-    for (std::uint32_t ssd = 0; ssd < array.ssds(); ++ssd) {
-      c.nsid = ssd + 1;
-      if (const std::uint16_t refused = q.send(c.pack(), bytes).status; refused != 0)
-        return refused;
-    }
-    return 0;
-  }
-  /// A read or write of block `block` of volume 1 as `who`, on an SSD that holds it.
-  submission_entry own_io(nvm_opcode op, const char* who, std::uint32_t block) {
-    const wire::afa::volume_record r = record();
-    const auto set =
-        rendezvous_placement(array.ssds())
-            .replicas(volume_id(1), r.hash_factor, block / r.stripe_blocks, r.replicas);
-    submission_entry e = host_queue::io(op, 0, 1);
-    const std::uint64_t at =
-        wire::afa::pack_slba(volume_id(1), host::client_identity::client_of(who), vba(block));
-    e.nsid = set.ssd[0].value + 1u;
-    e.cdw2 = array.about().epoch;
-    e.cdw10 = static_cast<std::uint32_t>(at);
-    e.cdw11 = static_cast<std::uint32_t>(at >> 32);
-    return e;
-  }
-
-  serve::emulated_gateway array;
-  serve::target_model target;
-  std::shared_ptr<serve::array_volume> volume;
-  std::uint16_t id = 0;
-};
 
 /// What the array says of itself to a host.
 wire::afa::array_description described(host_queue& q) {
@@ -130,11 +36,6 @@ wire::afa::array_description described(host_queue& q) {
   std::memcpy(&d, r.data.data(), sizeof d);
   return d;
 }
-
-std::uint16_t own(wire::afa::status s) { return wire::afa::make_status(s, true); }
-
-constexpr std::uint16_t conflict =
-    wire::nvme::make_status(generic_status::reservation_conflict, true);
 
 }  // namespace
 
@@ -304,7 +205,7 @@ TEST_CASE("a plain host's volume stays on its SSDs when others join the array") 
 
 TEST_CASE("with flash files, volumes and their bytes outlive the target") {
   const temp_folder folder;
-  const std::string endpoint = std::string(small) + "&flash=" + folder.path();
+  const std::string endpoint = std::string(small_array) + "&flash=" + folder.path();
   const auto data = filled(8 * block_bytes, 2);
   {
     emulated_rig rig(endpoint);
@@ -333,7 +234,7 @@ TEST_CASE("a silent SSD fails writes within the timeout, and the target recovers
     CHECK(status == wire::nvme::make_status(generic_status::internal_error));
   }
   for (std::uint32_t ssd = 0; ssd < 3; ++ssd) rig.array.inject_fault(ssd, "none");
-  rig.array.own().set_timeout(timeout_ns);
+  rig.array.own().set_timeout(answer_timeout_ns);
   CHECK(q->send(host_queue::io(nvm_opcode::write, 0, 16), data).status == 0);
   CHECK(q->send(host_queue::io(nvm_opcode::read, 0, 16)).data == data);
 }
@@ -381,6 +282,7 @@ TEST_CASE("a volume whose owner is lost is given to another host, and nobody els
   rig.array.reassign(volume_id(1), bob);
   const wire::afa::volume_record r = rig.record();
   CHECK(r.owner == host::client_identity::key_of(bob));
+  REQUIRE(r.client_count == 2);  // the former writer reads on
   for (std::uint32_t k = 0; k < r.client_count; ++k) {
     const bool heir = r.clients[k].client == host::client_identity::client_of(bob).value;
     CHECK(r.clients[k].rights == (heir ? both : right_read));
@@ -541,7 +443,7 @@ TEST_CASE("volumes of two targets have different names, and with flash files kee
                                       uuid.number(32, 8), c.number(4, 8),   c.number(12, 8)};
   };
   const temp_folder folder;
-  const std::string kept = std::string(small) + "&flash=" + folder.path();
+  const std::string kept = std::string(small_array) + "&flash=" + folder.path();
   std::vector<std::uint64_t> before;
   {
     emulated_rig rig(kept);
@@ -576,7 +478,7 @@ TEST_CASE("more given-up commands than the NIC has regions do not keep a host fr
     });
   }
   for (auto& t : threads) t.join();
-  rig.array.own().set_timeout(timeout_ns);
+  rig.array.own().set_timeout(answer_timeout_ns);
   REQUIRE(rig.record().client_count == 1);
   admin.reset();
   rig.target.tick(0);

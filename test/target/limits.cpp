@@ -67,7 +67,7 @@ TEST_CASE("connections before their Connect are few, in all and of one host") {
   CHECK(c.come("10.0.0.2", 0));
   for (int k = 0; k < 1000; ++k) c.come("10.0.1." + std::to_string(k), 0);
   CHECK(c.there.size() == 16);
-  CHECK(c.there.size() * serve::queue_memory::early_bytes({}) <= 512 << 10);        // pinned
+  CHECK(c.there.size() * serve::queue_memory::early_bytes({}) <= 512 << 10);     // pinned
   for (const std::uint16_t qid : {1, 16}) CHECK_FALSE(c.come("10.0.0.3", qid));  // no association
 }
 

@@ -24,13 +24,6 @@ submission_entry forced(submission_entry e) {
   return e;
 }
 
-submission_entry feature(wire::nvme::admin_opcode op, std::uint32_t cdw10, std::uint32_t value) {
-  submission_entry e = host_queue::command(op, 0, 0);
-  e.cdw10 = cdw10;
-  e.cdw11 = value;
-  return e;
-}
-
 std::vector<std::byte> filled(std::byte seed) {
   std::vector<std::byte> p(block_bytes);
   for (std::size_t k = 0; k < p.size(); ++k) p[k] = static_cast<std::byte>(k * 3) ^ seed;
@@ -144,23 +137,23 @@ TEST_CASE("with its cache switched off, each write of a host survives a power cu
   {
     const auto q = at.rig->connect(volume_nqn);
     host_queue& admin = *q.admin;
-    CHECK(admin.send(feature(admin_opcode::get_features, cache, 0)).dw0 == 1);
-    CHECK(admin.send(feature(admin_opcode::get_features, cache | 3u << 8, 0)).dw0 == 4);
-    CHECK(admin.send(feature(admin_opcode::set_features, cache, 2)).status ==
+    CHECK(admin.feature(admin_opcode::get_features, cache).dw0 == 1);
+    CHECK(admin.feature(admin_opcode::get_features, cache | 3u << 8).dw0 == 4);
+    CHECK(admin.feature(admin_opcode::set_features, cache, 2).status ==
           dnr(generic_status::invalid_field));
-    CHECK(admin.send(feature(admin_opcode::set_features, cache, 0)).status == 0);
-    CHECK(admin.send(feature(admin_opcode::get_features, cache, 0)).dw0 == 0);
+    CHECK(admin.feature(admin_opcode::set_features, cache).status == 0);
+    CHECK(admin.feature(admin_opcode::get_features, cache).dw0 == 0);
     REQUIRE(q.io->send(host_queue::io(nvm_opcode::write, 0, 1), data).status == 0);
     then = at.disk.disk();
     admin.set(wire::fabrics::property_offset::configuration, 0);
     admin.enable();
-    CHECK(admin.send(feature(admin_opcode::get_features, cache, 0)).dw0 == 1);
+    CHECK(admin.feature(admin_opcode::get_features, cache).dw0 == 1);
   }
   CHECK(at.first_block_after(then) == data);
   emulated_target memory;
   const auto q = memory.connect(volume_nqn);
   for (const auto op : {admin_opcode::get_features, admin_opcode::set_features})
-    CHECK(q.admin->send(feature(op, cache, 0)).status == dnr(generic_status::invalid_field));
+    CHECK(q.admin->feature(op, cache).status == dnr(generic_status::invalid_field));
 }
 
 TEST_CASE("an own client's Flush and FUA reach the disk of the SSD they name") {

@@ -92,25 +92,6 @@ class answers {
   std::vector<group> groups_;
 };
 
-submission_entry get_log(std::uint32_t id, std::uint32_t bytes, std::uint64_t offset = 0,
-                         std::uint32_t nsid = 0xffffffff) {
-  submission_entry e = host_queue::command(admin_opcode::get_log_page, nsid, bytes);
-  const std::uint32_t dwords = bytes / 4 - 1;
-  e.cdw10 = id | dwords << 16;
-  e.cdw11 = dwords >> 16;
-  e.cdw12 = static_cast<std::uint32_t>(offset);
-  e.cdw13 = static_cast<std::uint32_t>(offset >> 32);
-  return e;
-}
-
-reply feature(host_queue& q, admin_opcode op, std::uint32_t cdw10, std::uint32_t value = 0,
-              std::uint32_t bytes = 0) {
-  submission_entry e = host_queue::command(op, 0, bytes);
-  e.cdw10 = cdw10;
-  e.cdw11 = value;
-  return q.send(e);
-}
-
 void identify_all(host_queue& q, answers& all) {
   for (std::uint32_t cns = 0; cns < 0x20; ++cns) {
     for (const std::uint32_t nsid : {0u, 1u, 2u, 4u, 5u, 0xfffffffdu, 0xfffffffeu, 0xffffffffu})
@@ -125,14 +106,16 @@ void identify_all(host_queue& q, answers& all) {
 
 void read_logs(host_queue& q, answers& all) {
   for (std::uint32_t id = 0; id < 256; ++id)
-    all.add(fmt::format("Log {:02x}", id), q.send(get_log(id, 4096)));
+    all.add(fmt::format("Log {:02x}", id), q.send(host_queue::get_log(id, 4096)));
   for (const std::uint32_t id : {1u, 2u, 3u, 4u, 5u, 0x70u}) {
-    all.add(fmt::format("Log {:02x} 12", id), q.send(get_log(id, 12)));
+    all.add(fmt::format("Log {:02x} 12", id), q.send(host_queue::get_log(id, 12)));
     for (const std::uint64_t offset : {4u, 6u, 516u, 1028u, 4096u, 4100u})
-      all.add(fmt::format("Log {:02x} +{}", id, offset), q.send(get_log(id, 68, offset)));
+      all.add(fmt::format("Log {:02x} +{}", id, offset),
+              q.send(host_queue::get_log(id, 68, offset)));
     for (const std::uint32_t nsid : {0u, 1u})
-      all.add(fmt::format("Log {:02x} nsid {}", id, nsid), q.send(get_log(id, 64, 0, nsid)));
-    submission_entry indexed = get_log(id, 64);
+      all.add(fmt::format("Log {:02x} nsid {}", id, nsid),
+              q.send(host_queue::get_log(id, 64, 0, nsid)));
+    submission_entry indexed = host_queue::get_log(id, 64);
     indexed.cdw14 = 1u << 23;
     all.add(fmt::format("Log {:02x} by index", id), q.send(indexed));
   }
@@ -144,7 +127,7 @@ void ask_features(host_queue& q, answers& all) {
       for (const std::uint32_t said : {0u, 1u, 0x10000u}) {
         const std::uint32_t bytes = id == 0x81 ? 16 : 0;
         all.add(fmt::format("Get {:02x} select {} cdw11 {:x}", id, select, said),
-                feature(q, admin_opcode::get_features, id | select << 8, said, bytes));
+                q.feature(admin_opcode::get_features, id | select << 8, said, bytes));
       }
     }
   }
@@ -154,13 +137,13 @@ void set_features(host_queue& q, answers& all) {
   for (std::uint32_t id = 0; id < 256; ++id) {
     for (const std::uint32_t value : {0x80000000u, 0x10000u, 0x1f00u, 0x11fu, 2u, 0u, 0x30001u}) {
       all.add(fmt::format("Set {:02x} {:x}", id, value),
-              feature(q, admin_opcode::set_features, id, value));
+              q.feature(admin_opcode::set_features, id, value));
       if (id != 0x81)
-        all.add(fmt::format("then {:02x}", id), feature(q, admin_opcode::get_features, id));
+        all.add(fmt::format("then {:02x}", id), q.feature(admin_opcode::get_features, id));
     }
     if (id < 16)
       all.add(fmt::format("Save {:02x}", id),
-              feature(q, admin_opcode::set_features, id | 1u << 31, 1));
+              q.feature(admin_opcode::set_features, id | 1u << 31, 1));
   }
 }
 
@@ -265,11 +248,11 @@ std::string of_other_settings() {
     read_properties(q, said);
     for (const std::uint32_t cns : {0u, 1u, 2u, 3u, 6u})
       said.add(fmt::format("Identify {:02x}", cns), q.identify(cns, 1));
-    said.add("write cache", feature(q, admin_opcode::get_features, 6));
+    said.add("write cache", q.feature(admin_opcode::get_features, 6));
     for (const std::uint32_t value : {2u, 0u, 1u})
       said.add(fmt::format("write cache {}", value),
-               feature(q, admin_opcode::set_features, 6, value));
-    said.add("queues", feature(q, admin_opcode::set_features, 7, 0x00090004));
+               q.feature(admin_opcode::set_features, 6, value));
+    said.add("queues", q.feature(admin_opcode::set_features, 7, 0x00090004));
     all += said.text(fmt::format("{}: other settings", nqn));
   }
   return all;
@@ -283,7 +266,7 @@ std::string of_events() {
         std::pair{discovery, 1u << 31}}) {
     target_rig rig;
     const auto q = rig.admin(nqn.c_str());
-    REQUIRE(feature(*q, admin_opcode::set_features, 0x0b, bit).status == 0);
+    REQUIRE(q->feature(admin_opcode::set_features, 0x0b, bit).status == 0);
     for (int k = 0; k < 5; ++k) {
       const reply r = q->send(host_queue::command(admin_opcode::asynchronous_event_request, 0, 0));
       if (r.step != serve::next_step::hold) all.add("one event request more of " + nqn, r);
@@ -306,7 +289,7 @@ std::string of_traffic() {
   REQUIRE(io->send(host_queue::io(wire::nvme::nvm_opcode::write, 0, 25)).status == 0);
   for (int k = 0; k < 300; ++k)
     REQUIRE(io->send(host_queue::io(wire::nvme::nvm_opcode::read, 0, 32)).status == 0);
-  all.add("Log 02", q->send(get_log(2, 512)));
+  all.add("Log 02", q->send(host_queue::get_log(2, 512)));
   return all.text("health after 300 reads and a write");
 }
 
@@ -316,7 +299,7 @@ std::string of_ipv6() {
   host_queue q(rig.target, 0, 32, serve::target_port{"2001:db8::17", "65535", {}});
   REQUIRE(q.connect(discovery.c_str(), alice).status == 0);
   REQUIRE(q.enable().status == 0);
-  all.add("Log 70", q.send(get_log(0x70, 3072)));
+  all.add("Log 70", q.send(host_queue::get_log(0x70, 3072)));
   return all.text("discovery at an IPv6 address");
 }
 

@@ -163,6 +163,24 @@ class host_queue {
     e.cdw10 = cns;
     return send(e);
   }
+  /// Get or Set Features; `cdw10` has the feature's id.
+  reply feature(wire::nvme::admin_opcode op, std::uint32_t cdw10, std::uint32_t value = 0,
+                std::uint32_t bytes = 0) {
+    submission_entry e = command(op, 0, bytes);
+    e.cdw10 = cdw10;
+    e.cdw11 = value;
+    return send(e);
+  }
+  static submission_entry get_log(std::uint32_t id, std::uint32_t bytes, std::uint64_t offset = 0,
+                                  std::uint32_t nsid = 0xffffffff) {
+    submission_entry e = command(wire::nvme::admin_opcode::get_log_page, nsid, bytes);
+    const std::uint32_t dwords = bytes / 4 - 1;
+    e.cdw10 = id | dwords << 16;
+    e.cdw11 = dwords >> 16;
+    e.cdw12 = static_cast<std::uint32_t>(offset);
+    e.cdw13 = static_cast<std::uint32_t>(offset >> 32);
+    return e;
+  }
   static submission_entry io(wire::nvme::nvm_opcode op, std::uint64_t first, std::uint32_t blocks) {
     const bool data = op == wire::nvme::nvm_opcode::read || op == wire::nvme::nvm_opcode::write;
     return wire::nvme::make_read_write(

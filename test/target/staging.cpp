@@ -29,7 +29,10 @@ class memory_link final : public host::array_link {
   io_buffer register_memory(void* address, std::uint64_t bytes) override {
     if (keys.size() >= most_keys) throw host::error("no key");
     keys.insert(++last_key);
-    return {reinterpret_cast<std::uint64_t>(address), bytes, last_key, last_key};
+    if (next_address == 0)
+      return {reinterpret_cast<std::uint64_t>(address), bytes, last_key, last_key};
+    next_address += bytes;
+    return {next_address - bytes, bytes, last_key, last_key};
   }
   void unregister_memory(const io_buffer& b) noexcept override { keys.erase(b.rkey); }
   status execute_admin(const wire::nvme::submission_entry&, deadline) override {
@@ -49,6 +52,7 @@ class memory_link final : public host::array_link {
   std::size_t most_keys = 100;
   std::set<std::uint32_t> keys;  ///< registered
   std::uint32_t last_key = 0;
+  std::uint64_t next_address = 0;  ///< not 0: memory is at addresses that follow one another
 
  private:
   std::vector<volume_info> none_;
@@ -136,8 +140,36 @@ TEST_CASE("a registration that buffers in use still share stays") {
   memory_link link;
   serve::staging_pool pool(link, 2, 4096);
   const serve::staging_pool::loan kept = pool.borrow();
-  { (void)pool.borrow().note(late); }
-  CHECK(link.keys.count(kept.part(1).rkey) == 1);
+  for (std::size_t k = 0; k < serve::staging_pool::most_late + 2; ++k) {
+    (void)pool.borrow().note(late);
+    CHECK(link.keys.count(kept.part(1).rkey) == 1);
+  }
+}
+
+TEST_CASE("a given-up buffer is its own region's, also where another one ends at its address") {
+  memory_link link;
+  link.next_address = 0x10000;
+  serve::staging_pool pool(link, 2, 4096);
+  const serve::staging_pool::loan kept = pool.borrow();
+  for (std::size_t k = 0; k < serve::staging_pool::most_late + 2; ++k) {
+    (void)pool.borrow().note(late);
+    CHECK(link.keys.count(kept.part(1).rkey) == 1);
+  }
+}
+
+TEST_CASE("a pool that lost several buffers gets all of them back with the next loan") {
+  memory_link link;
+  link.left = 1;
+  serve::staging_pool pool(link, 3, 4096);
+  {
+    serve::staging_pool::loan a = pool.borrow();
+    serve::staging_pool::loan b = pool.borrow();
+    (void)a.note(late);
+    (void)b.note(late);
+  }
+  link.left = 2;
+  (void)pool.borrow();
+  CHECK(link.left == 0);
 }
 
 TEST_CASE("a pool that ran out of memory recovers when there is some again") {
@@ -169,6 +201,36 @@ TEST_CASE("who waits for a buffer gets the one that takes a given-up one's place
     const bool woken = served.wait_for(std::chrono::seconds(5)) == std::future_status::ready;
     if (!woken) (void)pool.borrow();  // coming back, it wakes who waits: the thread has to end
     REQUIRE(woken);
+    CHECK_NOTHROW(served.get());  // and not that there is none any more
+  }
+}
+
+TEST_CASE("all who wait for a buffer hear that there is none any more") {
+  memory_link link;
+  link.left = 1;
+  serve::staging_pool pool(link, 1, 4096);
+  std::promise<void> asks[2];
+  std::vector<std::future<void>> waiting;
+  {
+    serve::staging_pool::loan given_up = pool.borrow();
+    for (std::promise<void>& asked : asks) {
+      waiting.push_back(std::async(std::launch::async, [&] {
+        asked.set_value();
+        (void)pool.borrow();
+      }));
+      asked.get_future().wait();
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // they wait by now
+    (void)given_up.note(late);
+  }
+  for (std::future<void>& one : waiting) {
+    const bool ended = one.wait_for(std::chrono::seconds(2)) == std::future_status::ready;
+    CHECK(ended);
+    if (!ended) {  // its thread has to end
+      link.left = 1;
+      (void)pool.borrow();
+    }
+    CHECK_THROWS_AS(one.get(), host::error);
   }
 }
 
