@@ -2,12 +2,12 @@
 
 #include "eventually.hpp"
 #include "scripted_target.hpp"
+#include <fabrics/io_channel.hpp>
 #include <gnstor/host/error.hpp>
 #include <gnstor/simt/clock.hpp>
 #include <gnstor/wire/nvme/asynchronous_event.hpp>
 
 #include <doctest/doctest.h>
-#include <fabrics/io_channel.hpp>
 
 namespace {
 

@@ -1,12 +1,12 @@
 /// A controller against a scripted target: connecting, what is granted, refusals, namespaces, I/O.
 
 #include "scripted_target.hpp"
+#include <fabrics/io_channel.hpp>
 #include <gnstor/host/error.hpp>
 #include <gnstor/simt/clock.hpp>
 #include <gnstor/wire/nvme/read_write.hpp>
 
 #include <doctest/doctest.h>
-#include <fabrics/io_channel.hpp>
 
 #include <numeric>
 

@@ -1,9 +1,9 @@
 /// Who a host is to a target: given, read from files, or made from its name.
 
+#include <fabrics/host_identity.hpp>
 #include <gnstor/host/error.hpp>
 
 #include <doctest/doctest.h>
-#include <fabrics/host_identity.hpp>
 #include <unistd.h>
 
 #include <fstream>

@@ -1,11 +1,11 @@
 /// What a controller and its namespaces say, and what gnstor makes of it.
 
-#include <gnstor/host/error.hpp>
-
-#include <doctest/doctest.h>
 #include <fabrics/controller_limits.hpp>
 #include <fabrics/discovered.hpp>
 #include <fabrics/namespace_info.hpp>
+#include <gnstor/host/error.hpp>
+
+#include <doctest/doctest.h>
 
 #include <cstring>
 

@@ -3,11 +3,11 @@
 
 #include "eventually.hpp"
 #include <gnstor/wire/mlx5/syndrome.hpp>
-
-#include <doctest/doctest.h>
 #include <verbs/connect_error.hpp>
 #include <verbs/listener.hpp>
 #include <verbs/verbs_port.hpp>
+
+#include <doctest/doctest.h>
 
 #include <array>
 #include <cstdlib>

@@ -1,10 +1,10 @@
 /// The slot of an I/O queue at its controller: queue ids, losses and refusals.
 #include "eventually.hpp"
 #include "scripted_target.hpp"
+#include <fabrics/io_channel.hpp>
 #include <gnstor/host/error.hpp>
 
 #include <doctest/doctest.h>
-#include <fabrics/io_channel.hpp>
 
 namespace {
 

@@ -2,9 +2,9 @@
 
 #include <gnstor/host/error.hpp>
 #include <gnstor/wire/mlx5/syndrome.hpp>
+#include <verbs/request_ledger.hpp>
 
 #include <doctest/doctest.h>
-#include <verbs/request_ledger.hpp>
 
 namespace {
 

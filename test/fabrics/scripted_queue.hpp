@@ -7,7 +7,6 @@
 #include <gnstor/wire/mlx5/syndrome.hpp>
 #include <gnstor/wire/nvme/controller_properties.hpp>
 #include <gnstor/wire/nvme/log_page.hpp>
-
 #include <proxy/proxy_port.hpp>
 
 #include <algorithm>

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "scripted_queue.hpp"
-
 #include <fabrics/transport.hpp>
 #include <proxy/proxy_engine.hpp>
 #include <proxy/proxy_thread.hpp>

@@ -1,12 +1,12 @@
 /// Messages of verbs, the connection manager and NVMe targets: each names its cause and a remedy.
 
+#include <fabrics/words.hpp>
 #include <gnstor/wire/fabrics/connect.hpp>
 #include <gnstor/wire/fabrics/connection_reject.hpp>
 #include <gnstor/wire/mlx5/syndrome.hpp>
+#include <verbs/words.hpp>
 
 #include <doctest/doctest.h>
-#include <fabrics/words.hpp>
-#include <verbs/words.hpp>
 
 #include <cerrno>
 #include <cstring>

@@ -34,7 +34,7 @@ class hostile_answers {
   }
   /// An operation of one part that up to three SSDs may serve.
   void begin(std::uint8_t said) {
-    io_step step;
+    detail::io_step step;
     step.opcode = wire::nvme::nvm_opcode::read;
     step.candidates = 1 + said % 3;
     step.ssds = 0x020100;
@@ -122,7 +122,7 @@ class hostile_answers {
     bool waits;
   };
   void note(const wire::nvme::completion_entry& r) {
-    if (response_status(r).ok()) succeeded_.insert(r.command_id);
+    if (detail::response_status(r).ok()) succeeded_.insert(r.command_id);
   }
 
   memory_image image_;

@@ -2,7 +2,6 @@
 
 #include "hostile_peer.hpp"
 #include "target_reply.hpp"
-
 #include <fabrics/discovery.hpp>
 
 #include <optional>

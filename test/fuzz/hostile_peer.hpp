@@ -1,6 +1,7 @@
 #pragma once
 
 #include "input.hpp"
+#include <fabrics/transport.hpp>
 #include <gnstor/channel/response_status.hpp>
 #include <gnstor/simt_host/lone_lane.hpp>
 #include <gnstor/wire/fabrics/capsule.hpp>
@@ -11,8 +12,6 @@
 #include <gnstor/wire/nvme/controller_properties.hpp>
 #include <gnstor/wire/nvme/identify.hpp>
 #include <gnstor/wire/nvme/log_page.hpp>
-
-#include <fabrics/transport.hpp>
 #include <proxy/proxy_engine.hpp>
 
 #include <algorithm>
@@ -166,7 +165,7 @@ class hostile_peer final : public host::fabrics::transport {
     if (how == twist::value) value = in_.take<std::uint32_t>();
     if (how == twist::end) ended_ = true;
     const bool mute = how == twist::silence || ended_;
-    const bool good = !mute && response_status(r).ok();
+    const bool good = !mute && detail::response_status(r).ok();
     refused_ = refused_ || (!good && !closing(c));
     if (good) fill(c, page, how);
     if (mute) return;

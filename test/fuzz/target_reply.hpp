@@ -1,12 +1,11 @@
 #pragma once
 
 #include "input.hpp"
-#include <gnstor/host/error.hpp>
-
 #include <fabrics/controller_limits.hpp>
 #include <fabrics/discovered.hpp>
 #include <fabrics/namespace_info.hpp>
 #include <fabrics/words.hpp>
+#include <gnstor/host/error.hpp>
 #if defined(GNSTOR_WITH_RDMA)
 #include <verbs/words.hpp>
 #endif

@@ -1,9 +1,9 @@
 /// gnstor's NVMe over RDMA host as a program: what the interop tests run against other targets.
 #include "support/traffic.hpp"
-
-#include <command_line/command_line.hpp>
 #include <fabrics/discovery.hpp>
 #include <fabrics/rdma_transport.hpp>
+
+#include <command_line/command_line.hpp>
 #include <unistd.h>
 
 #include <cstdio>

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <gnstor/host/error.hpp>
+#include <mlx5/memory_home.hpp>
 
 #include <infiniband/mlx5dv.h>
-#include <mlx5/memory_home.hpp>
 #include <rdma/rdma_cma.h>
 
 #include <deque>

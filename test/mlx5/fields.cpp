@@ -1,13 +1,13 @@
 /// The tables of command fields against the PRM's way of counting and rdma-core's way of writing.
 #include "wire/random_fields.hpp"
-
-#include <doctest/doctest.h>
-#include <infiniband/mlx5dv.h>
 #include <mlx5/ifc/command.hpp>
 #include <mlx5/ifc/completion_queue.hpp>
 #include <mlx5/ifc/hca_capabilities.hpp>
 #include <mlx5/ifc/mailbox.hpp>
 #include <mlx5/ifc/queue_pair.hpp>
+
+#include <doctest/doctest.h>
+#include <infiniband/mlx5dv.h>
 
 #include <cstring>
 #include <vector>

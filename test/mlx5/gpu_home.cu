@@ -1,9 +1,9 @@
 /// What a ConnectX's queues need of a real GPU, as far as that can be seen without a NIC.
 #include <gnstor/host/error.hpp>
+#include <mlx5/memory_home.hpp>
 
 #include <cuda_runtime_api.h>
 #include <doctest/doctest.h>
-#include <mlx5/memory_home.hpp>
 
 #include <string>
 #include <vector>

@@ -1,9 +1,9 @@
 /// Joining a ConnectX queue to an NVMe-oF target through the RDMA connection manager.
 #include "rig.hpp"
 #include <gnstor/wire/fabrics/private_data.hpp>
+#include <verbs/connect_error.hpp>
 
 #include <doctest/doctest.h>
-#include <verbs/connect_error.hpp>
 
 #include <cstring>
 

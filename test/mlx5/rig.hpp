@@ -1,7 +1,6 @@
 #pragma once
 
 #include "fake_machine.hpp"
-
 #include <mlx5/connected_queue.hpp>
 
 #include <memory>

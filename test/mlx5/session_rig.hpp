@@ -4,9 +4,8 @@
 #include "described.hpp"
 #include "fabrics/scripted_target.hpp"
 #include "rig.hpp"
-#include <gnstor/simt_host/executor.hpp>
-
 #include <fabrics/controller.hpp>
+#include <gnstor/simt_host/executor.hpp>
 #include <mlx5/kernel_queues.hpp>
 
 namespace gnstor::test {

@@ -1,7 +1,6 @@
 #include "rdma_transport.hpp"
 
 #include <gnstor/wire/fabrics/connection_request.hpp>
-
 #include <proxy/proxy_engine.hpp>
 #include <verbs/verbs_port.hpp>
 

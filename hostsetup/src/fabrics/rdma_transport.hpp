@@ -1,7 +1,6 @@
 #pragma once
 
 #include "transport.hpp"
-
 #include <proxy/proxy_thread.hpp>
 #include <verbs/protection_domain.hpp>
 

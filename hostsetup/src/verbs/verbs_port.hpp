@@ -4,7 +4,6 @@
 #include "memory_region.hpp"
 #include "request_ledger.hpp"
 #include <gnstor/host/memory_block.hpp>
-
 #include <proxy/proxy_port.hpp>
 
 namespace gnstor::host::verbs {

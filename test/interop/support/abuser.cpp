@@ -5,7 +5,6 @@
 #include <gnstor/wire/fabrics/property.hpp>
 #include <gnstor/wire/nvme/admin_opcode.hpp>
 #include <gnstor/wire/nvme/read_write.hpp>
-
 #include <verbs/connect_error.hpp>
 
 #include <cstring>

@@ -3,7 +3,6 @@
 #include <gnstor/host/memory_block.hpp>
 #include <gnstor/wire/fabrics/connection_request.hpp>
 #include <gnstor/wire/nvme/completion_entry.hpp>
-
 #include <verbs/connection.hpp>
 #include <verbs/memory_region.hpp>
 

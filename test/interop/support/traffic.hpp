@@ -1,9 +1,8 @@
 #pragma once
 
 #include "random_io.hpp"
-#include <gnstor/host/executor.hpp>
-
 #include <fabrics/io_channel.hpp>
+#include <gnstor/host/executor.hpp>
 
 #include <memory>
 #include <random>

@@ -152,6 +152,8 @@ class session {
   /// Lets the array node read and write memory that kernels use. Returns it as a buffer with its
   /// keys. `registered_memory` allocates, registers and gives back by itself.
   io_buffer register_memory(void* address, std::uint64_t bytes);
+  /// Ends that: requests sent from now on fail. One that was given up (`left_behind()`) may use the
+  /// memory still: free it after its channel was reset, or the session has closed.
   void unregister_memory(const io_buffer& buffer) noexcept;
 
   /// Memory that kernels of this session and the array reach, for `register_memory` and for
