@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gnstor/simt/atomic_ref.hpp>
+#include <gnstor/simt/fence.hpp>
 
 #include <type_traits>
 
@@ -50,10 +51,11 @@ class region_table {
     memory_region& there = regions_[index];
     const device_word<std::uint32_t> open(there.key);
     if (open.load(acquire) != key) return r;
-    r.base = device_word<std::uint64_t>(there.base).load(acquire);
-    r.bytes = device_word<std::uint64_t>(there.bytes).load(acquire);
-    r.access = device_word<std::uint32_t>(there.access).load(acquire);
-    r.domain = device_word<std::uint32_t>(there.domain).load(acquire);
+    r.base = present(there.base);
+    r.bytes = present(there.bytes);
+    r.access = present(there.access);
+    r.domain = present(there.domain);
+    simt::fence<thread_scope_device>(acquire);
     // Withdrawn meanwhile, and perhaps another's: a key must not open its successor.
     r.key = open.load(relaxed) == key ? key : 0;
     return r;
@@ -94,6 +96,17 @@ class region_table {
   GNSTOR_HD memory_region* data() const { return regions_; }
 
  private:
+  /// A relaxed load. On the GPU of a volatile word, which is one: the compiler addresses those by an
+  /// offset, atomics by a register each, and the engines have none left.
+  template <class T>
+  GNSTOR_HD static T present(T& field) {
+#if defined(__CUDA_ARCH__)
+    return *const_cast<const volatile T*>(&field);
+#else
+    return device_word<T>(field).load(relaxed);
+#endif
+  }
+
   memory_region* regions_;
   std::uint32_t* changes_;
   std::uint32_t count_;
