@@ -96,7 +96,7 @@ class region_table {
   GNSTOR_HD memory_region* data() const { return regions_; }
 
  private:
-  /// A relaxed load. On the GPU of a volatile word, which is one: the compiler addresses those by an
+  /// A relaxed load. On the GPU of a volatile word, which is one: the compiler addresses those by
   /// offset, atomics by a register each, and the engines have none left.
   template <class T>
   GNSTOR_HD static T present(T& field) {
