@@ -9,8 +9,8 @@
 #include <vector>
 
 using namespace gnstor;
-using gnstor::detail::combined;
 using gnstor::detail::another_replica_may_help;
+using gnstor::detail::combined;
 using gnstor::detail::share_of;
 
 namespace {
