@@ -1,4 +1,5 @@
 /// SSDs that were stopped in order: mounted as they were left, unless something has changed since.
+// not under tsan: one lane works
 
 #include "power_model.hpp"
 #include "rig.hpp"
