@@ -1,6 +1,7 @@
 #include "graph/kronecker.hpp"
 #include "graph/load.hpp"
 #include "graph/remote_bfs.hpp"
+#include "support/memory_array.hpp"
 #include "support/volume_array.hpp"
 
 #include <command_line/command_line.hpp>
@@ -58,10 +59,10 @@ struct totals {
 };
 
 /// Searches `trials` times and checks every tree against a search in this machine's memory.
-totals search_all(const settings& s, const graph::csr& g, host::session& session,
-                  const support::volume_array<std::uint64_t>& offsets,
-                  const support::volume_array<std::uint32_t>& neighbours) {
-  graph::remote_bfs bfs(session, g.vertices(), s.run);
+template <class Place, class Offsets, class Neighbours>
+totals search_all(const settings& s, const graph::csr& g, Place& place, const Offsets& offsets,
+                  const Neighbours& neighbours) {
+  graph::remote_bfs<Place> bfs(place, g.vertices(), s.run);
   totals sum;
   for (std::uint32_t trial = 0; trial < s.trials; ++trial) {
     const std::uint32_t source = source_of(s, g, trial);
@@ -74,27 +75,26 @@ totals search_all(const settings& s, const graph::csr& g, host::session& session
   return sum;
 }
 
-int run(const settings& s) {
-  s.run.check();
-  const graph::csr g = make_graph(s);
-  (void)source_of(s, g, 0);  // a wrong source is refused before any work
+/// @param open_place gives where the arrays lie, for so many bytes
+template <class OpenPlace>
+int search_graph(const settings& s, const graph::csr& g, const OpenPlace& open_place) {
   // An array has at least one element, also of a graph without edges.
   const std::uint64_t neighbour_count = std::max<std::uint64_t>(g.edges(), 1);
   const std::uint64_t offset_bytes = g.offsets.size() * 8, neighbour_bytes = neighbour_count * 4;
   const std::uint64_t bytes = offset_bytes + neighbour_bytes;
   s.run.check_frames({offset_bytes, neighbour_bytes});
-  host::session session(s.run.endpoint_for(bytes));
-  support::volume_array<std::uint64_t> offsets(session, g.offsets.size(),
-                                               s.run.paging(offset_bytes, bytes));
-  support::volume_array<std::uint32_t> neighbours(session, neighbour_count,
-                                                  s.run.paging(neighbour_bytes, bytes));
-  offsets.volume().write("offsets to the array", g.offsets.data(), offset_bytes);
-  neighbours.volume().write("neighbours to the array", g.neighbours.data(), g.edges() * 4);
+  auto place = open_place(bytes);
+  auto offsets =
+      place.template make<std::uint64_t>(g.offsets.size(), s.run.paging(offset_bytes, bytes));
+  auto neighbours =
+      place.template make<std::uint32_t>(neighbour_count, s.run.paging(neighbour_bytes, bytes));
+  offsets.write("offsets to the array", g.offsets.data(), offset_bytes);
+  neighbours.write("neighbours to the array", g.neighbours.data(), g.edges() * 4);
 
-  const totals sum = search_all(s, g, session, offsets, neighbours);
+  const totals sum = search_all(s, g, place, offsets, neighbours);
   support::paging_figures pages;
-  offsets.add_to(pages);
-  neighbours.add_to(pages);
+  support::add_to(pages, offsets);
+  support::add_to(pages, neighbours);
   const bool right = sum.wrong.empty() && sum.counts.failed == 0 && pages.io_errors() == 0;
 
   support::figure("vertices", g.vertices());
@@ -107,12 +107,22 @@ int run(const settings& s) {
   support::figure("edges/s",
                   support::with_unit(1e-6 * double(sum.counts.walked) / sum.seconds, "M"));
   support::figure("data", support::in_bytes(double(bytes)));
-  support::figure("offsets", "frames " + offsets.frames());
-  support::figure("neighbours", "frames " + neighbours.frames());
+  support::figure("offsets", "frames " + support::frames_of(offsets));
+  support::figure("neighbours", "frames " + support::frames_of(neighbours));
   pages.print(sum.counts.accesses, sum.counts.failed, sum.seconds);
   support::figure("verified", sum.wrong.empty() ? (right ? "yes" : "yes, but see the errors")
                                                 : "NO: " + sum.wrong);
   return right ? 0 : 1;
+}
+
+int run(const settings& s) {
+  s.run.check();
+  const graph::csr g = make_graph(s);
+  (void)source_of(s, g, 0);  // a wrong source is refused before any work
+  if (s.run.in_memory())
+    return search_graph(s, g, [](std::uint64_t) { return support::on_memory(); });
+  return search_graph(
+      s, g, [&](std::uint64_t bytes) { return support::on_volumes(s.run.endpoint_for(bytes)); });
 }
 
 int main(int argc, char** argv) try {

@@ -1,4 +1,5 @@
 #include "support/input_file.hpp"
+#include "support/memory_array.hpp"
 #include "support/output_file.hpp"
 #include "support/run_options.hpp"
 #include "support/volume_array.hpp"
@@ -17,9 +18,8 @@ namespace host = gnstor::host;
 /// c = a + b, one warp per page in turn. `c[i] = a[i] + b[i]` does the same an element at a time;
 /// held pages are looked up once for all their elements.
 struct add_pages {
-  template <class Lane, class T>
-  GNSTOR_HD void operator()(Lane& lane, gnstor::remote_array<T> a, gnstor::remote_array<T> b,
-                            gnstor::remote_array<T> c, std::uint64_t* failures) const {
+  template <class Lane, class View>
+  GNSTOR_HD void operator()(Lane& lane, View a, View b, View c, std::uint64_t* failures) const {
     const auto warp = lane.warp();
     const std::uint64_t page = c.elements_per_page();
     const std::uint64_t stride = gnstor::simt::warp_count() * page;
@@ -70,10 +70,10 @@ bool is_sum(T x, T y, T sum) {
   return std::memcmp(&right, &sum, sizeof sum) == 0 || (right != right && sum != sum);
 }
 
-/// Copies the volume of sums into `out` and returns how many are wrong.
-template <class T>
+/// Copies the array of sums into `out` and returns how many are wrong.
+template <class T, class Array>
 std::uint64_t save_and_verify(const support::input_file& a, const support::input_file& b,
-                              support::scratch_volume& sums, support::output_file& out) {
+                              Array& sums, support::output_file& out) {
   std::vector<T> x(support::scratch_volume::piece_bytes / sizeof(T)), y(x.size()), sum(x.size());
   std::uint64_t wrong = 0;
   sums.read("saving", a.bytes(), [&](const char* from, std::uint64_t at, std::uint64_t count) {
@@ -86,9 +86,9 @@ std::uint64_t save_and_verify(const support::input_file& a, const support::input
   return wrong;
 }
 
-template <class T>
-int add_files(const settings& s) {
-  s.run.check();
+/// @param open_place gives where the arrays lie, for so many bytes
+template <class T, class OpenPlace>
+int add_files(const settings& s, const OpenPlace& open_place) {
   const support::input_file a(s.a), b(s.b);
   check_inputs<T>(s, a, b);
   s.run.check_frames({a.bytes(), a.bytes(), a.bytes()});
@@ -96,50 +96,62 @@ int add_files(const settings& s) {
   const std::uint64_t bytes = a.bytes(), count = bytes / sizeof(T);
   const auto paging = s.run.paging(bytes, 3 * bytes);
   // The sums may be written back more than once.
-  host::session session(s.run.endpoint_for(4 * bytes));
-  support::volume_array<T> x(session, count, paging), y(session, count, paging);
-  support::volume_array<T> z(session, count, paging);
-  x.volume().write("loading " + s.a, bytes, [&](char* to, auto at, auto n) { a.read(to, at, n); });
-  y.volume().write("loading " + s.b, bytes, [&](char* to, auto at, auto n) { b.read(to, at, n); });
+  auto place = open_place(4 * bytes);
+  auto x = place.template make<T>(count, paging);
+  auto y = place.template make<T>(count, paging);
+  auto z = place.template make<T>(count, paging);
+  x.write("loading " + s.a, bytes, [&](char* to, auto at, auto n) { a.read(to, at, n); });
+  y.write("loading " + s.b, bytes, [&](char* to, auto at, auto n) { b.read(to, at, n); });
 
-  host::memory_block failures = session.allocate(8);
+  host::memory_block failures = place.allocate(8);
   host::executor kernels;
   kernels.spawn(s.run.grid, s.run.block, add_pages{}, x.view(), y.view(), z.view(),
                 static_cast<std::uint64_t*>(failures.data()));
-  session.attach(kernels);
+  place.attach(kernels);
   support::stopwatch clock;
   kernels.run();
   z.array().close();  // writes the sums back; throws if one is lost
   const double seconds = clock.seconds();
 
   support::paging_figures pages;
-  for (const auto* array : {&x, &y, &z}) array->add_to(pages);
+  for (auto* array : {&x, &y, &z}) support::add_to(pages, *array);
   std::uint64_t failed = 0;
   failures.read(0, &failed, sizeof failed);
-  const std::uint64_t wrong = save_and_verify<T>(a, b, z.volume(), out);
+  const std::uint64_t wrong = save_and_verify<T>(a, b, z, out);
   const bool right = wrong == 0 && failed == 0 && pages.io_errors() == 0;
   if (right) out.commit();
 
   support::figure("elements", std::to_string(count) + " of type " + s.type);
   support::figure("time", support::with_unit(seconds, "s"));
   support::figure("elements/s", support::with_unit(1e-6 * double(count) / seconds, "M"));
-  support::figure("frames", x.frames() + ", for each array");
+  support::figure("frames", support::frames_of(x) + ", for each array");
   pages.print(3 * count, failed, seconds);
   support::figure("wrong sums", wrong);
   support::figure("verified", right ? "yes, " + s.c + " is written" : "NO, nothing is written");
   return right ? 0 : 1;
 }
 
+template <class T>
+int run(const settings& s) {
+  s.run.check();
+  if (s.run.in_memory()) {
+    return add_files<T>(s, [](std::uint64_t) { return support::on_memory(); });
+  }
+  return add_files<T>(
+      s, [&](std::uint64_t bytes) { return support::on_volumes(s.run.endpoint_for(bytes)); });
+}
+
 int main(int argc, char** argv) try {
   settings s;
-  gnstor::tools::command_line line("Adds two files of numbers that lie on remote volumes");
+  gnstor::tools::command_line line(
+      "Adds two files of numbers that lie on remote volumes, or in host memory");
   line.option("FILE_A", s.a, "a raw array").required();
   line.option("FILE_B", s.b, "another of the same length").required();
   line.option("FILE_C", s.c, "gets the sums").required();
   line.option("--type", s.type, "type of the numbers").one_of({"double", "float"}).show_default();
   s.run.add_to(line);
   if (const auto code = line.parse(argc, argv)) return *code;
-  return s.type == "double" ? add_files<double>(s) : add_files<float>(s);
+  return s.type == "double" ? run<double>(s) : run<float>(s);
 } catch (const std::exception& e) {
   std::fprintf(stderr, "vector_add: %s\n", e.what());
   return 2;

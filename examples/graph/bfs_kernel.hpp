@@ -1,7 +1,8 @@
 #pragma once
 
 #include "bfs_reference.hpp"
-#include <gnstor/array/remote_array.hpp>
+#include <gnstor/simt/atomic_ref.hpp>
+#include <gnstor/simt/group.hpp>
 
 #include <cuda/std/bit>
 
@@ -37,14 +38,14 @@ struct bfs_state {
 /// A warp takes a portion of the frontier, each lane reads the offsets of one vertex, and the warp
 /// walks the lists one after the other on pages that it holds. Blocks whose size is no multiple of
 /// 32 are not allowed.
+/// @tparam Offsets, Neighbours views of arrays, whatever they lie on
+template <class Offsets, class Neighbours>
 struct bfs_level {
-  using offsets_view = gnstor::remote_array<std::uint64_t>;
-  using neighbours_view = gnstor::remote_array<std::uint32_t>;
+  using pinned = typename Neighbours::pinned;
   using word = gnstor::device_word<std::uint32_t>;
 
   template <class Lane>
-  GNSTOR_HD void operator()(Lane& lane, offsets_view offsets, neighbours_view neighbours,
-                            bfs_state s) const {
+  GNSTOR_HD void operator()(Lane& lane, Offsets offsets, Neighbours neighbours, bfs_state s) const {
     const gnstor::simt::group warp = lane.warp();
     const std::uint32_t rank = warp.thread_rank();
     bfs_counts mine;
@@ -81,8 +82,8 @@ struct bfs_level {
   }
 
   /// Walks the lists of up to 32 neighbouring vertices, which lie on few pages.
-  GNSTOR_HD static void walk_vertices(const gnstor::simt::group& warp, const offsets_view& offsets,
-                                      const neighbours_view& neighbours, const bfs_state& s,
+  GNSTOR_HD static void walk_vertices(const gnstor::simt::group& warp, const Offsets& offsets,
+                                      const Neighbours& neighbours, const bfs_state& s,
                                       vertices some, bfs_counts& mine) {
     std::uint64_t first = 0;
     std::uint64_t last = 0;
@@ -99,7 +100,7 @@ struct bfs_level {
       }
     }
     warp.sync();
-    neighbours_view::pinned page;  // holds no element yet
+    pinned page;  // holds no element yet
     for (std::uint32_t rest = some.bits; rest != 0; rest &= rest - 1) {
       const int k = cuda::std::countr_zero(rest);
       const std::uint64_t end = warp.shfl(last, k);
@@ -119,8 +120,8 @@ struct bfs_level {
 
   /// Lets go of the page it holds and gets the one of element `at`. One page per warp at a time, so
   /// that no warp waits for a frame while it keeps one from another.
-  GNSTOR_HD static bool turn_to(const gnstor::simt::group& warp, const neighbours_view& neighbours,
-                                std::uint64_t at, neighbours_view::pinned& page) {
+  GNSTOR_HD static bool turn_to(const gnstor::simt::group& warp, const Neighbours& neighbours,
+                                std::uint64_t at, pinned& page) {
     if (page.count != 0) neighbours.release_page(warp, page);
     const auto found = neighbours.acquire_page(warp, at);
     page = found.value;
@@ -128,7 +129,7 @@ struct bfs_level {
   }
 
   struct list_part {
-    const neighbours_view::pinned& page;
+    const pinned& page;
     std::uint64_t first;
     std::uint64_t last;
     std::uint32_t vertex;

@@ -5,7 +5,6 @@
 #include "bfs_kernel.hpp"
 #include <gnstor/host/executor.hpp>
 #include <gnstor/host/memory_block.hpp>
-#include <gnstor/host/session.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -23,23 +22,24 @@ struct bfs_outcome {
   std::vector<std::uint32_t> parents;
 };
 
-/// Runs breadth-first searches by kernels, level by level. The session outlives it.
+/// Runs breadth-first searches by kernels, level by level.
+/// @tparam Place where the arrays lie, `support::on_volumes` or `support::on_memory`; outlives it
+template <class Place>
 class remote_bfs {
  public:
-  remote_bfs(gnstor::host::session& s, std::uint32_t vertices, const support::run_options& run)
-      : session_(&s),
+  remote_bfs(Place& place, std::uint32_t vertices, const support::run_options& run)
+      : place_(&place),
         run_(run),
         vertices_(vertices),
         words_(vertices / 32 + 1),
-        parents_(s.client_place(), std::uint64_t{vertices} * 4, s.options().device),
-        bits_{{s.client_place(), words_ * std::uint64_t{4}, s.options().device},
-              {s.client_place(), words_ * std::uint64_t{4}, s.options().device}},
-        counts_(s.client_place(), sizeof(bfs_counts), s.options().device) {}
+        parents_(place.allocate(std::uint64_t{vertices} * 4)),
+        bits_{place.allocate(words_ * std::uint64_t{4}), place.allocate(words_ * std::uint64_t{4})},
+        counts_(place.allocate(sizeof(bfs_counts))) {}
 
   /// Searches from `source`, a vertex; tells each level on stderr. Stops after a level in which a
   /// read failed: `counts.failed` says how many did.
-  bfs_outcome search(std::uint32_t source, const gnstor::remote_array<std::uint64_t>& offsets,
-                     const gnstor::remote_array<std::uint32_t>& neighbours) {
+  template <class Offsets, class Neighbours>
+  bfs_outcome search(std::uint32_t source, const Offsets& offsets, const Neighbours& neighbours) {
     start_at(source);
     bfs_outcome out;
     out.counts.reached = 1;
@@ -72,8 +72,9 @@ class remote_bfs {
     bits_[0].write(0, start.data(), start.size() * 4);
   }
 
-  bfs_counts run_level(std::uint64_t frontier, const gnstor::remote_array<std::uint64_t>& offsets,
-                       const gnstor::remote_array<std::uint32_t>& neighbours) {
+  template <class Offsets, class Neighbours>
+  bfs_counts run_level(std::uint64_t frontier, const Offsets& offsets,
+                       const Neighbours& neighbours) {
     bfs_counts counts;
     counts_.write(0, &counts, sizeof counts);
     bfs_state s{};
@@ -84,15 +85,15 @@ class remote_bfs {
     s.vertices = vertices_;
     s.words = words_;
     s.span = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(words_ / frontier, 1, 32));
-    kernels_.spawn(run_.grid, run_.block, bfs_level{}, offsets, neighbours, s);
-    session_->attach(kernels_);
+    kernels_.spawn(run_.grid, run_.block, bfs_level<Offsets, Neighbours>{}, offsets, neighbours, s);
+    place_->attach(kernels_);
     kernels_.run();
     counts_.read(0, &counts, sizeof counts);
     std::swap(bits_[0], bits_[1]);
     return counts;
   }
 
-  gnstor::host::session* session_;
+  Place* place_;
   support::run_options run_;
   std::uint32_t vertices_;
   std::uint32_t words_;

@@ -23,7 +23,8 @@ struct run_options {
 
   void add_to(gnstor::tools::command_line& line) {
     line.option("--endpoint", endpoint,
-                "where the array is; an emulated one without capacity= gets what fits the data")
+                "where the array is; an emulated one without capacity= gets what fits the data; "
+                "host: is this machine's memory, from which kernels take pages themselves")
         .show_default();
     line.option("--frames", frames,
                 "memory for pages: a share of the data as 25%, or bytes as 64M (default 25%)");
@@ -35,9 +36,11 @@ struct run_options {
         .show_default();
   }
 
+  /// True of `host:`, whose arrays need no array node.
+  bool in_memory() const { return endpoint == "host:"; }
   /// Refuses what cannot be, before any work is done. Throws `host::input_error`.
   void check() const {
-    (void)gnstor::host::endpoint::parse(endpoint);
+    if (!in_memory()) (void)gnstor::host::endpoint::parse(endpoint);
     if (!frames.empty()) (void)frame_budget::parse(frames);
     const std::uint32_t p = page_bytes;
     if (p != 0 && (p < 4096 || p > 2u << 20 || (p & (p - 1)) != 0)) {

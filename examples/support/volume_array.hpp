@@ -5,6 +5,7 @@
 #include <gnstor/host/array.hpp>
 
 #include <cstdint>
+#include <string>
 
 namespace support {
 
@@ -18,17 +19,22 @@ class volume_array {
         volume_(s, whole_pages(count * sizeof(T))),
         array_(s, volume_.info(), count, paging) {}
 
-  scratch_volume& volume() { return volume_; }
   gnstor::host::array<T>& array() { return array_; }
   gnstor::remote_array<T> view() const { return array_.view(); }
   std::uint32_t page_bytes() const { return paging_.page_bytes; }
 
-  void add_to(paging_figures& sum) const { sum.add(array_.counters(), page_bytes()); }
-
-  /// "32 for 128 pages of 64.00 KiB".
-  std::string frames() const {
-    return std::to_string(array_.frames()) + " for " + std::to_string(array_.pages()) +
-           " pages of " + in_bytes(page_bytes());
+  /// Fills the data, before kernels use it; `fill(to, offset, count)` brings each piece.
+  template <class Fill>
+  void write(const std::string& phase, std::uint64_t bytes, Fill fill) {
+    volume_.write(phase, bytes, fill);
+  }
+  void write(const std::string& phase, const void* from, std::uint64_t bytes) {
+    volume_.write(phase, from, bytes);
+  }
+  /// Reads the data, after the array was flushed; `take(from, offset, count)` gets each piece.
+  template <class Take>
+  void read(const std::string& phase, std::uint64_t bytes, Take take) {
+    volume_.read(phase, bytes, take);
   }
 
  private:
@@ -42,5 +48,36 @@ class volume_array {
   scratch_volume volume_;
   gnstor::host::array<T> array_;
 };
+
+/// Where an example's arrays lie: volumes of a session.
+class on_volumes {
+ public:
+  template <class T>
+  using array = volume_array<T>;
+
+  explicit on_volumes(const std::string& endpoint) : session_(endpoint) {}
+
+  template <class T>
+  volume_array<T> make(std::uint64_t count, const gnstor::host::array_options& paging) {
+    return volume_array<T>(session_, count, paging);
+  }
+  /// Memory for what kernels share besides.
+  gnstor::host::memory_block allocate(std::size_t bytes) { return session_.allocate(bytes); }
+  void attach(gnstor::host::executor& kernels) const { session_.attach(kernels); }
+
+ private:
+  gnstor::host::session session_;
+};
+
+/// "32 for 128 pages of 64.00 KiB".
+template <class Paged>
+std::string frames_of(Paged& a) {
+  return std::to_string(a.array().frames()) + " for " + std::to_string(a.array().pages()) +
+         " pages of " + in_bytes(a.page_bytes());
+}
+template <class Paged>
+void add_to(paging_figures& sum, Paged& a) {
+  sum.add(a.array().counters(), a.page_bytes());
+}
 
 }  // namespace support

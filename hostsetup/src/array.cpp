@@ -1,5 +1,6 @@
 #include <base/log.hpp>
 #include <gnstor/host/array.hpp>
+#include <gnstor/host/mapped_array.hpp>
 
 #include <fmt/format.h>
 
@@ -38,27 +39,52 @@ std::string describe(const flush_record& left) {
 
 }  // namespace
 
-array_memory array_memory::make(host::session& s, const volume_info& volume, std::uint64_t count,
-                                std::uint32_t element_bytes, const host::array_options& options) {
-  const std::uint64_t page = options.page_bytes;
-  if (page < block_bytes || page > 2u << 20 || (page & (page - 1)) != 0) {
-    throw host::input_error(fmt::format(
-        "array page of {} bytes: use 4096 times a power of two, up to 2 MiB", options.page_bytes));
+namespace {
+
+void check_page(std::uint64_t page, std::uint32_t element_bytes, const array_ground& on) {
+  if (page < on.least_page || page > 2u << 20 || (page & (page - 1)) != 0) {
+    throw host::input_error(
+        fmt::format("array page of {} bytes: use {} times a power of two, up "
+                    "to 2 MiB",
+                    page, on.least_page));
   }
-  const std::uint64_t capacity = volume.capacity_blocks * block_bytes;
+  if (element_bytes > page) {
+    throw host::input_error(
+        fmt::format("array page of {} bytes: smaller than an element of {}; use larger pages", page,
+                    element_bytes));
+  }
+}
+
+/// Bytes of `count` elements, in pages that lie on what the array lies on.
+std::uint64_t data_bytes_of(std::uint64_t count, std::uint32_t element_bytes, std::uint64_t page,
+                            const array_ground& on) {
   if (count > (~std::uint64_t{0} - page) / element_bytes) {
     throw host::input_error(fmt::format("array of {} elements of {} bytes: no volume is that large",
                                         count, element_bytes));
   }
-  const std::uint64_t data_bytes = count * element_bytes;
-  const std::uint64_t pages = (data_bytes + page - 1) / page;
-  if (data_bytes == 0 || pages * page > capacity) {
+  const std::uint64_t data = count * element_bytes;
+  const std::uint64_t pages = (data + page - 1) / page;
+  // Memory may end within the last page; a volume is read and written by whole pages.
+  const std::uint64_t needed = on.session == nullptr ? data : pages * page;
+  if (data == 0 || needed > on.bytes) {
     throw host::input_error(
-        fmt::format("array of {} bytes ({} pages of {}) on volume {} of {} bytes: create a volume "
-                    "of at least {} bytes",
-                    data_bytes, pages, page, volume.vid.value, capacity, pages * page));
+        fmt::format("array of {} bytes ({} pages of {}) on {} of {} bytes: {} {} "
+                    "bytes",
+                    data, pages, page, on.name, on.bytes, on.remedy, needed));
   }
-  const std::uint64_t budget = options.frame_bytes != 0 ? options.frame_bytes : data_bytes / 4;
+  if (pages > page_word::max_frames * std::uint64_t{8}) {
+    throw host::input_error(
+        fmt::format("array of {} pages of {} bytes: use larger pages, at most "
+                    "{} of them",
+                    pages, page, page_word::max_frames * std::uint64_t{8}));
+  }
+  return data;
+}
+
+std::uint64_t frames_of(std::uint64_t data, std::uint64_t page,
+                        const host::array_options& options) {
+  const std::uint64_t pages = (data + page - 1) / page;
+  const std::uint64_t budget = options.frame_bytes != 0 ? options.frame_bytes : data / 4;
   std::uint64_t frames = budget / page;
   const std::uint64_t least = host::min_frames < pages ? host::min_frames : pages;
   if (options.frame_bytes == 0 && frames < least) frames = least;
@@ -68,17 +94,34 @@ array_memory array_memory::make(host::session& s, const volume_info& volume, std
         frames, page, least * page, least));
   }
   if (frames > pages) frames = pages;
+  if (frames > page_word::max_frames) frames = page_word::max_frames;
+  return frames;
+}
+
+}  // namespace
+
+array_memory array_memory::make(const array_ground& ground, std::uint64_t count,
+                                std::uint32_t element_bytes, const host::array_options& options) {
+  const std::uint64_t page = options.page_bytes;
+  check_page(page, element_bytes, ground);
+  const std::uint64_t data = data_bytes_of(count, element_bytes, page, ground);
+  const std::uint64_t frames = frames_of(data, page, options);
   array_memory m;
-  m.name = volume.plain() ? fmt::format("array on namespace {}", volume.namespace_id)
-                          : fmt::format("array on volume {}", volume.vid.value);
-  m.pages = static_cast<std::uint32_t>(pages);
+  m.name = "array on " + ground.name;
+  m.pages = static_cast<std::uint32_t>((data + page - 1) / page);
   m.frame_count = static_cast<std::uint32_t>(frames);
-  m.frames = s.allocate(frames * page);
-  m.words = host::memory_block(
-      s.client_place(), page_cache<volume_store<remote_volume>>::bytes(m.pages, m.frame_count),
-      s.options().device);
-  m.left = host::memory_block(s.client_place(), sizeof(flush_record), s.options().device);
-  m.buffer = s.register_memory(m.frames.data(), frames * page);
+  m.words =
+      host::memory_block(ground.where, page_table::bytes(m.pages, m.frame_count), ground.device);
+  m.left = host::memory_block(ground.where, sizeof(flush_record), ground.device);
+  m.twin = host::memory_block(ground.where, sizeof(page_cache_state), ground.device);
+  if (ground.session != nullptr) {
+    m.frames = ground.session->allocate(frames * page);
+    m.buffer = ground.session->register_memory(m.frames.data(), frames * page);
+  } else {
+    m.frames = host::memory_block(ground.where, frames * page, ground.device);
+    m.buffer.address = reinterpret_cast<std::uint64_t>(m.frames.data());
+    m.buffer.bytes = frames * page;
+  }
   return m;
 }
 
@@ -129,9 +172,9 @@ void array_memory::forget_error() {
   thrown = 0;
 }
 
-void array_memory::release(host::session& s) noexcept {
+void array_memory::release(host::session* s) noexcept {
   if (!open()) return;
-  if (buffer.bytes != 0) s.unregister_memory(buffer);
+  if (s != nullptr && buffer.bytes != 0) s->unregister_memory(buffer);
   frames = {};
 }
 
@@ -164,3 +207,32 @@ void array_memory::report_loss() const noexcept try {
 }
 
 }  // namespace gnstor::detail
+
+namespace gnstor::host {
+
+detail::array_ground volume_pages::ground() const {
+  detail::array_ground g;
+  g.name = volume_.plain() ? fmt::format("namespace {}", volume_.namespace_id)
+                           : fmt::format("volume {}", volume_.vid.value);
+  g.remedy = "create a volume of at least";
+  g.bytes = volume_.capacity_blocks * block_bytes;
+  g.least_page = block_bytes;
+  g.where = session_->client_place();
+  g.device = session_->options().device;
+  g.session = session_;
+  return g;
+}
+
+detail::array_ground mapped_pages::ground() const {
+  const bool on_gpu = memory_->options().client == machine::gpu;
+  detail::array_ground g;
+  g.name = memory_->name();
+  g.remedy = "give at least";
+  g.bytes = memory_->bytes();
+  g.least_page = 512;
+  g.where = on_gpu ? place::device : place::host;
+  g.device = memory_->options().device;
+  return g;
+}
+
+}  // namespace gnstor::host

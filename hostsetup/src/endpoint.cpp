@@ -115,6 +115,12 @@ endpoint endpoint::parse(std::string_view text) {
     e.rdma = parse_rdma(text.substr(rdma_scheme.size()), text);
     return e;
   }
+  if (mapped_endpoint::is_meant_by(text)) {
+    throw input_error(
+        fmt::format("endpoint '{}' is memory, not an array: open it by host::mapped_memory, for a "
+                    "host::mapped_array",
+                    text));
+  }
   const auto colon = text.find(':');
   if (colon == std::string_view::npos || text.substr(0, colon) != "emu") {
     throw input_error(
@@ -130,6 +136,29 @@ endpoint endpoint::parse(std::string_view text) {
         fmt::format("endpoint '{}': replicas={} but only ssds={}; use at most one replica per SSD",
                     text, e.replicas, e.ssds));
   }
+  return e;
+}
+
+bool mapped_endpoint::is_meant_by(std::string_view text) {
+  return text.starts_with("host:") || text.starts_with("file:");
+}
+
+mapped_endpoint mapped_endpoint::parse(std::string_view text) {
+  if (!is_meant_by(text)) {
+    throw input_error(fmt::format(
+        "endpoint '{}': expected host:?bytes=SIZE or file:PATH, memory that kernels reach", text));
+  }
+  mapped_endpoint e;
+  const bool is_file = text.starts_with("file:");
+  const std::string_view rest = text.substr(text.find(':') + 1);
+  const auto question = rest.find('?');
+  e.path = rest.substr(0, question);
+  if (question != std::string_view::npos)
+    apply_all(e, rest.substr(question + 1), mapping_options());
+  if (is_file && e.path.empty())
+    throw input_error(fmt::format("endpoint '{}': expected file:PATH", text));
+  if (!is_file && (!e.path.empty() || e.bytes == 0 || !e.write))
+    throw input_error(fmt::format("endpoint '{}': expected host:?bytes=SIZE", text));
   return e;
 }
 

@@ -22,6 +22,9 @@ constexpr section sections[] = {
      "How an array is emulated, for measurements and tests."},
     {option_use::connection, "rdma://HOST[:PORT]/NQN?NAME=VALUE&...",
      "An NVMe over Fabrics subsystem behind RDMA; without an NQN the session lists what there is."},
+    {option_use::mapping, "host:?NAME=VALUE&... or file:PATH?NAME=VALUE&...",
+     "Host memory, or a file, that kernels reach themselves: for host::mapped_memory, not for "
+     "sessions."},
 };
 
 /// ", 1 to 64", where a usage line does not say it.
@@ -64,6 +67,14 @@ std::string describe_all(std::span<const endpoint_option<Endpoint>> options, opt
   return all;
 }
 
+std::string describe_all(option_use use, help_format format) {
+  switch (use) {
+    case option_use::connection: return describe_all(rdma_options(), use, format);
+    case option_use::mapping: return describe_all(mapping_options(), use, format);
+    default: return describe_all(emulated_options(), use, format);
+  }
+}
+
 }  // namespace
 
 std::string endpoint_help(help_format format) {
@@ -74,8 +85,7 @@ std::string endpoint_help(help_format format) {
     help += markdown ? fmt::format("`{}`\n\n", s.scheme) : fmt::format("{}\n", s.scheme);
     help += wrapped(s.about, 0);
     help += markdown ? "\n" : "";
-    help += s.use == option_use::connection ? describe_all(rdma_options(), s.use, format)
-                                            : describe_all(emulated_options(), s.use, format);
+    help += describe_all(s.use, format);
   }
   return help;
 }

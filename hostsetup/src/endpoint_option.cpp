@@ -9,8 +9,10 @@ using syntax = option_syntax;
 using value = option_value;
 using emulated = endpoint_option<endpoint>;
 using remote = endpoint_option<rdma_endpoint>;
+using mapped = endpoint_option<mapped_endpoint>;
 
 constexpr std::uint64_t most_capacity = std::uint64_t{8} << 40;
+constexpr std::uint64_t most_mapped = std::uint64_t{64} << 40;
 constexpr std::uint64_t most_patience_ms = 3'600'000;
 
 /// The member that `v` sets, from a number that the syntax has bounded.
@@ -138,6 +140,19 @@ std::vector<remote> connection() {
   };
 }
 
+std::vector<mapped> mapping() {
+  constexpr auto use = option_use::mapping;
+  return {
+      {"bytes", use, syntax::size(1, most_mapped), "(those of the file)",
+       "How much host memory, which it needs, or how long a file is that is created.",
+       [](mapped_endpoint& e, const value& v) { e.bytes = v.number; }},
+      {"write", use, yes_or_no(), "yes",
+       "no: a file is read alone. Kernels may store in their arrays, but flush and close then "
+       "throw, as nothing reaches the file.",
+       [](mapped_endpoint& e, const value& v) { e.write = is_yes(v); }},
+  };
+}
+
 }  // namespace
 
 std::string option_syntax::usage() const {
@@ -163,6 +178,11 @@ std::span<const emulated> emulated_options() {
 
 std::span<const remote> rdma_options() {
   static const std::vector<remote> all = connection();
+  return all;
+}
+
+std::span<const mapped> mapping_options() {
+  static const std::vector<mapped> all = mapping();
   return all;
 }
 

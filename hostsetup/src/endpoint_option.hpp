@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gnstor/host/endpoint.hpp>
+#include <gnstor/host/mapped_endpoint.hpp>
 
 #include <cstdint>
 #include <initializer_list>
@@ -41,6 +42,7 @@ enum class option_use : std::uint8_t {
   deployment,  ///< what the array is, and where
   emulation,   ///< how it is emulated, for measurements and tests
   connection,  ///< to a subsystem behind a network
+  mapping,     ///< of memory that kernels reach themselves
 };
 
 /// An option's value after its syntax was checked.
@@ -51,7 +53,7 @@ struct option_value {
 
 /// All that there is to know of one endpoint option: parser, help, error texts and
 /// docs/endpoints.md come from it.
-/// @tparam Endpoint `endpoint` or `rdma_endpoint`
+/// @tparam Endpoint `endpoint`, `rdma_endpoint` or `mapped_endpoint`
 template <class Endpoint>
 struct endpoint_option {
   std::string_view name;
@@ -62,8 +64,10 @@ struct endpoint_option {
   void (*apply)(Endpoint&, const option_value&);
 };
 
-/// The options of `emu:` and of `rdma://`, in the order in which they are explained.
+/// The options of `emu:`, of `rdma://`, and of `host:` and `file:`, in the order in which they are
+/// explained.
 std::span<const endpoint_option<endpoint>> emulated_options();
 std::span<const endpoint_option<rdma_endpoint>> rdma_options();
+std::span<const endpoint_option<mapped_endpoint>> mapping_options();
 
 }  // namespace gnstor::host

@@ -173,4 +173,17 @@ struct flush_all {
   }
 };
 
+/// The same by whole warps, a page for each lane.
+struct flush_warps {
+  struct shared {};
+  template <class Lane, class View>
+  GNSTOR_HD void operator()(Lane& lane, View view, access_record* record) const {
+    const simt::group warp = lane.warp();
+    const std::uint32_t pages = view.cache().pages();
+    for (std::uint32_t p = lane.global_thread(); warp.any(p < pages); p += lane.grid_threads()) {
+      if (!view.flush(warp, page_index(p), p < pages).ok()) disk::add(record->failed, 1);
+    }
+  }
+};
+
 }  // namespace gnstor::test

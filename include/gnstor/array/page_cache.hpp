@@ -1,43 +1,17 @@
 #pragma once
 
 #include <gnstor/array/page_store.hpp>
-#include <gnstor/array/page_use.hpp>
-#include <gnstor/array/page_word.hpp>
-#include <gnstor/core/assert.hpp>
+#include <gnstor/array/page_table.hpp>
 #include <gnstor/core/bounded.hpp>
 #include <gnstor/core/result.hpp>
 #include <gnstor/io/replica_set.hpp>
 #include <gnstor/simt/atomic_ref.hpp>
 #include <gnstor/simt/clock.hpp>
+#include <gnstor/simt/group.hpp>
 
 #include <cuda/std/bit>
 
-#include <type_traits>
-
 namespace gnstor::inline v0 {
-
-/// What an array did so far. Relaxed counters, exact when no kernel runs.
-struct page_cache_counters {
-  std::uint64_t pages_in = 0;   ///< fetched
-  std::uint64_t pages_out = 0;  ///< written back
-  std::uint64_t evictions = 0;  ///< frames taken from a resident page
-  std::uint64_t io_errors = 0;  ///< fetches and write-backs that failed
-  std::uint64_t lost_frames =
-      0;  ///< frames set aside because a request given up may still write them
-  std::uint64_t first_error =
-      0;  ///< `status::pack()` of the first error; sticky until the host clears it
-  std::uint64_t first_error_at =
-      0;  ///< its page; the element's index where `out_of_range` by the array
-};
-
-/// The shared words of a page cache; page words, then frame words, follow in memory.
-struct page_cache_state {
-  alignas(128) std::uint64_t cursor;  ///< the FIFO hand over the frames
-  std::uint64_t silent;           ///< SSDs that fell silent lately, by bit: others are asked first
-  std::uint64_t silent_until_ns;  ///< `deadline::at_ns` of the time until when that counts
-  alignas(128) page_cache_counters counters;
-};
-static_assert(std::is_trivially_copyable_v<page_cache_state>);
 
 /// Demand paging between a page store and a ring of frames (a reference, passed by value).
 ///
@@ -45,30 +19,15 @@ static_assert(std::is_trivially_copyable_v<page_cache_state>);
 /// in FIFO order from pages nobody pins; a dirty page is written back first, and stays resident if
 /// that fails: no write is ever dropped.
 template <page_store Store>
-class page_cache {
+class page_cache : public page_table {
  public:
-  static constexpr std::uint64_t free_frame = 0;
-  static constexpr std::uint64_t taken_frame = ~std::uint64_t{0};
-  static constexpr std::uint64_t lost_frame = ~std::uint64_t{1};
-
-  GNSTOR_HD static constexpr std::uint64_t bytes(std::uint32_t pages, std::uint32_t frames) {
-    return sizeof(page_cache_state) + 8ull * pages + 8ull * frames;
-  }
-
   /// @param memory zero-filled, `bytes(pages, frames)` long
   /// @param frames_buffer registered memory of frames * page_bytes
   GNSTOR_HD page_cache(const Store& store, void* memory, std::uint32_t pages, std::uint32_t frames,
                        const io_buffer& frames_buffer)
-      : store_(store),
-        state_(static_cast<page_cache_state*>(memory)),
-        pages_(pages),
-        frames_(frames),
-        buffer_(frames_buffer) {}
+      : page_table(memory, pages, frames), store_(store), buffer_(frames_buffer) {}
 
-  GNSTOR_HD std::uint32_t pages() const { return pages_; }
-  GNSTOR_HD std::uint32_t frames() const { return frames_; }
   GNSTOR_HD const Store& store() const { return store_; }
-  GNSTOR_HD page_cache_counters& counters() const { return state_->counters; }
 
   /// Pins a page for its caller's group and returns its frame; fetches it if it is absent.
   /// @par Callers one lane for its group; `page` < pages()
@@ -78,20 +37,57 @@ class page_cache {
   /// no_memory if no frame came free, timed_out if another lane's fetch took too long. Nothing is
   /// pinned then
   GNSTOR_HD result<frame_index> pin(page_index page, page_use use, deadline d) const {
-    const page_word seen{page_at(page).fetch_add(page_word::reference, acquire) +
-                         page_word::reference};
+    const page_word seen = refer(page);
     if (seen.usable()) return used(page, seen, use);
     return pin_absent(page, seen, use, d);
   }
 
-  /// Ends one `pin`.
-  /// @par Order releases the group's accesses to the page (after `g.sync()`) to whoever evicts it
-  GNSTOR_HD void unpin(page_index page) const {
-    // Paired with the acquire in `take_from`.
-    const std::uint64_t before = page_at(page).fetch_sub(page_word::reference, release);
-    GNSTOR_VERIFY((before & page_word::reference_mask) != 0);
+  /// Calls `body(bytes)` with the bytes of `page` while it is pinned.
+  /// @par Callers any lanes, converged or not; each with a page of its own, also of another array
+  /// @par Bound `timeout_ns`
+  /// @par Errors as `pin`; `body` is not called then
+  template <class Body>
+  GNSTOR_HD status visit(page_index page, page_use why, std::uint64_t timeout_ns,
+                         const Body& body) const {
+    // Lanes of one warp may use different arrays here, and some may read while others write.
+    const simt::group same =
+        simt::group::active().partition(key(page) | static_cast<std::uint64_t>(why));
+    result<frame_index> frame = frame_index{};
+    if (same.leads()) frame = pin(page, why, simt::within(timeout_ns));
+    const std::uint64_t packed =
+        same.broadcast(frame ? frame.value.value : frame.status.pack() | failed_access);
+    same.sync();  // the leader's acquire of the page reaches the lanes that touch it
+    if ((packed & failed_access) != 0) return status::unpack(packed & ~failed_access);
+    body(data(frame_index(static_cast<std::uint32_t>(packed))));
+    same.sync();  // all lanes are done before the leader lets the page go
+    if (same.leads()) unpin(page);
+    return status{};
   }
 
+  /// Pins `page` for all lanes of `g`, until one `unpin`.
+  /// @par Callers every lane of `g`, converged, with the same arguments
+  /// @par Order acquires the page's bytes for every lane
+  /// @par Bound `timeout_ns`
+  /// @par Errors as `pin`
+  template <simt::warp_group G>
+  GNSTOR_HD result<frame_index> hold(const G& g, page_index page, page_use use,
+                                     std::uint64_t timeout_ns) const {
+    result<frame_index> frame = frame_index{};
+    if (g.thread_rank() == 0) {
+      frame = pin(page, use, simt::within(timeout_ns));
+    }
+    frame.status = status::unpack(g.shfl(frame.status.pack(), 0));
+    frame.value = frame_index(g.shfl(frame.value.value, 0));
+    g.sync();
+    return frame;
+  }
+
+  /// Writes dirty pages back that nobody pins: each lane that `wants` its own.
+  /// @par Callers, Errors as of one lane
+  template <simt::warp_group G>
+  GNSTOR_HD status flush(const G&, page_index page, bool wants, deadline d) const {
+    return wants ? flush(page, d) : status{};
+  }
   /// Writes a dirty page back if nobody pins it.
   /// @par Callers one lane
   /// @par Errors would_block: the page is pinned or busy; the store's status: the page stays dirty
@@ -109,27 +105,6 @@ class page_cache {
     return s;
   }
 
-  /// Lets the next `pin` try again to fetch a page whose fetch failed.
-  /// @par Callers one lane, while nobody else uses the page
-  GNSTOR_HD void forgive(page_index page) const {
-    const word_ref word = page_at(page);
-    const page_word seen{word.load(acquire)};
-    if (seen.is(page_word::failed)) word.fetch_sub(seen.bits & ~page_word::reference_mask, release);
-  }
-
-  /// Keeps `s` as the array's error unless it has one: for accesses that cannot return a status.
-  /// @param where `page_cache_counters::first_error_at`
-  GNSTOR_HD void keep(status s, std::uint64_t where) const {
-    std::uint64_t none = 0;
-    if (word_ref(state_->counters.first_error).compare_exchange(none, s.pack(), acq_rel))
-      word_ref(state_->counters.first_error_at).store(where, relaxed);
-  }
-
-  /// Names a page among the pages of all arrays. Even.
-  GNSTOR_HD std::uint64_t key(page_index page) const {
-    return reinterpret_cast<std::uint64_t>(page_words() + page.value);
-  }
-
   /// The bytes of a frame.
   GNSTOR_HD unsigned char* data(frame_index f) const {
     return reinterpret_cast<unsigned char*>(buffer_.address) +
@@ -137,8 +112,9 @@ class page_cache {
   }
 
  private:
-  using word_ref = atomic_ref<std::uint64_t, thread_scope_device>;
-
+  /// Marks a packed status among packed frames: no status uses the top bit (SSD indices are below
+  /// 32768).
+  static constexpr std::uint64_t failed_access = 1ull << 63;
   static constexpr std::uint64_t silence_ns = 1'000'000'000;  ///< until a silent SSD is tried again
 
   /// A frame's word is its page + 1, or one of `free_frame`, `taken_frame`, `lost_frame`. With this
@@ -146,20 +122,9 @@ class page_cache {
   /// may follow it.
   static constexpr std::uint64_t last_page = std::uint64_t{1} << 62;
 
-  GNSTOR_HD std::uint64_t* page_words() const {
-    return reinterpret_cast<std::uint64_t*>(state_ + 1);
-  }
-  GNSTOR_HD word_ref page_at(page_index p) const {
-    GNSTOR_VERIFY(p.value < pages_);
-    return word_ref(page_words()[p.value]);
-  }
-  GNSTOR_HD word_ref frame_at(frame_index f) const {
-    return word_ref(page_words()[std::uint64_t{pages_} + f.value]);
-  }
   GNSTOR_HD io_buffer buffer(frame_index f) const {
     return buffer_.slice(std::uint64_t{f.value} * store_.page_bytes(), store_.page_bytes());
   }
-  GNSTOR_HD static void count(std::uint64_t& counter) { word_ref(counter).fetch_add(1, relaxed); }
 
   GNSTOR_HD status remember(status s, page_index page) const {
     count(state_->counters.io_errors);
@@ -171,12 +136,6 @@ class page_cache {
     return why;
   }
 
-  /// Marks a page that is there and referenced as it is used.
-  GNSTOR_HD frame_index used(page_index page, page_word seen, page_use use) const {
-    if (use == page_use::write && !seen.is(page_word::dirty))
-      page_at(page).fetch_or(page_word::dirty, relaxed);
-    return seen.frame();
-  }
   /// Waits for a page that is referenced and not there: fetches it, unless another lane does.
   GNSTOR_HD_SLOW result<frame_index> pin_absent(page_index page, page_word seen, page_use use,
                                                 deadline d) const {
@@ -184,8 +143,7 @@ class page_cache {
     for (until more{d}; more;) {
       if (seen.usable()) return used(page, seen, use);
       if (seen.is(page_word::failed)) return abandon(word, seen.why());
-      if (!seen.is(page_word::busy) &&
-          word.compare_exchange(seen.bits, seen.bits | page_word::busy, acquire)) {
+      if (!seen.is(page_word::busy) && claim(page, seen)) {
         const status s = fault(page, word, d);
         if (!s.ok()) return abandon(word, s);
       }
@@ -214,13 +172,12 @@ class page_cache {
       } else {
         frame_at(frame.value).store(free_frame, release);
       }
-      word.fetch_add(page_word::failure(remember(s, page)) - page_word::busy, release);
+      // The reason takes the place of the version.
+      const std::uint64_t gone = page_word::busy + page_word{word.load(relaxed)}.version();
+      word.fetch_add(page_word::failure(remember(s, page)) - gone, release);
       return s;
     }
-    count(state_->counters.pages_in);
-    frame_at(frame.value).store(std::uint64_t{page.value} + 1, relaxed);
-    // Paired with the acquire in `pin`: the page's bytes, and the frame's owner, are in place.
-    word.fetch_add(page_word::resident - page_word::busy + page_word::at(frame.value), release);
+    publish(page, frame.value);
     return status{};
   }
 
@@ -271,8 +228,7 @@ class page_cache {
   GNSTOR_HD result<frame_index> take_frame(deadline d) const {
     for (until more{d}; more;) {
       for (std::uint32_t k = 0; k < frames_; ++k) {
-        const std::uint64_t turn = word_ref(state_->cursor).fetch_add(1, relaxed);
-        const frame_index f(static_cast<std::uint32_t>(turn % frames_));
+        const frame_index f = next_frame();
         std::uint64_t owner = frame_at(f).load(relaxed);
         if (owner == free_frame) {
           if (frame_at(f).compare_exchange(owner, taken_frame, acquire)) return f;
@@ -287,13 +243,10 @@ class page_cache {
 
   /// Takes frame `f` from `page` if it still holds it and nobody pins it.
   GNSTOR_HD bool take_from(page_index page, frame_index f, deadline d) const {
-    const word_ref word = page_at(page);
-    page_word seen{word.load(relaxed)};
-    if (!seen.usable() || seen.references() != 0 || !(seen.frame() == f)) return false;
-    // Paired with the release in `unpin`.
-    if (!word.compare_exchange(seen.bits, seen.bits | page_word::busy, acquire)) return false;
+    page_word seen;
+    if (!claim_unpinned(page, f, seen)) return false;
     if (seen.is(page_word::dirty) && !write_back(page, f, half_of(d)).ok()) {
-      word.fetch_sub(page_word::busy, release);  // it stays resident and dirty
+      unclaim(page);  // it stays resident and dirty
       return false;
     }
     const bool usable = (frame_at(f).load(relaxed) & last_page) == 0;
@@ -302,10 +255,7 @@ class page_cache {
     } else {
       set_aside(f);
     }
-    count(state_->counters.evictions);
-    const std::uint64_t flags =
-        page_word::busy | page_word::resident | (seen.bits & page_word::dirty);
-    word.fetch_sub(flags + page_word::at(f), release);
+    take_away(page, f, seen);
     return usable;
   }
 
@@ -325,9 +275,6 @@ class page_cache {
   }
 
   Store store_;
-  page_cache_state* state_;
-  std::uint32_t pages_;
-  std::uint32_t frames_;
   io_buffer buffer_;
 };
 

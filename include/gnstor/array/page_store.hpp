@@ -40,4 +40,19 @@ concept async_page_store = page_store<S> &&
   { s.finish(t, d) } -> std::same_as<status>;
 };
 
+/// Pages that lie in memory which lanes load and store themselves; nothing about that can fail.
+///
+/// Page p is `page_bytes(p)` bytes from `data(p)` on, aligned to 16 bytes: `page_bytes()`, less of
+/// the last page where the memory ends before it.
+template <class S>
+concept mapped_page_store = std::copyable<S> && requires(const S& s, page_index page) {
+  { s.page_bytes() } -> std::same_as<std::uint32_t>;
+  { s.page_bytes(page) } -> std::same_as<std::uint32_t>;
+  { s.data(page) } -> std::same_as<unsigned char*>;
+};
+
+/// Whatever an array's pages can lie on.
+template <class S>
+concept array_store = page_store<S> || mapped_page_store<S>;
+
 }  // namespace gnstor::inline v0

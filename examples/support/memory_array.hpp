@@ -1,0 +1,79 @@
+#pragma once
+
+#include "progress.hpp"
+#include <gnstor/host/mapped_array.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+
+namespace support {
+
+/// An array on new host memory of its own, which kernels reach without an array node.
+template <class T>
+class memory_array {
+ public:
+  memory_array(std::uint64_t count, const gnstor::host::array_options& paging)
+      : paging_(paging),
+        memory_(std::make_unique<gnstor::host::mapped_memory>("host:?bytes=" +
+                                                              std::to_string(count * sizeof(T)))),
+        array_(*memory_, count, paging) {}
+
+  gnstor::host::mapped_array<T>& array() { return array_; }
+  gnstor::mapped_array<T> view() const { return array_.view(); }
+  std::uint32_t page_bytes() const { return paging_.page_bytes; }
+
+  /// Fills the data, before kernels use it; `fill(to, offset, count)` brings each piece.
+  template <class Fill>
+  void write(const std::string& phase, std::uint64_t bytes, Fill fill) {
+    in_pieces(phase, bytes, [&](char* at, auto offset, auto count) { fill(at, offset, count); });
+  }
+  void write(const std::string&, const void* from, std::uint64_t bytes) {
+    std::memcpy(memory_->data(), from, bytes);
+  }
+  /// Reads the data, after the array was flushed; `take(from, offset, count)` gets each piece.
+  template <class Take>
+  void read(const std::string& phase, std::uint64_t bytes, Take take) {
+    in_pieces(phase, bytes, [&](char* at, auto offset, auto count) { take(at, offset, count); });
+  }
+
+ private:
+  static constexpr std::uint64_t piece_bytes = 4 << 20;
+
+  template <class Use>
+  void in_pieces(const std::string& phase, std::uint64_t bytes, Use use) {
+    progress shown(phase, bytes);
+    for (std::uint64_t at = 0; at < bytes; at += piece_bytes) {
+      const std::uint64_t count = std::min(piece_bytes, bytes - at);
+      use(memory_->as<char>() + at, at, count);
+      shown.at(at + count);
+    }
+  }
+
+  gnstor::host::array_options paging_;
+  std::unique_ptr<gnstor::host::mapped_memory> memory_;  ///< stays where it is when this moves
+  gnstor::host::mapped_array<T> array_;
+};
+
+/// Where an example's arrays lie: host memory that kernels reach themselves.
+class on_memory {
+ public:
+  template <class T>
+  using array = memory_array<T>;
+
+  template <class T>
+  memory_array<T> make(std::uint64_t count, const gnstor::host::array_options& paging) {
+    return memory_array<T>(count, paging);
+  }
+  /// Memory for what kernels share besides.
+  gnstor::host::memory_block allocate(std::size_t bytes) {
+    using gnstor::host::place;
+    const bool gpu = gnstor::host::this_machine == gnstor::host::machine::gpu;
+    return gnstor::host::memory_block(gpu ? place::device : place::host, bytes);
+  }
+  void attach(gnstor::host::executor&) const {}
+};
+
+}  // namespace support

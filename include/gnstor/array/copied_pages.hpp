@@ -1,0 +1,239 @@
+#pragma once
+
+#include <gnstor/array/page_store.hpp>
+#include <gnstor/array/page_table.hpp>
+#include <gnstor/core/bounded.hpp>
+#include <gnstor/core/result.hpp>
+#include <gnstor/memory/io_buffer.hpp>
+#include <gnstor/simt/clock.hpp>
+#include <gnstor/simt/fence.hpp>
+#include <gnstor/simt/group.hpp>
+#include <gnstor/simt/relaxed_bytes.hpp>
+
+#include <cuda/std/bit>
+
+namespace gnstor::inline v0 {
+
+/// Demand paging between memory that kernels reach and a ring of frames (a reference, passed by
+/// value): the lanes that need pages copy them, all of a warp together, one page after another.
+///
+/// Reads need no reference: a lane looks at the page's word, reads by acquire loads, and looks
+/// again
+/// (`look`, `is_still`). Whoever stores to a frame that was another page's has fenced after that
+/// page was made busy, so a lane that read a byte of it finds the word changed. Writes pin the
+/// page. Frames are taken in FIFO order from pages nobody pins; a dirty page is copied back first.
+template <mapped_page_store Store>
+class copied_pages : public page_table {
+ public:
+  /// @param memory zero-filled, `bytes(pages, frames)` long
+  /// @param frames_buffer frames * page_bytes, aligned to 16 bytes; needs no keys
+  GNSTOR_HD copied_pages(const Store& store, void* memory, std::uint32_t pages,
+                         std::uint32_t frames, const io_buffer& frames_buffer)
+      : page_table(memory, pages, frames), store_(store), frame_memory_(frames_buffer.address) {}
+
+  GNSTOR_HD const Store& store() const { return store_; }
+
+  /// The bytes of a frame.
+  GNSTOR_HD unsigned char* data(frame_index f) const {
+    return reinterpret_cast<unsigned char*>(frame_memory_) +
+           std::uint64_t{f.value} * store_.page_bytes();
+  }
+
+  /// The word of a page, for a read without a reference. `page` < pages().
+  /// @par Order acquires the page's bytes where it is `usable`
+  GNSTOR_HD page_word look(page_index page) const {
+    return page_word{word_ref(page_words()[page.value]).load(acquire)};
+  }
+  /// True if what was read by acquire loads since `look` gave `seen` are bytes of that page.
+  GNSTOR_HD bool is_still(page_index page, page_word seen) const {
+    return page_word{word_ref(page_words()[page.value]).load(relaxed)}.unmoved_since(seen);
+  }
+
+  /// Calls `body(bytes)` with the bytes of `page` while it is pinned.
+  /// @par Callers any lanes, converged or not; each with a page of its own, also of another array
+  /// @par Bound `timeout_ns`, from when the first of the lanes' pages is found absent; the longest
+  /// of the lanes'
+  /// @par Errors no_memory if no frame came free, timed_out if another lane's copy took too long;
+  /// `body` is not called then
+  template <class Body>
+  GNSTOR_HD status visit(page_index page, page_use use, std::uint64_t timeout_ns,
+                         const Body& body) const {
+    const simt::group here = simt::group::active();
+    const std::uint32_t same = here.match_any(key(page) | static_cast<std::uint64_t>(use));
+    const wish mine{page, use, static_cast<std::uint32_t>(cuda::std::countr_zero(same)), true};
+    return serve(here, mine, timeout_ns, [&](frame_index f) { body(data(f)); });
+  }
+
+  /// Pins `page` for all lanes of `g`, until one `unpin`.
+  /// @par Callers every lane of `g`, converged, with the same arguments
+  /// @par Order acquires the page's bytes for every lane
+  /// @par Bound, Errors as `visit`
+  template <simt::warp_group G>
+  GNSTOR_HD result<frame_index> hold(const G& g, page_index page, page_use use,
+                                     std::uint64_t timeout_ns) const {
+    frame_index held{};
+    const status s =
+        serve(g, {page, use, 0, false}, timeout_ns, [&held](frame_index f) { held = f; });
+    if (!s.ok()) return s;
+    return held;
+  }
+
+  /// Copies dirty pages back that nobody pins: each lane that `wants` its own, all lanes copy.
+  /// @par Callers every lane of `g`, converged
+  /// @par Errors would_block: the page is pinned or busy
+  template <simt::warp_group G>
+  GNSTOR_HD status flush(const G& g, page_index page, bool wants, deadline) const {
+    page_word seen;
+    if (wants) seen.bits = page_at(page).load(acquire);
+    const bool dirty = seen.is(page_word::dirty);
+    const bool mine = dirty && seen.usable() && seen.references() == 0 && claim(page, seen);
+    copy_back(g, mine, page, seen.frame());
+    if (mine) page_at(page).fetch_sub(page_word::busy + page_word::dirty, release);
+    return dirty && !mine ? status::make(status_code::would_block, reporter::array) : status{};
+  }
+
+ private:
+  /// What a lane wants of its page; the lane of rank `leader` acts for all that want the same.
+  struct wish {
+    page_index page;
+    page_use use;
+    std::uint32_t leader;
+    bool once;  ///< the reference is dropped after use
+  };
+  /// A frame that a lane has taken for its page, and the page whose newer bytes it holds still.
+  struct catch_of_frame {
+    frame_index frame{};
+    page_index old{};
+    page_word old_word{};
+    bool taken = false;
+    GNSTOR_HD bool is_dirty() const { return taken && old_word.is(page_word::dirty); }
+  };
+
+  static constexpr std::uint32_t frames_a_look = 32;
+  static constexpr std::uint64_t there = std::uint64_t{1} << 63;  ///< beside a frame
+
+  /// Lets every lane of `g` use its page as soon as it is there: who waits on holds no other page.
+  template <class G, class Use>
+  GNSTOR_HD status serve(const G& g, const wish& w, std::uint64_t timeout_ns,
+                         const Use& use) const {
+    const bool leads = w.leader == g.thread_rank();
+    page_word seen;
+    if (leads) seen = refer(w.page);
+    bool done = use_if_there(g, w, leads, seen, use);
+    if (g.all(done)) return status{};
+    bool starved = false;
+    for (until more{simt::within(timeout_ns)}; g.any(static_cast<bool>(more));) {
+      const arrival now = fetch_absent(g, w.page, seen, leads && !done);
+      seen = now.word;
+      starved = now.starved;
+      done = use_if_there(g, w, leads && !done, seen, use) || done;
+      if (g.all(done)) return status{};
+    }
+    if (leads && !done) unpin(w.page);
+    starved = g.shfl(static_cast<std::uint32_t>(starved), static_cast<int>(w.leader)) != 0;
+    if (done) return status{};
+    return status::make(starved ? status_code::no_memory : status_code::timed_out, reporter::array);
+  }
+
+  /// Calls `use(frame)` in the lanes whose page is there.
+  template <class G, class Use>
+  GNSTOR_HD bool use_if_there(const G& g, const wish& w, bool leads, page_word seen,
+                              const Use& use) const {
+    std::uint64_t found = 0;
+    if (leads && seen.usable()) found = used(w.page, seen, w.use).value | there;
+    found = g.shfl(found, static_cast<int>(w.leader));
+    g.sync();  // the leader's acquire of the page reaches the lanes that touch it
+    if (found != 0) {
+      // What is stored now is newer than the frame's pages before: see `is_still`.
+      if (w.use == page_use::write) simt::fence<thread_scope_device>(acq_rel);
+      use(frame_index(static_cast<std::uint32_t>(found)));
+    }
+    g.sync();  // all lanes are done before the leader lets the page go
+    if (leads && found != 0 && w.once) unpin(w.page);
+    return found != 0;
+  }
+
+  /// What a round has come to: the page's word as it is now, and whether only a frame was missing.
+  struct arrival {
+    page_word word;
+    bool starved;
+  };
+
+  /// Fetches the pages of lanes that wait for one which is neither there nor on its way.
+  template <class G>
+  GNSTOR_HD_SLOW arrival fetch_absent(const G& g, page_index page, page_word seen,
+                                      bool waits) const {
+    constexpr std::uint64_t here_or_coming = page_word::resident | page_word::busy;
+    const bool claimed = waits && !seen.is(here_or_coming) && claim(page, seen);
+    const bool fetched = g.any(claimed) && fetch(g, page, claimed);
+    if (waits) seen.bits = page_at(page).load(acquire);
+    return {seen, claimed && !fetched};
+  }
+
+  /// Fetches the pages that lanes have `claimed`, as far as frames can be had, and ends the claims.
+  template <class G>
+  GNSTOR_HD bool fetch(const G& g, page_index page, bool claimed) const {
+    catch_of_frame c;
+    for (bounded looks{frames_a_look}; looks && g.any(claimed && !c.taken);) {
+      if (claimed && !c.taken) take_frame(c);
+    }
+    copy_back(g, c.is_dirty(), c.old, c.frame);
+    if (c.is_dirty()) take_away(c.old, c.frame, c.old_word);
+    g.sync();
+    // Paired with the acquire loads of whoever reads unpinned: the pages before are seen busy, or
+    // gone, by who has read a byte of the new ones.
+    simt::fence<thread_scope_device>(acq_rel);
+    for (std::uint32_t left = g.ballot(c.taken); left != 0; left &= left - 1) {
+      const int k = cuda::std::countr_zero(left);
+      simt::copy_relaxed(g, pointer(g, data(c.frame), k), pointer(g, store_.data(page), k),
+                         g.shfl(store_.page_bytes(page), k));
+    }
+    g.sync();
+    if (c.taken) {
+      publish(page, c.frame);
+    } else if (claimed) {
+      unclaim(page);
+    }
+    return c.taken;
+  }
+
+  /// Looks at one frame; takes it if it is free, or if nobody pins its page.
+  GNSTOR_HD void take_frame(catch_of_frame& c) const {
+    c = {.frame = next_frame()};
+    std::uint64_t owner = frame_at(c.frame).load(relaxed);
+    if (owner == free_frame) {
+      c.taken = frame_at(c.frame).compare_exchange(owner, taken_frame, acquire);
+      return;
+    }
+    if (owner == taken_frame) return;
+    c.old = page_index(static_cast<std::uint32_t>(owner - 1));
+    if (!claim_unpinned(c.old, c.frame, c.old_word)) return;
+    frame_at(c.frame).store(taken_frame, relaxed);
+    c.taken = true;
+    if (!c.is_dirty()) take_away(c.old, c.frame, c.old_word);
+  }
+
+  /// Copies the frames of lanes that are `dirty` to their pages.
+  template <class G>
+  GNSTOR_HD void copy_back(const G& g, bool dirty, page_index page, frame_index frame) const {
+    g.sync();
+    for (std::uint32_t left = g.ballot(dirty); left != 0; left &= left - 1) {
+      const int k = cuda::std::countr_zero(left);
+      simt::copy_relaxed(g, pointer(g, store_.data(page), k), pointer(g, data(frame), k),
+                         g.shfl(store_.page_bytes(page), k));
+    }
+    g.sync();
+    if (dirty) count(state_->counters.pages_out);
+  }
+
+  /// A pointer of the lane of rank `k`.
+  template <class G>
+  GNSTOR_HD static unsigned char* pointer(const G& g, unsigned char* p, int k) {
+    return reinterpret_cast<unsigned char*>(g.shfl(reinterpret_cast<std::uint64_t>(p), k));
+  }
+
+  Store store_;
+  std::uint64_t frame_memory_;
+};
+
+}  // namespace gnstor::inline v0

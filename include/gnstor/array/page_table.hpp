@@ -1,0 +1,152 @@
+#pragma once
+
+#include <gnstor/array/page_use.hpp>
+#include <gnstor/array/page_word.hpp>
+#include <gnstor/core/assert.hpp>
+#include <gnstor/core/units.hpp>
+#include <gnstor/simt/atomic_ref.hpp>
+
+#include <type_traits>
+
+namespace gnstor::inline v0 {
+
+/// What an array did so far. Relaxed counters, exact when no kernel runs.
+struct page_cache_counters {
+  std::uint64_t pages_in = 0;   ///< fetched
+  std::uint64_t pages_out = 0;  ///< written back
+  std::uint64_t evictions = 0;  ///< frames taken from a resident page
+  std::uint64_t io_errors = 0;  ///< fetches and write-backs that failed
+  std::uint64_t lost_frames =
+      0;  ///< frames set aside because a request given up may still write them
+  std::uint64_t first_error =
+      0;  ///< `status::pack()` of the first error; sticky until the host clears it
+  std::uint64_t first_error_at =
+      0;  ///< its page; the element's index where `out_of_range` by the array
+};
+
+/// The shared words of a page cache; page words, then frame words, follow in memory.
+struct page_cache_state {
+  alignas(128) std::uint64_t cursor;  ///< the FIFO hand over the frames
+  std::uint64_t silent;           ///< SSDs that fell silent lately, by bit: others are asked first
+  std::uint64_t silent_until_ns;  ///< `deadline::at_ns` of the time until when that counts
+  alignas(128) page_cache_counters counters;
+};
+static_assert(std::is_trivially_copyable_v<page_cache_state>);
+
+/// The words of an array's pages and frames, and what lanes may do to them (a reference, passed by
+/// value). It moves no page: `page_cache` and `copied_pages` do.
+class page_table {
+ public:
+  static constexpr std::uint64_t free_frame = 0;
+  static constexpr std::uint64_t taken_frame = ~std::uint64_t{0};
+  static constexpr std::uint64_t lost_frame = ~std::uint64_t{1};
+
+  GNSTOR_HD static constexpr std::uint64_t bytes(std::uint32_t pages, std::uint32_t frames) {
+    return sizeof(page_cache_state) + 8ull * pages + 8ull * frames;
+  }
+
+  /// @param memory zero-filled, `bytes(pages, frames)` long
+  GNSTOR_HD page_table(void* memory, std::uint32_t pages, std::uint32_t frames)
+      : state_(static_cast<page_cache_state*>(memory)), pages_(pages), frames_(frames) {}
+
+  GNSTOR_HD std::uint32_t pages() const { return pages_; }
+  GNSTOR_HD std::uint32_t frames() const { return frames_; }
+  GNSTOR_HD page_cache_counters& counters() const { return state_->counters; }
+
+  /// Ends one `pin`.
+  /// @par Order releases the group's accesses to the page (after `g.sync()`) to whoever evicts it
+  GNSTOR_HD void unpin(page_index page) const {
+    // Paired with the acquire of whoever takes the frame.
+    const std::uint64_t before = page_at(page).fetch_sub(page_word::reference, release);
+    GNSTOR_VERIFY((before & page_word::reference_mask) != 0);
+  }
+
+  /// Lets the next `pin` try again to fetch a page whose fetch failed.
+  /// @par Callers one lane, while nobody else uses the page
+  GNSTOR_HD void forgive(page_index page) const {
+    const word_ref word = page_at(page);
+    const page_word seen{word.load(acquire)};
+    if (seen.is(page_word::failed)) word.fetch_sub(seen.bits & ~page_word::reference_mask, release);
+  }
+
+  /// Keeps `s` as the array's error unless it has one: for accesses that cannot return a status.
+  /// @param where `page_cache_counters::first_error_at`
+  GNSTOR_HD void keep(status s, std::uint64_t where) const {
+    std::uint64_t none = 0;
+    if (word_ref(state_->counters.first_error).compare_exchange(none, s.pack(), acq_rel))
+      word_ref(state_->counters.first_error_at).store(where, relaxed);
+  }
+
+  /// Names a page among the pages of all arrays. Even.
+  GNSTOR_HD std::uint64_t key(page_index page) const {
+    return reinterpret_cast<std::uint64_t>(page_words() + page.value);
+  }
+
+ protected:
+  using word_ref = atomic_ref<std::uint64_t, thread_scope_device>;
+
+  GNSTOR_HD std::uint64_t* page_words() const {
+    return reinterpret_cast<std::uint64_t*>(state_ + 1);
+  }
+  GNSTOR_HD word_ref page_at(page_index p) const {
+    GNSTOR_VERIFY(p.value < pages_);
+    return word_ref(page_words()[p.value]);
+  }
+  GNSTOR_HD word_ref frame_at(frame_index f) const {
+    return word_ref(page_words()[std::uint64_t{pages_} + f.value]);
+  }
+  GNSTOR_HD static void count(std::uint64_t& counter) { word_ref(counter).fetch_add(1, relaxed); }
+
+  /// Adds a reference; the page as it is then.
+  GNSTOR_HD page_word refer(page_index page) const {
+    return page_word{page_at(page).fetch_add(page_word::reference, acquire) + page_word::reference};
+  }
+  /// Marks a page that is there and referenced as it is used.
+  GNSTOR_HD frame_index used(page_index page, page_word seen, page_use use) const {
+    if (use == page_use::write && !seen.is(page_word::dirty))
+      page_at(page).fetch_or(page_word::dirty, relaxed);
+    return seen.frame();
+  }
+  /// Makes a page busy that was `seen` and is not; false, with the page as it is, if it changed.
+  GNSTOR_HD bool claim(page_index page, page_word& seen) const {
+    return page_at(page).compare_exchange(seen.bits, seen.bits | page_word::busy, acquire);
+  }
+  /// Lets a page go that the caller made busy, as it was.
+  GNSTOR_HD void unclaim(page_index page) const {
+    page_at(page).fetch_sub(page_word::busy, release);
+  }
+  /// A page that the caller made busy lies in frame `f`.
+  GNSTOR_HD void publish(page_index page, frame_index f) const {
+    count(state_->counters.pages_in);
+    frame_at(f).store(std::uint64_t{page.value} + 1, relaxed);
+    // Paired with the acquire in `pin`: the page's bytes, and the frame's owner, are in place.
+    page_at(page).fetch_add(page_word::resident - page_word::busy + page_word::at(f), release);
+  }
+  /// Claims a page that lies in `f`, that nobody pins, for its frame.
+  GNSTOR_HD bool claim_unpinned(page_index page, frame_index f, page_word& seen) const {
+    const word_ref word = page_at(page);
+    seen.bits = word.load(relaxed);
+    if (!seen.usable() || seen.references() != 0 || !(seen.frame() == f)) return false;
+    // Paired with the release in `unpin`.
+    return word.compare_exchange(seen.bits, seen.bits | page_word::busy, acquire);
+  }
+  /// Takes frame `f` from the page of `claim_unpinned`, which ends its claim.
+  GNSTOR_HD void take_away(page_index page, frame_index f, page_word seen) const {
+    count(state_->counters.evictions);
+    const std::uint64_t flags =
+        page_word::busy | page_word::resident | (seen.bits & page_word::dirty);
+    const std::uint64_t older = seen.version() - seen.next_version();
+    page_at(page).fetch_sub(flags + page_word::at(f) + older, release);
+  }
+  /// The next frame of the hand that goes round.
+  GNSTOR_HD frame_index next_frame() const {
+    const std::uint64_t turn = word_ref(state_->cursor).fetch_add(1, relaxed);
+    return frame_index(static_cast<std::uint32_t>(turn % frames_));
+  }
+
+  page_cache_state* state_;
+  std::uint32_t pages_;
+  std::uint32_t frames_;
+};
+
+}  // namespace gnstor::inline v0

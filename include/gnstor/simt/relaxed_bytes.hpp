@@ -1,0 +1,116 @@
+#pragma once
+/// Bytes that lanes may read while others write them: moved by relaxed atomic accesses of device
+/// scope, so that who reads too early reads something, and finds out by a word beside them.
+
+#include <gnstor/simt/copy.hpp>
+
+#include <cstring>
+#include <type_traits>
+
+namespace gnstor::detail {
+
+/// An unsigned integer of `Bytes` bytes.
+template <std::size_t Bytes>
+using piece_of = std::conditional_t<
+    Bytes == 1, std::uint8_t,
+    std::conditional_t<Bytes == 2, std::uint16_t,
+                       std::conditional_t<Bytes == 4, std::uint32_t, std::uint64_t>>>;
+
+/// True where the host runtime shall see an access to a piece: in the modes that look into
+/// payload, and if `atomic_ref` takes its size.
+template <class Piece>
+GNSTOR_HD inline bool is_watched() {
+#if defined(__CUDA_ARCH__)
+  return false;
+#else
+  return sizeof(Piece) >= 4 && simt::current_hook != nullptr && simt::current_hook->fine_payload;
+#endif
+}
+/// @param order relaxed or acquire
+template <class Piece>
+GNSTOR_HD inline Piece load_piece(Piece& from, memory_order order) {
+  if constexpr (sizeof(Piece) >= 4) {
+    if (is_watched<Piece>()) return device_word<Piece>(from).load(order);
+  }
+  const cuda::atomic_ref<Piece, thread_scope_device> piece(from);
+  return order == relaxed ? piece.load(relaxed) : piece.load(acquire);
+}
+template <class Piece>
+GNSTOR_HD inline void store_piece(Piece& to, Piece value) {
+  if constexpr (sizeof(Piece) >= 4) {
+    if (is_watched<Piece>()) {
+      device_word<Piece>(to).store(value, relaxed);
+      return;
+    }
+  }
+  cuda::atomic_ref<Piece, thread_scope_device>(to).store(value, relaxed);
+}
+
+}  // namespace gnstor::detail
+
+namespace gnstor::simt {
+
+/// Loads a `T` in pieces of at most 8 bytes; it may be torn between two pieces.
+/// @tparam T its size a power of two
+/// @param from aligned to its size, or to 8
+/// @param order relaxed or acquire, of each piece
+template <class T>
+GNSTOR_HD inline T load_pieces(void* from, memory_order order) {
+  using piece = detail::piece_of<sizeof(T)>;
+  piece pieces[sizeof(T) / sizeof(piece)];
+  for (std::size_t k = 0; k < sizeof(T) / sizeof(piece); ++k)
+    pieces[k] = detail::load_piece(static_cast<piece*>(from)[k], order);
+  T value;
+  memcpy(&value, pieces, sizeof value);
+  return value;
+}
+
+/// Stores a `T` likewise, by relaxed stores.
+template <class T>
+GNSTOR_HD inline void store_relaxed(void* to, const T& value) {
+  using piece = detail::piece_of<sizeof(T)>;
+  piece pieces[sizeof(T) / sizeof(piece)];
+  memcpy(pieces, &value, sizeof value);
+  for (std::size_t k = 0; k < sizeof(T) / sizeof(piece); ++k)
+    detail::store_piece(static_cast<piece*>(to)[k], pieces[k]);
+}
+
+/// Stores 16 bytes in one access, each of its words as by a relaxed store.
+GNSTOR_HD inline void store16_relaxed(void* to, const word16& value) {
+#if defined(__CUDA_ARCH__)
+  asm volatile("st.relaxed.gpu.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.w[0]),
+               "r"(value.w[1]), "r"(value.w[2]), "r"(value.w[3])
+               : "memory");
+#else
+  store_relaxed(to, value);
+#endif
+}
+
+/// Copies `bytes` with all lanes of `g`, four loads in flight per lane; both ends aligned to 16
+/// bytes.
+/// @par Callers every lane of `g`, converged
+/// @par Order plain loads, relaxed stores: the caller orders them (`g.sync()`, then a release)
+template <warp_group G>
+GNSTOR_HD inline void copy_relaxed(const G& g, unsigned char* to, unsigned char* from,
+                                   std::uint32_t bytes) {
+  const std::uint32_t step = 16 * g.size();
+  const std::uint32_t whole = bytes & ~15u;
+  std::uint32_t at = 16 * g.thread_rank();
+#if defined(__CUDA_ARCH__)
+  constexpr int in_flight = 4;
+  for (; at + (in_flight - 1) * step < whole; at += in_flight * step) {
+    word16 v[in_flight];
+#pragma unroll
+    for (int k = 0; k < in_flight; ++k) v[k] = load16(from + at + k * step);
+#pragma unroll
+    for (int k = 0; k < in_flight; ++k) store16_relaxed(to + at + k * step, v[k]);
+  }
+#endif
+  for (; at < whole; at += step) store16_relaxed(to + at, load16(from + at));
+  if ((bytes & 8) != 0 && g.thread_rank() == 0)
+    store_relaxed(to + whole, *reinterpret_cast<std::uint64_t*>(from + whole));
+  for (at = (bytes & ~7u) + g.thread_rank(); at < bytes; at += g.size())
+    detail::store_piece(to[at], detail::load_piece(from[at], relaxed));
+}
+
+}  // namespace gnstor::simt

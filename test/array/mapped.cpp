@@ -1,0 +1,148 @@
+/// Paging from mapped memory on the host runtime: pages are copied by the lanes that need them,
+/// and read without a reference. GNSTOR_SEEDS and GNSTOR_FIRST_SEED as `qp/seed_sweep.hpp` says.
+#include "mapped_rig.hpp"
+#include "qp/seed_sweep.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace gnstor;
+using namespace gnstor::test;
+
+namespace {
+
+constexpr std::uint64_t seeded_share = 2000;
+constexpr std::uint64_t weak_share = 2000;
+
+/// Shapes from a seed: few frames, often fewer than the lanes use at once.
+rig_shape shape_of(std::uint64_t seed) {
+  rig_shape s;
+  s.frames = 1 + static_cast<std::uint32_t>(seed % 6);
+  return s;
+}
+
+template <class Rig>
+std::string verdict(Rig& r, const std::string& thrown, host::options chosen) {
+  if (!thrown.empty()) return thrown;
+  if (r.lanes.wrong != 0) return "an element had a wrong value";
+  if (r.lanes.failed != 0) return "an access failed";
+  std::string fault = r.quiet();
+  if (fault.empty()) fault = r.run(chosen, 1, 32, flush_warps{}, r.view(), &r.lanes);
+  if (fault.empty() && r.lanes.failed != 0) fault = "a page could not be flushed";
+  if (fault.empty()) fault = r.quiet();
+  if (fault.empty()) fault = r.flushed();
+  return fault;
+}
+
+/// Two warps read and write elements of type T; the memory ends within the last page.
+template <class T>
+std::string random_run(host::options chosen) {
+  const rig_shape shape = shape_of(chosen.seed);
+  mapped_rig<T> r(shape, 8ull * shape.page_words * shape.pages / sizeof(T) - 1);
+  const auto seed = static_cast<std::uint32_t>(chosen.seed);
+  return verdict(r,
+                 r.run(chosen, 2, 16, random_elements<T>{.rounds = 3, .seed = seed}, r.view(),
+                       r.expected.data(), &r.lanes),
+                 chosen);
+}
+
+/// Two warps pin pages and use atomic words of them.
+std::string pinned_run(host::options chosen) {
+  const rig_shape shape = shape_of(chosen.seed);
+  mapped_rig<std::uint64_t> r(shape, 8 * shape.pages - 3);
+  const auto seed = static_cast<std::uint32_t>(chosen.seed);
+  return verdict(r,
+                 r.run(chosen, 2, 8, pinned_words{.rounds = 4, .seed = seed}, r.view(), r.watch(),
+                       r.expected.data(), &r.lanes),
+                 chosen);
+}
+
+/// Every lane reads elements that say where they lie, of more pages than there are frames.
+struct read_all {
+  struct shared {};
+  std::uint32_t rounds;
+  template <class Lane, class View>
+  void operator()(Lane& lane, View view, std::uint32_t seed, access_record* record) const {
+    lane_draws draws(seed, lane.global_thread());
+    for (std::uint32_t round = 0; round < rounds; ++round) {
+      const std::uint64_t i = draws.own() % view.size();
+      const result<std::uint64_t> got = view.load(i);
+      if (!got) disk::add(record->failed, 1);
+      if (got.value != mix64(i)) disk::add(record->wrong, 1);
+    }
+  }
+};
+
+std::string reading_run(host::options chosen) {
+  // Two pages on one frame come and go while a lane reads: only their versions tell.
+  const rig_shape shape{.pages = 2 + static_cast<std::uint32_t>(chosen.seed / 2 % 3),
+                        .frames = 1 + static_cast<std::uint32_t>(chosen.seed % 2),
+                        .page_words = 2};
+  const std::uint64_t elements = 2 * shape.pages;
+  mapped_rig<std::uint64_t> r(shape, elements);
+  for (std::uint64_t i = 0; i < elements; ++i) r.content()[i] = r.expected[i] = mix64(i);
+  return verdict(r,
+                 r.run(chosen, 3, 4, read_all{.rounds = 6}, r.view(),
+                       static_cast<std::uint32_t>(chosen.seed), &r.lanes),
+                 chosen);
+}
+
+}  // namespace
+
+TEST_CASE("mapped elements keep what their owner wrote, fast") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    CHECK(random_run<std::uint8_t>({.seed = seed}) == "");
+    CHECK(random_run<std::uint16_t>({.seed = seed}) == "");
+    CHECK(random_run<std::uint32_t>({.seed = seed}) == "");
+    CHECK(random_run<std::uint64_t>({.seed = seed}) == "");
+    CHECK(random_run<wide>({.seed = seed}) == "");
+    CHECK(pinned_run({.seed = seed}) == "");
+    CHECK(reading_run({.seed = seed}) == "");
+  }
+}
+
+TEST_CASE("a page that left its frame and came back there has not stayed") {
+  mapped_rig<std::uint64_t> r({.pages = 2, .frames = 1, .page_words = 2}, 4);
+  const auto view = r.view();
+  CHECK(view.load(0).status.ok());
+  const page_word seen = view.cache().look(page_index(0));
+  CHECK(seen.usable());
+  CHECK(view.cache().is_still(page_index(0), seen));
+  CHECK(view.load(2).status.ok());
+  CHECK(!view.cache().is_still(page_index(0), seen));
+  CHECK(view.load(0).status.ok());
+  CHECK(view.cache().look(page_index(0)).frame() == seen.frame());
+  CHECK(!view.cache().is_still(page_index(0), seen));
+}
+
+TEST_CASE("the last page of mapped memory ends where the memory ends") {
+  unsigned char bytes[1];  // nothing is read there
+  const mapped_store store(bytes, 2 * 512 + 40, 512);
+  CHECK(store.page_bytes(page_index(0)) == 512);
+  CHECK(store.page_bytes(page_index(1)) == 512);
+  CHECK(store.page_bytes(page_index(2)) == 40);
+  CHECK(store.data(page_index(2)) == bytes + 1024);
+}
+
+TEST_CASE("mapped elements keep what their owner wrote, seeded") {
+  sweep(host::mode::seeded, seeded_share, random_run<std::uint32_t>);
+}
+
+TEST_CASE("pinned pages of mapped memory keep their words, seeded") {
+  sweep(host::mode::seeded, seeded_share, pinned_run);
+}
+
+TEST_CASE("pinned pages of mapped memory keep their words, weak") {
+  sweep(host::mode::weak, weak_share, pinned_run);
+}
+
+TEST_CASE("reads without a reference see their page alone, seeded") {
+  sweep(host::mode::seeded, seeded_share, reading_run);
+}
+
+TEST_CASE("reads without a reference see their page alone, weak") {
+  sweep(host::mode::weak, weak_share, reading_run);
+}
+
+TEST_CASE("elements of mapped memory are written and read by owners at once, weak") {
+  sweep(host::mode::weak, weak_share, random_run<std::uint64_t>);
+}

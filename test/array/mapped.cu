@@ -1,0 +1,128 @@
+/// Paging from mapped memory on a GPU: the same bodies as on the host runtime.
+#include "memory/device_array.cuh"
+#include "paging.hpp"
+#include "quiet.hpp"
+#include <gnstor/array/mapped_store.hpp>
+
+#include <cuda_runtime_api.h>
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <vector>
+
+using namespace gnstor;
+using namespace gnstor::test;
+
+namespace {
+
+template <class Kernel, class... Args>
+__global__ void run_mapped(Kernel body, Args... args) {
+  simt::lane<> lane;
+  body(lane, args...);
+}
+
+/// An array of `T` on memory that lies on the device, too: lanes copy from there as from the host.
+template <class T>
+class gpu_mapped_rig {
+ public:
+  using view_type = array_view<T, mapped_store>;
+
+  explicit gpu_mapped_rig(rig_shape shape)
+      : shape_(shape),
+        content_(std::size_t{shape.pages} * shape.page_words),
+        frames_(std::size_t{shape.frames} * shape.page_words),
+        frame_use_(shape.frames),
+        twin_(sizeof(view_type)),
+        lanes_(1),
+        expected_(count()),
+        words_(page_table::bytes(shape.pages, shape.frames) / sizeof(word_line) + 1) {}
+
+  /// The last page is cut short.
+  std::size_t count() const { return 8ull * shape_.page_words * shape_.pages / sizeof(T) - 1; }
+  disk watch() const {
+    disk d;
+    d.page_words = shape_.page_words;
+    d.frames = reinterpret_cast<std::uint64_t>(frames_.data());
+    d.frame_use = frame_use_.data();
+    return d;
+  }
+  view_type view() const {
+    const mapped_store store(content_.data(), count() * sizeof(T), 8 * shape_.page_words);
+    const io_buffer memory{reinterpret_cast<std::uint64_t>(frames_.data()),
+                           8ull * shape_.page_words * shape_.frames, 0, 0};
+    const copied_pages<mapped_store> pages(store, words_.data(), shape_.pages, shape_.frames,
+                                           memory);
+    auto* twin = reinterpret_cast<view_type*>(twin_.data());
+    const view_type view(pages, count(), shape_.timeout_ns, twin);
+    REQUIRE(cudaMemcpy(twin, &view, sizeof view, cudaMemcpyHostToDevice) == cudaSuccess);
+    return view;
+  }
+  T* expected() const { return expected_.data(); }
+  access_record* lanes() const { return lanes_.data(); }
+
+  template <class Kernel, class... Args>
+  void run(unsigned grid, unsigned block, Kernel body, Args... args) {
+    run_mapped<<<grid, block>>>(body, args...);
+    REQUIRE(cudaGetLastError() == cudaSuccess);
+    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+  }
+
+  /// Flushes, and checks everything there is to check.
+  void check() {
+    CHECK(check_words(words_.read(), shape_) == "");
+    run(4, 128, flush_warps{}, view(), lanes());
+    const access_record lanes = lanes_.read()[0];
+    CHECK(lanes.wrong == 0);
+    CHECK(lanes.failed == 0);
+    const auto words = words_.read();
+    CHECK(check_words(words, shape_) == "");
+    MESSAGE("pages in " << state_in(words).counters.pages_in << ", evictions "
+                        << state_in(words).counters.evictions);
+    const auto content = content_.read();
+    const auto expected = expected_.read();
+    CHECK(std::memcmp(content.data(), expected.data(), expected.size() * sizeof(T)) == 0);
+  }
+
+ private:
+  rig_shape shape_;
+  device_array<std::uint64_t> content_;
+  device_array<std::uint64_t> frames_;
+  device_array<std::uint32_t> frame_use_;
+  device_array<unsigned char> twin_;
+  device_array<access_record> lanes_;
+  device_array<T> expected_;
+  device_array<word_line> words_;
+};
+
+template <class T>
+void random_run(rig_shape shape, unsigned grid, unsigned block, std::uint32_t rounds) {
+  gpu_mapped_rig<T> r(shape);
+  r.run(grid, block, random_elements<T>{.rounds = rounds, .seed = 1}, r.view(), r.expected(),
+        r.lanes());
+  r.check();
+}
+
+constexpr std::uint64_t patience_ns = 20'000'000'000;
+
+}  // namespace
+
+TEST_CASE("mapped elements keep what their owner wrote, few frames") {
+  const rig_shape shape{.pages = 256, .frames = 40, .page_words = 64, .timeout_ns = patience_ns};
+  random_run<std::uint8_t>(shape, 16, 128, 20);
+  random_run<std::uint32_t>(shape, 16, 128, 20);
+  random_run<std::uint64_t>(shape, 16, 128, 20);
+  random_run<wide>(shape, 16, 128, 20);
+}
+
+TEST_CASE("mapped elements keep what their owner wrote, a device full of threads") {
+  random_run<std::uint32_t>(
+      {.pages = 4096, .frames = 1024, .page_words = 512, .timeout_ns = patience_ns}, 132, 256, 20);
+}
+
+TEST_CASE("pinned pages of mapped memory keep their words") {
+  gpu_mapped_rig<std::uint64_t> r(
+      {.pages = 256, .frames = 64, .page_words = 64, .timeout_ns = patience_ns});
+  r.run(16, 128, pinned_words{.rounds = 40, .seed = 1}, r.view(), r.watch(), r.expected(),
+        r.lanes());
+  r.check();
+}
