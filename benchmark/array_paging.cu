@@ -1,0 +1,288 @@
+// Arrays on host memory, whose pages kernels copy themselves, beside the hardware and beside UVM.
+// Every ratio is the median of rounds in which both sides took turns; every sum is checked.
+//
+// `cold/ORDER/PAGE/frames:P`: every page once, a warp each, through `view.page`; frames are P % of
+// the data. `link_ratio` is to SMs that add up the same pages in host memory in the same order,
+// `uvm_ratio` to managed memory, which lies on the host before, with the better of no advice and
+// read-mostly.
+// `cold_elements/PAGE`: the same by `view[i]`, in order.
+// `resident/ORDER/PAGE/HOW`: `view[i]` where every page is there: `probe_ratio` is to the least
+// that its order needs, `raw_ratio` to a pointer. HOW `reference` counts a reference per access.
+// `resident/pages/PAGE`: the same by `view.page`, 16 bytes a lane.
+// `vector_add/HOW`: c = a + b with frames for a quarter of each, c written back.
+// `link_ratio` is to a kernel that reads a and b from host memory and writes c there.
+#include "array_paging/rig.cuh"
+#include "support/statistics.hpp"
+
+#include <benchmark/benchmark.h>
+
+#include <functional>
+#include <stdexcept>
+
+namespace {
+
+using namespace gnstor;
+using namespace gnstor::benchmarks;
+
+constexpr std::uint64_t elements = std::uint64_t{1} << 30;  ///< 4 GiB
+constexpr std::uint64_t few_elements = std::uint64_t{1} << 28;
+constexpr int rounds = 3;
+
+host_data& data() {
+  static host_data d(elements);
+  return d;
+}
+
+void add(const std::string& name, std::function<void(benchmark::State&)> run) {
+  benchmark::RegisterBenchmark(name.c_str(),
+                               [=](benchmark::State& state) {
+                                 try {
+                                   run(state);
+                                 } catch (const std::exception& e) {
+                                   state.SkipWithError(e.what());
+                                 }
+                               })
+      ->UseManualTime()
+      ->Iterations(1)
+      ->Unit(benchmark::kMillisecond);
+}
+
+void report(benchmark::State& state, const std::vector<double>& seconds, std::uint64_t bytes) {
+  for (auto _ : state) state.SetIterationTime(median(seconds));
+  state.counters["GB_per_s"] = static_cast<double>(bytes) / median(seconds) / 1e9;
+}
+
+/// Seconds of all pages of managed memory once.
+double uvm_pages(const managed_data& m, std::uint32_t page, page_order order, std::uint64_t sum) {
+  tally t;
+  m.make_cold();
+  const double s =
+      timed([&] { sum_pages<<<blocks, threads>>>(m.data(), page / 4, order, t.word()); });
+  require_sum(t.value(), sum, "uvm");
+  return s;
+}
+
+void cold(benchmark::State& state, bool random, std::uint32_t page, std::uint32_t percent,
+          bool with_uvm) {
+  host_data& d = data();
+  const page_order order{d.bytes() / page, random};
+  tally t;
+  compared link, uvm;
+  std::unique_ptr<managed_data> plain, advised;
+  if (with_uvm) {
+    plain = std::make_unique<managed_data>(few_elements, false);
+    advised = std::make_unique<managed_data>(few_elements, true);
+  }
+  const page_order few{few_elements * 4 / page, random};
+  std::uint64_t few_sum = 0;
+  for (std::uint64_t i = 0; with_uvm && i < few_elements; ++i) few_sum += element_at(i);
+  page_cache_counters c;
+  for (int k = 0; k < rounds; ++k) {
+    const auto a = array_on(d, page, d.bytes() / 100 * percent);
+    const double ours = timed([&] { sum_pages<<<blocks, threads>>>(a->view(), order, t.word()); });
+    require_sum(t.value(), d.sum(), "array");
+    c = a->counters();
+    const double bare =
+        timed([&] { sum_pages<<<blocks, threads>>>(d.data(), page / 4, order, t.word()); });
+    require_sum(t.value(), d.sum(), "link");
+    link.add(1 / ours, 1 / bare);
+    if (!with_uvm) continue;
+    const double one = uvm_pages(*plain, page, few, few_sum);
+    const double two = uvm_pages(*advised, page, few, few_sum);
+    const double share = static_cast<double>(few_elements) / elements;
+    uvm.add(share / ours, 1 / std::min(one, two));
+    state.counters["uvm_plain_GB_per_s"] = 4e-9 * few_elements / one;
+    state.counters["uvm_advised_GB_per_s"] = 4e-9 * few_elements / two;
+  }
+  std::vector<double> seconds;
+  for (const double r : link.ours) seconds.push_back(1 / r);
+  report(state, seconds, d.bytes());
+  state.counters["M_faults_per_s"] = static_cast<double>(order.pages) / median(seconds) / 1e6;
+  state.counters["link_ratio"] = link.ratio();
+  if (with_uvm) state.counters["uvm_ratio"] = uvm.ratio();
+  state.counters["evictions"] = static_cast<double>(c.evictions);
+}
+
+void cold_elements(benchmark::State& state, std::uint32_t page) {
+  host_data& d = data();
+  tally t;
+  compared link;
+  std::vector<double> seconds;
+  for (int k = 0; k < rounds; ++k) {
+    const auto a = array_on(d, page, d.bytes() / 4);
+    seconds.push_back(timed([&] {
+      sum_elements<by_view, 4><<<blocks, threads>>>(by_view{a->view()}, d.count(), t.word());
+    }));
+    require_sum(t.value(), d.sum(), "array");
+    const double bare = timed([&] {
+      sum_pages<<<blocks, threads>>>(d.data(), page / 4, page_order{d.bytes() / page, false},
+                                     t.word());
+    });
+    link.add(1 / seconds.back(), 1 / bare);
+  }
+  report(state, seconds, d.bytes());
+  state.counters["link_ratio"] = link.ratio();
+}
+
+/// An array with frames for everything, all fetched.
+struct resident_array {
+  std::unique_ptr<paged> array;
+  std::unique_ptr<host::memory_block> probe_words;
+  std::uint32_t* copy = nullptr;  ///< the same elements at a pointer
+
+  explicit resident_array(std::uint32_t page) {
+    array = array_on(data(), page, data().bytes());
+    tally t;
+    sum_pages<<<blocks, threads>>>(array->view(), page_order{data().bytes() / page, true},
+                                   t.word());
+    cuda_check(cudaDeviceSynchronize(), "fetch");
+    require_sum(t.value(), data().sum(), "fetch");
+    cuda_check(cudaMalloc(&copy, data().bytes()), "copy");
+    fill_elements<<<blocks, threads>>>(copy, data().count());
+    cuda_check(cudaDeviceSynchronize(), "copy");
+  }
+  ~resident_array() { (void)cudaFree(copy); }
+  by_probe probe(std::uint32_t page) const {
+    const paged::view_type view = array->view();
+    const auto& cache = view.cache();
+    return {reinterpret_cast<std::uint64_t*>(cache.key(page_index(0))), cache.data(frame_index(0)),
+            static_cast<std::uint32_t>(__builtin_ctz(page / 4))};
+  }
+};
+
+/// @tparam Blocks of `sum_elements`: 6 leave a thread 40 registers
+template <int Blocks, class Read>
+double read_all(const Read& read, bool random, std::uint64_t wanted) {
+  constexpr std::uint32_t each = 1024;
+  tally t;
+  const double s = timed([&] {
+    if (random) {
+      sum_random<Read, Blocks><<<blocks * 2, threads>>>(read, elements, each, t.word());
+    } else {
+      sum_elements<Read, Blocks><<<blocks * 2, threads>>>(read, elements, t.word());
+    }
+  });
+  require_sum(t.value(), wanted, "resident");
+  return s;
+}
+
+template <int Blocks>
+void resident(benchmark::State& state, bool random, std::uint32_t page, bool reference) {
+  const resident_array a(page);
+  tally t;
+  sum_random<by_formula, 1><<<blocks * 2, threads>>>(by_formula{}, elements, 1024, t.word());
+  cuda_check(cudaDeviceSynchronize(), "formula");
+  const std::uint64_t wanted = random ? t.value() : data().sum();
+  compared probe, raw;
+  std::vector<double> seconds;
+  for (int k = 0; k < rounds; ++k) {
+    seconds.push_back(reference ? read_all<Blocks>(by_reference{a.array->view()}, random, wanted)
+                                : read_all<Blocks>(by_view{a.array->view()}, random, wanted));
+    probe.add(1 / seconds.back(), 1 / read_all<1>(a.probe(page), random, wanted));
+    raw.add(1 / seconds.back(), 1 / read_all<1>(by_pointer{a.copy}, random, wanted));
+  }
+  const std::uint64_t accesses = random ? std::uint64_t{blocks} * 2 * threads * 1024 : elements;
+  report(state, seconds, 4 * accesses);
+  state.counters["G_accesses_per_s"] = static_cast<double>(accesses) / median(seconds) / 1e9;
+  state.counters["probe_ratio"] = probe.ratio();
+  state.counters["raw_ratio"] = raw.ratio();
+}
+
+void resident_pages(benchmark::State& state, std::uint32_t page) {
+  const resident_array a(page);
+  const page_order order{data().bytes() / page, false};
+  tally t;
+  compared raw;
+  std::vector<double> seconds;
+  for (int k = 0; k < rounds; ++k) {
+    seconds.push_back(
+        timed([&] { sum_pages<<<blocks * 2, threads>>>(a.array->view(), order, t.word()); }));
+    require_sum(t.value(), data().sum(), "resident");
+    raw.add(
+        1 / seconds.back(),
+        1 / timed([&] { sum_pages<<<blocks * 2, threads>>>(a.copy, page / 4, order, t.word()); }));
+  }
+  report(state, seconds, data().bytes());
+  state.counters["raw_ratio"] = raw.ratio();
+}
+
+void check_sums(const std::uint32_t* c, std::uint64_t count) {
+  tally t;
+  count_wrong_sums<<<blocks, threads>>>(c, count, t.word());
+  cuda_check(cudaDeviceSynchronize(), "check");
+  require_sum(t.value(), 0, "wrong sums");
+}
+
+void vector_add(benchmark::State& state, bool by_pages) {
+  constexpr std::uint64_t count = few_elements;
+  host_data a(count), b(count), c(count);
+  const managed_data x(count, false), y(count, false), z(count, false);
+  compared link, uvm;
+  std::vector<double> seconds;
+  for (int k = 0; k < rounds; ++k) {
+    const auto pa = array_on(a, 4096, count), pb = array_on(b, 4096, count);
+    const auto pc = array_on(c, 4096, count);
+    seconds.push_back(timed_by_clock([&] {
+      if (by_pages) {
+        add_pages<<<blocks, threads>>>(pa->view(), pb->view(), pc->view());
+      } else {
+        add_elements<<<blocks, threads>>>(pa->view(), pb->view(), pc->view(), count);
+      }
+      cuda_check(cudaDeviceSynchronize(), "vector_add");
+      pc->flush();
+    }));
+    check_sums(c.data(), count);
+    link.add(1 / seconds.back(), 1 / timed_by_clock([&] {
+                                   add_in_place<<<blocks, threads>>>(
+                                       reinterpret_cast<const uint4*>(a.data()),
+                                       reinterpret_cast<const uint4*>(b.data()),
+                                       reinterpret_cast<uint4*>(c.data()), count / 4);
+                                 }));
+    for (const managed_data* m : {&x, &y, &z}) m->make_cold();
+    uvm.add(1 / seconds.back(), 1 / timed_by_clock([&] {
+                                  add_elements<<<blocks, threads>>>(x.data(), y.data(), z.data(),
+                                                                    count);
+                                }));
+    check_sums(z.data(), count);
+  }
+  report(state, seconds, 12 * count);
+  state.counters["link_ratio"] = link.ratio();
+  state.counters["uvm_ratio"] = uvm.ratio();
+}
+
+const bool registered = [] {
+  for (const bool random : {false, true}) {
+    const std::string order = random ? "rand" : "seq";
+    for (const std::uint32_t page : {4096u, 65536u}) {
+      const std::string at = order + "/" + std::to_string(page);
+      for (const std::uint32_t percent : {25u, 100u}) {
+        add("cold/" + at + "/frames:" + std::to_string(percent),
+            [=](benchmark::State& s) { cold(s, random, page, percent, percent == 25); });
+      }
+      for (const bool reference : {false, true}) {
+        const std::string how = at + (reference ? "/reference" : "/unpinned");
+        add("resident/" + how + "/blocks:1",
+            [=](benchmark::State& s) { resident<1>(s, random, page, reference); });
+        add("resident/" + how + "/blocks:5",
+            [=](benchmark::State& s) { resident<5>(s, random, page, reference); });
+        add("resident/" + how + "/blocks:6",
+            [=](benchmark::State& s) { resident<6>(s, random, page, reference); });
+        add("resident/" + how + "/blocks:8",
+            [=](benchmark::State& s) { resident<8>(s, random, page, reference); });
+      }
+    }
+  }
+  for (const std::uint32_t page : {4096u, 65536u}) {
+    add("cold_elements/" + std::to_string(page),
+        [=](benchmark::State& s) { cold_elements(s, page); });
+    add("resident/pages/" + std::to_string(page),
+        [=](benchmark::State& s) { resident_pages(s, page); });
+  }
+  for (const bool by_pages : {false, true}) {
+    add(std::string("vector_add/") + (by_pages ? "pages" : "elements"),
+        [=](benchmark::State& s) { vector_add(s, by_pages); });
+  }
+  return true;
+}();
+
+}  // namespace
