@@ -4,7 +4,7 @@
 // `cold/ORDER/PAGE/frames:P`: every page once, a warp each, through `view.page`; frames are P % of
 // the data. `link_ratio` is to SMs that add up the same pages in host memory in the same order,
 // `uvm_ratio` to managed memory, which lies on the host before, with the better of no advice and
-// read-mostly.
+// read-mostly; `uvm_plain_ratio` without advice.
 // `cold_elements/PAGE`: the same by `view[i]`, in order.
 // `resident/ORDER/PAGE/HOW`: `view[i]` where every page is there: `probe_ratio` is to the least
 // that its order needs, `raw_ratio` to a pointer. HOW `reference` counts a reference per access.
@@ -67,7 +67,7 @@ void cold(benchmark::State& state, bool random, std::uint32_t page, std::uint32_
   host_data& d = data();
   const page_order order{d.bytes() / page, random};
   tally t;
-  compared link, uvm;
+  compared link, uvm, uvm_plain;
   std::unique_ptr<managed_data> plain, advised;
   if (with_uvm) {
     plain = std::make_unique<managed_data>(few_elements, false);
@@ -90,7 +90,8 @@ void cold(benchmark::State& state, bool random, std::uint32_t page, std::uint32_
     const double one = uvm_pages(*plain, page, few, few_sum);
     const double two = uvm_pages(*advised, page, few, few_sum);
     const double share = static_cast<double>(few_elements) / elements;
-    uvm.add(share / ours, 1 / std::min(one, two));
+    uvm.add(1 / (share * ours), 1 / std::min(one, two));
+    uvm_plain.add(1 / (share * ours), 1 / one);
     state.counters["uvm_plain_GB_per_s"] = 4e-9 * few_elements / one;
     state.counters["uvm_advised_GB_per_s"] = 4e-9 * few_elements / two;
   }
@@ -99,7 +100,10 @@ void cold(benchmark::State& state, bool random, std::uint32_t page, std::uint32_
   report(state, seconds, d.bytes());
   state.counters["M_faults_per_s"] = static_cast<double>(order.pages) / median(seconds) / 1e6;
   state.counters["link_ratio"] = link.ratio();
-  if (with_uvm) state.counters["uvm_ratio"] = uvm.ratio();
+  if (with_uvm) {
+    state.counters["uvm_ratio"] = uvm.ratio();
+    state.counters["uvm_plain_ratio"] = uvm_plain.ratio();
+  }
   state.counters["evictions"] = static_cast<double>(c.evictions);
 }
 
