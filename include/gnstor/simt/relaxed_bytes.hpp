@@ -2,6 +2,7 @@
 /// Bytes that lanes may read while others write them: moved by relaxed atomic accesses of device
 /// scope, so that who reads too early reads something, and finds out by a word beside them.
 
+#include <gnstor/simt/atomic_ref.hpp>
 #include <gnstor/simt/copy.hpp>
 
 #include <cstring>
