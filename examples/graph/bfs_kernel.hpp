@@ -1,6 +1,7 @@
 #pragma once
 
 #include "bfs_reference.hpp"
+#include <gnstor/core/result.hpp>
 #include <gnstor/simt/atomic_ref.hpp>
 #include <gnstor/simt/group.hpp>
 

@@ -1,4 +1,5 @@
 #include <base/cuda_support.hpp>
+#include <base/no_gpu_side.hpp>
 #include <gnstor/host/error.hpp>
 #include <gnstor/host/mapped_memory.hpp>
 
@@ -36,6 +37,23 @@ bool move_all(char* memory, std::uint64_t bytes, const Move& move) {
   return true;
 }
 
+/// Throws unless this machine has the GPU whose kernels shall reach the memory.
+void require_client(const mapped_options& options) {
+  if (options.client != machine::gpu) return;
+#if defined(GNSTOR_WITH_CUDA)
+  const int gpus = gpu_count();
+  if (gpus == 0) throw error("no GPU: this machine has none that CUDA can use");
+  if (options.device < 0 || options.device >= gpus) {
+    throw input_error(
+        fmt::format("GPU {} was asked for, and this machine has {}: use a device "
+                    "from 0 to {}",
+                    options.device, gpus, gpus - 1));
+  }
+#else
+  throw error(no_gpu_side);
+#endif
+}
+
 std::uint64_t bytes_of(int file, const std::string& name) {
   struct stat s {};
   if (fstat(file, &s) != 0) throw error(name + " cannot be looked at: " + reason());
@@ -60,6 +78,7 @@ int open_as(const mapped_endpoint& where, const std::string& name) {
 mapped_memory::mapped_memory(std::string_view endpoint, const mapped_options& options)
     : options_(options) {
   const mapped_endpoint where = mapped_endpoint::parse(endpoint);
+  require_client(options);
   try {
     if (where.path.empty()) {
       name_ = "host memory";
@@ -80,6 +99,7 @@ mapped_memory mapped_memory::adopt(void* data, std::uint64_t bytes, const mapped
     throw input_error(fmt::format("memory of {} bytes at {}: give memory aligned to 16 bytes",
                                   bytes, fmt::ptr(data)));
   }
+  require_client(options);
   mapped_memory m;
   m.options_ = options;
   m.name_ = "the caller's memory";

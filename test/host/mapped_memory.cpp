@@ -173,6 +173,23 @@ TEST_CASE("arrays that memory cannot hold, and odd pages, are refused") {
              "smaller than an element of 1024"));
 }
 
+TEST_CASE("memory for kernels of a GPU needs one") {
+  const auto opened = [](int device) {
+    return refusal([&] {
+      host::mapped_memory m("host:?bytes=4K", {.client = host::machine::gpu, .device = device});
+    });
+  };
+  // Without the GPU side, without a GPU, or without as many.
+  const std::string why = opened(1000);
+  CHECK((why.find("GPU") != std::string::npos && why != "nothing was refused"));
+  std::uint64_t own[2] = {};
+  const std::string same = refusal([&] {
+    (void)host::mapped_memory::adopt(own, sizeof own,
+                                     {.client = host::machine::gpu, .device = 1000});
+  });
+  CHECK(same == why);
+}
+
 TEST_CASE("endpoints of memory say what they expect") {
   const auto opened = [](const char* endpoint) {
     return refusal([&] { host::mapped_memory m(endpoint); });
