@@ -9,7 +9,8 @@
 // `resident/ORDER/PAGE/HOW`: `view[i]` where every page is there: `probe_ratio` is to the least
 // that its order needs, `raw_ratio` to a pointer. HOW `reference` counts a reference per access.
 // `resident/pages/PAGE`: the same by `view.page`, 16 bytes a lane.
-// `vector_add/HOW`: c = a + b with frames for a quarter of each, c written back.
+// `vector_add/HOW`: c = a + b with frames for a quarter of each, c written back; by `overwritten`
+// pages c is not fetched before.
 // `link_ratio` is to a kernel that reads a and b from host memory and writes c there.
 #include "array_paging/rig.cuh"
 #include "support/statistics.hpp"
@@ -217,7 +218,9 @@ void check_sums(const std::uint32_t* c, std::uint64_t count) {
   require_sum(t.value(), 0, "wrong sums");
 }
 
-void vector_add(benchmark::State& state, bool by_pages) {
+enum class add_by { element, page, overwritten_page };
+
+void vector_add(benchmark::State& state, add_by how) {
   constexpr std::uint64_t count = few_elements;
   host_data a(count), b(count), c(count);
   const managed_data x(count, false), y(count, false), z(count, false);
@@ -227,10 +230,15 @@ void vector_add(benchmark::State& state, bool by_pages) {
     const auto pa = array_on(a, 4096, count), pb = array_on(b, 4096, count);
     const auto pc = array_on(c, 4096, count);
     seconds.push_back(timed_by_clock([&] {
-      if (by_pages) {
-        add_pages<<<blocks, threads>>>(pa->view(), pb->view(), pc->view());
-      } else {
-        add_elements<<<blocks, threads>>>(pa->view(), pb->view(), pc->view(), count);
+      switch (how) {
+        case add_by::element:
+          add_elements<<<blocks, threads>>>(pa->view(), pb->view(), pc->view(), count);
+          break;
+        case add_by::page:
+          add_pages<false><<<blocks, threads>>>(pa->view(), pb->view(), pc->view());
+          break;
+        case add_by::overwritten_page:
+          add_pages<true><<<blocks, threads>>>(pa->view(), pb->view(), pc->view());
       }
       cuda_check(cudaDeviceSynchronize(), "vector_add");
       pc->flush();
@@ -282,10 +290,10 @@ const bool registered = [] {
     add("resident/pages/" + std::to_string(page),
         [=](benchmark::State& s) { resident_pages(s, page); });
   }
-  for (const bool by_pages : {false, true}) {
-    add(std::string("vector_add/") + (by_pages ? "pages" : "elements"),
-        [=](benchmark::State& s) { vector_add(s, by_pages); });
-  }
+  add("vector_add/elements", [](benchmark::State& s) { vector_add(s, add_by::element); });
+  add("vector_add/pages", [](benchmark::State& s) { vector_add(s, add_by::page); });
+  add("vector_add/overwritten",
+      [](benchmark::State& s) { vector_add(s, add_by::overwritten_page); });
   return true;
 }();
 

@@ -26,14 +26,16 @@ struct add_pages {
     for (std::uint64_t i = gnstor::simt::warp_number() * page; i < c.size(); i += stride) {
       const auto x = a.page(warp, i);
       const auto y = b.page(warp, i);
-      const auto z = c.writable_page(warp, i);
-      if (x && y && z) {
+      bool done = false;
+      if (x && y) {
+        const auto z = c.overwritten_page(warp, i);
         for (std::uint64_t k = i + warp.thread_rank(); z.holds(k); k += warp.size()) {
           z[k] = x[k] + y[k];
         }
-      } else if (warp.leads()) {
-        gnstor::device_word<std::uint64_t>(*failures).fetch_add(1, gnstor::relaxed);
+        done = static_cast<bool>(z);
       }
+      if (!done && warp.leads())
+        gnstor::device_word<std::uint64_t>(*failures).fetch_add(1, gnstor::relaxed);
     }
   }
 };

@@ -152,8 +152,9 @@ template <class A, class C>
 __global__ void add_elements(A a, A b, C c, std::uint64_t count) {
   for (std::uint64_t i = thread_number(); i < count; i += thread_count()) c[i] = a[i] + b[i];
 }
-/// c = a + b, a page per warp; what is stored in c before is not needed, and is fetched all the
-/// same.
+/// c = a + b, a page per warp; what is stored in c before is not needed.
+/// @tparam Overwrite c's pages are not fetched
+template <bool Overwrite>
 __global__ void add_pages(mapped_array<std::uint32_t> a, mapped_array<std::uint32_t> b,
                           mapped_array<std::uint32_t> c) {
   const simt::group warp = simt::group::whole_warp();
@@ -162,8 +163,14 @@ __global__ void add_pages(mapped_array<std::uint32_t> a, mapped_array<std::uint3
        i += thread_count() / 32 * step) {
     const auto x = a.page(warp, i);
     const auto y = b.page(warp, i);
-    const auto z = c.writable_page(warp, i);
-    if (!x || !y || !z) continue;
+    if (!x || !y) continue;
+    const auto z = [&] {
+      if constexpr (Overwrite) {
+        return c.overwritten_page(warp, i);
+      } else {
+        return c.writable_page(warp, i);
+      }
+    }();
     for (std::uint64_t k = i + warp.thread_rank(); z.holds(k); k += 32) z[k] = x[k] + y[k];
   }
 }

@@ -110,8 +110,10 @@ array_memory array_memory::make(const array_ground& ground, std::uint64_t count,
   m.name = "array on " + ground.name;
   m.pages = static_cast<std::uint32_t>((data + page - 1) / page);
   m.frame_count = static_cast<std::uint32_t>(frames);
-  m.words =
-      host::memory_block(ground.where, page_table::bytes(m.pages, m.frame_count), ground.device);
+  const std::uint64_t words = ground.session != nullptr
+                                  ? page_table::bytes(m.pages, m.frame_count)
+                                  : copied_pages<mapped_store>::bytes(m.pages, m.frame_count);
+  m.words = host::memory_block(ground.where, words, ground.device);
   m.left = host::memory_block(ground.where, sizeof(flush_record), ground.device);
   m.twin = host::memory_block(ground.where, sizeof(page_cache_state), ground.device);
   if (ground.session != nullptr) {

@@ -34,10 +34,10 @@ std::string verdict(Rig& r, const std::string& thrown, host::options chosen) {
 }
 
 /// Two warps read and write elements of type T; the memory ends within the last page.
-template <class T>
+template <class T, class Store = mapped_store>
 std::string random_run(host::options chosen) {
   const rig_shape shape = shape_of(chosen.seed);
-  mapped_rig<T> r(shape, 8ull * shape.page_words * shape.pages / sizeof(T) - 1);
+  mapped_rig<T, Store> r(shape, 8ull * shape.page_words * shape.pages / sizeof(T) - 1);
   const auto seed = static_cast<std::uint32_t>(chosen.seed);
   return verdict(r,
                  r.run(chosen, 2, 16, random_elements<T>{.rounds = 3, .seed = seed}, r.view(),
@@ -46,9 +46,10 @@ std::string random_run(host::options chosen) {
 }
 
 /// Two warps pin pages and use atomic words of them.
+template <class Store = mapped_store>
 std::string pinned_run(host::options chosen) {
   const rig_shape shape = shape_of(chosen.seed);
-  mapped_rig<std::uint64_t> r(shape, 8 * shape.pages - 3);
+  mapped_rig<std::uint64_t, Store> r(shape, 8 * shape.pages - 3);
   const auto seed = static_cast<std::uint32_t>(chosen.seed);
   return verdict(r,
                  r.run(chosen, 2, 8, pinned_words{.rounds = 4, .seed = seed}, r.view(), r.watch(),
@@ -72,13 +73,15 @@ struct read_all {
   }
 };
 
+template <class Store = mapped_store>
 std::string reading_run(host::options chosen) {
   // Two pages on one frame come and go while a lane reads: only their versions tell.
+  const std::uint32_t page_words = std::is_same_v<Store, mapped_store> ? 2 : 8;
   const rig_shape shape{.pages = 2 + static_cast<std::uint32_t>(chosen.seed / 2 % 3),
                         .frames = 1 + static_cast<std::uint32_t>(chosen.seed % 2),
-                        .page_words = 2};
-  const std::uint64_t elements = 2 * shape.pages;
-  mapped_rig<std::uint64_t> r(shape, elements);
+                        .page_words = page_words};
+  const std::uint64_t elements = page_words * shape.pages - chosen.seed % 3 * (page_words / 4);
+  mapped_rig<std::uint64_t, Store> r(shape, elements);
   for (std::uint64_t i = 0; i < elements; ++i) r.content()[i] = r.expected[i] = mix64(i);
   return verdict(r,
                  r.run(chosen, 3, 4, read_all{.rounds = 6}, r.view(),
@@ -97,6 +100,9 @@ TEST_CASE("mapped elements keep what their owner wrote, fast") {
     CHECK(random_run<wide>({.seed = seed}) == "");
     CHECK(pinned_run({.seed = seed}) == "");
     CHECK(reading_run({.seed = seed}) == "");
+    CHECK(random_run<std::uint32_t, small_chunks>({.seed = seed}) == "");
+    CHECK(pinned_run<small_chunks>({.seed = seed}) == "");
+    CHECK(reading_run<small_chunks>({.seed = seed}) == "");
   }
 }
 
@@ -128,21 +134,93 @@ TEST_CASE("mapped elements keep what their owner wrote, seeded") {
 }
 
 TEST_CASE("pinned pages of mapped memory keep their words, seeded") {
-  sweep(host::mode::seeded, seeded_share, pinned_run);
+  sweep(host::mode::seeded, seeded_share, pinned_run<>);
 }
 
 TEST_CASE("pinned pages of mapped memory keep their words, weak") {
-  sweep(host::mode::weak, weak_share, pinned_run);
+  sweep(host::mode::weak, weak_share, pinned_run<>);
 }
 
 TEST_CASE("reads without a reference see their page alone, seeded") {
-  sweep(host::mode::seeded, seeded_share, reading_run);
+  sweep(host::mode::seeded, seeded_share, reading_run<>);
 }
 
 TEST_CASE("reads without a reference see their page alone, weak") {
-  sweep(host::mode::weak, weak_share, reading_run);
+  sweep(host::mode::weak, weak_share, reading_run<>);
 }
 
 TEST_CASE("elements of mapped memory are written and read by owners at once, weak") {
   sweep(host::mode::weak, weak_share, random_run<std::uint64_t>);
+}
+
+TEST_CASE("warps that copy a page together keep its words, seeded") {
+  sweep(host::mode::seeded, seeded_share, pinned_run<small_chunks>);
+}
+
+TEST_CASE("warps that copy a page together keep its words, weak") {
+  sweep(host::mode::weak, weak_share, pinned_run<small_chunks>);
+}
+
+TEST_CASE("reads without a reference see a page alone that warps copy together, weak") {
+  sweep(host::mode::weak, weak_share, reading_run<small_chunks>);
+}
+
+TEST_CASE("elements of pages that warps copy together are written and read, weak") {
+  sweep(host::mode::weak, weak_share, random_run<std::uint64_t, small_chunks>);
+}
+
+namespace {
+
+/// Writes every page whole, and what its element is to be.
+struct overwrite_all {
+  struct shared {};
+  template <class Lane, class View>
+  void operator()(Lane& lane, View view, std::uint64_t* expected, access_record* record) const {
+    const simt::group warp = lane.warp();
+    const std::uint64_t each = view.elements_per_page();
+    const std::uint64_t blocks = lane.grid_threads() / lane.block_threads();
+    for (std::uint64_t i = lane.block() * each; i < view.size(); i += blocks * each) {
+      const auto page = view.overwritten_page(warp, i);
+      if (!page) disk::add(record->failed, 1);
+      for (std::uint64_t k = i + lane.thread(); page.holds(k); k += warp.size())
+        device_word<std::uint64_t>(page[k]).store(expected[k] = mix64(k), relaxed);
+    }
+  }
+};
+
+std::string overwriting_run(host::options chosen) {
+  const rig_shape shape = shape_of(chosen.seed);
+  mapped_rig<std::uint64_t> r(shape, shape.page_words * shape.pages - 3);
+  return verdict(r, r.run(chosen, 2, 8, overwrite_all{}, r.view(), r.expected.data(), &r.lanes),
+                 chosen);
+}
+
+}  // namespace
+
+TEST_CASE("pages are overwritten whole, weak") {
+  sweep(host::mode::weak, weak_share / 4, overwriting_run);
+}
+
+TEST_CASE("a page that is overwritten is not fetched, but for the last one if elements end there") {
+  mapped_rig<std::uint64_t> r({.pages = 2, .frames = 2, .page_words = 4}, 7);
+  for (std::uint64_t i = 0; i < 7; ++i) r.content()[i] = i + 10;
+  const auto view = r.view();
+  {
+    const auto page = view.overwritten_page(simt::group::self(), 1);
+    REQUIRE(page);
+    CHECK(page[1] == 0);
+    for (std::uint64_t i = 0; i < 4; ++i) page[i] = r.expected[i] = i + 20;
+  }
+  {
+    const auto page = view.overwritten_page(simt::group::self(), 4);
+    REQUIRE(page);
+    for (std::uint64_t i = 4; i < 7; ++i) CHECK(page[i] == i + 10);
+    page[5] = 25;
+  }
+  r.expected[4] = 14;
+  r.expected[5] = 25;
+  r.expected[6] = 16;
+  for (std::uint32_t p = 0; p < 2; ++p) CHECK(view.flush(page_index(p)).ok());
+  CHECK(r.quiet() == "");
+  CHECK(r.flushed() == "");
 }

@@ -21,11 +21,18 @@ __global__ void run_mapped(Kernel body, Args... args) {
   body(lane, args...);
 }
 
+/// Mapped memory whose pages of a few hundred bytes have several chunks.
+struct quarter_pages : mapped_store {
+  using mapped_store::mapped_store;
+  static constexpr std::uint32_t chunk_bytes = 128;
+};
+
 /// An array of `T` on memory that lies on the device, too: lanes copy from there as from the host.
-template <class T>
+template <class T, mapped_page_store Store = mapped_store>
 class gpu_mapped_rig {
  public:
-  using view_type = array_view<T, mapped_store>;
+  using view_type = array_view<T, Store>;
+  using cache_type = typename view_type::cache_type;
 
   explicit gpu_mapped_rig(rig_shape shape)
       : shape_(shape),
@@ -35,7 +42,7 @@ class gpu_mapped_rig {
         twin_(sizeof(view_type)),
         lanes_(1),
         expected_(count()),
-        words_(page_table::bytes(shape.pages, shape.frames) / sizeof(word_line) + 1) {}
+        words_(cache_type::bytes(shape.pages, shape.frames) / sizeof(word_line) + 1) {}
 
   /// The last page is cut short.
   std::size_t count() const { return 8ull * shape_.page_words * shape_.pages / sizeof(T) - 1; }
@@ -47,11 +54,10 @@ class gpu_mapped_rig {
     return d;
   }
   view_type view() const {
-    const mapped_store store(content_.data(), count() * sizeof(T), 8 * shape_.page_words);
+    const Store store(content_.data(), count() * sizeof(T), 8 * shape_.page_words);
     const io_buffer memory{reinterpret_cast<std::uint64_t>(frames_.data()),
                            8ull * shape_.page_words * shape_.frames, 0, 0};
-    const copied_pages<mapped_store> pages(store, words_.data(), shape_.pages, shape_.frames,
-                                           memory);
+    const cache_type pages(store, words_.data(), shape_.pages, shape_.frames, memory);
     auto* twin = reinterpret_cast<view_type*>(twin_.data());
     const view_type view(pages, count(), shape_.timeout_ns, twin);
     REQUIRE(cudaMemcpy(twin, &view, sizeof view, cudaMemcpyHostToDevice) == cudaSuccess);
@@ -94,9 +100,9 @@ class gpu_mapped_rig {
   device_array<word_line> words_;
 };
 
-template <class T>
+template <class T, class Store = mapped_store>
 void random_run(rig_shape shape, unsigned grid, unsigned block, std::uint32_t rounds) {
-  gpu_mapped_rig<T> r(shape);
+  gpu_mapped_rig<T, Store> r(shape);
   r.run(grid, block, random_elements<T>{.rounds = rounds, .seed = 1}, r.view(), r.expected(),
         r.lanes());
   r.check();
@@ -119,10 +125,24 @@ TEST_CASE("mapped elements keep what their owner wrote, a device full of threads
       {.pages = 4096, .frames = 1024, .page_words = 512, .timeout_ns = patience_ns}, 132, 256, 20);
 }
 
-TEST_CASE("pinned pages of mapped memory keep their words") {
-  gpu_mapped_rig<std::uint64_t> r(
+TEST_CASE("mapped elements keep what their owner wrote, pages in chunks") {
+  const rig_shape shape{.pages = 256, .frames = 40, .page_words = 64, .timeout_ns = patience_ns};
+  random_run<std::uint32_t, quarter_pages>(shape, 16, 128, 20);
+  random_run<wide, quarter_pages>(shape, 16, 128, 20);
+  random_run<std::uint64_t>(
+      {.pages = 300, .frames = 80, .page_words = 8192, .timeout_ns = patience_ns}, 132, 256, 10);
+}
+
+template <class Store>
+void pinned_run() {
+  gpu_mapped_rig<std::uint64_t, Store> r(
       {.pages = 256, .frames = 64, .page_words = 64, .timeout_ns = patience_ns});
   r.run(16, 128, pinned_words{.rounds = 40, .seed = 1}, r.view(), r.watch(), r.expected(),
         r.lanes());
   r.check();
+}
+
+TEST_CASE("pinned pages of mapped memory keep their words") {
+  pinned_run<mapped_store>();
+  pinned_run<quarter_pages>();
 }

@@ -13,11 +13,18 @@
 
 namespace gnstor::test {
 
+/// Mapped memory that is copied in chunks so small that tiny pages have several.
+struct small_chunks : mapped_store {
+  using mapped_store::mapped_store;
+  static constexpr std::uint32_t chunk_bytes = 16;
+};
+
 /// The owner of everything an array of `T` on mapped memory needs. Element 0 is 0.
-template <class T>
+template <class T, mapped_page_store Store = mapped_store>
 class mapped_rig {
  public:
-  using view_type = array_view<T, mapped_store>;
+  using view_type = array_view<T, Store>;
+  using cache_type = typename view_type::cache_type;
 
   /// @param count elements; the memory ends with the last one, in the middle of a page, say
   mapped_rig(rig_shape shape, std::uint64_t count)
@@ -26,15 +33,14 @@ class mapped_rig {
         shape_(shape),
         content_(std::size_t{shape.pages + 1} * shape.page_words + 2, canary),
         frames_(std::size_t{shape.frames} * shape.page_words + 2),
-        words_(page_table::bytes(shape.pages, shape.frames) / sizeof(word_line) + 1) {
+        words_(cache_type::bytes(shape.pages, shape.frames) / sizeof(word_line) + 1) {
     std::fill(content(), content() + count, T{});
   }
 
   view_type view() {
-    const mapped_store store(content(), expected.size() * sizeof(T), 8 * shape_.page_words);
+    const Store store(content(), expected.size() * sizeof(T), 8 * shape_.page_words);
     const io_buffer memory{frames(), 8ull * shape_.page_words * shape_.frames, 0, 0};
-    const copied_pages<mapped_store> pages(store, words_.data(), shape_.pages, shape_.frames,
-                                           memory);
+    const cache_type pages(store, words_.data(), shape_.pages, shape_.frames, memory);
     auto* twin = reinterpret_cast<view_type*>(twin_.data());
     return *new (twin) view_type(pages, expected.size(), shape_.timeout_ns, twin);
   }

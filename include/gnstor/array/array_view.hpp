@@ -160,6 +160,14 @@ class array_view {
                                                                      std::uint64_t index) const {
     return {*this, g, acquire_page(g, index, page_use::write)};
   }
+  /// The same for a page that `g` writes whole: it is not fetched. Until every one of its elements
+  /// has been written they have any value, also for others who read them.
+  /// @par Callers, Result, Order, Bound, Errors as `page`
+  template <simt::warp_group G>
+  [[nodiscard]] GNSTOR_HD page_guard<T, array_view, G> overwritten_page(const G& g,
+                                                                        std::uint64_t index) const {
+    return {*this, g, acquire_page(g, index, page_use::overwrite)};
+  }
 
   /// Pins the page of `index` for all lanes of `g` beyond a scope: `release_page` it afterwards.
   /// @par Callers every lane of `g`, converged, with the same arguments
@@ -170,13 +178,15 @@ class array_view {
                                         page_use use = page_use::read) const {
     if (index >= count_) return status::make(status_code::out_of_range, reporter::array);
     const page_index page = page_of(index);
-    const result<frame_index> frame = hold(g, page, use);
-    if (!frame) return frame.status;
     pinned p;
     p.first = index >> shift_ << shift_;
+    // What lies behind the last element, on its page, is not the caller's to overwrite.
+    const bool ends_here = count_ - p.first < elements_per_page();
+    if (use == page_use::overwrite && ends_here) use = page_use::write;
+    const result<frame_index> frame = hold(g, page, use);
+    if (!frame) return frame.status;
     p.data = reinterpret_cast<T*>(cache_.data(frame.value));
-    p.count = static_cast<std::uint32_t>(
-        count_ - p.first < elements_per_page() ? count_ - p.first : elements_per_page());
+    p.count = static_cast<std::uint32_t>(ends_here ? count_ - p.first : elements_per_page());
     p.page = page;
     return p;
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gnstor/array/copy_word.hpp>
 #include <gnstor/array/page_store.hpp>
 #include <gnstor/array/page_table.hpp>
 #include <gnstor/core/bounded.hpp>
@@ -17,14 +18,20 @@ namespace gnstor::inline v0 {
 /// Demand paging between memory that kernels reach and a ring of frames (a reference, passed by
 /// value): the lanes that need pages copy them, all of a warp together, one page after another.
 ///
+/// A page longer than a chunk is copied by all warps that wait for it: each takes chunks, and who
+/// ends the last one publishes the page.
+///
 /// Reads need no reference: a lane looks at the page's word, reads by acquire loads, and looks
-/// again
-/// (`look`, `is_still`). Whoever stores to a frame that was another page's has fenced after that
-/// page was made busy, so a lane that read a byte of it finds the word changed. Writes pin the
+/// again (`look`, `is_still`). Whoever stores to a frame that was another page's has fenced after
+/// that page was made busy, so a lane that read a byte of it finds the word changed. Writes pin the
 /// page. Frames are taken in FIFO order from pages nobody pins; a dirty page is copied back first.
 template <mapped_page_store Store>
 class copied_pages : public page_table {
  public:
+  GNSTOR_HD static constexpr std::uint64_t bytes(std::uint32_t pages, std::uint32_t frames) {
+    return page_table::bytes(pages, frames) + 8ull * frames;
+  }
+
   /// @param memory zero-filled, `bytes(pages, frames)` long
   /// @param frames_buffer frames * page_bytes, aligned to 16 bytes; needs no keys
   GNSTOR_HD copied_pages(const Store& store, void* memory, std::uint32_t pages,
@@ -110,6 +117,9 @@ class copied_pages : public page_table {
   };
 
   static constexpr std::uint32_t frames_a_look = 32;
+  /// Who waits, waits for a copy that takes microseconds: pauses of 1 us from the first on. Shorter
+  /// ones keep lanes of the same warp from copying (see `simt::pause`).
+  static constexpr std::uint32_t first_pause = 384;
   static constexpr std::uint64_t there = std::uint64_t{1} << 63;  ///< beside a frame
 
   /// Lets every lane of `g` use its page as soon as it is there: who waits on holds no other page.
@@ -122,8 +132,8 @@ class copied_pages : public page_table {
     bool done = use_if_there(g, w, leads, seen, use);
     if (g.all(done)) return status{};
     bool starved = false;
-    for (until more{simt::within(timeout_ns)}; g.any(static_cast<bool>(more));) {
-      const arrival now = fetch_absent(g, w.page, seen, leads && !done);
+    for (until more{simt::within(timeout_ns), first_pause}; g.any(static_cast<bool>(more));) {
+      const arrival now = fetch_absent(g, w, seen, leads && !done);
       seen = now.word;
       starved = now.starved;
       done = use_if_there(g, w, leads && !done, seen, use) || done;
@@ -145,7 +155,7 @@ class copied_pages : public page_table {
     g.sync();  // the leader's acquire of the page reaches the lanes that touch it
     if (found != 0) {
       // What is stored now is newer than the frame's pages before: see `is_still`.
-      if (w.use == page_use::write) simt::fence<thread_scope_device>(acq_rel);
+      if (w.use != page_use::read) simt::fence<thread_scope_device>(acq_rel);
       use(frame_index(static_cast<std::uint32_t>(found)));
     }
     g.sync();  // all lanes are done before the leader lets the page go
@@ -159,42 +169,113 @@ class copied_pages : public page_table {
     bool starved;
   };
 
-  /// Fetches the pages of lanes that wait for one which is neither there nor on its way.
+  /// Fetches the pages of lanes that wait for one which is neither there nor on its way, and helps
+  /// to copy those on their way.
   template <class G>
-  GNSTOR_HD_SLOW arrival fetch_absent(const G& g, page_index page, page_word seen,
-                                      bool waits) const {
+  GNSTOR_HD_SLOW arrival fetch_absent(const G& g, const wish& w, page_word seen, bool waits) const {
     constexpr std::uint64_t here_or_coming = page_word::resident | page_word::busy;
-    const bool claimed = waits && !seen.is(here_or_coming) && claim(page, seen);
-    const bool fetched = g.any(claimed) && fetch(g, page, claimed);
-    if (waits) seen.bits = page_at(page).load(acquire);
+    const bool claimed = waits && !seen.is(here_or_coming) && claim(w.page, seen);
+    const bool fetched = g.any(claimed) && fetch(g, w, claimed);
+    if (waits) seen.bits = page_at(w.page).load(acquire);
+    if (in_chunks()) {
+      const bool coming = waits && (seen.bits & here_or_coming) == page_word::busy;
+      copy_chunks(g, coming, seen.frame());
+      if (coming) seen.bits = page_at(w.page).load(acquire);
+    }
     return {seen, claimed && !fetched};
   }
 
   /// Fetches the pages that lanes have `claimed`, as far as frames can be had, and ends the claims.
   template <class G>
-  GNSTOR_HD bool fetch(const G& g, page_index page, bool claimed) const {
+  GNSTOR_HD bool fetch(const G& g, const wish& w, bool claimed) const {
     catch_of_frame c;
     for (bounded looks{frames_a_look}; looks && g.any(claimed && !c.taken);) {
       if (claimed && !c.taken) take_frame(c);
     }
     copy_back(g, c.is_dirty(), c.old, c.frame);
     if (c.is_dirty()) take_away(c.old, c.frame, c.old_word);
-    g.sync();
+    const bool fills = c.taken && w.use != page_use::overwrite;
+    if (in_chunks()) {
+      if (fills) begin_copy(w.page, c.frame);
+      g.sync();
+      copy_chunks(g, fills, c.frame);
+    } else {
+      g.sync();
+      copy_in(g, fills, w.page, c.frame);
+      if (fills) publish(w.page, c.frame);
+    }
+    if (c.taken && !fills) {
+      publish(w.page, c.frame);
+    } else if (claimed && !c.taken) {
+      unclaim(w.page);
+    }
+    return c.taken;
+  }
+
+  /// Copies whole pages of lanes that `fill` theirs.
+  template <class G>
+  GNSTOR_HD void copy_in(const G& g, bool fills, page_index page, frame_index frame) const {
     // Paired with the acquire loads of whoever reads unpinned: the pages before are seen busy, or
     // gone, by who has read a byte of the new ones.
     simt::fence<thread_scope_device>(acq_rel);
-    for (std::uint32_t left = g.ballot(c.taken); left != 0; left &= left - 1) {
+    for (std::uint32_t left = g.ballot(fills); left != 0; left &= left - 1) {
       const int k = cuda::std::countr_zero(left);
-      simt::copy_relaxed(g, pointer(g, data(c.frame), k), pointer(g, store_.data(page), k),
+      simt::copy_relaxed(g, pointer(g, data(frame), k), pointer(g, store_.data(page), k),
                          g.shfl(store_.page_bytes(page), k));
     }
     g.sync();
-    if (c.taken) {
-      publish(page, c.frame);
-    } else if (claimed) {
-      unclaim(page);
+  }
+
+  /// True if pages are longer than a chunk, and so copied by more than one warp.
+  GNSTOR_HD bool in_chunks() const { return store_.page_bytes() > Store::chunk_bytes; }
+  GNSTOR_HD std::uint32_t chunks(page_index page) const {
+    return (store_.page_bytes(page) + Store::chunk_bytes - 1) / Store::chunk_bytes;
+  }
+  GNSTOR_HD word_ref copy_to(frame_index f) const {
+    return word_ref(page_words()[std::uint64_t{pages_} + frames_ + f.value]);
+  }
+
+  /// Lets every warp copy chunks of a page that the caller made busy into its frame `f`.
+  GNSTOR_HD void begin_copy(page_index page, frame_index f) const {
+    copy_to(f).store(copy_word::of(page).bits, release);
+    page_at(page).fetch_add(page_word::at(f), release);
+  }
+  /// Copies chunks into the frames of lanes that `want` it, until others have begun the rest.
+  template <class G>
+  GNSTOR_HD void copy_chunks(const G& g, bool wants, frame_index frame) const {
+    for (std::uint32_t left = g.ballot(wants); left != 0; left &= left - 1) {
+      const frame_index f(g.shfl(frame.value, cuda::std::countr_zero(left)));
+      for (bounded more{store_.page_bytes() / Store::chunk_bytes}; more && copy_chunk(g, f);) {
+      }
     }
-    return c.taken;
+  }
+  /// Copies one chunk into `f` that nobody has begun; false if there is none.
+  template <class G>
+  GNSTOR_HD bool copy_chunk(const G& g, frame_index f) const {
+    copy_word mine;
+    if (g.thread_rank() == 0) mine = begin_chunk(f);
+    mine.bits = g.shfl(mine.bits, 0);
+    if (!mine.names_page()) return false;
+    const std::uint32_t at = mine.begun() * Store::chunk_bytes;
+    const std::uint32_t rest = store_.page_bytes(mine.page()) - at;
+    simt::fence<thread_scope_device>(acq_rel);  // as in `copy_in`
+    simt::copy_relaxed(g, data(f) + at, store_.data(mine.page()) + at,
+                       rest < Store::chunk_bytes ? rest : Store::chunk_bytes);
+    g.sync();
+    if (g.thread_rank() == 0) end_chunk(mine.page(), f);
+    return true;
+  }
+  /// Whatever page is on its way to `f`: its next chunk is the caller's. None: names no page.
+  GNSTOR_HD copy_word begin_chunk(frame_index f) const {
+    copy_word seen{copy_to(f).load(relaxed)};
+    if (!seen.names_page() || seen.begun() >= chunks(seen.page())) return {};
+    seen.bits = copy_to(f).fetch_add(copy_word::one_begun, acquire);
+    return seen.begun() < chunks(seen.page()) ? seen : copy_word{};
+  }
+  /// The frame is not given away before all chunks are done, so who ends the last one publishes.
+  GNSTOR_HD void end_chunk(page_index page, frame_index f) const {
+    const copy_word before{copy_to(f).fetch_add(copy_word::one_done, acq_rel)};
+    if (before.done() + 1 == chunks(page)) publish(page, f, page_word::at(f));
   }
 
   /// Looks at one frame; takes it if it is free, or if nobody pins its page.

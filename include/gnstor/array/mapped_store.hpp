@@ -7,6 +7,9 @@ namespace gnstor::inline v0 {
 /// Pages in memory that the kernels' machine reaches by loads and stores: pinned host memory, say.
 class mapped_store {
  public:
+  /// Two rounds of four 16-byte loads per lane: enough to hide what it costs to take a chunk.
+  static constexpr std::uint32_t chunk_bytes = 4096;
+
   /// @param memory aligned to 16 bytes, as kernels see it
   GNSTOR_HD mapped_store(void* memory, std::uint64_t bytes, std::uint32_t page_bytes)
       : memory_(static_cast<unsigned char*>(memory)), bytes_(bytes), page_bytes_(page_bytes) {}

@@ -144,19 +144,23 @@ class page_cache : public page_table {
       if (seen.usable()) return used(page, seen, use);
       if (seen.is(page_word::failed)) return abandon(word, seen.why());
       if (!seen.is(page_word::busy) && claim(page, seen)) {
-        const status s = fault(page, word, d);
+        const status s = fault(page, word, use, d);
         if (!s.ok()) return abandon(word, s);
       }
       seen.bits = word.load(acquire);
     }
     return abandon(word, status::make(status_code::timed_out, reporter::array));
   }
-  /// Fetches a page that the caller made busy.
-  GNSTOR_HD status fault(page_index page, const word_ref& word, deadline d) const {
+  /// Fetches a page that the caller made busy, unless it will be overwritten.
+  GNSTOR_HD status fault(page_index page, const word_ref& word, page_use use, deadline d) const {
     result<frame_index> frame = take_frame(d);
     if (!frame) {
       word.fetch_sub(page_word::busy, release);
       return frame.status;
+    }
+    if (use == page_use::overwrite) {
+      publish(page, frame.value);
+      return status{};
     }
     const bool wary = word_ref(state_->silent).load(relaxed) != 0;
     status s;

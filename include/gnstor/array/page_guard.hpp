@@ -9,7 +9,7 @@
 namespace gnstor::inline v0 {
 
 /// A page of an array, held in its frame for all lanes of a group until the end of the scope; what
-/// `array_view::page` and `writable_page` return.
+/// `array_view::page`, `writable_page` and `overwritten_page` return.
 ///
 /// True if the page is held; otherwise `outcome()` says why not, and there is nothing to release.
 /// The view must outlive it. Hold few pages of one array at a time: a held page keeps its frame,

@@ -43,12 +43,14 @@ concept async_page_store = page_store<S> &&
 /// Pages that lie in memory which lanes load and store themselves; nothing about that can fail.
 ///
 /// Page p is `page_bytes(p)` bytes from `data(p)` on, aligned to 16 bytes: `page_bytes()`, less of
-/// the last page where the memory ends before it.
+/// the last page where the memory ends before it. Lanes copy it in chunks of `chunk_bytes`, a
+/// multiple of 16; a page has at most 1024 of them.
 template <class S>
 concept mapped_page_store = std::copyable<S> && requires(const S& s, page_index page) {
   { s.page_bytes() } -> std::same_as<std::uint32_t>;
   { s.page_bytes(page) } -> std::same_as<std::uint32_t>;
   { s.data(page) } -> std::same_as<unsigned char*>;
+  requires S::chunk_bytes % 16 == 0;
 };
 
 /// Whatever an array's pages can lie on.

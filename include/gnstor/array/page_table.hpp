@@ -12,7 +12,7 @@ namespace gnstor::inline v0 {
 
 /// What an array did so far. Relaxed counters, exact when no kernel runs.
 struct page_cache_counters {
-  std::uint64_t pages_in = 0;   ///< fetched
+  std::uint64_t pages_in = 0;   ///< fetched, or begun without being fetched
   std::uint64_t pages_out = 0;  ///< written back
   std::uint64_t evictions = 0;  ///< frames taken from a resident page
   std::uint64_t io_errors = 0;  ///< fetches and write-backs that failed
@@ -103,7 +103,7 @@ class page_table {
   }
   /// Marks a page that is there and referenced as it is used.
   GNSTOR_HD frame_index used(page_index page, page_word seen, page_use use) const {
-    if (use == page_use::write && !seen.is(page_word::dirty))
+    if (use != page_use::read && !seen.is(page_word::dirty))
       page_at(page).fetch_or(page_word::dirty, relaxed);
     return seen.frame();
   }
@@ -115,12 +115,14 @@ class page_table {
   GNSTOR_HD void unclaim(page_index page) const {
     page_at(page).fetch_sub(page_word::busy, release);
   }
-  /// A page that the caller made busy lies in frame `f`.
-  GNSTOR_HD void publish(page_index page, frame_index f) const {
+  /// A page that was made busy for the caller lies in frame `f`.
+  /// @param named what the page's word says of its frame before
+  GNSTOR_HD void publish(page_index page, frame_index f, std::uint64_t named = 0) const {
     count(state_->counters.pages_in);
     frame_at(f).store(std::uint64_t{page.value} + 1, relaxed);
     // Paired with the acquire in `pin`: the page's bytes, and the frame's owner, are in place.
-    page_at(page).fetch_add(page_word::resident - page_word::busy + page_word::at(f), release);
+    page_at(page).fetch_add(page_word::resident - page_word::busy + page_word::at(f) - named,
+                            release);
   }
   /// Claims a page that lies in `f`, that nobody pins, for its frame.
   GNSTOR_HD bool claim_unpinned(page_index page, frame_index f, page_word& seen) const {

@@ -75,7 +75,8 @@ namespace gnstor::inline v0 {
 /// longer the longer it waits; the first round always runs.
 class until {
  public:
-  GNSTOR_HD explicit until(deadline d) : deadline_(d) {}
+  /// @param rounds the first pause is as long as after so many rounds in vain
+  GNSTOR_HD explicit until(deadline d, std::uint32_t rounds = 0) : deadline_(d), rounds_(rounds) {}
 
   /// True while the deadline has not passed.
   GNSTOR_HD explicit operator bool() {
@@ -91,7 +92,7 @@ class until {
 
  private:
   deadline deadline_;
-  std::uint32_t rounds_ = 0;
+  std::uint32_t rounds_;
   bool first_ = true;
 };
 
