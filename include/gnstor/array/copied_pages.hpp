@@ -117,9 +117,6 @@ class copied_pages : public page_table {
   };
 
   static constexpr std::uint32_t frames_a_look = 32;
-  /// Who waits, waits for a copy that takes microseconds: pauses of 1 us from the first on. Shorter
-  /// ones keep lanes of the same warp from copying (see `simt::pause`).
-  static constexpr std::uint32_t first_pause = 384;
   static constexpr std::uint64_t there = std::uint64_t{1} << 63;  ///< beside a frame
 
   /// Lets every lane of `g` use its page as soon as it is there: who waits on holds no other page.
@@ -132,7 +129,7 @@ class copied_pages : public page_table {
     bool done = use_if_there(g, w, leads, seen, use);
     if (g.all(done)) return status{};
     bool starved = false;
-    for (until more{simt::within(timeout_ns), first_pause}; g.any(static_cast<bool>(more));) {
+    for (until more{simt::within(timeout_ns)}; g.any(static_cast<bool>(more));) {
       const arrival now = fetch_absent(g, w, seen, leads && !done);
       seen = now.word;
       starved = now.starved;

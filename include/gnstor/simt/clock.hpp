@@ -75,8 +75,7 @@ namespace gnstor::inline v0 {
 /// longer the longer it waits; the first round always runs.
 class until {
  public:
-  /// @param rounds the first pause is as long as after so many rounds in vain
-  GNSTOR_HD explicit until(deadline d, std::uint32_t rounds = 0) : deadline_(d), rounds_(rounds) {}
+  GNSTOR_HD explicit until(deadline d) : deadline_(d) {}
 
   /// True while the deadline has not passed.
   GNSTOR_HD explicit operator bool() {
@@ -92,7 +91,7 @@ class until {
 
  private:
   deadline deadline_;
-  std::uint32_t rounds_;
+  std::uint32_t rounds_ = 0;
   bool first_ = true;
 };
 
