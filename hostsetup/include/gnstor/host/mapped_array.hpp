@@ -21,6 +21,9 @@ class mapped_pages {
   void attach(executor&) const {}
   void changed() const { memory_->save(); }
   session* registrar() const { return nullptr; }
+  /// Copies bytes of the memory's. Throws `input_error` where it was opened by `write=no`.
+  void read(std::uint64_t offset, void* to, std::uint64_t bytes) const;
+  void write(std::uint64_t offset, const void* from, std::uint64_t bytes) const;
 
  private:
   mapped_memory* memory_;
