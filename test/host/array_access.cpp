@@ -356,3 +356,39 @@ TEST_CASE("what the host writes to an array on a file is in the file, unless it 
   std::ifstream(path, std::ios::binary).read(reinterpret_cast<char*>(found), sizeof found);
   CHECK(found[77] == 1);
 }
+
+namespace {
+
+/// Reads by view[i] while its own warp holds every frame, and looks at nothing.
+struct read_while_held {
+  template <class Lane, class View>
+  void operator()(Lane& lane, View view, std::uint32_t frames, word* found) const {
+    if (lane.global_thread() != 0) return;
+    const auto g = simt::group::self();
+    const std::uint64_t each = view.elements_per_page();
+    for (std::uint32_t k = 0; k < frames; ++k) REQUIRE(view.acquire_page(g, k * each));
+    *found = view[frames * each];
+    for (std::uint32_t k = 0; k < frames; ++k) view.cache().unpin(page_index(k));
+  }
+};
+
+template <class Rig>
+void throw_poison(Rig& r) {
+  word found = 0;
+  r.run(read_while_held{}, r.array.view(), r.array.frames(), &found);
+  CHECK(found == 0xdbdbdbdb);
+  for (int turn = 0; turn < 2; ++turn) {
+    CHECK(says(refusal([&] { r.array.flush(); }), {"holds an error", "every frame was pinned"}));
+    CHECK(says(refusal([&] { (void)r.array.get(0); }), {"holds an error"}));
+  }
+  r.array.clear_errors();
+  CHECK(refusal([&] { r.array.flush(); }) == "nothing was refused");
+}
+
+}  // namespace
+
+TEST_CASE(
+    "a kernel's read of poison that nobody looked at is thrown by flush and by a host's read") {
+  memory_rig m({.frame_bytes = 32 * 512, .page_bytes = 512, .timeout = 100_ms});
+  throw_poison(m);
+}
