@@ -3,8 +3,6 @@
 #include <gnstor/host/mapped_array.hpp>
 
 #include <cstdint>
-#include <memory>
-#include <string>
 
 namespace support {
 
@@ -14,9 +12,7 @@ class memory_array {
  public:
   memory_array(std::uint64_t count, const gnstor::host::array_options& paging)
       : paging_(paging),
-        memory_(std::make_unique<gnstor::host::mapped_memory>("host:?bytes=" +
-                                                              std::to_string(count * sizeof(T)))),
-        array_(*memory_, count, paging) {}
+        array_(gnstor::host::mapped_pages::fresh(count * sizeof(T)), count, paging) {}
 
   gnstor::host::mapped_array<T>& array() { return array_; }
   gnstor::mapped_array<T> view() const { return array_.view(); }
@@ -24,7 +20,6 @@ class memory_array {
 
  private:
   gnstor::host::array_options paging_;
-  std::unique_ptr<gnstor::host::mapped_memory> memory_;  ///< stays where it is when this moves
   gnstor::host::mapped_array<T> array_;
 };
 

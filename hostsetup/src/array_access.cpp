@@ -213,6 +213,13 @@ void volume_pages::write(std::uint64_t offset, const void* from, std::uint64_t b
       });
 }
 
+mapped_pages mapped_pages::fresh(std::uint64_t bytes, const mapped_options& options) {
+  auto own = std::make_shared<mapped_memory>(fmt::format("host:?bytes={}", bytes), options);
+  mapped_pages pages(*own);
+  pages.own_ = std::move(own);
+  return pages;
+}
+
 void mapped_pages::read(std::uint64_t offset, void* to, std::uint64_t bytes) const {
   if (bytes != 0) std::memcpy(to, memory_->as<unsigned char>() + offset, bytes);
 }
