@@ -7,6 +7,7 @@
 #include <gnstor/host/error.hpp>
 #include <gnstor/host/executor.hpp>
 #include <gnstor/host/session.hpp>
+#include <gnstor/host/volume_pages.hpp>
 #include <gnstor/simt/array_uses.hpp>
 #include <gnstor/simt/stream.hpp>
 
@@ -37,17 +38,6 @@ inline constexpr std::uint32_t min_frames = 32;
 }  // namespace gnstor::host
 
 namespace gnstor::detail {
-
-/// What an array lies on, as far as its memory depends on it.
-struct array_ground {
-  std::string name;    ///< "array on volume 3"
-  std::string remedy;  ///< of one that is too small: "create a volume of at least"
-  std::uint64_t bytes = 0;
-  std::uint32_t least_page = 0;           ///< bytes
-  host::place where = host::place::host;  ///< of frames and words
-  int device = 0;
-  host::session* session = nullptr;  ///< that registers the frames, if any has to
-};
 
 /// What the typed owner does not need to repeat for each element type.
 struct array_memory {
@@ -89,30 +79,6 @@ struct array_memory {
 }  // namespace gnstor::detail
 
 namespace gnstor::host {
-
-/// A volume as what an `array` lies on. The session must outlive it.
-class volume_pages {
- public:
-  using store_type = volume_store<remote_volume>;
-
-  volume_pages(session& s, const volume_info& volume) : session_(&s), volume_(volume) {}
-
-  detail::array_ground ground() const;
-  store_type store(std::uint32_t page_bytes) const {
-    return store_type(session_->ref(volume_), page_bytes / block_bytes);
-  }
-  void attach(executor& run) const { session_->attach(run); }
-  /// Pages were written back.
-  void changed() const {}
-  session* registrar() const { return session_; }
-  /// Moves bytes of the volume's. Throws what `session::read` and `write` throw.
-  void read(std::uint64_t offset, void* to, std::uint64_t bytes) const;
-  void write(std::uint64_t offset, const void* from, std::uint64_t bytes) const;
-
- private:
-  session* session_;
-  volume_info volume_;
-};
 
 /// Owns the frames and the page table of an array on a volume, and hands out views for kernels.
 /// Move-only.
@@ -349,8 +315,10 @@ class array {
     if (simt::array_uses::contain(simt::array_uses::named_by(own)))
       detail::refuse_access(memory_.name);
     executor run;
-    run.spawn(detail::grid_for(pages), 128, detail::settle_pages{pages, writes}, own,
-              memory_.fresh_record(record_of::host_access));
+    run.spawn(detail::grid_for(pages), 128,
+              detail::flush_pages{
+                  pages, writes ? detail::after_flush::dropped : detail::after_flush::unused},
+              own, memory_.fresh_record(record_of::host_access));
     ground_.attach(run);
     run.run();
     detail::check_settled(memory_.name, memory_.record(record_of::host_access));

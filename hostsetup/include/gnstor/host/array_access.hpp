@@ -34,7 +34,7 @@ std::uint32_t grid_for(const page_range& pages);
 
 /// Throws `host::io_error` (would_block): kernels that have not ended use the array.
 [[noreturn]] void refuse_access(const std::string& array);
-/// The same if `left`, of `settle_pages`, says so, or what could not be written back.
+/// The same if `left`, of `flush_pages`, says so, or what could not be written back.
 void check_settled(const std::string& array, const flush_record& left);
 
 /// Moves a piece of an array's bytes, from `offset` on.

@@ -25,15 +25,34 @@ struct flush_record {
   }
 };
 
-/// Writes every dirty page back: one lane per page, in turn, by whole warps.
+/// Pages of an array, one after another.
+struct page_range {
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+};
+
+/// What becomes of a page after it was written back: nothing; it has to be unused, as the host will
+/// read it; it loses its frame besides, as the host will write it.
+enum class after_flush : std::uint8_t { any, unused, dropped };
+
+/// Writes dirty pages back: one lane per page, in turn, by whole warps.
 struct flush_pages {
+  page_range range{.count = ~std::uint64_t{0}};  ///< as far as the array goes
+  after_flush then = after_flush::any;
+
+  /// @param left gets the pages that could not be written back, or are used by a kernel
   template <class Lane, class View>
   GNSTOR_HD void operator()(Lane& lane, View view, flush_record* left) const {
     const simt::group warp = lane.warp();
-    const std::uint64_t pages = view.cache().pages();
-    for (std::uint64_t p = lane.global_thread(); warp.any(p < pages); p += lane.grid_threads()) {
-      const status s = view.flush(warp, page_index(static_cast<std::uint32_t>(p)), p < pages);
-      if (!s.ok()) left->add(s, p);
+    const std::uint64_t most = view.cache().pages() - range.first;
+    const std::uint64_t count = range.count < most ? range.count : most;
+    for (std::uint64_t k = lane.global_thread(); warp.any(k < count); k += lane.grid_threads()) {
+      const bool mine = k < count;
+      const page_index page(static_cast<std::uint32_t>(range.first + (mine ? k : 0)));
+      status s = view.flush(warp, page, mine);
+      if (mine && s.ok() && then == after_flush::unused) s = view.cache().unused(page);
+      if (mine && s.ok() && then == after_flush::dropped) s = view.cache().drop(page);
+      if (!s.ok()) left->add(s, page.value);
     }
   }
 };
@@ -45,33 +64,6 @@ struct forgive_pages {
     for (std::uint32_t p = lane.global_thread(); p < view.cache().pages();
          p += lane.grid_threads()) {
       view.cache().forgive(page_index(p));
-    }
-  }
-};
-
-/// Pages of an array, one after another.
-struct page_range {
-  std::uint64_t first = 0;
-  std::uint64_t count = 0;
-};
-
-/// Makes pages of a range the same in the array as where they lie: dirty ones are written back.
-/// With `drops` they lose their frames besides, for a host that is about to write them.
-struct settle_pages {
-  page_range range;
-  bool drops = false;
-
-  /// @param left gets the pages that are used by a kernel, or could not be written back
-  template <class Lane, class View>
-  GNSTOR_HD void operator()(Lane& lane, View view, flush_record* left) const {
-    const simt::group warp = lane.warp();
-    for (std::uint64_t k = lane.global_thread(); warp.any(k < range.count);
-         k += lane.grid_threads()) {
-      const bool mine = k < range.count;
-      const page_index page(static_cast<std::uint32_t>(range.first + (mine ? k : 0)));
-      status s = view.flush(warp, page, mine);
-      if (mine && s.ok()) s = drops ? view.cache().drop(page) : view.cache().unused(page);
-      if (!s.ok()) left->add(s, page.value);
     }
   }
 };
