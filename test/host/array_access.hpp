@@ -33,7 +33,7 @@ struct add_and_check {
 
 /// Closes an array whatever it holds: what a test leaves is not to be reported.
 template <class Array>
-void end(Array& a) {
+void close_quietly(Array& a) {
   try {
     a.close();
   } catch (const gnstor::host::error&) {
@@ -51,7 +51,7 @@ class volume_rig {
       : session(endpoint),
         volume(session.create_volume({.bytes = 10 * 4096})),
         array(session, volume, access_count, paging) {}
-  ~volume_rig() { end(array); }
+  ~volume_rig() { close_quietly(array); }
 
   template <class Kernel, class... Args>
   void run(const Kernel& kernel, const Args&... args) {
@@ -74,7 +74,7 @@ class memory_rig {
 
   explicit memory_rig(const gnstor::host::array_options& paging = access_paging)
       : memory("host:?bytes=40000"), array(memory, access_count, paging) {}
-  ~memory_rig() { end(array); }
+  ~memory_rig() { close_quietly(array); }
 
   template <class Kernel, class... Args>
   void run(const Kernel& kernel, const Args&... args) {
