@@ -115,7 +115,8 @@ array_memory array_memory::make(const array_ground& ground, std::uint64_t count,
                                   : copied_pages<mapped_store>::bytes(m.pages, m.frame_count);
   m.words = host::memory_block(ground.where, words, ground.device);
   m.left = host::memory_block(ground.where, sizeof(flush_record), ground.device);
-  m.twin = host::memory_block(ground.where, sizeof(page_cache_state), ground.device);
+  m.twin = host::memory_block(ground.where, 2 * twin_bytes, ground.device);
+  m.device = ground.device;
   if (ground.session != nullptr) {
     m.frames = ground.session->allocate(frames * page);
     m.buffer = ground.session->register_memory(m.frames.data(), frames * page);
@@ -129,6 +130,38 @@ array_memory array_memory::make(const array_ground& ground, std::uint64_t count,
 
 void array_memory::require_open() const {
   if (!open()) throw host::input_error(name + " is closed: make another to go on");
+}
+
+fault_ring array_memory::fault_memory() {
+  if (faults.data() == nullptr) {
+    // The words of a pager follow the ring.
+    faults = host::memory_block(twin.where(), fault_ring::bytes(pages) + 2 * sizeof(std::uint32_t),
+                                device);
+  }
+  return {faults.data(), pages};
+}
+
+pager_setup array_memory::begin_service(std::uint32_t warps, std::uint64_t timeout_ns) {
+  constexpr std::uint32_t most = 1024, of_block = 4;
+  if (warps > most || (warps > of_block && warps % of_block != 0)) {
+    throw host::input_error(
+        fmt::format("a pager of {} warps for the {}: use 1 to 4, or a multiple of {} up to {}",
+                    warps, name, of_block, most));
+  }
+  const fault_ring ring = fault_memory();
+  std::uint32_t serving = 0;
+  faults.read(fault_ring::servers_offset(), &serving, sizeof serving);
+  if (serving != 0) {
+    throw host::input_error("the " + name +
+                            " has a pager in another run: wait for that one to end, or let both "
+                            "kernels run in it");
+  }
+  const std::size_t words = fault_ring::bytes(pages);
+  const std::uint32_t none[2] = {};
+  faults.write(words, none, sizeof none);
+  faults.write(fault_ring::servers_offset(), &warps, sizeof warps);
+  auto* const stop = reinterpret_cast<std::uint32_t*>(static_cast<char*>(faults.data()) + words);
+  return {ring, timeout_ns, stop, stop + 1, warps};
 }
 
 page_cache_counters array_memory::counters() const {

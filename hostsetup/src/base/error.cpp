@@ -119,6 +119,8 @@ std::string to_string(status s) {
         s.ssd);
   }
   if (s.code == status_code::flushed) return flushed_words(s);
+  if (s.code == status_code::not_ready && s.by == reporter::array)
+    return "nobody fetches pages for this view: start a pager beside the kernel (array::attach)";
   if (s.syndrome != 0) return transport_words(s);
   return word(s.code);
 }
