@@ -2,6 +2,7 @@
 #include "graph/load.hpp"
 #include "graph/remote_bfs.hpp"
 #include "support/memory_array.hpp"
+#include "support/progress.hpp"
 #include "support/volume_array.hpp"
 
 #include <command_line/command_line.hpp>
@@ -88,8 +89,8 @@ int search_graph(const settings& s, const graph::csr& g, const OpenPlace& open_p
       place.template make<std::uint64_t>(g.offsets.size(), s.run.paging(offset_bytes, bytes));
   auto neighbours =
       place.template make<std::uint32_t>(neighbour_count, s.run.paging(neighbour_bytes, bytes));
-  offsets.write("offsets to the array", g.offsets.data(), offset_bytes);
-  neighbours.write("neighbours to the array", g.neighbours.data(), g.edges() * 4);
+  support::write_shown("offsets", offsets.array(), g.offsets.data(), g.offsets.size());
+  support::write_shown("neighbours", neighbours.array(), g.neighbours.data(), g.edges());
 
   const totals sum = search_all(s, g, place, offsets, neighbours);
   support::paging_figures pages;

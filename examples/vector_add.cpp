@@ -1,6 +1,7 @@
 #include "support/input_file.hpp"
 #include "support/memory_array.hpp"
 #include "support/output_file.hpp"
+#include "support/progress.hpp"
 #include "support/run_options.hpp"
 #include "support/volume_array.hpp"
 #include <gnstor/host/array.hpp>
@@ -8,6 +9,7 @@
 
 #include <command_line/command_line.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -76,15 +78,19 @@ bool is_sum(T x, T y, T sum) {
 template <class T, class Array>
 std::uint64_t save_and_verify(const support::input_file& a, const support::input_file& b,
                               Array& sums, support::output_file& out) {
-  std::vector<T> x(support::scratch_volume::piece_bytes / sizeof(T)), y(x.size()), sum(x.size());
+  constexpr std::uint64_t piece = (4 << 20) / sizeof(T);
+  std::vector<T> x(piece), y(piece), sum(piece);
+  support::progress shown("saving", sums.size());
   std::uint64_t wrong = 0;
-  sums.read("saving", a.bytes(), [&](const char* from, std::uint64_t at, std::uint64_t count) {
-    a.read(reinterpret_cast<char*>(x.data()), at, count);
-    b.read(reinterpret_cast<char*>(y.data()), at, count);
-    std::memcpy(sum.data(), from, count);
-    for (std::size_t k = 0; k < count / sizeof(T); ++k) wrong += !is_sum(x[k], y[k], sum[k]);
-    out.write(from, count);
-  });
+  for (std::uint64_t at = 0; at < sums.size(); at += piece) {
+    const std::uint64_t n = std::min(piece, sums.size() - at), bytes = n * sizeof(T);
+    a.read(reinterpret_cast<char*>(x.data()), at * sizeof(T), bytes);
+    b.read(reinterpret_cast<char*>(y.data()), at * sizeof(T), bytes);
+    sums.read(at, n, sum.data());
+    for (std::size_t k = 0; k < n; ++k) wrong += !is_sum(x[k], y[k], sum[k]);
+    out.write(reinterpret_cast<const char*>(sum.data()), bytes);
+    shown.at(at + n);
+  }
   return wrong;
 }
 
@@ -102,8 +108,8 @@ int add_files(const settings& s, const OpenPlace& open_place) {
   auto x = place.template make<T>(count, paging);
   auto y = place.template make<T>(count, paging);
   auto z = place.template make<T>(count, paging);
-  x.write("loading " + s.a, bytes, [&](char* to, auto at, auto n) { a.read(to, at, n); });
-  y.write("loading " + s.b, bytes, [&](char* to, auto at, auto n) { b.read(to, at, n); });
+  x.array().load_from(s.a, support::progress_line("loading " + s.a, bytes));
+  y.array().load_from(s.b, support::progress_line("loading " + s.b, bytes));
 
   host::memory_block failures = place.allocate(8);
   host::executor kernels;
@@ -119,7 +125,7 @@ int add_files(const settings& s, const OpenPlace& open_place) {
   for (auto* array : {&x, &y, &z}) support::add_to(pages, *array);
   std::uint64_t failed = 0;
   failures.read(0, &failed, sizeof failed);
-  const std::uint64_t wrong = save_and_verify<T>(a, b, z, out);
+  const std::uint64_t wrong = save_and_verify<T>(a, b, z.array(), out);
   const bool right = wrong == 0 && failed == 0 && pages.io_errors() == 0;
   if (right) out.commit();
 

@@ -1,13 +1,14 @@
 #pragma once
 /// What an example prints at its end: one figure a line on stdout, name first.
 
-#include <gnstor/array/page_cache.hpp>
+#include <gnstor/host/array_statistics.hpp>
 #include <gnstor/host/error.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <vector>
 
 namespace support {
 
@@ -42,13 +43,16 @@ inline std::string in_bytes(double bytes) {
 /// What the paging of an example's arrays came to, added up.
 class paging_figures {
  public:
-  void add(const gnstor::page_cache_counters& c, std::uint32_t page_bytes) {
-    pages_in_ += c.pages_in;
-    pages_out_ += c.pages_out;
-    bytes_ += (c.pages_in + c.pages_out) * page_bytes;
-    evictions_ += c.evictions;
-    io_errors_ += c.io_errors;
-    if (first_error_.ok()) first_error_ = gnstor::status::unpack(c.first_error);
+  /// @param first_error of the array's counters
+  void add(const gnstor::host::array_statistics& s, std::uint64_t first_error) {
+    pages_in_ += s.faults;
+    refetches_ += s.refetches;
+    pages_out_ += s.write_backs;
+    bytes_ += s.bytes_in + s.bytes_out;
+    evictions_ += s.evictions;
+    io_errors_ += s.errors;
+    if (first_error_.ok()) first_error_ = gnstor::status::unpack(first_error);
+    if (s.is_short_of_frames()) advice_.push_back(s.advice());
   }
 
   std::uint64_t io_errors() const { return io_errors_; }
@@ -60,7 +64,8 @@ class paging_figures {
     const double share =
         accesses == 0 ? 0 : 100.0 * static_cast<double>(hits) / static_cast<double>(accesses);
     const auto bytes = static_cast<double>(bytes_);
-    figure("pages in", pages_in_);
+    figure("pages in",
+           std::to_string(pages_in_) + ", " + std::to_string(refetches_) + " of them again");
     figure("hits", std::to_string(hits) + " of " + std::to_string(accesses) + " accesses, " +
                        with_unit(share, "%"));
     figure("evictions", evictions_);
@@ -70,15 +75,18 @@ class paging_figures {
            std::to_string(io_errors_) +
                (io_errors_ == 0 ? "" : ", first: " + gnstor::host::to_string(first_error_)));
     figure("failed", std::to_string(failed) + " accesses");
+    for (const std::string& a : advice_) figure("advice", a + "; --frames gives more");
   }
 
  private:
   std::uint64_t pages_in_ = 0;
+  std::uint64_t refetches_ = 0;
   std::uint64_t pages_out_ = 0;
   std::uint64_t bytes_ = 0;
   std::uint64_t evictions_ = 0;
   std::uint64_t io_errors_ = 0;
   gnstor::status first_error_{};
+  std::vector<std::string> advice_;
 };
 
 }  // namespace support

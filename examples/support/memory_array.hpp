@@ -1,13 +1,8 @@
 #pragma once
 
-#include "progress.hpp"
 #include <gnstor/host/mapped_array.hpp>
 
-#include <algorithm>
 #include <cstdint>
-#include <cstring>
-#include <memory>
-#include <string>
 
 namespace support {
 
@@ -17,43 +12,14 @@ class memory_array {
  public:
   memory_array(std::uint64_t count, const gnstor::host::array_options& paging)
       : paging_(paging),
-        memory_(std::make_unique<gnstor::host::mapped_memory>("host:?bytes=" +
-                                                              std::to_string(count * sizeof(T)))),
-        array_(*memory_, count, paging) {}
+        array_(gnstor::host::mapped_pages::fresh(count * sizeof(T)), count, paging) {}
 
   gnstor::host::mapped_array<T>& array() { return array_; }
   gnstor::mapped_array<T> view() const { return array_.view(); }
   std::uint32_t page_bytes() const { return paging_.page_bytes; }
 
-  /// Fills the data, before kernels use it; `fill(to, offset, count)` brings each piece.
-  template <class Fill>
-  void write(const std::string& phase, std::uint64_t bytes, Fill fill) {
-    in_pieces(phase, bytes, [&](char* at, auto offset, auto count) { fill(at, offset, count); });
-  }
-  void write(const std::string&, const void* from, std::uint64_t bytes) {
-    std::memcpy(memory_->data(), from, bytes);
-  }
-  /// Reads the data, after the array was flushed; `take(from, offset, count)` gets each piece.
-  template <class Take>
-  void read(const std::string& phase, std::uint64_t bytes, Take take) {
-    in_pieces(phase, bytes, [&](char* at, auto offset, auto count) { take(at, offset, count); });
-  }
-
  private:
-  static constexpr std::uint64_t piece_bytes = 4 << 20;
-
-  template <class Use>
-  void in_pieces(const std::string& phase, std::uint64_t bytes, Use use) {
-    progress shown(phase, bytes);
-    for (std::uint64_t at = 0; at < bytes; at += piece_bytes) {
-      const std::uint64_t count = std::min(piece_bytes, bytes - at);
-      use(memory_->as<char>() + at, at, count);
-      shown.at(at + count);
-    }
-  }
-
   gnstor::host::array_options paging_;
-  std::unique_ptr<gnstor::host::mapped_memory> memory_;  ///< stays where it is when this moves
   gnstor::host::mapped_array<T> array_;
 };
 

@@ -1,9 +1,13 @@
 #pragma once
 
+#include <gnstor/host/array_access.hpp>
+
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -32,5 +36,23 @@ class progress {
   unsigned shown_ = 0;
   bool terminal_;
 };
+
+/// A progress line as what an array calls while it loads or saves a file.
+inline gnstor::host::progress_call progress_line(std::string phase, std::uint64_t total) {
+  return [line = std::make_shared<progress>(std::move(phase), total)](
+             std::uint64_t done, std::uint64_t) { line->at(done); };
+}
+
+/// Copies `count` elements to the beginning of an array, before kernels use it.
+template <class Array, class T>
+void write_shown(const std::string& phase, Array& array, const T* from, std::uint64_t count) {
+  constexpr std::uint64_t piece = (4 << 20) / sizeof(T);
+  progress shown(phase, count);
+  for (std::uint64_t at = 0; at < count; at += piece) {
+    const std::uint64_t n = std::min(piece, count - at);
+    array.write(at, n, from + at);
+    shown.at(at + n);
+  }
+}
 
 }  // namespace support

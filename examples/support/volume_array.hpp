@@ -23,20 +23,6 @@ class volume_array {
   gnstor::remote_array<T> view() const { return array_.view(); }
   std::uint32_t page_bytes() const { return paging_.page_bytes; }
 
-  /// Fills the data, before kernels use it; `fill(to, offset, count)` brings each piece.
-  template <class Fill>
-  void write(const std::string& phase, std::uint64_t bytes, Fill fill) {
-    volume_.write(phase, bytes, fill);
-  }
-  void write(const std::string& phase, const void* from, std::uint64_t bytes) {
-    volume_.write(phase, from, bytes);
-  }
-  /// Reads the data, after the array was flushed; `take(from, offset, count)` gets each piece.
-  template <class Take>
-  void read(const std::string& phase, std::uint64_t bytes, Take take) {
-    volume_.read(phase, bytes, take);
-  }
-
  private:
   std::uint64_t whole_pages(std::uint64_t bytes) const {
     // A wrong page size is the array's to report.
@@ -77,7 +63,7 @@ std::string frames_of(Paged& a) {
 }
 template <class Paged>
 void add_to(paging_figures& sum, Paged& a) {
-  sum.add(a.array().counters(), a.page_bytes());
+  sum.add(a.array().statistics(), a.array().counters().first_error);
 }
 
 }  // namespace support

@@ -114,7 +114,7 @@ array_memory array_memory::make(const array_ground& ground, std::uint64_t count,
                                   ? page_table::bytes(m.pages, m.frame_count)
                                   : copied_pages<mapped_store>::bytes(m.pages, m.frame_count);
   m.words = host::memory_block(ground.where, words, ground.device);
-  m.left = host::memory_block(ground.where, sizeof(flush_record), ground.device);
+  m.left = host::memory_block(ground.where, 2 * sizeof(flush_record), ground.device);
   m.twin = host::memory_block(ground.where, 2 * twin_bytes, ground.device);
   m.device = ground.device;
   if (ground.session != nullptr) {
@@ -170,15 +170,20 @@ page_cache_counters array_memory::counters() const {
   return c;
 }
 
-flush_record* array_memory::fresh_record() {
+flush_record* array_memory::fresh_record(record_of what) {
+  const auto k = static_cast<std::size_t>(what);
   const flush_record none;
-  left.write(0, &none, sizeof none);
-  return static_cast<flush_record*>(left.data());
+  left.write(k * sizeof none, &none, sizeof none);
+  return static_cast<flush_record*>(left.data()) + k;
 }
 
-void array_memory::check() {
-  flush_record dirty;
-  left.read(0, &dirty, sizeof dirty);
+flush_record array_memory::record(record_of what) const {
+  flush_record r;
+  left.read(static_cast<std::size_t>(what) * sizeof r, &r, sizeof r);
+  return r;
+}
+
+void array_memory::check(const flush_record& dirty) {
   const page_cache_counters c = counters();
   if (dirty.pages == 0 && c.first_error == 0) return;
   std::string what;

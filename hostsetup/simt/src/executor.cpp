@@ -3,6 +3,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace gnstor::simt::host {
 namespace {
@@ -19,6 +20,20 @@ void check_shape(shape grid, shape block) {
   }
 }
 
+/// Names the arrays that a run uses until it has ended, however it does.
+class run_scope {
+ public:
+  run_scope(const void* run, const array_uses::names& arrays) : run_(run) {
+    array_uses::begin(run, arrays, {});
+  }
+  run_scope(const run_scope&) = delete;
+  run_scope& operator=(const run_scope&) = delete;
+  ~run_scope() { array_uses::end(run_); }
+
+ private:
+  const void* run_;
+};
+
 }  // namespace
 
 executor::executor(options chosen) : runtime_(std::make_unique<runtime>(chosen)) {}
@@ -32,7 +47,10 @@ void executor::add(domain where, shape grid, shape block, std::size_t shared_byt
   runtime_->add(where, grid, block, shared_bytes, stop, std::move(body));
 }
 
-void executor::run() { runtime_->run(); }
+void executor::run() {
+  const run_scope uses(this, std::exchange(arrays_, {}));
+  runtime_->run();
+}
 std::uint64_t executor::points() const { return runtime_->points(); }
 std::uint64_t executor::switches() const { return runtime_->switches(); }
 const std::string& executor::failure() const { return runtime_->failure(); }

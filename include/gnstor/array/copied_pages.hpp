@@ -127,6 +127,7 @@ class copied_pages : public page_table {
     if (leads) seen = refer(w.page);
     bool done = use_if_there(g, w, leads, seen, use);
     if (g.all(done)) return status{};
+    if (leads && !done && seen.is(page_word::busy)) count(state_->counters.waits);
     bool starved = false;
     for (until more{simt::within(timeout_ns)}; g.any(static_cast<bool>(more));) {
       const arrival now = fetch_absent(g, w, seen, leads && !done);
@@ -202,6 +203,7 @@ class copied_pages : public page_table {
       if (fills) publish(w.page, c.frame);
     }
     if (c.taken && !fills) {
+      count(state_->counters.overwritten);
       publish(w.page, c.frame);
     } else if (claimed && !c.taken) {
       unclaim(w.page);

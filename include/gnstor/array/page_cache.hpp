@@ -126,6 +126,7 @@ class page_cache : public page_table {
   GNSTOR_HD_SLOW result<frame_index> pin_absent(page_index page, page_word seen, page_use use,
                                                 deadline d) const {
     const word_ref word = page_at(page);
+    if (seen.is(page_word::busy)) count(state_->counters.waits);
     for (until more{d}; more;) {
       if (seen.usable()) return used(page, seen, use);
       if (seen.is(page_word::failed)) return abandon(page, seen.why());
@@ -147,6 +148,7 @@ class page_cache : public page_table {
       return frame.status;
     }
     if (use == page_use::overwrite) {
+      count(state_->counters.overwritten);
       publish(page, frame.value);
       return status{};
     }

@@ -21,7 +21,11 @@ struct page_cache_counters {
   std::uint64_t first_error =
       0;  ///< `status::pack()` of the first error; sticky until the host clears it
   std::uint64_t first_error_at =
-      0;  ///< its page; the element's index where `out_of_range` by the array
+      0;                        ///< its page; the element's index where `out_of_range` by the array
+  std::uint64_t refetches = 0;  ///< of `pages_in`, pages that had lost a frame before
+  std::uint64_t overwritten = 0;  ///< of `pages_in`, pages begun without being fetched
+  std::uint64_t waits = 0;        ///< lanes, each for its group, that found their page on its way
+  std::uint64_t dropped = 0;      ///< of `evictions`, pages dropped because the host wrote them
 };
 
 /// The shared words of a page cache; page words, then frame words, follow in memory.
@@ -79,6 +83,33 @@ class page_table {
     if (seen.is(page_word::failed)) word.fetch_sub(seen.bits & ~page_word::reference_mask, release);
   }
 
+  /// Whether nobody uses `page`.
+  /// @par Callers any lane
+  /// @par Errors would_block: the page is referenced, or on its way
+  GNSTOR_HD status unused(page_index page) const {
+    const page_word seen{page_at(page).load(acquire)};
+    const bool idle = seen.references() == 0 && !seen.is(page_word::busy);
+    return idle ? status{} : status::make(status_code::would_block, reporter::array);
+  }
+  /// Takes a clean page out of its frame, so that the next `pin` fetches what the store has now.
+  /// @par Callers one lane, while no kernel uses the array
+  /// @par Errors would_block: the page is referenced, on its way, or dirty; it stays then
+  GNSTOR_HD status drop(page_index page) const {
+    page_word seen{page_at(page).load(acquire)};
+    const status s = unused(page);
+    if (!s.ok() || !seen.is(page_word::resident)) return s;
+    if (seen.is(page_word::dirty) || !claim(page, seen))
+      return status::make(status_code::would_block, reporter::array);
+    const frame_index f = seen.frame();
+    // A frame that a request given up may still use is marked beside its page: it holds no other.
+    const bool lost = frame_at(f).load(relaxed) != std::uint64_t{page.value} + 1;
+    if (lost) count(state_->counters.lost_frames);
+    count(state_->counters.dropped);
+    take_away(page, f, seen);
+    frame_at(f).store(lost ? lost_frame : free_frame, release);
+    return s;
+  }
+
   /// Keeps `s` as the array's error unless it has one: for accesses that cannot return a status.
   /// @param where `page_cache_counters::first_error_at`
   GNSTOR_HD void keep(status s, std::uint64_t where) const {
@@ -131,8 +162,9 @@ class page_table {
     count(state_->counters.pages_in);
     frame_at(f).store(std::uint64_t{page.value} + 1, relaxed);
     // Paired with the acquire in `pin`: the page's bytes, and the frame's owner, are in place.
-    page_at(page).fetch_add(page_word::resident - page_word::busy + page_word::at(f) - named,
-                            release);
+    const page_word before{page_at(page).fetch_add(
+        page_word::resident - page_word::busy + page_word::at(f) - named, release)};
+    if (before.version() != 0) count(state_->counters.refetches);
   }
   /// Claims a page that lies in `f`, that nobody pins, for its frame.
   GNSTOR_HD bool claim_unpinned(page_index page, frame_index f, page_word& seen) const {

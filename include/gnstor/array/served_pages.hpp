@@ -75,6 +75,7 @@ class served_pages : public page_table {
   /// Waits for a page that is referenced and not there. Who makes it busy hands it over.
   GNSTOR_HD_SLOW result<frame_index> pin_absent(page_index page, page_word seen, page_use use,
                                                 deadline d) const {
+    if (seen.is(page_word::busy)) count(state_->counters.waits);
     bool starved = false;  // a page that was handed over came back without a frame
     bool handed = false;
     for (until more{d}; more;) {

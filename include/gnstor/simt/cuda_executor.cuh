@@ -1,6 +1,7 @@
 #pragma once
 /// Runs the library's kernels on a CUDA device.
 
+#include <gnstor/simt/array_uses.hpp>
 #include <gnstor/simt/domain.hpp>
 #include <gnstor/simt/lane.hpp>
 #include <gnstor/simt/stream.hpp>
@@ -92,6 +93,7 @@ class executor {
   executor(const executor&) = delete;
   executor& operator=(const executor&) = delete;
   ~executor() {
+    array_uses::end(this);
     for (cudaStream_t stream : streams_) static_cast<void>(cudaStreamDestroy(stream));
   }
 
@@ -102,6 +104,7 @@ class executor {
   /// persistent one never ends.
   template <class Functor, class... Args>
   void spawn(shape grid, shape block, Functor f, Args... args) {
+    (array_uses::add_to(arrays_, args), ...);
     launches_.push_back(loaded(grid, block, f, args...));
   }
 
@@ -113,6 +116,7 @@ class executor {
   void launch(dim3 grid, dim3 block, void (*kernel)(Parameters...),
               std::type_identity_t<Parameters>... args) {
     check_room(kernel, block.x * block.y * block.z);
+    (array_uses::add_to(arrays_, args), ...);
     launches_.push_back([=](cudaStream_t stream) {
       kernel<<<grid, block, 0, stream>>>(args...);
       gnstor::detail::cuda_check(cudaGetLastError(), "kernel launch");
@@ -172,6 +176,7 @@ class executor {
     for (std::size_t k = 0; k < launches.size(); ++k) launches[k](clients[k]);
     for (const service& s : services) end(s, clients, launches.size());
     for (std::size_t k = 0; has_caller_ && k < launches.size(); ++k) follow(caller_, clients[k]);
+    array_uses::begin(this, std::exchange(arrays_, {}), {streams_, is_done});
     if (!services.empty()) wait();
   }
 
@@ -180,6 +185,7 @@ class executor {
   void wait() {
     for (cudaStream_t stream : streams_)
       gnstor::detail::cuda_check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+    array_uses::end(this);
   }
 
  private:
@@ -248,6 +254,8 @@ class executor {
     gnstor::detail::cuda_check(outcome, "cudaStreamWaitEvent");
   }
 
+  static bool is_done(cudaStream_t stream) { return cudaStreamQuery(stream) != cudaErrorNotReady; }
+
   static void start(const service& s, cudaStream_t stream) {
     gnstor::detail::cuda_check(cudaMemsetAsync(s.stop, 0, sizeof *s.stop, stream),
                                "cudaMemsetAsync");
@@ -280,6 +288,7 @@ class executor {
   }
 
   std::vector<launcher> launches_;
+  array_uses::names arrays_;  ///< that the launches use
   std::vector<service> services_;
   std::vector<gate> gates_;
   std::vector<cudaStream_t> streams_;

@@ -2,12 +2,18 @@
 
 #include <gnstor/array/remote_array.hpp>
 #include <gnstor/array/served_array.hpp>
+#include <gnstor/host/array_access.hpp>
+#include <gnstor/host/array_kernels.hpp>
+#include <gnstor/host/array_statistics.hpp>
 #include <gnstor/host/error.hpp>
 #include <gnstor/host/executor.hpp>
 #include <gnstor/host/pager.hpp>
 #include <gnstor/host/session.hpp>
+#include <gnstor/host/volume_pages.hpp>
+#include <gnstor/simt/array_uses.hpp>
 #include <gnstor/simt/stream.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <concepts>
 #include <exception>
@@ -35,29 +41,11 @@ inline constexpr std::uint32_t min_frames = 32;
 
 namespace gnstor::detail {
 
-/// What a flush could not write back. In memory that its kernel reaches; zero at the start.
-struct flush_record {
-  std::uint64_t pages = 0;  ///< how many
-  std::uint64_t first = 0;  ///< `status::pack()` of one of them
-  std::uint64_t page = 0;   ///< which one that is
-};
-
-/// What an array lies on, as far as its memory depends on it.
-struct array_ground {
-  std::string name;    ///< "array on volume 3"
-  std::string remedy;  ///< of one that is too small: "create a volume of at least"
-  std::uint64_t bytes = 0;
-  std::uint32_t least_page = 0;           ///< bytes
-  host::place where = host::place::host;  ///< of frames and words
-  int device = 0;
-  host::session* session = nullptr;  ///< that registers the frames, if any has to
-};
-
 /// What the typed owner does not need to repeat for each element type.
 struct array_memory {
   host::memory_block frames;
   host::memory_block words;
-  host::memory_block left;    ///< the `flush_record` of the last flush
+  host::memory_block left;    ///< `flush_record`s: of the last flush, of the last host access
   host::memory_block twin;    ///< room for views that kernels reach: see `array_view`
   host::memory_block faults;  ///< a `fault_ring`, once a pager is asked for
   io_buffer buffer{};
@@ -83,10 +71,12 @@ struct array_memory {
   /// Throws `host::input_error` after `release`.
   void require_open() const;
   page_cache_counters counters() const;
-  /// The record of the next flush, as if nothing was left.
-  flush_record* fresh_record();
-  /// Throws `host::io_error` if the last flush left pages dirty, or if the array holds an error.
-  void check();
+  enum class record_of : std::uint8_t { flush, host_access };
+  /// The record of the next flush or access, as if nothing was left.
+  flush_record* fresh_record(record_of what);
+  flush_record record(record_of what) const;
+  /// Throws `host::io_error` if `dirty` names pages, or if the array holds an error.
+  void check(const flush_record& dirty);
   void forget_error();
   /// Gives the frames back; counters stay.
   /// @param s that registered them, if one did
@@ -98,59 +88,9 @@ struct array_memory {
   std::uint64_t dirty_pages() const;
 };
 
-/// Writes every dirty page back: one lane per page, in turn, by whole warps.
-struct flush_pages {
-  template <class Lane, class View>
-  GNSTOR_HD void operator()(Lane& lane, View view, flush_record* left) const {
-    const simt::group warp = lane.warp();
-    const std::uint64_t pages = view.cache().pages();
-    for (std::uint64_t p = lane.global_thread(); warp.any(p < pages); p += lane.grid_threads()) {
-      const status s = view.flush(warp, page_index(static_cast<std::uint32_t>(p)), p < pages);
-      if (s.ok()) continue;
-      device_word<std::uint64_t>(left->pages).fetch_add(1, relaxed);
-      std::uint64_t none = 0;
-      if (device_word<std::uint64_t>(left->first).compare_exchange(none, s.pack(), relaxed))
-        device_word<std::uint64_t>(left->page).store(p, relaxed);
-    }
-  }
-};
-
-/// Lets every page whose fetch failed be fetched again.
-struct forgive_pages {
-  template <class Lane, class View>
-  GNSTOR_HD void operator()(Lane& lane, View view) const {
-    for (std::uint32_t p = lane.global_thread(); p < view.cache().pages();
-         p += lane.grid_threads()) {
-      view.cache().forgive(page_index(p));
-    }
-  }
-};
-
 }  // namespace gnstor::detail
 
 namespace gnstor::host {
-
-/// A volume as what an `array` lies on. The session must outlive it.
-class volume_pages {
- public:
-  using store_type = volume_store<remote_volume>;
-
-  volume_pages(session& s, const volume_info& volume) : session_(&s), volume_(volume) {}
-
-  detail::array_ground ground() const;
-  store_type store(std::uint32_t page_bytes) const {
-    return store_type(session_->ref(volume_), page_bytes / block_bytes);
-  }
-  void attach(executor& run) const { session_->attach(run); }
-  static constexpr std::uint32_t pager_warps = 64;  ///< of a GPU, unless the user says otherwise
-  /// Pages were written back.
-  void changed() const {}
-  session* registrar() const { return session_; }
-
- private:
-  session* session_;
-  volume_info volume_;
-};
 
 /// Owns the frames and the page table of an array on a volume, and hands out views for kernels.
 /// Move-only.
@@ -163,6 +103,12 @@ class volume_pages {
 /// is no element i, the value is lost, and the array keeps the first such error until
 /// `clear_errors`. `flush` and `close` throw it. The destructor writes nothing back and never
 /// throws; dirty pages, and an error that nothing has thrown, it logs as an error.
+///
+/// This CPU reads and writes elements by `read`, `write` and what is built on them, between
+/// kernels. Each such access waits for the last `flush_async` and for the default stream. While an
+/// executor's run uses the array, or a page of the range is held by some kernel, it throws
+/// `io_error` (would_block): wait for the kernel first. What no executor has started is not known,
+/// unless it holds a page.
 /// @tparam Pages what it lies on
 template <class T, class Pages = volume_pages>
 class array {
@@ -181,7 +127,7 @@ class array {
         options_(options),
         count_(count),
         memory_(detail::array_memory::make(pages.ground(), count, sizeof(T), options)) {
-    const view_type twin = view();
+    const view_type twin = make_view();
     static_assert(sizeof twin <= detail::array_memory::twin_bytes);
     memory_.twin.write(0, &twin, sizeof twin);
   }
@@ -201,9 +147,8 @@ class array {
 
   /// The array for kernels, passed by value. Throws `input_error` after `close`.
   view_type view() const {
-    memory_.require_open();
-    return view_type(pages_of_kernels(), count_, timeout_ns(),
-                     static_cast<const view_type*>(memory_.twin.data()));
+    lent_ = true;
+    return make_view();
   }
 
   /// The array for kernels that leave fetching to a pager: they need few registers and compile
@@ -211,6 +156,7 @@ class array {
   /// once. Throws `input_error` after `close`.
   served_type served_view() {
     memory_.require_open();
+    lent_ = true;
     constexpr std::size_t at = detail::array_memory::twin_bytes;
     const served_store store(options_.page_bytes, memory_.fault_memory());
     const served_type v(
@@ -232,6 +178,58 @@ class array {
     detail::start_pager(run, pages_of_kernels(), memory_.begin_service(warps, timeout_ns()));
   }
 
+  /// Copies elements [first, first + count) to this CPU's memory, as kernels have left them: dirty
+  /// pages among them are written back first. Also after `close`. Throws `input_error` beyond the
+  /// end; `io_error` if a page cannot be written back, or the array holds an error.
+  void read(std::uint64_t first, std::uint64_t count, T* to) {
+    settle_range({first, count}, false);
+    ground_.read(first * sizeof(T), to, count * sizeof(T));
+  }
+  /// Copies `count` elements of this CPU's memory to where the array lies, from element `first` on.
+  /// Their pages lose their frames, so that kernels fetch them anew. Throws as `read`; nothing is
+  /// written then.
+  void write(std::uint64_t first, std::uint64_t count, const T* from) {
+    settle_range({first, count}, true);
+    ground_.write(first * sizeof(T), from, count * sizeof(T));
+    saved_ = none_saved;
+  }
+  /// One element; for many, `read` and `write` are much faster. Throws as they do.
+  T get(std::uint64_t index) {
+    T value{};
+    read(index, 1, &value);
+    return value;
+  }
+  void set(std::uint64_t index, const T& value) { write(index, 1, &value); }
+  /// Gives every element the same value. Throws as `write`.
+  void fill(const T& value) {
+    const std::uint64_t piece = std::min<std::uint64_t>(count_, (1 << 20) / sizeof(T));
+    const auto values = std::make_unique<T[]>(piece);
+    std::fill_n(values.get(), piece, value);
+    for (std::uint64_t at = 0; at < count_; at += piece)
+      write(at, std::min(piece, count_ - at), values.get());
+  }
+  /// Gives the elements the bytes of a file, from its first on; what it has beyond is not read.
+  /// Throws `input_error` if it is shorter than the array; nothing is written then. Otherwise as
+  /// `write`.
+  void load_from(const std::string& path, const progress_call& progress = {}) {
+    memory_.require_open();
+    const auto write_piece = [this](std::uint64_t at, const void* from, std::uint64_t bytes) {
+      settle_range({at / sizeof(T), bytes / sizeof(T)}, true);
+      ground_.write(at, from, bytes);
+      saved_ = none_saved;
+    };
+    detail::load_file(path, memory_.name, count_ * sizeof(T), write_piece, progress);
+  }
+  /// Writes all elements to a file, which takes its name when it is complete and on its disk: what
+  /// was there before stays if this throws. Throws as `read`, and `input_error` for the file.
+  void save_to(const std::string& path, const progress_call& progress = {}) {
+    settle_range({0, count_}, false);
+    const auto read_piece = [this](std::uint64_t at, void* to, std::uint64_t bytes) {
+      ground_.read(at, to, bytes);
+    };
+    detail::save_file(path, count_ * sizeof(T), read_piece, progress);
+  }
+
   /// Writes all dirty pages back to where they lie. Call it when no kernel uses the array.
   ///
   /// Throws `io_error`, naming page and status, if a page could not be written (it stays dirty), or
@@ -250,6 +248,19 @@ class array {
   /// @param order a `cudaStream_t` of the session's device
   void flush_async(simt::stream order) { begin_flush(std::make_shared<executor>(order)); }
 
+  /// Brings the pages of elements [first, first + count) into frames, as many as there are frames,
+  /// in the order of a stream as `flush_async`; `check` waits for it. A page that cannot be fetched
+  /// is the array's error. Throws `input_error` beyond the end, and after `close`.
+  void prefetch_async(std::uint64_t first, std::uint64_t count, simt::stream order) {
+    memory_.require_open();
+    detail::page_range pages = pages_of({first, count});
+    pages.count = std::min<std::uint64_t>(pages.count, memory_.frame_count);
+    settle();
+    const auto run = std::make_shared<executor>(order);
+    run->spawn(detail::grid_for(pages), 128, detail::fetch_pages{pages, timeout_ns()}, view());
+    enqueue(run);
+  }
+
   /// Waits for the last `flush_async`. Throws as `flush` what the last flush left dirty, and the
   /// array's error.
   void check() {
@@ -257,7 +268,7 @@ class array {
     const std::uint64_t written = memory_.counters().pages_out;
     if (written != saved_) ground_.changed();
     saved_ = written;
-    memory_.check();
+    memory_.check(memory_.record(record_of::flush));
   }
 
   /// Flushes, and gives the frames back; views and `flush` are refused then, `counters` stay.
@@ -274,7 +285,7 @@ class array {
   void clear_errors() {
     settle();
     executor run;
-    run.spawn(8, 128, detail::forgive_pages{}, view());
+    run.spawn(8, 128, detail::forgive_pages{}, make_view());
     ground_.attach(run);
     run.run();
     memory_.forget_error();
@@ -283,11 +294,25 @@ class array {
   /// What the array did so far; exact when no kernel uses it.
   page_cache_counters counters() const { return memory_.counters(); }
 
+  /// The same beside the array's shape, with its advice: see `array_statistics`.
+  array_statistics statistics() const {
+    return array_statistics::of(counters(), memory_.name, memory_.pages, memory_.frame_count,
+                                options_.page_bytes);
+  }
+
   std::uint32_t frames() const { return memory_.frame_count; }
   std::uint32_t pages() const { return memory_.pages; }
 
  private:
+  static constexpr std::uint64_t none_saved = ~std::uint64_t{0};
+  using record_of = detail::array_memory::record_of;
   using pages_type = typename view_type::cache_type;
+
+  view_type make_view() const {
+    memory_.require_open();
+    return view_type(pages_of_kernels(), count_, timeout_ns(),
+                     static_cast<const view_type*>(memory_.twin.data()));
+  }
 
   std::uint64_t timeout_ns() const { return options_.timeout_ns.or_else(options_.timeout).ns(); }
   pages_type pages_of_kernels() const {
@@ -296,7 +321,10 @@ class array {
   }
   void begin_flush(const std::shared_ptr<executor>& run) {
     settle();
-    run->spawn(8, 128, detail::flush_pages{}, view(), memory_.fresh_record());
+    run->spawn(8, 128, detail::flush_pages{}, make_view(), memory_.fresh_record(record_of::flush));
+    enqueue(run);
+  }
+  void enqueue(const std::shared_ptr<executor>& run) {
     ground_.attach(*run);
     pending_ = [run] { run->wait(); };
     run->run_async();
@@ -306,11 +334,37 @@ class array {
     if (const auto wait = std::exchange(pending_, nullptr)) wait();
   }
 
+  detail::page_range pages_of(const detail::element_range& range) const {
+    range.check(memory_.name, count_);
+    return range.pages(sizeof(T), options_.page_bytes);
+  }
+  /// Makes elements that the host reads, or `writes`, the same in frames and where they lie. Throws
+  /// where a kernel uses them, they cannot be written back, or what is read is known to be wrong.
+  void settle_range(const detail::element_range& range, bool writes) {
+    if (writes) memory_.require_open();
+    const detail::page_range pages = pages_of(range);
+    settle();
+    if (!memory_.open() || !lent_ || pages.count == 0) return;
+    const view_type own = make_view();
+    if (simt::array_uses::contain(simt::array_uses::named_by(own)))
+      detail::refuse_access(memory_.name);
+    executor run;
+    run.spawn(detail::grid_for(pages), 128,
+              detail::flush_pages{
+                  pages, writes ? detail::after_flush::dropped : detail::after_flush::unused},
+              own, memory_.fresh_record(record_of::host_access));
+    ground_.attach(run);
+    run.run();
+    detail::check_settled(memory_.name, memory_.record(record_of::host_access));
+    if (!writes) memory_.check({});
+  }
+
   Pages ground_;
   array_options options_;
   std::uint64_t count_;
   detail::array_memory memory_;
-  std::uint64_t saved_ = 0;        ///< pages written back that `ground_` knows of
+  std::uint64_t saved_ = 0;        ///< pages written back that `ground_` knows of, or `none_saved`
+  mutable bool lent_ = false;      ///< kernels may have used the array
   std::function<void()> pending_;  ///< waits for the last `flush_async`
 };
 

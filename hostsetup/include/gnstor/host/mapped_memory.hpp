@@ -44,6 +44,8 @@ class mapped_memory {
   }
   std::uint64_t bytes() const { return bytes_; }
   const mapped_options& options() const { return options_; }
+  /// False of a file that was opened by `write=no`.
+  bool writable() const { return !read_only_; }
   /// "the file edges.bin", for messages.
   const std::string& name() const { return name_; }
   /// How kernels reach it, and what that means, a sentence each.

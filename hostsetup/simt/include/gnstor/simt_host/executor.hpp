@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gnstor/simt/array_uses.hpp>
 #include <gnstor/simt/domain.hpp>
 #include <gnstor/simt/stream.hpp>
 #include <gnstor/simt_host/kernel.hpp>
@@ -43,6 +44,7 @@ class executor {
   template <class Functor, class... Args>
   void spawn_in(domain where, shape grid, shape block, Functor f, Args... args) {
     using body = gnstor::detail::bound_kernel<Functor, Args...>;
+    (array_uses::add_to(arrays_, args), ...);
     add(where, grid, block, sizeof(typename body::shared), nullptr,
         std::make_unique<body>(f, args...));
   }
@@ -88,6 +90,7 @@ class executor {
            std::unique_ptr<kernel> body);
 
   std::unique_ptr<runtime> runtime_;
+  array_uses::names arrays_;  ///< that the spawned grids use
 };
 
 }  // namespace gnstor::simt::host
