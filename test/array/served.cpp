@@ -197,9 +197,13 @@ TEST_CASE("a pager fetches what was prefetched before it leaves") {
   const rig_shape shape{};
   on_disk r(shape);
   pager_rig<words, on_disk> p(r, shape, 1);
-  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     const host::options seeded{.run = host::mode::seeded, .seed = seed};
-    const auto body = [](auto& lane, const auto& view) { view.prefetch(8 * lane.thread()); };
+    const auto body = [seed](auto& lane, const auto& view) {
+      // The later, the more pages: one is new in every run.
+      for (std::uint64_t k = 0; k < seed % 40; ++k) simt::pause();
+      view.prefetch(8 * (seed + lane.thread()) % 96);
+    };
     CHECK(p.run(seeded, 1, 4, lambda_kernel<decltype(body)>{body}, p.view()) == "");
     CHECK(r.quiet() == "");
   }

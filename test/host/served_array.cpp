@@ -68,7 +68,7 @@ TEST_CASE("numbers are added to in one step through view[i], whoever fetches") {
   CHECK(memory.as<float>()[2000] == 3);
 }
 
-TEST_CASE("where nobody serves faults a kernel fails at once, with the remedy, and the array goes on") {
+TEST_CASE("where nobody serves faults a kernel fails at once, and the remedy is named") {
   host::mapped_memory memory("host:?bytes=16384");
   memory.as<std::uint32_t>()[0] = 7;
   host::mapped_array<std::uint32_t> a(memory, 4096, {.page_bytes = 4096});
