@@ -55,6 +55,7 @@ FIRMWARE = {
     "hca": set(),
     "timing": {"deengine", "hca"},
     "afa": {"deengine", "hca", "timing"},
+    "remote_memory": {"hca", "afa"},
     "daemon": set(),
 }
 FIRMWARE_SEES = re.compile(r"gnstor/((core|simt|wire)/.*|io/(\w*placement\w*|replica_set)\.hpp)")
