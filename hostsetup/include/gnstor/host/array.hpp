@@ -29,6 +29,8 @@ struct array_options {
 /// The fewest frames an array works with: a warp whose lanes touch 32 pages at once needs them all.
 inline constexpr std::uint32_t min_frames = 32;
 
+class remote_memory;
+
 }  // namespace gnstor::host
 
 namespace gnstor::detail {
@@ -48,7 +50,8 @@ struct array_ground {
   std::uint32_t least_page = 0;           ///< bytes
   host::place where = host::place::host;  ///< of frames and words
   int device = 0;
-  host::session* session = nullptr;  ///< that registers the frames, if any has to
+  host::session* session = nullptr;       ///< that registers the frames, if any has to
+  host::remote_memory* memory = nullptr;  ///< that does, in place of a session
 };
 
 /// What the typed owner does not need to repeat for each element type.
@@ -79,6 +82,7 @@ struct array_memory {
   /// Gives the frames back; counters stay.
   /// @param s that registered them, if one did
   void release(host::session* s) noexcept;
+  void release(host::remote_memory* m) noexcept;
   /// Logs what would be lost in silence: an unreported error, dirty pages.
   void report_loss() const noexcept;
 
