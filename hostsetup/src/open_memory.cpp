@@ -1,6 +1,9 @@
 #include "open_memory.hpp"
 
 #include <emulated/open_emulated.hpp>
+#if defined(GNSTOR_WITH_RDMA)
+#include <remote/verbs_memory.hpp>
+#endif
 #include <gnstor/host/error.hpp>
 
 #include <fmt/format.h>
@@ -16,7 +19,13 @@ std::unique_ptr<memory_link> open_memory(const memory_endpoint& where,
   if (options.channels == 0 || options.channels > 64)
     throw input_error(fmt::format("{} channels: use 1 to 64", options.channels));
   if (where.emulated()) return open_emulated_memory(where, options);
-  throw error("this build of gnstor does not open memory:// endpoints");
+#if defined(GNSTOR_WITH_RDMA)
+  return std::make_unique<verbs_memory>(where, options);
+#else
+  throw error(
+      "this build of gnstor has no RDMA: install libibverbs-dev, librdmacm-dev and uuid-dev, "
+      "then configure it again");
+#endif
 }
 
 }  // namespace gnstor::host

@@ -22,7 +22,8 @@ std::string broken(host::options o, exchange_size s) {
         if (!fault.empty()) return fault;
         const lane_record t = r.total();
         if (r.channels[0].phase() != channel_phase::error) return "the channel does not know it";
-        if (t.failed > 1) return "two transfers killed one queue pair";
+        if (t.failed != 1) return "not one transfer was to blame";
+        if (t.vague != 0) return "a lane was flushed without the reason";
         if (t.failed + t.flushed + t.unsent == 0) return "no lane was informed";
         if (t.failed == 1 &&
             t.syndrome != static_cast<std::uint64_t>(syndrome::remote_access_error))

@@ -6,6 +6,7 @@
 #include <gnstor/channel/remote_memory_channel.hpp>
 #include <gnstor/core/hash.hpp>
 #include <gnstor/simt/lane.hpp>
+#include <gnstor/wire/mlx5/syndrome.hpp>
 
 namespace gnstor::test {
 
@@ -19,6 +20,7 @@ struct lane_record {
   std::uint32_t unsent = 0;  ///< refused by a dead channel
   std::uint32_t timed_out = 0;
   std::uint32_t late = 0;      ///< given up, and done later
+  std::uint32_t vague = 0;     ///< flushed, without the syndrome of the transfer that failed
   std::uint64_t syndrome = 0;  ///< of the transport_error
 };
 
@@ -103,6 +105,7 @@ struct memory_exchange {
       r.syndrome = s.syndrome;
     } else if (s.code == status_code::flushed) {
       ++(s.by == reporter::channel ? r.unsent : r.flushed);
+      r.vague += s.syndrome == static_cast<std::uint8_t>(wire::mlx5::syndrome::flushed) ? 1 : 0;
     } else {
       ++r.refused;
     }

@@ -72,6 +72,7 @@ class exchange_rig {
       t.unsent += r.unsent;
       t.timed_out += r.timed_out;
       t.late += r.late;
+      t.vague += r.vague;
       t.syndrome |= r.syndrome;
     }
     return t;

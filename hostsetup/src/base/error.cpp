@@ -93,7 +93,8 @@ std::string transport_words(status s) {
 
 /// A request that another one's failure killed: the other one's cause, if it is known.
 std::string flushed_words(status s) {
-  const char* const back = "session::reset_channel brings a dead channel back";
+  const char* const back =
+      "session::reset_channel brings a dead channel back, remote memory has to be opened again";
   const char* const why = cause(s.syndrome);
   if (why != nullptr) {
     return fmt::format(

@@ -176,7 +176,7 @@ class memory_channel {
   /// @par Callers every lane of `g`, converged
   GNSTOR_HD bool poll(const simt::group& g) const {
     const completion c = qp_.poll(g);
-    const bool bad = c.kind == completion_kind::failed || c.kind == completion_kind::broken;
+    if (!g.any(c.kind != completion_kind::none)) return false;
     const std::uint32_t sent = g.ballot(c.kind == completion_kind::sent);
     // Lanes hold completions in their order: the last one speaks for all before it.
     if (c.kind == completion_kind::sent && sent >> g.thread_rank() == 1) {
@@ -184,7 +184,13 @@ class memory_channel {
       qp_.retire(c.index);
       count(state_->common.completed, static_cast<std::uint32_t>(cuda::std::popcount(sent)));
     }
-    if (bad) lose(c);
+    const bool bad = c.kind == completion_kind::failed || c.kind == completion_kind::broken;
+    if (g.any(bad)) {
+      // The transfer to blame first: nobody is to be flushed without the reason.
+      if (bad && is_to_blame(c)) lose(c);
+      g.sync();
+      if (bad && !is_to_blame(c)) lose(c);
+    }
     return c.kind != completion_kind::none;
   }
   /// Every transfer before `end` is done.
@@ -193,18 +199,24 @@ class memory_channel {
     // writes for all: they come in order.
     word(state_->completed).fetch_max(end, release);
   }
+  GNSTOR_HD static bool is_to_blame(const completion& c) {
+    return c.kind == completion_kind::failed && c.outcome.code == status_code::transport_error;
+  }
   /// The queue pair is dead.
   GNSTOR_HD_SLOW void lose(const completion& c) const {
-    const bool names = c.kind == completion_kind::failed;
-    if (names && c.outcome.code == status_code::transport_error) {
+    if (is_to_blame(c)) {
       finish(c.index);  // it is the first that failed
       word(state_->failed).store(c.index + 1, relaxed);
-      word(state_->common.first_error).exchange(c.outcome.pack(), relaxed);
+      // Paired with the acquire of a lane below, which may be the one to end the phase.
+      word(state_->common.first_error).exchange(c.outcome.pack(), release);
     } else {
+      // A lane that has taken the completion before this one may be about to say why.
+      for (bounded looks{256}; looks && word(state_->common.first_error).load(acquire) == 0;)
+        simt::pause();
       std::uint64_t none = 0;
-      word(state_->common.first_error).compare_exchange(none, c.outcome.pack(), relaxed);
+      word(state_->common.first_error).compare_exchange(none, c.outcome.pack(), acq_rel);
     }
-    if (!names) count(state_->common.broken);
+    if (c.kind == completion_kind::broken) count(state_->common.broken);
     (void)life().fail();  // releases all of that to who finds the phase
   }
 
