@@ -1,6 +1,7 @@
 #include <base/log.hpp>
 #include <gnstor/host/array.hpp>
 #include <gnstor/host/mapped_array.hpp>
+#include <gnstor/host/remote_memory.hpp>
 
 #include <fmt/format.h>
 
@@ -17,7 +18,7 @@ std::string describe(const page_cache_counters& c) {
   if (s.code == status_code::out_of_range && s.by == reporter::array)
     return fmt::format("element {} is beyond its end", c.first_error_at);
   std::string remedy;
-  if (s.code == status_code::no_memory) {
+  if (s.code == status_code::no_memory && s.by == reporter::array) {
     remedy =
         ": every frame was pinned or could not be written back; give more frame_bytes, or "
         "release pages earlier";
@@ -110,9 +111,9 @@ array_memory array_memory::make(const array_ground& ground, std::uint64_t count,
   m.name = "array on " + ground.name;
   m.pages = static_cast<std::uint32_t>((data + page - 1) / page);
   m.frame_count = static_cast<std::uint32_t>(frames);
-  const std::uint64_t words = ground.session != nullptr
-                                  ? page_table::bytes(m.pages, m.frame_count)
-                                  : copied_pages<mapped_store>::bytes(m.pages, m.frame_count);
+  const bool fetches = ground.session != nullptr || ground.memory != nullptr;
+  const std::uint64_t words = fetches ? page_table::bytes(m.pages, m.frame_count)
+                                      : copied_pages<mapped_store>::bytes(m.pages, m.frame_count);
   m.words = host::memory_block(ground.where, words, ground.device);
   m.left = host::memory_block(ground.where, 2 * sizeof(flush_record), ground.device);
   m.twin = host::memory_block(ground.where, 2 * twin_bytes, ground.device);
@@ -120,6 +121,9 @@ array_memory array_memory::make(const array_ground& ground, std::uint64_t count,
   if (ground.session != nullptr) {
     m.frames = ground.session->allocate(frames * page);
     m.buffer = ground.session->register_memory(m.frames.data(), frames * page);
+  } else if (ground.memory != nullptr) {
+    m.frames = ground.memory->allocate(frames * page);
+    m.buffer = ground.memory->register_memory(m.frames.data(), frames * page);
   } else {
     m.frames = host::memory_block(ground.where, frames * page, ground.device);
     m.buffer.address = reinterpret_cast<std::uint64_t>(m.frames.data());
@@ -215,6 +219,12 @@ void array_memory::forget_error() {
 void array_memory::release(host::session* s) noexcept {
   if (!open()) return;
   if (s != nullptr && buffer.bytes != 0) s->unregister_memory(buffer);
+  frames = {};
+}
+
+void array_memory::release(host::remote_memory* m) noexcept {
+  if (!open()) return;
+  m->unregister_memory(buffer);
   frames = {};
 }
 

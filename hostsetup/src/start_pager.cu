@@ -3,11 +3,15 @@
 
 namespace gnstor::detail {
 
-void start_pager(simt::cuda::executor& run, const page_cache<volume_store<remote_volume>>& pages,
+void start_pager(simt::cuda::executor& run, const pages_of_volume& pages,
                  const pager_setup& setup) {
   start_pager_of(run, pages, setup);
 }
-void start_pager(simt::cuda::executor& run, const copied_pages<mapped_store>& pages,
+void start_pager(simt::cuda::executor& run, const pages_of_host_memory& pages,
+                 const pager_setup& setup) {
+  start_pager_of(run, pages, setup);
+}
+void start_pager(simt::cuda::executor& run, const pages_of_remote_memory& pages,
                  const pager_setup& setup) {
   start_pager_of(run, pages, setup);
 }

@@ -81,6 +81,7 @@ struct array_memory {
   /// Gives the frames back; counters stay.
   /// @param s that registered them, if one did
   void release(host::session* s) noexcept;
+  void release(host::remote_memory* m) noexcept;
   /// Logs what would be lost in silence: an unreported error, dirty pages.
   void report_loss() const noexcept;
 

@@ -2,6 +2,7 @@
 
 #include <gnstor/array/fault_ring.hpp>
 #include <gnstor/array/mapped_array.hpp>
+#include <gnstor/array/memory_array.hpp>
 #include <gnstor/array/remote_array.hpp>
 
 #include <cstdint>
@@ -33,14 +34,21 @@ struct pager_setup {
   std::uint32_t warps;
 };
 
+// What a pager fetches.
+using pages_of_volume = page_cache<volume_store<remote_volume>>;
+using pages_of_host_memory = copied_pages<mapped_store>;
+using pages_of_remote_memory = page_cache<rdma_memory_store<remote_memory_channel>>;
+
 /// Adds a pager to the next run of `run`. Its kernel is compiled once, into the library.
-void start_pager(simt::host::executor& run, const page_cache<volume_store<remote_volume>>& pages,
+void start_pager(simt::host::executor& run, const pages_of_volume& pages, const pager_setup& setup);
+void start_pager(simt::host::executor& run, const pages_of_host_memory& pages,
                  const pager_setup& setup);
-void start_pager(simt::host::executor& run, const copied_pages<mapped_store>& pages,
+void start_pager(simt::host::executor& run, const pages_of_remote_memory& pages,
                  const pager_setup& setup);
-void start_pager(simt::cuda::executor& run, const page_cache<volume_store<remote_volume>>& pages,
+void start_pager(simt::cuda::executor& run, const pages_of_volume& pages, const pager_setup& setup);
+void start_pager(simt::cuda::executor& run, const pages_of_host_memory& pages,
                  const pager_setup& setup);
-void start_pager(simt::cuda::executor& run, const copied_pages<mapped_store>& pages,
+void start_pager(simt::cuda::executor& run, const pages_of_remote_memory& pages,
                  const pager_setup& setup);
 
 }  // namespace gnstor::detail
