@@ -5,9 +5,11 @@
 // the data. `link_ratio` is to SMs that add up the same pages in host memory in the same order,
 // `uvm_ratio` to managed memory, which lies on the host before, with the better of no advice and
 // read-mostly; `uvm_plain_ratio` without advice.
-// `cold_elements/PAGE`: the same by `view[i]`, in order.
-// `resident/ORDER/PAGE/HOW`: `view[i]` where every page is there: `probe_ratio` is to the least
-// that its order needs, `raw_ratio` to a pointer. HOW `reference` counts a reference per access.
+// `cold_elements/PAGE`: the same by `view[i]`, in order. `lone_fault/PAGE`: one thread, one page
+// after another. `/pager`: a pager fetches what kernels miss through `served_view`.
+// `resident/ORDER/PAGE/HOW/blocks:B`: `view[i]` where every page is there, B blocks of 256 threads
+// held by a multiprocessor: `probe_ratio` is to the least that its order needs, `raw_ratio` to a
+// pointer. HOW `reference` counts a reference per access, `served` reads through `served_view`.
 // `resident/pages/PAGE`: the same by `view.page`, 16 bytes a lane.
 // `vector_add/HOW`: c = a + b with frames for a quarter of each, c written back; by `overwritten`
 // pages c is not fetched before.
@@ -64,7 +66,7 @@ double uvm_pages(const managed_data& m, std::uint32_t page, page_order order, st
 }
 
 void cold(benchmark::State& state, bool random, std::uint32_t page, std::uint32_t percent,
-          bool with_uvm) {
+          bool with_uvm, bool with_pager) {
   host_data& d = data();
   const page_order order{d.bytes() / page, random};
   tally t;
@@ -80,7 +82,10 @@ void cold(benchmark::State& state, bool random, std::uint32_t page, std::uint32_
   page_cache_counters c;
   for (int k = 0; k < rounds; ++k) {
     const auto a = array_on(d, page, d.bytes() / 100 * percent);
-    const double ours = timed([&] { sum_pages<<<blocks, threads>>>(a->view(), order, t.word()); });
+    const double ours =
+        with_pager ? timed_beside_pager(nullptr, *a, blocks, threads, sum_pages<paged::served_type>,
+                                        a->served_view(), order, t.word())
+                   : timed([&] { sum_pages<<<blocks, threads>>>(a->view(), order, t.word()); });
     require_sum(t.value(), d.sum(), "array");
     c = a->counters();
     const double bare =
@@ -108,16 +113,21 @@ void cold(benchmark::State& state, bool random, std::uint32_t page, std::uint32_
   state.counters["evictions"] = static_cast<double>(c.evictions);
 }
 
-void cold_elements(benchmark::State& state, std::uint32_t page) {
+void cold_elements(benchmark::State& state, std::uint32_t page, bool with_pager) {
   host_data& d = data();
   tally t;
   compared link;
   std::vector<double> seconds;
   for (int k = 0; k < rounds; ++k) {
     const auto a = array_on(d, page, d.bytes() / 4);
-    seconds.push_back(timed([&] {
-      sum_elements<by_view, 4><<<blocks, threads>>>(by_view{a->view()}, d.count(), t.word());
-    }));
+    const auto in_warps = [&] {
+      sum_elements<by_view<paged::view_type>, 4>
+          <<<blocks, threads>>>({a->view()}, d.count(), t.word());
+    };
+    seconds.push_back(with_pager ? timed_beside_pager(nullptr, *a, blocks * 2, threads,
+                                                      sum_elements<by_view<paged::served_type>, 6>,
+                                                      {a->served_view()}, d.count(), t.word())
+                                 : timed(in_warps));
     require_sum(t.value(), d.sum(), "array");
     const double bare = timed([&] {
       sum_pages<<<blocks, threads>>>(d.data(), page / 4, page_order{d.bytes() / page, false},
@@ -127,6 +137,26 @@ void cold_elements(benchmark::State& state, std::uint32_t page) {
   }
   report(state, seconds, d.bytes());
   state.counters["link_ratio"] = link.ratio();
+}
+
+/// Microseconds of a fault that nothing else goes on beside.
+void lone_fault(benchmark::State& state, std::uint32_t page, bool with_pager) {
+  constexpr std::uint64_t pages = 2000;
+  host_data& d = data();
+  tally t;
+  std::vector<double> seconds;
+  for (int k = 0; k < rounds; ++k) {
+    const auto a = array_on(d, page, d.bytes() / 4);
+    seconds.push_back(with_pager
+                          ? timed_beside_pager(nullptr, *a, 1, 1, touch_in_turn<paged::served_type>,
+                                               a->served_view(), pages, t.word())
+                          : timed([&] { touch_in_turn<<<1, 1>>>(a->view(), pages, t.word()); }));
+    std::uint64_t wanted = 0;
+    for (std::uint64_t p = 0; p < pages; ++p) wanted += element_at(p * (page / 4));
+    require_sum(t.value(), wanted, "array");
+  }
+  report(state, seconds, pages * page);
+  state.counters["us_per_fault"] = median(seconds) / pages * 1e6;
 }
 
 /// An array with frames for everything, all fetched.
@@ -171,8 +201,10 @@ double read_all(const Read& read, bool random, std::uint64_t wanted) {
   return s;
 }
 
+enum class read_by { unpinned, reference, served };
+
 template <int Blocks>
-void resident(benchmark::State& state, bool random, std::uint32_t page, bool reference) {
+void resident(benchmark::State& state, bool random, std::uint32_t page, read_by how) {
   const resident_array a(page);
   tally t;
   sum_random<by_formula, 1><<<blocks * 2, threads>>>(by_formula{}, elements, 1024, t.word());
@@ -181,8 +213,16 @@ void resident(benchmark::State& state, bool random, std::uint32_t page, bool ref
   compared probe, raw;
   std::vector<double> seconds;
   for (int k = 0; k < rounds; ++k) {
-    seconds.push_back(reference ? read_all<Blocks>(by_reference{a.array->view()}, random, wanted)
-                                : read_all<Blocks>(by_view{a.array->view()}, random, wanted));
+    switch (how) {
+      case read_by::unpinned:
+        seconds.push_back(read_all<Blocks>(by_view{a.array->view()}, random, wanted));
+        break;
+      case read_by::reference:
+        seconds.push_back(read_all<Blocks>(by_reference{a.array->view()}, random, wanted));
+        break;
+      case read_by::served:  // nothing is missed, so no pager is needed
+        seconds.push_back(read_all<Blocks>(by_view{a.array->served_view()}, random, wanted));
+    }
     probe.add(1 / seconds.back(), 1 / read_all<1>(a.probe(page), random, wanted));
     raw.add(1 / seconds.back(), 1 / read_all<1>(by_pointer{a.copy}, random, wanted));
   }
@@ -267,26 +307,29 @@ const bool registered = [] {
     const std::string order = random ? "rand" : "seq";
     for (const std::uint32_t page : {4096u, 65536u}) {
       const std::string at = order + "/" + std::to_string(page);
-      for (const std::uint32_t percent : {25u, 100u}) {
-        add("cold/" + at + "/frames:" + std::to_string(percent),
-            [=](benchmark::State& s) { cold(s, random, page, percent, percent == 25); });
+      for (const bool pager : {false, true}) {
+        const std::string who = pager ? "/pager" : "";
+        add("cold/" + at + "/frames:25" + who,
+            [=](benchmark::State& s) { cold(s, random, page, 25, !pager, pager); });
       }
-      for (const bool reference : {false, true}) {
-        const std::string how = at + (reference ? "/reference" : "/unpinned");
-        add("resident/" + how + "/blocks:1",
-            [=](benchmark::State& s) { resident<1>(s, random, page, reference); });
-        add("resident/" + how + "/blocks:5",
-            [=](benchmark::State& s) { resident<5>(s, random, page, reference); });
-        add("resident/" + how + "/blocks:6",
-            [=](benchmark::State& s) { resident<6>(s, random, page, reference); });
-        add("resident/" + how + "/blocks:8",
-            [=](benchmark::State& s) { resident<8>(s, random, page, reference); });
+      add("cold/" + at + "/frames:100",
+          [=](benchmark::State& s) { cold(s, random, page, 100, false, false); });
+      for (const auto& [how, name] : {std::pair{read_by::unpinned, "/unpinned"},
+                                      {read_by::reference, "/reference"},
+                                      {read_by::served, "/served"}}) {
+        const std::string prefix = "resident/" + at + name + "/blocks:";
+        add(prefix + "1", [=, h = how](benchmark::State& s) { resident<1>(s, random, page, h); });
+        add(prefix + "6", [=, h = how](benchmark::State& s) { resident<6>(s, random, page, h); });
+        add(prefix + "8", [=, h = how](benchmark::State& s) { resident<8>(s, random, page, h); });
       }
     }
   }
   for (const std::uint32_t page : {4096u, 65536u}) {
-    add("cold_elements/" + std::to_string(page),
-        [=](benchmark::State& s) { cold_elements(s, page); });
+    for (const bool pager : {false, true}) {
+      const std::string at = std::to_string(page) + (pager ? "/pager" : "");
+      add("cold_elements/" + at, [=](benchmark::State& s) { cold_elements(s, page, pager); });
+      add("lone_fault/" + at, [=](benchmark::State& s) { lone_fault(s, page, pager); });
+    }
     add("resident/pages/" + std::to_string(page),
         [=](benchmark::State& s) { resident_pages(s, page); });
   }

@@ -1,3 +1,4 @@
+#include "dense/add_pages.hpp"
 #include "support/input_file.hpp"
 #include "support/memory_array.hpp"
 #include "support/output_file.hpp"
@@ -5,7 +6,6 @@
 #include "support/run_options.hpp"
 #include "support/volume_array.hpp"
 #include <gnstor/host/array.hpp>
-#include <gnstor/simt/warp_number.hpp>
 
 #include <command_line/command_line.hpp>
 
@@ -16,31 +16,6 @@
 #include <vector>
 
 namespace host = gnstor::host;
-
-/// c = a + b, one warp per page in turn. `c[i] = a[i] + b[i]` does the same an element at a time;
-/// held pages are looked up once for all their elements.
-struct add_pages {
-  template <class Lane, class View>
-  GNSTOR_HD void operator()(Lane& lane, View a, View b, View c, std::uint64_t* failures) const {
-    const auto warp = lane.warp();
-    const std::uint64_t page = c.elements_per_page();
-    const std::uint64_t stride = gnstor::simt::warp_count() * page;
-    for (std::uint64_t i = gnstor::simt::warp_number() * page; i < c.size(); i += stride) {
-      const auto x = a.page(warp, i);
-      const auto y = b.page(warp, i);
-      bool done = false;
-      if (x && y) {
-        const auto z = c.overwritten_page(warp, i);
-        for (std::uint64_t k = i + warp.thread_rank(); z.holds(k); k += warp.size()) {
-          z[k] = x[k] + y[k];
-        }
-        done = static_cast<bool>(z);
-      }
-      if (!done && warp.leads())
-        gnstor::device_word<std::uint64_t>(*failures).fetch_add(1, gnstor::relaxed);
-    }
-  }
-};
 
 struct settings {
   std::string a, b, c, type = "double";
@@ -113,7 +88,7 @@ int add_files(const settings& s, const OpenPlace& open_place) {
 
   host::memory_block failures = place.allocate(8);
   host::executor kernels;
-  kernels.spawn(s.run.grid, s.run.block, add_pages{}, x.view(), y.view(), z.view(),
+  kernels.spawn(s.run.grid, s.run.block, dense::add_pages{}, x.view(), y.view(), z.view(),
                 static_cast<std::uint64_t*>(failures.data()));
   place.attach(kernels);
   support::stopwatch clock;

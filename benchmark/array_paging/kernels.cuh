@@ -3,6 +3,8 @@
 /// pointer, so that every baseline runs the same kernel.
 
 #include <gnstor/array/mapped_array.hpp>
+#include <gnstor/array/remote_array.hpp>
+#include <gnstor/array/served_array.hpp>
 #include <gnstor/core/hash.hpp>
 
 #include <cuda/atomic>
@@ -58,8 +60,8 @@ __device__ inline std::uint64_t sum_by_warp(const uint4* words, std::uint32_t co
 }
 
 /// Every page once, a warp each: all elements are added up.
-__global__ void sum_pages(mapped_array<std::uint32_t> view, page_order order,
-                          std::uint64_t* total) {
+template <class View>
+__global__ void sum_pages(View view, page_order order, std::uint64_t* total) {
   const simt::group warp = simt::group::whole_warp();
   const std::uint64_t page_elements = view.elements_per_page();
   std::uint64_t sum = 0;
@@ -80,8 +82,9 @@ __global__ void sum_pages(const std::uint32_t* data, std::uint32_t page_elements
 }
 
 /// How an element is read.
+template <class View>
 struct by_view {
-  mapped_array<std::uint32_t> view;
+  View view;
   __device__ std::uint32_t operator()(std::uint64_t i) const { return view[i]; }
 };
 struct by_pointer {
@@ -89,8 +92,9 @@ struct by_pointer {
   __device__ std::uint32_t operator()(std::uint64_t i) const { return data[i]; }
 };
 /// With a reference for each access, as BaM and DREAM do.
+template <class View>
 struct by_reference {
-  mapped_array<std::uint32_t> view;
+  View view;
   __device__ std::uint32_t operator()(std::uint64_t i) const {
     std::uint32_t value = 0;
     const std::uint64_t in_page = view.elements_per_page() - 1;
@@ -142,6 +146,13 @@ __global__ void __launch_bounds__(threads, Blocks)
   }
   add_up(total, sum);
 }
+/// One element of every page, one after another, by one thread: what a lone fault takes.
+template <class View>
+__global__ void touch_in_turn(View view, std::uint64_t pages, std::uint64_t* total) {
+  std::uint64_t sum = 0;
+  for (std::uint64_t p = 0; p < pages; ++p) sum += view[p * view.elements_per_page()];
+  add_up(total, sum);
+}
 /// What `sum_random` has to come to.
 struct by_formula {
   __device__ std::uint32_t operator()(std::uint64_t i) const { return element_at(i); }
@@ -154,9 +165,8 @@ __global__ void add_elements(A a, A b, C c, std::uint64_t count) {
 }
 /// c = a + b, a page per warp; what is stored in c before is not needed.
 /// @tparam Overwrite c's pages are not fetched
-template <bool Overwrite>
-__global__ void add_pages(mapped_array<std::uint32_t> a, mapped_array<std::uint32_t> b,
-                          mapped_array<std::uint32_t> c) {
+template <bool Overwrite, class View>
+__global__ void add_pages(View a, View b, View c) {
   const simt::group warp = simt::group::whole_warp();
   const std::uint64_t step = c.elements_per_page();
   for (std::uint64_t i = thread_number() / 32 * step; i < c.size();

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <type_traits>
 
 namespace gnstor::benchmarks {
 
@@ -116,6 +117,20 @@ class managed_data {
 };
 
 using paged = host::mapped_array<std::uint32_t>;
+
+/// The seconds that a kernel takes whose faults a pager serves: with the pager's start and end.
+/// @param s of an array on a volume
+template <class Array, class... Parameters>
+double timed_beside_pager(host::session* s, Array& a, dim3 grid, dim3 block,
+                          void (*kernel)(Parameters...), std::type_identity_t<Parameters>... args) {
+  host::executor run;
+  run.launch(grid, block, kernel, args...);
+  if (s != nullptr) s->attach(run);
+  a.attach(run);
+  const auto begin = std::chrono::steady_clock::now();
+  run.run();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
 
 inline std::unique_ptr<paged> array_on(host_data& d, std::uint32_t page,
                                        std::uint64_t frame_bytes) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "build_csr.hpp"
+#include <gnstor/core/config.hpp>
 
 #include <cstdint>
 #include <stdexcept>
@@ -9,12 +10,14 @@
 
 namespace graph {
 
-/// A Graph500 Kronecker graph: 2^scale vertices, scale-free, undirected.
+/// A generated graph: 2^scale vertices, undirected. A Graph500 Kronecker graph, which is
+/// scale-free, or one whose edges join vertices drawn uniformly.
 struct kronecker_options {
   unsigned scale = 18;     ///< 1 to 31
   unsigned degree = 16;    ///< edges drawn a vertex, before self loops and duplicates are dropped
   std::uint64_t seed = 1;  ///< the same seed gives the same graph on every machine
   unsigned threads = 0;    ///< 0 means one a core; has no influence on the graph
+  bool uniform = false;
 };
 
 namespace detail {
@@ -22,9 +25,11 @@ namespace detail {
 /// SplitMix64: a stream of 64-bit numbers that may start anywhere.
 class random_stream {
  public:
-  explicit random_stream(std::uint64_t state) : state_(state) {}
-  std::uint64_t operator()() {
-    state_ += 0x9e3779b97f4a7c15u;
+  GNSTOR_HD explicit random_stream(std::uint64_t state) : state_(state) {}
+  /// Leaves out `count` numbers.
+  GNSTOR_HD void skip(std::uint64_t count) { state_ += count * step; }
+  GNSTOR_HD std::uint64_t operator()() {
+    state_ += step;
     std::uint64_t z = state_;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
     z = (z ^ z >> 27) * 0x94d049bb133111ebu;
@@ -32,6 +37,7 @@ class random_stream {
   }
 
  private:
+  static constexpr std::uint64_t step = 0x9e3779b97f4a7c15u;
   std::uint64_t state_;
 };
 
@@ -47,7 +53,7 @@ class vertex_permutation {
   }
   /// Every step (add, multiply by an odd number, xor with the upper half) is a bijection on `scale`
   /// bits.
-  std::uint32_t operator()(std::uint32_t v) const {
+  GNSTOR_HD std::uint32_t operator()(std::uint32_t v) const {
     for (std::uint32_t k : keys_) {
       v = ((v + k) * (k | 1u)) & mask_;
       v ^= v >> half_;
@@ -63,7 +69,7 @@ class vertex_permutation {
 
 /// Draws one edge: each bit of the pair picks a quadrant of the adjacency matrix with A=.57 B=.19
 /// C=.19 D=.05.
-inline edge draw_edge(random_stream& draw, unsigned scale) {
+GNSTOR_HD inline edge draw_edge(random_stream& draw, unsigned scale) {
   constexpr auto a = static_cast<std::uint32_t>(0.57 * 4294967296.0);
   constexpr auto ab = static_cast<std::uint32_t>(0.76 * 4294967296.0);
   constexpr auto abc = static_cast<std::uint32_t>(0.95 * 4294967296.0);
@@ -81,7 +87,37 @@ inline edge draw_edge(random_stream& draw, unsigned scale) {
 
 }  // namespace detail
 
-/// The edge list of a Kronecker graph: 2^scale * degree edges, self loops and duplicates included.
+/// Draws the edges of a generated graph, each by its number: on any machine, in any order.
+class edge_drawer {
+ public:
+  explicit edge_drawer(const kronecker_options& o)
+      : permute_(o.scale, o.seed),
+        base_(detail::random_stream(o.seed)()),
+        scale_(o.scale),
+        uniform_(o.uniform) {}
+
+  GNSTOR_HD edge operator()(std::uint64_t k) const {
+    constexpr std::uint64_t block = 1 << 16;
+    detail::random_stream draw(detail::random_stream(base_ + k / block)());
+    draw.skip(k % block * (uniform_ ? 1 : (scale_ + 1) / 2));
+    if (uniform_) {
+      const std::uint64_t bits = draw();
+      const std::uint64_t mask = (std::uint64_t{1} << scale_) - 1;
+      return {static_cast<std::uint32_t>(bits & mask),
+              static_cast<std::uint32_t>(bits >> 32 & mask)};
+    }
+    const edge e = detail::draw_edge(draw, scale_);
+    return {permute_(e.from), permute_(e.to)};
+  }
+
+ private:
+  detail::vertex_permutation permute_;
+  std::uint64_t base_;
+  unsigned scale_;
+  bool uniform_;
+};
+
+/// The edge list of a generated graph: 2^scale * degree edges, self loops and duplicates included.
 inline std::vector<edge> kronecker_edges(const kronecker_options& options) {
   if (options.scale < 1 || options.scale > 31) {
     throw std::invalid_argument("Kronecker scale " + std::to_string(options.scale) +
@@ -97,20 +133,15 @@ inline std::vector<edge> kronecker_edges(const kronecker_options& options) {
         std::to_string(options.degree) + " needs " + std::to_string((count * 24 >> 30) + 1) +
         " GiB to build, more than this machine has; give a smaller --scale");
   }
-  const detail::vertex_permutation permute(options.scale, options.seed);
+  const edge_drawer draw(options);
   std::vector<edge> edges(count);
-  const std::uint64_t base = detail::random_stream(options.seed)();
   for_each_index(worker_count(options.threads), (count + block - 1) / block, [&](std::uint64_t b) {
-    detail::random_stream draw(detail::random_stream(base + b)());
-    for (std::uint64_t k = b * block; k < count && k < (b + 1) * block; ++k) {
-      const edge e = detail::draw_edge(draw, options.scale);
-      edges[k] = {permute(e.from), permute(e.to)};
-    }
+    for (std::uint64_t k = b * block; k < count && k < (b + 1) * block; ++k) edges[k] = draw(k);
   });
   return edges;
 }
 
-/// Generates a Kronecker graph as the GAP suite does: symmetrised, without self loops and
+/// Generates a graph as the GAP suite does: symmetrised, without self loops and
 /// duplicates.
 inline csr kronecker(const kronecker_options& options) {
   const std::vector<edge> edges = kronecker_edges(options);

@@ -43,16 +43,26 @@ inline gnstor::host::progress_call progress_line(std::string phase, std::uint64_
              std::uint64_t done, std::uint64_t) { line->at(done); };
 }
 
-/// Copies `count` elements to the beginning of an array, before kernels use it.
-template <class Array, class T>
-void write_shown(const std::string& phase, Array& array, const T* from, std::uint64_t count) {
+/// Writes `count` elements to the beginning of an array, before kernels use it.
+/// @param make `make(to, at, n)` puts elements [at, at + n) to `to`
+template <class T, class Array, class Make>
+void write_made(const std::string& phase, Array& array, std::uint64_t count, const Make& make) {
   constexpr std::uint64_t piece = (4 << 20) / sizeof(T);
+  const auto made = std::make_unique<T[]>(std::min(piece, count));
   progress shown(phase, count);
   for (std::uint64_t at = 0; at < count; at += piece) {
     const std::uint64_t n = std::min(piece, count - at);
-    array.write(at, n, from + at);
+    make(made.get(), at, n);
+    array.write(at, n, made.get());
     shown.at(at + n);
   }
+}
+/// The same of elements in this CPU's memory.
+template <class Array, class T>
+void write_shown(const std::string& phase, Array& array, const T* from, std::uint64_t count) {
+  write_made<T>(phase, array, count, [from](T* to, std::uint64_t at, std::uint64_t n) {
+    std::copy_n(from + at, n, to);
+  });
 }
 
 }  // namespace support

@@ -28,8 +28,10 @@ struct run_options {
         .show_default();
     line.option("--frames", frames,
                 "memory for pages: a share of the data as 25%, or bytes as 64M (default 25%)");
-    line.option("--page-bytes", page_bytes,
-                "page size: 4096 times a power of two, up to 2097152 (default: by size)");
+    line.option(
+        "--page-bytes", page_bytes,
+        "page size: 4096 times a power of two, up to 2097152, and on host: from 512 on (default: "
+        "by size)");
     line.option("--grid", grid, "blocks of a kernel").range(1, 65535).show_default();
     line.option("--block", block, "threads of a block, whole warps")
         .range(32, 1024, 32)
@@ -43,9 +45,11 @@ struct run_options {
     if (!in_memory()) (void)gnstor::host::endpoint::parse(endpoint);
     if (!frames.empty()) (void)frame_budget::parse(frames);
     const std::uint32_t p = page_bytes;
-    if (p != 0 && (p < 4096 || p > 2u << 20 || (p & (p - 1)) != 0)) {
-      throw gnstor::host::input_error("--page-bytes " + std::to_string(p) +
-                                      ": use 4096 times a power of two, up to 2097152");
+    const std::uint32_t least = in_memory() ? 512 : 4096;
+    if (p != 0 && (p < least || p > 2u << 20 || (p & (p - 1)) != 0)) {
+      throw gnstor::host::input_error("--page-bytes " + std::to_string(p) + ": use " +
+                                      std::to_string(least) +
+                                      " times a power of two, up to 2097152");
     }
   }
   /// Refuses a budget that is too small for arrays of so many bytes, with the least that is not.

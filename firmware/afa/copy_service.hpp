@@ -25,8 +25,8 @@ struct copy_service {
     const std::uint32_t worker = simt::warp_number();
     if (worker >= near.shape.copy_workers) return;
     copy_engine own(near, worker);
-    service_rounds{&near, worker}.repeat(g,
-                                         [&](std::uint32_t, std::uint32_t) { return own.tick(g); });
+    service_rounds<node>{&near, worker}.repeat(
+        g, [&](std::uint32_t, std::uint32_t) { return own.tick(g); });
     own.save(g);
   }
 };

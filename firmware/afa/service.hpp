@@ -45,7 +45,7 @@ struct service {
                             grant_cache grants = {}) const {
     const std::uint32_t roles = array.shape.roles();
     const std::uint32_t first = first_role + turn;
-    const service_rounds rounds{&array, first};
+    const service_rounds<node> rounds{&array, first};
     const bool alone = first < roles && first + step >= roles && first < array.shape.first_pacer();
     if (alone && first >= array.shape.first_queue()) {
       queue_engine own(array, first - array.shape.first_queue(), grants);

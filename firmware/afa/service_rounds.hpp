@@ -1,6 +1,7 @@
 #pragma once
 
-#include <afa/node.hpp>
+#include <gnstor/core/bounded.hpp>
+#include <gnstor/simt/atomic_ref.hpp>
 #include <gnstor/simt/clock.hpp>
 #include <gnstor/simt/group.hpp>
 
@@ -11,8 +12,10 @@ namespace gnstor::fw {
 
 /// Goes through the rounds of the engines that one warp (or CPU thread) owns, until the node is
 /// asked to stop.
+/// @tparam Node has the words `stop` and `host_stop`
+template <class Node>
 struct service_rounds {
-  const node* array;
+  const Node* array;
   std::uint32_t first;  ///< the first engine owned
 
   /// @param one `one(round, quiet)` is true if anything was done; `quiet` rounds had nothing to do

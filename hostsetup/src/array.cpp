@@ -1,6 +1,7 @@
 #include <base/log.hpp>
 #include <gnstor/host/array.hpp>
 #include <gnstor/host/mapped_array.hpp>
+#include <gnstor/host/remote_memory.hpp>
 
 #include <fmt/format.h>
 
@@ -17,7 +18,7 @@ std::string describe(const page_cache_counters& c) {
   if (s.code == status_code::out_of_range && s.by == reporter::array)
     return fmt::format("element {} is beyond its end", c.first_error_at);
   std::string remedy;
-  if (s.code == status_code::no_memory) {
+  if (s.code == status_code::no_memory && s.by == reporter::array) {
     remedy =
         ": every frame was pinned or could not be written back; give more frame_bytes, or "
         "release pages earlier";
@@ -110,15 +111,19 @@ array_memory array_memory::make(const array_ground& ground, std::uint64_t count,
   m.name = "array on " + ground.name;
   m.pages = static_cast<std::uint32_t>((data + page - 1) / page);
   m.frame_count = static_cast<std::uint32_t>(frames);
-  const std::uint64_t words = ground.session != nullptr
-                                  ? page_table::bytes(m.pages, m.frame_count)
-                                  : copied_pages<mapped_store>::bytes(m.pages, m.frame_count);
+  const bool fetches = ground.session != nullptr || ground.memory != nullptr;
+  const std::uint64_t words = fetches ? page_table::bytes(m.pages, m.frame_count)
+                                      : copied_pages<mapped_store>::bytes(m.pages, m.frame_count);
   m.words = host::memory_block(ground.where, words, ground.device);
   m.left = host::memory_block(ground.where, 2 * sizeof(flush_record), ground.device);
-  m.twin = host::memory_block(ground.where, sizeof(page_cache_state), ground.device);
+  m.twin = host::memory_block(ground.where, 2 * twin_bytes, ground.device);
+  m.device = ground.device;
   if (ground.session != nullptr) {
     m.frames = ground.session->allocate(frames * page);
     m.buffer = ground.session->register_memory(m.frames.data(), frames * page);
+  } else if (ground.memory != nullptr) {
+    m.frames = ground.memory->allocate(frames * page);
+    m.buffer = ground.memory->register_memory(m.frames.data(), frames * page);
   } else {
     m.frames = host::memory_block(ground.where, frames * page, ground.device);
     m.buffer.address = reinterpret_cast<std::uint64_t>(m.frames.data());
@@ -129,6 +134,38 @@ array_memory array_memory::make(const array_ground& ground, std::uint64_t count,
 
 void array_memory::require_open() const {
   if (!open()) throw host::input_error(name + " is closed: make another to go on");
+}
+
+fault_ring array_memory::fault_memory() {
+  if (faults.data() == nullptr) {
+    // The words of a pager follow the ring.
+    faults = host::memory_block(twin.where(), fault_ring::bytes(pages) + 2 * sizeof(std::uint32_t),
+                                device);
+  }
+  return {faults.data(), pages};
+}
+
+pager_setup array_memory::begin_service(std::uint32_t warps, std::uint64_t timeout_ns) {
+  constexpr std::uint32_t most = 1024, of_block = 4;
+  if (warps > most || (warps > of_block && warps % of_block != 0)) {
+    throw host::input_error(
+        fmt::format("a pager of {} warps for the {}: use 1 to 4, or a multiple of {} up to {}",
+                    warps, name, of_block, most));
+  }
+  const fault_ring ring = fault_memory();
+  std::uint32_t serving = 0;
+  faults.read(fault_ring::servers_offset(), &serving, sizeof serving);
+  if (serving != 0) {
+    throw host::input_error("the " + name +
+                            " has a pager in another run: wait for that one to end, or let both "
+                            "kernels run in it");
+  }
+  const std::size_t words = fault_ring::bytes(pages);
+  const std::uint32_t none[2] = {};
+  faults.write(words, none, sizeof none);
+  faults.write(fault_ring::servers_offset(), &warps, sizeof warps);
+  auto* const stop = reinterpret_cast<std::uint32_t*>(static_cast<char*>(faults.data()) + words);
+  return {ring, timeout_ns, stop, stop + 1, warps};
 }
 
 page_cache_counters array_memory::counters() const {
@@ -182,6 +219,12 @@ void array_memory::forget_error() {
 void array_memory::release(host::session* s) noexcept {
   if (!open()) return;
   if (s != nullptr && buffer.bytes != 0) s->unregister_memory(buffer);
+  frames = {};
+}
+
+void array_memory::release(host::remote_memory* m) noexcept {
+  if (!open()) return;
+  m->unregister_memory(buffer);
   frames = {};
 }
 

@@ -121,6 +121,12 @@ endpoint endpoint::parse(std::string_view text) {
                     "host::mapped_array",
                     text));
   }
+  if (memory_endpoint::is_meant_by(text)) {
+    throw input_error(
+        fmt::format("endpoint '{}' is memory of a peer, not an array: open it by "
+                    "host::remote_memory, for a host::memory_array",
+                    text));
+  }
   const auto colon = text.find(':');
   if (colon == std::string_view::npos || text.substr(0, colon) != "emu") {
     throw input_error(
@@ -159,6 +165,47 @@ mapped_endpoint mapped_endpoint::parse(std::string_view text) {
     throw input_error(fmt::format("endpoint '{}': expected file:PATH", text));
   if (!is_file && (!e.path.empty() || e.bytes == 0 || !e.write))
     throw input_error(fmt::format("endpoint '{}': expected host:?bytes=SIZE", text));
+  return e;
+}
+
+namespace {
+
+constexpr std::string_view server_scheme = "memory://";
+constexpr std::string_view emulated_scheme = "emu-memory:";
+
+}  // namespace
+
+bool memory_endpoint::is_meant_by(std::string_view text) {
+  return text.starts_with(server_scheme) || text.starts_with(emulated_scheme);
+}
+
+memory_endpoint memory_endpoint::parse(std::string_view text) {
+  memory_endpoint e;
+  if (text.starts_with(server_scheme)) {
+    const std::string_view rest = text.substr(server_scheme.size());
+    const auto slash = rest.find('/');
+    const std::optional<host_port> address = parse_host_port(rest.substr(0, slash));
+    if (slash != std::string_view::npos) e.name = rest.substr(slash + 1);
+    if (!address || e.name.empty() || e.name.find('?') != std::string::npos) {
+      throw input_error(
+          fmt::format("endpoint '{}': expected memory://HOST[:PORT]/NAME, an IPv6 address in "
+                      "brackets, a port from 1 to 65535",
+                      text));
+    }
+    e.host = address->host;
+    e.port = address->port.value_or(default_port);
+    return e;
+  }
+  if (!text.starts_with(emulated_scheme)) {
+    throw input_error(
+        fmt::format("endpoint '{}': expected memory://HOST[:PORT]/NAME or emu-memory:?bytes=SIZE, "
+                    "memory of a peer",
+                    text));
+  }
+  const std::string_view rest = text.substr(emulated_scheme.size());
+  if (rest.starts_with('?')) apply_all(e, rest.substr(1), memory_options());
+  if (e.bytes == 0)
+    throw input_error(fmt::format("endpoint '{}': expected emu-memory:?bytes=SIZE", text));
   return e;
 }
 

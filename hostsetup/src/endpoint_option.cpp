@@ -10,6 +10,7 @@ using value = option_value;
 using emulated = endpoint_option<endpoint>;
 using remote = endpoint_option<rdma_endpoint>;
 using mapped = endpoint_option<mapped_endpoint>;
+using exported = endpoint_option<memory_endpoint>;
 
 constexpr std::uint64_t most_capacity = std::uint64_t{8} << 40;
 constexpr std::uint64_t most_mapped = std::uint64_t{64} << 40;
@@ -153,6 +154,20 @@ std::vector<mapped> mapping() {
   };
 }
 
+std::vector<exported> exporting() {
+  constexpr auto use = option_use::exporting;
+  return {
+      {"bytes", use, syntax::size(1, most_mapped), "(needed)",
+       "How much memory of this process the emulated NIC exports; it begins as zeroes.",
+       [](memory_endpoint& e, const value& v) { e.bytes = v.number; }},
+      {"workers", use, syntax::number(1, 1024), "(by the machine)",
+       "Copy workers of the emulated NIC: warps on a GPU, lanes of the host executor.",
+       [](memory_endpoint& e, const value& v) { set(e.workers, v); }},
+      {"lanes", use, syntax::number(1, 32), "1", "Lanes of each of its warps on the host executor.",
+       [](memory_endpoint& e, const value& v) { set(e.lanes, v); }},
+  };
+}
+
 }  // namespace
 
 std::string option_syntax::usage() const {
@@ -183,6 +198,11 @@ std::span<const remote> rdma_options() {
 
 std::span<const mapped> mapping_options() {
   static const std::vector<mapped> all = mapping();
+  return all;
+}
+
+std::span<const exported> memory_options() {
+  static const std::vector<exported> all = exporting();
   return all;
 }
 

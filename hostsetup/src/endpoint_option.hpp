@@ -2,6 +2,7 @@
 
 #include <gnstor/host/endpoint.hpp>
 #include <gnstor/host/mapped_endpoint.hpp>
+#include <gnstor/host/memory_endpoint.hpp>
 
 #include <cstdint>
 #include <initializer_list>
@@ -43,6 +44,7 @@ enum class option_use : std::uint8_t {
   emulation,   ///< how it is emulated, for measurements and tests
   connection,  ///< to a subsystem behind a network
   mapping,     ///< of memory that kernels reach themselves
+  exporting,   ///< of memory of a peer
 };
 
 /// An option's value after its syntax was checked.
@@ -53,7 +55,7 @@ struct option_value {
 
 /// All that there is to know of one endpoint option: parser, help, error texts and
 /// docs/endpoints.md come from it.
-/// @tparam Endpoint `endpoint`, `rdma_endpoint` or `mapped_endpoint`
+/// @tparam Endpoint `endpoint`, `rdma_endpoint`, `mapped_endpoint` or `memory_endpoint`
 template <class Endpoint>
 struct endpoint_option {
   std::string_view name;
@@ -64,10 +66,11 @@ struct endpoint_option {
   void (*apply)(Endpoint&, const option_value&);
 };
 
-/// The options of `emu:`, of `rdma://`, and of `host:` and `file:`, in the order in which they are
-/// explained.
+/// The options of `emu:`, of `rdma://`, of `host:` and `file:`, and of `emu-memory:`, in the order
+/// in which they are explained.
 std::span<const endpoint_option<endpoint>> emulated_options();
 std::span<const endpoint_option<rdma_endpoint>> rdma_options();
 std::span<const endpoint_option<mapped_endpoint>> mapping_options();
+std::span<const endpoint_option<memory_endpoint>> memory_options();
 
 }  // namespace gnstor::host

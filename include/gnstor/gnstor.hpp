@@ -2,6 +2,7 @@
 /// Everything a kernel needs of gnstor.
 
 #include <gnstor/array/mapped_array.hpp>
+#include <gnstor/array/memory_array.hpp>
 #include <gnstor/array/remote_array.hpp>
 #include <gnstor/channel/doorbell/batch.hpp>
 #include <gnstor/channel/doorbell/every.hpp>

@@ -4,6 +4,8 @@
 #include <gnstor/array/page_store.hpp>
 #include <gnstor/simt/atomic_ref.hpp>
 #include <gnstor/simt/clock.hpp>
+#include <gnstor/simt/fence.hpp>
+#include <gnstor/simt/relaxed_bytes.hpp>
 
 #include <cstdint>
 
@@ -55,8 +57,9 @@ struct disk {
 };
 
 /// The store of an array on a fake disk.
-/// @tparam Atomic pages are copied as relaxed atomic words, for the weak mode, which is blind to
-/// plain payload; else as plain words, for ThreadSanitizer
+/// @tparam Atomic words of pages are copied as shared words, for the weak mode, which is blind to
+/// other payload; else as what ThreadSanitizer sees: frames by relaxed stores, as lanes may read
+/// there without a reference
 template <bool Atomic>
 class fake_store {
  public:
@@ -77,6 +80,8 @@ class fake_store {
     } else if ((plan & disk_plan::fetch_hangs) != 0) {
       s = hang(f, d);
     } else {
+      // What fills a frame has acquired the request for it: see docs/decisions/040.
+      simt::fence<thread_scope_device>(acq_rel);
       copy(static_cast<std::uint64_t*>(frame.data()), at(page));
       if ((plan & disk_plan::fetch_is_late) != 0 && !avoiding_) {
         // The SSD given up writes the frame after all, behind the one that delivered.
@@ -148,7 +153,7 @@ class fake_store {
         const std::uint64_t word = device_word<std::uint64_t>(from[k]).load(relaxed);
         device_word<std::uint64_t>(to[k]).store(word, relaxed);
       } else {
-        to[k] = from[k];
+        simt::store_relaxed(&to[k], simt::load_pieces<std::uint64_t>(&from[k], relaxed));
       }
     }
     pause();

@@ -57,22 +57,6 @@ std::string pinned_run(host::options chosen) {
                  chosen);
 }
 
-/// Every lane reads elements that say where they lie, of more pages than there are frames.
-struct read_all {
-  struct shared {};
-  std::uint32_t rounds;
-  template <class Lane, class View>
-  void operator()(Lane& lane, View view, std::uint32_t seed, access_record* record) const {
-    lane_draws draws(seed, lane.global_thread());
-    for (std::uint32_t round = 0; round < rounds; ++round) {
-      const std::uint64_t i = draws.own() % view.size();
-      const result<std::uint64_t> got = view.load(i);
-      if (!got) disk::add(record->failed, 1);
-      if (got.value != mix64(i)) disk::add(record->wrong, 1);
-    }
-  }
-};
-
 template <class Store = mapped_store>
 std::string reading_run(host::options chosen) {
   // Two pages on one frame come and go while a lane reads: only their versions tell.

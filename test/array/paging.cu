@@ -33,6 +33,7 @@ class gpu_rig {
         plan_(shape.pages),
         page_io_(shape.pages),
         frame_use_(shape.frames),
+        twin_(sizeof(array_view<T, fake_store<Atomic>>)),
         saw_(1),
         lanes_(1),
         expected_(count()),
@@ -56,7 +57,10 @@ class gpu_rig {
                            8ull * shape_.page_words * shape_.frames, 0, 0};
     const cache_type cache(fake_store<Atomic>(disk_ref()), words_.data(), shape_.pages,
                            shape_.frames, memory);
-    return array_view<T, fake_store<Atomic>>(cache, count(), shape_.timeout_ns);
+    auto* twin = reinterpret_cast<array_view<T, fake_store<Atomic>>*>(twin_.data());
+    const array_view<T, fake_store<Atomic>> view(cache, count(), shape_.timeout_ns, twin);
+    REQUIRE(cudaMemcpy(twin, &view, sizeof view, cudaMemcpyHostToDevice) == cudaSuccess);
+    return view;
   }
   T* expected() const { return expected_.data(); }
   access_record* lanes() const { return lanes_.data(); }
@@ -95,6 +99,7 @@ class gpu_rig {
   device_array<std::uint32_t> plan_;
   device_array<std::uint32_t> page_io_;
   device_array<std::uint32_t> frame_use_;
+  device_array<unsigned char> twin_;
   device_array<disk_record> saw_;
   device_array<access_record> lanes_;
   device_array<T> expected_;

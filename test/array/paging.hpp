@@ -161,6 +161,23 @@ struct pinned_words {
   }
 };
 
+/// Every lane reads elements that say where they lie, of more pages than there are frames.
+struct read_all {
+  struct shared {};
+  std::uint32_t rounds;
+  template <class Lane, class View>
+  GNSTOR_HD void operator()(Lane& lane, View view, std::uint32_t seed,
+                            access_record* record) const {
+    lane_draws draws(seed, lane.global_thread());
+    for (std::uint32_t round = 0; round < rounds; ++round) {
+      const std::uint64_t i = draws.own() % view.size();
+      const result<std::uint64_t> got = view.load(i);
+      if (!got) disk::add(record->failed, 1);
+      if (got.value != mix64(i)) disk::add(record->wrong, 1);
+    }
+  }
+};
+
 /// Writes every page back; lanes share the pages.
 struct flush_all {
   struct shared {};

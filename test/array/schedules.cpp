@@ -57,6 +57,30 @@ std::string pinned_run(host::options chosen) {
                  chosen);
 }
 
+/// Lanes read pages that come and go; only their versions tell a page that came back.
+std::string reading_run(host::options chosen) {
+  const rig_shape shape{.pages = 2 + static_cast<std::uint32_t>(chosen.seed / 2 % 3),
+                        .frames = 1 + static_cast<std::uint32_t>(chosen.seed % 2),
+                        .page_words = 2};
+  rig<std::uint64_t, true> r(shape);
+  for (std::uint64_t i = 0; i < r.expected.size(); ++i) r.content[i] = r.expected[i] = mix64(i);
+  return verdict(r,
+                 r.run(chosen, 3, 4, read_all{.rounds = 6}, r.view(),
+                       static_cast<std::uint32_t>(chosen.seed), &r.lanes),
+                 chosen);
+}
+
+/// Two warps read and write words that the weak mode sees.
+std::string shared_words_run(host::options chosen) {
+  const rig_shape shape = shape_of(chosen.seed);
+  rig<std::uint64_t, true> r(shape, 8ull * shape.pages - 1);
+  const auto seed = static_cast<std::uint32_t>(chosen.seed);
+  return verdict(r,
+                 r.run(chosen, 2, 16, random_elements<std::uint64_t>{.rounds = 3, .seed = seed},
+                       r.view(), r.expected.data(), &r.lanes),
+                 chosen);
+}
+
 }  // namespace
 
 TEST_CASE("every element keeps what its owner wrote, fast") {
@@ -80,4 +104,16 @@ TEST_CASE("pinned pages stay and keep their words, seeded") {
 
 TEST_CASE("pinned pages stay and keep their words, weak") {
   sweep(host::mode::weak, weak_share, pinned_run);
+}
+
+TEST_CASE("reads without a reference see their page alone on a disk, seeded") {
+  sweep(host::mode::seeded, seeded_share, reading_run);
+}
+
+TEST_CASE("reads without a reference see their page alone on a disk, weak") {
+  sweep(host::mode::weak, weak_share, reading_run);
+}
+
+TEST_CASE("elements on a disk are written and read by owners at once, weak") {
+  sweep(host::mode::weak, weak_share, shared_words_run);
 }

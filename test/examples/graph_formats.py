@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Searches one random graph from each file format that the bfs example reads.
 
-Every run must verify its tree and reach as many vertices as a search here does.
-Usage: graph_formats.py BFS
+Every run must verify its tree and reach as many vertices as a search here does; so must searches on
+chunks of edges, and the other programs must verify their results.
+Usage: graph_formats.py BFS OTHER...
 """
 
 import random
@@ -57,7 +58,7 @@ def matrix(edges, symmetry, field):
 
 
 def main():
-    bfs = sys.argv[1]
+    bfs, *others = sys.argv[1:]
     draw = random.Random(SEED)
     edges = [(draw.randrange(VERTICES), draw.randrange(VERTICES)) for _ in range(EDGES)]
     edges.append((0, VERTICES - 1))  # an edge list has as many vertices as its largest id says
@@ -81,14 +82,23 @@ def main():
     with Folder() as folder:
         for name, content, meant in files:
             folder.write(name, content)
-            status, printed = folder.run(bfs, "--graph", name, "--source", str(source))
-            right = {"vertices": str(VERTICES), "verified": "yes",
-                     "reached": str(reached_from(source, lists_of(meant)))}
-            wrong = [f"{key} is {figure(printed, key)}, right is {value}"
-                     for key, value in right.items() if figure(printed, key) != value]
-            if status != 0 or wrong:
-                failures += 1
-                print(f"{name}: exit status {status} {'; '.join(wrong)}\n{printed}")
+            for layout in ("csr", "balanced"):
+                status, printed = folder.run(bfs, "--graph", name, "--source", str(source),
+                                             "--layout", layout)
+                right = {"vertices": str(VERTICES), "verified": "yes",
+                         "reached": str(reached_from(source, lists_of(meant)))}
+                wrong = [f"{key} is {figure(printed, key)}, right is {value}"
+                         for key, value in right.items() if figure(printed, key) != value]
+                if status != 0 or wrong:
+                    failures += 1
+                    print(f"{name}, {layout}: exit status {status} {'; '.join(wrong)}\n{printed}")
+        for program in others:
+            for name in ("edgeless.sg", "directed.sg", "undirected.wsg"):
+                for layout in ("csr", "balanced"):
+                    status, printed = folder.run(program, "--graph", name, "--layout", layout)
+                    if status != 0 or figure(printed, "verified") != "yes":
+                        failures += 1
+                        print(f"{program} {name}, {layout}: exit status {status}\n{printed}")
         for name in ("edgeless.mtx", "general.mtx"):
             status, printed = folder.run(bfs, "--graph", name, "--trials", "2")
             if status != 0 or figure(printed, "verified") != "yes":

@@ -19,7 +19,7 @@ constexpr std::uint64_t mapped_count = 500'001;  ///< elements: the last page en
 const host::array_options paged{.frame_bytes = 256 * 4096, .page_bytes = 4096};
 
 template <class Kernel, class... Args>
-void launch(const Kernel& kernel, const Args&... args) {
+void launch_mapped(const Kernel& kernel, const Args&... args) {
   host::executor kernels;
   kernels.spawn(64, 128, kernel, args...);
   kernels.run();
@@ -30,9 +30,9 @@ std::uint64_t wrong_after_kernels(host::mapped_memory& memory) {
   auto* data = memory.as<std::uint32_t>();
   for (std::uint32_t i = 0; i < mapped_count; ++i) data[i] = i;
   host::mapped_array<std::uint32_t> a(memory, mapped_count, paged);
-  launch(add_index{}, a.view());
+  launch_mapped(add_index{}, a.view());
   const host::memory_block sum(host::place::device, 8);
-  launch(sum_up{}, a.view(), static_cast<std::uint64_t*>(sum.data()));
+  launch_mapped(sum_up{}, a.view(), static_cast<std::uint64_t*>(sum.data()));
   a.close();
   std::uint64_t total = 0;
   sum.read(0, &total, sizeof total);

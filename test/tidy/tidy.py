@@ -55,6 +55,7 @@ FIRMWARE = {
     "hca": set(),
     "timing": {"deengine", "hca"},
     "afa": {"deengine", "hca", "timing"},
+    "remote_memory": {"hca", "afa"},
     "daemon": set(),
 }
 FIRMWARE_SEES = re.compile(r"gnstor/((core|simt|wire)/.*|io/(\w*placement\w*|replica_set)\.hpp)")
@@ -72,7 +73,7 @@ HOST_PARTS = {
 }
 # What the files in hostsetup/src itself may see of `emulated`: nothing that shows the firmware.
 EMULATED_DOOR = "emulated/open_emulated.hpp"
-TOOLS = ("gnstor-target", "gnstor-probe", "gnstor-volumes", "command_line")
+TOOLS = ("gnstor-target", "gnstor-memory", "gnstor-probe", "gnstor-volumes", "command_line")
 MOVED = "/// Moved: this name of the header goes with the next release"
 GPU_HEADERS = re.compile(r"^(cuda_runtime.*|cuda\.h|cooperative_groups.*|device_launch_.*)$")
 

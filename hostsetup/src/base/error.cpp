@@ -70,10 +70,13 @@ const char* cause(std::uint8_t code) {
     case syndrome::local_length_error: return "a buffer is shorter than what came for it";
     case syndrome::local_protection_error:
     case syndrome::local_access_error:
-    case syndrome::remote_access_error:
       return "its buffer is not registered with this session, or ends too early: use "
              "host::registered_memory, or what session::register_memory returns, while it is "
              "registered";
+    case syndrome::remote_access_error:
+      return "its buffer is not registered with this session, or ends too early: use "
+             "host::registered_memory, or what session::register_memory returns, while it is "
+             "registered; of remote memory: its server has withdrawn the region, open it again";
     case syndrome::transport_retry_exceeded: return "the peer does not answer: is it still there?";
     case syndrome::rnr_retry_exceeded: return "the peer takes no requests";
     case syndrome::remote_aborted:
@@ -90,7 +93,8 @@ std::string transport_words(status s) {
 
 /// A request that another one's failure killed: the other one's cause, if it is known.
 std::string flushed_words(status s) {
-  const char* const back = "session::reset_channel brings a dead channel back";
+  const char* const back =
+      "session::reset_channel brings a dead channel back, remote memory has to be opened again";
   const char* const why = cause(s.syndrome);
   if (why != nullptr) {
     return fmt::format(
@@ -119,6 +123,8 @@ std::string to_string(status s) {
         s.ssd);
   }
   if (s.code == status_code::flushed) return flushed_words(s);
+  if (s.code == status_code::not_ready && s.by == reporter::array)
+    return "nobody fetches pages for this view: start a pager beside the kernel (array::attach)";
   if (s.syndrome != 0) return transport_words(s);
   return word(s.code);
 }

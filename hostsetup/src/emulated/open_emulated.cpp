@@ -1,6 +1,7 @@
 #include "open_emulated.hpp"
 
 #include "emulated_client.hpp"
+#include "emulated_memory.hpp"
 #include <link/client_identity.hpp>
 
 #include <algorithm>
@@ -18,6 +19,11 @@ std::unique_ptr<array_link> open_emulated(const endpoint& where, const session_o
     array->remove_new_files();
     throw;
   }
+}
+
+std::unique_ptr<memory_link> open_emulated_memory(const memory_endpoint& where,
+                                                  const remote_memory_options& options) {
+  return std::make_unique<emulated_memory>(where, options);
 }
 
 }  // namespace gnstor::host

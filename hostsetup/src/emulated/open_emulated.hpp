@@ -1,8 +1,10 @@
 #pragma once
 
 #include <gnstor/host/endpoint.hpp>
+#include <gnstor/host/remote_memory.hpp>
 #include <gnstor/host/session.hpp>
 #include <link/array_link.hpp>
+#include <link/memory_link.hpp>
 
 #include <memory>
 
@@ -12,5 +14,9 @@ namespace gnstor::host {
 /// Throws `input_error` for options that exclude each other, `error` for files that cannot be used;
 /// leaves no new files behind then.
 std::unique_ptr<array_link> open_emulated(const endpoint& where, const session_options& options);
+
+/// Makes the memory that an endpoint `emu-memory:` describes, inside this process. Throws `error`.
+std::unique_ptr<memory_link> open_emulated_memory(const memory_endpoint& where,
+                                                  const remote_memory_options& options);
 
 }  // namespace gnstor::host

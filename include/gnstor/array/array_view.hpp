@@ -1,9 +1,12 @@
 #pragma once
 
+#include <gnstor/array/array_element.hpp>
 #include <gnstor/array/copied_pages.hpp>
 #include <gnstor/array/page_cache.hpp>
 #include <gnstor/array/page_guard.hpp>
 #include <gnstor/array/page_use.hpp>
+#include <gnstor/array/served_pages.hpp>
+#include <gnstor/simt/fetch_add.hpp>
 #include <gnstor/simt/lane.hpp>
 #include <gnstor/simt/relaxed_bytes.hpp>
 
@@ -30,6 +33,10 @@ template <mapped_page_store Store>
 struct pages_of<Store> {
   using type = copied_pages<Store>;
 };
+template <served_page_store Store>
+struct pages_of<Store> {
+  using type = served_pages;
+};
 
 }  // namespace gnstor::detail
 
@@ -38,54 +45,28 @@ namespace gnstor::inline v0 {
 /// `count` elements of `T` on a page store, used by index from any lane (a reference, passed by
 /// value).
 ///
-/// `view[i]` reads, `view[i] = x` and `view[i] += x` write; lanes of a warp on the same page share
-/// one look-up. An element is not atomic: lanes that write the same one race, as they do on
-/// ordinary memory. An error is never silent: `load` and `store` return it, a read of `view[i]`
-/// yields bytes of `poison_byte`, and the array keeps its first error, which the host's `flush` and
-/// `close` throw. A write that fails changes nothing.
+/// `view[i]` reads, `view[i] = x`, `view[i] += x` and so on write. An element is not atomic: lanes
+/// that write the same one race, as they do on ordinary memory, but for `atomicAdd(view[i], x)`. An
+/// error is never silent: `load` and `store` return it, a read of `view[i]` yields bytes of
+/// `poison_byte`, and the array keeps its first error, which the host's `flush` and `close` throw.
+/// A write that fails changes nothing.
+///
+/// A read of a page that is there takes no reference: page word, element, page word again. What is
+/// rarer is out of line, on a copy of the view in the kernels' memory, so that kernels carry
+/// little.
+/// @tparam T the element; of `const T` the view only reads
 template <class T, array_store Store>
 class array_view {
+  using mutable_view = array_view<std::remove_const_t<T>, Store>;
   static_assert(std::is_trivially_copyable_v<T>, "elements are moved as bytes");
   static_assert(detail::element_of_bytes<sizeof(T)>::fits_pages);
 
  public:
-  using value_type = T;
+  using value_type = std::remove_const_t<T>;
   using cache_type = typename detail::pages_of<Store>::type;
+  using element = array_element<array_view>;
+  static constexpr bool reads_only = std::is_const_v<T>;
   static constexpr unsigned char poison_byte = 0xdb;
-
-  /// What `view[i]` returns: reads on conversion, writes on assignment.
-  class element {
-   public:
-    GNSTOR_HD element(const array_view& view, std::uint64_t index) : view_(&view), index_(index) {}
-    element(const element&) = delete;
-
-    GNSTOR_HD operator T() const {
-      return view_->load_or_poison(index_);
-    }  // NOLINT: it stands for the value
-    GNSTOR_HD const element& operator=(const T& value) const {
-      view_->store_or_keep(index_, value);
-      return *this;
-    }
-    GNSTOR_HD const element& operator=(const element& other) const {
-      return *this = static_cast<T>(other);
-    }
-    GNSTOR_HD const element& operator+=(const T& value) const {
-      return change([value](const T& there) { return static_cast<T>(there + value); });
-    }
-    GNSTOR_HD const element& operator-=(const T& value) const {
-      return change([value](const T& there) { return static_cast<T>(there - value); });
-    }
-
-   private:
-    template <class Next>
-    GNSTOR_HD const element& change(const Next& next) const {
-      view_->change(index_, next);
-      return *this;
-    }
-
-    const array_view* view_;
-    std::uint64_t index_;
-  };
 
   /// A page held in its frame for many accesses.
   struct pinned {
@@ -98,18 +79,21 @@ class array_view {
     GNSTOR_HD bool holds(std::uint64_t index) const { return index - first < count; }
   };
 
-  GNSTOR_HD array_view(const cache_type& cache, std::uint64_t count,
-                       std::uint64_t timeout_ns) requires page_store<Store>
-      : array_view(cache, count, timeout_ns, no_twin{}) {}
-  /// @param twin room for a copy of this view, which its maker puts there, in memory that kernels
-  /// reach: what is off the hot path finds everything there, so that kernels carry little
+  /// @param twin room for a copy of the view that is not read-only, which its maker puts there, in
+  /// memory that kernels reach: what is off the hot path finds everything there
   GNSTOR_HD array_view(const cache_type& cache, std::uint64_t count, std::uint64_t timeout_ns,
-                       const array_view* twin) requires mapped_page_store<Store>
+                       const mutable_view* twin)
       : cache_(cache),
         count_(count),
         timeout_ns_(timeout_ns),
-        shift_(shift_of(cache)),
+        shift_(static_cast<std::uint32_t>(
+            cuda::std::countr_zero(cache.store().page_bytes() / sizeof(T)))),
         twin_(twin) {}
+
+  /// The same elements, to be read alone.
+  GNSTOR_HD array_view<const T, Store> read_only() const {
+    return {cache_, count_, timeout_ns_, twin_};
+  }
 
   GNSTOR_HD std::uint64_t size() const { return count_; }
   GNSTOR_HD const cache_type& cache() const { return cache_; }
@@ -120,24 +104,52 @@ class array_view {
   /// Reads element `index`.
   /// @par Callers any lane, converged or not
   /// @par Bound the view's timeout
-  /// @par Errors out_of_range; the page's status, see `page_cache::pin`
-  GNSTOR_HD result<T> load(std::uint64_t index) const {
-    if constexpr (is_mapped) {
-      T value{};
-      if (peek(index, value)) return value;
-      return load_absent(twin_, index);
-    } else {
-      return load_pinned(index);
-    }
+  /// @par Errors out_of_range; the page's status, see `pin` of `cache_type`
+  GNSTOR_HD result<value_type> load(std::uint64_t index) const {
+    value_type value{};
+    if (peek(index, value)) return value;
+    return load_absent(twin_, index);
+  }
+  /// The same; where it fails, bytes of `poison_byte`, and the array has the error.
+  GNSTOR_HD value_type load_or_poison(std::uint64_t index) const {
+    value_type value{};
+    if (peek(index, value)) return value;
+    return load_absent_or_poison(twin_, index);
   }
 
   /// Writes element `index`; it reaches the store when its page is evicted or flushed.
   /// @par Callers, Bound, Errors as `load`
-  GNSTOR_HD status store(std::uint64_t index, const T& value) const {
-    if constexpr (is_mapped) {
-      return store_far(twin_, index, value);
-    } else {
-      return store_pinned(index, value);
+  GNSTOR_HD status store(std::uint64_t index, const value_type& value) const requires(!reads_only) {
+    return store_far(twin_, index, value);
+  }
+  /// The same; where it fails, the array has the error.
+  GNSTOR_HD void store_or_keep(std::uint64_t index, const value_type& value) const
+      requires(!reads_only) {
+    store_far_or_keep(twin_, index, value);
+  }
+  /// Element `index` becomes `next(element)`; not in one step. Where it fails, the array has the
+  /// error, and nothing is changed.
+  /// @par Callers, Bound as `load`
+  template <class Next>
+  GNSTOR_HD void change(std::uint64_t index, const Next& next) const requires(!reads_only) {
+    change_far(twin_, index, next);
+  }
+  /// Adds `x` to element `index` in one step, a number of 4 or 8 bytes: the value before.
+  /// @par Callers, Bound, Errors as `load`
+  GNSTOR_HD result<value_type> fetch_add(std::uint64_t index, const value_type& x) const
+      requires(!reads_only && simt::addable<value_type>) {
+    return fetch_add_far(twin_, index, x);
+  }
+  GNSTOR_HD value_type fetch_add_or_poison(std::uint64_t index, const value_type& x) const
+      requires(!reads_only && simt::addable<value_type>) {
+    const result<value_type> before = fetch_add_far(twin_, index, x);
+    return before ? before.value : keep_and_poison(twin_, index, before.status);
+  }
+  /// Has the page of `index` fetched, without waiting, where others fetch pages; else does nothing.
+  /// @par Callers any lane
+  GNSTOR_HD void prefetch(std::uint64_t index) const {
+    if constexpr (served_page_store<Store>) {
+      if (index < count_) prefetch_far(twin_, page_of(index));
     }
   }
 
@@ -149,15 +161,16 @@ class array_view {
   /// @par Bound the view's timeout
   /// @par Errors out_of_range; the page's status, see `page_cache::pin`
   template <simt::warp_group G>
-  [[nodiscard]] GNSTOR_HD page_guard<const T, array_view, G> page(const G& g,
-                                                                  std::uint64_t index) const {
+  [[nodiscard]] GNSTOR_HD page_guard<const value_type, array_view, G> page(
+      const G& g, std::uint64_t index) const {
     return {*this, g, acquire_page(g, index, page_use::read)};
   }
   /// The same for writing: the page reaches the store when it is evicted or flushed.
   /// @par Callers, Result, Order, Bound, Errors as `page`
   template <simt::warp_group G>
   [[nodiscard]] GNSTOR_HD page_guard<T, array_view, G> writable_page(const G& g,
-                                                                     std::uint64_t index) const {
+                                                                     std::uint64_t index) const
+      requires(!reads_only) {
     return {*this, g, acquire_page(g, index, page_use::write)};
   }
   /// The same for a page that `g` writes whole: it is not fetched. Until every one of its elements
@@ -165,7 +178,8 @@ class array_view {
   /// @par Callers, Result, Order, Bound, Errors as `page`
   template <simt::warp_group G>
   [[nodiscard]] GNSTOR_HD page_guard<T, array_view, G> overwritten_page(const G& g,
-                                                                        std::uint64_t index) const {
+                                                                        std::uint64_t index) const
+      requires(!reads_only) {
     return {*this, g, acquire_page(g, index, page_use::overwrite)};
   }
 
@@ -183,7 +197,7 @@ class array_view {
     // What lies behind the last element, on its page, is not the caller's to overwrite.
     const bool ends_here = count_ - p.first < elements_per_page();
     if (use == page_use::overwrite && ends_here) use = page_use::write;
-    const result<frame_index> frame = hold(g, page, use);
+    const result<frame_index> frame = hold_far(twin_, g, page, use);
     if (!frame) return frame.status;
     p.data = reinterpret_cast<T*>(cache_.data(frame.value));
     p.count = static_cast<std::uint32_t>(ends_here ? count_ - p.first : elements_per_page());
@@ -215,124 +229,94 @@ class array_view {
   }
 
  private:
-  /// Frames of mapped pages may be filled anew while a lane reads there that has no reference.
-  static constexpr bool is_mapped = mapped_page_store<Store>;
-  struct no_twin {};
-  using twin_type = std::conditional_t<is_mapped, const array_view*, no_twin>;
+  template <class, array_store>
+  friend class array_view;
 
-  GNSTOR_HD array_view(const cache_type& cache, std::uint64_t count, std::uint64_t timeout_ns,
-                       no_twin twin)
-      : cache_(cache),
-        count_(count),
-        timeout_ns_(timeout_ns),
-        shift_(shift_of(cache)),
-        twin_(twin) {}
-
-  GNSTOR_HD static std::uint32_t shift_of(const cache_type& cache) {
-    return static_cast<std::uint32_t>(
-        cuda::std::countr_zero(cache.store().page_bytes() / sizeof(T)));
-  }
   GNSTOR_HD page_index page_of(std::uint64_t index) const {
     return page_index(static_cast<std::uint32_t>(index >> shift_));
-  }
-
-  GNSTOR_HD static T get(unsigned char* there) {
-    if constexpr (is_mapped) {
-      return simt::load_pieces<T>(there, relaxed);
-    } else {
-      return *reinterpret_cast<T*>(there);
-    }
-  }
-  GNSTOR_HD static void put(unsigned char* there, const T& value) {
-    if constexpr (is_mapped) {
-      simt::store_relaxed(there, value);
-    } else {
-      *reinterpret_cast<T*>(there) = value;
-    }
   }
   /// An element's offset within its page.
   GNSTOR_HD std::uint64_t offset_of(std::uint64_t index) const {
     return (index & (elements_per_page() - 1)) * sizeof(T);
   }
+  GNSTOR_HD static value_type get(unsigned char* there) {
+    return simt::load_pieces<value_type>(there, relaxed);
+  }
 
   /// Reads an element without a reference, if its page is there and stays.
-  GNSTOR_HD bool peek(std::uint64_t index, T& value) const {
+  GNSTOR_HD bool peek(std::uint64_t index, value_type& value) const {
     if (index >= count_) return false;
     const page_index page = page_of(index);
     const page_word seen = cache_.look(page);
     if (!seen.usable()) return false;
     const std::uint64_t before = std::uint64_t{seen.frame().value} << shift_;
-    T* const frames = reinterpret_cast<T*>(cache_.data(frame_index(0)));
-    value = simt::load_pieces<T>(frames + (before | (index & (elements_per_page() - 1))), acquire);
+    auto* const frames = reinterpret_cast<value_type*>(cache_.data(frame_index(0)));
+    value = simt::load_pieces<value_type>(frames + (before | (index & (elements_per_page() - 1))),
+                                          acquire);
     return cache_.is_still(page, seen);
   }
-  GNSTOR_HD result<T> load_pinned(std::uint64_t index) const {
-    T value{};
+  GNSTOR_HD result<value_type> load_pinned(std::uint64_t index) const {
+    value_type value{};
     const status s =
         access(index, page_use::read, [&value](unsigned char* there) { value = get(there); });
     if (!s.ok()) return s;
     return value;
   }
-  GNSTOR_HD status store_pinned(std::uint64_t index, const T& value) const {
-    return access(index, page_use::write, [&value](unsigned char* there) { put(there, value); });
-  }
-  GNSTOR_HD void store_pinned_or_keep(std::uint64_t index, const T& value) const {
-    const status s = store_pinned(index, value);
-    if (!s.ok()) keep(s, index);
-  }
-  template <class Next>
-  GNSTOR_HD void change_pinned(std::uint64_t index, const Next& next) const {
-    const status s = access(index, page_use::write,
-                            [&next](unsigned char* there) { put(there, next(get(there))); });
-    if (!s.ok()) keep(s, index);
+  GNSTOR_HD status store_pinned(std::uint64_t index, const value_type& value) const {
+    return access(index, page_use::write,
+                  [&value](unsigned char* there) { simt::store_relaxed(there, value); });
   }
 
-  // What mapped pages do in functions of their own, on the view's twin.
-  GNSTOR_HD_SLOW static result<T> load_absent(const array_view* self, std::uint64_t index) {
+  // What is off the hot path, in functions of their own, on the view's twin.
+  GNSTOR_HD_SLOW static result<value_type> load_absent(const mutable_view* self,
+                                                       std::uint64_t index) {
     return self->load_pinned(index);
   }
-  GNSTOR_HD_SLOW static T load_absent_or_poison(const array_view* self, std::uint64_t index) {
-    return self->load_pinned_or_poison(index);
+  GNSTOR_HD_SLOW static value_type load_absent_or_poison(const mutable_view* self,
+                                                         std::uint64_t index) {
+    const result<value_type> r = self->load_pinned(index);
+    return r ? r.value : keep_and_poison(self, index, r.status);
   }
-  GNSTOR_HD_SLOW static status store_far(const array_view* self, std::uint64_t index, T value) {
+  GNSTOR_HD_SLOW static status store_far(const mutable_view* self, std::uint64_t index,
+                                         value_type value) {
     return self->store_pinned(index, value);
   }
-  GNSTOR_HD_SLOW static void store_far_or_keep(const array_view* self, std::uint64_t index,
-                                               T value) {
-    self->store_pinned_or_keep(index, value);
+  GNSTOR_HD_SLOW static void store_far_or_keep(const mutable_view* self, std::uint64_t index,
+                                               value_type value) {
+    self->keep(self->store_pinned(index, value), index);
   }
   template <class Next>
-  GNSTOR_HD_SLOW static void change_far(const array_view* self, std::uint64_t index, Next next) {
-    self->change_pinned(index, next);
+  GNSTOR_HD_SLOW static void change_far(const mutable_view* self, std::uint64_t index, Next next) {
+    self->keep(self->access(index, page_use::write,
+                            [&next](unsigned char* there) {
+                              simt::store_relaxed(there, static_cast<value_type>(next(get(there))));
+                            }),
+               index);
+  }
+  GNSTOR_HD_SLOW static result<value_type> fetch_add_far(const mutable_view* self,
+                                                         std::uint64_t index, value_type x) {
+    value_type before{};
+    const status s = self->access(index, page_use::write, [&before, x](unsigned char* there) {
+      before = simt::fetch_add_relaxed(there, x);
+    });
+    if (!s.ok()) return s;
+    return before;
   }
   template <class G>
-  GNSTOR_HD_SLOW static result<frame_index> hold_far(const array_view* self, G g, page_index page,
+  GNSTOR_HD_SLOW static result<frame_index> hold_far(const mutable_view* self, G g, page_index page,
                                                      page_use use) {
     return self->cache_.hold(g, page, use, self->timeout_ns_);
   }
-
-  GNSTOR_HD void store_or_keep(std::uint64_t index, const T& value) const {
-    if constexpr (is_mapped) {
-      store_far_or_keep(twin_, index, value);
-    } else {
-      store_pinned_or_keep(index, value);
-    }
+  GNSTOR_HD_SLOW static void prefetch_far(const mutable_view* self, page_index page) {
+    self->cache_.prefetch(page);
   }
-  template <class Next>
-  GNSTOR_HD void change(std::uint64_t index, const Next& next) const {
-    if constexpr (is_mapped) {
-      change_far(twin_, index, next);
-    } else {
-      change_pinned(index, next);
-    }
-  }
-  template <class G>
-  GNSTOR_HD result<frame_index> hold(const G& g, page_index page, page_use use) const {
-    if constexpr (is_mapped) {
-      return hold_far(twin_, g, page, use);
-    } else {
-      return cache_.hold(g, page, use, timeout_ns_);
-    }
+  GNSTOR_HD_SLOW static value_type keep_and_poison(const mutable_view* self, std::uint64_t index,
+                                                   status s) {
+    self->keep(s, index);
+    value_type poison;
+    auto* bytes = reinterpret_cast<unsigned char*>(&poison);
+    for (std::uint32_t k = 0; k < sizeof(T); ++k) bytes[k] = poison_byte;
+    return poison;
   }
 
   /// Calls `use` with the bytes of element `index` while its page is pinned.
@@ -342,36 +326,18 @@ class array_view {
     return cache_.visit(page_of(index), why, timeout_ns_,
                         [&](unsigned char* bytes) { use(bytes + offset_of(index)); });
   }
-
+  /// Keeps what failed.
   GNSTOR_HD void keep(status s, std::uint64_t index) const {
+    if (s.ok()) return;
     const bool beyond = s.code == status_code::out_of_range && s.by == reporter::array;
     cache_.keep(s, beyond ? index : index >> shift_);
-  }
-
-  GNSTOR_HD T load_or_poison(std::uint64_t index) const {
-    if constexpr (is_mapped) {
-      T value{};
-      if (peek(index, value)) return value;
-      return load_absent_or_poison(twin_, index);
-    } else {
-      return load_pinned_or_poison(index);
-    }
-  }
-  GNSTOR_HD T load_pinned_or_poison(std::uint64_t index) const {
-    const result<T> r = load_pinned(index);
-    if (r) return r.value;
-    keep(r.status, index);
-    T poison;
-    auto* bytes = reinterpret_cast<unsigned char*>(&poison);
-    for (std::uint32_t k = 0; k < sizeof(T); ++k) bytes[k] = poison_byte;
-    return poison;
   }
 
   cache_type cache_;
   std::uint64_t count_;
   std::uint64_t timeout_ns_;
   std::uint32_t shift_;
-  [[no_unique_address]] twin_type twin_;
+  const mutable_view* twin_;
 };
 
 }  // namespace gnstor::inline v0

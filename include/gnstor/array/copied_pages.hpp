@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gnstor/array/copy_word.hpp>
+#include <gnstor/array/page_fault.hpp>
 #include <gnstor/array/page_store.hpp>
 #include <gnstor/array/page_table.hpp>
 #include <gnstor/core/bounded.hpp>
@@ -21,10 +22,10 @@ namespace gnstor::inline v0 {
 /// A page longer than a chunk is copied by all warps that wait for it: each takes chunks, and who
 /// ends the last one publishes the page.
 ///
-/// Reads need no reference: a lane looks at the page's word, reads by acquire loads, and looks
-/// again (`look`, `is_still`). Whoever stores to a frame that was another page's has fenced after
-/// that page was made busy, so a lane that read a byte of it finds the word changed. Writes pin the
-/// page. Frames are taken in FIFO order from pages nobody pins; a dirty page is copied back first.
+/// Reads need no reference (`page_table::look`). Whoever stores to a frame that was another page's
+/// has fenced after that page was made busy, so a lane that read a byte of it finds the word
+/// changed. Writes pin the page. Frames are taken in FIFO order from pages nobody pins; a dirty
+/// page is copied back first.
 template <mapped_page_store Store>
 class copied_pages : public page_table {
  public:
@@ -44,16 +45,6 @@ class copied_pages : public page_table {
   GNSTOR_HD unsigned char* data(frame_index f) const {
     return reinterpret_cast<unsigned char*>(frame_memory_) +
            std::uint64_t{f.value} * store_.page_bytes();
-  }
-
-  /// The word of a page, for a read without a reference. `page` < pages().
-  /// @par Order acquires the page's bytes where it is `usable`
-  GNSTOR_HD page_word look(page_index page) const {
-    return page_word{word_ref(page_words()[page.value]).load(acquire)};
-  }
-  /// True if what was read by acquire loads since `look` gave `seen` are bytes of that page.
-  GNSTOR_HD bool is_still(page_index page, page_word seen) const {
-    return page_word{word_ref(page_words()[page.value]).load(relaxed)}.unmoved_since(seen);
   }
 
   /// Calls `body(bytes)` with the bytes of `page` while it is pinned.
@@ -83,6 +74,14 @@ class copied_pages : public page_table {
         serve(g, {page, use, 0, false}, timeout_ns, [&held](frame_index f) { held = f; });
     if (!s.ok()) return s;
     return held;
+  }
+
+  /// Fetches pages that lanes `want`, each its own, which were made busy for them. A page for which
+  /// no frame comes free is let go as it was.
+  /// @par Callers every lane of `g`, converged
+  template <simt::warp_group G>
+  GNSTOR_HD void serve(const G& g, const page_fault& fault, bool wants, deadline) const {
+    (void)fetch(g, {fault.page, fault.use, 0, false}, wants);
   }
 
   /// Copies dirty pages back that nobody pins: each lane that `wants` its own, all lanes copy.
@@ -187,7 +186,8 @@ class copied_pages : public page_table {
   template <class G>
   GNSTOR_HD bool fetch(const G& g, const wish& w, bool claimed) const {
     catch_of_frame c;
-    for (bounded looks{frames_a_look}; looks && g.any(claimed && !c.taken);) {
+    const std::uint32_t most = frames_ < frames_a_look ? frames_ : frames_a_look;
+    for (bounded looks{most}; looks && g.any(claimed && !c.taken);) {
       if (claimed && !c.taken) take_frame(c);
     }
     copy_back(g, c.is_dirty(), c.old, c.frame);

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <gnstor/array/page_fault.hpp>
 #include <gnstor/array/page_store.hpp>
 #include <gnstor/array/page_table.hpp>
+#include <gnstor/array/pinned_access.hpp>
 #include <gnstor/core/bounded.hpp>
 #include <gnstor/core/result.hpp>
 #include <gnstor/io/replica_set.hpp>
@@ -15,8 +17,9 @@ namespace gnstor::inline v0 {
 
 /// Demand paging between a page store and a ring of frames (a reference, passed by value).
 ///
-/// A page is pinned while lanes use it; the frame of a pinned page is never taken. Frames are taken
-/// in FIFO order from pages nobody pins; a dirty page is written back first, and stays resident if
+/// A page is pinned while lanes write it or hold it; the frame of a pinned page is never taken.
+/// Reads of a page that is there need no reference (`page_table::look`). Frames are taken in FIFO
+/// order from pages nobody pins; a dirty page is written back first, and stays resident if
 /// that fails: no write is ever dropped.
 template <page_store Store>
 class page_cache : public page_table {
@@ -49,19 +52,7 @@ class page_cache : public page_table {
   template <class Body>
   GNSTOR_HD status visit(page_index page, page_use why, std::uint64_t timeout_ns,
                          const Body& body) const {
-    // Lanes of one warp may use different arrays here, and some may read while others write.
-    const simt::group same =
-        simt::group::active().partition(key(page) | static_cast<std::uint64_t>(why));
-    result<frame_index> frame = frame_index{};
-    if (same.leads()) frame = pin(page, why, simt::within(timeout_ns));
-    const std::uint64_t packed =
-        same.broadcast(frame ? frame.value.value : frame.status.pack() | failed_access);
-    same.sync();  // the leader's acquire of the page reaches the lanes that touch it
-    if ((packed & failed_access) != 0) return status::unpack(packed & ~failed_access);
-    body(data(frame_index(static_cast<std::uint32_t>(packed))));
-    same.sync();  // all lanes are done before the leader lets the page go
-    if (same.leads()) unpin(page);
-    return status{};
+    return detail::visit_pinned(*this, page, why, timeout_ns, body);
   }
 
   /// Pins `page` for all lanes of `g`, until one `unpin`.
@@ -72,14 +63,17 @@ class page_cache : public page_table {
   template <simt::warp_group G>
   GNSTOR_HD result<frame_index> hold(const G& g, page_index page, page_use use,
                                      std::uint64_t timeout_ns) const {
-    result<frame_index> frame = frame_index{};
-    if (g.thread_rank() == 0) {
-      frame = pin(page, use, simt::within(timeout_ns));
-    }
-    frame.status = status::unpack(g.shfl(frame.status.pack(), 0));
-    frame.value = frame_index(g.shfl(frame.value.value, 0));
+    return detail::hold_pinned(g, *this, page, use, timeout_ns);
+  }
+
+  /// Fetches pages that lanes `want`, each its own, which were made busy for them: who waits for
+  /// one finds it there, or failed. A page for which no frame is free is let go as it was.
+  /// @par Callers every lane of `g`, converged
+  /// @par Bound `d`; frames are looked at once
+  template <simt::warp_group G>
+  GNSTOR_HD void serve(const G& g, const page_fault& wanted, bool wants, deadline d) const {
+    if (wants) (void)fault(wanted.page, wanted.use, deadline::after(0, 1), d);
     g.sync();
-    return frame;
   }
 
   /// Writes dirty pages back that nobody pins: each lane that `wants` its own.
@@ -112,9 +106,6 @@ class page_cache : public page_table {
   }
 
  private:
-  /// Marks a packed status among packed frames: no status uses the top bit (SSD indices are below
-  /// 32768).
-  static constexpr std::uint64_t failed_access = 1ull << 63;
   static constexpr std::uint64_t silence_ns = 1'000'000'000;  ///< until a silent SSD is tried again
 
   /// A frame's word is its page + 1, or one of `free_frame`, `taken_frame`, `lost_frame`. With this
@@ -131,11 +122,6 @@ class page_cache : public page_table {
     keep(s, page.value);
     return s;
   }
-  GNSTOR_HD static status abandon(const word_ref& word, status why) {
-    word.fetch_sub(page_word::reference, release);
-    return why;
-  }
-
   /// Waits for a page that is referenced and not there: fetches it, unless another lane does.
   GNSTOR_HD_SLOW result<frame_index> pin_absent(page_index page, page_word seen, page_use use,
                                                 deadline d) const {
@@ -143,18 +129,20 @@ class page_cache : public page_table {
     if (seen.is(page_word::busy)) count(state_->counters.waits);
     for (until more{d}; more;) {
       if (seen.usable()) return used(page, seen, use);
-      if (seen.is(page_word::failed)) return abandon(word, seen.why());
+      if (seen.is(page_word::failed)) return abandon(page, seen.why());
       if (!seen.is(page_word::busy) && claim(page, seen)) {
-        const status s = fault(page, word, use, d);
-        if (!s.ok()) return abandon(word, s);
+        const status s = fault(page, use, d, d);
+        if (!s.ok()) return abandon(page, s);
       }
       seen.bits = word.load(acquire);
     }
-    return abandon(word, status::make(status_code::timed_out, reporter::array));
+    return abandon(page, status::make(status_code::timed_out, reporter::array));
   }
-  /// Fetches a page that the caller made busy, unless it will be overwritten.
-  GNSTOR_HD status fault(page_index page, const word_ref& word, page_use use, deadline d) const {
-    result<frame_index> frame = take_frame(d);
+  /// Fetches a page that was made busy for the caller, unless it will be overwritten.
+  /// @param frame_by until when to look for a frame
+  GNSTOR_HD status fault(page_index page, page_use use, deadline frame_by, deadline d) const {
+    const word_ref word = page_at(page);
+    result<frame_index> frame = take_frame(frame_by, d);
     if (!frame) {
       word.fetch_sub(page_word::busy, release);
       return frame.status;
@@ -167,7 +155,8 @@ class page_cache : public page_table {
     const bool wary = word_ref(state_->silent).load(relaxed) != 0;
     status s;
     if (!wary) s = store_.fetch(page, buffer(frame.value), d);
-    if (wary || s.code == status_code::buffer_in_use) s = fetch_from_others(page, frame, s, d);
+    if (wary || s.code == status_code::buffer_in_use)
+      s = fetch_from_others(page, frame, s, frame_by, d);
     if (!frame) {
       word.fetch_sub(page_word::busy, release);
       return frame.status;
@@ -199,12 +188,12 @@ class page_cache : public page_table {
   /// @param frame in: where to; out: the frame of the last attempt, or why there is none
   /// @param s what the attempt before said; ok: there was none
   GNSTOR_HD_SLOW status fetch_from_others(page_index page, result<frame_index>& frame, status s,
-                                          deadline d) const {
+                                          deadline frame_by, deadline d) const {
     for (bounded tries{max_replicas + 1}; tries;) {
       if (s.code == status_code::buffer_in_use) {
         remember_silent(ssd_index(s.ssd));
         set_aside(frame.value);
-        frame = take_frame(d);
+        frame = take_frame(frame_by, d);
         if (!frame) break;
       }
       s = heard_from().fetch(page, buffer(frame.value), d);
@@ -230,9 +219,12 @@ class page_cache : public page_table {
     return others;
   }
 
-  /// A frame of one's own: a free one, or one whose page nobody pins.
-  GNSTOR_HD result<frame_index> take_frame(deadline d) const {
-    for (until more{d}; more;) {
+  /// A frame of one's own: a free one, or one whose page nobody pins. All are looked at once at
+  /// least.
+  /// @param by until when to look
+  /// @param d of write-backs
+  GNSTOR_HD result<frame_index> take_frame(deadline by, deadline d) const {
+    for (until more{by}; more;) {
       for (std::uint32_t k = 0; k < frames_; ++k) {
         const frame_index f = next_frame();
         std::uint64_t owner = frame_at(f).load(relaxed);

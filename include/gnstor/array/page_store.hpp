@@ -53,8 +53,15 @@ concept mapped_page_store = std::copyable<S> && requires(const S& s, page_index 
   requires S::chunk_bytes % 16 == 0;
 };
 
+/// Pages that other warps fetch, from wherever they lie.
+template <class S>
+concept served_page_store = std::copyable<S> && requires(const S& s) {
+  { s.page_bytes() } -> std::same_as<std::uint32_t>;
+  { s.faults().has_room() } -> std::same_as<bool>;
+};
+
 /// Whatever an array's pages can lie on.
 template <class S>
-concept array_store = page_store<S> || mapped_page_store<S>;
+concept array_store = page_store<S> || mapped_page_store<S> || served_page_store<S>;
 
 }  // namespace gnstor::inline v0

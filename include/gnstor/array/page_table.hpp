@@ -57,6 +57,16 @@ class page_table {
   GNSTOR_HD std::uint32_t frames() const { return frames_; }
   GNSTOR_HD page_cache_counters& counters() const { return state_->counters; }
 
+  /// The word of a page, for a read without a reference. `page` < pages().
+  /// @par Order acquires the page's bytes where it is `usable`
+  GNSTOR_HD page_word look(page_index page) const {
+    return page_word{word_ref(page_words()[page.value]).load(acquire)};
+  }
+  /// True if what was read by acquire loads since `look` gave `seen` are bytes of that page.
+  GNSTOR_HD bool is_still(page_index page, page_word seen) const {
+    return page_word{word_ref(page_words()[page.value]).load(relaxed)}.unmoved_since(seen);
+  }
+
   /// Ends one `pin`.
   /// @par Order releases the group's accesses to the page (after `g.sync()`) to whoever evicts it
   GNSTOR_HD void unpin(page_index page) const {
@@ -163,6 +173,11 @@ class page_table {
     if (!seen.usable() || seen.references() != 0 || !(seen.frame() == f)) return false;
     // Paired with the release in `unpin`.
     return word.compare_exchange(seen.bits, seen.bits | page_word::busy, acquire);
+  }
+  /// Drops the reference of who does not get the page, because of `why`.
+  GNSTOR_HD status abandon(page_index page, status why) const {
+    page_at(page).fetch_sub(page_word::reference, release);
+    return why;
   }
   /// Takes frame `f` from the page of `claim_unpinned`, which ends its claim.
   GNSTOR_HD void take_away(page_index page, frame_index f, page_word seen) const {

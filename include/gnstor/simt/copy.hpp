@@ -19,6 +19,14 @@ GNSTOR_HD inline void store16(void* to, const word16& value) {
   asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.w[0]),
                "r"(value.w[1]), "r"(value.w[2]), "r"(value.w[3])
                : "memory");
+#elif defined(__SANITIZE_THREAD__)
+  // Lanes may read an array's frame while it is filled, and throw away what they got: as they load
+  // by atomic pieces, these stores are such, too. A plain load beside them is still reported.
+  std::uint64_t half[2];
+  std::memcpy(half, &value, sizeof value);
+  auto* const out = static_cast<std::uint64_t*>(to);
+  __atomic_store_n(out, half[0], __ATOMIC_RELAXED);
+  __atomic_store_n(out + 1, half[1], __ATOMIC_RELAXED);
 #else
   std::memcpy(to, &value, sizeof value);
 #endif
@@ -65,7 +73,11 @@ GNSTOR_HD inline void copy(const G& g, void* to, const void* from, std::uint64_t
     const std::uint64_t units = bytes / 16;
     const std::uint64_t first = units * g.thread_rank() / g.size();
     const std::uint64_t last = units * (g.thread_rank() + 1) / g.size();
+#if defined(__SANITIZE_THREAD__)
+    for (std::uint64_t k = first; k < last; ++k) store16(out + k * 16, load16(in + k * 16));
+#else
     std::memcpy(out + first * 16, in + first * 16, (last - first) * 16);
+#endif
     return;
   }
   for (std::uint64_t at = std::uint64_t{16} * g.thread_rank(); at < bytes;

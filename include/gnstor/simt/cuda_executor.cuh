@@ -9,6 +9,7 @@
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
+#include <chrono>
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -129,6 +130,11 @@ class executor {
     services_.push_back({loaded(grid, block, f, args...), &stop});
   }
 
+  /// Lets the other grids begin when `word`, in device memory, has come to `value`: a service
+  /// raises it, so that it is there before whoever needs it. `run` throws if it does not within ten
+  /// seconds: it does not fit beside the kernels that run.
+  void begin_after(std::uint32_t& word, std::uint32_t value) { gates_.push_back({&word, value}); }
+
   /// The same as `spawn`; the domain makes no difference on the device, whose kernels all run on
   /// the current one.
   template <class Functor, class... Args>
@@ -154,10 +160,19 @@ class executor {
     const auto services = std::exchange(services_, {});
     if (launches.empty() && !services.empty())
       throw std::runtime_error("a service with no grid to serve would never end");
+    const auto gates = std::exchange(gates_, {});
     make_streams(services.size() + launches.size());
     cudaStream_t* const clients = streams_.data() + services.size();
-    for (std::size_t k = 0; k < launches.size(); ++k) follow(clients[k], caller_);
     for (std::size_t k = 0; k < services.size(); ++k) start(services[k], streams_[k]);
+    for (const gate& g : gates) {
+      if (has_come(g, clients[0])) continue;
+      for (const service& s : services) stop(s, clients[0]);
+      wait();
+      throw std::runtime_error(
+          "a service did not start beside the kernels that run: it does not "
+          "fit; end those, or give it fewer warps");
+    }
+    for (std::size_t k = 0; k < launches.size(); ++k) follow(clients[k], caller_);
     for (std::size_t k = 0; k < launches.size(); ++k) launches[k](clients[k]);
     for (const service& s : services) end(s, clients, launches.size());
     for (std::size_t k = 0; has_caller_ && k < launches.size(); ++k) follow(caller_, clients[k]);
@@ -178,6 +193,10 @@ class executor {
   struct service {
     launcher kernel;
     std::uint32_t* stop;
+  };
+  struct gate {
+    std::uint32_t* word;
+    std::uint32_t value;
   };
 
   /// Loads a kernel and checks that it can be launched beside a running one, `threads` to a block.
@@ -248,12 +267,30 @@ class executor {
   static void end(const service& s, cudaStream_t* clients, std::size_t count) {
     cudaStream_t last = clients[count - 1];
     for (std::size_t k = 0; k + 1 < count; ++k) follow(last, clients[k]);
-    gnstor::detail::cuda_check(cudaMemsetAsync(s.stop, 1, sizeof *s.stop, last), "cudaMemsetAsync");
+    stop(s, last);
+  }
+  static void stop(const service& s, cudaStream_t stream) {
+    gnstor::detail::cuda_check(cudaMemsetAsync(s.stop, 1, sizeof *s.stop, stream),
+                               "cudaMemsetAsync");
+  }
+
+  /// True once the word of `g` has its value; false after ten seconds.
+  static bool has_come(const gate& g, cudaStream_t stream) {
+    const auto last = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    for (std::uint32_t seen = 0; std::chrono::steady_clock::now() < last;) {
+      gnstor::detail::cuda_check(
+          cudaMemcpyAsync(&seen, g.word, sizeof seen, cudaMemcpyDeviceToHost, stream),
+          "cudaMemcpyAsync");
+      gnstor::detail::cuda_check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+      if (seen >= g.value) return true;
+    }
+    return false;
   }
 
   std::vector<launcher> launches_;
   array_uses::names arrays_;  ///< that the launches use
   std::vector<service> services_;
+  std::vector<gate> gates_;
   std::vector<cudaStream_t> streams_;
   cudaStream_t caller_ =
       nullptr;  ///< whose order is kept; without one the default stream goes first

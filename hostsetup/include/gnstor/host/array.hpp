@@ -1,11 +1,13 @@
 #pragma once
 
 #include <gnstor/array/remote_array.hpp>
+#include <gnstor/array/served_array.hpp>
 #include <gnstor/host/array_access.hpp>
 #include <gnstor/host/array_kernels.hpp>
 #include <gnstor/host/array_statistics.hpp>
 #include <gnstor/host/error.hpp>
 #include <gnstor/host/executor.hpp>
+#include <gnstor/host/pager.hpp>
 #include <gnstor/host/session.hpp>
 #include <gnstor/host/volume_pages.hpp>
 #include <gnstor/simt/array_uses.hpp>
@@ -43,11 +45,13 @@ namespace gnstor::detail {
 struct array_memory {
   host::memory_block frames;
   host::memory_block words;
-  host::memory_block left;  ///< `flush_record`s: of the last flush, of the last host access
-  host::memory_block twin;  ///< room for a view that kernels reach: see `array_view`
+  host::memory_block left;    ///< `flush_record`s: of the last flush, of the last host access
+  host::memory_block twin;    ///< room for views that kernels reach: see `array_view`
+  host::memory_block faults;  ///< a `fault_ring`, once a pager is asked for
   io_buffer buffer{};
   std::uint32_t pages = 0;
   std::uint32_t frame_count = 0;
+  int device = 0;
   std::string name;          ///< "array on volume 3"
   std::uint64_t thrown = 0;  ///< the error that was thrown last
 
@@ -55,7 +59,15 @@ struct array_memory {
   static array_memory make(const array_ground& ground, std::uint64_t count,
                            std::uint32_t element_bytes, const host::array_options& options);
 
+  /// Where the view's twin lies, and the one of the view whose faults are served.
+  static constexpr std::size_t twin_bytes = 2048;
+
   bool open() const { return frames.data() != nullptr; }
+  /// The ring of faults, made when it is asked for first.
+  fault_ring fault_memory();
+  /// What a pager of `warps` warps gets; nobody else serves then. Throws `host::input_error` while
+  /// another one does.
+  pager_setup begin_service(std::uint32_t warps, std::uint64_t timeout_ns);
   /// Throws `host::input_error` after `release`.
   void require_open() const;
   page_cache_counters counters() const;
@@ -69,6 +81,7 @@ struct array_memory {
   /// Gives the frames back; counters stay.
   /// @param s that registered them, if one did
   void release(host::session* s) noexcept;
+  void release(host::remote_memory* m) noexcept;
   /// Logs what would be lost in silence: an unreported error, dirty pages.
   void report_loss() const noexcept;
 
@@ -102,6 +115,7 @@ template <class T, class Pages = volume_pages>
 class array {
  public:
   using view_type = array_view<T, typename Pages::store_type>;
+  using served_type = served_array<T>;
 
   /// Throws `input_error` if the volume is too small, the frame budget below `min_frames` pages, or
   /// the page size odd.
@@ -114,10 +128,9 @@ class array {
         options_(options),
         count_(count),
         memory_(detail::array_memory::make(pages.ground(), count, sizeof(T), options)) {
-    if constexpr (has_twin) {
-      const view_type twin = make_view();
-      memory_.twin.write(0, &twin, sizeof twin);
-    }
+    const view_type twin = make_view();
+    static_assert(sizeof twin <= detail::array_memory::twin_bytes);
+    memory_.twin.write(0, &twin, sizeof twin);
   }
   array(array&& other) noexcept = default;
   array& operator=(array&&) = delete;
@@ -137,6 +150,33 @@ class array {
   view_type view() const {
     lent_ = true;
     return make_view();
+  }
+
+  /// The array for kernels that leave fetching to a pager: they need few registers and compile
+  /// quickly, and `attach` has to start the pager beside them. Views of both kinds may be used at
+  /// once. Throws `input_error` after `close`.
+  served_type served_view() {
+    memory_.require_open();
+    lent_ = true;
+    constexpr std::size_t at = detail::array_memory::twin_bytes;
+    const served_store store(options_.page_bytes, memory_.fault_memory());
+    const served_type v(
+        served_pages(store, pages_of_kernels()), count_, timeout_ns(),
+        reinterpret_cast<const served_type*>(static_cast<const char*>(memory_.twin.data()) + at));
+    static_assert(sizeof v <= detail::array_memory::twin_bytes);
+    memory_.twin.write(at, &v, sizeof v);
+    return v;
+  }
+
+  /// Lets a pager fetch what the kernels of `run` miss through `served_view`: from when they start
+  /// until the last has ended. `session::attach` is needed besides, as for any kernel. Throws
+  /// `input_error` while another run has one.
+  void attach(executor& run, const pager_options& options = {}) {
+    memory_.require_open();
+    const std::uint32_t warps = options.warps != 0             ? options.warps
+                                : this_machine == machine::gpu ? Pages::pager_warps
+                                                               : 1;
+    detail::start_pager(run, pages_of_kernels(), memory_.begin_service(warps, timeout_ns()));
   }
 
   /// Copies elements [first, first + count) to this CPU's memory, as kernels have left them: dirty
@@ -265,26 +305,21 @@ class array {
   std::uint32_t pages() const { return memory_.pages; }
 
  private:
-  static constexpr bool has_twin = mapped_page_store<typename Pages::store_type>;
-  static_assert(sizeof(view_type) <= 4096, "what a memory_block has at least");
   static constexpr std::uint64_t none_saved = ~std::uint64_t{0};
   using record_of = detail::array_memory::record_of;
+  using pages_type = typename view_type::cache_type;
 
   view_type make_view() const {
     memory_.require_open();
-    using cache_type = typename view_type::cache_type;
-    const cache_type cache(ground_.store(options_.page_bytes), memory_.words.data(), memory_.pages,
-                           memory_.frame_count, memory_.buffer);
-    if constexpr (has_twin) {
-      return view_type(cache, count_, timeout_ns(),
-                       static_cast<const view_type*>(memory_.twin.data()));
-    } else {
-      return view_type(cache, count_, timeout_ns());
-    }
+    return view_type(pages_of_kernels(), count_, timeout_ns(),
+                     static_cast<const view_type*>(memory_.twin.data()));
   }
 
   std::uint64_t timeout_ns() const { return options_.timeout_ns.or_else(options_.timeout).ns(); }
-
+  pages_type pages_of_kernels() const {
+    return pages_type(ground_.store(options_.page_bytes), memory_.words.data(), memory_.pages,
+                      memory_.frame_count, memory_.buffer);
+  }
   void begin_flush(const std::shared_ptr<executor>& run) {
     settle();
     run->spawn(8, 128, detail::flush_pages{}, make_view(), memory_.fresh_record(record_of::flush));

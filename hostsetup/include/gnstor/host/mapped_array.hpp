@@ -23,6 +23,7 @@ class mapped_pages {
     return store_type(memory_->data(), memory_->bytes(), page_bytes);
   }
   void attach(executor&) const {}
+  static constexpr std::uint32_t pager_warps = 256;  ///< they copy, too
   void changed() const { memory_->save(); }
   session* registrar() const { return nullptr; }
   /// Copies bytes of the memory's. Throws `input_error` where it was opened by `write=no`.

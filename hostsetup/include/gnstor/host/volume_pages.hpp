@@ -7,6 +7,10 @@
 #include <cstdint>
 #include <string>
 
+namespace gnstor::host {
+class remote_memory;
+}
+
 namespace gnstor::detail {
 
 /// What an array lies on, as far as its memory depends on it.
@@ -17,7 +21,8 @@ struct array_ground {
   std::uint32_t least_page = 0;           ///< bytes
   host::place where = host::place::host;  ///< of frames and words
   int device = 0;
-  host::session* session = nullptr;  ///< that registers the frames, if any has to
+  host::session* session = nullptr;       ///< that registers the frames, if any has to
+  host::remote_memory* memory = nullptr;  ///< that does, in place of a session
 };
 
 }  // namespace gnstor::detail
@@ -36,6 +41,7 @@ class volume_pages {
     return store_type(session_->ref(volume_), page_bytes / block_bytes);
   }
   void attach(executor& run) const { session_->attach(run); }
+  static constexpr std::uint32_t pager_warps = 64;  ///< of a GPU, unless the user says otherwise
   /// Pages were written back.
   void changed() const {}
   session* registrar() const { return session_; }

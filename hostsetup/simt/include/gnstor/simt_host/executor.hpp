@@ -59,6 +59,14 @@ class executor {
         std::make_unique<body>(f, args...));
   }
 
+  /// The same in domain gpu0.
+  template <class Functor, class... Args>
+  void serve(shape grid, shape block, std::uint32_t& stop, Functor f, Args... args) {
+    serve_in(domain::gpu0, grid, block, stop, f, args...);
+  }
+  /// For sources of both machines: all grids of a run are there from its start.
+  void begin_after(std::uint32_t&, std::uint32_t) {}
+
   /// Runs all spawned grids together until every lane has exited, then forgets them.
   ///
   /// Throws `schedule_error` for a broken rule, or the exception that left a lane first: a

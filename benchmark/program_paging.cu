@@ -1,0 +1,39 @@
+// Programs on data in host memory: arrays whose pages kernels fetch, beside the other ways that the
+// same kernels reach the same data. Every ratio is the median of rounds in which all took turns;
+// every result is checked before its time counts.
+//
+// The arrays have frames for a quarter of the data, and each run begins without any page. Ratios,
+// above 1 where the array is faster: `uvm_ratio` to managed memory that lies on the host before,
+// the better of no advice and read-mostly, `uvm_plain_ratio` without advice; `zero_copy_ratio` to
+// pinned memory read in place; `bulk_ratio` to a copy of all data to the GPU and the kernels there.
+//
+// `bfs`, `cc`, `sssp` on SHAPE, Balanced CSR: edges walked per second, bytes moved per edge walked.
+// `mvt`, `atax`, `bicg`, `vector_add`: bytes needed per second, bytes moved per byte needed.
+//
+// GNSTOR_SCALE and GNSTOR_DEGREE are the graphs' (24, 16), GNSTOR_MATRIX the rows and columns
+// (16384), GNSTOR_VECTOR the elements of a vector (2^28), GNSTOR_ROUNDS how often (3),
+// GNSTOR_PAGE_BYTES (4096), GNSTOR_FRAMES_PERCENT (25), GNSTOR_GRID and GNSTOR_BLOCK the kernels'.
+#include "program_paging/dense_programs.cuh"
+#include "program_paging/graph_programs.cuh"
+
+#include <benchmark/benchmark.h>
+
+namespace {
+
+using namespace gnstor::benchmarks;
+
+const bool registered = [] {
+  for (const bool uniform : {false, true}) {
+    const std::string on = uniform ? "/uniform" : "/kronecker";
+    add_program("bfs" + on, [=](benchmark::State& s) { bfs(s, uniform); });
+    add_program("cc" + on, [=](benchmark::State& s) { cc(s, uniform); });
+    add_program("sssp" + on, [=](benchmark::State& s) { sssp(s, uniform); });
+  }
+  add_program("mvt", [](benchmark::State& s) { multiply(s, dense::product::mvt); });
+  add_program("atax", [](benchmark::State& s) { multiply(s, dense::product::atax); });
+  add_program("bicg", [](benchmark::State& s) { multiply(s, dense::product::bicg); });
+  add_program("vector_add", vector_add);
+  return true;
+}();
+
+}  // namespace

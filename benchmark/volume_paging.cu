@@ -1,0 +1,293 @@
+// Arrays on volumes of an emulated array whose node runs on the same GPU, flash in host memory or
+// in the GPU's: faults served by the warps that have them, or by a pager. Every ratio is the median
+// of rounds in which both sides took turns; every sum is checked.
+//
+// `cold/MEDIA/ORDER/PAGE/WHO`: every page once, a warp each, through `view.page`; frames are a
+// quarter of the data. `link_ratio` is to SMs that add up the same pages in host memory in the same
+// order; the node moves pages over the same link.
+// `cold_elements/MEDIA/PAGE/WHO`: the same by `view[i]`, in order.
+// `lone_fault/MEDIA/PAGE/WHO`: one thread, one page after another.
+// `resident/ORDER/PAGE/HOW`: `view[i]` where every page is there: without a reference, with one
+// for each access, or through `served_view`.
+#include "array_paging/rig.cuh"
+#include "support/statistics.hpp"
+#include <gnstor/host/array.hpp>
+
+#include <benchmark/benchmark.h>
+
+#include <functional>
+#include <stdexcept>
+
+namespace {
+
+using namespace gnstor;
+using namespace gnstor::benchmarks;
+
+constexpr std::uint64_t elements = std::uint64_t{1} << 28;  ///< 1 GiB
+constexpr int rounds = 3;
+
+using remote = host::array<std::uint32_t>;
+
+host_data& data() {
+  static host_data d(elements);
+  return d;
+}
+
+/// A session on flash in `media`, and a volume that holds the elements.
+struct filled_volume {
+  host::session session;
+  volume_info volume;
+
+  explicit filled_volume(const std::string& media)
+      : session(
+            "emu:?runner=gpu&resident=no&shards=32&ssds=4&replicas=1&capacity=512M&media=" + media,
+            {.channels = 32}),
+        volume(session.create_volume({.bytes = 4 * elements})) {
+    constexpr std::uint64_t piece = std::uint64_t{64} << 20;
+    for (std::uint64_t at = 0; at < 4 * elements; at += piece)
+      session.write(volume, at, reinterpret_cast<const char*>(data().data()) + at, piece);
+  }
+  std::unique_ptr<remote> array(std::uint32_t page, std::uint64_t frame_bytes) {
+    return std::make_unique<remote>(
+        session, volume, elements,
+        host::array_options{.frame_bytes = frame_bytes, .page_bytes = page});
+  }
+};
+
+filled_volume& on(const std::string& media) {
+  static std::unique_ptr<filled_volume> one;
+  static std::string of;
+  if (one == nullptr || of != media) {
+    one.reset();
+    one = std::make_unique<filled_volume>(media);
+    of = media;
+  }
+  return *one;
+}
+
+void add(const std::string& name, std::function<void(benchmark::State&)> run) {
+  benchmark::RegisterBenchmark(name.c_str(),
+                               [=](benchmark::State& state) {
+                                 try {
+                                   run(state);
+                                 } catch (const std::exception& e) {
+                                   state.SkipWithError(e.what());
+                                 }
+                               })
+      ->UseManualTime()
+      ->Iterations(1)
+      ->Unit(benchmark::kMillisecond);
+}
+
+void report(benchmark::State& state, const std::vector<double>& seconds, std::uint64_t bytes) {
+  for (auto _ : state) state.SetIterationTime(median(seconds));
+  state.counters["GB_per_s"] = static_cast<double>(bytes) / median(seconds) / 1e9;
+}
+
+/// The seconds of a kernel beside the node, whose pages its own warps fetch.
+template <class... Parameters>
+double timed_beside_node(host::session& s, dim3 grid, dim3 block, void (*kernel)(Parameters...),
+                         std::type_identity_t<Parameters>... args) {
+  host::executor run;
+  run.launch(grid, block, kernel, args...);
+  s.attach(run);
+  const auto begin = std::chrono::steady_clock::now();
+  run.run();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+/// @param with(view, timed) runs a kernel on either view
+template <class Kernel, class... Args>
+double run_on(filled_volume& v, remote& a, bool pager, dim3 grid, const Kernel& kernel,
+              const Args&... args) {
+  if (pager) {
+    return timed_beside_pager(&v.session, a, grid, threads,
+                              kernel.template of<remote::served_type>(),
+                              kernel.argument(a.served_view()), args...);
+  }
+  return timed_beside_node(v.session, grid, threads, kernel.template of<remote::view_type>(),
+                           kernel.argument(a.view()), args...);
+}
+
+struct sum_by_pages {
+  template <class View>
+  static auto of() {
+    return &sum_pages<View>;
+  }
+  template <class View>
+  static View argument(const View& v) {
+    return v;
+  }
+};
+template <int Blocks>
+struct sum_by_elements {
+  template <class View>
+  static auto of() {
+    return &sum_elements<by_view<View>, Blocks>;
+  }
+  template <class View>
+  static by_view<View> argument(const View& v) {
+    return {v};
+  }
+};
+struct touch {
+  template <class View>
+  static auto of() {
+    return &touch_in_turn<View>;
+  }
+  template <class View>
+  static View argument(const View& v) {
+    return v;
+  }
+};
+
+void cold(benchmark::State& state, const std::string& media, bool random, std::uint32_t page,
+          bool pager) {
+  filled_volume& v = on(media);
+  host_data& d = data();
+  const page_order order{d.bytes() / page, random};
+  tally t;
+  compared link;
+  std::vector<double> seconds;
+  page_cache_counters c;
+  for (int k = 0; k < rounds; ++k) {
+    const auto a = v.array(page, d.bytes() / 4);
+    seconds.push_back(run_on(v, *a, pager, blocks, sum_by_pages{}, order, t.word()));
+    a->check();
+    require_sum(t.value(), d.sum(), "array");
+    c = a->counters();
+    link.add(
+        1 / seconds.back(),
+        1 / timed([&] { sum_pages<<<blocks, threads>>>(d.data(), page / 4, order, t.word()); }));
+    require_sum(t.value(), d.sum(), "link");
+  }
+  report(state, seconds, d.bytes());
+  state.counters["M_faults_per_s"] = static_cast<double>(order.pages) / median(seconds) / 1e6;
+  state.counters["link_ratio"] = link.ratio();
+  state.counters["pages_in"] = static_cast<double>(c.pages_in);
+}
+
+void cold_elements(benchmark::State& state, const std::string& media, std::uint32_t page,
+                   bool pager) {
+  filled_volume& v = on(media);
+  host_data& d = data();
+  tally t;
+  compared link;
+  std::vector<double> seconds;
+  for (int k = 0; k < rounds; ++k) {
+    const auto a = v.array(page, d.bytes() / 4);
+    seconds.push_back(
+        pager ? run_on(v, *a, true, blocks * 2, sum_by_elements<6>{}, d.count(), t.word())
+              : run_on(v, *a, false, blocks, sum_by_elements<1>{}, d.count(), t.word()));
+    a->check();
+    require_sum(t.value(), d.sum(), "array");
+    const page_order in_order{d.bytes() / page, false};
+    link.add(
+        1 / seconds.back(),
+        1 / timed([&] { sum_pages<<<blocks, threads>>>(d.data(), page / 4, in_order, t.word()); }));
+  }
+  report(state, seconds, d.bytes());
+  state.counters["link_ratio"] = link.ratio();
+}
+
+void lone_fault(benchmark::State& state, const std::string& media, std::uint32_t page, bool pager) {
+  filled_volume& v = on(media);
+  constexpr std::uint64_t few = 200, many = 2200;
+  tally t;
+  std::vector<double> seconds;
+  for (int k = 0; k < rounds; ++k) {
+    // The difference of two runs: a node that is not resident starts and ends with each.
+    double taken[2];
+    for (const std::uint64_t pages : {few, many}) {
+      const auto a = v.array(page, data().bytes() / 4);
+      host::executor run;
+      if (pager) {
+        run.launch(1, 1, touch_in_turn<remote::served_type>, a->served_view(), pages, t.word());
+        a->attach(run);
+      } else {
+        run.launch(1, 1, touch_in_turn<remote::view_type>, a->view(), pages, t.word());
+      }
+      v.session.attach(run);
+      const auto begin = std::chrono::steady_clock::now();
+      run.run();
+      taken[pages == many] =
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      a->check();
+      std::uint64_t wanted = 0;
+      for (std::uint64_t p = 0; p < pages; ++p) wanted += element_at(p * (page / 4));
+      require_sum(t.value(), wanted, "array");
+    }
+    seconds.push_back(taken[1] - taken[0]);
+  }
+  report(state, seconds, (many - few) * page);
+  state.counters["us_per_fault"] = median(seconds) / (many - few) * 1e6;
+}
+
+/// @tparam Blocks that a multiprocessor has to hold
+template <int Blocks, class Read>
+double read_resident(filled_volume& v, const Read& read, bool random, std::uint64_t wanted) {
+  constexpr std::uint32_t each = 256;
+  tally t;
+  const double s = random
+                       ? timed_beside_node(v.session, blocks * 2, threads, sum_random<Read, Blocks>,
+                                           read, elements, each, t.word())
+                       : timed_beside_node(v.session, blocks * 2, threads,
+                                           sum_elements<Read, Blocks>, read, elements, t.word());
+  require_sum(t.value(), wanted, "resident");
+  return s;
+}
+
+void resident(benchmark::State& state, bool random, std::uint32_t page, const std::string& how) {
+  filled_volume& v = on("host");
+  const auto a = v.array(page, data().bytes());
+  tally t;
+  (void)timed_beside_pager(&v.session, *a, blocks, threads, sum_pages<remote::served_type>,
+                           a->served_view(), page_order{data().bytes() / page, true}, t.word());
+  require_sum(t.value(), data().sum(), "fetch");
+  sum_random<by_formula, 1><<<blocks * 2, threads>>>(by_formula{}, elements, 256, t.word());
+  cuda_check(cudaDeviceSynchronize(), "formula");
+  const std::uint64_t wanted = random ? t.value() : data().sum();
+  compared reference;
+  std::vector<double> seconds;
+  for (int k = 0; k < rounds; ++k) {
+    seconds.push_back(
+        how == "served"
+            ? read_resident<6>(v, by_view<remote::served_type>{a->served_view()}, random, wanted)
+            : read_resident<1>(v, by_view<remote::view_type>{a->view()}, random, wanted));
+    reference.add(
+        1 / seconds.back(),
+        1 / read_resident<1>(v, by_reference<remote::view_type>{a->view()}, random, wanted));
+  }
+  const std::uint64_t accesses = random ? std::uint64_t{blocks} * 2 * threads * 256 : elements;
+  report(state, seconds, 4 * accesses);
+  state.counters["G_accesses_per_s"] = static_cast<double>(accesses) / median(seconds) / 1e9;
+  state.counters["reference_ratio"] = reference.ratio();
+}
+
+const bool registered = [] {
+  for (const std::string media : {"host", "hbm"}) {
+    for (const bool pager : {false, true}) {
+      const std::string who = pager ? "/pager" : "/warp";
+      for (const std::uint32_t page : {4096u, 65536u}) {
+        const std::string size = "/" + std::to_string(page) + who;
+        for (const bool random : {false, true}) {
+          add("cold/" + media + (random ? "/rand" : "/seq") + size,
+              [=](benchmark::State& s) { cold(s, media, random, page, pager); });
+        }
+        add("cold_elements/" + media + size,
+            [=](benchmark::State& s) { cold_elements(s, media, page, pager); });
+        add("lone_fault/" + media + size,
+            [=](benchmark::State& s) { lone_fault(s, media, page, pager); });
+      }
+    }
+  }
+  for (const bool random : {false, true}) {
+    for (const std::string how : {"unpinned", "served"}) {
+      add(std::string("resident/") + (random ? "rand" : "seq") + "/4096/" + how,
+          [=](benchmark::State& s) { resident(s, random, 4096, how); });
+    }
+  }
+  return true;
+}();
+
+}  // namespace

@@ -1,0 +1,19 @@
+#include "start_pager.hpp"
+#include <gnstor/simt/cuda_executor.cuh>
+
+namespace gnstor::detail {
+
+void start_pager(simt::cuda::executor& run, const pages_of_volume& pages,
+                 const pager_setup& setup) {
+  start_pager_of(run, pages, setup);
+}
+void start_pager(simt::cuda::executor& run, const pages_of_host_memory& pages,
+                 const pager_setup& setup) {
+  start_pager_of(run, pages, setup);
+}
+void start_pager(simt::cuda::executor& run, const pages_of_remote_memory& pages,
+                 const pager_setup& setup) {
+  start_pager_of(run, pages, setup);
+}
+
+}  // namespace gnstor::detail

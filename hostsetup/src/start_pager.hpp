@@ -1,0 +1,21 @@
+#pragma once
+
+#include <gnstor/array/serve_faults.hpp>
+#include <gnstor/host/pager.hpp>
+
+namespace gnstor::detail {
+
+/// Adds a pager to a run of either machine: blocks of `most_threads`, and grids that begin after
+/// all of its warps.
+template <class Executor, class Pages>
+void start_pager_of(Executor& run, const Pages& pages, const pager_setup& s) {
+  using pager = serve_faults<Pages>;
+  constexpr std::uint32_t warps_a_block = pager::most_threads / 32;
+  const bool small = s.warps < warps_a_block;
+  const std::uint32_t blocks = small ? 1 : s.warps / warps_a_block;
+  run.serve(blocks, small ? 32 * s.warps : pager::most_threads, *s.stop,
+            pager{pages, s.faults, s.timeout_ns, s.stop, s.arrived});
+  run.begin_after(*s.arrived, s.warps);
+}
+
+}  // namespace gnstor::detail

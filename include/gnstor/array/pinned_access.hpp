@@ -1,0 +1,56 @@
+#pragma once
+/// What groups of lanes do with a page that one of them pins, whoever fetches it.
+
+#include <gnstor/array/page_use.hpp>
+#include <gnstor/core/result.hpp>
+#include <gnstor/core/units.hpp>
+#include <gnstor/simt/clock.hpp>
+#include <gnstor/simt/fence.hpp>
+#include <gnstor/simt/group.hpp>
+
+namespace gnstor::detail {
+
+/// Marks a packed status among packed frames: no status uses the top bit (SSD indices are below
+/// 32768).
+inline constexpr std::uint64_t failed_access = 1ull << 63;
+
+/// Calls `body(bytes)` with the bytes of `page` while it is pinned, once for all lanes that want
+/// the same.
+/// @param pages has `key`, `pin`, `unpin` and `data`
+/// @par Callers any lanes, converged or not; each with a page of its own, also of another array
+template <class Pages, class Body>
+GNSTOR_HD status visit_pinned(const Pages& pages, page_index page, page_use use,
+                              std::uint64_t timeout_ns, const Body& body) {
+  // Lanes of one warp may use different arrays here, and some may read while others write.
+  const simt::group same =
+      simt::group::active().partition(pages.key(page) | static_cast<std::uint64_t>(use));
+  result<frame_index> frame = frame_index{};
+  if (same.leads()) frame = pages.pin(page, use, simt::within(timeout_ns));
+  const std::uint64_t packed =
+      same.broadcast(frame ? frame.value.value : frame.status.pack() | failed_access);
+  same.sync();  // the leader's acquire of the page reaches the lanes that touch it
+  if ((packed & failed_access) != 0) return status::unpack(packed & ~failed_access);
+  // What is stored now is newer than the frame's pages before: see `page_table::is_still`.
+  if (use != page_use::read) simt::fence<thread_scope_device>(acq_rel);
+  body(pages.data(frame_index(static_cast<std::uint32_t>(packed))));
+  same.sync();  // all lanes are done before the leader lets the page go
+  if (same.leads()) pages.unpin(page);
+  return status{};
+}
+
+/// Pins `page` for all lanes of `g`, until one `unpin`.
+/// @par Callers every lane of `g`, converged, with the same arguments
+/// @par Order acquires the page's bytes for every lane
+template <simt::warp_group G, class Pages>
+GNSTOR_HD result<frame_index> hold_pinned(const G& g, const Pages& pages, page_index page,
+                                          page_use use, std::uint64_t timeout_ns) {
+  result<frame_index> frame = frame_index{};
+  if (g.thread_rank() == 0) frame = pages.pin(page, use, simt::within(timeout_ns));
+  frame.status = status::unpack(g.shfl(frame.status.pack(), 0));
+  frame.value = frame_index(g.shfl(frame.value.value, 0));
+  g.sync();
+  if (use != page_use::read) simt::fence<thread_scope_device>(acq_rel);  // as in `visit_pinned`
+  return frame;
+}
+
+}  // namespace gnstor::detail

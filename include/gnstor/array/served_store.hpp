@@ -1,0 +1,24 @@
+#pragma once
+
+#include <gnstor/array/fault_ring.hpp>
+#include <gnstor/array/page_store.hpp>
+
+namespace gnstor::inline v0 {
+
+/// Pages that other warps fetch from wherever they lie: what is known of them here is their size,
+/// and who to ask.
+class served_store {
+ public:
+  GNSTOR_HD served_store(std::uint32_t page_bytes, const fault_ring& faults)
+      : page_bytes_(page_bytes), faults_(faults) {}
+
+  GNSTOR_HD std::uint32_t page_bytes() const { return page_bytes_; }
+  GNSTOR_HD const fault_ring& faults() const { return faults_; }
+
+ private:
+  std::uint32_t page_bytes_;
+  fault_ring faults_;
+};
+static_assert(served_page_store<served_store>);
+
+}  // namespace gnstor::inline v0

@@ -1,0 +1,78 @@
+#pragma once
+/// The rigs of arrays with a pager beside their kernels.
+
+#include "mapped_rig.hpp"
+#include "rig.hpp"
+#include <gnstor/array/serve_faults.hpp>
+#include <gnstor/array/served_array.hpp>
+
+#include <new>
+#include <string>
+#include <vector>
+
+namespace gnstor::test {
+
+/// What an array needs whose faults are served.
+/// @tparam Rig `rig` or `mapped_rig`, which outlives it
+template <class T, class Rig>
+class pager_rig {
+ public:
+  using view_type = served_array<T>;
+  using pages_type = typename Rig::view_type::cache_type;
+
+  /// @param pagers warps that serve
+  pager_rig(Rig& r, rig_shape shape, std::uint32_t pagers)
+      : rig_(&r),
+        shape_(shape),
+        pagers_(pagers),
+        ring_(fault_ring::bytes(shape.pages) / sizeof(word_line) + 1) {}
+
+  fault_ring faults() { return {ring_.data(), shape_.pages}; }
+  view_type view() {
+    const pages_type pages = rig_->view().cache();
+    const served_store store(pages.store().page_bytes(), faults());
+    auto* twin = reinterpret_cast<view_type*>(twin_.data());
+    return *new (twin)
+        view_type(served_pages(store, pages), rig_->expected.size(), shape_.timeout_ns, twin);
+  }
+  /// As the host does before kernels run.
+  void begin() { *servers() = pagers_; }
+  std::uint32_t left() { return *servers(); }
+  std::uint32_t arrived() const { return arrived_; }
+
+  /// Runs one kernel beside the pager; what it threw, or nothing.
+  template <class Kernel, class... Args>
+  std::string run(simt::host::options chosen, std::uint32_t grid, std::uint32_t block,
+                  Kernel kernel, Args... args) {
+    simt::host::executor machine(chosen);
+    begin();
+    machine.serve_in(simt::domain::gpu0, pagers_, 32, stop_,
+                     serve_faults<pages_type>{rig_->view().cache(), faults(), shape_.timeout_ns,
+                                              &stop_, &arrived_});
+    machine.spawn(grid, block, kernel, args...);
+    try {
+      machine.run();
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+    if (left() != 0) return "a pager has not left";
+    if (!faults().is_empty()) return "a fault was left in the ring";
+    return {};
+  }
+
+ private:
+  std::uint32_t* servers() {
+    return reinterpret_cast<std::uint32_t*>(reinterpret_cast<unsigned char*>(ring_.data()) +
+                                            fault_ring::servers_offset());
+  }
+
+  Rig* rig_;
+  rig_shape shape_;
+  std::uint32_t pagers_;
+  std::uint32_t stop_ = 0;
+  std::uint32_t arrived_ = 0;
+  std::vector<std::uint64_t> twin_ = std::vector<std::uint64_t>(sizeof(view_type) / 8 + 1);
+  std::vector<word_line> ring_;
+};
+
+}  // namespace gnstor::test

@@ -1,0 +1,250 @@
+/// Arrays whose faults a pager serves, on the host runtime. GNSTOR_SEEDS and GNSTOR_FIRST_SEED as
+/// `qp/seed_sweep.hpp` says.
+#include "pager_rig.hpp"
+#include "qp/seed_sweep.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace gnstor;
+using namespace gnstor::test;
+
+namespace {
+
+constexpr std::uint64_t seeded_share = 1000;
+constexpr std::uint64_t weak_share = 1000;
+
+rig_shape shape_of(std::uint64_t seed) {
+  rig_shape s;
+  s.frames = 1 + static_cast<std::uint32_t>(seed % 5);
+  s.delay = static_cast<std::uint32_t>(seed / 5 % 3);
+  return s;
+}
+
+template <class Rig>
+std::string verdict(Rig& r, std::string thrown, host::options chosen) {
+  if (!thrown.empty()) return thrown;
+  if (r.lanes.wrong != 0) return "an element had a wrong value";
+  if (r.lanes.failed != 0) return "an access failed";
+  std::string fault = r.quiet();
+  // Who fetches flushes, too.
+  if (fault.empty()) fault = r.run(chosen, 1, 32, flush_warps{}, r.view(), &r.lanes);
+  if (fault.empty() && r.lanes.failed != 0) fault = "a page could not be flushed";
+  if (fault.empty()) fault = r.quiet();
+  if (fault.empty()) fault = r.flushed();
+  return fault;
+}
+
+using words = std::uint64_t;
+using on_disk = rig<words, true>;
+using on_memory = mapped_rig<words>;
+
+/// Two warps read and write elements; their faults are served by one or two warps.
+template <class Rig>
+std::string random_run(host::options chosen) {
+  const rig_shape shape = shape_of(chosen.seed);
+  chosen.step_budget *= 10;  // with one frame a batch of faults brings one page
+  Rig r(shape, 8ull * shape.pages - 1);
+  const auto seed = static_cast<std::uint32_t>(chosen.seed);
+  pager_rig<words, Rig> p(r, shape, 1 + seed % 2);
+  return verdict(r,
+                 p.run(chosen, 2, 16, random_elements<words>{.rounds = 3, .seed = seed}, p.view(),
+                       r.expected.data(), &r.lanes),
+                 chosen);
+}
+
+template <class Rig>
+std::string reading_run(host::options chosen) {
+  const rig_shape shape{.pages = 2 + static_cast<std::uint32_t>(chosen.seed / 2 % 3),
+                        .frames = 1 + static_cast<std::uint32_t>(chosen.seed % 2),
+                        .page_words = 2};
+  const std::uint64_t count = std::uint64_t{2} * shape.pages;
+  Rig r(shape, count);
+  auto* const content = [&r] {
+    if constexpr (requires { r.content(); }) {
+      return r.content();
+    } else {
+      return r.content.data();
+    }
+  }();
+  for (std::uint64_t i = 0; i < count; ++i) content[i] = r.expected[i] = mix64(i);
+  pager_rig<words, Rig> p(r, shape, 1);
+  return verdict(r,
+                 p.run(chosen, 3, 4, read_all{.rounds = 6}, p.view(),
+                       static_cast<std::uint32_t>(chosen.seed), &r.lanes),
+                 chosen);
+}
+
+/// A kernel of the host runtime from a lambda that takes the lane and a view.
+template <class Body>
+struct lambda_kernel {
+  Body body;
+  template <class Lane, class View>
+  void operator()(Lane& lane, View view) const {
+    body(lane, view);
+  }
+};
+template <class Pager, class Body>
+std::string run(Pager& p, std::uint32_t lanes, Body body) {
+  const host::options seeded{.run = host::mode::seeded, .seed = 1};
+  return p.run(seeded, 1, lanes, lambda_kernel<Body>{body}, p.view());
+}
+
+}  // namespace
+
+TEST_CASE("elements whose faults are served keep what their owner wrote, fast") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    CHECK(random_run<on_disk>({.seed = seed}) == "");
+    CHECK(random_run<on_memory>({.seed = seed}) == "");
+    CHECK(reading_run<on_disk>({.seed = seed}) == "");
+    CHECK(reading_run<on_memory>({.seed = seed}) == "");
+  }
+}
+
+TEST_CASE("elements on a disk whose faults are served keep what their owner wrote, seeded") {
+  sweep(host::mode::seeded, seeded_share, random_run<on_disk>);
+}
+TEST_CASE("elements on a disk whose faults are served keep what their owner wrote, weak") {
+  sweep(host::mode::weak, weak_share, random_run<on_disk>);
+}
+TEST_CASE("elements in memory whose faults are served keep what their owner wrote, seeded") {
+  sweep(host::mode::seeded, seeded_share, random_run<on_memory>);
+}
+TEST_CASE("elements in memory whose faults are served keep what their owner wrote, weak") {
+  sweep(host::mode::weak, weak_share, random_run<on_memory>);
+}
+TEST_CASE("reads whose faults are served see their page alone, weak") {
+  sweep(host::mode::weak, weak_share, reading_run<on_disk>);
+  sweep(host::mode::weak, weak_share, reading_run<on_memory>);
+}
+
+TEST_CASE("without a pager a fault is not ready at once, and leaves nothing behind") {
+  const rig_shape shape{};
+  on_disk r(shape);
+  pager_rig<words, on_disk> p(r, shape, 1);
+  const result<words> got = p.view().load(3);
+  CHECK(got.status == status::make(status_code::not_ready, reporter::array));
+  CHECK(p.faults().is_empty());
+  CHECK(r.quiet() == "");
+}
+
+TEST_CASE("a pager that comes late is not waited for beyond the deadline") {
+  // The page that was handed over stays busy, and is fetched when the pager is there.
+  const rig_shape shape{.timeout_ns = 100'000};
+  on_disk r(shape);
+  pager_rig<words, on_disk> p(r, shape, 1);
+  r.content[3] = 7;
+  p.begin();
+  CHECK(p.view().load(3).status == status::make(status_code::timed_out, reporter::array));
+  CHECK(!p.faults().is_empty());
+  words found = 0;
+  CHECK(run(p, 1, [&](auto&, const auto& view) { found = view[3]; }) == "");
+  CHECK(found == 7);
+  CHECK(r.saw.fetches == 1);
+  CHECK(r.quiet() == "");
+}
+
+TEST_CASE("a failed fetch by a pager reaches every lane that waits") {
+  const rig_shape shape{};
+  on_disk r(shape);
+  pager_rig<words, on_disk> p(r, shape, 1);
+  r.plan[3] = disk_plan::fetch_fails;
+  status seen[32];
+  CHECK(run(p, 32, [&](auto& lane, const auto& view) {
+          seen[lane.thread()] = view.load(24 + lane.thread() % 8).status;
+        }) == "");
+  for (const status& s : seen) CHECK(s == fake_store<true>::media_error(page_index(3)));
+  CHECK(r.saw.fetches == 1);
+  CHECK(r.quiet() == "");
+}
+
+TEST_CASE("where every frame is held, a served fault ends with no memory, and others go on") {
+  const rig_shape shape{.frames = 1, .timeout_ns = 200'000};
+  on_disk r(shape);
+  pager_rig<words, on_disk> p(r, shape, 1);
+  status waiting;
+  words later = 1;
+  CHECK(run(p, 1, [&](auto&, const auto& view) {
+          {
+            const auto page = view.page(simt::group::self(), 0);
+            REQUIRE(page);
+            waiting = view.load(8).status;
+          }
+          later = view[8];
+        }) == "");
+  CHECK(waiting == status::make(status_code::no_memory, reporter::array));
+  CHECK(later == 0);
+  CHECK(r.quiet() == "");
+}
+
+TEST_CASE("a page that was prefetched is there, and is fetched once") {
+  const rig_shape shape{};
+  on_disk r(shape);
+  pager_rig<words, on_disk> p(r, shape, 1);
+  r.content[17] = 4;
+  words found = 0;
+  CHECK(run(p, 4, [&](auto& lane, const auto& view) {
+          view.prefetch(17);
+          view.prefetch(1'000'000);  // beyond the end: nothing
+          lane.warp().sync();
+          if (lane.thread() == 0) found = view[17];
+        }) == "");
+  CHECK(found == 4);
+  CHECK(r.saw.fetches == 1);
+  CHECK(r.quiet() == "");
+}
+
+TEST_CASE("a pager fetches what was prefetched before it leaves") {
+  const rig_shape shape{};
+  on_disk r(shape);
+  pager_rig<words, on_disk> p(r, shape, 1);
+  for (std::uint64_t seed = 1; seed <= 500; ++seed) {
+    const host::options seeded{.run = host::mode::seeded, .seed = seed};
+    const auto body = [seed](auto& lane, const auto& view) {
+      // The later, the more pages: one is new in every run.
+      for (std::uint64_t k = 0; k < seed % 40; ++k) simt::pause();
+      view.prefetch(8 * (seed + lane.thread()) % 96);
+    };
+    CHECK(p.run(seeded, 1, 4, lambda_kernel<decltype(body)>{body}, p.view()) == "");
+    CHECK(r.quiet() == "");
+  }
+  CHECK(r.saw.fetches >= 4);
+}
+
+TEST_CASE("an empty ring gives nothing, however often it went round") {
+  std::vector<word_line> memory(fault_ring::bytes(3) / sizeof(word_line) + 1);
+  const fault_ring ring(memory.data(), 3);
+  page_fault f;
+  for (std::uint32_t k = 0; k < 20; ++k) {
+    CHECK(ring.take(simt::group::self(), f) == 0);
+    ring.push({page_index(k % 3), page_use::read});
+    CHECK(!ring.is_empty());
+    CHECK(ring.take(simt::group::self(), f) == 1);
+    CHECK(f.page == page_index(k % 3));
+    CHECK(ring.is_empty());
+  }
+}
+
+TEST_CASE("a ring with fewer slots than pages is full at half of them") {
+  const std::uint32_t pages = 3u << 20;
+  std::vector<word_line> memory(fault_ring::bytes(pages) / sizeof(word_line) + 1);
+  CHECK(fault_ring::slots_for(pages) == fault_ring::most_slots);
+  const fault_ring ring(memory.data(), pages);
+  const std::uint32_t half = fault_ring::most_slots / 2;
+  for (std::uint32_t k = 0; k < half; ++k) {
+    REQUIRE(ring.has_room());
+    ring.push({page_index(k), page_use::write});
+  }
+  CHECK(!ring.has_room());
+  page_fault f;
+  CHECK(ring.take(simt::group::self(), f) == 1);
+  CHECK(f.page == page_index(0));
+  CHECK(f.use == page_use::write);
+  CHECK(ring.has_room());
+  // Twice round.
+  for (std::uint32_t k = 0; k < 2 * fault_ring::most_slots; ++k) {
+    ring.push({page_index(k + half), page_use::overwrite});
+    REQUIRE(ring.take(simt::group::self(), f) == 1);
+    REQUIRE(f.page == page_index(k + 1));
+  }
+  CHECK(!ring.is_empty());
+}

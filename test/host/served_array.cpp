@@ -1,0 +1,103 @@
+/// A pager beside the kernels of the host runtime.
+#include "served_array.hpp"
+
+#include "under_tsan.hpp"
+#include <gnstor/host/error.hpp>
+
+using namespace gnstor;
+using namespace gnstor::test;
+namespace host = gnstor::host;
+
+namespace {
+
+struct read_first {
+  template <class Lane, class View>
+  void operator()(Lane& lane, View view, std::uint32_t* got) const {
+    if (lane.global_thread() == 0) *got = view[0];
+  }
+};
+
+struct count_in_one {
+  template <class Lane, class View>
+  void operator()(Lane&, View view) const {
+    (void)atomicAdd(view[1], 2.5f);
+    view[2000] *= 3.0f;
+  }
+};
+
+template <class Action>
+std::string refusal(const Action& action) {
+  try {
+    action();
+  } catch (const host::error& e) {
+    return e.what();
+  }
+  return "nothing was refused";
+}
+bool says(const std::string& text, const std::string& part) {
+  CAPTURE(text);
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("a pager fetches what kernels miss of a volume, and writes back what they changed") {
+  const served_shape shape{.grid = 4, .block = 64};
+  walk_served("emu:?capacity=16M", shape, 1 << 16);
+  walk_served("emu:?capacity=16M", {.grid = 4, .block = 64, .pagers = 8}, 1 << 16);
+  walk_served("emu:?capacity=16M&transport=proxy", shape, 1 << 16);
+  if (!under_tsan) walk_served("emu:?capacity=16M&runner=sim&lanes=8", shape, 1 << 16);
+}
+
+TEST_CASE("a pager copies pages of host memory") {
+  add_to_served_memory({.grid = 2, .block = 64}, 140'001);
+  add_to_served_memory({.grid = 2, .block = 64, .pagers = 3}, 140'001);
+}
+
+TEST_CASE("numbers are added to in one step through view[i], whoever fetches") {
+  host::mapped_memory memory("host:?bytes=16384");
+  memory.as<float>()[2000] = 1;
+  host::mapped_array<float> a(memory, 4096, {.frame_bytes = 4 * 4096, .page_bytes = 4096});
+  run_served(nullptr, a, {.grid = 1, .block = 1}, count_in_one{});
+  host::executor machine;
+  machine.spawn(
+      4, 64, [](auto&, auto view) { (void)atomicAdd(view[1], 2.5f); }, a.view());
+  machine.run();
+  a.close();
+  CHECK(memory.as<float>()[1] == 2.5f * 257);
+  CHECK(memory.as<float>()[2000] == 3);
+}
+
+TEST_CASE("where nobody serves faults a kernel fails at once, and the remedy is named") {
+  host::mapped_memory memory("host:?bytes=16384");
+  memory.as<std::uint32_t>()[0] = 7;
+  host::mapped_array<std::uint32_t> a(memory, 4096, {.page_bytes = 4096});
+  std::uint32_t got = 0;
+  host::executor alone;
+  alone.spawn(1, 32, read_first{}, a.served_view(), &got);
+  alone.run();
+  CHECK(got == 0xdbdbdbdb);
+  CHECK(says(refusal([&] { a.flush(); }), "array::attach"));
+  a.clear_errors();
+  run_served(nullptr, a, {.grid = 1, .block = 32}, read_first{}, &got);
+  CHECK(got == 7);
+  a.close();
+}
+
+TEST_CASE("an array has one pager at a time, of a shape that a GPU takes") {
+  host::mapped_memory memory("host:?bytes=16384");
+  host::mapped_array<std::uint32_t> a(memory, 4096, {.page_bytes = 4096});
+  host::executor one, two;
+  for (const std::uint32_t warps : {5u, 1028u})
+    CHECK(says(refusal([&] { a.attach(one, {.warps = warps}); }), "multiple of 4"));
+  a.attach(one);
+  CHECK(says(refusal([&] { a.attach(two); }), "in another run"));
+  std::uint32_t got = 1;
+  one.spawn(1, 32, read_first{}, a.served_view(), &got);
+  one.run();
+  CHECK(got == 0);
+  a.attach(two);
+  two.spawn(1, 32, read_first{}, a.served_view(), &got);
+  two.run();
+  a.close();
+}

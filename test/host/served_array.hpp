@@ -1,0 +1,77 @@
+#pragma once
+/// Arrays whose faults a pager serves, end to end: the same on a CPU and on a GPU.
+
+#include "mapped_kernels.hpp"
+#include "walk.hpp"
+#include <gnstor/host/array.hpp>
+#include <gnstor/host/mapped_array.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+namespace gnstor::test {
+
+/// What a kernel of a test runs with: its shape, and the array's pager.
+struct served_shape {
+  std::uint32_t grid;
+  std::uint32_t block;
+  std::uint32_t pagers = 0;
+};
+
+template <class Array, class Kernel, class... Args>
+void run_served(gnstor::host::session* s, Array& a, const served_shape& shape, Kernel kernel,
+                Args... args) {
+  gnstor::host::executor machine;
+  machine.spawn(shape.grid, shape.block, kernel, a.served_view(), args...);
+  if (s != nullptr) s->attach(machine);
+  a.attach(machine, {.warps = shape.pagers});
+  machine.run();
+}
+
+/// Fills a volume, changes it in two rounds through an array with a quarter of its pages in frames,
+/// and reads it back.
+inline void walk_served(const std::string& endpoint, const served_shape& shape,
+                        std::uint64_t items) {
+  CAPTURE(endpoint);
+  gnstor::host::session s(endpoint);
+  const volume_info v = s.create_volume({.bytes = 8 * items});
+  std::vector<std::uint64_t> numbers(items);
+  for (std::uint64_t i = 0; i < items; ++i) numbers[i] = walked(i, 0);
+  s.write(v, 0, numbers.data(), 8 * items);
+  gnstor::host::array<std::uint64_t> a(s, v, items, {.frame_bytes = 2 * items, .page_bytes = 4096});
+  const gnstor::host::memory_block wrong(s.client_place(), 8, s.options().device);
+  auto* const count = static_cast<std::uint64_t*>(wrong.data());
+  for (std::uint64_t round = 0; round < 2; ++round)
+    run_served(&s, a, shape, add_to_all{.round = round}, count);
+  run_served(&s, a, shape, check_pages{.round = 2}, count);
+  std::uint64_t bad = 1;
+  wrong.read(0, &bad, 8);
+  CHECK(bad == 0);
+  a.flush();
+  CHECK(a.counters().io_errors == 0);
+  CHECK(a.counters().evictions > 0);
+  s.read(v, 0, numbers.data(), 8 * items);
+  bad = 0;
+  for (std::uint64_t i = 0; i < items; ++i) bad += numbers[i] != walked(i, 2) ? 1 : 0;
+  CHECK(bad == 0);
+  a.close();
+}
+
+/// Adds to every element of an array on host memory.
+inline void add_to_served_memory(const served_shape& shape, std::uint32_t items) {
+  gnstor::host::mapped_memory memory("host:?bytes=" + std::to_string(4 * items));
+  auto* const data = memory.as<std::uint32_t>();
+  for (std::uint32_t i = 0; i < items; ++i) data[i] = i;
+  gnstor::host::mapped_array<std::uint32_t> a(
+      memory, items, {.frame_bytes = items / 4096 * 4096, .page_bytes = 4096});
+  for (int round = 0; round < 2; ++round) run_served(nullptr, a, shape, add_index{});
+  CHECK(a.counters().evictions > 0);
+  a.close();
+  std::uint64_t wrong = 0;
+  for (std::uint32_t i = 0; i < items; ++i) wrong += data[i] != 3 * i;
+  CHECK(wrong == 0);
+}
+
+}  // namespace gnstor::test
