@@ -160,6 +160,10 @@ std::vector<exported> exporting() {
       {"bytes", use, syntax::size(1, most_mapped), "(needed)",
        "How much memory of this process the emulated NIC exports; it begins as zeroes.",
        [](memory_endpoint& e, const value& v) { e.bytes = v.number; }},
+      {"gpu", use, syntax::number(0, 255), "(host memory)",
+       "GPU in whose memory the region lies; another one than the kernels' is reached over NVLink "
+       "or PCIe peer access.",
+       [](memory_endpoint& e, const value& v) { e.gpu = static_cast<int>(v.number); }},
       {"workers", use, syntax::number(1, 1024), "(by the machine)",
        "Copy workers of the emulated NIC: warps on a GPU, lanes of the host executor.",
        [](memory_endpoint& e, const value& v) { set(e.workers, v); }},

@@ -192,7 +192,9 @@ TEST_CASE("endpoints of remote memory say what is wrong with them") {
   CHECK(memory_endpoint::parse("memory://h/x").port == memory_endpoint::default_port);
   CHECK(says(refusal([] { remote_memory m("emu-memory:"); }), "emu-memory:?bytes=SIZE"));
   CHECK(says(refusal([] { remote_memory m("emu-memory:?bytes=1&ssds=2"); }),
-             "these exist: bytes, workers, lanes"));
+             "these exist: bytes, gpu, workers, lanes"));
+  CHECK(
+      says(refusal([] { remote_memory m("emu-memory:?bytes=1K&gpu=0"); }), "gpu=0 means nothing"));
   CHECK(says(refusal([] { remote_memory m("emu:?ssds=2"); }), "expected memory://"));
   CHECK(says(refusal([] { remote_memory m("memory://h"); }), "memory://HOST[:PORT]/NAME"));
   CHECK(says(refusal([] { remote_memory m("emu-memory:?bytes=1", {.depth = 3}); }), "depth 3"));

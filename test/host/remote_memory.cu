@@ -51,6 +51,8 @@ TEST_CASE("a GPU pages an array from a peer's memory, more pages than frames") {
               500'001) == "");
   CHECK(added("emu-memory:?bytes=8M", {.frame_bytes = 256 * 4096, .page_bytes = 4096}, 2'000'000) ==
         "");
+  CHECK(added("emu-memory:?bytes=8M&gpu=0", {.frame_bytes = 256 * 4096, .page_bytes = 4096},
+              2'000'000) == "");
   CHECK(added("emu-memory:?bytes=64M&workers=16", {.page_bytes = 64 * 1024}, 16'000'000) == "");
   CHECK(added("emu-memory:?bytes=256M", {.frame_bytes = 32u << 21, .page_bytes = 2u << 20},
               60'000'000) == "");

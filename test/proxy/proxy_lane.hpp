@@ -2,6 +2,7 @@
 
 #include "proxy/proxy_task.hpp"
 #include <gnstor/core/bounded.hpp>
+#include <gnstor/simt/atomic_ref.hpp>
 #include <gnstor/simt/lane.hpp>
 
 namespace gnstor::test {

@@ -29,12 +29,19 @@ std::uint32_t usual_workers(const remote_memory_options& options) {
 emulated_memory::emulated_memory(const memory_endpoint& where, const remote_memory_options& options)
     : where_(where), options_(options) {
   const bool on_gpu = options.client == machine::gpu;
-  if (on_gpu) prepare_gpus(options.device, options.device);
+  if (where.gpu && !on_gpu) {
+    throw input_error(
+        fmt::format("gpu={} means nothing here, where lanes of the host executor run the kernels: "
+                    "leave it away",
+                    *where.gpu));
+  }
+  if (on_gpu) prepare_gpus(options.device, where.gpu.value_or(options.device));
   near_ = on_gpu ? place::device : place::host;
   node_.shape.max_queues = options.channels;
   node_.shape.max_depth = options.depth;
   node_.shape.copy_workers = where.workers != 0 ? where.workers : usual_workers(options);
-  region_ = memory_block(on_gpu ? place::pinned : place::host, where.bytes, options.device);
+  const place far = where.gpu ? place::device : (on_gpu ? place::pinned : place::host);
+  region_ = memory_block(far, where.bytes, where.gpu.value_or(options.device));
   lay_out();
   make_channels();
   region_key_ = open_key(reinterpret_cast<std::uint64_t>(region_.data()), where.bytes,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,7 @@ struct memory_endpoint {
   std::uint16_t port = default_port;
   std::string name;           ///< of the region
   std::uint64_t bytes = 0;    ///< of an emulated region
+  std::optional<int> gpu;     ///< in whose memory it lies; else in pinned host memory
   std::uint32_t workers = 0;  ///< copy workers of the emulated NIC; 0: by the machine
   std::uint32_t lanes = 1;    ///< of each of its warps on the host runtime, 1 to 32
 
