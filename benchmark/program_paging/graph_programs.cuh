@@ -23,8 +23,8 @@ inline std::uint32_t frames_percent() {
 }
 
 /// How the examples' drivers start kernels here.
-inline support::run_options run_options() {
-  support::run_options run;
+inline support::kernel_shape shape() {
+  support::kernel_shape run;
   run.grid = static_cast<std::uint32_t>(setting("GNSTOR_GRID", blocks));
   run.block = static_cast<std::uint32_t>(setting("GNSTOR_BLOCK", 128));
   return run;
@@ -129,7 +129,7 @@ inline constexpr figure_names edges{"G_edges_per_s", "bytes_per_edge"};
 inline void bfs(benchmark::State& state, bool uniform) {
   peer_graph& g = graph_of(uniform);
   support::on_memory place;
-  graph::bfs_search<support::on_memory> program(place, g.vertices(), run_options());
+  graph::bfs_search<support::on_memory> program(place, g.vertices(), shape());
   compare_peers(state, edges, [&](peer p, std::uint32_t round) {
     return run_graph<false>(g, p, [&](const auto& view) {
       const std::uint32_t source = g.source(round);
@@ -146,7 +146,7 @@ inline void bfs(benchmark::State& state, bool uniform) {
 inline void sssp(benchmark::State& state, bool uniform) {
   peer_graph& g = graph_of(uniform);
   support::on_memory place;
-  graph::sssp_search<support::on_memory> program(place, g.vertices(), run_options());
+  graph::sssp_search<support::on_memory> program(place, g.vertices(), shape());
   compare_peers(state, edges, [&](peer p, std::uint32_t round) {
     return run_graph<true>(g, p, [&](const auto& view) {
       const std::uint32_t source = g.source(round);
@@ -164,7 +164,7 @@ inline void cc(benchmark::State& state, bool uniform) {
   peer_graph& g = graph_of(uniform);
   const auto right = spread_all_labels(g);
   support::on_memory place;
-  graph::cc_search<support::on_memory> program(place, g.vertices(), run_options());
+  graph::cc_search<support::on_memory> program(place, g.vertices(), shape());
   compare_peers(state, edges, [&](peer p, std::uint32_t) {
     return run_graph<false>(g, p, [&](const auto& view) {
       const auto out = program.search(view, false);

@@ -63,7 +63,7 @@ class query_on_peers {
       : data_(all_trips()),
         columns_(columns),
         value_page_(static_cast<std::uint32_t>(setting("GNSTOR_TAXI_PAGE_BYTES", 512))),
-        runner_(place_, run_options()) {}
+        runner_(place_, shape()) {}
 
   run_figures run(peer p) {
     const double values = 4.0 * static_cast<double>(data_.right(0)) * columns_;
