@@ -1,6 +1,7 @@
 #include "support/figures.hpp"
 #include "support/memory_array.hpp"
 #include "support/progress.hpp"
+#include "support/run_options.hpp"
 #include "support/volume_array.hpp"
 #include "taxi/query_runner.hpp"
 #include "taxi/trip_csv.hpp"

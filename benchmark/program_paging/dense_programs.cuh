@@ -81,7 +81,7 @@ inline void multiply(benchmark::State& state, dense::product what) {
   peer_data<float>& data = matrix_of(side);
   const dense::product_reference right = product_by_formula(what, side);
   support::on_memory place;
-  dense::matrix_runner<support::on_memory> runner(place, side, side, run_options());
+  dense::matrix_runner<support::on_memory> runner(place, side, side, shape());
   const auto run = [&](const auto& view) {
     const double seconds = runner.run(
         what, dense::matrix_view<std::decay_t<decltype(view)>>{view, side, side, side, tile});
@@ -130,7 +130,7 @@ __global__ void check_sums(const float* at, std::uint64_t count, unsigned long l
 class addition {
  public:
   explicit addition(std::uint64_t count)
-      : a_(count), b_(count), c_(count), failures_(1), run_(run_options()) {
+      : a_(count), b_(count), c_(count), failures_(1), run_(shape()) {
     fill_addends<<<blocks, threads>>>(a_.device(), count, 1);
     fill_addends<<<blocks, threads>>>(b_.device(), count, 2);
     cuda_check(cudaGetLastError(), "filling vectors");
@@ -208,7 +208,7 @@ class addition {
 
   peer_data<float> a_, b_, c_;
   scratch<std::uint64_t> failures_;
-  support::run_options run_;
+  support::kernel_shape run_;
   host::executor kernels_;
 };
 

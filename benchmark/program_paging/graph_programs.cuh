@@ -9,9 +9,11 @@
 #include "peers.cuh"
 #include "support/memory_array.hpp"
 
+#include <array>
 #include <memory>
-#include <optional>
+#include <stdexcept>
 #include <string>
+#include <type_traits>
 
 namespace gnstor::benchmarks {
 
@@ -23,25 +25,30 @@ inline std::uint32_t frames_percent() {
 }
 
 /// How the examples' drivers start kernels here.
-inline support::run_options run_options() {
-  support::run_options run;
+inline support::kernel_shape shape() {
+  support::kernel_shape run;
   run.grid = static_cast<std::uint32_t>(setting("GNSTOR_GRID", blocks));
   run.block = static_cast<std::uint32_t>(setting("GNSTOR_BLOCK", 128));
   return run;
 }
 
-/// What kernels see of a graph whose arrays are seen as `offsets`, `words` and `weights`.
-template <bool Weighted, class Offsets, class Words>
-auto balanced(const peer_graph& g, const Offsets& offsets, const Words& neighbours,
-              const Words& weights, const Words& chunks) {
+/// Searches a graph whose arrays kernels see as these, in chunks or, with GNSTOR_CHUNKS=0, in
+/// lists.
+template <bool Weighted, class Search, class Offsets, class Words>
+graph::search_outcome search_graph(const Search& search, const peer_graph& g,
+                                   const Offsets& offsets,
+                                   const std::array<Words, 3>& neighbours_weights_chunks) {
+  const auto& [neighbours, weights, chunks] = neighbours_weights_chunks;
+  const auto searched = [&](const auto& lists) {
+    if (setting("GNSTOR_CHUNKS", 1) == 0) return search(lists);
+    return search(graph::balanced_view<std::decay_t<decltype(lists)>, Words>{
+        lists, chunks, peer_graph::chunk_edges, g.edges()});
+  };
   if constexpr (Weighted) {
-    using plain = graph::weighted_view<Offsets, Words, Words>;
-    return graph::balanced_view<plain, Words>{
-        {offsets, neighbours, g.vertices(), weights}, chunks, peer_graph::chunk_edges, g.edges()};
+    return searched(
+        graph::weighted_view<Offsets, Words, Words>{offsets, neighbours, g.vertices(), weights});
   } else {
-    using plain = graph::csr_view<Offsets, Words>;
-    return graph::balanced_view<plain, Words>{
-        {offsets, neighbours, g.vertices()}, chunks, peer_graph::chunk_edges, g.edges()};
+    return searched(graph::csr_view<Offsets, Words>{offsets, neighbours, g.vertices()});
   }
 }
 
@@ -53,9 +60,10 @@ run_figures run_on_arrays(peer_graph& g, const Search& search) {
   const auto neighbours = g.neighbours().array(page, percent);
   const auto chunks = g.chunks().array(page, percent);
   const auto weights = Weighted ? g.weights().array(page, percent) : nullptr;
-  const graph::search_outcome out =
-      search(balanced<Weighted>(g, offsets->view(), neighbours->view(),
-                                Weighted ? weights->view() : neighbours->view(), chunks->view()));
+  const auto words_view = neighbours->view();
+  const graph::search_outcome out = search_graph<Weighted>(
+      search, g, offsets->view(),
+      std::array{words_view, Weighted ? weights->view() : words_view, chunks->view()});
   run_figures f{out.seconds, 0, static_cast<double>(out.counts.walked)};
   for (auto* words : {neighbours.get(), chunks.get(), weights.get()}) {
     if (words == nullptr) continue;
@@ -74,9 +82,9 @@ run_figures run_on_pointers(peer_graph& g, const Search& search, const At& at) {
   const std::uint32_t page = page_bytes();
   const auto seen = [&](auto& data) { return data.pointer(at(data), page); };
   const auto neighbours = seen(g.neighbours());
-  const graph::search_outcome out =
-      search(balanced<Weighted>(g, seen(g.offsets()), neighbours,
-                                Weighted ? seen(g.weights()) : neighbours, seen(g.chunks())));
+  const graph::search_outcome out = search_graph<Weighted>(
+      search, g, seen(g.offsets()),
+      std::array{neighbours, Weighted ? seen(g.weights()) : neighbours, seen(g.chunks())});
   return {out.seconds, 0, static_cast<double>(out.counts.walked)};
 }
 
@@ -129,7 +137,7 @@ inline constexpr figure_names edges{"G_edges_per_s", "bytes_per_edge"};
 inline void bfs(benchmark::State& state, bool uniform) {
   peer_graph& g = graph_of(uniform);
   support::on_memory place;
-  graph::bfs_search<support::on_memory> program(place, g.vertices(), run_options());
+  graph::bfs_search<support::on_memory> program(place, g.vertices(), shape());
   compare_peers(state, edges, [&](peer p, std::uint32_t round) {
     return run_graph<false>(g, p, [&](const auto& view) {
       const std::uint32_t source = g.source(round);
@@ -146,7 +154,7 @@ inline void bfs(benchmark::State& state, bool uniform) {
 inline void sssp(benchmark::State& state, bool uniform) {
   peer_graph& g = graph_of(uniform);
   support::on_memory place;
-  graph::sssp_search<support::on_memory> program(place, g.vertices(), run_options());
+  graph::sssp_search<support::on_memory> program(place, g.vertices(), shape());
   compare_peers(state, edges, [&](peer p, std::uint32_t round) {
     return run_graph<true>(g, p, [&](const auto& view) {
       const std::uint32_t source = g.source(round);
@@ -164,7 +172,7 @@ inline void cc(benchmark::State& state, bool uniform) {
   peer_graph& g = graph_of(uniform);
   const auto right = spread_all_labels(g);
   support::on_memory place;
-  graph::cc_search<support::on_memory> program(place, g.vertices(), run_options());
+  graph::cc_search<support::on_memory> program(place, g.vertices(), shape());
   compare_peers(state, edges, [&](peer p, std::uint32_t) {
     return run_graph<false>(g, p, [&](const auto& view) {
       const auto out = program.search(view, false);

@@ -1,8 +1,9 @@
 #pragma once
 
 #include "../support/figures.hpp"
-#include "../support/run_options.hpp"
+#include "../support/kernel_shape.hpp"
 #include "matrix_kernels.hpp"
+#include <gnstor/host/error.hpp>
 #include <gnstor/host/executor.hpp>
 #include <gnstor/host/memory_block.hpp>
 
@@ -34,8 +35,8 @@ template <class Place>
 class matrix_runner {
  public:
   matrix_runner(Place& place, std::uint32_t rows, std::uint32_t columns,
-                const support::run_options& run)
-      : place_(&place), run_(run), rows_(rows), columns_(columns) {
+                const support::kernel_shape& shape)
+      : place_(&place), shape_(shape), rows_(rows), columns_(columns) {
     columns_in_ = filled(0, columns);
     rows_in_ = filled(1, rows);
     columns_out_ = place.allocate(columns * std::size_t{4});
@@ -52,11 +53,11 @@ class matrix_runner {
     counts_.write(0, &zero, sizeof zero);
     auto* counts = static_cast<product_counts*>(counts_.data());
     if (what == product::atax) {
-      kernels_.spawn(run_.grid, run_.block,
+      kernels_.spawn(shape_.grid, shape_.block,
                      row_by_row{floats(columns_in_), floats(columns_out_), floats(rows_out_)}, a,
                      counts);
     } else {
-      kernels_.spawn(run_.grid, run_.block,
+      kernels_.spawn(shape_.grid, shape_.block,
                      two_products{floats(columns_in_), floats(rows_in_), floats(columns_out_),
                                   floats(rows_out_)},
                      a, counts);
@@ -99,7 +100,7 @@ class matrix_runner {
   }
 
   Place* place_;
-  support::run_options run_;
+  support::kernel_shape shape_;
   std::uint32_t rows_, columns_;
   gnstor::host::memory_block columns_in_, rows_in_, columns_out_, rows_out_, counts_;
   gnstor::host::executor kernels_;

@@ -33,9 +33,9 @@ struct bfs_program {
 template <class Place>
 class bfs_search {
  public:
-  bfs_search(Place& place, std::uint32_t vertices, const support::run_options& run)
+  bfs_search(Place& place, std::uint32_t vertices, const support::kernel_shape& shape)
       : vertices_(vertices),
-        runner_(place, run),
+        runner_(place, shape),
         frontier_(place, vertices),
         parents_(place.allocate(std::uint64_t{vertices} * 4)) {}
 

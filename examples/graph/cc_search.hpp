@@ -68,9 +68,9 @@ struct flatten_components {
 template <class Place>
 class cc_search {
  public:
-  cc_search(Place& place, std::uint32_t vertices, const support::run_options& run)
+  cc_search(Place& place, std::uint32_t vertices, const support::kernel_shape& shape)
       : vertices_(vertices),
-        runner_(place, run),
+        runner_(place, shape),
         labels_(place.allocate(std::uint64_t{vertices} * 4)) {}
 
   template <class Graph>

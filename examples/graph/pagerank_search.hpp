@@ -62,9 +62,9 @@ struct pagerank_limits {
 template <class Place>
 class pagerank_search {
  public:
-  pagerank_search(Place& place, std::uint32_t vertices, const support::run_options& run)
+  pagerank_search(Place& place, std::uint32_t vertices, const support::kernel_shape& shape)
       : vertices_(vertices),
-        runner_(place, run),
+        runner_(place, shape),
         ranks_(place.allocate(std::uint64_t{vertices} * 8)),
         sums_(place.allocate(std::uint64_t{vertices} * 8)),
         changed_(place.allocate(8)) {}

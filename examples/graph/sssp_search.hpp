@@ -42,9 +42,9 @@ struct sssp_program {
 template <class Place>
 class sssp_search {
  public:
-  sssp_search(Place& place, std::uint32_t vertices, const support::run_options& run)
+  sssp_search(Place& place, std::uint32_t vertices, const support::kernel_shape& shape)
       : vertices_(vertices),
-        runner_(place, run),
+        runner_(place, shape),
         frontier_(place, vertices),
         distances_(place.allocate(std::uint64_t{vertices} * 4)) {}
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "../support/run_options.hpp"
+#include "../support/kernel_shape.hpp"
 #include "edge_step.hpp"
 #include <gnstor/host/executor.hpp>
 #include <gnstor/host/memory_block.hpp>
@@ -15,8 +15,8 @@ namespace graph {
 template <class Place>
 class step_runner {
  public:
-  step_runner(Place& place, const support::run_options& run)
-      : place_(&place), run_(run), counts_(place.allocate(sizeof(step_counts))) {}
+  step_runner(Place& place, const support::kernel_shape& shape)
+      : place_(&place), shape_(shape), counts_(place.allocate(sizeof(step_counts))) {}
 
   /// One step of `program` over the edges of `active` vertices.
   template <class Offsets, class Neighbours, class Program>
@@ -46,7 +46,7 @@ class step_runner {
   /// A kernel of the program's own: `f(lane, args...)`.
   template <class Functor, class... Args>
   void run(Functor f, Args... args) {
-    kernels_.spawn(run_.grid, run_.block, f, args...);
+    kernels_.spawn(shape_.grid, shape_.block, f, args...);
     place_->attach(kernels_);
     kernels_.run();
   }
@@ -78,7 +78,7 @@ class step_runner {
   static constexpr std::uint64_t one = 1;
 
   Place* place_;
-  support::run_options run_;
+  support::kernel_shape shape_;
   gnstor::host::memory_block counts_;
   gnstor::host::memory_block chunk_bits_;
   gnstor::host::executor kernels_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "frame_budget.hpp"
+#include "kernel_shape.hpp"
 #include <gnstor/host/session.hpp>
 
 #include <command_line/command_line.hpp>
@@ -12,14 +13,10 @@
 namespace support {
 
 /// What the examples let their user choose about the array, the paging and the kernels.
-struct run_options {
-  static constexpr bool on_gpu = gnstor::host::this_machine == gnstor::host::machine::gpu;
-
+struct run_options : kernel_shape {
   std::string endpoint = "emu:";
   std::string frames;
   std::uint32_t page_bytes = 0;
-  std::uint32_t grid = on_gpu ? 528 : 4;
-  std::uint32_t block = 128;
 
   void add_to(gnstor::tools::command_line& line) {
     line.option("--endpoint", endpoint,

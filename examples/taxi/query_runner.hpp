@@ -1,6 +1,6 @@
 #pragma once
 
-#include "../support/run_options.hpp"
+#include "../support/kernel_shape.hpp"
 #include "query_kernel.hpp"
 #include <gnstor/host/executor.hpp>
 #include <gnstor/host/memory_block.hpp>
@@ -14,15 +14,15 @@ namespace taxi {
 template <class Place>
 class query_runner {
  public:
-  query_runner(Place& place, const support::run_options& run)
-      : place_(&place), run_(run), sums_(place.allocate(sizeof(query_sums))) {}
+  query_runner(Place& place, const support::kernel_shape& shape)
+      : place_(&place), shape_(shape), sums_(place.allocate(sizeof(query_sums))) {}
 
   /// Sums the first `columns` columns.
   template <class Columns>
   query_sums run(const Columns& c, std::uint32_t columns) {
     query_sums sums;
     sums_.write(0, &sums, sizeof sums);
-    kernels_.spawn(run_.grid, run_.block, sum_long_trips<Columns>{}, c, columns,
+    kernels_.spawn(shape_.grid, shape_.block, sum_long_trips<Columns>{}, c, columns,
                    static_cast<query_sums*>(sums_.data()));
     place_->attach(kernels_);
     kernels_.run();
@@ -32,7 +32,7 @@ class query_runner {
 
  private:
   Place* place_;
-  support::run_options run_;
+  support::kernel_shape shape_;
   gnstor::host::memory_block sums_;
   gnstor::host::executor kernels_;
 };

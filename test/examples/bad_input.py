@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Gives the examples bad input: each must fail, say what is wrong, and leave every file as it was.
 
-Usage: bad_input.py BFS VECTOR_ADD READ_ONE
+Usage: bad_input.py BFS VECTOR_ADD READ_ONE TAXI_QUERY
 """
 
 import struct
@@ -86,6 +86,42 @@ BFS = [
     ("a file and a generated graph at once",
      "--scale 10 --graph good.el",
      ["--scale excludes --graph"]),
+    ("chunks that are too small",
+     "--scale 10 --layout balanced --chunk-edges 10",
+     ["chunks of 10 edges; give at least 64"], ["search 1"]),
+    ("an unknown layout",
+     "--scale 10 --layout sorted",
+     ["sorted not in {csr,balanced}"], NOTHING_DONE),
+    ("pages of 512 bytes on volumes",
+     "--scale 10 --page-bytes 512",
+     ["--page-bytes 512", "4096 times a power of two"], NOTHING_DONE),
+    ("pages of 256 bytes on host memory",
+     "--scale 10 --page-bytes 256 --endpoint host:",
+     ["--page-bytes 256", "512 times a power of two"], NOTHING_DONE),
+]
+
+TAXI_QUERY = [
+    ("a missing table",
+     "--csv missing.csv",
+     ["missing.csv: cannot be read"]),
+    ("a table without a column that is needed",
+     "--csv columns.csv",
+     ['columns.csv: the first line names no column "Tolls"']),
+    ("a table without trips",
+     "--csv none.csv",
+     ["none.csv: holds no trip"]),
+    ("a field that is no number",
+     "--csv word.csv",
+     ['word.csv:3: column "Fare" is no number from 0 on']),
+    ("a line that ends early",
+     "--csv early.csv",
+     ['early.csv:2: column "Tips" is no number from 0 on']),
+    ("a table and drawn trips at once",
+     "--csv word.csv --rows 5",
+     ["--rows excludes --csv"]),
+    ("a query that is none",
+     "--query 6",
+     ["6 not in range"]),
 ]
 
 VECTOR_ADD = [
@@ -165,16 +201,23 @@ def write_files(folder):
     folder.write("sixteen.bin", bytes(128))
     folder.write("large.bin", bytes(4 << 20))
     folder.write("out.bin", "from an earlier run")
+    columns = "Trip Seconds,Trip Miles,Fare,Extras,Tips"
+    folder.write("columns.csv", columns + "\n1,2,3,4,5\n")
+    folder.write("none.csv", columns + ",Tolls\n")
+    folder.write("word.csv", columns + ",Tolls\n1,2,3,4,5,6\n1,2,three,4,5,6\n")
+    folder.write("early.csv", columns + ",Tolls\n1,2,3,4\n")
     (folder.path / "folder").mkdir()
 
 
 def main():
-    bfs, vector_add, read_one = sys.argv[1:]
+    bfs, vector_add, read_one, taxi_query = sys.argv[1:]
+    programs = ((bfs, BFS), (vector_add, VECTOR_ADD), (read_one, READ_ONE),
+                (taxi_query, TAXI_QUERY))
     failures = 0
     with Folder() as folder:
         write_files(folder)
         before = folder.content()
-        for program, cases in ((bfs, BFS), (vector_add, VECTOR_ADD), (read_one, READ_ONE)):
+        for program, cases in programs:
             for name, arguments, expected, *unwanted in cases:
                 status, printed = folder.run(program, *arguments.split())
                 wrong = [f"does not say: {text}" for text in expected if text not in printed]
@@ -189,7 +232,7 @@ def main():
                 for line in wrong:
                     failures += 1
                     print(f"{name} ({arguments}): {line}\n  it printed: {printed.strip()}")
-        print(f"{len(BFS) + len(VECTOR_ADD) + len(READ_ONE)} bad inputs, {failures} failures")
+        print(f"{sum(len(cases) for _, cases in programs)} bad inputs, {failures} failures")
     return 1 if failures else 0
 
 
