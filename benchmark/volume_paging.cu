@@ -4,7 +4,8 @@
 //
 // `cold/MEDIA/ORDER/PAGE/WHO`: every page once, a warp each, through `view.page`; frames are a
 // quarter of the data. `link_ratio` is to SMs that add up the same pages in host memory in the same
-// order; the node moves pages over the same link.
+// order; the node moves pages over the same link. What a run takes whose kernel does nothing is not
+// counted: the node starts and ends with each.
 // `cold_elements/MEDIA/PAGE/WHO`: the same by `view[i]`, in order.
 // `lone_fault/MEDIA/PAGE/WHO`: one thread, one page after another.
 // `resident/ORDER/PAGE/HOW`: `view[i]` where every page is there: without a reference, with one
@@ -96,7 +97,8 @@ double timed_beside_node(host::session& s, dim3 grid, dim3 block, void (*kernel)
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// @param with(view, timed) runs a kernel on either view
+/// The seconds of a kernel beside the node, on either view.
+/// @param kernel `of<View>()` is it, `argument(view)` what it takes
 template <class Kernel, class... Args>
 double run_on(filled_volume& v, remote& a, bool pager, dim3 grid, const Kernel& kernel,
               const Args&... args) {
@@ -141,6 +143,12 @@ struct touch {
   }
 };
 
+/// The seconds that a run takes whose kernel does nothing: the node and the pager start and end.
+double idle(filled_volume& v, remote& a, bool pager) {
+  tally t;
+  return run_on(v, a, pager, 1, touch{}, std::uint64_t{0}, t.word());
+}
+
 void cold(benchmark::State& state, const std::string& media, bool random, std::uint32_t page,
           bool pager) {
   filled_volume& v = on(media);
@@ -152,7 +160,8 @@ void cold(benchmark::State& state, const std::string& media, bool random, std::u
   page_cache_counters c;
   for (int k = 0; k < rounds; ++k) {
     const auto a = v.array(page, d.bytes() / 4);
-    seconds.push_back(run_on(v, *a, pager, blocks, sum_by_pages{}, order, t.word()));
+    const double unused = idle(v, *a, pager);
+    seconds.push_back(run_on(v, *a, pager, blocks, sum_by_pages{}, order, t.word()) - unused);
     a->check();
     require_sum(t.value(), d.sum(), "array");
     c = a->counters();
@@ -203,7 +212,7 @@ void lone_fault(benchmark::State& state, const std::string& media, std::uint32_t
       host::executor run;
       if (pager) {
         run.launch(1, 1, touch_in_turn<remote::served_type>, a->served_view(), pages, t.word());
-        a->attach(run);
+        a->attach(run, {.warps = pager_warps()});
       } else {
         run.launch(1, 1, touch_in_turn<remote::view_type>, a->view(), pages, t.word());
       }

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -118,6 +119,12 @@ class managed_data {
 
 using paged = host::mapped_array<std::uint32_t>;
 
+/// Warps of a pager: GNSTOR_PAGER_WARPS, 0 for the default.
+inline std::uint32_t pager_warps() {
+  const char* const given = std::getenv("GNSTOR_PAGER_WARPS");
+  return given == nullptr ? 0 : static_cast<std::uint32_t>(std::atoi(given));
+}
+
 /// The seconds that a kernel takes whose faults a pager serves: with the pager's start and end.
 /// @param s of an array on a volume
 template <class Array, class... Parameters>
@@ -126,7 +133,7 @@ double timed_beside_pager(host::session* s, Array& a, dim3 grid, dim3 block,
   host::executor run;
   run.launch(grid, block, kernel, args...);
   if (s != nullptr) s->attach(run);
-  a.attach(run);
+  a.attach(run, {.warps = pager_warps()});
   const auto begin = std::chrono::steady_clock::now();
   run.run();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
