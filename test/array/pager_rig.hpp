@@ -36,7 +36,10 @@ class pager_rig {
         view_type(served_pages(store, pages), rig_->expected.size(), shape_.timeout_ns, twin);
   }
   /// As the host does before kernels run.
-  void begin() { *servers() = pagers_; }
+  void begin() {
+    *servers() = pagers_;
+    stop_ = 0;
+  }
   std::uint32_t left() { return *servers(); }
   std::uint32_t arrived() const { return arrived_; }
 

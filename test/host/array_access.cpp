@@ -181,6 +181,13 @@ void refuse_files(Rig& r) {
 
 }  // namespace
 
+TEST_CASE("host and kernels take turns on an array on remote memory") {
+  remote_rig r;
+  take_turns(r);
+  remote_rig small_pages({.frame_bytes = 32 * 512, .page_bytes = 512});
+  take_turns(small_pages);
+}
+
 TEST_CASE("host and kernels take turns on an array, and each finds what the other has left") {
   for (const char* endpoint : {"emu:?capacity=16M&runner=cpu", "emu:?capacity=16M&runner=sim"}) {
     CAPTURE(endpoint);
@@ -391,4 +398,44 @@ TEST_CASE(
     "a kernel's read of poison that nobody looked at is thrown by flush and by a host's read") {
   memory_rig m({.frame_bytes = 32 * 512, .page_bytes = 512, .timeout = 100_ms});
   throw_poison(m);
+}
+
+namespace {
+
+/// Stores 55 to element 5, and calls `during(argument)` on this thread.
+struct store_one {
+  void (*during)(void*);
+  void* argument;
+
+  template <class Lane, class View>
+  void operator()(Lane& lane, View view) const {
+    if (lane.global_thread() != 0) return;
+    view[5] = 55u;
+    during(argument);
+  }
+};
+
+/// Runs `store_one` on the array's served view, with `action` before its end.
+template <class Array, class Session, class Action>
+void store_served(Array& a, Session& s, Action action) {
+  gnstor::host::executor kernels;
+  const auto call = [](void* f) { (*static_cast<Action*>(f))(); };
+  kernels.spawn(1, 32, store_one{call, &action}, a.served_view());
+  s.attach(kernels);
+  a.attach(kernels);
+  kernels.run();
+}
+
+}  // namespace
+
+TEST_CASE("a host finds what kernels stored through a pager, and is refused while they run") {
+  volume_rig r;
+  auto& a = r.array;
+  std::string why;
+  store_served(a, r.session, [&] { why = refusal([&] { (void)a.get(5); }); });
+  CHECK(says(why, {"a kernel that uses it has not ended"}));
+  CHECK(a.get(5) == 55);
+  a.set(5, 56);
+  CHECK(wrong_in_kernel(r, {}) == access_count - 1);  // all but element 0
+  CHECK(a.get(5) == 56);
 }

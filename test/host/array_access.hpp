@@ -1,8 +1,9 @@
 #pragma once
-/// What this CPU does to an array between kernels: the same on volumes and on mapped memory, on a
+/// What this CPU does to an array between kernels: the same on volumes and on memory, on a
 /// CPU and on a GPU.
 
 #include <gnstor/host/mapped_array.hpp>
+#include <gnstor/host/memory_array.hpp>
 
 #include <doctest/doctest.h>
 
@@ -89,6 +90,33 @@ class memory_rig {
   }
 
   gnstor::host::mapped_memory memory;
+  array_type array;
+};
+
+/// The same on memory of an emulated peer.
+class remote_rig {
+ public:
+  using array_type = gnstor::host::memory_array<std::uint32_t>;
+
+  explicit remote_rig(const gnstor::host::array_options& paging = access_paging)
+      : memory("emu-memory:?bytes=40000", {.channels = 2, .depth = 8}),
+        array(memory, access_count, paging) {}
+  ~remote_rig() { close_quietly(array); }
+
+  template <class Kernel, class... Args>
+  void run(const Kernel& kernel, const Args&... args) {
+    gnstor::host::executor kernels;
+    kernels.spawn(2, 64, kernel, args...);
+    memory.attach(kernels);
+    kernels.run();
+  }
+  gnstor::host::memory_block allocate() {
+    using gnstor::host::place;
+    constexpr bool gpu = gnstor::host::this_machine == gnstor::host::machine::gpu;
+    return gnstor::host::memory_block(gpu ? place::device : place::host, 8);
+  }
+
+  gnstor::host::remote_memory memory;
   array_type array;
 };
 
