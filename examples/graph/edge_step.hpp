@@ -40,12 +40,21 @@ struct step_counts {
 
 namespace detail {
 
+/// What a lane counts in one step: of each, fewer than 2^32.
+struct lane_counts {
+  std::uint32_t marked = 0;
+  std::uint32_t changed = 0;
+  std::uint32_t walked = 0;
+  std::uint32_t accesses = 0;
+  std::uint32_t failed = 0;
+};
+
 GNSTOR_HD inline void add_to(std::uint64_t& sum, std::uint64_t value) {
   if (value != 0) gnstor::device_word<std::uint64_t>(sum).fetch_add(value, gnstor::relaxed);
 }
 
 /// Adds what a lane counted to what all count.
-GNSTOR_HD inline void add_up(step_counts& all, const step_counts& mine) {
+GNSTOR_HD inline void add_up(step_counts& all, const lane_counts& mine) {
   add_to(all.marked, mine.marked);
   add_to(all.changed, mine.changed);
   add_to(all.walked, mine.walked);
@@ -81,15 +90,30 @@ struct some_vertices {
   std::uint32_t bits;  ///< bit k: vertex base + k
 };
 
+/// Two neighbouring elements of an array, as a range; or why they cannot be read.
+template <class View>
+GNSTOR_HD gnstor::result<range> load_two(const View& view, std::uint64_t index) {
+  range both;
+  // One place in the code where an element is read: what is behind it may be long.
+#if defined(__CUDA_ARCH__)
+#pragma unroll 1
+#endif
+  for (std::uint64_t k = 0; k < 2; ++k) {
+    const auto value = support::load(view, index + k);
+    if (!value) return value.status;
+    both = {both.last, value.value};
+  }
+  return both;
+}
+
 /// The edges of one vertex per lane; empty of one that is not asked for or cannot be read.
 template <class Offsets>
 GNSTOR_HD range edges_of(const Offsets& offsets, const some_vertices& some, std::uint32_t rank,
-                         step_counts& mine) {
+                         lane_counts& mine) {
   if ((some.bits >> rank & 1) == 0) return {0, 0};
-  const gnstor::result<std::uint64_t> from = offsets.load(std::uint64_t{some.base} + rank);
-  const gnstor::result<std::uint64_t> to = offsets.load(std::uint64_t{some.base} + rank + 1);
+  const gnstor::result<range> found = load_two(offsets, std::uint64_t{some.base} + rank);
   mine.accesses += 2;
-  if (from && to) return {from.value, to.value};
+  if (found) return found.value;
   ++mine.failed;
   return {0, 0};
 }
@@ -102,7 +126,7 @@ class edge_walk {
       : warp_(warp), graph_(&graph), program_(&program), pages_(graph.pages()) {}
 
   /// Visits the edges of `some` that are in `part`.
-  GNSTOR_HD void visit(const some_vertices& some, const range& part, step_counts& mine) {
+  GNSTOR_HD void visit(const some_vertices& some, const range& part, lane_counts& mine) {
     const std::uint32_t rank = warp_.thread_rank();
     const range whole = edges_of(graph_->offsets, some, rank, mine);
     const range list = whole.within(part);
@@ -121,7 +145,7 @@ class edge_walk {
  private:
   template <class Carried>
   GNSTOR_HD void visit_list(std::uint32_t v, const Carried& carried, const range& edges,
-                            step_counts& mine) {
+                            lane_counts& mine) {
     for (std::uint64_t at = edges.first; at < edges.last;) {
       if (!pages_.turn_to(warp_, at)) {
         if (warp_.leads()) ++mine.failed;
@@ -165,7 +189,7 @@ struct list_step {
     const auto warp = gnstor::simt::group::whole_warp();
     const std::uint32_t rank = warp.thread_rank();
     const std::uint64_t words = detail::words_of(graph.vertices);
-    step_counts mine;
+    detail::lane_counts mine;
     for (std::uint64_t first = detail::take(warp, *all) * span; first < words;
          first = detail::take(warp, *all) * span) {
       const std::uint64_t w = first + rank;
@@ -194,7 +218,7 @@ struct mark_chunks {
     const auto warp = gnstor::simt::group::whole_warp();
     const std::uint32_t rank = warp.thread_rank();
     const std::uint64_t words = detail::words_of(graph.vertices);
-    step_counts mine;
+    detail::lane_counts mine;
     for (std::uint64_t first = lane.global_thread() / 32 * 32; first < words;
          first += lane.grid_threads() / 32 * 32) {
       const std::uint64_t w = first + rank;
@@ -245,7 +269,7 @@ struct chunk_step {
                             std::uint32_t* chunk_bits) const {
     const auto warp = gnstor::simt::group::whole_warp();
     const std::uint64_t chunks = g.chunks();
-    step_counts mine;
+    detail::lane_counts mine;
     for (std::uint64_t first = detail::take(warp, *all) * portion; first < chunks;
          first = detail::take(warp, *all) * portion) {
       for (std::uint32_t set = taken(warp, chunk_bits, first); set != 0; set &= set - 1) {
@@ -277,11 +301,13 @@ struct chunk_step {
 
   GNSTOR_HD static void visit_chunk(const gnstor::simt::group& warp, const Balanced& g,
                                     const Program& program, std::uint64_t chunk,
-                                    step_counts& mine) {
-    const gnstor::result<std::uint32_t> from = g.chunk_vertices.load(chunk);
-    const gnstor::result<std::uint32_t> to = g.chunk_vertices.load(chunk + 1);
+                                    detail::lane_counts& mine) {
+    // The vertices of its first edge and of the next chunk's.
+    const gnstor::result<detail::range> found = detail::load_two(g.chunk_vertices, chunk);
+    const auto first = static_cast<std::uint32_t>(found.value.first);
+    const auto last = static_cast<std::uint32_t>(found.value.last);
     warp.sync();
-    if (!warp.all(from && to && to.value < g.graph.vertices)) {
+    if (!warp.all(found && last < g.graph.vertices)) {
       if (warp.leads()) ++mine.failed;
       return;
     }
@@ -289,10 +315,10 @@ struct chunk_step {
     const detail::range edges{chunk * g.chunk_edges, (chunk + 1) * g.chunk_edges};
     // A warp that waits for offsets may hold a page of edges: nobody waits the other way round.
     walk_of<decltype(g.graph)> walk(warp, g.graph, program);
-    for (std::uint64_t w = from.value / 32; w <= to.value / 32; ++w) {
+    for (std::uint64_t w = first / 32; w <= last / 32; ++w) {
       std::uint32_t bits = program.active(w);
-      if (w == from.value / 32) bits &= ~0u << from.value % 32;
-      if (w == to.value / 32) bits &= ~0u >> (31 - to.value % 32);
+      if (w == first / 32) bits &= ~0u << first % 32;
+      if (w == last / 32) bits &= ~0u >> (31 - last % 32);
       if (bits != 0) walk.visit({static_cast<std::uint32_t>(w * 32), bits}, edges, mine);
     }
     walk.end();
