@@ -99,7 +99,7 @@ GNSTOR_HD gnstor::result<range> load_two(const View& view, std::uint64_t index) 
 #pragma unroll 1
 #endif
   for (std::uint64_t k = 0; k < 2; ++k) {
-    const auto value = support::load(view, index + k);
+    const auto value = view.load(index + k);
     if (!value) return value.status;
     both = {both.last, value.value};
   }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "remote_view.hpp"
 #include <gnstor/simt/group.hpp>
 
 #include <cstdint>
@@ -22,7 +21,7 @@ class held_page {
   GNSTOR_HD bool turn_to(const gnstor::simt::group& warp, std::uint64_t index) {
     if (page_.holds(index)) return true;
     release(warp);
-    const auto found = acquire_page(*view_, warp, index);
+    const auto found = view_->acquire_page(warp, index);
     page_ = found.value;
     return static_cast<bool>(found);
   }

@@ -5,22 +5,46 @@
 #include <gnstor/host/array.hpp>
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
+#include <type_traits>
+#include <vector>
 
 namespace support {
 
+/// Starts the pager of an array beside kernels.
+using start_pager = std::function<void(gnstor::host::executor&)>;
+using pager_list = std::vector<start_pager>;
+
 /// An array on a new volume of its own. The session outlives it.
+///
+/// On a GPU its kernels leave fetching to a pager, and so compile quickly and stay small; what the
+/// host runtime runs fetches by itself.
 template <class T>
 class volume_array {
+  static constexpr bool has_pager = gnstor::host::this_machine == gnstor::host::machine::gpu;
+
  public:
+  using view_type = std::conditional_t<has_pager, gnstor::served_array<T>, gnstor::remote_array<T>>;
+
+  /// @param pagers what starts the array's pager is added there
   volume_array(gnstor::host::session& s, std::uint64_t count,
-               const gnstor::host::array_options& paging)
+               const gnstor::host::array_options& paging, pager_list& pagers)
       : paging_(paging),
         volume_(s, whole_pages(count * sizeof(T))),
-        array_(s, volume_.info(), count, paging) {}
+        array_(std::make_shared<gnstor::host::array<T>>(s, volume_.info(), count, paging)) {
+    if (has_pager) pagers.push_back(pager());
+  }
 
-  gnstor::host::array<T>& array() { return array_; }
-  gnstor::remote_array<T> view() const { return array_.view(); }
+  gnstor::host::array<T>& array() { return *array_; }
+  view_type view() const {
+    if constexpr (has_pager) {
+      return array_->served_view();
+    } else {
+      return array_->view();
+    }
+  }
   std::uint32_t page_bytes() const { return paging_.page_bytes; }
 
  private:
@@ -30,9 +54,17 @@ class volume_array {
     return (bytes + page - 1) / page * page;
   }
 
+  /// Starts the pager beside kernels, as long as the array is there and open.
+  start_pager pager() const {
+    return [weak = std::weak_ptr(array_)](gnstor::host::executor& kernels) {
+      const auto there = weak.lock();
+      if (there && there->is_open()) there->attach(kernels, {.warps = 16});
+    };
+  }
+
   gnstor::host::array_options paging_;
   scratch_volume volume_;
-  gnstor::host::array<T> array_;
+  std::shared_ptr<gnstor::host::array<T>> array_;
 };
 
 /// Where an example's arrays lie: volumes of a session.
@@ -45,14 +77,18 @@ class on_volumes {
 
   template <class T>
   volume_array<T> make(std::uint64_t count, const gnstor::host::array_options& paging) {
-    return volume_array<T>(session_, count, paging);
+    return volume_array<T>(session_, count, paging, pagers_);
   }
   /// Memory for what kernels share besides.
   gnstor::host::memory_block allocate(std::size_t bytes) { return session_.allocate(bytes); }
-  void attach(gnstor::host::executor& kernels) const { session_.attach(kernels); }
+  void attach(gnstor::host::executor& kernels) const {
+    session_.attach(kernels);
+    for (const auto& start : pagers_) start(kernels);
+  }
 
  private:
   gnstor::host::session session_;
+  pager_list pagers_;
 };
 
 /// "32 for 128 pages of 64.00 KiB".

@@ -101,7 +101,7 @@ struct sum_long_trips {
     for (std::uint32_t k = 0; k < value_columns; ++k) {
       if (k >= columns) break;
       if (has_row) {
-        const gnstor::result<std::uint32_t> value = support::load(c.values[k], row);
+        const gnstor::result<std::uint32_t> value = c.values[k].load(row);
         mine.values[k] += value.value;
         mine.failed += !value;
         ++mine.accesses;

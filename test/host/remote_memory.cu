@@ -16,7 +16,7 @@ using namespace gnstor::test;
 
 namespace {
 
-using numbers = host::memory_array<std::uint32_t>;
+using remote_numbers = host::memory_array<std::uint32_t>;
 
 void fill(host::remote_memory& memory, std::uint64_t count) {
   std::vector<std::uint32_t> v(count);
@@ -29,7 +29,7 @@ std::string added(const std::string& endpoint, const host::array_options& paging
                   std::uint64_t count) {
   host::remote_memory memory(endpoint, {.channels = 8, .depth = 64});
   fill(memory, count);
-  numbers a(memory, count, paging);
+  remote_numbers a(memory, count, paging);
   host::executor kernels;
   kernels.spawn(16, 128, add_index{}, a.view());
   memory.attach(kernels);
@@ -61,7 +61,7 @@ TEST_CASE("a GPU pages an array from a peer's memory, more pages than frames") {
 TEST_CASE("a region that is withdrawn ends every lane of a GPU") {
   host::remote_memory memory("emu-memory:?bytes=8M");
   fill(memory, 2'000'000);
-  numbers a(memory, 2'000'000, {.page_bytes = 4096});
+  remote_numbers a(memory, 2'000'000, {.page_bytes = 4096});
   memory.withdraw_region();
   const host::memory_block sum(host::place::device, 8);
   host::executor kernels;

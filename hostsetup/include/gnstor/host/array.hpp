@@ -301,6 +301,8 @@ class array {
                                 options_.page_bytes);
   }
 
+  /// False after `close`.
+  bool is_open() const { return memory_.open(); }
   std::uint32_t frames() const { return memory_.frame_count; }
   std::uint32_t pages() const { return memory_.pages; }
 
