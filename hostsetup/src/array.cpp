@@ -160,11 +160,11 @@ pager_setup array_memory::begin_service(std::uint32_t warps, std::uint64_t timeo
                             " has a pager in another run: wait for that one to end, or let both "
                             "kernels run in it");
   }
-  const std::size_t words = fault_ring::bytes(pages);
+  const std::size_t behind = fault_ring::bytes(pages);
   const std::uint32_t none[2] = {};
-  faults.write(words, none, sizeof none);
+  faults.write(behind, none, sizeof none);
   faults.write(fault_ring::servers_offset(), &warps, sizeof warps);
-  auto* const stop = reinterpret_cast<std::uint32_t*>(static_cast<char*>(faults.data()) + words);
+  auto* const stop = reinterpret_cast<std::uint32_t*>(static_cast<char*>(faults.data()) + behind);
   return {ring, timeout_ns, stop, stop + 1, warps};
 }
 

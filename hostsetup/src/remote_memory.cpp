@@ -58,8 +58,8 @@ void remote_memory::unregister_memory(const io_buffer& buffer) noexcept {
 }
 place remote_memory::client_place() const { return link_->kernel_reach(); }
 
-void remote_memory::attach(simt::host::executor& executor) const { link_->attach(executor); }
-void remote_memory::attach(simt::cuda::executor& executor) const { link_->attach(executor); }
+void remote_memory::attach(simt::host::executor& run) const { link_->attach(run); }
+void remote_memory::attach(simt::cuda::executor& run) const { link_->attach(run); }
 
 void remote_memory::withdraw_region() { link_->withdraw_region(); }
 

@@ -52,8 +52,9 @@ class fault_ring {
         lap_of(turn) << 34 | static_cast<std::uint64_t>(fault.use) << 32 | fault.page.value,
         release);
   }
-  /// Takes the caller's share of the faults that wait, so that all who serve have something to do:
-  /// one at least, one for each lane of `g` at most.
+  /// Takes some of the faults that wait, the more the more there are: a warp takes its time for
+  /// each, and all that serve take from one word, one after another. One for each lane of `g` at
+  /// most.
   /// @par Callers every lane of `g`, converged
   /// @par Result the lanes of rank below it have a fault; 0 also if another warp was quicker
   /// @par Order acquires what `push` released
@@ -63,8 +64,7 @@ class fault_ring {
     if (g.leads()) {
       first = word(state_->taken).load(relaxed);
       const auto waiting = static_cast<std::uint32_t>(pushed() - first);
-      const std::uint32_t servers = word32(state_->servers).load(relaxed);
-      share = waiting <= servers || servers == 0 ? waiting != 0 : waiting / servers;
+      share = waiting == 0 ? 0 : 1 + waiting / 16;
     }
     share = g.broadcast(share);
     if (share == 0) return 0;

@@ -131,8 +131,8 @@ class executor {
   }
 
   /// Lets the other grids begin when `word`, in device memory, has come to `value`: a service
-  /// raises it, so that it is there before whoever needs it. `run` throws if it does not within ten
-  /// seconds: it does not fit beside the kernels that run.
+  /// raises it, so that it is there before whoever needs it. `run` throws if it does not within a
+  /// minute: it does not fit beside the kernels that run. Tools that watch kernels are slow.
   void begin_after(std::uint32_t& word, std::uint32_t value) { gates_.push_back({&word, value}); }
 
   /// The same as `spawn`; the domain makes no difference on the device, whose kernels all run on
@@ -274,9 +274,9 @@ class executor {
                                "cudaMemsetAsync");
   }
 
-  /// True once the word of `g` has its value; false after ten seconds.
+  /// True once the word of `g` has its value; false after a minute.
   static bool has_come(const gate& g, cudaStream_t stream) {
-    const auto last = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    const auto last = std::chrono::steady_clock::now() + std::chrono::minutes(1);
     for (std::uint32_t seen = 0; std::chrono::steady_clock::now() < last;) {
       gnstor::detail::cuda_check(
           cudaMemcpyAsync(&seen, g.word, sizeof seen, cudaMemcpyDeviceToHost, stream),
