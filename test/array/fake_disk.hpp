@@ -58,8 +58,8 @@ struct disk {
 
 /// The store of an array on a fake disk.
 /// @tparam Atomic words of pages are copied as shared words, for the weak mode, which is blind to
-/// other payload; else as what ThreadSanitizer sees: frames by relaxed stores, as lanes may read
-/// there without a reference
+/// other payload; else as what ThreadSanitizer sees: a frame is filled by relaxed stores, as lanes
+/// may read there without a reference, and read as plain words
 template <bool Atomic>
 class fake_store {
  public:
@@ -153,7 +153,8 @@ class fake_store {
         const std::uint64_t word = device_word<std::uint64_t>(from[k]).load(relaxed);
         device_word<std::uint64_t>(to[k]).store(word, relaxed);
       } else {
-        simt::store_relaxed(&to[k], simt::load_pieces<std::uint64_t>(&from[k], relaxed));
+        const std::uint64_t word = from[k];
+        simt::store_relaxed(&to[k], word);
       }
     }
     pause();
