@@ -145,11 +145,17 @@ fault_ring array_memory::fault_memory() {
   return {faults.data(), pages};
 }
 
-pager_setup array_memory::begin_service(std::uint32_t warps, std::uint64_t timeout_ns) {
+pager_setup array_memory::begin_service(const host::pager_options& options, std::uint32_t gpu_warps,
+                                        std::uint64_t timeout_ns) {
   constexpr std::uint32_t most = 1024, of_block = 4;
+  const std::uint32_t fetchers = options.warps != 0 ? options.warps : std::max(1u, gpu_warps);
+  const std::uint32_t cleaners =
+      options.cleaners.value_or(gpu_warps != 0 ? fetchers / 16 * of_block : 0);
+  const std::uint64_t warps = std::uint64_t{fetchers} + cleaners;
   if (warps > most || (warps > of_block && warps % of_block != 0)) {
     throw host::input_error(
-        fmt::format("a pager of {} warps for the {}: use 1 to 4, or a multiple of {} up to {}",
+        fmt::format("a pager of {} warps for the {}, cleaners among them: use 1 to 4, or a "
+                    "multiple of {} up to {}",
                     warps, name, of_block, most));
   }
   const fault_ring ring = fault_memory();
@@ -163,9 +169,10 @@ pager_setup array_memory::begin_service(std::uint32_t warps, std::uint64_t timeo
   const std::size_t behind = fault_ring::bytes(pages);
   const std::uint32_t none[2] = {};
   faults.write(behind, none, sizeof none);
-  faults.write(fault_ring::servers_offset(), &warps, sizeof warps);
+  const auto servers = static_cast<std::uint32_t>(warps);
+  faults.write(fault_ring::servers_offset(), &servers, sizeof servers);
   auto* const stop = reinterpret_cast<std::uint32_t*>(static_cast<char*>(faults.data()) + behind);
-  return {ring, timeout_ns, stop, stop + 1, warps};
+  return {ring, timeout_ns, stop, stop + 1, fetchers, cleaners};
 }
 
 page_cache_counters array_memory::counters() const {

@@ -16,6 +16,7 @@ constexpr std::uint64_t weak_share = 2000;
 /// Shapes from a seed: few frames, often fewer than the lanes use at once.
 rig_shape shape_of(std::uint64_t seed) {
   rig_shape s;
+  s.how = static_cast<eviction>(seed / 15 % 3);
   s.frames = 1 + static_cast<std::uint32_t>(seed % 6);
   return s;
 }

@@ -16,6 +16,7 @@ constexpr std::uint64_t weak_share = 1500;
 /// Shapes from a seed: few frames, fewer than the warps use at once, and slow or quick disks.
 rig_shape shape_of(std::uint64_t seed) {
   rig_shape s;
+  s.how = static_cast<eviction>(seed / 15 % 3);
   s.frames = 1 + static_cast<std::uint32_t>(seed % 5);
   s.delay = static_cast<std::uint32_t>(seed / 5 % 3);
   return s;

@@ -248,7 +248,7 @@ class array_view {
     if (index >= count_) return false;
     const page_index page = page_of(index);
     const page_word seen = cache_.look(page);
-    if (!seen.usable()) return false;
+    if (!seen.readable()) return false;
     const std::uint64_t before = std::uint64_t{seen.frame().value} << shift_;
     auto* const frames = reinterpret_cast<value_type*>(cache_.data(frame_index(0)));
     value = simt::load_pieces<value_type>(frames + (before | (index & (elements_per_page() - 1))),

@@ -63,7 +63,7 @@ class served_pages : public page_table {
   /// @par Callers any lane
   GNSTOR_HD void prefetch(page_index page) const {
     page_word seen = look(page);
-    if (!is_absent(seen) || !store_.faults().is_served() || !store_.faults().has_room()) return;
+    if (!is_absent(seen) || !store_.faults().is_served() || !store_.faults().has_room(page)) return;
     if (claim(page, seen)) store_.faults().push({page, page_use::read});
   }
 
@@ -86,7 +86,7 @@ class served_pages : public page_table {
           return abandon(page, status::make(status_code::not_ready, reporter::array));
         starved = starved || handed;
         // Room first: nothing stays busy that nobody knows of.
-        if (store_.faults().has_room() && claim(page, seen)) {
+        if (store_.faults().has_room(page) && claim(page, seen)) {
           store_.faults().push({page, use});
           handed = true;
         }

@@ -30,8 +30,9 @@ struct array_options {
   std::uint64_t frame_bytes = 0;         ///< memory for frames; 0: a quarter of the data
   std::uint32_t page_bytes = 64 * 1024;  ///< 4096 times a power of two, up to 2 MiB; on mapped
                                          ///< memory from 512 on
-  duration timeout = std::chrono::seconds(10);  ///< of one element access
-  former_timeout timeout_ns{};                  ///< now `timeout`
+  duration timeout = std::chrono::seconds(10);         ///< of one element access
+  gnstor::eviction eviction = gnstor::eviction::fifo;  ///< which page gives up its frame
+  former_timeout timeout_ns{};                         ///< now `timeout`
 };
 
 /// The fewest frames an array works with: a warp whose lanes touch 32 pages at once needs them all.
@@ -65,9 +66,10 @@ struct array_memory {
   bool open() const { return frames.data() != nullptr; }
   /// The ring of faults, made when it is asked for first.
   fault_ring fault_memory();
-  /// What a pager of `warps` warps gets; nobody else serves then. Throws `host::input_error` while
-  /// another one does.
-  pager_setup begin_service(std::uint32_t warps, std::uint64_t timeout_ns);
+  /// What a pager gets; nobody else serves then. Throws `host::input_error` while another one does.
+  /// @param gpu_warps that fetch, unless `options` says; 0 on the host
+  pager_setup begin_service(const host::pager_options& options, std::uint32_t gpu_warps,
+                            std::uint64_t timeout_ns);
   /// Throws `host::input_error` after `release`.
   void require_open() const;
   page_cache_counters counters() const;
@@ -173,10 +175,9 @@ class array {
   /// `input_error` while another run has one.
   void attach(executor& run, const pager_options& options = {}) {
     memory_.require_open();
-    const std::uint32_t warps = options.warps != 0             ? options.warps
-                                : this_machine == machine::gpu ? Pages::pager_warps
-                                                               : 1;
-    detail::start_pager(run, pages_of_kernels(), memory_.begin_service(warps, timeout_ns()));
+    const std::uint32_t gpu_warps = this_machine == machine::gpu ? Pages::pager_warps : 0;
+    detail::start_pager(run, pages_of_kernels(),
+                        memory_.begin_service(options, gpu_warps, timeout_ns()));
   }
 
   /// Copies elements [first, first + count) to this CPU's memory, as kernels have left them: dirty
@@ -320,7 +321,7 @@ class array {
   std::uint64_t timeout_ns() const { return options_.timeout_ns.or_else(options_.timeout).ns(); }
   pages_type pages_of_kernels() const {
     return pages_type(ground_.store(options_.page_bytes), memory_.words.data(), memory_.pages,
-                      memory_.frame_count, memory_.buffer);
+                      memory_.frame_count, memory_.buffer, options_.eviction);
   }
   void begin_flush(const std::shared_ptr<executor>& run) {
     settle();

@@ -6,6 +6,7 @@
 #include <gnstor/array/remote_array.hpp>
 
 #include <cstdint>
+#include <optional>
 
 namespace gnstor::simt::host {
 class executor;
@@ -16,9 +17,13 @@ class executor;
 
 namespace gnstor::host {
 
-/// The pager of an array: warps that fetch what kernels miss (`array::attach`).
+/// The pager of an array: warps that fetch what kernels miss, and cleaners that write dirty pages
+/// back before their frames are needed (`array::attach`).
 struct pager_options {
   std::uint32_t warps = 0;  ///< 0: one on the host; on a GPU enough to fill the link
+  /// Warps beside them. Unless given, a quarter as many on a GPU from 16 on, else none: pages are
+  /// written back when their frames are needed then.
+  std::optional<std::uint32_t> cleaners{};
 };
 
 }  // namespace gnstor::host
@@ -31,7 +36,8 @@ struct pager_setup {
   std::uint64_t timeout_ns;  ///< of one page
   std::uint32_t* stop;       ///< in memory that its warps reach, as is `arrived`
   std::uint32_t* arrived;
-  std::uint32_t warps;
+  std::uint32_t fetchers;  ///< warps
+  std::uint32_t cleaners;
 };
 
 // What a pager fetches.
