@@ -30,16 +30,16 @@ using namespace gnstor::benchmarks;
 const bool registered = [] {
   for (const bool uniform : {false, true}) {
     const std::string on = uniform ? "/uniform" : "/kronecker";
-    add_program("bfs" + on, [=](benchmark::State& s) { bfs(s, uniform); });
-    add_program("cc" + on, [=](benchmark::State& s) { cc(s, uniform); });
-    add_program("sssp" + on, [=](benchmark::State& s) { sssp(s, uniform); });
+    add_benchmark("bfs" + on, [=](benchmark::State& s) { bfs(s, uniform); });
+    add_benchmark("cc" + on, [=](benchmark::State& s) { cc(s, uniform); });
+    add_benchmark("sssp" + on, [=](benchmark::State& s) { sssp(s, uniform); });
   }
-  add_program("mvt", [](benchmark::State& s) { multiply(s, dense::product::mvt); });
-  add_program("atax", [](benchmark::State& s) { multiply(s, dense::product::atax); });
-  add_program("bicg", [](benchmark::State& s) { multiply(s, dense::product::bicg); });
-  add_program("vector_add", vector_add);
+  add_benchmark("mvt", [](benchmark::State& s) { multiply(s, dense::product::mvt); });
+  add_benchmark("atax", [](benchmark::State& s) { multiply(s, dense::product::atax); });
+  add_benchmark("bicg", [](benchmark::State& s) { multiply(s, dense::product::bicg); });
+  add_benchmark("vector_add", vector_add);
   for (std::uint32_t k = 1; k <= taxi::value_columns; ++k)
-    add_program("taxi/q" + std::to_string(k), [=](benchmark::State& s) { taxi_query(s, k); });
+    add_benchmark("taxi/q" + std::to_string(k), [=](benchmark::State& s) { taxi_query(s, k); });
   return true;
 }();
 

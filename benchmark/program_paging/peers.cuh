@@ -3,7 +3,7 @@
 /// managed memory, read in place, or copied to the GPU before.
 
 #include "../support/cuda_check.cuh"
-#include "../support/statistics.hpp"
+#include "../support/registration.hpp"
 #include "graph/parallel.hpp"
 #include "support/pointer_view.hpp"
 #include <gnstor/host/mapped_array.hpp>
@@ -14,21 +14,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace gnstor::benchmarks {
-
-/// A number from the environment, for runs of another size than the default.
-inline std::uint64_t setting(const char* name, std::uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
 
 enum class peer {
   array,        ///< `host::mapped_array`, cold
@@ -169,27 +161,13 @@ void compare_peers(benchmark::State& state, const figure_names& names, const Run
     moved.push_back(static_cast<double>(ours.bytes_moved) / ours.work);
     state.counters["GB_per_s"] = static_cast<double>(ours.bytes_moved) / ours.seconds / 1e9;
   }
-  for (auto _ : state) state.SetIterationTime(median(seconds));
+  report_median(state, seconds);
   state.counters[names.rate] = median(rates);
   state.counters[names.moved] = median(moved);
   state.counters["uvm_ratio"] = uvm.ratio();
   state.counters["uvm_plain_ratio"] = plain.ratio();
   state.counters["zero_copy_ratio"] = zero_copy.ratio();
   state.counters["bulk_ratio"] = bulk.ratio();
-}
-
-inline void add_program(const std::string& name, std::function<void(benchmark::State&)> run) {
-  benchmark::RegisterBenchmark(name.c_str(),
-                               [=](benchmark::State& state) {
-                                 try {
-                                   run(state);
-                                 } catch (const std::exception& e) {
-                                   state.SkipWithError(e.what());
-                                 }
-                               })
-      ->UseManualTime()
-      ->Iterations(1)
-      ->Unit(benchmark::kMillisecond);
 }
 
 }  // namespace gnstor::benchmarks
