@@ -11,12 +11,11 @@
 // `resident/ORDER/PAGE/HOW`: `view[i]` where every page is there: without a reference, with one
 // for each access, or through `served_view`.
 #include "array_paging/rig.cuh"
-#include "support/statistics.hpp"
+#include "support/registration.hpp"
 #include <gnstor/host/array.hpp>
 
 #include <benchmark/benchmark.h>
 
-#include <functional>
 #include <stdexcept>
 
 namespace {
@@ -64,25 +63,6 @@ filled_volume& on(const std::string& media) {
     of = media;
   }
   return *one;
-}
-
-void add(const std::string& name, std::function<void(benchmark::State&)> run) {
-  benchmark::RegisterBenchmark(name.c_str(),
-                               [=](benchmark::State& state) {
-                                 try {
-                                   run(state);
-                                 } catch (const std::exception& e) {
-                                   state.SkipWithError(e.what());
-                                 }
-                               })
-      ->UseManualTime()
-      ->Iterations(1)
-      ->Unit(benchmark::kMillisecond);
-}
-
-void report(benchmark::State& state, const std::vector<double>& seconds, std::uint64_t bytes) {
-  for (auto _ : state) state.SetIterationTime(median(seconds));
-  state.counters["GB_per_s"] = static_cast<double>(bytes) / median(seconds) / 1e9;
 }
 
 /// The seconds of a kernel beside the node, whose pages its own warps fetch.
@@ -170,7 +150,7 @@ void cold(benchmark::State& state, const std::string& media, bool random, std::u
         1 / timed([&] { sum_pages<<<blocks, threads>>>(d.data(), page / 4, order, t.word()); }));
     require_sum(t.value(), d.sum(), "link");
   }
-  report(state, seconds, d.bytes());
+  report_rate(state, seconds, d.bytes());
   state.counters["M_faults_per_s"] = static_cast<double>(order.pages) / median(seconds) / 1e6;
   state.counters["link_ratio"] = link.ratio();
   state.counters["pages_in"] = static_cast<double>(c.pages_in);
@@ -195,7 +175,7 @@ void cold_elements(benchmark::State& state, const std::string& media, std::uint3
         1 / seconds.back(),
         1 / timed([&] { sum_pages<<<blocks, threads>>>(d.data(), page / 4, in_order, t.word()); }));
   }
-  report(state, seconds, d.bytes());
+  report_rate(state, seconds, d.bytes());
   state.counters["link_ratio"] = link.ratio();
 }
 
@@ -228,7 +208,7 @@ void lone_fault(benchmark::State& state, const std::string& media, std::uint32_t
     }
     seconds.push_back(taken[1] - taken[0]);
   }
-  report(state, seconds, (many - few) * page);
+  report_rate(state, seconds, (many - few) * page);
   state.counters["us_per_fault"] = median(seconds) / (many - few) * 1e6;
 }
 
@@ -268,7 +248,7 @@ void resident(benchmark::State& state, bool random, std::uint32_t page, const st
         1 / read_resident<1>(v, by_reference<remote::view_type>{a->view()}, random, wanted));
   }
   const std::uint64_t accesses = random ? std::uint64_t{blocks} * 2 * threads * 256 : elements;
-  report(state, seconds, 4 * accesses);
+  report_rate(state, seconds, 4 * accesses);
   state.counters["G_accesses_per_s"] = static_cast<double>(accesses) / median(seconds) / 1e9;
   state.counters["reference_ratio"] = reference.ratio();
 }
@@ -280,20 +260,20 @@ const bool registered = [] {
       for (const std::uint32_t page : {4096u, 65536u}) {
         const std::string size = "/" + std::to_string(page) + who;
         for (const bool random : {false, true}) {
-          add("cold/" + media + (random ? "/rand" : "/seq") + size,
-              [=](benchmark::State& s) { cold(s, media, random, page, pager); });
+          add_benchmark("cold/" + media + (random ? "/rand" : "/seq") + size,
+                        [=](benchmark::State& s) { cold(s, media, random, page, pager); });
         }
-        add("cold_elements/" + media + size,
-            [=](benchmark::State& s) { cold_elements(s, media, page, pager); });
-        add("lone_fault/" + media + size,
-            [=](benchmark::State& s) { lone_fault(s, media, page, pager); });
+        add_benchmark("cold_elements/" + media + size,
+                      [=](benchmark::State& s) { cold_elements(s, media, page, pager); });
+        add_benchmark("lone_fault/" + media + size,
+                      [=](benchmark::State& s) { lone_fault(s, media, page, pager); });
       }
     }
   }
   for (const bool random : {false, true}) {
     for (const std::string how : {"unpinned", "served"}) {
-      add(std::string("resident/") + (random ? "rand" : "seq") + "/4096/" + how,
-          [=](benchmark::State& s) { resident(s, random, 4096, how); });
+      add_benchmark(std::string("resident/") + (random ? "rand" : "seq") + "/4096/" + how,
+                    [=](benchmark::State& s) { resident(s, random, 4096, how); });
     }
   }
   return true;

@@ -150,10 +150,10 @@ class peer_graph {
   /// Where an edge comes from, in device memory: for checks.
   const std::uint32_t* sources() const { return sources_->data(); }
 
-  /// A vertex with at least two neighbours, another one for every `draw`.
+  /// A vertex with at least two neighbours, drawn anew for every `draw`.
   std::uint32_t source(std::uint64_t draw) const {
     const std::uint64_t* const o = offsets_->host();
-    auto v = static_cast<std::uint32_t>(mix64(draw + 1) % vertices_);
+    auto v = static_cast<std::uint32_t>(mix64(setting("GNSTOR_SEED", 1) << 32 | draw) % vertices_);
     for (std::uint32_t tried = 0; o[v + 1] - o[v] < 2 && tried < vertices_; ++tried)
       v = v + 1 == vertices_ ? 0 : v + 1;
     return v;
