@@ -1,3 +1,4 @@
+#include <base/cuda_support.hpp>
 #include <base/log.hpp>
 #include <gnstor/host/array.hpp>
 #include <gnstor/host/mapped_array.hpp>
@@ -5,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
 #include <string>
 #include <vector>
@@ -82,10 +84,22 @@ std::uint64_t data_bytes_of(std::uint64_t count, std::uint32_t element_bytes, st
   return data;
 }
 
-std::uint64_t frames_of(std::uint64_t data, std::uint64_t page,
-                        const host::array_options& options) {
+/// The memory of frames where the user does not say: all of the data, unless less is free. A
+/// reserve stays free for what else the program needs.
+std::uint64_t default_budget(std::uint64_t data, std::uint64_t page, const array_ground& on) {
+  if (on.where != host::place::device) return data / 4;
+  constexpr std::uint64_t least_reserve = std::uint64_t{1} << 30;
+  const std::uint64_t free = host::free_memory(on.device);
+  const std::uint64_t reserve = std::max(least_reserve, free / 8);
+  const std::uint64_t rest = free > reserve ? free - reserve : 0;
+  return std::min((data + page - 1) / page * page, rest);
+}
+
+std::uint64_t frames_of(std::uint64_t data, std::uint64_t page, const host::array_options& options,
+                        const array_ground& on) {
   const std::uint64_t pages = (data + page - 1) / page;
-  const std::uint64_t budget = options.frame_bytes != 0 ? options.frame_bytes : data / 4;
+  const std::uint64_t budget =
+      options.frame_bytes != 0 ? options.frame_bytes : default_budget(data, page, on);
   std::uint64_t frames = budget / page;
   const std::uint64_t least = host::min_frames < pages ? host::min_frames : pages;
   if (options.frame_bytes == 0 && frames < least) frames = least;
@@ -106,7 +120,7 @@ array_memory array_memory::make(const array_ground& ground, std::uint64_t count,
   const std::uint64_t page = options.page_bytes;
   check_page(page, element_bytes, ground);
   const std::uint64_t data = data_bytes_of(count, element_bytes, page, ground);
-  const std::uint64_t frames = frames_of(data, page, options);
+  const std::uint64_t frames = frames_of(data, page, options, ground);
   array_memory m;
   m.name = "array on " + ground.name;
   m.pages = static_cast<std::uint32_t>((data + page - 1) / page);

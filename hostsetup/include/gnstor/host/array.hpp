@@ -27,7 +27,9 @@ namespace gnstor::host {
 
 /// How an array is paged.
 struct array_options {
-  std::uint64_t frame_bytes = 0;         ///< memory for frames; 0: a quarter of the data
+  /// Memory for frames. 0: on a GPU all of the data, or seven eighths of the memory that is free
+  /// where that is less, and at least 1 GiB stays free; on the host a quarter of the data.
+  std::uint64_t frame_bytes = 0;
   std::uint32_t page_bytes = 64 * 1024;  ///< 4096 times a power of two, up to 2 MiB; on mapped
                                          ///< memory from 512 on
   duration timeout = std::chrono::seconds(10);         ///< of one element access
