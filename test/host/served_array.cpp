@@ -41,6 +41,19 @@ bool says(const std::string& text, const std::string& part) {
 
 }  // namespace
 
+TEST_CASE("every rule for frames keeps what kernels wrote, cleaners beside them") {
+  for (const eviction how : {eviction::fifo, eviction::clock, eviction::resist_scans}) {
+    CAPTURE(static_cast<int>(how));
+    walk_served("emu:?capacity=4M",
+                {.grid = 2, .block = 64, .pagers = 2, .how = how, .cleaners = 1}, 1 << 16);
+    add_to_served_memory({.grid = 2, .block = 64, .pagers = 1, .how = how, .cleaners = 1}, 200'001);
+  }
+}
+
+TEST_CASE("two kernels at once share 32 frames") {
+  share_few_frames("emu:?capacity=4M", {.grid = 2, .block = 64, .pagers = 1}, 1 << 15);
+}
+
 TEST_CASE("a pager fetches what kernels miss of a volume, and writes back what they changed") {
   const served_shape shape{.grid = 4, .block = 64};
   walk_served("emu:?capacity=16M", shape, 1 << 16);
