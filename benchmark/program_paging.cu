@@ -6,7 +6,9 @@
 // above 1 where the array is faster: `uvm_ratio` to managed memory that lies on the host before,
 // the better of no advice and read-mostly, `uvm_plain_ratio` without advice; `zero_copy_ratio` to
 // pinned memory read in place; `bulk_ratio` to a copy of all data to the GPU and the kernels there.
-// `NAME_sums_ratio` is the same of the times of all rounds, added up.
+// `subgraph_ratio` to steps that first copy the edges of their own vertices to the GPU, the better
+// of edges gathered by kernels and, as in Subway, by this machine's cores
+// (`subgraph_by_cores_ratio`). `NAME_sums_ratio` is the same of the times of all rounds, added up.
 //
 // `bfs`, `cc`, `sssp` on SHAPE, Balanced CSR: edges walked per second, bytes moved per edge walked;
 // each round of a search is from another source with two neighbours or more.
@@ -26,7 +28,9 @@
 // GNSTOR_VECTOR the elements of a vector (2^28), GNSTOR_TAXI_ROWS the trips (2^26),
 // GNSTOR_TAXI_PAGE_BYTES the pages of columns but the seconds (512), GNSTOR_ROUNDS how often (3),
 // GNSTOR_SOURCES how many sources a search has (GNSTOR_ROUNDS; 8 at most above scale 24),
-// GNSTOR_PEERS who takes part, of uvm,zero_copy,bulk (all), GNSTOR_PAGE_BYTES (4096),
+// GNSTOR_PEERS who takes part, of uvm,zero_copy,bulk,subgraph (all),
+// GNSTOR_SUBGRAPH_PERCENT of the edges that a copied subgraph has at a time (100),
+// GNSTOR_PAGE_BYTES (4096),
 // GNSTOR_FRAMES_PERCENT (25), GNSTOR_GRID and GNSTOR_BLOCK the kernels'.
 #include "program_paging/dense_programs.cuh"
 #include "program_paging/graph_programs.cuh"

@@ -20,6 +20,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -183,13 +184,19 @@ class peer_times {
   double array_seconds_ = 0;
 };
 
+/// For programs that no step copies anything for.
+struct no_copied_steps {};
+
 /// Runs a program on every peer in turn, and reports medians.
 /// @param run called with a peer and the number of the round; returns `run_figures`, or throws if
 /// the result is wrong
-template <class Run>
+/// @param copied the same where steps copy what they need, called with whether this machine's cores
+/// gather it, and the number of the round
+template <class Run, class Copied = no_copied_steps>
 void compare_peers(benchmark::State& state, const figure_names& names, std::uint64_t rounds,
-                   const Run& run) {
+                   const Run& run, const Copied& copied = {}) {
   peer_times uvm("uvm"), plain("uvm_plain"), zero_copy("zero_copy"), bulk("bulk");
+  peer_times subgraph("subgraph"), by_cores("subgraph_by_cores");
   std::vector<double> seconds, rates, moved;
   for (std::uint32_t k = 0; k < rounds; ++k) {
     const run_figures ours = run(peer::array, k);
@@ -200,6 +207,13 @@ void compare_peers(benchmark::State& state, const figure_names& names, std::uint
     }
     if (takes_part("zero_copy")) zero_copy.add(run(peer::zero_copy, k).seconds, ours.seconds);
     if (takes_part("bulk")) bulk.add(run(peer::bulk, k).seconds, ours.seconds);
+    if constexpr (!std::is_same_v<Copied, no_copied_steps>) {
+      if (takes_part("subgraph")) {
+        const double one = copied(true, k).seconds, two = copied(false, k).seconds;
+        subgraph.add(std::min(one, two), ours.seconds);
+        by_cores.add(one, ours.seconds);
+      }
+    }
     seconds.push_back(ours.seconds);
     rates.push_back(ours.work / ours.seconds / 1e9);
     moved.push_back(static_cast<double>(ours.bytes_moved) / ours.work);
@@ -209,7 +223,8 @@ void compare_peers(benchmark::State& state, const figure_names& names, std::uint
   state.counters["rounds"] = static_cast<double>(rounds);
   state.counters[names.rate] = median(rates);
   state.counters[names.moved] = median(moved);
-  for (const peer_times* each : {&uvm, &plain, &zero_copy, &bulk}) each->report(state);
+  for (const peer_times* each : {&uvm, &plain, &zero_copy, &bulk, &subgraph, &by_cores})
+    each->report(state);
 }
 
 }  // namespace gnstor::benchmarks

@@ -42,6 +42,11 @@ class step_runner {
     sum.add(counted(chunk_step<balanced, Program>{}, g, program, counts(), bits));
     return sum;
   }
+  /// A graph that brings its edges itself, and makes the step of steps on what it has brought.
+  template <class Graph, class Program>
+  step_counts step(const Graph& g, const Program& program, std::uint64_t active) {
+    return g.step(*this, program, active);
+  }
 
   /// A kernel of the program's own: `f(lane, args...)`.
   template <class Functor, class... Args>
