@@ -178,6 +178,29 @@ struct read_all {
   }
 };
 
+/// The same by whole warps, of which some lanes read nothing, and some beyond the end.
+struct read_together {
+  struct shared {};
+  std::uint32_t rounds;
+  template <class Lane, class View>
+  GNSTOR_HD void operator()(Lane& lane, View view, std::uint32_t seed,
+                            access_record* record) const {
+    lane_draws draws(seed, lane.global_thread());
+    for (std::uint32_t round = 0; round < rounds; ++round) {
+      const std::uint64_t mine = draws.own();
+      const std::uint64_t kind = mine >> 61;
+      const std::uint64_t i = kind == 0 ? view.size() + mine % 3 : mine % view.size();
+      const bool wants = kind != 1;
+      const result<std::uint64_t> got = view.load(lane.warp(), i, wants);
+      const bool beyond = wants && i >= view.size();
+      if (beyond != (got.status == status::make(status_code::out_of_range, reporter::array)))
+        disk::add(record->failed, 1);
+      if (!beyond && !got) disk::add(record->failed, 1);
+      if (got.value != (wants && !beyond ? mix64(i) : 0)) disk::add(record->wrong, 1);
+    }
+  }
+};
+
 /// Writes every page back; lanes share the pages.
 struct flush_all {
   struct shared {};

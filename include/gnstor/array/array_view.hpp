@@ -6,6 +6,7 @@
 #include <gnstor/array/page_guard.hpp>
 #include <gnstor/array/page_use.hpp>
 #include <gnstor/array/served_pages.hpp>
+#include <gnstor/array/visit_together.hpp>
 #include <gnstor/simt/fetch_add.hpp>
 #include <gnstor/simt/lane.hpp>
 #include <gnstor/simt/relaxed_bytes.hpp>
@@ -115,6 +116,22 @@ class array_view {
     value_type value{};
     if (peek(index, value)) return value;
     return load_absent_or_poison(twin_, index);
+  }
+
+  /// The same in the lanes of `g` that want it, each its own: the pages that they miss are fetched
+  /// together. Neighbouring lanes that walk on their own paths, down a tree, say, wait once.
+  /// @par Callers every lane of `g`, converged, on the same view
+  /// @par Result each lane its own; `T{}` in one that wants none
+  /// @par Bound the view's timeout
+  /// @par Errors as of one lane, each its own
+  template <simt::warp_group G>
+  GNSTOR_HD result<value_type> load(const G& g, std::uint64_t index, bool wants) const {
+    value_type value{};
+    const bool misses = wants && !peek(index, value);
+    if (!g.any(misses)) return value;
+    const result<value_type> missed = load_absent_together(twin_, g, index, misses);
+    if (misses) return missed;
+    return value;
   }
 
   /// Writes element `index`; it reaches the store when its page is evicted or flushed.
@@ -271,6 +288,22 @@ class array_view {
   GNSTOR_HD_SLOW static result<value_type> load_absent(const mutable_view* self,
                                                        std::uint64_t index) {
     return self->load_pinned(index);
+  }
+  template <class G>
+  GNSTOR_HD_SLOW static result<value_type> load_absent_together(const mutable_view* self, G g,
+                                                                std::uint64_t index, bool misses) {
+    const bool beyond = index >= self->count_;
+    const bool wants = misses && !beyond;
+    value_type value{};
+    status s;
+    if (g.any(wants)) {
+      s = detail::visit_together(
+          g, self->cache_, self->page_of(index), page_use::read, wants, self->timeout_ns_,
+          [&](unsigned char* bytes) { value = get(bytes + self->offset_of(index)); });
+    }
+    if (misses && beyond) s = status::make(status_code::out_of_range, reporter::array);
+    if (!s.ok()) return s;
+    return value;
   }
   GNSTOR_HD_SLOW static value_type load_absent_or_poison(const mutable_view* self,
                                                          std::uint64_t index) {
