@@ -2,6 +2,7 @@
 
 #include <gnstor/array/array_element.hpp>
 #include <gnstor/array/copied_pages.hpp>
+#include <gnstor/array/element_layout.hpp>
 #include <gnstor/array/page_cache.hpp>
 #include <gnstor/array/page_guard.hpp>
 #include <gnstor/array/page_use.hpp>
@@ -42,6 +43,9 @@ struct pages_of<Store> {
 }  // namespace gnstor::detail
 
 namespace gnstor::inline v0 {
+
+template <class View>
+class cached_reader;
 
 /// `count` elements of `T` on a page store, used by index from any lane (a reference, passed by
 /// value).
@@ -87,8 +91,7 @@ class array_view {
       : cache_(cache),
         count_(count),
         timeout_ns_(timeout_ns),
-        shift_(static_cast<std::uint32_t>(
-            cuda::std::countr_zero(cache.store().page_bytes() / sizeof(T)))),
+        layout_(cache.store().page_bytes()),
         twin_(twin) {}
 
   /// The same elements, to be read alone.
@@ -98,7 +101,8 @@ class array_view {
 
   GNSTOR_HD std::uint64_t size() const { return count_; }
   GNSTOR_HD const cache_type& cache() const { return cache_; }
-  GNSTOR_HD std::uint64_t elements_per_page() const { return std::uint64_t{1} << shift_; }
+  GNSTOR_HD const element_layout<value_type>& layout() const { return layout_; }
+  GNSTOR_HD std::uint64_t elements_per_page() const { return layout_.elements_per_page(); }
 
   GNSTOR_HD element operator[](std::uint64_t index) const { return element(*this, index); }
 
@@ -166,7 +170,7 @@ class array_view {
   /// @par Callers any lane
   GNSTOR_HD void prefetch(std::uint64_t index) const {
     if constexpr (served_page_store<Store>) {
-      if (index < count_) prefetch_far(twin_, page_of(index));
+      if (index < count_) prefetch_far(twin_, layout_.page_of(index));
     }
   }
 
@@ -208,9 +212,9 @@ class array_view {
   GNSTOR_HD result<pinned> acquire_page(const G& g, std::uint64_t index,
                                         page_use use = page_use::read) const {
     if (index >= count_) return status::make(status_code::out_of_range, reporter::array);
-    const page_index page = page_of(index);
+    const page_index page = layout_.page_of(index);
     pinned p;
-    p.first = index >> shift_ << shift_;
+    p.first = layout_.first_beside(index);
     // What lies behind the last element, on its page, is not the caller's to overwrite.
     const bool ends_here = count_ - p.first < elements_per_page();
     if (use == page_use::overwrite && ends_here) use = page_use::write;
@@ -248,14 +252,8 @@ class array_view {
  private:
   template <class, array_store>
   friend class array_view;
+  friend class cached_reader<array_view>;
 
-  GNSTOR_HD page_index page_of(std::uint64_t index) const {
-    return page_index(static_cast<std::uint32_t>(index >> shift_));
-  }
-  /// An element's offset within its page.
-  GNSTOR_HD std::uint64_t offset_of(std::uint64_t index) const {
-    return (index & (elements_per_page() - 1)) * sizeof(T);
-  }
   GNSTOR_HD static value_type get(unsigned char* there) {
     return simt::load_pieces<value_type>(there, relaxed);
   }
@@ -263,13 +261,11 @@ class array_view {
   /// Reads an element without a reference, if its page is there and stays.
   GNSTOR_HD bool peek(std::uint64_t index, value_type& value) const {
     if (index >= count_) return false;
-    const page_index page = page_of(index);
+    const page_index page = layout_.page_of(index);
     const page_word seen = cache_.look(page);
     if (!seen.usable()) return false;
-    const std::uint64_t before = std::uint64_t{seen.frame().value} << shift_;
-    auto* const frames = reinterpret_cast<value_type*>(cache_.data(frame_index(0)));
-    value = simt::load_pieces<value_type>(frames + (before | (index & (elements_per_page() - 1))),
-                                          acquire);
+    value = simt::load_pieces<value_type>(
+        layout_.find(cache_.data(frame_index(0)), seen.frame(), index), acquire);
     return cache_.is_still(page, seen);
   }
   GNSTOR_HD result<value_type> load_pinned(std::uint64_t index) const {
@@ -298,8 +294,8 @@ class array_view {
     status s;
     if (g.any(wants)) {
       s = detail::visit_together(
-          g, self->cache_, self->page_of(index), page_use::read, wants, self->timeout_ns_,
-          [&](unsigned char* bytes) { value = get(bytes + self->offset_of(index)); });
+          g, self->cache_, self->layout_.page_of(index), page_use::read, wants, self->timeout_ns_,
+          [&](unsigned char* bytes) { value = get(bytes + self->layout_.offset_of(index)); });
     }
     if (misses && beyond) s = status::make(status_code::out_of_range, reporter::array);
     if (!s.ok()) return s;
@@ -356,20 +352,20 @@ class array_view {
   template <class Use>
   GNSTOR_HD status access(std::uint64_t index, page_use why, const Use& use) const {
     if (index >= count_) return status::make(status_code::out_of_range, reporter::array);
-    return cache_.visit(page_of(index), why, timeout_ns_,
-                        [&](unsigned char* bytes) { use(bytes + offset_of(index)); });
+    return cache_.visit(layout_.page_of(index), why, timeout_ns_,
+                        [&](unsigned char* bytes) { use(bytes + layout_.offset_of(index)); });
   }
   /// Keeps what failed.
   GNSTOR_HD void keep(status s, std::uint64_t index) const {
     if (s.ok()) return;
     const bool beyond = s.code == status_code::out_of_range && s.by == reporter::array;
-    cache_.keep(s, beyond ? index : index >> shift_);
+    cache_.keep(s, beyond ? index : layout_.page_of(index).value);
   }
 
   cache_type cache_;
   std::uint64_t count_;
   std::uint64_t timeout_ns_;
-  std::uint32_t shift_;
+  element_layout<value_type> layout_;
   const mutable_view* twin_;
 };
 
