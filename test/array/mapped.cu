@@ -133,6 +133,33 @@ TEST_CASE("mapped elements keep what their owner wrote, pages in chunks") {
       {.pages = 300, .frames = 80, .page_words = 8192, .timeout_ns = patience_ns}, 132, 256, 10);
 }
 
+namespace {
+
+/// What `read_together` finds: each element says where it lies.
+struct number_all {
+  template <class Lane, class View>
+  GNSTOR_HD void operator()(Lane& lane, View view, std::uint64_t* expected) const {
+    for (std::uint64_t i = lane.global_thread(); i < view.size(); i += lane.grid_threads())
+      view[i] = expected[i] = mix64(i);
+  }
+};
+
+template <class Store>
+void together_run() {
+  gpu_mapped_rig<std::uint64_t, Store> r(
+      {.pages = 256, .frames = 64, .page_words = 64, .timeout_ns = patience_ns});
+  r.run(16, 128, number_all{}, r.view(), r.expected());
+  r.run(16, 128, read_together{.rounds = 40}, r.view(), 1u, r.lanes());
+  r.check();
+}
+
+}  // namespace
+
+TEST_CASE("lanes that load together read what lies in mapped memory") {
+  together_run<mapped_store>();
+  together_run<quarter_pages>();
+}
+
 template <class Store>
 void pinned_run() {
   gpu_mapped_rig<std::uint64_t, Store> r(

@@ -3,6 +3,7 @@
 
 #include "fake_disk.hpp"
 #include <gnstor/array/array_view.hpp>
+#include <gnstor/array/cached_reader.hpp>
 #include <gnstor/core/hash.hpp>
 #include <gnstor/simt/lane.hpp>
 
@@ -174,6 +175,58 @@ struct read_all {
       const result<std::uint64_t> got = view.load(i);
       if (!got) disk::add(record->failed, 1);
       if (got.value != mix64(i)) disk::add(record->wrong, 1);
+    }
+  }
+};
+
+/// The same by whole warps, of which some lanes read nothing, and some beyond the end.
+struct read_together {
+  struct shared {};
+  std::uint32_t rounds;
+  template <class Lane, class View>
+  GNSTOR_HD void operator()(Lane& lane, View view, std::uint32_t seed,
+                            access_record* record) const {
+    lane_draws draws(seed, lane.global_thread());
+    for (std::uint32_t round = 0; round < rounds; ++round) {
+      const std::uint64_t mine = draws.own();
+      const std::uint64_t kind = mine >> 61;
+      const std::uint64_t i = kind == 0 ? view.size() + mine % 3 : mine % view.size();
+      const bool wants = kind != 1;
+      const result<std::uint64_t> got = view.load(lane.warp(), i, wants);
+      const bool beyond = wants && i >= view.size();
+      if (beyond != (got.status == status::make(status_code::out_of_range, reporter::array)))
+        disk::add(record->failed, 1);
+      if (!beyond && !got) disk::add(record->failed, 1);
+      if (got.value != (wants && !beyond ? mix64(i) : 0)) disk::add(record->wrong, 1);
+    }
+  }
+};
+
+/// Every lane reads by a `cached_reader`: elements of the lower half, near each other, which say
+/// where they lie, and those of the upper half that it has written.
+struct read_neighbours {
+  struct shared {};
+  std::uint32_t rounds;
+  template <class Lane, class View>
+  GNSTOR_HD void operator()(Lane& lane, View view, std::uint32_t seed, std::uint64_t* expected,
+                            access_record* record) const {
+    lane_draws draws(seed, lane.global_thread());
+    cached_reader reader(view);
+    const std::uint64_t mine = view.size() / 2 / lane.grid_threads();
+    for (std::uint32_t round = 0; round < rounds; ++round) {
+      const std::uint64_t draw = draws.own();
+      if ((draw >> 62) == 0) {  // the upper half belongs to threads, a piece each
+        const std::uint64_t i = view.size() / 2 + lane.global_thread() * mine + draw % mine;
+        if (!view.store(i, expected[i] = mix64(draw)).ok()) disk::add(record->failed, 1);
+        if (reader[i] != expected[i]) disk::add(record->wrong, 1);
+        continue;
+      }
+      const std::uint64_t first = draw % (view.size() / 2);
+      for (std::uint64_t i = first; i < first + 3 && i < view.size() / 2; ++i) {
+        const result<std::uint64_t> got = reader.load(i);
+        if (!got) disk::add(record->failed, 1);
+        if (got.value != mix64(i)) disk::add(record->wrong, 1);
+      }
     }
   }
 };

@@ -2,10 +2,12 @@
 
 #include <gnstor/array/array_element.hpp>
 #include <gnstor/array/copied_pages.hpp>
+#include <gnstor/array/element_layout.hpp>
 #include <gnstor/array/page_cache.hpp>
 #include <gnstor/array/page_guard.hpp>
 #include <gnstor/array/page_use.hpp>
 #include <gnstor/array/served_pages.hpp>
+#include <gnstor/array/visit_together.hpp>
 #include <gnstor/simt/fetch_add.hpp>
 #include <gnstor/simt/lane.hpp>
 #include <gnstor/simt/relaxed_bytes.hpp>
@@ -41,6 +43,9 @@ struct pages_of<Store> {
 }  // namespace gnstor::detail
 
 namespace gnstor::inline v0 {
+
+template <class View>
+class cached_reader;
 
 /// `count` elements of `T` on a page store, used by index from any lane (a reference, passed by
 /// value).
@@ -86,8 +91,7 @@ class array_view {
       : cache_(cache),
         count_(count),
         timeout_ns_(timeout_ns),
-        shift_(static_cast<std::uint32_t>(
-            cuda::std::countr_zero(cache.store().page_bytes() / sizeof(T)))),
+        layout_(cache.store().page_bytes()),
         twin_(twin) {}
 
   /// The same elements, to be read alone.
@@ -97,7 +101,8 @@ class array_view {
 
   GNSTOR_HD std::uint64_t size() const { return count_; }
   GNSTOR_HD const cache_type& cache() const { return cache_; }
-  GNSTOR_HD std::uint64_t elements_per_page() const { return std::uint64_t{1} << shift_; }
+  GNSTOR_HD const element_layout<value_type>& layout() const { return layout_; }
+  GNSTOR_HD std::uint64_t elements_per_page() const { return layout_.elements_per_page(); }
 
   GNSTOR_HD element operator[](std::uint64_t index) const { return element(*this, index); }
 
@@ -115,6 +120,22 @@ class array_view {
     value_type value{};
     if (peek(index, value)) return value;
     return load_absent_or_poison(twin_, index);
+  }
+
+  /// The same in the lanes of `g` that want it, each its own: the pages that they miss are fetched
+  /// together. Neighbouring lanes that walk on their own paths, down a tree, say, wait once.
+  /// @par Callers every lane of `g`, converged, on the same view
+  /// @par Result each lane its own; `T{}` in one that wants none
+  /// @par Bound the view's timeout
+  /// @par Errors as of one lane, each its own
+  template <simt::warp_group G>
+  GNSTOR_HD result<value_type> load(const G& g, std::uint64_t index, bool wants) const {
+    value_type value{};
+    const bool misses = wants && !peek(index, value);
+    if (!g.any(misses)) return value;
+    const result<value_type> missed = load_absent_together(twin_, g, index, misses);
+    if (misses) return missed;
+    return value;
   }
 
   /// Writes element `index`; it reaches the store when its page is evicted or flushed.
@@ -149,7 +170,7 @@ class array_view {
   /// @par Callers any lane
   GNSTOR_HD void prefetch(std::uint64_t index) const {
     if constexpr (served_page_store<Store>) {
-      if (index < count_) prefetch_far(twin_, page_of(index));
+      if (index < count_) prefetch_far(twin_, layout_.page_of(index));
     }
   }
 
@@ -191,9 +212,9 @@ class array_view {
   GNSTOR_HD result<pinned> acquire_page(const G& g, std::uint64_t index,
                                         page_use use = page_use::read) const {
     if (index >= count_) return status::make(status_code::out_of_range, reporter::array);
-    const page_index page = page_of(index);
+    const page_index page = layout_.page_of(index);
     pinned p;
-    p.first = index >> shift_ << shift_;
+    p.first = layout_.first_beside(index);
     // What lies behind the last element, on its page, is not the caller's to overwrite.
     const bool ends_here = count_ - p.first < elements_per_page();
     if (use == page_use::overwrite && ends_here) use = page_use::write;
@@ -231,14 +252,8 @@ class array_view {
  private:
   template <class, array_store>
   friend class array_view;
+  friend class cached_reader<array_view>;
 
-  GNSTOR_HD page_index page_of(std::uint64_t index) const {
-    return page_index(static_cast<std::uint32_t>(index >> shift_));
-  }
-  /// An element's offset within its page.
-  GNSTOR_HD std::uint64_t offset_of(std::uint64_t index) const {
-    return (index & (elements_per_page() - 1)) * sizeof(T);
-  }
   GNSTOR_HD static value_type get(unsigned char* there) {
     return simt::load_pieces<value_type>(there, relaxed);
   }
@@ -246,13 +261,11 @@ class array_view {
   /// Reads an element without a reference, if its page is there and stays.
   GNSTOR_HD bool peek(std::uint64_t index, value_type& value) const {
     if (index >= count_) return false;
-    const page_index page = page_of(index);
+    const page_index page = layout_.page_of(index);
     const page_word seen = cache_.look(page);
     if (!seen.readable()) return false;
-    const std::uint64_t before = std::uint64_t{seen.frame().value} << shift_;
-    auto* const frames = reinterpret_cast<value_type*>(cache_.data(frame_index(0)));
-    value = simt::load_pieces<value_type>(frames + (before | (index & (elements_per_page() - 1))),
-                                          acquire);
+    value = simt::load_pieces<value_type>(
+        layout_.find(cache_.data(frame_index(0)), seen.frame(), index), acquire);
     return cache_.is_still(page, seen);
   }
   GNSTOR_HD result<value_type> load_pinned(std::uint64_t index) const {
@@ -271,6 +284,22 @@ class array_view {
   GNSTOR_HD_SLOW static result<value_type> load_absent(const mutable_view* self,
                                                        std::uint64_t index) {
     return self->load_pinned(index);
+  }
+  template <class G>
+  GNSTOR_HD_SLOW static result<value_type> load_absent_together(const mutable_view* self, G g,
+                                                                std::uint64_t index, bool misses) {
+    const bool beyond = index >= self->count_;
+    const bool wants = misses && !beyond;
+    value_type value{};
+    status s;
+    if (g.any(wants)) {
+      s = detail::visit_together(
+          g, self->cache_, self->layout_.page_of(index), page_use::read, wants, self->timeout_ns_,
+          [&](unsigned char* bytes) { value = get(bytes + self->layout_.offset_of(index)); });
+    }
+    if (misses && beyond) s = status::make(status_code::out_of_range, reporter::array);
+    if (!s.ok()) return s;
+    return value;
   }
   GNSTOR_HD_SLOW static value_type load_absent_or_poison(const mutable_view* self,
                                                          std::uint64_t index) {
@@ -323,20 +352,20 @@ class array_view {
   template <class Use>
   GNSTOR_HD status access(std::uint64_t index, page_use why, const Use& use) const {
     if (index >= count_) return status::make(status_code::out_of_range, reporter::array);
-    return cache_.visit(page_of(index), why, timeout_ns_,
-                        [&](unsigned char* bytes) { use(bytes + offset_of(index)); });
+    return cache_.visit(layout_.page_of(index), why, timeout_ns_,
+                        [&](unsigned char* bytes) { use(bytes + layout_.offset_of(index)); });
   }
   /// Keeps what failed.
   GNSTOR_HD void keep(status s, std::uint64_t index) const {
     if (s.ok()) return;
     const bool beyond = s.code == status_code::out_of_range && s.by == reporter::array;
-    cache_.keep(s, beyond ? index : index >> shift_);
+    cache_.keep(s, beyond ? index : layout_.page_of(index).value);
   }
 
   cache_type cache_;
   std::uint64_t count_;
   std::uint64_t timeout_ns_;
-  std::uint32_t shift_;
+  element_layout<value_type> layout_;
   const mutable_view* twin_;
 };
 

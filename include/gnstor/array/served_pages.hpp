@@ -5,6 +5,9 @@
 #include <gnstor/array/pinned_access.hpp>
 #include <gnstor/array/served_store.hpp>
 #include <gnstor/core/bounded.hpp>
+#include <gnstor/simt/fence.hpp>
+
+#include <cuda/std/bit>
 
 namespace gnstor::inline v0 {
 
@@ -49,6 +52,42 @@ class served_pages : public page_table {
                          const Body& body) const {
     return detail::visit_pinned(*this, page, use, timeout_ns, body);
   }
+  /// The same in the lanes of `g` that want it. All missing pages are handed over before one is
+  /// waited for, and a lane uses its page, and lets it go, as soon as it is there.
+  /// @par Callers every lane of `g`, converged, for the same use; each with a page of its own
+  /// @par Bound `timeout_ns`
+  /// @par Errors as `pin`, each lane its own; `body` is not called then
+  template <simt::warp_group G, class Body>
+  GNSTOR_HD status visit(const G& g, page_index page, page_use use, bool wants,
+                         std::uint64_t timeout_ns, const Body& body) const {
+    constexpr std::uint64_t nobody = 1;  // keys are even
+    const int leader =
+        cuda::std::countr_zero(static_cast<std::uint32_t>(g.match_any(wants ? key(page) : nobody)));
+    bool leads = wants && leader == static_cast<int>(g.thread_rank());
+    wait w{leads ? refer(page) : page_word{}};
+    if (leads && w.seen.is(page_word::busy)) count(state_->counters.waits);
+    bool done = !wants;
+    status outcome;
+    for (until more{simt::within(timeout_ns)}; g.any(static_cast<bool>(more));) {
+      const std::uint64_t answer = leads ? answer_to(page, use, w) : 0;
+      const std::uint64_t mine = g.shfl(answer, leader);
+      g.sync();  // the leader's acquire of the page reaches the lanes that touch it
+      if (!done && mine != 0) {
+        outcome = finish(mine, use, body);
+        done = true;
+      }
+      g.sync();  // all lanes are done before the leader lets the page go
+      if (answer != 0) {
+        unpin(page);
+        leads = false;
+      }
+      if (g.all(done)) return outcome;
+      if (leads) w.seen = look(page);
+    }
+    if (leads) unpin(page);
+    const bool starved = g.shfl(static_cast<std::uint32_t>(w.starved), leader) != 0;
+    return done ? outcome : too_late(starved);
+  }
   /// Pins `page` for all lanes of `g`, until one `unpin`.
   /// @par Callers every lane of `g`, converged, with the same arguments
   /// @par Order acquires the page's bytes for every lane
@@ -72,29 +111,61 @@ class served_pages : public page_table {
     return !seen.is(page_word::resident | page_word::busy | page_word::failed);
   }
 
-  /// Waits for a page that is referenced and not there. Who makes it busy hands it over.
+  /// What a lane knows of a page that it waits for and has a reference of.
+  struct wait {
+    page_word seen;
+    bool handed = false;
+    bool starved = false;  ///< a page that was handed over came back without a frame
+  };
+  static constexpr std::uint64_t there = std::uint64_t{1} << 62;  ///< beside a frame
+
+  /// Hands a page over that is absent, as far as there is room. Who makes it busy does.
+  /// @par Errors there is nothing to wait for: the page's status; not_ready
+  GNSTOR_HD status ask_for(page_index page, page_use use, wait& w) const {
+    if (w.seen.is(page_word::failed)) return w.seen.why();
+    if (!is_absent(w.seen)) return status{};
+    if (!store_.faults().is_served()) return status::make(status_code::not_ready, reporter::array);
+    w.starved = w.starved || w.handed;
+    // Room first: nothing stays busy that nobody knows of.
+    if (store_.faults().has_room(page) && claim(page, w.seen)) {
+      store_.faults().push({page, use});
+      w.handed = true;
+    }
+    return status{};
+  }
+  GNSTOR_HD static status too_late(bool starved) {
+    return status::make(starved ? status_code::no_memory : status_code::timed_out, reporter::array);
+  }
+
+  /// Waits for a page that is referenced and not there.
   GNSTOR_HD_SLOW result<frame_index> pin_absent(page_index page, page_word seen, page_use use,
                                                 deadline d) const {
     if (seen.is(page_word::busy)) count(state_->counters.waits);
-    bool starved = false;  // a page that was handed over came back without a frame
-    bool handed = false;
+    wait w{seen};
     for (until more{d}; more;) {
-      if (seen.usable()) return used(page, seen, use);
-      if (seen.is(page_word::failed)) return abandon(page, seen.why());
-      if (is_absent(seen)) {
-        if (!store_.faults().is_served())
-          return abandon(page, status::make(status_code::not_ready, reporter::array));
-        starved = starved || handed;
-        // Room first: nothing stays busy that nobody knows of.
-        if (store_.faults().has_room(page) && claim(page, seen)) {
-          store_.faults().push({page, use});
-          handed = true;
-        }
-      }
-      seen = look(page);
+      if (w.seen.usable()) return used(page, w.seen, use);
+      const status s = ask_for(page, use, w);
+      if (!s.ok()) return abandon(page, s);
+      w.seen = look(page);
     }
-    return abandon(page, status::make(starved ? status_code::no_memory : status_code::timed_out,
-                                      reporter::array));
+    return abandon(page, too_late(w.starved));
+  }
+
+  /// What has become of a page that a group's lane waits for: nothing yet, a frame and `there`, or
+  /// a status and `failed_access`.
+  GNSTOR_HD std::uint64_t answer_to(page_index page, page_use use, wait& w) const {
+    if (w.seen.usable()) return used(page, w.seen, use).value | there;
+    const status s = ask_for(page, use, w);
+    return s.ok() ? 0 : s.pack() | detail::failed_access;
+  }
+  template <class Body>
+  GNSTOR_HD status finish(std::uint64_t answer, page_use use, const Body& body) const {
+    if ((answer & detail::failed_access) != 0)
+      return status::unpack(answer & ~detail::failed_access);
+    // What is stored now is newer than the frame's pages before: see `page_table::is_still`.
+    if (use != page_use::read) simt::fence<thread_scope_device>(acq_rel);
+    body(data(frame_index(static_cast<std::uint32_t>(answer))));
+    return status{};
   }
 
   served_store store_;
