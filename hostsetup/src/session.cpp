@@ -238,5 +238,8 @@ void session::attach(simt::cuda::executor& executor) const { impl_->link->attach
 void session::inject_fault(std::uint32_t ssd, std::string_view fault) {
   impl_->link->inject_fault(ssd, fault);
 }
+void session::inject_nic_fault(std::uint32_t nic, std::string_view fault) {
+  impl_->link->inject_nic_fault(nic, fault);
+}
 
 }  // namespace gnstor::host

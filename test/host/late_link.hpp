@@ -71,6 +71,9 @@ class late_link final : public host::array_link {
   void inject_fault(std::uint32_t ssd, std::string_view fault) override {
     to_->inject_fault(ssd, fault);
   }
+  void inject_nic_fault(std::uint32_t nic, std::string_view fault) override {
+    to_->inject_nic_fault(nic, fault);
+  }
 
  private:
   static constexpr std::uint32_t forever = ~0u;

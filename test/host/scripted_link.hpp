@@ -47,6 +47,7 @@ class scripted_link : public host::array_link {
   void attach(simt::host::executor&) override {}
   void attach(simt::cuda::executor&) override {}
   void inject_fault(std::uint32_t, std::string_view) override {}
+  void inject_nic_fault(std::uint32_t, std::string_view) override {}
 
   wire::afa::array_description said{};
   wire::afa::volume_list listed{};

@@ -59,6 +59,8 @@ class emulated_client final : public array_link {
   void attach(simt::host::executor& executor) override;
   void attach(simt::cuda::executor& executor) override;
   void inject_fault(std::uint32_t ssd, std::string_view fault) override;
+  void inject_nic_fault(std::uint32_t nic, std::string_view fault) override;
+  std::vector<std::string> notes() const override;
 
  private:
   static constexpr std::uint32_t admin_depth = 16;
@@ -73,7 +75,8 @@ class emulated_client final : public array_link {
   bool on_node_device(place where) const;
   void make_relayed(channel_memory& c);
   void finish(channel_memory& c, std::size_t objects, std::size_t data);
-  void join(channel_memory& c, unsigned char* queue, std::uint32_t number, std::uint32_t blocks);
+  void join(channel_memory& c, unsigned char* queue, std::uint32_t number, std::uint32_t blocks,
+            std::uint32_t k);
   connect_options connecting(const channel_memory& c, std::uint16_t queue_id) const;
   void connect(const channel_memory& c, std::uint16_t first_queue_id,
                const wire::fabrics::connect_data& data);

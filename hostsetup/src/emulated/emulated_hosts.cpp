@@ -62,7 +62,9 @@ void emulated_array::leave(std::uint32_t domain, const std::vector<std::uint32_t
   try {
     publish(&node_.hosts[domain - 1].admitted, 0u);
     for (const std::uint32_t index : queues) {
-      if (drained) publish(index, fw::queue_life::absent);
+      if (!drained) continue;
+      publish(index, fw::queue_life::absent);
+      queue_nics_[index] = no_nic;
     }
     if (drained) free_queues_.insert(free_queues_.end(), queues.begin(), queues.end());
   } catch (const std::exception&) {

@@ -71,6 +71,8 @@ class array_link {
 
   /// Makes an SSD faulty, for tests. Throws `input_error` where that cannot be done.
   virtual void inject_fault(std::uint32_t ssd, std::string_view fault) = 0;
+  /// The same of a NIC.
+  virtual void inject_nic_fault(std::uint32_t nic, std::string_view fault) = 0;
 };
 
 }  // namespace gnstor::host

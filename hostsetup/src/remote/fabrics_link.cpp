@@ -260,6 +260,9 @@ std::vector<std::string> fabrics_link::notes() const {
 void fabrics_link::inject_fault(std::uint32_t, std::string_view) {
   throw input_error("faults are injected where the array is: this endpoint is behind a network");
 }
+void fabrics_link::inject_nic_fault(std::uint32_t nic, std::string_view fault) {
+  inject_fault(nic, fault);
+}
 
 }  // namespace gnstor::host
 

@@ -42,6 +42,7 @@ class fabrics_link final : public array_link {
   void attach(simt::host::executor&) override;
   void attach(simt::cuda::executor&) override;
   void inject_fault(std::uint32_t ssd, std::string_view fault) override;
+  void inject_nic_fault(std::uint32_t nic, std::string_view fault) override;
 
  private:
   void revive_all();

@@ -80,7 +80,7 @@ class session {
   const session_options& options() const;
   client_id client() const;
   /// What was granted or done otherwise than asked, a sentence each: fewer queues than channels,
-  /// say.
+  /// say. And by how many paths the array is reached, where there are several.
   std::vector<std::string> notes() const;
 
   /// Creates a volume that this host owns, and may read and write. Hosts that create at once get
@@ -176,6 +176,10 @@ class session {
 
   /// Makes SSD `ssd` faulty, for tests: "none", "media_error", "dead" or "silent".
   void inject_fault(std::uint32_t ssd, std::string_view fault);
+  /// Makes NIC `nic` of an emulated array faulty, for tests: "dead" breaks its channels, also those
+  /// that are reset meanwhile; "silent" holds them up; "none" ends both, and channels that broke
+  /// have to be reset then.
+  void inject_nic_fault(std::uint32_t nic, std::string_view fault);
 
  private:
   friend struct session_access;
