@@ -151,12 +151,38 @@ void array_memory::require_open() const {
 }
 
 fault_ring array_memory::fault_memory() {
-  if (faults.data() == nullptr) {
+  if (faults == nullptr) {
     // The words of a pager follow the ring.
-    faults = host::memory_block(twin.where(), fault_ring::bytes(pages) + 2 * sizeof(std::uint32_t),
-                                device);
+    faults = std::make_shared<host::memory_block>(
+        twin.where(), fault_ring::bytes(pages) + 2 * sizeof(std::uint32_t), device);
   }
-  return {faults.data(), pages};
+  return {faults->data(), pages};
+}
+
+bool array_memory::is_served() const {
+  if (faults == nullptr) return false;
+  std::uint32_t serving = 0;
+  faults->read(fault_ring::servers_offset(), &serving, sizeof serving);
+  return serving != 0;
+}
+
+void array_memory::require_unserved() const {
+  if (!is_served()) return;
+  throw host::input_error("the " + name +
+                          " has a pager in another run: wait for that one to end, stop it, or let "
+                          "both kernels use it");
+}
+
+simt::reservation array_memory::reserved_service() const {
+  return {faults, [](void* ring) {
+            try {
+              const std::uint32_t none = 0;
+              static_cast<host::memory_block*>(ring)->write(fault_ring::servers_offset(), &none,
+                                                            sizeof none);
+            } catch (const std::exception&) {
+              // The GPU failed, and with it everything that would be served.
+            }
+          }};
 }
 
 pager_setup array_memory::begin_service(const host::pager_options& options, std::uint32_t gpu_warps,
@@ -173,19 +199,13 @@ pager_setup array_memory::begin_service(const host::pager_options& options, std:
                     warps, name, of_block, most));
   }
   const fault_ring ring = fault_memory();
-  std::uint32_t serving = 0;
-  faults.read(fault_ring::servers_offset(), &serving, sizeof serving);
-  if (serving != 0) {
-    throw host::input_error("the " + name +
-                            " has a pager in another run: wait for that one to end, or let both "
-                            "kernels run in it");
-  }
+  require_unserved();
   const std::size_t behind = fault_ring::bytes(pages);
   const std::uint32_t none[2] = {};
-  faults.write(behind, none, sizeof none);
+  faults->write(behind, none, sizeof none);
   const auto servers = static_cast<std::uint32_t>(warps);
-  faults.write(fault_ring::servers_offset(), &servers, sizeof servers);
-  auto* const stop = reinterpret_cast<std::uint32_t*>(static_cast<char*>(faults.data()) + behind);
+  faults->write(fault_ring::servers_offset(), &servers, sizeof servers);
+  auto* const stop = reinterpret_cast<std::uint32_t*>(static_cast<char*>(faults->data()) + behind);
   return {ring, timeout_ns, stop, stop + 1, fetchers, cleaners};
 }
 

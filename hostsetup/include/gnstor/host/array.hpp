@@ -11,6 +11,7 @@
 #include <gnstor/host/session.hpp>
 #include <gnstor/host/volume_pages.hpp>
 #include <gnstor/simt/array_uses.hpp>
+#include <gnstor/simt/reservation.hpp>
 #include <gnstor/simt/stream.hpp>
 
 #include <algorithm>
@@ -48,9 +49,10 @@ namespace gnstor::detail {
 struct array_memory {
   host::memory_block frames;
   host::memory_block words;
-  host::memory_block left;    ///< `flush_record`s: of the last flush, of the last host access
-  host::memory_block twin;    ///< room for views that kernels reach: see `array_view`
-  host::memory_block faults;  ///< a `fault_ring`, once a pager is asked for
+  host::memory_block left;  ///< `flush_record`s: of the last flush, of the last host access
+  host::memory_block twin;  ///< room for views that kernels reach: see `array_view`
+  /// A `fault_ring`, once a pager is asked for; runs that have one hold it, too.
+  std::shared_ptr<host::memory_block> faults;
   io_buffer buffer{};
   std::uint32_t pages = 0;
   std::uint32_t frame_count = 0;
@@ -72,6 +74,11 @@ struct array_memory {
   /// @param gpu_warps that fetch, unless `options` says; 0 on the host
   pager_setup begin_service(const host::pager_options& options, std::uint32_t gpu_warps,
                             std::uint64_t timeout_ns);
+  /// What `begin_service` took, for the run that the pager belongs to.
+  simt::reservation reserved_service() const;
+  bool is_served() const;
+  /// Throws `host::input_error` while a pager serves, or is to.
+  void require_unserved() const;
   /// Throws `host::input_error` after `release`.
   void require_open() const;
   page_cache_counters counters() const;
@@ -178,8 +185,10 @@ class array {
   void attach(executor& run, const pager_options& options = {}) {
     memory_.require_open();
     const std::uint32_t gpu_warps = this_machine == machine::gpu ? Pages::pager_warps : 0;
-    detail::start_pager(run, pages_of_kernels(),
-                        memory_.begin_service(options, gpu_warps, timeout_ns()));
+    const detail::pager_setup setup = memory_.begin_service(options, gpu_warps, timeout_ns());
+    simt::reservation taken = memory_.reserved_service();
+    detail::start_pager(run, pages_of_kernels(), setup);
+    run.reserve(std::move(taken));
   }
 
   /// Copies elements [first, first + count) to this CPU's memory, as kernels have left them: dirty
@@ -277,9 +286,11 @@ class array {
 
   /// Flushes, and gives the frames back; views and `flush` are refused then, `counters` stay.
   /// Throws as `flush`, and leaves the array open then: remove the cause, `clear_errors`, and close
-  /// again. Closing a closed array does nothing.
+  /// again. Throws `input_error` while a pager serves it, or is to. Closing a closed array does
+  /// nothing.
   void close() {
     if (!memory_.open()) return;
+    memory_.require_unserved();
     flush();
     memory_.release(ground_.registrar());
   }
