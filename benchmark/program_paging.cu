@@ -31,7 +31,8 @@
 // GNSTOR_PEERS who takes part, of uvm,zero_copy,bulk,subgraph (all),
 // GNSTOR_SUBGRAPH_PERCENT of the edges that a copied subgraph has at a time (100),
 // GNSTOR_PAGE_BYTES (4096),
-// GNSTOR_FRAMES_PERCENT (25), GNSTOR_GRID and GNSTOR_BLOCK the kernels'.
+// GNSTOR_FRAMES_PERCENT (25), GNSTOR_EVICTION (0: FIFO, 1: CLOCK, 2: resists scans), GNSTOR_GRID
+// and GNSTOR_BLOCK the kernels'.
 #include "program_paging/dense_programs.cuh"
 #include "program_paging/graph_programs.cuh"
 #include "program_paging/sweep.cuh"

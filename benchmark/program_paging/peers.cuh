@@ -99,7 +99,8 @@ class peer_data {
         *memory_, count_,
         host::array_options{
             .frame_bytes = frames_for(bytes(), page_bytes, frames_share) * page_bytes,
-            .page_bytes = page_bytes});
+            .page_bytes = page_bytes,
+            .eviction = static_cast<eviction>(setting("GNSTOR_EVICTION", 0) % 3)});
   }
   support::pointer_view<T> pointer(T* at, std::uint32_t page_bytes) const {
     return {at, count_, static_cast<std::uint32_t>(page_bytes / sizeof(T))};

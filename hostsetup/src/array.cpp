@@ -301,6 +301,10 @@ void array_memory::report_loss() const noexcept try {
 
 namespace gnstor::host {
 
+void volume_pages::end_requests() const {
+  for (std::uint32_t k = 0; k < session_->options().channels; ++k) session_->reset_channel(k);
+}
+
 detail::array_ground volume_pages::ground() const {
   detail::array_ground g;
   g.name = volume_.plain() ? fmt::format("namespace {}", volume_.namespace_id)

@@ -152,4 +152,13 @@ TEST_CASE("pages read beside a silent SSD are right, and their first frames are 
   run(s, 1, 64, add_to_all{.round = 0}, a.view(), &wrong);
   a.flush();
   CHECK(wrong_on_volume(s, v, 1) == 0);
+  a.take_frames_back();
+  CHECK(a.counters().lost_frames == 0);
+  // There is a frame for every page again: once the hand has come to those that are free, nothing
+  // is fetched.
+  for (int pass = 0; pass < 8; ++pass) run(s, 1, 64, check_pages{.round = 1}, a.view(), &wrong);
+  const std::uint64_t after = a.counters().pages_in;
+  run(s, 1, 64, check_pages{.round = 1}, a.view(), &wrong);
+  CHECK(a.counters().pages_in == after);
+  CHECK(wrong == 0);
 }

@@ -117,6 +117,20 @@ class page_cache : public page_table {
     return s;
   }
 
+  /// Takes a frame back that was set aside, or that may hold no page but the one it has.
+  /// @par Callers one lane, when nothing that was given up can use frames any more: its channel was
+  /// reset
+  GNSTOR_HD void take_back(frame_index f) const {
+    const word_ref frame = frame_at(f);
+    const std::uint64_t owner = frame.load(acquire);
+    if (owner == lost_frame) {
+      word_ref(state_->counters.lost_frames).fetch_sub(1, relaxed);
+      frame.store(free_frame, release);
+    } else if (owner != taken_frame && (owner & last_page) != 0) {
+      frame.fetch_sub(last_page, release);
+    }
+  }
+
   /// The bytes of a frame.
   GNSTOR_HD unsigned char* data(frame_index f) const {
     return reinterpret_cast<unsigned char*>(buffer_.address) +

@@ -17,8 +17,7 @@ struct page_cache_counters {
   std::uint64_t pages_out = 0;  ///< written back
   std::uint64_t evictions = 0;  ///< frames taken from a resident page
   std::uint64_t io_errors = 0;  ///< fetches and write-backs that failed
-  std::uint64_t lost_frames =
-      0;  ///< frames set aside because a request given up may still write them
+  std::uint64_t lost_frames = 0;  ///< frames set aside: a request given up may still write them
   std::uint64_t first_error =
       0;  ///< `status::pack()` of the first error; sticky until the host clears it
   std::uint64_t first_error_at =

@@ -306,6 +306,21 @@ class array {
     memory_.forget_error();
   }
 
+  /// Takes frames back that were set aside because a request given up might still write them:
+  /// resets every channel of the session for that. Requests of other arrays under way end with
+  /// `reset`. Call it when no kernel uses the array. Throws what `session::reset_channel` throws;
+  /// every frame stays as it is then.
+  void take_frames_back() requires requires(const Pages& p) { p.end_requests(); }
+  {
+    memory_.require_open();
+    settle();
+    ground_.end_requests();
+    executor run;
+    run.spawn(8, 128, detail::take_frames_back{}, make_view());
+    ground_.attach(run);
+    run.run();
+  }
+
   /// What the array did so far; exact when no kernel uses it.
   page_cache_counters counters() const { return memory_.counters(); }
 

@@ -42,6 +42,8 @@ class volume_pages {
   }
   void attach(executor& run) const { session_->attach(run); }
   static constexpr std::uint32_t pager_warps = 64;  ///< of a GPU, unless the user says otherwise
+  /// Ends what requests that were given up may still do: resets the session's channels.
+  void end_requests() const;
   /// Pages were written back.
   void changed() const {}
   session* registrar() const { return session_; }
