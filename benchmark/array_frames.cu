@@ -56,7 +56,7 @@ void scan(benchmark::State& state, eviction how, std::uint32_t share) {
         sum_pages<<<blocks, threads>>>(a->view(), page_order{pages, false}, t.word());
     }));
     a->check();
-    require_sum(t.value(), data().sum(), "scan");
+    require_sum(t.value(), scans * data().sum(), "scan");
     pages_in = a->counters().pages_in;
   }
   report_rate(state, seconds, scans * 4 * elements);

@@ -49,7 +49,7 @@ std::string random_run(host::options chosen) {
   chosen.step_budget *= 10;  // with one frame a batch of faults brings one page
   Rig r(shape, 8ull * shape.pages - 1);
   const auto seed = static_cast<std::uint32_t>(chosen.seed);
-  pager_rig<words, Rig> p(r, shape, 1 + seed % 2, seed / 7 % 2);
+  pager_rig<words, Rig> p(r, shape, 1 + seed % 2, seed / 7 % 3);
   return verdict(r,
                  p.run(chosen, 2, 16, random_elements<words>{.rounds = 3, .seed = seed}, p.view(),
                        r.expected.data(), &r.lanes),

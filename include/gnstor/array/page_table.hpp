@@ -232,7 +232,9 @@ class page_table {
       const std::uint64_t turn = word_ref(state_->cursor).load(relaxed);
       std::uint64_t seen = word_ref(state_->cleaned).load(relaxed);
       first = seen > turn ? seen : turn;
-      const std::uint64_t due = turn + clean_frames() - first;
+      // Others may have gone on meanwhile, from a later turn of the hand.
+      const std::uint64_t until = turn + clean_frames();
+      const std::uint64_t due = first < until ? until - first : 0;
       share = due < g.size() ? static_cast<std::uint32_t>(due) : g.size();
       // A few at once: the words above are busy.
       if (share * 2 < clean_frames() && share < g.size()) share = 0;
