@@ -160,6 +160,27 @@ TEST_CASE("lanes that load together read what lies in mapped memory") {
   together_run<quarter_pages>();
 }
 
+namespace {
+
+/// Frames for the three pages of each of 64 warps, and not many more.
+template <class Store>
+void sets_run() {
+  gpu_mapped_rig<std::uint64_t, Store> r(
+      {.pages = 256, .frames = 200, .page_words = 64, .timeout_ns = patience_ns});
+  device_array<std::uint32_t> refused(1);
+  r.run(16, 128, words_of_three{.rounds = 40, .seed = 1}, r.view(), r.watch(), r.expected(),
+        r.lanes(), refused.data());
+  CHECK(refused.read()[0] == 0);
+  r.check();
+}
+
+}  // namespace
+
+TEST_CASE("pages of mapped memory held together keep their words") {
+  sets_run<mapped_store>();
+  sets_run<quarter_pages>();
+}
+
 template <class Store>
 void pinned_run() {
   gpu_mapped_rig<std::uint64_t, Store> r(

@@ -162,6 +162,60 @@ struct pinned_words {
   }
 };
 
+/// Warps hold three pages at once and use the calling lane's words of them as relaxed atomics: the
+/// first is read, the others are written.
+struct words_of_three {
+  struct shared {};
+  std::uint32_t rounds = 4;
+  std::uint32_t seed = 0;
+
+  /// @param refused counts the sets for which there were too few frames
+  template <class Lane, class View>
+  GNSTOR_HD void operator()(Lane& lane, View view, disk d, std::uint64_t* expected,
+                            access_record* record, std::uint32_t* refused) const {
+    const simt::group warp = lane.warp();
+    lane_draws draws(seed, lane.global_thread());
+    for (std::uint32_t round = 0; round < rounds; ++round) {
+      const std::uint64_t i = draws.common() % view.size();
+      const std::uint64_t j = draws.common() % view.size();
+      const std::uint64_t k = draws.common() % view.size();
+      const auto pages = hold_pages(warp, to_read(view, i), to_write(view, j), to_write(view, k));
+      if (!pages) {
+        const bool starved = pages.outcome().code == status_code::no_memory;
+        disk::add(starved ? *refused : record->failed, 1);
+        continue;
+      }
+      if (!pages.template get<0>().holds(i) || !pages.template get<2>().holds(k))
+        disk::add(record->wrong, 1);
+      use(lane, d, pages.template get<0>(), expected, record);
+      use(lane, d, pages.template get<1>(), expected, record);
+      use(lane, d, pages.template get<2>(), expected, record);
+    }
+  }
+
+ private:
+  template <class Lane, class T>
+  GNSTOR_HD static void use(Lane& lane, const disk& d, const held_page<T>& page,
+                            std::uint64_t* expected, access_record* record) {
+    const simt::group warp = lane.warp();
+    const void* const bytes = &page[page.first()];
+    if (warp.leads()) d.hold(bytes);
+    warp.sync();
+    for (std::uint64_t i = page.first(); page.holds(i); ++i) {
+      if (i % lane.grid_threads() != lane.global_thread()) continue;
+      const device_word<std::uint64_t> word(const_cast<std::uint64_t&>(page[i]));
+      if (word.load(relaxed) != expected[i]) disk::add(record->wrong, 1);
+      if constexpr (!std::is_const_v<T>) {
+        expected[i] = mix64(expected[i] + i + 1);
+        word.store(expected[i], relaxed);
+      }
+    }
+    warp.sync();
+    if (warp.leads()) d.let_go(bytes);
+    warp.sync();
+  }
+};
+
 /// Every lane reads elements that say where they lie, of more pages than there are frames.
 struct read_all {
   struct shared {};

@@ -5,6 +5,7 @@
 #include <gnstor/array/element_layout.hpp>
 #include <gnstor/array/page_cache.hpp>
 #include <gnstor/array/page_guard.hpp>
+#include <gnstor/array/page_set.hpp>
 #include <gnstor/array/page_use.hpp>
 #include <gnstor/array/served_pages.hpp>
 #include <gnstor/array/visit_together.hpp>
@@ -13,6 +14,7 @@
 #include <gnstor/simt/relaxed_bytes.hpp>
 
 #include <type_traits>
+#include <utility>
 
 namespace gnstor::detail {
 
@@ -204,6 +206,15 @@ class array_view {
     return {*this, g, acquire_page(g, index, page_use::overwrite)};
   }
 
+  /// Holds the pages of several elements for reading, up to 8 pages: all, or none. The k-th is
+  /// `pages[k]`: `if (const auto pages = view.pages(g, {i, j}); pages) sum += pages[1][j];`. For
+  /// pages of several arrays, or for writing, see `hold_pages`.
+  /// @par Callers, Result, Order, Bound, Errors as `hold_pages`
+  template <simt::warp_group G, std::size_t N>
+  [[nodiscard]] GNSTOR_HD auto pages(const G& g, const std::uint64_t (&indices)[N]) const {
+    return detail::hold_for_reading(g, *this, indices, std::make_index_sequence<N>{});
+  }
+
   /// Pins the page of `index` for all lanes of `g` beyond a scope: `release_page` it afterwards.
   /// @par Callers every lane of `g`, converged, with the same arguments
   /// @par Order the page's bytes are visible to every lane of `g`
@@ -212,17 +223,10 @@ class array_view {
   GNSTOR_HD result<pinned> acquire_page(const G& g, std::uint64_t index,
                                         page_use use = page_use::read) const {
     if (index >= count_) return status::make(status_code::out_of_range, reporter::array);
-    const page_index page = layout_.page_of(index);
-    pinned p;
-    p.first = layout_.first_beside(index);
-    // What lies behind the last element, on its page, is not the caller's to overwrite.
-    const bool ends_here = count_ - p.first < elements_per_page();
-    if (use == page_use::overwrite && ends_here) use = page_use::write;
-    const result<frame_index> frame = hold_far(twin_, g, page, use);
+    pinned p = extent_of(index);
+    const result<frame_index> frame = hold_far(twin_, g, p.page, use_of(p, use));
     if (!frame) return frame.status;
     p.data = reinterpret_cast<T*>(cache_.data(frame.value));
-    p.count = static_cast<std::uint32_t>(ends_here ? count_ - p.first : elements_per_page());
-    p.page = page;
     return p;
   }
   template <simt::warp_group G>
@@ -252,7 +256,26 @@ class array_view {
  private:
   template <class, array_store>
   friend class array_view;
+  template <simt::warp_group, class...>
+  friend class page_set;
   friend class cached_reader<array_view>;
+
+  /// The page of `index`, which is not held yet.
+  GNSTOR_HD pinned extent_of(std::uint64_t index) const {
+    pinned p;
+    p.first = layout_.first_beside(index);
+    const bool ends_here = count_ - p.first < elements_per_page();
+    p.count = static_cast<std::uint32_t>(ends_here ? count_ - p.first : elements_per_page());
+    p.page = layout_.page_of(index);
+    return p;
+  }
+  /// What lies behind the last element, on its page, is not the caller's to overwrite.
+  GNSTOR_HD page_use use_of(const pinned& p, page_use use) const {
+    if (use == page_use::overwrite && p.count != elements_per_page()) use = page_use::write;
+    return use;
+  }
+  /// The pages as who holds several of them wants them.
+  GNSTOR_HD const cache_type& shared_pages() const { return twin_->cache_; }
 
   GNSTOR_HD static value_type get(unsigned char* there) {
     return simt::load_pieces<value_type>(there, relaxed);

@@ -1,10 +1,9 @@
 #pragma once
 
+#include <gnstor/array/uncaught.hpp>
 #include <gnstor/core/config.hpp>
 #include <gnstor/core/result.hpp>
 #include <gnstor/simt/warp.hpp>
-
-#include <exception>
 
 namespace gnstor::inline v0 {
 
@@ -28,7 +27,6 @@ class page_guard {
   page_guard(const page_guard&) = delete;
   page_guard& operator=(const page_guard&) = delete;
   GNSTOR_HD ~page_guard() noexcept(false) {
-    // A lane that an exception ends in the host runtime leaves alone: nobody would meet it.
     if (page_ && exceptions() == exceptions_) view_->release_page(group_, page_.value);
   }
 
@@ -45,13 +43,7 @@ class page_guard {
   GNSTOR_HD std::uint32_t count() const { return page_.value.count; }
 
  private:
-  GNSTOR_HD static int exceptions() {
-#if defined(__CUDA_ARCH__)
-    return 0;
-#else
-    return std::uncaught_exceptions();
-#endif
-  }
+  GNSTOR_HD static int exceptions() { return detail::uncaught(); }
 
   const View* view_;
   G group_;
