@@ -216,6 +216,62 @@ struct words_of_three {
   }
 };
 
+/// Blocks hold pages in turn and use the calling thread's words of them as relaxed atomics.
+/// Between, threads read one of their words without a reference.
+struct words_of_blocks {
+  struct shared {
+    simt::block_group::room room;
+  };
+  std::uint32_t rounds = 4;
+  std::uint32_t seed = 0;
+
+  template <class Lane, class View>
+  GNSTOR_HD void operator()(Lane& lane, View view, disk d, std::uint64_t* expected,
+                            access_record* record) const {
+    const simt::block_group block(lane.shared().room);
+    const std::uint32_t me = lane.global_thread();
+    std::uint64_t draw = mix64(std::uint64_t{seed} << 32 | lane.block());
+    for (std::uint32_t round = 0; round < rounds; ++round) {
+      draw = mix64(draw + 1);
+      const bool write = draw >> 63 != 0;
+      use_page(block, view, d, draw % view.size(), write, me, expected, record);
+      if (me % 11 != 0) continue;
+      const std::uint64_t owned =
+          (view.size() - me + lane.grid_threads() - 1) / lane.grid_threads();
+      const std::uint64_t mine = me + lane.grid_threads() * (mix64(draw + me) % owned);
+      const result<std::uint64_t> got = view.load(mine);
+      if (!got) disk::add(record->failed, 1);
+      if (got.value != expected[mine]) disk::add(record->wrong, 1);
+    }
+  }
+
+ private:
+  template <class View>
+  GNSTOR_HD static void use_page(const simt::block_group& block, const View& view, const disk& d,
+                                 std::uint64_t index, bool write, std::uint64_t me,
+                                 std::uint64_t* expected, access_record* record) {
+    const auto page = view.acquire_page(block, index, write ? page_use::write : page_use::read);
+    if (!page) {
+      disk::add(record->failed, 1);
+      return;
+    }
+    d.hold(page.value.data);  // by each thread: none may have it longer than the block
+    const std::uint64_t last = page.value.first + page.value.count;
+    const std::uint64_t threads = simt::lane<>().grid_threads();
+    for (std::uint64_t i = page.value.first; i < last; ++i) {
+      if (i % threads != me) continue;
+      const device_word<std::uint64_t> word(page.value[i]);
+      if (word.load(relaxed) != expected[i]) disk::add(record->wrong, 1);
+      if (write) {
+        expected[i] = mix64(expected[i] + i + 1);
+        word.store(expected[i], relaxed);
+      }
+    }
+    d.let_go(page.value.data);
+    view.release_page(block, page.value);
+  }
+};
+
 /// Every lane reads elements that say where they lie, of more pages than there are frames.
 struct read_all {
   struct shared {};

@@ -12,6 +12,7 @@
 #include <gnstor/simt/fetch_add.hpp>
 #include <gnstor/simt/lane.hpp>
 #include <gnstor/simt/relaxed_bytes.hpp>
+#include <gnstor/simt/thread_group.hpp>
 
 #include <type_traits>
 #include <utility>
@@ -176,21 +177,23 @@ class array_view {
     }
   }
 
-  /// Holds the page of `index` for all lanes of `g` until the end of the scope, once for many
-  /// reads: `const auto page = view.page(g, i); if (page && page.holds(k)) sum += page[k];`.
-  /// @par Callers every lane of `g`, converged, with the same arguments; so is the end of the scope
+  /// Holds the page of `index` for all threads of `g`, lanes of a warp or a block
+  /// (`simt::block_group`), until the end of the scope, once for many reads: `const auto page =
+  /// view.page(g, i); if (page && page.holds(k)) sum += page[k];`.
+  /// @par Callers every thread of `g`, converged, with the same arguments; so is the end of the
+  /// scope
   /// @par Result every lane the same; false, with the reason in `outcome()`, if no page is held
   /// @par Order the page's bytes are visible to every lane of `g`
   /// @par Bound the view's timeout
   /// @par Errors out_of_range; the page's status, see `page_cache::pin`
-  template <simt::warp_group G>
+  template <simt::thread_group G>
   [[nodiscard]] GNSTOR_HD page_guard<const value_type, array_view, G> page(
       const G& g, std::uint64_t index) const {
     return {*this, g, acquire_page(g, index, page_use::read)};
   }
   /// The same for writing: the page reaches the store when it is evicted or flushed.
   /// @par Callers, Result, Order, Bound, Errors as `page`
-  template <simt::warp_group G>
+  template <simt::thread_group G>
   [[nodiscard]] GNSTOR_HD page_guard<T, array_view, G> writable_page(const G& g,
                                                                      std::uint64_t index) const
       requires(!reads_only) {
@@ -199,7 +202,7 @@ class array_view {
   /// The same for a page that `g` writes whole: it is not fetched. Until every one of its elements
   /// has been written they have any value, also for others who read them.
   /// @par Callers, Result, Order, Bound, Errors as `page`
-  template <simt::warp_group G>
+  template <simt::thread_group G>
   [[nodiscard]] GNSTOR_HD page_guard<T, array_view, G> overwritten_page(const G& g,
                                                                         std::uint64_t index) const
       requires(!reads_only) {
@@ -219,7 +222,7 @@ class array_view {
   /// @par Callers every lane of `g`, converged, with the same arguments
   /// @par Order the page's bytes are visible to every lane of `g`
   /// @par Bound, Errors as `page`
-  template <simt::warp_group G>
+  template <simt::thread_group G>
   GNSTOR_HD result<pinned> acquire_page(const G& g, std::uint64_t index,
                                         page_use use = page_use::read) const {
     if (index >= count_) return status::make(status_code::out_of_range, reporter::array);
@@ -229,7 +232,7 @@ class array_view {
     p.data = reinterpret_cast<T*>(cache_.data(frame.value));
     return p;
   }
-  template <simt::warp_group G>
+  template <simt::thread_group G>
   [[deprecated("name the use: page_use::write")]] GNSTOR_HD result<pinned> acquire_page(
       const G& g, std::uint64_t index, bool write) const {
     return acquire_page(g, index, write ? page_use::write : page_use::read);
@@ -237,7 +240,7 @@ class array_view {
   /// Ends one `acquire_page`.
   /// @par Callers every lane of `g`, converged
   /// @par Order what the group did to the page is released to whoever evicts it
-  template <simt::warp_group G>
+  template <simt::thread_group G>
   GNSTOR_HD void release_page(const G& g, const pinned& p) const {
     g.sync();
     if (g.thread_rank() == 0) cache_.unpin(p.page);
@@ -357,7 +360,7 @@ class array_view {
   template <class G>
   GNSTOR_HD_SLOW static result<frame_index> hold_far(const mutable_view* self, G g, page_index page,
                                                      page_use use) {
-    return self->cache_.hold(g, page, use, self->timeout_ns_);
+    return detail::hold_of(g, self->cache_, page, use, self->timeout_ns_);
   }
   GNSTOR_HD_SLOW static void prefetch_far(const mutable_view* self, page_index page) {
     self->cache_.prefetch(page);

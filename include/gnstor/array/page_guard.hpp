@@ -3,7 +3,7 @@
 #include <gnstor/array/uncaught.hpp>
 #include <gnstor/core/config.hpp>
 #include <gnstor/core/result.hpp>
-#include <gnstor/simt/warp.hpp>
+#include <gnstor/simt/thread_group.hpp>
 
 namespace gnstor::inline v0 {
 
@@ -18,7 +18,8 @@ namespace gnstor::inline v0 {
 /// @par Order what the group did to the page is released to whoever evicts it
 /// @tparam T the element; const if the page is held for reading
 /// @tparam View the `array_view`
-template <class T, class View, simt::warp_group G>
+/// @tparam G lanes of a warp, or a block
+template <class T, class View, simt::thread_group G>
 class page_guard {
  public:
   /// @param page of `view`, pinned for `g`, or why it is not
