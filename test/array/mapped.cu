@@ -2,6 +2,7 @@
 #include "memory/device_array.cuh"
 #include "paging.hpp"
 #include "quiet.hpp"
+#include <gnstor/array/mapped_array.hpp>
 #include <gnstor/array/mapped_store.hpp>
 
 #include <cuda_runtime_api.h>
@@ -158,6 +159,47 @@ void together_run() {
 TEST_CASE("lanes that load together read what lies in mapped memory") {
   together_run<mapped_store>();
   together_run<quarter_pages>();
+}
+
+namespace {
+
+/// Frames for the three pages of each of 64 warps, and not many more.
+template <class Store>
+void sets_run() {
+  gpu_mapped_rig<std::uint64_t, Store> r(
+      {.pages = 256, .frames = 200, .page_words = 64, .timeout_ns = patience_ns});
+  device_array<std::uint32_t> refused(1);
+  r.run(16, 128, words_of_three{.rounds = 40, .seed = 1}, r.view(), r.watch(), r.expected(),
+        r.lanes(), refused.data());
+  CHECK(refused.read()[0] == 0);
+  r.check();
+}
+
+}  // namespace
+
+TEST_CASE("pages of mapped memory held together keep their words") {
+  sets_run<mapped_store>();
+  sets_run<quarter_pages>();
+}
+
+namespace {
+
+__global__ void run_blocks(words_of_blocks body, mapped_array<std::uint64_t> view, disk d,
+                           std::uint64_t* expected, access_record* record) {
+  __shared__ words_of_blocks::shared memory;
+  simt::lane<words_of_blocks::shared> lane(&memory);
+  body(lane, view, d, expected, record);
+}
+
+}  // namespace
+
+TEST_CASE("pages of mapped memory held by blocks keep their words") {
+  gpu_mapped_rig<std::uint64_t> r(
+      {.pages = 256, .frames = 64, .page_words = 512, .timeout_ns = patience_ns});
+  run_blocks<<<32, 160>>>({.rounds = 40, .seed = 1}, r.view(), r.watch(), r.expected(), r.lanes());
+  REQUIRE(cudaGetLastError() == cudaSuccess);
+  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+  r.check();
 }
 
 template <class Store>

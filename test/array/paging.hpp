@@ -162,6 +162,116 @@ struct pinned_words {
   }
 };
 
+/// Warps hold three pages at once and use the calling lane's words of them as relaxed atomics: the
+/// first is read, the others are written.
+struct words_of_three {
+  struct shared {};
+  std::uint32_t rounds = 4;
+  std::uint32_t seed = 0;
+
+  /// @param refused counts the sets for which there were too few frames
+  template <class Lane, class View>
+  GNSTOR_HD void operator()(Lane& lane, View view, disk d, std::uint64_t* expected,
+                            access_record* record, std::uint32_t* refused) const {
+    const simt::group warp = lane.warp();
+    lane_draws draws(seed, lane.global_thread());
+    for (std::uint32_t round = 0; round < rounds; ++round) {
+      const std::uint64_t i = draws.common() % view.size();
+      const std::uint64_t j = draws.common() % view.size();
+      const std::uint64_t k = draws.common() % view.size();
+      const auto pages = hold_pages(warp, to_read(view, i), to_write(view, j), to_write(view, k));
+      if (!pages) {
+        const bool starved = pages.outcome().code == status_code::no_memory;
+        disk::add(starved ? *refused : record->failed, 1);
+        continue;
+      }
+      if (!pages.template get<0>().holds(i) || !pages.template get<2>().holds(k))
+        disk::add(record->wrong, 1);
+      use(lane, d, pages.template get<0>(), expected, record);
+      use(lane, d, pages.template get<1>(), expected, record);
+      use(lane, d, pages.template get<2>(), expected, record);
+    }
+  }
+
+ private:
+  template <class Lane, class T>
+  GNSTOR_HD static void use(Lane& lane, const disk& d, const held_page<T>& page,
+                            std::uint64_t* expected, access_record* record) {
+    const simt::group warp = lane.warp();
+    const void* const bytes = &page[page.first()];
+    if (warp.leads()) d.hold(bytes);
+    warp.sync();
+    for (std::uint64_t i = page.first(); page.holds(i); ++i) {
+      if (i % lane.grid_threads() != lane.global_thread()) continue;
+      const device_word<std::uint64_t> word(const_cast<std::uint64_t&>(page[i]));
+      if (word.load(relaxed) != expected[i]) disk::add(record->wrong, 1);
+      if constexpr (!std::is_const_v<T>) {
+        expected[i] = mix64(expected[i] + i + 1);
+        word.store(expected[i], relaxed);
+      }
+    }
+    warp.sync();
+    if (warp.leads()) d.let_go(bytes);
+    warp.sync();
+  }
+};
+
+/// Blocks hold pages in turn and use the calling thread's words of them as relaxed atomics.
+/// Between, threads read one of their words without a reference.
+struct words_of_blocks {
+  struct shared {
+    simt::block_group::room room;
+  };
+  std::uint32_t rounds = 4;
+  std::uint32_t seed = 0;
+
+  template <class Lane, class View>
+  GNSTOR_HD void operator()(Lane& lane, View view, disk d, std::uint64_t* expected,
+                            access_record* record) const {
+    const simt::block_group block(lane.shared().room);
+    const std::uint32_t me = lane.global_thread();
+    std::uint64_t draw = mix64(std::uint64_t{seed} << 32 | lane.block());
+    for (std::uint32_t round = 0; round < rounds; ++round) {
+      draw = mix64(draw + 1);
+      const bool write = draw >> 63 != 0;
+      use_page(block, view, d, draw % view.size(), write, me, expected, record);
+      if (me % 11 != 0) continue;
+      const std::uint64_t owned =
+          (view.size() - me + lane.grid_threads() - 1) / lane.grid_threads();
+      const std::uint64_t mine = me + lane.grid_threads() * (mix64(draw + me) % owned);
+      const result<std::uint64_t> got = view.load(mine);
+      if (!got) disk::add(record->failed, 1);
+      if (got.value != expected[mine]) disk::add(record->wrong, 1);
+    }
+  }
+
+ private:
+  template <class View>
+  GNSTOR_HD static void use_page(const simt::block_group& block, const View& view, const disk& d,
+                                 std::uint64_t index, bool write, std::uint64_t me,
+                                 std::uint64_t* expected, access_record* record) {
+    const auto page = view.acquire_page(block, index, write ? page_use::write : page_use::read);
+    if (!page) {
+      disk::add(record->failed, 1);
+      return;
+    }
+    d.hold(page.value.data);  // by each thread: none may have it longer than the block
+    const std::uint64_t last = page.value.first + page.value.count;
+    const std::uint64_t threads = simt::lane<>().grid_threads();
+    for (std::uint64_t i = page.value.first; i < last; ++i) {
+      if (i % threads != me) continue;
+      const device_word<std::uint64_t> word(page.value[i]);
+      if (word.load(relaxed) != expected[i]) disk::add(record->wrong, 1);
+      if (write) {
+        expected[i] = mix64(expected[i] + i + 1);
+        word.store(expected[i], relaxed);
+      }
+    }
+    d.let_go(page.value.data);
+    view.release_page(block, page.value);
+  }
+};
+
 /// Every lane reads elements that say where they lie, of more pages than there are frames.
 struct read_all {
   struct shared {};

@@ -5,14 +5,17 @@
 #include <gnstor/array/element_layout.hpp>
 #include <gnstor/array/page_cache.hpp>
 #include <gnstor/array/page_guard.hpp>
+#include <gnstor/array/page_set.hpp>
 #include <gnstor/array/page_use.hpp>
 #include <gnstor/array/served_pages.hpp>
 #include <gnstor/array/visit_together.hpp>
 #include <gnstor/simt/fetch_add.hpp>
 #include <gnstor/simt/lane.hpp>
 #include <gnstor/simt/relaxed_bytes.hpp>
+#include <gnstor/simt/thread_group.hpp>
 
 #include <type_traits>
+#include <utility>
 
 namespace gnstor::detail {
 
@@ -174,21 +177,23 @@ class array_view {
     }
   }
 
-  /// Holds the page of `index` for all lanes of `g` until the end of the scope, once for many
-  /// reads: `const auto page = view.page(g, i); if (page && page.holds(k)) sum += page[k];`.
-  /// @par Callers every lane of `g`, converged, with the same arguments; so is the end of the scope
+  /// Holds the page of `index` for all threads of `g`, lanes of a warp or a block
+  /// (`simt::block_group`), until the end of the scope, once for many reads: `const auto page =
+  /// view.page(g, i); if (page && page.holds(k)) sum += page[k];`.
+  /// @par Callers every thread of `g`, converged, with the same arguments; so is the end of the
+  /// scope
   /// @par Result every lane the same; false, with the reason in `outcome()`, if no page is held
   /// @par Order the page's bytes are visible to every lane of `g`
   /// @par Bound the view's timeout
   /// @par Errors out_of_range; the page's status, see `page_cache::pin`
-  template <simt::warp_group G>
+  template <simt::thread_group G>
   [[nodiscard]] GNSTOR_HD page_guard<const value_type, array_view, G> page(
       const G& g, std::uint64_t index) const {
     return {*this, g, acquire_page(g, index, page_use::read)};
   }
   /// The same for writing: the page reaches the store when it is evicted or flushed.
   /// @par Callers, Result, Order, Bound, Errors as `page`
-  template <simt::warp_group G>
+  template <simt::thread_group G>
   [[nodiscard]] GNSTOR_HD page_guard<T, array_view, G> writable_page(const G& g,
                                                                      std::uint64_t index) const
       requires(!reads_only) {
@@ -197,35 +202,37 @@ class array_view {
   /// The same for a page that `g` writes whole: it is not fetched. Until every one of its elements
   /// has been written they have any value, also for others who read them.
   /// @par Callers, Result, Order, Bound, Errors as `page`
-  template <simt::warp_group G>
+  template <simt::thread_group G>
   [[nodiscard]] GNSTOR_HD page_guard<T, array_view, G> overwritten_page(const G& g,
                                                                         std::uint64_t index) const
       requires(!reads_only) {
     return {*this, g, acquire_page(g, index, page_use::overwrite)};
   }
 
+  /// Holds the pages of several elements for reading, up to 8 pages: all, or none. The k-th is
+  /// `pages[k]`: `if (const auto pages = view.pages(g, {i, j}); pages) sum += pages[1][j];`. For
+  /// pages of several arrays, or for writing, see `hold_pages`.
+  /// @par Callers, Result, Order, Bound, Errors as `hold_pages`
+  template <simt::warp_group G, std::size_t N>
+  [[nodiscard]] GNSTOR_HD auto pages(const G& g, const std::uint64_t (&indices)[N]) const {
+    return detail::hold_for_reading(g, *this, indices, std::make_index_sequence<N>{});
+  }
+
   /// Pins the page of `index` for all lanes of `g` beyond a scope: `release_page` it afterwards.
   /// @par Callers every lane of `g`, converged, with the same arguments
   /// @par Order the page's bytes are visible to every lane of `g`
   /// @par Bound, Errors as `page`
-  template <simt::warp_group G>
+  template <simt::thread_group G>
   GNSTOR_HD result<pinned> acquire_page(const G& g, std::uint64_t index,
                                         page_use use = page_use::read) const {
     if (index >= count_) return status::make(status_code::out_of_range, reporter::array);
-    const page_index page = layout_.page_of(index);
-    pinned p;
-    p.first = layout_.first_beside(index);
-    // What lies behind the last element, on its page, is not the caller's to overwrite.
-    const bool ends_here = count_ - p.first < elements_per_page();
-    if (use == page_use::overwrite && ends_here) use = page_use::write;
-    const result<frame_index> frame = hold_far(twin_, g, page, use);
+    pinned p = extent_of(index);
+    const result<frame_index> frame = hold_far(twin_, g, p.page, use_of(p, use));
     if (!frame) return frame.status;
     p.data = reinterpret_cast<T*>(cache_.data(frame.value));
-    p.count = static_cast<std::uint32_t>(ends_here ? count_ - p.first : elements_per_page());
-    p.page = page;
     return p;
   }
-  template <simt::warp_group G>
+  template <simt::thread_group G>
   [[deprecated("name the use: page_use::write")]] GNSTOR_HD result<pinned> acquire_page(
       const G& g, std::uint64_t index, bool write) const {
     return acquire_page(g, index, write ? page_use::write : page_use::read);
@@ -233,7 +240,7 @@ class array_view {
   /// Ends one `acquire_page`.
   /// @par Callers every lane of `g`, converged
   /// @par Order what the group did to the page is released to whoever evicts it
-  template <simt::warp_group G>
+  template <simt::thread_group G>
   GNSTOR_HD void release_page(const G& g, const pinned& p) const {
     g.sync();
     if (g.thread_rank() == 0) cache_.unpin(p.page);
@@ -252,7 +259,26 @@ class array_view {
  private:
   template <class, array_store>
   friend class array_view;
+  template <simt::warp_group, class...>
+  friend class page_set;
   friend class cached_reader<array_view>;
+
+  /// The page of `index`, which is not held yet.
+  GNSTOR_HD pinned extent_of(std::uint64_t index) const {
+    pinned p;
+    p.first = layout_.first_beside(index);
+    const bool ends_here = count_ - p.first < elements_per_page();
+    p.count = static_cast<std::uint32_t>(ends_here ? count_ - p.first : elements_per_page());
+    p.page = layout_.page_of(index);
+    return p;
+  }
+  /// What lies behind the last element, on its page, is not the caller's to overwrite.
+  GNSTOR_HD page_use use_of(const pinned& p, page_use use) const {
+    if (use == page_use::overwrite && p.count != elements_per_page()) use = page_use::write;
+    return use;
+  }
+  /// The pages as who holds several of them wants them.
+  GNSTOR_HD const cache_type& shared_pages() const { return twin_->cache_; }
 
   GNSTOR_HD static value_type get(unsigned char* there) {
     return simt::load_pieces<value_type>(there, relaxed);
@@ -334,7 +360,7 @@ class array_view {
   template <class G>
   GNSTOR_HD_SLOW static result<frame_index> hold_far(const mutable_view* self, G g, page_index page,
                                                      page_use use) {
-    return self->cache_.hold(g, page, use, self->timeout_ns_);
+    return detail::hold_of(g, self->cache_, page, use, self->timeout_ns_);
   }
   GNSTOR_HD_SLOW static void prefetch_far(const mutable_view* self, page_index page) {
     self->cache_.prefetch(page);

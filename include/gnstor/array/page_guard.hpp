@@ -1,10 +1,9 @@
 #pragma once
 
+#include <gnstor/array/uncaught.hpp>
 #include <gnstor/core/config.hpp>
 #include <gnstor/core/result.hpp>
-#include <gnstor/simt/warp.hpp>
-
-#include <exception>
+#include <gnstor/simt/thread_group.hpp>
 
 namespace gnstor::inline v0 {
 
@@ -19,7 +18,8 @@ namespace gnstor::inline v0 {
 /// @par Order what the group did to the page is released to whoever evicts it
 /// @tparam T the element; const if the page is held for reading
 /// @tparam View the `array_view`
-template <class T, class View, simt::warp_group G>
+/// @tparam G lanes of a warp, or a block
+template <class T, class View, simt::thread_group G>
 class page_guard {
  public:
   /// @param page of `view`, pinned for `g`, or why it is not
@@ -28,7 +28,6 @@ class page_guard {
   page_guard(const page_guard&) = delete;
   page_guard& operator=(const page_guard&) = delete;
   GNSTOR_HD ~page_guard() noexcept(false) {
-    // A lane that an exception ends in the host runtime leaves alone: nobody would meet it.
     if (page_ && exceptions() == exceptions_) view_->release_page(group_, page_.value);
   }
 
@@ -45,13 +44,7 @@ class page_guard {
   GNSTOR_HD std::uint32_t count() const { return page_.value.count; }
 
  private:
-  GNSTOR_HD static int exceptions() {
-#if defined(__CUDA_ARCH__)
-    return 0;
-#else
-    return std::uncaught_exceptions();
-#endif
-  }
+  GNSTOR_HD static int exceptions() { return detail::uncaught(); }
 
   const View* view_;
   G group_;

@@ -4,6 +4,7 @@
 #include <gnstor/array/page_use.hpp>
 #include <gnstor/core/result.hpp>
 #include <gnstor/core/units.hpp>
+#include <gnstor/simt/block_group.hpp>
 #include <gnstor/simt/clock.hpp>
 #include <gnstor/simt/fence.hpp>
 #include <gnstor/simt/group.hpp>
@@ -51,6 +52,29 @@ GNSTOR_HD result<frame_index> hold_pinned(const G& g, const Pages& pages, page_i
   g.sync();
   if (use != page_use::read) simt::fence<thread_scope_device>(acq_rel);  // as in `visit_pinned`
   return frame;
+}
+
+/// The same for all threads of a block: its first warp pins.
+/// @par Callers every thread of `block`, with the same arguments
+template <class Pages>
+GNSTOR_HD result<frame_index> hold_of(const simt::block_group& block, const Pages& pages,
+                                      page_index page, page_use use, std::uint64_t timeout_ns) {
+  // Nobody is pinned for threads that wait for another page before they come here.
+  block.sync();
+  std::uint64_t packed = 0;
+  if (block.is_first_warp()) {
+    const result<frame_index> frame = pages.hold(block.warp(), page, use, timeout_ns);
+    packed = frame ? frame.value.value : frame.status.pack() | failed_access;
+  }
+  packed = block.broadcast(packed);
+  if ((packed & failed_access) != 0) return status::unpack(packed & ~failed_access);
+  if (use != page_use::read) simt::fence<thread_scope_device>(acq_rel);  // of the other warps
+  return frame_index(static_cast<std::uint32_t>(packed));
+}
+template <simt::warp_group G, class Pages>
+GNSTOR_HD result<frame_index> hold_of(const G& g, const Pages& pages, page_index page, page_use use,
+                                      std::uint64_t timeout_ns) {
+  return pages.hold(g, page, use, timeout_ns);
 }
 
 }  // namespace gnstor::detail
