@@ -38,6 +38,16 @@ struct step_counts {
   }
 };
 
+/// From which end a step goes through the edges. A step that goes against the order of the one
+/// before begins with the pages that are there, because that one fetched them last; in the same
+/// order it would find each page gone shortly before it comes to it.
+enum class walk_order : std::uint8_t { forwards, backwards };
+
+/// The `k`-th of `count` in that order.
+GNSTOR_HD constexpr std::uint64_t nth_in(walk_order order, std::uint64_t k, std::uint64_t count) {
+  return order == walk_order::backwards ? count - 1 - k : k;
+}
+
 namespace detail {
 
 /// What a lane counts in one step: of each, fewer than 2^32.
@@ -185,13 +195,14 @@ struct list_step {
   /// @param span words of 32 vertices that a warp takes at a time, 1 to 32: more where few are set
   template <class Lane>
   GNSTOR_HD void operator()(Lane&, Graph graph, Program program, step_counts* all,
-                            std::uint32_t span) const {
+                            std::uint32_t span, walk_order order) const {
     const auto warp = gnstor::simt::group::whole_warp();
     const std::uint32_t rank = warp.thread_rank();
     const std::uint64_t words = detail::words_of(graph.vertices);
+    const std::uint64_t portions = (words + span - 1) / span;
     detail::lane_counts mine;
-    for (std::uint64_t first = detail::take(warp, *all) * span; first < words;
-         first = detail::take(warp, *all) * span) {
+    for (std::uint64_t p = detail::take(warp, *all); p < portions; p = detail::take(warp, *all)) {
+      const std::uint64_t first = nth_in(order, p, portions) * span;
       const std::uint64_t w = first + rank;
       const bool has_word = rank < span && w < words;
       const std::uint32_t bits = has_word ? program.active(w) : 0;
@@ -209,18 +220,26 @@ struct list_step {
   }
 };
 
+/// Bits of the chunks that a step visits.
+struct chunk_marks {
+  std::uint64_t chunk_edges;  ///< see `balanced_view`
+  std::uint32_t* bits;
+};
+
 /// The chunks that hold edges of active vertices get their bits. Comes before `chunk_step`.
 template <class Graph, class Program>
 struct mark_chunks {
   template <class Lane>
   GNSTOR_HD void operator()(Lane& lane, Graph graph, Program program, step_counts* all,
-                            std::uint64_t chunk_edges, std::uint32_t* chunk_bits) const {
+                            chunk_marks marks, walk_order order) const {
     const auto warp = gnstor::simt::group::whole_warp();
     const std::uint32_t rank = warp.thread_rank();
     const std::uint64_t words = detail::words_of(graph.vertices);
+    const std::uint64_t portions = (words + 31) / 32;
+    const auto [chunk_edges, chunk_bits] = marks;
     detail::lane_counts mine;
-    for (std::uint64_t first = lane.global_thread() / 32 * 32; first < words;
-         first += lane.grid_threads() / 32 * 32) {
+    for (std::uint64_t p = lane.global_thread() / 32; p < portions; p += lane.grid_threads() / 32) {
+      const std::uint64_t first = nth_in(order, p, portions) * 32;
       const std::uint64_t w = first + rank;
       const std::uint32_t bits = w < words ? program.active(w) : 0;
       if (w < words) program.retire(w);
@@ -266,12 +285,13 @@ struct chunk_step {
   /// @param chunk_bits of `mark_chunks`, zero afterwards; null: all chunks
   template <class Lane>
   GNSTOR_HD void operator()(Lane&, Balanced g, Program program, step_counts* all,
-                            std::uint32_t* chunk_bits) const {
+                            std::uint32_t* chunk_bits, walk_order order) const {
     const auto warp = gnstor::simt::group::whole_warp();
     const std::uint64_t chunks = g.chunks();
+    const std::uint64_t portions = (chunks + portion - 1) / portion;
     detail::lane_counts mine;
-    for (std::uint64_t first = detail::take(warp, *all) * portion; first < chunks;
-         first = detail::take(warp, *all) * portion) {
+    for (std::uint64_t p = detail::take(warp, *all); p < portions; p = detail::take(warp, *all)) {
+      const std::uint64_t first = nth_in(order, p, portions) * portion;
       for (std::uint32_t set = taken(warp, chunk_bits, first); set != 0; set &= set - 1) {
         const std::uint64_t chunk = first + static_cast<std::uint32_t>(cuda::std::countr_zero(set));
         if (chunk < chunks) visit_chunk(warp, g, program, chunk, mine);
