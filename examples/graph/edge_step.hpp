@@ -9,6 +9,7 @@
 ///   `visit(v, carried, edge)`  true if the edge changed something
 /// The steps are `list_step` on plain CSR, and `mark_chunks`, then `chunk_step`, on Balanced CSR.
 
+#include "../support/is_there.hpp"
 #include "graph_view.hpp"
 #include <gnstor/core/result.hpp>
 #include <gnstor/simt/atomic_ref.hpp>
@@ -282,7 +283,12 @@ template <class Balanced, class Program>
 struct chunk_step {
   static constexpr std::uint32_t portion = 8;  ///< chunks that a warp takes at a time
 
-  /// @param chunk_bits of `mark_chunks`, zero afterwards; null: all chunks
+  /// Leaves chunks to the next kernel whose page of neighbours would have to be fetched: before
+  /// those come in, all that they may take the frames of has been visited.
+  bool only_there = false;
+
+  /// @param chunk_bits of `mark_chunks`, zero afterwards but for chunks that were left; null: all
+  /// chunks
   template <class Lane>
   GNSTOR_HD void operator()(Lane&, Balanced g, Program program, step_counts* all,
                             std::uint32_t* chunk_bits, walk_order order) const {
@@ -292,7 +298,7 @@ struct chunk_step {
     detail::lane_counts mine;
     for (std::uint64_t p = detail::take(warp, *all); p < portions; p = detail::take(warp, *all)) {
       const std::uint64_t first = nth_in(order, p, portions) * portion;
-      for (std::uint32_t set = taken(warp, chunk_bits, first); set != 0; set &= set - 1) {
+      for (std::uint32_t set = taken(warp, g, chunk_bits, first); set != 0; set &= set - 1) {
         const std::uint64_t chunk = first + static_cast<std::uint32_t>(cuda::std::countr_zero(set));
         if (chunk < chunks) visit_chunk(warp, g, program, chunk, mine);
       }
@@ -302,18 +308,22 @@ struct chunk_step {
 
  private:
   /// The portion's chunks that are marked, whose marks it takes.
-  GNSTOR_HD static std::uint32_t taken(const gnstor::simt::group& warp, std::uint32_t* chunk_bits,
-                                       std::uint64_t first) {
+  GNSTOR_HD std::uint32_t taken(const gnstor::simt::group& warp, const Balanced& g,
+                                std::uint32_t* chunk_bits, std::uint64_t first) const {
     constexpr std::uint32_t whole = (1u << portion) - 1;
     if (chunk_bits == nullptr) return whole;
+    const gnstor::device_word<std::uint32_t> word(chunk_bits[first / 32]);
     std::uint32_t bits = 0;
-    if (warp.leads()) {
-      const std::uint32_t mask = whole << first % 32;
-      const gnstor::device_word<std::uint32_t> word(chunk_bits[first / 32]);
-      if ((word.load(gnstor::relaxed) & mask) != 0)
-        bits = (word.fetch_and(~mask, gnstor::relaxed) & mask) >> first % 32;
+    if (warp.leads()) bits = word.load(gnstor::relaxed) >> first % 32 & whole;
+    bits = warp.broadcast(bits);
+    if (only_there && bits != 0) {
+      const std::uint32_t rank = warp.thread_rank();
+      bits = warp.ballot(rank < portion && (bits >> rank & 1) != 0 &&
+                         support::is_there(g.graph.neighbours, (first + rank) * g.chunk_edges));
     }
-    return warp.broadcast(bits);
+    // Nobody else takes this portion; others of the word, they do.
+    if (bits != 0 && warp.leads()) word.fetch_and(~(bits << first % 32), gnstor::relaxed);
+    return bits;
   }
 
   template <class Graph>

@@ -41,7 +41,11 @@ class step_runner {
       sum = counted(mark_chunks<Graph, Program>{}, g.graph, program, counts(),
                     chunk_marks{g.chunk_edges, bits}, order_);
     }
-    sum.add(counted(chunk_step<balanced, Program>{}, g, program, counts(), bits, order_));
+    using visit = chunk_step<balanced, Program>;
+    if constexpr (support::paged_view<decltype(g.graph.neighbours)>) {
+      if (bits != nullptr) sum.add(counted(visit{true}, g, program, counts(), bits, order_));
+    }
+    sum.add(counted(visit{}, g, program, counts(), bits, order_));
     return sum;
   }
   /// A graph that brings its edges itself, and makes the step of steps on what it has brought.

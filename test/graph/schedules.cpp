@@ -65,8 +65,11 @@ struct rig {
       run(graph::mark_chunks<plain_graph, Program>{}, lists(), program, &counts,
           graph::chunk_marks{chunks.chunk_edges, chunk_bits.data()}, order);
     }
-    run(graph::chunk_step<chunked_graph, Program>{}, balanced(), program, &counts,
-        some_vertices ? chunk_bits.data() : nullptr, order);
+    using visit = graph::chunk_step<chunked_graph, Program>;
+    std::uint32_t* const bits = some_vertices ? chunk_bits.data() : nullptr;
+    if (some_vertices && chosen.seed % 3 == 0)
+      run(visit{true}, balanced(), program, &counts, bits, order);
+    run(visit{}, balanced(), program, &counts, bits, order);
   }
 };
 
