@@ -68,6 +68,9 @@ class peer_data {
   std::uint64_t count() const { return count_; }
   std::uint64_t bytes() const { return count_ * sizeof(T); }
 
+  /// Leaves out all but the first `count` elements, before any copy is made.
+  void shrink(std::uint64_t count) { count_ = count; }
+
   /// The copy in device memory; its content is what `upload` or a kernel puts there.
   T* device() {
     if (device_ == nullptr) cuda_check(cudaMalloc(&device_, bytes()), "device copy");

@@ -2,7 +2,9 @@
 #include "../../benchmark/support/optimal_paging.hpp"
 
 #include "../../benchmark/support/traced_view.hpp"
+#include "../../examples/graph/balanced_csr.hpp"
 #include "../../examples/graph/bfs_search.hpp"
+#include "../../examples/graph/cc_search.hpp"
 #include "../../examples/graph/kronecker.hpp"
 #include "../../examples/support/memory_array.hpp"
 
@@ -151,5 +153,47 @@ TEST_CASE("the trace of a search holds the pages of all edges that it walks, and
     const std::uint64_t few = optimal_fetches(touches, pages, needed.size() / 4);
     CHECK(few > needed.size());
     CHECK(few <= out.steps * needed.size());
+  }
+}
+
+TEST_CASE("a step goes against the order of the one before, on lists and on chunks") {
+  const graph::csr g = graph::kronecker({.scale = 11, .degree = 8});
+  constexpr std::uint32_t page_elements = 64;
+  const auto pages = static_cast<std::uint32_t>((g.edges() + page_elements - 1) / page_elements);
+  const graph::balanced_csr chunks = graph::balance(g, page_elements);
+  using offsets_view = support::pointer_view<const std::uint64_t>;
+  using words = support::pointer_view<const std::uint32_t>;
+  using traced = benchmarks::traced_view<const std::uint32_t>;
+  for (const bool balanced : {false, true}) {
+    CAPTURE(balanced);
+    std::vector<std::uint32_t> noted(pages), touches(100'000);
+    std::uint32_t count = 0;
+    const graph::csr_view<offsets_view, traced> lists{
+        {g.offsets.data(), g.offsets.size(), page_elements},
+        traced({g.neighbours.data(), g.edges(), page_elements},
+               {noted.data(), touches.data(), &count, 100'000}),
+        g.vertices()};
+    const graph::balanced_view<std::decay_t<decltype(lists)>, words> chunked{
+        lists, words(chunks.chunk_vertices.data(), chunks.chunk_vertices.size(), 64),
+        chunks.chunk_edges, g.edges()};
+    support::on_memory place;
+    graph::cc_search cc(place, g.vertices(), {.grid = 1, .block = 32});
+    for (int k = 0; k < 2; ++k)
+      (void)(balanced ? cc.search(chunked, false) : cc.search(lists, false));
+    touches.resize(count);
+    // A pass takes every page, and the second one ends where the first began.
+    REQUIRE(count >= 2 * pages - 32);
+    CHECK(touches.front() == 0);
+    CHECK(touches.back() < 16);
+    // With half the frames, FIFO would fetch each page twice if passes had one order.
+    std::uint64_t fetched = 0;
+    std::vector<std::uint32_t> queue;
+    for (const std::uint32_t page : touches) {
+      if (std::find(queue.begin(), queue.end(), page) != queue.end()) continue;
+      ++fetched;
+      if (queue.size() == pages / 2) queue.erase(queue.begin());
+      queue.push_back(page);
+    }
+    CHECK(fetched < pages + pages / 2 + pages / 10);
   }
 }
