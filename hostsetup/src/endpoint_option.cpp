@@ -98,6 +98,9 @@ std::vector<emulated> emulation() {
        "receive "
        "ring.",
        [](endpoint& e, const value& v) { set(e.scatter_responses, v); }},
+      {"sessions", use, syntax::number(1, 16), "1",
+       "Sessions that the array has queue pairs for: this one, and those that join it.",
+       [](endpoint& e, const value& v) { set(e.sessions, v); }},
       {"nics", use, syntax::number(1, most_nics), "1",
        "NICs of the array node, each with copy workers of its own: the session's channel k uses "
        "NIC "
