@@ -116,6 +116,49 @@ void verbs_memory::grant(const verbs::connection& joined) {
 
 channel_phase verbs_memory::phase(std::uint32_t k) const { return channels_[k].phase(); }
 
+/// Makes the channel's queue pair again at both ends: another connection to the same region.
+void verbs_memory::reset(std::uint32_t k, std::uint64_t timeout_ns) {
+  const std::lock_guard one_at_a_time(reset_use_);
+  const deadline d = simt::within(timeout_ns);
+  restart(k, restart_step::bar, d);
+  thread_.remove(*engines_[k]);
+  const channel_state& words = channels_[k].counters();
+  const std::uint64_t end = words.barred_end;
+  const std::uint64_t first = words.barred_first;
+  bool taken = false;
+  for (until more{d}; !taken && more;) taken = engines_[k]->discard(end);
+  if (!taken) {
+    throw io_error(fmt::format("resetting memory channel {}: a lane is still sending", k),
+                   status::make(status_code::timed_out, reporter::channel));
+  }
+  verbs::connection joined = connect();
+  grant(joined);
+  // The former queue pair goes here, and with it whatever its device had still to do.
+  engines_[k]->restart(first, verbs::verbs_port(domain_, std::move(joined), options_.depth));
+  restart(k, restart_step::settle, d);
+  thread_.add(*engines_[k]);
+  restart(k, restart_step::connect, d);
+}
+
+/// One step of it, where the channel's lanes run.
+void verbs_memory::restart(std::uint32_t k, restart_step step, deadline d) {
+  const std::uint64_t now = simt::now_ns();
+  const memory_block outcome(block_.where(), sizeof(std::uint64_t), options_.device);
+  memory_restart_request e;
+  e.channel = channels_ + k;
+  e.step = step;
+  e.timeout_ns = d.expired(now) ? 0 : d.at_ns() - now;
+  e.outcome = static_cast<std::uint64_t*>(outcome.data());
+  if (options_.client == machine::gpu) {
+    restart_memory_on_gpu(e, options_.device, *this);
+  } else {
+    simt::lane<> lane;
+    restart_memory{}(lane, e);
+  }
+  const status s = status::unpack(*e.outcome);
+  if (!s.ok()) throw io_error(fmt::format("resetting memory channel {}: {}", k, to_string(s)), s);
+}
+
 io_buffer verbs_memory::register_memory(void* address, std::uint64_t bytes) {
   verbs::memory_region region(domain_, address, bytes, {});
   const io_buffer buffer = region.buffer();
