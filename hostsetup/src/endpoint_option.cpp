@@ -187,6 +187,14 @@ std::vector<exported> exporting() {
   };
 }
 
+std::vector<exported> granting() {
+  return {
+      {"secret", option_use::granting, syntax::text("FILE"), "(none)",
+       "File of the 32 hexadecimal digits that the server wants to hear (its --secret).",
+       [](memory_endpoint& e, const value& v) { e.secret = v.text; }},
+  };
+}
+
 }  // namespace
 
 std::string option_syntax::usage() const {
@@ -222,6 +230,11 @@ std::span<const mapped> mapping_options() {
 
 std::span<const exported> memory_options() {
   static const std::vector<exported> all = exporting();
+  return all;
+}
+
+std::span<const exported> granted_options() {
+  static const std::vector<exported> all = granting();
   return all;
 }
 

@@ -2,6 +2,7 @@
 
 #if defined(GNSTOR_WITH_RDMA)
 
+#include "memory_secret.hpp"
 #include <gnstor/host/remote_memory.hpp>
 #include <link/memory_link.hpp>
 #include <link/restart_memory.hpp>
@@ -12,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 namespace gnstor::host {
@@ -64,6 +66,7 @@ class verbs_memory final : public memory_link {
 
   memory_endpoint where_;
   remote_memory_options options_;
+  std::optional<memory_secret> secret_;
   verbs::protection_domain domain_;
   remote_region region_;  ///< its key opens it on every connection of this domain's peer
   bool writable_ = true;
