@@ -98,6 +98,9 @@ std::vector<emulated> emulation() {
        "receive "
        "ring.",
        [](endpoint& e, const value& v) { set(e.scatter_responses, v); }},
+      {"sessions", use, syntax::number(1, 16), "1",
+       "Sessions that the array has queue pairs for: this one, and those that join it.",
+       [](endpoint& e, const value& v) { set(e.sessions, v); }},
       {"nics", use, syntax::number(1, most_nics), "1",
        "NICs of the array node, each with copy workers of its own: the session's channel k uses "
        "NIC "
@@ -184,6 +187,14 @@ std::vector<exported> exporting() {
   };
 }
 
+std::vector<exported> granting() {
+  return {
+      {"secret", option_use::granting, syntax::text("FILE"), "(none)",
+       "File of the 32 hexadecimal digits that the server wants to hear (its --secret).",
+       [](memory_endpoint& e, const value& v) { e.secret = v.text; }},
+  };
+}
+
 }  // namespace
 
 std::string option_syntax::usage() const {
@@ -219,6 +230,11 @@ std::span<const mapped> mapping_options() {
 
 std::span<const exported> memory_options() {
   static const std::vector<exported> all = exporting();
+  return all;
+}
+
+std::span<const exported> granted_options() {
+  static const std::vector<exported> all = granting();
   return all;
 }
 

@@ -94,7 +94,8 @@ std::string transport_words(status s) {
 /// A request that another one's failure killed: the other one's cause, if it is known.
 std::string flushed_words(status s) {
   const char* const back =
-      "session::reset_channel brings a dead channel back, remote memory has to be opened again";
+      "session::reset_channel brings a dead channel back, remote_memory::reset_channel one of "
+      "remote memory";
   const char* const why = cause(s.syndrome);
   if (why != nullptr) {
     return fmt::format(

@@ -10,6 +10,7 @@
 #include <gnstor/host/endpoint.hpp>
 #include <gnstor/host/machine.hpp>
 #include <gnstor/host/memory_block.hpp>
+#include <gnstor/host/session.hpp>
 #include <link/client_identity.hpp>
 
 #include <timing/paced_ssd.hpp>
@@ -51,6 +52,10 @@ class emulated_array {
   bool has_write_cache() const { return node_.medium != nullptr; }
   const fw::node& node() const { return node_; }
   const fw::geometry& geometry() const { return geometry_; }
+
+  /// Makes ready for one more session. Throws `input_error` where it cannot join: there is no room,
+  /// or its GPU and the node's do not reach each other.
+  void welcome(const session_options& options);
 
   /// A host that the array knows.
   struct admitted {

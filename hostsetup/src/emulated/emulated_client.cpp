@@ -73,6 +73,18 @@ emulated_client::emulated_client(std::shared_ptr<emulated_array> array,
   if (options.client == machine::gpu && kernels_.count != 0) restart_on_gpu({}, options.device);
 }
 
+std::unique_ptr<array_link> emulated_client::another(const endpoint&,
+                                                     const session_options& options) const {
+  if (array_->runner() == runner_kind::simulated || !array_->resident()) {
+    throw input_error(
+        "the array node runs beside the kernels of one session: leave runner=sim and resident=no "
+        "away to join it");
+  }
+  array_->welcome(options);
+  return std::make_unique<emulated_client>(array_, options,
+                                           client_identity::named(options.host_name));
+}
+
 emulated_client::~emulated_client() {
   proxy_.reset();
   if (domain_ == 0) return;

@@ -42,6 +42,9 @@ class emulated_client final : public array_link {
     return runs && array_->connections(nqn_) == 1;
   }
 
+  std::unique_ptr<array_link> another(const endpoint& where,
+                                      const session_options& options) const override;
+
   place node_reach() const override { return node_reach_; }
   place kernel_reach() const override { return kernel_reach_; }
   memory_block allocate(place where, std::size_t bytes) override;

@@ -257,6 +257,11 @@ std::vector<std::string> fabrics_link::notes() const {
   return all;
 }
 
+std::unique_ptr<array_link> fabrics_link::another(const endpoint& where,
+                                                  const session_options& options) const {
+  return std::make_unique<fabrics_link>(*where.rdma, options);
+}
+
 void fabrics_link::inject_fault(std::uint32_t, std::string_view) {
   throw input_error("faults are injected where the array is: this endpoint is behind a network");
 }
