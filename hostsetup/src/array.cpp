@@ -159,6 +159,14 @@ void array_memory::require_unserved() const {
                           "both kernels use it");
 }
 
+void refuse_lone_pager(const std::string& array) {
+  throw host::input_error(
+      "the " + array +
+      " is served by a node that runs beside an executor's kernels alone, so that its pager cannot "
+      "run by itself: use array.attach(executor), or a node that is there all the time (no "
+      "runner=sim, no resident=no)");
+}
+
 simt::reservation array_memory::reserved_service() const {
   return {faults, [](void* ring) {
             try {
@@ -185,7 +193,7 @@ pager_setup array_memory::begin_service(std::uint32_t warps, std::uint64_t timeo
   faults->write(behind, none, sizeof none);
   faults->write(fault_ring::servers_offset(), &warps, sizeof warps);
   auto* const stop = reinterpret_cast<std::uint32_t*>(static_cast<char*>(faults->data()) + behind);
-  return {ring, timeout_ns, stop, stop + 1, warps};
+  return {ring, timeout_ns, stop, stop + 1, warps, {}};
 }
 
 page_cache_counters array_memory::counters() const {

@@ -4,6 +4,7 @@
 #include <gnstor/array/served_array.hpp>
 #include <gnstor/host/array_access.hpp>
 #include <gnstor/host/array_kernels.hpp>
+#include <gnstor/host/array_options.hpp>
 #include <gnstor/host/array_statistics.hpp>
 #include <gnstor/host/error.hpp>
 #include <gnstor/host/executor.hpp>
@@ -15,7 +16,6 @@
 #include <gnstor/simt/stream.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <concepts>
 #include <exception>
 #include <functional>
@@ -23,22 +23,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-namespace gnstor::host {
-
-/// How an array is paged.
-struct array_options {
-  std::uint64_t frame_bytes = 0;         ///< memory for frames; 0: a quarter of the data
-  std::uint32_t page_bytes = 64 * 1024;  ///< 4096 times a power of two, up to 2 MiB; on mapped
-                                         ///< memory from 512 on
-  duration timeout = std::chrono::seconds(10);  ///< of one element access
-  former_timeout timeout_ns{};                  ///< now `timeout`
-};
-
-/// The fewest frames an array works with: a warp whose lanes touch 32 pages at once needs them all.
-inline constexpr std::uint32_t min_frames = 32;
-
-}  // namespace gnstor::host
 
 namespace gnstor::detail {
 
@@ -183,10 +167,28 @@ class array {
     const std::uint32_t warps = options.warps != 0             ? options.warps
                                 : this_machine == machine::gpu ? Pages::pager_warps
                                                                : 1;
-    const detail::pager_setup setup = memory_.begin_service(warps, timeout_ns());
+    detail::pager_setup setup = memory_.begin_service(warps, timeout_ns());
+    setup.start_timeout = options.start_timeout;
     simt::reservation taken = memory_.reserved_service();
     detail::start_pager(run, pages_of_kernels(), setup);
     run.reserve(std::move(taken));
+  }
+
+  /// The same for kernels that no executor launches, of any stream: the pager is there when this
+  /// returns, and until its `stop`, which comes behind what `order` holds by then. On the host it
+  /// has a thread, for all executors. Kernels need no `session::attach`.
+  ///
+  /// Throws `input_error` while the array has a pager, while `order` is captured, where every
+  /// launch waits for its kernel (CUDA_LAUNCH_BLOCKING), and where the array's node runs beside an
+  /// executor's kernels alone: `runner=sim`, `resident=no`, `emu-memory:`. Throws
+  /// std::runtime_error if the pager does not fit beside the kernels that run.
+  [[nodiscard]] pager serve(simt::stream order, const pager_options& options = {}) {
+    auto run = std::make_unique<executor>(order);
+    detail::check_order(*run, order);
+    ground_.attach(*run);
+    if (run->has_services()) detail::refuse_lone_pager(memory_.name);
+    attach(*run, options);
+    return pager(detail::run_pager(std::move(run), order, memory_.device));
   }
 
   /// Copies elements [first, first + count) to this CPU's memory, as kernels have left them: dirty
