@@ -308,6 +308,7 @@ detail::array_ground mapped_pages::ground() const {
   g.remedy = "give at least";
   g.bytes = memory_->bytes();
   g.least_page = 512;
+  g.usual_page = 4096;
   g.where = on_gpu ? place::device : place::host;
   g.device = memory_->options().device;
   return g;

@@ -26,6 +26,12 @@
 
 namespace gnstor::detail {
 
+/// `options` with the page size that `ground` has where they do not say.
+inline host::array_options paged(host::array_options options, const array_ground& ground) {
+  if (options.page_bytes == 0) options.page_bytes = ground.usual_page;
+  return options;
+}
+
 /// What the typed owner does not need to repeat for each element type.
 struct array_memory {
   host::memory_block frames;
@@ -116,9 +122,9 @@ class array {
   /// The same on what `pages` says.
   array(const Pages& pages, std::uint64_t count, const array_options& options = {})
       : ground_(pages),
-        options_(options),
+        options_(detail::paged(options, pages.ground())),
         count_(count),
-        memory_(detail::array_memory::make(pages.ground(), count, sizeof(T), options)) {
+        memory_(detail::array_memory::make(pages.ground(), count, sizeof(T), options_)) {
     const view_type twin = make_view();
     static_assert(sizeof twin <= detail::array_memory::twin_bytes);
     memory_.twin.write(0, &twin, sizeof twin);

@@ -10,9 +10,10 @@ namespace gnstor::host {
 
 /// How an array is paged.
 struct array_options {
-  std::uint64_t frame_bytes = 0;         ///< memory for frames; 0: a quarter of the data
-  std::uint32_t page_bytes = 64 * 1024;  ///< 4096 times a power of two, up to 2 MiB; on mapped
-                                         ///< memory from 512 on
+  std::uint64_t frame_bytes = 0;  ///< memory for frames; 0: a quarter of the data
+  /// 4096 times a power of two, up to 2 MiB; on memory, mapped or a peer's, from 512 on. 0: 4096 on
+  /// mapped memory, which is as fast by any page; elsewhere 64 KiB, as a page costs a request.
+  std::uint32_t page_bytes = 0;
   duration timeout = std::chrono::seconds(10);  ///< of one element access
   former_timeout timeout_ns{};                  ///< now `timeout`
 };
