@@ -103,7 +103,7 @@ class copy_engine {
       // All lanes agree: they clear it together.
       if (!damaged) clear(g, memory);
     } else if (node_->shape.check_reads == 0) {
-      transfer(g, memory, flash, block_bytes);
+      deliver(g, memory, flash, block_bytes);
     } else {
       damaged = checked_reads(g, 1, reinterpret_cast<std::uint64_t>(flash),
                               reinterpret_cast<std::uint64_t>(memory), drive.seal_of(page)) != 0;
@@ -137,7 +137,7 @@ class copy_engine {
         static_cast<std::uint32_t>(reinterpret_cast<std::uint64_t>(memory) % 16);
     if (skew == 0) {
       for (std::uint32_t k = g.thread_rank(); k < block_bytes / 16; k += g.size()) {
-        simt::store16(memory + 16 * k, simt::word16{});
+        simt::store16_to_frame(memory + 16 * k, simt::word16{});
       }
     } else {
       for (std::uint32_t k = g.thread_rank(); k < block_bytes; k += g.size()) memory[k] = 0;

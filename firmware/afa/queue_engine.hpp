@@ -274,8 +274,8 @@ class queue_engine {
       if (node_->shape.check_reads == 0) {
         for (std::uint32_t left = reads; left != 0; left &= left - 1) {
           const int rank = cuda::std::countr_zero(left);
-          transfer(g, reinterpret_cast<void*>(g.shfl(c.entry.dptr.address, rank)),
-                   reinterpret_cast<const void*>(g.shfl(page_at(c, page), rank)), block_bytes);
+          deliver(g, reinterpret_cast<void*>(g.shfl(c.entry.dptr.address, rank)),
+                  reinterpret_cast<const void*>(g.shfl(page_at(c, page), rank)), block_bytes);
         }
       } else {
         const std::uint32_t seal = found ? node_->ssds[c.ssd].seal_of(page) : 0;
@@ -383,7 +383,7 @@ class queue_engine {
     }
     auto* here = reinterpret_cast<void*>(r.local.address());
     auto* there = reinterpret_cast<void*>(r.remote.address());
-    transfer(g, write ? there : here, write ? here : there, bytes);
+    deliver(g, write ? there : here, write ? here : there, bytes);
     return wire::mlx5::syndrome::none;
   }
 

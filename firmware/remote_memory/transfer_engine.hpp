@@ -195,8 +195,8 @@ class transfer_engine {
     }
     const bool direct = run == 1 && under_way() == 0 && g.broadcast(bytes) <= direct_bytes;
     if (direct) {
-      transfer(g, reinterpret_cast<void*>(g.broadcast(to)),
-               reinterpret_cast<const void*>(g.broadcast(from)), g.broadcast(bytes));
+      deliver(g, reinterpret_cast<void*>(g.broadcast(to)),
+              reinterpret_cast<const void*>(g.broadcast(from)), g.broadcast(bytes));
       g.sync();
     }
     const std::uint32_t even = (bytes + memory_node::most_pieces - 1) / memory_node::most_pieces;

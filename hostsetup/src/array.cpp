@@ -173,6 +173,14 @@ void array_memory::require_unserved() const {
                           "both kernels use it");
 }
 
+void refuse_lone_pager(const std::string& array) {
+  throw host::input_error(
+      "the " + array +
+      " is served by a node that runs beside an executor's kernels alone, so that its pager cannot "
+      "run by itself: use array.attach(executor), or a node that is there all the time (no "
+      "runner=sim, no resident=no)");
+}
+
 simt::reservation array_memory::reserved_service() const {
   return {faults, [](void* ring) {
             try {
@@ -206,7 +214,7 @@ pager_setup array_memory::begin_service(const host::pager_options& options, std:
   const auto servers = static_cast<std::uint32_t>(warps);
   faults->write(fault_ring::servers_offset(), &servers, sizeof servers);
   auto* const stop = reinterpret_cast<std::uint32_t*>(static_cast<char*>(faults->data()) + behind);
-  return {ring, timeout_ns, stop, stop + 1, fetchers, cleaners};
+  return {ring, timeout_ns, stop, stop + 1, fetchers, cleaners, options.start_timeout};
 }
 
 page_cache_counters array_memory::counters() const {
@@ -325,6 +333,7 @@ detail::array_ground mapped_pages::ground() const {
   g.remedy = "give at least";
   g.bytes = memory_->bytes();
   g.least_page = 512;
+  g.usual_page = 4096;
   g.where = on_gpu ? place::device : place::host;
   g.device = memory_->options().device;
   return g;

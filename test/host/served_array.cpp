@@ -32,11 +32,12 @@ struct fail_at_once {
   }
 };
 
-/// An array of 4096 numbers on host memory, and whether a pager serves it.
+/// An array of 4096 numbers on host memory.
 struct small_array {
   host::mapped_memory memory{"host:?bytes=16384"};
   host::mapped_array<std::uint32_t> array{memory, 4096, {.page_bytes = 4096}};
 
+  small_array() { memory.as<std::uint32_t>()[0] = 7; }
   /// The first element, by a kernel whose faults are served.
   std::uint32_t first() {
     std::uint32_t got = ~0u;
@@ -137,7 +138,6 @@ TEST_CASE("an array has one pager at a time, of a shape that a GPU takes") {
 
 TEST_CASE("an array is free for another pager when the run of its first never comes, or fails") {
   small_array a;
-  a.memory.as<std::uint32_t>()[0] = 7;
   {
     host::executor never;
     a.array.attach(never);

@@ -125,7 +125,8 @@ std::string to_string(status s) {
   }
   if (s.code == status_code::flushed) return flushed_words(s);
   if (s.code == status_code::not_ready && s.by == reporter::array)
-    return "nobody fetches pages for this view: start a pager beside the kernel (array::attach)";
+    return "nobody fetches pages for this view: start a pager beside the kernel (array::attach, "
+           "array::serve)";
   if (s.syndrome != 0) return transport_words(s);
   return word(s.code);
 }

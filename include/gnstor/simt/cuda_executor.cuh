@@ -1,6 +1,7 @@
 #pragma once
 /// Runs the library's kernels on a CUDA device.
 
+#include <gnstor/core/duration.hpp>
 #include <gnstor/simt/array_uses.hpp>
 #include <gnstor/simt/domain.hpp>
 #include <gnstor/simt/lane.hpp>
@@ -142,7 +143,7 @@ class executor {
   /// raises it, so that it is there before whoever needs it. `run` throws if it does not within
   /// `patience`: it does not fit beside the kernels that run. Tools that watch kernels are slow.
   void begin_after(std::uint32_t& word, std::uint32_t value,
-                   std::chrono::nanoseconds patience = std::chrono::minutes(1)) {
+                   duration patience = std::chrono::minutes(1)) {
     gates_.push_back({&word, value, patience});
   }
 
@@ -225,7 +226,7 @@ class executor {
   struct gate {
     std::uint32_t* word;
     std::uint32_t value;
-    std::chrono::nanoseconds patience;
+    duration patience;
   };
 
   /// Loads a kernel and checks that it can be launched beside a running one, `threads` to a block.
@@ -347,8 +348,9 @@ class executor {
 
   /// True once the word of `g` has its value; false after its patience.
   static bool has_come(const gate& g, cudaStream_t stream) {
-    const auto last = std::chrono::steady_clock::now() + g.patience;
-    for (std::uint32_t seen = 0; std::chrono::steady_clock::now() < last;) {
+    using clock = std::chrono::steady_clock;
+    const auto since = clock::now();
+    for (std::uint32_t seen = 0; duration(clock::now() - since) < g.patience;) {
       gnstor::detail::cuda_check(
           cudaMemcpyAsync(&seen, g.word, sizeof seen, cudaMemcpyDeviceToHost, stream),
           "cudaMemcpyAsync");

@@ -4,6 +4,7 @@
 #include <gnstor/array/served_array.hpp>
 #include <gnstor/host/array_access.hpp>
 #include <gnstor/host/array_kernels.hpp>
+#include <gnstor/host/array_options.hpp>
 #include <gnstor/host/array_statistics.hpp>
 #include <gnstor/host/error.hpp>
 #include <gnstor/host/executor.hpp>
@@ -15,7 +16,6 @@
 #include <gnstor/simt/stream.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <concepts>
 #include <exception>
 #include <functional>
@@ -24,26 +24,13 @@
 #include <utility>
 #include <vector>
 
-namespace gnstor::host {
-
-/// How an array is paged.
-struct array_options {
-  /// Memory for frames. 0: on a GPU all of the data, or seven eighths of the memory that is free
-  /// where that is less, and at least 1 GiB stays free; on the host a quarter of the data.
-  std::uint64_t frame_bytes = 0;
-  std::uint32_t page_bytes = 64 * 1024;  ///< 4096 times a power of two, up to 2 MiB; on mapped
-                                         ///< memory from 512 on
-  duration timeout = std::chrono::seconds(10);         ///< of one element access
-  gnstor::eviction eviction = gnstor::eviction::fifo;  ///< which page gives up its frame
-  former_timeout timeout_ns{};                         ///< now `timeout`
-};
-
-/// The fewest frames an array works with: a warp whose lanes touch 32 pages at once needs them all.
-inline constexpr std::uint32_t min_frames = 32;
-
-}  // namespace gnstor::host
-
 namespace gnstor::detail {
+
+/// `options` with the page size that `ground` has where they do not say.
+inline host::array_options paged(host::array_options options, const array_ground& ground) {
+  if (options.page_bytes == 0) options.page_bytes = ground.usual_page;
+  return options;
+}
 
 /// What the typed owner does not need to repeat for each element type.
 struct array_memory {
@@ -136,9 +123,9 @@ class array {
   /// The same on what `pages` says.
   array(const Pages& pages, std::uint64_t count, const array_options& options = {})
       : ground_(pages),
-        options_(options),
+        options_(detail::paged(options, pages.ground())),
         count_(count),
-        memory_(detail::array_memory::make(pages.ground(), count, sizeof(T), options)) {
+        memory_(detail::array_memory::make(pages.ground(), count, sizeof(T), options_)) {
     const view_type twin = make_view();
     static_assert(sizeof twin <= detail::array_memory::twin_bytes);
     memory_.twin.write(0, &twin, sizeof twin);
@@ -189,6 +176,23 @@ class array {
     simt::reservation taken = memory_.reserved_service();
     detail::start_pager(run, pages_of_kernels(), setup);
     run.reserve(std::move(taken));
+  }
+
+  /// The same for kernels that no executor launches, of any stream: the pager is there when this
+  /// returns, and until its `stop`, which comes behind what `order` holds by then. On the host it
+  /// has a thread, for all executors. Kernels need no `session::attach`.
+  ///
+  /// Throws `input_error` while the array has a pager, while `order` is captured, where every
+  /// launch waits for its kernel (CUDA_LAUNCH_BLOCKING), and where the array's node runs beside an
+  /// executor's kernels alone: `runner=sim`, `resident=no`, `emu-memory:`. Throws
+  /// std::runtime_error if the pager does not fit beside the kernels that run.
+  [[nodiscard]] pager serve(simt::stream order, const pager_options& options = {}) {
+    auto run = std::make_unique<executor>(order);
+    detail::check_order(*run, order);
+    ground_.attach(*run);
+    if (run->has_services()) detail::refuse_lone_pager(memory_.name);
+    attach(*run, options);
+    return pager(detail::run_pager(std::move(run), order, memory_.device));
   }
 
   /// Copies elements [first, first + count) to this CPU's memory, as kernels have left them: dirty

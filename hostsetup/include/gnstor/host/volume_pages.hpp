@@ -19,6 +19,7 @@ struct array_ground {
   std::string remedy;  ///< of one that is too small: "create a volume of at least"
   std::uint64_t bytes = 0;
   std::uint32_t least_page = 0;           ///< bytes
+  std::uint32_t usual_page = 64 * 1024;   ///< bytes, where `array_options` do not say
   host::place where = host::place::host;  ///< of frames and words
   int device = 0;
   host::session* session = nullptr;       ///< that registers the frames, if any has to

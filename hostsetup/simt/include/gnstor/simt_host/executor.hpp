@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gnstor/core/duration.hpp>
 #include <gnstor/simt/array_uses.hpp>
 #include <gnstor/simt/domain.hpp>
 #include <gnstor/simt/reservation.hpp>
@@ -8,7 +9,6 @@
 #include <gnstor/simt_host/options.hpp>
 #include <gnstor/simt_host/schedule_error.hpp>
 
-#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
@@ -75,7 +75,7 @@ class executor {
   /// True if services were added to the next run.
   bool has_services() const { return has_services_; }
   /// For sources of both machines: all grids of a run are there from its start.
-  void begin_after(std::uint32_t&, std::uint32_t, std::chrono::nanoseconds = {}) {}
+  void begin_after(std::uint32_t&, std::uint32_t, duration = {}) {}
 
   /// Runs all spawned grids together until every lane has exited, then forgets them.
   ///
