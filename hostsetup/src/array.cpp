@@ -1,6 +1,6 @@
 #include <base/cuda_support.hpp>
 #include <base/log.hpp>
-#include <gnstor/host/array.hpp>
+#include <gnstor/host/array_memory.hpp>
 #include <gnstor/host/mapped_array.hpp>
 #include <gnstor/host/remote_memory.hpp>
 
@@ -193,12 +193,12 @@ simt::reservation array_memory::reserved_service() const {
           }};
 }
 
-pager_setup array_memory::begin_service(const host::pager_options& options, std::uint32_t gpu_warps,
-                                        std::uint64_t timeout_ns) {
+pager_setup array_memory::begin_service(const host::pager_options& options,
+                                        const usual_pager& usual, std::uint64_t timeout_ns) {
   constexpr std::uint32_t most = 1024, of_block = 4;
-  const std::uint32_t fetchers = options.warps != 0 ? options.warps : std::max(1u, gpu_warps);
+  const std::uint32_t fetchers = options.warps != 0 ? options.warps : usual.fetchers;
   const std::uint32_t cleaners =
-      options.cleaners.value_or(gpu_warps != 0 ? fetchers / 16 * of_block : 0);
+      options.cleaners.value_or(usual.has_cleaners ? fetchers / 16 * of_block : 0);
   const std::uint64_t warps = std::uint64_t{fetchers} + cleaners;
   if (warps > most || (warps > of_block && warps % of_block != 0)) {
     throw host::input_error(

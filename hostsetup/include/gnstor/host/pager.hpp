@@ -41,8 +41,8 @@ namespace gnstor::host {
 /// kernels miss, and cleaners that write dirty pages back before their frames are needed.
 struct pager_options {
   std::uint32_t warps = 0;  ///< 0: one on the host; on a GPU enough to fill the link
-  /// Warps beside them. Unless given, a quarter as many on a GPU from 16 on, else none: pages are
-  /// written back when their frames are needed then.
+  /// Warps beside them. Unless given, on a GPU a quarter as many from 16 on, but none on mapped
+  /// memory. Where there are none, pages are written back when their frames are needed.
   std::optional<std::uint32_t> cleaners{};
   duration start_timeout = std::chrono::minutes(1);  ///< until all of them run, on a GPU
 };
