@@ -38,14 +38,14 @@ class cached_reader {
   GNSTOR_HD value_type operator[](std::uint64_t index) {
     value_type value{};
     if (peek(index, value)) return value;
-    return View::load_absent_or_poison(view_->twin_, index);
+    return View::far::load_or_poison(view_->twin_, index);
   }
   /// @par Callers the lane that made it, converged or not
   /// @par Bound, Errors as `array_view::load`
   GNSTOR_HD result<value_type> load(std::uint64_t index) {
     value_type value{};
     if (peek(index, value)) return value;
-    return View::load_absent(view_->twin_, index);
+    return View::far::load(view_->twin_, index);
   }
 
  private:
