@@ -15,6 +15,7 @@
 #include <gnstor/array/present_pages.hpp>
 #include <gnstor/simt/clock.hpp>
 #include <gnstor/simt/fence.hpp>
+#include <gnstor/simt/group.hpp>
 #include <gnstor/simt/warp.hpp>
 
 namespace gnstor::detail {
