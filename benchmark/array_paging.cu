@@ -15,11 +15,10 @@
 // pages c is not fetched before.
 // `link_ratio` is to a kernel that reads a and b from host memory and writes c there.
 #include "array_paging/rig.cuh"
-#include "support/statistics.hpp"
+#include "support/registration.hpp"
 
 #include <benchmark/benchmark.h>
 
-#include <functional>
 #include <stdexcept>
 
 namespace {
@@ -34,25 +33,6 @@ constexpr int rounds = 3;
 host_data& data() {
   static host_data d(elements);
   return d;
-}
-
-void add(const std::string& name, std::function<void(benchmark::State&)> run) {
-  benchmark::RegisterBenchmark(name.c_str(),
-                               [=](benchmark::State& state) {
-                                 try {
-                                   run(state);
-                                 } catch (const std::exception& e) {
-                                   state.SkipWithError(e.what());
-                                 }
-                               })
-      ->UseManualTime()
-      ->Iterations(1)
-      ->Unit(benchmark::kMillisecond);
-}
-
-void report(benchmark::State& state, const std::vector<double>& seconds, std::uint64_t bytes) {
-  for (auto _ : state) state.SetIterationTime(median(seconds));
-  state.counters["GB_per_s"] = static_cast<double>(bytes) / median(seconds) / 1e9;
 }
 
 /// Seconds of all pages of managed memory once.
@@ -103,7 +83,7 @@ void cold(benchmark::State& state, bool random, std::uint32_t page, std::uint32_
   }
   std::vector<double> seconds;
   for (const double r : link.ours) seconds.push_back(1 / r);
-  report(state, seconds, d.bytes());
+  report_rate(state, seconds, d.bytes());
   state.counters["M_faults_per_s"] = static_cast<double>(order.pages) / median(seconds) / 1e6;
   state.counters["link_ratio"] = link.ratio();
   if (with_uvm) {
@@ -135,7 +115,7 @@ void cold_elements(benchmark::State& state, std::uint32_t page, bool with_pager)
     });
     link.add(1 / seconds.back(), 1 / bare);
   }
-  report(state, seconds, d.bytes());
+  report_rate(state, seconds, d.bytes());
   state.counters["link_ratio"] = link.ratio();
 }
 
@@ -155,7 +135,7 @@ void lone_fault(benchmark::State& state, std::uint32_t page, bool with_pager) {
     for (std::uint64_t p = 0; p < pages; ++p) wanted += element_at(p * (page / 4));
     require_sum(t.value(), wanted, "array");
   }
-  report(state, seconds, pages * page);
+  report_rate(state, seconds, pages * page);
   state.counters["us_per_fault"] = median(seconds) / pages * 1e6;
 }
 
@@ -227,7 +207,7 @@ void resident(benchmark::State& state, bool random, std::uint32_t page, read_by 
     raw.add(1 / seconds.back(), 1 / read_all<1>(by_pointer{a.copy}, random, wanted));
   }
   const std::uint64_t accesses = random ? std::uint64_t{blocks} * 2 * threads * 1024 : elements;
-  report(state, seconds, 4 * accesses);
+  report_rate(state, seconds, 4 * accesses);
   state.counters["G_accesses_per_s"] = static_cast<double>(accesses) / median(seconds) / 1e9;
   state.counters["probe_ratio"] = probe.ratio();
   state.counters["raw_ratio"] = raw.ratio();
@@ -247,7 +227,7 @@ void resident_pages(benchmark::State& state, std::uint32_t page) {
         1 / seconds.back(),
         1 / timed([&] { sum_pages<<<blocks * 2, threads>>>(a.copy, page / 4, order, t.word()); }));
   }
-  report(state, seconds, data().bytes());
+  report_rate(state, seconds, data().bytes());
   state.counters["raw_ratio"] = raw.ratio();
 }
 
@@ -297,7 +277,7 @@ void vector_add(benchmark::State& state, add_by how) {
                                 }));
     check_sums(z.data(), count);
   }
-  report(state, seconds, 12 * count);
+  report_rate(state, seconds, 12 * count);
   state.counters["link_ratio"] = link.ratio();
   state.counters["uvm_ratio"] = uvm.ratio();
 }
@@ -309,34 +289,38 @@ const bool registered = [] {
       const std::string at = order + "/" + std::to_string(page);
       for (const bool pager : {false, true}) {
         const std::string who = pager ? "/pager" : "";
-        add("cold/" + at + "/frames:25" + who,
-            [=](benchmark::State& s) { cold(s, random, page, 25, !pager, pager); });
+        add_benchmark("cold/" + at + "/frames:25" + who,
+                      [=](benchmark::State& s) { cold(s, random, page, 25, !pager, pager); });
       }
-      add("cold/" + at + "/frames:100",
-          [=](benchmark::State& s) { cold(s, random, page, 100, false, false); });
+      add_benchmark("cold/" + at + "/frames:100",
+                    [=](benchmark::State& s) { cold(s, random, page, 100, false, false); });
       for (const auto& [how, name] : {std::pair{read_by::unpinned, "/unpinned"},
                                       {read_by::reference, "/reference"},
                                       {read_by::served, "/served"}}) {
         const std::string prefix = "resident/" + at + name + "/blocks:";
-        add(prefix + "1", [=, h = how](benchmark::State& s) { resident<1>(s, random, page, h); });
-        add(prefix + "6", [=, h = how](benchmark::State& s) { resident<6>(s, random, page, h); });
-        add(prefix + "8", [=, h = how](benchmark::State& s) { resident<8>(s, random, page, h); });
+        add_benchmark(prefix + "1",
+                      [=, h = how](benchmark::State& s) { resident<1>(s, random, page, h); });
+        add_benchmark(prefix + "6",
+                      [=, h = how](benchmark::State& s) { resident<6>(s, random, page, h); });
+        add_benchmark(prefix + "8",
+                      [=, h = how](benchmark::State& s) { resident<8>(s, random, page, h); });
       }
     }
   }
   for (const std::uint32_t page : {4096u, 65536u}) {
     for (const bool pager : {false, true}) {
       const std::string at = std::to_string(page) + (pager ? "/pager" : "");
-      add("cold_elements/" + at, [=](benchmark::State& s) { cold_elements(s, page, pager); });
-      add("lone_fault/" + at, [=](benchmark::State& s) { lone_fault(s, page, pager); });
+      add_benchmark("cold_elements/" + at,
+                    [=](benchmark::State& s) { cold_elements(s, page, pager); });
+      add_benchmark("lone_fault/" + at, [=](benchmark::State& s) { lone_fault(s, page, pager); });
     }
-    add("resident/pages/" + std::to_string(page),
-        [=](benchmark::State& s) { resident_pages(s, page); });
+    add_benchmark("resident/pages/" + std::to_string(page),
+                  [=](benchmark::State& s) { resident_pages(s, page); });
   }
-  add("vector_add/elements", [](benchmark::State& s) { vector_add(s, add_by::element); });
-  add("vector_add/pages", [](benchmark::State& s) { vector_add(s, add_by::page); });
-  add("vector_add/overwritten",
-      [](benchmark::State& s) { vector_add(s, add_by::overwritten_page); });
+  add_benchmark("vector_add/elements", [](benchmark::State& s) { vector_add(s, add_by::element); });
+  add_benchmark("vector_add/pages", [](benchmark::State& s) { vector_add(s, add_by::page); });
+  add_benchmark("vector_add/overwritten",
+                [](benchmark::State& s) { vector_add(s, add_by::overwritten_page); });
   return true;
 }();
 

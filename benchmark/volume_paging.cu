@@ -10,14 +10,23 @@
 // `lone_fault/MEDIA/PAGE/WHO`: one thread, one page after another.
 // `resident/ORDER/PAGE/HOW`: `view[i]` where every page is there: without a reference, with one
 // for each access, or through `served_view`.
+// `under_way/MEDIA/4096/pages:N`: N warps fetch pages at random, one each at a time, each over a
+// channel of its own (of 64). `channels/MEDIA/4096/channels:N`: as many warps as run at a time,
+// over N channels. `law_GB_per_s` is what Little's law says, pages under way by the time of a page
+// that is fetched alone (`alone_us`), up to the rate of the link where flash lies behind it;
+// `of_law` what was measured to that; `under_load_us` the time that a page must have taken.
 #include "array_paging/rig.cuh"
-#include "support/statistics.hpp"
+#include "support/registration.hpp"
 #include <gnstor/host/array.hpp>
 
 #include <benchmark/benchmark.h>
 
-#include <functional>
-#include <stdexcept>
+#include <algorithm>
+#include <bit>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
 
 namespace {
 
@@ -39,10 +48,10 @@ struct filled_volume {
   host::session session;
   volume_info volume;
 
-  explicit filled_volume(const std::string& media)
+  filled_volume(const std::string& media, std::uint32_t channels)
       : session(
             "emu:?runner=gpu&resident=no&shards=32&ssds=4&replicas=1&capacity=512M&media=" + media,
-            {.channels = 32}),
+            {.channels = channels}),
         volume(session.create_volume({.bytes = 4 * elements})) {
     constexpr std::uint64_t piece = std::uint64_t{64} << 20;
     for (std::uint64_t at = 0; at < 4 * elements; at += piece)
@@ -55,34 +64,16 @@ struct filled_volume {
   }
 };
 
-filled_volume& on(const std::string& media) {
+filled_volume& on(const std::string& media, std::uint32_t channels = 32) {
   static std::unique_ptr<filled_volume> one;
   static std::string of;
-  if (one == nullptr || of != media) {
+  const std::string wanted = media + " " + std::to_string(channels);
+  if (one == nullptr || of != wanted) {
     one.reset();
-    one = std::make_unique<filled_volume>(media);
-    of = media;
+    one = std::make_unique<filled_volume>(media, channels);
+    of = wanted;
   }
   return *one;
-}
-
-void add(const std::string& name, std::function<void(benchmark::State&)> run) {
-  benchmark::RegisterBenchmark(name.c_str(),
-                               [=](benchmark::State& state) {
-                                 try {
-                                   run(state);
-                                 } catch (const std::exception& e) {
-                                   state.SkipWithError(e.what());
-                                 }
-                               })
-      ->UseManualTime()
-      ->Iterations(1)
-      ->Unit(benchmark::kMillisecond);
-}
-
-void report(benchmark::State& state, const std::vector<double>& seconds, std::uint64_t bytes) {
-  for (auto _ : state) state.SetIterationTime(median(seconds));
-  state.counters["GB_per_s"] = static_cast<double>(bytes) / median(seconds) / 1e9;
 }
 
 /// The seconds of a kernel beside the node, whose pages its own warps fetch.
@@ -170,7 +161,7 @@ void cold(benchmark::State& state, const std::string& media, bool random, std::u
         1 / timed([&] { sum_pages<<<blocks, threads>>>(d.data(), page / 4, order, t.word()); }));
     require_sum(t.value(), d.sum(), "link");
   }
-  report(state, seconds, d.bytes());
+  report_rate(state, seconds, d.bytes());
   state.counters["M_faults_per_s"] = static_cast<double>(order.pages) / median(seconds) / 1e6;
   state.counters["link_ratio"] = link.ratio();
   state.counters["pages_in"] = static_cast<double>(c.pages_in);
@@ -195,7 +186,7 @@ void cold_elements(benchmark::State& state, const std::string& media, std::uint3
         1 / seconds.back(),
         1 / timed([&] { sum_pages<<<blocks, threads>>>(d.data(), page / 4, in_order, t.word()); }));
   }
-  report(state, seconds, d.bytes());
+  report_rate(state, seconds, d.bytes());
   state.counters["link_ratio"] = link.ratio();
 }
 
@@ -228,7 +219,7 @@ void lone_fault(benchmark::State& state, const std::string& media, std::uint32_t
     }
     seconds.push_back(taken[1] - taken[0]);
   }
-  report(state, seconds, (many - few) * page);
+  report_rate(state, seconds, (many - few) * page);
   state.counters["us_per_fault"] = median(seconds) / (many - few) * 1e6;
 }
 
@@ -268,9 +259,67 @@ void resident(benchmark::State& state, bool random, std::uint32_t page, const st
         1 / read_resident<1>(v, by_reference<remote::view_type>{a->view()}, random, wanted));
   }
   const std::uint64_t accesses = random ? std::uint64_t{blocks} * 2 * threads * 256 : elements;
-  report(state, seconds, 4 * accesses);
+  report_rate(state, seconds, 4 * accesses);
   state.counters["G_accesses_per_s"] = static_cast<double>(accesses) / median(seconds) / 1e9;
   state.counters["reference_ratio"] = reference.ratio();
+}
+
+/// The sum of the first elements.
+std::uint64_t first_sum(std::uint64_t count) {
+  tally t;
+  sum_elements<by_formula, 1><<<blocks, threads>>>(by_formula{}, count, t.word());
+  cuda_check(cudaDeviceSynchronize(), "formula");
+  return t.value();
+}
+
+/// The seconds in which some warps fetch pages at random, each one at a time.
+double fetch_by(filled_volume& v, std::uint32_t warps, std::uint64_t pages, std::uint32_t page) {
+  const auto a = v.array(page, data().bytes() / 4);
+  tally t;
+  const std::uint32_t block = warps % 8 == 0 && warps > 128 ? 256 : 32;
+  const double unused = idle(v, *a, false);
+  const double seconds =
+      timed_beside_node(v.session, warps / (block / 32), block, sum_pages<remote::view_type>,
+                        a->view(), page_order{pages, true}, t.word()) -
+      unused;
+  a->check();
+  require_sum(t.value(), first_sum(pages * (page / 4)), "pages");
+  return seconds;
+}
+
+/// Pages under way at a time beside Little's law: as many as there are, by the time that one takes
+/// alone, and no more than the link carries.
+/// @param warps that fetch, each a page at a time
+void little(benchmark::State& state, const std::string& media, std::uint32_t channels,
+            std::uint32_t warps, std::uint32_t page) {
+  constexpr std::uint64_t each = 2048;
+  filled_volume& v = on(media, channels);
+  const std::uint64_t all = data().bytes() / page;
+  const std::uint64_t pages = std::min(all, std::bit_ceil(each * warps));
+  const std::uint32_t depth = v.session.options().depth;
+  const double under_way = std::min<double>(warps, channels * depth);
+  tally t;
+  compared to_law;
+  std::vector<double> seconds, latencies, laws, link;
+  for (int k = 0; k < rounds; ++k) {
+    latencies.push_back(fetch_by(v, 1, each, page) / each);
+    link.push_back(
+        static_cast<double>(data().bytes()) / timed([&] {
+          sum_pages<<<blocks, threads>>>(data().data(), page / 4, page_order{all, true}, t.word());
+        }));
+    require_sum(t.value(), data().sum(), "link");
+    seconds.push_back(fetch_by(v, warps, pages, page));
+    laws.push_back(under_way * page / latencies.back());
+    if (media == "host") laws.back() = std::min(laws.back(), link.back());
+    to_law.add(static_cast<double>(pages * page) / seconds.back(), laws.back());
+  }
+  report_rate(state, seconds, pages * page);
+  const double rate = static_cast<double>(pages * page) / median(seconds);
+  state.counters["law_GB_per_s"] = median(laws) / 1e9;
+  state.counters["of_law"] = to_law.ratio();
+  state.counters["alone_us"] = median(latencies) * 1e6;
+  state.counters["under_load_us"] = under_way * page / rate * 1e6;
+  state.counters["link_GB_per_s"] = median(link) / 1e9;
 }
 
 const bool registered = [] {
@@ -280,20 +329,29 @@ const bool registered = [] {
       for (const std::uint32_t page : {4096u, 65536u}) {
         const std::string size = "/" + std::to_string(page) + who;
         for (const bool random : {false, true}) {
-          add("cold/" + media + (random ? "/rand" : "/seq") + size,
-              [=](benchmark::State& s) { cold(s, media, random, page, pager); });
+          add_benchmark("cold/" + media + (random ? "/rand" : "/seq") + size,
+                        [=](benchmark::State& s) { cold(s, media, random, page, pager); });
         }
-        add("cold_elements/" + media + size,
-            [=](benchmark::State& s) { cold_elements(s, media, page, pager); });
-        add("lone_fault/" + media + size,
-            [=](benchmark::State& s) { lone_fault(s, media, page, pager); });
+        add_benchmark("cold_elements/" + media + size,
+                      [=](benchmark::State& s) { cold_elements(s, media, page, pager); });
+        add_benchmark("lone_fault/" + media + size,
+                      [=](benchmark::State& s) { lone_fault(s, media, page, pager); });
       }
     }
   }
+  // A session has 64 channels at most: 128 warps are two on each.
+  for (const std::string media : {"host", "hbm"}) {
+    for (std::uint32_t n = 1; n <= 128; n *= 2)
+      add_benchmark("under_way/" + media + "/4096/pages:" + std::to_string(n),
+                    [=](benchmark::State& s) { little(s, media, 64, n, 4096); });
+    for (std::uint32_t n = 1; n <= 64; n *= 2)
+      add_benchmark("channels/" + media + "/4096/channels:" + std::to_string(n),
+                    [=](benchmark::State& s) { little(s, media, n, blocks * 8, 4096); });
+  }
   for (const bool random : {false, true}) {
     for (const std::string how : {"unpinned", "served"}) {
-      add(std::string("resident/") + (random ? "rand" : "seq") + "/4096/" + how,
-          [=](benchmark::State& s) { resident(s, random, 4096, how); });
+      add_benchmark(std::string("resident/") + (random ? "rand" : "seq") + "/4096/" + how,
+                    [=](benchmark::State& s) { resident(s, random, 4096, how); });
     }
   }
   return true;

@@ -106,6 +106,9 @@ class Machine:
             return not shutil.which("nvidia-smi") or not subprocess.run(
                 ["nvidia-smi", "-L"], capture_output=True, text=True,
                 check=False).stdout.startswith("GPU")
+        if where == "one-gpu":
+            return len(subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True,
+                                      check=False).stdout.splitlines()) < 2
         if where == "no-rdma":
             return not named
         if where == "rdma":

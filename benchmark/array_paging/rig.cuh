@@ -2,6 +2,7 @@
 /// Arrays of one kind of data on pinned host memory, their frames, and the same data as UVM.
 
 #include "../support/cuda_check.cuh"
+#include "../support/registration.hpp"
 #include "kernels.cuh"
 #include <gnstor/host/mapped_array.hpp>
 
@@ -9,7 +10,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -121,8 +121,7 @@ using paged = host::mapped_array<std::uint32_t>;
 
 /// Warps of a pager: GNSTOR_PAGER_WARPS, 0 for the default.
 inline std::uint32_t pager_warps() {
-  const char* const given = std::getenv("GNSTOR_PAGER_WARPS");
-  return given == nullptr ? 0 : static_cast<std::uint32_t>(std::atoi(given));
+  return static_cast<std::uint32_t>(setting("GNSTOR_PAGER_WARPS", 0));
 }
 
 /// The seconds that a kernel takes whose faults a pager serves: with the pager's start and end.

@@ -52,7 +52,7 @@ __global__ void follow_parents(const std::uint32_t* parents, std::uint32_t verti
 }
 
 /// No edge may lead more than one level down, nor out of what was reached.
-__global__ void check_levels(const std::uint32_t* sources, const std::uint32_t* neighbours,
+__global__ void check_levels(edge_owners sources, const std::uint32_t* neighbours,
                              std::uint64_t edges, const std::uint32_t* parents,
                              const std::uint32_t* depths, std::uint32_t* has_edge,
                              unsigned long long* wrong) {
@@ -65,7 +65,7 @@ __global__ void check_levels(const std::uint32_t* sources, const std::uint32_t* 
 }
 
 /// Distances may not be improved by any edge; an edge that gives a vertex its distance is noted.
-__global__ void check_distances(const std::uint32_t* sources, const std::uint32_t* neighbours,
+__global__ void check_distances(edge_owners sources, const std::uint32_t* neighbours,
                                 const std::uint32_t* weights, std::uint64_t edges,
                                 const std::uint32_t* distances, std::uint32_t* has_edge,
                                 unsigned long long* wrong) {
@@ -96,7 +96,7 @@ __global__ void number_vertices(std::uint32_t* labels, std::uint32_t vertices) {
     labels[v] = static_cast<std::uint32_t>(v);
 }
 /// Both ends of an edge get the smaller label of both.
-__global__ void spread_labels(const std::uint32_t* sources, const std::uint32_t* neighbours,
+__global__ void spread_labels(edge_owners sources, const std::uint32_t* neighbours,
                               std::uint64_t edges, std::uint32_t* labels,
                               unsigned long long* changed) {
   std::uint32_t mine = 0;
@@ -123,7 +123,7 @@ inline void check_bfs(peer_graph& g, std::uint32_t source, const std::uint32_t* 
   clear(has_edge, g.vertices());
   const mistakes m;
   follow_parents<<<blocks, threads>>>(parents, g.vertices(), source, depths.data(), m.word());
-  check_levels<<<blocks, threads>>>(g.sources(), g.neighbours().device(), g.edges(), parents,
+  check_levels<<<blocks, threads>>>(g.owners(), g.neighbours().device(), g.edges(), parents,
                                     depths.data(), has_edge.data(), m.word());
   check_reached<<<blocks, threads>>>(depths.data(), g.vertices(), source, 0, has_edge.data(),
                                      m.word());
@@ -136,7 +136,7 @@ inline void check_sssp(peer_graph& g, std::uint32_t source, const std::uint32_t*
   const scratch<std::uint32_t> has_edge(g.vertices());
   clear(has_edge, g.vertices());
   const mistakes m;
-  check_distances<<<blocks, threads>>>(g.sources(), g.neighbours().device(), g.weights().device(),
+  check_distances<<<blocks, threads>>>(g.owners(), g.neighbours().device(), g.weights().device(),
                                        g.edges(), distances, has_edge.data(), m.word());
   check_reached<<<blocks, threads>>>(distances, g.vertices(), source, 0, has_edge.data(), m.word());
   cuda_check(cudaGetLastError(), "checking distances");
@@ -151,7 +151,7 @@ inline std::unique_ptr<scratch<std::uint32_t>> spread_all_labels(peer_graph& g) 
   for (int round = 0; round < most_rounds; ++round) {
     const scratch<unsigned long long> changed(1);
     cuda_check(cudaMemset(changed.data(), 0, 8), "clearing");
-    spread_labels<<<blocks, threads>>>(g.sources(), g.neighbours().device(), g.edges(),
+    spread_labels<<<blocks, threads>>>(g.owners(), g.neighbours().device(), g.edges(),
                                        labels->data(), changed.data());
     cuda_check(cudaGetLastError(), "spreading labels");
     if (changed.at(0) == 0) return labels;

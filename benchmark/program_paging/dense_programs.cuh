@@ -73,38 +73,64 @@ inline peer_data<float>& matrix_of(std::uint32_t side) {
   return *there;
 }
 
-inline void multiply(benchmark::State& state, dense::product what) {
-  const std::uint32_t page = page_bytes();
-  const std::uint32_t tile = dense::tile_of(page / 4);
-  const auto side = static_cast<std::uint32_t>(
-      dense::pitch_of(static_cast<std::uint32_t>(setting("GNSTOR_MATRIX", 16384)), 1024));
-  peer_data<float>& data = matrix_of(side);
-  const dense::product_reference right = product_by_formula(what, side);
-  support::on_memory place;
-  dense::matrix_runner<support::on_memory> runner(place, side, side, shape());
-  const auto run = [&](const auto& view) {
-    const double seconds = runner.run(
-        what, dense::matrix_view<std::decay_t<decltype(view)>>{view, side, side, side, tile});
-    const std::uint64_t wrong = dense::wrong_results(runner.columns(), right.columns) +
-                                dense::wrong_results(runner.rows(), right.rows);
-    if (wrong != 0 || runner.failed() != 0) throw std::runtime_error("wrong products");
+/// A product of the matrix by kernels, on whatever they see of it.
+class matrix_product {
+ public:
+  explicit matrix_product(dense::product what)
+      : what_(what),
+        side_(static_cast<std::uint32_t>(
+            dense::pitch_of(static_cast<std::uint32_t>(setting("GNSTOR_MATRIX", 16384)), 1024))),
+        right_(product_by_formula(what, side_)),
+        runner_(place_, side_, side_, shape()) {}
+
+  peer_data<float>& data() const { return matrix_of(side_); }
+  /// The seconds of the kernel. Throws if the product is wrong.
+  template <class View>
+  double run(const View& view) {
+    const double seconds = runner_.run(
+        what_,
+        dense::matrix_view<View>{view, side_, side_, side_, dense::tile_of(page_bytes() / 4)});
+    const std::uint64_t wrong = dense::wrong_results(runner_.columns(), right_.columns) +
+                                dense::wrong_results(runner_.rows(), right_.rows);
+    if (wrong != 0 || runner_.failed() != 0) throw std::runtime_error("wrong products");
     return seconds;
-  };
-  compare_peers(state, needed, [&](peer p, std::uint32_t) -> run_figures {
+  }
+  /// The same on a new array.
+  /// @param share of the matrix that its frames hold
+  run_figures run_on_array(double share) {
+    const auto a = data().array(page_bytes(), share);
+    run_figures f{0, 0, static_cast<double>(data().bytes())};
+    f.seconds = run(a->view());
+    f.bytes_moved = bytes_moved(*a, page_bytes());
+    a->close();
+    return f;
+  }
+
+ private:
+  dense::product what_;
+  std::uint32_t side_;
+  dense::product_reference right_;
+  support::on_memory place_;
+  dense::matrix_runner<support::on_memory> runner_;
+};
+
+inline void multiply(benchmark::State& state, dense::product what) {
+  matrix_product product(what);
+  peer_data<float>& data = product.data();
+  const std::uint32_t page = page_bytes();
+  compare_peers(state, needed, round_count(), [&](peer p, std::uint32_t) -> run_figures {
     run_figures f{0, 0, static_cast<double>(data.bytes())};
-    if (p == peer::array) {
-      const auto a = data.array(page, frames_percent());
-      f.seconds = run(a->view());
-      f.bytes_moved = bytes_moved(*a, page);
-      a->close();
-    } else if (p == peer::zero_copy) {
-      f.seconds = run(data.pointer(data.host(), page));
-    } else if (p == peer::bulk) {
-      f.seconds = seconds_of([&] { data.upload(); });
-      f.seconds += run(data.pointer(data.device(), page));
-    } else {
-      f.seconds = run(data.pointer(data.managed(p == peer::uvm_advised), page));
+    switch (p) {
+      case peer::array: return product.run_on_array(frames_share());
+      case peer::zero_copy: f.seconds = product.run(data.pointer(data.host(), page)); return f;
+      case peer::bulk:
+        f.seconds = seconds_of([&] { data.upload(); });
+        f.seconds += product.run(data.pointer(data.device(), page));
+        return f;
+      case peer::uvm:
+      case peer::uvm_advised: break;
     }
+    f.seconds = product.run(data.pointer(data.managed(p == peer::uvm_advised), page));
     return f;
   });
 }
@@ -174,8 +200,8 @@ class addition {
   run_figures run_on_arrays(run_figures f) {
     const std::uint32_t page = page_bytes();
     clear(c_.host());
-    const auto a = a_.array(page, frames_percent()), b = b_.array(page, frames_percent()),
-               c = c_.array(page, frames_percent());
+    const auto a = a_.array(page, frames_share()), b = b_.array(page, frames_share()),
+               c = c_.array(page, frames_share());
     f.seconds = seconds_of([&] {
       add(a->view(), b->view(), c->view());
       c->flush();
@@ -214,7 +240,8 @@ class addition {
 
 inline void vector_add(benchmark::State& state) {
   addition vectors(setting("GNSTOR_VECTOR", std::uint64_t{1} << 28));
-  compare_peers(state, needed, [&](peer p, std::uint32_t) { return vectors.run(p); });
+  compare_peers(state, needed, round_count(),
+                [&](peer p, std::uint32_t) { return vectors.run(p); });
 }
 
 }  // namespace gnstor::benchmarks

@@ -3,7 +3,7 @@
 /// managed memory, read in place, or copied to the GPU before.
 
 #include "../support/cuda_check.cuh"
-#include "../support/statistics.hpp"
+#include "../support/registration.hpp"
 #include "graph/parallel.hpp"
 #include "support/pointer_view.hpp"
 #include <gnstor/host/mapped_array.hpp>
@@ -13,22 +13,18 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace gnstor::benchmarks {
-
-/// A number from the environment, for runs of another size than the default.
-inline std::uint64_t setting(const char* name, std::uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
 
 enum class peer {
   array,        ///< `host::mapped_array`, cold
@@ -45,6 +41,12 @@ double seconds_of(const Work& work) {
   work();
   cuda_check(cudaDeviceSynchronize(), "waiting for the GPU");
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+/// How many frames an array gets whose frames hold a share of its data.
+inline std::uint64_t frames_for(std::uint64_t bytes, std::uint32_t page_bytes, double share) {
+  const double pages = std::ceil(static_cast<double>(bytes) / page_bytes * share);
+  return std::max<std::uint64_t>(static_cast<std::uint64_t>(pages), host::min_frames);
 }
 
 /// `count` elements in pinned host memory, and copies of them for the peers.
@@ -65,6 +67,9 @@ class peer_data {
   T* host() const { return memory_->as<T>(); }
   std::uint64_t count() const { return count_; }
   std::uint64_t bytes() const { return count_ * sizeof(T); }
+
+  /// Leaves out all but the first `count` elements, before any copy is made.
+  void shrink(std::uint64_t count) { count_ = count; }
 
   /// The copy in device memory; its content is what `upload` or a kernel puts there.
   T* device() {
@@ -92,13 +97,13 @@ class peer_data {
   }
 
   /// A new array on the host memory, none of whose pages is in GPU memory.
-  std::unique_ptr<host::mapped_array<T>> array(std::uint32_t page_bytes,
-                                               std::uint32_t frames_percent) {
-    const std::uint64_t least = std::uint64_t{host::min_frames} * page_bytes;
+  std::unique_ptr<host::mapped_array<T>> array(std::uint32_t page_bytes, double frames_share) {
     return std::make_unique<host::mapped_array<T>>(
         *memory_, count_,
-        host::array_options{.frame_bytes = std::max(bytes() / 100 * frames_percent, least),
-                            .page_bytes = page_bytes});
+        host::array_options{
+            .frame_bytes = frames_for(bytes(), page_bytes, frames_share) * page_bytes,
+            .page_bytes = page_bytes,
+            .eviction = static_cast<eviction>(setting("GNSTOR_EVICTION", 0) % 3)});
   }
   support::pointer_view<T> pointer(T* at, std::uint32_t page_bytes) const {
     return {at, count_, static_cast<std::uint32_t>(page_bytes / sizeof(T))};
@@ -149,47 +154,81 @@ struct figure_names {
   const char* moved;  ///< bytes moved per work
 };
 
-/// Runs a program on every peer in turn, `GNSTOR_ROUNDS` times, and reports medians.
+/// How often the peers take turns.
+inline std::uint64_t round_count() { return setting("GNSTOR_ROUNDS", 3); }
+
+/// True if GNSTOR_PEERS, a list of names, has this one; without it all peers take part.
+inline bool takes_part(const std::string& name) {
+  const char* const chosen = std::getenv("GNSTOR_PEERS");
+  return chosen == nullptr ||
+         ("," + std::string(chosen) + ",").find("," + name + ",") != std::string::npos;
+}
+
+/// Times of the peers' rounds beside the array's.
+class peer_times {
+ public:
+  explicit peer_times(std::string name) : name_(std::move(name)) {}
+  /// @param seconds of the peer and of the array in the same round
+  void add(double seconds, double array_seconds) {
+    ratios_.push_back(seconds / array_seconds);
+    seconds_ += seconds;
+    array_seconds_ += array_seconds;
+  }
+  /// `NAME_ratio` is the median of the rounds' ratios, `NAME_sums_ratio` the ratio of the sums.
+  void report(benchmark::State& state) const {
+    if (ratios_.empty()) return;
+    state.counters[name_ + "_ratio"] = median(ratios_);
+    state.counters[name_ + "_sums_ratio"] = seconds_ / array_seconds_;
+  }
+
+ private:
+  std::string name_;
+  std::vector<double> ratios_;
+  double seconds_ = 0;
+  double array_seconds_ = 0;
+};
+
+/// For programs that no step copies anything for.
+struct no_copied_steps {};
+
+/// Runs a program on every peer in turn, and reports medians.
 /// @param run called with a peer and the number of the round; returns `run_figures`, or throws if
 /// the result is wrong
-template <class Run>
-void compare_peers(benchmark::State& state, const figure_names& names, const Run& run) {
-  compared uvm, plain, zero_copy, bulk;
+/// @param copied the same where steps copy what they need, called with whether this machine's cores
+/// gather it, and the number of the round
+template <class Run, class Copied = no_copied_steps>
+void compare_peers(benchmark::State& state, const figure_names& names, std::uint64_t rounds,
+                   const Run& run, const Copied& copied = {}) {
+  peer_times uvm("uvm"), plain("uvm_plain"), zero_copy("zero_copy"), bulk("bulk");
+  peer_times subgraph("subgraph"), by_cores("subgraph_by_cores");
   std::vector<double> seconds, rates, moved;
-  const std::uint64_t rounds = setting("GNSTOR_ROUNDS", 3);
   for (std::uint32_t k = 0; k < rounds; ++k) {
     const run_figures ours = run(peer::array, k);
-    const double one = run(peer::uvm, k).seconds, two = run(peer::uvm_advised, k).seconds;
-    uvm.add(1 / ours.seconds, 1 / std::min(one, two));
-    plain.add(1 / ours.seconds, 1 / one);
-    zero_copy.add(1 / ours.seconds, 1 / run(peer::zero_copy, k).seconds);
-    bulk.add(1 / ours.seconds, 1 / run(peer::bulk, k).seconds);
+    if (takes_part("uvm")) {
+      const double one = run(peer::uvm, k).seconds, two = run(peer::uvm_advised, k).seconds;
+      uvm.add(std::min(one, two), ours.seconds);
+      plain.add(one, ours.seconds);
+    }
+    if (takes_part("zero_copy")) zero_copy.add(run(peer::zero_copy, k).seconds, ours.seconds);
+    if (takes_part("bulk")) bulk.add(run(peer::bulk, k).seconds, ours.seconds);
+    if constexpr (!std::is_same_v<Copied, no_copied_steps>) {
+      if (takes_part("subgraph")) {
+        const double one = copied(true, k).seconds, two = copied(false, k).seconds;
+        subgraph.add(std::min(one, two), ours.seconds);
+        by_cores.add(one, ours.seconds);
+      }
+    }
     seconds.push_back(ours.seconds);
     rates.push_back(ours.work / ours.seconds / 1e9);
     moved.push_back(static_cast<double>(ours.bytes_moved) / ours.work);
     state.counters["GB_per_s"] = static_cast<double>(ours.bytes_moved) / ours.seconds / 1e9;
   }
-  for (auto _ : state) state.SetIterationTime(median(seconds));
+  report_median(state, seconds);
+  state.counters["rounds"] = static_cast<double>(rounds);
   state.counters[names.rate] = median(rates);
   state.counters[names.moved] = median(moved);
-  state.counters["uvm_ratio"] = uvm.ratio();
-  state.counters["uvm_plain_ratio"] = plain.ratio();
-  state.counters["zero_copy_ratio"] = zero_copy.ratio();
-  state.counters["bulk_ratio"] = bulk.ratio();
-}
-
-inline void add_program(const std::string& name, std::function<void(benchmark::State&)> run) {
-  benchmark::RegisterBenchmark(name.c_str(),
-                               [=](benchmark::State& state) {
-                                 try {
-                                   run(state);
-                                 } catch (const std::exception& e) {
-                                   state.SkipWithError(e.what());
-                                 }
-                               })
-      ->UseManualTime()
-      ->Iterations(1)
-      ->Unit(benchmark::kMillisecond);
+  for (const peer_times* each : {&uvm, &plain, &zero_copy, &bulk, &subgraph, &by_cores})
+    each->report(state);
 }
 
 }  // namespace gnstor::benchmarks

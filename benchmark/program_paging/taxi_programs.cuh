@@ -92,7 +92,7 @@ class query_on_peers {
   void run_on_arrays(run_figures& f) {
     std::array<std::unique_ptr<paged>, 1 + taxi::value_columns> arrays;
     for (std::uint32_t c = 0; c < arrays.size(); ++c)
-      arrays[c] = data_.column(c).array(c == 0 ? page_bytes() : value_page_, frames_percent());
+      arrays[c] = data_.column(c).array(c == 0 ? page_bytes() : value_page_, frames_share());
     using view = gnstor::mapped_array<std::uint32_t>;
     sum(f, taxi::trip_columns<view, view>{arrays[0]->view(),
                                           {arrays[1]->view(), arrays[2]->view(), arrays[3]->view(),
@@ -130,7 +130,7 @@ class query_on_peers {
 
 inline void taxi_query(benchmark::State& state, std::uint32_t columns) {
   query_on_peers query(columns);
-  compare_peers(state, figure_names{"needed_GB_per_s", "moved_per_needed"},
+  compare_peers(state, figure_names{"needed_GB_per_s", "moved_per_needed"}, round_count(),
                 [&](peer p, std::uint32_t) { return query.run(p); });
 }
 

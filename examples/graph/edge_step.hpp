@@ -9,6 +9,7 @@
 ///   `visit(v, carried, edge)`  true if the edge changed something
 /// The steps are `list_step` on plain CSR, and `mark_chunks`, then `chunk_step`, on Balanced CSR.
 
+#include "../support/is_there.hpp"
 #include "graph_view.hpp"
 #include <gnstor/core/result.hpp>
 #include <gnstor/simt/atomic_ref.hpp>
@@ -37,6 +38,16 @@ struct step_counts {
     failed += o.failed;
   }
 };
+
+/// From which end a step goes through the edges. A step that goes against the order of the one
+/// before begins with the pages that are there, because that one fetched them last; in the same
+/// order it would find each page gone shortly before it comes to it.
+enum class walk_order : std::uint8_t { forwards, backwards };
+
+/// The `k`-th of `count` in that order.
+GNSTOR_HD constexpr std::uint64_t nth_in(walk_order order, std::uint64_t k, std::uint64_t count) {
+  return order == walk_order::backwards ? count - 1 - k : k;
+}
 
 namespace detail {
 
@@ -185,13 +196,14 @@ struct list_step {
   /// @param span words of 32 vertices that a warp takes at a time, 1 to 32: more where few are set
   template <class Lane>
   GNSTOR_HD void operator()(Lane&, Graph graph, Program program, step_counts* all,
-                            std::uint32_t span) const {
+                            std::uint32_t span, walk_order order) const {
     const auto warp = gnstor::simt::group::whole_warp();
     const std::uint32_t rank = warp.thread_rank();
     const std::uint64_t words = detail::words_of(graph.vertices);
+    const std::uint64_t portions = (words + span - 1) / span;
     detail::lane_counts mine;
-    for (std::uint64_t first = detail::take(warp, *all) * span; first < words;
-         first = detail::take(warp, *all) * span) {
+    for (std::uint64_t p = detail::take(warp, *all); p < portions; p = detail::take(warp, *all)) {
+      const std::uint64_t first = nth_in(order, p, portions) * span;
       const std::uint64_t w = first + rank;
       const bool has_word = rank < span && w < words;
       const std::uint32_t bits = has_word ? program.active(w) : 0;
@@ -209,18 +221,26 @@ struct list_step {
   }
 };
 
+/// Bits of the chunks that a step visits.
+struct chunk_marks {
+  std::uint64_t chunk_edges;  ///< see `balanced_view`
+  std::uint32_t* bits;
+};
+
 /// The chunks that hold edges of active vertices get their bits. Comes before `chunk_step`.
 template <class Graph, class Program>
 struct mark_chunks {
   template <class Lane>
   GNSTOR_HD void operator()(Lane& lane, Graph graph, Program program, step_counts* all,
-                            std::uint64_t chunk_edges, std::uint32_t* chunk_bits) const {
+                            chunk_marks marks, walk_order order) const {
     const auto warp = gnstor::simt::group::whole_warp();
     const std::uint32_t rank = warp.thread_rank();
     const std::uint64_t words = detail::words_of(graph.vertices);
+    const std::uint64_t portions = (words + 31) / 32;
+    const auto [chunk_edges, chunk_bits] = marks;
     detail::lane_counts mine;
-    for (std::uint64_t first = lane.global_thread() / 32 * 32; first < words;
-         first += lane.grid_threads() / 32 * 32) {
+    for (std::uint64_t p = lane.global_thread() / 32; p < portions; p += lane.grid_threads() / 32) {
+      const std::uint64_t first = nth_in(order, p, portions) * 32;
       const std::uint64_t w = first + rank;
       const std::uint32_t bits = w < words ? program.active(w) : 0;
       if (w < words) program.retire(w);
@@ -263,16 +283,22 @@ template <class Balanced, class Program>
 struct chunk_step {
   static constexpr std::uint32_t portion = 8;  ///< chunks that a warp takes at a time
 
-  /// @param chunk_bits of `mark_chunks`, zero afterwards; null: all chunks
+  /// Leaves chunks to the next kernel whose page of neighbours would have to be fetched: before
+  /// those come in, all that they may take the frames of has been visited.
+  bool only_there = false;
+
+  /// @param chunk_bits of `mark_chunks`, zero afterwards but for chunks that were left; null: all
+  /// chunks
   template <class Lane>
   GNSTOR_HD void operator()(Lane&, Balanced g, Program program, step_counts* all,
-                            std::uint32_t* chunk_bits) const {
+                            std::uint32_t* chunk_bits, walk_order order) const {
     const auto warp = gnstor::simt::group::whole_warp();
     const std::uint64_t chunks = g.chunks();
+    const std::uint64_t portions = (chunks + portion - 1) / portion;
     detail::lane_counts mine;
-    for (std::uint64_t first = detail::take(warp, *all) * portion; first < chunks;
-         first = detail::take(warp, *all) * portion) {
-      for (std::uint32_t set = taken(warp, chunk_bits, first); set != 0; set &= set - 1) {
+    for (std::uint64_t p = detail::take(warp, *all); p < portions; p = detail::take(warp, *all)) {
+      const std::uint64_t first = nth_in(order, p, portions) * portion;
+      for (std::uint32_t set = taken(warp, g, chunk_bits, first); set != 0; set &= set - 1) {
         const std::uint64_t chunk = first + static_cast<std::uint32_t>(cuda::std::countr_zero(set));
         if (chunk < chunks) visit_chunk(warp, g, program, chunk, mine);
       }
@@ -282,18 +308,22 @@ struct chunk_step {
 
  private:
   /// The portion's chunks that are marked, whose marks it takes.
-  GNSTOR_HD static std::uint32_t taken(const gnstor::simt::group& warp, std::uint32_t* chunk_bits,
-                                       std::uint64_t first) {
+  GNSTOR_HD std::uint32_t taken(const gnstor::simt::group& warp, const Balanced& g,
+                                std::uint32_t* chunk_bits, std::uint64_t first) const {
     constexpr std::uint32_t whole = (1u << portion) - 1;
     if (chunk_bits == nullptr) return whole;
+    const gnstor::device_word<std::uint32_t> word(chunk_bits[first / 32]);
     std::uint32_t bits = 0;
-    if (warp.leads()) {
-      const std::uint32_t mask = whole << first % 32;
-      const gnstor::device_word<std::uint32_t> word(chunk_bits[first / 32]);
-      if ((word.load(gnstor::relaxed) & mask) != 0)
-        bits = (word.fetch_and(~mask, gnstor::relaxed) & mask) >> first % 32;
+    if (warp.leads()) bits = word.load(gnstor::relaxed) >> first % 32 & whole;
+    bits = warp.broadcast(bits);
+    if (only_there && bits != 0) {
+      const std::uint32_t rank = warp.thread_rank();
+      bits = warp.ballot(rank < portion && (bits >> rank & 1) != 0 &&
+                         support::is_there(g.graph.neighbours, (first + rank) * g.chunk_edges));
     }
-    return warp.broadcast(bits);
+    // Nobody else takes this portion; others of the word, they do.
+    if (bits != 0 && warp.leads()) word.fetch_and(~(bits << first % 32), gnstor::relaxed);
+    return bits;
   }
 
   template <class Graph>

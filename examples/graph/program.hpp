@@ -119,30 +119,28 @@ struct program_input {
   }
 };
 
-/// The arrays of a graph at a place, filled.
+/// The arrays of a graph at a place, filled; on the graph's own memory where kernels reach that.
 template <class Place>
 class program_arrays {
   template <class T>
   using array = typename Place::template array<T>;
 
  public:
-  program_arrays(Place& place, const program_input& in, const support::run_options& run)
+  program_arrays(Place& place, program_input& in, const support::run_options& run)
       : in_(&in),
         bytes_(sum_of(in.array_bytes())),
-        offsets_(place.template make<std::uint64_t>(in.graph.offsets.size(),
-                                                    run.paging(in.array_bytes()[0], bytes_))),
-        neighbours_(words(place, in.graph.neighbours, run)) {
-    const csr& g = in.graph;
-    support::write_shown("offsets", offsets_.array(), g.offsets.data(), g.offsets.size());
-    support::write_shown("neighbours", neighbours_.array(), g.neighbours.data(), g.edges());
+        offsets_(array_of(place, in.graph.offsets, run)),
+        neighbours_(array_of(place, in.graph.neighbours, run)) {
+    fill("offsets", offsets_, in.graph.offsets);
+    fill("neighbours", neighbours_, in.graph.neighbours);
     if (!in.weights.empty()) {
-      weights_.reset(new array<std::uint32_t>(words(place, in.weights, run)));
-      support::write_shown("weights", weights_->array(), in.weights.data(), in.weights.size());
+      weights_.reset(new array<std::uint32_t>(array_of(place, in.weights, run)));
+      fill("weights", *weights_, in.weights);
     }
     if (!in.balanced) return;
-    const auto& chunks = in.balanced->chunk_vertices;
-    chunks_.reset(new array<std::uint32_t>(words(place, chunks, run)));
-    support::write_shown("chunks", chunks_->array(), chunks.data(), chunks.size());
+    auto& chunks = in.balanced->chunk_vertices;
+    chunks_.reset(new array<std::uint32_t>(array_of(place, chunks, run)));
+    fill("chunks", *chunks_, chunks);
   }
 
   /// Calls `use` with what kernels see of the graph, in its layout.
@@ -183,10 +181,27 @@ class program_arrays {
   static std::uint64_t sum_of(const std::vector<std::uint64_t>& all) {
     return std::accumulate(all.begin(), all.end(), std::uint64_t{0});
   }
-  array<std::uint32_t> words(Place& place, const std::vector<std::uint32_t>& from,
-                             const support::run_options& run) const {
+  /// True if the array of `from` lies on its memory.
+  template <class T>
+  static bool adopts(const std::vector<T>& from) {
+    if constexpr (requires { Place::adopts(from.size()); }) {
+      return Place::adopts(from.size() * sizeof(T));
+    } else {
+      return false;
+    }
+  }
+  template <class T>
+  array<T> array_of(Place& place, std::vector<T>& from, const support::run_options& run) const {
     const std::uint64_t count = std::max<std::uint64_t>(from.size(), 1);
-    return place.template make<std::uint32_t>(count, run.paging(count * 4, bytes_));
+    const auto paging = run.paging(count * sizeof(T), bytes_);
+    if constexpr (requires { place.adopt(from, paging); }) {
+      if (adopts(from)) return place.adopt(from, paging);
+    }
+    return place.template make<T>(count, paging);
+  }
+  template <class T>
+  void fill(const char* name, array<T>& a, const std::vector<T>& from) const {
+    if (!adopts(from)) support::write_shown(name, a.array(), from.data(), from.size());
   }
   template <class Graph, class Use>
   program_result in_layout(const Graph& graph, const Use& use) {
@@ -225,7 +240,7 @@ inline void report(const program_input& in, std::uint64_t bytes, const program_r
 }
 
 template <bool Weighted, class Place, class Use>
-int run_at(Place place, const program_settings& s, const program_input& in, const Use& use) {
+int run_at(Place place, const program_settings& s, program_input& in, const Use& use) {
   program_arrays<Place> arrays(place, in, s.run);
   const program_result result =
       arrays.template with_view<Weighted>([&](const auto& view) { return use(place, view, in); });

@@ -33,14 +33,25 @@ class step_runner {
   step_counts step(const balanced_view<Graph, Chunks>& g, const Program& program,
                    std::uint64_t active) {
     using balanced = balanced_view<Graph, Chunks>;
+    turn();
     step_counts sum;
     std::uint32_t* bits = nullptr;
     if (active < g.graph.vertices) {
       bits = bits_for(g.chunks());
-      sum = counted(mark_chunks<Graph, Program>{}, g.graph, program, counts(), g.chunk_edges, bits);
+      sum = counted(mark_chunks<Graph, Program>{}, g.graph, program, counts(),
+                    chunk_marks{g.chunk_edges, bits}, order_);
     }
-    sum.add(counted(chunk_step<balanced, Program>{}, g, program, counts(), bits));
+    using visit = chunk_step<balanced, Program>;
+    if constexpr (support::paged_view<decltype(g.graph.neighbours)>) {
+      if (bits != nullptr) sum.add(counted(visit{true}, g, program, counts(), bits, order_));
+    }
+    sum.add(counted(visit{}, g, program, counts(), bits, order_));
     return sum;
+  }
+  /// A graph that brings its edges itself, and makes the step of steps on what it has brought.
+  template <class Graph, class Program>
+  step_counts step(const Graph& g, const Program& program, std::uint64_t active) {
+    return g.step(*this, program, active);
   }
 
   /// A kernel of the program's own: `f(lane, args...)`.
@@ -56,8 +67,9 @@ class step_runner {
   step_counts step_lists(const Graph& g, const Program& program, std::uint64_t active) {
     const std::uint64_t words = detail::words_of(g.vertices);
     const std::uint64_t span = std::clamp<std::uint64_t>(words / std::max(active, one), 1, 32);
+    turn();
     return counted(list_step<Graph, Program>{}, g, program, counts(),
-                   static_cast<std::uint32_t>(span));
+                   static_cast<std::uint32_t>(span), order_);
   }
   template <class Functor, class... Args>
   step_counts counted(Functor f, Args... args) {
@@ -66,6 +78,10 @@ class step_runner {
     run(f, args...);
     counts_.read(0, &c, sizeof c);
     return c;
+  }
+  /// The next step goes against the order of the last one.
+  void turn() {
+    order_ = order_ == walk_order::forwards ? walk_order::backwards : walk_order::forwards;
   }
   step_counts* counts() const { return static_cast<step_counts*>(counts_.data()); }
   /// One bit per chunk, zero.
@@ -79,6 +95,7 @@ class step_runner {
 
   Place* place_;
   support::kernel_shape shape_;
+  walk_order order_ = walk_order::backwards;  ///< of the last step
   gnstor::host::memory_block counts_;
   gnstor::host::memory_block chunk_bits_;
   gnstor::host::executor kernels_;

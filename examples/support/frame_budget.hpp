@@ -74,6 +74,11 @@ class frame_budget {
     // A share is rounded up: all of the data needs a frame for the last, partial page too.
     const std::uint64_t page = o.page_bytes;
     if (percent_) o.frame_bytes = (o.frame_bytes + page - 1) / page * page;
+    if (amount_ == 0) {
+      const std::uint64_t pages = (bytes + page - 1) / page;
+      const std::uint64_t least = std::min<std::uint64_t>(pages, gnstor::host::min_frames);
+      o.frame_bytes = std::max(bytes / 4 / page, least) * page;
+    }
     return o;
   }
 

@@ -17,6 +17,7 @@ struct run_options : kernel_shape {
   std::string endpoint = "emu:";
   std::string frames;
   std::uint32_t page_bytes = 0;
+  std::string eviction = "fifo";
 
   void add_to(gnstor::tools::command_line& line) {
     line.option("--endpoint", endpoint,
@@ -29,6 +30,9 @@ struct run_options : kernel_shape {
         "--page-bytes", page_bytes,
         "page size: 4096 times a power of two, up to 2097152, and on host: from 512 on (default: "
         "by size)");
+    line.option("--eviction", eviction, "whose frame is taken for a page that is missed")
+        .one_of({"fifo", "clock", "resist_scans"})
+        .show_default();
     line.option("--grid", grid, "blocks of a kernel").range(1, 65535).show_default();
     line.option("--block", block, "threads of a block, whole warps")
         .range(32, 1024, 32)
@@ -73,7 +77,11 @@ struct run_options : kernel_shape {
 
   gnstor::host::array_options paging(std::uint64_t bytes, std::uint64_t all_bytes) const {
     const auto budget = frames.empty() ? frame_budget() : frame_budget::parse(frames);
-    return budget.paging(bytes, all_bytes, page_bytes);
+    gnstor::host::array_options o = budget.paging(bytes, all_bytes, page_bytes);
+    o.eviction = eviction == "clock"          ? gnstor::eviction::clock
+                 : eviction == "resist_scans" ? gnstor::eviction::resist_scans
+                                              : gnstor::eviction::fifo;
+    return o;
   }
 };
 

@@ -9,12 +9,13 @@ namespace gnstor::fw {
 /// Moves one 4 KiB page at a time between flash and a client's memory: the NIC's one-sided RDMA of
 /// the data phase.
 ///
-/// Each worker watches a ring cell of its own, so that idle workers do not meet. The keys were
-/// checked when the command was fetched.
+/// Each worker is one NIC's, and watches a cell of its own in that NIC's ring, so that idle workers
+/// do not meet. The keys were checked when the command was fetched. Where the NIC's link is paced,
+/// a page waits for it in the ring.
 class copy_engine {
  public:
   GNSTOR_HD copy_engine(const node& n, std::uint32_t worker)
-      : node_(&n), worker_(worker), ticket_(n.tickets[worker]) {}
+      : node_(&n), worker_(worker), nic_(worker % n.shape.nics), ticket_(n.tickets[worker]) {}
 
   /// One round of an owner that serves other engines too. True if a page was copied.
   /// @par Callers every lane of `g`, converged; always the same owner
@@ -25,19 +26,21 @@ class copy_engine {
     return busy;
   }
 
-  /// One round of an owner that serves nothing else, and keeps the engine from round to round.
+  /// One round of an owner that serves nothing else, and keeps the engine from round to round. True
+  /// too while a page waits for the link, so that the owner does not sleep.
   /// @par Callers as above, with the same engine in every lane; `save` before it goes
   GNSTOR_HD bool tick(const simt::group& g) {
-    const handle_ring jobs = node_->copy_ring();
+    const handle_ring jobs = node_->copy_ring(nic_);
     std::uint32_t job = 0;
     std::uint32_t there = 0;
     if (g.leads()) {
       if (ticket_ == 0) ticket_ = jobs.take_ticket() + 1;
       there = jobs.peek(ticket_ - 1, job);
-      if (there != 0) ticket_ = 0;
+      if (there != 0 && is_link_busy()) there = waits;
+      if (there == 1) ticket_ = 0;
     }
     there = g.broadcast(there);
-    if (there == 0) return false;
+    if (there != 1) return there == waits;
     job = g.broadcast(job);
     g.sync();  // the leader's acquire of the job reaches the other lanes
     run(g, job / max_transfer_blocks, job % max_transfer_blocks);
@@ -53,6 +56,13 @@ class copy_engine {
   }
 
  private:
+  static constexpr std::uint32_t waits = 2;
+
+  /// True if the NIC's link has no time for a page now; else that time is taken.
+  GNSTOR_HD bool is_link_busy() const {
+    const std::uint64_t cost = node_->shape.page_cost;
+    return cost != 0 && !node_->links[nic_].try_take(cost, cost);
+  }
   GNSTOR_HD void run(const simt::group& g, std::uint32_t handle, std::uint32_t k) const {
     io_command& c = node_->commands[handle];
     auto* memory =
@@ -93,7 +103,7 @@ class copy_engine {
       // All lanes agree: they clear it together.
       if (!damaged) clear(g, memory);
     } else if (node_->shape.check_reads == 0) {
-      transfer(g, memory, flash, block_bytes);
+      deliver(g, memory, flash, block_bytes);
     } else {
       damaged = checked_reads(g, 1, reinterpret_cast<std::uint64_t>(flash),
                               reinterpret_cast<std::uint64_t>(memory), drive.seal_of(page)) != 0;
@@ -127,7 +137,7 @@ class copy_engine {
         static_cast<std::uint32_t>(reinterpret_cast<std::uint64_t>(memory) % 16);
     if (skew == 0) {
       for (std::uint32_t k = g.thread_rank(); k < block_bytes / 16; k += g.size()) {
-        simt::store16(memory + 16 * k, simt::word16{});
+        simt::store16_to_frame(memory + 16 * k, simt::word16{});
       }
     } else {
       for (std::uint32_t k = g.thread_rank(); k < block_bytes; k += g.size()) memory[k] = 0;
@@ -136,6 +146,7 @@ class copy_engine {
 
   const node* node_;
   std::uint32_t worker_;
+  std::uint32_t nic_;
   std::uint64_t ticket_;  ///< the leader's: of the cell that is watched, plus 1; 0 for none
 };
 

@@ -11,6 +11,7 @@
 #include <gnstor/wire/nvme/read_write.hpp>
 #include <gnstor/wire/nvme/status.hpp>
 #include <hca/memory_region.hpp>
+#include <hca/paced_link.hpp>
 #include <hca/queue_context.hpp>
 
 #include <cuda/std/bit>
@@ -31,6 +32,8 @@ struct node_shape {
   std::uint32_t epoch = 1;
   std::uint32_t check_reads = 1;  ///< 0: a page's data is not compared with its CRC when it is read
   std::uint32_t paced = 0;  ///< 1: I/O ends when the timing models of the SSDs say so; on CPUs
+  std::uint32_t nics = 1;  ///< each with copy workers of its own: those of its number modulo `nics`
+  std::uint64_t page_cost = 0;  ///< of one page on a NIC's `paced_link`; 0: NICs are not paced
 
   GNSTOR_HD constexpr std::uint32_t commands() const { return max_queues * max_depth; }
   GNSTOR_HD constexpr std::uint32_t inboxes() const { return ssd_count * shards; }
@@ -39,8 +42,10 @@ struct node_shape {
   GNSTOR_HD constexpr std::uint32_t first_queue() const { return copy_workers + inboxes(); }
   GNSTOR_HD constexpr std::uint32_t first_pacer() const { return first_queue() + max_queues; }
   GNSTOR_HD constexpr std::uint32_t pacers() const { return paced != 0 ? ssd_count : 0; }
-  /// Rings between engines: done rings, inboxes, the copy ring, and one a pacer.
-  GNSTOR_HD constexpr std::uint32_t rings() const { return max_queues + inboxes() + 1 + pacers(); }
+  /// Rings between engines: done rings, inboxes, one of copies per NIC, and one a pacer.
+  GNSTOR_HD constexpr std::uint32_t rings() const {
+    return max_queues + inboxes() + nics + pacers();
+  }
 };
 
 /// The array node: NIC, SSDs and the rings between them, as plain pointers into memory that a
@@ -63,17 +68,18 @@ struct node {
   std::uint32_t* free_slots = nullptr;  ///< [max_queues][max_depth]: stacks of free command slots
   io_command* commands = nullptr;       ///< [max_queues][max_depth]
   ssd* ssds = nullptr;
-  std::uint32_t* faults = nullptr;            ///< [ssd_count]: `ssd_fault`, set by tests
-  std::uint32_t* priorities = nullptr;        ///< [max_queues]: `queue_class` of each; atomic
-  std::uint32_t* arbitrations = nullptr;      ///< [ssd_count]: `arbitration`, packed; atomic
-  paced_ssd** paced_ssds = nullptr;           ///< [ssd_count], each its pacer's; or null
-  durable_medium* medium = nullptr;           ///< that Flush and FUA wait for, on CPUs; or null
-  handle_ring::ends* ring_ends = nullptr;     ///< [shape.rings()]
-  std::uint64_t* done_cells = nullptr;        ///< [max_queues][max_depth]
-  std::uint64_t* inbox_cells = nullptr;       ///< [inboxes][commands, rounded up to a power of two]
-  std::uint64_t* copy_cells = nullptr;        ///< [commands * max_transfer_blocks, rounded up]
-  std::uint64_t* paced_cells = nullptr;       ///< [pacers][commands, rounded up]
-  std::uint64_t* tickets = nullptr;           ///< [copy_workers]: ticket + 1, 0 for none
+  std::uint32_t* faults = nullptr;         ///< [ssd_count]: `ssd_fault`, set by tests
+  std::uint32_t* priorities = nullptr;     ///< [max_queues]: `queue_class` of each; atomic
+  std::uint32_t* arbitrations = nullptr;   ///< [ssd_count]: `arbitration`, packed; atomic
+  paced_ssd** paced_ssds = nullptr;        ///< [ssd_count], each its pacer's; or null
+  durable_medium* medium = nullptr;        ///< that Flush and FUA wait for, on CPUs; or null
+  handle_ring::ends* ring_ends = nullptr;  ///< [shape.rings()]
+  std::uint64_t* done_cells = nullptr;     ///< [max_queues][max_depth]
+  std::uint64_t* inbox_cells = nullptr;    ///< [inboxes][commands, rounded up to a power of two]
+  std::uint64_t* copy_cells = nullptr;     ///< [nics][commands * max_transfer_blocks, rounded up]
+  std::uint64_t* paced_cells = nullptr;    ///< [pacers][commands, rounded up]
+  std::uint64_t* tickets = nullptr;        ///< [copy_workers]: ticket + 1, 0 for none
+  paced_link* links = nullptr;             ///< [nics], where `shape.page_cost` is not 0
   std::uint64_t* quiescence_words = nullptr;  ///< `reader_quiescence` of the queue engines
   std::uint32_t* stop = nullptr;              ///< not zero: every engine returns
   std::uint32_t* host_stop =
@@ -95,23 +101,36 @@ struct node {
     return handle_ring(ring_ends + shape.max_queues + which,
                        inbox_cells + std::uint64_t{which} * cells, cells);
   }
-  GNSTOR_HD handle_ring copy_ring() const {
-    return handle_ring(ring_ends + shape.max_queues + shape.inboxes(), copy_cells,
-                       copy_cell_count(shape));
+  /// Pages to be copied by the workers of a NIC, by number: handle * max_transfer_blocks + page.
+  GNSTOR_HD handle_ring copy_ring(std::uint32_t nic) const {
+    const std::uint32_t cells = copy_cell_count(shape);
+    return handle_ring(ring_ends + shape.max_queues + shape.inboxes() + nic,
+                       copy_cells + std::uint64_t{nic} * cells, cells);
+  }
+  /// Hands pages to the copy workers of the NICs whose queue pairs they go by.
+  /// @param queue, count, first each lane's own; `count` pages from number `first` on, or none
+  /// @par Callers every lane of `g`, converged
+  /// @par Order as `handle_ring::push`
+  GNSTOR_HD void push_copies(const simt::group& g, std::uint32_t queue, std::uint32_t count,
+                             std::uint32_t first) const {
+    if (shape.nics == 1) return copy_ring(0).push(g, count, first);
+    const std::uint32_t mine = count != 0 ? queues[queue].at.nic : 0;
+    for (std::uint32_t nic = 0; nic < shape.nics; ++nic)
+      copy_ring(nic).push(g, nic == mine ? count : 0, first);
   }
 
   /// Commands whose work is done and whose time has not come.
   GNSTOR_HD handle_ring paced_ring(std::uint32_t ssd_number) const {
     const std::uint32_t cells = power_of_two(shape.commands());
-    return handle_ring(ring_ends + shape.max_queues + shape.inboxes() + 1 + ssd_number,
+    return handle_ring(ring_ends + shape.max_queues + shape.inboxes() + shape.nics + ssd_number,
                        paced_cells + std::uint64_t{ssd_number} * cells, cells);
   }
-  /// True if SSDs take their time: on CPUs.
+  /// True if NICs take their time, or SSDs, as they do on CPUs.
   GNSTOR_HD bool is_paced() const {
 #if defined(__CUDA_ARCH__)
-    return false;
+    return shape.page_cost != 0;
 #else
-    return shape.paced != 0;
+    return shape.paced != 0 || shape.page_cost != 0;
 #endif
   }
   /// Hands on an I/O command whose work is done: to its queue, or to whoever knows when it ends.

@@ -36,7 +36,11 @@ GNSTOR_HD_INLINE std::uint32_t copy_page(const simt::group& g, void* flash, void
   if (aligned) page.store(to, lane);
   return page.crc(lane, row);
 #else
-  transfer(g, to, from, block_bytes);
+  if (in) {
+    transfer(g, to, from, block_bytes);
+  } else {
+    deliver(g, to, from, block_bytes);
+  }
   g.sync();
   return g.leads() ? gnstor::detail::page_crc_here(flash) : 0;
 #endif
@@ -67,7 +71,7 @@ GNSTOR_HD_SLOW inline std::uint32_t checked_reads(const simt::group g, std::uint
     const bool sound = g.broadcast(found) == g.shfl(expected, rank);
     if (!sound) damaged |= left & (0 - left);
 #if !defined(__CUDA_ARCH__)
-    if (sound) transfer(g, to, from, block_bytes);
+    if (sound) deliver(g, to, from, block_bytes);
 #endif
   }
   return damaged;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <afa/break_queue.hpp>
 #include <afa/command_router.hpp>
 #include <afa/page_copy.hpp>
 #include <afa/queue_drain.hpp>
@@ -46,8 +47,7 @@ class queue_engine {
   /// One round of an owner that serves nothing else, and keeps the engine from round to round.
   /// @par Callers as above, with the same engine in every lane; `save` before it goes
   GNSTOR_HD bool tick(const simt::group& g) {
-    bool busy = false;
-    if (away_) busy = look_again(g);
+    bool busy = away_ && look_again(g);
     if (!away_) {
       const signs seen = look(g);
       if (!seen.serving) {
@@ -110,11 +110,11 @@ class queue_engine {
   GNSTOR_HD bool look_again(const simt::group& g) {
     std::uint32_t active = 0;
     if (g.leads()) active = device_word<std::uint32_t>(context_->active).load(acquire);
-    active = g.broadcast(active);
+    const auto life = static_cast<queue_life>(g.broadcast(active));
     g.sync();
-    if (active == static_cast<std::uint32_t>(queue_life::draining))
-      return queue_drain(*node_, queue_).tick(g);
-    if (active != static_cast<std::uint32_t>(queue_life::serving)) return false;
+    if (life == queue_life::draining) return queue_drain(*node_, queue_).tick(g);
+    if (life == queue_life::cut) return cut_queue(*node_, queue_, g);
+    if (life != queue_life::serving) return false;
     reader_ = queue_reader(context_->at, node_->keys());
     now_ = *context_;
     away_ = false;
@@ -274,8 +274,8 @@ class queue_engine {
       if (node_->shape.check_reads == 0) {
         for (std::uint32_t left = reads; left != 0; left &= left - 1) {
           const int rank = cuda::std::countr_zero(left);
-          transfer(g, reinterpret_cast<void*>(g.shfl(c.entry.dptr.address, rank)),
-                   reinterpret_cast<const void*>(g.shfl(page_at(c, page), rank)), block_bytes);
+          deliver(g, reinterpret_cast<void*>(g.shfl(c.entry.dptr.address, rank)),
+                  reinterpret_cast<const void*>(g.shfl(page_at(c, page), rank)), block_bytes);
         }
       } else {
         const std::uint32_t seal = found ? node_->ssds[c.ssd].seal_of(page) : 0;
@@ -306,7 +306,7 @@ class queue_engine {
         finish(c, handle);
       }
     }
-    node_->copy_ring().push(g, keeps && found ? 1 : 0, handle * max_transfer_blocks);
+    node_->push_copies(g, queue_, keeps && found ? 1 : 0, handle * max_transfer_blocks);
     now_.reads_away += direct ? 0 : read_count;
     now_.free_commands -= static_cast<std::uint32_t>(cuda::std::popcount(kept));
     return run == wanted;
@@ -383,7 +383,7 @@ class queue_engine {
     }
     auto* here = reinterpret_cast<void*>(r.local.address());
     auto* there = reinterpret_cast<void*>(r.remote.address());
-    transfer(g, write ? there : here, write ? here : there, bytes);
+    deliver(g, write ? there : here, write ? here : there, bytes);
     return wire::mlx5::syndrome::none;
   }
 

@@ -186,7 +186,7 @@ class shard_engine {
       slot.remaining = copies;
     }
     if (then == next::again) node_->commands[handle].waits = c.waits;
-    node_->copy_ring().push(g, copies, handle * max_transfer_blocks);
+    node_->push_copies(g, c.queue, copies, handle * max_transfer_blocks);
     if (then == next::done) node_->finish(c.queue, ssd_, handle);
     if (then == next::again) node_->inbox(ssd_, shard_).push(handle);
   }

@@ -24,6 +24,7 @@ struct queue_attributes {
   /// The rings are used by lanes of the device that runs the NIC: words are handed over at device
   /// scope.
   std::uint32_t same_device = 0;
+  std::uint32_t nic = 0;  ///< which of the machine's NICs the queue pair is of
 };
 
 /// The NVMe association that Fabrics Connect bound to a queue pair.
@@ -41,6 +42,7 @@ enum class queue_life : std::uint32_t {
   serving,   ///< set by the host, last: the engine looks at nothing before
   draining,  ///< set by the host: the engine takes back every command and answers none
   drained,   ///< set by the engine: nothing of the queue is left; the host may let it serve again
+  cut,       ///< set by the host: the engine breaks the queue pair, and sets `serving`
 };
 
 /// How far a queue pair has come: only its engine touches it.

@@ -25,8 +25,10 @@ class transfer_engine {
   /// One round. True if anything was done.
   /// @par Callers every lane of `g`, converged, with the same engine in every lane
   GNSTOR_HD bool tick(const simt::group& g) {
-    if (!serves_) return false;
+    if (!serves_) return look_again(g);
     const std::uint32_t signs = look(g);
+    serves_ = (signs & leaves) == 0;
+    if (!serves_) return true;
     bool busy = now_.done_head != now_.send_head && retire(g);
     if ((signs & rung) != 0 || now_.work_left != 0) busy = fetch(g) || busy;
     return busy;
@@ -42,6 +44,7 @@ class transfer_engine {
  private:
   static constexpr std::uint32_t rung = 1;
   static constexpr std::uint32_t keys_changed = 2;
+  static constexpr std::uint32_t leaves = 4;
   static constexpr std::uint32_t direct_bytes = 4096;  ///< a lone transfer not worth a hand-over
   static constexpr std::uint32_t least_piece = 4096;
 
@@ -52,13 +55,47 @@ class transfer_engine {
     if (g.leads()) {
       const std::uint32_t changes = node_->keys().changes();
       const std::uint64_t bell = reader_.doorbell();
-      bits = (bell != now_.doorbell_seen ? rung : 0) | (changes != key_changes_ ? keys_changed : 0);
+      const std::uint32_t life = active().load(relaxed);
+      bits = (bell != now_.doorbell_seen ? rung : 0) |
+             (changes != key_changes_ ? keys_changed : 0) |
+             (life != static_cast<std::uint32_t>(queue_life::serving) ? leaves : 0);
       now_.doorbell_seen = bell;
       key_changes_ = changes;
     }
     bits = g.broadcast(bits);
     if ((bits & keys_changed) != 0) reader_.forget_keys();
     return bits;
+  }
+  GNSTOR_HD system_word<std::uint32_t> active() const {
+    return system_word<std::uint32_t>(node_->queues[queue_].active);
+  }
+
+  /// A round while the queue is not served. True if anything was done.
+  GNSTOR_HD bool look_again(const simt::group& g) {
+    std::uint32_t word = 0;
+    if (g.leads()) word = active().load(acquire);
+    const auto life = static_cast<queue_life>(g.broadcast(word));
+    g.sync();
+    if (life == queue_life::draining) return drain(g);
+    if (life != queue_life::serving) return false;
+    reader_ = queue_reader(node_->queues[queue_].at, node_->keys());
+    now_ = node_->queues[queue_];
+    serves_ = true;
+    return false;
+  }
+  /// Waits for what the copy workers have, completes nothing, and then forgets the queue: nothing
+  /// of its earlier transfers can happen any more.
+  GNSTOR_HD bool drain(const simt::group& g) {
+    const std::uint32_t ready = in_place(g);
+    g.sync();
+    now_.done_head += ready;
+    if (now_.done_head != now_.send_head) return ready != 0;
+    now_ = queue_progress{};
+    save(g);
+    // Paired with the acquire load of who asked for it.
+    if (g.leads()) active().store(static_cast<std::uint32_t>(queue_life::drained), release);
+    g.sync();
+    return true;
   }
   GNSTOR_HD transfer_slot& slot(std::uint64_t index) const {
     return node_->transfers[slot_number(index)];
@@ -74,14 +111,20 @@ class transfer_engine {
     return static_cast<std::uint32_t>(cuda::std::popcount(mask & ((1u << g.thread_rank()) - 1)));
   }
 
-  /// Completes the transfers that are in place, oldest first: up to one per lane. Those behind one
-  /// that is not wait for it, as on a reliable connection.
-  GNSTOR_HD bool retire(const simt::group& g) {
+  /// How many transfers are in place of the oldest, one per lane.
+  GNSTOR_HD std::uint32_t in_place(const simt::group& g) const {
     const std::uint64_t mine = now_.done_head + g.thread_rank();
     bool done = mine < now_.send_head;
     // Paired with the release of each piece's worker.
     if (done) done = device_word<std::uint32_t>(slot(mine).remaining).load(acquire) == 0;
-    const std::uint32_t ready = g.leading(done);
+    return g.leading(done);
+  }
+
+  /// Completes the transfers that are in place, oldest first: up to one per lane. Those behind one
+  /// that is not wait for it, as on a reliable connection.
+  GNSTOR_HD bool retire(const simt::group& g) {
+    const std::uint64_t mine = now_.done_head + g.thread_rank();
+    const std::uint32_t ready = in_place(g);
     if (ready == 0) return false;
     g.sync();  // what each lane acquired goes out with every completion
     const bool tells = g.thread_rank() < ready && slot(mine).signalled != 0;
@@ -152,8 +195,8 @@ class transfer_engine {
     }
     const bool direct = run == 1 && under_way() == 0 && g.broadcast(bytes) <= direct_bytes;
     if (direct) {
-      transfer(g, reinterpret_cast<void*>(g.broadcast(to)),
-               reinterpret_cast<const void*>(g.broadcast(from)), g.broadcast(bytes));
+      deliver(g, reinterpret_cast<void*>(g.broadcast(to)),
+              reinterpret_cast<const void*>(g.broadcast(from)), g.broadcast(bytes));
       g.sync();
     }
     const std::uint32_t even = (bytes + memory_node::most_pieces - 1) / memory_node::most_pieces;

@@ -46,9 +46,9 @@ class transfer_worker {
   GNSTOR_HD static void copy(const simt::group& g, transfer_slot& t, std::uint32_t piece) {
     const std::uint64_t at = std::uint64_t{piece} * t.piece_bytes;
     const std::uint64_t rest = t.bytes - at;
-    transfer(g, reinterpret_cast<unsigned char*>(t.to) + at,
-             reinterpret_cast<const unsigned char*>(t.from) + at,
-             rest < t.piece_bytes ? rest : t.piece_bytes);
+    deliver(g, reinterpret_cast<unsigned char*>(t.to) + at,
+            reinterpret_cast<const unsigned char*>(t.from) + at,
+            rest < t.piece_bytes ? rest : t.piece_bytes);
     g.sync();
     // Paired with the acquire load in `transfer_engine::retire`, through the other pieces'.
     if (g.leads()) device_word<std::uint32_t>(t.remaining).fetch_sub(1, release);

@@ -1,3 +1,4 @@
+#include <base/cuda_support.hpp>
 #include <base/log.hpp>
 #include <gnstor/host/array.hpp>
 #include <gnstor/host/mapped_array.hpp>
@@ -5,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
 #include <string>
 #include <vector>
@@ -82,10 +84,22 @@ std::uint64_t data_bytes_of(std::uint64_t count, std::uint32_t element_bytes, st
   return data;
 }
 
-std::uint64_t frames_of(std::uint64_t data, std::uint64_t page,
-                        const host::array_options& options) {
+/// The memory of frames where the user does not say: all of the data, unless less is free. A
+/// reserve stays free for what else the program needs.
+std::uint64_t default_budget(std::uint64_t data, std::uint64_t page, const array_ground& on) {
+  if (on.where != host::place::device) return data / 4;
+  constexpr std::uint64_t least_reserve = std::uint64_t{1} << 30;
+  const std::uint64_t free = host::free_memory(on.device);
+  const std::uint64_t reserve = std::max(least_reserve, free / 8);
+  const std::uint64_t rest = free > reserve ? free - reserve : 0;
+  return std::min((data + page - 1) / page * page, rest);
+}
+
+std::uint64_t frames_of(std::uint64_t data, std::uint64_t page, const host::array_options& options,
+                        const array_ground& on) {
   const std::uint64_t pages = (data + page - 1) / page;
-  const std::uint64_t budget = options.frame_bytes != 0 ? options.frame_bytes : data / 4;
+  const std::uint64_t budget =
+      options.frame_bytes != 0 ? options.frame_bytes : default_budget(data, page, on);
   std::uint64_t frames = budget / page;
   const std::uint64_t least = host::min_frames < pages ? host::min_frames : pages;
   if (options.frame_bytes == 0 && frames < least) frames = least;
@@ -106,7 +120,7 @@ array_memory array_memory::make(const array_ground& ground, std::uint64_t count,
   const std::uint64_t page = options.page_bytes;
   check_page(page, element_bytes, ground);
   const std::uint64_t data = data_bytes_of(count, element_bytes, page, ground);
-  const std::uint64_t frames = frames_of(data, page, options);
+  const std::uint64_t frames = frames_of(data, page, options, ground);
   array_memory m;
   m.name = "array on " + ground.name;
   m.pages = static_cast<std::uint32_t>((data + page - 1) / page);
@@ -137,35 +151,70 @@ void array_memory::require_open() const {
 }
 
 fault_ring array_memory::fault_memory() {
-  if (faults.data() == nullptr) {
+  if (faults == nullptr) {
     // The words of a pager follow the ring.
-    faults = host::memory_block(twin.where(), fault_ring::bytes(pages) + 2 * sizeof(std::uint32_t),
-                                device);
+    faults = std::make_shared<host::memory_block>(
+        twin.where(), fault_ring::bytes(pages) + 2 * sizeof(std::uint32_t), device);
   }
-  return {faults.data(), pages};
+  return {faults->data(), pages};
 }
 
-pager_setup array_memory::begin_service(std::uint32_t warps, std::uint64_t timeout_ns) {
+bool array_memory::is_served() const {
+  if (faults == nullptr) return false;
+  std::uint32_t serving = 0;
+  faults->read(fault_ring::servers_offset(), &serving, sizeof serving);
+  return serving != 0;
+}
+
+void array_memory::require_unserved() const {
+  if (!is_served()) return;
+  throw host::input_error("the " + name +
+                          " has a pager in another run: wait for that one to end, stop it, or let "
+                          "both kernels use it");
+}
+
+void refuse_lone_pager(const std::string& array) {
+  throw host::input_error(
+      "the " + array +
+      " is served by a node that runs beside an executor's kernels alone, so that its pager cannot "
+      "run by itself: use array.attach(executor), or a node that is there all the time (no "
+      "runner=sim, no resident=no)");
+}
+
+simt::reservation array_memory::reserved_service() const {
+  return {faults, [](void* ring) {
+            try {
+              const std::uint32_t none = 0;
+              static_cast<host::memory_block*>(ring)->write(fault_ring::servers_offset(), &none,
+                                                            sizeof none);
+            } catch (const std::exception&) {
+              // The GPU failed, and with it everything that would be served.
+            }
+          }};
+}
+
+pager_setup array_memory::begin_service(const host::pager_options& options, std::uint32_t gpu_warps,
+                                        std::uint64_t timeout_ns) {
   constexpr std::uint32_t most = 1024, of_block = 4;
+  const std::uint32_t fetchers = options.warps != 0 ? options.warps : std::max(1u, gpu_warps);
+  const std::uint32_t cleaners =
+      options.cleaners.value_or(gpu_warps != 0 ? fetchers / 16 * of_block : 0);
+  const std::uint64_t warps = std::uint64_t{fetchers} + cleaners;
   if (warps > most || (warps > of_block && warps % of_block != 0)) {
     throw host::input_error(
-        fmt::format("a pager of {} warps for the {}: use 1 to 4, or a multiple of {} up to {}",
+        fmt::format("a pager of {} warps for the {}, cleaners among them: use 1 to 4, or a "
+                    "multiple of {} up to {}",
                     warps, name, of_block, most));
   }
   const fault_ring ring = fault_memory();
-  std::uint32_t serving = 0;
-  faults.read(fault_ring::servers_offset(), &serving, sizeof serving);
-  if (serving != 0) {
-    throw host::input_error("the " + name +
-                            " has a pager in another run: wait for that one to end, or let both "
-                            "kernels run in it");
-  }
+  require_unserved();
   const std::size_t behind = fault_ring::bytes(pages);
   const std::uint32_t none[2] = {};
-  faults.write(behind, none, sizeof none);
-  faults.write(fault_ring::servers_offset(), &warps, sizeof warps);
-  auto* const stop = reinterpret_cast<std::uint32_t*>(static_cast<char*>(faults.data()) + behind);
-  return {ring, timeout_ns, stop, stop + 1, warps};
+  faults->write(behind, none, sizeof none);
+  const auto servers = static_cast<std::uint32_t>(warps);
+  faults->write(fault_ring::servers_offset(), &servers, sizeof servers);
+  auto* const stop = reinterpret_cast<std::uint32_t*>(static_cast<char*>(faults->data()) + behind);
+  return {ring, timeout_ns, stop, stop + 1, fetchers, cleaners, options.start_timeout};
 }
 
 page_cache_counters array_memory::counters() const {
@@ -260,6 +309,10 @@ void array_memory::report_loss() const noexcept try {
 
 namespace gnstor::host {
 
+void volume_pages::end_requests() const {
+  for (std::uint32_t k = 0; k < session_->options().channels; ++k) session_->reset_channel(k);
+}
+
 detail::array_ground volume_pages::ground() const {
   detail::array_ground g;
   g.name = volume_.plain() ? fmt::format("namespace {}", volume_.namespace_id)
@@ -280,6 +333,7 @@ detail::array_ground mapped_pages::ground() const {
   g.remedy = "give at least";
   g.bytes = memory_->bytes();
   g.least_page = 512;
+  g.usual_page = 4096;
   g.where = on_gpu ? place::device : place::host;
   g.device = memory_->options().device;
   return g;

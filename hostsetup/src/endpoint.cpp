@@ -183,10 +183,12 @@ memory_endpoint memory_endpoint::parse(std::string_view text) {
   memory_endpoint e;
   if (text.starts_with(server_scheme)) {
     const std::string_view rest = text.substr(server_scheme.size());
-    const auto slash = rest.find('/');
-    const std::optional<host_port> address = parse_host_port(rest.substr(0, slash));
-    if (slash != std::string_view::npos) e.name = rest.substr(slash + 1);
-    if (!address || e.name.empty() || e.name.find('?') != std::string::npos) {
+    const auto question = rest.find('?');
+    const std::string_view path = rest.substr(0, question);
+    const auto slash = path.find('/');
+    const std::optional<host_port> address = parse_host_port(path.substr(0, slash));
+    if (slash != std::string_view::npos) e.name = path.substr(slash + 1);
+    if (!address || e.name.empty()) {
       throw input_error(
           fmt::format("endpoint '{}': expected memory://HOST[:PORT]/NAME, an IPv6 address in "
                       "brackets, a port from 1 to 65535",
@@ -194,6 +196,8 @@ memory_endpoint memory_endpoint::parse(std::string_view text) {
     }
     e.host = address->host;
     e.port = address->port.value_or(default_port);
+    if (question != std::string_view::npos)
+      apply_all(e, rest.substr(question + 1), granted_options());
     return e;
   }
   if (!text.starts_with(emulated_scheme)) {

@@ -25,9 +25,11 @@ constexpr section sections[] = {
     {option_use::mapping, "host:?NAME=VALUE&... or file:PATH?NAME=VALUE&...",
      "Host memory, or a file, that kernels reach themselves: for host::mapped_memory, not for "
      "sessions."},
-    {option_use::exporting, "memory://HOST[:PORT]/NAME or emu-memory:?NAME=VALUE&...",
-     "Memory that a gnstor-memory server exports, or of this process behind an emulated NIC, which "
-     "kernels read and write by RDMA: for host::remote_memory, not for sessions."},
+    {option_use::granting, "memory://HOST[:PORT]/NAME?NAME=VALUE&...",
+     "Memory that a gnstor-memory server exports, which kernels read and write by RDMA: for "
+     "host::remote_memory, not for sessions."},
+    {option_use::exporting, "emu-memory:?NAME=VALUE&...",
+     "The same of memory of this process behind an emulated NIC."},
 };
 
 /// ", 1 to 64", where a usage line does not say it.
@@ -74,6 +76,7 @@ std::string describe_all(option_use use, help_format format) {
   switch (use) {
     case option_use::connection: return describe_all(rdma_options(), use, format);
     case option_use::mapping: return describe_all(mapping_options(), use, format);
+    case option_use::granting: return describe_all(granted_options(), use, format);
     case option_use::exporting: return describe_all(memory_options(), use, format);
     default: return describe_all(emulated_options(), use, format);
   }

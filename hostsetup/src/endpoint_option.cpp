@@ -14,6 +14,8 @@ using exported = endpoint_option<memory_endpoint>;
 
 constexpr std::uint64_t most_capacity = std::uint64_t{8} << 40;
 constexpr std::uint64_t most_mapped = std::uint64_t{64} << 40;
+constexpr std::uint64_t most_rate = std::uint64_t{1} << 40;
+constexpr std::uint32_t most_nics = 8;
 constexpr std::uint64_t most_patience_ms = 3'600'000;
 
 /// The member that `v` sets, from a number that the syntax has bounded.
@@ -96,6 +98,19 @@ std::vector<emulated> emulation() {
        "receive "
        "ring.",
        [](endpoint& e, const value& v) { set(e.scatter_responses, v); }},
+      {"sessions", use, syntax::number(1, 16), "1",
+       "Sessions that the array has queue pairs for: this one, and those that join it.",
+       [](endpoint& e, const value& v) { set(e.sessions, v); }},
+      {"nics", use, syntax::number(1, most_nics), "1",
+       "NICs of the array node, each with copy workers of its own: the session's channel k uses "
+       "NIC "
+       "k modulo N.",
+       [](endpoint& e, const value& v) { set(e.nics, v); }},
+      {"nic_rate", use, syntax::size(1, most_rate), "(as fast as copies go)",
+       "A model: bytes of data per second, both ways together, that each NIC moves at most; 6199M "
+       "is "
+       "DREAM's 6.5 GB/s.",
+       [](endpoint& e, const value& v) { e.nic_rate = v.number; }},
       {"resident", use, yes_or_no(), "yes",
        "no: the GPU's node runs only beside kernels that use it, and ends with them, which "
        "compute-sanitizer and profilers need.",
@@ -172,6 +187,14 @@ std::vector<exported> exporting() {
   };
 }
 
+std::vector<exported> granting() {
+  return {
+      {"secret", option_use::granting, syntax::text("FILE"), "(none)",
+       "File of the 32 hexadecimal digits that the server wants to hear (its --secret).",
+       [](memory_endpoint& e, const value& v) { e.secret = v.text; }},
+  };
+}
+
 }  // namespace
 
 std::string option_syntax::usage() const {
@@ -207,6 +230,11 @@ std::span<const mapped> mapping_options() {
 
 std::span<const exported> memory_options() {
   static const std::vector<exported> all = exporting();
+  return all;
+}
+
+std::span<const exported> granted_options() {
+  static const std::vector<exported> all = granting();
   return all;
 }
 

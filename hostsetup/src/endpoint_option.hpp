@@ -44,7 +44,8 @@ enum class option_use : std::uint8_t {
   emulation,   ///< how it is emulated, for measurements and tests
   connection,  ///< to a subsystem behind a network
   mapping,     ///< of memory that kernels reach themselves
-  exporting,   ///< of memory of a peer
+  exporting,   ///< of memory of this process, as a peer's
+  granting,    ///< to memory that a server exports
 };
 
 /// An option's value after its syntax was checked.
@@ -66,11 +67,12 @@ struct endpoint_option {
   void (*apply)(Endpoint&, const option_value&);
 };
 
-/// The options of `emu:`, of `rdma://`, of `host:` and `file:`, and of `emu-memory:`, in the order
-/// in which they are explained.
+/// The options of `emu:`, of `rdma://`, of `host:` and `file:`, of `emu-memory:`, and of
+/// `memory://`, in the order in which they are explained.
 std::span<const endpoint_option<endpoint>> emulated_options();
 std::span<const endpoint_option<rdma_endpoint>> rdma_options();
 std::span<const endpoint_option<mapped_endpoint>> mapping_options();
 std::span<const endpoint_option<memory_endpoint>> memory_options();
+std::span<const endpoint_option<memory_endpoint>> granted_options();
 
 }  // namespace gnstor::host

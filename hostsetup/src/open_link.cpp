@@ -10,7 +10,7 @@
 
 namespace gnstor::host {
 
-std::unique_ptr<array_link> open_link(const endpoint& where, const session_options& options) {
+void check_connecting(const session_options& options) {
   if (options.priority == wire::nvme::queue_class::admin) {
     throw input_error("session_options::priority: use urgent, high, medium or low");
   }
@@ -20,6 +20,10 @@ std::unique_ptr<array_link> open_link(const endpoint& where, const session_optio
   }
   if (options.channels > 64)
     throw input_error(fmt::format("{} channels: use 0 to 64", options.channels));
+}
+
+std::unique_ptr<array_link> open_link(const endpoint& where, const session_options& options) {
+  check_connecting(options);
   if (where.rdma) {
 #if defined(GNSTOR_WITH_RDMA)
     return std::make_unique<fabrics_link>(*where.rdma, options);

@@ -39,6 +39,11 @@ channel_phase remote_memory::phase(std::uint32_t k) const {
   return link_->phase(k);
 }
 
+void remote_memory::reset_channel(std::uint32_t k, duration timeout) {
+  (void)phase(k);
+  link_->reset(k, timeout.ns());
+}
+
 void remote_memory::write(std::uint64_t offset, const void* from, std::uint64_t count) {
   check_within(offset, count, bytes(), name_);
   link_->write(offset, from, count);

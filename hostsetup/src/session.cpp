@@ -1,3 +1,4 @@
+#include "open_link.hpp"
 #include "session_impl.hpp"
 #include <gnstor/host/session.hpp>
 #include <gnstor/wire/afa/status.hpp>
@@ -61,6 +62,13 @@ session::~session() = default;
 session::session(session&&) noexcept = default;
 session& session::operator=(session&&) noexcept = default;
 
+session session::join(const session_options& options) const {
+  const session_options wanted = settled(options);
+  check_connecting(wanted);
+  return session(
+      std::make_unique<impl>(impl_->where, wanted, impl_->link->another(impl_->where, wanted)));
+}
+
 const endpoint& session::where() const { return impl_->where; }
 const session_options& session::options() const { return impl_->options; }
 client_id session::client() const { return impl_->client; }
@@ -88,7 +96,10 @@ volume_info session::create_volume(const volume_options& wanted) {
   return impl_->describe(r);
 }
 
-volume_info session::open_volume(volume_id vid) {
+volume_info session::open_volume(volume_id vid) { return open(vid, rights::all_that_are_free); }
+volume_info session::open_read_only(volume_id vid) { return open(vid, rights::reading); }
+
+volume_info session::open(volume_id vid, rights wanted) {
   if (!impl_->link->namespaces().empty()) {
     for (const volume_info& v : impl_->link->namespaces()) {
       if (v.vid == vid) return v;
@@ -103,7 +114,7 @@ volume_info session::open_volume(volume_id vid) {
   });
   status s;
   // Who holds the right already asks again: an attempt before may have come half-way.
-  const bool tries = free || before.writable;
+  const bool tries = wanted != rights::reading && (free || before.writable);
   if (tries) s = impl_->take_write(r);
   const bool lost = is_own(s, wire::afa::status::writer_exists);  // somebody was quicker
   if ((lost || !tries) && !readable) {
@@ -120,8 +131,12 @@ volume_info session::open_volume(volume_id vid) {
         s);
   }
   if (!s.ok()) throw io_error(fmt::format("opening volume {}: {}", vid.value, to_string(s)), s);
-  const volume_info opened = impl_->describe(impl_->find(vid));
-  if (opened.writable) impl_->written.insert(vid.value);
+  volume_info opened = impl_->describe(impl_->find(vid));
+  if (wanted == rights::reading) {
+    opened.writable = false;
+  } else if (opened.writable) {
+    impl_->written.insert(vid.value);
+  }
   return opened;
 }
 
@@ -237,6 +252,9 @@ void session::attach(simt::cuda::executor& executor) const { impl_->link->attach
 
 void session::inject_fault(std::uint32_t ssd, std::string_view fault) {
   impl_->link->inject_fault(ssd, fault);
+}
+void session::inject_nic_fault(std::uint32_t nic, std::string_view fault) {
+  impl_->link->inject_nic_fault(nic, fault);
 }
 
 }  // namespace gnstor::host

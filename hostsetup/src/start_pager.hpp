@@ -11,11 +11,12 @@ template <class Executor, class Pages>
 void start_pager_of(Executor& run, const Pages& pages, const pager_setup& s) {
   using pager = serve_faults<Pages>;
   constexpr std::uint32_t warps_a_block = pager::most_threads / 32;
-  const bool small = s.warps < warps_a_block;
-  const std::uint32_t blocks = small ? 1 : s.warps / warps_a_block;
-  run.serve(blocks, small ? 32 * s.warps : pager::most_threads, *s.stop,
-            pager{pages, s.faults, s.timeout_ns, s.stop, s.arrived});
-  run.begin_after(*s.arrived, s.warps);
+  const std::uint32_t warps = s.fetchers + s.cleaners;
+  const bool small = warps < warps_a_block;
+  const std::uint32_t blocks = small ? 1 : warps / warps_a_block;
+  run.serve(blocks, small ? 32 * warps : pager::most_threads, *s.stop,
+            pager{pages, s.faults, s.timeout_ns, s.stop, s.arrived, s.fetchers});
+  run.begin_after(*s.arrived, warps, s.start_timeout);
 }
 
 }  // namespace gnstor::detail

@@ -19,13 +19,23 @@ using wire::memory::region_refusal;
 
 constexpr std::chrono::milliseconds patience{2000};  ///< of one connection that is being made
 
-/// The name that a request asks for; empty if it is none.
-std::string name_in(const std::vector<unsigned char>& data) {
+/// What a request asks for; its name is empty if it is none.
+wire::memory::region_request request_in(const std::vector<unsigned char>& data) {
   wire::memory::region_request r{};
   if (data.size() < sizeof r) return {};
   std::memcpy(&r, data.data(), sizeof r);
-  if (r.magic != wire::memory::magic || r.version != wire::memory::version) return {};
-  return {r.name, strnlen(r.name, sizeof r.name)};
+  const bool known = r.magic == wire::memory::magic && r.version == wire::memory::version;
+  return known ? r : wire::memory::region_request{};
+}
+
+const char* words_for(region_refusal why) {
+  switch (why) {
+    case region_refusal::malformed_request: break;
+    case region_refusal::no_such_region: return "no such region";
+    case region_refusal::not_admitted: return "its address is not admitted";
+    case region_refusal::wrong_secret: return "it does not know the secret";
+  }
+  return "no request for a region";
 }
 
 void check(const std::vector<exported_region>& regions) {
@@ -43,8 +53,8 @@ void check(const std::vector<exported_region>& regions) {
 }  // namespace
 
 memory_server::memory_server(const host::verbs::net_address& here,
-                             std::vector<exported_region> regions)
-    : regions_((check(regions), std::move(regions))), listener_(here) {}
+                             std::vector<exported_region> regions, memory_access access)
+    : regions_((check(regions), std::move(regions))), access_(std::move(access)), listener_(here) {}
 
 void memory_server::run_for(std::chrono::milliseconds time) {
   if (std::optional<host::verbs::incoming> request = listener_.next(time)) {
@@ -66,8 +76,12 @@ memory_server::home& memory_server::home_of(const host::verbs::incoming& request
 }
 
 void memory_server::answer(host::verbs::incoming request) {
-  const std::string name = name_in(request.private_data());
+  const wire::memory::region_request asked = request_in(request.private_data());
+  const std::string name(asked.name, strnlen(asked.name, sizeof asked.name));
   if (name.empty()) return refuse(std::move(request), region_refusal::malformed_request);
+  // Before names: who may not use regions does not learn which there are.
+  if (const auto why = access_.refusal(request.peer().host, asked))
+    return refuse(std::move(request), *why);
   const auto region = std::find_if(regions_.begin(), regions_.end(),
                                    [&](const exported_region& r) { return r.name == name; });
   if (region == regions_.end()) return refuse(std::move(request), region_refusal::no_such_region);
@@ -97,9 +111,7 @@ void memory_server::answer(host::verbs::incoming request) {
 
 void memory_server::refuse(host::verbs::incoming request, region_refusal why) {
   host::log(host::log_level::info,
-            fmt::format("{} is refused: {}", request.peer().text(),
-                        why == region_refusal::no_such_region ? "no such region"
-                                                              : "no request for a region"));
+            fmt::format("{} is refused: {}", request.peer().text(), words_for(why)));
   wire::fabrics::connection_reject words{};
   words.status = static_cast<std::uint16_t>(why);
   unsigned char said[sizeof words];

@@ -2,6 +2,7 @@
 
 #include <gnstor/host/mapped_memory.hpp>
 #include <gnstor/wire/memory/region_refusal.hpp>
+#include <serve/rdma/memory_access.hpp>
 #include <verbs/listener.hpp>
 #include <verbs/memory_region.hpp>
 
@@ -21,16 +22,17 @@ struct exported_region {
   bool writable = true;
 };
 
-/// Exports regions of memory to whoever connects: it says where a region lies and under which key,
-/// and has no part in what is read and written then. Not for several threads.
+/// Exports regions of memory to who connects and may: it says where a region lies and under which
+/// key, and has no part in what is read and written then. Not for several threads.
 class memory_server {
  public:
   /// Longest name of a region.
-  static constexpr std::size_t longest_name = 47;
+  static constexpr std::size_t longest_name = 31;
 
   /// Listens. Throws `input_error` for names that are empty, too long or given twice,
   /// `connect_error` otherwise.
-  memory_server(const host::verbs::net_address& here, std::vector<exported_region> regions);
+  memory_server(const host::verbs::net_address& here, std::vector<exported_region> regions,
+                memory_access access = {});
 
   std::uint16_t port() const { return listener_.port(); }
   /// Connections that have not ended.
@@ -54,6 +56,7 @@ class memory_server {
   home& home_of(const host::verbs::incoming& request);
 
   std::vector<exported_region> regions_;
+  memory_access access_;
   host::verbs::listener listener_;
   std::map<ibv_context*, home> homes_;
   std::list<host::verbs::connection> connections_;  ///< last: they use the homes

@@ -117,7 +117,7 @@ struct watched_view {
     std::uint32_t* frame;
     page_word look(page_index) const {
       ++looks;
-      return {page_word::resident};
+      return {page_word::resident | page_word::accessed};
     }
     bool is_still(page_index, page_word) const { return true; }
     unsigned char* data(frame_index) const { return reinterpret_cast<unsigned char*>(frame); }

@@ -233,6 +233,7 @@ TEST_CASE("after a write-back that timed out the frame holds its page, but no ot
     CHECK(view.flush(page_index(0)).code == status_code::timed_out);
     CHECK(view.load(1).value == 11);
     r.plan[0] = 0;
+    view.cache().forgive(page_index(0));
     view[2] = 22;
     for (std::uint64_t page = 1; page < 12; ++page) CHECK(view.load(8 * page).status.ok());
     CHECK(view.load(1).value == 11);
@@ -242,6 +243,31 @@ TEST_CASE("after a write-back that timed out the frame holds its page, but no ot
   CHECK(r.counters().lost_frames == 1);
   CHECK(r.quiet() == "");
   CHECK(r.flushed() == "");
+  // After a reset of its channel nothing uses the frame any more.
+  for (std::uint32_t& use : r.frame_use) use &= ~disk::given_up;
+  run(r, 1, [&](auto&, const auto& view) {
+    for (std::uint32_t f = 0; f < 3; ++f) view.cache().take_back(frame_index(f));
+    for (std::uint64_t page = 0; page < 12; ++page) CHECK(view.load(8 * page).status.ok());
+  });
+  CHECK(r.counters().lost_frames == 0);
+  CHECK(r.quiet() == "");
+}
+
+TEST_CASE("a frame that may hold its page alone is as any other when it was taken back") {
+  words r(rig_shape{.frames = 1, .timeout_ns = 200'000});
+  r.plan[0] = disk_plan::store_hangs;
+  run(r, 1, [&](auto&, const auto& view) {
+    view[1] = 11;
+    CHECK(view.flush(page_index(0)).code == status_code::timed_out);
+    r.plan[0] = 0;
+    for (std::uint32_t& use : r.frame_use) use &= ~disk::given_up;
+    view.cache().take_back(frame_index(0));
+    CHECK(view.flush(page_index(0)).ok());
+    CHECK(view.load(8).status.ok());
+    CHECK(view.load(1).value == 11);
+  });
+  CHECK(r.counters().lost_frames == 0);
+  CHECK(r.quiet() == "");
 }
 
 TEST_CASE("a write-back that hangs leaves time to take another frame") {

@@ -2,6 +2,7 @@
 /// and read without a reference. GNSTOR_SEEDS and GNSTOR_FIRST_SEED as `qp/seed_sweep.hpp` says.
 #include "mapped_rig.hpp"
 #include "qp/seed_sweep.hpp"
+#include "verdict.hpp"
 
 #include <doctest/doctest.h>
 
@@ -16,21 +17,9 @@ constexpr std::uint64_t weak_share = 2000;
 /// Shapes from a seed: few frames, often fewer than the lanes use at once.
 rig_shape shape_of(std::uint64_t seed) {
   rig_shape s;
+  s.how = static_cast<eviction>(seed / 15 % 3);
   s.frames = 1 + static_cast<std::uint32_t>(seed % 6);
   return s;
-}
-
-template <class Rig>
-std::string verdict(Rig& r, const std::string& thrown, host::options chosen) {
-  if (!thrown.empty()) return thrown;
-  if (r.lanes.wrong != 0) return "an element had a wrong value";
-  if (r.lanes.failed != 0) return "an access failed";
-  std::string fault = r.quiet();
-  if (fault.empty()) fault = r.run(chosen, 1, 32, flush_warps{}, r.view(), &r.lanes);
-  if (fault.empty() && r.lanes.failed != 0) fault = "a page could not be flushed";
-  if (fault.empty()) fault = r.quiet();
-  if (fault.empty()) fault = r.flushed();
-  return fault;
 }
 
 /// Two warps read and write elements of type T; the memory ends within the last page.

@@ -40,7 +40,7 @@ class mapped_rig {
   view_type view() {
     const Store store(content(), expected.size() * sizeof(T), 8 * shape_.page_words);
     const io_buffer memory{frames(), 8ull * shape_.page_words * shape_.frames, 0, 0};
-    const cache_type pages(store, words_.data(), shape_.pages, shape_.frames, memory);
+    const cache_type pages(store, words_.data(), shape_.pages, shape_.frames, memory, shape_.how);
     auto* twin = reinterpret_cast<view_type*>(twin_.data());
     return *new (twin) view_type(pages, expected.size(), shape_.timeout_ns, twin);
   }

@@ -21,10 +21,12 @@ class pager_rig {
   using pages_type = typename Rig::view_type::cache_type;
 
   /// @param pagers warps that serve
-  pager_rig(Rig& r, rig_shape shape, std::uint32_t pagers)
+  /// @param cleaners of them, besides
+  pager_rig(Rig& r, rig_shape shape, std::uint32_t pagers, std::uint32_t cleaners = 0)
       : rig_(&r),
         shape_(shape),
-        pagers_(pagers),
+        pagers_(pagers + cleaners),
+        fetchers_(pagers),
         ring_(fault_ring::bytes(shape.pages) / sizeof(word_line) + 1) {}
 
   fault_ring faults() { return {ring_.data(), shape_.pages}; }
@@ -39,6 +41,7 @@ class pager_rig {
   void begin() {
     *servers() = pagers_;
     stop_ = 0;
+    arrived_ = 0;
   }
   std::uint32_t left() { return *servers(); }
   std::uint32_t arrived() const { return arrived_; }
@@ -51,7 +54,7 @@ class pager_rig {
     begin();
     machine.serve_in(simt::domain::gpu0, pagers_, 32, stop_,
                      serve_faults<pages_type>{rig_->view().cache(), faults(), shape_.timeout_ns,
-                                              &stop_, &arrived_});
+                                              &stop_, &arrived_, fetchers_});
     machine.spawn(grid, block, kernel, args...);
     try {
       machine.run();
@@ -72,6 +75,7 @@ class pager_rig {
   Rig* rig_;
   rig_shape shape_;
   std::uint32_t pagers_;
+  std::uint32_t fetchers_;
   std::uint32_t stop_ = 0;
   std::uint32_t arrived_ = 0;
   std::vector<std::uint64_t> twin_ = std::vector<std::uint64_t>(sizeof(view_type) / 8 + 1);

@@ -15,6 +15,7 @@ struct rig_shape {
   std::uint32_t frames = 4;
   std::uint32_t page_words = 8;
   std::uint32_t delay = 0;
+  eviction how = eviction::fifo;
   std::uint64_t timeout_ns = 1'000'000'000;
 };
 
@@ -44,6 +45,10 @@ inline std::string check_words(const std::vector<word_line>& memory, rig_shape s
       return page + " failed, yet here";
     if (word.is(page_word::dirty) && !word.is(page_word::resident))
       return page + " dirty, yet gone";
+    if (word.is(page_word::accessed) && !word.is(page_word::resident))
+      return page + " accessed, yet gone";
+    if (word.is(page_word::write_failed) && !word.is(page_word::dirty))
+      return page + " not written, yet clean";
     if (!word.is(page_word::resident)) continue;
     ++resident;
     const std::uint32_t f = word.frame().value;

@@ -45,7 +45,7 @@ class rig {
   view_type view() {
     const io_buffer memory{frames(), 8ull * shape_.page_words * shape_.frames, 0, 0};
     const page_cache<fake_store<Atomic>> cache(fake_store<Atomic>(disk_ref()), words_.data(),
-                                               shape_.pages, shape_.frames, memory);
+                                               shape_.pages, shape_.frames, memory, shape_.how);
     auto* twin = reinterpret_cast<view_type*>(twin_.data());
     return *new (twin) view_type(cache, expected.size(), shape_.timeout_ns, twin);
   }

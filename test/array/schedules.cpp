@@ -2,6 +2,7 @@
 /// `qp/seed_sweep.hpp` says.
 #include "qp/seed_sweep.hpp"
 #include "rig.hpp"
+#include "verdict.hpp"
 
 #include <doctest/doctest.h>
 
@@ -16,22 +17,10 @@ constexpr std::uint64_t weak_share = 1500;
 /// Shapes from a seed: few frames, fewer than the warps use at once, and slow or quick disks.
 rig_shape shape_of(std::uint64_t seed) {
   rig_shape s;
+  s.how = static_cast<eviction>(seed / 15 % 3);
   s.frames = 1 + static_cast<std::uint32_t>(seed % 5);
   s.delay = static_cast<std::uint32_t>(seed / 5 % 3);
   return s;
-}
-
-template <class Rig>
-std::string verdict(Rig& r, std::string thrown, host::options chosen) {
-  if (!thrown.empty()) return thrown;
-  if (r.lanes.wrong != 0) return "an element had a wrong value";
-  if (r.lanes.failed != 0) return "an access failed";
-  std::string fault = r.quiet();
-  if (fault.empty()) fault = r.run(chosen, 1, 4, flush_all{}, r.view(), &r.lanes);
-  if (fault.empty() && r.lanes.failed != 0) fault = "a page could not be flushed";
-  if (fault.empty()) fault = r.quiet();
-  if (fault.empty()) fault = r.flushed();
-  return fault;
 }
 
 /// Two warps read and write elements of type T.
@@ -43,7 +32,7 @@ std::string random_run(host::options chosen) {
   return verdict(r,
                  r.run(chosen, 2, 16, random_elements<T>{.rounds = 3, .seed = seed}, r.view(),
                        r.expected.data(), &r.lanes),
-                 chosen);
+                 chosen, flush_all{}, 4);
 }
 
 /// Two warps pin pages and use atomic words of them.
@@ -54,7 +43,7 @@ std::string pinned_run(host::options chosen) {
   return verdict(r,
                  r.run(chosen, 2, 8, pinned_words{.rounds = 4, .seed = seed}, r.view(),
                        r.disk_ref(), r.expected.data(), &r.lanes),
-                 chosen);
+                 chosen, flush_all{}, 4);
 }
 
 /// Lanes read pages that come and go; only their versions tell a page that came back.
@@ -67,7 +56,7 @@ std::string reading_run(host::options chosen) {
   return verdict(r,
                  r.run(chosen, 3, 4, read_all{.rounds = 6}, r.view(),
                        static_cast<std::uint32_t>(chosen.seed), &r.lanes),
-                 chosen);
+                 chosen, flush_all{}, 4);
 }
 
 /// Two warps read and write words that the weak mode sees.
@@ -78,7 +67,7 @@ std::string shared_words_run(host::options chosen) {
   return verdict(r,
                  r.run(chosen, 2, 16, random_elements<std::uint64_t>{.rounds = 3, .seed = seed},
                        r.view(), r.expected.data(), &r.lanes),
-                 chosen);
+                 chosen, flush_all{}, 4);
 }
 
 }  // namespace

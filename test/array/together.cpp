@@ -120,7 +120,7 @@ TEST_CASE("a warp hands all its missing pages over before it waits for one") {
     CHECK(seen[t] == status::make(status_code::timed_out, reporter::array));
   page_fault f;
   std::uint32_t handed = 0;
-  while (p.faults().take(simt::group::self(), f) != 0) ++handed;
+  while (p.faults().take(simt::group::self(), 0, f) != 0) ++handed;
   CHECK(handed == 12);
   for (std::uint32_t page = 0; page < 12; ++page) CHECK(r.word(page).references() == 0);
 }

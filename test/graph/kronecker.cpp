@@ -1,5 +1,7 @@
 #include "../../examples/graph/kronecker.hpp"
 
+#include "../../examples/graph/build_csr.hpp"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -94,9 +96,45 @@ TEST_CASE("a Kronecker scale or degree out of range is refused") {
   CHECK_THROWS_AS(graph::kronecker({.scale = 4, .degree = 0}), std::invalid_argument);
   CHECK_THROWS_WITH_AS(
       graph::kronecker({.scale = 31, .degree = 4096}),
-      "a Kronecker graph of scale 31 and degree 4096 needs 196609 GiB to build, more "
-      "than this machine has; give a smaller --scale",
+      "a Kronecker graph of scale 31 and degree 4096 needs 65553 GiB, more than this machine has; "
+      "give a smaller --scale",
       std::invalid_argument);
+}
+
+TEST_CASE("a graph that is drawn twice is that of the list of its edges, however it is drawn") {
+  for (const bool uniform : {false, true}) {
+    for (const unsigned scale : {1u, 5u, 13u}) {  // one range of vertices, and several
+      for (const unsigned threads : {1u, 3u}) {
+        const graph::kronecker_options o{
+            .scale = scale, .degree = 9, .seed = 3, .threads = threads, .uniform = uniform};
+        const graph::edge_drawer draw(o);
+        std::vector<graph::edge> edges;
+        for (std::uint64_t k = 0; k < (std::uint64_t{9} << scale); ++k) edges.push_back(draw(k));
+        const graph::csr right = graph::build_csr(1u << scale, edges, graph::direction::both, 1);
+        const graph::csr g = graph::kronecker(o);
+        CHECK(g.offsets == right.offsets);
+        CHECK(g.neighbours == right.neighbours);
+        CHECK(g.directed == right.directed);
+      }
+    }
+  }
+}
+
+TEST_CASE("a drawn graph takes memory of the caller's, and no more than it says") {
+  const graph::drawn_graph drawn({.scale = 10, .degree = 20});
+  CHECK(drawn.room() == 2 * 20 * 1024);
+  CHECK(drawn.bytes() == drawn.room() * 4 + 1025 * 8);
+  constexpr std::uint32_t untouched = 0xdeadbeef;
+  std::vector<std::uint64_t> offsets(1025 + 1, untouched);
+  std::vector<std::uint32_t> neighbours(drawn.room() + 1, untouched);
+  const std::uint64_t edges =
+      drawn.build(std::span(offsets).first(1025), std::span(neighbours).first(drawn.room()));
+  CHECK(edges == offsets[1024]);
+  CHECK(edges < drawn.room());
+  CHECK(offsets[1025] == untouched);
+  CHECK(neighbours.back() == untouched);
+  // More than 2^32 edges, counted in 64 bits.
+  CHECK(graph::drawn_graph({.scale = 27, .degree = 20}).room() == std::uint64_t{40} << 27);
 }
 
 TEST_CASE("the CSR builder agrees with a set of pairs") {

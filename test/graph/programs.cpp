@@ -12,6 +12,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <numeric>
 #include <vector>
 
 namespace {
@@ -83,6 +85,54 @@ TEST_CASE("weak components and directed searches are right") {
   const weighted_graph in{graph::build_csr(1000, edges, graph::direction::as_given)};
   CHECK(wrong_results_on(in, in.lists()) == "");
   CHECK(wrong_results_on(in, in.balanced()) == "");
+}
+
+TEST_CASE("chunks whose pages are there are visited before any page comes in") {
+  constexpr std::uint32_t page_bytes = 512;
+  const weighted_graph in{graph::kronecker({.scale = 11, .degree = 8})};
+  const graph::balanced_csr chunks = graph::balance(in.g, page_bytes / 4);
+  const std::uint64_t pages = chunks.chunks(), half = pages / 2;
+  REQUIRE(half >= gnstor::host::min_frames);
+  support::memory_array<std::uint32_t> neighbours(
+      in.g.edges(), {.frame_bytes = half * page_bytes, .page_bytes = page_bytes});
+  neighbours.array().write(0, in.g.edges(), in.g.neighbours.data());
+  gnstor::host::executor kernels;
+  const auto run = [&](auto f, auto... args) {
+    kernels.spawn(1, 64, f, args...);
+    kernels.run();
+  };
+  // Every other page is there.
+  run(
+      [](auto& lane, auto view, std::uint64_t count) {
+        for (std::uint64_t k = 0; lane.global_thread() == 0 && k < count; ++k)
+          (void)view.load(2 * k * (page_bytes / 4));
+      },
+      neighbours.view(), half);
+
+  using view_type = decltype(neighbours.view());
+  using lists = graph::csr_view<long_words, view_type>;
+  using chunked = graph::balanced_view<lists, words>;
+  const chunked g{{seen(in.g.offsets), neighbours.view(), in.g.vertices()},
+                  seen(chunks.chunk_vertices),
+                  chunks.chunk_edges,
+                  in.g.edges()};
+  std::vector<std::uint32_t> labels(in.g.vertices());
+  std::iota(labels.begin(), labels.end(), 0u);
+  const graph::cc_program program{labels.data(), {in.g.vertices()}, true};
+  std::vector<std::uint32_t> bits(graph::detail::words_of(pages), 0);
+  for (std::uint64_t c = 0; c < pages; ++c) bits[c / 32] |= 1u << c % 32;
+  graph::step_counts counts{};
+  using visit = graph::chunk_step<chunked, graph::cc_program>;
+  run(visit{true}, g, program, &counts, bits.data(), graph::walk_order::forwards);
+  CHECK(neighbours.array().counters().pages_in == half);
+  CHECK(counts.walked == half * chunks.chunk_edges);
+  for (std::uint64_t c = 0; c < pages; ++c)
+    REQUIRE((bits[c / 32] >> c % 32 & 1) == (c % 2 != 0 || c >= 2 * half));
+  counts.taken = 0;
+  run(visit{}, g, program, &counts, bits.data(), graph::walk_order::backwards);
+  CHECK(neighbours.array().counters().pages_in == pages);
+  CHECK(counts.walked == in.g.edges());
+  CHECK(std::all_of(bits.begin(), bits.end(), [](std::uint32_t w) { return w == 0; }));
 }
 
 TEST_CASE("a vertex that is none is counted as a failure and not followed") {

@@ -35,6 +35,7 @@ struct rig {
   graph::csr g;
   graph::balanced_csr chunks = graph::balance(g, 64);
   graph::step_counts counts{};
+  graph::walk_order order = graph::walk_order::backwards;
   std::vector<std::uint32_t> chunk_bits =
       std::vector<std::uint32_t>(graph::detail::words_of(chunks.chunks()));
 
@@ -49,21 +50,26 @@ struct rig {
   template <class Program>
   void step(host::options chosen, const Program& program, bool some_vertices) {
     host::executor kernels(chosen);
+    order = order == graph::walk_order::forwards ? graph::walk_order::backwards
+                                                 : graph::walk_order::forwards;
     const auto run = [&](auto f, auto... args) {
       counts.taken = 0;
       kernels.spawn(1, 64, f, args...);
       kernels.run();
     };
     if (chosen.seed % 2 == 0) {
-      run(graph::list_step<plain_graph, Program>{}, lists(), program, &counts, 1u);
+      run(graph::list_step<plain_graph, Program>{}, lists(), program, &counts, 1u, order);
       return;
     }
     if (some_vertices) {
-      run(graph::mark_chunks<plain_graph, Program>{}, lists(), program, &counts, chunks.chunk_edges,
-          chunk_bits.data());
+      run(graph::mark_chunks<plain_graph, Program>{}, lists(), program, &counts,
+          graph::chunk_marks{chunks.chunk_edges, chunk_bits.data()}, order);
     }
-    run(graph::chunk_step<chunked_graph, Program>{}, balanced(), program, &counts,
-        some_vertices ? chunk_bits.data() : nullptr);
+    using visit = graph::chunk_step<chunked_graph, Program>;
+    std::uint32_t* const bits = some_vertices ? chunk_bits.data() : nullptr;
+    if (some_vertices && chosen.seed % 3 == 0)
+      run(visit{true}, balanced(), program, &counts, bits, order);
+    run(visit{}, balanced(), program, &counts, bits, order);
   }
 };
 

@@ -2,6 +2,8 @@
 #include "under_tsan.hpp"
 #include "walk.hpp"
 #include <gnstor/host/array.hpp>
+#include <gnstor/host/mapped_array.hpp>
+#include <gnstor/host/memory_array.hpp>
 
 #include <doctest/doctest.h>
 
@@ -152,4 +154,33 @@ TEST_CASE("pages read beside a silent SSD are right, and their first frames are 
   run(s, 1, 64, add_to_all{.round = 0}, a.view(), &wrong);
   a.flush();
   CHECK(wrong_on_volume(s, v, 1) == 0);
+  a.take_frames_back();
+  CHECK(a.counters().lost_frames == 0);
+  // There is a frame for every page again: once the hand has come to those that are free, nothing
+  // is fetched.
+  for (int pass = 0; pass < 8; ++pass) run(s, 1, 64, check_pages{.round = 1}, a.view(), &wrong);
+  const std::uint64_t after = a.counters().pages_in;
+  run(s, 1, 64, check_pages{.round = 1}, a.view(), &wrong);
+  CHECK(a.counters().pages_in == after);
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("a page is what fits the ground, unless the user says otherwise") {
+  constexpr std::uint64_t numbers = 1 << 18;  // 1 MiB
+  const auto page_of = [](auto& a) { return 4 * a.view().elements_per_page(); };
+  host::session s("emu:?capacity=16M");
+  const volume_info v = s.create_volume({.bytes = 4 * numbers});
+  host::array<std::uint32_t> on_volume(s, v, numbers);
+  CHECK(page_of(on_volume) == 65536);
+  CHECK(on_volume.pages() == 16);
+  host::remote_memory peer("emu-memory:?bytes=1M");
+  host::memory_array<std::uint32_t> on_peer(peer, numbers);
+  CHECK(page_of(on_peer) == 65536);
+  host::mapped_memory memory("host:?bytes=1M");
+  host::mapped_array<std::uint32_t> mapped(memory, numbers);
+  CHECK(page_of(mapped) == 4096);
+  CHECK(mapped.pages() == 256);
+  CHECK(mapped.frames() == 64);
+  host::mapped_array<std::uint32_t> otherwise(memory, numbers, {.page_bytes = 65536});
+  CHECK(page_of(otherwise) == 65536);
 }

@@ -61,7 +61,8 @@ bool same(const host::endpoint& a, const host::endpoint& b) {
          a.runner == b.runner && a.media == b.media && a.device == b.device &&
          a.threads == b.threads && a.lanes == b.lanes && a.timing == b.timing &&
          a.proxied == b.proxied && a.scatter_responses == b.scatter_responses &&
-         a.resident == b.resident;
+         a.resident == b.resident && a.sessions == b.sessions && a.nics == b.nics &&
+         a.nic_rate == b.nic_rate;
 }
 
 bool same(const host::rdma_endpoint& a, const host::rdma_endpoint& b) {

@@ -71,6 +71,13 @@ class late_link final : public host::array_link {
   void inject_fault(std::uint32_t ssd, std::string_view fault) override {
     to_->inject_fault(ssd, fault);
   }
+  std::unique_ptr<host::array_link> another(const host::endpoint& where,
+                                            const host::session_options& options) const override {
+    return to_->another(where, options);
+  }
+  void inject_nic_fault(std::uint32_t nic, std::string_view fault) override {
+    to_->inject_nic_fault(nic, fault);
+  }
 
  private:
   static constexpr std::uint32_t forever = ~0u;

@@ -76,6 +76,24 @@ std::string added(simt::host::options chosen, const char* endpoint,
   return wrong(memory, 2, n) == 0 ? "" : "an element is not what was stored";
 }
 
+/// Warps that each kill their channel by a transfer whose key opens nothing.
+struct break_channels {
+  struct shared {};
+  channel_set<remote_memory_channel> channels;
+  remote_region region;
+
+  template <class Lane>
+  void operator()(Lane& lane) const {
+    if (lane.thread() % 32 != 0) return;
+    one_sided t;
+    t.remote_address = region.address;
+    t.rkey = region.rkey + 1;
+    t.bytes = 64;
+    const status s = channels.mine().execute(t, simt::within(1'000'000'000));
+    GNSTOR_VERIFY(!s.ok());
+  }
+};
+
 /// Reads all elements; the first lane withdraws the region in between.
 struct withdraw_half_way {
   struct shared {};
@@ -149,6 +167,35 @@ TEST_CASE("a region that is withdrawn under a kernel ends every lane, fast") {
   CHECK(says(refusal([&] { a.close(); }), "page"));
   CHECK(memory.phase(0) == channel_phase::error);
   a.clear_errors();
+}
+
+TEST_CASE("a channel that a bad transfer broke is reset, and its array goes on") {
+  for (const std::uint32_t lives : {1u, 3u}) {
+    gnstor::host::remote_memory memory(small, {.channels = 2, .depth = 8});
+    fill(memory);
+    numbers a(memory, count, few_frames);
+    std::uint64_t sum = 0;
+    for (std::uint32_t life = 0; life < lives; ++life) {
+      break_channels kernel{memory.channels(), memory.region()};
+      run(memory, {.run = simt::host::mode::seeded, .seed = life + 1}, kernel);
+      CHECK(memory.phase(0) == channel_phase::error);
+      CHECK(memory.phase(1) == channel_phase::error);
+      run(memory, {}, sum_up{}, a.view(), &sum);
+      CHECK(says(refusal([&] { a.flush(); }), "remote_memory::reset_channel"));
+      memory.reset_channel(0);
+      memory.reset_channel(1);
+      CHECK(memory.phase(1) == channel_phase::ready);
+      a.clear_errors();
+      sum = 0;
+      run(memory, {}, sum_up{}, a.view(), &sum);
+      CHECK(sum == count * (count - 1) / 2);
+    }
+    memory.reset_channel(0);  // also one that works
+    run(memory, {}, add_index{}, a.view());
+    a.close();
+    CHECK(wrong(memory, 2) == 0);
+    CHECK(says(refusal([&] { memory.reset_channel(2); }), "has 2 of them"));
+  }
 }
 
 TEST_CASE("frames of reads that were given up are not used again") {

@@ -25,6 +25,27 @@ struct count_in_one {
   }
 };
 
+struct fail_at_once {
+  template <class Lane, class View>
+  void operator()(Lane&, View) const {
+    throw std::runtime_error("the kernel failed");
+  }
+};
+
+/// An array of 4096 numbers on host memory.
+struct small_array {
+  host::mapped_memory memory{"host:?bytes=16384"};
+  host::mapped_array<std::uint32_t> array{memory, 4096, {.page_bytes = 4096}};
+
+  small_array() { memory.as<std::uint32_t>()[0] = 7; }
+  /// The first element, by a kernel whose faults are served.
+  std::uint32_t first() {
+    std::uint32_t got = ~0u;
+    run_served(nullptr, array, {.grid = 1, .block = 32}, read_first{}, &got);
+    return got;
+  }
+};
+
 template <class Action>
 std::string refusal(const Action& action) {
   try {
@@ -40,6 +61,19 @@ bool says(const std::string& text, const std::string& part) {
 }
 
 }  // namespace
+
+TEST_CASE("every rule for frames keeps what kernels wrote, cleaners beside them") {
+  for (const eviction how : {eviction::fifo, eviction::clock, eviction::resist_scans}) {
+    CAPTURE(static_cast<int>(how));
+    walk_served("emu:?capacity=4M",
+                {.grid = 2, .block = 64, .pagers = 2, .how = how, .cleaners = 1}, 1 << 16);
+    add_to_served_memory({.grid = 2, .block = 64, .pagers = 1, .how = how, .cleaners = 1}, 200'001);
+  }
+}
+
+TEST_CASE("two kernels at once share 32 frames") {
+  share_few_frames("emu:?capacity=4M", {.grid = 2, .block = 64, .pagers = 1}, 1 << 15);
+}
 
 TEST_CASE("a pager fetches what kernels miss of a volume, and writes back what they changed") {
   const served_shape shape{.grid = 4, .block = 64};
@@ -100,4 +134,39 @@ TEST_CASE("an array has one pager at a time, of a shape that a GPU takes") {
   two.spawn(1, 32, read_first{}, a.served_view(), &got);
   two.run();
   a.close();
+}
+
+TEST_CASE("an array is free for another pager when the run of its first never comes, or fails") {
+  small_array a;
+  {
+    host::executor never;
+    a.array.attach(never);
+    CHECK(says(refusal([&] { a.array.close(); }), "in another run"));
+  }
+  CHECK(a.first() == 7);
+  host::executor failing;
+  failing.spawn(1, 1, fail_at_once{}, a.array.served_view());
+  a.array.attach(failing);
+  CHECK_THROWS_WITH_AS(failing.run(), doctest::Contains("the kernel failed"), std::runtime_error);
+  CHECK(a.first() == 7);
+  // It moves with its executor.
+  host::executor moved;
+  {
+    host::executor first;
+    a.array.attach(first);
+    moved = std::move(first);
+  }
+  CHECK(says(refusal([&] { (void)a.first(); }), "in another run"));
+  moved = host::executor();
+  CHECK(a.first() == 7);
+  a.array.close();
+}
+
+TEST_CASE("an executor may end after the array that it was to serve") {
+  host::executor late;
+  {
+    small_array a;
+    a.array.attach(late);
+  }
+  CHECK(late.has_services());
 }

@@ -24,3 +24,19 @@ TEST_CASE("on a GPU a pager copies pages of host memory, for more threads than t
   add_to_served_memory({.grid = 64, .block = 128}, 4'000'001);
   add_to_served_memory({.grid = 132 * 20, .block = 1024, .pagers = 16}, 4'000'001);
 }
+
+TEST_CASE("on a GPU every rule for frames keeps what kernels wrote, cleaners beside them") {
+  for (const eviction how : {eviction::fifo, eviction::clock, eviction::resist_scans}) {
+    CAPTURE(static_cast<int>(how));
+    walk_served(gpu_node("emu:?capacity=16M&runner=gpu"),
+                {.grid = 32, .block = 256, .pagers = 16, .how = how}, 1 << 18);
+    add_to_served_memory({.grid = 64, .block = 256, .pagers = 32, .how = how}, 2'000'001);
+  }
+}
+
+TEST_CASE("on a GPU two kernels of ten times its threads share 32 frames") {
+  const std::string node = gpu_node("emu:?capacity=32M&runner=gpu");
+  share_few_frames(node, {.grid = 132 * 10, .block = 1024, .pagers = 16}, 1 << 18);
+  share_few_frames(node, {.grid = 132 * 10, .block = 1024, .pagers = 16, .how = eviction::clock},
+                   1 << 18);
+}

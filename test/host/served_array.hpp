@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct served_shape {
   std::uint32_t grid;
   std::uint32_t block;
   std::uint32_t pagers = 0;
+  eviction how = eviction::fifo;
+  std::optional<std::uint32_t> cleaners{};
 };
 
 template <class Array, class Kernel, class... Args>
@@ -26,7 +29,7 @@ void run_served(gnstor::host::session* s, Array& a, const served_shape& shape, K
   gnstor::host::executor machine;
   machine.spawn(shape.grid, shape.block, kernel, a.served_view(), args...);
   if (s != nullptr) s->attach(machine);
-  a.attach(machine, {.warps = shape.pagers});
+  a.attach(machine, {.warps = shape.pagers, .cleaners = shape.cleaners});
   machine.run();
 }
 
@@ -40,7 +43,8 @@ inline void walk_served(const std::string& endpoint, const served_shape& shape,
   std::vector<std::uint64_t> numbers(items);
   for (std::uint64_t i = 0; i < items; ++i) numbers[i] = walked(i, 0);
   s.write(v, 0, numbers.data(), 8 * items);
-  gnstor::host::array<std::uint64_t> a(s, v, items, {.frame_bytes = 2 * items, .page_bytes = 4096});
+  gnstor::host::array<std::uint64_t> a(
+      s, v, items, {.frame_bytes = 2 * items, .page_bytes = 4096, .eviction = shape.how});
   const gnstor::host::memory_block wrong(s.client_place(), 8, s.options().device);
   auto* const count = static_cast<std::uint64_t*>(wrong.data());
   for (std::uint64_t round = 0; round < 2; ++round)
@@ -65,13 +69,53 @@ inline void add_to_served_memory(const served_shape& shape, std::uint32_t items)
   auto* const data = memory.as<std::uint32_t>();
   for (std::uint32_t i = 0; i < items; ++i) data[i] = i;
   gnstor::host::mapped_array<std::uint32_t> a(
-      memory, items, {.frame_bytes = items / 4096 * 4096, .page_bytes = 4096});
+      memory, items,
+      {.frame_bytes = items / 4096 * 4096, .page_bytes = 4096, .eviction = shape.how});
   for (int round = 0; round < 2; ++round) run_served(nullptr, a, shape, add_index{});
   CHECK(a.counters().evictions > 0);
   a.close();
   std::uint64_t wrong = 0;
   for (std::uint32_t i = 0; i < items; ++i) wrong += data[i] != 3 * i;
   CHECK(wrong == 0);
+}
+
+/// Adds to every second element, from `first` on.
+struct add_to_half {
+  std::uint64_t first;
+  template <class Lane, class View>
+  GNSTOR_HD void operator()(Lane& lane, View view) const {
+    const std::uint64_t step = 2 * std::uint64_t{lane.grid_threads()};
+    for (std::uint64_t i = first + 2 * std::uint64_t{lane.global_thread()}; i < view.size();
+         i += step)
+      view[i] += static_cast<std::uint64_t>(i);
+  }
+};
+
+/// Two kernels at once change neighbouring elements of one array with 32 frames.
+inline void share_few_frames(const std::string& endpoint, const served_shape& shape,
+                             std::uint64_t items) {
+  CAPTURE(endpoint);
+  gnstor::host::session s(endpoint);
+  const volume_info v = s.create_volume({.bytes = 8 * items});
+  gnstor::host::array<std::uint64_t> a(s, v, items,
+                                       {.frame_bytes = 32 * 4096,
+                                        .page_bytes = 4096,
+                                        .timeout = std::chrono::seconds(60),
+                                        .eviction = shape.how});
+  a.fill(7);
+  gnstor::host::executor machine;
+  for (const std::uint64_t half : {0u, 1u})
+    machine.spawn(shape.grid, shape.block, add_to_half{half}, a.served_view());
+  s.attach(machine);
+  a.attach(machine, {.warps = shape.pagers, .cleaners = shape.cleaners});
+  machine.run();
+  std::vector<std::uint64_t> numbers(items);
+  a.read(0, items, numbers.data());
+  std::uint64_t wrong = 0;
+  for (std::uint64_t i = 0; i < items; ++i) wrong += numbers[i] != 7 + i;
+  CHECK(wrong == 0);
+  CHECK(a.counters().evictions > 0);
+  a.close();
 }
 
 }  // namespace gnstor::test

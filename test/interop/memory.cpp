@@ -76,6 +76,52 @@ int page(const options& o) {
   return wrong == 0 ? 0 : 1;
 }
 
+/// One lane kills its channel by a key that opens nothing.
+struct use_bad_key {
+  template <class Lane>
+  void operator()(Lane&, gnstor::remote_memory_channel channel, gnstor::remote_region region,
+                  std::uint64_t* outcome) const {
+    gnstor::one_sided t;
+    t.remote_address = region.address;
+    t.rkey = region.rkey + 1;
+    t.bytes = 4;
+    *outcome = channel.execute(t, gnstor::simt::within(20'000'000'000)).pack();
+  }
+};
+
+/// Kills the channels one after another, brings each back, and adds up what they read.
+int revive(const options& o) {
+  host::remote_memory memory(o.endpoint, {.channels = 2, .depth = 32});
+  const std::uint64_t count = memory.bytes() / 4;
+  std::vector<std::uint32_t> numbers(count);
+  for (std::uint32_t i = 0; i < count; ++i) numbers[i] = i;
+  memory.write(0, numbers.data(), 4 * count);
+  for (std::uint32_t round = 0; round < 2 * o.rounds; ++round) {
+    const std::uint32_t k = round % 2;
+    std::uint64_t outcome = 0;
+    host::executor lane;
+    lane.spawn(1, 1, use_bad_key{}, memory.channels()[k], memory.region(), &outcome);
+    lane.run();
+    if (memory.phase(k) != gnstor::channel_phase::error) {
+      fmt::print("channel {} lives: {}\n", k, host::to_string(gnstor::status::unpack(outcome)));
+      return 1;
+    }
+    memory.reset_channel(k);
+    host::memory_array<std::uint32_t> array(memory, count,
+                                            {.frame_bytes = 64 * 4096, .page_bytes = 4096});
+    host::executor kernels;
+    kernels.spawn(blocks, lanes, add_index{}, array.view());
+    memory.attach(kernels);
+    kernels.run();
+    array.close();
+  }
+  memory.read(0, numbers.data(), 4 * count);
+  std::uint64_t wrong = 0;
+  for (std::uint32_t i = 0; i < count; ++i) wrong += numbers[i] != (2 * o.rounds + 1) * i ? 1 : 0;
+  fmt::print("{} channels came back: {} wrong\n", 2 * o.rounds, wrong);
+  return wrong == 0 ? 0 : 1;
+}
+
 /// Reads until somebody ends the region under the kernels.
 int endure(const options& o) {
   host::remote_memory memory(o.endpoint, {.channels = 2, .depth = 32});
@@ -101,10 +147,12 @@ int main(int argc, char** argv) try {
   options o;
   gnstor::tools::command_line line("Pages arrays from a gnstor-memory server");
   line.commands(o.command, {{"page", "write, change and read them back"},
-                            {"endure", "read until the region is gone"}});
+                            {"endure", "read until the region is gone"},
+                            {"revive", "kill channels and bring them back"}});
   line.option("--endpoint", o.endpoint, "memory://HOST/NAME").required();
   line.option("--page-bytes", o.page_bytes, "of the array").show_default();
   if (const auto code = line.parse(argc, argv)) return *code;
+  if (o.command == "revive") return revive(o);
   return o.command == "page" ? page(o) : endure(o);
 } catch (const std::exception& e) {
   fmt::print("interop_memory: {}\n", e.what());

@@ -47,6 +47,11 @@ class memory_link final : public host::array_link {
   void attach(simt::host::executor&) override {}
   void attach(simt::cuda::executor&) override {}
   void inject_fault(std::uint32_t, std::string_view) override {}
+  void inject_nic_fault(std::uint32_t, std::string_view) override {}
+  std::unique_ptr<host::array_link> another(const host::endpoint&,
+                                            const host::session_options&) const override {
+    return nullptr;
+  }
 
   int left = 100;  ///< allocations
   std::size_t most_keys = 100;

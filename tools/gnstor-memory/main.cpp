@@ -32,6 +32,8 @@ extern "C" void note_withdrawal(int) { withdrawal_requested = 1; }
 struct options {
   std::string listen = "0.0.0.0:4421";
   std::vector<std::string> regions;
+  std::vector<std::string> allowed;
+  std::string secret;
   bool quiet = false;
 };
 
@@ -73,7 +75,9 @@ int serve(const options& o) try {
                                 regions.back().writable ? "" : ", read only,", here.text(),
                                 names.back()));
   }
-  memory_server server(here, std::move(regions));
+  std::optional<gnstor::host::memory_secret> secret;
+  if (!o.secret.empty()) secret = gnstor::host::memory_secret::in_file(o.secret);
+  memory_server server(here, std::move(regions), {o.allowed, secret});
   for (const std::string& line : lines) fmt::print("ready: {}", line);
   std::fflush(stdout);
   for (; stop_requested == 0;) {
@@ -107,6 +111,10 @@ int main(int argc, char** argv) {
   line.option("--region", o.regions,
               "NAME=file:PATH or NAME=host:?bytes=SIZE; with ?write=no a file may be read alone")
       .required();
+  line.option("--allow", o.allowed,
+              "ADDRESS of a host that may use them, else all; may be repeated");
+  line.option("--secret", o.secret,
+              "FILE of 32 hexadecimal digits that clients have to know: their endpoints' secret=");
   line.flag("--quiet", o.quiet, "say nothing of single connections");
   if (const auto code = line.parse(argc, argv)) return *code;
   gnstor::host::set_log_level(o.quiet ? gnstor::host::log_level::warning

@@ -49,7 +49,10 @@ void executor::add(domain where, shape grid, shape block, std::size_t shared_byt
 
 void executor::run() {
   const run_scope uses(this, std::exchange(arrays_, {}));
+  auto taken = std::exchange(taken_, {});
+  has_services_ = false;
   runtime_->run();
+  for (reservation& r : taken) r.use();
 }
 std::uint64_t executor::points() const { return runtime_->points(); }
 std::uint64_t executor::switches() const { return runtime_->switches(); }

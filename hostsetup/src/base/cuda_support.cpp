@@ -58,6 +58,15 @@ int gpu_count() {
   return count;
 }
 
+std::uint64_t free_memory(int device) {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) != cudaSuccess || device < 0 || device >= count) return 0;
+  const device_scope here(device);
+  std::size_t free = 0, all = 0;
+  cuda_check(cudaMemGetInfo(&free, &all), "asking for free GPU memory");
+  return free;
+}
+
 int multiprocessors(int device) {
   int count = 0;
   if (cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device) != cudaSuccess)
@@ -118,6 +127,8 @@ void prepare_gpus(int client, int node) {
 int gpu_count() { return 0; }
 
 int multiprocessors(int) { return 0; }
+
+std::uint64_t free_memory(int) { return 0; }
 
 bool is_gpu_memory(const void*) { return false; }
 

@@ -3,6 +3,7 @@
 #include <gnstor/host/error.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #if defined(GNSTOR_WITH_CUDA)
@@ -42,6 +43,9 @@ int gpu_count();
 
 /// Multiprocessors of GPU `device`; 0 if there is no such GPU.
 int multiprocessors(int device);
+
+/// Bytes of GPU `device`'s memory that nobody has; 0 if there is no such GPU.
+std::uint64_t free_memory(int device);
 
 /// True if `address` lies in the memory of a GPU.
 bool is_gpu_memory(const void* address);

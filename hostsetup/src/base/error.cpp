@@ -94,7 +94,8 @@ std::string transport_words(status s) {
 /// A request that another one's failure killed: the other one's cause, if it is known.
 std::string flushed_words(status s) {
   const char* const back =
-      "session::reset_channel brings a dead channel back, remote memory has to be opened again";
+      "session::reset_channel brings a dead channel back, remote_memory::reset_channel one of "
+      "remote memory";
   const char* const why = cause(s.syndrome);
   if (why != nullptr) {
     return fmt::format(
@@ -124,7 +125,8 @@ std::string to_string(status s) {
   }
   if (s.code == status_code::flushed) return flushed_words(s);
   if (s.code == status_code::not_ready && s.by == reporter::array)
-    return "nobody fetches pages for this view: start a pager beside the kernel (array::attach)";
+    return "nobody fetches pages for this view: start a pager beside the kernel (array::attach, "
+           "array::serve)";
   if (s.syndrome != 0) return transport_words(s);
   return word(s.code);
 }

@@ -100,8 +100,11 @@ void emulated_array::choose_shape(std::uint32_t queues, std::uint32_t depth) {
   s.shards = geometry_.shards;
   s.check_reads = endpoint_.check_reads.value_or(!on_gpu()) ? 1 : 0;
   s.paced = endpoint_.timing != timing_kind::off ? 1 : 0;
-  s.copy_workers = on_gpu() ? gpu_copy_workers(endpoint_.device, resident())
-                            : (runner_ == runner_kind::cpu ? endpoint_.threads : 1);
+  const std::uint32_t workers = on_gpu() ? gpu_copy_workers(endpoint_.device, resident())
+                                         : (runner_ == runner_kind::cpu ? endpoint_.threads : 1);
+  s.nics = endpoint_.nics;
+  s.copy_workers = (workers + s.nics - 1) / s.nics * s.nics;  // as many for each
+  s.page_cost = fw::paced_link::cost(block_bytes, endpoint_.nic_rate);
 }
 
 void emulated_array::lay_out() {
@@ -123,9 +126,10 @@ void emulated_array::lay_out() {
   const auto ends = c.take<fw::handle_ring::ends>(s.rings());
   const auto done = c.take<std::uint64_t>(s.commands());
   const auto inbox = c.take<std::uint64_t>(std::size_t{s.inboxes()} * inbox_cells);
-  const auto copies = c.take<std::uint64_t>(fw::node::copy_cell_count(s));
+  const auto copies = c.take<std::uint64_t>(std::size_t{s.nics} * fw::node::copy_cell_count(s));
   const auto paced_cells = c.take<std::uint64_t>(std::size_t{s.pacers()} * inbox_cells);
   const auto tickets = c.take<std::uint64_t>(s.copy_workers);
+  const auto links = c.take<fw::paced_link>(s.nics);
   const auto quiescence =
       c.take<std::uint64_t>(fw::reader_quiescence<thread_scope_device>::words_for(s.max_queues));
   const auto stop = c.take<std::uint32_t>(1);
@@ -149,6 +153,7 @@ void emulated_array::lay_out() {
   node_.copy_cells = reinterpret_cast<std::uint64_t*>(base + copies);
   node_.paced_cells = reinterpret_cast<std::uint64_t*>(base + paced_cells);
   node_.tickets = reinterpret_cast<std::uint64_t*>(base + tickets);
+  node_.links = reinterpret_cast<fw::paced_link*>(base + links);
   node_.quiescence_words = reinterpret_cast<std::uint64_t*>(base + quiescence);
   node_.stop = reinterpret_cast<std::uint32_t*>(base + stop);
   if (on_gpu()) {
@@ -162,6 +167,8 @@ void emulated_array::lay_out() {
   regions_.resize(s.max_regions);
   host_slots_.resize(s.max_hosts);
   free_queues_.reserve(s.max_queues);
+  queue_nics_.resize(s.max_queues, no_nic);
+  nic_faults_.resize(s.nics, nic_fault::none);
   kept_.reserve(std::size_t{s.max_hosts} * kept_each);
 }
 
@@ -338,7 +345,8 @@ std::uint32_t emulated_array::create_queue(const fw::queue_attributes& at) {
   fw::queue_context& c = node_.queues[index];
   poke(&c.at, at);
   if (!again) poke(&c.free_commands, node_.shape.max_depth);  // its engine has counted them since
-  publish(index, fw::queue_life::serving);
+  queue_nics_[index] = at.nic;
+  publish(index, life_on(at.nic));
   if (again) {
     free_queues_.pop_back();
   } else {
@@ -360,7 +368,28 @@ bool emulated_array::is_drained(std::uint32_t index) const {
   return life == static_cast<std::uint32_t>(fw::queue_life::drained);
 }
 
-void emulated_array::serve_queue(std::uint32_t index) { publish(index, fw::queue_life::serving); }
+void emulated_array::serve_queue(std::uint32_t index) {
+  const std::lock_guard lock(guard_);
+  publish(index, life_on(queue_nics_[index]));
+}
+
+/// What becomes of a queue pair that begins on a NIC, as that NIC is now.
+fw::queue_life emulated_array::life_on(std::uint32_t nic) const {
+  switch (nic_faults_[nic]) {
+    case nic_fault::dead: return fw::queue_life::cut;
+    case nic_fault::silent: return fw::queue_life::absent;
+    case nic_fault::none: break;
+  }
+  return fw::queue_life::serving;
+}
+
+void emulated_array::set_nic_fault(std::uint32_t nic, nic_fault fault) {
+  const std::lock_guard lock(guard_);
+  nic_faults_[nic] = fault;
+  for (std::uint32_t k = 0; k < queue_count_; ++k) {
+    if (queue_nics_[k] == nic) publish(k, life_on(nic));
+  }
+}
 
 void emulated_array::set_fault(std::uint32_t ssd, fw::ssd_fault fault) {
   publish(node_.faults + ssd, static_cast<std::uint32_t>(fault));

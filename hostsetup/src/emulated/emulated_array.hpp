@@ -10,6 +10,7 @@
 #include <gnstor/host/endpoint.hpp>
 #include <gnstor/host/machine.hpp>
 #include <gnstor/host/memory_block.hpp>
+#include <gnstor/host/session.hpp>
 #include <link/client_identity.hpp>
 
 #include <timing/paced_ssd.hpp>
@@ -25,6 +26,10 @@ namespace gnstor::host {
 
 /// The NQN of the emulated subsystem.
 inline constexpr const char* emulated_nqn = "nqn.2026-11.io.gnstor:emulated-array";
+
+/// What an emulated NIC does for tests: its queue pairs break and stay so, or nothing of theirs
+/// goes on until it is well again.
+enum class nic_fault : std::uint8_t { none, dead, silent };
 
 /// An array node inside this process: memory, SSDs, NIC tables, and whoever runs the firmware.
 ///
@@ -47,6 +52,10 @@ class emulated_array {
   bool has_write_cache() const { return node_.medium != nullptr; }
   const fw::node& node() const { return node_; }
   const fw::geometry& geometry() const { return geometry_; }
+
+  /// Makes ready for one more session. Throws `input_error` where it cannot join: there is no room,
+  /// or its GPU and the node's do not reach each other.
+  void welcome(const session_options& options);
 
   /// A host that the array knows.
   struct admitted {
@@ -91,6 +100,9 @@ class emulated_array {
   /// Serves a drained queue pair again, from its first entries on.
   void serve_queue(std::uint32_t index);
   void set_fault(std::uint32_t ssd, fw::ssd_fault fault);
+  /// For the queue pairs that NIC `nic` has and gets. Those that were broken stay broken until they
+  /// are drained.
+  void set_nic_fault(std::uint32_t nic, nic_fault fault);
   /// Allocates memory that the node is to reach. Pinning memory waits for a kernel that never ends,
   /// so a running one is ended meanwhile.
   memory_block allocate(place where, std::size_t bytes);
@@ -181,7 +193,11 @@ class emulated_array {
   };
   client_id free_client(const client_identity& who) const;
   std::vector<host_slot> host_slots_;
+  static constexpr std::uint32_t no_nic = ~0u;
+  fw::queue_life life_on(std::uint32_t nic) const;
   std::vector<std::uint32_t> free_queues_;
+  std::vector<std::uint32_t> queue_nics_;  ///< of each queue pair that somebody has; else `no_nic`
+  std::vector<nic_fault> nic_faults_;
   std::uint32_t present_ = 0;  ///< hosts that were admitted and have not left
   /// Of the tables and of `running_`. Recursive: what runs in `run_beside` may register memory.
   mutable std::recursive_mutex guard_;

@@ -73,6 +73,18 @@ emulated_client::emulated_client(std::shared_ptr<emulated_array> array,
   if (options.client == machine::gpu && kernels_.count != 0) restart_on_gpu({}, options.device);
 }
 
+std::unique_ptr<array_link> emulated_client::another(const endpoint&,
+                                                     const session_options& options) const {
+  if (array_->runner() == runner_kind::simulated || !array_->resident()) {
+    throw input_error(
+        "the array node runs beside the kernels of one session: leave runner=sim and resident=no "
+        "away to join it");
+  }
+  array_->welcome(options);
+  return std::make_unique<emulated_client>(array_, options,
+                                           client_identity::named(options.host_name));
+}
+
 emulated_client::~emulated_client() {
   proxy_.reset();
   if (domain_ == 0) return;
@@ -152,7 +164,7 @@ void emulated_client::make_channels(channel_memory& c, place where) {
         nic_queue_pair(queue, depth, number, c.key, nullptr, on_node_device(where)),
         queue + state_at, c.asynchronous);
     c.block.write(objects + k * sizeof channel, &channel, sizeof channel);
-    join(c, queue, number, nic_queue_pair::blocks);
+    join(c, queue, number, nic_queue_pair::blocks, k);
   }
 }
 
@@ -181,7 +193,7 @@ void emulated_client::make_relayed(channel_memory& c) {
     auto* relay = static_cast<unsigned char*>(c.relay.data()) + k * relay_bytes;
     const std::uint32_t number = array_->next_queue_number();
     mlx5_format_queue(relay, depth, relay_blocks);
-    join(c, relay, number, relay_blocks);
+    join(c, relay, number, relay_blocks, k);
     relays_.emplace_back(relay, depth, number, relay_key);
     engines_.push_back(std::make_unique<proxy_engine<emulated_port>>(queue, depth, relays_.back()));
     proxy_->add(*engines_.back());
@@ -200,12 +212,14 @@ void emulated_client::finish(channel_memory& c, std::size_t objects, std::size_t
   c.outcome = c.connect_data + sizeof(wire::fabrics::connect_data);
 }
 
-/// Tells the emulated NIC of a queue pair whose entries have `blocks` basic blocks.
+/// Tells the emulated NIC of channel `k`'s queue pair, whose entries have `blocks` basic blocks.
+/// The channels of a kind take turns with the NICs.
 void emulated_client::join(channel_memory& c, unsigned char* queue, std::uint32_t number,
-                           std::uint32_t blocks) {
+                           std::uint32_t blocks, std::uint32_t k) {
   fw::queue_attributes at =
       fw::queue_in_memory(reinterpret_cast<std::uint64_t>(queue), c.depth, number, blocks);
   at.domain = domain_;
+  at.nic = k % array_->where().nics;
   at.scatter_responses = array_->where().scatter_responses ? 1 : 0;
   at.same_device = on_node_device(c.block.where()) ? 1 : 0;
   c.queues.push_back(array_->create_queue(at));
@@ -304,6 +318,36 @@ void emulated_client::inject_fault(std::uint32_t ssd, std::string_view fault) {
     if (name == fault) return array_->set_fault(ssd, value);
   }
   throw input_error(fmt::format("SSD fault '{}': use none, media_error, dead or silent", fault));
+}
+
+void emulated_client::inject_nic_fault(std::uint32_t nic, std::string_view fault) {
+  constexpr std::pair<std::string_view, nic_fault> known[] = {
+      {"none", nic_fault::none}, {"dead", nic_fault::dead}, {"silent", nic_fault::silent}};
+  const std::uint32_t nics = array_->where().nics;
+  if (nic >= nics) throw input_error(fmt::format("NIC {}: the array has {}", nic, nics));
+  for (const auto& [name, value] : known) {
+    if (name == fault) return array_->set_nic_fault(nic, value);
+  }
+  throw input_error(fmt::format("NIC fault '{}': use none, dead or silent", fault));
+}
+
+std::vector<std::string> emulated_client::notes() const {
+  const endpoint& where = array_->where();
+  std::vector<std::string> all;
+  if (where.nics != 1) {
+    all.push_back(fmt::format(
+        "{} paths: channel k goes by NIC k modulo {} of the emulated array{}", where.nics,
+        where.nics,
+        kernels_.count == 0 || kernels_.count >= where.nics
+            ? ""
+            : fmt::format(", and {} channels use {} of them", kernels_.count, kernels_.count)));
+  }
+  if (where.nic_rate != 0) {
+    all.push_back(
+        fmt::format("nic_rate= is a model: each NIC moves at most {} bytes of data per second",
+                    where.nic_rate));
+  }
+  return all;
 }
 
 }  // namespace gnstor::host

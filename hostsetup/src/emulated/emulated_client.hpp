@@ -42,6 +42,9 @@ class emulated_client final : public array_link {
     return runs && array_->connections(nqn_) == 1;
   }
 
+  std::unique_ptr<array_link> another(const endpoint& where,
+                                      const session_options& options) const override;
+
   place node_reach() const override { return node_reach_; }
   place kernel_reach() const override { return kernel_reach_; }
   memory_block allocate(place where, std::size_t bytes) override;
@@ -59,6 +62,8 @@ class emulated_client final : public array_link {
   void attach(simt::host::executor& executor) override;
   void attach(simt::cuda::executor& executor) override;
   void inject_fault(std::uint32_t ssd, std::string_view fault) override;
+  void inject_nic_fault(std::uint32_t nic, std::string_view fault) override;
+  std::vector<std::string> notes() const override;
 
  private:
   static constexpr std::uint32_t admin_depth = 16;
@@ -73,7 +78,8 @@ class emulated_client final : public array_link {
   bool on_node_device(place where) const;
   void make_relayed(channel_memory& c);
   void finish(channel_memory& c, std::size_t objects, std::size_t data);
-  void join(channel_memory& c, unsigned char* queue, std::uint32_t number, std::uint32_t blocks);
+  void join(channel_memory& c, unsigned char* queue, std::uint32_t number, std::uint32_t blocks,
+            std::uint32_t k);
   connect_options connecting(const channel_memory& c, std::uint16_t queue_id) const;
   void connect(const channel_memory& c, std::uint16_t first_queue_id,
                const wire::fabrics::connect_data& data);

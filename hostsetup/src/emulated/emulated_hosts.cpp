@@ -1,6 +1,7 @@
 /// Hosts of an emulated array: how they come, by what client id they are known, and how they go.
 
 #include "emulated_array.hpp"
+#include <base/cuda_support.hpp>
 #include <gnstor/host/error.hpp>
 
 #include <fmt/format.h>
@@ -49,6 +50,30 @@ emulated_array::admitted emulated_array::admit(const client_identity& who, bool 
   return {controller, client};
 }
 
+void emulated_array::welcome(const session_options& options) {
+  const std::lock_guard lock(guard_);
+  const std::size_t room = node_.shape.max_queues - queue_count_ + free_queues_.size();
+  if (options.channels + 2 > room) {
+    throw input_error(fmt::format(
+        "the emulated array has {} queue pairs left, and a session of {} channels needs "
+        "{}: open the first one with sessions={} or more",
+        room, options.channels, options.channels + 2, endpoint_.sessions + 1));
+  }
+  if (options.depth > node_.shape.max_depth) {
+    throw input_error(fmt::format("channel depth {}: the emulated array was opened for {} at most",
+                                  options.depth, node_.shape.max_depth));
+  }
+  if (options.client != machine::gpu || !on_gpu()) {
+    if (options.client == machine::gpu) prepare_gpus(options.device, options.device);
+    return;
+  }
+  // A kernel that runs does not see the memory of a GPU that it learns to reach meanwhile.
+  const bool restart = running_ != nullptr;
+  if (restart) suspend();
+  prepare_gpus(options.device, endpoint_.device);
+  if (restart) launch();
+}
+
 std::uint32_t emulated_array::connections(std::string_view nqn) const {
   const std::lock_guard lock(guard_);
   const std::uint64_t key = client_identity::key_of(nqn);
@@ -62,7 +87,9 @@ void emulated_array::leave(std::uint32_t domain, const std::vector<std::uint32_t
   try {
     publish(&node_.hosts[domain - 1].admitted, 0u);
     for (const std::uint32_t index : queues) {
-      if (drained) publish(index, fw::queue_life::absent);
+      if (!drained) continue;
+      publish(index, fw::queue_life::absent);
+      queue_nics_[index] = no_nic;
     }
     if (drained) free_queues_.insert(free_queues_.end(), queues.begin(), queues.end());
   } catch (const std::exception&) {

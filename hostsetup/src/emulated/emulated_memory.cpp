@@ -4,6 +4,7 @@
 #include <base/cuda_support.hpp>
 #include <gnstor/host/error.hpp>
 #include <gnstor/simt_host/executor.hpp>
+#include <link/restart_memory.hpp>
 
 #include <fmt/format.h>
 #include <remote_memory/memory_service.hpp>
@@ -119,6 +120,29 @@ channel_phase emulated_memory::phase(std::uint32_t k) const {
   channel_state state{};
   copy_out(near_, options_.device, &state, states_[k], sizeof state);
   return phase_in(state.phase);
+}
+
+void emulated_memory::reset(std::uint32_t k, std::uint64_t timeout_ns) {
+  const auto value = [](fw::queue_life life) { return static_cast<std::uint32_t>(life); };
+  const memory_block outcome(near_, sizeof(std::uint64_t), options_.device);
+  memory_restart_request e;
+  e.channel = channels_ + k;
+  e.life = {&node_.queues[k].active, value(fw::queue_life::draining),
+            value(fw::queue_life::drained), value(fw::queue_life::serving)};
+  e.timeout_ns = timeout_ns;
+  e.outcome = static_cast<std::uint64_t*>(outcome.data());
+  if (near_ == place::device) {
+    restart_memory_on_gpu(e, options_.device, *this);
+  } else {
+    simt::host::executor run;
+    run.spawn(1, 1, restart_memory{}, e);
+    attach(run);
+    run.run();
+  }
+  std::uint64_t packed = 0;
+  outcome.read(0, &packed, sizeof packed);
+  const status s = status::unpack(packed);
+  if (!s.ok()) throw io_error(fmt::format("resetting memory channel {}: {}", k, to_string(s)), s);
 }
 
 /// Enters memory into the NIC's table. Nothing runs meanwhile: it serves beside kernels only.

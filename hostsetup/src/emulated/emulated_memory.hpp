@@ -21,6 +21,7 @@ class emulated_memory final : public memory_link {
   const remote_memory_channel* channels() const override { return channels_; }
   std::uint32_t channel_count() const override { return options_.channels; }
   channel_phase phase(std::uint32_t k) const override;
+  void reset(std::uint32_t k, std::uint64_t timeout_ns) override;
   place kernel_reach() const override { return near_; }
   memory_block allocate(std::size_t bytes) override {
     return memory_block(near_, bytes, options_.device);

@@ -11,7 +11,7 @@ namespace gnstor::host {
 std::unique_ptr<array_link> open_emulated(const endpoint& where, const session_options& options) {
   const std::uint32_t depth = std::max(options.depth, 128u);
   auto array = std::make_shared<emulated_array>(where, options.client, options.device,
-                                                options.channels + 2, depth);
+                                                where.sessions * (options.channels + 2), depth);
   try {
     return std::make_unique<emulated_client>(array, options,
                                              client_identity::named(options.host_name));

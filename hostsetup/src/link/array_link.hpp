@@ -5,6 +5,7 @@
 #include <gnstor/io/volume_info.hpp>
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,9 @@ class executor;
 
 namespace gnstor::host {
 
+struct endpoint;
+struct session_options;
+
 /// How a session reaches its array: everything that differs between an array emulated in this
 /// process and one behind a network.
 ///
@@ -29,6 +33,11 @@ class array_link {
   array_link(const array_link&) = delete;
   array_link& operator=(const array_link&) = delete;
   virtual ~array_link() = default;
+
+  /// Another connection with the same array. Throws `input_error` where there can be none.
+  /// @param where what this one was opened by
+  virtual std::unique_ptr<array_link> another(const endpoint& where,
+                                              const session_options& options) const = 0;
 
   /// Memory that this CPU and the array reach, and memory that kernels and the array reach.
   virtual place node_reach() const = 0;
@@ -71,6 +80,8 @@ class array_link {
 
   /// Makes an SSD faulty, for tests. Throws `input_error` where that cannot be done.
   virtual void inject_fault(std::uint32_t ssd, std::string_view fault) = 0;
+  /// The same of a NIC.
+  virtual void inject_nic_fault(std::uint32_t nic, std::string_view fault) = 0;
 };
 
 }  // namespace gnstor::host

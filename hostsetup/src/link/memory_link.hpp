@@ -45,6 +45,11 @@ class memory_link {
   virtual void write(std::uint64_t offset, const void* from, std::uint64_t bytes) = 0;
   virtual void read(std::uint64_t offset, void* to, std::uint64_t bytes) = 0;
 
+  /// Brings channel `k` back to `ready`, whatever state it is in. When this returns nothing of its
+  /// earlier transfers can happen any more. Throws `io_error` if that takes longer than
+  /// `timeout_ns` (it may be tried again).
+  virtual void reset(std::uint32_t k, std::uint64_t timeout_ns) = 0;
+
   /// Adds to an executor what has to run beside its kernels, if anything.
   virtual void attach(simt::host::executor& executor) = 0;
   virtual void attach(simt::cuda::executor& executor) = 0;

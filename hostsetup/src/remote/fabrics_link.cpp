@@ -257,8 +257,16 @@ std::vector<std::string> fabrics_link::notes() const {
   return all;
 }
 
+std::unique_ptr<array_link> fabrics_link::another(const endpoint& where,
+                                                  const session_options& options) const {
+  return std::make_unique<fabrics_link>(*where.rdma, options);
+}
+
 void fabrics_link::inject_fault(std::uint32_t, std::string_view) {
   throw input_error("faults are injected where the array is: this endpoint is behind a network");
+}
+void fabrics_link::inject_nic_fault(std::uint32_t nic, std::string_view fault) {
+  inject_fault(nic, fault);
 }
 
 }  // namespace gnstor::host

@@ -42,6 +42,9 @@ class fabrics_link final : public array_link {
   void attach(simt::host::executor&) override;
   void attach(simt::cuda::executor&) override;
   void inject_fault(std::uint32_t ssd, std::string_view fault) override;
+  std::unique_ptr<array_link> another(const endpoint& where,
+                                      const session_options& options) const override;
+  void inject_nic_fault(std::uint32_t nic, std::string_view fault) override;
 
  private:
   void revive_all();

@@ -32,11 +32,35 @@ std::string text_of(const memory_endpoint& where) {
                      where.name);
 }
 
+/// What a server's refusal means, and what would help; empty for what is none of its own.
+std::string words_for(region_refusal why, const memory_endpoint& where) {
+  switch (why) {
+    case region_refusal::malformed_request:
+      return "the server does not understand this version's requests: use the same on both ends";
+    case region_refusal::no_such_region:
+      return fmt::format(
+          "the server exports no region '{}', or has withdrawn it: its --region options "
+          "say which there are",
+          where.name);
+    case region_refusal::not_admitted:
+      return "the server admits hosts by their address, and this one is not among them: its "
+             "--allow "
+             "options say which are";
+    case region_refusal::wrong_secret:
+      return where.secret.empty()
+                 ? std::string("the server wants to hear a secret: add secret=FILE to the endpoint")
+                 : fmt::format("the server has another secret than {}", where.secret);
+  }
+  return {};
+}
+
 }  // namespace
 
 verbs_memory::verbs_memory(const memory_endpoint& where, const remote_memory_options& options)
     : where_(where),
       options_(options),
+      secret_(where.secret.empty() ? std::nullopt
+                                   : std::optional(memory_secret::in_file(where.secret))),
       domain_(verbs::device::towards({where.host, where.port}, patience_of(options))),
       staging_(domain_) {
   make_channels();
@@ -76,6 +100,7 @@ verbs::connection verbs_memory::connect() const try {
                                   text_of(where_), sizeof wanted.name - 1));
   }
   std::copy(where_.name.begin(), where_.name.end(), wanted.name);
+  if (secret_) std::copy(secret_->bytes().begin(), secret_->bytes().end(), wanted.secret);
   unsigned char said[sizeof wanted];
   std::memcpy(said, &wanted, sizeof wanted);
   verbs::connection_options options;
@@ -84,14 +109,9 @@ verbs::connection verbs_memory::connect() const try {
   return verbs::connection::connect(domain_, {where_.host, where_.port}, said, options,
                                     patience_of(options_));
 } catch (const verbs::connect_error& e) {
-  if (e.reason() != static_cast<std::uint16_t>(region_refusal::no_such_region)) throw;
-  throw verbs::connect_error(
-      e.kind(),
-      fmt::format(
-          "{}: the server exports no region '{}', or has withdrawn it: its --region options "
-          "say which there are",
-          text_of(where_), where_.name),
-      e.reason());
+  const std::string why = words_for(static_cast<region_refusal>(e.reason()), where_);
+  if (why.empty()) throw;
+  throw verbs::connect_error(e.kind(), text_of(where_) + ": " + why, e.reason());
 }
 
 /// Takes what the server said when it accepted.
@@ -115,6 +135,49 @@ void verbs_memory::grant(const verbs::connection& joined) {
 }
 
 channel_phase verbs_memory::phase(std::uint32_t k) const { return channels_[k].phase(); }
+
+/// Makes the channel's queue pair again at both ends: another connection to the same region.
+void verbs_memory::reset(std::uint32_t k, std::uint64_t timeout_ns) {
+  const std::lock_guard one_at_a_time(reset_use_);
+  const deadline d = simt::within(timeout_ns);
+  restart(k, restart_step::bar, d);
+  thread_.remove(*engines_[k]);
+  const channel_state& words = channels_[k].counters();
+  const std::uint64_t end = words.barred_end;
+  const std::uint64_t first = words.barred_first;
+  bool taken = false;
+  for (until more{d}; !taken && more;) taken = engines_[k]->discard(end);
+  if (!taken) {
+    throw io_error(fmt::format("resetting memory channel {}: a lane is still sending", k),
+                   status::make(status_code::timed_out, reporter::channel));
+  }
+  verbs::connection joined = connect();
+  grant(joined);
+  // The former queue pair goes here, and with it whatever its device had still to do.
+  engines_[k]->restart(first, verbs::verbs_port(domain_, std::move(joined), options_.depth));
+  restart(k, restart_step::settle, d);
+  thread_.add(*engines_[k]);
+  restart(k, restart_step::connect, d);
+}
+
+/// One step of it, where the channel's lanes run.
+void verbs_memory::restart(std::uint32_t k, restart_step step, deadline d) {
+  const std::uint64_t now = simt::now_ns();
+  const memory_block outcome(block_.where(), sizeof(std::uint64_t), options_.device);
+  memory_restart_request e;
+  e.channel = channels_ + k;
+  e.step = step;
+  e.timeout_ns = d.expired(now) ? 0 : d.at_ns() - now;
+  e.outcome = static_cast<std::uint64_t*>(outcome.data());
+  if (options_.client == machine::gpu) {
+    restart_memory_on_gpu(e, options_.device, *this);
+  } else {
+    simt::lane<> lane;
+    restart_memory{}(lane, e);
+  }
+  const status s = status::unpack(*e.outcome);
+  if (!s.ok()) throw io_error(fmt::format("resetting memory channel {}: {}", k, to_string(s)), s);
+}
 
 io_buffer verbs_memory::register_memory(void* address, std::uint64_t bytes) {
   verbs::memory_region region(domain_, address, bytes, {});

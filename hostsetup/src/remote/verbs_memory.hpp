@@ -2,8 +2,10 @@
 
 #if defined(GNSTOR_WITH_RDMA)
 
+#include "memory_secret.hpp"
 #include <gnstor/host/remote_memory.hpp>
 #include <link/memory_link.hpp>
+#include <link/restart_memory.hpp>
 #include <proxy/proxy_engine.hpp>
 #include <proxy/proxy_thread.hpp>
 #include <verbs/verbs_port.hpp>
@@ -11,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 namespace gnstor::host {
@@ -28,6 +31,7 @@ class verbs_memory final : public memory_link {
   const remote_memory_channel* channels() const override { return channels_; }
   std::uint32_t channel_count() const override { return options_.channels; }
   channel_phase phase(std::uint32_t k) const override;
+  void reset(std::uint32_t k, std::uint64_t timeout_ns) override;
   place kernel_reach() const override { return block_.where(); }
   memory_block allocate(std::size_t bytes) override {
     return memory_block(block_.where(), bytes, options_.device);
@@ -56,11 +60,13 @@ class verbs_memory final : public memory_link {
   void make_channels();
   verbs::connection connect() const;
   void grant(const verbs::connection& joined);
+  void restart(std::uint32_t k, restart_step step, deadline d);
   /// Moves up to `staging_bytes` between the staging buffer and the region. Throws `io_error`.
   void transfer(std::uint64_t offset, std::uint64_t bytes, bool write);
 
   memory_endpoint where_;
   remote_memory_options options_;
+  std::optional<memory_secret> secret_;
   verbs::protection_domain domain_;
   remote_region region_;  ///< its key opens it on every connection of this domain's peer
   bool writable_ = true;
@@ -71,6 +77,7 @@ class verbs_memory final : public memory_link {
   std::mutex regions_use_;
   std::map<std::uint32_t, verbs::memory_region> regions_;  ///< by lkey
   std::mutex host_use_;
+  std::mutex reset_use_;
   std::vector<std::unique_ptr<engine>> engines_;
   proxy_thread thread_;  ///< last: it ticks the engines
 };

@@ -301,7 +301,7 @@ class array_view {
     if (index >= count_ || layout_.straddles(index)) return false;
     const page_index page = layout_.page_of(index);
     const page_word seen = cache_.look(page);
-    if (!seen.usable()) return false;
+    if (!seen.readable()) return false;
     value = simt::load_pieces<value_type>(
         layout_.find(cache_.data(frame_index(0)), seen.frame(), index), acquire);
     return cache_.is_still(page, seen);

@@ -70,7 +70,7 @@ class cached_reader {
     const std::uint32_t time = now();
     if (!(page == page_) || time - looked_at_ > longest) {
       const page_word word = pages.look(page);
-      if (!word.usable()) return false;
+      if (!word.readable()) return false;
       page_ = page;
       seen_ = word;
       looked_at_ = time;

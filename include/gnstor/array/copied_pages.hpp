@@ -24,8 +24,8 @@ namespace gnstor::inline v0 {
 ///
 /// Reads need no reference (`page_table::look`). Whoever stores to a frame that was another page's
 /// has fenced after that page was made busy, so a lane that read a byte of it finds the word
-/// changed. Writes pin the page. Frames are taken in FIFO order from pages nobody pins; a dirty
-/// page is copied back first.
+/// changed. Writes pin the page. Frames are taken as `eviction` says from pages nobody pins; a
+/// dirty page is copied back first.
 template <mapped_page_store Store>
 class copied_pages : public page_table {
  public:
@@ -36,8 +36,11 @@ class copied_pages : public page_table {
   /// @param memory zero-filled, `bytes(pages, frames)` long
   /// @param frames_buffer frames * page_bytes, aligned to 16 bytes; needs no keys
   GNSTOR_HD copied_pages(const Store& store, void* memory, std::uint32_t pages,
-                         std::uint32_t frames, const io_buffer& frames_buffer)
-      : page_table(memory, pages, frames), store_(store), frame_memory_(frames_buffer.address) {}
+                         std::uint32_t frames, const io_buffer& frames_buffer,
+                         eviction how = eviction::fifo)
+      : page_table(memory, pages, frames, how),
+        store_(store),
+        frame_memory_(frames_buffer.address) {}
 
   GNSTOR_HD const Store& store() const { return store_; }
 
@@ -82,6 +85,18 @@ class copied_pages : public page_table {
   template <simt::warp_group G>
   GNSTOR_HD void serve(const G& g, const page_fault& fault, bool wants, deadline) const {
     (void)fetch(g, {fault.page, fault.use, 0, false}, wants);
+  }
+
+  /// Copies some pages back whose frames will be taken soon, if that is due.
+  /// @par Callers every lane of `g`, converged
+  /// @par Result false if there was nothing to do
+  template <simt::warp_group G>
+  GNSTOR_HD bool clean_ahead(const G& g, deadline d) const {
+    page_index page{};
+    bool wants = false;
+    if (!take_dirty(g, page, wants)) return false;
+    (void)flush(g, page, wants, d);
+    return true;
   }
 
   /// Copies dirty pages back that nobody pins: each lane that `wants` its own, all lanes copy.
@@ -186,9 +201,10 @@ class copied_pages : public page_table {
   template <class G>
   GNSTOR_HD bool fetch(const G& g, const wish& w, bool claimed) const {
     catch_of_frame c;
-    const std::uint32_t most = frames_ < frames_a_look ? frames_ : frames_a_look;
-    for (bounded looks{most}; looks && g.any(claimed && !c.taken);) {
-      if (claimed && !c.taken) take_frame(c);
+    const std::uint32_t all = choosy_looks() + frames_;
+    const std::uint32_t most = all < frames_a_look ? all : frames_a_look;
+    for (std::uint32_t look = 0; look < most && g.any(claimed && !c.taken); ++look) {
+      if (claimed && !c.taken) take_frame(c, look);
     }
     copy_back(g, c.is_dirty(), c.old, c.frame);
     if (c.is_dirty()) take_away(c.old, c.frame, c.old_word);
@@ -278,8 +294,8 @@ class copied_pages : public page_table {
   }
 
   /// Looks at one frame; takes it if it is free, or if nobody pins its page.
-  GNSTOR_HD void take_frame(catch_of_frame& c) const {
-    c = {.frame = next_frame()};
+  GNSTOR_HD void take_frame(catch_of_frame& c, std::uint32_t look) const {
+    c = {.frame = next_frame(look)};
     std::uint64_t owner = frame_at(c.frame).load(relaxed);
     if (owner == free_frame) {
       c.taken = frame_at(c.frame).compare_exchange(owner, taken_frame, acquire);
@@ -287,7 +303,7 @@ class copied_pages : public page_table {
     }
     if (owner == taken_frame) return;
     c.old = page_index(static_cast<std::uint32_t>(owner - 1));
-    if (!claim_unpinned(c.old, c.frame, c.old_word)) return;
+    if (!claim_unpinned(c.old, c.frame, c.old_word, look < choosy_looks())) return;
     frame_at(c.frame).store(taken_frame, relaxed);
     c.taken = true;
     if (!c.is_dirty()) take_away(c.old, c.frame, c.old_word);

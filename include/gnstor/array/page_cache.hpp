@@ -18,17 +18,17 @@ namespace gnstor::inline v0 {
 /// Demand paging between a page store and a ring of frames (a reference, passed by value).
 ///
 /// A page is pinned while lanes write it or hold it; the frame of a pinned page is never taken.
-/// Reads of a page that is there need no reference (`page_table::look`). Frames are taken in FIFO
-/// order from pages nobody pins; a dirty page is written back first, and stays resident if
-/// that fails: no write is ever dropped.
+/// Reads of a page that is there need no reference (`page_table::look`). Frames are taken as
+/// `eviction` says from pages nobody pins; a dirty page is written back first, and stays resident
+/// if that fails, until a flush succeeds: no write is ever dropped.
 template <page_store Store>
 class page_cache : public page_table {
  public:
   /// @param memory zero-filled, `bytes(pages, frames)` long
   /// @param frames_buffer registered memory of frames * page_bytes
   GNSTOR_HD page_cache(const Store& store, void* memory, std::uint32_t pages, std::uint32_t frames,
-                       const io_buffer& frames_buffer)
-      : page_table(memory, pages, frames), store_(store), buffer_(frames_buffer) {}
+                       const io_buffer& frames_buffer, eviction how = eviction::fifo)
+      : page_table(memory, pages, frames, how), store_(store), buffer_(frames_buffer) {}
 
   GNSTOR_HD const Store& store() const { return store_; }
 
@@ -76,6 +76,19 @@ class page_cache : public page_table {
     g.sync();
   }
 
+  /// Writes some pages back whose frames will be taken soon, if that is due.
+  /// @par Callers every lane of `g`, converged
+  /// @par Result false if there was nothing to do
+  template <simt::warp_group G>
+  GNSTOR_HD bool clean_ahead(const G& g, deadline d) const {
+    page_index page{};
+    bool wants = false;
+    if (!take_dirty(g, page, wants)) return false;
+    (void)flush(g, page, wants, d);
+    g.sync();
+    return true;
+  }
+
   /// Writes dirty pages back that nobody pins: each lane that `wants` its own.
   /// @par Callers, Errors as of one lane
   template <simt::warp_group G>
@@ -95,8 +108,27 @@ class page_cache : public page_table {
       return status::make(status_code::would_block, reporter::array);
     }
     const status s = write_back(page, seen.frame(), d);
-    word.fetch_sub(page_word::busy + (s.ok() ? page_word::dirty : 0), release);
+    if (s.ok()) {
+      word.fetch_sub(page_word::busy + page_word::dirty + (seen.bits & page_word::write_failed),
+                     release);
+    } else {
+      unclaim_unwritten(page, seen);
+    }
     return s;
+  }
+
+  /// Takes a frame back that was set aside, or that may hold no page but the one it has.
+  /// @par Callers one lane, when nothing that was given up can use frames any more: its channel was
+  /// reset
+  GNSTOR_HD void take_back(frame_index f) const {
+    const word_ref frame = frame_at(f);
+    const std::uint64_t owner = frame.load(acquire);
+    if (owner == lost_frame) {
+      word_ref(state_->counters.lost_frames).fetch_sub(1, relaxed);
+      frame.store(free_frame, release);
+    } else if (owner != taken_frame && (owner & last_page) != 0) {
+      frame.fetch_sub(last_page, release);
+    }
   }
 
   /// The bytes of a frame.
@@ -225,14 +257,14 @@ class page_cache : public page_table {
   /// @param d of write-backs
   GNSTOR_HD result<frame_index> take_frame(deadline by, deadline d) const {
     for (until more{by}; more;) {
-      for (std::uint32_t k = 0; k < frames_; ++k) {
-        const frame_index f = next_frame();
+      for (std::uint32_t k = 0; k < choosy_looks() + frames_; ++k) {
+        const frame_index f = next_frame(k);
         std::uint64_t owner = frame_at(f).load(relaxed);
         if (owner == free_frame) {
           if (frame_at(f).compare_exchange(owner, taken_frame, acquire)) return f;
         } else if (owner != taken_frame && owner != lost_frame) {
-          if (take_from(page_index(static_cast<std::uint32_t>((owner & ~last_page) - 1)), f, d))
-            return f;
+          const page_index page(static_cast<std::uint32_t>((owner & ~last_page) - 1));
+          if (take_from(page, f, k < choosy_looks(), d)) return f;
         }
       }
     }
@@ -240,11 +272,11 @@ class page_cache : public page_table {
   }
 
   /// Takes frame `f` from `page` if it still holds it and nobody pins it.
-  GNSTOR_HD bool take_from(page_index page, frame_index f, deadline d) const {
+  GNSTOR_HD bool take_from(page_index page, frame_index f, bool spare, deadline d) const {
     page_word seen;
-    if (!claim_unpinned(page, f, seen)) return false;
+    if (!claim_unpinned(page, f, seen, spare)) return false;
     if (seen.is(page_word::dirty) && !write_back(page, f, half_of(d)).ok()) {
-      unclaim(page);  // it stays resident and dirty
+      unclaim_unwritten(page, seen);
       return false;
     }
     const bool usable = (frame_at(f).load(relaxed) & last_page) == 0;
@@ -255,6 +287,12 @@ class page_cache : public page_table {
     }
     take_away(page, f, seen);
     return usable;
+  }
+
+  /// Ends the claim of a page that stays, dirty, because it could not be written.
+  GNSTOR_HD void unclaim_unwritten(page_index page, page_word claimed) const {
+    const std::uint64_t mark = claimed.is(page_word::write_failed) ? 0 : page_word::write_failed;
+    page_at(page).fetch_sub(page_word::busy - mark, release);
   }
 
   GNSTOR_HD_SLOW status write_back(page_index page, frame_index f, deadline d) const {

@@ -57,7 +57,7 @@ concept mapped_page_store = std::copyable<S> && requires(const S& s, page_index 
 template <class S>
 concept served_page_store = std::copyable<S> && requires(const S& s) {
   { s.page_bytes() } -> std::same_as<std::uint32_t>;
-  { s.faults().has_room() } -> std::same_as<bool>;
+  { s.faults().has_room(page_index()) } -> std::same_as<bool>;
 };
 
 /// Whatever an array's pages can lie on.

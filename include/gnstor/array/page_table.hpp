@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gnstor/array/eviction.hpp>
 #include <gnstor/array/page_use.hpp>
 #include <gnstor/array/page_word.hpp>
 #include <gnstor/core/assert.hpp>
@@ -16,8 +17,7 @@ struct page_cache_counters {
   std::uint64_t pages_out = 0;  ///< written back
   std::uint64_t evictions = 0;  ///< frames taken from a resident page
   std::uint64_t io_errors = 0;  ///< fetches and write-backs that failed
-  std::uint64_t lost_frames =
-      0;  ///< frames set aside because a request given up may still write them
+  std::uint64_t lost_frames = 0;  ///< frames set aside: a request given up may still write them
   std::uint64_t first_error =
       0;  ///< `status::pack()` of the first error; sticky until the host clears it
   std::uint64_t first_error_at =
@@ -30,7 +30,8 @@ struct page_cache_counters {
 
 /// The shared words of a page cache; page words, then frame words, follow in memory.
 struct page_cache_state {
-  alignas(128) std::uint64_t cursor;  ///< the FIFO hand over the frames
+  alignas(128) std::uint64_t cursor;  ///< turns of the hand that looks for frames
+  std::uint64_t cleaned;              ///< turns up to which pages were written back ahead of it
   std::uint64_t silent;           ///< SSDs that fell silent lately, by bit: others are asked first
   std::uint64_t silent_until_ns;  ///< `deadline::at_ns` of the time until when that counts
   alignas(128) page_cache_counters counters;
@@ -50,8 +51,12 @@ class page_table {
   }
 
   /// @param memory zero-filled, `bytes(pages, frames)` long
-  GNSTOR_HD page_table(void* memory, std::uint32_t pages, std::uint32_t frames)
-      : state_(static_cast<page_cache_state*>(memory)), pages_(pages), frames_(frames) {}
+  GNSTOR_HD page_table(void* memory, std::uint32_t pages, std::uint32_t frames,
+                       eviction how = eviction::fifo)
+      : state_(static_cast<page_cache_state*>(memory)),
+        pages_(pages),
+        frames_(frames),
+        eviction_(how) {}
 
   GNSTOR_HD std::uint32_t pages() const { return pages_; }
   GNSTOR_HD std::uint32_t frames() const { return frames_; }
@@ -75,12 +80,14 @@ class page_table {
     GNSTOR_VERIFY((before & page_word::reference_mask) != 0);
   }
 
-  /// Lets the next `pin` try again to fetch a page whose fetch failed.
+  /// Lets the next `pin` try again to fetch a page whose fetch failed, and whoever needs its frame
+  /// to write one back whose write-back failed.
   /// @par Callers one lane, while nobody else uses the page
   GNSTOR_HD void forgive(page_index page) const {
     const word_ref word = page_at(page);
     const page_word seen{word.load(acquire)};
     if (seen.is(page_word::failed)) word.fetch_sub(seen.bits & ~page_word::reference_mask, release);
+    if (seen.is(page_word::write_failed)) word.fetch_sub(page_word::write_failed, release);
   }
 
   /// Whether nobody uses `page`.
@@ -144,8 +151,9 @@ class page_table {
   }
   /// Marks a page that is there and referenced as it is used.
   GNSTOR_HD frame_index used(page_index page, page_word seen, page_use use) const {
-    if (use != page_use::read && !seen.is(page_word::dirty))
-      page_at(page).fetch_or(page_word::dirty, relaxed);
+    const std::uint64_t marks =
+        page_word::accessed | (use != page_use::read ? page_word::dirty : 0);
+    if ((seen.bits & marks) != marks) page_at(page).fetch_or(marks, relaxed);
     return seen.frame();
   }
   /// Makes a page busy that was `seen` and is not; false, with the page as it is, if it changed.
@@ -163,14 +171,22 @@ class page_table {
     frame_at(f).store(std::uint64_t{page.value} + 1, relaxed);
     // Paired with the acquire in `pin`: the page's bytes, and the frame's owner, are in place.
     const page_word before{page_at(page).fetch_add(
-        page_word::resident - page_word::busy + page_word::at(f) - named, release)};
+        page_word::resident + page_word::accessed - page_word::busy + page_word::at(f) - named,
+        release)};
     if (before.version() != 0) count(state_->counters.refetches);
   }
   /// Claims a page that lies in `f`, that nobody pins, for its frame.
-  GNSTOR_HD bool claim_unpinned(page_index page, frame_index f, page_word& seen) const {
+  /// @param spare leave it if it was accessed since it was left last
+  GNSTOR_HD bool claim_unpinned(page_index page, frame_index f, page_word& seen, bool spare) const {
     const word_ref word = page_at(page);
     seen.bits = word.load(relaxed);
     if (!seen.usable() || seen.references() != 0 || !(seen.frame() == f)) return false;
+    if (seen.is(page_word::write_failed)) return false;
+    if (spare && eviction_ != eviction::fifo && seen.is(page_word::accessed)) {
+      // Only of the page that was seen: its word may be another frame's, or nobody's, by now.
+      word.compare_exchange(seen.bits, seen.bits & ~page_word::accessed, relaxed);
+      return false;
+    }
     // Paired with the release in `unpin`.
     return word.compare_exchange(seen.bits, seen.bits | page_word::busy, acquire);
   }
@@ -182,20 +198,69 @@ class page_table {
   /// Takes frame `f` from the page of `claim_unpinned`, which ends its claim.
   GNSTOR_HD void take_away(page_index page, frame_index f, page_word seen) const {
     count(state_->counters.evictions);
-    const std::uint64_t flags =
-        page_word::busy | page_word::resident | (seen.bits & page_word::dirty);
+    const std::uint64_t flags = page_word::busy | page_word::resident |
+                                (seen.bits & (page_word::dirty | page_word::accessed));
     const std::uint64_t older = seen.version() - seen.next_version();
     page_at(page).fetch_sub(flags + page_word::at(f) + older, release);
   }
-  /// The next frame of the hand that goes round.
-  GNSTOR_HD frame_index next_frame() const {
+  /// A hand's next frame.
+  /// @param look how many the caller has looked at before: from `choosy_looks` on it is any frame's
+  /// turn
+  GNSTOR_HD frame_index next_frame(std::uint32_t look) const {
     const std::uint64_t turn = word_ref(state_->cursor).fetch_add(1, relaxed);
-    return frame_index(static_cast<std::uint32_t>(turn % frames_));
+    const eviction how = look < choosy_looks() ? eviction_ : eviction::fifo;
+    return frame_index(detail::frame_of_turn(how, turn, frames_));
+  }
+  /// How many frames who needs one looks at for the best; then whatever is not pinned will do.
+  GNSTOR_HD std::uint32_t choosy_looks() const {
+    if (eviction_ == eviction::fifo) return 0;
+    return frames_ < 24 ? frames_ : 24;
+  }
+
+  /// Frames ahead of the hand that are kept clean where somebody cleans: the low-water mark.
+  GNSTOR_HD std::uint32_t clean_frames() const { return frames_ / 8 == 0 ? 1 : frames_ / 8; }
+  /// A frame ahead of the hand for each lane of `g`, whose page is to be written back if it is
+  /// dirty. No frame is given out twice in a round.
+  /// @par Callers every lane of `g`, converged
+  /// @par Result the page in the lane's frame, if `wants` is true then; false for all lanes if
+  /// enough frames are clean
+  template <class G>
+  GNSTOR_HD bool take_dirty(const G& g, page_index& page, bool& wants) const {
+    std::uint64_t first = 0;
+    std::uint32_t share = 0;
+    if (g.thread_rank() == 0) {
+      const std::uint64_t turn = word_ref(state_->cursor).load(relaxed);
+      std::uint64_t seen = word_ref(state_->cleaned).load(relaxed);
+      first = seen > turn ? seen : turn;
+      // Others may have gone on meanwhile, from a later turn of the hand.
+      const std::uint64_t until = turn + clean_frames();
+      const std::uint64_t due = first < until ? until - first : 0;
+      share = due < g.size() ? static_cast<std::uint32_t>(due) : g.size();
+      // A few at once: the words above are busy.
+      if (share * 2 < clean_frames() && share < g.size()) share = 0;
+      if (share != 0 && !word_ref(state_->cleaned).compare_exchange(seen, first + share, relaxed))
+        share = 0;
+    }
+    share = g.shfl(share, 0);
+    first = g.shfl(first, 0);
+    if (share == 0) return false;
+    wants = false;
+    if (g.thread_rank() < share) {
+      const frame_index f(detail::frame_of_turn(eviction_, first + g.thread_rank(), frames_));
+      const std::uint64_t owner = frame_at(f).load(relaxed);
+      if (owner != free_frame && owner <= pages_) {
+        page = page_index(static_cast<std::uint32_t>(owner - 1));
+        const page_word seen{page_at(page).load(relaxed)};
+        wants = seen.is(page_word::dirty) && !seen.is(page_word::write_failed);
+      }
+    }
+    return true;
   }
 
   page_cache_state* state_;
   std::uint32_t pages_;
   std::uint32_t frames_;
+  eviction eviction_;
 };
 
 }  // namespace gnstor::inline v0

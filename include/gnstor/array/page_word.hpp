@@ -5,30 +5,40 @@
 
 namespace gnstor::inline v0 {
 
-/// The state of one page of an array, as one 64-bit word: frame 63:36, version 35:24, flags 23:20,
-/// reference count 19:0. A page whose fetch failed has neither frame nor version: bits 63:32 say
+/// The state of one page of an array, as one 64-bit word: frame 63:36, version 35:25, flags 24:19,
+/// reference count 18:0. A page whose fetch failed has neither frame nor version: bits 63:32 say
 /// why.
 ///
 /// References are added and dropped by plain additions, whatever the flags say; a lane that finds
 /// the page busy keeps its reference and waits. Only the lane that set `busy` changes the frame and
-/// the other flags. The version grows each time the page loses its frame, so that a lane that reads
-/// without a reference sees that the frame was another page's meanwhile.
+/// the other flags; `dirty` and `accessed` are set by lanes that hold a reference. The version
+/// grows each time the page loses its frame, so that a lane that reads without a reference sees
+/// that the frame was another page's meanwhile.
 ///
-/// A lane holds one reference at a time, and a GPU of today has 270,336 of them: a million is room.
+/// A lane holds one reference at a time, and the largest GPU of today has 303,104 of them: half a
+/// million is room.
 struct page_word {
   static constexpr std::uint64_t reference = 1;
-  static constexpr std::uint64_t reference_mask = (1ull << 20) - 1;
-  static constexpr std::uint64_t resident = 1ull << 20;  ///< the frame holds the page
-  static constexpr std::uint64_t busy = 1ull << 21;      ///< being fetched, written back or evicted
-  static constexpr std::uint64_t dirty = 1ull << 22;     ///< the frame is newer than the store
-  static constexpr std::uint64_t failed = 1ull << 23;    ///< the last fetch failed; sticky
-  static constexpr std::uint64_t version_mask = 0xfffull << 24;
+  static constexpr std::uint64_t reference_mask = (1ull << 19) - 1;
+  static constexpr std::uint64_t write_failed = 1ull << 19;  ///< dirty, and the last write-back
+                                                             ///< failed: only a flush tries again
+  static constexpr std::uint64_t resident = 1ull << 20;      ///< the frame holds the page
+  static constexpr std::uint64_t busy = 1ull << 21;    ///< being fetched, written back or evicted
+  static constexpr std::uint64_t dirty = 1ull << 22;   ///< the frame is newer than the store
+  static constexpr std::uint64_t failed = 1ull << 23;  ///< the last fetch failed; sticky
+  static constexpr std::uint64_t accessed = 1ull
+                                            << 24;  ///< used since the hand went by: `eviction`
+  static constexpr std::uint64_t version_mask = 0x7ffull << 25;
   static constexpr std::uint32_t max_frames = 1u << 28;
 
   std::uint64_t bits = 0;
 
   GNSTOR_HD constexpr bool is(std::uint64_t flag) const { return (bits & flag) != 0; }
   GNSTOR_HD constexpr bool usable() const { return (bits & (resident | busy)) == resident; }
+  /// Usable, and marked as accessed: who reads it has nothing to write down.
+  GNSTOR_HD constexpr bool readable() const {
+    return (bits & (resident | busy | accessed)) == (resident | accessed);
+  }
   GNSTOR_HD constexpr std::uint64_t references() const { return bits & reference_mask; }
   GNSTOR_HD constexpr frame_index frame() const {
     return frame_index(static_cast<std::uint32_t>(bits >> 36));
@@ -39,11 +49,11 @@ struct page_word {
   /// The version's bits, and those of the one after it.
   GNSTOR_HD constexpr std::uint64_t version() const { return bits & version_mask; }
   GNSTOR_HD constexpr std::uint64_t next_version() const {
-    return (bits + (1ull << 24)) & version_mask;
+    return (bits + (1ull << 25)) & version_mask;
   }
   /// True if the page lies, usable, where it lay when `then` was read, and has lain there since.
   GNSTOR_HD constexpr bool unmoved_since(page_word then) const {
-    constexpr std::uint64_t changing = reference_mask | dirty;
+    constexpr std::uint64_t changing = reference_mask | dirty | accessed | write_failed;
     return ((bits ^ then.bits) & ~changing) == 0;
   }
 
@@ -81,12 +91,12 @@ static_assert(page_word{page_word::failure(status::nvme(7, 0x81, 63))}.why() ==
               status::nvme(7, 0x81, 63));
 static_assert(page_word{page_word::failure(status::unpack(0xff12'0000'0409))}.why() ==
               status::unpack(0xff12'0000'0409));
-static_assert((page_word::reference_mask &
-               (page_word::resident | page_word::busy | page_word::dirty)) == 0);
+static_assert((page_word::reference_mask & (page_word::write_failed | page_word::resident |
+                                            page_word::busy | page_word::dirty)) == 0);
 static_assert(page_word{page_word::at(frame_index(9)) | page_word::version_mask}.next_version() ==
               0);
-static_assert(page_word{page_word::resident | 3}.unmoved_since({page_word::resident |
-                                                                page_word::dirty}));
+static_assert(page_word{page_word::resident | 3}.unmoved_since(
+    {page_word::resident | page_word::dirty | page_word::accessed}));
 static_assert(!page_word{page_word::resident}.unmoved_since({page_word::resident |
                                                              page_word::busy}));
 

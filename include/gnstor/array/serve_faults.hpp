@@ -12,6 +12,9 @@ namespace gnstor::inline v0 {
 ///
 /// It never waits for those lanes: a page for which no frame is free is let go, and who waits for
 /// it asks again. It leaves when it is to stop and no fault waits.
+///
+/// Some of its warps, the cleaners, write pages back before their frames are needed, so that who
+/// fetches a page seldom has to write another one back first.
 /// @tparam Pages `page_cache` or `copied_pages`
 template <class Pages>
 struct serve_faults {
@@ -24,19 +27,20 @@ struct serve_faults {
   std::uint64_t timeout_ns;  ///< of one page
   std::uint32_t* stop;       ///< not 0: leave
   std::uint32_t* arrived;    ///< counts the warps that have begun
+  std::uint32_t fetchers;    ///< warps that fetch, the first to begin; the others are cleaners
 
   /// @par Callers every lane of the grid, whole warps
   /// @par Bound until `*stop`; each page `timeout_ns`
   template <class Lane>
   GNSTOR_HD void operator()(Lane& lane) const {
     const simt::group g = lane.warp();
-    if (g.leads()) device_word<std::uint32_t>(*arrived).fetch_add(1, relaxed);
+    std::uint32_t number = 0;
+    if (g.leads()) number = device_word<std::uint32_t>(*arrived).fetch_add(1, relaxed);
+    number = g.broadcast(number);
+    const bool fetches = number < fetchers;
     std::uint32_t quiet = 0;
-    for (bounded rounds{~std::uint64_t{0}}; rounds;) {
-      page_fault mine;
-      const std::uint32_t taken = faults.take(g, mine);
-      if (taken != 0) {
-        pages.serve(g, mine, g.thread_rank() < taken, simt::within(timeout_ns));
+    for (bounded rounds{~std::uint64_t{0}}; rounds; ++number) {
+      if (fetches ? serve_some(g, number) : pages.clean_ahead(g, simt::within(timeout_ns))) {
         quiet = 0;
       } else {
         if (++quiet % 8 == 0 && is_over(g)) break;
@@ -49,6 +53,12 @@ struct serve_faults {
   }
 
  private:
+  GNSTOR_HD bool serve_some(const simt::group& g, std::uint32_t ring) const {
+    page_fault mine;
+    const std::uint32_t taken = faults.take(g, ring, mine);
+    if (taken != 0) pages.serve(g, mine, g.thread_rank() < taken, simt::within(timeout_ns));
+    return taken != 0;
+  }
   /// Whoever has ended before the stop had pushed its last fault before.
   GNSTOR_HD bool is_over(const simt::group& g) const {
     std::uint32_t over = 0;

@@ -102,7 +102,7 @@ class served_pages : public page_table {
   /// @par Callers any lane
   GNSTOR_HD void prefetch(page_index page) const {
     page_word seen = look(page);
-    if (!is_absent(seen) || !store_.faults().is_served() || !store_.faults().has_room()) return;
+    if (!is_absent(seen) || !store_.faults().is_served() || !store_.faults().has_room(page)) return;
     if (claim(page, seen)) store_.faults().push({page, page_use::read});
   }
 
@@ -127,7 +127,7 @@ class served_pages : public page_table {
     if (!store_.faults().is_served()) return status::make(status_code::not_ready, reporter::array);
     w.starved = w.starved || w.handed;
     // Room first: nothing stays busy that nobody knows of.
-    if (store_.faults().has_room() && claim(page, w.seen)) {
+    if (store_.faults().has_room(page) && claim(page, w.seen)) {
       store_.faults().push({page, use});
       w.handed = true;
     }

@@ -34,7 +34,8 @@ class memory_channel {
 
   GNSTOR_HD const QP& queue() const { return qp_; }
   GNSTOR_HD memory_channel_state& state() const { return *state_; }
-  /// `completed` counts transfers that succeeded; `late` and `unknown` stay 0.
+  /// `completed` counts transfers that succeeded, `broken` the other completions; `late` and
+  /// `unknown` stay 0.
   GNSTOR_HD channel_state& counters() const { return state_->common; }
   GNSTOR_HD channel_phase phase() const { return phase_in(life().load()); }
 
@@ -70,7 +71,9 @@ class memory_channel {
   /// peer
   /// @par Bound `d`
   /// @par Errors timed_out: its memory is in use until a later `try_wait` says ok; transport_error
-  /// with the NIC's syndrome if this transfer killed the queue pair, flushed if another one did
+  /// with the NIC's syndrome if this transfer killed the queue pair, flushed if another one did;
+  /// reset if the channel was made again since, and it is not known to have been done before:
+  /// nothing of it happens any more
   GNSTOR_HD status wait(transfer_ticket t, deadline d) const {
     status outcome = pending();
     std::uint32_t vain = 0;
@@ -216,23 +219,45 @@ class memory_channel {
       std::uint64_t none = 0;
       word(state_->common.first_error).compare_exchange(none, c.outcome.pack(), acq_rel);
     }
-    if (c.kind == completion_kind::broken) count(state_->common.broken);
     (void)life().fail();  // releases all of that to who finds the phase
+    // Last: a reset waits for it. Paired with the acquire load in `memory_channel_restart`.
+    word(state_->common.broken).fetch_add(1, release);
   }
 
   /// The end of `t`, or would_block.
   GNSTOR_HD status take(transfer_ticket t) const {
     // Asked for together: the first load has no order.
     const std::uint32_t seen = device_word<std::uint32_t>(state_->common.phase).load(relaxed);
-    if (word(state_->completed).load(acquire) > t.index) return status{};
-    if (phase_in(seen) != channel_phase::error) return pending();
+    const std::uint64_t done = word(state_->completed).load(acquire);
+    if (done > t.index) return end_before(done, t);
+    if (phase_in(seen) != channel_phase::error && resets_in(seen) == 0) return pending();
     return end_of(t);
   }
-  /// How `t` ends on a dead queue pair.
+  /// How `t` ended, where the transfers before `done` are done: of the present life, unless it is
+  /// one of a life before.
+  GNSTOR_HD status end_before(std::uint64_t done, transfer_ticket t) const {
+    // From one life to the next indices leap by more than the depth.
+    if (done - t.index <= qp_.depth()) return status{};
+    return t.index >= word(state_->first).load(acquire) ? status{} : former_end_of(t);
+  }
+  /// How a transfer ended that was sent before the last reset.
+  GNSTOR_HD_SLOW status former_end_of(transfer_ticket t) const {
+    const std::uint64_t end = word(state_->former_end).load(acquire);
+    if (t.index < end && t.index >= word(state_->former_first).load(relaxed)) return status{};
+    status gone = status::unpack(word(state_->common.last_error).load(relaxed));
+    gone.code = status_code::reset;
+    gone.by = reporter::channel;
+    return gone;
+  }
+  /// How `t` ends on a queue pair that is dead, or was made again.
   GNSTOR_HD_SLOW status end_of(transfer_ticket t) const {
-    if (phase() != channel_phase::error) return pending();
-    if (word(state_->completed).load(acquire) > t.index) return status{};
+    const std::uint32_t now = life().load();
+    if (resets_in(now) != 0 && t.index < word(state_->first).load(acquire)) return former_end_of(t);
+    if (phase_in(now) != channel_phase::error) return pending();
+    const std::uint64_t done = word(state_->completed).load(acquire);
+    if (done > t.index) return end_before(done, t);
     const std::uint64_t why = word(state_->common.first_error).load(relaxed);
+    if (why == 0) return pending();  // a reset is about to begin the next life, and says so then
     if (word(state_->failed).load(relaxed) == t.index + 1) return status::unpack(why);
     return detail::killed_by(why);
   }

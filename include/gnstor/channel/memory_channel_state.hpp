@@ -12,6 +12,9 @@ struct memory_channel_state {
   channel_state common;                  ///< phase, first error, counters
   alignas(128) std::uint64_t completed;  ///< every transfer before this index is done
   std::uint64_t failed;                  ///< 1 + index of the transfer that failed first; 0: none
+  std::uint64_t first;         ///< the first index of the present life; 0 before the first reset
+  std::uint64_t former_first;  ///< of the life before the last reset
+  std::uint64_t former_end;    ///< every transfer of that life before this index was done
 };
 
 static_assert(std::is_trivially_copyable_v<memory_channel_state> &&

@@ -19,16 +19,23 @@ GNSTOR_HD inline void store16(void* to, const word16& value) {
   asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.w[0]),
                "r"(value.w[1]), "r"(value.w[2]), "r"(value.w[3])
                : "memory");
-#elif defined(__SANITIZE_THREAD__)
-  // Lanes may read an array's frame while it is filled, and throw away what they got: as they load
-  // by atomic pieces, these stores are such, too. A plain load beside them is still reported.
+#else
+  std::memcpy(to, &value, sizeof value);
+#endif
+}
+
+/// The same towards memory that lanes may read meanwhile: an array's frames. They throw away what
+/// they got too early, and load by atomic pieces; so ThreadSanitizer sees atomic stores here, too,
+/// and reports a plain load beside them.
+GNSTOR_HD inline void store16_to_frame(void* to, const word16& value) {
+#if defined(__SANITIZE_THREAD__)
   std::uint64_t half[2];
   std::memcpy(half, &value, sizeof value);
   auto* const out = static_cast<std::uint64_t*>(to);
   __atomic_store_n(out, half[0], __ATOMIC_RELAXED);
   __atomic_store_n(out + 1, half[1], __ATOMIC_RELAXED);
 #else
-  std::memcpy(to, &value, sizeof value);
+  store16(to, value);
 #endif
 }
 
@@ -73,11 +80,7 @@ GNSTOR_HD inline void copy(const G& g, void* to, const void* from, std::uint64_t
     const std::uint64_t units = bytes / 16;
     const std::uint64_t first = units * g.thread_rank() / g.size();
     const std::uint64_t last = units * (g.thread_rank() + 1) / g.size();
-#if defined(__SANITIZE_THREAD__)
-    for (std::uint64_t k = first; k < last; ++k) store16(out + k * 16, load16(in + k * 16));
-#else
     std::memcpy(out + first * 16, in + first * 16, (last - first) * 16);
-#endif
     return;
   }
   for (std::uint64_t at = std::uint64_t{16} * g.thread_rank(); at < bytes;
@@ -86,6 +89,24 @@ GNSTOR_HD inline void copy(const G& g, void* to, const void* from, std::uint64_t
     std::memcpy(out + at, in + at, 16);
   }
 #endif
+}
+
+/// The same towards memory that lanes may read meanwhile: as `store16_to_frame`.
+/// @par Callers every lane of `g`, converged
+/// @par Order as `copy`
+template <warp_group G>
+GNSTOR_HD inline void copy_to_frame(const G& g, void* to, const void* from, std::uint64_t bytes) {
+#if defined(__SANITIZE_THREAD__)
+  if (current_hook == nullptr || !current_hook->fine_payload) {
+    auto* out = static_cast<char*>(to);
+    auto* in = static_cast<const char*>(from);
+    for (std::uint64_t at = std::uint64_t{16} * g.thread_rank(); at < bytes;
+         at += std::uint64_t{16} * g.size())
+      store16_to_frame(out + at, load16(in + at));
+    return;
+  }
+#endif
+  copy(g, to, from, bytes);
 }
 
 }  // namespace gnstor::simt

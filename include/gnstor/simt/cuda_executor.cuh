@@ -1,14 +1,17 @@
 #pragma once
 /// Runs the library's kernels on a CUDA device.
 
+#include <gnstor/core/duration.hpp>
 #include <gnstor/simt/array_uses.hpp>
 #include <gnstor/simt/domain.hpp>
 #include <gnstor/simt/lane.hpp>
+#include <gnstor/simt/reservation.hpp>
 #include <gnstor/simt/stream.hpp>
 
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <stdexcept>
@@ -94,6 +97,7 @@ class executor {
   executor& operator=(const executor&) = delete;
   ~executor() {
     array_uses::end(this);
+    if (!serving_.empty()) stop_at_once();
     for (cudaStream_t stream : streams_) static_cast<void>(cudaStreamDestroy(stream));
   }
 
@@ -127,13 +131,21 @@ class executor {
   /// memory, is not 0. The device itself sets it when the other grids have ended.
   template <class Functor, class... Args>
   void serve(shape grid, shape block, std::uint32_t& stop, Functor f, Args... args) {
-    services_.push_back({loaded(grid, block, f, args...), &stop});
+    services_.push_back({loaded(grid, block, f, args...), &stop, {}});
   }
+  /// Keeps what was taken for the service that was added last: it is given back if that never
+  /// starts.
+  void reserve(reservation taken) { services_.back().taken.push_back(std::move(taken)); }
+  /// True if services were added to the next run.
+  bool has_services() const { return !services_.empty(); }
 
   /// Lets the other grids begin when `word`, in device memory, has come to `value`: a service
-  /// raises it, so that it is there before whoever needs it. `run` throws if it does not within a
-  /// minute: it does not fit beside the kernels that run. Tools that watch kernels are slow.
-  void begin_after(std::uint32_t& word, std::uint32_t value) { gates_.push_back({&word, value}); }
+  /// raises it, so that it is there before whoever needs it. `run` throws if it does not within
+  /// `patience`: it does not fit beside the kernels that run. Tools that watch kernels are slow.
+  void begin_after(std::uint32_t& word, std::uint32_t value,
+                   duration patience = std::chrono::minutes(1)) {
+    gates_.push_back({&word, value, patience});
+  }
 
   /// The same as `spawn`; the domain makes no difference on the device, whose kernels all run on
   /// the current one.
@@ -157,27 +169,42 @@ class executor {
   /// Beside a service it waits all the same: two runs that overlapped would stop each other's.
   void run_async() {
     const auto launches = std::exchange(launches_, {});
-    const auto services = std::exchange(services_, {});
-    if (launches.empty() && !services.empty())
+    if (launches.empty() && !services_.empty()) {
+      services_.clear();
+      gates_.clear();
       throw std::runtime_error("a service with no grid to serve would never end");
-    const auto gates = std::exchange(gates_, {});
-    make_streams(services.size() + launches.size());
-    cudaStream_t* const clients = streams_.data() + services.size();
-    for (std::size_t k = 0; k < services.size(); ++k) start(services[k], streams_[k]);
-    for (const gate& g : gates) {
-      if (has_come(g, clients[0])) continue;
-      for (const service& s : services) stop(s, clients[0]);
-      wait();
-      throw std::runtime_error(
-          "a service did not start beside the kernels that run: it does not "
-          "fit; end those, or give it fewer warps");
     }
-    for (std::size_t k = 0; k < launches.size(); ++k) follow(clients[k], caller_);
-    for (std::size_t k = 0; k < launches.size(); ++k) launches[k](clients[k]);
-    for (const service& s : services) end(s, clients, launches.size());
+    make_streams(services_.size() + launches.size());
+    start_services();
+    cudaStream_t* const clients = streams_.data() + serving_.size();
+    try {
+      for (std::size_t k = 0; k < launches.size(); ++k) follow(clients[k], caller_);
+      for (std::size_t k = 0; k < launches.size(); ++k) launches[k](clients[k]);
+      for (const service& s : serving_) end(s, clients, launches.size());
+    } catch (...) {
+      stop_at_once();
+      throw;
+    }
     for (std::size_t k = 0; has_caller_ && k < launches.size(); ++k) follow(caller_, clients[k]);
     array_uses::begin(this, std::exchange(arrays_, {}), {streams_, is_done});
-    if (!services.empty()) wait();
+    if (!serving_.empty()) wait();
+  }
+
+  /// Starts the services that were added, for kernels that no executor knows: when this returns
+  /// they are there, for whatever comes on any stream, until `end_services`. Throws as `run`, with
+  /// none of them left running. Meanwhile this executor runs nothing else.
+  void begin_services() { start_services(); }
+
+  /// Ends them behind what the caller's stream holds by now; what it is given later begins after
+  /// their end. Throws std::runtime_error if the stream takes no more: they end at once then.
+  void end_services() {
+    try {
+      for (const service& s : serving_) stop(s, caller_);
+    } catch (...) {
+      stop_at_once();
+      throw;
+    }
+    for (std::size_t k = 0; k < serving_.size(); ++k) follow(caller_, streams_[k]);
   }
 
   /// Waits for everything that this executor has enqueued. Throws std::runtime_error naming the
@@ -185,6 +212,7 @@ class executor {
   void wait() {
     for (cudaStream_t stream : streams_)
       gnstor::detail::cuda_check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+    serving_.clear();
     array_uses::end(this);
   }
 
@@ -193,10 +221,12 @@ class executor {
   struct service {
     launcher kernel;
     std::uint32_t* stop;
+    std::vector<reservation> taken;
   };
   struct gate {
     std::uint32_t* word;
     std::uint32_t value;
+    duration patience;
   };
 
   /// Loads a kernel and checks that it can be launched beside a running one, `threads` to a block.
@@ -256,6 +286,48 @@ class executor {
 
   static bool is_done(cudaStream_t stream) { return cudaStreamQuery(stream) != cudaErrorNotReady; }
 
+  /// Launches the services that were added, on the first streams, and waits for their gates. If it
+  /// throws none of them is left running.
+  void start_services() {
+    auto services = std::exchange(services_, {});
+    const auto gates = std::exchange(gates_, {});
+    make_streams(services.size() + 1);
+    try {
+      for (service& s : services) {
+        start(s, streams_[serving_.size()]);
+        for (reservation& r : s.taken) r.use();
+        serving_.push_back(std::move(s));
+      }
+      for (const gate& g : gates) {
+        if (has_come(g, streams_[serving_.size()])) continue;
+        throw std::runtime_error(
+            "a service did not start beside the kernels that run: it does not fit; end those, or "
+            "give it fewer warps");
+      }
+    } catch (...) {
+      stop_at_once();
+      throw;
+    }
+  }
+
+  /// Stops the services, whatever they still serve, and waits for them, ten seconds at most. What
+  /// has not come by then finds its stop when it comes; until then what it looks at has to stay, so
+  /// it stays for ever.
+  void stop_at_once() noexcept {
+    const std::size_t count = serving_.size();
+    const auto last = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    for (const service& s : serving_)
+      static_cast<void>(cudaMemsetAsync(s.stop, 1, sizeof *s.stop, streams_[count]));
+    bool ended = false;
+    while (!ended && std::chrono::steady_clock::now() < last)
+      ended = std::all_of(streams_.begin(), streams_.begin() + count, is_done);
+    if (ended) {
+      serving_.clear();
+    } else {
+      static_cast<void>(new std::vector<service>(std::exchange(serving_, {})));
+    }
+  }
+
   static void start(const service& s, cudaStream_t stream) {
     gnstor::detail::cuda_check(cudaMemsetAsync(s.stop, 0, sizeof *s.stop, stream),
                                "cudaMemsetAsync");
@@ -274,10 +346,11 @@ class executor {
                                "cudaMemsetAsync");
   }
 
-  /// True once the word of `g` has its value; false after a minute.
+  /// True once the word of `g` has its value; false after its patience.
   static bool has_come(const gate& g, cudaStream_t stream) {
-    const auto last = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-    for (std::uint32_t seen = 0; std::chrono::steady_clock::now() < last;) {
+    using clock = std::chrono::steady_clock;
+    const auto since = clock::now();
+    for (std::uint32_t seen = 0; duration(clock::now() - since) < g.patience;) {
       gnstor::detail::cuda_check(
           cudaMemcpyAsync(&seen, g.word, sizeof seen, cudaMemcpyDeviceToHost, stream),
           "cudaMemcpyAsync");
@@ -288,8 +361,9 @@ class executor {
   }
 
   std::vector<launcher> launches_;
-  array_uses::names arrays_;  ///< that the launches use
-  std::vector<service> services_;
+  array_uses::names arrays_;       ///< that the launches use
+  std::vector<service> services_;  ///< of the next run
+  std::vector<service> serving_;   ///< that run, on the first streams
   std::vector<gate> gates_;
   std::vector<cudaStream_t> streams_;
   cudaStream_t caller_ =

@@ -45,6 +45,9 @@ printf '\001\000\000\000\002\000\000\000' > /tmp/first
 dd if=/tmp/region of=/tmp/got bs=8 count=1 2>/dev/null
 must cmp /tmp/first /tmp/got
 
+step "channels that are killed and come back"
+says "6 channels came back: 0 wrong" interop_memory revive --endpoint $there/numbers
+
 step "what is refused"
 refuses "exports no region 'letters'" interop_memory page --endpoint $there/letters
 refuses "nobody listens on this port" interop_memory page --endpoint memory://$address:4499/numbers
@@ -67,4 +70,17 @@ read_in_background
 kill "$serving"
 wait "$serving" || failed "gnstor-memory ended with $?"
 all_ended "page [0-9]*: (flushed|transport error)"
+
+step "who may"
+echo 00112233445566778899aabbccddeeff > /tmp/secret
+echo 00112233445566778899aabbccddee00 > /tmp/other
+serve_memory --region numbers=file:/tmp/region --allow $address --secret /tmp/secret
+says "0 wrong" interop_memory page --endpoint "$there/numbers?secret=/tmp/secret"
+refuses "wants to hear a secret" interop_memory page --endpoint $there/numbers
+refuses "another secret than /tmp/other" \
+  interop_memory page --endpoint "$there/numbers?secret=/tmp/other"
+kill "$serving"
+wait "$serving" || failed "gnstor-memory ended with $?"
+serve_memory --region numbers=file:/tmp/region --allow 10.1.0.99
+refuses "this one is not among them" interop_memory page --endpoint $there/numbers
 ends

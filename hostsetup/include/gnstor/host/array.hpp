@@ -4,6 +4,7 @@
 #include <gnstor/array/served_array.hpp>
 #include <gnstor/host/array_access.hpp>
 #include <gnstor/host/array_kernels.hpp>
+#include <gnstor/host/array_options.hpp>
 #include <gnstor/host/array_statistics.hpp>
 #include <gnstor/host/error.hpp>
 #include <gnstor/host/executor.hpp>
@@ -11,10 +12,10 @@
 #include <gnstor/host/session.hpp>
 #include <gnstor/host/volume_pages.hpp>
 #include <gnstor/simt/array_uses.hpp>
+#include <gnstor/simt/reservation.hpp>
 #include <gnstor/simt/stream.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <concepts>
 #include <exception>
 #include <functional>
@@ -23,31 +24,22 @@
 #include <utility>
 #include <vector>
 
-namespace gnstor::host {
-
-/// How an array is paged.
-struct array_options {
-  std::uint64_t frame_bytes = 0;         ///< memory for frames; 0: a quarter of the data
-  std::uint32_t page_bytes = 64 * 1024;  ///< 4096 times a power of two, up to 2 MiB; on mapped
-                                         ///< memory from 512 on
-  duration timeout = std::chrono::seconds(10);  ///< of one element access
-  former_timeout timeout_ns{};                  ///< now `timeout`
-};
-
-/// The fewest frames an array works with: a warp whose lanes touch 32 pages at once needs them all.
-inline constexpr std::uint32_t min_frames = 32;
-
-}  // namespace gnstor::host
-
 namespace gnstor::detail {
+
+/// `options` with the page size that `ground` has where they do not say.
+inline host::array_options paged(host::array_options options, const array_ground& ground) {
+  if (options.page_bytes == 0) options.page_bytes = ground.usual_page;
+  return options;
+}
 
 /// What the typed owner does not need to repeat for each element type.
 struct array_memory {
   host::memory_block frames;
   host::memory_block words;
-  host::memory_block left;    ///< `flush_record`s: of the last flush, of the last host access
-  host::memory_block twin;    ///< room for views that kernels reach: see `array_view`
-  host::memory_block faults;  ///< a `fault_ring`, once a pager is asked for
+  host::memory_block left;  ///< `flush_record`s: of the last flush, of the last host access
+  host::memory_block twin;  ///< room for views that kernels reach: see `array_view`
+  /// A `fault_ring`, once a pager is asked for; runs that have one hold it, too.
+  std::shared_ptr<host::memory_block> faults;
   io_buffer buffer{};
   std::uint32_t pages = 0;
   std::uint32_t frame_count = 0;
@@ -65,9 +57,15 @@ struct array_memory {
   bool open() const { return frames.data() != nullptr; }
   /// The ring of faults, made when it is asked for first.
   fault_ring fault_memory();
-  /// What a pager of `warps` warps gets; nobody else serves then. Throws `host::input_error` while
-  /// another one does.
-  pager_setup begin_service(std::uint32_t warps, std::uint64_t timeout_ns);
+  /// What a pager gets; nobody else serves then. Throws `host::input_error` while another one does.
+  /// @param gpu_warps that fetch, unless `options` says; 0 on the host
+  pager_setup begin_service(const host::pager_options& options, std::uint32_t gpu_warps,
+                            std::uint64_t timeout_ns);
+  /// What `begin_service` took, for the run that the pager belongs to.
+  simt::reservation reserved_service() const;
+  bool is_served() const;
+  /// Throws `host::input_error` while a pager serves, or is to.
+  void require_unserved() const;
   /// Throws `host::input_error` after `release`.
   void require_open() const;
   page_cache_counters counters() const;
@@ -125,9 +123,9 @@ class array {
   /// The same on what `pages` says.
   array(const Pages& pages, std::uint64_t count, const array_options& options = {})
       : ground_(pages),
-        options_(options),
+        options_(detail::paged(options, pages.ground())),
         count_(count),
-        memory_(detail::array_memory::make(pages.ground(), count, sizeof(T), options)) {
+        memory_(detail::array_memory::make(pages.ground(), count, sizeof(T), options_)) {
     const view_type twin = make_view();
     static_assert(sizeof twin <= detail::array_memory::twin_bytes);
     memory_.twin.write(0, &twin, sizeof twin);
@@ -173,10 +171,28 @@ class array {
   /// `input_error` while another run has one.
   void attach(executor& run, const pager_options& options = {}) {
     memory_.require_open();
-    const std::uint32_t warps = options.warps != 0             ? options.warps
-                                : this_machine == machine::gpu ? Pages::pager_warps
-                                                               : 1;
-    detail::start_pager(run, pages_of_kernels(), memory_.begin_service(warps, timeout_ns()));
+    const std::uint32_t gpu_warps = this_machine == machine::gpu ? Pages::pager_warps : 0;
+    const detail::pager_setup setup = memory_.begin_service(options, gpu_warps, timeout_ns());
+    simt::reservation taken = memory_.reserved_service();
+    detail::start_pager(run, pages_of_kernels(), setup);
+    run.reserve(std::move(taken));
+  }
+
+  /// The same for kernels that no executor launches, of any stream: the pager is there when this
+  /// returns, and until its `stop`, which comes behind what `order` holds by then. On the host it
+  /// has a thread, for all executors. Kernels need no `session::attach`.
+  ///
+  /// Throws `input_error` while the array has a pager, while `order` is captured, where every
+  /// launch waits for its kernel (CUDA_LAUNCH_BLOCKING), and where the array's node runs beside an
+  /// executor's kernels alone: `runner=sim`, `resident=no`, `emu-memory:`. Throws
+  /// std::runtime_error if the pager does not fit beside the kernels that run.
+  [[nodiscard]] pager serve(simt::stream order, const pager_options& options = {}) {
+    auto run = std::make_unique<executor>(order);
+    detail::check_order(*run, order);
+    ground_.attach(*run);
+    if (run->has_services()) detail::refuse_lone_pager(memory_.name);
+    attach(*run, options);
+    return pager(detail::run_pager(std::move(run), order, memory_.device));
   }
 
   /// Copies elements [first, first + count) to this CPU's memory, as kernels have left them: dirty
@@ -276,9 +292,11 @@ class array {
 
   /// Flushes, and gives the frames back; views and `flush` are refused then, `counters` stay.
   /// Throws as `flush`, and leaves the array open then: remove the cause, `clear_errors`, and close
-  /// again. Closing a closed array does nothing.
+  /// again. Throws `input_error` while a pager serves it, or is to. Closing a closed array does
+  /// nothing.
   void close() {
     if (!memory_.open()) return;
+    memory_.require_unserved();
     flush();
     memory_.release(ground_.registrar());
   }
@@ -292,6 +310,21 @@ class array {
     ground_.attach(run);
     run.run();
     memory_.forget_error();
+  }
+
+  /// Takes frames back that were set aside because a request given up might still write them:
+  /// resets every channel of the session for that. Requests of other arrays under way end with
+  /// `reset`. Call it when no kernel uses the array. Throws what `session::reset_channel` throws;
+  /// every frame stays as it is then.
+  void take_frames_back() requires requires(const Pages& p) { p.end_requests(); }
+  {
+    memory_.require_open();
+    settle();
+    ground_.end_requests();
+    executor run;
+    run.spawn(8, 128, detail::take_frames_back{}, make_view());
+    ground_.attach(run);
+    run.run();
   }
 
   /// What the array did so far; exact when no kernel uses it.
@@ -322,7 +355,7 @@ class array {
   std::uint64_t timeout_ns() const { return options_.timeout_ns.or_else(options_.timeout).ns(); }
   pages_type pages_of_kernels() const {
     return pages_type(ground_.store(options_.page_bytes), memory_.words.data(), memory_.pages,
-                      memory_.frame_count, memory_.buffer);
+                      memory_.frame_count, memory_.buffer, options_.eviction);
   }
   void begin_flush(const std::shared_ptr<executor>& run) {
     settle();

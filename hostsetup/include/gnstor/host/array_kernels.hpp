@@ -68,6 +68,16 @@ struct forgive_pages {
   }
 };
 
+/// Takes every frame back that was set aside.
+struct take_frames_back {
+  template <class Lane, class View>
+  GNSTOR_HD void operator()(Lane& lane, View view) const {
+    for (std::uint32_t f = lane.global_thread(); f < view.cache().frames();
+         f += lane.grid_threads())
+      view.cache().take_back(frame_index(f));
+  }
+};
+
 /// Brings pages of a range into frames, one per lane in turn.
 struct fetch_pages {
   page_range range;

@@ -9,7 +9,7 @@ namespace gnstor::host {
 
 /// Memory of a peer that kernels read and write by RDMA, as an endpoint names it.
 ///
-/// `memory://HOST[:PORT]/NAME` is a region that a `gnstor-memory` server exports;
+/// `memory://HOST[:PORT]/NAME[?secret=FILE]` is a region that a `gnstor-memory` server exports;
 /// `emu-memory:?bytes=64M` is one of this process behind an emulated NIC. `remote_memory` opens
 /// both; docs/endpoints.md shows the options.
 struct memory_endpoint {
@@ -18,6 +18,7 @@ struct memory_endpoint {
   std::string host;  ///< empty: emulated
   std::uint16_t port = default_port;
   std::string name;           ///< of the region
+  std::string secret;         ///< file of what its server wants to hear; empty: nothing
   std::uint64_t bytes = 0;    ///< of an emulated region
   std::optional<int> gpu;     ///< in whose memory it lies; else in pinned host memory
   std::uint32_t workers = 0;  ///< copy workers of the emulated NIC; 0: by the machine

@@ -40,8 +40,8 @@ struct remote_memory_options {
 /// CPU has no part in it. Move-only owner.
 ///
 /// Everything it hands out is valid while it lives. A region that its server withdraws kills the
-/// queue pairs that ask for it: transfers end with `transport_error` or `flushed`, and the memory
-/// has to be opened again.
+/// queue pairs that ask for it: transfers end with `transport_error` or `flushed`. `reset_channel`
+/// brings a dead channel back, if the region is there still.
 class remote_memory {
  public:
   /// Opens `emu-memory:?bytes=64M` or `memory://HOST[:PORT]/NAME`. Throws `input_error` for a bad
@@ -63,6 +63,15 @@ class remote_memory {
   channel_set<remote_memory_channel> channels() const;
   /// What became of channel `k`: the phase that its lanes see.
   channel_phase phase(std::uint32_t k) const;
+
+  /// Brings channel `k` back to `ready`: a queue pair that a bad transfer or a lost connection has
+  /// killed. Lanes see `flushed` and then `not_ready` meanwhile; transfers of the former life end
+  /// with `reset` unless they were done. When this returns, nothing of them can happen any more.
+  /// Kernels may use the channel meanwhile, but not where the NIC is emulated, as it runs beside
+  /// kernels only. Frames that an array has given up stay so until it is opened again. Throws
+  /// `io_error` if it takes longer than `timeout` (it may be tried again), `error` where the server
+  /// does not answer, or exports another region by now.
+  void reset_channel(std::uint32_t k, duration timeout = std::chrono::seconds(10));
 
   /// Moves bytes between this CPU's memory and the region. Throws `input_error` beyond its end,
   /// `io_error` otherwise.

@@ -76,11 +76,17 @@ class session {
   session(session&&) noexcept;
   session& operator=(session&&) noexcept;
 
+  /// Connects once more with the same array: for the kernels of another GPU, or as another host. An
+  /// emulated array runs by itself then (not with `runner=sim` or `resident=no`), and has room for
+  /// as many sessions as `sessions=` says; it ends with the last of them. Throws `input_error`
+  /// where it cannot be joined, otherwise as the constructor.
+  session join(const session_options& options) const;
+
   const endpoint& where() const;
   const session_options& options() const;
   client_id client() const;
   /// What was granted or done otherwise than asked, a sentence each: fewer queues than channels,
-  /// say.
+  /// say. And by how many paths the array is reached, where there are several.
   std::vector<std::string> notes() const;
 
   /// Creates a volume that this host owns, and may read and write. Hosts that create at once get
@@ -93,6 +99,11 @@ class session {
   /// the host's last session ends in order. Throws `input_error` if there is no such volume,
   /// `io_error` where this host may not open it, naming the remedy.
   volume_info open_volume(volume_id vid);
+  /// Opens a volume as `open_volume` does, but to read it: it takes no right to write. Any number
+  /// of hosts may, also while one of them writes it; what they have in arrays' frames does not
+  /// change then. A write through what this returns is refused by the SSDs (`nvme_error`, not
+  /// permitted) unless this host holds the right in another session.
+  volume_info open_read_only(volume_id vid);
   /// Gives back the right to write a volume, so that another host that was admitted can take it.
   /// Nothing of this host's may be under way there. It may be read on.
   void close_volume(volume_id vid);
@@ -176,10 +187,16 @@ class session {
 
   /// Makes SSD `ssd` faulty, for tests: "none", "media_error", "dead" or "silent".
   void inject_fault(std::uint32_t ssd, std::string_view fault);
+  /// Makes NIC `nic` of an emulated array faulty, for tests: "dead" breaks its channels, also those
+  /// that are reset meanwhile; "silent" holds them up; "none" ends both, and channels that broke
+  /// have to be reset then.
+  void inject_nic_fault(std::uint32_t nic, std::string_view fault);
 
  private:
   friend struct session_access;
   struct impl;
+  enum class rights : std::uint8_t { all_that_are_free, reading };
+  volume_info open(volume_id vid, rights wanted);
   explicit session(std::unique_ptr<impl> i);
   std::unique_ptr<impl> impl_;
 };

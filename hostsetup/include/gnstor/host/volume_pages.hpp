@@ -19,6 +19,7 @@ struct array_ground {
   std::string remedy;  ///< of one that is too small: "create a volume of at least"
   std::uint64_t bytes = 0;
   std::uint32_t least_page = 0;           ///< bytes
+  std::uint32_t usual_page = 64 * 1024;   ///< bytes, where `array_options` do not say
   host::place where = host::place::host;  ///< of frames and words
   int device = 0;
   host::session* session = nullptr;       ///< that registers the frames, if any has to
@@ -42,6 +43,8 @@ class volume_pages {
   }
   void attach(executor& run) const { session_->attach(run); }
   static constexpr std::uint32_t pager_warps = 64;  ///< of a GPU, unless the user says otherwise
+  /// Ends what requests that were given up may still do: resets the session's channels.
+  void end_requests() const;
   /// Pages were written back.
   void changed() const {}
   session* registrar() const { return session_; }

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <gnstor/core/duration.hpp>
 #include <gnstor/simt/array_uses.hpp>
 #include <gnstor/simt/domain.hpp>
+#include <gnstor/simt/reservation.hpp>
 #include <gnstor/simt/stream.hpp>
 #include <gnstor/simt_host/kernel.hpp>
 #include <gnstor/simt_host/options.hpp>
@@ -9,6 +11,8 @@
 
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace gnstor::simt::host {
 
@@ -57,6 +61,7 @@ class executor {
     using body = gnstor::detail::bound_kernel<Functor, Args...>;
     add(where, grid, block, sizeof(typename body::shared), &stop,
         std::make_unique<body>(f, args...));
+    has_services_ = true;
   }
 
   /// The same in domain gpu0.
@@ -64,8 +69,13 @@ class executor {
   void serve(shape grid, shape block, std::uint32_t& stop, Functor f, Args... args) {
     serve_in(domain::gpu0, grid, block, stop, f, args...);
   }
+  /// Keeps what was taken for a service of the next run: it is given back if that fails, or never
+  /// comes.
+  void reserve(reservation taken) { taken_.push_back(std::move(taken)); }
+  /// True if services were added to the next run.
+  bool has_services() const { return has_services_; }
   /// For sources of both machines: all grids of a run are there from its start.
-  void begin_after(std::uint32_t&, std::uint32_t) {}
+  void begin_after(std::uint32_t&, std::uint32_t, duration = {}) {}
 
   /// Runs all spawned grids together until every lane has exited, then forgets them.
   ///
@@ -90,7 +100,9 @@ class executor {
            std::unique_ptr<kernel> body);
 
   std::unique_ptr<runtime> runtime_;
-  array_uses::names arrays_;  ///< that the spawned grids use
+  array_uses::names arrays_;        ///< that the spawned grids use
+  std::vector<reservation> taken_;  ///< for the services of the next run
+  bool has_services_ = false;
 };
 
 }  // namespace gnstor::simt::host
