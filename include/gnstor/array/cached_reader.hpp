@@ -20,8 +20,8 @@ namespace gnstor::inline v0 {
 /// likes. What it remembers is what `array_view` sees before each read: the page's word. The
 /// element counts if the word says afterwards that the page has stayed since; then the thread read
 /// the element in the frame that it has been in all the time. The word tells that by the number of
-/// times, modulo 4096, that the page has lost its frame; so what is remembered is renewed after
-/// some 100 us, in which no page is fetched 4096 times.
+/// times, modulo 2048, that the page has lost its frame; so what is remembered is renewed after
+/// some 100 us, in which no page is fetched 2048 times.
 ///
 /// Four registers. Make one for each array that a loop walks.
 /// @tparam View the `array_view`, which must outlive it
