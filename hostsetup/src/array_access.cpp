@@ -83,7 +83,7 @@ void element_range::check(const std::string& array, std::uint64_t size) const {
 page_range element_range::pages(std::uint32_t element_bytes, std::uint32_t page_bytes) const {
   if (count == 0) return {};
   const std::uint64_t begin = first * element_bytes / page_bytes;
-  const std::uint64_t end = (first + count - 1) * element_bytes / page_bytes + 1;
+  const std::uint64_t end = ((first + count) * element_bytes - 1) / page_bytes + 1;
   return {begin, end - begin};
 }
 

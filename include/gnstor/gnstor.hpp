@@ -1,6 +1,7 @@
 #pragma once
 /// Everything a kernel needs of gnstor.
 
+#include <gnstor/array/cached_reader.hpp>
 #include <gnstor/array/mapped_array.hpp>
 #include <gnstor/array/memory_array.hpp>
 #include <gnstor/array/remote_array.hpp>

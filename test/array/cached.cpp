@@ -126,8 +126,10 @@ struct watched_view {
   element_layout<value_type> layout() const { return element_layout<value_type>(512); }
   const pages& cache() const { return pages_; }
 
-  static value_type load_absent_or_poison(int, std::uint64_t) { return 0; }
-  static result<value_type> load_absent(int, std::uint64_t) { return 0u; }
+  struct far {
+    static value_type load_or_poison(int, std::uint64_t) { return 0; }
+    static result<value_type> load(int, std::uint64_t) { return 0u; }
+  };
 
   pages pages_;
   int twin_ = 0;

@@ -134,6 +134,15 @@ TEST_CASE("mapped elements keep what their owner wrote, pages in chunks") {
       {.pages = 300, .frames = 80, .page_words = 8192, .timeout_ns = patience_ns}, 132, 256, 10);
 }
 
+TEST_CASE("mapped elements that straddle pages keep what their owner wrote") {
+  using three_floats = words_of<std::uint32_t, 3>;
+  using five_words = words_of<std::uint64_t, 5>;
+  const rig_shape shape{.pages = 4096, .frames = 3000, .page_words = 64, .timeout_ns = patience_ns};
+  random_run<three_floats>(shape, 16, 128, 40);
+  random_run<five_words>(shape, 16, 128, 40);
+  random_run<three_floats, quarter_pages>(shape, 16, 128, 40);
+}
+
 namespace {
 
 /// What `read_together` finds: each element says where it lies.
@@ -200,6 +209,24 @@ TEST_CASE("pages of mapped memory held by blocks keep their words") {
   REQUIRE(cudaGetLastError() == cudaSuccess);
   REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   r.check();
+}
+
+namespace {
+
+template <class Store>
+void neighbours_run() {
+  gpu_mapped_rig<std::uint64_t, Store> r(
+      {.pages = 256, .frames = 64, .page_words = 512, .timeout_ns = patience_ns});
+  r.run(16, 128, number_all{}, r.view(), r.expected());
+  r.run(16, 128, read_neighbours{.rounds = 100}, r.view(), 1u, r.expected(), r.lanes());
+  r.check();
+}
+
+}  // namespace
+
+TEST_CASE("who remembers its page of mapped memory reads that page alone") {
+  neighbours_run<mapped_store>();
+  neighbours_run<quarter_pages>();
 }
 
 template <class Store>

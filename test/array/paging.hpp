@@ -26,10 +26,34 @@ struct alignas(16) wide {
   }
 };
 
+/// An element of `N` words, whose size may be no power of two.
+template <class Word, int N>
+struct words_of {
+  Word word[N];
+
+  GNSTOR_HD static words_of from(std::uint64_t bits) {
+    words_of w;
+    for (Word& x : w.word) x = static_cast<Word>(bits = mix64(bits));
+    return w;
+  }
+  GNSTOR_HD friend words_of operator+(words_of a, const words_of& b) {
+    for (int k = 0; k < N; ++k) a.word[k] = static_cast<Word>(a.word[k] + b.word[k]);
+    return a;
+  }
+  GNSTOR_HD friend bool operator==(const words_of& a, const words_of& b) {
+    for (int k = 0; k < N; ++k) {
+      if (a.word[k] != b.word[k]) return false;
+    }
+    return true;
+  }
+};
+
 /// An element from 64 random bits.
 template <class T>
 GNSTOR_HD T element_of(std::uint64_t bits) {
-  if constexpr (sizeof(T) == 16) {
+  if constexpr (requires { T::from(bits); }) {
+    return T::from(bits);
+  } else if constexpr (sizeof(T) == 16) {
     return T{bits, ~bits};
   } else {
     return static_cast<T>(bits);
@@ -84,7 +108,7 @@ struct random_elements {
           break;
         }
         case 3: {
-          if constexpr (sizeof(T) < 16) {
+          if constexpr (requires { value + value; }) {
             view[i] += value;
             expected[i] = static_cast<T>(expected[i] + value);
           }

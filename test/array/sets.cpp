@@ -10,7 +10,7 @@ using namespace gnstor::test;
 
 namespace {
 
-constexpr std::uint64_t share = 250;
+constexpr std::uint64_t share = 150;
 
 using words = std::uint64_t;
 using on_disk = rig<words, true>;

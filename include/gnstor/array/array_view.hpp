@@ -3,12 +3,12 @@
 #include <gnstor/array/array_element.hpp>
 #include <gnstor/array/copied_pages.hpp>
 #include <gnstor/array/element_layout.hpp>
+#include <gnstor/array/far_access.hpp>
 #include <gnstor/array/page_cache.hpp>
 #include <gnstor/array/page_guard.hpp>
 #include <gnstor/array/page_set.hpp>
 #include <gnstor/array/page_use.hpp>
 #include <gnstor/array/served_pages.hpp>
-#include <gnstor/array/visit_together.hpp>
 #include <gnstor/simt/fetch_add.hpp>
 #include <gnstor/simt/lane.hpp>
 #include <gnstor/simt/relaxed_bytes.hpp>
@@ -22,11 +22,18 @@ namespace gnstor::detail {
 /// An array's element by its size, which the compiler names where it does not fit.
 template <std::size_t Bytes>
 struct element_of_bytes {
-  static constexpr bool fits_pages = Bytes <= 4096 && (Bytes & (Bytes - 1)) == 0;
-  static_assert(fits_pages,
-                "an element must not straddle pages: sizeof(T) has to be a power of two up to "
-                "4096; pad it, as struct alignas(16) makes 12 bytes 16, or use an array for each "
-                "member");
+  static constexpr bool fits_pages = Bytes <= 4096;
+  static_assert(fits_pages, "an element has to fit a page: sizeof(T) is 4096 at most");
+};
+/// The same where whole elements of a page are asked for.
+template <std::size_t Bytes>
+struct page_of_elements {
+  static constexpr bool is_whole = cuda::std::has_single_bit(Bytes);
+  static_assert(
+      is_whole,
+      "elements whose size is no power of two may lie on two pages, so none is held for "
+      "them: use view[i], load and store, or pad the element, as struct alignas(16) makes "
+      "12 bytes 16");
 };
 
 /// What moves the pages of a store.
@@ -51,7 +58,7 @@ template <class View>
 class cached_reader;
 
 /// `count` elements of `T` on a page store, used by index from any lane (a reference, passed by
-/// value).
+/// value). `T` is of any trivially copyable type up to 4096 bytes, and up to a page.
 ///
 /// `view[i]` reads, `view[i] = x`, `view[i] += x` and so on write. An element is not atomic: lanes
 /// that write the same one race, as they do on ordinary memory, but for `atomicAdd(view[i], x)`. An
@@ -60,8 +67,9 @@ class cached_reader;
 /// A write that fails changes nothing.
 ///
 /// A read of a page that is there takes no reference: page word, element, page word again. What is
-/// rarer is out of line, on a copy of the view in the kernels' memory, so that kernels carry
-/// little.
+/// rarer is out of line (`far_access`), on a copy of the view in the kernels' memory, so that
+/// kernels carry little. So is an element that lies on two pages, because its size is no power of
+/// two.
 /// @tparam T the element; of `const T` the view only reads
 template <class T, array_store Store>
 class array_view {
@@ -73,6 +81,7 @@ class array_view {
   using value_type = std::remove_const_t<T>;
   using cache_type = typename detail::pages_of<Store>::type;
   using element = array_element<array_view>;
+  using layout_type = element_layout<value_type>;
   static constexpr bool reads_only = std::is_const_v<T>;
   static constexpr unsigned char poison_byte = 0xdb;
 
@@ -104,8 +113,11 @@ class array_view {
 
   GNSTOR_HD std::uint64_t size() const { return count_; }
   GNSTOR_HD const cache_type& cache() const { return cache_; }
-  GNSTOR_HD const element_layout<value_type>& layout() const { return layout_; }
-  GNSTOR_HD std::uint64_t elements_per_page() const { return layout_.elements_per_page(); }
+  GNSTOR_HD const layout_type& layout() const { return layout_; }
+  /// Of elements that never straddle pages: their size is a power of two.
+  GNSTOR_HD std::uint64_t elements_per_page() const requires layout_type::never_straddles {
+    return layout_.elements_per_page();
+  }
 
   GNSTOR_HD element operator[](std::uint64_t index) const { return element(*this, index); }
 
@@ -116,13 +128,13 @@ class array_view {
   GNSTOR_HD result<value_type> load(std::uint64_t index) const {
     value_type value{};
     if (peek(index, value)) return value;
-    return load_absent(twin_, index);
+    return far::load(twin_, index);
   }
   /// The same; where it fails, bytes of `poison_byte`, and the array has the error.
   GNSTOR_HD value_type load_or_poison(std::uint64_t index) const {
     value_type value{};
     if (peek(index, value)) return value;
-    return load_absent_or_poison(twin_, index);
+    return far::load_or_poison(twin_, index);
   }
 
   /// The same in the lanes of `g` that want it, each its own: the pages that they miss are fetched
@@ -136,7 +148,7 @@ class array_view {
     value_type value{};
     const bool misses = wants && !peek(index, value);
     if (!g.any(misses)) return value;
-    const result<value_type> missed = load_absent_together(twin_, g, index, misses);
+    const result<value_type> missed = far::load_together(twin_, g, index, misses);
     if (misses) return missed;
     return value;
   }
@@ -144,36 +156,36 @@ class array_view {
   /// Writes element `index`; it reaches the store when its page is evicted or flushed.
   /// @par Callers, Bound, Errors as `load`
   GNSTOR_HD status store(std::uint64_t index, const value_type& value) const requires(!reads_only) {
-    return store_far(twin_, index, value);
+    return far::store(twin_, index, value);
   }
   /// The same; where it fails, the array has the error.
   GNSTOR_HD void store_or_keep(std::uint64_t index, const value_type& value) const
       requires(!reads_only) {
-    store_far_or_keep(twin_, index, value);
+    far::store_or_keep(twin_, index, value);
   }
   /// Element `index` becomes `next(element)`; not in one step. Where it fails, the array has the
   /// error, and nothing is changed.
   /// @par Callers, Bound as `load`
   template <class Next>
   GNSTOR_HD void change(std::uint64_t index, const Next& next) const requires(!reads_only) {
-    change_far(twin_, index, next);
+    far::change(twin_, index, next);
   }
   /// Adds `x` to element `index` in one step, a number of 4 or 8 bytes: the value before.
   /// @par Callers, Bound, Errors as `load`
   GNSTOR_HD result<value_type> fetch_add(std::uint64_t index, const value_type& x) const
       requires(!reads_only && simt::addable<value_type>) {
-    return fetch_add_far(twin_, index, x);
+    return far::fetch_add(twin_, index, x);
   }
   GNSTOR_HD value_type fetch_add_or_poison(std::uint64_t index, const value_type& x) const
       requires(!reads_only && simt::addable<value_type>) {
-    const result<value_type> before = fetch_add_far(twin_, index, x);
-    return before ? before.value : keep_and_poison(twin_, index, before.status);
+    const result<value_type> before = far::fetch_add(twin_, index, x);
+    return before ? before.value : far::keep_and_poison(twin_, index, before.status);
   }
   /// Has the page of `index` fetched, without waiting, where others fetch pages; else does nothing.
   /// @par Callers any lane
   GNSTOR_HD void prefetch(std::uint64_t index) const {
     if constexpr (served_page_store<Store>) {
-      if (index < count_) prefetch_far(twin_, layout_.page_of(index));
+      if (index < count_) far::prefetch(twin_, index);
     }
   }
 
@@ -225,9 +237,10 @@ class array_view {
   template <simt::thread_group G>
   GNSTOR_HD result<pinned> acquire_page(const G& g, std::uint64_t index,
                                         page_use use = page_use::read) const {
+    static_assert(detail::page_of_elements<sizeof(T)>::is_whole);
     if (index >= count_) return status::make(status_code::out_of_range, reporter::array);
     pinned p = extent_of(index);
-    const result<frame_index> frame = hold_far(twin_, g, p.page, use_of(p, use));
+    const result<frame_index> frame = far::hold(twin_, g, p.page, use_of(p, use));
     if (!frame) return frame.status;
     p.data = reinterpret_cast<T*>(cache_.data(frame.value));
     return p;
@@ -257,14 +270,16 @@ class array_view {
   }
 
  private:
+  using far = detail::far_access<mutable_view>;
   template <class, array_store>
   friend class array_view;
   template <simt::warp_group, class...>
   friend class page_set;
   friend class cached_reader<array_view>;
+  friend struct detail::far_access<mutable_view>;
 
   /// The page of `index`, which is not held yet.
-  GNSTOR_HD pinned extent_of(std::uint64_t index) const {
+  GNSTOR_HD pinned extent_of(std::uint64_t index) const requires layout_type::never_straddles {
     pinned p;
     p.first = layout_.first_beside(index);
     const bool ends_here = count_ - p.first < elements_per_page();
@@ -273,20 +288,17 @@ class array_view {
     return p;
   }
   /// What lies behind the last element, on its page, is not the caller's to overwrite.
-  GNSTOR_HD page_use use_of(const pinned& p, page_use use) const {
+  GNSTOR_HD page_use use_of(const pinned& p,
+                            page_use use) const requires layout_type::never_straddles {
     if (use == page_use::overwrite && p.count != elements_per_page()) use = page_use::write;
     return use;
   }
   /// The pages as who holds several of them wants them.
   GNSTOR_HD const cache_type& shared_pages() const { return twin_->cache_; }
 
-  GNSTOR_HD static value_type get(unsigned char* there) {
-    return simt::load_pieces<value_type>(there, relaxed);
-  }
-
   /// Reads an element without a reference, if its page is there and stays.
   GNSTOR_HD bool peek(std::uint64_t index, value_type& value) const {
-    if (index >= count_) return false;
+    if (index >= count_ || layout_.straddles(index)) return false;
     const page_index page = layout_.page_of(index);
     const page_word seen = cache_.look(page);
     if (!seen.readable()) return false;
@@ -294,104 +306,10 @@ class array_view {
         layout_.find(cache_.data(frame_index(0)), seen.frame(), index), acquire);
     return cache_.is_still(page, seen);
   }
-  GNSTOR_HD result<value_type> load_pinned(std::uint64_t index) const {
-    value_type value{};
-    const status s =
-        access(index, page_use::read, [&value](unsigned char* there) { value = get(there); });
-    if (!s.ok()) return s;
-    return value;
-  }
-  GNSTOR_HD status store_pinned(std::uint64_t index, const value_type& value) const {
-    return access(index, page_use::write,
-                  [&value](unsigned char* there) { simt::store_relaxed(there, value); });
-  }
-
-  // What is off the hot path, in functions of their own, on the view's twin.
-  GNSTOR_HD_SLOW static result<value_type> load_absent(const mutable_view* self,
-                                                       std::uint64_t index) {
-    return self->load_pinned(index);
-  }
-  template <class G>
-  GNSTOR_HD_SLOW static result<value_type> load_absent_together(const mutable_view* self, G g,
-                                                                std::uint64_t index, bool misses) {
-    const bool beyond = index >= self->count_;
-    const bool wants = misses && !beyond;
-    value_type value{};
-    status s;
-    if (g.any(wants)) {
-      s = detail::visit_together(
-          g, self->cache_, self->layout_.page_of(index), page_use::read, wants, self->timeout_ns_,
-          [&](unsigned char* bytes) { value = get(bytes + self->layout_.offset_of(index)); });
-    }
-    if (misses && beyond) s = status::make(status_code::out_of_range, reporter::array);
-    if (!s.ok()) return s;
-    return value;
-  }
-  GNSTOR_HD_SLOW static value_type load_absent_or_poison(const mutable_view* self,
-                                                         std::uint64_t index) {
-    const result<value_type> r = self->load_pinned(index);
-    return r ? r.value : keep_and_poison(self, index, r.status);
-  }
-  GNSTOR_HD_SLOW static status store_far(const mutable_view* self, std::uint64_t index,
-                                         value_type value) {
-    return self->store_pinned(index, value);
-  }
-  GNSTOR_HD_SLOW static void store_far_or_keep(const mutable_view* self, std::uint64_t index,
-                                               value_type value) {
-    self->keep(self->store_pinned(index, value), index);
-  }
-  template <class Next>
-  GNSTOR_HD_SLOW static void change_far(const mutable_view* self, std::uint64_t index, Next next) {
-    self->keep(self->access(index, page_use::write,
-                            [&next](unsigned char* there) {
-                              simt::store_relaxed(there, static_cast<value_type>(next(get(there))));
-                            }),
-               index);
-  }
-  GNSTOR_HD_SLOW static result<value_type> fetch_add_far(const mutable_view* self,
-                                                         std::uint64_t index, value_type x) {
-    value_type before{};
-    const status s = self->access(index, page_use::write, [&before, x](unsigned char* there) {
-      before = simt::fetch_add_relaxed(there, x);
-    });
-    if (!s.ok()) return s;
-    return before;
-  }
-  template <class G>
-  GNSTOR_HD_SLOW static result<frame_index> hold_far(const mutable_view* self, G g, page_index page,
-                                                     page_use use) {
-    return detail::hold_of(g, self->cache_, page, use, self->timeout_ns_);
-  }
-  GNSTOR_HD_SLOW static void prefetch_far(const mutable_view* self, page_index page) {
-    self->cache_.prefetch(page);
-  }
-  GNSTOR_HD_SLOW static value_type keep_and_poison(const mutable_view* self, std::uint64_t index,
-                                                   status s) {
-    self->keep(s, index);
-    value_type poison;
-    auto* bytes = reinterpret_cast<unsigned char*>(&poison);
-    for (std::uint32_t k = 0; k < sizeof(T); ++k) bytes[k] = poison_byte;
-    return poison;
-  }
-
-  /// Calls `use` with the bytes of element `index` while its page is pinned.
-  template <class Use>
-  GNSTOR_HD status access(std::uint64_t index, page_use why, const Use& use) const {
-    if (index >= count_) return status::make(status_code::out_of_range, reporter::array);
-    return cache_.visit(layout_.page_of(index), why, timeout_ns_,
-                        [&](unsigned char* bytes) { use(bytes + layout_.offset_of(index)); });
-  }
-  /// Keeps what failed.
-  GNSTOR_HD void keep(status s, std::uint64_t index) const {
-    if (s.ok()) return;
-    const bool beyond = s.code == status_code::out_of_range && s.by == reporter::array;
-    cache_.keep(s, beyond ? index : layout_.page_of(index).value);
-  }
-
   cache_type cache_;
   std::uint64_t count_;
   std::uint64_t timeout_ns_;
-  element_layout<value_type> layout_;
+  layout_type layout_;
   const mutable_view* twin_;
 };
 

@@ -20,8 +20,8 @@ namespace gnstor::inline v0 {
 /// likes. What it remembers is what `array_view` sees before each read: the page's word. The
 /// element counts if the word says afterwards that the page has stayed since; then the thread read
 /// the element in the frame that it has been in all the time. The word tells that by the number of
-/// times, modulo 4096, that the page has lost its frame; so what is remembered is renewed after
-/// some 100 us, in which no page is fetched 4096 times.
+/// times, modulo 2048, that the page has lost its frame; so what is remembered is renewed after
+/// some 100 us, in which no page is fetched 2048 times.
 ///
 /// Four registers. Make one for each array that a loop walks.
 /// @tparam View the `array_view`, which must outlive it
@@ -38,14 +38,14 @@ class cached_reader {
   GNSTOR_HD value_type operator[](std::uint64_t index) {
     value_type value{};
     if (peek(index, value)) return value;
-    return View::load_absent_or_poison(view_->twin_, index);
+    return View::far::load_or_poison(view_->twin_, index);
   }
   /// @par Callers the lane that made it, converged or not
   /// @par Bound, Errors as `array_view::load`
   GNSTOR_HD result<value_type> load(std::uint64_t index) {
     value_type value{};
     if (peek(index, value)) return value;
-    return View::load_absent(view_->twin_, index);
+    return View::far::load(view_->twin_, index);
   }
 
  private:

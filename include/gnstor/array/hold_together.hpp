@@ -9,12 +9,14 @@
 /// wanted at once, by all groups together, are not more than the frames, every page that nobody
 /// wants loses its frame before one that somebody does; so after as many fetches as there are
 /// frames all wanted pages are there, and each group finds its own. Where they are more, a group
-/// may find none together, and ends at its deadline.
+/// may find none together, and ends at its deadline. That is so of `eviction::fifo`, the default;
+/// `resist_scans` brings pages into an eighth of the frames, which have to do then.
 
 #include <gnstor/array/page_fault.hpp>
 #include <gnstor/array/present_pages.hpp>
 #include <gnstor/simt/clock.hpp>
 #include <gnstor/simt/fence.hpp>
+#include <gnstor/simt/group.hpp>
 #include <gnstor/simt/warp.hpp>
 
 namespace gnstor::detail {

@@ -14,6 +14,9 @@ template <class View, page_use Use>
 struct page_request {
   static_assert(Use == page_use::read || !View::reads_only,
                 "a view of const elements writes none: hold its page by to_read");
+  static_assert(View::layout_type::never_straddles,
+                "elements whose size is no power of two may lie on two pages, so none is held for "
+                "them: use view[i], load and store, or pad the element");
   using element_type = std::conditional_t<Use == page_use::read, const typename View::value_type,
                                           typename View::value_type>;
   using view_type = View;

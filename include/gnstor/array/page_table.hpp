@@ -13,10 +13,10 @@ namespace gnstor::inline v0 {
 
 /// What an array did so far. Relaxed counters, exact when no kernel runs.
 struct page_cache_counters {
-  std::uint64_t pages_in = 0;   ///< fetched, or begun without being fetched
-  std::uint64_t pages_out = 0;  ///< written back
-  std::uint64_t evictions = 0;  ///< frames taken from a resident page
-  std::uint64_t io_errors = 0;  ///< fetches and write-backs that failed
+  std::uint64_t pages_in = 0;     ///< fetched, or begun without being fetched
+  std::uint64_t pages_out = 0;    ///< written back
+  std::uint64_t evictions = 0;    ///< frames taken from a resident page
+  std::uint64_t io_errors = 0;    ///< fetches and write-backs that failed
   std::uint64_t lost_frames = 0;  ///< frames set aside: a request given up may still write them
   std::uint64_t first_error =
       0;  ///< `status::pack()` of the first error; sticky until the host clears it

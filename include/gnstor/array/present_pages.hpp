@@ -23,7 +23,7 @@ class present_pages : public page_table {
     if (seen.is(page_word::failed)) return seen.why();
     if (!seen.usable()) return not_there();
     seen = refer(page);
-    if (seen.usable()) return seen.frame();
+    if (seen.usable()) return used(page, seen, page_use::read);
     return abandon(page, not_there());
   }
   /// A page that the caller has pinned will be written.
@@ -45,7 +45,7 @@ class present_pages : public page_table {
   /// @par Errors would_block: no frame was free; nothing is pinned then
   GNSTOR_HD result<frame_index> end_claim(page_index page) const {
     const page_word seen = look(page);
-    if (seen.usable()) return seen.frame();
+    if (seen.usable()) return used(page, seen, page_use::read);
     return abandon(page, not_there());
   }
 

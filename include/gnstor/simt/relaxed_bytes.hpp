@@ -17,6 +17,14 @@ using piece_of = std::conditional_t<
     std::conditional_t<Bytes == 2, std::uint16_t,
                        std::conditional_t<Bytes == 4, std::uint32_t, std::uint64_t>>>;
 
+/// The pieces that something of `bytes` bytes is moved in: what divides it, 8 at most.
+constexpr std::size_t largest_piece(std::size_t bytes) {
+  const std::size_t divisor = bytes & (~bytes + 1);
+  return divisor < 8 ? divisor : 8;
+}
+template <class T>
+using piece_in = piece_of<largest_piece(sizeof(T))>;
+
 /// True where the host runtime shall see an access to a piece: in the modes that look into
 /// payload, and if `atomic_ref` takes its size.
 template <class Piece>
@@ -52,12 +60,11 @@ GNSTOR_HD inline void store_piece(Piece& to, Piece value) {
 namespace gnstor::simt {
 
 /// Loads a `T` in pieces of at most 8 bytes; it may be torn between two pieces.
-/// @tparam T its size a power of two
-/// @param from aligned to its size, or to 8
+/// @param from aligned to its size, if that is a power of two; at least to its pieces
 /// @param order relaxed or acquire, of each piece
 template <class T>
 GNSTOR_HD inline T load_pieces(void* from, memory_order order) {
-  using piece = detail::piece_of<sizeof(T)>;
+  using piece = detail::piece_in<T>;
   piece pieces[sizeof(T) / sizeof(piece)];
   for (std::size_t k = 0; k < sizeof(T) / sizeof(piece); ++k)
     pieces[k] = detail::load_piece(static_cast<piece*>(from)[k], order);
@@ -69,11 +76,35 @@ GNSTOR_HD inline T load_pieces(void* from, memory_order order) {
 /// Stores a `T` likewise, by relaxed stores.
 template <class T>
 GNSTOR_HD inline void store_relaxed(void* to, const T& value) {
-  using piece = detail::piece_of<sizeof(T)>;
+  using piece = detail::piece_in<T>;
   piece pieces[sizeof(T) / sizeof(piece)];
   memcpy(pieces, &value, sizeof value);
   for (std::size_t k = 0; k < sizeof(T) / sizeof(piece); ++k)
     detail::store_piece(static_cast<piece*>(to)[k], pieces[k]);
+}
+
+/// Loads a part of a `T` likewise: the `bytes` from its byte `first` on, which are whole pieces.
+template <class T>
+GNSTOR_HD inline void load_part(void* from, T& value, std::uint32_t first, std::uint32_t bytes,
+                                memory_order order) {
+  using piece = detail::piece_in<T>;
+  auto* const to = reinterpret_cast<unsigned char*>(&value) + first;
+  for (std::uint32_t k = 0; k < bytes / sizeof(piece); ++k) {
+    const piece p = detail::load_piece(static_cast<piece*>(from)[k], order);
+    memcpy(to + k * sizeof(piece), &p, sizeof p);
+  }
+}
+/// Stores a part of a `T`.
+template <class T>
+GNSTOR_HD inline void store_part(void* to, const T& value, std::uint32_t first,
+                                 std::uint32_t bytes) {
+  using piece = detail::piece_in<T>;
+  const auto* const from = reinterpret_cast<const unsigned char*>(&value) + first;
+  for (std::uint32_t k = 0; k < bytes / sizeof(piece); ++k) {
+    piece p;
+    memcpy(&p, from + k * sizeof(piece), sizeof p);
+    detail::store_piece(static_cast<piece*>(to)[k], p);
+  }
 }
 
 /// Stores 16 bytes in one access, each of its words as by a relaxed store.

@@ -168,7 +168,9 @@ class array {
   void load_from(const std::string& path, const progress_call& progress = {}) {
     memory_.require_open();
     const auto write_piece = [this](std::uint64_t at, const void* from, std::uint64_t bytes) {
-      settle_range({at / sizeof(T), bytes / sizeof(T)}, true);
+      // A piece may begin and end within elements.
+      const std::uint64_t first = at / sizeof(T);
+      settle_range({first, (at + bytes + sizeof(T) - 1) / sizeof(T) - first}, true);
       ground_.write(at, from, bytes);
       saved_ = none_saved;
     };
