@@ -15,7 +15,7 @@ namespace gnstor::fw {
 class copy_engine {
  public:
   GNSTOR_HD copy_engine(const node& n, std::uint32_t worker)
-      : node_(&n), worker_(worker), nic_(worker % n.shape.nics), ticket_(n.tickets[worker]) {}
+      : node_(&n), worker_(worker), ticket_(n.tickets[worker]) {}
 
   /// One round of an owner that serves other engines too. True if a page was copied.
   /// @par Callers every lane of `g`, converged; always the same owner
@@ -30,7 +30,7 @@ class copy_engine {
   /// too while a page waits for the link, so that the owner does not sleep.
   /// @par Callers as above, with the same engine in every lane; `save` before it goes
   GNSTOR_HD bool tick(const simt::group& g) {
-    const handle_ring jobs = node_->copy_ring(nic_);
+    const handle_ring jobs = node_->copy_ring(nic());
     std::uint32_t job = 0;
     std::uint32_t there = 0;
     if (g.leads()) {
@@ -58,10 +58,11 @@ class copy_engine {
  private:
   static constexpr std::uint32_t waits = 2;
 
+  GNSTOR_HD std::uint32_t nic() const { return worker_ & (node_->shape.nics - 1); }
   /// True if the NIC's link has no time for a page now; else that time is taken.
   GNSTOR_HD bool is_link_busy() const {
     const std::uint64_t cost = node_->shape.page_cost;
-    return cost != 0 && !node_->links[nic_].try_take(cost, cost);
+    return cost != 0 && !node_->links[nic()].try_take(cost, cost);
   }
   GNSTOR_HD void run(const simt::group& g, std::uint32_t handle, std::uint32_t k) const {
     io_command& c = node_->commands[handle];
@@ -146,7 +147,6 @@ class copy_engine {
 
   const node* node_;
   std::uint32_t worker_;
-  std::uint32_t nic_;
   std::uint64_t ticket_;  ///< the leader's: of the cell that is watched, plus 1; 0 for none
 };
 

@@ -32,7 +32,7 @@ struct node_shape {
   std::uint32_t epoch = 1;
   std::uint32_t check_reads = 1;  ///< 0: a page's data is not compared with its CRC when it is read
   std::uint32_t paced = 0;  ///< 1: I/O ends when the timing models of the SSDs say so; on CPUs
-  std::uint32_t nics = 1;  ///< each with copy workers of its own: those of its number modulo `nics`
+  std::uint32_t nics = 1;   ///< a power of two; a NIC's copy workers have its number modulo `nics`
   std::uint64_t page_cost = 0;  ///< of one page on a NIC's `paced_link`; 0: NICs are not paced
 
   GNSTOR_HD constexpr std::uint32_t commands() const { return max_queues * max_depth; }
@@ -114,9 +114,13 @@ struct node {
   GNSTOR_HD void push_copies(const simt::group& g, std::uint32_t queue, std::uint32_t count,
                              std::uint32_t first) const {
     if (shape.nics == 1) return copy_ring(0).push(g, count, first);
-    const std::uint32_t mine = count != 0 ? queues[queue].at.nic : 0;
-    for (std::uint32_t nic = 0; nic < shape.nics; ++nic)
-      copy_ring(nic).push(g, nic == mine ? count : 0, first);
+    push_by_nic(*this, g, queue, count, first);
+  }
+  GNSTOR_HD_SLOW static void push_by_nic(const node& n, const simt::group g, std::uint32_t queue,
+                                         std::uint32_t count, std::uint32_t first) {
+    const std::uint32_t mine = count != 0 ? n.queues[queue].at.nic : 0;
+    for (std::uint32_t nic = 0; nic < n.shape.nics; ++nic)
+      n.copy_ring(nic).push(g, nic == mine ? count : 0, first);
   }
 
   /// Commands whose work is done and whose time has not come.

@@ -15,7 +15,6 @@ using exported = endpoint_option<memory_endpoint>;
 constexpr std::uint64_t most_capacity = std::uint64_t{8} << 40;
 constexpr std::uint64_t most_mapped = std::uint64_t{64} << 40;
 constexpr std::uint64_t most_rate = std::uint64_t{1} << 40;
-constexpr std::uint32_t most_nics = 8;
 constexpr std::uint64_t most_patience_ms = 3'600'000;
 
 /// The member that `v` sets, from a number that the syntax has bounded.
@@ -101,11 +100,11 @@ std::vector<emulated> emulation() {
       {"sessions", use, syntax::number(1, 16), "1",
        "Sessions that the array has queue pairs for: this one, and those that join it.",
        [](endpoint& e, const value& v) { set(e.sessions, v); }},
-      {"nics", use, syntax::number(1, most_nics), "1",
+      {"nics", use, syntax::one_of({"1", "2", "4", "8"}), "1",
        "NICs of the array node, each with copy workers of its own: the session's channel k uses "
        "NIC "
        "k modulo N.",
-       [](endpoint& e, const value& v) { set(e.nics, v); }},
+       [](endpoint& e, const value& v) { e.nics = 1u << v.number; }},
       {"nic_rate", use, syntax::size(1, most_rate), "(as fast as copies go)",
        "A model: bytes of data per second, both ways together, that each NIC moves at most; 6199M "
        "is "

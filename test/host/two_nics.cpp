@@ -105,7 +105,7 @@ std::string refusal(host::session& s, std::uint32_t k) {
 std::uint64_t took(nic_rig& r, std::uint32_t rounds) {
   read_blocks kernel = r.kernel();
   kernel.rounds = rounds;
-  r.run(kernel, {.run = simt::host::mode::seeded, .seed = 7, .step_budget = 400'000'000});
+  r.run(kernel, {.run = simt::host::mode::seeded, .seed = 7, .step_budget = 60'000'000});
   std::uint64_t first = ~std::uint64_t{0};
   std::uint64_t last = 0;
   for (const sight& one : r.seen) {

@@ -65,7 +65,7 @@ struct endpoint {
                             ///< tools that wait for every kernel (compute-sanitizer, profilers)
   std::uint32_t lanes = 1;  ///< of each firmware warp of the simulated runner, 1 to 32
   std::uint32_t sessions = 1;  ///< that the array has queue pairs for: `session::join`
-  std::uint32_t nics = 1;  ///< of the array node: kernels' channel k goes by NIC k modulo `nics`
+  std::uint32_t nics = 1;      ///< a power of two; channel k uses NIC k modulo `nics`
   std::uint64_t nic_rate =
       0;  ///< bytes per second that each moves at most; 0: as fast as copies go
 
