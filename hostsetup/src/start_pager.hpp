@@ -15,7 +15,7 @@ void start_pager_of(Executor& run, const Pages& pages, const pager_setup& s) {
   const std::uint32_t blocks = small ? 1 : s.warps / warps_a_block;
   run.serve(blocks, small ? 32 * s.warps : pager::most_threads, *s.stop,
             pager{pages, s.faults, s.timeout_ns, s.stop, s.arrived});
-  run.begin_after(*s.arrived, s.warps, s.start_timeout);
+  if (s.start_timeout.ns() != 0) run.begin_after(*s.arrived, s.warps, s.start_timeout);
 }
 
 }  // namespace gnstor::detail

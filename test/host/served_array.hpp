@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct served_shape {
   std::uint32_t grid;
   std::uint32_t block;
   std::uint32_t pagers = 0;
+  duration start_timeout = std::chrono::minutes(1);
 };
 
 template <class Array, class Kernel, class... Args>
@@ -26,7 +28,7 @@ void run_served(gnstor::host::session* s, Array& a, const served_shape& shape, K
   gnstor::host::executor machine;
   machine.spawn(shape.grid, shape.block, kernel, a.served_view(), args...);
   if (s != nullptr) s->attach(machine);
-  a.attach(machine, {.warps = shape.pagers});
+  a.attach(machine, {.warps = shape.pagers, .start_timeout = shape.start_timeout});
   machine.run();
 }
 

@@ -39,7 +39,9 @@ namespace gnstor::host {
 /// How an array's faults are served (`array::attach`, `array::serve`).
 struct pager_options {
   std::uint32_t warps = 0;  ///< 0: one on the host; on a GPU enough to fill the link
-  duration start_timeout = std::chrono::minutes(1);  ///< until all of them run, on a GPU
+  /// Until all of them run, on a GPU. 0: nobody looks whether they do, and a fault waits for them:
+  /// under compute-sanitizer, where looking would wait for every kernel.
+  duration start_timeout = std::chrono::minutes(1);
 };
 
 /// The pager of an array: warps that fetch what kernels miss through `served_view`, until `stop`.
