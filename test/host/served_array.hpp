@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ struct served_shape {
   std::uint32_t pagers = 0;
   eviction how = eviction::fifo;
   std::optional<std::uint32_t> cleaners{};
+  duration start_timeout = std::chrono::minutes(1);
 };
 
 template <class Array, class Kernel, class... Args>
@@ -29,7 +31,9 @@ void run_served(gnstor::host::session* s, Array& a, const served_shape& shape, K
   gnstor::host::executor machine;
   machine.spawn(shape.grid, shape.block, kernel, a.served_view(), args...);
   if (s != nullptr) s->attach(machine);
-  a.attach(machine, {.warps = shape.pagers, .cleaners = shape.cleaners});
+  a.attach(
+      machine,
+      {.warps = shape.pagers, .cleaners = shape.cleaners, .start_timeout = shape.start_timeout});
   machine.run();
 }
 

@@ -292,9 +292,13 @@ class executor {
     auto services = std::exchange(services_, {});
     const auto gates = std::exchange(gates_, {});
     make_streams(services.size() + 1);
+    // Before the first starts: tools that watch kernels make a wait for a stream one for all of
+    // them.
+    for (const service& s : services) set(s, 0, streams_[0]);
+    gnstor::detail::cuda_check(cudaStreamSynchronize(streams_[0]), "cudaStreamSynchronize");
     try {
       for (service& s : services) {
-        start(s, streams_[serving_.size()]);
+        s.kernel(streams_[serving_.size()]);
         for (reservation& r : s.taken) r.use();
         serving_.push_back(std::move(s));
       }
@@ -328,21 +332,16 @@ class executor {
     }
   }
 
-  static void start(const service& s, cudaStream_t stream) {
-    gnstor::detail::cuda_check(cudaMemsetAsync(s.stop, 0, sizeof *s.stop, stream),
-                               "cudaMemsetAsync");
-    gnstor::detail::cuda_check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
-    s.kernel(stream);
-  }
-
   /// Lets the last client stream set the stop word when all of them have come so far.
   static void end(const service& s, cudaStream_t* clients, std::size_t count) {
     cudaStream_t last = clients[count - 1];
     for (std::size_t k = 0; k + 1 < count; ++k) follow(last, clients[k]);
     stop(s, last);
   }
-  static void stop(const service& s, cudaStream_t stream) {
-    gnstor::detail::cuda_check(cudaMemsetAsync(s.stop, 1, sizeof *s.stop, stream),
+  static void stop(const service& s, cudaStream_t stream) { set(s, 1, stream); }
+  /// Sets the stop word to 0, or to some other value.
+  static void set(const service& s, int value, cudaStream_t stream) {
+    gnstor::detail::cuda_check(cudaMemsetAsync(s.stop, value, sizeof *s.stop, stream),
                                "cudaMemsetAsync");
   }
 

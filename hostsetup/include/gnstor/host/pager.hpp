@@ -44,7 +44,9 @@ struct pager_options {
   /// Warps beside them. Unless given, on a GPU a quarter as many from 16 on, but none on mapped
   /// memory. Where there are none, pages are written back when their frames are needed.
   std::optional<std::uint32_t> cleaners{};
-  duration start_timeout = std::chrono::minutes(1);  ///< until all of them run, on a GPU
+  /// Until all of them run, on a GPU. 0: nobody looks whether they do, and a fault waits for them:
+  /// under compute-sanitizer, where looking would wait for every kernel.
+  duration start_timeout = std::chrono::minutes(1);
 };
 
 /// The pager of an array: warps that fetch what kernels miss through `served_view`, until `stop`.
