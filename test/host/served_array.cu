@@ -58,6 +58,7 @@ TEST_CASE("on a GPU a pager copies pages of host memory, for more threads than t
 }
 
 TEST_CASE("on a GPU every rule for frames keeps what kernels wrote, cleaners beside them") {
+  if (under_a_tool()) return;
   for (const eviction how : {eviction::fifo, eviction::clock, eviction::resist_scans}) {
     CAPTURE(static_cast<int>(how));
     walk_served(gpu_node("emu:?capacity=16M&runner=gpu"),
@@ -67,6 +68,7 @@ TEST_CASE("on a GPU every rule for frames keeps what kernels wrote, cleaners bes
 }
 
 TEST_CASE("on a GPU two kernels of ten times its threads share 32 frames") {
+  if (under_a_tool()) return;
   const std::string node = gpu_node("emu:?capacity=32M&runner=gpu");
   share_few_frames(node, {.grid = 132 * 10, .block = 1024, .pagers = 16}, 1 << 18);
   share_few_frames(node, {.grid = 132 * 10, .block = 1024, .pagers = 16, .how = eviction::clock},
