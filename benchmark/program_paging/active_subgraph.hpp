@@ -219,7 +219,9 @@ class copied_subgraph {
   }
 
   /// Copies the offsets to the GPU: once, before the first step.
-  void copy_offsets() const { offsets_.write(0, graph_.offsets, offsets_.bytes()); }
+  void copy_offsets() const {
+    offsets_.write(0, graph_.offsets, (std::uint64_t{graph_.vertices} + 1) * 8);
+  }
   view seen(bool by_cores) { return {this, by_cores}; }
   /// Bytes copied to the GPU in all steps so far.
   std::uint64_t bytes_copied() const { return bytes_copied_; }

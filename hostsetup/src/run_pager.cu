@@ -28,6 +28,19 @@ void refuse_capture(simt::stream order, const char* remedy) {
       std::string("the stream is captured into a graph, and a pager is no part of one: ") + remedy);
 }
 
+/// Lets this thread wait for streams and copy words, whatever it captures, for a scope: nothing of
+/// that is part of the graph.
+class beside_capture {
+ public:
+  beside_capture() { static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode_)); }
+  beside_capture(const beside_capture&) = delete;
+  beside_capture& operator=(const beside_capture&) = delete;
+  ~beside_capture() { static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode_)); }
+
+ private:
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+};
+
 /// A pager on a GPU.
 class gpu_pager : public pager_run {
  public:
@@ -39,6 +52,7 @@ class gpu_pager : public pager_run {
   ~gpu_pager() override {
     try {
       const host::device_scope here(device_);
+      const beside_capture relaxed;
       finish();
       run_.reset();  // where the stream took no stop, this ends the pager
     } catch (const std::exception& e) {

@@ -25,8 +25,8 @@ TEST_CASE("on a GPU a pager fetches what kernels miss of a volume") {
 
 TEST_CASE("on a GPU a pager of one warp fetches few pages of a small node, for tools") {
   // Three kernels at once: every warp that polls takes time from those that work.
-  for (const std::string endpoint : {"emu:?capacity=16M&runner=gpu&ssds=1&shards=1",
-                                     "emu:?capacity=16M&runner=cpu&ssds=1&shards=1"}) {
+  for (const std::string endpoint : {"emu:?capacity=16M&runner=gpu&ssds=1&replicas=1&shards=1",
+                                     "emu:?capacity=16M&runner=cpu&ssds=1&replicas=1&shards=1"}) {
     CAPTURE(endpoint);
     constexpr std::uint64_t pages = 40, items = pages * 512;
     host::session s(gpu_node(endpoint), {.channels = 1});
