@@ -16,6 +16,7 @@ void start_pager_of(Executor& run, const Pages& pages, const pager_setup& s) {
   const std::uint32_t blocks = small ? 1 : warps / warps_a_block;
   run.serve(blocks, small ? 32 * warps : pager::most_threads, *s.stop,
             pager{pages, s.faults, s.timeout_ns, s.stop, s.arrived, s.fetchers});
+  run.ends_first();  // a cleaner may be at a write when the last kernel ends
   if (s.start_timeout.ns() != 0) run.begin_after(*s.arrived, warps, s.start_timeout);
 }
 

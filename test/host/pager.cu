@@ -172,6 +172,8 @@ TEST_CASE("without a pager a plain kernel's faults end at once, and after its st
   read_pages<<<1, 128, 0, order.s>>>(n.array.served_view(), 7, found);
   order.wait();
   CHECK(found->failed == 256);
+  add_one<<<1, 32, 0, order.s>>>(n.array.served_view());
+  order.wait();
   CHECK_THROWS_WITH_AS(n.array.flush(), doctest::Contains("array::serve"), host::io_error);
   n.array.clear_errors();
 }

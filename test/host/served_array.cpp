@@ -71,6 +71,13 @@ TEST_CASE("every rule for frames keeps what kernels wrote, cleaners beside them"
   }
 }
 
+TEST_CASE("a node that runs beside the kernels alone ends after the cleaners of a pager") {
+  for (int k = 0; k < 5; ++k) {
+    walk_served("emu:?capacity=4M&runner=sim", {.grid = 2, .block = 64, .pagers = 2, .cleaners = 2},
+                1 << 16);
+  }
+}
+
 TEST_CASE("two kernels at once share 32 frames") {
   share_few_frames("emu:?capacity=4M", {.grid = 2, .block = 64, .pagers = 1}, 1 << 15);
 }

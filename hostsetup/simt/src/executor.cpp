@@ -47,6 +47,8 @@ void executor::add(domain where, shape grid, shape block, std::size_t shared_byt
   runtime_->add(where, grid, block, shared_bytes, stop, std::move(body));
 }
 
+void executor::ends_first() { runtime_->ends_first(); }
+
 void executor::run() {
   const run_scope uses(this, std::exchange(arrays_, {}));
   auto taken = std::exchange(taken_, {});

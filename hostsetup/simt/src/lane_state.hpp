@@ -76,6 +76,7 @@ struct grid_state {
   domain where = domain::gpu0;
   std::uint32_t index = 0;        ///< order of spawn
   std::uint32_t* stop = nullptr;  ///< of a service: set when the last ordinary lane has exited
+  bool ends_first = false;        ///< a service that needs others until it has ended
   std::unique_ptr<kernel> body;
   std::unique_ptr<std::byte[]> shared_memory;
   std::vector<block_state> blocks;

@@ -117,6 +117,7 @@ void runtime::finish() {
   }
   grids_.clear();
   ordinary_ = 0;
+  first_ = 0;
   turns_.clear();
   draws_.clear();
   scopes_.clear();
@@ -181,6 +182,7 @@ void runtime::exit_lane(lane_state& l) {
   --block.alive;
   --live_;
   if (block.grid->stop == nullptr && --ordinary_ == 0) stop_services();
+  if (block.grid->ends_first && --first_ == 0 && ordinary_ == 0) stop_services();
   turns_.progress();
   complete_all(warp);
   if (block.waiting != 0 && block.waiting == block.alive) release_barrier(block);
@@ -193,10 +195,18 @@ void runtime::exit_lane(lane_state& l) {
   switch_lane(l, *next);
 }
 
-/// The last ordinary lane is gone: services see their stop word and return.
+void runtime::ends_first() {
+  grid_state& g = *grids_.back();
+  g.ends_first = true;
+  for (const block_state& b : g.blocks) first_ += b.alive;
+}
+
+/// The last ordinary lane is gone: services see their stop word and return; those that others need
+/// until they have ended do so later.
 void runtime::stop_services() {
+  const bool first = first_ != 0;
   for (const auto& g : grids_) {
-    if (g->stop != nullptr) {
+    if (g->stop != nullptr && g->ends_first == first) {
       cuda::atomic_ref<std::uint32_t, cuda::thread_scope_system>(*g->stop).store(
           1, cuda::std::memory_order_release);
     }

@@ -23,6 +23,8 @@ class runtime {
 
   void add(domain where, shape grid, shape block, std::size_t shared_bytes, std::uint32_t* stop,
            std::unique_ptr<kernel> body);
+  /// The grid that was added last is a service that needs the others until it has ended.
+  void ends_first();
   void run();
 
   std::uint64_t points() const { return points_; }
@@ -94,6 +96,7 @@ class runtime {
   std::uint32_t block_count_ = 0;
   std::uint32_t live_ = 0;
   std::size_t ordinary_ = 0;  ///< of those, lanes that are not part of a service
+  std::size_t first_ = 0;     ///< of those, lanes of services that end before others
   std::uint32_t run_length_ = 0;
   std::uint64_t points_ = 0;
   std::uint64_t switches_ = 0;

@@ -131,8 +131,11 @@ class executor {
   /// memory, is not 0. The device itself sets it when the other grids have ended.
   template <class Functor, class... Args>
   void serve(shape grid, shape block, std::uint32_t& stop, Functor f, Args... args) {
-    services_.push_back({loaded(grid, block, f, args...), &stop, {}});
+    services_.push_back({loaded(grid, block, f, args...), &stop, {}, false});
   }
+  /// The service that was added last needs the others until it has ended: their stop words are set
+  /// after that.
+  void ends_first() { services_.back().ends_first = true; }
   /// Keeps what was taken for the service that was added last: it is given back if that never
   /// starts.
   void reserve(reservation taken) { services_.back().taken.push_back(std::move(taken)); }
@@ -180,7 +183,7 @@ class executor {
     try {
       for (std::size_t k = 0; k < launches.size(); ++k) follow(clients[k], caller_);
       for (std::size_t k = 0; k < launches.size(); ++k) launches[k](clients[k]);
-      for (const service& s : serving_) end(s, clients, launches.size());
+      end_services(clients, launches.size());
     } catch (...) {
       stop_at_once();
       throw;
@@ -199,7 +202,7 @@ class executor {
   /// their end. Throws std::runtime_error if the stream takes no more: they end at once then.
   void end_services() {
     try {
-      for (const service& s : serving_) stop(s, caller_);
+      stop_services(caller_);
     } catch (...) {
       stop_at_once();
       throw;
@@ -222,6 +225,7 @@ class executor {
     launcher kernel;
     std::uint32_t* stop;
     std::vector<reservation> taken;
+    bool ends_first;
   };
   struct gate {
     std::uint32_t* word;
@@ -332,13 +336,23 @@ class executor {
     }
   }
 
-  /// Lets the last client stream set the stop word when all of them have come so far.
-  static void end(const service& s, cudaStream_t* clients, std::size_t count) {
+  /// Lets the last client stream set the stop words when all of them have come so far.
+  void end_services(cudaStream_t* clients, std::size_t count) {
+    if (serving_.empty()) return;
     cudaStream_t last = clients[count - 1];
     for (std::size_t k = 0; k + 1 < count; ++k) follow(last, clients[k]);
-    stop(s, last);
+    stop_services(last);
   }
-  static void stop(const service& s, cudaStream_t stream) { set(s, 1, stream); }
+  /// Sets the stop words behind what `stream` holds, those of services that others need when these
+  /// have ended.
+  void stop_services(cudaStream_t stream) {
+    for (const service& s : serving_)
+      if (s.ends_first) set(s, 1, stream);
+    for (std::size_t k = 0; k < serving_.size(); ++k)
+      if (serving_[k].ends_first) follow(stream, streams_[k]);
+    for (const service& s : serving_)
+      if (!s.ends_first) set(s, 1, stream);
+  }
   /// Sets the stop word to 0, or to some other value.
   static void set(const service& s, int value, cudaStream_t stream) {
     gnstor::detail::cuda_check(cudaMemsetAsync(s.stop, value, sizeof *s.stop, stream),

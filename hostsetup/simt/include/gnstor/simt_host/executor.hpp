@@ -69,6 +69,9 @@ class executor {
   void serve(shape grid, shape block, std::uint32_t& stop, Functor f, Args... args) {
     serve_in(domain::gpu0, grid, block, stop, f, args...);
   }
+  /// The service that was added last needs the others until it has ended: their stop words are set
+  /// after that.
+  void ends_first();
   /// Keeps what was taken for a service of the next run: it is given back if that fails, or never
   /// comes.
   void reserve(reservation taken) { taken_.push_back(std::move(taken)); }
