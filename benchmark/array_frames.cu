@@ -16,7 +16,6 @@
 
 #include <array>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -112,7 +111,7 @@ __global__ void overwrite_pages(View view, std::uint32_t seed) {
 
 /// The seconds that two passes take beside a pager; what they wrote is read back and checked.
 template <class Array>
-double overwrite_twice(host::session* s, Array& a, std::optional<std::uint32_t> cleaners) {
+double overwrite_twice(host::session* s, Array& a, std::uint32_t cleaners) {
   double seconds = 0;
   for (const std::uint32_t seed : {1u, 2u}) {
     host::executor run;
@@ -139,7 +138,7 @@ void written(benchmark::State& state, host::session* s, bool cleaned, const Make
   std::uint64_t pages_out = 0;
   for (int k = 0; k < rounds; ++k) {
     const auto a = make();
-    seconds.push_back(overwrite_twice(s, *a, cleaned ? std::optional<std::uint32_t>{} : 0u));
+    seconds.push_back(overwrite_twice(s, *a, cleaned ? 16u : 0u));
     pages_out = a->counters().pages_out;
     if (cleaned) {
       const auto b = make();

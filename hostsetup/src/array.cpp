@@ -194,12 +194,9 @@ simt::reservation array_memory::reserved_service() const {
 }
 
 pager_setup array_memory::begin_service(const host::pager_options& options,
-                                        const usual_pager& usual, std::uint64_t timeout_ns) {
+                                        std::uint64_t timeout_ns) {
   constexpr std::uint32_t most = 1024, of_block = 4;
-  const std::uint32_t fetchers = options.warps != 0 ? options.warps : usual.fetchers;
-  const std::uint32_t cleaners =
-      options.cleaners.value_or(usual.has_cleaners ? fetchers / 16 * of_block : 0);
-  const std::uint64_t warps = std::uint64_t{fetchers} + cleaners;
+  const std::uint64_t warps = std::uint64_t{options.warps} + options.cleaners;
   if (warps > most || (warps > of_block && warps % of_block != 0)) {
     throw host::input_error(
         fmt::format("a pager of {} warps for the {}, cleaners among them: use 1 to 4, or a "
@@ -214,7 +211,7 @@ pager_setup array_memory::begin_service(const host::pager_options& options,
   const auto servers = static_cast<std::uint32_t>(warps);
   faults->write(fault_ring::servers_offset(), &servers, sizeof servers);
   auto* const stop = reinterpret_cast<std::uint32_t*>(static_cast<char*>(faults->data()) + behind);
-  return {ring, timeout_ns, stop, stop + 1, fetchers, cleaners, options.start_timeout};
+  return {ring, timeout_ns, stop, stop + 1, options.warps, options.cleaners, options.start_timeout};
 }
 
 page_cache_counters array_memory::counters() const {

@@ -62,8 +62,9 @@ TEST_CASE("on a GPU every rule for frames keeps what kernels wrote, cleaners bes
   for (const eviction how : {eviction::fifo, eviction::clock, eviction::resist_scans}) {
     CAPTURE(static_cast<int>(how));
     walk_served(gpu_node("emu:?capacity=16M&runner=gpu"),
-                {.grid = 32, .block = 256, .pagers = 16, .how = how}, 1 << 18);
-    add_to_served_memory({.grid = 64, .block = 256, .pagers = 32, .how = how}, 2'000'001);
+                {.grid = 32, .block = 256, .pagers = 16, .how = how, .cleaners = 4}, 1 << 18);
+    add_to_served_memory({.grid = 64, .block = 256, .pagers = 32, .how = how, .cleaners = 8},
+                         2'000'001);
   }
 }
 

@@ -9,7 +9,6 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,7 +20,7 @@ struct served_shape {
   std::uint32_t block;
   std::uint32_t pagers = 0;
   eviction how = eviction::fifo;
-  std::optional<std::uint32_t> cleaners{};
+  std::uint32_t cleaners = 0;
   duration start_timeout = std::chrono::minutes(1);
 };
 

@@ -16,8 +16,8 @@ std::string exchanged(exchange_size s, std::uint32_t workers) {
   memory.upload(r.image);
   simt::cuda::executor machine;
   machine.spawn(s.blocks, s.lanes, r.client);
-  constexpr std::uint32_t warps = fw::memory_service::most_warps;
-  machine.serve((r.node.shape.roles() + warps - 1) / warps, 32 * warps, *r.stop,
+  constexpr std::uint32_t each = fw::memory_service::most_warps;
+  machine.serve((r.node.shape.roles() + each - 1) / each, 32 * each, *r.stop,
                 fw::memory_service{r.node});
   machine.run();
   memory.download(r.image);

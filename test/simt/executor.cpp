@@ -1,4 +1,5 @@
 #include "run.hpp"
+#include <gnstor/core/bounded.hpp>
 #include <gnstor/simt/atomic_ref.hpp>
 
 #include <doctest/doctest.h>
@@ -104,6 +105,39 @@ TEST_CASE("a service is asked to stop when the last lane of the other grids has 
     machine.run();
     CHECK(stop == 1);
     CHECK(answered == 64);
+  }
+}
+
+TEST_CASE("a service that needs another one has ended before that one is asked to stop") {
+  for (host::mode mode : {host::mode::fast, host::mode::seeded, host::mode::weak}) {
+    std::uint32_t stop[2] = {};
+    std::uint32_t asked = 0;
+    std::uint32_t answered = 0;
+    host::executor machine({.run = mode, .seed = 4});
+    machine.serve_in(host::domain::nic, 1, 1, stop[0], lambda_kernel{[&](auto& lane) {
+                       while (system_word<std::uint32_t>(stop[0]).load(acquire) == 0) {
+                         const std::uint32_t now = system_word<std::uint32_t>(asked).load(acquire);
+                         system_word<std::uint32_t>(answered).store(now, release);
+                         lane.pause();
+                       }
+                     }});
+    // Once stopped it has one more thing to ask.
+    machine.serve(1, 32, stop[1], lambda_kernel{[&](auto& lane) {
+                    while (system_word<std::uint32_t>(stop[1]).load(acquire) == 0) lane.pause();
+                    const std::uint32_t mine =
+                        system_word<std::uint32_t>(asked).fetch_add(1, acq_rel) + 1;
+                    for (bounded more{10'000}; more;) {
+                      if (system_word<std::uint32_t>(answered).load(acquire) >= mine) return;
+                      lane.pause();
+                    }
+                    FAIL("nobody answers any more");
+                  }});
+    machine.ends_first();
+    machine.spawn(2, 32, lambda_kernel{[&](auto& lane) { lane.pause(); }});
+    machine.run();
+    CHECK(stop[0] == 1);
+    CHECK(stop[1] == 1);
+    CHECK(answered == 32);
   }
 }
 

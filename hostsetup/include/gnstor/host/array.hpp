@@ -107,9 +107,9 @@ class array {
   /// `input_error` while another run has one.
   void attach(executor& run, const pager_options& options = {}) {
     memory_.require_open();
-    const detail::usual_pager usual =
-        this_machine == machine::gpu ? Pages::gpu_pager : detail::usual_pager{};
-    const detail::pager_setup setup = memory_.begin_service(options, usual, timeout_ns());
+    pager_options chosen = options;
+    if (chosen.warps == 0) chosen.warps = this_machine == machine::gpu ? Pages::pager_warps : 1;
+    const detail::pager_setup setup = memory_.begin_service(chosen, timeout_ns());
     simt::reservation taken = memory_.reserved_service();
     detail::start_pager(run, pages_of_kernels(), setup);
     run.reserve(std::move(taken));

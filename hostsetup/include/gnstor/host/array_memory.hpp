@@ -49,9 +49,7 @@ struct array_memory {
   /// The ring of faults, made when it is asked for first.
   fault_ring fault_memory();
   /// What a pager gets; nobody else serves then. Throws `host::input_error` while another one does.
-  /// @param usual what `options` leave open
-  pager_setup begin_service(const host::pager_options& options, const usual_pager& usual,
-                            std::uint64_t timeout_ns);
+  pager_setup begin_service(const host::pager_options& options, std::uint64_t timeout_ns);
   /// What `begin_service` took, for the run that the pager belongs to.
   simt::reservation reserved_service() const;
   bool is_served() const;

@@ -23,8 +23,7 @@ class mapped_pages {
     return store_type(memory_->data(), memory_->bytes(), page_bytes);
   }
   void attach(executor&) const {}
-  /// They copy, too. A copy back costs little beside one that waits for the link.
-  static constexpr detail::usual_pager gpu_pager{.fetchers = 256};
+  static constexpr std::uint32_t pager_warps = 256;  ///< they copy, too
   void changed() const { memory_->save(); }
   session* registrar() const { return nullptr; }
   /// Copies bytes of the memory's. Throws `input_error` where it was opened by `write=no`.

@@ -18,7 +18,7 @@ class memory_pages {
     return store_type(memory_->channels(), memory_->region(), page_bytes);
   }
   void attach(executor& run) const { memory_->attach(run); }
-  static constexpr detail::usual_pager gpu_pager{.fetchers = 64, .has_cleaners = true};
+  static constexpr std::uint32_t pager_warps = 64;  ///< of a GPU, unless the user says otherwise
   void changed() const {}
   remote_memory* registrar() const { return memory_; }
   void read(std::uint64_t offset, void* to, std::uint64_t bytes) const {

@@ -10,7 +10,6 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -41,9 +40,8 @@ namespace gnstor::host {
 /// kernels miss, and cleaners that write dirty pages back before their frames are needed.
 struct pager_options {
   std::uint32_t warps = 0;  ///< 0: one on the host; on a GPU enough to fill the link
-  /// Warps beside them. Unless given, on a GPU a quarter as many from 16 on, but none on mapped
-  /// memory. Where there are none, pages are written back when their frames are needed.
-  std::optional<std::uint32_t> cleaners{};
+  /// Warps beside them. Without any, a page is written back when its frame is needed.
+  std::uint32_t cleaners = 0;
   /// Until all of them run, on a GPU. 0: nobody looks whether they do, and a fault waits for them:
   /// under compute-sanitizer, where looking would wait for every kernel.
   duration start_timeout = std::chrono::minutes(1);

@@ -13,12 +13,6 @@ class remote_memory;
 
 namespace gnstor::detail {
 
-/// A pager where the user does not say.
-struct usual_pager {
-  std::uint32_t fetchers = 1;  ///< warps
-  bool has_cleaners = false;   ///< a quarter as many, from 16 on
-};
-
 /// What an array lies on, as far as its memory depends on it.
 struct array_ground {
   std::string name;    ///< "array on volume 3"
@@ -48,7 +42,7 @@ class volume_pages {
     return store_type(session_->ref(volume_), page_bytes / block_bytes);
   }
   void attach(executor& run) const { session_->attach(run); }
-  static constexpr detail::usual_pager gpu_pager{.fetchers = 64, .has_cleaners = true};
+  static constexpr std::uint32_t pager_warps = 64;  ///< of a GPU, unless the user says otherwise
   /// Ends what requests that were given up may still do: resets the session's channels.
   void end_requests() const;
   /// Pages were written back.
