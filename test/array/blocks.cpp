@@ -1,6 +1,7 @@
 /// Pages held by whole blocks. GNSTOR_SEEDS and GNSTOR_FIRST_SEED as `qp/seed_sweep.hpp` says.
 #include "pager_rig.hpp"
 #include "qp/seed_sweep.hpp"
+#include "verdict.hpp"
 
 #include <doctest/doctest.h>
 
@@ -20,18 +21,6 @@ disk watch(on_memory& r) { return r.watch(); }
 
 rig_shape shape_of(std::uint64_t seed) {
   return {.pages = 4, .frames = 1 + static_cast<std::uint32_t>(seed % 3), .page_words = 32};
-}
-
-template <class Rig>
-std::string verdict(Rig& r, const std::string& thrown, host::options chosen) {
-  if (!thrown.empty()) return thrown;
-  if (r.lanes.wrong != 0) return "an element had a wrong value";
-  if (r.lanes.failed != 0) return "an access failed";
-  std::string fault = r.quiet();
-  if (fault.empty()) fault = r.run(chosen, 1, 32, flush_warps{}, r.view(), &r.lanes);
-  if (fault.empty()) fault = r.quiet();
-  if (fault.empty()) fault = r.flushed();
-  return fault;
 }
 
 /// Two blocks of a warp and a quarter.

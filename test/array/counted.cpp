@@ -1,4 +1,5 @@
 /// What an array counts of its pages, and how the host takes them out of their frames.
+#include "lambda_kernel.hpp"
 #include "mapped_rig.hpp"
 #include "rig.hpp"
 
@@ -12,15 +13,6 @@ namespace {
 
 using words = rig<std::uint64_t, false>;
 using mapped_words = mapped_rig<std::uint64_t>;
-
-template <class Body>
-struct lambda_kernel {
-  Body body;
-  template <class Lane, class View>
-  void operator()(Lane& lane, View view) const {
-    body(lane, view);
-  }
-};
 
 /// Runs `body(lane, view)` as every lane of `blocks` blocks.
 template <class Rig, class Body>

@@ -1,5 +1,6 @@
 /// What an array does when its store fails, hangs, or runs out of frames. Nothing may be lost, and
 /// nothing may stay pinned.
+#include "lambda_kernel.hpp"
 #include "rig.hpp"
 
 #include <doctest/doctest.h>
@@ -9,16 +10,6 @@ using namespace gnstor::test;
 namespace host = simt::host;
 
 namespace {
-
-/// A kernel of the host runtime from a lambda that takes the lane and a view.
-template <class Body>
-struct lambda_kernel {
-  Body body;
-  template <class Lane, class View>
-  void operator()(Lane& lane, View view) const {
-    body(lane, view);
-  }
-};
 
 /// Runs `body(lane, view)` as every lane of one block of a rig. Time is virtual: a busy machine
 /// reaches no deadline early.

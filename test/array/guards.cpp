@@ -1,4 +1,5 @@
 /// A page held by a guard: for as long as its scope, no longer, and only if it is held.
+#include "lambda_kernel.hpp"
 #include "rig.hpp"
 
 #include <doctest/doctest.h>
@@ -16,15 +17,6 @@ using words_view = words::view_type;
 using guard = page_guard<std::uint64_t, words_view, simt::group>;
 static_assert(!std::is_copy_constructible_v<guard> && !std::is_move_constructible_v<guard>);
 static_assert(std::is_same_v<decltype(std::declval<guard>()[0]), std::uint64_t&>);
-
-template <class Body>
-struct lambda_kernel {
-  Body body;
-  template <class Lane, class View>
-  void operator()(Lane& lane, View view) const {
-    body(lane, view);
-  }
-};
 
 /// Runs `body(lane, view)` as every lane of one block; what that threw, or nothing.
 template <class Body>

@@ -1,5 +1,6 @@
 /// Arrays whose faults a pager serves, on the host runtime. GNSTOR_SEEDS and GNSTOR_FIRST_SEED as
 /// `qp/seed_sweep.hpp` says.
+#include "lambda_kernel.hpp"
 #include "pager_rig.hpp"
 #include "qp/seed_sweep.hpp"
 #include "verdict.hpp"
@@ -80,23 +81,6 @@ struct read_held {
   }
 };
 
-/// Kernels of the host runtime from a lambda that takes the lane, and a view.
-template <class Body>
-struct body_kernel {
-  Body body;
-  template <class Lane>
-  void operator()(Lane& lane) const {
-    body(lane);
-  }
-};
-template <class Body>
-struct lambda_kernel {
-  Body body;
-  template <class Lane, class View>
-  void operator()(Lane& lane, View view) const {
-    body(lane, view);
-  }
-};
 template <class Pager, class Body>
 std::string run(Pager& p, std::uint32_t lanes, Body body) {
   const host::options seeded{.run = host::mode::seeded, .seed = 1};
@@ -309,7 +293,7 @@ TEST_CASE("warps that take from several rings find every fault once") {
     }
   };
   host::executor machine({.run = host::mode::seeded, .seed = 7, .step_budget = 50'000'000});
-  machine.spawn(4, 32, body_kernel<decltype(body)>{body});
+  machine.spawn(4, 32, lambda_kernel<decltype(body)>{body});
   machine.run();
   CHECK(ring.is_empty());
   for (const std::uint32_t n : times) REQUIRE(n == 1);

@@ -1,7 +1,9 @@
 /// Several pages held at once: all, or none. GNSTOR_SEEDS and GNSTOR_FIRST_SEED as
 /// `qp/seed_sweep.hpp` says.
+#include "lambda_kernel.hpp"
 #include "pager_rig.hpp"
 #include "qp/seed_sweep.hpp"
+#include "verdict.hpp"
 
 #include <doctest/doctest.h>
 
@@ -33,15 +35,8 @@ template <class Rig>
 std::string verdict(Rig& r, const std::string& thrown, std::uint32_t refused,
                     host::options chosen) {
   const bool enough = shape_of(chosen.seed).frames >= 6;
-  if (!thrown.empty()) return thrown;
-  if (r.lanes.wrong != 0) return "an element had a wrong value";
-  if (r.lanes.failed != 0) return "an access failed";
-  if (refused != 0 && enough) return "pages could not be had together";
-  std::string fault = r.quiet();
-  if (fault.empty()) fault = r.run(chosen, 1, 32, flush_warps{}, r.view(), &r.lanes);
-  if (fault.empty()) fault = r.quiet();
-  if (fault.empty()) fault = r.flushed();
-  return fault;
+  if (thrown.empty() && refused != 0 && enough) return "pages could not be had together";
+  return gnstor::test::verdict(r, thrown, chosen);
 }
 
 template <class Rig>
@@ -68,14 +63,6 @@ std::string served_run(host::options chosen) {
   return verdict(r, thrown, refused, chosen);
 }
 
-template <class Body>
-struct lambda_kernel {
-  Body body;
-  template <class Lane, class View>
-  void operator()(Lane& lane, View view) const {
-    body(lane, view);
-  }
-};
 constexpr host::options seeded_once{.run = host::mode::seeded, .seed = 1};
 template <class Rig, class View, class Body>
 std::string run(Rig& r, std::uint32_t lanes, const View& view, Body body) {

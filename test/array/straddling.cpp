@@ -1,5 +1,6 @@
 /// Elements whose size is no power of two, some of which lie on two pages. GNSTOR_SEEDS and
 /// GNSTOR_FIRST_SEED as `qp/seed_sweep.hpp` says.
+#include "lambda_kernel.hpp"
 #include "pager_rig.hpp"
 #include "qp/seed_sweep.hpp"
 #include <gnstor/array/cached_reader.hpp>
@@ -68,14 +69,6 @@ using on_shared_disk = rig<T, true>;
 template <class T>
 using on_memory = mapped_rig<T>;
 
-template <class Body>
-struct lambda_kernel {
-  Body body;
-  template <class Lane, class View>
-  void operator()(Lane& lane, View view) const {
-    body(lane, view);
-  }
-};
 constexpr host::options seeded_once{.run = host::mode::seeded, .seed = 1};
 template <class Rig, class View, class Body>
 std::string run(Rig& r, std::uint32_t lanes, const View& view, Body body) {

@@ -1,5 +1,6 @@
 /// Loads that the lanes of a warp do together. GNSTOR_SEEDS and GNSTOR_FIRST_SEED as
 /// `qp/seed_sweep.hpp` says.
+#include "lambda_kernel.hpp"
 #include "pager_rig.hpp"
 #include "qp/seed_sweep.hpp"
 
@@ -65,14 +66,6 @@ std::string served_run(host::options chosen) {
                             static_cast<std::uint32_t>(chosen.seed), &t.r.lanes));
 }
 
-template <class Body>
-struct lambda_kernel {
-  Body body;
-  template <class Lane, class View>
-  void operator()(Lane& lane, View view) const {
-    body(lane, view);
-  }
-};
 constexpr host::options seeded_once{.run = host::mode::seeded, .seed = 1};
 template <class Rig, class View, class Body>
 std::string run(Rig& r, const View& view, Body body) {

@@ -1,5 +1,6 @@
 /// A pager that no executor's run begins and ends: on the host it has a thread, and its rules are
 /// the GPU's.
+#include "refusals.hpp"
 #include <gnstor/host/array.hpp>
 #include <gnstor/host/error.hpp>
 #include <gnstor/host/mapped_array.hpp>
@@ -16,6 +17,7 @@
 #include <vector>
 
 using namespace gnstor;
+using namespace gnstor::test;
 namespace host = gnstor::host;
 
 namespace {
@@ -63,20 +65,6 @@ struct numbers_rig {
     return got;
   }
 };
-
-template <class Action>
-std::string refusal(const Action& action) {
-  try {
-    action();
-  } catch (const host::input_error& e) {
-    return e.what();
-  }
-  return "nothing was refused";
-}
-bool says(const std::string& text, const std::string& part) {
-  CAPTURE(text);
-  return text.find(part) != std::string::npos;
-}
 
 }  // namespace
 
@@ -148,10 +136,11 @@ TEST_CASE("the end of a pager stops it, and one that was moved from does nothing
       pager.stop();  // NOLINT: it is nothing now
     }
     CHECK(n.first() == 7);
-    CHECK(says(refusal([&] { (void)n.array.serve(nullptr); }), "has a pager"));
+    CHECK(
+        says(refusal_of<host::input_error>([&] { (void)n.array.serve(nullptr); }), "has a pager"));
     host::executor run;
-    CHECK(says(refusal([&] { n.array.attach(run); }), "has a pager"));
-    CHECK(says(refusal([&] { n.array.close(); }), "has a pager"));
+    CHECK(says(refusal_of<host::input_error>([&] { n.array.attach(run); }), "has a pager"));
+    CHECK(says(refusal_of<host::input_error>([&] { n.array.close(); }), "has a pager"));
     CHECK(n.array.is_open());
     n.array.set(0, 7);
     CHECK(n.first() == 7);
@@ -182,10 +171,12 @@ TEST_CASE("a kernel that fails does not keep a pager from its stop") {
 TEST_CASE("where the node runs beside executors alone, a pager cannot run by itself") {
   host::session s("emu:?capacity=16M&runner=sim");
   host::array<std::uint32_t> on_volume(s, s.create_volume({.bytes = 4 * count}), count, paging);
-  CHECK(says(refusal([&] { (void)on_volume.serve(nullptr); }), "array.attach(executor)"));
+  CHECK(says(refusal_of<host::input_error>([&] { (void)on_volume.serve(nullptr); }),
+             "array.attach(executor)"));
   host::remote_memory peer("emu-memory:?bytes=256K");
   host::memory_array<std::uint32_t> on_peer(peer, count, paging);
-  CHECK(says(refusal([&] { (void)on_peer.serve(nullptr); }), "array.attach(executor)"));
+  CHECK(says(refusal_of<host::input_error>([&] { (void)on_peer.serve(nullptr); }),
+             "array.attach(executor)"));
   // Neither is served by what was refused.
   host::executor run;
   on_volume.attach(run);
@@ -196,7 +187,8 @@ TEST_CASE("a pager is refused where launches wait for their kernels, and the rem
   for (const char* harmless : {static_cast<const char*>(nullptr), "", "0"})
     CHECK_NOTHROW(detail::refuse_launch_blocking(harmless));
   for (const char* blocking : {"1", "true"}) {
-    const std::string why = refusal([&] { detail::refuse_launch_blocking(blocking); });
+    const std::string why =
+        refusal_of<host::input_error>([&] { detail::refuse_launch_blocking(blocking); });
     CHECK(says(why, "CUDA_LAUNCH_BLOCKING"));
     CHECK(says(why, "array.view()"));
   }

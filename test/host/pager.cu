@@ -1,5 +1,6 @@
 /// A pager for kernels that are launched by `<<<>>>` on streams of the user's.
 #include "gpu_node.hpp"
+#include "refusals.hpp"
 #include <gnstor/host/array.hpp>
 #include <gnstor/host/error.hpp>
 #include <gnstor/host/mapped_array.hpp>
@@ -101,20 +102,6 @@ struct numbers_rig {
   }
 };
 
-template <class Action>
-std::string refusal(const Action& action) {
-  try {
-    action();
-  } catch (const host::input_error& e) {
-    return e.what();
-  }
-  return "nothing was refused";
-}
-bool says(const std::string& text, const std::string& part) {
-  CAPTURE(text);
-  return text.find(part) != std::string::npos;
-}
-
 }  // namespace
 
 TEST_CASE("plain kernels of a stream have a pager until its stop, in the stream's order") {
@@ -200,10 +187,10 @@ TEST_CASE("an array has one pager: a second, an executor's, and a close are refu
   own_stream order;
   numbers_rig n;
   std::optional<host::pager> pager(n.array.serve(order.s));
-  CHECK(says(refusal([&] { (void)n.array.serve(order.s); }), "has a pager"));
+  CHECK(says(refusal_of<host::input_error>([&] { (void)n.array.serve(order.s); }), "has a pager"));
   host::executor run;
-  CHECK(says(refusal([&] { n.array.attach(run); }), "has a pager"));
-  CHECK(says(refusal([&] { n.array.close(); }), "has a pager"));
+  CHECK(says(refusal_of<host::input_error>([&] { n.array.attach(run); }), "has a pager"));
+  CHECK(says(refusal_of<host::input_error>([&] { n.array.close(); }), "has a pager"));
   add_one<<<8, 128, 0, order.s>>>(n.array.served_view());
   pager.reset();
   CHECK(n.wrong(8) == 0);
@@ -220,8 +207,9 @@ TEST_CASE("a graph has a pager that was there before; no pager is captured") {
   REQUIRE(cudaStreamBeginCapture(order.s, cudaStreamCaptureModeRelaxed) == cudaSuccess);
   add_one<<<8, 128, 0, order.s>>>(view);
   add_one<<<8, 128, 0, order.s>>>(view);
-  CHECK(says(refusal([&] { pager.stop(); }), "end the capture"));
-  CHECK(says(refusal([&] { (void)other.array.serve(order.s); }), "before cudaStreamBeginCapture"));
+  CHECK(says(refusal_of<host::input_error>([&] { pager.stop(); }), "end the capture"));
+  CHECK(says(refusal_of<host::input_error>([&] { (void)other.array.serve(order.s); }),
+             "before cudaStreamBeginCapture"));
   REQUIRE(cudaStreamEndCapture(order.s, &graph) == cudaSuccess);
   REQUIRE(cudaGraphInstantiate(&exec, graph, 0) == cudaSuccess);
   for (int k = 0; k < 2; ++k) REQUIRE(cudaGraphLaunch(exec, order.s) == cudaSuccess);
@@ -264,9 +252,9 @@ TEST_CASE("a pager is refused where launches wait for their kernels") {
   if (no_gpu()) return;
   numbers_rig n;
   REQUIRE(setenv("CUDA_LAUNCH_BLOCKING", "1", 1) == 0);  // CUDA has looked before
-  const std::string served = refusal([&] { (void)n.array.serve(nullptr); });
+  const std::string served = refusal_of<host::input_error>([&] { (void)n.array.serve(nullptr); });
   host::executor run;
-  const std::string attached = refusal([&] { n.array.attach(run); });
+  const std::string attached = refusal_of<host::input_error>([&] { n.array.attach(run); });
   REQUIRE(unsetenv("CUDA_LAUNCH_BLOCKING") == 0);
   CHECK(says(served, "CUDA_LAUNCH_BLOCKING"));
   CHECK(says(attached, "array.view()"));
@@ -306,5 +294,6 @@ TEST_CASE("beside a node that is not resident there is no pager by itself") {
   if (no_gpu()) return;
   host::session s("emu:?capacity=16M&runner=gpu&resident=no");
   host::array<std::uint32_t> a(s, s.create_volume({.bytes = 1 << 20}), 1 << 18);
-  CHECK(says(refusal([&] { (void)a.serve(nullptr); }), "array.attach(executor)"));
+  CHECK(says(refusal_of<host::input_error>([&] { (void)a.serve(nullptr); }),
+             "array.attach(executor)"));
 }

@@ -1,6 +1,7 @@
 /// A pager beside the kernels of the host runtime.
 #include "served_array.hpp"
 
+#include "refusals.hpp"
 #include "under_tsan.hpp"
 #include <gnstor/host/error.hpp>
 
@@ -45,20 +46,6 @@ struct small_array {
     return got;
   }
 };
-
-template <class Action>
-std::string refusal(const Action& action) {
-  try {
-    action();
-  } catch (const host::error& e) {
-    return e.what();
-  }
-  return "nothing was refused";
-}
-bool says(const std::string& text, const std::string& part) {
-  CAPTURE(text);
-  return text.find(part) != std::string::npos;
-}
 
 }  // namespace
 
@@ -118,7 +105,7 @@ TEST_CASE("where nobody serves faults a kernel fails at once, and the remedy is 
   alone.spawn(1, 32, read_first{}, a.served_view(), &got);
   alone.run();
   CHECK(got == 0xdbdbdbdb);
-  CHECK(says(refusal([&] { a.flush(); }), "array::attach"));
+  CHECK(says(refusal_of([&] { a.flush(); }), "array::attach"));
   a.clear_errors();
   run_served(nullptr, a, {.grid = 1, .block = 32}, read_first{}, &got);
   CHECK(got == 7);
@@ -130,9 +117,9 @@ TEST_CASE("an array has one pager at a time, of a shape that a GPU takes") {
   host::mapped_array<std::uint32_t> a(memory, 4096, {.page_bytes = 4096});
   host::executor one, two;
   for (const std::uint32_t warps : {5u, 1028u})
-    CHECK(says(refusal([&] { a.attach(one, {.warps = warps}); }), "multiple of 4"));
+    CHECK(says(refusal_of([&] { a.attach(one, {.warps = warps}); }), "multiple of 4"));
   a.attach(one);
-  CHECK(says(refusal([&] { a.attach(two); }), "in another run"));
+  CHECK(says(refusal_of([&] { a.attach(two); }), "in another run"));
   std::uint32_t got = 1;
   one.spawn(1, 32, read_first{}, a.served_view(), &got);
   one.run();
@@ -148,7 +135,7 @@ TEST_CASE("an array is free for another pager when the run of its first never co
   {
     host::executor never;
     a.array.attach(never);
-    CHECK(says(refusal([&] { a.array.close(); }), "in another run"));
+    CHECK(says(refusal_of([&] { a.array.close(); }), "in another run"));
   }
   CHECK(a.first() == 7);
   host::executor failing;
@@ -163,7 +150,7 @@ TEST_CASE("an array is free for another pager when the run of its first never co
     a.array.attach(first);
     moved = std::move(first);
   }
-  CHECK(says(refusal([&] { (void)a.first(); }), "in another run"));
+  CHECK(says(refusal_of([&] { (void)a.first(); }), "in another run"));
   moved = host::executor();
   CHECK(a.first() == 7);
   a.array.close();
