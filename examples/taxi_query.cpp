@@ -41,9 +41,7 @@ std::uint64_t count_wrong(const taxi::query_sums& is, const taxi::query_referenc
 
 /// Values are read here and there, seconds from the first to the last: their pages are never small.
 host::array_options paging_of(const settings& s, std::uint64_t bytes, bool seconds) {
-  host::array_options o = s.run.paging(bytes, 6 * bytes);
-  if (seconds) o.page_bytes = std::max(o.page_bytes, 4096u);
-  return o;
+  return s.run.paging(bytes, 6 * bytes, seconds ? 4096 : 0);
 }
 
 /// @param open_place gives where the columns lie, for so many bytes

@@ -6,6 +6,7 @@
 
 #include <command_line/command_line.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -75,9 +76,13 @@ struct run_options : kernel_shape {
     return endpoint + (has_options ? "&" : "?") + "capacity=" + std::to_string(mebibytes) + "M";
   }
 
-  gnstor::host::array_options paging(std::uint64_t bytes, std::uint64_t all_bytes) const {
+  /// How an array of `bytes` is paged, which is part of `all_bytes` of data.
+  /// @param least_page bytes; a smaller page that the user gave becomes this one
+  gnstor::host::array_options paging(std::uint64_t bytes, std::uint64_t all_bytes,
+                                     std::uint32_t least_page = 0) const {
     const auto budget = frames.empty() ? frame_budget() : frame_budget::parse(frames);
-    gnstor::host::array_options o = budget.paging(bytes, all_bytes, page_bytes);
+    gnstor::host::array_options o =
+        budget.paging(bytes, all_bytes, page_bytes == 0 ? 0 : std::max(page_bytes, least_page));
     o.eviction = eviction == "clock"          ? gnstor::eviction::clock
                  : eviction == "resist_scans" ? gnstor::eviction::resist_scans
                                               : gnstor::eviction::fifo;

@@ -16,7 +16,7 @@ CASES = [
     ("an array", "--region a=emu:?ssds=1", "expected host:?bytes=SIZE"),
     ("a file that is not there", "--region a=file:/no/such/file", "cannot be opened"),
     ("one name twice", "--region a=host:?bytes=1K --region a=host:?bytes=1K", "two regions"),
-    ("a name that is too long", f"--region {'a' * 48}=host:?bytes=1K", "1 to 47 characters"),
+    ("a name that is too long", f"--region {'a' * 48}=host:?bytes=1K", "1 to 31 characters"),
     ("a port that is none", "--region a=host:?bytes=1K --listen 0.0.0.0:99999",
      "a port from 1 to 65535"),
 ]
