@@ -10,6 +10,7 @@
 #include <cuda/std/tuple>
 
 #include <cstddef>
+#include <type_traits>
 #include <utility>
 
 namespace gnstor::detail {
@@ -43,6 +44,13 @@ class page_set {
   using all = std::index_sequence_for<Requests...>;
 
  public:
+  /// True if all pages have elements of one type, held for the same kind of use.
+  static constexpr bool are_alike =
+      (... &&
+       std::is_same_v<
+           typename Requests::element_type,
+           typename cuda::std::tuple_element_t<0, cuda::std::tuple<Requests...>>::element_type>);
+
   GNSTOR_HD explicit page_set(const G& g, const Requests&... requests)
       : group_(g), uncaught_(detail::uncaught()) {
     outcome_ = hold(all{}, requests...);
@@ -62,8 +70,8 @@ class page_set {
   GNSTOR_HD auto get() const {
     return held(cuda::std::get<K>(parts_));
   }
-  /// The k-th page, where all are alike, as those of `array_view::pages`.
-  GNSTOR_HD auto operator[](std::uint32_t k) const { return nth(k, all{}); }
+  /// The k-th page, where all are alike, as those of `array_view::pages`; else use `get<K>()`.
+  GNSTOR_HD auto operator[](std::uint32_t k) const requires are_alike { return nth(k, all{}); }
 
  private:
   template <class Request>
