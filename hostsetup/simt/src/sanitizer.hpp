@@ -87,7 +87,7 @@ class tsan_fences {
 #endif
 };
 
-/// A stack that an abandoned lane left poisoned is clean again.
+/// Stacks that abandoned lanes left poisoned are clean again.
 inline void asan_forget([[maybe_unused]] void* stack, [[maybe_unused]] std::size_t bytes) {
 #if defined(__SANITIZE_ADDRESS__)
   __asan_unpoison_memory_region(stack, bytes);

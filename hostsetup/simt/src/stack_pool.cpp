@@ -18,7 +18,10 @@ stack_pool& stack_pool::mine() {
 }
 
 stack_pool::~stack_pool() {
-  for (const mapping& m : mappings_) munmap(m.at, m.bytes);
+  for (const mapping& m : mappings_) {
+    asan_forget(m.at, m.bytes);  // whoever maps these addresses next must not find them poisoned
+    munmap(m.at, m.bytes);
+  }
 }
 
 stack_pool::shelf& stack_pool::shelf_of(std::size_t bytes) {
