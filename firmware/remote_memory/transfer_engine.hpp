@@ -16,16 +16,15 @@ class transfer_engine {
  public:
   /// @par Callers the queue's owner
   GNSTOR_HD transfer_engine(const memory_node& n, std::uint32_t queue)
-      : node_(&n),
-        queue_(queue),
-        reader_(n.queues[queue].at, n.keys()),
-        now_(n.queues[queue]),
-        serves_(n.queues[queue].active == static_cast<std::uint32_t>(queue_life::serving)) {}
+      : node_(&n), queue_(queue), reader_(n.queues[queue].at, n.keys()), now_(n.queues[queue]) {}
 
   /// One round. True if anything was done.
   /// @par Callers every lane of `g`, converged, with the same engine in every lane
   GNSTOR_HD bool tick(const simt::group& g) {
-    if (!serves_) return look_again(g);
+    if (!serves_) {
+      const bool drained = look_again(g);
+      if (!serves_) return drained;
+    }
     const std::uint32_t signs = look(g);
     serves_ = (signs & leaves) == 0;
     if (!serves_) return true;
@@ -260,7 +259,7 @@ class transfer_engine {
   queue_reader reader_;
   queue_progress now_;
   std::uint32_t key_changes_ = 0;  ///< the leader's: of the table of keys, as last seen
-  bool serves_;
+  bool serves_ = false;            ///< known from the first round on: the word may change meanwhile
 };
 
 }  // namespace gnstor::fw
