@@ -1,6 +1,7 @@
 #include <base/cuda_support.hpp>
 #include <base/log.hpp>
 #include <gnstor/host/array_memory.hpp>
+#include <gnstor/host/frame_pool.hpp>
 #include <gnstor/host/mapped_array.hpp>
 #include <gnstor/host/remote_memory.hpp>
 
@@ -45,12 +46,7 @@ std::string describe(const flush_record& left) {
 namespace {
 
 void check_page(std::uint64_t page, std::uint32_t element_bytes, const array_ground& on) {
-  if (page < on.least_page || page > 2u << 20 || (page & (page - 1)) != 0) {
-    throw host::input_error(
-        fmt::format("array page of {} bytes: use {} times a power of two, up "
-                    "to 2 MiB",
-                    page, on.least_page));
-  }
+  check_page_size(page, on);
   if (element_bytes > page) {
     throw host::input_error(
         fmt::format("array page of {} bytes: smaller than an element of {}; use larger pages", page,
@@ -84,15 +80,10 @@ std::uint64_t data_bytes_of(std::uint64_t count, std::uint32_t element_bytes, st
   return data;
 }
 
-/// The memory of frames where the user does not say: all of the data, unless less is free. A
-/// reserve stays free for what else the program needs.
+/// The memory of frames where the user does not say: all of the data, unless less is free.
 std::uint64_t default_budget(std::uint64_t data, std::uint64_t page, const array_ground& on) {
   if (on.where != host::place::device) return data / 4;
-  constexpr std::uint64_t least_reserve = std::uint64_t{1} << 30;
-  const std::uint64_t free = host::free_memory(on.device);
-  const std::uint64_t reserve = std::max(least_reserve, free / 8);
-  const std::uint64_t rest = free > reserve ? free - reserve : 0;
-  return std::min((data + page - 1) / page * page, rest);
+  return std::min((data + page - 1) / page * page, free_for_frames(on));
 }
 
 std::uint64_t frames_of(std::uint64_t data, std::uint64_t page, const host::array_options& options,
@@ -120,30 +111,72 @@ array_memory array_memory::make(const array_ground& ground, std::uint64_t count,
   const std::uint64_t page = options.page_bytes;
   check_page(page, element_bytes, ground);
   const std::uint64_t data = data_bytes_of(count, element_bytes, page, ground);
-  const std::uint64_t frames = frames_of(data, page, options, ground);
   array_memory m;
   m.name = "array on " + ground.name;
   m.pages = static_cast<std::uint32_t>((data + page - 1) / page);
-  m.frame_count = static_cast<std::uint32_t>(frames);
-  const bool fetches = ground.session != nullptr || ground.memory != nullptr;
-  const std::uint64_t words = fetches ? page_table::bytes(m.pages, m.frame_count)
-                                      : copied_pages<mapped_store>::bytes(m.pages, m.frame_count);
-  m.words = host::memory_block(ground.where, words, ground.device);
+  m.device = ground.device;
+  m.words = host::memory_block(ground.where, page_table::bytes(m.pages), ground.device);
   m.left = host::memory_block(ground.where, 2 * sizeof(flush_record), ground.device);
   m.twin = host::memory_block(ground.where, 2 * twin_bytes, ground.device);
-  m.device = ground.device;
-  if (ground.session != nullptr) {
-    m.frames = ground.session->allocate(frames * page);
-    m.buffer = ground.session->register_memory(m.frames.data(), frames * page);
-  } else if (ground.memory != nullptr) {
-    m.frames = ground.memory->allocate(frames * page);
-    m.buffer = ground.memory->register_memory(m.frames.data(), frames * page);
+  if (options.pool == nullptr) {
+    const auto frames = static_cast<std::uint32_t>(frames_of(data, page, options, ground));
+    m.frames =
+        std::make_shared<frame_memory>(ground, options.page_bytes, frames, options.eviction, false);
   } else {
-    m.frames = host::memory_block(ground.where, frames * page, ground.device);
-    m.buffer.address = reinterpret_cast<std::uint64_t>(m.frames.data());
-    m.buffer.bytes = frames * page;
+    m.join(*options.pool, options);
   }
+  m.frame_count = m.frames->count;
   return m;
+}
+
+void array_memory::join(const host::frame_pool& pool, const host::array_options& options) {
+  const std::shared_ptr<frame_memory>& shared = pool.memory();
+  const std::uint64_t page = options.page_bytes;
+  const auto in_frames = [&](std::uint64_t bytes) {
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes / page, shared->count));
+  };
+  const std::uint32_t least = in_frames(options.kept_frame_bytes);
+  const std::uint32_t needed = std::min(host::min_frames, pages);
+  std::uint32_t most = frame_share{}.most;
+  if (options.frame_bytes != 0) most = in_frames(options.frame_bytes);
+  if (most < needed || most < least) {
+    throw host::input_error(fmt::format(
+        "the {} may have {} frames of the {}, of which it keeps {}: give at least {} bytes, or 0 "
+        "for all",
+        name, most, shared->ground.name, least, std::max<std::uint64_t>(needed, least) * page));
+  }
+  share = shared->join({words_name(), least, name}, most);
+  frames = shared;
+}
+
+const void* array_memory::words_name() const {
+  return static_cast<const char*>(words.data()) + offsetof(page_cache_state, counters);
+}
+
+void array_memory::list(const void* data, std::size_t bytes) const {
+  if (frames->is_shared()) frames->list.write(share.array * bytes, data, bytes);
+}
+
+host::array_options paged(host::array_options options, const array_ground& ground) {
+  if (options.pool != nullptr) {
+    const array_ground& on = options.pool->memory()->ground;
+    if (ground.memory != nullptr || on.session != ground.session || on.where != ground.where ||
+        on.device != ground.device) {
+      throw host::input_error(fmt::format(
+          "the array on {} cannot have frames of the {}: make the pool of the same session, or "
+          "with the same mapped_options",
+          ground.name, on.name));
+    }
+    const std::uint32_t pages = options.pool->page_bytes();
+    if (options.page_bytes != 0 && options.page_bytes != pages) {
+      throw host::input_error(
+          fmt::format("array page of {} bytes on the {}, whose pages have {}: leave page_bytes out",
+                      options.page_bytes, on.name, pages));
+    }
+    options.page_bytes = pages;
+  }
+  if (options.page_bytes == 0) options.page_bytes = ground.usual_page;
+  return options;
 }
 
 void array_memory::require_open() const {
@@ -262,16 +295,10 @@ void array_memory::forget_error() {
   thrown = 0;
 }
 
-void array_memory::release(host::session* s) noexcept {
+void array_memory::release() noexcept {
   if (!open()) return;
-  if (s != nullptr && buffer.bytes != 0) s->unregister_memory(buffer);
-  frames = {};
-}
-
-void array_memory::release(host::remote_memory* m) noexcept {
-  if (!open()) return;
-  m->unregister_memory(buffer);
-  frames = {};
+  if (frames->is_shared()) frames->leave(share.array);
+  frames = nullptr;
 }
 
 std::uint64_t array_memory::dirty_pages() const {

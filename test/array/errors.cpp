@@ -193,7 +193,7 @@ TEST_CASE("a page fetched beside a request that was given up moves to a safe fra
     const auto g = simt::group::self();
     const auto held = view.acquire_page(g, 17);
     REQUIRE(held);
-    CHECK((r.frame_use[r.disk_ref().frame_of(held.value.data)] & disk::given_up) == 0);
+    CHECK((r.frames->use[r.disk_ref().frame_of(held.value.data)] & disk::given_up) == 0);
     CHECK(held.value[17] == 170);
     view.release_page(g, held.value);
     for (std::uint64_t page = 3; page < 12; ++page) CHECK(view.load(8 * page).status.ok());
@@ -235,7 +235,7 @@ TEST_CASE("after a write-back that timed out the frame holds its page, but no ot
   CHECK(r.quiet() == "");
   CHECK(r.flushed() == "");
   // After a reset of its channel nothing uses the frame any more.
-  for (std::uint32_t& use : r.frame_use) use &= ~disk::given_up;
+  for (std::uint32_t& use : r.frames->use) use &= ~disk::given_up;
   run(r, 1, [&](auto&, const auto& view) {
     for (std::uint32_t f = 0; f < 3; ++f) view.cache().take_back(frame_index(f));
     for (std::uint64_t page = 0; page < 12; ++page) CHECK(view.load(8 * page).status.ok());
@@ -251,7 +251,7 @@ TEST_CASE("a frame that may hold its page alone is as any other when it was take
     view[1] = 11;
     CHECK(view.flush(page_index(0)).code == status_code::timed_out);
     r.plan[0] = 0;
-    for (std::uint32_t& use : r.frame_use) use &= ~disk::given_up;
+    for (std::uint32_t& use : r.frames->use) use &= ~disk::given_up;
     view.cache().take_back(frame_index(0));
     CHECK(view.flush(page_index(0)).ok());
     CHECK(view.load(8).status.ok());

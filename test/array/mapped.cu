@@ -43,7 +43,8 @@ class gpu_mapped_rig {
         twin_(sizeof(view_type)),
         lanes_(1),
         expected_(count()),
-        words_(cache_type::bytes(shape.pages, shape.frames) / sizeof(word_line) + 1) {}
+        words_(lines(cache_type::bytes(shape.pages))),
+        ring_(lines(cache_type::ring_bytes(shape.frames))) {}
 
   /// The last page is cut short.
   std::size_t count() const { return 8ull * shape_.page_words * shape_.pages / sizeof(T) - 1; }
@@ -58,7 +59,8 @@ class gpu_mapped_rig {
     const Store store(content_.data(), count() * sizeof(T), 8 * shape_.page_words);
     const io_buffer memory{reinterpret_cast<std::uint64_t>(frames_.data()),
                            8ull * shape_.page_words * shape_.frames, 0, 0};
-    const cache_type pages(store, words_.data(), shape_.pages, shape_.frames, memory);
+    const cache_type pages(store, words_.data(), shape_.pages,
+                           frame_ring(ring_.data(), shape_.frames), memory);
     auto* twin = reinterpret_cast<view_type*>(twin_.data());
     const view_type view(pages, count(), shape_.timeout_ns, twin);
     REQUIRE(cudaMemcpy(twin, &view, sizeof view, cudaMemcpyHostToDevice) == cudaSuccess);
@@ -76,13 +78,13 @@ class gpu_mapped_rig {
 
   /// Flushes, and checks everything there is to check.
   void check() {
-    CHECK(check_words(words_.read(), shape_) == "");
+    CHECK(check_words(words_.read(), ring_.read(), shape_) == "");
     run(4, 128, flush_warps{}, view(), lanes());
     const access_record lanes = lanes_.read()[0];
     CHECK(lanes.wrong == 0);
     CHECK(lanes.failed == 0);
     const auto words = words_.read();
-    CHECK(check_words(words, shape_) == "");
+    CHECK(check_words(words, ring_.read(), shape_) == "");
     MESSAGE("pages in " << state_in(words).counters.pages_in << ", evictions "
                         << state_in(words).counters.evictions);
     const auto content = content_.read();
@@ -99,6 +101,7 @@ class gpu_mapped_rig {
   device_array<access_record> lanes_;
   device_array<T> expected_;
   device_array<word_line> words_;
+  device_array<word_line> ring_;
 };
 
 template <class T, class Store = mapped_store>

@@ -3,10 +3,12 @@
 
 #include "paging.hpp"
 #include "quiet.hpp"
+#include "rig_frames.hpp"
 #include <gnstor/array/mapped_store.hpp>
 #include <gnstor/simt_host/executor.hpp>
 
 #include <algorithm>
+#include <memory>
 #include <new>
 #include <string>
 #include <vector>
@@ -27,20 +29,23 @@ class mapped_rig {
   using cache_type = typename view_type::cache_type;
 
   /// @param count elements; the memory ends with the last one, in the middle of a page, say
-  mapped_rig(rig_shape shape, std::uint64_t count)
+  /// @param shared frames of others, too; null: its own
+  mapped_rig(rig_shape shape, std::uint64_t count, std::shared_ptr<rig_frames> shared = nullptr)
       : expected(count),
-        frame_use(shape.frames),
+        frames(shared != nullptr
+                   ? shared
+                   : std::make_shared<rig_frames>(shape, cache_type::ring_bytes(shape.frames))),
         shape_(shape),
         content_(std::size_t{shape.pages + 1} * shape.page_words + 2, canary),
-        frames_(std::size_t{shape.frames} * shape.page_words + 2),
-        words_(cache_type::bytes(shape.pages, shape.frames) / sizeof(word_line) + 1) {
+        words_(lines(cache_type::bytes(shape.pages))) {
     std::fill(content(), content() + count, T{});
   }
 
   view_type view() {
     const Store store(content(), expected.size() * sizeof(T), 8 * shape_.page_words);
-    const io_buffer memory{frames(), 8ull * shape_.page_words * shape_.frames, 0, 0};
-    const cache_type pages(store, words_.data(), shape_.pages, shape_.frames, memory, shape_.how);
+    const cache_type pages(store, words_.data(), shape_.pages, frames->ring(), frames->buffer(),
+                           shape_.share, frames->template sharers<cache_type>());
+    frames->put(pages, shape_.share);
     auto* twin = reinterpret_cast<view_type*>(twin_.data());
     return *new (twin) view_type(pages, expected.size(), shape_.timeout_ns, twin);
   }
@@ -48,8 +53,8 @@ class mapped_rig {
   disk watch() {
     disk d;
     d.page_words = shape_.page_words;
-    d.frames = frames();
-    d.frame_use = frame_use.data();
+    d.frames = frames->buffer().address;
+    d.frame_use = frames->use.data();
     return d;
   }
   T* content() { return reinterpret_cast<T*>(aligned(content_)); }
@@ -73,7 +78,7 @@ class mapped_rig {
   }
 
   /// What is wrong once no lane runs; nothing if all is well.
-  std::string quiet() const { return check_words(words_, shape_); }
+  std::string quiet() const { return check_words(words_, frames->words, shape_); }
   /// What is wrong after a flush: every element must be in the memory.
   std::string flushed() {
     for (std::uint32_t p = 0; p < shape_.pages; ++p) {
@@ -93,21 +98,19 @@ class mapped_rig {
   }
 
   std::vector<T> expected;
-  std::vector<std::uint32_t> frame_use;
+  std::shared_ptr<rig_frames> frames;
   access_record lanes;
 
  private:
   static std::uint64_t aligned(std::vector<std::uint64_t>& memory) {
     return (reinterpret_cast<std::uint64_t>(memory.data()) + 15) / 16 * 16;
   }
-  std::uint64_t frames() { return aligned(frames_); }
 
   static constexpr std::uint64_t canary = 0x5a5a5a5a5a5a5a5a;
 
   rig_shape shape_;
   std::vector<std::uint64_t> twin_ = std::vector<std::uint64_t>(sizeof(view_type) / 8 + 1);
   std::vector<std::uint64_t> content_;
-  std::vector<std::uint64_t> frames_;
   std::vector<word_line> words_;
 };
 

@@ -43,6 +43,12 @@ class pager_rig {
     stop_ = 0;
     arrived_ = 0;
   }
+  /// Adds the pager to a run.
+  void serve(simt::host::executor& machine) {
+    machine.serve_in(simt::domain::gpu0, pagers_, 32, stop_,
+                     serve_faults<pages_type>{rig_->view().cache(), faults(), shape_.timeout_ns,
+                                              &stop_, &arrived_, fetchers_});
+  }
   std::uint32_t left() { return *servers(); }
   std::uint32_t arrived() const { return arrived_; }
 
@@ -52,9 +58,7 @@ class pager_rig {
                   Kernel kernel, Args... args) {
     simt::host::executor machine(chosen);
     begin();
-    machine.serve_in(simt::domain::gpu0, pagers_, 32, stop_,
-                     serve_faults<pages_type>{rig_->view().cache(), faults(), shape_.timeout_ns,
-                                              &stop_, &arrived_, fetchers_});
+    serve(machine);
     machine.spawn(grid, block, kernel, args...);
     try {
       machine.run();

@@ -37,7 +37,8 @@ class gpu_rig {
         saw_(1),
         lanes_(1),
         expected_(count()),
-        words_(cache_type::bytes(shape.pages, shape.frames) / sizeof(word_line) + 1) {}
+        words_(lines(cache_type::bytes(shape.pages))),
+        ring_(lines(cache_type::ring_bytes(shape.frames))) {}
 
   std::size_t count() const { return 8ull * shape_.page_words * shape_.pages / sizeof(T); }
   disk disk_ref() const {
@@ -56,7 +57,7 @@ class gpu_rig {
     const io_buffer memory{reinterpret_cast<std::uint64_t>(frames_.data()),
                            8ull * shape_.page_words * shape_.frames, 0, 0};
     const cache_type cache(fake_store<Atomic>(disk_ref()), words_.data(), shape_.pages,
-                           shape_.frames, memory);
+                           frame_ring(ring_.data(), shape_.frames), memory);
     auto* twin = reinterpret_cast<array_view<T, fake_store<Atomic>>*>(twin_.data());
     const array_view<T, fake_store<Atomic>> view(cache, count(), shape_.timeout_ns, twin);
     REQUIRE(cudaMemcpy(twin, &view, sizeof view, cudaMemcpyHostToDevice) == cudaSuccess);
@@ -74,7 +75,7 @@ class gpu_rig {
 
   /// Flushes, and checks everything there is to check.
   void check() {
-    CHECK(check_words(words_.read(), shape_) == "");
+    CHECK(check_words(words_.read(), ring_.read(), shape_) == "");
     run(4, 128, flush_all{}, view(), lanes());
     const disk_record saw = saw_.read()[0];
     CHECK(saw.page_twice == 0);
@@ -84,7 +85,7 @@ class gpu_rig {
     CHECK(lanes.wrong == 0);
     CHECK(lanes.failed == 0);
     const auto words = words_.read();
-    CHECK(check_words(words, shape_) == "");
+    CHECK(check_words(words, ring_.read(), shape_) == "");
     MESSAGE("pages in " << state_in(words).counters.pages_in << ", evictions "
                         << state_in(words).counters.evictions);
     const auto on_disk = content_.read();
@@ -104,6 +105,7 @@ class gpu_rig {
   device_array<access_record> lanes_;
   device_array<T> expected_;
   device_array<word_line> words_;
+  device_array<word_line> ring_;
 };
 
 template <class T>

@@ -17,6 +17,7 @@ struct rig_shape {
   std::uint32_t delay = 0;
   eviction how = eviction::fifo;
   std::uint64_t timeout_ns = 1'000'000'000;
+  frame_share share{};
 };
 
 /// Memory of a page cache, aligned as its state wants it.
@@ -29,11 +30,16 @@ inline const page_cache_state& state_in(const std::vector<word_line>& memory) {
   return *reinterpret_cast<const page_cache_state*>(memory.data());
 }
 
-/// The words of a page cache as the host sees them, checked against the protocol.
-inline std::string check_words(const std::vector<word_line>& memory, rig_shape shape) {
+/// Lines that hold so many bytes.
+inline std::size_t lines(std::uint64_t bytes) { return bytes / sizeof(word_line) + 1; }
+
+/// The words of an array and its frames as the host sees them, checked against the protocol.
+inline std::string check_words(const std::vector<word_line>& memory,
+                               const std::vector<word_line>& ring, rig_shape shape) {
   const page_cache_state& state = state_in(memory);
   const auto* pages = reinterpret_cast<const std::uint64_t*>(&state + 1);
-  const std::uint64_t* frames = pages + shape.pages;
+  const auto* frames = reinterpret_cast<const frame_word*>(
+      reinterpret_cast<const unsigned char*>(ring.data()) + frame_ring::bytes(0));
   std::vector<std::uint32_t> holders(shape.frames);
   std::uint64_t resident = 0;
   for (std::uint32_t p = 0; p < shape.pages; ++p) {
@@ -54,13 +60,16 @@ inline std::string check_words(const std::vector<word_line>& memory, rig_shape s
     const std::uint32_t f = word.frame().value;
     if (f >= shape.frames) return page + " names a frame past the last";
     if (++holders[f] != 1) return page + " shares its frame with another page";
-    if ((frames[f] & 0xffffffff) != p + 1) return page + "'s frame names another page";
+    if (!frames[f].is(frame_word::holds) || frames[f].page().value != p ||
+        frames[f].array() != shape.share.array)
+      return page + "'s frame names another page";
   }
   std::uint64_t lost = 0;
   for (std::uint32_t f = 0; f < shape.frames; ++f) {
-    if (frames[f] == page_cache<fake_store<false>>::lost_frame) {
+    if (!frames[f].is_free() && frames[f].array() != shape.share.array) continue;
+    if (frames[f].is(frame_word::lost)) {
       ++lost;
-    } else if (holders[f] == 0 && frames[f] != page_cache<fake_store<false>>::free_frame) {
+    } else if (holders[f] == 0 && !frames[f].is_free()) {
       return "frame " + std::to_string(f) + " is neither free nor held";
     }
   }

@@ -3,8 +3,10 @@
 
 #include "paging.hpp"
 #include "quiet.hpp"
+#include "rig_frames.hpp"
 #include <gnstor/simt_host/executor.hpp>
 
+#include <memory>
 #include <new>
 #include <string>
 #include <vector>
@@ -16,36 +18,39 @@ template <class T, bool Atomic>
 class rig {
  public:
   using view_type = array_view<T, fake_store<Atomic>>;
+  using cache_type = typename view_type::cache_type;
 
   /// @param count elements; 0: as many as fit
-  explicit rig(rig_shape shape, std::uint64_t count = 0)
+  /// @param shared frames of others, too; null: its own
+  explicit rig(rig_shape shape, std::uint64_t count = 0,
+               std::shared_ptr<rig_frames> shared = nullptr)
       : expected(count != 0 ? count : 8ull * shape.page_words * shape.pages / sizeof(T)),
         content(std::size_t{shape.pages} * shape.page_words),
         plan(shape.pages),
         page_io(shape.pages),
-        frame_use(shape.frames),
+        frames(shared != nullptr
+                   ? shared
+                   : std::make_shared<rig_frames>(shape, cache_type::ring_bytes(shape.frames))),
         shape_(shape),
-        frames_(std::size_t{shape.frames} * shape.page_words + 1),
-        words_(page_cache<fake_store<Atomic>>::bytes(shape.pages, shape.frames) /
-                   sizeof(word_line) +
-               1) {}
+        words_(lines(cache_type::bytes(shape.pages))) {}
 
   disk disk_ref() {
     disk d;
     d.content = content.data();
     d.page_words = shape_.page_words;
-    d.frames = frames();
+    d.frames = frames->buffer().address;
     d.plan = plan.data();
     d.page_io = page_io.data();
-    d.frame_use = frame_use.data();
+    d.frame_use = frames->use.data();
     d.record = &saw;
     d.delay = shape_.delay;
     return d;
   }
   view_type view() {
-    const io_buffer memory{frames(), 8ull * shape_.page_words * shape_.frames, 0, 0};
-    const page_cache<fake_store<Atomic>> cache(fake_store<Atomic>(disk_ref()), words_.data(),
-                                               shape_.pages, shape_.frames, memory, shape_.how);
+    const cache_type cache(fake_store<Atomic>(disk_ref()), words_.data(), shape_.pages,
+                           frames->ring(), frames->buffer(), shape_.share,
+                           frames->template sharers<cache_type>());
+    frames->put(cache, shape_.share);
     auto* twin = reinterpret_cast<view_type*>(twin_.data());
     return *new (twin) view_type(cache, expected.size(), shape_.timeout_ns, twin);
   }
@@ -73,7 +78,7 @@ class rig {
     if (saw.page_twice != 0) return "two lanes moved one page at once";
     if (saw.frame_in_use != 0) return "a frame in use was filled";
     if (saw.frame_lost != 0) return "a frame that a request given up may use was filled";
-    return check_words(words_, shape_);
+    return check_words(words_, frames->words, shape_);
   }
   /// What is wrong after a flush: every element must be on the disk.
   std::string flushed() const {
@@ -93,19 +98,13 @@ class rig {
   std::vector<std::uint64_t> content;
   std::vector<std::uint32_t> plan;
   std::vector<std::uint32_t> page_io;
-  std::vector<std::uint32_t> frame_use;
+  std::shared_ptr<rig_frames> frames;
   disk_record saw;
   access_record lanes;
 
  private:
-  /// Frames begin at a multiple of 16.
-  std::uint64_t frames() const {
-    return (reinterpret_cast<std::uint64_t>(frames_.data()) + 15) / 16 * 16;
-  }
-
   rig_shape shape_;
   std::vector<std::uint64_t> twin_ = std::vector<std::uint64_t>(sizeof(view_type) / 8 + 1);
-  std::vector<std::uint64_t> frames_;
   std::vector<word_line> words_;
 };
 

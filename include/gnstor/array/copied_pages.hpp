@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gnstor/array/copy_word.hpp>
+#include <gnstor/array/frame_ring.hpp>
 #include <gnstor/array/page_fault.hpp>
 #include <gnstor/array/page_store.hpp>
 #include <gnstor/array/page_table.hpp>
@@ -29,18 +30,22 @@ namespace gnstor::inline v0 {
 template <mapped_page_store Store>
 class copied_pages : public page_table {
  public:
-  GNSTOR_HD static constexpr std::uint64_t bytes(std::uint32_t pages, std::uint32_t frames) {
-    return page_table::bytes(pages, frames) + 8ull * frames;
+  /// Bytes of the words of `frames`: a `copy_word` for each follows them.
+  GNSTOR_HD static constexpr std::uint64_t ring_bytes(std::uint32_t frames) {
+    return frame_ring::bytes(frames) + 8ull * frames;
   }
 
-  /// @param memory zero-filled, `bytes(pages, frames)` long
+  /// @param memory zero-filled, `bytes(pages)` long
+  /// @param ring in zero-filled memory, `ring_bytes(frames)` long
   /// @param frames_buffer frames * page_bytes, aligned to 16 bytes; needs no keys
+  /// @param sharers all arrays that have these frames, by their numbers; null: this one alone
   GNSTOR_HD copied_pages(const Store& store, void* memory, std::uint32_t pages,
-                         std::uint32_t frames, const io_buffer& frames_buffer,
-                         eviction how = eviction::fifo)
-      : page_table(memory, pages, frames, how),
+                         const frame_ring& ring, const io_buffer& frames_buffer,
+                         const frame_share& share = {}, const copied_pages* sharers = nullptr)
+      : page_table(memory, pages, ring, share),
         store_(store),
-        frame_memory_(frames_buffer.address) {}
+        frame_memory_(frames_buffer.address),
+        sharers_(sharers) {}
 
   GNSTOR_HD const Store& store() const { return store_; }
 
@@ -108,7 +113,7 @@ class copied_pages : public page_table {
     if (wants) seen.bits = page_at(page).load(acquire);
     const bool dirty = seen.is(page_word::dirty);
     const bool mine = dirty && seen.usable() && seen.references() == 0 && claim(page, seen);
-    copy_back(g, mine, page, seen.frame());
+    copy_back(g, {this, page, seen, seen.frame(), mine});
     if (mine) page_at(page).fetch_sub(page_word::busy + page_word::dirty, release);
     return dirty && !mine ? status::make(status_code::would_block, reporter::array) : status{};
   }
@@ -123,9 +128,10 @@ class copied_pages : public page_table {
   };
   /// A frame that a lane has taken for its page, and the page whose newer bytes it holds still.
   struct catch_of_frame {
-    frame_index frame{};
+    const copied_pages* holder = nullptr;  ///< whose page `old` is
     page_index old{};
     page_word old_word{};
+    frame_index frame{};
     bool taken = false;
     GNSTOR_HD bool is_dirty() const { return taken && old_word.is(page_word::dirty); }
   };
@@ -201,13 +207,13 @@ class copied_pages : public page_table {
   template <class G>
   GNSTOR_HD bool fetch(const G& g, const wish& w, bool claimed) const {
     catch_of_frame c;
-    const std::uint32_t all = choosy_looks() + frames_;
+    const std::uint32_t all = ring_.choosy_looks() + frames();
     const std::uint32_t most = all < frames_a_look ? all : frames_a_look;
     for (std::uint32_t look = 0; look < most && g.any(claimed && !c.taken); ++look) {
-      if (claimed && !c.taken) take_frame(c, look);
+      if (claimed && !c.taken) c = take_frame(w.page, look);
     }
-    copy_back(g, c.is_dirty(), c.old, c.frame);
-    if (c.is_dirty()) take_away(c.old, c.frame, c.old_word);
+    copy_back(g, c);
+    if (c.is_dirty()) c.holder->take_away(c.old, c.frame, c.old_word);
     const bool fills = c.taken && w.use != page_use::overwrite;
     if (in_chunks()) {
       if (fills) begin_copy(w.page, c.frame);
@@ -246,13 +252,11 @@ class copied_pages : public page_table {
   GNSTOR_HD std::uint32_t chunks(page_index page) const {
     return (store_.page_bytes(page) + Store::chunk_bytes - 1) / Store::chunk_bytes;
   }
-  GNSTOR_HD word_ref copy_to(frame_index f) const {
-    return word_ref(page_words()[std::uint64_t{pages_} + frames_ + f.value]);
-  }
+  GNSTOR_HD word_ref copy_to(frame_index f) const { return word_ref(ring_.end()[f.value]); }
 
   /// Lets every warp copy chunks of a page that the caller made busy into its frame `f`.
   GNSTOR_HD void begin_copy(page_index page, frame_index f) const {
-    copy_to(f).store(copy_word::of(page).bits, release);
+    copy_to(f).store(copy_word::of(chunks(page)).bits, release);
     page_at(page).fetch_add(page_word::at(f), release);
   }
   /// Copies chunks into the frames of lanes that `want` it, until others have begun the rest.
@@ -268,58 +272,77 @@ class copied_pages : public page_table {
   template <class G>
   GNSTOR_HD bool copy_chunk(const G& g, frame_index f) const {
     copy_word mine;
-    if (g.thread_rank() == 0) mine = begin_chunk(f);
+    frame_word into;
+    if (g.thread_rank() == 0) mine = begin_chunk(f, into);
     mine.bits = g.shfl(mine.bits, 0);
-    if (!mine.names_page()) return false;
+    into.bits = g.shfl(into.bits, 0);
+    if (!mine.has_more()) return false;
+    // Whatever page it is, of whatever array.
+    const copied_pages& holder = holder_of(into);
     const std::uint32_t at = mine.begun() * Store::chunk_bytes;
-    const std::uint32_t rest = store_.page_bytes(mine.page()) - at;
+    const std::uint32_t rest = holder.store_.page_bytes(into.page()) - at;
     simt::fence<thread_scope_device>(acq_rel);  // as in `copy_in`
-    simt::copy_relaxed(g, data(f) + at, store_.data(mine.page()) + at,
+    simt::copy_relaxed(g, data(f) + at, holder.store_.data(into.page()) + at,
                        rest < Store::chunk_bytes ? rest : Store::chunk_bytes);
     g.sync();
-    if (g.thread_rank() == 0) end_chunk(mine.page(), f);
+    if (g.thread_rank() == 0) holder.end_chunk(into.page(), f);
     return true;
   }
-  /// Whatever page is on its way to `f`: its next chunk is the caller's. None: names no page.
-  GNSTOR_HD copy_word begin_chunk(frame_index f) const {
+  /// The next chunk of what is copied to `f` is the caller's, if the result `has_more`.
+  /// @param into the frame's word then: it is given away when all chunks are done
+  GNSTOR_HD copy_word begin_chunk(frame_index f, frame_word& into) const {
     copy_word seen{copy_to(f).load(relaxed)};
-    if (!seen.names_page() || seen.begun() >= chunks(seen.page())) return {};
+    if (!seen.has_more()) return {};
     seen.bits = copy_to(f).fetch_add(copy_word::one_begun, acquire);
-    return seen.begun() < chunks(seen.page()) ? seen : copy_word{};
+    into.bits = frame_at(f).load(relaxed);
+    return seen;
   }
   /// The frame is not given away before all chunks are done, so who ends the last one publishes.
   GNSTOR_HD void end_chunk(page_index page, frame_index f) const {
     const copy_word before{copy_to(f).fetch_add(copy_word::one_done, acq_rel)};
-    if (before.done() + 1 == chunks(page)) publish(page, f, page_word::at(f));
+    if (before.done() + 1 == before.chunks()) publish(page, f, page_word::at(f));
   }
 
-  /// Looks at one frame; takes it if it is free, or if nobody pins its page.
-  GNSTOR_HD void take_frame(catch_of_frame& c, std::uint32_t look) const {
-    c = {.frame = next_frame(look)};
-    std::uint64_t owner = frame_at(c.frame).load(relaxed);
-    if (owner == free_frame) {
-      c.taken = frame_at(c.frame).compare_exchange(owner, taken_frame, acquire);
-      return;
+  /// The array whose page lies in a frame, or is on its way there.
+  GNSTOR_HD const copied_pages& holder_of(frame_word w) const {
+    return w.array() == share_.array ? *this : sharers_[w.array()];
+  }
+  /// Looks at one frame; takes it for `page` if it is free, or if nobody pins the page in it.
+  GNSTOR_HD catch_of_frame take_frame(page_index page, std::uint32_t look) const {
+    catch_of_frame c{.frame = ring_.next(look)};
+    const frame_word owner{frame_at(c.frame).load(relaxed)};
+    if (owner.is_free()) {
+      c.taken = may_grow() && take_free(c.frame, page);
+      return c;
     }
-    if (owner == taken_frame) return;
-    c.old = page_index(static_cast<std::uint32_t>(owner - 1));
-    if (!claim_unpinned(c.old, c.frame, c.old_word, look < choosy_looks())) return;
-    frame_at(c.frame).store(taken_frame, relaxed);
+    if (!owner.is(frame_word::holds)) return c;
+    c.holder = &holder_of(owner);
+    c.old = owner.page();
+    if (!is_mine(owner) && !(may_grow() && c.holder->may_shrink())) return c;
+    const bool spare = look < ring_.choosy_looks();
+    if (!c.holder->claim_unpinned(c.old, c.frame, c.old_word, spare)) return c;
+    take(c.frame, page);
     c.taken = true;
-    if (!c.is_dirty()) take_away(c.old, c.frame, c.old_word);
+    if (!c.is_dirty()) c.holder->take_away(c.old, c.frame, c.old_word);
+    return c;
   }
 
-  /// Copies the frames of lanes that are `dirty` to their pages.
+  /// Copies the frames of lanes that have a dirty one to the pages they hold.
   template <class G>
-  GNSTOR_HD void copy_back(const G& g, bool dirty, page_index page, frame_index frame) const {
-    g.sync();
-    for (std::uint32_t left = g.ballot(dirty); left != 0; left &= left - 1) {
-      const int k = cuda::std::countr_zero(left);
-      simt::copy_relaxed(g, pointer(g, store_.data(page), k), pointer(g, data(frame), k),
-                         g.shfl(store_.page_bytes(page), k));
+  GNSTOR_HD void copy_back(const G& g, const catch_of_frame& c) const {
+    unsigned char* to = nullptr;
+    std::uint32_t bytes = 0;
+    if (c.is_dirty()) {
+      to = c.holder->store_.data(c.old);
+      bytes = c.holder->store_.page_bytes(c.old);
     }
     g.sync();
-    if (dirty) count(state_->counters.pages_out);
+    for (std::uint32_t left = g.ballot(c.is_dirty()); left != 0; left &= left - 1) {
+      const int k = cuda::std::countr_zero(left);
+      simt::copy_relaxed(g, pointer(g, to, k), pointer(g, data(c.frame), k), g.shfl(bytes, k));
+    }
+    g.sync();
+    if (c.is_dirty()) count(c.holder->state_->counters.pages_out);
   }
 
   /// A pointer of the lane of rank `k`.
@@ -330,6 +353,7 @@ class copied_pages : public page_table {
 
   Store store_;
   std::uint64_t frame_memory_;
+  const copied_pages* sharers_;
 };
 
 }  // namespace gnstor::inline v0

@@ -24,11 +24,21 @@ namespace gnstor::inline v0 {
 template <page_store Store>
 class page_cache : public page_table {
  public:
-  /// @param memory zero-filled, `bytes(pages, frames)` long
+  /// Bytes of the words of `frames`.
+  GNSTOR_HD static constexpr std::uint64_t ring_bytes(std::uint32_t frames) {
+    return frame_ring::bytes(frames);
+  }
+
+  /// @param memory zero-filled, `bytes(pages)` long
   /// @param frames_buffer registered memory of frames * page_bytes
-  GNSTOR_HD page_cache(const Store& store, void* memory, std::uint32_t pages, std::uint32_t frames,
-                       const io_buffer& frames_buffer, eviction how = eviction::fifo)
-      : page_table(memory, pages, frames, how), store_(store), buffer_(frames_buffer) {}
+  /// @param sharers all arrays that have these frames, by their numbers; null: this one alone
+  GNSTOR_HD page_cache(const Store& store, void* memory, std::uint32_t pages,
+                       const frame_ring& ring, const io_buffer& frames_buffer,
+                       const frame_share& share = {}, const page_cache* sharers = nullptr)
+      : page_table(memory, pages, ring, share),
+        store_(store),
+        buffer_(frames_buffer),
+        sharers_(sharers) {}
 
   GNSTOR_HD const Store& store() const { return store_; }
 
@@ -121,13 +131,13 @@ class page_cache : public page_table {
   /// @par Callers one lane, when nothing that was given up can use frames any more: its channel was
   /// reset
   GNSTOR_HD void take_back(frame_index f) const {
-    const word_ref frame = frame_at(f);
-    const std::uint64_t owner = frame.load(acquire);
-    if (owner == lost_frame) {
-      word_ref(state_->counters.lost_frames).fetch_sub(1, relaxed);
-      frame.store(free_frame, release);
-    } else if (owner != taken_frame && (owner & last_page) != 0) {
-      frame.fetch_sub(last_page, release);
+    const frame_word owner{frame_at(f).load(acquire)};
+    if (owner.is(frame_word::lost)) {
+      if (owner.array() != frame_word::no_array)
+        word_ref(holder_of(owner).state_->counters.lost_frames).fetch_sub(1, relaxed);
+      free(f);
+    } else if (owner.is(frame_word::last_page)) {
+      frame_at(f).fetch_sub(frame_word::last_page, release);
     }
   }
 
@@ -140,10 +150,10 @@ class page_cache : public page_table {
  private:
   static constexpr std::uint64_t silence_ns = 1'000'000'000;  ///< until a silent SSD is tried again
 
-  /// A frame's word is its page + 1, or one of `free_frame`, `taken_frame`, `lost_frame`. With this
-  /// bit, a write-back that was given up may still read the frame: the page may stay, but no other
-  /// may follow it.
-  static constexpr std::uint64_t last_page = std::uint64_t{1} << 62;
+  /// The array whose page lies in a frame.
+  GNSTOR_HD const page_cache& holder_of(frame_word w) const {
+    return w.array() == share_.array ? *this : sharers_[w.array()];
+  }
 
   GNSTOR_HD io_buffer buffer(frame_index f) const {
     return buffer_.slice(std::uint64_t{f.value} * store_.page_bytes(), store_.page_bytes());
@@ -174,7 +184,7 @@ class page_cache : public page_table {
   /// @param frame_by until when to look for a frame
   GNSTOR_HD status fault(page_index page, page_use use, deadline frame_by, deadline d) const {
     const word_ref word = page_at(page);
-    result<frame_index> frame = take_frame(frame_by, d);
+    result<frame_index> frame = take_frame(page, frame_by, d);
     if (!frame) {
       word.fetch_sub(page_word::busy, release);
       return frame.status;
@@ -197,7 +207,7 @@ class page_cache : public page_table {
       if (s.left_behind()) {
         set_aside(frame.value);
       } else {
-        frame_at(frame.value).store(free_frame, release);
+        free(frame.value);
       }
       // The reason takes the place of the version.
       const std::uint64_t gone = page_word::busy + page_word{word.load(relaxed)}.version();
@@ -206,12 +216,6 @@ class page_cache : public page_table {
     }
     publish(page, frame.value);
     return status{};
-  }
-
-  /// Takes a frame out of use for good: a request given up may still read or write it.
-  GNSTOR_HD void set_aside(frame_index f) const {
-    count(state_->counters.lost_frames);
-    frame_at(f).store(lost_frame, relaxed);
   }
 
   /// Fetches a page from others than SSDs that fell silent lately: each that is asked first may
@@ -225,7 +229,7 @@ class page_cache : public page_table {
       if (s.code == status_code::buffer_in_use) {
         remember_silent(ssd_index(s.ssd));
         set_aside(frame.value);
-        frame = take_frame(frame_by, d);
+        frame = take_frame(page, frame_by, d);
         if (!frame) break;
       }
       s = heard_from().fetch(page, buffer(frame.value), d);
@@ -251,37 +255,43 @@ class page_cache : public page_table {
     return others;
   }
 
-  /// A frame of one's own: a free one, or one whose page nobody pins. All are looked at once at
+  /// A frame for `page`: a free one, or one whose page nobody pins. All are looked at once at
   /// least.
   /// @param by until when to look
   /// @param d of write-backs
-  GNSTOR_HD result<frame_index> take_frame(deadline by, deadline d) const {
+  GNSTOR_HD result<frame_index> take_frame(page_index page, deadline by, deadline d) const {
     for (until more{by}; more;) {
-      for (std::uint32_t k = 0; k < choosy_looks() + frames_; ++k) {
-        const frame_index f = next_frame(k);
-        std::uint64_t owner = frame_at(f).load(relaxed);
-        if (owner == free_frame) {
-          if (frame_at(f).compare_exchange(owner, taken_frame, acquire)) return f;
-        } else if (owner != taken_frame && owner != lost_frame) {
-          const page_index page(static_cast<std::uint32_t>((owner & ~last_page) - 1));
-          if (take_from(page, f, k < choosy_looks(), d)) return f;
+      const bool grows = may_grow();
+      for (std::uint32_t k = 0; k < ring_.choosy_looks() + frames(); ++k) {
+        const frame_index f = ring_.next(k);
+        const frame_word owner{frame_at(f).load(relaxed)};
+        bool mine = false;
+        if (owner.is_free()) {
+          mine = grows && take_free(f, page);
+        } else if (owner.is(frame_word::holds)) {
+          const page_cache& holder = holder_of(owner);
+          mine = (is_mine(owner) || (grows && holder.may_shrink())) &&
+                 holder.give_up(owner.page(), f, k < ring_.choosy_looks(), d);
+          if (mine) take(f, page);
         }
+        if (mine) return f;
       }
     }
     return status::make(status_code::no_memory, reporter::array);
   }
 
-  /// Takes frame `f` from `page` if it still holds it and nobody pins it.
-  GNSTOR_HD bool take_from(page_index page, frame_index f, bool spare, deadline d) const {
+  /// Takes `page` out of frame `f`, which is the caller's then, if it still lies there and nobody
+  /// pins it.
+  GNSTOR_HD bool give_up(page_index page, frame_index f, bool spare, deadline d) const {
     page_word seen;
     if (!claim_unpinned(page, f, seen, spare)) return false;
     if (seen.is(page_word::dirty) && !write_back(page, f, half_of(d)).ok()) {
       unclaim_unwritten(page, seen);
       return false;
     }
-    const bool usable = (frame_at(f).load(relaxed) & last_page) == 0;
+    const bool usable = !frame_word{frame_at(f).load(relaxed)}.is(frame_word::last_page);
     if (usable) {
-      frame_at(f).store(taken_frame, relaxed);
+      take(f, page);
     } else {
       set_aside(f);
     }
@@ -297,7 +307,7 @@ class page_cache : public page_table {
 
   GNSTOR_HD_SLOW status write_back(page_index page, frame_index f, deadline d) const {
     const status s = store_.store(page, buffer(f), d);
-    if (s.left_behind()) frame_at(f).fetch_or(last_page, relaxed);
+    if (s.left_behind()) frame_at(f).fetch_or(frame_word::last_page, relaxed);
     if (!s.ok()) return remember(s, page);
     count(state_->counters.pages_out);
     return s;
@@ -312,6 +322,7 @@ class page_cache : public page_table {
 
   Store store_;
   io_buffer buffer_;
+  const page_cache* sharers_;
 };
 
 }  // namespace gnstor::inline v0

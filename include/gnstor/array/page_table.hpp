@@ -1,6 +1,7 @@
 #pragma once
 
-#include <gnstor/array/eviction.hpp>
+#include <gnstor/array/frame_ring.hpp>
+#include <gnstor/array/frame_word.hpp>
 #include <gnstor/array/page_use.hpp>
 #include <gnstor/array/page_word.hpp>
 #include <gnstor/core/assert.hpp>
@@ -28,38 +29,32 @@ struct page_cache_counters {
   std::uint64_t dropped = 0;      ///< of `evictions`, pages dropped because the host wrote them
 };
 
-/// The shared words of a page cache; page words, then frame words, follow in memory.
+/// The shared words of an array's pages; the page words follow in memory.
 struct page_cache_state {
-  alignas(128) std::uint64_t cursor;  ///< turns of the hand that looks for frames
-  std::uint64_t cleaned;              ///< turns up to which pages were written back ahead of it
+  alignas(128) std::uint64_t cleaned;  ///< turns of the hand up to which pages were written back
+                                       ///< ahead of it
   std::uint64_t silent;           ///< SSDs that fell silent lately, by bit: others are asked first
   std::uint64_t silent_until_ns;  ///< `deadline::at_ns` of the time until when that counts
   alignas(128) page_cache_counters counters;
 };
 static_assert(std::is_trivially_copyable_v<page_cache_state>);
 
-/// The words of an array's pages and frames, and what lanes may do to them (a reference, passed by
-/// value). It moves no page: `page_cache` and `copied_pages` do.
+/// The words of an array's pages, those of the frames that they lie in, and what lanes may do to
+/// them (a reference, passed by value). It moves no page: `page_cache` and `copied_pages` do.
 class page_table {
  public:
-  static constexpr std::uint64_t free_frame = 0;
-  static constexpr std::uint64_t taken_frame = ~std::uint64_t{0};
-  static constexpr std::uint64_t lost_frame = ~std::uint64_t{1};
-
-  GNSTOR_HD static constexpr std::uint64_t bytes(std::uint32_t pages, std::uint32_t frames) {
-    return sizeof(page_cache_state) + 8ull * pages + 8ull * frames;
+  GNSTOR_HD static constexpr std::uint64_t bytes(std::uint32_t pages) {
+    return sizeof(page_cache_state) + 8ull * pages;
   }
 
-  /// @param memory zero-filled, `bytes(pages, frames)` long
-  GNSTOR_HD page_table(void* memory, std::uint32_t pages, std::uint32_t frames,
-                       eviction how = eviction::fifo)
-      : state_(static_cast<page_cache_state*>(memory)),
-        pages_(pages),
-        frames_(frames),
-        eviction_(how) {}
+  /// @param memory zero-filled, `bytes(pages)` long, aligned to 128 bytes
+  GNSTOR_HD page_table(void* memory, std::uint32_t pages, const frame_ring& ring,
+                       const frame_share& share)
+      : state_(static_cast<page_cache_state*>(memory)), pages_(pages), ring_(ring), share_(share) {}
 
   GNSTOR_HD std::uint32_t pages() const { return pages_; }
-  GNSTOR_HD std::uint32_t frames() const { return frames_; }
+  /// Frames that the pages may lie in, other arrays' among them.
+  GNSTOR_HD std::uint32_t frames() const { return ring_.frames(); }
   GNSTOR_HD page_cache_counters& counters() const { return state_->counters; }
 
   /// The word of a page, for a read without a reference. `page` < pages().
@@ -109,11 +104,14 @@ class page_table {
       return status::make(status_code::would_block, reporter::array);
     const frame_index f = seen.frame();
     // A frame that a request given up may still use is marked beside its page: it holds no other.
-    const bool lost = frame_at(f).load(relaxed) != std::uint64_t{page.value} + 1;
-    if (lost) count(state_->counters.lost_frames);
+    const bool lost = frame_word{frame_at(f).load(relaxed)}.is(frame_word::last_page);
     count(state_->counters.dropped);
     take_away(page, f, seen);
-    frame_at(f).store(lost ? lost_frame : free_frame, release);
+    if (lost) {
+      set_aside(f);
+    } else {
+      free(f);
+    }
     return s;
   }
 
@@ -131,7 +129,7 @@ class page_table {
   }
 
  protected:
-  using word_ref = atomic_ref<std::uint64_t, thread_scope_device>;
+  using word_ref = frame_ring::word_ref;
 
   GNSTOR_HD std::uint64_t* page_words() const {
     return reinterpret_cast<std::uint64_t*>(state_ + 1);
@@ -140,9 +138,7 @@ class page_table {
     GNSTOR_VERIFY(p.value < pages_);
     return word_ref(page_words()[p.value]);
   }
-  GNSTOR_HD word_ref frame_at(frame_index f) const {
-    return word_ref(page_words()[std::uint64_t{pages_} + f.value]);
-  }
+  GNSTOR_HD word_ref frame_at(frame_index f) const { return ring_.at(f); }
   GNSTOR_HD static void count(std::uint64_t& counter) { word_ref(counter).fetch_add(1, relaxed); }
 
   /// Adds a reference; the page as it is then.
@@ -168,7 +164,7 @@ class page_table {
   /// @param named what the page's word says of its frame before
   GNSTOR_HD void publish(page_index page, frame_index f, std::uint64_t named = 0) const {
     count(state_->counters.pages_in);
-    frame_at(f).store(std::uint64_t{page.value} + 1, relaxed);
+    frame_at(f).store(frame_word::of(frame_word::holds, share_.array, page).bits, relaxed);
     // Paired with the acquire in `pin`: the page's bytes, and the frame's owner, are in place.
     const page_word before{page_at(page).fetch_add(
         page_word::resident + page_word::accessed - page_word::busy + page_word::at(f) - named,
@@ -182,7 +178,7 @@ class page_table {
     seen.bits = word.load(relaxed);
     if (!seen.usable() || seen.references() != 0 || !(seen.frame() == f)) return false;
     if (seen.is(page_word::write_failed)) return false;
-    if (spare && eviction_ != eviction::fifo && seen.is(page_word::accessed)) {
+    if (spare && ring_.how() != eviction::fifo && seen.is(page_word::accessed)) {
       // Only of the page that was seen: its word may be another frame's, or nobody's, by now.
       word.compare_exchange(seen.bits, seen.bits & ~page_word::accessed, relaxed);
       return false;
@@ -203,22 +199,38 @@ class page_table {
     const std::uint64_t older = seen.version() - seen.next_version();
     page_at(page).fetch_sub(flags + page_word::at(f) + older, release);
   }
-  /// A hand's next frame.
-  /// @param look how many the caller has looked at before: from `choosy_looks` on it is any frame's
-  /// turn
-  GNSTOR_HD frame_index next_frame(std::uint32_t look) const {
-    const std::uint64_t turn = word_ref(state_->cursor).fetch_add(1, relaxed);
-    const eviction how = look < choosy_looks() ? eviction_ : eviction::fifo;
-    return frame_index(detail::frame_of_turn(how, turn, frames_));
+  /// True if a page of this array lies in the frame.
+  GNSTOR_HD bool is_mine(frame_word w) const {
+    return w.is(frame_word::holds) && w.array() == share_.array;
   }
-  /// How many frames who needs one looks at for the best; then whatever is not pinned will do.
-  GNSTOR_HD std::uint32_t choosy_looks() const {
-    if (eviction_ == eviction::fifo) return 0;
-    return frames_ < 24 ? frames_ : 24;
+  /// Marks a frame as taken for `page`, which the caller made busy.
+  GNSTOR_HD void take(frame_index f, page_index page) const {
+    frame_at(f).store(frame_word::of(frame_word::taken, share_.array, page).bits, relaxed);
+  }
+  /// The same of a frame that was free; false if somebody else was faster.
+  GNSTOR_HD bool take_free(frame_index f, page_index page) const {
+    std::uint64_t none = 0;
+    const frame_word mine = frame_word::of(frame_word::taken, share_.array, page);
+    return frame_at(f).compare_exchange(none, mine.bits, acquire);
+  }
+  GNSTOR_HD void free(frame_index f) const { frame_at(f).store(0, release); }
+  /// Takes a frame out of use for good: a request given up may still read or write it.
+  GNSTOR_HD void set_aside(frame_index f) const {
+    count(state_->counters.lost_frames);
+    frame_at(f).store(frame_word::of(frame_word::lost, share_.array).bits, release);
   }
 
-  /// Frames ahead of the hand that are kept clean where somebody cleans: the low-water mark.
-  GNSTOR_HD std::uint32_t clean_frames() const { return frames_ / 8 == 0 ? 1 : frames_ / 8; }
+  /// Frames that the array's pages lie in.
+  GNSTOR_HD std::uint64_t held() const {
+    const std::uint64_t out = word_ref(state_->counters.evictions).load(relaxed);
+    const std::uint64_t in = word_ref(state_->counters.pages_in).load(relaxed);
+    return in > out ? in - out : 0;
+  }
+  GNSTOR_HD bool may_grow() const {
+    return share_.most == frame_share{}.most || held() < share_.most;
+  }
+  GNSTOR_HD bool may_shrink() const { return share_.least == 0 || held() > share_.least; }
+
   /// A frame ahead of the hand for each lane of `g`, whose page is to be written back if it is
   /// dirty. No frame is given out twice in a round.
   /// @par Callers every lane of `g`, converged
@@ -229,15 +241,15 @@ class page_table {
     std::uint64_t first = 0;
     std::uint32_t share = 0;
     if (g.thread_rank() == 0) {
-      const std::uint64_t turn = word_ref(state_->cursor).load(relaxed);
+      const std::uint64_t turn = ring_.turn();
       std::uint64_t seen = word_ref(state_->cleaned).load(relaxed);
       first = seen > turn ? seen : turn;
       // Others may have gone on meanwhile, from a later turn of the hand.
-      const std::uint64_t until = turn + clean_frames();
+      const std::uint64_t until = turn + ring_.clean_frames();
       const std::uint64_t due = first < until ? until - first : 0;
       share = due < g.size() ? static_cast<std::uint32_t>(due) : g.size();
       // A few at once: the words above are busy.
-      if (share * 2 < clean_frames() && share < g.size()) share = 0;
+      if (share * 2 < ring_.clean_frames() && share < g.size()) share = 0;
       if (share != 0 && !word_ref(state_->cleaned).compare_exchange(seen, first + share, relaxed))
         share = 0;
     }
@@ -246,10 +258,9 @@ class page_table {
     if (share == 0) return false;
     wants = false;
     if (g.thread_rank() < share) {
-      const frame_index f(detail::frame_of_turn(eviction_, first + g.thread_rank(), frames_));
-      const std::uint64_t owner = frame_at(f).load(relaxed);
-      if (owner != free_frame && owner <= pages_) {
-        page = page_index(static_cast<std::uint32_t>(owner - 1));
+      const frame_word owner{frame_at(ring_.of_turn(first + g.thread_rank())).load(relaxed)};
+      if (is_mine(owner) && !owner.is(frame_word::last_page)) {
+        page = owner.page();
         const page_word seen{page_at(page).load(relaxed)};
         wants = seen.is(page_word::dirty) && !seen.is(page_word::write_failed);
       }
@@ -259,8 +270,8 @@ class page_table {
 
   page_cache_state* state_;
   std::uint32_t pages_;
-  std::uint32_t frames_;
-  eviction eviction_;
+  frame_ring ring_;
+  frame_share share_;
 };
 
 }  // namespace gnstor::inline v0

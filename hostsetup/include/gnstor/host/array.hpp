@@ -9,6 +9,7 @@
 #include <gnstor/host/array_statistics.hpp>
 #include <gnstor/host/error.hpp>
 #include <gnstor/host/executor.hpp>
+#include <gnstor/host/frame_pool.hpp>
 #include <gnstor/host/pager.hpp>
 #include <gnstor/host/session.hpp>
 #include <gnstor/host/volume_pages.hpp>
@@ -65,6 +66,9 @@ class array {
     const view_type twin = make_view();
     static_assert(sizeof twin <= detail::array_memory::twin_bytes);
     memory_.twin.write(0, &twin, sizeof twin);
+    const pages_type found = pages_of_kernels();
+    static_assert(sizeof found <= detail::frame_memory::sharer_bytes);
+    memory_.list(&found, sizeof found);
   }
   array(array&& other) noexcept = default;
   array& operator=(array&&) = delete;
@@ -75,7 +79,7 @@ class array {
       // The pages that it left dirty are reported.
     }
     memory_.report_loss();
-    memory_.release(ground_.registrar());
+    memory_.release();
   }
 
   std::uint64_t size() const { return count_; }
@@ -234,8 +238,9 @@ class array {
   void close() {
     if (!memory_.open()) return;
     memory_.require_unserved();
+    memory_.frames->require_unused("close the " + memory_.name);
     flush();
-    memory_.release(ground_.registrar());
+    memory_.release();
   }
 
   /// Forgets the array's first error, and lets pages whose fetch failed be fetched again: after the
@@ -292,7 +297,8 @@ class array {
   std::uint64_t timeout_ns() const { return options_.timeout_ns.or_else(options_.timeout).ns(); }
   pages_type pages_of_kernels() const {
     return pages_type(ground_.store(options_.page_bytes), memory_.words.data(), memory_.pages,
-                      memory_.frame_count, memory_.buffer, options_.eviction);
+                      memory_.frames->ring(), memory_.frames->buffer, memory_.share,
+                      static_cast<const pages_type*>(memory_.sharers()));
   }
   void begin_flush(const std::shared_ptr<executor>& run) {
     settle();
@@ -323,6 +329,7 @@ class array {
     const view_type own = make_view();
     if (simt::array_uses::contain(simt::array_uses::named_by(own)))
       detail::refuse_access(memory_.name);
+    memory_.frames->require_unused("use the " + memory_.name + " on the host");
     executor run;
     run.spawn(detail::grid_for(pages), 128,
               detail::flush_pages{

@@ -2,12 +2,12 @@
 
 #include <gnstor/array/fault_ring.hpp>
 #include <gnstor/array/page_table.hpp>
+#include <gnstor/host/array_ground.hpp>
 #include <gnstor/host/array_kernels.hpp>
 #include <gnstor/host/array_options.hpp>
+#include <gnstor/host/frame_memory.hpp>
 #include <gnstor/host/memory_block.hpp>
 #include <gnstor/host/pager.hpp>
-#include <gnstor/host/volume_pages.hpp>
-#include <gnstor/memory/io_buffer.hpp>
 #include <gnstor/simt/reservation.hpp>
 
 #include <cstddef>
@@ -17,21 +17,19 @@
 
 namespace gnstor::detail {
 
-/// `options` with the page size that `ground` has where they do not say.
-inline host::array_options paged(host::array_options options, const array_ground& ground) {
-  if (options.page_bytes == 0) options.page_bytes = ground.usual_page;
-  return options;
-}
+/// `options` with the page size that their pool has, or `ground` where they do not say. Throws
+/// `host::input_error` if they say another one than their pool, or that is for something else.
+host::array_options paged(host::array_options options, const array_ground& ground);
 
 /// What the typed owner does not need to repeat for each element type.
 struct array_memory {
-  host::memory_block frames;
+  std::shared_ptr<frame_memory> frames;  ///< null once the array is closed
+  frame_share share;
   host::memory_block words;
   host::memory_block left;  ///< `flush_record`s: of the last flush, of the last host access
   host::memory_block twin;  ///< room for views that kernels reach: see `array_view`
   /// A `fault_ring`, once a pager is asked for; runs that have one hold it, too.
   std::shared_ptr<host::memory_block> faults;
-  io_buffer buffer{};
   std::uint32_t pages = 0;
   std::uint32_t frame_count = 0;
   int device = 0;
@@ -45,7 +43,11 @@ struct array_memory {
   /// Where the view's twin lies, and the one of the view whose faults are served.
   static constexpr std::size_t twin_bytes = 2048;
 
-  bool open() const { return frames.data() != nullptr; }
+  bool open() const { return frames != nullptr; }
+  /// Lets arrays that share the frames find this one's pages, as kernels see them.
+  void list(const void* pages, std::size_t bytes) const;
+  /// The sharers' pages; null of an array that has its frames for itself.
+  const void* sharers() const { return frames->is_shared() ? frames->list.data() : nullptr; }
   /// The ring of faults, made when it is asked for first.
   fault_ring fault_memory();
   /// What a pager gets; nobody else serves then. Throws `host::input_error` while another one does.
@@ -66,13 +68,15 @@ struct array_memory {
   void check(const flush_record& dirty);
   void forget_error();
   /// Gives the frames back; counters stay.
-  /// @param s that registered them, if one did
-  void release(host::session* s) noexcept;
-  void release(host::remote_memory* m) noexcept;
+  void release() noexcept;
   /// Logs what would be lost in silence: an unreported error, dirty pages.
   void report_loss() const noexcept;
 
  private:
+  /// Throws `host::input_error` where the pool has no room for it.
+  void join(const host::frame_pool& pool, const host::array_options& options);
+  /// What `simt::array_uses` calls the array.
+  const void* words_name() const;
   std::uint64_t dirty_pages() const;
 };
 

@@ -25,7 +25,6 @@ class mapped_pages {
   void attach(executor&) const {}
   static constexpr std::uint32_t pager_warps = 256;  ///< they copy, too
   void changed() const { memory_->save(); }
-  session* registrar() const { return nullptr; }
   /// Copies bytes of the memory's. Throws `input_error` where it was opened by `write=no`.
   void read(std::uint64_t offset, void* to, std::uint64_t bytes) const;
   void write(std::uint64_t offset, const void* from, std::uint64_t bytes) const;

@@ -20,7 +20,6 @@ class memory_pages {
   void attach(executor& run) const { memory_->attach(run); }
   static constexpr std::uint32_t pager_warps = 64;  ///< of a GPU, unless the user says otherwise
   void changed() const {}
-  remote_memory* registrar() const { return memory_; }
   void read(std::uint64_t offset, void* to, std::uint64_t bytes) const {
     memory_->read(offset, to, bytes);
   }

@@ -1,32 +1,11 @@
 #pragma once
 
 #include <gnstor/array/remote_array.hpp>
+#include <gnstor/host/array_ground.hpp>
 #include <gnstor/host/executor.hpp>
 #include <gnstor/host/session.hpp>
 
 #include <cstdint>
-#include <string>
-
-namespace gnstor::host {
-class remote_memory;
-}
-
-namespace gnstor::detail {
-
-/// What an array lies on, as far as its memory depends on it.
-struct array_ground {
-  std::string name;    ///< "array on volume 3"
-  std::string remedy;  ///< of one that is too small: "create a volume of at least"
-  std::uint64_t bytes = 0;
-  std::uint32_t least_page = 0;           ///< bytes
-  std::uint32_t usual_page = 64 * 1024;   ///< bytes, where `array_options` do not say
-  host::place where = host::place::host;  ///< of frames and words
-  int device = 0;
-  host::session* session = nullptr;       ///< that registers the frames, if any has to
-  host::remote_memory* memory = nullptr;  ///< that does, in place of a session
-};
-
-}  // namespace gnstor::detail
 
 namespace gnstor::host {
 
@@ -47,7 +26,6 @@ class volume_pages {
   void end_requests() const;
   /// Pages were written back.
   void changed() const {}
-  session* registrar() const { return session_; }
   /// Moves bytes of the volume's. Throws what `session::read` and `write` throw.
   void read(std::uint64_t offset, void* to, std::uint64_t bytes) const;
   void write(std::uint64_t offset, const void* from, std::uint64_t bytes) const;
