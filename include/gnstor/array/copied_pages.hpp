@@ -113,7 +113,7 @@ class copied_pages : public page_table {
     if (wants) seen.bits = page_at(page).load(acquire);
     const bool dirty = seen.is(page_word::dirty);
     const bool mine = dirty && seen.usable() && seen.references() == 0 && claim(page, seen);
-    copy_back(g, {this, page, seen, seen.frame(), mine});
+    copy_back(g, {share_.array, page, seen, seen.frame(), mine});
     if (mine) page_at(page).fetch_sub(page_word::busy + page_word::dirty, release);
     return dirty && !mine ? status::make(status_code::would_block, reporter::array) : status{};
   }
@@ -128,7 +128,7 @@ class copied_pages : public page_table {
   };
   /// A frame that a lane has taken for its page, and the page whose newer bytes it holds still.
   struct catch_of_frame {
-    const copied_pages* holder = nullptr;  ///< whose page `old` is
+    std::uint32_t holder = 0;  ///< the array whose page `old` is
     page_index old{};
     page_word old_word{};
     frame_index frame{};
@@ -213,7 +213,7 @@ class copied_pages : public page_table {
       if (claimed && !c.taken) c = take_frame(w.page, look);
     }
     copy_back(g, c);
-    if (c.is_dirty()) c.holder->take_away(c.old, c.frame, c.old_word);
+    if (c.is_dirty()) sharer(c.holder).take_away(c.old, c.frame, c.old_word);
     const bool fills = c.taken && w.use != page_use::overwrite;
     if (in_chunks()) {
       if (fills) begin_copy(w.page, c.frame);
@@ -268,34 +268,43 @@ class copied_pages : public page_table {
       }
     }
   }
+  /// A chunk that a warp copies.
+  struct chunk {
+    unsigned char* from = nullptr;  ///< null: there is none
+    std::uint32_t at = 0;           ///< its place in the page
+    std::uint32_t bytes = 0;
+  };
   /// Copies one chunk into `f` that nobody has begun; false if there is none.
   template <class G>
   GNSTOR_HD bool copy_chunk(const G& g, frame_index f) const {
-    copy_word mine;
-    frame_word into;
-    if (g.thread_rank() == 0) mine = begin_chunk(f, into);
-    mine.bits = g.shfl(mine.bits, 0);
-    into.bits = g.shfl(into.bits, 0);
-    if (!mine.has_more()) return false;
-    // Whatever page it is, of whatever array.
-    const copied_pages& holder = holder_of(into);
-    const std::uint32_t at = mine.begun() * Store::chunk_bytes;
-    const std::uint32_t rest = holder.store_.page_bytes(into.page()) - at;
+    chunk c;
+    if (g.thread_rank() == 0) c = begin_chunk(f);
+    c.from = pointer(g, c.from, 0);
+    if (c.from == nullptr) return false;
+    c.at = g.shfl(c.at, 0);
+    c.bytes = g.shfl(c.bytes, 0);
     simt::fence<thread_scope_device>(acq_rel);  // as in `copy_in`
-    simt::copy_relaxed(g, data(f) + at, holder.store_.data(into.page()) + at,
-                       rest < Store::chunk_bytes ? rest : Store::chunk_bytes);
+    simt::copy_relaxed(g, data(f) + c.at, c.from, c.bytes);
     g.sync();
-    if (g.thread_rank() == 0) holder.end_chunk(into.page(), f);
+    if (g.thread_rank() == 0) {
+      const frame_word into{frame_at(f).load(relaxed)};
+      sharer(into.array()).end_chunk(into.page(), f);
+    }
     return true;
   }
-  /// The next chunk of what is copied to `f` is the caller's, if the result `has_more`.
-  /// @param into the frame's word then: it is given away when all chunks are done
-  GNSTOR_HD copy_word begin_chunk(frame_index f, frame_word& into) const {
+  /// The next chunk of what is copied to `f`, whatever page of whatever array, is the caller's. The
+  /// frame's word stays as it is until that is done.
+  GNSTOR_HD chunk begin_chunk(frame_index f) const {
     copy_word seen{copy_to(f).load(relaxed)};
     if (!seen.has_more()) return {};
     seen.bits = copy_to(f).fetch_add(copy_word::one_begun, acquire);
-    into.bits = frame_at(f).load(relaxed);
-    return seen;
+    if (!seen.has_more()) return {};
+    const frame_word into{frame_at(f).load(relaxed)};
+    const Store& store = sharer(into.array()).store_;
+    const std::uint32_t at = seen.begun() * Store::chunk_bytes;
+    const std::uint32_t rest = store.page_bytes(into.page()) - at;
+    return {store.data(into.page()) + at, at,
+            rest < Store::chunk_bytes ? rest : Store::chunk_bytes};
   }
   /// The frame is not given away before all chunks are done, so who ends the last one publishes.
   GNSTOR_HD void end_chunk(page_index page, frame_index f) const {
@@ -303,9 +312,9 @@ class copied_pages : public page_table {
     if (before.done() + 1 == before.chunks()) publish(page, f, page_word::at(f));
   }
 
-  /// The array whose page lies in a frame, or is on its way there.
-  GNSTOR_HD const copied_pages& holder_of(frame_word w) const {
-    return w.array() == share_.array ? *this : sharers_[w.array()];
+  /// An array that shares the frames, by its number.
+  GNSTOR_HD const copied_pages& sharer(std::uint32_t number) const {
+    return number == share_.array ? *this : sharers_[number];
   }
   /// Looks at one frame; takes it for `page` if it is free, or if nobody pins the page in it.
   GNSTOR_HD catch_of_frame take_frame(page_index page, std::uint32_t look) const {
@@ -316,14 +325,15 @@ class copied_pages : public page_table {
       return c;
     }
     if (!owner.is(frame_word::holds)) return c;
-    c.holder = &holder_of(owner);
+    c.holder = owner.array();
     c.old = owner.page();
-    if (!is_mine(owner) && !(may_grow() && c.holder->may_shrink())) return c;
+    const copied_pages& holder = sharer(c.holder);
+    if (!is_mine(owner) && !(may_grow() && holder.may_shrink())) return c;
     const bool spare = look < ring_.choosy_looks();
-    if (!c.holder->claim_unpinned(c.old, c.frame, c.old_word, spare)) return c;
+    if (!holder.claim_unpinned(c.old, c.frame, c.old_word, spare)) return c;
     take(c.frame, page);
     c.taken = true;
-    if (!c.is_dirty()) c.holder->take_away(c.old, c.frame, c.old_word);
+    if (!c.is_dirty()) holder.take_away(c.old, c.frame, c.old_word);
     return c;
   }
 
@@ -333,8 +343,8 @@ class copied_pages : public page_table {
     unsigned char* to = nullptr;
     std::uint32_t bytes = 0;
     if (c.is_dirty()) {
-      to = c.holder->store_.data(c.old);
-      bytes = c.holder->store_.page_bytes(c.old);
+      to = sharer(c.holder).store_.data(c.old);
+      bytes = sharer(c.holder).store_.page_bytes(c.old);
     }
     g.sync();
     for (std::uint32_t left = g.ballot(c.is_dirty()); left != 0; left &= left - 1) {
@@ -342,7 +352,7 @@ class copied_pages : public page_table {
       simt::copy_relaxed(g, pointer(g, to, k), pointer(g, data(c.frame), k), g.shfl(bytes, k));
     }
     g.sync();
-    if (c.is_dirty()) count(c.holder->state_->counters.pages_out);
+    if (c.is_dirty()) count(sharer(c.holder).state_->counters.pages_out);
   }
 
   /// A pointer of the lane of rank `k`.
