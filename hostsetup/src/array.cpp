@@ -71,11 +71,11 @@ std::uint64_t data_bytes_of(std::uint64_t count, std::uint32_t element_bytes, st
                     "bytes",
                     data, pages, page, on.name, on.bytes, on.remedy, needed));
   }
-  if (pages > page_word::max_frames * std::uint64_t{8}) {
+  if (pages > page_word::max_pages) {
     throw host::input_error(
         fmt::format("array of {} pages of {} bytes: use larger pages, at most "
                     "{} of them",
-                    pages, page, page_word::max_frames * std::uint64_t{8}));
+                    pages, page, page_word::max_pages));
   }
   return data;
 }

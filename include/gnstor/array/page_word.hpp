@@ -5,8 +5,8 @@
 
 namespace gnstor::inline v0 {
 
-/// The state of one page of an array, as one 64-bit word: frame 63:36, version 35:25, flags 24:19,
-/// reference count 18:0. A page whose fetch failed has neither frame nor version: bits 63:32 say
+/// The state of one page of an array, as one 64-bit word: frame 63:37, version 36:26, flags 25:20,
+/// reference count 19:0. A page whose fetch failed has neither frame nor version: bits 63:32 say
 /// why.
 ///
 /// References are added and dropped by plain additions, whatever the flags say; a lane that finds
@@ -15,21 +15,22 @@ namespace gnstor::inline v0 {
 /// grows each time the page loses its frame, so that a lane that reads without a reference sees
 /// that the frame was another page's meanwhile.
 ///
-/// A lane holds one reference at a time, and the largest GPU of today has 303,104 of them: half a
-/// million is room.
+/// The largest GPU of today has 303,104 lanes at a time, so that each may hold three references of
+/// one page.
 struct page_word {
   static constexpr std::uint64_t reference = 1;
-  static constexpr std::uint64_t reference_mask = (1ull << 19) - 1;
-  static constexpr std::uint64_t write_failed = 1ull << 19;  ///< dirty, and the last write-back
+  static constexpr std::uint64_t reference_mask = (1ull << 20) - 1;
+  static constexpr std::uint64_t write_failed = 1ull << 20;  ///< dirty, and the last write-back
                                                              ///< failed: only a flush tries again
-  static constexpr std::uint64_t resident = 1ull << 20;      ///< the frame holds the page
-  static constexpr std::uint64_t busy = 1ull << 21;    ///< being fetched, written back or evicted
-  static constexpr std::uint64_t dirty = 1ull << 22;   ///< the frame is newer than the store
-  static constexpr std::uint64_t failed = 1ull << 23;  ///< the last fetch failed; sticky
+  static constexpr std::uint64_t resident = 1ull << 21;      ///< the frame holds the page
+  static constexpr std::uint64_t busy = 1ull << 22;    ///< being fetched, written back or evicted
+  static constexpr std::uint64_t dirty = 1ull << 23;   ///< the frame is newer than the store
+  static constexpr std::uint64_t failed = 1ull << 24;  ///< the last fetch failed; sticky
   static constexpr std::uint64_t accessed = 1ull
-                                            << 24;  ///< used since the hand went by: `eviction`
-  static constexpr std::uint64_t version_mask = 0x7ffull << 25;
-  static constexpr std::uint32_t max_frames = 1u << 28;
+                                            << 25;  ///< used since the hand went by: `eviction`
+  static constexpr std::uint64_t version_mask = 0x7ffull << 26;
+  static constexpr std::uint32_t max_frames = 1u << 27;
+  static constexpr std::uint64_t max_pages = 1ull << 31;
 
   std::uint64_t bits = 0;
 
@@ -41,15 +42,15 @@ struct page_word {
   }
   GNSTOR_HD constexpr std::uint64_t references() const { return bits & reference_mask; }
   GNSTOR_HD constexpr frame_index frame() const {
-    return frame_index(static_cast<std::uint32_t>(bits >> 36));
+    return frame_index(static_cast<std::uint32_t>(bits >> 37));
   }
   GNSTOR_HD static constexpr std::uint64_t at(frame_index f) {
-    return std::uint64_t{f.value} << 36;
+    return std::uint64_t{f.value} << 37;
   }
   /// The version's bits, and those of the one after it.
   GNSTOR_HD constexpr std::uint64_t version() const { return bits & version_mask; }
   GNSTOR_HD constexpr std::uint64_t next_version() const {
-    return (bits + (1ull << 25)) & version_mask;
+    return (bits + (1ull << 26)) & version_mask;
   }
   /// True if the page lies, usable, where it lay when `then` was read, and has lain there since.
   GNSTOR_HD constexpr bool unmoved_since(page_word then) const {
