@@ -3,6 +3,9 @@
 //
 // `scans/POLICY/SHARE`: host memory read from end to end five times by warps that hold pages, with
 // frames for one part in SHARE. `pages_in_ratio` is to the pages that an optimal policy fetches.
+// `pool/turns`: two arrays are read three times each, one after the other, with frames for one of
+// both: shared, and divided in halves. `divided_ratio` is how much faster sharing is. `pool/alone`:
+// one array in a pool, to what it does with frames of its own.
 // `hot/POLICY`: as many accesses to a few pages as to all others, by `view[i]`.
 // `written/PLACE/WHO`: every page is overwritten twice, so that each frame has a dirty page to give
 // back; on host memory, and on a volume whose flash is in host memory or in the GPU's.
@@ -51,9 +54,10 @@ void scan(benchmark::State& state, eviction how, std::uint32_t share) {
   std::uint64_t pages_in = 0;
   for (int k = 0; k < rounds; ++k) {
     const auto a = array_with(how, 4 * elements / share);
+    std::uint64_t* const total = t.word();
     seconds.push_back(timed([&] {
       for (std::uint32_t n = 0; n < scans; ++n)
-        sum_pages<<<blocks, threads>>>(a->view(), page_order{pages, false}, t.word());
+        sum_pages<<<blocks, threads>>>(a->view(), page_order{pages, false}, total);
     }));
     a->check();
     require_sum(t.value(), scans * data().sum(), "scan");
@@ -64,6 +68,65 @@ void scan(benchmark::State& state, eviction how, std::uint32_t share) {
   const std::uint64_t best = pages + (scans - 1) * (pages - frames);
   state.counters["pages_in"] = static_cast<double>(pages_in);
   state.counters["pages_in_ratio"] = static_cast<double>(pages_in) / static_cast<double>(best);
+}
+
+/// The seconds of three scans of one array after the other.
+double scan_in_turn(paged& a, paged& b, tally& t) {
+  std::uint64_t* const total = t.word();
+  const double seconds = timed([&] {
+    for (paged* const array : {&a, &b}) {
+      for (int n = 0; n < 3; ++n)
+        sum_pages<<<blocks, threads>>>(array->view(), page_order{pages, false}, total);
+    }
+  });
+  a.check();
+  b.check();
+  require_sum(t.value(), 6 * data().sum(), "scans in turn");
+  return seconds;
+}
+void in_turn(benchmark::State& state) {
+  tally t;
+  compared divided;
+  std::vector<double> seconds;
+  std::uint64_t pages_in = 0;
+  for (int k = 0; k < rounds; ++k) {
+    const host::frame_pool pool(data().memory().options(),
+                                {.frame_bytes = 4 * elements, .page_bytes = page});
+    {
+      paged a(data().memory(), elements, {.pool = &pool});
+      paged b(data().memory(), elements, {.pool = &pool});
+      seconds.push_back(scan_in_turn(a, b, t));
+      pages_in = a.counters().pages_in + b.counters().pages_in;
+    }
+    const auto a = array_with(eviction::fifo, 2 * elements);
+    const auto b = array_with(eviction::fifo, 2 * elements);
+    divided.add(1 / seconds.back(), 1 / scan_in_turn(*a, *b, t));
+  }
+  report_rate(state, seconds, 6 * 4 * elements);
+  state.counters["pages_in_ratio"] = static_cast<double>(pages_in) / (2.0 * pages);
+  state.counters["divided_ratio"] = divided.ratio();
+}
+void in_a_pool_alone(benchmark::State& state) {
+  tally t;
+  compared own;
+  std::vector<double> seconds;
+  const auto scan_once = [&](paged& a) {
+    const double time = timed([&] {
+      sum_pages<<<blocks, threads>>>(a.view(), page_order{pages, false}, t.word());
+    });
+    a.check();
+    require_sum(t.value(), data().sum(), "a scan");
+    return time;
+  };
+  for (int k = 0; k < rounds; ++k) {
+    const host::frame_pool pool(data().memory().options(),
+                                {.frame_bytes = elements, .page_bytes = page});
+    paged pooled(data().memory(), elements, {.pool = &pool});
+    seconds.push_back(scan_once(pooled));
+    own.add(1 / seconds.back(), 1 / scan_once(*array_with(eviction::fifo, elements)));
+  }
+  report_rate(state, seconds, 4 * elements);
+  state.counters["own_frames_ratio"] = own.ratio();
 }
 
 /// Adds up every element, and after each one of 64 pages that all threads use.
@@ -177,6 +240,8 @@ const bool registered = [] {
     }
     add_benchmark("hot/" + name_of(how), [=](benchmark::State& s) { hot(s, how); });
   }
+  add_benchmark("pool/turns", in_turn);
+  add_benchmark("pool/alone", in_a_pool_alone);
   for (const bool cleaned : {false, true}) {
     const std::string who = cleaned ? "/cleaners" : "/fetchers";
     add_benchmark("written/host_memory" + who,
