@@ -125,7 +125,7 @@ array_memory array_memory::make(const array_ground& ground, std::uint64_t count,
   } else {
     m.join(*options.pool, options);
   }
-  m.frame_count = m.frames->count;
+  m.frame_count = std::min(m.frames->count, m.share.most);
   return m;
 }
 
@@ -145,8 +145,14 @@ void array_memory::join(const host::frame_pool& pool, const host::array_options&
         "for all",
         name, most, shared->ground.name, least, std::max<std::uint64_t>(needed, least) * page));
   }
-  share = shared->join({words_name(), least, name}, most);
+  share = shared->join({.uses = words_name(), .least = least, .name = name}, most);
+  seat = std::shared_ptr<void>(
+      nullptr, [shared = shared, number = share.array](void*) { shared->leave(number); });
   frames = shared;
+}
+
+void array_memory::require_frames_unused(const std::string& what) const {
+  frames->require_unused(what + " the " + name);
 }
 
 const void* array_memory::words_name() const {
@@ -188,16 +194,12 @@ fault_ring array_memory::fault_memory() {
     // The words of a pager follow the ring.
     faults = std::make_shared<host::memory_block>(
         twin.where(), fault_ring::bytes(pages) + 2 * sizeof(std::uint32_t), device);
+    if (frames->is_shared()) frames->note_pager(share.array, faults);
   }
   return {faults->data(), pages};
 }
 
-bool array_memory::is_served() const {
-  if (faults == nullptr) return false;
-  std::uint32_t serving = 0;
-  faults->read(fault_ring::servers_offset(), &serving, sizeof serving);
-  return serving != 0;
-}
+bool array_memory::is_served() const { return has_servers(faults); }
 
 void array_memory::require_unserved() const {
   if (!is_served()) return;
@@ -297,7 +299,8 @@ void array_memory::forget_error() {
 
 void array_memory::release() noexcept {
   if (!open()) return;
-  if (frames->is_shared()) frames->leave(share.array);
+  if (frames->is_shared()) frames->keep_if_used(share.array, words);
+  seat = nullptr;
   frames = nullptr;
 }
 

@@ -93,8 +93,8 @@ std::uint32_t grid_for(const page_range& pages) {
 
 void refuse_access(const std::string& array) {
   throw host::io_error(
-      fmt::format("host access to the {} is refused: a kernel that uses it has not ended; wait "
-                  "for it first (executor::wait, cudaStreamSynchronize)",
+      fmt::format("host access to the {} is refused: a kernel that uses it, or shares its frames, "
+                  "has not ended; wait for it first (executor::wait, cudaStreamSynchronize)",
                   array),
       status::make(status_code::would_block, reporter::array));
 }

@@ -1,6 +1,7 @@
 #include <base/cuda_support.hpp>
 #include <base/log.hpp>
 #include <gnstor/array/copied_pages.hpp>
+#include <gnstor/array/fault_ring.hpp>
 #include <gnstor/array/frame_word.hpp>
 #include <gnstor/array/mapped_store.hpp>
 #include <gnstor/array/page_word.hpp>
@@ -15,7 +16,10 @@
 
 #include <algorithm>
 #include <exception>
+#include <mutex>
 #include <numeric>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace gnstor::detail {
@@ -65,18 +69,36 @@ frame_memory::~frame_memory() {
   if (ground.memory != nullptr) ground.memory->unregister_memory(buffer);
 }
 
-void frame_memory::require_unused(const std::string& what) const {
-  for (const sharer& s : sharers) {
-    if (s.uses == nullptr || !simt::array_uses::contain(s.uses)) continue;
-    throw host::input_error(
-        fmt::format("cannot {} while a kernel uses the {}, which shares its frames: wait for that "
-                    "kernel first",
-                    what, s.name));
-  }
+bool has_servers(const std::shared_ptr<host::memory_block>& faults) {
+  if (faults == nullptr) return false;
+  std::uint32_t serving = 0;
+  faults->read(fault_ring::servers_offset(), &serving, sizeof serving);
+  return serving != 0;
 }
 
-frame_share frame_memory::join(const sharer& who, std::uint32_t most) {
+std::string frame_memory::in_use_unlocked(bool pagers) const {
+  for (const sharer& s : sharers) {
+    if (s.uses == nullptr) continue;
+    if (simt::array_uses::contain(s.uses) || (pagers && has_servers(s.faults))) return s.name;
+  }
+  return {};
+}
+std::string frame_memory::in_use(bool pagers) const {
+  const std::lock_guard lock(guard);
+  return in_use_unlocked(pagers);
+}
+void frame_memory::require_unused(const std::string& what) const {
+  const std::string user = in_use(true);
+  if (user.empty()) return;
+  throw host::input_error(
+      fmt::format("cannot {} while a kernel or a pager uses the {}, which shares its frames: wait "
+                  "for it, or stop it",
+                  what, user));
+}
+
+frame_share frame_memory::join(sharer who, std::uint32_t most) {
   require_unused("make the " + who.name);
+  const std::lock_guard lock(guard);
   const auto slot = std::find_if(sharers.begin(), sharers.end(),
                                  [](const sharer& s) { return s.uses == nullptr; });
   if (slot == sharers.end()) {
@@ -94,12 +116,34 @@ frame_share frame_memory::join(const sharer& who, std::uint32_t most) {
                     "it larger, or kept_frame_bytes smaller",
                     ground.name, kept, count, host::min_frames));
   }
-  *slot = who;
-  return {static_cast<std::uint32_t>(slot - sharers.begin()), who.least, most};
+  const frame_share share{static_cast<std::uint32_t>(slot - sharers.begin()), who.least, most};
+  *slot = std::move(who);
+  return share;
+}
+
+void frame_memory::note_pager(std::uint32_t array,
+                              const std::shared_ptr<host::memory_block>& faults) {
+  const std::lock_guard lock(guard);
+  sharers[array].faults = faults;
+}
+
+void frame_memory::keep_if_used(std::uint32_t array, host::memory_block& words_of_array) noexcept
+    try {
+  const std::lock_guard lock(guard);
+  const std::string user = in_use_unlocked(true);
+  if (user.empty()) return;
+  sharers[array].words = std::move(words_of_array);
+  host::log(host::log_level::error,
+            fmt::format("the {} ends while a kernel or a pager uses the {}, which shares its "
+                        "frames: its frames stay lost to the {}; close it before",
+                        sharers[array].name, user, ground.name));
+} catch (const std::exception& e) {
+  host::log(host::log_level::error, "the " + ground.name + " cannot be asked: " + e.what());
 }
 
 void frame_memory::leave(std::uint32_t array) noexcept try {
-  sharers[array] = {};
+  const std::lock_guard lock(guard);
+  if (sharers[array].words.data() != nullptr) return;
   std::vector<frame_word> all(count);
   constexpr std::size_t at = frame_ring::bytes(0);
   words.read(at, all.data(), all.size() * sizeof(frame_word));
@@ -109,6 +153,7 @@ void frame_memory::leave(std::uint32_t array) noexcept try {
     w = in_use ? frame_word::of(frame_word::lost, frame_word::no_array) : frame_word{};
   }
   words.write(at, all.data(), all.size() * sizeof(frame_word));
+  sharers[array] = {};  // the number is free when no frame names it
 } catch (const std::exception& e) {
   host::log(host::log_level::error, "the " + ground.name + " keeps an array's frames: " + e.what());
 }
@@ -163,6 +208,7 @@ frame_pool::frame_pool(const mapped_options& mapped, const frame_pool_options& o
 std::uint32_t frame_pool::frames() const { return memory_->count; }
 std::uint32_t frame_pool::page_bytes() const { return memory_->page_bytes; }
 std::uint32_t frame_pool::arrays() const {
+  const std::lock_guard lock(memory_->guard);
   return static_cast<std::uint32_t>(
       std::count_if(memory_->sharers.begin(), memory_->sharers.end(),
                     [](const detail::frame_memory::sharer& s) { return s.uses != nullptr; }));

@@ -62,6 +62,56 @@ std::string reading_run(host::options chosen) {
                  chosen);
 }
 
+/// Lanes of a warp read one of two arrays each, by their parity, and count what is wrong.
+struct read_either {
+  template <class Lane, class View>
+  void operator()(Lane& lane, View even, View odd, std::uint32_t* wrong) const {
+    const bool is_even = lane.thread() % 2 == 0;
+    const View& mine = is_even ? even : odd;
+    for (std::uint64_t round = 0; round < 8; ++round) {
+      const std::uint64_t i = mix64(lane.thread() + 64 * round) % mine.size();
+      if (mine[i] != mix64(i) + (is_even ? 0 : 1)) disk::add(*wrong, 1);
+    }
+  }
+};
+
+/// Two arrays in one warp, with pages of different lengths, copied in chunks.
+std::string either_run(host::options chosen) {
+  using chunked = mapped_rig<std::uint64_t, small_chunks>;
+  chunked even({.pages = 12, .frames = 5, .page_words = 8}, 95);
+  chunked odd({.pages = 6, .frames = 3, .page_words = 16}, 93);
+  for (std::uint64_t i = 0; i < 95; ++i) even.content()[i] = mix64(i);
+  for (std::uint64_t i = 0; i < 93; ++i) odd.content()[i] = mix64(i) + 1;
+  std::uint32_t wrong = 0;
+  std::string fault = even.run(chosen, 2, 32, read_either{}, even.view(), odd.view(), &wrong);
+  if (fault.empty() && wrong != 0) fault = "an element had a wrong value";
+  if (fault.empty()) fault = even.quiet();
+  return fault.empty() ? odd.quiet() : fault;
+}
+
+/// Lanes of three warps read elements of few pages by turns, the last page of one chunk most often.
+struct read_short_page {
+  template <class Lane, class View>
+  void operator()(Lane& lane, View view, std::uint32_t seed, std::uint32_t* wrong) const {
+    lane_draws draws(seed, lane.global_thread());
+    for (std::uint32_t round = 0; round < 6; ++round) {
+      const std::uint64_t last = view.size() - 1;
+      const std::uint64_t i = draws.own() % 2 == 0 ? last : draws.own() % last;
+      if (view[i] != mix64(i)) disk::add(*wrong, 1);
+    }
+  }
+};
+std::string short_page_run(host::options chosen) {
+  const auto frames = 2 + static_cast<std::uint32_t>(chosen.seed % 2);
+  mapped_rig<std::uint64_t, small_chunks> r({.pages = 4, .frames = frames, .page_words = 8}, 25);
+  for (std::uint64_t i = 0; i < 25; ++i) r.content()[i] = mix64(i);
+  std::uint32_t wrong = 0;
+  std::string fault = r.run(chosen, 3, 4, read_short_page{}, r.view(),
+                            static_cast<std::uint32_t>(chosen.seed), &wrong);
+  if (fault.empty() && wrong != 0) fault = "an element had a wrong value";
+  return fault.empty() ? r.quiet() : fault;
+}
+
 }  // namespace
 
 TEST_CASE("mapped elements keep what their owner wrote, fast") {
@@ -196,4 +246,15 @@ TEST_CASE("a page that is overwritten is not fetched, but for the last one if el
   for (std::uint32_t p = 0; p < 2; ++p) CHECK(view.flush(page_index(p)).ok());
   CHECK(r.quiet() == "");
   CHECK(r.flushed() == "");
+}
+
+TEST_CASE("lanes of one warp that use two mapped arrays keep them apart") {
+  CHECK(either_run({}) == "");
+  sweep(host::mode::seeded, 200, either_run);
+  sweep(host::mode::weak, 50, either_run);
+}
+
+TEST_CASE("a page of one chunk is published in the frame it was copied into") {
+  sweep(host::mode::seeded, 500, short_page_run);
+  sweep(host::mode::weak, 100, short_page_run);
 }

@@ -217,9 +217,61 @@ TEST_CASE("while a kernel uses an array of a pool, the others stay as they are")
   host::executor kernels;
   kernels.spawn(1, 32, act_within<decltype(meanwhile)>{&meanwhile}, a.view());
   kernels.run();
-  CHECK(says(making, "while a kernel uses the array on"));
+  CHECK(says(making, "while a kernel or a pager uses the array on"));
   CHECK(says(closing, "cannot close the array on"));
-  CHECK(says(reading, "on the host while a kernel uses the array on"));
+  CHECK(says(reading, "a kernel that uses it, or shares its frames, has not ended"));
   b.close();
   a.close();
+}
+
+TEST_CASE("an array that ends while a kernel uses another keeps its number, and its words stay") {
+  host::frame_pool pool(host::mapped_options{}, {.frame_bytes = 64 * 512, .page_bytes = 512});
+  host::mapped_memory on_a("host:?bytes=40000"), on_b("host:?bytes=40000");
+  mapped_numbers a(on_a, 10'000, {.pool = &pool});
+  auto b = std::make_unique<mapped_numbers>(on_b, 10'000, host::array_options{.pool = &pool});
+  store_at_once(nullptr, *b);
+  // All frames hold pages of `b`, which the kernel goes on to take.
+  const auto end = [&] { b.reset(); };
+  host::executor kernels;
+  kernels.spawn(1, 32, act_within<decltype(end)>{&end}, a.view());
+  kernels.spawn(1, 64, store_index{}, a.view());
+  kernels.run();
+  CHECK(pool.arrays() == 2);
+  a.close();
+  for (std::uint32_t i = 0; i < 10'000; ++i) CHECK(on_a.as<std::uint32_t>()[i] == i);
+}
+
+TEST_CASE("while an array of a pool has a pager, none is made or closed") {
+  host::session s("emu:?capacity=16M");
+  const volume_info first = s.create_volume({.bytes = 8 * count});
+  const volume_info second = s.create_volume({.bytes = 8 * count});
+  host::frame_pool pool(s, pages_of_4k);
+  numbers a(s, first, count, {.pool = &pool});
+  numbers b(s, second, count, {.pool = &pool});
+  {
+    host::pager served = a.serve(simt::stream{});
+    CHECK(says(refusal_of([&] { b.close(); }), "while a kernel or a pager uses the array on"));
+    CHECK(says(refusal_of([&] { numbers(s, first, count, {.pool = &pool}); }),
+               "wait for it, or stop it"));
+    CHECK(says(refusal_of([&] { b.take_frames_back(); }), "cannot take back frames of"));
+    served.stop();
+  }
+  b.close();
+  a.close();
+}
+
+TEST_CASE("an array that cannot be made takes no number of a pool") {
+  host::frame_pool pool(host::mapped_options{}, {.frame_bytes = 64 * 512, .page_bytes = 512});
+  host::mapped_memory memory("host:?bytes=40000");
+  for (int k = 0; k < 70; ++k)
+    CHECK(says(refusal_of([&] { mapped_numbers(memory, 20'000, {.pool = &pool}); }),
+               "give at least"));
+  CHECK(pool.arrays() == 0);
+  // Nor does one that is moved take another.
+  mapped_numbers a(memory, 10'000, {.pool = &pool});
+  mapped_numbers b(std::move(a));
+  CHECK(pool.arrays() == 1);
+  store_at_once(nullptr, b);
+  b.close();
+  CHECK(pool.arrays() == 0);
 }

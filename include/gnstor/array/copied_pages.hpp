@@ -64,7 +64,9 @@ class copied_pages : public page_table {
   template <class Body>
   GNSTOR_HD status visit(page_index page, page_use use, std::uint64_t timeout_ns,
                          const Body& body) const {
-    const simt::group here = simt::group::active();
+    // Lanes of one array: of another, pages may be longer, and lie in other frames.
+    const simt::group here =
+        simt::group::active().partition(reinterpret_cast<std::uint64_t>(state_));
     const std::uint32_t same = here.match_any(key(page) | static_cast<std::uint64_t>(use));
     const wish mine{page, use, static_cast<std::uint32_t>(cuda::std::countr_zero(same)), true};
     return serve(here, mine, timeout_ns, [&](frame_index f) { body(data(f)); });
@@ -256,8 +258,9 @@ class copied_pages : public page_table {
 
   /// Lets every warp copy chunks of a page that the caller made busy into its frame `f`.
   GNSTOR_HD void begin_copy(page_index page, frame_index f) const {
+    // First: who has done the last chunk publishes the page, in the frame that its word names.
+    page_at(page).fetch_add(page_word::at(f), relaxed);
     copy_to(f).store(copy_word::of(chunks(page)).bits, release);
-    page_at(page).fetch_add(page_word::at(f), release);
   }
   /// Copies chunks into the frames of lanes that `want` it, until others have begun the rest.
   template <class G>

@@ -286,6 +286,7 @@ class page_cache : public page_table {
     page_word seen;
     if (!claim_unpinned(page, f, seen, spare)) return false;
     if (seen.is(page_word::dirty) && !write_back(page, f, half_of(d)).ok()) {
+      stays();
       unclaim_unwritten(page, seen);
       return false;
     }

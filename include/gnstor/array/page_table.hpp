@@ -102,6 +102,7 @@ class page_table {
     if (!s.ok() || !seen.is(page_word::resident)) return s;
     if (seen.is(page_word::dirty) || !claim(page, seen))
       return status::make(status_code::would_block, reporter::array);
+    count(state_->counters.evictions);
     const frame_index f = seen.frame();
     // A frame that a request given up may still use is marked beside its page: it holds no other.
     const bool lost = frame_word{frame_at(f).load(relaxed)}.is(frame_word::last_page);
@@ -171,7 +172,8 @@ class page_table {
         release)};
     if (before.version() != 0) count(state_->counters.refetches);
   }
-  /// Claims a page that lies in `f`, that nobody pins, for its frame.
+  /// Claims a page that lies in `f`, that nobody pins, for its frame: an eviction, unless the page
+  /// is let go by `stays`.
   /// @param spare leave it if it was accessed since it was left last
   GNSTOR_HD bool claim_unpinned(page_index page, frame_index f, page_word& seen, bool spare) const {
     const word_ref word = page_at(page);
@@ -184,16 +186,20 @@ class page_table {
       return false;
     }
     // Paired with the release in `unpin`.
-    return word.compare_exchange(seen.bits, seen.bits | page_word::busy, acquire);
+    if (!word.compare_exchange(seen.bits, seen.bits | page_word::busy, acquire)) return false;
+    // From here on, as others look at what the array holds while the page is written back.
+    count(state_->counters.evictions);
+    return true;
   }
   /// Drops the reference of who does not get the page, because of `why`.
   GNSTOR_HD status abandon(page_index page, status why) const {
     page_at(page).fetch_sub(page_word::reference, release);
     return why;
   }
-  /// Takes frame `f` from the page of `claim_unpinned`, which ends its claim.
+  /// A page of `claim_unpinned` stays where it is.
+  GNSTOR_HD void stays() const { word_ref(state_->counters.evictions).fetch_sub(1, relaxed); }
+  /// Takes frame `f` from a claimed page, which ends its claim.
   GNSTOR_HD void take_away(page_index page, frame_index f, page_word seen) const {
-    count(state_->counters.evictions);
     const std::uint64_t flags = page_word::busy | page_word::resident |
                                 (seen.bits & (page_word::dirty | page_word::accessed));
     const std::uint64_t older = seen.version() - seen.next_version();

@@ -238,7 +238,8 @@ class array {
   void close() {
     if (!memory_.open()) return;
     memory_.require_unserved();
-    memory_.frames->require_unused("close the " + memory_.name);
+    settle();
+    memory_.require_frames_unused("close");
     flush();
     memory_.release();
   }
@@ -256,12 +257,13 @@ class array {
 
   /// Takes frames back that were set aside because a request given up might still write them:
   /// resets every channel of the session for that. Requests of other arrays under way end with
-  /// `reset`. Call it when no kernel uses the array. Throws what `session::reset_channel` throws;
-  /// every frame stays as it is then.
+  /// `reset`. Call it when no kernel uses the array, nor one that shares its frames. Throws what
+  /// `session::reset_channel` throws; every frame stays as it is then.
   void take_frames_back() requires requires(const Pages& p) { p.end_requests(); }
   {
     memory_.require_open();
     settle();
+    memory_.require_frames_unused("take back frames of");
     ground_.end_requests();
     executor run;
     run.spawn(8, 128, detail::take_frames_back{}, make_view());
@@ -327,9 +329,10 @@ class array {
     settle();
     if (!memory_.open() || !lent_ || pages.count == 0) return;
     const view_type own = make_view();
-    if (simt::array_uses::contain(simt::array_uses::named_by(own)))
+    if (simt::array_uses::contain(simt::array_uses::named_by(own)) ||
+        !memory_.frames->in_use(false).empty()) {
       detail::refuse_access(memory_.name);
-    memory_.frames->require_unused("use the " + memory_.name + " on the host");
+    }
     executor run;
     run.spawn(detail::grid_for(pages), 128,
               detail::flush_pages{

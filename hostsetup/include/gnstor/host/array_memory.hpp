@@ -25,6 +25,7 @@ host::array_options paged(host::array_options options, const array_ground& groun
 struct array_memory {
   std::shared_ptr<frame_memory> frames;  ///< null once the array is closed
   frame_share share;
+  std::shared_ptr<void> seat;  ///< among those that share the frames: ends with this
   host::memory_block words;
   host::memory_block left;  ///< `flush_record`s: of the last flush, of the last host access
   host::memory_block twin;  ///< room for views that kernels reach: see `array_view`
@@ -67,6 +68,9 @@ struct array_memory {
   /// Throws `host::io_error` if `dirty` names pages, or if the array holds an error.
   void check(const flush_record& dirty);
   void forget_error();
+  /// Throws `host::input_error` while an array that shares the frames is in use.
+  /// @param what "close": the array
+  void require_frames_unused(const std::string& what) const;
   /// Gives the frames back; counters stay.
   void release() noexcept;
   /// Logs what would be lost in silence: an unreported error, dirty pages.

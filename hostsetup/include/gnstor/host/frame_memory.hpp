@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ struct frame_memory {
     const void* uses = nullptr;  ///< what `simt::array_uses` calls it; null: the number is free
     std::uint32_t least = 0;
     std::string name;
+    std::shared_ptr<host::memory_block> faults;  ///< its `fault_ring`, if it has one
+    host::memory_block words;  ///< of an array that ended while a kernel could still see its pages
   };
   static constexpr std::uint32_t most_sharers = 64;
   static constexpr std::size_t sharer_bytes = 512;  ///< room for an array's pages as kernels see it
@@ -33,6 +36,7 @@ struct frame_memory {
   gnstor::eviction eviction = gnstor::eviction::fifo;
   array_ground ground;
   std::vector<sharer> sharers;  ///< empty where one array has the frames alone
+  mutable std::mutex guard;     ///< of `sharers`
 
   /// Allocates and registers. Throws what they throw.
   /// @param shared with `list`
@@ -46,13 +50,28 @@ struct frame_memory {
   frame_ring ring() const { return {words.data(), count, eviction}; }
   /// Adds an array. Throws `host::input_error` if there is no room for it, or a kernel uses
   /// another.
-  frame_share join(const sharer& who, std::uint32_t most);
-  /// Frees the frames of an array that ends. No kernel uses any array.
+  frame_share join(sharer who, std::uint32_t most);
+  /// The memory of an array's pager.
+  void note_pager(std::uint32_t array, const std::shared_ptr<host::memory_block>& faults);
+  /// Takes the page words of an array that ends while one that shares its frames is in use, whose
+  /// kernels may look there. Logs that.
+  void keep_if_used(std::uint32_t array, host::memory_block& words) noexcept;
+  /// Frees the frames of an array that ends, unless its words were kept.
   void leave(std::uint32_t array) noexcept;
-  /// Throws `host::input_error` while an executor's kernel uses one of the arrays.
+  /// The name of an array that an executor's kernel uses, or that has a pager; empty if there is
+  /// none.
+  /// @param pagers whether pagers count
+  std::string in_use(bool pagers) const;
+  /// Throws `host::input_error` while one of the arrays is in use.
   /// @param what "close it"
   void require_unused(const std::string& what) const;
+
+ private:
+  std::string in_use_unlocked(bool pagers) const;
 };
+
+/// True while pagers serve the `fault_ring` in `faults`, or are to; null: none.
+bool has_servers(const std::shared_ptr<host::memory_block>& faults);
 
 /// Throws `host::input_error` unless arrays on `on` can have pages of that size.
 void check_page_size(std::uint64_t page, const array_ground& on);

@@ -32,9 +32,9 @@ struct frame_pool_options {
 ///     host::array<std::uint32_t> edges(session, v2, m, {.pool = &frames});
 ///
 /// `array_options::kept_frame_bytes` says what an array keeps whatever the others need, and
-/// `frame_bytes` what it takes at most. At most 64 arrays at a time. While a kernel uses one of
-/// them, none may be made, closed, flushed or accessed by the host: where an executor runs the
-/// kernel, that is refused.
+/// `frame_bytes` what it takes at most. At most 64 arrays at a time. While a kernel or a pager uses
+/// one of them, none may be made, closed, flushed or accessed by the host: where an executor runs
+/// the kernel, that is refused.
 class frame_pool {
  public:
   /// Frames for volumes of a session, which must outlive pool and arrays. Throws `input_error` if
