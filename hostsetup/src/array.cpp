@@ -146,7 +146,7 @@ void array_memory::join(const host::frame_pool& pool, const host::array_options&
         name, most, shared->ground.name, least, std::max<std::uint64_t>(needed, least) * page));
   }
   share = shared->join({.uses = words_name(), .least = least, .name = name}, most);
-  seat = std::shared_ptr<void>(
+  membership = std::shared_ptr<void>(
       nullptr, [shared = shared, number = share.array](void*) { shared->leave(number); });
   frames = shared;
 }
@@ -300,7 +300,7 @@ void array_memory::forget_error() {
 void array_memory::release() noexcept {
   if (!open()) return;
   if (frames->is_shared()) frames->keep_if_used(share.array, words);
-  seat = nullptr;
+  membership = nullptr;
   frames = nullptr;
 }
 

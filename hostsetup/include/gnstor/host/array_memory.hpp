@@ -25,7 +25,7 @@ host::array_options paged(host::array_options options, const array_ground& groun
 struct array_memory {
   std::shared_ptr<frame_memory> frames;  ///< null once the array is closed
   frame_share share;
-  std::shared_ptr<void> seat;  ///< among those that share the frames: ends with this
+  std::shared_ptr<void> membership;  ///< among those that share the frames: ends with this
   host::memory_block words;
   host::memory_block left;  ///< `flush_record`s: of the last flush, of the last host access
   host::memory_block twin;  ///< room for views that kernels reach: see `array_view`
