@@ -51,10 +51,10 @@ int main() try {
   constexpr std::uint64_t words = rows * row_words;
   const bool right = found == words * (words - 1) / 2;
   for (const auto* array : {&index, &table}) {
-    const gnstor::page_cache_counters c = array->counters();
+    const host::array_statistics n = array->statistics();
     std::printf("%6llu pages came in, %6llu of %u frames at the end\n",
-                static_cast<unsigned long long>(c.pages_in),
-                static_cast<unsigned long long>(c.pages_in - c.evictions), frames.frames());
+                static_cast<unsigned long long>(n.faults), static_cast<unsigned long long>(n.held),
+                n.frames);
   }
   std::printf("the sum of %llu rows is %llu, %s\n", static_cast<unsigned long long>(rows),
               static_cast<unsigned long long>(found), right ? "right" : "WRONG");

@@ -146,3 +146,18 @@ TEST_CASE("statistics add up") {
   CHECK(!made(c, 40).is_short_of_frames());
   CHECK(made({}).advice().empty());
 }
+
+TEST_CASE("an array is short of frames that others take, however many there are") {
+  page_cache_counters c;
+  c.pages_in = 100;
+  c.evictions = 95;
+  c.refetches = 60;
+  const auto s = gnstor::host::array_statistics::of(c, "array on volume 7", 64, 1000, 4096, true);
+  CHECK(s.held == 5);
+  CHECK(s.is_short_of_frames());
+  CHECK(says(s.advice(), "with kept_frame_bytes = 163840 (40 frames), or a pool that is larger"));
+  CHECK(says(s.to_string(), "1000 frames shared with others\n"));
+  CHECK(says(s.to_string(), "frames held  5\n"));
+  const auto own = gnstor::host::array_statistics::of(c, "array on volume 7", 64, 1000, 4096);
+  CHECK(!own.is_short_of_frames());
+}

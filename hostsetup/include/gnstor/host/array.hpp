@@ -277,7 +277,7 @@ class array {
   /// The same beside the array's shape, with its advice: see `array_statistics`.
   array_statistics statistics() const {
     return array_statistics::of(counters(), memory_.name, memory_.pages, memory_.frame_count,
-                                options_.page_bytes);
+                                options_.page_bytes, options_.pool != nullptr);
   }
 
   /// False after `close`.

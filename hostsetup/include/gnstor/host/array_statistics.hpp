@@ -12,7 +12,8 @@ namespace gnstor::host {
 struct array_statistics {
   std::string name;              ///< "array on volume 3"
   std::uint32_t pages = 0;       ///< of the array
-  std::uint32_t frames = 0;      ///< that hold pages
+  std::uint32_t frames = 0;      ///< that its pages may lie in
+  bool shared = false;           ///< whether other arrays' pages may, too
   std::uint32_t page_bytes = 0;  ///< of a page and of a frame
 
   std::uint64_t faults = 0;       ///< pages brought into frames: fetched, or begun by an overwrite
@@ -25,15 +26,17 @@ struct array_statistics {
   std::uint64_t bytes_out = 0;    ///< of the pages written back
   std::uint64_t lost_frames = 0;  ///< set aside because a request given up may still use them
   std::uint64_t errors = 0;       ///< fetches and write-backs that failed
+  std::uint64_t held = 0;         ///< frames that its pages lie in now
 
   /// @param c the counters of the array that the other arguments describe
   static array_statistics of(const page_cache_counters& c, std::string name, std::uint32_t pages,
-                             std::uint32_t frames, std::uint32_t page_bytes);
+                             std::uint32_t frames, std::uint32_t page_bytes, bool shared = false);
 
   /// Pages that have been in a frame at least once.
   std::uint64_t touched() const;
   /// True if most faults brought back a page that had lost its frame to another: kernels use more
-  /// pages at a time than there are frames, and a run is many times slower than it need be.
+  /// pages at a time than there are frames, or than other arrays leave it, and a run is many times
+  /// slower than it need be.
   bool is_short_of_frames() const;
   /// The cause in a sentence, and the frames with which no page is fetched twice; empty unless
   /// `is_short_of_frames`. Fewer frames may do: how many pages are in use at once is not counted.
