@@ -87,8 +87,9 @@ void refuse_during_kernel(Rig& r) {
   });
   CHECK(refusals.size() == 4);
   for (const std::string& why : refusals)
-    CHECK(says(why, {"host access to the array on ", "a kernel that uses it has not ended",
-                     "wait for it first"}));
+    CHECK(says(
+        why, {"host access to the array on ",
+              "a kernel that uses it, or shares its frames, has not ended", "wait for it first"}));
   CHECK(r.array.get(0) == 9);
   CHECK(r.array.get(4096) == 9);
 }
@@ -433,7 +434,7 @@ TEST_CASE("a host finds what kernels stored through a pager, and is refused whil
   auto& a = r.array;
   std::string why;
   store_served(a, r.session, [&] { why = refusal([&] { (void)a.get(5); }); });
-  CHECK(says(why, {"a kernel that uses it has not ended"}));
+  CHECK(says(why, {"a kernel that uses it, or shares its frames, has not ended"}));
   CHECK(a.get(5) == 55);
   a.set(5, 56);
   CHECK(wrong_in_kernel(r, {}) == access_count - 1);  // all but element 0
