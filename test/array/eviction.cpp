@@ -1,4 +1,5 @@
 /// Which page gives up its frame, and pages that are written back ahead of that.
+#include "alone.hpp"
 #include "mapped_rig.hpp"
 #include "pager_rig.hpp"
 #include "qp/seed_sweep.hpp"
@@ -13,23 +14,6 @@ namespace {
 
 using words = rig<std::uint64_t, false>;
 using memory_words = mapped_rig<std::uint64_t>;
-
-template <class Body>
-struct one_lane {
-  Body body;
-  template <class Lane, class View>
-  void operator()(Lane&, View view) const {
-    body(view);
-  }
-};
-/// Lets one lane run `body(view)`.
-template <class Rig, class Body>
-void alone(Rig& r, Body body) {
-  host::options chosen;
-  chosen.step_budget = 100'000'000;
-  CHECK(r.run(chosen, 1, 1, one_lane<Body>{body}, r.view()) == "");
-  CHECK(r.quiet() == "");
-}
 
 /// Pages that came in while one page was read between any two of many others.
 template <class Rig>
@@ -136,15 +120,15 @@ TEST_CASE_TEMPLATE("cleaners of a pager write pages back while others fetch", Ri
   rig_shape shape{.pages = 96, .frames = 48};
   Rig r(shape, 8 * 96);
   pager_rig<std::uint64_t, Rig> p(r, shape, 1, 1);
-  auto body = [](const auto& view) {
+  const lambda_kernel kernel{[](auto&, const auto& view) {
     for (std::uint64_t k = 0; k < 96; ++k) {
       CHECK(view.store(8 * k, 7 * k + 1).ok());
       for (int pause = 0; pause < 20; ++pause) simt::pause();
     }
-  };
+  }};
   host::options chosen{.run = host::mode::seeded, .seed = 3};
   chosen.step_budget = 100'000'000;
-  CHECK(p.run(chosen, 1, 1, one_lane<decltype(body)>{body}, p.view()) == "");
+  CHECK(p.run(chosen, 1, 1, kernel, p.view()) == "");
   CHECK(r.quiet() == "");
   const page_cache_counters c = r.counters();
   CHECK(c.evictions == 96 - 48);

@@ -1,5 +1,5 @@
 /// Arrays that share their frames.
-#include "lambda_kernel.hpp"
+#include "alone.hpp"
 #include "mapped_rig.hpp"
 #include "pager_rig.hpp"
 #include "qp/seed_sweep.hpp"
@@ -97,17 +97,13 @@ std::string both_served(host::options chosen) {
   return fault.empty() ? verdict(s.b, "", chosen) : fault;
 }
 
-/// Reads elements of one lane; whether all were there.
+/// Reads an element of each page from `first` to before `last`; whether all were there.
 template <class Rig>
-bool read_pages(Rig& r, std::uint32_t first, std::uint32_t last, std::uint32_t page_words = 8) {
+bool read_pages(Rig& r, std::uint32_t first, std::uint32_t last) {
   bool good = true;
-  host::executor machine;
-  machine.spawn(1, 1, lambda_kernel{[&](auto&, const auto& view) {
-                  for (std::uint64_t p = first; p < last; ++p)
-                    good = view.load(p * page_words).status.ok() && good;
-                }},
-                r.view());
-  machine.run();
+  alone(r, [&](const auto& view) {
+    for (std::uint64_t p = first; p < last; ++p) good = view.load(8 * p).status.ok() && good;
+  });
   return good;
 }
 template <class Rig>
@@ -123,12 +119,9 @@ TEST_CASE_TEMPLATE("a page takes its frame from another array's page, which keep
                    Rig, words, memory_words, chunked_words) {
   const rig_shape shape{.pages = 12, .frames = 4, .page_words = 8};
   two_sharers<Rig> s(shape, shape);
-  host::executor machine;
-  machine.spawn(1, 1, lambda_kernel{[&](auto&, const auto& view) {
-                  for (std::uint64_t p = 0; p < 4; ++p) CHECK(view.store(8 * p, 70 + p).ok());
-                }},
-                s.a.view());
-  machine.run();
+  alone(s.a, [&](const auto& view) {
+    for (std::uint64_t p = 0; p < 4; ++p) CHECK(view.store(8 * p, 70 + p).ok());
+  });
   CHECK(resident(s.a, 12) == 4);
   CHECK(read_pages(s.b, 0, 3));
   CHECK(resident(s.a, 12) == 1);
@@ -139,11 +132,9 @@ TEST_CASE_TEMPLATE("a page takes its frame from another array's page, which keep
   CHECK(s.b.counters().pages_out == 0);
   CHECK(s.a.quiet() == "");
   CHECK(s.b.quiet() == "");
-  machine.spawn(1, 1, lambda_kernel{[&](auto&, const auto& view) {
-                  for (std::uint64_t p = 0; p < 4; ++p) CHECK(view.load(8 * p).value == 70 + p);
-                }},
-                s.a.view());
-  machine.run();
+  alone(s.a, [&](const auto& view) {
+    for (std::uint64_t p = 0; p < 4; ++p) CHECK(view.load(8 * p).value == 70 + p);
+  });
   CHECK(s.b.counters().evictions == 3);
 }
 
@@ -176,10 +167,7 @@ TEST_CASE("a page that cannot be written back is its own array's error, and keep
   const rig_shape shape{.pages = 6, .frames = 2, .page_words = 8};
   two_sharers<words> s(shape, shape);
   s.a.plan[0] = disk_plan::store_fails;
-  host::executor machine;
-  machine.spawn(1, 1, lambda_kernel{[&](auto&, const auto& view) { CHECK(view.store(0, 7).ok()); }},
-                s.a.view());
-  machine.run();
+  alone(s.a, [&](const auto& view) { CHECK(view.store(0, 7).ok()); });
   CHECK(read_pages(s.b, 0, 6));
   CHECK(s.a.counters().io_errors == 1);
   CHECK(s.b.counters().io_errors == 0);
@@ -192,27 +180,20 @@ TEST_CASE("a frame that a write-back was given up on is its own array's loss") {
   const rig_shape shape{.pages = 6, .frames = 2, .page_words = 8, .timeout_ns = 1'000'000};
   two_sharers<words> s(shape, shape);
   s.a.plan[0] = disk_plan::store_hangs;
-  host::executor machine;
-  machine.spawn(1, 1, lambda_kernel{[&](auto&, const auto& view) { CHECK(view.store(0, 7).ok()); }},
-                s.a.view());
-  machine.run();
+  alone(s.a, [&](const auto& view) { CHECK(view.store(0, 7).ok()); });
   (void)read_pages(s.b, 0, 6);
   s.a.plan[0] = 0;
-  machine.spawn(1, 1, lambda_kernel{[&](auto&, const auto& view) {
-                  CHECK(view.cache().flush(page_index(0), deadline::never()).ok());
-                }},
-                s.a.view());
-  machine.run();
+  alone(s.a, [&](const auto& view) {
+    CHECK(view.cache().flush(page_index(0), deadline::never()).ok());
+  });
   // The page has gone to the disk; its frame holds no other.
   CHECK(read_pages(s.b, 0, 6));
   CHECK(s.a.counters().lost_frames == 1);
   CHECK(s.b.counters().lost_frames == 0);
   // Any of the arrays takes it back.
-  machine.spawn(1, 1, lambda_kernel{[&](auto&, const auto& view) {
-                  for (std::uint32_t f = 0; f < 2; ++f) view.cache().take_back(frame_index(f));
-                }},
-                s.b.view());
-  machine.run();
+  alone(s.b, [&](const auto& view) {
+    for (std::uint32_t f = 0; f < 2; ++f) view.cache().take_back(frame_index(f));
+  });
   CHECK(s.a.counters().lost_frames == 0);
   CHECK(s.b.counters().lost_frames == 0);
   CHECK(s.a.quiet() == "");
