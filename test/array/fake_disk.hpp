@@ -124,7 +124,7 @@ class fake_store {
     return status::nvme(2, 0x81, static_cast<std::uint16_t>(page.value % 4));
   }
 
- private:
+ protected:
   GNSTOR_HD std::uint64_t* at(page_index page) const {
     return disk_.content + std::uint64_t{page.value} * disk_.page_words;
   }
@@ -168,5 +168,38 @@ class fake_store {
 };
 
 static_assert(page_store<fake_store<true>> && page_store<fake_store<false>>);
+
+/// The same where the lanes of a warp fetch a page together, each some of its words. What fails,
+/// fails in one lane.
+struct long_store : fake_store<true> {
+  using fake_store::fake_store;
+
+  GNSTOR_HD bool pages_are_long() const { return true; }
+  template <class G>
+  GNSTOR_HD status fetch_together(const G& g, page_index page, const io_buffer& frame,
+                                  deadline) const {
+    std::uint32_t f = 0;
+    if (g.thread_rank() == 0) {
+      f = begin(page, frame);
+      if (disk::add(disk_.frame_use[f], 1) != 0) disk::add(disk_.record->frame_in_use, 1);
+      disk::add(disk_.record->fetches, 1);
+    }
+    g.sync();
+    simt::fence<thread_scope_device>(acq_rel);
+    const bool fails = (disk_.plan[page.value] & disk_plan::fetch_fails) != 0;
+    auto* const to = static_cast<std::uint64_t*>(frame.data());
+    for (std::uint32_t k = g.thread_rank(); k < disk_.page_words && !fails; k += g.size()) {
+      const std::uint64_t word = device_word<std::uint64_t>(at(page)[k]).load(relaxed);
+      device_word<std::uint64_t>(to[k]).store(word, relaxed);
+    }
+    g.sync();
+    if (g.thread_rank() == 0) {
+      disk::add(disk_.frame_use[f], ~0u);
+      end(page);
+    }
+    return fails ? media_error(page) : status{};
+  }
+  GNSTOR_HD long_store avoiding(ssd_index) const { return *this; }
+};
 
 }  // namespace gnstor::test

@@ -29,6 +29,7 @@ rig_shape shape_of(std::uint64_t seed) {
 using words = std::uint64_t;
 using on_disk = rig<words, true>;
 using on_memory = mapped_rig<words>;
+using on_long = rig<words, true, long_store>;
 
 /// Two warps read and write elements; their faults are served by one or two warps.
 template <class Rig>
@@ -110,6 +111,31 @@ TEST_CASE("elements in memory whose faults are served keep what their owner wrot
 TEST_CASE("elements in memory whose faults are served keep what their owner wrote, weak") {
   sweep(host::mode::weak, weak_share, random_run<on_memory>);
 }
+TEST_CASE("long pages that a pager's lanes fetch together keep what their owner wrote, seeded") {
+  sweep(host::mode::seeded, seeded_share / 2, random_run<on_long>);
+}
+TEST_CASE("long pages that a pager's lanes fetch together keep what their owner wrote, weak") {
+  sweep(host::mode::weak, weak_share / 2, random_run<on_long>);
+  sweep(host::mode::weak, weak_share / 2, reading_run<on_long>);
+}
+
+TEST_CASE("a long page that cannot be fetched is its waiter's error, and its frame is free") {
+  const rig_shape shape{.pages = 4, .frames = 1};
+  on_long r(shape);
+  pager_rig<words, on_long> p(r, shape, 1);
+  r.plan[2] = disk_plan::fetch_fails;
+  r.content[8 * 3] = 5;
+  status failed;
+  words found = 0;
+  CHECK(run(p, 1, [&](auto&, const auto& view) {
+          failed = view.load(8 * 2).status;
+          found = view[8 * 3];
+        }) == "");
+  CHECK(failed == long_store::media_error(page_index(2)));
+  CHECK(found == 5);
+  CHECK(r.quiet() == "");
+}
+
 TEST_CASE("reads whose faults are served see their page alone, weak") {
   sweep(host::mode::weak, weak_share, reading_run<on_disk>);
   sweep(host::mode::weak, weak_share, reading_run<on_memory>);

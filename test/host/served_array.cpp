@@ -164,3 +164,19 @@ TEST_CASE("an executor may end after the array that it was to serve") {
   }
   CHECK(late.has_services());
 }
+
+TEST_CASE("a pager sends all commands of a long page, and takes their answers") {
+  host::session s("emu:?capacity=8M&runner=sim", {.channels = 1});
+  constexpr std::uint64_t items = 3 << 15;  // three pages of four stripes, the last one cut short
+  const volume_info v = s.create_volume({.bytes = 8 * items});
+  std::vector<std::uint64_t> numbers(items);
+  for (std::uint64_t i = 0; i < items; ++i) numbers[i] = walked(i, 0);
+  s.write(v, 0, numbers.data(), 8 * items);
+  host::array<std::uint64_t> a(s, v, items, {.page_bytes = 256 << 10});
+  const std::uint64_t before = s.channels()[0].counters().submitted;
+  std::uint64_t wrong = 0;
+  run_served(&s, a, {.grid = 1, .block = 32, .pagers = 1}, check_pages{.round = 0}, &wrong);
+  CHECK(wrong == 0);
+  CHECK(s.channels()[0].counters().submitted - before == 3 * 4);
+  a.close();
+}

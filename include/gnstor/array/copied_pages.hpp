@@ -94,6 +94,13 @@ class copied_pages : public page_table {
     (void)fetch(g, {fault.page, fault.use, 0, false}, wants);
   }
 
+  /// Gives frames to pages that will be overwritten, as `page_cache::begin`.
+  /// @par Callers every lane of `g`, converged
+  template <simt::warp_group G>
+  GNSTOR_HD void begin(const G& g, page_index page, bool wants, deadline) const {
+    (void)fetch(g, {page, page_use::overwrite, 0, false}, wants);
+  }
+
   /// Copies some pages back whose frames will be taken soon, if that is due.
   /// @par Callers every lane of `g`, converged
   /// @par Result false if there was nothing to do

@@ -12,7 +12,6 @@
 /// may find none together, and ends at its deadline. That is so of `eviction::fifo`, the default;
 /// `resist_scans` brings pages into an eighth of the frames, which have to do then.
 
-#include <gnstor/array/page_fault.hpp>
 #include <gnstor/array/present_pages.hpp>
 #include <gnstor/simt/clock.hpp>
 #include <gnstor/simt/fence.hpp>
@@ -32,8 +31,8 @@ struct wanted_page {
 
   /// Pages that are overwritten need no fetch, where the group itself fetches.
   static constexpr bool begins_pages =
-      requires(const Pages& p, const page_fault& f, const simt::group& g) {
-    p.serve(g, f, true, deadline::never());
+      requires(const Pages& p, page_index page, const simt::group& g) {
+    p.begin(g, page, true, deadline::never());
   };
 
   GNSTOR_HD present_pages there() const { return present_pages(*pages); }
@@ -96,7 +95,7 @@ struct wanted_page {
     if (g.thread_rank() == 0) mine = there().try_claim(page);
     result<frame_index> got = status::make(status_code::would_block, reporter::array);
     if (g.any(mine)) {
-      pages->serve(g, {page, page_use::overwrite}, mine, simt::within(timeout_ns));
+      pages->begin(g, page, mine, simt::within(timeout_ns));
       if (mine) got = there().end_claim(page);
     }
     return spread(g, got);

@@ -78,11 +78,27 @@ class page_cache : public page_table {
 
   /// Fetches pages that lanes `want`, each its own, which were made busy for them: who waits for
   /// one finds it there, or failed. A page for which no frame is free is let go as it was.
+  /// Pages of several commands are fetched one after another, by all lanes.
   /// @par Callers every lane of `g`, converged
   /// @par Bound `d`; frames are looked at once
   template <simt::warp_group G>
   GNSTOR_HD void serve(const G& g, const page_fault& wanted, bool wants, deadline d) const {
+    if constexpr (fetches_together<G>) {
+      if (store_.pages_are_long()) {
+        for (std::uint32_t left = g.ballot(wants); left != 0; left &= left - 1)
+          fault_together(g, wanted, static_cast<std::uint32_t>(cuda::std::countr_zero(left)), d);
+        return;
+      }
+    }
     if (wants) (void)fault(wanted.page, wanted.use, deadline::after(0, 1), d);
+    g.sync();
+  }
+  /// Gives frames to pages that lanes `want`, each its own, which were made busy for them and will
+  /// be overwritten; one for which no frame is free is let go as it was.
+  /// @par Callers, Bound as `serve`
+  template <simt::warp_group G>
+  GNSTOR_HD void begin(const G& g, page_index page, bool wants, deadline d) const {
+    if (wants) (void)fault(page, page_use::overwrite, deadline::after(0, 1), d);
     g.sync();
   }
 
@@ -148,6 +164,13 @@ class page_cache : public page_table {
   }
 
  private:
+  /// Stores that fetch one page by all lanes of a warp.
+  template <class G>
+  static constexpr bool fetches_together = requires(const Store& s, const G& g, page_index page,
+                                                    const io_buffer& frame, deadline d) {
+    s.pages_are_long();
+    s.fetch_together(g, page, frame, d);
+  };
   static constexpr std::uint64_t silence_ns = 1'000'000'000;  ///< until a silent SSD is tried again
 
   /// The array whose page lies in a frame.
@@ -183,22 +206,40 @@ class page_cache : public page_table {
   /// Fetches a page that was made busy for the caller, unless it will be overwritten.
   /// @param frame_by until when to look for a frame
   GNSTOR_HD status fault(page_index page, page_use use, deadline frame_by, deadline d) const {
-    const word_ref word = page_at(page);
     result<frame_index> frame = take_frame(page, frame_by, d);
-    if (!frame) {
-      word.fetch_sub(page_word::busy, release);
-      return frame.status;
-    }
-    if (use == page_use::overwrite) {
-      count(state_->counters.overwritten);
-      publish(page, frame.value);
-      return status{};
-    }
-    const bool wary = word_ref(state_->silent).load(relaxed) != 0;
     status s;
-    if (!wary) s = store_.fetch(page, buffer(frame.value), d);
-    if (wary || s.code == status_code::buffer_in_use)
-      s = fetch_from_others(page, frame, s, frame_by, d);
+    if (frame && use != page_use::overwrite) {
+      const bool wary = is_wary();
+      if (!wary) s = store_.fetch(page, buffer(frame.value), d);
+      if (wary || s.code == status_code::buffer_in_use)
+        s = fetch_from_others(page, frame, s, frame_by, d);
+    }
+    return end_fault(page, use, frame, s);
+  }
+  /// The same of a page that was made busy for lane `leader` of `g`, by all lanes.
+  template <class G>
+  GNSTOR_HD void fault_together(const G& g, const page_fault& wanted, std::uint32_t leader,
+                                deadline d) const {
+    const deadline once = deadline::after(0, 1);
+    const int k = static_cast<int>(leader);
+    const bool leads = g.thread_rank() == leader;
+    const page_index page(g.shfl(wanted.page.value, k));
+    result<frame_index> frame = status::make(status_code::no_memory, reporter::array);
+    if (leads) frame = take_frame(page, once, d);
+    const bool fetches = leads && frame && wanted.use != page_use::overwrite;
+    const bool wary = fetches && is_wary();
+    const frame_index f(g.shfl(frame.value.value, k));
+    status s;
+    if (g.any(fetches && !wary)) s = store_.fetch_together(g, page, buffer(f), d);
+    if (fetches && (wary || s.code == status_code::buffer_in_use))
+      s = fetch_from_others(page, frame, s, once, d);
+    if (leads) (void)end_fault(page, wanted.use, frame, s);
+    g.sync();
+  }
+  /// Ends the claim of a page that was fetched into `frame`, or could not be: `s`.
+  GNSTOR_HD status end_fault(page_index page, page_use use, const result<frame_index>& frame,
+                             status s) const {
+    const word_ref word = page_at(page);
     if (!frame) {
       word.fetch_sub(page_word::busy, release);
       return frame.status;
@@ -214,9 +255,12 @@ class page_cache : public page_table {
       word.fetch_add(page_word::failure(remember(s, page)) - gone, release);
       return s;
     }
+    if (use == page_use::overwrite) count(state_->counters.overwritten);
     publish(page, frame.value);
     return status{};
   }
+  /// True while an SSD counts as silent.
+  GNSTOR_HD bool is_wary() const { return word_ref(state_->silent).load(relaxed) != 0; }
 
   /// Fetches a page from others than SSDs that fell silent lately: each that is asked first may
   /// write the frame for good, and costs its share of the time. What lies in such a frame may

@@ -22,6 +22,19 @@ class volume_store {
     return volume_.write(vba(page.value * page_blocks_), page_blocks_, frame, d);
   }
 
+  /// True if a page is more than one command.
+  GNSTOR_HD bool pages_are_long() const {
+    const volume_info& v = volume_.info();
+    return page_blocks_ > v.stripe_blocks || page_blocks_ > v.max_transfer_blocks;
+  }
+  /// Fetches one page by all lanes of `g`, each some of its commands.
+  /// @par Callers every lane of `g`, converged, with the same arguments
+  template <simt::warp_group G>
+  GNSTOR_HD status fetch_together(const G& g, page_index page, const io_buffer& frame,
+                                  deadline d) const {
+    return volume_.read_together(g, vba(page.value * page_blocks_), page_blocks_, frame, d);
+  }
+
   using ticket_type = typename Volume::ticket_type;
 
   /// Begins what `fetch` and `store` do, over a session that is asynchronous.
