@@ -1,5 +1,6 @@
 #include <base/cuda_support.hpp>
 #include <base/log.hpp>
+#include <gnstor/array/hashed_words.hpp>
 #include <gnstor/host/array_memory.hpp>
 #include <gnstor/host/frame_pool.hpp>
 #include <gnstor/host/mapped_array.hpp>
@@ -80,6 +81,11 @@ std::uint64_t data_bytes_of(std::uint64_t count, std::uint32_t element_bytes, st
   return data;
 }
 
+std::uint64_t words_bytes(const array_ground& on, std::uint32_t pages, std::uint32_t frames) {
+  return on.hashed ? page_table<hashed_words<>>::bytes(pages, frames)
+                   : page_table<dense_words>::bytes(pages, frames);
+}
+
 /// The memory of frames where the user does not say: all of the data, unless less is free.
 std::uint64_t default_budget(std::uint64_t data, std::uint64_t page, const array_ground& on) {
   if (on.where != host::place::device) return data / 4;
@@ -115,11 +121,13 @@ array_memory array_memory::make(const array_ground& ground, std::uint64_t count,
   m.name = "array on " + ground.name;
   m.pages = static_cast<std::uint32_t>((data + page - 1) / page);
   m.device = ground.device;
-  m.words = host::memory_block(ground.where, page_table::bytes(m.pages), ground.device);
+  const auto frames = options.pool != nullptr
+                          ? options.pool->memory()->count
+                          : static_cast<std::uint32_t>(frames_of(data, page, options, ground));
+  m.words = host::memory_block(ground.where, words_bytes(ground, m.pages, frames), ground.device);
   m.left = host::memory_block(ground.where, 2 * sizeof(flush_record), ground.device);
   m.twin = host::memory_block(ground.where, 2 * twin_bytes, ground.device);
   if (options.pool == nullptr) {
-    const auto frames = static_cast<std::uint32_t>(frames_of(data, page, options, ground));
     m.frames =
         std::make_shared<frame_memory>(ground, options.page_bytes, frames, options.eviction, false);
   } else {
@@ -166,6 +174,12 @@ void array_memory::list(const void* data, std::size_t bytes) const {
 host::array_options paged(host::array_options options, const array_ground& ground) {
   if (options.pool != nullptr) {
     const array_ground& on = options.pool->memory()->ground;
+    if (ground.hashed) {
+      throw host::input_error(fmt::format(
+          "the array on {} keeps words of the pages in frames alone, and so has frames for itself: "
+          "leave options.pool out, or make it without host::hashed",
+          ground.name));
+    }
     if (ground.memory != nullptr || on.session != ground.session || on.where != ground.where ||
         on.device != ground.device) {
       throw host::input_error(fmt::format(
@@ -305,8 +319,9 @@ void array_memory::release() noexcept {
 }
 
 std::uint64_t array_memory::dirty_pages() const {
-  std::vector<page_word> table(pages);
-  words.read(sizeof(page_cache_state), table.data(), pages * sizeof(page_word));
+  std::vector<page_word> table(
+      frames->ground.hashed ? page_table<hashed_words<>>::places(pages, frames->count) : pages);
+  words.read(sizeof(page_cache_state), table.data(), table.size() * sizeof(page_word));
   std::uint64_t dirty = 0;
   for (const page_word& w : table) dirty += w.is(page_word::dirty) ? 1 : 0;
   return dirty;

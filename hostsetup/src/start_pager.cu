@@ -6,20 +6,24 @@
 
 namespace gnstor::detail {
 
-void start_pager(simt::cuda::executor& run, const pages_of_volume& pages,
-                 const pager_setup& setup) {
+template <class Pages>
+void start_pager(simt::cuda::executor& run, const Pages& pages, const pager_setup& setup) {
   refuse_launch_blocking(std::getenv("CUDA_LAUNCH_BLOCKING"));
   start_pager_of(run, pages, setup);
 }
-void start_pager(simt::cuda::executor& run, const pages_of_host_memory& pages,
-                 const pager_setup& setup) {
-  refuse_launch_blocking(std::getenv("CUDA_LAUNCH_BLOCKING"));
-  start_pager_of(run, pages, setup);
-}
-void start_pager(simt::cuda::executor& run, const pages_of_remote_memory& pages,
-                 const pager_setup& setup) {
-  refuse_launch_blocking(std::getenv("CUDA_LAUNCH_BLOCKING"));
-  start_pager_of(run, pages, setup);
-}
+
+template void start_pager(simt::cuda::executor&, const page_cache<volume_store<remote_volume>>&,
+                          const pager_setup&);
+template void start_pager(simt::cuda::executor&, const page_cache<store_of_a_peer>&,
+                          const pager_setup&);
+template void start_pager(simt::cuda::executor&, const copied_pages<mapped_store>&,
+                          const pager_setup&);
+template void start_pager(simt::cuda::executor&,
+                          const page_cache<hashed_store<volume_store<remote_volume>>>&,
+                          const pager_setup&);
+template void start_pager(simt::cuda::executor&, const page_cache<hashed_store<store_of_a_peer>>&,
+                          const pager_setup&);
+template void start_pager(simt::cuda::executor&, const copied_pages<hashed_store<mapped_store>>&,
+                          const pager_setup&);
 
 }  // namespace gnstor::detail

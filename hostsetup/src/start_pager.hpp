@@ -1,9 +1,15 @@
 #pragma once
 
+#include <gnstor/array/hashed_store.hpp>
+#include <gnstor/array/mapped_array.hpp>
+#include <gnstor/array/memory_array.hpp>
+#include <gnstor/array/remote_array.hpp>
 #include <gnstor/array/serve_faults.hpp>
 #include <gnstor/host/pager.hpp>
 
 namespace gnstor::detail {
+
+using store_of_a_peer = rdma_memory_store<remote_memory_channel>;
 
 /// Adds a pager to a run of either machine: blocks of `most_threads`, and grids that begin after
 /// all of its warps.

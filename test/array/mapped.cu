@@ -43,7 +43,7 @@ class gpu_mapped_rig {
         twin_(sizeof(view_type)),
         lanes_(1),
         expected_(count()),
-        words_(lines(cache_type::bytes(shape.pages))),
+        words_(lines(cache_type::bytes(shape.pages, shape.frames))),
         ring_(lines(cache_type::ring_bytes(shape.frames))) {}
 
   /// The last page is cut short.
@@ -78,13 +78,13 @@ class gpu_mapped_rig {
 
   /// Flushes, and checks everything there is to check.
   void check() {
-    CHECK(check_words(words_.read(), ring_.read(), shape_) == "");
+    CHECK(check_words<typename cache_type::words_type>(words_.read(), ring_.read(), shape_) == "");
     run(4, 128, flush_warps{}, view(), lanes());
     const access_record lanes = lanes_.read()[0];
     CHECK(lanes.wrong == 0);
     CHECK(lanes.failed == 0);
     const auto words = words_.read();
-    CHECK(check_words(words, ring_.read(), shape_) == "");
+    CHECK(check_words<typename cache_type::words_type>(words, ring_.read(), shape_) == "");
     MESSAGE("pages in " << state_in(words).counters.pages_in << ", evictions "
                         << state_in(words).counters.evictions);
     const auto content = content_.read();

@@ -37,7 +37,7 @@ class mapped_rig {
                    : std::make_shared<rig_frames>(shape, cache_type::ring_bytes(shape.frames))),
         shape_(shape),
         content_(std::size_t{shape.pages + 1} * shape.page_words + 2, canary),
-        words_(lines(cache_type::bytes(shape.pages))) {
+        words_(lines(cache_type::bytes(shape.pages, shape.frames))) {
     std::fill(content(), content() + count, T{});
   }
 
@@ -60,7 +60,7 @@ class mapped_rig {
   T* content() { return reinterpret_cast<T*>(aligned(content_)); }
   page_cache_counters counters() const { return state_in(words_).counters; }
   page_word word(std::uint32_t page) const {
-    return page_word{reinterpret_cast<const std::uint64_t*>(&state_in(words_) + 1)[page]};
+    return word_in<typename cache_type::words_type>(words_, shape_, page);
   }
 
   /// Runs one kernel of `grid` blocks of `block` threads; what it threw, or nothing.
@@ -78,7 +78,9 @@ class mapped_rig {
   }
 
   /// What is wrong once no lane runs; nothing if all is well.
-  std::string quiet() const { return check_words(words_, frames->words, shape_); }
+  std::string quiet() const {
+    return check_words<typename cache_type::words_type>(words_, frames->words, shape_);
+  }
   /// What is wrong after a flush: every element must be in the memory.
   std::string flushed() {
     for (std::uint32_t p = 0; p < shape_.pages; ++p) {

@@ -8,6 +8,8 @@
 
 #include <new>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace gnstor::test {
@@ -17,8 +19,9 @@ namespace gnstor::test {
 template <class T, class Rig>
 class pager_rig {
  public:
-  using view_type = served_array<T>;
   using pages_type = typename Rig::view_type::cache_type;
+  using store_type = std::remove_cvref_t<decltype(std::declval<const pages_type&>().store())>;
+  using view_type = array_view<T, typename detail::served_of<store_type>::type>;
 
   /// @param pagers warps that serve
   /// @param cleaners of them, besides

@@ -37,7 +37,7 @@ class gpu_rig {
         saw_(1),
         lanes_(1),
         expected_(count()),
-        words_(lines(cache_type::bytes(shape.pages))),
+        words_(lines(cache_type::bytes(shape.pages, shape.frames))),
         ring_(lines(cache_type::ring_bytes(shape.frames))) {}
 
   std::size_t count() const { return 8ull * shape_.page_words * shape_.pages / sizeof(T); }
@@ -75,7 +75,7 @@ class gpu_rig {
 
   /// Flushes, and checks everything there is to check.
   void check() {
-    CHECK(check_words(words_.read(), ring_.read(), shape_) == "");
+    CHECK(check_words<typename cache_type::words_type>(words_.read(), ring_.read(), shape_) == "");
     run(4, 128, flush_all{}, view(), lanes());
     const disk_record saw = saw_.read()[0];
     CHECK(saw.page_twice == 0);
@@ -85,7 +85,7 @@ class gpu_rig {
     CHECK(lanes.wrong == 0);
     CHECK(lanes.failed == 0);
     const auto words = words_.read();
-    CHECK(check_words(words, ring_.read(), shape_) == "");
+    CHECK(check_words<typename cache_type::words_type>(words, ring_.read(), shape_) == "");
     MESSAGE("pages in " << state_in(words).counters.pages_in << ", evictions "
                         << state_in(words).counters.evictions);
     const auto on_disk = content_.read();

@@ -33,17 +33,25 @@ inline const page_cache_state& state_in(const std::vector<word_line>& memory) {
 /// Lines that hold so many bytes.
 inline std::size_t lines(std::uint64_t bytes) { return bytes / sizeof(word_line) + 1; }
 
+/// The word of a page as the host sees it; no word's, if it has none.
+template <class Words>
+page_word word_in(const std::vector<word_line>& memory, const rig_shape& shape,
+                  std::uint32_t page) {
+  const std::uint64_t* const words = reinterpret_cast<const std::uint64_t*>(&state_in(memory) + 1);
+  return Words(const_cast<std::uint64_t*>(words), shape.pages, shape.frames).look(page_index(page));
+}
+
 /// The words of an array and its frames as the host sees them, checked against the protocol.
-inline std::string check_words(const std::vector<word_line>& memory,
-                               const std::vector<word_line>& ring, rig_shape shape) {
+template <class Words>
+std::string check_words(const std::vector<word_line>& memory, const std::vector<word_line>& ring,
+                        rig_shape shape) {
   const page_cache_state& state = state_in(memory);
-  const auto* pages = reinterpret_cast<const std::uint64_t*>(&state + 1);
   const auto* frames = reinterpret_cast<const frame_word*>(
       reinterpret_cast<const unsigned char*>(ring.data()) + frame_ring::bytes(0));
   std::vector<std::uint32_t> holders(shape.frames);
   std::uint64_t resident = 0;
   for (std::uint32_t p = 0; p < shape.pages; ++p) {
-    const page_word word{pages[p]};
+    const page_word word = word_in<Words>(memory, shape, p);
     const std::string page = "page " + std::to_string(p);
     if (word.references() != 0) return page + " is still pinned";
     if (word.is(page_word::busy)) return page + " is still busy";

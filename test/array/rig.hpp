@@ -14,10 +14,10 @@
 namespace gnstor::test {
 
 /// The owner of everything an array of `T` on a fake disk needs. Element 0 of the disk is 0.
-template <class T, bool Atomic>
+template <class T, bool Atomic, class Store = fake_store<Atomic>>
 class rig {
  public:
-  using view_type = array_view<T, fake_store<Atomic>>;
+  using view_type = array_view<T, Store>;
   using cache_type = typename view_type::cache_type;
 
   /// @param count elements; 0: as many as fit
@@ -32,7 +32,7 @@ class rig {
                    ? shared
                    : std::make_shared<rig_frames>(shape, cache_type::ring_bytes(shape.frames))),
         shape_(shape),
-        words_(lines(cache_type::bytes(shape.pages))) {}
+        words_(lines(cache_type::bytes(shape.pages, shape.frames))) {}
 
   disk disk_ref() {
     disk d;
@@ -47,16 +47,15 @@ class rig {
     return d;
   }
   view_type view() {
-    const cache_type cache(fake_store<Atomic>(disk_ref()), words_.data(), shape_.pages,
-                           frames->ring(), frames->buffer(), shape_.share,
-                           frames->template sharers<cache_type>());
+    const cache_type cache(Store(disk_ref()), words_.data(), shape_.pages, frames->ring(),
+                           frames->buffer(), shape_.share, frames->template sharers<cache_type>());
     frames->put(cache, shape_.share);
     auto* twin = reinterpret_cast<view_type*>(twin_.data());
     return *new (twin) view_type(cache, expected.size(), shape_.timeout_ns, twin);
   }
   page_cache_counters counters() const { return state_in(words_).counters; }
   page_word word(std::uint32_t page) const {
-    return page_word{reinterpret_cast<const std::uint64_t*>(&state_in(words_) + 1)[page]};
+    return word_in<typename cache_type::words_type>(words_, shape_, page);
   }
 
   /// Runs one kernel of `grid` blocks of `block` threads; what it threw, or nothing.
@@ -78,7 +77,7 @@ class rig {
     if (saw.page_twice != 0) return "two lanes moved one page at once";
     if (saw.frame_in_use != 0) return "a frame in use was filled";
     if (saw.frame_lost != 0) return "a frame that a request given up may use was filled";
-    return check_words(words_, frames->words, shape_);
+    return check_words<typename cache_type::words_type>(words_, frames->words, shape_);
   }
   /// What is wrong after a flush: every element must be on the disk.
   std::string flushed() const {

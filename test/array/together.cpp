@@ -176,11 +176,11 @@ TEST_CASE("lanes that load together what is there take no reference") {
   on_memory r(rig_shape{.timeout_ns = 100'000}, 96);
   r.content()[3] = 7;
   const auto view = r.view();
-  for (std::uint64_t k = 0; k < page_word::reference_mask; ++k)
+  for (std::uint64_t k = 0; k < page_word::most_references; ++k)
     REQUIRE(view.cache().hold(simt::group::self(), page_index(0), page_use::read, 1'000));
   const result<words> got = view.load(simt::group::self(), 3, true);
   CHECK(got.status.ok());
   CHECK(got.value == 7);
-  for (std::uint64_t k = 0; k < page_word::reference_mask; ++k) view.cache().unpin(page_index(0));
+  for (std::uint64_t k = 0; k < page_word::most_references; ++k) view.cache().unpin(page_index(0));
   CHECK(r.quiet() == "");
 }

@@ -2,6 +2,7 @@
 /// silence.
 #include "walk.hpp"
 #include <gnstor/host/array.hpp>
+#include <gnstor/host/hashed.hpp>
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -24,6 +25,8 @@ constexpr std::uint64_t count = 1 << 14;  ///< elements of 8 bytes: 32 pages of 
 constexpr const char* small = "emu:?capacity=16M&runner=sim";
 constexpr host::array_options paging{
     .frame_bytes = 32 * 4096, .page_bytes = 4096, .timeout = 300_ms};
+
+using hashed_array = host::array<std::uint64_t, host::hashed<host::volume_pages>>;
 
 /// Keeps page 3 pinned, as a kernel does that forgets to release it.
 struct forget_page {
@@ -91,12 +94,13 @@ void make_faulty(host::session& s, const char* fault) {
 
 }  // namespace
 
-TEST_CASE("a flush throws what view[i] = x could not say: SSDs dead, silent, or failing") {
+TEST_CASE_TEMPLATE("a flush throws what view[i] = x could not say: SSDs dead, silent, or failing",
+                   Array, host::array<std::uint64_t>, hashed_array) {
   for (const std::string fault : {"dead", "silent", "media_error"}) {
     CAPTURE(fault);
     host::session s(small);
     const volume_info v = s.create_volume({.bytes = 8 * count});
-    host::array<std::uint64_t> a(s, v, count, paging);
+    Array a(s, v, count, paging);
     run(s, 32, store_some{}, a.view(), 512, 7);
     make_faulty(s, fault.c_str());
     run(s, 32, store_some{}, a.view(), 2048, 9);
@@ -202,13 +206,15 @@ TEST_CASE("a flush names a page that a kernel left pinned") {
   CHECK(a.counters().first_error == 0);
 }
 
-TEST_CASE("an array's end reports on stderr what nothing has thrown, once, and never throws") {
+TEST_CASE_TEMPLATE(
+    "an array's end reports on stderr what nothing has thrown, once, and never throws", Array,
+    host::array<std::uint64_t>, hashed_array) {
   host::session s(small);
   const volume_info v = s.create_volume({.bytes = 8 * count});
   const auto life = [&](const char* fault, bool ask, bool write_back) {
     return on_stderr([&] {
-      host::array<std::uint64_t> first(s, v, count, paging);
-      host::array<std::uint64_t> a(std::move(first));
+      Array first(s, v, count, paging);
+      Array a(std::move(first));
       if (write_back) run(s, 32, store_some{}, a.view(), 0, 1);
       make_faulty(s, fault);
       run(s, 32, store_some{}, a.view(), 1024, 1);

@@ -47,7 +47,7 @@ struct pages_of<Store> {
 };
 template <served_page_store Store>
 struct pages_of<Store> {
-  using type = served_pages;
+  using type = served_pages<typename words_of<Store>::type>;
 };
 
 }  // namespace gnstor::detail
@@ -300,7 +300,7 @@ class array_view {
   GNSTOR_HD bool peek(std::uint64_t index, value_type& value) const {
     if (index >= count_ || layout_.straddles(index)) return false;
     const page_index page = layout_.page_of(index);
-    const page_word seen = cache_.look(page);
+    const auto seen = cache_.look(page);
     if (!seen.readable()) return false;
     value = simt::load_pieces<value_type>(
         layout_.find(cache_.data(frame_index(0)), seen.frame(), index), acquire);

@@ -49,6 +49,7 @@ class cached_reader {
   }
 
  private:
+  using sight = decltype(std::declval<const View&>().cache().look(page_index()));
   static constexpr page_index none{~0u};
   static constexpr std::uint32_t longest = 1;  ///< steps of `now` that a word is remembered
 
@@ -69,7 +70,7 @@ class cached_reader {
     const page_index page = view_->layout().page_of(index);
     const std::uint32_t time = now();
     if (!(page == page_) || time - looked_at_ > longest) {
-      const page_word word = pages.look(page);
+      const auto word = pages.look(page);
       if (!word.readable()) return false;
       page_ = page;
       seen_ = word;
@@ -85,7 +86,7 @@ class cached_reader {
   const View* view_;
   page_index page_ = none;
   std::uint32_t looked_at_ = 0;
-  page_word seen_;
+  sight seen_;
 };
 
 }  // namespace gnstor::inline v0

@@ -28,8 +28,12 @@ namespace gnstor::inline v0 {
 /// changed. Writes pin the page. Frames are taken as `eviction` says from pages nobody pins; a
 /// dirty page is copied back first.
 template <mapped_page_store Store>
-class copied_pages : public page_table {
+class copied_pages : public page_table<typename detail::words_of<Store>::type> {
+  using table = page_table<typename detail::words_of<Store>::type>;
+
  public:
+  using table::frames, table::unpin;
+
   /// Bytes of the words of `frames`: a `copy_word` for each follows them.
   GNSTOR_HD static constexpr std::uint64_t ring_bytes(std::uint32_t frames) {
     return frame_ring::bytes(frames) + 8ull * frames;
@@ -42,7 +46,7 @@ class copied_pages : public page_table {
   GNSTOR_HD copied_pages(const Store& store, void* memory, std::uint32_t pages,
                          const frame_ring& ring, const io_buffer& frames_buffer,
                          const frame_share& share = {}, const copied_pages* sharers = nullptr)
-      : page_table(memory, pages, ring, share),
+      : table(memory, pages, ring, share),
         store_(store),
         frame_memory_(frames_buffer.address),
         sharers_(sharers) {}
@@ -67,7 +71,8 @@ class copied_pages : public page_table {
     // Lanes of one array: of another, pages may be longer, and lie in other frames.
     const simt::group here =
         simt::group::active().partition(reinterpret_cast<std::uint64_t>(state_));
-    const std::uint32_t same = here.match_any(key(page) | static_cast<std::uint64_t>(use));
+    const std::uint32_t same =
+        here.match_any(std::uint64_t{page.value} << 2 | static_cast<std::uint64_t>(use));
     const wish mine{page, use, static_cast<std::uint32_t>(cuda::std::countr_zero(same)), true};
     return serve(here, mine, timeout_ns, [&](frame_index f) { body(data(f)); });
   }
@@ -119,7 +124,7 @@ class copied_pages : public page_table {
   template <simt::warp_group G>
   GNSTOR_HD status flush(const G& g, page_index page, bool wants, deadline) const {
     page_word seen;
-    if (wants) seen.bits = page_at(page).load(acquire);
+    if (wants) seen = this->look(page);
     const bool dirty = seen.is(page_word::dirty);
     const bool mine = dirty && seen.usable() && seen.references() == 0 && claim(page, seen);
     copy_back(g, {share_.array, page, seen, seen.frame(), mine});
@@ -128,6 +133,12 @@ class copied_pages : public page_table {
   }
 
  private:
+  using table::claim, table::claim_unpinned, table::count, table::frame_at, table::is_mine;
+  using table::may_grow, table::may_shrink, table::page_at, table::publish, table::refer;
+  using table::take, table::take_away, table::take_dirty, table::take_free, table::unclaim;
+  using table::used, table::ring_, table::share_, table::state_;
+  using typename table::word_ref;
+
   /// What a lane wants of its page; the lane of rank `leader` acts for all that want the same.
   struct wish {
     page_index page;
@@ -154,19 +165,20 @@ class copied_pages : public page_table {
                          const Use& use) const {
     const bool leads = w.leader == g.thread_rank();
     page_word seen;
-    if (leads) seen = refer(w.page);
-    bool done = use_if_there(g, w, leads, seen, use);
+    bool referred = leads && refer(w.page, seen);
+    bool done = use_if_there(g, w, referred, seen, use);
     if (g.all(done)) return status{};
-    if (leads && !done && seen.is(page_word::busy)) count(state_->counters.waits);
+    if (referred && !done && seen.is(page_word::busy)) count(state_->counters.waits);
     bool starved = false;
     for (until more{simt::within(timeout_ns)}; g.any(static_cast<bool>(more));) {
-      const arrival now = fetch_absent(g, w, seen, leads && !done);
+      if (leads && !referred) referred = refer(w.page, seen);
+      const arrival now = fetch_absent(g, w, seen, referred && !done);
       seen = now.word;
-      starved = now.starved;
-      done = use_if_there(g, w, leads && !done, seen, use) || done;
+      starved = now.starved || (leads && !referred);
+      done = use_if_there(g, w, referred && !done, seen, use) || done;
       if (g.all(done)) return status{};
     }
-    if (leads && !done) unpin(w.page);
+    if (referred && !done) unpin(w.page);
     starved = g.shfl(static_cast<std::uint32_t>(starved), static_cast<int>(w.leader)) != 0;
     if (done) return status{};
     return status::make(starved ? status_code::no_memory : status_code::timed_out, reporter::array);

@@ -35,7 +35,8 @@ struct wanted_page {
     p.begin(g, page, true, deadline::never());
   };
 
-  GNSTOR_HD present_pages there() const { return present_pages(*pages); }
+  using words_type = typename Pages::words_type;
+  GNSTOR_HD present_pages<words_type> there() const { return present_pages<words_type>(*pages); }
   GNSTOR_HD bool is_begun() const { return begins_pages && use == page_use::overwrite; }
 
   /// Pins it if it is there; begins it if it is overwritten and a frame is free.

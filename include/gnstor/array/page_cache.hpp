@@ -22,8 +22,12 @@ namespace gnstor::inline v0 {
 /// `eviction` says from pages nobody pins; a dirty page is written back first, and stays resident
 /// if that fails, until a flush succeeds: no write is ever dropped.
 template <page_store Store>
-class page_cache : public page_table {
+class page_cache : public page_table<typename detail::words_of<Store>::type> {
+  using table = page_table<typename detail::words_of<Store>::type>;
+
  public:
+  using table::frames, table::keep, table::look, table::unpin;
+
   /// Bytes of the words of `frames`.
   GNSTOR_HD static constexpr std::uint64_t ring_bytes(std::uint32_t frames) {
     return frame_ring::bytes(frames);
@@ -35,7 +39,7 @@ class page_cache : public page_table {
   GNSTOR_HD page_cache(const Store& store, void* memory, std::uint32_t pages,
                        const frame_ring& ring, const io_buffer& frames_buffer,
                        const frame_share& share = {}, const page_cache* sharers = nullptr)
-      : page_table(memory, pages, ring, share),
+      : table(memory, pages, ring, share),
         store_(store),
         buffer_(frames_buffer),
         sharers_(sharers) {}
@@ -50,9 +54,10 @@ class page_cache : public page_table {
   /// no_memory if no frame came free, timed_out if another lane's fetch took too long. Nothing is
   /// pinned then
   GNSTOR_HD result<frame_index> pin(page_index page, page_use use, deadline d) const {
-    const page_word seen = refer(page);
-    if (seen.usable()) return used(page, seen, use);
-    return pin_absent(page, seen, use, d);
+    page_word seen;
+    const bool referred = refer(page, seen);
+    if (referred && seen.usable()) return used(page, seen, use);
+    return pin_absent(page, referred, seen, use, d);
   }
 
   /// Calls `body(bytes)` with the bytes of `page` while it is pinned.
@@ -125,18 +130,17 @@ class page_cache : public page_table {
   /// @par Callers one lane
   /// @par Errors would_block: the page is pinned or busy; the store's status: the page stays dirty
   GNSTOR_HD status flush(page_index page, deadline d) const {
-    const word_ref word = page_at(page);
-    page_word seen{word.load(acquire)};
+    page_word seen = look(page);
     if (!seen.is(page_word::dirty)) return status{};
     const std::uint64_t idle = page_word::resident | page_word::dirty;
     if ((seen.bits & (idle | page_word::busy | page_word::reference_mask)) != idle ||
-        !word.compare_exchange(seen.bits, seen.bits | page_word::busy, acquire)) {
+        !claim(page, seen)) {
       return status::make(status_code::would_block, reporter::array);
     }
     const status s = write_back(page, seen.frame(), d);
     if (s.ok()) {
-      word.fetch_sub(page_word::busy + page_word::dirty + (seen.bits & page_word::write_failed),
-                     release);
+      page_at(page).fetch_sub(
+          page_word::busy + page_word::dirty + (seen.bits & page_word::write_failed), release);
     } else {
       unclaim_unwritten(page, seen);
     }
@@ -164,6 +168,13 @@ class page_cache : public page_table {
   }
 
  private:
+  using table::abandon, table::claim, table::claim_unpinned, table::count, table::frame_at;
+  using table::free, table::is_mine, table::may_grow, table::may_shrink, table::page_at;
+  using table::publish, table::refer, table::set_aside, table::stays, table::take;
+  using table::ring_, table::share_, table::state_;
+  using table::take_away, table::take_dirty, table::take_free, table::used;
+  using typename table::word_ref;
+
   /// Stores that fetch one page by all lanes of a warp.
   template <class G>
   static constexpr bool fetches_together = requires(const Store& s, const G& g, page_index page,
@@ -187,20 +198,25 @@ class page_cache : public page_table {
     keep(s, page.value);
     return s;
   }
-  /// Waits for a page that is referenced and not there: fetches it, unless another lane does.
-  GNSTOR_HD_SLOW result<frame_index> pin_absent(page_index page, page_word seen, page_use use,
-                                                deadline d) const {
-    const word_ref word = page_at(page);
-    if (seen.is(page_word::busy)) count(state_->counters.waits);
+  /// Waits for a page that is not there, and is referenced but where there was no room for that:
+  /// fetches it, unless another lane does.
+  GNSTOR_HD_SLOW result<frame_index> pin_absent(page_index page, bool referred, page_word seen,
+                                                page_use use, deadline d) const {
+    if (referred && seen.is(page_word::busy)) count(state_->counters.waits);
     for (until more{d}; more;) {
+      if (!referred) {
+        referred = refer(page, seen);
+        continue;
+      }
       if (seen.usable()) return used(page, seen, use);
       if (seen.is(page_word::failed)) return abandon(page, seen.why());
       if (!seen.is(page_word::busy) && claim(page, seen)) {
         const status s = fault(page, use, d, d);
         if (!s.ok()) return abandon(page, s);
       }
-      seen.bits = word.load(acquire);
+      seen.bits = page_at(page).load(acquire);
     }
+    if (!referred) return status::make(status_code::no_memory, reporter::array);
     return abandon(page, status::make(status_code::timed_out, reporter::array));
   }
   /// Fetches a page that was made busy for the caller, unless it will be overwritten.

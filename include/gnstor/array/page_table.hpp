@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gnstor/array/dense_words.hpp>
 #include <gnstor/array/frame_ring.hpp>
 #include <gnstor/array/frame_word.hpp>
 #include <gnstor/array/page_use.hpp>
@@ -29,7 +30,7 @@ struct page_cache_counters {
   std::uint64_t dropped = 0;      ///< of `evictions`, pages dropped because the host wrote them
 };
 
-/// The shared words of an array's pages; the page words follow in memory.
+/// The shared words of an array's pages; the words of the pages follow in memory.
 struct page_cache_state {
   alignas(128) std::uint64_t cleaned;  ///< turns of the hand up to which pages were written back
                                        ///< ahead of it
@@ -41,16 +42,30 @@ static_assert(std::is_trivially_copyable_v<page_cache_state>);
 
 /// The words of an array's pages, those of the frames that they lie in, and what lanes may do to
 /// them (a reference, passed by value). It moves no page: `page_cache` and `copied_pages` do.
+/// @tparam Words where the words of pages are: `dense_words` or `hashed_words`
+template <class Words>
 class page_table {
  public:
-  GNSTOR_HD static constexpr std::uint64_t bytes(std::uint32_t pages) {
-    return sizeof(page_cache_state) + 8ull * pages;
+  using words_type = Words;
+  using sight = typename Words::sight;
+
+  GNSTOR_HD static constexpr std::uint64_t bytes(std::uint32_t pages, std::uint32_t frames) {
+    return sizeof(page_cache_state) + Words::bytes(pages, frames);
   }
 
-  /// @param memory zero-filled, `bytes(pages)` long, aligned to 128 bytes
+  /// Page words behind the state: each a page's, or nobody's.
+  GNSTOR_HD static constexpr std::uint64_t places(std::uint32_t pages, std::uint32_t frames) {
+    return Words::places(pages, frames);
+  }
+
+  /// @param memory zero-filled, `bytes(pages, frames)` long, aligned to 128 bytes
   GNSTOR_HD page_table(void* memory, std::uint32_t pages, const frame_ring& ring,
                        const frame_share& share)
-      : state_(static_cast<page_cache_state*>(memory)), pages_(pages), ring_(ring), share_(share) {}
+      : state_(static_cast<page_cache_state*>(memory)),
+        words_(state_ + 1, pages, ring.frames()),
+        pages_(pages),
+        ring_(ring),
+        share_(share) {}
 
   GNSTOR_HD std::uint32_t pages() const { return pages_; }
   /// Frames that the pages may lie in, other arrays' among them.
@@ -59,12 +74,15 @@ class page_table {
 
   /// The word of a page, for a read without a reference. `page` < pages().
   /// @par Order acquires the page's bytes where it is `usable`
-  GNSTOR_HD page_word look(page_index page) const {
-    return page_word{word_ref(page_words()[page.value]).load(acquire)};
-  }
+  GNSTOR_HD sight look(page_index page) const { return words_.look(page); }
   /// True if what was read by acquire loads since `look` gave `seen` are bytes of that page.
-  GNSTOR_HD bool is_still(page_index page, page_word seen) const {
-    return page_word{word_ref(page_words()[page.value]).load(relaxed)}.unmoved_since(seen);
+  GNSTOR_HD bool is_still(page_index page, const sight& seen) const {
+    return words_.again(page, seen).unmoved_since(seen);
+  }
+  /// Lanes of `g` that have the same page for the same use, also among those of other arrays.
+  /// @par Callers every lane of `g`, converged
+  GNSTOR_HD simt::group alike(const simt::group& g, page_index page, page_use use) const {
+    return words_.alike(g, page, use);
   }
 
   /// Ends one `pin`.
@@ -79,7 +97,9 @@ class page_table {
   /// to write one back whose write-back failed.
   /// @par Callers one lane, while nobody else uses the page
   GNSTOR_HD void forgive(page_index page) const {
-    const word_ref word = page_at(page);
+    std::uint64_t* const found = words_.find(page);
+    if (Words::is_none(found)) return;
+    const word_ref word(*found);
     const page_word seen{word.load(acquire)};
     if (seen.is(page_word::failed)) word.fetch_sub(seen.bits & ~page_word::reference_mask, release);
     if (seen.is(page_word::write_failed)) word.fetch_sub(page_word::write_failed, release);
@@ -89,7 +109,7 @@ class page_table {
   /// @par Callers any lane
   /// @par Errors would_block: the page is referenced, or on its way
   GNSTOR_HD status unused(page_index page) const {
-    const page_word seen{page_at(page).load(acquire)};
+    const page_word seen = look(page);
     const bool idle = seen.references() == 0 && !seen.is(page_word::busy);
     return idle ? status{} : status::make(status_code::would_block, reporter::array);
   }
@@ -97,7 +117,7 @@ class page_table {
   /// @par Callers one lane, while no kernel uses the array
   /// @par Errors would_block: the page is referenced, on its way, or dirty; it stays then
   GNSTOR_HD status drop(page_index page) const {
-    page_word seen{page_at(page).load(acquire)};
+    page_word seen = look(page);
     const status s = unused(page);
     if (!s.ok() || !seen.is(page_word::resident)) return s;
     if (seen.is(page_word::dirty) || !claim(page, seen))
@@ -124,28 +144,17 @@ class page_table {
       word_ref(state_->counters.first_error_at).store(where, relaxed);
   }
 
-  /// Names a page among the pages of all arrays. Even.
-  GNSTOR_HD std::uint64_t key(page_index page) const {
-    return reinterpret_cast<std::uint64_t>(page_words() + page.value);
-  }
-
  protected:
   using word_ref = frame_ring::word_ref;
 
-  GNSTOR_HD std::uint64_t* page_words() const {
-    return reinterpret_cast<std::uint64_t*>(state_ + 1);
-  }
-  GNSTOR_HD word_ref page_at(page_index p) const {
-    GNSTOR_VERIFY(p.value < pages_);
-    return word_ref(page_words()[p.value]);
-  }
+  /// The word of a page that the caller has a reference of, or made busy.
+  GNSTOR_HD word_ref page_at(page_index p) const { return words_.at(p); }
   GNSTOR_HD word_ref frame_at(frame_index f) const { return ring_.at(f); }
   GNSTOR_HD static void count(std::uint64_t& counter) { word_ref(counter).fetch_add(1, relaxed); }
 
   /// Adds a reference; the page as it is then.
-  GNSTOR_HD page_word refer(page_index page) const {
-    return page_word{page_at(page).fetch_add(page_word::reference, acquire) + page_word::reference};
-  }
+  /// @par Result false, and there is none, if that cannot be now: try again, by a deadline
+  GNSTOR_HD bool refer(page_index page, page_word& seen) const { return words_.refer(page, seen); }
   /// Marks a page that is there and referenced as it is used.
   GNSTOR_HD frame_index used(page_index page, page_word seen, page_use use) const {
     const std::uint64_t marks =
@@ -153,9 +162,19 @@ class page_table {
     if ((seen.bits & marks) != marks) page_at(page).fetch_or(marks, relaxed);
     return seen.frame();
   }
-  /// Makes a page busy that was `seen` and is not; false, with the page as it is, if it changed.
+  /// Makes a page busy that was `seen` and is not; false if it changed.
   GNSTOR_HD bool claim(page_index page, page_word& seen) const {
-    return page_at(page).compare_exchange(seen.bits, seen.bits | page_word::busy, acquire);
+    std::uint64_t* const found = words_.find(page);
+    return !Words::is_none(found) && claim_at(found, page, seen);
+  }
+  /// The same by the word that was found for the page.
+  GNSTOR_HD bool claim_at(std::uint64_t* found, page_index page, page_word& seen) const {
+    const word_ref word(*found);
+    // Paired with the release in `unpin`.
+    if (!word.compare_exchange(seen.bits, seen.bits | page_word::busy, acquire)) return false;
+    if (words_.is_of(page, found)) return true;
+    word.fetch_sub(page_word::busy, release);
+    return false;
   }
   /// Lets a page go that the caller made busy, as it was.
   GNSTOR_HD void unclaim(page_index page) const {
@@ -170,13 +189,15 @@ class page_table {
     const page_word before{page_at(page).fetch_add(
         page_word::resident + page_word::accessed - page_word::busy + page_word::at(f) - named,
         release)};
-    if (before.version() != 0) count(state_->counters.refetches);
+    if (Words::remembers && before.version() != 0) count(state_->counters.refetches);
   }
   /// Claims a page that lies in `f`, that nobody pins, for its frame: an eviction, unless the page
   /// is let go by `stays`.
   /// @param spare leave it if it was accessed since it was left last
   GNSTOR_HD bool claim_unpinned(page_index page, frame_index f, page_word& seen, bool spare) const {
-    const word_ref word = page_at(page);
+    std::uint64_t* const found = words_.find(page);
+    if (Words::is_none(found)) return false;
+    const word_ref word(*found);
     seen.bits = word.load(relaxed);
     if (!seen.usable() || seen.references() != 0 || !(seen.frame() == f)) return false;
     if (seen.is(page_word::write_failed)) return false;
@@ -185,8 +206,7 @@ class page_table {
       word.compare_exchange(seen.bits, seen.bits & ~page_word::accessed, relaxed);
       return false;
     }
-    // Paired with the release in `unpin`.
-    if (!word.compare_exchange(seen.bits, seen.bits | page_word::busy, acquire)) return false;
+    if (!claim_at(found, page, seen)) return false;
     // From here on, as others look at what the array holds while the page is written back.
     count(state_->counters.evictions);
     return true;
@@ -267,7 +287,7 @@ class page_table {
       const frame_word owner{frame_at(ring_.of_turn(first + g.thread_rank())).load(relaxed)};
       if (is_mine(owner) && !owner.is(frame_word::last_page)) {
         page = owner.page();
-        const page_word seen{page_at(page).load(relaxed)};
+        const page_word seen = look(page);
         wants = seen.is(page_word::dirty) && !seen.is(page_word::write_failed);
       }
     }
@@ -275,9 +295,25 @@ class page_table {
   }
 
   page_cache_state* state_;
+  Words words_;
   std::uint32_t pages_;
   frame_ring ring_;
   frame_share share_;
 };
 
 }  // namespace gnstor::inline v0
+
+namespace gnstor::detail {
+
+/// Where the words of a store's pages are: in a row, unless the store says otherwise.
+template <class Store>
+struct words_of {
+  using type = dense_words;
+};
+template <class Store>
+  requires requires { typename Store::words_type; }
+struct words_of<Store> {
+  using type = typename Store::words_type;
+};
+
+}  // namespace gnstor::detail

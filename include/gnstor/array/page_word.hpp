@@ -15,11 +15,12 @@ namespace gnstor::inline v0 {
 /// grows each time the page loses its frame, so that a lane that reads without a reference sees
 /// that the frame was another page's meanwhile.
 ///
-/// The largest GPU of today has 303,104 lanes at a time, so that each may hold three references of
-/// one page.
+/// The largest GPU of today has 303,104 lanes at a time. A lane that adds a reference beyond
+/// `most_references` takes it back, so that the count never runs over.
 struct page_word {
   static constexpr std::uint64_t reference = 1;
   static constexpr std::uint64_t reference_mask = (1ull << 20) - 1;
+  static constexpr std::uint64_t most_references = 1ull << 19;
   static constexpr std::uint64_t write_failed = 1ull << 20;  ///< dirty, and the last write-back
                                                              ///< failed: only a flush tries again
   static constexpr std::uint64_t resident = 1ull << 21;      ///< the frame holds the page
@@ -30,7 +31,7 @@ struct page_word {
                                             << 25;  ///< used since the hand went by: `eviction`
   static constexpr std::uint64_t version_mask = 0x7ffull << 26;
   static constexpr std::uint32_t max_frames = 1u << 27;
-  static constexpr std::uint64_t max_pages = 1ull << 31;
+  static constexpr std::uint64_t max_pages = (1ull << 31) - 1;
 
   std::uint64_t bits = 0;
 

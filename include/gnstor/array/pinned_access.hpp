@@ -17,14 +17,13 @@ inline constexpr std::uint64_t failed_access = 1ull << 63;
 
 /// Calls `body(bytes)` with the bytes of `page` while it is pinned, once for all lanes that want
 /// the same.
-/// @param pages has `key`, `pin`, `unpin` and `data`
+/// @param pages has `alike`, `pin`, `unpin` and `data`
 /// @par Callers any lanes, converged or not; each with a page of its own, also of another array
 template <class Pages, class Body>
 GNSTOR_HD status visit_pinned(const Pages& pages, page_index page, page_use use,
                               std::uint64_t timeout_ns, const Body& body) {
   // Lanes of one warp may use different arrays here, and some may read while others write.
-  const simt::group same =
-      simt::group::active().partition(pages.key(page) | static_cast<std::uint64_t>(use));
+  const simt::group same = pages.alike(simt::group::active(), page, use);
   result<frame_index> frame = frame_index{};
   if (same.leads()) frame = pages.pin(page, use, simt::within(timeout_ns));
   const std::uint64_t packed =

@@ -7,9 +7,15 @@ namespace gnstor::inline v0 {
 
 /// Pins pages that are there, and waits for nothing (a reference, passed by value): for who holds
 /// other pages meanwhile.
-class present_pages : public page_table {
+template <class Words>
+class present_pages : public page_table<Words> {
+  using table = page_table<Words>;
+  using table::abandon, table::claim, table::refer, table::used;
+
  public:
-  GNSTOR_HD explicit present_pages(const page_table& pages) : page_table(pages) {}
+  using table::look, table::unpin;
+
+  GNSTOR_HD explicit present_pages(const table& pages) : table(pages) {}
 
   /// True if `page` could be pinned now.
   GNSTOR_HD bool has(page_index page) const { return look(page).usable(); }
@@ -22,7 +28,7 @@ class present_pages : public page_table {
     page_word seen = look(page);
     if (seen.is(page_word::failed)) return seen.why();
     if (!seen.usable()) return not_there();
-    seen = refer(page);
+    if (!refer(page, seen)) return not_there();
     if (seen.usable()) return used(page, seen, page_use::read);
     return abandon(page, not_there());
   }
@@ -35,7 +41,8 @@ class present_pages : public page_table {
   /// it is not absent.
   /// @par Callers one lane, which has the page served next
   GNSTOR_HD bool try_claim(page_index page) const {
-    page_word seen = refer(page);
+    page_word seen;
+    if (!refer(page, seen)) return false;
     constexpr std::uint64_t not_absent = page_word::resident | page_word::busy | page_word::failed;
     if (!seen.is(not_absent) && claim(page, seen)) return true;
     unpin(page);

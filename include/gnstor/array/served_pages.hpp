@@ -16,12 +16,18 @@ namespace gnstor::inline v0 {
 ///
 /// The same words as `page_cache` or `copied_pages`, whose pages these are; lanes of both may use
 /// them at once. A kernel carries no I/O code, and so few registers.
-class served_pages : public page_table {
+/// @tparam Words of the pages
+template <class Words>
+class served_pages : public page_table<Words> {
+  using table = page_table<Words>;
+
  public:
+  using table::look, table::unpin;
+
   /// @param fetched the pages as `serve_faults` fetches them
   template <class Pages>
   GNSTOR_HD served_pages(const served_store& store, const Pages& fetched)
-      : page_table(fetched), store_(store), frames_memory_(fetched.data(frame_index(0))) {}
+      : table(fetched), store_(store), frames_memory_(fetched.data(frame_index(0))) {}
 
   GNSTOR_HD const served_store& store() const { return store_; }
 
@@ -38,9 +44,10 @@ class served_pages : public page_table {
   /// no_memory if no frame came free, timed_out if the fetch took too long. Nothing is pinned then,
   /// and nothing waits in the ring for this lane
   GNSTOR_HD result<frame_index> pin(page_index page, page_use use, deadline d) const {
-    const page_word seen = refer(page);
-    if (seen.usable()) return used(page, seen, use);
-    return pin_absent(page, seen, use, d);
+    page_word seen;
+    const bool referred = refer(page, seen);
+    if (referred && seen.usable()) return used(page, seen, use);
+    return pin_absent(page, referred, seen, use, d);
   }
 
   /// Calls `body(bytes)` with the bytes of `page` while it is pinned.
@@ -60,16 +67,18 @@ class served_pages : public page_table {
   template <simt::warp_group G, class Body>
   GNSTOR_HD status visit(const G& g, page_index page, page_use use, bool wants,
                          std::uint64_t timeout_ns, const Body& body) const {
-    constexpr std::uint64_t nobody = 1;  // keys are even
-    const int leader =
-        cuda::std::countr_zero(static_cast<std::uint32_t>(g.match_any(wants ? key(page) : nobody)));
+    constexpr std::uint64_t nobody = ~std::uint64_t{0};
+    const int leader = cuda::std::countr_zero(
+        static_cast<std::uint32_t>(g.match_any(wants ? std::uint64_t{page.value} : nobody)));
     bool leads = wants && leader == static_cast<int>(g.thread_rank());
-    wait w{leads ? refer(page) : page_word{}};
-    if (leads && w.seen.is(page_word::busy)) count(state_->counters.waits);
+    wait w;
+    bool referred = leads && refer(page, w.seen);
+    if (referred && w.seen.is(page_word::busy)) count(state_->counters.waits);
     bool done = !wants;
     status outcome;
     for (until more{simt::within(timeout_ns)}; g.any(static_cast<bool>(more));) {
-      const std::uint64_t answer = leads ? answer_to(page, use, w) : 0;
+      if (leads && !referred) referred = refer(page, w.seen);
+      const std::uint64_t answer = leads && referred ? answer_to(page, use, w) : 0;
       const std::uint64_t mine = g.shfl(answer, leader);
       g.sync();  // the leader's acquire of the page reaches the lanes that touch it
       if (!done && mine != 0) {
@@ -82,9 +91,10 @@ class served_pages : public page_table {
         leads = false;
       }
       if (g.all(done)) return outcome;
-      if (leads) w.seen = look(page);
+      if (leads && referred) w.seen = look(page);
     }
-    if (leads) unpin(page);
+    if (leads && referred) unpin(page);
+    w.starved = w.starved || (leads && !referred);
     const bool starved = g.shfl(static_cast<std::uint32_t>(w.starved), leader) != 0;
     return done ? outcome : too_late(starved);
   }
@@ -103,10 +113,14 @@ class served_pages : public page_table {
   GNSTOR_HD void prefetch(page_index page) const {
     page_word seen = look(page);
     if (!is_absent(seen) || !store_.faults().is_served() || !store_.faults().has_room(page)) return;
-    if (claim(page, seen)) store_.faults().push({page, page_use::read});
+    if (!refer(page, seen)) return;
+    if (is_absent(seen) && claim(page, seen)) store_.faults().push({page, page_use::read});
+    unpin(page);
   }
 
  private:
+  using table::abandon, table::claim, table::count, table::refer, table::used, table::state_;
+
   GNSTOR_HD static bool is_absent(page_word seen) {
     return !seen.is(page_word::resident | page_word::busy | page_word::failed);
   }
@@ -137,18 +151,22 @@ class served_pages : public page_table {
     return status::make(starved ? status_code::no_memory : status_code::timed_out, reporter::array);
   }
 
-  /// Waits for a page that is referenced and not there.
-  GNSTOR_HD_SLOW result<frame_index> pin_absent(page_index page, page_word seen, page_use use,
-                                                deadline d) const {
-    if (seen.is(page_word::busy)) count(state_->counters.waits);
+  /// Waits for a page that is not there, and is referenced but where there was no room for that.
+  GNSTOR_HD_SLOW result<frame_index> pin_absent(page_index page, bool referred, page_word seen,
+                                                page_use use, deadline d) const {
+    if (referred && seen.is(page_word::busy)) count(state_->counters.waits);
     wait w{seen};
     for (until more{d}; more;) {
+      if (!referred) {
+        referred = refer(page, w.seen);
+        continue;
+      }
       if (w.seen.usable()) return used(page, w.seen, use);
       const status s = ask_for(page, use, w);
       if (!s.ok()) return abandon(page, s);
       w.seen = look(page);
     }
-    return abandon(page, too_late(w.starved));
+    return referred ? abandon(page, too_late(w.starved)) : too_late(true);
   }
 
   /// What has become of a page that a group's lane waits for: nothing yet, a frame and `there`, or
@@ -171,5 +189,7 @@ class served_pages : public page_table {
   served_store store_;
   unsigned char* frames_memory_;
 };
+template <class Pages>
+served_pages(const served_store&, const Pages&) -> served_pages<typename Pages::words_type>;
 
 }  // namespace gnstor::inline v0

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gnstor/array/fault_ring.hpp>
+#include <gnstor/array/hashed_store.hpp>
 #include <gnstor/array/page_store.hpp>
 
 namespace gnstor::inline v0 {
@@ -22,3 +23,18 @@ class served_store {
 static_assert(served_page_store<served_store>);
 
 }  // namespace gnstor::inline v0
+
+namespace gnstor::detail {
+
+/// The store of views whose faults are served, of an array on `Store`.
+template <class Store>
+struct served_of {
+  using type = served_store;
+};
+template <class Store>
+  requires requires { typename Store::words_type; }
+struct served_of<Store> {
+  using type = hashed_store<served_store, typename Store::words_type>;
+};
+
+}  // namespace gnstor::detail

@@ -50,13 +50,14 @@ template <class T, class Pages = volume_pages>
 class array {
  public:
   using view_type = array_view<T, typename Pages::store_type>;
-  using served_type = served_array<T>;
+  using served_type = array_view<T, typename detail::served_of<typename Pages::store_type>::type>;
 
   /// Throws `input_error` if the volume is too small, the frame budget below `min_frames` pages, or
   /// the page size odd.
   array(session& s, const volume_info& volume, std::uint64_t count,
-        const array_options& options = {}) requires std::same_as<Pages, volume_pages>
-      : array(volume_pages(s, volume), count, options) {}
+        const array_options& options = {})  //
+      requires std::constructible_from<Pages, session&, const volume_info&>
+      : array(Pages(s, volume), count, options) {}
   /// The same on what `pages` says.
   array(const Pages& pages, std::uint64_t count, const array_options& options = {})
       : ground_(pages),

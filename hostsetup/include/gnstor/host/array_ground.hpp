@@ -20,6 +20,7 @@ struct array_ground {
   std::uint32_t least_page = 0;           ///< bytes
   std::uint32_t usual_page = 64 * 1024;   ///< bytes, where `array_options` do not say
   host::place where = host::place::host;  ///< of frames and words
+  bool hashed = false;                    ///< words of those pages alone that lie in frames
   int device = 0;
   host::session* session = nullptr;       ///< that registers the frames, if any has to
   host::remote_memory* memory = nullptr;  ///< that does, in place of a session

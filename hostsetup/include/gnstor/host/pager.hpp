@@ -1,9 +1,6 @@
 #pragma once
 
 #include <gnstor/array/fault_ring.hpp>
-#include <gnstor/array/mapped_array.hpp>
-#include <gnstor/array/memory_array.hpp>
-#include <gnstor/array/remote_array.hpp>
 #include <gnstor/core/duration.hpp>
 #include <gnstor/simt/stream.hpp>
 
@@ -87,22 +84,12 @@ struct pager_setup {
   duration start_timeout;
 };
 
-// What a pager fetches.
-using pages_of_volume = page_cache<volume_store<remote_volume>>;
-using pages_of_host_memory = copied_pages<mapped_store>;
-using pages_of_remote_memory = page_cache<rdma_memory_store<remote_memory_channel>>;
-
 /// Adds a pager to the next run of `run`. Its kernel is compiled once, into the library.
-void start_pager(simt::host::executor& run, const pages_of_volume& pages, const pager_setup& setup);
-void start_pager(simt::host::executor& run, const pages_of_host_memory& pages,
-                 const pager_setup& setup);
-void start_pager(simt::host::executor& run, const pages_of_remote_memory& pages,
-                 const pager_setup& setup);
-void start_pager(simt::cuda::executor& run, const pages_of_volume& pages, const pager_setup& setup);
-void start_pager(simt::cuda::executor& run, const pages_of_host_memory& pages,
-                 const pager_setup& setup);
-void start_pager(simt::cuda::executor& run, const pages_of_remote_memory& pages,
-                 const pager_setup& setup);
+/// @tparam Pages of volumes, host memory and remote memory, with words in a row or hashed
+template <class Pages>
+void start_pager(simt::host::executor& run, const Pages& pages, const pager_setup& setup);
+template <class Pages>
+void start_pager(simt::cuda::executor& run, const Pages& pages, const pager_setup& setup);
 
 /// Throws `host::input_error` if `order` can have no pager: it is captured, say. Of the executor
 /// only its machine counts.
