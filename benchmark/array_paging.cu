@@ -10,12 +10,15 @@
 // `resident/ORDER/PAGE/HOW/blocks:B`: `view[i]` where every page is there, B blocks of 256 threads
 // held by a multiprocessor: `probe_ratio` is to the least that its order needs, `raw_ratio` to a
 // pointer. HOW `reference` counts a reference per access, `served` reads through `served_view`.
+// `hashed/ORDER/PAGE`: the same through `served_view` of an array with hashed words; `dense_ratio`
+// is to one with words in a row.
 // `resident/pages/PAGE`: the same by `view.page`, 16 bytes a lane.
 // `vector_add/HOW`: c = a + b with frames for a quarter of each, c written back; by `overwritten`
 // pages c is not fetched before.
 // `link_ratio` is to a kernel that reads a and b from host memory and writes c there.
 #include "array_paging/rig.cuh"
 #include "support/registration.hpp"
+#include <gnstor/host/hashed.hpp>
 
 #include <benchmark/benchmark.h>
 
@@ -160,7 +163,7 @@ struct resident_array {
   by_probe probe(std::uint32_t page) const {
     const paged::view_type view = array->view();
     const auto& cache = view.cache();
-    return {reinterpret_cast<std::uint64_t*>(cache.key(page_index(0))), cache.data(frame_index(0)),
+    return {cache.words().find(page_index(0)), cache.data(frame_index(0)),
             static_cast<std::uint32_t>(__builtin_ctz(page / 4))};
   }
 };
@@ -182,6 +185,31 @@ double read_all(const Read& read, bool random, std::uint64_t wanted) {
 }
 
 enum class read_by { unpinned, reference, served };
+
+/// What both of two arrays say of all elements, in turns.
+void resident_hashed(benchmark::State& state, bool random, std::uint32_t page) {
+  using hashed = host::array<std::uint32_t, host::hashed<host::mapped_pages>>;
+  const resident_array dense(page);
+  hashed array(data().memory(), elements, {.frame_bytes = data().bytes(), .page_bytes = page});
+  tally t;
+  sum_pages<<<blocks, threads>>>(array.view(), page_order{data().bytes() / page, true}, t.word());
+  cuda_check(cudaDeviceSynchronize(), "fetch");
+  require_sum(t.value(), data().sum(), "fetch");
+  sum_random<by_formula, 1><<<blocks * 2, threads>>>(by_formula{}, elements, 1024, t.word());
+  cuda_check(cudaDeviceSynchronize(), "formula");
+  const std::uint64_t wanted = random ? t.value() : data().sum();
+  compared to_dense;
+  std::vector<double> seconds;
+  for (int k = 0; k < rounds; ++k) {
+    seconds.push_back(read_all<6>(by_view{array.served_view()}, random, wanted));
+    to_dense.add(1 / seconds.back(),
+                 1 / read_all<6>(by_view{dense.array->served_view()}, random, wanted));
+  }
+  const std::uint64_t accesses = random ? std::uint64_t{blocks} * 2 * threads * 1024 : elements;
+  report_rate(state, seconds, 4 * accesses);
+  state.counters["G_accesses_per_s"] = static_cast<double>(accesses) / median(seconds) / 1e9;
+  state.counters["dense_ratio"] = to_dense.ratio();
+}
 
 template <int Blocks>
 void resident(benchmark::State& state, bool random, std::uint32_t page, read_by how) {
@@ -306,6 +334,11 @@ const bool registered = [] {
                       [=, h = how](benchmark::State& s) { resident<8>(s, random, page, h); });
       }
     }
+  }
+  for (const bool random : {false, true}) {
+    const std::string order = random ? "rand" : "seq";
+    add_benchmark("hashed/" + order + "/4096",
+                  [=](benchmark::State& s) { resident_hashed(s, random, 4096); });
   }
   for (const std::uint32_t page : {4096u, 65536u}) {
     for (const bool pager : {false, true}) {

@@ -192,7 +192,8 @@ void cold_elements(benchmark::State& state, const std::string& media, std::uint3
 
 void lone_fault(benchmark::State& state, const std::string& media, std::uint32_t page, bool pager) {
   filled_volume& v = on(media);
-  constexpr std::uint64_t few = 200, many = 2200;
+  const std::uint64_t many = std::min<std::uint64_t>(2200, data().bytes() / page / 4 * 3);
+  const std::uint64_t few = many / 11;
   tally t;
   std::vector<double> seconds;
   for (int k = 0; k < rounds; ++k) {
@@ -338,6 +339,10 @@ const bool registered = [] {
                       [=](benchmark::State& s) { lone_fault(s, media, page, pager); });
       }
     }
+  }
+  for (const bool pager : {false, true}) {
+    add_benchmark(std::string("lone_fault/hbm/1048576/") + (pager ? "pager" : "warp"),
+                  [=](benchmark::State& s) { lone_fault(s, "hbm", 1 << 20, pager); });
   }
   // A session has 64 channels at most: 128 warps are two on each.
   for (const std::string media : {"host", "hbm"}) {

@@ -71,6 +71,8 @@ class page_table {
   /// Frames that the pages may lie in, other arrays' among them.
   GNSTOR_HD std::uint32_t frames() const { return ring_.frames(); }
   GNSTOR_HD page_cache_counters& counters() const { return state_->counters; }
+  /// Where the words of pages are.
+  GNSTOR_HD const Words& words() const { return words_; }
 
   /// The word of a page, for a read without a reference. `page` < pages().
   /// @par Order acquires the page's bytes where it is `usable`
