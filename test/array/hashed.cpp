@@ -215,7 +215,7 @@ std::string places_run(host::options chosen) {
 
 }  // namespace
 
-TEST_CASE("a place has one page and a page one place, seeded") {
+TEST_CASE("no place has two pages, and no page two places, seeded") {
   sweep(host::mode::seeded, 3 * seeded_share, places_run<scarce>);
   sweep(host::mode::seeded, 3 * seeded_share, places_run<spread>);
 }
