@@ -114,7 +114,8 @@ struct by_probe {
   __device__ std::uint32_t operator()(std::uint64_t i) const {
     const cuda::atomic_ref<std::uint64_t, cuda::thread_scope_device> word(words[i >> shift]);
     const std::uint64_t seen = word.load(cuda::memory_order_acquire);
-    auto* frame = reinterpret_cast<std::uint32_t*>(frames + (seen >> 36 << shift << 2));
+    const std::uint64_t number = page_word{seen}.frame().value;
+    auto* frame = reinterpret_cast<std::uint32_t*>(frames + (number << shift << 2));
     const std::uint32_t value =
         cuda::atomic_ref<std::uint32_t, cuda::thread_scope_device>(frame[i & ((1u << shift) - 1)])
             .load(cuda::memory_order_acquire);

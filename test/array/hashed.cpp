@@ -113,7 +113,7 @@ template <class Words>
 struct bare_words {
   explicit bare_words(std::uint32_t frames)
       : memory(Words::bytes(0, frames) / 8 + 1), words(memory.data(), 0, frames) {}
-  /// Gives a page a place, and lets it lie there as one that is in a frame.
+  /// Gives one place per page, and lets it lie there as one that is in a frame.
   bool place(std::uint32_t page) {
     page_word seen;
     if (!words.refer(page_index(page), seen)) return false;

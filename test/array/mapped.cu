@@ -112,6 +112,22 @@ void random_run(rig_shape shape, unsigned grid, unsigned block, std::uint32_t ro
   r.check();
 }
 
+/// Each lane counts elements of one of two arrays up, by its parity.
+struct count_either {
+  struct shared {};
+  template <class Lane, class View>
+  GNSTOR_HD void operator()(Lane& lane, View even, View odd, std::uint64_t* of_even,
+                            std::uint64_t* of_odd) const {
+    const bool is_even = lane.thread() % 2 == 0;
+    const View& mine = is_even ? even : odd;
+    std::uint64_t* const expected = is_even ? of_even : of_odd;
+    for (std::uint64_t i = lane.global_thread(); i < mine.size(); i += lane.grid_threads()) {
+      mine[i] += i + 1;
+      expected[i] += i + 1;
+    }
+  }
+};
+
 constexpr std::uint64_t patience_ns = 20'000'000'000;
 
 }  // namespace
@@ -122,6 +138,17 @@ TEST_CASE("mapped elements keep what their owner wrote, few frames") {
   random_run<std::uint32_t>(shape, 16, 128, 20);
   random_run<std::uint64_t>(shape, 16, 128, 20);
   random_run<wide>(shape, 16, 128, 20);
+}
+
+TEST_CASE("lanes of a warp use two mapped arrays, each with pages of its own length") {
+  const rig_shape shape{.pages = 256, .frames = 40, .page_words = 64, .timeout_ns = patience_ns};
+  rig_shape longer = shape;
+  longer.page_words = 1024;
+  gpu_mapped_rig<std::uint64_t> even(shape), odd(longer);
+  for (int round = 0; round < 3; ++round)
+    even.run(16, 128, count_either{}, even.view(), odd.view(), even.expected(), odd.expected());
+  even.check();
+  odd.check();
 }
 
 TEST_CASE("mapped elements keep what their owner wrote, a device full of threads") {

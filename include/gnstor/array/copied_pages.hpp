@@ -70,7 +70,7 @@ class copied_pages : public page_table<typename detail::words_of<Store>::type> {
                          const Body& body) const {
     // Lanes of one array: of another, pages may be longer, and lie in other frames.
     const simt::group here =
-        simt::group::active().partition(reinterpret_cast<std::uint64_t>(state_));
+        simt::group::active().partition_shared(reinterpret_cast<std::uint64_t>(state_));
     const std::uint32_t same =
         here.match_any(std::uint64_t{page.value} << 2 | static_cast<std::uint64_t>(use));
     const wish mine{page, use, static_cast<std::uint32_t>(cuda::std::countr_zero(same)), true};

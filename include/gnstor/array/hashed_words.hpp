@@ -109,7 +109,7 @@ class hashed_words {
   /// Lanes of `g` that have the same page for the same use, also among those of other arrays.
   /// @par Callers every lane of `g`, converged
   GNSTOR_HD simt::group alike(const simt::group& g, page_index page, page_use use) const {
-    return g.partition(reinterpret_cast<std::uint64_t>(words_))
+    return g.partition_shared(reinterpret_cast<std::uint64_t>(words_))
         .partition(std::uint64_t{page.value} << 2 | static_cast<std::uint64_t>(use));
   }
 
