@@ -16,8 +16,8 @@ using namespace gnstor::test;
 
 namespace {
 
-constexpr std::uint64_t seeded_share = 1000;
-constexpr std::uint64_t weak_share = 1000;
+constexpr std::uint64_t seeded_share = 600;
+constexpr std::uint64_t weak_share = 500;
 
 using element = std::uint64_t;
 /// Eight places in all: pages and lanes that wait have to share them.
@@ -216,8 +216,8 @@ std::string places_run(host::options chosen) {
 }  // namespace
 
 TEST_CASE("no place has two pages, and no page two places, seeded") {
-  sweep(host::mode::seeded, 3 * seeded_share, places_run<scarce>);
-  sweep(host::mode::seeded, 3 * seeded_share, places_run<spread>);
+  sweep(host::mode::seeded, 5 * seeded_share, places_run<scarce>);
+  sweep(host::mode::seeded, 5 * seeded_share, places_run<spread>);
 }
 
 TEST_CASE("elements of hashed pages keep what their owner wrote, fast") {

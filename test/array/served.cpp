@@ -112,11 +112,11 @@ TEST_CASE("elements in memory whose faults are served keep what their owner wrot
   sweep(host::mode::weak, weak_share, random_run<on_memory>);
 }
 TEST_CASE("long pages that a pager's lanes fetch together keep what their owner wrote, seeded") {
-  sweep(host::mode::seeded, seeded_share / 2, random_run<on_long>);
+  sweep(host::mode::seeded, seeded_share / 4, random_run<on_long>);
 }
 TEST_CASE("long pages that a pager's lanes fetch together keep what their owner wrote, weak") {
-  sweep(host::mode::weak, weak_share / 2, random_run<on_long>);
-  sweep(host::mode::weak, weak_share / 2, reading_run<on_long>);
+  sweep(host::mode::weak, weak_share / 5, random_run<on_long>);
+  sweep(host::mode::weak, weak_share / 5, reading_run<on_long>);
 }
 
 TEST_CASE("a long page that cannot be fetched is its waiter's error, and its frame is free") {

@@ -68,13 +68,13 @@ class copied_pages : public page_table<typename detail::words_of<Store>::type> {
   template <class Body>
   GNSTOR_HD status visit(page_index page, page_use use, std::uint64_t timeout_ns,
                          const Body& body) const {
-    // Lanes of one array: of another, pages may be longer, and lie in other frames.
-    const simt::group here =
-        simt::group::active().partition_shared(reinterpret_cast<std::uint64_t>(state_));
-    const std::uint32_t same =
-        here.match_any(std::uint64_t{page.value} << 2 | static_cast<std::uint64_t>(use));
-    const wish mine{page, use, static_cast<std::uint32_t>(cuda::std::countr_zero(same)), true};
-    return serve(here, mine, timeout_ns, [&](frame_index f) { body(data(f)); });
+    // Lanes of one array: another's pages may be longer. Not by `partition`: with nvcc 13.0 a group
+    // parted by what is mostly the same in a warp named lanes of others, and kernels trapped.
+    const simt::group together = simt::group::active();
+    const auto array = reinterpret_cast<std::uint64_t>(state_);
+    if (together.all(array == together.broadcast(array)))
+      return visit_by(together, page, use, timeout_ns, body);
+    return visit_alone(page, use, timeout_ns, body);
   }
 
   /// Pins `page` for all lanes of `g`, until one `unpin`.
@@ -98,14 +98,12 @@ class copied_pages : public page_table<typename detail::words_of<Store>::type> {
   GNSTOR_HD void serve(const G& g, const page_fault& fault, bool wants, deadline) const {
     (void)fetch(g, {fault.page, fault.use, 0, false}, wants);
   }
-
   /// Gives frames to pages that will be overwritten, as `page_cache::begin`.
   /// @par Callers every lane of `g`, converged
   template <simt::warp_group G>
   GNSTOR_HD void begin(const G& g, page_index page, bool wants, deadline) const {
     (void)fetch(g, {page, page_use::overwrite, 0, false}, wants);
   }
-
   /// Copies some pages back whose frames will be taken soon, if that is due.
   /// @par Callers every lane of `g`, converged
   /// @par Result false if there was nothing to do
@@ -117,7 +115,6 @@ class copied_pages : public page_table<typename detail::words_of<Store>::type> {
     (void)flush(g, page, wants, d);
     return true;
   }
-
   /// Copies dirty pages back that nobody pins: each lane that `wants` its own, all lanes copy.
   /// @par Callers every lane of `g`, converged
   /// @par Errors would_block: the page is pinned or busy
@@ -146,6 +143,19 @@ class copied_pages : public page_table<typename detail::words_of<Store>::type> {
     std::uint32_t leader;
     bool once;  ///< the reference is dropped after use
   };
+  template <class Body>
+  GNSTOR_HD status visit_by(const simt::group& g, page_index page, page_use use,
+                            std::uint64_t timeout_ns, const Body& body) const {
+    const std::uint32_t same =
+        g.match_any(std::uint64_t{page.value} << 2 | static_cast<std::uint64_t>(use));
+    const wish mine{page, use, static_cast<std::uint32_t>(cuda::std::countr_zero(same)), true};
+    return serve(g, mine, timeout_ns, [&](frame_index f) { body(data(f)); });
+  }
+  template <class Body>
+  GNSTOR_HD_SLOW status visit_alone(page_index page, page_use use, std::uint64_t timeout_ns,
+                                    const Body& body) const {
+    return visit_by(simt::group::self(), page, use, timeout_ns, body);
+  }
   /// A frame that a lane has taken for its page, and the page whose newer bytes it holds still.
   struct catch_of_frame {
     std::uint32_t holder = 0;  ///< the array whose page `old` is

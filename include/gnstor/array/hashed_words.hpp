@@ -106,11 +106,13 @@ class hashed_words {
     return false;
   }
 
-  /// Lanes of `g` that have the same page for the same use, also among those of other arrays.
+  /// Lanes of `g` that have the same page for the same use; the lane alone where some have another
+  /// array.
   /// @par Callers every lane of `g`, converged
   GNSTOR_HD simt::group alike(const simt::group& g, page_index page, page_use use) const {
-    return g.partition_shared(reinterpret_cast<std::uint64_t>(words_))
-        .partition(std::uint64_t{page.value} << 2 | static_cast<std::uint64_t>(use));
+    const auto array = reinterpret_cast<std::uint64_t>(words_);
+    if (!g.all(array == g.broadcast(array))) return simt::group::self();
+    return g.partition(std::uint64_t{page.value} << 2 | static_cast<std::uint64_t>(use));
   }
 
  private:

@@ -138,18 +138,6 @@ class group {
     return group(match_lanes(key, file, line));
   }
 
-  /// The same where mostly all lanes hold one key, as a pointer to what they share: the group then.
-  ///
-  /// nvcc 13.0 takes the lanes that match in a value that it knows to be the same in a warp for the
-  /// same in all of the warp's groups, and a collective then names lanes of another one (measured
-  /// on an H100). So it is asked first whether they differ.
-  template <class T>
-  GNSTOR_HD group partition_shared(T key, const char* file = __builtin_FILE(),
-                                   unsigned line = __builtin_LINE()) const {
-    if (all(key == broadcast(key, file, line), file, line)) return *this;
-    return partition(key, file, line);
-  }
-
   /// Number of the calling lane within its warp.
   GNSTOR_HD static std::uint32_t lane() {
 #if defined(__CUDA_ARCH__)

@@ -9,10 +9,9 @@ namespace gnstor::host {
 
 /// What an `array` lies on, whose pages have words only while they lie in frames: 24 bytes a frame
 /// in all, in place of 8 a page and 8 a frame. For data of a thousand times the frames; an access
-/// of a page that is there takes about twice as long, and statistics know no refetches.
+/// of a page that is there takes two to three times as long, and statistics know no refetches.
 ///
-///     host::array<float, host::hashed<host::volume_pages>> a(host::hashed<host::volume_pages>(
-///         session, volume), count);
+///     host::array<float, host::hashed<host::volume_pages>> a(session, volume, count);
 ///
 /// Such an array has frames for itself: it takes no `array_options::pool`.
 /// @tparam Pages `volume_pages`, `mapped_pages` or `memory_pages`
