@@ -76,7 +76,6 @@ class copied_pages : public page_table<typename detail::words_of<Store>::type> {
       return visit_by(together, page, use, timeout_ns, body);
     return visit_alone(page, use, timeout_ns, body);
   }
-
   /// Pins `page` for all lanes of `g`, until one `unpin`.
   /// @par Callers every lane of `g`, converged, with the same arguments
   /// @par Order acquires the page's bytes for every lane
