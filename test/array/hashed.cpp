@@ -32,22 +32,6 @@ using on_memory = mapped_rig<element, hashed_store<mapped_store, Words>>;
 template <class Words>
 using in_chunks = mapped_rig<element, hashed_store<small_chunks, Words>>;
 
-rig_shape shape_of(std::uint64_t seed) {
-  rig_shape s;
-  s.how = static_cast<eviction>(seed / 15 % 3);
-  s.frames = 1 + static_cast<std::uint32_t>(seed % 5);
-  s.delay = static_cast<std::uint32_t>(seed / 5 % 3);
-  return s;
-}
-
-template <class Rig>
-element* content_of(Rig& r) {
-  if constexpr (requires { r.content(); }) {
-    return r.content();
-  } else {
-    return r.content.data();
-  }
-}
 template <class Rig>
 disk watch_of(Rig& r) {
   if constexpr (requires { r.watch(); }) {
@@ -60,7 +44,7 @@ disk watch_of(Rig& r) {
 /// Two warps read and write elements.
 template <class Rig>
 std::string random_run(host::options chosen) {
-  const rig_shape shape = shape_of(chosen.seed);
+  const rig_shape shape = contended_shape(chosen.seed);
   Rig r(shape, 8ull * shape.pages - 1);
   chosen.step_budget *= 4;
   const auto seed = static_cast<std::uint32_t>(chosen.seed);
@@ -72,7 +56,7 @@ std::string random_run(host::options chosen) {
 /// Two warps pin pages and use atomic words of them.
 template <class Rig>
 std::string pinned_run(host::options chosen) {
-  const rig_shape shape = shape_of(chosen.seed);
+  const rig_shape shape = contended_shape(chosen.seed);
   Rig r(shape, 8 * shape.pages - 3);
   chosen.step_budget *= 4;
   const auto seed = static_cast<std::uint32_t>(chosen.seed);
@@ -97,7 +81,7 @@ std::string reading_run(host::options chosen) {
 /// The same as `random_run` where others fetch.
 template <class Rig>
 std::string served_run(host::options chosen) {
-  const rig_shape shape = shape_of(chosen.seed);
+  const rig_shape shape = contended_shape(chosen.seed);
   chosen.step_budget *= 20;
   Rig r(shape, 8ull * shape.pages - 1);
   const auto seed = static_cast<std::uint32_t>(chosen.seed);

@@ -20,6 +20,26 @@ struct rig_shape {
   frame_share share{};
 };
 
+/// A shape from a seed: few frames, often fewer than the lanes use at once, and slow or quick
+/// disks.
+inline rig_shape contended_shape(std::uint64_t seed) {
+  rig_shape s;
+  s.how = static_cast<eviction>(seed / 15 % 3);
+  s.frames = 1 + static_cast<std::uint32_t>(seed % 5);
+  s.delay = static_cast<std::uint32_t>(seed / 5 % 3);
+  return s;
+}
+
+/// Where the elements of a rig lie, on its disk or in its memory.
+template <class Rig>
+auto* content_of(Rig& r) {
+  if constexpr (requires { r.content(); }) {
+    return r.content();
+  } else {
+    return r.content.data();
+  }
+}
+
 /// Memory of a page cache, aligned as its state wants it.
 struct alignas(page_cache_state) word_line {
   std::uint64_t words[alignof(page_cache_state) / 8];

@@ -14,19 +14,10 @@ namespace {
 constexpr std::uint64_t seeded_share = 1500;
 constexpr std::uint64_t weak_share = 1500;
 
-/// Shapes from a seed: few frames, fewer than the warps use at once, and slow or quick disks.
-rig_shape shape_of(std::uint64_t seed) {
-  rig_shape s;
-  s.how = static_cast<eviction>(seed / 15 % 3);
-  s.frames = 1 + static_cast<std::uint32_t>(seed % 5);
-  s.delay = static_cast<std::uint32_t>(seed / 5 % 3);
-  return s;
-}
-
 /// Two warps read and write elements of type T.
 template <class T>
 std::string random_run(host::options chosen) {
-  const rig_shape shape = shape_of(chosen.seed);
+  const rig_shape shape = contended_shape(chosen.seed);
   rig<T, false> r(shape, 8ull * shape.page_words * shape.pages / sizeof(T) - 1);
   const auto seed = static_cast<std::uint32_t>(chosen.seed);
   return verdict(r,
@@ -37,7 +28,7 @@ std::string random_run(host::options chosen) {
 
 /// Two warps pin pages and use atomic words of them.
 std::string pinned_run(host::options chosen) {
-  const rig_shape shape = shape_of(chosen.seed);
+  const rig_shape shape = contended_shape(chosen.seed);
   rig<std::uint64_t, true> r(shape, 8 * shape.pages - 3);
   const auto seed = static_cast<std::uint32_t>(chosen.seed);
   return verdict(r,
@@ -61,7 +52,7 @@ std::string reading_run(host::options chosen) {
 
 /// Two warps read and write words that the weak mode sees.
 std::string shared_words_run(host::options chosen) {
-  const rig_shape shape = shape_of(chosen.seed);
+  const rig_shape shape = contended_shape(chosen.seed);
   rig<std::uint64_t, true> r(shape, 8ull * shape.pages - 1);
   const auto seed = static_cast<std::uint32_t>(chosen.seed);
   return verdict(r,

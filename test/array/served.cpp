@@ -18,14 +18,6 @@ namespace {
 constexpr std::uint64_t seeded_share = 1000;
 constexpr std::uint64_t weak_share = 1000;
 
-rig_shape shape_of(std::uint64_t seed) {
-  rig_shape s;
-  s.how = static_cast<eviction>(seed / 15 % 3);
-  s.frames = 1 + static_cast<std::uint32_t>(seed % 5);
-  s.delay = static_cast<std::uint32_t>(seed / 5 % 3);
-  return s;
-}
-
 using words = std::uint64_t;
 using on_disk = rig<words, true>;
 using on_memory = mapped_rig<words>;
@@ -34,7 +26,7 @@ using on_long = rig<words, true, long_store>;
 /// Two warps read and write elements; their faults are served by one or two warps.
 template <class Rig>
 std::string random_run(host::options chosen) {
-  const rig_shape shape = shape_of(chosen.seed);
+  const rig_shape shape = contended_shape(chosen.seed);
   chosen.step_budget *= 10;  // with one frame a batch of faults brings one page
   Rig r(shape, 8ull * shape.pages - 1);
   const auto seed = static_cast<std::uint32_t>(chosen.seed);
@@ -52,13 +44,7 @@ std::string reading_run(host::options chosen) {
                         .page_words = 2};
   const std::uint64_t count = std::uint64_t{2} * shape.pages;
   Rig r(shape, count);
-  auto* const content = [&r] {
-    if constexpr (requires { r.content(); }) {
-      return r.content();
-    } else {
-      return r.content.data();
-    }
-  }();
+  auto* const content = content_of(r);
   for (std::uint64_t i = 0; i < count; ++i) content[i] = r.expected[i] = mix64(i);
   pager_rig<words, Rig> p(r, shape, 1);
   return verdict(r,

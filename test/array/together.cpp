@@ -18,15 +18,6 @@ using on_disk = rig<words, true>;
 using on_memory = mapped_rig<words>;
 using on_chunks = mapped_rig<words, small_chunks>;
 
-template <class Rig>
-words* content_of(Rig& r) {
-  if constexpr (requires { r.content(); }) {
-    return r.content();
-  } else {
-    return r.content.data();
-  }
-}
-
 /// Few pages of few words; each element says where it lies.
 template <class Rig>
 struct numbered_rig {
