@@ -297,6 +297,18 @@ TEST_CASE("a page without a place is refused until one is free") {
   CHECK(w.words.look(page_index(3)).bits == 0);
 }
 
+TEST_CASE("a page whose place somebody tries to take is still seen") {
+  bare_words<scarce> w(1);
+  CHECK(w.place(5));
+  const std::uint64_t seen = w.words.look(page_index(5)).bits;
+  constexpr std::size_t keys = scarce::places(0, 1);  // words, then keys by two
+  for (std::size_t k = keys; k < keys + 4; ++k) w.memory[k] |= (1ull << 63) | (1ull << 31);
+  CHECK(w.words.look(page_index(5)).bits == seen);
+  page_word with_reference;
+  CHECK(!w.words.refer(page_index(5), with_reference));
+  CHECK(w.words.look(page_index(5)).bits == seen);
+}
+
 TEST_CASE("the version of a place grows with every page that leaves it") {
   bare_words<scarce> w(1);
   for (std::uint32_t page = 1; page < 8; ++page) CHECK(w.place(page));

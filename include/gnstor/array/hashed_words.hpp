@@ -83,8 +83,9 @@ class hashed_words {
     const std::uint32_t place = place_of(page);
     if (place == nowhere) return {};
     const page_word word{word_at(place).load(acquire)};
-    // Whose word was it? Acquire: if the page came back here meanwhile, `again` finds that out.
-    if (key_of(pair_of(place).load(acquire), place) != key_of(page)) return {};
+    // Whose word was it? If the page came back here meanwhile, `again` finds that out. A mark says
+    // nothing yet: who flushes must not miss a page for it.
+    if (!is_of(page, words_ + place)) return {};
     return {word, place};
   }
   /// The same word again.
