@@ -85,13 +85,17 @@ class page_cache : public page_table<typename detail::words_of<Store>::type> {
   /// one finds it there, or failed. A page for which no frame is free is let go as it was.
   /// Pages of several commands are fetched one after another, by all lanes.
   /// @par Callers every lane of `g`, converged
-  /// @par Bound `d`; frames are looked at once
+  /// @par Bound `d`, of pages of several commands as long for each: a silent SSD takes no other
+  /// page's time; frames are looked at once
   template <simt::warp_group G>
   GNSTOR_HD void serve(const G& g, const page_fault& wanted, bool wants, deadline d) const {
     if constexpr (fetches_together<G>) {
       if (store_.pages_are_long()) {
+        const std::uint64_t now = simt::now_ns();
+        const std::uint64_t each = d.expired(now) ? 1 : d.at_ns() - now;
         for (std::uint32_t left = g.ballot(wants); left != 0; left &= left - 1)
-          fault_together(g, wanted, static_cast<std::uint32_t>(cuda::std::countr_zero(left)), d);
+          fault_together(g, wanted, static_cast<std::uint32_t>(cuda::std::countr_zero(left)),
+                         simt::within(each));
         return;
       }
     }
