@@ -70,15 +70,22 @@ struct read_drawn_blocks {
   }
 };
 
-/// Lanes that add up an array, neighbours beside each other.
+/// Warps that add up an array, each page by page of its own: were they all to go through the same
+/// pages together, there would be no more in flight than their lanes cover, a dozen.
 struct sum_array {
   template <class Lane>
   GNSTOR_HD void operator()(Lane& lane, remote_array<std::uint32_t> view, std::uint32_t stride,
                             two_paths_outcome* outcome) const {
+    constexpr std::uint32_t each = block_bytes / 4;  // elements of a page
     outcome->began();
     std::uint64_t mine = 0;
-    for (std::uint64_t k = lane.global_thread(); k < view.size() / stride; k += lane.grid_threads())
-      mine += view[k * stride];
+    const std::uint32_t width = lane.block_threads() < 32 ? lane.block_threads() : 32;
+    const std::uint32_t me = lane.global_thread() % width;
+    for (std::uint64_t page = lane.global_thread() / width; page < view.size() / each;
+         page += lane.grid_threads() / width) {
+      for (std::uint32_t k = me * stride; k < each; k += width * stride)
+        mine += view[page * each + k];
+    }
     device_word<std::uint64_t>(outcome->sum).fetch_add(mine, relaxed);
     outcome->ended();
   }
