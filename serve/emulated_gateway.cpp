@@ -88,7 +88,7 @@ emulated_gateway::emulated_gateway(const host::endpoint& where, std::uint64_t ti
   const host::session_options options = plain_options(timeout_ns);
   auto link = std::make_unique<host::emulated_client>(array_, options,
                                                       host::client_identity::named(own_name), true);
-  own_ = std::make_unique<array_client>(*link, timeout_ns);
+  own_ = std::make_unique<host::array_client>(*link, timeout_ns);
   session_ =
       std::make_unique<host::session>(host::session_access::over(where, options, std::move(link)));
   const wire::afa::array_description said = own_->describe();
@@ -108,7 +108,7 @@ struct emulated_gateway::member {
   bool leaving = false;
   std::set<std::uint16_t> written;              ///< volumes that it has taken the right to write
   std::unique_ptr<host::emulated_client> link;  ///< goes before the buffers: a late answer may
-  std::unique_ptr<array_client> client;         ///< still be on its way to one
+  std::unique_ptr<host::array_client> client;   ///< still be on its way to one
 
   ~member() { link.reset(); }
 };
@@ -195,7 +195,7 @@ std::uint16_t emulated_gateway::connect(member& m) {
   try {
     m.link = std::make_unique<host::emulated_client>(array_, plain_options(timeout_ns_), name);
     m.who.client = m.link->client();
-    m.client = std::make_unique<array_client>(*m.link, timeout_ns_);
+    m.client = std::make_unique<host::array_client>(*m.link, timeout_ns_);
     return 0;
   } catch (const std::exception&) {
     m.link.reset();
@@ -241,7 +241,7 @@ void emulated_gateway::let_go(member& m) noexcept {
   }
   if (!m.client) return;
   try {
-    for (const wire::afa::volume_record& r : own_->volumes(about_.epoch.load())) {
+    for (const wire::afa::volume_record& r : own_->volumes(about())) {
       if (!written.contains(r.vid)) continue;
       for (std::uint32_t k = 0; k < r.client_count && k < wire::afa::max_volume_clients; ++k) {
         const wire::afa::volume_client& c = r.clients[k];
@@ -331,7 +331,7 @@ void emulated_gateway::admit(volume_id vid, const std::string& host_nqn) {
 }
 
 void emulated_gateway::reassign(volume_id vid, const std::string& host_nqn) {
-  for (const wire::afa::volume_record& r : own_->volumes(about_.epoch)) {
+  for (const wire::afa::volume_record& r : own_->volumes(about())) {
     if (r.vid != vid.value) continue;
     const std::uint16_t heir = host::client_identity::client_of(host_nqn).value;
     wire::afa::volume_chmod change{};

@@ -1,8 +1,9 @@
 #pragma once
 
-#include "array_client.hpp"
 #include "array_gateway.hpp"
 #include <emulated/emulated_client.hpp>
+
+#include <control/array_client.hpp>
 
 #include <atomic>
 #include <map>
@@ -34,7 +35,7 @@ class emulated_gateway final : public array_gateway {
   void check() const { array_->check(); }
 
   /// The target as a client of its own array.
-  array_client& own() { return *own_; }
+  host::array_client& own() { return *own_; }
   client_id own_client() const { return client_id(about_.own_client); }
   /// The array as it was when it was asked the last time.
   wire::afa::array_description about() const;
@@ -71,7 +72,7 @@ class emulated_gateway final : public array_gateway {
 
   std::uint64_t timeout_ns_;
   std::shared_ptr<host::emulated_array> array_;
-  std::unique_ptr<array_client> own_;
+  std::unique_ptr<host::array_client> own_;
   std::unique_ptr<host::session> session_;  ///< holds the own client's connection
   /// What is needed with each command.
   struct known_array {

@@ -33,7 +33,7 @@ void flush(emulated_gateway& array) {
 }  // namespace
 
 void provide_volumes(emulated_gateway& array, std::span<const std::uint64_t> wanted) {
-  const auto there = array.own().volumes(array.about().epoch);
+  const auto there = array.own().volumes(array.about());
   std::vector<std::uint64_t> missing;
   for (std::size_t k = 0; k < wanted.size(); ++k) {
     const auto at = std::find_if(there.begin(), there.end(),

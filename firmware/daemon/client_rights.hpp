@@ -33,6 +33,9 @@ inline void apply(wire::afa::volume_record& r, const wire::afa::volume_chmod& ch
     *at = c;
   }
   if (change.owner != 0) r.owner = change.owner;
+  if ((change.sets & wire::afa::volume_chmod::sets_name) != 0) r.name = change.name;
+  if ((change.sets & wire::afa::volume_chmod::sets_labels) != 0) r.labels = change.labels;
+  if (change.spread == wire::afa::volume_spread::deleting) r.spread = change.spread;
   if (change.ssd_count == 0) return;
   r.ssd_count = change.ssd_count;
   r.spread = change.spread;

@@ -27,13 +27,22 @@ void manager::remove(std::uint64_t request, std::uint16_t vid) {
   queue_.push_back({.what = action::remove, .request = request, .vid = vid});
 }
 
+void manager::rename(std::uint64_t request, std::uint16_t vid,
+                     const wire::afa::volume_chmod& change) {
+  wire::afa::volume_chmod wanted{};
+  wanted.sets = change.sets;
+  wanted.name = change.name;
+  wanted.labels = change.labels;
+  queue_.push_back({.what = action::rename, .request = request, .vid = vid, .change = wanted});
+}
+
 void manager::spread(std::uint64_t request, std::uint16_t vid) {
   queue_.push_back({.what = action::spread, .request = request, .vid = vid});
 }
 
 void manager::renew(std::uint64_t request, std::uint16_t vid, std::uint16_t client) {
   volume* v = find(vid);
-  reply r{request, v == nullptr ? verdict::unknown_volume : verdict::lost_lease, 0};
+  reply r{request, v == nullptr ? verdict::unknown_volume : verdict::lost_lease, 0, vid};
   // Somebody else is getting it, or the client is giving it back.
   const bool taken = std::any_of(queue_.begin(), queue_.end(), [=](const operation& op) {
     return (op.what == action::open && op.vid == vid && op.step != 0) ||
@@ -84,8 +93,8 @@ void manager::ssd_failed(std::uint32_t ssd) {
   queue_.push_front({.what = action::fail, .ssd = ssd});
 }
 
-void manager::ssd_replaced(std::uint32_t ssd) {
-  queue_.push_back({.what = action::replace, .ssd = ssd});
+void manager::ssd_replaced(std::uint32_t ssd, std::vector<std::uint16_t> has) {
+  queue_.push_back({.what = action::replace, .ssd = ssd, .has = std::move(has)});
 }
 
 void manager::finished(std::uint64_t repair, bool ok) {
@@ -124,9 +133,29 @@ std::vector<wire::afa::volume_record> manager::volumes() const {
   return all;
 }
 
+std::vector<manager::lease> manager::leases() const {
+  std::vector<lease> all;
+  for (const auto& [vid, v] : volumes_) {
+    if (v.writer != 0) all.push_back({vid, v.writer, v.lease_until});
+  }
+  return all;
+}
+
+std::optional<manager::lease> manager::lease_of(std::uint16_t vid) const {
+  const auto at = volumes_.find(vid);
+  if (at == volumes_.end() || at->second.writer == 0) return {};
+  return lease{vid, at->second.writer, at->second.lease_until};
+}
+
+const wire::afa::volume_record* manager::record_of(std::uint16_t vid) const {
+  const auto at = volumes_.find(vid);
+  return at == volumes_.end() || at->second.going ? nullptr : &at->second.r;
+}
+
 std::string manager::standing() const {
-  constexpr const char* names[] = {"create",  "open",   "close", "leave",  "remove", "fail",
-                                   "replace", "settle", "adopt", "spread", "forget", "move on"};
+  constexpr const char* names[] = {"create", "open",    "close",  "leave", "remove",
+                                   "fail",   "replace", "settle", "adopt", "spread",
+                                   "forget", "move on", "rename"};
   std::string all;
   for (const operation& op : queue_) {
     if (!all.empty()) all += "; ";
@@ -192,7 +221,7 @@ bool manager::chmod(operation& op, const std::vector<volume_client>& changes) {
 }
 
 void manager::answer(const operation& op, verdict said, std::uint64_t lease_until) {
-  out_.replies.push_back({op.request, said, lease_until});
+  out_.replies.push_back({op.request, said, lease_until, op.vid});
 }
 
 void manager::publish() {
@@ -234,6 +263,23 @@ void manager::give_up_repairs() {
 bool manager::is_torn(const wire::afa::volume_record& r) const {
   const std::uint64_t behind = (now_serving_.absent | now_serving_.filling) & own(r);
   return static_cast<std::uint32_t>(std::popcount(behind)) >= r.replicas;
+}
+
+bool manager::is_taken(const wire::afa::volume_name& name, std::uint16_t vid) const {
+  if (name.empty()) return false;
+  return std::any_of(volumes_.begin(), volumes_.end(), [&](const auto& entry) {
+    return entry.first != vid && entry.second.r.name == name;
+  });
+}
+
+/// The first VID that no volume has; 0: there is none.
+std::uint16_t manager::free_vid() const {
+  std::uint32_t vid = 1;
+  for (const auto& [known, v] : volumes_) {
+    if (known != vid) break;
+    ++vid;
+  }
+  return vid > 0xffff ? std::uint16_t{0} : static_cast<std::uint16_t>(vid);
 }
 
 manager::volume* manager::find(std::uint16_t vid) {

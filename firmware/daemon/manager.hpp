@@ -51,7 +51,10 @@ class manager {
   void recover(const std::vector<std::optional<ssd_report>>& reports, std::uint64_t now);
 
   // ---- requests; each gets one `reply` in a later `take_orders`
+  /// @param r with VID 0: the first that no volume has
   void create(std::uint64_t request, wire::afa::volume_record r);
+  /// Gives a volume another name, or other labels. @param change of which `sets` counts
+  void rename(std::uint64_t request, std::uint16_t vid, const wire::afa::volume_chmod& change);
   /// Gives `client` the right to read a volume, or also to write it.
   void open(std::uint64_t request, std::uint16_t vid, std::uint16_t client, bool write);
   /// Extends a write lease that has not passed to somebody else.
@@ -71,8 +74,9 @@ class manager {
   void answered(std::uint64_t order, std::uint16_t status);
   /// An order was not answered, or a client says that an SSD fails.
   void ssd_failed(std::uint32_t ssd);
-  /// A formatted SSD is in the place of one that had failed.
-  void ssd_replaced(std::uint32_t ssd);
+  /// A formatted SSD is in the place of one that had failed, or that one again.
+  /// @param has the volumes that it knows: of those nothing counts any more
+  void ssd_replaced(std::uint32_t ssd, std::vector<std::uint16_t> has = {});
   /// The last connection of a client is gone: its rights are withdrawn, and whoever wants to write
   /// in its place need not wait for the lease.
   void client_gone(std::uint16_t client);
@@ -86,14 +90,30 @@ class manager {
 
   /// The epoch that every SSD in it knows, once `knows_epoch`: clients may use it.
   const membership& published() const { return published_; }
+  /// What SSDs are being informed of, or know already.
+  const membership& serving() const { return now_serving_; }
   /// False after `recover`, until the SSDs agree on an epoch.
   bool knows_epoch() const { return knows_epoch_; }
   /// What is being done and what waits, for logs.
   std::string standing() const;
   /// True if nothing is under way but fills.
   bool idle() const { return queue_.empty(); }
+  std::uint32_t ssds() const { return options_.ssds; }
+  std::uint16_t client() const { return options_.client; }
   /// The volumes that there are, for repairs and for who opens them.
   std::vector<wire::afa::volume_record> volumes() const;
+
+  /// Who may write a volume, and until when.
+  struct lease {
+    std::uint16_t vid = 0;
+    std::uint16_t client = 0;
+    std::uint64_t until = 0;  ///< ns, as `tick` counts; 0: it does not know that it may write
+  };
+  std::vector<lease> leases() const;
+  /// Nothing where nobody may write it.
+  std::optional<lease> lease_of(std::uint16_t vid) const;
+  /// Null if there is no such volume.
+  const wire::afa::volume_record* record_of(std::uint16_t vid) const;
 
  private:
   struct volume {
@@ -115,7 +135,8 @@ class manager {
     adopt,
     spread,
     forget,
-    move_on
+    move_on,
+    rename
   };
   // Steps of a spread that others name:
   static constexpr std::uint32_t copying = 5;
@@ -142,6 +163,16 @@ class manager {
     std::uint16_t refusal = 0;          ///< the first SSD's that refused
     std::uint64_t added = 0;            ///< SSDs that have taken a volume that is created, by bit
     std::vector<std::uint16_t> left{};  ///< volumes that are still to be dealt with
+    std::vector<std::uint16_t> has{};   ///< volumes that the SSD of a replacement knows
+    wire::afa::volume_chmod change{};   ///< of a rename
+  };
+
+  /// What the SSDs say of a volume when an array is taken over. SSDs by bit.
+  struct finding {
+    std::uint64_t holders = 0;
+    std::uint64_t claimed = 0;  ///< of those: SSDs that only keep a place for it
+    bool confirmed = false;     ///< some SSD knows that all have it
+    bool goes = false;          ///< some SSD knows that it is to be deleted
   };
 
   static std::uint64_t bit(std::uint32_t ssd) { return std::uint64_t{1} << ssd; }
@@ -154,6 +185,8 @@ class manager {
     return r.ssd_count == 0 || r.ssd_count >= 64 ? ~std::uint64_t{0} : bit(r.ssd_count) - 1;
   }
 
+  std::map<std::uint16_t, finding> learn(const std::vector<std::optional<ssd_report>>& reports);
+  std::uint64_t adopt(std::uint16_t vid, const finding& f, std::uint64_t here);
   void run();
   bool advance(operation& op);
   bool advance_create(operation& op);
@@ -169,6 +202,9 @@ class manager {
   bool advance_spread(operation& op);
   bool joins(operation& op);
   bool advance_forget(operation& op);
+  bool advance_rename(operation& op);
+  bool is_taken(const wire::afa::volume_name& name, std::uint16_t vid) const;
+  std::uint16_t free_vid() const;
   bool moved_on(operation& op);
   bool fenced(operation& op);
   void order_repair(operation& op, repair_kind kind);

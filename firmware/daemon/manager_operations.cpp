@@ -30,6 +30,7 @@ bool manager::advance(operation& op) {
     case action::spread: return advance_spread(op);
     case action::forget: return advance_forget(op);
     case action::move_on: return moved_on(op);
+    case action::rename: return advance_rename(op);
   }
   return true;
 }
@@ -40,7 +41,12 @@ bool manager::advance_create(operation& op) {
       answer(op, verdict::volume_exists);
       return true;
     }
-    if (op.r.client_count >= wire::afa::max_volume_clients) {
+    if (is_taken(op.r.name, op.vid)) {
+      answer(op, verdict::name_exists);
+      return true;
+    }
+    if (op.vid == 0) op.r.vid = op.vid = free_vid();
+    if (op.vid == 0 || op.r.client_count >= wire::afa::max_volume_clients) {
       answer(op, verdict::refused);
       return true;
     }
@@ -57,15 +63,24 @@ bool manager::advance_create(operation& op) {
   ssd_order o;
   o.vid = op.vid;
   o.record = op.r;
-  o.opcode = op.step == 1 ? admin_opcode::volume_add : admin_opcode::volume_delete;
-  // Who refused it has another volume of this VID: that one is not this operation's to delete.
-  if (!all_informed(op, present() & (op.step == 1 ? own(op.r) : op.added), o)) return false;
-  if (op.step == 1 && op.refusal != 0) {
-    op.step = 2;
-    return advance_create(op);
+  if (op.step == 1) {  // each SSD keeps a place for it
+    o.opcode = admin_opcode::volume_add;
+    o.record.spread = wire::afa::volume_spread::creating;
+    if (!all_informed(op, present() & own(op.r), o)) return false;
+    op.step = op.refusal != 0 ? 3 : 2;
   }
-  if (op.step == 1) volumes_[op.vid].r = op.r;
-  answer(op, op.step == 1 ? verdict::done : verdict::refused);
+  if (op.step == 2) {  // from the first that is informed on, it is there
+    o.opcode = admin_opcode::volume_add;
+    o.record.spread = wire::afa::volume_spread::whole;
+    if (!all_informed(op, present() & own(op.r), o)) return false;
+    volumes_[op.vid].r = op.r;
+    answer(op, verdict::done);
+    return true;
+  }
+  // Who refused it has another volume of this VID: that one is not this operation's to delete.
+  o.opcode = admin_opcode::volume_delete;
+  if (!all_informed(op, present() & op.added, o)) return false;
+  answer(op, verdict::refused);
   return true;
 }
 
@@ -156,6 +171,20 @@ bool manager::advance_close(operation& op) {
   return true;
 }
 
+bool manager::advance_rename(operation& op) {
+  if (find(op.vid) == nullptr) {
+    answer(op, verdict::unknown_volume);
+    return true;
+  }
+  if (!op.sent && is_taken(op.change.name, op.vid)) {
+    answer(op, verdict::name_exists);
+    return true;
+  }
+  if (!chmod(op, op.change)) return false;
+  answer(op, op.refusal == 0 ? verdict::done : verdict::refused);
+  return true;
+}
+
 bool manager::advance_leave(operation& op) {
   if (op.step == 0) {
     for (auto& [vid, v] : volumes_) {
@@ -190,6 +219,12 @@ bool manager::advance_remove(operation& op) {
     if (!all_informed_of_epoch(op)) return false;
     publish();
     op.step = 2;
+  }
+  if (op.step == 2) {
+    wire::afa::volume_chmod gone{};
+    gone.spread = wire::afa::volume_spread::deleting;
+    if (!chmod(op, gone)) return false;
+    op.step = 3;
   }
   ssd_order o;
   o.opcode = admin_opcode::volume_delete;
@@ -240,14 +275,19 @@ bool manager::advance_replace(operation& op) {
     for (const auto& [vid, v] : volumes_) {
       if ((own(v.r) & bit(op.ssd)) != 0) op.left.push_back(vid);
     }
+    for (const std::uint16_t vid : op.has) {
+      if (find(vid) == nullptr || (own(find(vid)->r) & bit(op.ssd)) == 0) op.left.push_back(vid);
+    }
   }
   for (; op.step < 4 && !op.left.empty(); op.left.pop_back()) {
     o.vid = op.left.back();
     o.opcode = admin_opcode::volume_delete;  // what it was sent in an attempt that was cut short
     if (op.step == 2 && !all_informed(op, bit(op.ssd), o)) return false;
+    const volume* v = find(o.vid);
+    if (v == nullptr || (own(v->r) & bit(op.ssd)) == 0) continue;  // deleted while it was away
     op.step = 3;
     o.opcode = admin_opcode::volume_add;
-    o.record = volumes_[o.vid].r;
+    o.record = v->r;
     if (!all_informed(op, bit(op.ssd), o)) return false;
     if (op.refusal != 0) return unfit(op);
     op.step = 2;

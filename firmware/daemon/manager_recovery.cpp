@@ -3,58 +3,25 @@
 
 namespace gnstor::daemon {
 
+using wire::afa::volume_record;
+using wire::afa::volume_spread;
+
 void manager::recover(const std::vector<std::optional<ssd_report>>& reports, std::uint64_t now) {
   *this = manager(options_);
   now_ = now;
   knows_epoch_ = false;
-  for (const auto& r : reports) {
-    if (r && r->serving.epoch > now_serving_.epoch) now_serving_ = r->serving;
-  }
-  std::map<std::uint16_t, std::uint64_t> holders;
-  std::vector<std::pair<std::uint16_t, std::uint32_t>> joining;
-  for (std::uint32_t k = 0; k < options_.ssds; ++k) {
-    if ((present() & bit(k)) == 0 || !reports[k]) continue;
-    for (const wire::afa::volume_record& r : reports[k]->volumes) {
-      if (r.spread == wire::afa::volume_spread::joining) {
-        joining.push_back({r.vid, k});
-        continue;
-      }
-      holders[r.vid] |= bit(k);
-      volume& v = volumes_[r.vid];
-      v.r = v.r.vid == 0 ? r : merged(v.r, r);
-    }
-  }
-  // An SSD that has joined a volume knows all of it if any other SSD does.
-  for (const auto& [vid, ssd] : joining) {
-    const volume* v = find(vid);
-    if (v != nullptr && v->r.ssd_count > ssd) {
-      holders[vid] |= bit(ssd);
-    } else {
-      queue_.push_back({.what = action::forget, .vid = vid, .ssd = ssd});
-    }
-  }
   std::uint64_t answering = 0;
-  for (std::uint32_t k = 0; k < options_.ssds; ++k) answering |= reports[k] ? bit(k) : 0;
-  const std::uint64_t here = present() & answering;
+  for (std::uint32_t k = 0; k < options_.ssds; ++k) {
+    if (!reports[k]) continue;
+    answering |= bit(k);
+    if (reports[k]->serving.epoch > now_serving_.epoch) now_serving_ = reports[k]->serving;
+  }
+  const auto found = learn(reports);
   bool moved = false;
-  std::vector<std::uint32_t> lost;
-  for (auto at = volumes_.begin(); at != volumes_.end();) {
-    moved = moved || at->second.r.spread == wire::afa::volume_spread::moved;
-    const std::uint64_t should = here & own(at->second.r);
-    const wire::afa::volume_record& r = at->second.r;
-    std::uint64_t missing = should & ~holders[at->first];
-    // Of a volume that was spread the SSD that joined had its share before anybody was informed:
-    // where it knows nothing it has lost that, and is filled anew.
-    if (r.spread == wire::afa::volume_spread::moved && missing == bit(r.ssd_count - 1)) {
-      lost.push_back(r.ssd_count - 1);
-      missing = 0;
-    }
-    const bool everywhere = missing == 0;
-    operation op{.what = action::adopt, .vid = at->first, .drops = !everywhere};
-    op.r = at->second.r;
-    queue_.push_back(op);
-    at->second.unequal = true;
-    at = everywhere ? std::next(at) : volumes_.erase(at);
+  std::uint64_t lost = 0;
+  for (const auto& [vid, f] : found) {
+    moved = moved || volumes_[vid].r.spread == volume_spread::moved;
+    lost |= adopt(vid, f, present() & answering);
   }
   if (moved) queue_.push_back({.what = action::move_on, .step = moving_on});
   for (std::uint32_t k = 0; k < options_.ssds; ++k) {
@@ -62,10 +29,63 @@ void manager::recover(const std::vector<std::optional<ssd_report>>& reports, std
   }
   // Who knows the last epoch only in part is informed first.
   queue_.push_front({.what = action::settle, .step = 1});
+  const std::uint64_t failed = (present() & ~answering) | lost;
   for (std::uint32_t k = 0; k < options_.ssds; ++k) {
-    if ((present() & bit(k)) != 0 && !reports[k]) ssd_failed(k);
+    if ((failed & bit(k)) != 0) ssd_failed(k);
   }
-  for (const std::uint32_t k : lost) ssd_failed(k);
+}
+
+/// Puts together what the SSDs that take part say of each volume.
+std::map<std::uint16_t, manager::finding> manager::learn(
+    const std::vector<std::optional<ssd_report>>& reports) {
+  std::map<std::uint16_t, finding> found;
+  std::vector<std::pair<std::uint16_t, std::uint32_t>> joining;
+  for (std::uint32_t k = 0; k < options_.ssds; ++k) {
+    if ((present() & bit(k)) == 0 || !reports[k]) continue;
+    for (const volume_record& r : reports[k]->volumes) {
+      if (r.spread == volume_spread::joining) {
+        joining.push_back({r.vid, k});
+        continue;
+      }
+      finding& f = found[r.vid];
+      f.holders |= bit(k);
+      f.confirmed = f.confirmed || is_listed(r.spread);
+      f.goes = f.goes || r.spread == volume_spread::deleting;
+      volume_record known = r;
+      if (r.spread == volume_spread::creating) {
+        f.claimed |= bit(k);
+        known.spread = volume_spread::whole;
+      }
+      volume& v = volumes_[r.vid];
+      v.r = v.r.vid == 0 ? known : merged(v.r, known);
+    }
+  }
+  // An SSD that has joined a volume knows all of it if any other SSD does.
+  for (const auto& [vid, ssd] : joining) {
+    const volume* v = find(vid);
+    if (v != nullptr && v->r.ssd_count > ssd) {
+      found[vid].holders |= bit(ssd);
+    } else {
+      queue_.push_back({.what = action::forget, .vid = vid, .ssd = ssd});
+    }
+  }
+  return found;
+}
+
+/// Orders that a volume be brought to a state that all SSDs share.
+/// @param here SSDs that take part and answer
+/// @return SSDs that should have it, and have lost it: they are to be filled anew
+std::uint64_t manager::adopt(std::uint16_t vid, const finding& f, std::uint64_t here) {
+  volume& v = volumes_[vid];
+  // One that nobody knows to be on all SSDs was given to nobody; one that is to go goes.
+  operation op{.what = action::adopt, .vid = vid, .drops = !f.confirmed || f.goes, .r = v.r};
+  op.added = op.drops ? 0 : f.claimed;
+  op.step = op.added != 0 ? 0 : 1;
+  queue_.push_back(op);
+  v.unequal = true;
+  if (!op.drops) return here & own(v.r) & ~f.holders;
+  volumes_.erase(vid);
+  return 0;
 }
 
 /// Brings one volume of an array that is taken over to a state that all SSDs share.
@@ -76,7 +96,23 @@ bool manager::advance_adopt(operation& op) {
     o.vid = op.vid;
     return all_informed(op, present(), o);
   }
-  return chmod(op, settled(op.r));
+  if (op.step == 0) {  // those that only keep a place for it
+    ssd_order o;
+    o.opcode = wire::afa::admin_opcode::volume_add;
+    o.vid = op.vid;
+    o.record = op.r;
+    if (!all_informed(op, present() & op.added, o)) return false;
+    op.step = 1;
+  }
+  wire::afa::volume_chmod change = settled(op.r);
+  const bool known = std::any_of(change.clients, change.clients + change.client_count,
+                                 [&](const auto& c) { return c.client == options_.client; });
+  // Who made the volume without a manager did not admit one.
+  if (!known && change.client_count < wire::afa::max_volume_clients) {
+    change.clients[change.client_count++] = {
+        options_.client, std::uint16_t(wire::afa::right_read | wire::afa::right_fill)};
+  }
+  return chmod(op, change);
 }
 
 }  // namespace gnstor::daemon

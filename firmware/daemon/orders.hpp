@@ -43,6 +43,7 @@ enum class verdict : std::uint8_t {
   done,
   unknown_volume,
   volume_exists,
+  name_exists,  ///< another volume has the name
   busy,         ///< a client holds the write right and its lease, or, for a spread, the SSD that is
                 ///< to join is away or being filled: try again later
   lost_lease,   ///< a renewal came too late: the right has gone to somebody else
@@ -56,6 +57,7 @@ struct reply {
   std::uint64_t request = 0;
   verdict said = verdict::done;
   std::uint64_t lease_until = 0;  ///< ns; of a granted or renewed write right
+  std::uint16_t vid = 0;          ///< of the volume that it is about; 0: there is none
 };
 
 /// What the manager wants done, in order within each list.

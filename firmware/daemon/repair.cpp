@@ -16,6 +16,19 @@ repair::repair(const repair_order& order, const membership& serving, std::uint32
   go_on();
 }
 
+std::uint64_t repair::looked_at() const {
+  std::uint64_t blocks = volume_ < volumes_.size() ? first_ : 0;
+  for (std::size_t k = 0; k < volume_ && k < volumes_.size(); ++k)
+    blocks += volumes_[k].capacity_blocks;
+  return blocks;
+}
+
+std::uint64_t repair::to_look_at() const {
+  std::uint64_t blocks = 0;
+  for (const wire::afa::volume_record& r : volumes_) blocks += r.capacity_blocks;
+  return blocks;
+}
+
 void repair::end(bool ok) {
   step_.reset();
   over_ = true;

@@ -62,6 +62,9 @@ class repair {
   bool ok() const { return ok_; }
   std::uint64_t mended() const { return mended_; }  ///< blocks written or filled
   std::uint64_t lost() const { return lost_; }      ///< blocks of which no replica was sound
+  /// Blocks of volumes that it has dealt with, and that there are.
+  std::uint64_t looked_at() const;
+  std::uint64_t to_look_at() const;
 
  private:
   /// What a replica of the present piece is.

@@ -38,9 +38,10 @@ GNSTOR_HD constexpr std::uint16_t may_delete(const wire::afa::volume_record& kno
   return who.manager || own ? std::uint16_t{0} : make_status(wire::afa::status::not_owner);
 }
 
-/// Checks a VOLUME CHMOD. The owner gives and takes the rights to read and to write; another host
-/// that has a right takes the right to write for itself, where that is free, or gives back what it
-/// has. Where a volume lies, who owns it and who fills it is the manager's. 0 when the caller may.
+/// Checks a VOLUME CHMOD. The owner names it, and gives and takes the rights to read and to write;
+/// another host that has a right takes the right to write for itself, where that is free, or gives
+/// back what it has. Where a volume lies, who owns it and who fills it is the manager's. 0 when the
+/// caller may.
 /// @param known the volume; VID 0 if there is none
 GNSTOR_HD constexpr std::uint16_t may_change(const wire::afa::volume_record& known,
                                              const wire::afa::volume_chmod& change,
@@ -65,7 +66,8 @@ GNSTOR_HD constexpr std::uint16_t may_change(const wire::afa::volume_record& kno
   }
   if (fills) return make_status(wire::afa::status::not_permitted);
   if (own) return 0;
-  const bool only_itself = change.client_count == 1 && change.clients[0].client == who.client.value;
+  const bool only_itself =
+      change.sets == 0 && change.client_count == 1 && change.clients[0].client == who.client.value;
   return admitted && only_itself ? std::uint16_t{0} : make_status(wire::afa::status::not_owner);
 }
 

@@ -29,8 +29,6 @@ struct layout {
   std::uint64_t bytes = 0;         ///< of the whole metadata block
   std::uint32_t buckets = 0;       ///< of one shard's mapping table
 
-  static constexpr std::uint32_t vid_count = 65536;  ///< volume ids, 0 included
-
   GNSTOR_HD static constexpr layout of(const geometry& g) {
     layout at;
     at.buckets = cuckoo_map::buckets_for(g.most_mapped());

@@ -14,7 +14,7 @@ namespace gnstor::fw {
 /// The first bytes of an SSD's metadata block: what it is, and whose.
 struct alignas(128) metadata_header {
   static constexpr std::uint64_t right_magic = 0x656e69676e456564;  ///< "deEngine"
-  static constexpr std::uint32_t right_version = 8;
+  static constexpr std::uint32_t right_version = 9;
 
   // What `gpu_stop` says:
   static constexpr std::uint32_t gpu_at_work = 0;

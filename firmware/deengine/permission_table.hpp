@@ -77,17 +77,18 @@ class permission_table {
     const std::uint16_t unsound = check_record(r, ssd_count);
     if (unsound != 0) return unsound;
     if (r.ssd_count == 0) r.ssd_count = ssd_count;
-    std::uint32_t free_slot = max_volumes_;
-    for (std::uint32_t k = 0; k < max_volumes_; ++k) {
-      const record known = read(k);
-      if (known.vid == r.vid) {
-        if (confirms(known, r)) {
-          publish(k, r, this->generation(k));
-          return 0;
-        }
-        return equal(known, r) ? std::uint16_t{0} : make_status(wire::afa::status::volume_exists);
+    if (const std::uint32_t at = word32(index_[r.vid]).load(relaxed); at != 0) {
+      const record known = read(at - 1);
+      if (confirms(known, r)) {
+        publish(at - 1, r, this->generation(at - 1));
+        return 0;
       }
-      if (known.vid == 0 && free_slot == max_volumes_) free_slot = k;
+      return equal(known, r) ? std::uint16_t{0} : make_status(wire::afa::status::volume_exists);
+    }
+    if (is_taken(r.name, volume_id(r.vid))) return make_status(wire::afa::status::name_exists);
+    std::uint32_t free_slot = max_volumes_;
+    for (std::uint32_t k = 0; k < max_volumes_ && free_slot == max_volumes_; ++k) {
+      if (vid_in(k) == 0) free_slot = k;
     }
     if (free_slot == max_volumes_) return make_status(wire::afa::status::too_many_volumes);
     publish(free_slot, r, generation);
@@ -110,6 +111,7 @@ class permission_table {
     record r = read(at - 1);
     const std::uint16_t refused = apply_chmod(r, change, ssd_count);
     if (refused != 0) return refused;
+    if (is_taken(r.name, volume_id(r.vid))) return make_status(wire::afa::status::name_exists);
     r.epoch = epoch;
     publish(at - 1, r, generation(at - 1));
     return 0;
@@ -129,24 +131,23 @@ class permission_table {
     out.count = 0;
     out.total = 0;
     out.next_vid = 0;
-    std::uint32_t from = first.value;
-    for (std::uint32_t n = 0; n <= wire::afa::volume_list_records; ++n) {
-      std::uint32_t best = max_volumes_;
-      std::uint32_t best_vid = 0x10000;
-      for (std::uint32_t k = 0; k < max_volumes_; ++k) {
-        const std::uint16_t vid = read(k).vid;
-        if (n == 0 && vid != 0) ++out.total;
-        if (vid == 0 || vid < from || vid >= best_vid) continue;
-        best = k;
-        best_vid = vid;
-      }
-      if (best == max_volumes_) return;
-      if (n == wire::afa::volume_list_records) {
-        out.next_vid = static_cast<std::uint16_t>(best_vid);
+    std::uint32_t next = vid_count;
+    std::uint32_t last = 0;
+    for (std::uint32_t k = 0; k < max_volumes_; ++k) {
+      const std::uint32_t vid = vid_in(k);
+      if (vid == 0) continue;
+      ++out.total;
+      if (vid >= first.value && vid < next) next = vid;
+      if (vid > last) last = vid;
+    }
+    for (; next <= last; ++next) {
+      const std::uint32_t at = word32(index_[next]).load(relaxed);
+      if (at == 0) continue;
+      if (out.count == wire::afa::volume_list_records) {
+        out.next_vid = static_cast<std::uint16_t>(next);
         return;
       }
-      out.records[out.count++] = read(best);
-      from = best_vid + 1;
+      out.records[out.count++] = read(at - 1);
     }
   }
 
@@ -225,6 +226,26 @@ class permission_table {
   }
   GNSTOR_HD static std::uint16_t make_status(wire::afa::status s) {
     return wire::afa::make_status(s);
+  }
+  /// The volume in slot `k`: 0 when the slot is free.
+  GNSTOR_HD std::uint16_t vid_in(std::uint32_t k) const {
+    return static_cast<std::uint16_t>(at(current(k), offsetof(record, vid)));
+  }
+  /// True if a volume other than `vid` has this name. Of no name: false.
+  GNSTOR_HD bool is_taken(const wire::afa::volume_name& name, volume_id vid) const {
+    if (name.empty()) return false;
+    std::uint64_t wanted[sizeof name / 8];
+    memcpy(wanted, &name, sizeof name);
+    for (std::uint32_t k = 0; k < max_volumes_; ++k) {
+      const std::uint64_t* image = current(k);
+      std::uint64_t differ = 0;
+      for (std::uint32_t w = 0; w < sizeof name / 8 && differ == 0; ++w)
+        differ = at(image, offsetof(record, name) + 8 * w) ^ wanted[w];
+      if (differ != 0) continue;
+      const std::uint16_t holder = vid_in(k);
+      if (holder != 0 && holder != vid.value) return true;
+    }
+    return false;
   }
 
   GNSTOR_HD static bool equal(const record& a, const record& b) {

@@ -15,7 +15,7 @@ using fw::page_state;
 /// False: a record is not what was published.
 inline bool recover_volumes(const metadata& meta) {
   const auto table = meta.volumes_table<thread_scope_system>();
-  std::memset(meta.volume_index(), 0, fw::layout::vid_count * sizeof(std::uint32_t));
+  std::memset(meta.volume_index(), 0, fw::vid_count * sizeof(std::uint32_t));
   for (std::uint32_t k = 0; k < meta.shape().max_volumes; ++k) {
     if (!table.make_sound(k)) return false;
     const wire::afa::volume_record r = table.read(k);

@@ -6,6 +6,8 @@
 
 namespace gnstor::fw {
 
+inline constexpr std::uint32_t vid_count = 65536;  ///< volume ids, 0 included
+
 /// One entry of the permission table: two images of a volume, of which `version` says which one
 /// counts.
 ///
@@ -22,6 +24,6 @@ struct volume_slot {
   std::uint64_t images[2][words] = {};
 };
 
-static_assert(sizeof(volume_slot) == 280 && std::is_trivially_copyable_v<volume_slot>);
+static_assert(sizeof(volume_slot) == 792 && std::is_trivially_copyable_v<volume_slot>);
 
 }  // namespace gnstor::fw

@@ -1,6 +1,7 @@
 #include "open_link.hpp"
 #include "session_impl.hpp"
 #include <gnstor/host/session.hpp>
+#include <gnstor/host/volume_text.hpp>
 #include <gnstor/wire/afa/status.hpp>
 #include <gnstor/wire/afa/volume_rules.hpp>
 #include <gnstor/wire/nvme/features.hpp>
@@ -91,6 +92,8 @@ volume_info session::create_volume(const volume_options& wanted) {
   r.ssd_count = array.ssd_count;
   r.client_count = 1;
   r.clients[0] = {impl_->client.value, wire::afa::right_read | wire::afa::right_write};
+  if (!wanted.name.empty()) r.name = volume_name(wanted.name);
+  r.labels = volume_labels(wanted.labels);
   impl_->create(r);
   impl_->written.insert(r.vid);
   return impl_->describe(r);
@@ -98,6 +101,17 @@ volume_info session::create_volume(const volume_options& wanted) {
 
 volume_info session::open_volume(volume_id vid) { return open(vid, rights::all_that_are_free); }
 volume_info session::open_read_only(volume_id vid) { return open(vid, rights::reading); }
+volume_info session::open_volume(std::string_view name) { return open_volume(named(name)); }
+volume_info session::open_read_only(std::string_view name) { return open_read_only(named(name)); }
+
+volume_id session::named(std::string_view name) {
+  if (!impl_->link->namespaces().empty()) {
+    throw input_error(fmt::format(
+        "the volume \"{}\": namespaces of a standard target have no names; open one by its id",
+        name));
+  }
+  return volume_id(impl_->find(volume_name(name)).vid);
+}
 
 volume_info session::open(volume_id vid, rights wanted) {
   if (!impl_->link->namespaces().empty()) {
@@ -155,8 +169,16 @@ void session::expel(volume_id vid, std::string_view host) { impl_->allow(vid, ho
 
 void session::delete_volume(volume_id vid) {
   if (!impl_->link->namespaces().empty()) return impl_->give_namespace(vid);
-  impl_->remove(impl_->find(vid));
+  impl_->remove(impl_->find(vid, true));
   impl_->written.erase(vid.value);
+}
+
+void session::delete_volume(std::string_view name) { delete_volume(named(name)); }
+
+void session::rename_volume(volume_id vid, std::string_view name) {
+  if (!impl_->link->namespaces().empty())
+    throw input_error("namespaces of a standard target have no names");
+  impl_->rename(impl_->find(vid), volume_name(name));
 }
 
 std::vector<wire::afa::volume_record> session::volumes() {
@@ -172,10 +194,7 @@ std::vector<wire::afa::volume_record> session::volumes() {
   }
   if (!all.empty()) return all;
   all = impl_->list();
-  std::erase_if(all, [](const wire::afa::volume_record& r) {
-    return r.spread == wire::afa::volume_spread::joining ||
-           r.spread == wire::afa::volume_spread::creating;
-  });
+  std::erase_if(all, [](const wire::afa::volume_record& r) { return !is_listed(r.spread); });
   return all;
 }
 

@@ -5,6 +5,7 @@
 #include <gnstor/wire/afa/admin_command.hpp>
 #include <gnstor/wire/afa/array_description.hpp>
 #include <gnstor/wire/afa/status.hpp>
+#include <gnstor/wire/afa/volume_chmod.hpp>
 #include <link/array_link.hpp>
 
 #include <memory>
@@ -52,7 +53,9 @@ struct session::impl {
   std::uint32_t arbiter() const;
   /// Volumes on that SSD, in order of VID; also those of creations that have not ended.
   std::vector<wire::afa::volume_record> list();
-  wire::afa::volume_record find(volume_id vid);
+  /// @param also_deleting although its deletion has begun, and did not end
+  wire::afa::volume_record find(volume_id vid, bool also_deleting = false);
+  wire::afa::volume_record find(const wire::afa::volume_name& name);
   /// Creates a volume on every SSD present, under the first VID that nobody has. The arbiter is
   /// informed first, so that of two hosts one gets the VID, and last, so that a creation that ends
   /// half-way is on no list. Throws `io_error`; takes back what it had done, and touches nothing
@@ -61,6 +64,9 @@ struct session::impl {
   /// Deletes a volume on every SSD present; on the arbiter last, so that its VID is free only when
   /// all is gone.
   void remove(const wire::afa::volume_record& r);
+  /// Gives a volume another name on every SSD: on the arbiter first, which knows the names that are
+  /// taken. Throws `input_error` if this one is.
+  void rename(const wire::afa::volume_record& r, const wire::afa::volume_name& name);
   /// Who is informed first: of two who want the same the arbiter chooses, so it is the first to
   /// hear what is taken; and the last to hear what is given, so that nobody takes it too early and
   /// who did not come to the end repeats it.
@@ -69,6 +75,7 @@ struct session::impl {
   /// to the others all the same.
   status set_rights(const wire::afa::volume_record& r, client_id whose, std::uint16_t rights,
                     turn order);
+  status change(const wire::afa::volume_record& r, wire::afa::volume_chmod wanted, turn order);
   /// Takes the right to write a volume, on all of its SSDs or on none; who had it has it still.
   /// @param r as it was before
   status take_write(const wire::afa::volume_record& r);

@@ -3,6 +3,7 @@
 #include "array_replies.hpp"
 #include "session_impl.hpp"
 #include <gnstor/core/hash.hpp>
+#include <gnstor/host/volume_text.hpp>
 #include <gnstor/wire/afa/status.hpp>
 #include <gnstor/wire/afa/volume_chmod.hpp>
 #include <gnstor/wire/afa/volume_list.hpp>
@@ -33,6 +34,11 @@ std::uint64_t fresh_hash_factor(const endpoint& where, client_id creator, std::u
   return (std::uint64_t{source()} << 32 | source()) | 1;  // 0 names no volume
 }
 
+input_error name_taken(const wire::afa::volume_name& name) {
+  return input_error(fmt::format(
+      "another volume is called \"{}\": use another name, or delete that one", to_string(name)));
+}
+
 }  // namespace
 
 std::uint32_t session::impl::arbiter() const {
@@ -56,13 +62,21 @@ std::vector<volume_record> session::impl::list() {
   return all;
 }
 
-volume_record session::impl::find(volume_id vid) {
+volume_record session::impl::find(volume_id vid, bool also_deleting) {
   for (const volume_record& r : list()) {
-    const bool known = r.spread != volume_spread::joining && r.spread != volume_spread::creating;
-    if (r.vid == vid.value && known) return r;
+    const bool goes = also_deleting && r.spread == volume_spread::deleting;
+    if (r.vid == vid.value && (goes || is_listed(r.spread))) return r;
   }
   throw input_error(
       fmt::format("volume {} does not exist: session::volumes lists those that do", vid.value));
+}
+
+volume_record session::impl::find(const wire::afa::volume_name& name) {
+  for (const volume_record& r : list()) {
+    if (r.name == name && is_listed(r.spread)) return r;
+  }
+  throw input_error(fmt::format(
+      "no volume is called \"{}\": session::volumes lists those that there are", to_string(name)));
 }
 
 status session::impl::add(const volume_record& r, std::uint32_t ssd, volume_spread spread) {
@@ -85,6 +99,7 @@ session::impl::claim session::impl::claim_vid(const volume_record& r) {
     if (s.ok()) continue;
     if (n != 0 || !is_own(s, wire::afa::status::volume_exists)) take_back(r);
     if (is_own(s, wire::afa::status::volume_exists)) return claim::taken;
+    if (is_own(s, wire::afa::status::name_exists)) throw name_taken(r.name);
     throw io_error(fmt::format("creating volume {}: {}{}", r.vid, to_string(s),
                                n == 0 ? "; this SSD says which volume ids are free" : ""),
                    s);
@@ -131,6 +146,14 @@ void session::impl::create(volume_record& r) {
 }
 
 void session::impl::remove(const volume_record& r) {
+  // No SSD forgets it before every one knows that it goes: where one does not have a volume that
+  // others have, it has lost it.
+  wire::afa::volume_chmod going{};
+  going.spread = volume_spread::deleting;
+  const status marked = change(r, going, turn::arbiter_last);
+  if (!marked.ok() && !is_own(marked, wire::afa::status::unknown_volume)) {
+    throw io_error(fmt::format("deleting volume {}: {}", r.vid, to_string(marked)), marked);
+  }
   const std::uint32_t first = arbiter();
   for (std::uint32_t n = 1; n <= r.ssd_count; ++n) {
     const std::uint32_t ssd = (first + n) % r.ssd_count;
@@ -146,13 +169,26 @@ void session::impl::remove(const volume_record& r) {
   }
 }
 
+void session::impl::rename(const volume_record& r, const wire::afa::volume_name& name) {
+  wire::afa::volume_chmod wanted{};
+  wanted.sets = wire::afa::volume_chmod::sets_name;
+  wanted.name = name;
+  const status s = change(r, wanted, turn::arbiter_first);
+  if (is_own(s, wire::afa::status::name_exists)) throw name_taken(name);
+  if (!s.ok()) throw io_error(fmt::format("renaming volume {}: {}", r.vid, to_string(s)), s);
+}
+
 status session::impl::set_rights(const volume_record& r, client_id whose, std::uint16_t rights,
                                  turn order) {
-  wire::afa::volume_chmod change{};
-  change.version = wire::afa::payload_version;
-  change.vid = r.vid;
-  change.client_count = 1;
-  change.clients[0] = {whose.value, rights};
+  wire::afa::volume_chmod wanted{};
+  wanted.client_count = 1;
+  wanted.clients[0] = {whose.value, rights};
+  return change(r, wanted, order);
+}
+
+status session::impl::change(const volume_record& r, wire::afa::volume_chmod wanted, turn order) {
+  wanted.version = wire::afa::payload_version;
+  wanted.vid = r.vid;
   status outcome;
   const std::uint32_t first = arbiter();
   const std::uint32_t begin = order == turn::arbiter_first ? 0 : 1;
@@ -161,11 +197,11 @@ status session::impl::set_rights(const volume_record& r, client_id whose, std::u
     if (!is_present(ssd)) continue;
     // Until all others know, the arbiter says what was: who looks there does not build on half.
     if (order == turn::arbiter_last && n == r.ssd_count && !outcome.ok()) break;
-    std::memcpy(page(), &change, sizeof change);
+    std::memcpy(page(), &wanted, sizeof wanted);
     wire::afa::admin_command c;
     c.opcode = admin_opcode::volume_chmod;
     c.volume = volume_id(r.vid);
-    const status s = attempt(c, ssd, sizeof change);
+    const status s = attempt(c, ssd, sizeof wanted);
     if (outcome.ok()) outcome = s;
     if (!outcome.ok() && order == turn::arbiter_first) break;
   }

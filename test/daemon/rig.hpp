@@ -80,7 +80,8 @@ struct obedient_array {
       case admin_opcode::volume_add:
         status = s.full ? wire::afa::make_status(wire::afa::status::too_many_volumes)
                         : wire::afa::check_record(o.record, ssds);
-        if (status == 0 && s.volumes.contains(o.vid) && !same(s.volumes[o.vid], o.record))
+        if (status == 0 && s.volumes.contains(o.vid) && !same(s.volumes[o.vid], o.record) &&
+            !wire::afa::confirms(s.volumes[o.vid], o.record))
           status = wire::afa::make_status(wire::afa::status::volume_exists);
         if (status == 0) s.volumes[o.vid] = o.record;
         break;

@@ -4,6 +4,7 @@
 
 using namespace gnstor;
 using namespace gnstor::test;
+using wire::afa::volume_spread;
 
 TEST_CASE("another manager takes over from what the SSDs know") {
   obedient_array a(3);
@@ -12,9 +13,12 @@ TEST_CASE("another manager takes over from what the SSDs know") {
   REQUIRE(a.open(1, 10) == verdict::done);
   REQUIRE(a.open(1, 11, false) == verdict::done);
   a.fail(2);
-  a.states[1].volumes.erase(2);           // a removal that was never confirmed
+  for (const std::uint32_t k : {0u, 1u})  // a removal that did not end
+    a.states[k].volumes[2].spread = volume_spread::deleting;
+  a.states[1].volumes.erase(2);
   a.states[0].volumes[3] = described(3);  // a creation likewise
-  a.states[1].serving = {};               // it has not heard of the last epoch
+  a.states[0].volumes[3].spread = volume_spread::creating;
+  a.states[1].serving = {};  // it has not heard of the last epoch
   a.states[1].volumes[1].clients[a.states[1].volumes[1].client_count++] = {12, 1};  // an open
   a.states[2].dead = true;
   a.log.clear();
@@ -94,4 +98,71 @@ TEST_CASE("a volume whose SSDs have failed together is there again when they hav
   a.boss.remove(101, 1);
   CHECK(a.last().said == verdict::done);
   for (std::uint32_t k = 0; k < 3; ++k) CHECK_FALSE(a.states[k].volumes.contains(1));
+}
+
+TEST_CASE(
+    "an SSD that answers blank has failed: what it should have is not deleted on the others") {
+  obedient_array a(4);
+  a.create(1);
+  a.create(2, 3);
+  REQUIRE(a.open(1, 10) == verdict::done);
+  a.states[2] = {};  // somebody has put another one in its place
+  a.take_over(5000);
+  a.obey();
+  CHECK(a.boss.volumes().size() == 2);
+  CHECK(a.boss.published().absent == 4);
+  for (const std::uint32_t k : {0u, 1u, 3u}) CHECK(a.states[k].volumes.size() == 2);
+  a.replace(2);
+  CHECK(a.boss.published().filling == 4);
+  CHECK(a.states[2].volumes.size() == 2);
+  CHECK(a.repaired().kind == repair_kind::fill);
+  CHECK(a.boss.published().filling == 0);
+}
+
+TEST_CASE("a creation that was cut short is ended if any SSD knows it whole, else taken back") {
+  for (const std::uint32_t informed : {0u, 1u, 3u}) {
+    CAPTURE(informed);
+    obedient_array a(3);
+    std::uint32_t confirmed = 0;
+    a.swallow = [&](const daemon::ssd_order& o) {  // the manager ends when so many are informed
+      const bool confirms =
+          o.opcode == admin_opcode::volume_add && o.record.spread == volume_spread::whole;
+      return confirms && confirmed++ >= informed;
+    };
+    a.boss.create(1, described(1));
+    a.obey();
+    a.swallow = nullptr;
+    a.take_over(5000);
+    a.obey();
+    CHECK(a.boss.volumes().size() == (informed == 0 ? 0 : 1));
+    CHECK(a.boss.published().absent == 0);
+    for (std::uint32_t k = 0; k < 3; ++k) {
+      REQUIRE(a.states[k].volumes.size() == (informed == 0 ? 0 : 1));
+      if (informed != 0) CHECK(a.states[k].volumes[1].spread == volume_spread::whole);
+    }
+  }
+}
+
+TEST_CASE("a removal that was cut short is ended if any SSD was informed of it, else never was") {
+  for (const auto& [marked, deleted] : {std::pair{0u, 0u}, {1u, 0u}, {3u, 0u}, {3u, 2u}}) {
+    CAPTURE(marked);
+    CAPTURE(deleted);
+    obedient_array a(3);
+    a.create(1);
+    std::uint32_t marks = 0;
+    std::uint32_t deletions = 0;
+    a.swallow = [&, most = marked, gone = deleted](const daemon::ssd_order& o) {
+      if (o.opcode == admin_opcode::volume_chmod) return marks++ >= most;
+      return o.opcode == admin_opcode::volume_delete && deletions++ >= gone;
+    };
+    a.boss.remove(100, 1);
+    a.obey();
+    a.swallow = nullptr;
+    a.take_over(5000);
+    a.obey();
+    CHECK(a.boss.volumes().size() == (marked == 0 ? 1 : 0));
+    CHECK(a.boss.published().absent == 0);
+    for (std::uint32_t k = 0; k < 3; ++k)
+      CHECK(a.states[k].volumes.size() == (marked == 0 ? 1 : 0));
+  }
 }

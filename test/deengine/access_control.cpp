@@ -153,7 +153,7 @@ TEST_CASE("a bad volume is refused with the reason, and the table stays as it wa
   refused([](record& v) { v.clients[1].rights = 0; }, status::bad_payload);
   refused([](record& v) { v.clients[1].client = 1; }, status::bad_payload);
   refused([](record& v) { v.clients[1].rights = 2; }, status::writer_exists);
-  refused([](record& v) { v.client_count = 17; }, status::too_many_clients);
+  refused([](record& v) { v.client_count = 33; }, status::too_many_clients);
 }
 
 TEST_CASE("a volume stays on the SSDs that it was created for, though others join the array") {
@@ -269,15 +269,16 @@ TEST_CASE("a change of rights happens entirely or not at all") {
     REQUIRE(r.ssd().volume_list(1, volume_id(0), list) == 0);
     CHECK(list.records[0].client_count == 1);
   }
-  SUBCASE("the seventeenth client is refused") {
-    change.client_count = 15;
-    for (std::uint16_t k = 0; k < 15; ++k)
+  SUBCASE("the client after the last that there is room for is refused") {
+    constexpr std::uint16_t room = wire::afa::max_volume_clients - 2;
+    change.client_count = room + 1;
+    for (std::uint16_t k = 0; k < room + 1; ++k)
       change.clients[k] = {static_cast<std::uint16_t>(100 + k), 1};
     CHECK(r.ssd().volume_chmod(1, change) == afa(status::too_many_clients));
     CHECK(r.ssd().check(r.io(5, 0, 1, false, 100)).status == afa(status::not_permitted));
-    change.client_count = 14;
+    change.client_count = room;
     CHECK(r.ssd().volume_chmod(1, change) == 0);
-    CHECK(r.ssd().check(r.io(5, 0, 1, false, 113)).ok());
+    CHECK(r.ssd().check(r.io(5, 0, 1, false, 100 + room - 1)).ok());
   }
 }
 
@@ -293,12 +294,12 @@ TEST_CASE(
   wire::afa::volume_list list{};
   std::vector<std::uint16_t> vids;
   std::uint16_t from = 0;
-  for (int answer = 0; answer < 2; ++answer) {
+  for (int answer = 0; answer < 4; ++answer) {
     REQUIRE(r.ssd().volume_list(1, volume_id(from), list) == 0);
     CHECK(list.total == 40);
     for (std::uint32_t k = 0; k < list.count; ++k) vids.push_back(list.records[k].vid);
     from = list.next_vid;
-    CHECK((from == 0) == (answer == 1));
+    CHECK((from == 0) == (answer == 3));
   }
   REQUIRE(vids.size() == 40);
   for (std::size_t k = 1; k < vids.size(); ++k) CHECK(vids[k - 1] < vids[k]);

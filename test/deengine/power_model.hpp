@@ -97,7 +97,7 @@ class power_model {
       next(256);
       next(std::uint64_t{shards} * 128);
       volumes = next(65536 * 4);
-      free = next(std::uint64_t{most_volumes} * 280);
+      free = next(std::uint64_t{most_volumes} * 792);
       next(std::uint64_t{(blocks + 31) / 32 + 1} * 4);
       states = next(std::uint64_t{shards} * (in_block + 3) * 4);
       mappings = next(std::uint64_t{blocks} * 32);

@@ -95,7 +95,7 @@ TEST_CASE("a volume is spread over more SSDs, never fewer, and in order") {
   CHECK(all.records[0].ssd_count == 4);
   CHECK(all.records[0].spread == volume_spread::dropping);
   record bad = volume(2, 10);
-  bad.spread = volume_spread(5);
+  bad.spread = volume_spread(6);
   CHECK(r.ssd().volume_add(1, bad) == afa(status::bad_payload));
 }
 

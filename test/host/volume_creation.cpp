@@ -224,9 +224,83 @@ TEST_CASE("a deletion that ended half-way leaves the volume listed, and may be r
   const volume_info v = s.create_volume({.bytes = block_bytes});
   meddler->mute(2);
   CHECK_THROWS_AS(s.delete_volume(v.vid), host::io_error);
-  CHECK(watcher.list(1).count == 0);
+  // No SSD forgets it while others do not know that it goes.
+  CHECK(watcher.list(1).records[0].spread == volume_spread::deleting);
+  CHECK(watcher.list(0).records[0].spread == volume_spread::whole);
   CHECK(s.volumes().size() == 1);
   meddler->mute(99);
   s.delete_volume(v.vid);
   for (std::uint32_t k = 0; k < 4; ++k) CHECK(watcher.list(k).count == 0);
+}
+
+TEST_CASE("a deletion that all SSDs know of is not undone, and may be repeated") {
+  const shared_sessions shared;
+  raw_admin manager(shared.link("manager", true));
+  host::session s = shared.open("host");
+  const volume_info v = s.create_volume({.bytes = block_bytes, .name = "going"});
+  wire::afa::volume_chmod going{};
+  going.version = wire::afa::payload_version;
+  going.vid = v.vid.value;
+  going.spread = volume_spread::deleting;
+  wire::afa::admin_command c;
+  c.opcode = wire::afa::admin_opcode::volume_chmod;
+  c.volume = v.vid;
+  c.epoch = 1;
+  for (std::uint32_t k = 0; k < 4; ++k) REQUIRE(manager.send(c, k, going).ok());
+  CHECK(s.volumes().empty());
+  CHECK_THROWS_AS((void)s.open_volume("going"), host::input_error);
+  s.delete_volume(v.vid);
+  for (std::uint32_t k = 0; k < 4; ++k) CHECK(manager.list(k).count == 0);
+}
+
+TEST_CASE("what an SSD that is absent says of a creation deletes nothing when the array opens") {
+  const temp_folder folder;
+  const std::string where = "emu:?capacity=16M&runner=cpu&flash=" + folder.path();
+  const wire::afa::volume_record whole = record(1, client_id(9), 77);
+  wire::afa::volume_record claimed = whole;
+  claimed.spread = volume_spread::creating;
+  for (const bool absent : {true, false}) {
+    CAPTURE(absent);
+    {
+      const shared_sessions shared(where);
+      raw_admin manager(shared.link("manager", true));
+      const std::uint32_t epoch = absent ? 1 : 2;
+      if (!absent) {  // it is there again, and has not heard the end
+        const wire::afa::array_membership m{wire::afa::payload_version, 3, 0, 0};
+        for (std::uint32_t k = 0; k < 4; ++k) REQUIRE(manager.update(k, m).ok());
+      }
+      for (std::uint32_t k = 0; k < 4 && absent; ++k) {
+        REQUIRE(manager.add(k, claimed, epoch).ok());
+        if (k != 3) REQUIRE(manager.add(k, whole, epoch).ok());
+      }
+      const wire::afa::array_membership m{wire::afa::payload_version, 2, 8, 0};
+      for (std::uint32_t k = 0; k < 3 && absent; ++k) REQUIRE(manager.update(k, m).ok());
+    }
+    const shared_sessions shared(where);
+    raw_admin manager(shared.link("manager", true));
+    for (std::uint32_t k = 0; k < 3; ++k)
+      CHECK(manager.list(k, absent ? 2 : 3).count == (absent ? 1 : 0));
+  }
+}
+
+TEST_CASE("volumes are opened, renamed and deleted by name, by the host that owns them") {
+  const shared_sessions shared;
+  host::session s = shared.open("host");
+  host::session other = shared.open("other");
+  const volume_info v = s.create_volume({.bytes = block_bytes, .name = "edges", .labels = "a=b"});
+  CHECK(s.open_volume("edges").vid == v.vid);
+  CHECK(s.open_read_only("edges").vid == v.vid);
+  CHECK_THROWS_WITH_AS((void)other.create_volume({.bytes = block_bytes, .name = "edges"}),
+                       doctest::Contains("another volume is called \"edges\""), host::input_error);
+  CHECK(s.volumes().size() == 1);
+  CHECK_THROWS_AS(other.rename_volume(v.vid, "mine"), host::io_error);
+  s.rename_volume(v.vid, "vertices");
+  CHECK_THROWS_WITH_AS((void)s.open_volume("edges"), doctest::Contains("no volume is called"),
+                       host::input_error);
+  (void)other.create_volume({.bytes = block_bytes, .name = "edges"});
+  CHECK_THROWS_AS(s.rename_volume(v.vid, "edges"), host::input_error);
+  CHECK(s.open_volume("vertices").vid == v.vid);
+  s.delete_volume("vertices");
+  CHECK_THROWS_AS(s.delete_volume("vertices"), host::input_error);
+  CHECK_THROWS_AS((void)s.open_volume("\xff"), host::input_error);
 }

@@ -5,9 +5,9 @@
 #include <gnstor/wire/afa/status.hpp>
 #include <gnstor/wire/afa/volume_chmod.hpp>
 #include <remote/fabrics_link.hpp>
-#include <serve/array_client.hpp>
 
 #include <command_line/command_line.hpp>
+#include <control/array_client.hpp>
 
 #include <cstdio>
 #include <cstdlib>
@@ -32,7 +32,7 @@ class own_client {
  public:
   own_client(const host::rdma_endpoint& where, const char* name)
       : link_(where, options(name)), array_(link_, timeout_ns), about_(array_.describe()) {
-    const wire::afa::volume_record r = array_.volumes(about_.epoch).at(0);
+    const wire::afa::volume_record r = array_.volumes(about_).at(0);
     volume_.vid = volume_id(r.vid);
     volume_.client = client_id(about_.own_client);
     volume_.epoch = about_.epoch;
@@ -86,7 +86,7 @@ class own_client {
   }
 
   host::fabrics_link link_;
-  serve::array_client array_;
+  host::array_client array_;
   wire::afa::array_description about_;
   volume_info volume_;
 };

@@ -160,7 +160,7 @@ TEST_CASE("an SSD's words for a plain host: beyond the end, full, or to be tried
   CHECK(rig.volume->read(511, one) == 0);
 
   (void)rig.array.create_volume(4 << 20);  // there is not room for both, with two replicas
-  serve::array_volume large(rig.array, rig.array.own().volumes(rig.array.about().epoch).at(1));
+  serve::array_volume large(rig.array, rig.array.own().volumes(rig.array.about()).at(1));
   REQUIRE(large.attach() == 0);
   std::uint16_t refused = 0;
   const auto data = filled(32 * block_bytes, 1);

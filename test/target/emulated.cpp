@@ -373,7 +373,7 @@ TEST_CASE("a host that shuts down in order loses its right to write what it crea
   for (c.nsid = 1; c.nsid <= rig.array.ssds(); ++c.nsid)
     REQUIRE(q->send(c.pack(), bytes).status == 0);
   const auto rights = [&] {
-    const wire::afa::volume_record r = rig.array.own().volumes(rig.array.about().epoch).at(1);
+    const wire::afa::volume_record r = rig.array.own().volumes(rig.array.about()).at(1);
     REQUIRE(r.clients[0].client == who.value);
     return r.clients[0].rights;
   };

@@ -28,12 +28,12 @@ inline std::vector<std::byte> filled(std::size_t bytes, int seed) {
 struct emulated_rig {
   explicit emulated_rig(const std::string& endpoint = small_array)
       : array(host::endpoint::parse(endpoint), answer_timeout_ns), target({}, array) {
-    if (array.own().volumes(array.about().epoch).empty()) (void)array.create_volume(2 << 20);
+    if (array.own().volumes(array.about()).empty()) (void)array.create_volume(2 << 20);
     volume = std::make_shared<serve::array_volume>(array, record());
     target.offer({array_nqn, serve::subsystem_kind::array, {}, nullptr});
     target.offer({volume_nqn, serve::subsystem_kind::volume, {}, volume});
   }
-  wire::afa::volume_record record() { return array.own().volumes(array.about().epoch).at(0); }
+  wire::afa::volume_record record() { return array.own().volumes(array.about()).at(0); }
   /// What GNStor's own client `who` may do with volume 1.
   std::uint16_t rights(const char* who) {
     const wire::afa::volume_record r = record();

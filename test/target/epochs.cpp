@@ -23,7 +23,7 @@ struct epochs_rig {
     serve::provide_volumes(array, size);
     volume = std::make_unique<serve::array_volume>(array, record());
   }
-  wire::afa::volume_record record() { return array.own().volumes(array.about().epoch).at(0); }
+  wire::afa::volume_record record() { return array.own().volumes(array.about()).at(0); }
   /// What the array's manager does.
   void enter(std::uint32_t epoch, std::uint64_t absent) {
     wire::afa::array_membership next{wire::afa::payload_version, epoch, absent, 0};

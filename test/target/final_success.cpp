@@ -1,7 +1,7 @@
 /// A success of the target's own reads is final, too.
 #include "../host/late_rig.hpp"
-#include <serve/array_client.hpp>
 
+#include <control/array_client.hpp>
 #include <doctest/doctest.h>
 
 #include <span>
@@ -13,7 +13,7 @@ TEST_CASE("the target's reads give what one replica sent, whatever a silent one 
   for (std::uint32_t ssd = 0; ssd < 4; ++ssd) {
     CAPTURE(ssd);
     late_rig r;
-    serve::array_client client(*r.link, 2'000'000'000);
+    host::array_client client(*r.link, 2'000'000'000);
     r.session->inject_fault(ssd, "silent");
     r.link->write_late();
     std::vector<unsigned char> read(r.bytes);

@@ -216,6 +216,7 @@ TEST_CASE("a read that fails sends no data") {
 }
 
 TEST_CASE("the array gets GNStor's commands under the identity of the Connect") {
+  constexpr std::uint32_t record_bytes = sizeof(wire::afa::volume_record);
   target_rig rig;
   const auto admin = rig.admin(array_nqn, bob);
   const client_id who = admin->queue().association()->host().client;
@@ -223,15 +224,15 @@ TEST_CASE("the array gets GNStor's commands under the identity of the Connect") 
   add.opcode = wire::afa::admin_opcode::volume_add;
   add.nsid = 2;
   add.epoch = 1;
-  add.payload = wire::nvme::make_keyed_sgl(host_queue::address, 128, host_queue::key);
-  const auto record = pattern(128, 5);
+  add.payload = wire::nvme::make_keyed_sgl(host_queue::address, record_bytes, host_queue::key);
+  const auto record = pattern(record_bytes, 5);
   CHECK(admin->send(add.pack(), record).status == 0);
   REQUIRE(rig.array.calls.size() == 1);
   CHECK(rig.array.calls[0].admin);
   CHECK(rig.array.calls[0].client == who);
   CHECK(rig.array.calls[0].entry.nsid == 2);
   CHECK(rig.array.calls[0].payload == record);
-  add.payload = wire::nvme::make_keyed_sgl(host_queue::address, 127, host_queue::key);
+  add.payload = wire::nvme::make_keyed_sgl(host_queue::address, record_bytes - 1, host_queue::key);
   CHECK(admin->send(add.pack(), record).status == dnr(generic_status::invalid_sgl_length));
 
   auto list = add;

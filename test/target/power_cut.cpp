@@ -41,7 +41,7 @@ struct emulated_target {
     target.offer({array_nqn, serve::subsystem_kind::array, {}, nullptr});
     target.offer({volume_nqn, serve::subsystem_kind::volume, {}, volume});
   }
-  wire::afa::volume_record record() { return array.own().volumes(array.about().epoch).at(0); }
+  wire::afa::volume_record record() { return array.own().volumes(array.about()).at(0); }
 
   /// A host's queues, connected and enabled.
   struct host_queues {
@@ -107,7 +107,7 @@ TEST_CASE("a volume that a target has made is there after a power cut") {
   disk_shadow::cut_power(then);
   serve::emulated_gateway array(
       host::endpoint::parse("emu:?ssds=3&capacity=4M&flash=" + at.folder.path()), 10'000'000'000);
-  const auto volumes = array.own().volumes(array.about().epoch);
+  const auto volumes = array.own().volumes(array.about());
   REQUIRE(volumes.size() == 1);
   CHECK(volumes[0].capacity_blocks == 256);
 }

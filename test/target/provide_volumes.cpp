@@ -22,7 +22,7 @@ serve::emulated_gateway array_in(const temp_folder& folder) {
 
 std::vector<std::uint64_t> sizes(serve::emulated_gateway& array) {
   std::vector<std::uint64_t> all;
-  for (const auto& r : array.own().volumes(array.about().epoch))
+  for (const auto& r : array.own().volumes(array.about()))
     all.push_back(r.capacity_blocks * block_bytes);
   return all;
 }

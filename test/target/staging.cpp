@@ -1,8 +1,8 @@
 /// Buffers lent to commands, and the threads that execute them.
 #include <gnstor/host/error.hpp>
-#include <serve/staging_pool.hpp>
 #include <serve/worker_pool.hpp>
 
+#include <control/staging_pool.hpp>
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -69,19 +69,19 @@ const status late = status::make(status_code::timed_out, reporter::channel);
 
 TEST_CASE("a buffer comes back when its loan ends, and never one whose command was given up") {
   memory_link link;
-  serve::staging_pool pool(link, 2, 4096);
+  host::staging_pool pool(link, 2, 4096);
   std::byte* given_up = nullptr;
   {
-    serve::staging_pool::loan a = pool.borrow();
-    serve::staging_pool::loan b = pool.borrow();
+    host::staging_pool::loan a = pool.borrow();
+    host::staging_pool::loan b = pool.borrow();
     CHECK(a.data() != b.data());
     given_up = a.data();
     CHECK(a.note(late) == late);
     CHECK(a.note(status{}).ok());  // a later success does not undo it
   }
   for (int round = 0; round < 4; ++round) {
-    serve::staging_pool::loan a = pool.borrow();
-    serve::staging_pool::loan b = pool.borrow();
+    host::staging_pool::loan a = pool.borrow();
+    host::staging_pool::loan b = pool.borrow();
     CHECK(a.data() != given_up);
     CHECK(b.data() != given_up);
   }
@@ -91,7 +91,7 @@ TEST_CASE(
     "when every buffer was given up and there is no memory, a loan fails instead of hanging") {
   memory_link link;
   link.left = 1;
-  serve::staging_pool pool(link, 1, 4096);
+  host::staging_pool pool(link, 1, 4096);
   { (void)pool.borrow().note(late); }
   CHECK_THROWS_AS((void)pool.borrow(), host::error);
 }
@@ -100,10 +100,10 @@ TEST_CASE("given-up buffers never use up the registrations, and their memory sta
   memory_link link;
   link.left = 1000;
   link.most_keys = 4;
-  serve::staging_pool pool(link, 3, 4096);
+  host::staging_pool pool(link, 3, 4096);
   std::vector<std::byte*> given_up;
   for (int k = 0; k < 300; ++k) {
-    serve::staging_pool::loan a = pool.borrow();
+    host::staging_pool::loan a = pool.borrow();
     (void)a.note(late);
     *a.data() = static_cast<std::byte>(k);
     given_up.push_back(a.data());
@@ -112,22 +112,22 @@ TEST_CASE("given-up buffers never use up the registrations, and their memory sta
   CHECK(std::set(given_up.begin(), given_up.end()).size() == 300);
   for (int k = 0; k < 300; ++k)  // a freed one would be found out by a sanitizer, or by its bytes
     CHECK(*given_up[static_cast<std::size_t>(k)] == static_cast<std::byte>(k));
-  const serve::staging_pool::loan a = pool.borrow();
-  const serve::staging_pool::loan b = pool.borrow();
-  const serve::staging_pool::loan c = pool.borrow();
+  const host::staging_pool::loan a = pool.borrow();
+  const host::staging_pool::loan b = pool.borrow();
+  const host::staging_pool::loan c = pool.borrow();
 }
 
 TEST_CASE(
     "a given-up buffer stays reachable while its command may still come, as far as there is room") {
   memory_link link;
-  serve::staging_pool pool(link, 1, 4096);
+  host::staging_pool pool(link, 1, 4096);
   std::vector<std::uint32_t> given_up;
   const auto give_up = [&] {
-    serve::staging_pool::loan a = pool.borrow();
+    host::staging_pool::loan a = pool.borrow();
     given_up.push_back(a.part(1).rkey);
     (void)a.note(late);
   };
-  constexpr std::size_t kept = serve::staging_pool::most_late;
+  constexpr std::size_t kept = host::staging_pool::most_late;
   for (std::size_t k = 0; k < kept; ++k) give_up();
   for (const std::uint32_t key : given_up) CHECK(link.keys.contains(key));
   give_up();
@@ -143,9 +143,9 @@ TEST_CASE(
 
 TEST_CASE("a registration that buffers in use still share stays") {
   memory_link link;
-  serve::staging_pool pool(link, 2, 4096);
-  const serve::staging_pool::loan kept = pool.borrow();
-  for (std::size_t k = 0; k < serve::staging_pool::most_late + 2; ++k) {
+  host::staging_pool pool(link, 2, 4096);
+  const host::staging_pool::loan kept = pool.borrow();
+  for (std::size_t k = 0; k < host::staging_pool::most_late + 2; ++k) {
     (void)pool.borrow().note(late);
     CHECK(link.keys.count(kept.part(1).rkey) == 1);
   }
@@ -154,9 +154,9 @@ TEST_CASE("a registration that buffers in use still share stays") {
 TEST_CASE("a given-up buffer is its own region's, also where another one ends at its address") {
   memory_link link;
   link.next_address = 0x10000;
-  serve::staging_pool pool(link, 2, 4096);
-  const serve::staging_pool::loan kept = pool.borrow();
-  for (std::size_t k = 0; k < serve::staging_pool::most_late + 2; ++k) {
+  host::staging_pool pool(link, 2, 4096);
+  const host::staging_pool::loan kept = pool.borrow();
+  for (std::size_t k = 0; k < host::staging_pool::most_late + 2; ++k) {
     (void)pool.borrow().note(late);
     CHECK(link.keys.count(kept.part(1).rkey) == 1);
   }
@@ -165,10 +165,10 @@ TEST_CASE("a given-up buffer is its own region's, also where another one ends at
 TEST_CASE("a pool that lost several buffers gets all of them back with the next loan") {
   memory_link link;
   link.left = 1;
-  serve::staging_pool pool(link, 3, 4096);
+  host::staging_pool pool(link, 3, 4096);
   {
-    serve::staging_pool::loan a = pool.borrow();
-    serve::staging_pool::loan b = pool.borrow();
+    host::staging_pool::loan a = pool.borrow();
+    host::staging_pool::loan b = pool.borrow();
     (void)a.note(late);
     (void)b.note(late);
   }
@@ -180,7 +180,7 @@ TEST_CASE("a pool that lost several buffers gets all of them back with the next 
 TEST_CASE("a pool that ran out of memory recovers when there is some again") {
   memory_link link;
   link.left = 1;
-  serve::staging_pool pool(link, 1, 4096);
+  host::staging_pool pool(link, 1, 4096);
   { (void)pool.borrow().note(late); }
   CHECK_THROWS_AS((void)pool.borrow(), host::error);
   link.left = 1;
@@ -190,11 +190,11 @@ TEST_CASE("a pool that ran out of memory recovers when there is some again") {
 TEST_CASE("who waits for a buffer gets the one that takes a given-up one's place") {
   for (int round = 0; round < 5; ++round) {
     memory_link link;
-    serve::staging_pool pool(link, 1, 4096);
+    host::staging_pool pool(link, 1, 4096);
     std::promise<void> asks;
     std::future<void> served;
     {
-      serve::staging_pool::loan given_up = pool.borrow();
+      host::staging_pool::loan given_up = pool.borrow();
       served = std::async(std::launch::async, [&] {
         asks.set_value();
         (void)pool.borrow();
@@ -213,11 +213,11 @@ TEST_CASE("who waits for a buffer gets the one that takes a given-up one's place
 TEST_CASE("all who wait for a buffer hear that there is none any more") {
   memory_link link;
   link.left = 1;
-  serve::staging_pool pool(link, 1, 4096);
+  host::staging_pool pool(link, 1, 4096);
   std::promise<void> asks[2];
   std::vector<std::future<void>> waiting;
   {
-    serve::staging_pool::loan given_up = pool.borrow();
+    host::staging_pool::loan given_up = pool.borrow();
     for (std::promise<void>& asked : asks) {
       waiting.push_back(std::async(std::launch::async, [&] {
         asked.set_value();

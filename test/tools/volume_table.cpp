@@ -1,3 +1,5 @@
+#include <gnstor/host/volume_text.hpp>
+
 #include <doctest/doctest.h>
 #include <gnstor-volumes/table.hpp>
 
@@ -16,7 +18,9 @@ TEST_CASE("a table of volumes names sizes, shapes and every client's rights") {
   shared.clients[0] = {41, wire::afa::right_read};
   shared.clients[1] = {42, wire::afa::right_read | wire::afa::right_write};
   shared.clients[2] = {43, 0};
+  shared.name = host::volume_name("edges");
   volume_record odd = shared;
+  odd.name = {};
   odd.vid = 300;
   odd.capacity_blocks = 257;
   odd.client_count = 0;
@@ -26,9 +30,9 @@ TEST_CASE("a table of volumes names sizes, shapes and every client's rights") {
   plain.replicas = 1;
   plain.capacity_blocks = std::uint64_t{1} << 28;
   CHECK(tools::volume_table({shared, odd, plain}, client_id(42)) ==
-        "VID      SIZE  REPLICAS  STRIPE  SSDS             OWNER  RIGHTS\n"
-        "  7     3 GiB         3   1 MiB    16  0123456789abcdef  client 41 read, this host "
+        "VID   NAME      SIZE  REPLICAS  STRIPE  SSDS             OWNER  RIGHTS\n"
+        "  7  edges     3 GiB         3   1 MiB    16  0123456789abcdef  client 41 read, this host "
         "read+write, client 43 none\n"
-        "300  1.00 MiB         3   1 MiB    16                 -  nobody\n"
-        "  1     1 TiB         1       -     -                 -  as the target says\n");
+        "300      -  1.00 MiB         3   1 MiB    16                 -  nobody\n"
+        "  1      -     1 TiB         1       -     -                 -  as the target says\n");
 }

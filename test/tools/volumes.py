@@ -39,8 +39,8 @@ def main():
             failures += 1
             print(f"asking made {files()}")
         expect("a volume is made", [array], 0, ["right"], program=read_one)
-        head = ["VID", "SIZE", "REPLICAS", "STRIPE", "SSDS", "OWNER", "RIGHTS"]
-        first = ["1", "4", "KiB", "2", "64", "KiB", "3", "HOST", "this", "host",
+        head = ["VID", "NAME", "SIZE", "REPLICAS", "STRIPE", "SSDS", "OWNER", "RIGHTS"]
+        first = ["1", "-", "4", "KiB", "2", "64", "KiB", "3", "HOST", "this", "host",
                  "read"]
         expect("one volume", [array], 0, [], [head, first])
         expect("another is made", [array], 0, ["right"], program=read_one)

@@ -117,12 +117,23 @@ TEST_CASE("a volume record's bytes") {
   record.stripe_blocks = 0x31323334;
   record.epoch = 0x41424344;
   record.client_count = 2;
+  record.name.bytes[0] = 'n';
+  record.name.bytes[63] = 'z';
+  record.labels.bytes[0] = 'l';
   record.clients[0] = {0x5152, afa::right_read};
-  record.clients[15] = {0x6162, afa::right_read | afa::right_write};
+  record.clients[31] = {0x6162, afa::right_read | afa::right_write};
   CHECK(hex(record) ==
         "01000000 02010200 18171615 14131211 28272625 24232221 34333231 44434241 "
         "02000000 00000000 00000000 00000000 00000000 00000000 00000000 00000000 "
+        "6e000000 00000000 00000000 00000000 00000000 00000000 00000000 00000000 "
+        "00000000 00000000 00000000 00000000 00000000 00000000 00000000 0000007a "
+        "6c000000 00000000 00000000 00000000 00000000 00000000 00000000 00000000 "
+        "00000000 00000000 00000000 00000000 00000000 00000000 00000000 00000000 "
+        "00000000 00000000 00000000 00000000 00000000 00000000 00000000 00000000 "
+        "00000000 00000000 00000000 00000000 00000000 00000000 00000000 00000000 "
         "52510100 00000000 00000000 00000000 00000000 00000000 00000000 00000000 "
+        "00000000 00000000 00000000 00000000 00000000 00000000 00000000 00000000 "
+        "00000000 00000000 00000000 00000000 00000000 00000000 00000000 00000000 "
         "00000000 00000000 00000000 00000000 00000000 00000000 00000000 62610300");
 }
 
@@ -133,7 +144,13 @@ TEST_CASE("the head of a CHMOD, of a volume list and of an array description, by
   chmod.client_count = 3;
   chmod.clients[0] = {0x0405, afa::right_write};
   CHECK(hex(&chmod, 8) == "01000000 02010300");
-  CHECK(hex(reinterpret_cast<const char*>(&chmod) + 64, 4) == "05040200");
+  chmod.sets = afa::volume_chmod::sets_labels;
+  chmod.name.bytes[1] = 'n';
+  chmod.labels.bytes[2] = 'l';
+  CHECK(hex(reinterpret_cast<const char*>(&chmod) + 24, 4) == "02000000");
+  CHECK(hex(reinterpret_cast<const char*>(&chmod) + 64, 4) == "006e0000");
+  CHECK(hex(reinterpret_cast<const char*>(&chmod) + 128, 4) == "00006c00");
+  CHECK(hex(reinterpret_cast<const char*>(&chmod) + 256, 4) == "05040200");
 
   static afa::volume_list list{};
   list.version = 1;
@@ -141,9 +158,9 @@ TEST_CASE("the head of a CHMOD, of a volume list and of an array description, by
   list.count = 2;
   list.total = 0x21222324;
   list.next_vid = 0x3132;
-  list.records[30].vid = 0x4142;
+  list.records[9].vid = 0x4142;
   CHECK(hex(&list, 20) == "01000000 14131211 02000000 24232221 32310000");
-  CHECK(hex(reinterpret_cast<const char*>(&list) + 128 * 31 + 4, 4) == "42410000");
+  CHECK(hex(reinterpret_cast<const char*>(&list) + 256 + 384 * 9 + 4, 4) == "42410000");
 
   afa::array_description array{};
   array.version = 1;
@@ -170,7 +187,8 @@ TEST_CASE("each status of an SSD has a number and words of its own, in the vendo
       afa::status::beyond_capacity,     afa::status::wrong_ssd,        afa::status::stale_epoch,
       afa::status::mapping_full,        afa::status::crosses_stripe,   afa::status::volume_exists,
       afa::status::too_many_volumes,    afa::status::too_many_clients, afa::status::writer_exists,
-      afa::status::bad_payload_version, afa::status::bad_payload};
+      afa::status::bad_payload_version, afa::status::bad_payload,      afa::status::rebuilding,
+      afa::status::not_owner,           afa::status::name_exists};
   std::set<int> numbers;
   std::set<std::string> words;
   for (const afa::status code : all) {

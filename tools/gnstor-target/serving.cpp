@@ -75,7 +75,7 @@ void serving::follow() {
   std::vector<wire::afa::volume_record> now;
   try {
     array_.refresh();
-    now = array_.own().volumes(array_.about().epoch);
+    now = array_.own().volumes(array_.about());
   } catch (const std::exception& e) {
     say(e.what());
     return;

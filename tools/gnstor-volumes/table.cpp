@@ -1,5 +1,7 @@
 #include "table.hpp"
 
+#include <gnstor/host/volume_text.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +10,7 @@
 namespace gnstor::tools {
 namespace {
 
-using row = std::array<std::string, 7>;
+using row = std::array<std::string, 8>;
 
 /// A number of bytes in the largest unit that leaves no more than two digits after the point.
 std::string in_units(std::uint64_t bytes) {
@@ -46,6 +48,7 @@ std::string clients_of(const wire::afa::volume_record& r, client_id self) {
 row row_of(const wire::afa::volume_record& r, client_id self) {
   const bool plain = r.ssd_count == 0;  // a namespace of a standard target
   return {std::to_string(r.vid),
+          r.name.empty() ? "-" : host::to_string(r.name),
           in_units(r.capacity_blocks * block_bytes),
           std::to_string(r.replicas),
           plain ? "-" : in_units(std::uint64_t{r.stripe_blocks} * block_bytes),
@@ -57,9 +60,10 @@ row row_of(const wire::afa::volume_record& r, client_id self) {
 }  // namespace
 
 std::string volume_table(const std::vector<wire::afa::volume_record>& volumes, client_id self) {
-  std::vector<row> rows = {{"VID", "SIZE", "REPLICAS", "STRIPE", "SSDS", "OWNER", "RIGHTS"}};
+  std::vector<row> rows = {
+      {"VID", "NAME", "SIZE", "REPLICAS", "STRIPE", "SSDS", "OWNER", "RIGHTS"}};
   for (const wire::afa::volume_record& r : volumes) rows.push_back(row_of(r, self));
-  std::array<std::size_t, 7> width{};
+  std::array<std::size_t, 8> width{};
   for (const row& r : rows) {
     for (std::size_t k = 0; k < r.size(); ++k) width[k] = std::max(width[k], r[k].size());
   }

@@ -4,32 +4,36 @@
 #include <gnstor/simt/clock.hpp>
 #include <gnstor/volume/remote_volume.hpp>
 #include <gnstor/wire/afa/admin_command.hpp>
+#include <gnstor/wire/afa/array_limits.hpp>
 #include <gnstor/wire/afa/volume_list.hpp>
 #include <gnstor/wire/nvme/read_write.hpp>
 
-#include <algorithm>
-#include <cstring>
-#include <iterator>
+#include <fmt/format.h>
 
-namespace gnstor::serve {
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <exception>
+
+namespace gnstor::host {
 namespace {
 
 constexpr std::uint32_t buffers = 16;
 constexpr std::uint64_t buffer_bytes = 131072;
 
-remote_volume volume_over(const host::array_link& link, const volume_info& v) {
+remote_volume volume_over(const array_link& link, const volume_info& v) {
   return {v, channel_set<remote_channel>(&link.host(), 1), rendezvous_placement(v.ssd_count)};
 }
 
 }  // namespace
 
-array_client::array_client(host::array_link& link, std::uint64_t timeout_ns)
+array_client::array_client(array_link& link, std::uint64_t timeout_ns)
     : link_(&link), timeout_ns_(timeout_ns), staging_(link, buffers, buffer_bytes) {}
 
 void array_client::drive(status& outcome, const std::function<void()>& work) {
   try {
     link_->drive(work);
-  } catch (const host::error&) {
+  } catch (const error&) {
     // Whoever owns the array says why: here are only those who are to be answered.
     if (!outcome.failed()) outcome = status::make(status_code::closed, reporter::channel);
   }
@@ -71,35 +75,60 @@ status array_client::io(wire::nvme::submission_entry e, std::span<std::byte> pay
   return execute(false, e, payload);
 }
 
-wire::afa::array_description array_client::describe() {
+wire::afa::array_description array_client::describe(std::uint32_t ssd) {
   wire::afa::admin_command c;
   c.opcode = wire::afa::admin_opcode::array_describe;
-  c.nsid = 1;
+  c.nsid = ssd + 1;
   wire::afa::array_description d{};
   const status s = admin(c.pack(), std::as_writable_bytes(std::span(&d, 1)));
-  if (!s.ok()) throw host::io_error("describing the array: " + host::to_string(s), s);
+  if (!s.ok()) throw io_error(fmt::format("describing SSD {}: {}", ssd, to_string(s)), s);
   return d;
 }
 
-std::vector<wire::afa::volume_record> array_client::volumes(std::uint32_t epoch) {
+wire::afa::array_description array_client::describe() {
+  wire::afa::array_description latest{};
+  std::exception_ptr why;
+  std::uint32_t ssds = wire::afa::max_ssds;
+  for (std::uint32_t k = 0; k < ssds; ++k) {
+    try {
+      const wire::afa::array_description said = describe(k);
+      ssds = std::min<std::uint32_t>(said.ssd_count, wire::afa::max_ssds);
+      if (said.epoch > latest.epoch) latest = said;
+    } catch (const io_error& e) {
+      if (!why) why = std::current_exception();
+      if (e.outcome().code == status_code::closed) break;  // nobody answers any more
+    }
+  }
+  if (latest.epoch == 0) std::rethrow_exception(why);
+  return latest;
+}
+
+std::vector<wire::afa::volume_record> array_client::list(std::uint32_t ssd, std::uint32_t epoch) {
   std::vector<wire::afa::volume_record> all;
   std::uint16_t next = 1;
   for (std::uint32_t page = 0; page < 65536 && next != 0; ++page) {
     wire::afa::admin_command c;
     c.opcode = wire::afa::admin_opcode::volume_list;
-    c.nsid = 1;
+    c.nsid = ssd + 1;
     c.epoch = epoch;
     c.volume = volume_id(next);
-    wire::afa::volume_list list{};
-    const status s = admin(c.pack(), std::as_writable_bytes(std::span(&list, 1)));
-    if (!s.ok()) throw host::io_error("listing the array's volumes: " + host::to_string(s), s);
-    std::copy_if(list.records, list.records + list.count, std::back_inserter(all),
-                 [](const wire::afa::volume_record& r) {
-                   return r.spread != wire::afa::volume_spread::joining &&
-                          r.spread != wire::afa::volume_spread::creating;
-                 });
-    next = list.next_vid;
+    wire::afa::volume_list some{};
+    const status s = admin(c.pack(), std::as_writable_bytes(std::span(&some, 1)));
+    if (!s.ok())
+      throw io_error(fmt::format("listing the volumes of SSD {}: {}", ssd, to_string(s)), s);
+    all.insert(all.end(), some.records,
+               some.records + std::min(some.count, wire::afa::volume_list_records));
+    next = some.next_vid;
   }
+  return all;
+}
+
+std::vector<wire::afa::volume_record> array_client::volumes(
+    const wire::afa::array_description& said) {
+  // Every SSD that takes part knows all volumes.
+  const auto ssd = static_cast<std::uint32_t>(std::countr_one(said.absent));
+  std::vector<wire::afa::volume_record> all = list(ssd, said.epoch);
+  std::erase_if(all, [](const wire::afa::volume_record& r) { return !is_listed(r.spread); });
   return all;
 }
 
@@ -169,4 +198,4 @@ status array_client::flush(const volume_info& v) {
   return outcome;
 }
 
-}  // namespace gnstor::serve
+}  // namespace gnstor::host

@@ -8,14 +8,14 @@
 #include <functional>
 #include <span>
 
-namespace gnstor::serve {
+namespace gnstor::host {
 
 /// One client of the array, used by any number of threads at once: single commands, and whole
 /// transfers with their replicas. Statuses are a channel's.
 class array_client {
  public:
   /// @param link the client's connection, which outlives this
-  array_client(host::array_link& link, std::uint64_t timeout_ns);
+  array_client(array_link& link, std::uint64_t timeout_ns);
   /// How long each command may take that is sent from now on. Nobody sends one meanwhile.
   void set_timeout(std::uint64_t timeout_ns) { timeout_ns_ = timeout_ns; }
 
@@ -23,10 +23,17 @@ class array_client {
   status admin(wire::nvme::submission_entry e, std::span<std::byte> payload);
   status io(wire::nvme::submission_entry e, std::span<std::byte> payload);
 
-  /// What the array says of itself. Throws `io_error`.
+  /// What the array says of itself: of those SSDs that answer, one that knows the latest epoch.
+  /// Throws `io_error` if none does.
   wire::afa::array_description describe();
-  /// The volumes of the array, in order of VID. Throws `io_error`.
-  std::vector<wire::afa::volume_record> volumes(std::uint32_t epoch);
+  /// What one SSD says. Throws `io_error`.
+  wire::afa::array_description describe(std::uint32_t ssd);
+  /// The volumes of an array that has described itself so, in order of VID; without those that are
+  /// being made or spread. Throws `io_error`.
+  std::vector<wire::afa::volume_record> volumes(const wire::afa::array_description& said);
+  /// All that one SSD knows, in order of VID. Throws `io_error`.
+  /// @param epoch that SSD's
+  std::vector<wire::afa::volume_record> list(std::uint32_t ssd, std::uint32_t epoch);
 
   /// Reads or writes whole blocks, any number of them.
   status read(const volume_info& v, std::uint64_t first, std::span<std::byte> to);
@@ -42,9 +49,9 @@ class array_client {
   void drive(status& outcome, const std::function<void()>& work);
   status execute(bool is_admin, wire::nvme::submission_entry e, std::span<std::byte> payload);
 
-  host::array_link* link_;
+  array_link* link_;
   std::uint64_t timeout_ns_;
   staging_pool staging_;
 };
 
-}  // namespace gnstor::serve
+}  // namespace gnstor::host

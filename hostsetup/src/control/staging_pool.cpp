@@ -6,9 +6,9 @@
 #include <exception>
 #include <utility>
 
-namespace gnstor::serve {
+namespace gnstor::host {
 
-staging_pool::staging_pool(host::array_link& link, std::uint32_t count, std::uint64_t bytes_each)
+staging_pool::staging_pool(array_link& link, std::uint32_t count, std::uint64_t bytes_each)
     : link_(&link), count_(count), bytes_each_(bytes_each) {
   add(count);
 }
@@ -34,7 +34,7 @@ io_buffer staging_pool::registered(void* memory, std::uint64_t bytes) {
   for (; !late_.empty(); forget_oldest()) {
     try {
       return link_->register_memory(memory, bytes);
-    } catch (const host::error&) {
+    } catch (const error&) {
       continue;
     }
   }
@@ -61,7 +61,7 @@ staging_pool::loan staging_pool::borrow() {
   if (usable_ < count_) replace_lost();
   freed_.wait(lock, [this] { return !free_.empty() || usable_ == 0; });
   if (free_.empty()) {
-    throw host::error(
+    throw error(
         "borrowing a staging buffer: the array left all of them unanswered, and there is no memory "
         "for more; restart the target");
   }
@@ -92,4 +92,4 @@ void staging_pool::give_back(io_buffer buffer, bool left_behind) noexcept {
   freed_.notify_all();
 }
 
-}  // namespace gnstor::serve
+}  // namespace gnstor::host

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-namespace gnstor::serve {
+namespace gnstor::host {
 
 /// Buffers of equal size that an array reaches, lent one at a time to any thread.
 ///
@@ -22,7 +22,7 @@ class staging_pool {
   /// Registrations that are kept though nobody uses their buffers any more.
   static constexpr std::size_t most_late = 16;
 
-  staging_pool(host::array_link& link, std::uint32_t count, std::uint64_t bytes_each);
+  staging_pool(array_link& link, std::uint32_t count, std::uint64_t bytes_each);
 
   /// A borrowed buffer. Gives it back when it goes.
   class loan {
@@ -53,7 +53,7 @@ class staging_pool {
  private:
   /// Memory that was registered in one piece.
   struct region {
-    host::memory_block block;
+    memory_block block;
     io_buffer all;
     std::uint32_t usable = 0;  ///< buffers that are free or lent
 
@@ -66,7 +66,7 @@ class staging_pool {
   void abandon(const io_buffer& buffer) noexcept;
   void give_back(io_buffer buffer, bool left_behind) noexcept;
 
-  host::array_link* link_;
+  array_link* link_;
   std::uint32_t count_;  ///< buffers wanted
   std::uint64_t bytes_each_;
   std::mutex guard_;
@@ -75,7 +75,7 @@ class staging_pool {
   std::uint32_t usable_ = 0;  ///< free or lent
   std::vector<region> regions_;
   std::vector<region> late_;  ///< all of whose buffers were given up; the oldest first
-  std::vector<host::memory_block> abandoned_;
+  std::vector<memory_block> abandoned_;
 };
 
-}  // namespace gnstor::serve
+}  // namespace gnstor::host

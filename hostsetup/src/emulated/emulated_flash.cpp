@@ -142,17 +142,25 @@ void emulated_array::refuse_gaps() const {
 }
 
 /// Deletes volumes whose creation has ended half-way, with the process that ran it: nobody is there
-/// yet who might go on with it.
+/// yet who might go on with it. And those whose deletion has: some SSDs have forgotten them. What
+/// an SSD says of a creation counts only if it was there when that ended.
 void emulated_array::forget_unconfirmed() const {
   using table = fw::permission_table<thread_scope_system>;
   const auto of = [&](const drive& d) -> table {
     return fw::metadata(d.host_metadata, geometry_).volumes_table<thread_scope_system>();
   };
+  fw::membership_record latest;
   for (const drive& d : drives_) {
-    const table here = of(d);
+    const fw::metadata_header& h = fw::metadata(d.host_metadata, geometry_).header();
+    if (h.epoch > latest.epoch) latest = h.membership[h.membership_at(h.epoch)];
+  }
+  for (std::size_t k = 0; k < drives_.size(); ++k) {
+    const table here = of(drives_[k]);
+    const bool absent = (latest.absent >> k & 1) != 0;
     for (std::uint32_t v = 0; v < geometry_.max_volumes; ++v) {
       const wire::afa::volume_record r = here.read(v);
-      if (r.vid == 0 || r.spread != wire::afa::volume_spread::creating) continue;
+      const bool unborn = r.spread == wire::afa::volume_spread::creating && !absent;
+      if (r.vid == 0 || (!unborn && r.spread != wire::afa::volume_spread::deleting)) continue;
       for (const drive& other : drives_) {
         const table there = of(other);
         if (there.find(volume_id(r.vid)).hash_factor == r.hash_factor)

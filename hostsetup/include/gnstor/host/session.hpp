@@ -50,6 +50,8 @@ struct volume_options {
   std::uint64_t bytes = 0;           ///< rounded up to whole 4 KiB blocks
   std::uint32_t replicas = 0;        ///< 0: the endpoint's default
   std::uint32_t stripe_blocks = 16;  ///< 4 KiB blocks, at most 256; 16 is 64 KiB
+  std::string name{};                ///< 1 to 64 bytes that no other volume is called by; or none
+  std::string labels{};              ///< `key=value,...`, 128 bytes at most: nothing looks at them
 };
 
 /// Blocks of 4 KiB of one SSD.
@@ -90,8 +92,8 @@ class session {
   std::vector<std::string> notes() const;
 
   /// Creates a volume that this host owns, and may read and write. Hosts that create at once get
-  /// different volumes. Throws `input_error` if it cannot fit, `io_error` otherwise: nothing has
-  /// been created then.
+  /// different volumes; of two that use the same name one is refused. Throws `input_error` if it
+  /// cannot fit, or its name is taken or none, `io_error` otherwise: nothing has been created then.
   volume_info create_volume(const volume_options& wanted);
   /// Opens a volume that this host owns or was admitted to, and takes the right to write it where
   /// nobody holds that: `volume_info::writable` says whether it was granted, `writer` who holds it.
@@ -99,11 +101,13 @@ class session {
   /// the host's last session ends in order. Throws `input_error` if there is no such volume,
   /// `io_error` where this host may not open it, naming the remedy.
   volume_info open_volume(volume_id vid);
+  volume_info open_volume(std::string_view name);
   /// Opens a volume as `open_volume` does, but to read it: it takes no right to write. Any number
   /// of hosts may, also while one of them writes it; what they have in arrays' frames does not
   /// change then. A write through what this returns is refused by the SSDs (`nvme_error`, not
   /// permitted) unless this host holds the right in another session.
   volume_info open_read_only(volume_id vid);
+  volume_info open_read_only(std::string_view name);
   /// Gives back the right to write a volume, so that another host that was admitted can take it.
   /// Nothing of this host's may be under way there. It may be read on.
   void close_volume(volume_id vid);
@@ -116,6 +120,10 @@ class session {
   void expel(volume_id vid, std::string_view host);
   /// Deletes a volume that this host owns. Throws `io_error` where another one does.
   void delete_volume(volume_id vid);
+  void delete_volume(std::string_view name);
+  /// Calls a volume that this host owns by another name. Throws `input_error` if there is no such
+  /// volume, or the name is taken or none, `io_error` where it belongs to another host.
+  void rename_volume(volume_id vid, std::string_view name);
   /// The volumes of the array, in order of VID.
   std::vector<wire::afa::volume_record> volumes();
   /// How SSD `ssd` of the array is doing. Of `n` blocks written to it, write amplification is 1
@@ -197,6 +205,7 @@ class session {
   struct impl;
   enum class rights : std::uint8_t { all_that_are_free, reading };
   volume_info open(volume_id vid, rights wanted);
+  volume_id named(std::string_view name);
   explicit session(std::unique_ptr<impl> i);
   std::unique_ptr<impl> impl_;
 };

@@ -24,6 +24,7 @@ enum class status : std::uint8_t {
   bad_payload = 0x0e,  ///< a field of the payload is out of range or contradicts the command
   rebuilding = 0x0f,   ///< a read of an SSD that is being filled, or absent in the epoch
   not_owner = 0x10,    ///< only the volume's owner may do this
+  name_exists = 0x11,  ///< another volume has this name
 };
 
 /// The completion's status field for one of GNStor's own codes.
@@ -59,6 +60,7 @@ constexpr const char* to_string(status code) {
     case status::rebuilding: return "SSD is being rebuilt";
     case status::not_owner:
       return "the volume belongs to another host, which alone deletes it and admits hosts";
+    case status::name_exists: return "another volume has this name";
   }
   return "unknown status";
 }

@@ -6,30 +6,40 @@
 
 namespace gnstor::wire::afa {
 
-/// The data of VOLUME CHMOD: new rights for some clients of one volume, and where it lies.
+/// The data of VOLUME CHMOD: new rights for some clients of one volume, where it lies, and what it
+/// is called.
 ///
 /// Each listed client gets exactly the rights given, none removes it; clients not listed keep
 /// theirs. A volume may be spread over more SSDs, never fewer. All of it is applied, or nothing.
 /// GNStor, 4.1.
 struct volume_chmod {
+  static constexpr std::uint32_t sets_name = 1;
+  static constexpr std::uint32_t sets_labels = 2;
+
   std::uint32_t version;  ///< `payload_version`
   std::uint16_t vid;
   std::uint16_t client_count;  ///< entries of `clients` in use
-  std::uint32_t ssd_count;     ///< as in `volume_record`; 0: this and `spread` stay
-  volume_spread spread;        ///< moved or dropping
+  std::uint32_t ssd_count;     ///< as in `volume_record`; 0: it stays
+  volume_spread spread;        ///< with `ssd_count` moved or dropping; else deleting, or as it is
   std::uint64_t owner;         ///< from now on, as in `volume_record`; 0: it stays
-  std::uint32_t reserved24[10];
+  std::uint32_t sets;          ///< which of the following count: `sets_name`, `sets_labels`
+  std::uint32_t reserved28[9];
+  volume_name name;      ///< from now on
+  volume_labels labels;  ///< likewise
   volume_client clients[max_volume_clients];
 };
 
-static_assert(sizeof(volume_chmod) == 128 && std::is_trivial_v<volume_chmod>);
+static_assert(sizeof(volume_chmod) == 384 && std::is_trivial_v<volume_chmod>);
 static_assert(offsetof(volume_chmod, version) == 0);
 static_assert(offsetof(volume_chmod, vid) == 4);
 static_assert(offsetof(volume_chmod, client_count) == 6);
 static_assert(offsetof(volume_chmod, ssd_count) == 8);
 static_assert(offsetof(volume_chmod, spread) == 12);
 static_assert(offsetof(volume_chmod, owner) == 16);
-static_assert(offsetof(volume_chmod, reserved24) == 24);
-static_assert(offsetof(volume_chmod, clients) == 64);
+static_assert(offsetof(volume_chmod, sets) == 24);
+static_assert(offsetof(volume_chmod, reserved28) == 28);
+static_assert(offsetof(volume_chmod, name) == 64);
+static_assert(offsetof(volume_chmod, labels) == 128);
+static_assert(offsetof(volume_chmod, clients) == 256);
 
 }  // namespace gnstor::wire::afa

@@ -10,7 +10,7 @@ inline constexpr std::uint16_t right_read = 1;   ///< bit 0
 inline constexpr std::uint16_t right_write = 2;  ///< bit 1: at most one client per volume holds it
 inline constexpr std::uint16_t right_fill = 4;   ///< bit 2: FILL, for who rebuilds an SSD
 inline constexpr std::uint16_t all_rights = 7;
-inline constexpr std::uint32_t max_volume_clients = 16;  ///< clients of one volume
+inline constexpr std::uint32_t max_volume_clients = 32;  ///< clients of one volume
 
 /// A client of a volume and what it may do there.
 struct volume_client {

@@ -6,7 +6,7 @@
 
 namespace gnstor::wire::afa {
 
-inline constexpr std::uint32_t volume_list_records = 31;  ///< records that fit one answer
+inline constexpr std::uint32_t volume_list_records = 10;  ///< records that fit one answer
 
 /// The 4 KiB answer to VOLUME LIST: the volumes from the asked VID on, in order of VID.
 ///
@@ -17,7 +17,7 @@ struct volume_list {
   std::uint32_t count;     ///< records in use
   std::uint32_t total;     ///< volumes the SSD knows
   std::uint16_t next_vid;  ///< first VID that did not fit; 0 if all did
-  std::uint16_t reserved18[55];
+  std::uint16_t reserved18[119];
   volume_record records[volume_list_records];
 };
 
@@ -28,6 +28,6 @@ static_assert(offsetof(volume_list, count) == 8);
 static_assert(offsetof(volume_list, total) == 12);
 static_assert(offsetof(volume_list, next_vid) == 16);
 static_assert(offsetof(volume_list, reserved18) == 18);
-static_assert(offsetof(volume_list, records) == 128);
+static_assert(offsetof(volume_list, records) == 256);
 
 }  // namespace gnstor::wire::afa

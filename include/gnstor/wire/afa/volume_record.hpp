@@ -1,13 +1,14 @@
 #pragma once
 
 #include <gnstor/wire/afa/volume_client.hpp>
+#include <gnstor/wire/afa/volume_name.hpp>
 
 #include <type_traits>
 
 namespace gnstor::wire::afa {
 
 /// Of all payloads of `wire/afa`, and of what both ends compute for themselves: the placement.
-inline constexpr std::uint32_t payload_version = 2;
+inline constexpr std::uint32_t payload_version = 3;
 
 /// Whether a volume is where its placement says: one that an SSD joins moves there in steps.
 enum class volume_spread : std::uint32_t {
@@ -16,7 +17,13 @@ enum class volume_spread : std::uint32_t {
   moved = 2,     ///< `ssd_count` has grown; SSDs still have what belongs elsewhere now
   dropping = 3,  ///< they drop it
   creating = 4,  ///< on SSDs of which not all are known to have it yet: on no list of volumes
+  deleting = 5,  ///< every SSD is being informed that it goes: on no list, and never back
 };
+
+/// True of a volume that is to be seen: every SSD of its has it, and none is to lose it.
+GNSTOR_HD constexpr bool is_listed(volume_spread s) {
+  return s == volume_spread::whole || s == volume_spread::moved || s == volume_spread::dropping;
+}
 
 /// All an SSD must know of a volume: the data of VOLUME ADD and an entry of VOLUME LIST.
 ///
@@ -39,10 +46,12 @@ struct volume_record {
   /// made of its NQN by the array. 0 in VOLUME ADD: who sends it; 0 in an SSD: nobody.
   std::uint64_t owner;
   std::uint32_t reserved56[2];
+  volume_name name;      ///< no two volumes of an array have the same; or none
+  volume_labels labels;  ///< whatever its users want to say of it
   volume_client clients[max_volume_clients];
 };
 
-static_assert(sizeof(volume_record) == 128 && std::is_trivial_v<volume_record>);
+static_assert(sizeof(volume_record) == 384 && std::is_trivial_v<volume_record>);
 static_assert(offsetof(volume_record, version) == 0);
 static_assert(offsetof(volume_record, vid) == 4);
 static_assert(offsetof(volume_record, replicas) == 6);
@@ -56,6 +65,8 @@ static_assert(offsetof(volume_record, ssd_count) == 40);
 static_assert(offsetof(volume_record, reserved44) == 44);
 static_assert(offsetof(volume_record, owner) == 48);
 static_assert(offsetof(volume_record, reserved56) == 56);
-static_assert(offsetof(volume_record, clients) == 64);
+static_assert(offsetof(volume_record, name) == 64);
+static_assert(offsetof(volume_record, labels) == 128);
+static_assert(offsetof(volume_record, clients) == 256);
 
 }  // namespace gnstor::wire::afa

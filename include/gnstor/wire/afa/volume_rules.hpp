@@ -35,7 +35,7 @@ GNSTOR_HD constexpr std::uint16_t check_record(const volume_record& r, std::uint
                      r.capacity_blocks <= max_volume_blocks && r.stripe_blocks != 0 &&
                      r.stripe_blocks <= max_stripe_blocks && r.replicas != 0 &&
                      r.replicas <= max_replicas && r.ssd_count <= ssd_count &&
-                     r.spread <= volume_spread::creating &&
+                     r.spread <= volume_spread::deleting && is_text(r.name) && is_text(r.labels) &&
                      r.replicas <= (r.ssd_count != 0 ? r.ssd_count : ssd_count);
   if (!sound) return make_status(status::bad_payload);
   return check_clients(r.clients, r.client_count, 1);
@@ -45,7 +45,8 @@ GNSTOR_HD constexpr std::uint16_t check_record(const volume_record& r, std::uint
 /// and what belongs elsewhere is dropped, and the next SSD joins, only once all SSDs know.
 GNSTOR_HD constexpr bool may_spread(const volume_record& r, const volume_chmod& change,
                                     std::uint32_t ssd_count) {
-  if (change.ssd_count == 0) return change.spread == volume_spread::whole;
+  if (change.ssd_count == 0)
+    return change.spread == volume_spread::whole || change.spread == volume_spread::deleting;
   const bool grows = change.ssd_count != r.ssd_count;
   const bool moved = r.spread == volume_spread::moved;
   if (grows && (change.ssd_count != r.ssd_count + 1 || change.ssd_count > ssd_count)) return false;
@@ -59,7 +60,13 @@ GNSTOR_HD constexpr bool may_spread(const volume_record& r, const volume_chmod& 
 GNSTOR_HD constexpr std::uint16_t apply_chmod(volume_record& r, const volume_chmod& change,
                                               std::uint32_t ssd_count) {
   if (change.version != payload_version) return make_status(status::bad_payload_version);
-  if (!may_spread(r, change, ssd_count)) return make_status(status::bad_payload);
+  constexpr std::uint32_t known = volume_chmod::sets_name | volume_chmod::sets_labels;
+  const bool named = (change.sets & volume_chmod::sets_name) != 0;
+  const bool labelled = (change.sets & volume_chmod::sets_labels) != 0;
+  if ((change.sets & ~known) != 0 || (named && !is_text(change.name)) ||
+      (labelled && !is_text(change.labels)) || !may_spread(r, change, ssd_count)) {
+    return make_status(status::bad_payload);
+  }
   const std::uint16_t unsound = check_clients(change.clients, change.client_count, 0);
   if (unsound != 0) return unsound;
   volume_client merged[2 * max_volume_clients] = {};
@@ -79,6 +86,9 @@ GNSTOR_HD constexpr std::uint16_t apply_chmod(volume_record& r, const volume_chm
   for (std::uint32_t k = 0; k < max_volume_clients; ++k) r.clients[k] = merged[k];
   r.client_count = count;
   if (change.owner != 0) r.owner = change.owner;
+  if (named) r.name = change.name;
+  if (labelled) r.labels = change.labels;
+  if (change.spread == volume_spread::deleting) r.spread = change.spread;
   if (change.ssd_count != 0) {
     r.ssd_count = change.ssd_count;
     r.spread = change.spread;
@@ -94,6 +104,7 @@ GNSTOR_HD constexpr bool confirms(volume_record known, const volume_record& late
               known.capacity_blocks == later.capacity_blocks &&
               known.stripe_blocks == later.stripe_blocks && known.owner == later.owner &&
               known.client_count == later.client_count && known.ssd_count == later.ssd_count &&
+              known.name == later.name && known.labels == later.labels &&
               later.spread == volume_spread::whole;
   for (std::uint32_t k = 0; k < max_volume_clients; ++k) {
     same = same && known.clients[k].client == later.clients[k].client &&
