@@ -96,7 +96,10 @@ const command_option& command_option::hidden() const {
   return *this;
 }
 
-command_line::command_line(const std::string& about) : app_(std::make_unique<CLI::App>(about)) {}
+command_line::command_line(const std::string& about)
+    : own_(std::make_unique<CLI::App>(about)), app_(own_.get()) {}
+
+command_line::command_line(CLI::App& verb) : app_(&verb) {}
 
 command_line::~command_line() = default;
 
@@ -130,6 +133,20 @@ void command_line::commands(std::string& command,
   for (const auto& [word, about] : words) {
     app_->add_subcommand(word, about)->callback([&command, name = word] { command = name; });
   }
+}
+
+command_line& command_line::verb(const std::string& word, const std::string& about) {
+  app_->require_subcommand(1);
+  CLI::App* made = app_->add_subcommand(word, about);
+  made->fallthrough();  // the program's own options may stand behind it, too
+  verbs_.push_back(std::unique_ptr<command_line>(new command_line(*made)));
+  return *verbs_.back();
+}
+
+void command_line::example(const std::string& words) { app_->footer("Example:\n  " + words); }
+
+void command_line::when_given(std::function<void()> chosen) {
+  app_->final_callback(std::move(chosen));
 }
 
 std::optional<int> command_line::parse(int argc, char** argv) {

@@ -4,6 +4,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -57,12 +58,24 @@ class command_line {
   void commands(std::string& command,
                 std::initializer_list<std::pair<const char*, const char*>> words);
 
+  /// A verb: a word that says what to do, with words and options of its own behind it. What it
+  /// returns lives as long as this.
+  command_line& verb(const std::string& word, const std::string& about);
+  /// What `--help` of a verb ends with.
+  void example(const std::string& words);
+  /// Where its words are those of this verb, `parse` calls `chosen`, once all values are there.
+  void when_given(std::function<void()> chosen);
+
   /// Reads the words of the command line. Where the program is to end at once, because they are
   /// wrong or ask for help, what is to be said is printed and the exit code returned.
   [[nodiscard]] std::optional<int> parse(int argc, char** argv);
 
  private:
-  std::unique_ptr<CLI::App> app_;
+  explicit command_line(CLI::App& verb);
+
+  std::unique_ptr<CLI::App> own_;  ///< of the program, not of its verbs
+  CLI::App* app_;
+  std::vector<std::unique_ptr<command_line>> verbs_;
 };
 
 }  // namespace gnstor::tools

@@ -1,0 +1,34 @@
+# gnstor::control_api, the messages and calls of api/gnstor/v1, and gnstor::control_plane, which
+# answers them; `gnstor_with_control` says whether gRPC was found.
+find_package(Protobuf QUIET)
+find_package(gRPC CONFIG QUIET)
+find_program(GNSTOR_GRPC_PLUGIN grpc_cpp_plugin)
+find_program(GNSTOR_PROTOC protoc)
+if(NOT (Protobuf_FOUND AND gRPC_FOUND AND GNSTOR_GRPC_PLUGIN AND GNSTOR_PROTOC))
+  message(STATUS "gnstor: no gRPC here (libgrpc++-dev, protobuf-compiler-grpc): without gnstord")
+  return()
+endif()
+set(gnstor_with_control ON)
+
+set(api ${PROJECT_SOURCE_DIR}/api)
+set(generated ${PROJECT_BINARY_DIR}/api)
+set(proto gnstor/v1/control)
+set(sources ${generated}/${proto}.pb.cc ${generated}/${proto}.grpc.pb.cc)
+add_custom_command(
+  OUTPUT ${sources} ${generated}/${proto}.pb.h ${generated}/${proto}.grpc.pb.h
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${generated}
+  COMMAND ${GNSTOR_PROTOC} -I ${api} --cpp_out=${generated} --grpc_out=${generated}
+          --plugin=protoc-gen-grpc=${GNSTOR_GRPC_PLUGIN} ${api}/${proto}.proto
+  DEPENDS ${api}/${proto}.proto VERBATIM)
+add_library(gnstor_control_api STATIC EXCLUDE_FROM_ALL ${sources})
+add_library(gnstor::control_api ALIAS gnstor_control_api)
+target_compile_features(gnstor_control_api PUBLIC cxx_std_20)
+target_include_directories(gnstor_control_api SYSTEM PUBLIC ${generated})
+target_link_libraries(gnstor_control_api PUBLIC gRPC::grpc++ protobuf::libprotobuf)
+# Nothing in it is worth optimising: a call takes a hundred times as long as its messages.
+target_compile_options(gnstor_control_api PRIVATE -O0 -w)
+
+file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/serve/control/*.cpp)
+gnstor_tool_library(control_plane . ${sources})
+target_include_directories(gnstor_control_plane PRIVATE ${PROJECT_SOURCE_DIR}/serve)
+target_link_libraries(gnstor_control_plane PUBLIC gnstor::control_api)

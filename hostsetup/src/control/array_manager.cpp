@@ -1,0 +1,237 @@
+#include "array_manager.hpp"
+
+#include <base/log.hpp>
+#include <base/start_thread.hpp>
+#include <gnstor/host/volume_text.hpp>
+#include <gnstor/wire/afa/admin_command.hpp>
+#include <gnstor/wire/afa/volume_list.hpp>
+#include <gnstor/wire/afa/volume_rules.hpp>
+#include <gnstor/wire/nvme/read_write.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+namespace gnstor::host {
+namespace {
+
+using wire::afa::admin_opcode;
+using wire::afa::volume_record;
+
+constexpr std::size_t most_events = 1000;
+
+std::uint64_t bit(std::uint32_t ssd) { return std::uint64_t{1} << ssd; }
+
+/// The data that an order carries.
+std::vector<std::byte> payload_of(const daemon::ssd_order& o) {
+  const auto bytes = [](const auto& value) {
+    const auto* first = reinterpret_cast<const std::byte*>(&value);
+    return std::vector<std::byte>(first, first + sizeof value);
+  };
+  switch (o.opcode) {
+    case admin_opcode::volume_add: return bytes(o.record);
+    case admin_opcode::volume_chmod: return bytes(o.chmod);
+    case admin_opcode::array_update: return bytes(o.membership);
+    case admin_opcode::volume_delete:
+    case admin_opcode::volume_list:
+    case admin_opcode::array_describe: break;
+  }
+  return {};
+}
+
+/// True if an SSD has answered, whatever it thinks of the order: it is not broken.
+bool has_answered(status s) {
+  return s.ok() ||
+         (s.code == status_code::nvme_error &&
+          s.nvme_type == static_cast<std::uint8_t>(wire::nvme::status_code_type::vendor_specific));
+}
+
+}  // namespace
+
+array_manager::array_manager(std::unique_ptr<array_link> link, manager_settings settings)
+    : link_(std::move(link)),
+      settings_(std::move(settings)),
+      client_(*link_,
+              static_cast<std::uint64_t>(std::chrono::nanoseconds(settings_.ssd_timeout).count())),
+      options_([this] {
+        const wire::afa::array_description said = client_.describe();
+        return daemon::manager_options{.ssds = said.ssd_count,
+                                       .client = said.own_client,
+                                       .lease_ns = static_cast<std::uint64_t>(
+                                           std::chrono::nanoseconds(settings_.lease).count())};
+      }()),
+      core_(options_),
+      looks_(options_.ssds),
+      repairs_(client_,
+               {.guard = guard_,
+                .core = core_,
+                .wake = [this] { work_.notify_all(); },
+                .failed = [this](std::uint32_t ssd) { core_.ssd_failed(ssd); }},
+               settings_.repair_bytes_per_s) {
+  take_over();
+  thread_ = start_thread("managing an array", [this] { run(); });
+  repairs_.start();
+}
+
+array_manager::~array_manager() {
+  {
+    const std::lock_guard lock(guard_);
+    stopping_ = true;
+    work_.notify_all();
+    answered_.notify_all();
+  }
+  repairs_.stop();
+  if (thread_.joinable()) thread_.join();
+}
+
+std::uint64_t array_manager::now() const {
+  return static_cast<std::uint64_t>(
+      std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
+}
+
+// ---- what is asked of SSDs
+
+status array_manager::send(const daemon::ssd_order& o) {
+  wire::afa::admin_command c;
+  c.opcode = o.opcode;
+  c.nsid = o.ssd + 1;
+  c.epoch = o.epoch;
+  c.volume = volume_id(o.vid);
+  if (o.opcode == admin_opcode::volume_delete) c.hash_factor = o.record.hash_factor;
+  std::vector<std::byte> payload = payload_of(o);
+  return client_.admin(c.pack(), payload);
+}
+
+/// Learns from the SSDs what there is. @par Callers the constructor
+void array_manager::take_over() {
+  std::vector<std::optional<daemon::ssd_report>> reports(options_.ssds);
+  for (std::uint32_t k = 0; k < options_.ssds; ++k) {
+    try {
+      const wire::afa::array_description said = client_.describe(k);
+      looks_[k].said = said;
+      reports[k] =
+          daemon::ssd_report{{said.epoch, said.absent, said.filling}, client_.list(k, said.epoch)};
+    } catch (const io_error& e) {
+      looks_[k].answers = false;
+      log(log_level::warning, e.what());
+    }
+  }
+  if (std::none_of(reports.begin(), reports.end(), [](const auto& r) { return r.has_value(); }))
+    throw error("taking an array over: no SSD of it answers; see whether they are powered");
+  core_.recover(reports, now());
+  for (const auto& r : reports) {
+    if (!r || r->serving.epoch < core_.serving().epoch) continue;
+    known_absent_ = r->serving.absent;
+    known_filling_ = r->serving.filling;
+  }
+  say(fmt::format("took over the array: {} SSDs, {} volumes", options_.ssds,
+                  core_.volumes().size()));
+}
+
+// ---- what it does all the time
+
+void array_manager::run() {
+  std::unique_lock lock(guard_);
+  while (!stopping_) {
+    core_.tick(now());
+    obey(core_.take_orders());
+    if (!orders_.empty()) {
+      carry_out(lock);
+      continue;
+    }
+    const auto today = std::chrono::steady_clock::now();
+    if (today >= look_next_) {
+      look_at_ssds(lock);
+      look_next_ = today + settings_.look_every;
+      continue;
+    }
+    work_.wait_until(lock, look_next_);
+  }
+}
+
+void array_manager::obey(daemon::orders&& out) {
+  for (const std::uint32_t k : out.detached) {
+    if (settings_.detach) settings_.detach(k, true);
+  }
+  for (const std::uint32_t k : out.attached) {
+    if (settings_.detach) settings_.detach(k, false);
+  }
+  for (const std::uint32_t k : out.unfit) {
+    unfit_ |= bit(k);
+    say(fmt::format("SSD {} cannot take its place again: it refuses orders, or has failed", k));
+  }
+  orders_.insert(orders_.end(), out.ssds.begin(), out.ssds.end());
+  for (const std::uint64_t id : out.cancelled) repairs_.cancel(id);
+  for (const daemon::repair_order& r : out.repairs) repairs_.add(r);
+  for (const daemon::reply& r : out.replies) {
+    const auto at = requests_.find(r.request);
+    if (at != requests_.end()) at->second = r;
+  }
+  answered_.notify_all();
+  if (!core_.knows_epoch()) return;
+  const daemon::membership& serving = core_.published();
+  for (std::uint32_t k = 0; k < options_.ssds; ++k) {
+    const bool was_absent = (known_absent_ & bit(k)) != 0;
+    const bool was_filling = (known_filling_ & bit(k)) != 0;
+    const bool absent = (serving.absent & bit(k)) != 0;
+    const bool filling = (serving.filling & bit(k)) != 0;
+    if (absent && !was_absent) say(fmt::format("SSD {} is absent in epoch {}", k, serving.epoch));
+    if (filling && !was_filling) say(fmt::format("SSD {} is being filled", k));
+    if (!absent && !filling && (was_absent || was_filling))
+      say(fmt::format("SSD {} is in sync again in epoch {}", k, serving.epoch));
+  }
+  if (known_absent_ != serving.absent || known_filling_ != serving.filling) repairs_.wake();
+  known_absent_ = serving.absent;
+  known_filling_ = serving.filling;
+  repairs_.wake();
+}
+
+void array_manager::carry_out(std::unique_lock<std::mutex>& lock) {
+  const daemon::ssd_order o = orders_.front();
+  orders_.pop_front();
+  lock.unlock();
+  const status s = send(o);
+  lock.lock();
+  if (has_answered(s)) {
+    core_.answered(o.id,
+                   s.ok() ? std::uint16_t{0} : wire::nvme::make_status(s.nvme_type, s.nvme_code));
+    return;
+  }
+  log(log_level::warning,
+      fmt::format("SSD {} does not carry out an order: {}", o.ssd, to_string(s)));
+  std::erase_if(orders_, [&](const daemon::ssd_order& other) { return other.ssd == o.ssd; });
+  core_.ssd_failed(o.ssd);
+}
+
+/// Asks each SSD that takes part whether it serves: one that does not has failed.
+void array_manager::look_at_ssds(std::unique_lock<std::mutex>& lock) {
+  for (std::uint32_t k = 0; k < options_.ssds && !stopping_; ++k) {
+    const bool takes_part = (core_.serving().absent & bit(k)) == 0;
+    lock.unlock();
+    look now;
+    status s;
+    try {
+      now.said = client_.describe(k);
+      if (takes_part) s = client_.io(wire::nvme::make_flush(0, k + 1), {});
+    } catch (const io_error& e) {
+      s = e.outcome();
+    }
+    now.answers = s.ok();
+    lock.lock();
+    const bool still = (core_.serving().absent & bit(k)) == 0;
+    if (!now.answers) now.said = looks_[k].said;
+    looks_[k] = now;
+    if (now.answers || !takes_part || !still) continue;
+    log(log_level::warning, fmt::format("SSD {} does not serve: {}", k, to_string(s)));
+    core_.ssd_failed(k);
+  }
+}
+
+void array_manager::say(std::string words) {
+  log(log_level::info, words);
+  events_.push_back({++last_event_, std::chrono::system_clock::now(), std::move(words)});
+  if (events_.size() > most_events) events_.pop_front();
+}
+
+}  // namespace gnstor::host

@@ -1,0 +1,132 @@
+#pragma once
+
+#include "array_client.hpp"
+#include "array_state.hpp"
+#include "control_error.hpp"
+#include "repair_worker.hpp"
+#include <daemon/manager.hpp>
+#include <link/array_link.hpp>
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <thread>
+
+namespace gnstor::host {
+
+/// How an array is managed.
+struct manager_settings {
+  std::chrono::milliseconds lease{300'000};           ///< of a write right
+  std::chrono::milliseconds ssd_timeout{300};         ///< without an answer an SSD has failed
+  std::chrono::milliseconds look_every{250};          ///< at each SSD, to see whether it serves
+  std::chrono::milliseconds request_timeout{30'000};  ///< of one request
+  std::uint64_t repair_bytes_per_s = 0;               ///< that repairs write or fill; 0: no limit
+  /// Has the array's front end refuse an SSD's I/O from now on, or no longer.
+  std::function<void(std::uint32_t ssd, bool detached)> detach;
+};
+
+/// What a new volume should be.
+struct new_volume {
+  wire::afa::volume_name name{};
+  wire::afa::volume_labels labels{};
+  std::uint64_t capacity_blocks = 0;
+  std::uint16_t replicas = 2;
+  std::uint32_t stripe_blocks = 16;
+  std::uint64_t owner = 0;  ///< as in `volume_record`
+};
+
+/// The manager of an array, inside this process: it carries out by admin commands and repairs what
+/// `daemon::manager` orders, and answers requests of any thread.
+///
+/// It is the only one that changes volumes, rights and epochs: all state is in the SSDs, from which
+/// it is rebuilt when this is made. No I/O of clients passes it.
+class array_manager {
+ public:
+  /// Takes the array over. Throws `io_error` if no SSD answers.
+  /// @param link the manager's own association, of which the SSDs know that it is the manager's
+  array_manager(std::unique_ptr<array_link> link, manager_settings settings);
+  ~array_manager();
+  array_manager(const array_manager&) = delete;
+  array_manager& operator=(const array_manager&) = delete;
+
+  // ---- volumes. Each throws `control_error`; then nothing has changed, unless it says otherwise.
+  volume_state create(const new_volume& wanted);
+  std::vector<volume_state> volumes() const;
+  volume_state find(std::uint16_t vid) const;
+  volume_state find(std::string_view name) const;
+  void rename(std::uint16_t vid, const wire::afa::volume_name& name);
+  void set_labels(std::uint16_t vid, const wire::afa::volume_labels& labels);
+  /// Deletes a volume that nobody holds a lease to write.
+  /// @param force although somebody does
+  void remove(std::uint16_t vid, bool force);
+  /// Lets a client read a volume, or also write it, for as long as its lease.
+  volume_state open(std::uint16_t vid, client_id client, bool write);
+  volume_state renew(std::uint16_t vid, client_id client);
+  /// Takes every right of a client. @param clean every write of its was acknowledged
+  void close(std::uint16_t vid, client_id client, bool clean);
+  void scrub(std::uint16_t vid);
+  void spread(std::uint16_t vid);
+
+  // ---- SSDs
+  /// Takes an SSD out of the array, as if it had failed; returns when every other one knows.
+  void detach(std::uint32_t ssd);
+  /// Puts a formatted SSD, or the same one again, in the place of an absent one; returns when it is
+  /// being filled.
+  void replace(std::uint32_t ssd);
+
+  array_state state() const;
+  /// Events from number `from` on, the last 1,000 at most.
+  std::vector<array_event> events(std::uint64_t from) const;
+  client_id client() const { return client_id(options_.client); }
+
+ private:
+  struct look {
+    bool answers = true;
+    wire::afa::array_description said{};
+  };
+  void take_over();
+  void run();
+  void obey(daemon::orders&& out);
+  void carry_out(std::unique_lock<std::mutex>& lock);
+  void look_at_ssds(std::unique_lock<std::mutex>& lock);
+  void repair_run();
+  status send(const daemon::ssd_order& o);
+  daemon::reply ask(const std::string& what, const std::function<void(std::uint64_t)>& post);
+  void await(std::unique_lock<std::mutex>& lock, const std::string& what,
+             const std::function<bool()>& holds);
+  volume_state state_of(const wire::afa::volume_record& r) const;
+  wire::afa::volume_record known(std::uint16_t vid) const;
+  std::uint64_t provisioned() const;
+  std::uint64_t capacity() const;
+  void need_ssd(std::uint32_t ssd) const;
+  void say(std::string words);
+  std::uint64_t now() const;
+
+  std::unique_ptr<array_link> link_;
+  manager_settings settings_;
+  array_client client_;
+  daemon::manager_options options_;
+  mutable std::mutex guard_;  ///< of all that follows
+  daemon::manager core_;
+  std::vector<look> looks_;
+  std::deque<daemon::ssd_order> orders_;
+  std::map<std::uint64_t, std::optional<daemon::reply>> requests_;  ///< that somebody waits for
+  std::condition_variable answered_;
+  std::condition_variable work_;
+  std::uint64_t last_request_ = 0;
+  std::uint64_t known_absent_ = 0;  ///< for events
+  std::uint64_t known_filling_ = 0;
+  std::uint64_t unfit_ = 0;  ///< SSDs that could not take their places, by bit
+  std::deque<array_event> events_;
+  std::uint64_t last_event_ = 0;
+  std::chrono::steady_clock::time_point look_next_;
+  bool stopping_ = false;
+  repair_worker repairs_;
+  std::thread thread_;
+};
+
+}  // namespace gnstor::host

@@ -1,0 +1,368 @@
+/// What is asked of an array's manager, and how it is answered.
+
+#include "array_manager.hpp"
+#include <gnstor/host/volume_text.hpp>
+#include <gnstor/wire/afa/array_limits.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <random>
+
+namespace gnstor::host {
+namespace {
+
+using wire::afa::volume_record;
+
+std::uint64_t fresh_hash_factor() {
+  std::random_device source;
+  return (std::uint64_t{source()} << 32 | source()) | 1;  // 0 names no volume
+}
+
+std::string called(const volume_record& r) {
+  return r.name.empty() ? fmt::format("volume {}", r.vid)
+                        : fmt::format("volume \"{}\"", to_string(r.name));
+}
+
+control_error refusal(const std::string& what, daemon::verdict said) {
+  using daemon::verdict;
+  switch (said) {
+    case verdict::unknown_volume:
+      return {control_reason::unknown_volume, what + ": there is no such volume",
+              "gnstorctl volume list shows those that there are"};
+    case verdict::volume_exists:
+    case verdict::name_exists:
+      return {control_reason::name_exists, what + ": another volume has this name",
+              "use another name, or rename or delete that volume"};
+    case verdict::busy:
+      return {control_reason::busy,
+              what +
+                  ": a client holds the right to write it, or an SSD that "
+                  "it needs is away or being filled",
+              "wait for the end of its lease (gnstorctl lease list), or revoke that"};
+    case verdict::lost_lease:
+      return {control_reason::lost_lease, what + ": the lease has ended",
+              "open the volume again; what was acknowledged is there"};
+    case verdict::torn_volume:
+      return {control_reason::unavailable,
+              what + ": too many SSDs are absent, some blocks have no replica in sync",
+              "bring one of them back (gnstorctl ssd replace)"};
+    case verdict::refused:
+      return {control_reason::no_room,
+              what + ": the SSDs have no room for another volume or client",
+              "delete volumes, or end the rights of clients that have gone"};
+    case verdict::failed:
+      return {control_reason::failed,
+              what +
+                  ": an SSD failed meanwhile, or a block has no sound "
+                  "replica",
+              "see gnstorctl array health, then try again"};
+    case verdict::done: break;
+  }
+  return {control_reason::failed, what, ""};
+}
+
+}  // namespace
+
+daemon::reply array_manager::ask(const std::string& what,
+                                 const std::function<void(std::uint64_t)>& post) {
+  std::unique_lock lock(guard_);
+  const std::uint64_t id = ++last_request_;
+  const auto mine = requests_.emplace(id, std::nullopt).first;
+  post(id);
+  work_.notify_all();
+  answered_.wait_for(lock, settings_.request_timeout,
+                     [&] { return stopping_ || mine->second.has_value(); });
+  const std::optional<daemon::reply> r = mine->second;
+  requests_.erase(mine);
+  if (!r) {
+    throw control_error(
+        control_reason::timed_out,
+        what + ": not done in time, and it may be done yet; the manager is at: " + core_.standing(),
+        "look at the state before trying again");
+  }
+  if (r->said != daemon::verdict::done) throw refusal(what, r->said);
+  return *r;
+}
+
+volume_record array_manager::known(std::uint16_t vid) const {
+  if (const volume_record* r = core_.record_of(vid)) return *r;
+  throw control_error(control_reason::unknown_volume, fmt::format("there is no volume {}", vid),
+                      "gnstorctl volume list shows those that there are");
+}
+
+volume_state array_manager::state_of(const volume_record& r) const {
+  volume_state v;
+  v.record = r;
+  const daemon::membership& serving = core_.serving();
+  const std::uint64_t own =
+      r.ssd_count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << r.ssd_count) - 1;
+  const std::uint64_t behind = (serving.absent | serving.filling) & own;
+  v.torn = static_cast<std::uint32_t>(std::popcount(behind)) >= r.replicas;
+  const std::optional<daemon::manager::lease> l = core_.lease_of(r.vid);
+  if (!l) return v;
+  v.writer = client_id(l->client);
+  const std::uint64_t today = now();
+  if (l->until != 0)
+    v.lease_left = std::chrono::nanoseconds(l->until > today ? l->until - today : 0);
+  return v;
+}
+
+std::uint64_t array_manager::provisioned() const {
+  std::uint64_t blocks = 0;
+  for (const volume_record& r : core_.volumes()) blocks += r.capacity_blocks * r.replicas;
+  return blocks;
+}
+
+std::uint64_t array_manager::capacity() const {
+  std::uint64_t blocks = 0;
+  for (const look& l : looks_) blocks += l.said.capacity_blocks;
+  return blocks;
+}
+
+volume_state array_manager::create(const new_volume& wanted) {
+  const std::string what = fmt::format("creating the volume \"{}\"", to_string(wanted.name));
+  volume_record r{};
+  r.version = wire::afa::payload_version;
+  r.replicas = wanted.replicas;
+  r.hash_factor = fresh_hash_factor();
+  r.capacity_blocks = wanted.capacity_blocks;
+  r.stripe_blocks = wanted.stripe_blocks;
+  r.owner = wanted.owner;
+  r.name = wanted.name;
+  r.labels = wanted.labels;
+  {
+    const std::lock_guard lock(guard_);
+    r.epoch = core_.serving().epoch;
+    r.ssd_count = options_.ssds;
+    const auto bad = [&](const std::string& why, const char* remedy) {
+      return control_error(control_reason::bad_request, what + ": " + why, remedy);
+    };
+    if (r.capacity_blocks == 0) throw bad("it would have no bytes", "ask for 4 KiB or more");
+    if (r.capacity_blocks > wire::afa::max_volume_blocks)
+      throw bad("it would be larger than 16 TiB", "make several volumes");
+    if (r.replicas == 0 || r.replicas > wire::afa::max_replicas || r.replicas > options_.ssds) {
+      throw bad(fmt::format("{} replicas on {} SSDs", r.replicas, options_.ssds),
+                "use 1 to 8 replicas, no more than there are SSDs");
+    }
+    if (r.stripe_blocks == 0 || r.stripe_blocks > wire::afa::max_stripe_blocks)
+      throw bad(fmt::format("stripes of {} blocks", r.stripe_blocks), "use 1 to 256");
+    const std::uint64_t there = capacity();
+    const std::uint64_t taken = provisioned();
+    const std::uint64_t left = there > taken ? there - taken : 0;
+    if (r.capacity_blocks * r.replicas > left) {
+      throw control_error(
+          control_reason::no_room,
+          fmt::format("{}: it needs {} bytes of flash with its {} replicas, and {} of {} are left",
+                      what, r.capacity_blocks * r.replicas * block_bytes, r.replicas,
+                      left * block_bytes, there * block_bytes),
+          "delete volumes, ask for fewer bytes or replicas, or add SSDs");
+    }
+  }
+  const daemon::reply made = ask(what, [&](std::uint64_t id) { core_.create(id, r); });
+  const std::lock_guard lock(guard_);
+  say(fmt::format("volume {} \"{}\" was created", made.vid, to_string(wanted.name)));
+  return state_of(known(made.vid));
+}
+
+std::vector<volume_state> array_manager::volumes() const {
+  const std::lock_guard lock(guard_);
+  std::vector<volume_state> all;
+  for (const volume_record& r : core_.volumes()) all.push_back(state_of(r));
+  return all;
+}
+
+volume_state array_manager::find(std::uint16_t vid) const {
+  const std::lock_guard lock(guard_);
+  return state_of(known(vid));
+}
+
+volume_state array_manager::find(std::string_view name) const {
+  const wire::afa::volume_name wanted = volume_name(name);
+  const std::lock_guard lock(guard_);
+  for (const volume_record& r : core_.volumes()) {
+    if (r.name == wanted) return state_of(r);
+  }
+  throw control_error(control_reason::unknown_volume,
+                      fmt::format("no volume is called \"{}\"", name),
+                      "gnstorctl volume list shows those that there are");
+}
+
+void array_manager::rename(std::uint16_t vid, const wire::afa::volume_name& name) {
+  wire::afa::volume_chmod change{};
+  change.sets = wire::afa::volume_chmod::sets_name;
+  change.name = name;
+  (void)ask(fmt::format("renaming volume {} to \"{}\"", vid, to_string(name)),
+            [&](std::uint64_t id) { core_.rename(id, vid, change); });
+  const std::lock_guard lock(guard_);
+  say(fmt::format("volume {} is called \"{}\" from now on", vid, to_string(name)));
+}
+
+void array_manager::set_labels(std::uint16_t vid, const wire::afa::volume_labels& labels) {
+  wire::afa::volume_chmod change{};
+  change.sets = wire::afa::volume_chmod::sets_labels;
+  change.labels = labels;
+  (void)ask(fmt::format("labelling volume {}", vid),
+            [&](std::uint64_t id) { core_.rename(id, vid, change); });
+}
+
+void array_manager::remove(std::uint16_t vid, bool force) {
+  std::string what;
+  {
+    const std::lock_guard lock(guard_);
+    const volume_state v = state_of(known(vid));
+    what = "deleting " + called(v.record);
+    const bool in_use = v.lease_left && v.lease_left->count() != 0;
+    if (in_use && !force) {
+      throw control_error(control_reason::busy,
+                          fmt::format("{}: client {} holds the right to write it for {} s more",
+                                      what, v.writer.value, v.lease_left->count() / 1'000'000'000),
+                          "close it there, or revoke the lease (gnstorctl lease revoke)");
+    }
+  }
+  (void)ask(what, [&](std::uint64_t id) { core_.remove(id, vid); });
+  const std::lock_guard lock(guard_);
+  say(what + ": done");
+}
+
+volume_state array_manager::open(std::uint16_t vid, client_id client, bool write) {
+  (void)ask(fmt::format("opening volume {} for client {}", vid, client.value),
+            [&](std::uint64_t id) { core_.open(id, vid, client.value, write); });
+  const std::lock_guard lock(guard_);
+  return state_of(known(vid));
+}
+
+volume_state array_manager::renew(std::uint16_t vid, client_id client) {
+  (void)ask(fmt::format("renewing client {}'s lease of volume {}", client.value, vid),
+            [&](std::uint64_t id) { core_.renew(id, vid, client.value); });
+  const std::lock_guard lock(guard_);
+  return state_of(known(vid));
+}
+
+void array_manager::close(std::uint16_t vid, client_id client, bool clean) {
+  (void)ask(fmt::format("closing volume {} for client {}", vid, client.value),
+            [&](std::uint64_t id) { core_.close(id, vid, client.value, clean); });
+}
+
+void array_manager::scrub(std::uint16_t vid) {
+  const std::lock_guard lock(guard_);
+  (void)known(vid);
+  core_.scrub(vid);
+  work_.notify_all();
+}
+
+void array_manager::spread(std::uint16_t vid) {
+  (void)ask(fmt::format("spreading volume {} over one SSD more", vid),
+            [&](std::uint64_t id) { core_.spread(id, vid); });
+}
+
+void array_manager::need_ssd(std::uint32_t ssd) const {
+  if (ssd < options_.ssds) return;
+  throw control_error(control_reason::unknown_ssd,
+                      fmt::format("SSD {}: the array has {}", ssd, options_.ssds),
+                      fmt::format("use 0 to {}", options_.ssds - 1));
+}
+
+/// Waits until something holds of what the array does, or the time for a request is over.
+void array_manager::await(std::unique_lock<std::mutex>& lock, const std::string& what,
+                          const std::function<bool()>& holds) {
+  work_.notify_all();
+  const bool in_time =
+      answered_.wait_for(lock, settings_.request_timeout, [&] { return stopping_ || holds(); });
+  if (in_time && !stopping_) return;
+  throw control_error(
+      control_reason::timed_out,
+      what + ": not done in time, and it may be done yet; the manager is at: " + core_.standing(),
+      "look at the state before trying again");
+}
+
+void array_manager::detach(std::uint32_t ssd) {
+  need_ssd(ssd);
+  std::unique_lock lock(guard_);
+  if ((core_.serving().absent >> ssd & 1) != 0) {
+    throw control_error(control_reason::bad_request, fmt::format("SSD {} is absent already", ssd),
+                        "gnstorctl ssd replace brings it, or another one in its place, back");
+  }
+  core_.ssd_failed(ssd);
+  say(fmt::format("SSD {} was detached", ssd));
+  await(lock, fmt::format("detaching SSD {}", ssd),
+        [&] { return core_.knows_epoch() && (core_.published().absent >> ssd & 1) != 0; });
+}
+
+void array_manager::replace(std::uint32_t ssd) {
+  need_ssd(ssd);
+  {
+    const std::lock_guard lock(guard_);
+    if ((core_.serving().absent >> ssd & 1) == 0) {
+      throw control_error(control_reason::bad_request,
+                          fmt::format("SSD {} takes part in the array", ssd),
+                          "detach it first (gnstorctl ssd detach)");
+    }
+  }
+  std::vector<std::uint16_t> has;
+  try {
+    for (const volume_record& r : client_.list(ssd, client_.describe(ssd).epoch))
+      has.push_back(r.vid);
+  } catch (const io_error& e) {
+    throw control_error(control_reason::unavailable,
+                        fmt::format("SSD {} does not answer: {}", ssd, e.what()),
+                        "see whether it is plugged in and powered");
+  }
+  std::unique_lock lock(guard_);
+  unfit_ &= ~(std::uint64_t{1} << ssd);
+  core_.ssd_replaced(ssd, std::move(has));
+  say(fmt::format("SSD {} is taken into the array again", ssd));
+  const auto refused = [&] { return (unfit_ >> ssd & 1) != 0; };
+  await(lock, fmt::format("taking SSD {} into the array", ssd),
+        [&] { return refused() || (core_.published().absent >> ssd & 1) == 0; });
+  if (refused()) {
+    throw control_error(control_reason::failed,
+                        fmt::format("SSD {} cannot take its place: it refuses what it is ordered, "
+                                    "or failed meanwhile",
+                                    ssd),
+                        "see gnstord's log; another SSD may do");
+  }
+}
+
+array_state array_manager::state() const {
+  const std::lock_guard lock(guard_);
+  array_state a;
+  const daemon::membership& serving = core_.serving();
+  a.epoch = core_.published().epoch;
+  a.settled = core_.knows_epoch() && a.epoch == serving.epoch;
+  for (std::uint32_t k = 0; k < options_.ssds; ++k) {
+    ssd_state s;
+    s.index = k;
+    s.answers = looks_[k].answers;
+    s.standing = (serving.absent >> k & 1) != 0    ? ssd_standing::absent
+                 : (serving.filling >> k & 1) != 0 ? ssd_standing::filling
+                                                   : ssd_standing::in_sync;
+    s.capacity_blocks = looks_[k].said.capacity_blocks;
+    s.free_blocks = looks_[k].said.free_blocks;
+    s.moved_blocks = looks_[k].said.moved_blocks;
+    a.ssds.push_back(s);
+  }
+  a.repairs = repairs_.state();
+  a.capacity_blocks = capacity();
+  a.provisioned_blocks = provisioned();
+  for (const volume_record& r : core_.volumes()) {
+    const volume_state v = state_of(r);
+    const std::uint64_t own =
+        r.ssd_count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << r.ssd_count) - 1;
+    ++a.volumes;
+    a.torn += v.torn ? 1 : 0;
+    a.degraded += !v.torn && ((serving.absent | serving.filling) & own) != 0 ? 1 : 0;
+  }
+  return a;
+}
+
+std::vector<array_event> array_manager::events(std::uint64_t from) const {
+  const std::lock_guard lock(guard_);
+  std::vector<array_event> some;
+  std::copy_if(events_.begin(), events_.end(), std::back_inserter(some),
+               [&](const array_event& e) { return e.number >= from; });
+  return some;
+}
+
+}  // namespace gnstor::host

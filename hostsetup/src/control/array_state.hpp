@@ -1,0 +1,71 @@
+#pragma once
+/// What an array's manager says of it, for whoever operates it.
+
+#include <gnstor/core/units.hpp>
+#include <gnstor/wire/afa/volume_record.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gnstor::host {
+
+/// A volume, and who may write it.
+struct volume_state {
+  wire::afa::volume_record record{};
+  client_id writer{};                                  ///< 0: nobody
+  std::optional<std::chrono::nanoseconds> lease_left;  ///< of the writer's; nothing: it has none
+  bool torn = false;  ///< some of its blocks may be on no SSD that is in sync
+};
+
+/// What an SSD does in the present epoch.
+enum class ssd_standing : std::uint8_t {
+  in_sync,  ///< it has every acknowledged write of its blocks
+  filling,  ///< it takes writes, and is being given what it lacks
+  absent,   ///< it has failed, or was detached: it takes part in nothing
+};
+
+/// An SSD of the array. Blocks are of 4 KiB.
+struct ssd_state {
+  std::uint32_t index = 0;
+  ssd_standing standing = ssd_standing::in_sync;
+  bool answers = true;  ///< when it was asked last
+  std::uint64_t capacity_blocks = 0;
+  std::uint64_t free_blocks = 0;
+  std::uint64_t moved_blocks = 0;
+};
+
+/// A repair that is under way. Blocks are those of volumes, each counted once.
+struct repair_state {
+  std::string kind;
+  std::uint16_t vid = 0;   ///< 0: of all volumes
+  std::uint32_t ssd = 0;   ///< of what has one
+  std::uint64_t done = 0;  ///< blocks looked at
+  std::uint64_t total = 0;
+  std::uint64_t mended = 0;  ///< blocks written
+  bool waits = false;        ///< for another repair
+};
+
+/// The array.
+struct array_state {
+  std::uint32_t epoch = 0;  ///< that every SSD in it knows
+  bool settled = false;     ///< false: a take-over or a change of the epoch is under way
+  std::vector<ssd_state> ssds;
+  std::vector<repair_state> repairs;
+  std::uint64_t capacity_blocks = 0;     ///< that volumes may hold on all SSDs together
+  std::uint64_t provisioned_blocks = 0;  ///< of all volumes, each replica counted
+  std::uint32_t volumes = 0;
+  std::uint32_t degraded = 0;  ///< volumes with fewer replicas in sync than they should have
+  std::uint32_t torn = 0;      ///< volumes some of whose blocks may be on no SSD that is in sync
+};
+
+/// Something that happened.
+struct array_event {
+  std::uint64_t number = 0;  ///< they are counted from 1
+  std::chrono::system_clock::time_point when;
+  std::string words;
+};
+
+}  // namespace gnstor::host

@@ -1,0 +1,168 @@
+#include "repair_worker.hpp"
+
+#include <base/start_thread.hpp>
+#include <gnstor/wire/afa/io_opcode.hpp>
+#include <gnstor/wire/afa/slba.hpp>
+#include <gnstor/wire/afa/status.hpp>
+#include <gnstor/wire/nvme/read_write.hpp>
+
+#include <algorithm>
+#include <chrono>
+
+namespace gnstor::host {
+namespace {
+
+const char* name_of(daemon::repair_kind kind) {
+  switch (kind) {
+    case daemon::repair_kind::converge: return "converge";
+    case daemon::repair_kind::fill: return "fill";
+    case daemon::repair_kind::scrub: return "scrub";
+    case daemon::repair_kind::spread: return "spread";
+  }
+  return "repair";
+}
+
+repair_state waiting(const daemon::repair_order& order) {
+  repair_state s;
+  s.kind = name_of(order.kind);
+  s.vid = order.vid;
+  s.ssd = order.ssd;
+  s.waits = true;
+  return s;
+}
+
+/// The command of a step, without its data.
+wire::nvme::submission_entry command_of(const daemon::repair_step& p, client_id client,
+                                        std::uint32_t epoch) {
+  using kind = daemon::repair_step::kind;
+  const auto opcode =
+      p.what == kind::read ? wire::nvme::nvm_opcode::read : wire::nvme::nvm_opcode::write;
+  auto command = wire::nvme::make_read_write(
+      opcode, 0, p.ssd + 1, wire::afa::pack_slba(volume_id(p.vid), client, p.first), p.blocks,
+      wire::nvme::make_empty_sgl());
+  command.cdw12 |= wire::nvme::force_unit_access;
+  command.cdw2 = epoch;
+  if (p.what == kind::spoil) command.cdw13 = wire::afa::fill_unreadable;
+  if (p.what == kind::fill || p.what == kind::spoil)
+    command.opcode = static_cast<std::uint8_t>(wire::afa::io_opcode::fill);
+  return command;
+}
+
+}  // namespace
+
+repair_worker::repair_worker(array_client& client, const employer& e, std::uint64_t bytes_per_s)
+    : client_(&client),
+      manager_(e),
+      as_(manager_.core.client()),
+      bytes_per_s_(bytes_per_s),
+      memory_(std::size_t{daemon::repair::memory_blocks} * block_bytes) {}
+
+repair_worker::~repair_worker() { stop(); }
+
+void repair_worker::start() {
+  thread_ = start_thread("repairs of an array", [this] { run(); });
+}
+
+void repair_worker::stop() {
+  {
+    const std::lock_guard lock(manager_.guard);
+    stopping_ = cancelled_ = true;
+    changed_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void repair_worker::add(const daemon::repair_order& order) {
+  waiting_.push_back(order);
+  changed_.notify_all();
+}
+
+void repair_worker::cancel(std::uint64_t repair) {
+  std::erase_if(waiting_, [&](const daemon::repair_order& r) { return r.id == repair; });
+  if (repair != current_) return;
+  cancelled_ = true;
+  changed_.notify_all();
+}
+
+std::vector<repair_state> repair_worker::state() const {
+  std::vector<repair_state> all;
+  if (current_ != 0) all.push_back(now_);
+  for (const daemon::repair_order& r : waiting_) all.push_back(waiting(r));
+  return all;
+}
+
+void repair_worker::run() {
+  std::unique_lock lock(manager_.guard);
+  while (!stopping_) {
+    if (waiting_.empty() || !manager_.core.knows_epoch()) {
+      changed_.wait(lock);
+      continue;
+    }
+    const daemon::repair_order order = waiting_.front();
+    waiting_.pop_front();
+    current_ = order.id;
+    cancelled_ = false;
+    now_ = waiting(order);
+    now_.waits = false;
+    carry_out(lock, order);
+    current_ = 0;
+  }
+}
+
+void repair_worker::carry_out(std::unique_lock<std::mutex>& lock,
+                              const daemon::repair_order& order) {
+  if (failures_ != 0) {  // of the same or another one: not at once again
+    const auto pause = std::chrono::milliseconds(20) * (1u << std::min(failures_, 8u));
+    changed_.wait_for(lock, pause, [&] { return cancelled_; });
+  }
+  if (cancelled_) return;
+  daemon::repair work(order, manager_.core.published(),
+                      static_cast<std::uint32_t>(manager_.core.ssds()), manager_.core.volumes(),
+                      reinterpret_cast<char*>(memory_.data()));
+  now_.total = work.to_look_at();
+  while (work.step() && !cancelled_) {
+    const daemon::repair_step p = *work.step();
+    bool broken = false;
+    lock.unlock();
+    const daemon::step_end how = step(p, work.epoch(), broken);
+    lock.lock();
+    if (cancelled_) break;
+    if (broken) manager_.failed(p.ssd);
+    work.answered(how);
+    now_.done = work.looked_at();
+    now_.mended = work.mended();
+    if (p.what != daemon::repair_step::kind::read)
+      pace(lock, std::uint64_t{p.blocks} * block_bytes);
+  }
+  if (cancelled_) return;
+  failures_ = work.ok() ? 0 : failures_ + 1;
+  manager_.core.finished(order.id, work.ok());
+  manager_.wake();
+}
+
+daemon::step_end repair_worker::step(const daemon::repair_step& p, std::uint32_t epoch,
+                                     bool& broken) {
+  const auto data = std::span(memory_).subspan(std::size_t{p.buffer} * block_bytes,
+                                               std::size_t{p.blocks} * block_bytes);
+  const status s = client_->io(command_of(p, as_, epoch), data);
+  if (s.ok()) return daemon::step_end::done;
+  using type = wire::nvme::status_code_type;
+  const bool answered = s.code == status_code::nvme_error;
+  if (answered && s.nvme_type == static_cast<std::uint8_t>(type::media))
+    return daemon::step_end::damaged;
+  if (answered && s.nvme_type == static_cast<std::uint8_t>(type::vendor_specific) &&
+      s.nvme_code == static_cast<std::uint8_t>(wire::afa::status::unknown_volume))
+    return daemon::step_end::gone;
+  broken = s.code == status_code::timed_out ||
+           (answered && s.nvme_type == static_cast<std::uint8_t>(type::generic));
+  return daemon::step_end::failed;
+}
+
+/// Waits so long that no more than the limit is written per second.
+void repair_worker::pace(std::unique_lock<std::mutex>& lock, std::uint64_t bytes) {
+  if (bytes_per_s_ == 0) return;
+  const std::chrono::nanoseconds pause(bytes * 1'000'000'000 / bytes_per_s_);
+  changed_.wait_for(lock, pause, [&] { return cancelled_; });
+}
+
+}  // namespace gnstor::host

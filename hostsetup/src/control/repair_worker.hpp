@@ -1,0 +1,62 @@
+#pragma once
+
+#include "array_client.hpp"
+#include "array_state.hpp"
+#include <daemon/manager.hpp>
+#include <daemon/repair.hpp>
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace gnstor::host {
+
+/// Carries out the repairs that a manager orders, one after another, by I/O of the manager's own.
+/// @par Callers every function is called with the manager's lock held
+class repair_worker {
+ public:
+  /// What it needs of the manager it works for.
+  struct employer {
+    std::mutex& guard;
+    daemon::manager& core;
+    std::function<void()> wake;                 ///< something has ended
+    std::function<void(std::uint32_t)> failed;  ///< an SSD does not answer, or is broken
+  };
+
+  /// @param client outlives this
+  repair_worker(array_client& client, const employer& e, std::uint64_t bytes_per_s);
+  ~repair_worker();
+
+  void start();
+  /// Ends what is under way. Without the lock held.
+  void stop();
+  void add(const daemon::repair_order& order);
+  void cancel(std::uint64_t repair);
+  /// Something has changed that a repair may wait for.
+  void wake() { changed_.notify_all(); }
+  std::vector<repair_state> state() const;
+
+ private:
+  void run();
+  void carry_out(std::unique_lock<std::mutex>& lock, const daemon::repair_order& order);
+  daemon::step_end step(const daemon::repair_step& p, std::uint32_t epoch, bool& broken);
+  void pace(std::unique_lock<std::mutex>& lock, std::uint64_t bytes);
+
+  array_client* client_;
+  employer manager_;
+  client_id as_;
+  std::uint64_t bytes_per_s_;
+  std::condition_variable changed_;
+  std::deque<daemon::repair_order> waiting_;
+  std::uint64_t current_ = 0;  ///< repair under way; 0: none
+  bool cancelled_ = false;
+  bool stopping_ = false;
+  std::uint32_t failures_ = 0;  ///< in a row
+  repair_state now_;
+  std::vector<std::byte> memory_;
+  std::thread thread_;
+};
+
+}  // namespace gnstor::host

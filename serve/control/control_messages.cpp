@@ -1,0 +1,129 @@
+#include "control_messages.hpp"
+
+#include <gnstor/host/volume_text.hpp>
+
+#include <algorithm>
+
+namespace gnstor::serve {
+namespace {
+
+using host::control_reason;
+
+struct outcome {
+  v1::Reason reason;
+  grpc::StatusCode code;
+};
+
+outcome outcome_of(control_reason why) {
+  switch (why) {
+    case control_reason::unknown_volume:
+      return {v1::REASON_UNKNOWN_VOLUME, grpc::StatusCode::NOT_FOUND};
+    case control_reason::unknown_ssd: return {v1::REASON_UNKNOWN_SSD, grpc::StatusCode::NOT_FOUND};
+    case control_reason::name_exists:
+      return {v1::REASON_NAME_EXISTS, grpc::StatusCode::ALREADY_EXISTS};
+    case control_reason::no_room: return {v1::REASON_NO_ROOM, grpc::StatusCode::RESOURCE_EXHAUSTED};
+    case control_reason::busy: return {v1::REASON_BUSY, grpc::StatusCode::FAILED_PRECONDITION};
+    case control_reason::lost_lease: return {v1::REASON_LOST_LEASE, grpc::StatusCode::ABORTED};
+    case control_reason::not_allowed:
+      return {v1::REASON_NOT_ALLOWED, grpc::StatusCode::PERMISSION_DENIED};
+    case control_reason::unavailable:
+      return {v1::REASON_UNAVAILABLE, grpc::StatusCode::UNAVAILABLE};
+    case control_reason::bad_request:
+      return {v1::REASON_BAD_REQUEST, grpc::StatusCode::INVALID_ARGUMENT};
+    case control_reason::timed_out:
+      return {v1::REASON_TIMED_OUT, grpc::StatusCode::DEADLINE_EXCEEDED};
+    case control_reason::failed: return {v1::REASON_FAILED, grpc::StatusCode::INTERNAL};
+  }
+  return {v1::REASON_UNSPECIFIED, grpc::StatusCode::UNKNOWN};
+}
+
+v1::Ssd::State state_of(host::ssd_standing standing) {
+  switch (standing) {
+    case host::ssd_standing::in_sync: return v1::Ssd::STATE_IN_SYNC;
+    case host::ssd_standing::filling: return v1::Ssd::STATE_FILLING;
+    case host::ssd_standing::absent: return v1::Ssd::STATE_ABSENT;
+  }
+  return v1::Ssd::STATE_UNSPECIFIED;
+}
+
+}  // namespace
+
+v1::Volume to_message(const host::volume_state& v, std::uint32_t epoch) {
+  const wire::afa::volume_record& r = v.record;
+  v1::Volume m;
+  m.set_id(r.vid);
+  m.set_name(host::to_string(r.name));
+  m.set_labels(host::to_string(r.labels));
+  m.set_bytes(r.capacity_blocks * block_bytes);
+  m.set_replicas(r.replicas);
+  m.set_stripe_bytes(static_cast<std::uint32_t>(r.stripe_blocks * block_bytes));
+  m.set_ssds(r.ssd_count);
+  m.set_hash_factor(r.hash_factor);
+  m.set_owner(r.owner);
+  for (std::uint32_t k = 0; k < std::min(r.client_count, wire::afa::max_volume_clients); ++k) {
+    v1::Client& c = *m.add_clients();
+    c.set_id(r.clients[k].client);
+    c.set_reads((r.clients[k].rights & wire::afa::right_read) != 0);
+    c.set_writes((r.clients[k].rights & wire::afa::right_write) != 0);
+    c.set_fills((r.clients[k].rights & wire::afa::right_fill) != 0);
+  }
+  m.set_writer(v.writer.value);
+  if (v.lease_left) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(*v.lease_left);
+    m.set_lease_left_ms(static_cast<std::uint64_t>(left.count()));
+  }
+  m.set_torn(v.torn);
+  m.set_epoch(epoch);
+  return m;
+}
+
+v1::Array to_message(const host::array_state& a) {
+  v1::Array m;
+  m.set_epoch(a.epoch);
+  m.set_settled(a.settled);
+  for (const host::ssd_state& s : a.ssds) {
+    v1::Ssd& one = *m.add_ssds();
+    one.set_index(s.index);
+    one.set_state(state_of(s.standing));
+    one.set_answers(s.answers);
+    one.set_capacity_bytes(s.capacity_blocks * block_bytes);
+    one.set_free_bytes(s.free_blocks * block_bytes);
+    one.set_moved_bytes(s.moved_blocks * block_bytes);
+  }
+  for (const host::repair_state& r : a.repairs) {
+    v1::Repair& one = *m.add_repairs();
+    one.set_kind(r.kind);
+    one.set_volume(r.vid);
+    one.set_ssd(r.ssd);
+    one.set_done_bytes(r.done * block_bytes);
+    one.set_total_bytes(r.total * block_bytes);
+    one.set_mended_bytes(r.mended * block_bytes);
+    one.set_waits(r.waits);
+  }
+  m.set_capacity_bytes(a.capacity_blocks * block_bytes);
+  m.set_provisioned_bytes(a.provisioned_blocks * block_bytes);
+  m.set_volumes(a.volumes);
+  m.set_degraded(a.degraded);
+  m.set_torn(a.torn);
+  return m;
+}
+
+v1::Event to_message(const host::array_event& e) {
+  v1::Event m;
+  m.set_number(e.number);
+  m.set_unix_ms(
+      std::chrono::duration_cast<std::chrono::milliseconds>(e.when.time_since_epoch()).count());
+  m.set_words(e.words);
+  return m;
+}
+
+grpc::Status to_status(const host::control_error& e) {
+  const outcome o = outcome_of(e.why());
+  v1::Refusal r;
+  r.set_reason(o.reason);
+  r.set_message(e.complaint());
+  r.set_remedy(e.remedy());
+  return {o.code, e.what(), r.SerializeAsString()};
+}
+
+}  // namespace gnstor::serve

@@ -1,0 +1,19 @@
+#pragma once
+/// What the manager says, as the messages of `api/gnstor/v1/control.proto`, and back.
+
+#include <gnstor/v1/control.pb.h>
+
+#include <control/array_state.hpp>
+#include <control/control_error.hpp>
+#include <grpcpp/support/status.h>
+
+namespace gnstor::serve {
+
+v1::Volume to_message(const host::volume_state& v, std::uint32_t epoch);
+v1::Array to_message(const host::array_state& a);
+v1::Event to_message(const host::array_event& e);
+
+/// A refusal as a call's status: its code, words for people, and a `v1::Refusal` as details.
+grpc::Status to_status(const host::control_error& e);
+
+}  // namespace gnstor::serve

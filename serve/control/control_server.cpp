@@ -1,0 +1,81 @@
+#include "control_server.hpp"
+
+#include "control_service.hpp"
+#include <gnstor/host/text_values.hpp>
+
+#include <fmt/format.h>
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+
+namespace gnstor::serve {
+namespace {
+
+constexpr int largest_message = 1 << 20;  ///< bytes; no request has more than some hundred
+
+bool is_loopback(const std::string& host) {
+  return host == "localhost" || host.starts_with("127.") || host == "::1";
+}
+
+/// An address as gRPC takes it. Throws `input_error`.
+std::string checked(const std::string& listen) {
+  if (listen.starts_with("unix:")) return listen;
+  const std::size_t colon = listen.rfind(':');
+  const std::string port = colon == std::string::npos ? "" : listen.substr(colon + 1);
+  const std::string host = listen.substr(0, colon);
+  const std::string bare =
+      host.starts_with('[') && host.ends_with(']') ? host.substr(1, host.size() - 2) : host;
+  const auto number = host::parse_number(port);
+  if (colon == std::string::npos || bare.empty() || !number || *number > 65535) {
+    throw host::input_error(fmt::format(
+        "listening at {}: say HOST:PORT, with an IPv6 address in brackets, or unix:PATH", listen));
+  }
+  if (!is_loopback(bare)) {
+    throw host::input_error(fmt::format(
+        "listening at {}: whoever reaches that address could delete every volume, as connections "
+        "are not encrypted; use 127.0.0.1:{} or unix:PATH, and an SSH tunnel from elsewhere",
+        listen, port));
+  }
+  return listen;
+}
+
+}  // namespace
+
+struct control_server::impl {
+  impl(host::array_manager& manager, std::string endpoint)
+      : service(manager, std::move(endpoint)) {}
+  control_service service;
+  std::string address;
+  std::unique_ptr<grpc::Server> server;
+};
+
+control_server::control_server(const std::string& listen, host::array_manager& manager,
+                               std::string endpoint)
+    : impl_(std::make_unique<impl>(manager, std::move(endpoint))) {
+  const std::string where = checked(listen);
+  int port = 0;
+  grpc::ServerBuilder builder;
+  builder.SetMaxReceiveMessageSize(largest_message);
+  builder.SetMaxSendMessageSize(-1);
+  // Two servers at one address would share its clients: the second is refused.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddListeningPort(where, grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(&impl_->service);
+  impl_->server = builder.BuildAndStart();
+  const bool on_port = !where.starts_with("unix:");
+  if (!impl_->server || (on_port && port == 0)) {
+    throw host::error(fmt::format(
+        "listening at {}: the address is in use, or not this machine's; use another --listen",
+        listen));
+  }
+  impl_->address = on_port ? fmt::format("{}:{}", where.substr(0, where.rfind(':')), port) : where;
+}
+
+control_server::~control_server() {
+  impl_->service.stop();
+  impl_->server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(2));
+}
+
+const std::string& control_server::address() const { return impl_->address; }
+
+}  // namespace gnstor::serve

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <control/array_manager.hpp>
+
+#include <memory>
+#include <string>
+
+namespace gnstor::serve {
+
+/// Answers `gnstor.v1.Control` at one address, as long as it lives.
+class control_server {
+ public:
+  /// Starts. Throws `error` with the remedy.
+  /// @param listen HOST:PORT of this machine's loopback interface, port 0 for any; or unix:PATH
+  /// @param manager outlives this
+  /// @param endpoint where sessions find the array's data; empty: it is not served
+  control_server(const std::string& listen, host::array_manager& manager, std::string endpoint);
+  ~control_server();
+  control_server(const control_server&) = delete;
+  control_server& operator=(const control_server&) = delete;
+
+  /// Where it listens: with the port that it was given.
+  const std::string& address() const;
+
+ private:
+  struct impl;
+  std::unique_ptr<impl> impl_;
+};
+
+}  // namespace gnstor::serve

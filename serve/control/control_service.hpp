@@ -1,0 +1,53 @@
+#pragma once
+
+#include <gnstor/v1/control.grpc.pb.h>
+
+#include <control/array_manager.hpp>
+
+#include <atomic>
+#include <string>
+
+namespace gnstor::serve {
+
+/// The calls of `gnstor.v1.Control`, carried out by an array's manager. Threads of gRPC call it.
+class control_service final : public v1::Control::Service {
+ public:
+  /// @param manager outlives this
+  /// @param endpoint where sessions find the array's data; empty: it is not served
+  control_service(host::array_manager& manager, std::string endpoint);
+  /// Ends calls that wait for events.
+  void stop() { stopping_ = true; }
+
+  using context = grpc::ServerContext;
+  grpc::Status ShowArray(context*, const v1::ShowArrayRequest*, v1::Array*) override;
+  grpc::Status ListEvents(context*, const v1::ListEventsRequest*,
+                          grpc::ServerWriter<v1::Event>*) override;
+  grpc::Status CreateVolume(context*, const v1::CreateVolumeRequest*, v1::Volume*) override;
+  grpc::Status ListVolumes(context*, const v1::ListVolumesRequest*,
+                           grpc::ServerWriter<v1::Volume>*) override;
+  grpc::Status ShowVolume(context*, const v1::ShowVolumeRequest*, v1::Volume*) override;
+  grpc::Status UpdateVolume(context*, const v1::UpdateVolumeRequest*, v1::Volume*) override;
+  grpc::Status DeleteVolume(context*, const v1::DeleteVolumeRequest*,
+                            v1::DeleteVolumeResponse*) override;
+  grpc::Status ShareVolume(context*, const v1::ShareVolumeRequest*, v1::Volume*) override;
+  grpc::Status UnshareVolume(context*, const v1::ShareVolumeRequest*, v1::Volume*) override;
+  grpc::Status ScrubVolume(context*, const v1::ShowVolumeRequest*, v1::Volume*) override;
+  grpc::Status SpreadVolume(context*, const v1::ShowVolumeRequest*, v1::Volume*) override;
+  grpc::Status OpenVolume(context*, const v1::OpenVolumeRequest*, v1::Volume*) override;
+  grpc::Status RenewLease(context*, const v1::LeaseRequest*, v1::Volume*) override;
+  grpc::Status CloseVolume(context*, const v1::LeaseRequest*, v1::CloseVolumeResponse*) override;
+  grpc::Status DetachSsd(context*, const v1::SsdRequest*, v1::Array*) override;
+  grpc::Status ReplaceSsd(context*, const v1::SsdRequest*, v1::Array*) override;
+
+ private:
+  std::uint16_t vid_of(const v1::VolumeKey& key) const;
+  void show(const host::volume_state& v, v1::Volume* out) const;
+  void show(std::uint16_t vid, v1::Volume* out) const;
+  void show(v1::Array* out) const;
+
+  host::array_manager* manager_;
+  std::string endpoint_;
+  std::atomic<bool> stopping_{false};
+};
+
+}  // namespace gnstor::serve

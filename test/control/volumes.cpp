@@ -1,0 +1,139 @@
+/// Volumes by name: made, found, renamed and deleted by an array's manager.
+#include "rig.hpp"
+
+#include <atomic>
+
+using namespace gnstor;
+using namespace gnstor::test;
+
+TEST_CASE("a volume is found by the name it was given, and by the one it is given later") {
+  managed_array array;
+  const host::volume_state made = array.create("graph edges");
+  CHECK(made.record.vid == 1);
+  CHECK(host::to_string(array.manager->find("graph edges").record.name) == "graph edges");
+  array.manager->rename(1, host::volume_name("köln"));
+  CHECK(array.manager->find("köln").record.vid == 1);
+  CHECK(refused([&] { (void)array.manager->find("graph edges"); }) ==
+        control_reason::unknown_volume);
+  array.manager->set_labels(1, host::volume_labels("owner=alice,kind=graph"));
+  CHECK(host::to_string(array.manager->find(1).record.labels) == "owner=alice,kind=graph");
+  CHECK(array.manager->find(1).record.name == host::volume_name("köln"));
+}
+
+TEST_CASE("a name is one volume's: nobody creates another, nor renames one to it") {
+  managed_array array;
+  (void)array.create("a");
+  (void)array.create("b");
+  CHECK(refused([&] { (void)array.create("a"); }) == control_reason::name_exists);
+  CHECK(refused([&] { array.manager->rename(2, host::volume_name("a")); }) ==
+        control_reason::name_exists);
+  array.manager->rename(1, host::volume_name("a"));  // its own
+  CHECK(array.manager->volumes().size() == 2);
+  array.manager->remove(1, false);
+  CHECK(array.create("a").record.vid == 1);
+}
+
+TEST_CASE("of threads that create the same name at once one has the volume") {
+  managed_array array("emu:?ssds=4&capacity=64M&runner=cpu");
+  for (int race = 0; race < 20; ++race) {
+    std::atomic<int> made{0};
+    std::atomic<int> taken{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t) {
+      threads.emplace_back([&] {
+        const auto why = refused([&] { (void)array.create("race", 8); });
+        ++(why ? taken : made);
+      });
+    }
+    for (std::thread& t : threads) t.join();
+    REQUIRE(made == 1);
+    REQUIRE(taken == 3);
+    array.manager->remove(array.manager->find("race").record.vid, false);
+  }
+  CHECK(array.manager->volumes().empty());
+}
+
+TEST_CASE("the array's state is in its SSDs: another manager finds names, labels and volumes") {
+  managed_array array;
+  (void)array.create("first");
+  (void)array.create("second");
+  array.manager->set_labels(2, host::volume_labels("tier=hot"));
+  array.manager->remove(1, false);
+  array.stop();
+  array.start();
+  REQUIRE(array.comes([](const host::array_state& a) { return a.settled; }));
+  const auto volumes = array.manager->volumes();
+  REQUIRE(volumes.size() == 1);
+  CHECK(host::to_string(volumes[0].record.name) == "second");
+  CHECK(host::to_string(volumes[0].record.labels) == "tier=hot");
+}
+
+TEST_CASE("what does not fit is refused, and the message says how much is left") {
+  managed_array array;  // 4 SSDs of 3904 blocks for volumes
+  (void)array.create("half", 4096);
+  std::string words;
+  CHECK(refused([&] { (void)array.create("more", 4097); }, &words) == control_reason::no_room);
+  CAPTURE(words);
+  CHECK(words.find("30408704 of 63963136 are left") != std::string::npos);
+  CHECK(refused([&] { (void)array.create("wide", 1, 5); }) == control_reason::bad_request);
+  CHECK(refused([&] { (void)array.create("nothing", 0); }) == control_reason::bad_request);
+  (void)array.create("rest", 3712);
+  CHECK(array.manager->volumes().size() == 2);
+}
+
+TEST_CASE("names that nobody could use are refused, and say why") {
+  CHECK_THROWS_WITH_AS((void)host::volume_name(""), doctest::Contains("empty"), host::input_error);
+  CHECK_THROWS_WITH_AS((void)host::volume_name(std::string(65, 'x')), doctest::Contains("65 bytes"),
+                       host::input_error);
+  CHECK_THROWS_WITH_AS((void)host::volume_name("17"), doctest::Contains("volume id"),
+                       host::input_error);
+  CHECK_THROWS_WITH_AS((void)host::volume_name(" a"), doctest::Contains("space"),
+                       host::input_error);
+  for (const char* bad : {"a\nb", "a\x1b[2J", "\xff", "\xc3", "\xe0\x80\x80", "\xed\xa0\x80",
+                          "\xf4\x90\x80\x80", "\xc2\x85"}) {
+    CHECK_THROWS_WITH_AS((void)host::volume_name(bad), doctest::Contains("not UTF-8"),
+                         host::input_error);
+  }
+  CHECK(host::to_string(host::volume_name(std::string(64, 'x'))).size() == 64);
+  CHECK(host::to_string(host::volume_name("数据")) == "数据");
+}
+
+TEST_CASE("a volume that a client may write is not deleted, unless that is forced") {
+  managed_array array;
+  managed_client alice(array.shared, "alice");
+  (void)array.create("busy");
+  const host::volume_state open = array.manager->open(1, alice.id(), true);
+  CHECK(open.writer == alice.id());
+  REQUIRE(open.lease_left.has_value());
+  CHECK(*open.lease_left > std::chrono::seconds(200));
+  CHECK(refused([&] { array.manager->remove(1, false); }) == control_reason::busy);
+  array.manager->close(1, alice.id(), true);
+  array.manager->remove(1, false);
+  (void)array.create("busy");
+  (void)array.manager->open(1, alice.id(), true);
+  array.manager->remove(1, true);
+  CHECK(array.manager->volumes().empty());
+}
+
+TEST_CASE("one client writes at a time, and a lease that ended goes to who asks next") {
+  managed_array array;
+  array.stop();
+  array.settings.lease = std::chrono::milliseconds(200);
+  array.start();
+  managed_client alice(array.shared, "alice");
+  managed_client bob(array.shared, "bob");
+  const auto r = array.create("shared").record;
+  (void)array.manager->open(1, alice.id(), true);
+  const auto first = random_bytes(64 * block_bytes, 1);
+  REQUIRE(alice.write(r, first).ok());
+  CHECK(refused([&] { (void)array.manager->open(1, bob.id(), true); }) == control_reason::busy);
+  (void)array.manager->renew(1, alice.id());
+  std::this_thread::sleep_for(std::chrono::milliseconds(250));
+  (void)array.manager->open(1, bob.id(), true);
+  CHECK(bob.holds(r, first));
+  const auto second = random_bytes(64 * block_bytes, 2);
+  CHECK_FALSE(alice.write(r, second).ok());
+  CHECK(refused([&] { (void)array.manager->renew(1, alice.id()); }) == control_reason::lost_lease);
+  REQUIRE(bob.write(r, second).ok());
+  CHECK(alice.holds(r, second));
+}

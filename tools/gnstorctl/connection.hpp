@@ -1,0 +1,51 @@
+#pragma once
+
+#include <gnstor/v1/control.grpc.pb.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+namespace gnstor::tools {
+
+/// What the daemon refuses, or why it cannot be asked: in words for people.
+class call_error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// A connection with a daemon. Each call throws `call_error`.
+class connection {
+ public:
+  /// @param server HOST:PORT or unix:PATH
+  connection(std::string server, std::chrono::milliseconds timeout);
+
+  using stub = v1::Control::Stub;
+  /// Calls `method` of the stub: what it answers.
+  template <class Response, class Request>
+  Response call(grpc::Status (stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                const Request& request) const {
+    Response answer;
+    grpc::ClientContext context;
+    limit(context);
+    check((stub_.get()->*method)(&context, request, &answer));
+    return answer;
+  }
+  /// Calls `each` for all volumes.
+  void volumes(const std::function<void(const v1::Volume&)>& each) const;
+  /// Calls `each` for the events from number `from` on; with `follow` until the daemon ends.
+  void events(std::uint64_t from, bool follow,
+              const std::function<void(const v1::Event&)>& each) const;
+
+ private:
+  void limit(grpc::ClientContext& context) const;
+  void check(const grpc::Status& s) const;
+
+  std::string server_;
+  std::chrono::milliseconds timeout_;
+  std::unique_ptr<stub> stub_;
+};
+
+}  // namespace gnstor::tools

@@ -1,0 +1,287 @@
+/// gnstorctl: what an operator does with an array. It asks gnstord, `api/gnstor/v1/control.proto`.
+///
+/// Exit code 0: done; 1: refused, or no daemon answers, with the reason and the remedy on stderr;
+/// 3: `array health` found something; others: the command line is wrong.
+
+#include "connection.hpp"
+#include "print.hpp"
+
+#include <command_line/command_line.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <iostream>
+
+namespace {
+
+using namespace gnstor::tools;
+namespace v1 = gnstor::v1;
+
+/// All that the command line may say.
+struct words {
+  std::string server = "127.0.0.1:4422";
+  std::string format = "text";
+  std::uint32_t timeout_ms = 30'000;
+  bool yes = false;
+  bool force = false;
+  bool follow = false;
+  bool write = false;
+  bool unclean = false;
+  std::uint64_t from = 0;
+  std::string volume;
+  std::string name;
+  std::string labels;
+  std::string owner;
+  std::string host;
+  std::uint64_t bytes = 0;
+  std::uint32_t replicas = 0;
+  std::uint64_t stripe_bytes = 0;
+  std::uint32_t ssd = 0;
+};
+
+bool is_number(const std::string& text) {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// A volume by its name, or by its id.
+v1::VolumeKey key_of(const std::string& text) {
+  v1::VolumeKey key;
+  if (!is_number(text)) {
+    key.set_name(text);
+  } else if (text.size() <= 5) {
+    key.set_id(static_cast<std::uint32_t>(std::strtoul(text.c_str(), nullptr, 10)));
+  } else {
+    throw call_error(fmt::format("volume {}\n  ids are 1 to 65535, and names have a letter", text));
+  }
+  return key;
+}
+
+/// Asks for a volume's name at a terminal, unless --yes was said.
+void confirm_deletion(const words& w) {
+  if (w.yes) return;
+  fmt::print(stderr, "All data of volume {} will be lost. Type its name again: ", w.volume);
+  std::string typed;
+  std::getline(std::cin, typed);
+  if (typed != w.volume)
+    throw call_error("not deleted\n  the name was another; --yes asks nothing");
+}
+
+/// A command: what it does with the daemon. Its exit code.
+using command = std::function<int(connection&)>;
+
+class commands {
+ public:
+  commands(command_line& line, words& w) : w_(&w) {
+    array(line.verb("array", "the array as a whole"));
+    ssds(line.verb("ssd", "its SSDs"));
+    volumes(line.verb("volume", "its volumes"));
+    leases(line.verb("lease", "who may write what, and for how long"));
+  }
+  int run(connection& c) const { return chosen_(c); }
+
+ private:
+  template <class Message>
+  int show(const Message& m, std::string (*text)(const Message&)) const {
+    std::fputs((w_->format == "json" ? json(m) + "\n" : text(m)).c_str(), stdout);
+    return 0;
+  }
+  void does(command_line& verb, const char* example, command c) {
+    verb.example(example);
+    verb.when_given([this, c = std::move(c)] { chosen_ = c; });
+  }
+  std::vector<v1::Volume> all(connection& c) const {
+    std::vector<v1::Volume> volumes;
+    c.volumes([&](const v1::Volume& v) { volumes.push_back(v); });
+    return volumes;
+  }
+  int show_all(connection& c, std::string (*text)(const std::vector<v1::Volume>&)) const {
+    const auto volumes = all(c);
+    if (w_->format == "json") {
+      for (const v1::Volume& v : volumes) fmt::print("{}\n", json(v));
+    } else {
+      std::fputs(text(volumes).c_str(), stdout);
+    }
+    return 0;
+  }
+
+  void array(command_line& line) {
+    does(line.verb("show", "epoch, SSDs, capacity, and repairs under way"), "gnstorctl array show",
+         [this](connection& c) {
+           return show(c.call(&v1::Control::Stub::ShowArray, v1::ShowArrayRequest{}), array_text);
+         });
+    does(line.verb("health", "what is wrong, and what to do; exit code 3 if anything is"),
+         "gnstorctl array health", [this](connection& c) {
+           const auto a = c.call(&v1::Control::Stub::ShowArray, v1::ShowArrayRequest{});
+           show(a, health_text);
+           return is_healthy(a) ? 0 : 3;
+         });
+    command_line& events = line.verb("events", "what has happened, the oldest first");
+    events.option("--from", w_->from, "number of the first event");
+    events.flag("--follow", w_->follow, "wait for those to come, too");
+    does(events, "gnstorctl array events --from 1", [this](connection& c) {
+      c.events(w_->from, w_->follow, [&](const v1::Event& e) {
+        show(e, event_text);
+        std::fflush(stdout);
+      });
+      return 0;
+    });
+  }
+
+  void ssds(command_line& line) {
+    does(line.verb("list", "each SSD: state, capacity, what is free"), "gnstorctl ssd list",
+         [this](connection& c) {
+           return show(c.call(&v1::Control::Stub::ShowArray, v1::ShowArrayRequest{}), ssds_text);
+         });
+    const auto change = [&](const char* word, const char* about, const char* example, auto method) {
+      command_line& verb = line.verb(word, about);
+      verb.option("INDEX", w_->ssd, "of the SSD, from 0").required();
+      does(verb, example, [this, method](connection& c) {
+        v1::SsdRequest r;
+        r.set_index(w_->ssd);
+        return show(c.call(method, r), ssds_text);
+      });
+    };
+    change("detach", "take an SSD out of the array, as if it had failed", "gnstorctl ssd detach 2",
+           &v1::Control::Stub::DetachSsd);
+    change("replace", "put the SSD in an absent one's place into service: it is filled",
+           "gnstorctl ssd replace 2", &v1::Control::Stub::ReplaceSsd);
+  }
+
+  command_line& of_volume(command_line& line, const char* word, const char* about) {
+    command_line& verb = line.verb(word, about);
+    verb.option("VOLUME", w_->volume, "its name or its id").required();
+    return verb;
+  }
+
+  void volumes(command_line& line) {
+    command_line& create = line.verb("create", "make a volume");
+    create.option("NAME", w_->name, "1 to 64 bytes that no other volume is called by").required();
+    create.option("--size", w_->bytes, "bytes (takes K, M, G, T)").size().required();
+    create.option("--replicas", w_->replicas, "1 to 8; 0: 2, or as many as there are SSDs");
+    create.option("--stripe", w_->stripe_bytes, "bytes on one SSD in a row; 64K else").size();
+    create.option("--owner", w_->owner, "the host that may use it: NQN or session's host_name");
+    create.option("--labels", w_->labels, "key=value,... up to 128 bytes");
+    does(create, "gnstorctl volume create edges --size 16M --replicas 2", [this](connection& c) {
+      v1::CreateVolumeRequest r;
+      r.set_name(w_->name);
+      r.set_bytes(w_->bytes);
+      r.set_replicas(w_->replicas);
+      r.set_stripe_bytes(
+          static_cast<std::uint32_t>(std::min<std::uint64_t>(w_->stripe_bytes, ~0u)));
+      r.set_owner(w_->owner);
+      r.set_labels(w_->labels);
+      return show(c.call(&v1::Control::Stub::CreateVolume, r), volume_text);
+    });
+    does(line.verb("list", "all volumes"), "gnstorctl volume list",
+         [this](connection& c) { return show_all(c, volumes_text); });
+    does(of_volume(line, "show", "one volume, and who may use it"), "gnstorctl volume show edges",
+         [this](connection& c) {
+           v1::ShowVolumeRequest r;
+           *r.mutable_volume() = key_of(w_->volume);
+           return show(c.call(&v1::Control::Stub::ShowVolume, r), volume_text);
+         });
+    changes(line);
+    rights(line);
+  }
+
+  void changes(command_line& line) {
+    command_line& rename = of_volume(line, "rename", "give a volume another name");
+    rename.option("NAME", w_->name, "the new one").required();
+    does(rename, "gnstorctl volume rename edges old-edges", [this](connection& c) {
+      v1::UpdateVolumeRequest r;
+      *r.mutable_volume() = key_of(w_->volume);
+      r.set_name(w_->name);
+      return show(c.call(&v1::Control::Stub::UpdateVolume, r), volume_text);
+    });
+    command_line& label = of_volume(line, "label", "give a volume other labels");
+    label.option("LABELS", w_->labels, "key=value,... up to 128 bytes").required();
+    does(label, "gnstorctl volume label edges team=graphs,tier=hot", [this](connection& c) {
+      v1::UpdateVolumeRequest r;
+      *r.mutable_volume() = key_of(w_->volume);
+      r.set_labels(w_->labels);
+      return show(c.call(&v1::Control::Stub::UpdateVolume, r), volume_text);
+    });
+    command_line& remove = of_volume(line, "delete", "delete a volume and all of its data");
+    remove.flag("--yes", w_->yes, "do not ask for the name again");
+    remove.flag("--force", w_->force, "although a host holds a lease to write it");
+    does(remove, "gnstorctl volume delete edges --yes", [this](connection& c) {
+      confirm_deletion(*w_);
+      v1::DeleteVolumeRequest r;
+      *r.mutable_volume() = key_of(w_->volume);
+      r.set_force(w_->force);
+      (void)c.call(&v1::Control::Stub::DeleteVolume, r);
+      return 0;
+    });
+    const auto order = [&](const char* word, const char* about, const char* example, auto method) {
+      does(of_volume(line, word, about), example, [this, method](connection& c) {
+        v1::ShowVolumeRequest r;
+        *r.mutable_volume() = key_of(w_->volume);
+        return show(c.call(method, r), volume_text);
+      });
+    };
+    order("scrub", "read every replica, and mend what is damaged", "gnstorctl volume scrub edges",
+          &v1::Control::Stub::ScrubVolume);
+    order("spread", "spread a volume over one SSD more", "gnstorctl volume spread edges",
+          &v1::Control::Stub::SpreadVolume);
+  }
+
+  void rights(command_line& line) {
+    const auto change = [&](const char* word, const char* about, const char* example, auto method) {
+      command_line& verb = of_volume(line, word, about);
+      verb.option("HOST", w_->host, "its NQN, or its session's host_name").required();
+      does(verb, example, [this, method](connection& c) {
+        v1::ShareVolumeRequest r;
+        *r.mutable_volume() = key_of(w_->volume);
+        r.set_host(w_->host);
+        return show(c.call(method, r), volume_text);
+      });
+    };
+    change("share", "let a host read a volume, and write it while nobody else does",
+           "gnstorctl volume share edges trainer-1", &v1::Control::Stub::ShareVolume);
+    change("unshare", "take all rights to a volume from a host",
+           "gnstorctl volume unshare edges trainer-1", &v1::Control::Stub::UnshareVolume);
+  }
+
+  void leases(command_line& line) {
+    does(line.verb("list", "who may write which volume"), "gnstorctl lease list",
+         [this](connection& c) { return show_all(c, leases_text); });
+    command_line& revoke =
+        of_volume(line, "revoke", "end a host's rights to a volume, whatever it is doing");
+    revoke.option("HOST", w_->host, "its NQN, or its session's host_name").required();
+    does(revoke, "gnstorctl lease revoke edges trainer-1", [this](connection& c) {
+      v1::LeaseRequest r;
+      *r.mutable_volume() = key_of(w_->volume);
+      r.set_host(w_->host);
+      (void)c.call(&v1::Control::Stub::CloseVolume, r);
+      return 0;
+    });
+  }
+
+  words* w_;
+  command chosen_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  words w;
+  if (const char* server = std::getenv("GNSTOR_SERVER")) w.server = server;
+  command_line line("Operates an array: asks the gnstord that manages it");
+  line.option("--server", w.server, "HOST:PORT or unix:PATH of gnstord; else GNSTOR_SERVER")
+      .show_default();
+  line.option("--format", w.format, "text or json").one_of({"text", "json"}).show_default();
+  line.option("--timeout", w.timeout_ms, "milliseconds that a call may take")
+      .range(1, 600'000)
+      .show_default();
+  const commands all(line, w);
+  if (const auto code = line.parse(argc, argv)) return *code;
+  connection daemon(w.server, std::chrono::milliseconds(w.timeout_ms));
+  return all.run(daemon);
+} catch (const std::exception& e) {
+  fmt::print(stderr, "gnstorctl: {}\n", e.what());
+  return 1;
+}

@@ -1,0 +1,203 @@
+#include "print.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <google/protobuf/util/json_util.h>
+
+#include <algorithm>
+#include <ctime>
+
+namespace gnstor::tools {
+namespace {
+
+std::string lease_of(const v1::Volume& v) {
+  if (v.writer() == 0) return "-";
+  if (!v.has_lease_left_ms()) return fmt::format("client {}, being granted", v.writer());
+  return fmt::format("client {}, {} s", v.writer(), v.lease_left_ms() / 1000);
+}
+
+std::string state_of(const v1::Ssd& s) {
+  switch (s.state()) {
+    case v1::Ssd::STATE_IN_SYNC: return "in sync";
+    case v1::Ssd::STATE_FILLING: return "being filled";
+    case v1::Ssd::STATE_ABSENT: return s.answers() ? "absent, answers" : "absent";
+    default: return "unknown";
+  }
+}
+
+std::string what_of(const v1::Repair& r) {
+  const bool has_ssd = r.kind() == "fill" || r.kind() == "spread";
+  std::string words = r.kind();
+  if (r.volume() != 0) words += fmt::format(" volume {}", r.volume());
+  if (has_ssd) words += fmt::format(" SSD {}", r.ssd());
+  return words;
+}
+
+std::string progress_of(const v1::Repair& r) {
+  if (r.waits()) return "waits";
+  const double part = r.total_bytes() == 0 ? 1.0
+                                           : static_cast<double>(r.done_bytes()) /
+                                                 static_cast<double>(r.total_bytes());
+  return fmt::format("{:.1f} % of {}, {} written", 100 * part, in_units(r.total_bytes()),
+                     in_units(r.mended_bytes()));
+}
+
+}  // namespace
+
+std::string printable(const std::string& text) {
+  std::string safe = text;
+  for (char& c : safe) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  return safe;
+}
+
+std::string in_units(std::uint64_t bytes) {
+  constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  std::size_t unit = 0;
+  std::uint64_t whole = 1;
+  for (; unit + 1 < std::size(units) && bytes / whole >= 1024; ++unit) whole *= 1024;
+  if (bytes % whole == 0) return fmt::format("{} {}", bytes / whole, units[unit]);
+  return fmt::format("{:.2f} {}", static_cast<double>(bytes) / static_cast<double>(whole),
+                     units[unit]);
+}
+
+std::string table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> width;
+  for (const auto& r : rows) {
+    width.resize(std::max(width.size(), r.size()));
+    for (std::size_t k = 0; k < r.size(); ++k) width[k] = std::max(width[k], r[k].size());
+  }
+  std::string text;
+  for (const auto& r : rows) {
+    std::string line;
+    for (std::size_t k = 0; k < r.size(); ++k)
+      line += k + 1 < r.size() ? fmt::format("{:<{}}  ", r[k], width[k]) : r[k];
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::string volumes_text(const std::vector<v1::Volume>& volumes) {
+  std::vector<std::vector<std::string>> rows = {
+      {"ID", "NAME", "SIZE", "REPLICAS", "SSDS", "WRITER", "LABELS"}};
+  for (const v1::Volume& v : volumes) {
+    rows.push_back({std::to_string(v.id()), v.name().empty() ? "-" : printable(v.name()),
+                    in_units(v.bytes()), std::to_string(v.replicas()), std::to_string(v.ssds()),
+                    lease_of(v), v.labels().empty() ? "-" : printable(v.labels())});
+  }
+  return rows.size() == 1 ? "no volumes\n" : table(rows);
+}
+
+std::string leases_text(const std::vector<v1::Volume>& volumes) {
+  std::vector<std::vector<std::string>> rows = {{"ID", "NAME", "CLIENT", "LEFT"}};
+  for (const v1::Volume& v : volumes) {
+    if (v.writer() == 0) continue;
+    rows.push_back(
+        {std::to_string(v.id()), v.name().empty() ? "-" : printable(v.name()),
+         std::to_string(v.writer()),
+         v.has_lease_left_ms() ? fmt::format("{} s", v.lease_left_ms() / 1000) : "being granted"});
+  }
+  return rows.size() == 1 ? "no leases\n" : table(rows);
+}
+
+std::string volume_text(const v1::Volume& v) {
+  std::string clients;
+  for (const v1::Client& c : v.clients()) {
+    std::string rights;
+    for (const auto& [has, word] :
+         {std::pair{c.reads(), "read"}, {c.writes(), "write"}, {c.fills(), "fill"}}) {
+      if (has) rights += rights.empty() ? word : std::string("+") + word;
+    }
+    clients += fmt::format("{}client {} {}", clients.empty() ? "" : ", ", c.id(), rights);
+  }
+  return table({{"id", std::to_string(v.id())},
+                {"name", v.name().empty() ? "-" : printable(v.name())},
+                {"labels", v.labels().empty() ? "-" : printable(v.labels())},
+                {"size", in_units(v.bytes())},
+                {"replicas", std::to_string(v.replicas())},
+                {"stripe", in_units(v.stripe_bytes())},
+                {"SSDs", std::to_string(v.ssds())},
+                {"owner", v.owner() == 0 ? "-" : fmt::format("{:016x}", v.owner())},
+                {"writer", lease_of(v)},
+                {"rights", clients.empty() ? "nobody" : clients},
+                {"state", v.torn() ? "too many SSDs are absent" : "ok"}});
+}
+
+std::string ssds_text(const v1::Array& a) {
+  std::vector<std::vector<std::string>> rows = {{"SSD", "STATE", "CAPACITY", "ERASED", "MOVED"}};
+  for (const v1::Ssd& s : a.ssds()) {
+    rows.push_back({std::to_string(s.index()), state_of(s), in_units(s.capacity_bytes()),
+                    in_units(s.free_bytes()), in_units(s.moved_bytes())});
+  }
+  return table(rows);
+}
+
+std::string array_text(const v1::Array& a) {
+  std::string text =
+      table({{"epoch", fmt::format("{}{}", a.epoch(), a.settled() ? "" : ", another one begins")},
+             {"SSDs", std::to_string(a.ssds_size())},
+             {"volumes", std::to_string(a.volumes())},
+             {"capacity", in_units(a.capacity_bytes())},
+             {"provisioned", in_units(a.provisioned_bytes())},
+             {"data at", a.endpoint().empty() ? "not served" : a.endpoint()},
+             {"version", a.version()}});
+  text += "\n" + ssds_text(a);
+  if (a.repairs_size() == 0) return text;
+  std::vector<std::vector<std::string>> rows = {{"REPAIR", "PROGRESS"}};
+  for (const v1::Repair& r : a.repairs()) rows.push_back({what_of(r), progress_of(r)});
+  return text + "\n" + table(rows);
+}
+
+bool is_healthy(const v1::Array& a) {
+  return a.settled() && a.degraded() == 0 && a.torn() == 0 &&
+         std::all_of(a.ssds().begin(), a.ssds().end(), [](const v1::Ssd& s) {
+           return s.state() == v1::Ssd::STATE_IN_SYNC && s.answers();
+         });
+}
+
+std::string health_text(const v1::Array& a) {
+  std::string text;
+  const auto add = [&](const std::string& wrong, const std::string& remedy) {
+    text += wrong + "\n  " + remedy + "\n";
+  };
+  for (const v1::Ssd& s : a.ssds()) {
+    if (s.state() == v1::Ssd::STATE_ABSENT) {
+      add(fmt::format("SSD {} is absent{}", s.index(), s.answers() ? ", and answers" : ""),
+          fmt::format("gnstorctl ssd replace {} fills it, or the one in its place, anew",
+                      s.index()));
+    } else if (s.state() == v1::Ssd::STATE_FILLING) {
+      add(fmt::format("SSD {} is being filled", s.index()),
+          "gnstorctl array show says how far it is");
+    } else if (!s.answers()) {
+      add(fmt::format("SSD {} does not answer", s.index()), "it is about to be detached");
+    }
+  }
+  if (a.degraded() != 0) {
+    add(fmt::format("{} volumes have fewer replicas in sync than they should have", a.degraded()),
+        "everything is there; another SSD may not be lost for each that is missing");
+  }
+  if (a.torn() != 0) {
+    add(fmt::format("{} volumes have blocks without a replica in sync", a.torn()),
+        "bring an absent SSD back: nothing of them is given up until then");
+  }
+  if (!a.settled()) add("another epoch begins", "it takes a second");
+  return text.empty() ? "healthy\n" : text;
+}
+
+std::string event_text(const v1::Event& e) {
+  const std::time_t seconds = e.unix_ms() / 1000;
+  return fmt::format("{:>6}  {:%Y-%m-%d %H:%M:%S}.{:03}Z  {}\n", e.number(), fmt::gmtime(seconds),
+                     e.unix_ms() % 1000, printable(e.words()));
+}
+
+std::string json(const google::protobuf::Message& m) {
+  google::protobuf::util::JsonPrintOptions o;
+  o.preserve_proto_field_names = true;
+  o.always_print_primitive_fields = true;
+  std::string text;
+  (void)google::protobuf::util::MessageToJsonString(m, &text, o);
+  return text;
+}
+
+}  // namespace gnstor::tools
