@@ -6,6 +6,7 @@ find_program(GNSTOR_GRPC_PLUGIN grpc_cpp_plugin)
 find_program(GNSTOR_PROTOC protoc)
 if(NOT (Protobuf_FOUND AND gRPC_FOUND AND GNSTOR_GRPC_PLUGIN AND GNSTOR_PROTOC))
   message(STATUS "gnstor: no gRPC here (libgrpc++-dev, protobuf-compiler-grpc): without gnstord")
+  add_custom_target(gnstor_control_messages)
   return()
 endif()
 set(gnstor_with_control ON)
@@ -20,6 +21,7 @@ add_custom_command(
   COMMAND ${GNSTOR_PROTOC} -I ${api} --cpp_out=${generated} --grpc_out=${generated}
           --plugin=protoc-gen-grpc=${GNSTOR_GRPC_PLUGIN} ${api}/${proto}.proto
   DEPENDS ${api}/${proto}.proto VERBATIM)
+add_custom_target(gnstor_control_messages DEPENDS ${sources})
 add_library(gnstor_control_api STATIC EXCLUDE_FROM_ALL ${sources})
 add_library(gnstor::control_api ALIAS gnstor_control_api)
 target_compile_features(gnstor_control_api PUBLIC cxx_std_20)

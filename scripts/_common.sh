@@ -28,6 +28,13 @@ test_packages=(
   "doctest-dev doctest/doctest.h"
   "libnvme-dev nvme/types.h"
 )
+# Of gnstord and gnstorctl, which are left out where it is missing.
+control_packages=(
+  "libgrpc++-dev grpcpp/grpcpp.h"
+  "libprotobuf-dev google/protobuf/message.h"
+  "protobuf-compiler protoc"
+  "protobuf-compiler-grpc grpc_cpp_plugin"
+)
 bench_packages=("libbenchmark-dev benchmark/benchmark.h")
 }
 

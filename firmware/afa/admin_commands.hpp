@@ -2,6 +2,7 @@
 
 #include <afa/node.hpp>
 #include <deengine/admin_rules.hpp>
+#include <deengine/manager_term.hpp>
 #include <gnstor/wire/afa/admin_command.hpp>
 #include <gnstor/wire/afa/array_description.hpp>
 #include <gnstor/wire/afa/array_membership.hpp>
@@ -20,11 +21,17 @@ class admin_commands {
   GNSTOR_HD admin_commands(const node& n, std::uint32_t ssd)
       : node_(&n), drive_(&n.ssds[ssd]), ssd_(ssd) {}
 
-  /// Executes a command whose key was found to open its data. The status; its result in `c`.
+  /// Executes a command whose key was found to open its data. The status; its result in `c`. One
+  /// that bears a manager's term counts only if no later one has been seen, whatever it asks.
   GNSTOR_HD std::uint16_t execute(command_head& c) const {
     if (wire::nvme::is_feature_command(c.entry)) return feature(c);
     const auto command = wire::afa::admin_command::unpack(c.entry);
     auto* payload = reinterpret_cast<void*>(c.entry.dptr.address);
+    if (command.term != 0) {
+      if (!caller(c.client).manager)
+        return wire::afa::make_status(wire::afa::status::not_permitted);
+      if (const std::uint16_t refused = term().follow(command.term)) return refused;
+    }
     switch (command.opcode) {
       case wire::afa::admin_opcode::volume_add: return add(command, payload, caller(c.client));
       case wire::afa::admin_opcode::volume_chmod: return change(command, payload, caller(c.client));
@@ -83,6 +90,9 @@ class admin_commands {
     }
     return drive_->volume_delete(command.epoch, command.volume, command.hash_factor);
   }
+  GNSTOR_HD manager_term<thread_scope_device> term() const {
+    return manager_term<thread_scope_device>(drive_->parts().header());
+  }
   GNSTOR_HD wire::afa::volume_record known(volume_id vid) const {
     return drive_->parts().volumes_table<thread_scope_device>().find(vid);
   }
@@ -127,6 +137,7 @@ class admin_commands {
     out.free_blocks = drive.free_pages();
     out.moved_blocks = drive.moved_pages();
     for (std::uint32_t k = 0; k < node_->shape.ssd_count; ++k) out.ssd_ids[k] = k + 1;
+    out.term = term().latest();
   }
 
   const node* node_;

@@ -44,7 +44,8 @@ struct alignas(128) metadata_header {
   /// after its process was killed: who mounts the flash tells it to stop, and gives it time to
   /// look.
   std::uint32_t gpu_stop = gpu_at_rest;
-  write_through through;  ///< of a copy: where flash is
+  write_through through;   ///< of a copy: where flash is
+  std::uint64_t term = 0;  ///< atomic, the admin owner's: the latest manager's, in flash
 
   /// The value `identity` must have.
   GNSTOR_HD constexpr std::uint32_t expected_identity() const {

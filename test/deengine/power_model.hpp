@@ -57,7 +57,8 @@ class power_model {
     lose(meta, 44, 4);
     lose(meta, 52, 12 - 4);
     lose(meta, 72, 8);
-    lose(meta, 160, 256 - 160);
+    lose(meta, 160, 176 - 160);
+    lose(meta, 184, 256 - 184);
     lose(meta, 256, at.volumes - 256);
     lose(meta, at.free, at.states - at.free);
     lose(meta, at.mappings, at.oob - at.mappings);

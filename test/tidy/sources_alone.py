@@ -25,6 +25,8 @@ def main():
     commands = {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
         words = entry["command"].split()
+        if pathlib.Path(entry["file"]).is_relative_to(build):
+            continue  # written by a compiler of messages
         name = pathlib.Path(entry["file"]).relative_to(source).as_posix()
         commands[name] = words[:words.index("-o")] + ["-Werror", "-o", "/dev/null", "-c",
                                                       entry["file"]]

@@ -34,11 +34,15 @@ class Toolchain:
         self.libcudacxx = described["libcudacxx"]
         self.build = pathlib.Path(described["build"])
         self.versions = described["versions"]
+        self.messages = self.build / "api"  # generated from api/*.proto, where gRPC is
+        self.has_messages = self.messages.is_dir()
 
     def compile_command(self, source, arguments, first_roots=()):
         """Compiles `source`; headers are looked for in `first_roots` before the project's own."""
         roots = list(first_roots) + [self.source / root for root in INCLUDE_ROOTS]
         includes = [f"-I{root}" for root in roots] + ["-isystem", self.libcudacxx]
+        if self.has_messages:
+            includes += ["-isystem", str(self.messages)]
         launcher = self.launcher if "-c" in arguments else []
         return [*launcher, self.compiler, *self.flags, *includes, *arguments, str(source)]
 

@@ -46,7 +46,10 @@ int run(const options& o) try {
   const host::array_state a = manager->state();
   fmt::print("ready {}: {} SSDs, {} volumes\n", server.address(), a.ssds.size(), a.volumes);
   std::fflush(stdout);
-  for (; stop_requested == 0;) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  for (; stop_requested == 0;) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    manager->check();
+  }
   fmt::print("stopping\n");
   return 0;
 } catch (const std::exception& e) {

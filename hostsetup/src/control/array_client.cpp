@@ -75,10 +75,11 @@ status array_client::io(wire::nvme::submission_entry e, std::span<std::byte> pay
   return execute(false, e, payload);
 }
 
-wire::afa::array_description array_client::describe(std::uint32_t ssd) {
+wire::afa::array_description array_client::describe(std::uint32_t ssd, std::uint64_t term) {
   wire::afa::admin_command c;
   c.opcode = wire::afa::admin_opcode::array_describe;
   c.nsid = ssd + 1;
+  c.term = term;
   wire::afa::array_description d{};
   const status s = admin(c.pack(), std::as_writable_bytes(std::span(&d, 1)));
   if (!s.ok()) throw io_error(fmt::format("describing SSD {}: {}", ssd, to_string(s)), s);

@@ -27,7 +27,8 @@ class array_client {
   /// Throws `io_error` if none does.
   wire::afa::array_description describe();
   /// What one SSD says. Throws `io_error`.
-  wire::afa::array_description describe(std::uint32_t ssd);
+  /// @param term of a manager, which that SSD follows from now on; 0: nobody's
+  wire::afa::array_description describe(std::uint32_t ssd, std::uint64_t term = 0);
   /// The volumes of an array that has described itself so, in order of VID; without those that are
   /// being made or spread. Throws `io_error`.
   std::vector<wire::afa::volume_record> volumes(const wire::afa::array_description& said);

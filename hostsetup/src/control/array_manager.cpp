@@ -47,6 +47,12 @@ bool has_answered(status s) {
           s.nvme_type == static_cast<std::uint8_t>(wire::nvme::status_code_type::vendor_specific));
 }
 
+bool is_vendor(status s, wire::afa::status code) {
+  return s.code == status_code::nvme_error &&
+         s.nvme_type == static_cast<std::uint8_t>(wire::nvme::status_code_type::vendor_specific) &&
+         s.nvme_code == static_cast<std::uint8_t>(code);
+}
+
 }  // namespace
 
 array_manager::array_manager(std::unique_ptr<array_link> link, manager_settings settings)
@@ -98,6 +104,7 @@ status array_manager::send(const daemon::ssd_order& o) {
   c.nsid = o.ssd + 1;
   c.epoch = o.epoch;
   c.volume = volume_id(o.vid);
+  c.term = term_;
   if (o.opcode == admin_opcode::volume_delete) c.hash_factor = o.record.hash_factor;
   std::vector<std::byte> payload = payload_of(o);
   return client_.admin(c.pack(), payload);
@@ -105,10 +112,21 @@ status array_manager::send(const daemon::ssd_order& o) {
 
 /// Learns from the SSDs what there is. @par Callers the constructor
 void array_manager::take_over() {
+  // Every SSD follows this manager before any is asked what it knows: nothing of a former one
+  // changes that afterwards.
+  for (std::uint32_t k = 0; k < options_.ssds; ++k) {
+    try {
+      term_ = std::max(term_, client_.describe(k).term);
+    } catch (const io_error&) {
+      looks_[k].answers = false;
+    }
+  }
+  ++term_;
   std::vector<std::optional<daemon::ssd_report>> reports(options_.ssds);
   for (std::uint32_t k = 0; k < options_.ssds; ++k) {
     try {
-      const wire::afa::array_description said = client_.describe(k);
+      if (!looks_[k].answers) continue;
+      const wire::afa::array_description said = client_.describe(k, term_);
       looks_[k].said = said;
       reports[k] =
           daemon::ssd_report{{said.epoch, said.absent, said.filling}, client_.list(k, said.epoch)};
@@ -125,7 +143,7 @@ void array_manager::take_over() {
     known_absent_ = r->serving.absent;
     known_filling_ = r->serving.filling;
   }
-  say(fmt::format("took over the array: {} SSDs, {} volumes", options_.ssds,
+  say(fmt::format("took over the array in term {}: {} SSDs, {} volumes", term_, options_.ssds,
                   core_.volumes().size()));
 }
 
@@ -133,9 +151,13 @@ void array_manager::take_over() {
 
 void array_manager::run() {
   std::unique_lock lock(guard_);
-  while (!stopping_) {
+  while (!stopping_ && !deposed_) {
     core_.tick(now());
     obey(core_.take_orders());
+    if (!front_ends_.empty()) {  // before any SSD is informed of the epoch that follows
+      change_front_end(lock);
+      continue;
+    }
     if (!orders_.empty()) {
       carry_out(lock);
       continue;
@@ -151,12 +173,8 @@ void array_manager::run() {
 }
 
 void array_manager::obey(daemon::orders&& out) {
-  for (const std::uint32_t k : out.detached) {
-    if (settings_.detach) settings_.detach(k, true);
-  }
-  for (const std::uint32_t k : out.attached) {
-    if (settings_.detach) settings_.detach(k, false);
-  }
+  for (const std::uint32_t k : out.detached) front_ends_.push_back({k, true});
+  for (const std::uint32_t k : out.attached) front_ends_.push_back({k, false});
   for (const std::uint32_t k : out.unfit) {
     unfit_ |= bit(k);
     say(fmt::format("SSD {} cannot take its place again: it refuses orders, or has failed", k));
@@ -193,6 +211,7 @@ void array_manager::carry_out(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   const status s = send(o);
   lock.lock();
+  if (is_vendor(s, wire::afa::status::stale_term)) return depose();
   if (has_answered(s)) {
     core_.answered(o.id,
                    s.ok() ? std::uint16_t{0} : wire::nvme::make_status(s.nvme_type, s.nvme_code));
@@ -204,6 +223,25 @@ void array_manager::carry_out(std::unique_lock<std::mutex>& lock) {
   core_.ssd_failed(o.ssd);
 }
 
+/// Has an SSD's front end refuse its I/O, or no longer: unless another manager has taken over,
+/// which some SSD knows.
+void array_manager::change_front_end(std::unique_lock<std::mutex>& lock) {
+  const front_end_change change = front_ends_.front();
+  front_ends_.pop_front();
+  lock.unlock();
+  bool past = false;
+  for (std::uint32_t k = 0; k < options_.ssds && !past; ++k) {
+    try {
+      (void)client_.describe(k, term_);
+    } catch (const io_error& e) {
+      past = is_vendor(e.outcome(), wire::afa::status::stale_term);
+    }
+  }
+  if (!past && settings_.detach) settings_.detach(change.ssd, change.detached);
+  lock.lock();
+  if (past) depose();
+}
+
 /// Asks each SSD that takes part whether it serves: one that does not has failed.
 void array_manager::look_at_ssds(std::unique_lock<std::mutex>& lock) {
   for (std::uint32_t k = 0; k < options_.ssds && !stopping_; ++k) {
@@ -212,13 +250,14 @@ void array_manager::look_at_ssds(std::unique_lock<std::mutex>& lock) {
     look now;
     status s;
     try {
-      now.said = client_.describe(k);
+      now.said = client_.describe(k, term_);
       if (takes_part) s = client_.io(wire::nvme::make_flush(0, k + 1), {});
     } catch (const io_error& e) {
       s = e.outcome();
     }
     now.answers = s.ok();
     lock.lock();
+    if (is_vendor(s, wire::afa::status::stale_term)) return depose();
     const bool still = (core_.serving().absent & bit(k)) == 0;
     if (!now.answers) now.said = looks_[k].said;
     looks_[k] = now;
@@ -226,6 +265,21 @@ void array_manager::look_at_ssds(std::unique_lock<std::mutex>& lock) {
     log(log_level::warning, fmt::format("SSD {} does not serve: {}", k, to_string(s)));
     core_.ssd_failed(k);
   }
+}
+
+/// Another manager has a later term: it knows better, and nothing of this one counts any more.
+void array_manager::depose() {
+  deposed_ = true;
+  orders_.clear();
+  front_ends_.clear();
+  say(fmt::format("another manager has taken the array over: term {} is past", term_));
+  answered_.notify_all();
+}
+
+void array_manager::check() const {
+  const std::lock_guard lock(guard_);
+  if (deposed_)
+    throw error(fmt::format("another manager has taken the array over: term {} is past", term_));
 }
 
 void array_manager::say(std::string words) {

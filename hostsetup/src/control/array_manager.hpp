@@ -78,6 +78,11 @@ class array_manager {
   /// being filled.
   void replace(std::uint32_t ssd);
 
+  /// The number of its rule: each manager of an array has a later one than all before.
+  std::uint64_t term() const { return term_; }
+  /// Throws `error` if another manager has taken the array over: this one does nothing any more.
+  void check() const;
+
   array_state state() const;
   /// Events from number `from` on, the last 1,000 at most.
   std::vector<array_event> events(std::uint64_t from) const;
@@ -88,10 +93,15 @@ class array_manager {
     bool answers = true;
     wire::afa::array_description said{};
   };
+  struct front_end_change {
+    std::uint32_t ssd;
+    bool detached;
+  };
   void take_over();
   void run();
   void obey(daemon::orders&& out);
   void carry_out(std::unique_lock<std::mutex>& lock);
+  void change_front_end(std::unique_lock<std::mutex>& lock);
   void look_at_ssds(std::unique_lock<std::mutex>& lock);
   void repair_run();
   status send(const daemon::ssd_order& o);
@@ -103,6 +113,8 @@ class array_manager {
   std::uint64_t provisioned() const;
   std::uint64_t capacity() const;
   void need_ssd(std::uint32_t ssd) const;
+  void need_rule(const std::string& what) const;
+  void depose();
   void say(std::string words);
   std::uint64_t now() const;
 
@@ -113,6 +125,7 @@ class array_manager {
   mutable std::mutex guard_;  ///< of all that follows
   daemon::manager core_;
   std::vector<look> looks_;
+  std::deque<front_end_change> front_ends_;
   std::deque<daemon::ssd_order> orders_;
   std::map<std::uint64_t, std::optional<daemon::reply>> requests_;  ///< that somebody waits for
   std::condition_variable answered_;
@@ -125,6 +138,8 @@ class array_manager {
   std::uint64_t last_event_ = 0;
   std::chrono::steady_clock::time_point look_next_;
   bool stopping_ = false;
+  bool deposed_ = false;    ///< another manager has taken over
+  std::uint64_t term_ = 0;  ///< constant once it has taken over
   repair_worker repairs_;
   std::thread thread_;
 };

@@ -68,14 +68,16 @@ control_error refusal(const std::string& what, daemon::verdict said) {
 daemon::reply array_manager::ask(const std::string& what,
                                  const std::function<void(std::uint64_t)>& post) {
   std::unique_lock lock(guard_);
+  need_rule(what);
   const std::uint64_t id = ++last_request_;
   const auto mine = requests_.emplace(id, std::nullopt).first;
   post(id);
   work_.notify_all();
   answered_.wait_for(lock, settings_.request_timeout,
-                     [&] { return stopping_ || mine->second.has_value(); });
+                     [&] { return stopping_ || deposed_ || mine->second.has_value(); });
   const std::optional<daemon::reply> r = mine->second;
   requests_.erase(mine);
+  if (!r) need_rule(what);
   if (!r) {
     throw control_error(
         control_reason::timed_out,
@@ -84,6 +86,15 @@ daemon::reply array_manager::ask(const std::string& what,
   }
   if (r->said != daemon::verdict::done) throw refusal(what, r->said);
   return *r;
+}
+
+/// Throws `control_error` if another manager has taken over: what was asked was not done, or is
+/// what that one finds.
+void array_manager::need_rule(const std::string& what) const {
+  if (!deposed_) return;
+  throw control_error(control_reason::unavailable,
+                      fmt::format("{}: another manager has taken the array over", what),
+                      "ask that one");
 }
 
 volume_record array_manager::known(std::uint16_t vid) const {
@@ -268,8 +279,9 @@ void array_manager::need_ssd(std::uint32_t ssd) const {
 void array_manager::await(std::unique_lock<std::mutex>& lock, const std::string& what,
                           const std::function<bool()>& holds) {
   work_.notify_all();
-  const bool in_time =
-      answered_.wait_for(lock, settings_.request_timeout, [&] { return stopping_ || holds(); });
+  const bool in_time = answered_.wait_for(lock, settings_.request_timeout,
+                                          [&] { return stopping_ || deposed_ || holds(); });
+  need_rule(what);
   if (in_time && !stopping_) return;
   throw control_error(
       control_reason::timed_out,

@@ -14,6 +14,7 @@ struct admin_command {
   std::uint32_t epoch = 0;  ///< CDW2: the array epoch the sender knows
   volume_id volume{};       ///< CDW10 bits 15:0; in a LIST the first VID to list
   nvme::keyed_sgl payload = nvme::make_empty_sgl();  ///< where the data lies
+  std::uint64_t term = 0;         ///< CDW14 and 15: of the manager that orders this; 0: it has none
   std::uint64_t hash_factor = 0;  ///< CDW12 and 13, in a DELETE: of the volume that is meant; 0:
                                   ///< whichever has this VID
 
@@ -29,6 +30,8 @@ struct admin_command {
     entry.cdw10 = volume.value;
     entry.cdw12 = static_cast<std::uint32_t>(hash_factor);
     entry.cdw13 = static_cast<std::uint32_t>(hash_factor >> 32);
+    entry.cdw14 = static_cast<std::uint32_t>(term);
+    entry.cdw15 = static_cast<std::uint32_t>(term >> 32);
     return entry;
   }
   /// The fields of an entry whose opcode is one of `admin_opcode`.
@@ -40,6 +43,7 @@ struct admin_command {
     command.epoch = entry.cdw2;
     command.volume = volume_id(static_cast<std::uint16_t>(entry.cdw10));
     command.hash_factor = entry.cdw12 | std::uint64_t{entry.cdw13} << 32;
+    command.term = entry.cdw14 | std::uint64_t{entry.cdw15} << 32;
     command.payload = entry.dptr;
     return command;
   }

@@ -27,9 +27,10 @@ struct array_description {
   std::uint64_t absent;               ///< as in `array_membership`
   std::uint64_t filling;              ///< likewise
   std::uint64_t ssd_ids[max_array_ssds];  ///< names that stay with an SSD over all epochs
+  std::uint64_t term;  ///< the latest of those whose manager has ordered something of that SSD
 };
 
-static_assert(sizeof(array_description) == 576 && std::is_trivial_v<array_description>);
+static_assert(sizeof(array_description) == 584 && std::is_trivial_v<array_description>);
 static_assert(offsetof(array_description, version) == 0);
 static_assert(offsetof(array_description, epoch) == 4);
 static_assert(offsetof(array_description, ssd_count) == 8);
@@ -44,5 +45,6 @@ static_assert(offsetof(array_description, moved_blocks) == 40);
 static_assert(offsetof(array_description, absent) == 48);
 static_assert(offsetof(array_description, filling) == 56);
 static_assert(offsetof(array_description, ssd_ids) == 64);
+static_assert(offsetof(array_description, term) == 576);
 
 }  // namespace gnstor::wire::afa

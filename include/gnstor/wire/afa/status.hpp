@@ -25,6 +25,7 @@ enum class status : std::uint8_t {
   rebuilding = 0x0f,   ///< a read of an SSD that is being filled, or absent in the epoch
   not_owner = 0x10,    ///< only the volume's owner may do this
   name_exists = 0x11,  ///< another volume has this name
+  stale_term = 0x12,   ///< another manager has taken the array over since
 };
 
 /// The completion's status field for one of GNStor's own codes.
@@ -61,6 +62,7 @@ constexpr const char* to_string(status code) {
     case status::not_owner:
       return "the volume belongs to another host, which alone deletes it and admits hosts";
     case status::name_exists: return "another volume has this name";
+    case status::stale_term: return "another manager has taken the array over";
   }
   return "unknown status";
 }

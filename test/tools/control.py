@@ -1,0 +1,246 @@
+#!/usr/bin/env python3
+"""gnstord and gnstorctl as real processes: volumes by name, failed SSDs, kills, bad input.
+
+Usage: control.py GNSTORD GNSTORCTL [--kills N]
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+failures = 0
+
+
+def check(right, what, *words):
+    """Notes what is wrong."""
+    global failures
+    if right:
+        return
+    failures += 1
+    print("FAILED:", what, *words)
+
+
+class Daemon:
+    """A gnstord over SSDs in a folder."""
+
+    def __init__(self, program, control, folder, options="ssds=4&capacity=64M"):
+        self.program, self.control, self.folder, self.options = program, control, folder, options
+        self.process = None
+
+    def start(self, *more):
+        self.process = subprocess.Popen(
+            [self.program, "--listen", "127.0.0.1:0", "--quiet", "--ssd-timeout", "20000",
+             "--array", f"emu:?{self.options}&flash={self.folder}", *more],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        line = self.process.stdout.readline()
+        found = re.match(r"ready (127\.0\.0\.1:\d+): ", line)
+        if not found:
+            raise SystemExit(f"gnstord did not start: {line}{self.process.stderr.read()}")
+        self.address = found[1]
+        return self
+
+    def stop(self, how=signal.SIGTERM):
+        self.process.send_signal(how)
+        self.process.communicate()
+        return self.process.returncode
+
+    def __call__(self, *words, given="", plain=False):
+        """Runs gnstorctl: exit code, stdout, stderr."""
+        env = {**os.environ, "GNSTOR_SERVER": self.address}
+        done = subprocess.run([self.control, *words], input=given, env=env, text=True,
+                              capture_output=True, timeout=60, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    def right(self, *words, **how):
+        code, out, err = self(*words, **how)
+        check(code == 0, "gnstorctl", *words, "ended with", code, out, err)
+        return out
+
+    def wrong(self, code, expected, *words, **how):
+        got, out, err = self(*words, **how)
+        check(got == code and expected in err, "gnstorctl", *words, "ended with", got, "and said",
+              err, "instead of", code, expected)
+
+    def array(self):
+        return json.loads(self.right("--format", "json", "array", "show"))
+
+    def names(self):
+        lines = self.right("--format", "json", "volume", "list").splitlines()
+        return {json.loads(line)["name"] for line in lines}
+
+    def until(self, holds, what):
+        for _ in range(200):
+            if holds(self.array()):
+                return
+            time.sleep(0.05)
+        check(False, what, "not within 10 s:", json.dumps(self.array()))
+
+
+def volumes(array):
+    array.right("volume", "create", "edges", "--size", "4M", "--labels", "team=graphs")
+    array.wrong(1, "another volume has this name", "volume", "create", "edges", "--size", "1M")
+    array.wrong(1, "is a number", "volume", "create", "12", "--size", "1M")
+    array.wrong(1, "65 bytes", "volume", "create", "x" * 65, "--size", "1M")
+    array.wrong(1, "no bytes", "volume", "create", "nothing", "--size", "0")
+    array.wrong(1, "are left", "volume", "create", "huge", "--size", "1T")
+    array.wrong(1, "9 replicas on 4 SSDs", "volume", "create", "wide", "--size", "1M",
+                "--replicas", "9")
+    array.wrong(1, "no volume is called", "volume", "show", "vertices")
+    array.wrong(1, "there is no volume 77", "volume", "show", "77")
+    array.wrong(1, "ids are 1 to 65535", "volume", "show", "700000")
+    array.right("volume", "rename", "edges", "vertices")
+    check("vertices" in array.right("volume", "list"), "a renamed volume is listed")
+    array.right("volume", "label", "vertices", "tier=hot")
+    shown = json.loads(array.right("--format", "json", "volume", "show", "vertices"))
+    check(shown["bytes"] == str(4 << 20) and shown["labels"] == "tier=hot", shown)
+    array.right("volume", "share", "vertices", "trainer-1")
+    check(len(json.loads(array.right("--format", "json", "volume", "show", "1"))["clients"]) == 2,
+          "a shared volume has one client more")
+    array.right("volume", "unshare", "vertices", "trainer-1")
+    array.wrong(1, "not deleted", "volume", "delete", "vertices", given="edges\n")
+    array.wrong(1, "not deleted", "volume", "delete", "vertices", given="")
+    array.right("volume", "delete", "vertices", given="vertices\n")
+    check(array.names() == set(), "no volume is left")
+
+
+def ssds(array):
+    array.right("volume", "create", "data", "--size", "16M")
+    array.right("array", "health")
+    array.wrong(1, "the array has 4", "ssd", "detach", "4")
+    array.wrong(1, "takes part", "ssd", "replace", "2")
+    check("absent" in array.right("ssd", "detach", "2"), "a detached SSD is absent")
+    code, out, _ = array("array", "health")
+    check(code == 3 and "gnstorctl ssd replace 2" in out, "health names the remedy", code, out)
+    array.right("ssd", "replace", "2")
+    array.until(lambda a: a["ssds"][2]["state"] == "STATE_IN_SYNC", "SSD 2 in sync")
+    array.right("array", "health")
+    events = array.right("array", "events")
+    for words in ("SSD 2 is absent", "SSD 2 is being filled", "SSD 2 is in sync again"):
+        check(words in events, "an event says that", words)
+    array.right("volume", "delete", "data", "--yes")
+
+
+def leaves(array, *words):
+    """The verbs at the ends, with the example of each."""
+    _, out, _ = array(*words, "--help")
+    found = re.search(r"^(?:Sub)?[Cc]ommands:\n((?:  .*\n?)+)", out, re.M)
+    if not found:
+        example = re.search(r"Example:\n\s+gnstorctl (.*)", out)
+        check(example, *words, "has no example")
+        yield words, example[1].split() if example else []
+        return
+    for line in found[1].splitlines():
+        if re.match(r"  \w", line):
+            yield from leaves(array, *words, line.split()[0])
+
+
+def examples(array):
+    count = 0
+    for words, example in leaves(array):
+        count += 1
+        check(tuple(example[:len(words)]) == words, "the example of", *words, "is of", *example)
+        if words == ("volume", "create"):
+            array("volume", "delete", "edges", "--yes")
+        else:
+            array("volume", "create", "edges", "--size", "1M")
+        array("volume", "delete", "old-edges", "--yes")
+        if words == ("ssd", "replace"):
+            array.right("ssd", "detach", "2")
+        if words == ("volume", "spread"):
+            code, _, err = array(*example)  # it is spread over all already
+            check(code == 0, *example, err)
+        else:
+            array.right(*example)
+        array.until(lambda a: all(s["state"] == "STATE_IN_SYNC" for s in a["ssds"])
+                    or words == ("ssd", "detach"), "all SSDs in sync")
+        if words == ("ssd", "detach"):
+            array.right("ssd", "replace", "2")
+            array.until(lambda a: a["ssds"][2]["state"] == "STATE_IN_SYNC", "SSD 2 in sync")
+    check(count >= 17, "only", count, "verbs were found")
+    for name in array.names():
+        array.right("volume", "delete", name, "--yes")
+
+
+def kills(array, times, seed):
+    """The daemon is killed in the middle: what was acknowledged is as it was said to be."""
+    draw = random.Random(seed)
+    there, gone, counter = set(), set(), 0
+    for _ in range(times):
+        end = threading.Timer(draw.uniform(0.05, 0.4), array.process.kill)
+        end.start()
+        while array.process.poll() is None:
+            counter += 1
+            if there and draw.random() < 0.4:
+                name = draw.choice(sorted(there))
+                there.discard(name)
+                if array("volume", "delete", name, "--yes")[0] == 0:
+                    gone.add(name)
+            else:
+                name = f"v{counter}"
+                if array("volume", "create", name, "--size", "64K")[0] == 0:
+                    there.add(name)
+        array.process.communicate()
+        array.start()
+        array.until(lambda a: a["settled"], "settled")
+        names = array.names()
+        check(there <= names, "volumes are lost:", there - names)
+        check(not gone & names, "volumes are there again:", gone & names)
+        check(not any(s["state"] != "STATE_IN_SYNC" for s in array.array()["ssds"]),
+              "an SSD failed by a kill", json.dumps(array.array()))
+    print(f"{counter} requests, {times} kills, {len(there)} volumes left, {len(gone)} deleted")
+
+
+def bad_input(program, control, folder):
+    def says(words, expected, binary=program):
+        done = subprocess.run([binary, *words], text=True, capture_output=True, timeout=30,
+                              check=False)
+        check(done.returncode != 0 and expected in done.stdout + done.stderr, binary, *words,
+              "said", done.stdout + done.stderr)
+
+    says(["--listen", "0.0.0.0:4422"], "not encrypted")
+    says(["--listen", "here"], "HOST:PORT")
+    says(["--array", "rdma://host/nqn"], "its target manages it")
+    says(["--array", "emu:?runner=sim"], "runner=sim")
+    says(["--lease", "0"], "--lease")
+    says(["--server", "127.0.0.1:1", "array", "show"], "no daemon answers", control)
+    says(["volume"], "subcommand", control)
+    with_one = Daemon(program, control, folder).start()
+    says(["--listen", with_one.address], "in use")
+    says(["--listen", "127.0.0.1:0", "--array", f"emu:?ssds=4&capacity=64M&flash={folder}"],
+         "another process uses it")
+    check(with_one.stop() == 0, "a daemon that is asked to end does, in order")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("daemon")
+    parser.add_argument("control")
+    parser.add_argument("--kills", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=int(os.environ.get("GNSTOR_SEED", "0"))
+                        or random.randrange(1 << 30))
+    given = parser.parse_args()
+    print("GNSTOR_SEED =", given.seed)
+    with tempfile.TemporaryDirectory() as folder:
+        array = Daemon(given.daemon, given.control, folder).start()
+        volumes(array)
+        ssds(array)
+        examples(array)
+        kills(array, given.kills, given.seed)
+        check(array.stop() == 0, "it ends in order")
+    with tempfile.TemporaryDirectory() as folder:
+        bad_input(given.daemon, given.control, str(pathlib.Path(folder)))
+    print(f"{failures} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
