@@ -63,11 +63,11 @@ TEST_CASE("an SSD that comes back is filled, and then any other may fail") {
 
 TEST_CASE("an SSD that comes back has forgotten volumes that were deleted meanwhile") {
   filled_array array;
+  (void)array.create("another", 16);
   array.manager->detach(3);
   REQUIRE(array.comes_to(3, ssd_standing::absent));
   array.manager->close(1, array.writer.id(), true);
   array.manager->remove(1, false);
-  (void)array.create("another", 16);
   array.manager->replace(3);
   REQUIRE(array.comes_to(3, ssd_standing::in_sync));
   array.stop();
@@ -76,6 +76,8 @@ TEST_CASE("an SSD that comes back has forgotten volumes that were deleted meanwh
   const auto volumes = array.manager->volumes();
   REQUIRE(volumes.size() == 1);
   CHECK(host::to_string(volumes[0].record.name) == "another");
+  for (const host::ssd_state& s : array.manager->state().ssds)
+    CHECK(s.standing == ssd_standing::in_sync);
 }
 
 TEST_CASE("with as many SSDs away as a volume has replicas it is not opened, and says so") {
@@ -99,6 +101,9 @@ TEST_CASE("SSDs that are not there, or take part already, are refused") {
 
 TEST_CASE("a manager that another one has replaced does nothing any more") {
   managed_array array;
+  array.stop();
+  array.settings.request_timeout = std::chrono::seconds(2);
+  array.start();
   (void)array.create("first");
   auto former = std::move(array.manager);
   array.start();
@@ -134,6 +139,11 @@ TEST_CASE("an SSD remembers the latest term over its end, and refuses every orde
     raw_admin stranger(shared.link("stranger"));
     c.term = 1ull << 40;
     CHECK(refused_by(stranger.send(c, 0, m), wire::afa::status::not_permitted));
+    wire::afa::admin_command look = c;
+    look.opcode = wire::afa::admin_opcode::array_describe;
+    look.term = 1ull << 50;
+    CHECK(refused_by(stranger.send(look, 0, wire::afa::array_description{}),
+                     wire::afa::status::not_permitted));
     REQUIRE(manager.send(c, 0, m).ok());
   }
   const shared_sessions shared(where);

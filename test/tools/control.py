@@ -170,6 +170,31 @@ def examples(array):
         array.right("volume", "delete", name, "--yes")
 
 
+def page(program, control):
+    """The ten commands of docs/operating.md, as they stand there."""
+    text = (pathlib.Path(__file__).resolve().parents[2] / "docs/operating.md").read_text()
+    lines = re.search(r"<!-- ten commands -->\n```sh\n(.*?)```", text, re.S)[1].splitlines()
+    check(len(lines) == 10, "ten commands are", len(lines))
+    with tempfile.TemporaryDirectory() as folder:
+        script = [f"cd {folder}", f"export GNSTOR_SERVER=unix:{folder}/socket",
+                  f'gnstord() {{ exec {program} --quiet --ssd-timeout 20000 '
+                  f'--listen "$GNSTOR_SERVER" "$@"; }}',
+                  f'gnstorctl() {{ {control} "$@"; }}']
+        for line in lines:
+            script += [line, "echo ENDED $?"]
+            if "ssd replace" in line:
+                script.append("for k in $(seq 100); do gnstorctl array health > last && break; "
+                              "sleep 0.1; done; cat last")
+        script.append("kill %1; wait %1; echo ENDED $?")
+        done = subprocess.run(["bash", "-c", "\n".join(script)], text=True, capture_output=True,
+                              timeout=120, check=False)
+    codes = [int(code) for code in re.findall(r"^ENDED (\d+)$", done.stdout, re.M)]
+    wanted = [3 if "array health" in line else 0 for line in lines] + [0]
+    check(codes == wanted, "the page's commands ended with", codes, done.stdout, done.stderr)
+    check("\nhealthy\n" in done.stdout, "the array is healthy again", done.stdout)
+    check("SSD 2 is in sync again" in done.stdout, "events tell it", done.stdout)
+
+
 def kills(array, times, seed):
     """The daemon is killed in the middle: what was acknowledged is as it was said to be."""
     draw = random.Random(seed)
@@ -228,6 +253,7 @@ def main():
     parser.add_argument("--seed", type=int, default=int(os.environ.get("GNSTOR_SEED", "0"))
                         or random.randrange(1 << 30))
     given = parser.parse_args()
+    given.daemon, given.control = map(os.path.abspath, (given.daemon, given.control))
     print("GNSTOR_SEED =", given.seed)
     with tempfile.TemporaryDirectory() as folder:
         array = Daemon(given.daemon, given.control, folder).start()
@@ -237,6 +263,7 @@ def main():
         kills(array, given.kills, given.seed)
         check(array.stop() == 0, "it ends in order")
     with tempfile.TemporaryDirectory() as folder:
+        page(given.daemon, given.control)
         bad_input(given.daemon, given.control, str(pathlib.Path(folder)))
     print(f"{failures} failures")
     return 1 if failures else 0

@@ -3,14 +3,24 @@
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 
+#include <algorithm>
+
 namespace gnstor::tools {
+
+constexpr std::chrono::milliseconds start_time{2000};
 
 connection::connection(std::string server, std::chrono::milliseconds timeout)
     : server_(std::move(server)), timeout_(timeout) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
-  stub_ = v1::Control::NewStub(
-      grpc::CreateCustomChannel(server_, grpc::InsecureChannelCredentials(), arguments));
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 300);
+  const auto channel =
+      grpc::CreateCustomChannel(server_, grpc::InsecureChannelCredentials(), arguments);
+  // A daemon that has just been started is on its way; one that is not there is reported soon.
+  (void)channel->WaitForConnected(std::chrono::system_clock::now() +
+                                  std::min<std::chrono::milliseconds>(timeout_, start_time));
+  stub_ = v1::Control::NewStub(channel);
 }
 
 void connection::limit(grpc::ClientContext& context) const {
