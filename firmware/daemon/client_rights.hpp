@@ -41,12 +41,15 @@ inline void apply(wire::afa::volume_record& r, const wire::afa::volume_chmod& ch
   r.spread = change.spread;
 }
 
-/// What tells every SSD the clients of a record, none of whom may write, and where its volume lies.
-inline wire::afa::volume_chmod settled(const wire::afa::volume_record& r) {
+/// What tells every SSD the clients of a record, and where its volume lies. None of them may write,
+/// but `writer`, where there is one.
+inline wire::afa::volume_chmod settled(const wire::afa::volume_record& r,
+                                       std::uint16_t writer = 0) {
   wire::afa::volume_chmod change{};
   change.client_count = static_cast<std::uint16_t>(r.client_count);
   for (std::uint32_t k = 0; k < r.client_count; ++k) {
     change.clients[k] = r.clients[k];
+    if (writer != 0 && r.clients[k].client == writer) continue;
     change.clients[k].rights &= std::uint16_t(~wire::afa::right_write);
   }
   if (r.spread == wire::afa::volume_spread::whole) return change;

@@ -51,6 +51,10 @@ std::map<std::uint16_t, manager::finding> manager::learn(
       f.holders |= bit(k);
       f.confirmed = f.confirmed || is_listed(r.spread);
       f.goes = f.goes || r.spread == volume_spread::deleting;
+      for (std::uint32_t c = 0; c < r.client_count; ++c) {
+        const bool writes = (r.clients[c].rights & wire::afa::right_write) != 0;
+        if (writes) f.writers[r.clients[c].client] |= bit(k);
+      }
       volume_record known = r;
       if (r.spread == volume_spread::creating) {
         f.claimed |= bit(k);
@@ -72,6 +76,15 @@ std::map<std::uint16_t, manager::finding> manager::learn(
   return found;
 }
 
+/// Who may go on writing a volume: who may on every SSD that it is on, and nobody else on any. A
+/// right that is on some SSDs alone was on its way to somebody, or away.
+std::uint16_t manager::writer_of(const finding& f, std::uint64_t should) const {
+  if (f.writers.size() != 1) return 0;
+  const auto& [client, ssds] = *f.writers.begin();
+  return client != options_.client && ssds == f.holders && (should & ~ssds) == 0 ? client
+                                                                                 : std::uint16_t{0};
+}
+
 /// Orders that a volume be brought to a state that all SSDs share.
 /// @param here SSDs that take part and answer
 /// @return SSDs that should have it, and have lost it: they are to be filled anew
@@ -83,6 +96,9 @@ std::uint64_t manager::adopt(std::uint16_t vid, const finding& f, std::uint64_t 
   op.step = op.added != 0 ? 0 : 1;
   queue_.push_back(op);
   v.unequal = true;
+  if (!op.drops && v.r.spread != volume_spread::moved) v.writer = writer_of(f, here & own(v.r));
+  // It may have had its lease a moment ago: it gets another one.
+  if (v.writer != 0) v.lease_until = now_ + options_.lease_ns;
   if (!op.drops) return here & own(v.r) & ~f.holders;
   volumes_.erase(vid);
   return 0;
@@ -104,7 +120,7 @@ bool manager::advance_adopt(operation& op) {
     if (!all_informed(op, present() & op.added, o)) return false;
     op.step = 1;
   }
-  wire::afa::volume_chmod change = settled(op.r);
+  wire::afa::volume_chmod change = settled(op.r, volumes_[op.vid].writer);
   const bool known = std::any_of(change.clients, change.clients + change.client_count,
                                  [&](const auto& c) { return c.client == options_.client; });
   // Who made the volume without a manager did not admit one.

@@ -137,3 +137,24 @@ TEST_CASE("one client writes at a time, and a lease that ended goes to who asks 
   REQUIRE(bob.write(r, second).ok());
   CHECK(alice.holds(r, second));
 }
+
+TEST_CASE("who writes goes on when the manager ends, and when another one takes over") {
+  managed_array array;
+  managed_client alice(array.shared, "alice");
+  managed_client bob(array.shared, "bob");
+  const auto r = array.create("shared").record;
+  (void)array.manager->open(1, alice.id(), true);
+  array.stop();
+  const auto bytes = random_bytes(64 * block_bytes, 1);
+  CHECK(alice.write(r, bytes).ok());
+  array.start();
+  REQUIRE(array.comes([](const host::array_state& a) { return a.settled; }));
+  const auto more = random_bytes(64 * block_bytes, 2);
+  CHECK(alice.write(r, more).ok());
+  CHECK(array.manager->find(1).writer == alice.id());
+  CHECK(refused([&] { (void)array.manager->open(1, bob.id(), true); }) == control_reason::busy);
+  (void)array.manager->renew(1, alice.id());
+  array.manager->close(1, alice.id(), true);
+  (void)array.manager->open(1, bob.id(), true);
+  CHECK(bob.holds(r, more));
+}

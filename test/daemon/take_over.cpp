@@ -33,7 +33,7 @@ TEST_CASE("another manager takes over from what the SSDs know") {
   CHECK(a.boss.volumes().size() == 1);
   for (std::uint32_t k = 0; k < 2; ++k) {
     CHECK(a.states[k].volumes.size() == 1);
-    CHECK(a.rights(k, 1, 10) == 1);
+    CHECK(a.rights(k, 1, 10) == 3);  // it writes on
     CHECK(a.rights(k, 1, 11) == 1);
     CHECK(a.rights(k, 1, 12) == 1);
   }
@@ -164,5 +164,52 @@ TEST_CASE("a removal that was cut short is ended if any SSD was informed of it, 
     CHECK(a.boss.published().absent == 0);
     for (std::uint32_t k = 0; k < 3; ++k)
       CHECK(a.states[k].volumes.size() == (marked == 0 ? 1 : 0));
+  }
+}
+
+TEST_CASE("a writer that all SSDs know keeps its right over a take-over, for one full lease") {
+  obedient_array a(3);
+  a.create(1);
+  REQUIRE(a.open(1, 10) == verdict::done);
+  a.take_over(5000);
+  a.obey();
+  for (std::uint32_t k = 0; k < 3; ++k) CHECK(a.rights(k, 1, 10) == 3);
+  a.boss.tick(5999);
+  CHECK(a.open(1, 11) == verdict::busy);
+  a.boss.renew(50, 1, 10);
+  CHECK(a.last().lease_until == 6999);
+  a.boss.tick(7000);
+  a.boss.open(51, 1, 11, true);
+  a.obey();
+  CHECK(a.rights(0, 1, 10) == 1);
+  CHECK(a.repaired().kind == repair_kind::converge);
+  CHECK(a.rights(0, 1, 11) == 3);
+}
+
+TEST_CASE("a write right that some SSDs do not know, or that two clients have, is nobody's") {
+  for (const bool two : {false, true}) {
+    CAPTURE(two);
+    obedient_array a(3);
+    a.create(1);
+    REQUIRE(a.open(1, 10) == verdict::done);
+    auto& clients = a.states[2].volumes[1].clients;
+    for (std::uint32_t k = 0; k < a.states[2].volumes[1].client_count; ++k) {
+      if (clients[k].client != 10) continue;
+      if (two) {
+        clients[k].client = 11;
+      } else {
+        clients[k].rights = wire::afa::right_read;
+      }
+    }
+    a.take_over(5000);
+    a.obey();
+    for (std::uint32_t k = 0; k < 3; ++k) {
+      CHECK(a.rights(k, 1, 10) == 1);
+      CHECK(a.rights(k, 1, 11) == (two ? 1 : 0));
+    }
+    a.boss.open(52, 1, 12, true);
+    a.obey();
+    CHECK(a.repaired().kind == repair_kind::converge);
+    CHECK(a.rights(0, 1, 12) == 3);
   }
 }
