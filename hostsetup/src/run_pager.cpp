@@ -10,6 +10,7 @@
 #include <sched.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <exception>
 #include <string_view>
 #include <thread>
@@ -71,6 +72,19 @@ void refuse_launch_blocking(const char* said) {
   throw host::input_error(
       "CUDA_LAUNCH_BLOCKING is set, so that a launch waits for its kernel, and a pager ends after "
       "the kernels that it serves: unset it, or use array.view(), which needs no pager");
+}
+
+void refuse_profiler(const char* said) {
+  if (said == nullptr) return;
+  throw host::input_error(
+      "this process runs under ncu, which runs one kernel at a time: a pager would not end before "
+      "the kernels that it serves begin; profile with array.view(), which needs no pager, or with "
+      "nsys");
+}
+
+void refuse_single_kernels() {
+  refuse_launch_blocking(std::getenv("CUDA_LAUNCH_BLOCKING"));
+  refuse_profiler(std::getenv("NV_COMPUTE_PROFILER_PERFWORKS_DIR"));
 }
 
 void check_order(const simt::host::executor&, simt::stream) {}

@@ -4,7 +4,6 @@
 #include <gnstor/host/pager.hpp>
 #include <gnstor/simt/cuda_executor.cuh>
 
-#include <cstdlib>
 #include <exception>
 #include <string>
 
@@ -89,7 +88,7 @@ class gpu_pager : public pager_run {
 }  // namespace
 
 void check_order(const simt::cuda::executor&, simt::stream order) {
-  refuse_launch_blocking(std::getenv("CUDA_LAUNCH_BLOCKING"));
+  refuse_single_kernels();
   refuse_capture(order,
                  "call array.serve before cudaStreamBeginCapture, launch the graph while the pager "
                  "is there, and stop it then");

@@ -2,13 +2,11 @@
 #include "start_pager.hpp"
 #include <gnstor/simt/cuda_executor.cuh>
 
-#include <cstdlib>
-
 namespace gnstor::detail {
 
 template <class Pages>
 void start_pager(simt::cuda::executor& run, const Pages& pages, const pager_setup& setup) {
-  refuse_launch_blocking(std::getenv("CUDA_LAUNCH_BLOCKING"));
+  refuse_single_kernels();
   start_pager_of(run, pages, setup);
 }
 

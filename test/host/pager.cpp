@@ -192,4 +192,9 @@ TEST_CASE("a pager is refused where launches wait for their kernels, and the rem
     CHECK(says(why, "CUDA_LAUNCH_BLOCKING"));
     CHECK(says(why, "array.view()"));
   }
+  CHECK_NOTHROW(detail::refuse_profiler(nullptr));
+  const std::string why =
+      refusal_of<host::input_error>([] { detail::refuse_profiler("/opt/ncu"); });
+  CHECK(says(why, "ncu"));
+  CHECK(says(why, "array.view()"));
 }
