@@ -125,10 +125,10 @@ orders manager::take_orders() {
   return std::exchange(out_, {});
 }
 
-std::vector<wire::afa::volume_record> manager::volumes() const {
+std::vector<wire::afa::volume_record> manager::volumes(bool going_too) const {
   std::vector<wire::afa::volume_record> all;
   for (const auto& [vid, v] : volumes_) {
-    if (!v.going) all.push_back(v.r);
+    if (!v.going || going_too) all.push_back(v.r);
   }
   return all;
 }

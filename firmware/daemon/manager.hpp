@@ -101,7 +101,8 @@ class manager {
   std::uint32_t ssds() const { return options_.ssds; }
   std::uint16_t client() const { return options_.client; }
   /// The volumes that there are, for repairs and for who opens them.
-  std::vector<wire::afa::volume_record> volumes() const;
+  /// @param going_too also those whose removal is under way
+  std::vector<wire::afa::volume_record> volumes(bool going_too = false) const;
 
   /// Who may write a volume, and until when.
   struct lease {

@@ -85,6 +85,8 @@ class manager_driver {
   const daemon::membership& serving() const { return serving_; }
   /// Whether an SSD may be given up: never so many that data is lost.
   std::function<bool(std::uint32_t)> may_fail;
+  /// Clients that have no connection: whoever takes the array over asks its front end.
+  std::function<std::vector<std::uint16_t>(std::uint64_t now_ns)> vanished;
   /// SSDs that do not answer orders, by bit: their electronics are gone.
   std::uint64_t broken = 0;
 
@@ -103,6 +105,7 @@ class manager_driver {
     }
     manager = daemon::manager(options);
     manager.recover(reports, now_ns);
+    for (const std::uint16_t client : vanished(now_ns)) manager.client_gone(client);
     down_until_ = 0;
   }
   void serve_orders(draws& d, simulated_array& array, std::uint64_t now_ns) {

@@ -109,7 +109,9 @@ class misfortunes {
     tell_of_doomed();
     if (s_.dice.one_in(2)) crash_manager();
   }
+  /// One at last lives long enough to make replicas equal: each begins that anew.
   void crash_manager() {
+    if (s_.crashes_without_answer++ >= 20) return;
     ++s_.happened.manager_crashes;
     s_.note("the manager crashes");
     s_.driver.crash(s_.array.befell, s_.now_ns + 1 + s_.dice.below(200'000));

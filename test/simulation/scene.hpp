@@ -59,13 +59,20 @@ struct scene {
           shape, checker, judges, k, client_id(static_cast<std::uint16_t>(10 + k))));
     if (shape.beyond) {
       checker.no_replica_in_sync = [this](std::uint16_t vid, std::uint32_t block) {
-        const auto all = driver.manager.volumes();
+        const auto all = driver.manager.volumes(true);
         return std::any_of(all.begin(), all.end(), [&](const wire::afa::volume_record& r) {
           return r.vid == vid && exposed(r, block);
         });
       };
     }
     driver.may_fail = [this](std::uint32_t ssd) { return may_lose(ssd); };
+    driver.vanished = [this](std::uint64_t now) {
+      std::vector<std::uint16_t> all;
+      for (const auto& c : clients) {
+        if (c->is_dead(now)) all.push_back(c->line.client().value);
+      }
+      return all;
+    };
   }
   scene(const scene&) = delete;
   scene& operator=(const scene&) = delete;
@@ -104,7 +111,7 @@ struct scene {
     noted_gone_ = gone;
     noted_behind_ = now;
     if (!shape.beyond || !changed) return;
-    for (const wire::afa::volume_record& r : driver.manager.volumes()) {
+    for (const wire::afa::volume_record& r : driver.manager.volumes(true)) {
       const std::uint64_t own = (std::uint64_t{1} << r.ssd_count) - 1;
       if ((own & ~now) == 0) {
         happened.lost_volumes += forgettable.insert(r.vid).second ? 1 : 0;
@@ -158,6 +165,7 @@ struct scene {
   std::optional<std::uint32_t> damaged{};  ///< an SSD with a bad page
   /// Volumes that a manager may not find again: all SSDs that knew them failed at once.
   std::set<std::uint16_t> forgettable;
+  std::uint32_t crashes_without_answer = 0;  ///< of managers, in a row
   bool holds = false;
   bool ending = false;
 

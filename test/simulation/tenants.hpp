@@ -183,6 +183,7 @@ class tenants {
     });
   }
   void heard(wish& w, const daemon::reply& r) {
+    s_.crashes_without_answer = 0;
     const wish::stage asked = std::exchange(w.asked, wish::stage::none);
     const bool may_be_gone = w.removed || s_.forgettable.contains(w.vid);
     if (r.said == daemon::verdict::unknown_volume && w.there && !may_be_gone)
