@@ -7,6 +7,8 @@
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
+#include <fstream>
+#include <iterator>
 
 namespace gnstor::serve {
 namespace {
@@ -18,7 +20,7 @@ bool is_loopback(const std::string& host) {
 }
 
 /// An address as gRPC takes it. Throws `input_error`.
-std::string checked(const std::string& listen) {
+std::string checked(const std::string& listen, bool encrypted) {
   if (listen.starts_with("unix:")) return listen;
   const std::size_t colon = listen.rfind(':');
   const std::string port = colon == std::string::npos ? "" : listen.substr(colon + 1);
@@ -30,13 +32,33 @@ std::string checked(const std::string& listen) {
     throw host::input_error(fmt::format(
         "listening at {}: say HOST:PORT, with an IPv6 address in brackets, or unix:PATH", listen));
   }
-  if (!is_loopback(bare)) {
+  if (!encrypted && !is_loopback(bare)) {
     throw host::input_error(fmt::format(
         "listening at {}: whoever reaches that address could delete every volume, as connections "
-        "are not encrypted; use 127.0.0.1:{} or unix:PATH, and an SSH tunnel from elsewhere",
+        "are not encrypted; use 127.0.0.1:{} or unix:PATH, or give --tls-cert, --tls-key and "
+        "--tls-ca",
         listen, port));
   }
   return listen;
+}
+
+std::string content_of(const std::string& path, const char* option) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (file && text.find("-----BEGIN") != std::string::npos) return text;
+  throw host::input_error(
+      fmt::format("{} \"{}\": not a file in PEM that this process may read", option, path));
+}
+
+std::shared_ptr<grpc::ServerCredentials> credentials_of(const tls_files& tls) {
+  if (!tls.given()) return grpc::InsecureServerCredentials();
+  if (tls.certificate.empty() || tls.key.empty() || tls.authority.empty())
+    throw host::input_error("TLS needs all of --tls-cert, --tls-key and --tls-ca");
+  grpc::SslServerCredentialsOptions o(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  o.pem_root_certs = content_of(tls.authority, "--tls-ca");
+  o.pem_key_cert_pairs.push_back(
+      {content_of(tls.key, "--tls-key"), content_of(tls.certificate, "--tls-cert")});
+  return grpc::SslServerCredentials(o);
 }
 
 }  // namespace
@@ -50,22 +72,23 @@ struct control_server::impl {
 };
 
 control_server::control_server(const std::string& listen, host::array_manager& manager,
-                               std::string endpoint)
+                               std::string endpoint, const tls_files& tls)
     : impl_(std::make_unique<impl>(manager, std::move(endpoint))) {
-  const std::string where = checked(listen);
+  const std::string where = checked(listen, tls.given());
   int port = 0;
   grpc::ServerBuilder builder;
   builder.SetMaxReceiveMessageSize(largest_message);
   builder.SetMaxSendMessageSize(-1);
   // Two servers at one address would share its clients: the second is refused.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  builder.AddListeningPort(where, grpc::InsecureServerCredentials(), &port);
+  builder.AddListeningPort(where, credentials_of(tls), &port);
   builder.RegisterService(&impl_->service);
   impl_->server = builder.BuildAndStart();
   const bool on_port = !where.starts_with("unix:");
   if (!impl_->server || (on_port && port == 0)) {
     throw host::error(fmt::format(
-        "listening at {}: the address is in use, or not this machine's; use another --listen",
+        "listening at {}: the address is in use, or not this machine's, or the key is not the "
+        "certificate's; use another --listen, or look at --tls-cert and --tls-key",
         listen));
   }
   impl_->address = on_port ? fmt::format("{}:{}", where.substr(0, where.rfind(':')), port) : where;

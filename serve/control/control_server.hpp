@@ -7,14 +7,25 @@
 
 namespace gnstor::serve {
 
+/// Files in PEM by which both sides of a connection prove who they are: mutual TLS.
+struct tls_files {
+  std::string certificate;  ///< of this side, and those that sign it
+  std::string key;          ///< of this side
+  std::string authority;    ///< whose certificates are believed
+
+  bool given() const { return !certificate.empty() || !key.empty() || !authority.empty(); }
+};
+
 /// Answers `gnstor.v1.Control` at one address, as long as it lives.
 class control_server {
  public:
   /// Starts. Throws `error` with the remedy.
-  /// @param listen HOST:PORT of this machine's loopback interface, port 0 for any; or unix:PATH
+  /// @param listen HOST:PORT, port 0 for any, or unix:PATH; without TLS HOST is of the loopback
+  /// interface
   /// @param manager outlives this
   /// @param endpoint where sessions find the array's data; empty: it is not served
-  control_server(const std::string& listen, host::array_manager& manager, std::string endpoint);
+  control_server(const std::string& listen, host::array_manager& manager, std::string endpoint,
+                 const tls_files& tls = {});
   ~control_server();
   control_server(const control_server&) = delete;
   control_server& operator=(const control_server&) = delete;

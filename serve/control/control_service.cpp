@@ -1,5 +1,6 @@
 #include "control_service.hpp"
 
+#include "caller.hpp"
 #include "control_messages.hpp"
 #include <gnstor/host/volume_text.hpp>
 #include <link/client_identity.hpp>
@@ -32,13 +33,14 @@ grpc::Status answered(const Work& work) {
   }
 }
 
-client_id client_of(const std::string& host) {
-  if (host.empty()) {
-    throw control_error(control_reason::bad_request, "no host is named",
-                        "give its NQN, or the name that its sessions connect by");
-  }
-  return host::client_identity::client_of(host::client_identity::nqn_of(host));
+/// The NQN of a host that is named.
+std::string named(const std::string& host) {
+  if (!host.empty()) return host::client_identity::nqn_of(host);
+  throw control_error(control_reason::bad_request, "no host is named",
+                      "give its NQN, or the name that its sessions connect by");
 }
+
+client_id client_of(const std::string& nqn) { return host::client_identity::client_of(nqn); }
 
 }  // namespace
 
@@ -46,14 +48,21 @@ control_service::control_service(host::array_manager& manager, std::string endpo
     : manager_(&manager), endpoint_(std::move(endpoint)) {}
 
 /// The volume that is meant. Throws `control_error`.
-std::uint16_t control_service::vid_of(const v1::VolumeKey& key) const {
-  if (!key.name().empty()) return manager_->find(key.name()).record.vid;
+wire::afa::volume_record control_service::meant(const v1::VolumeKey& key) const {
+  if (!key.name().empty()) return manager_->find(key.name()).record;
   if (key.id() == 0 || key.id() > 0xffff) {
     throw control_error(control_reason::bad_request,
                         fmt::format("no volume is named, and {} is no volume id", key.id()),
                         "give a name, or an id from 1 to 65535");
   }
-  return manager_->find(static_cast<std::uint16_t>(key.id())).record.vid;
+  return manager_->find(static_cast<std::uint16_t>(key.id())).record;
+}
+/// The same; throws also where the caller does not own it. @param what it wants, for the message
+std::uint16_t control_service::owned(const context* call, const v1::VolumeKey& key,
+                                     const char* what) const {
+  const wire::afa::volume_record r = meant(key);
+  caller(*call).need_owner(r, what);
+  return r.vid;
 }
 
 void control_service::show(const host::volume_state& v, v1::Volume* out) const {
@@ -68,13 +77,18 @@ void control_service::show(v1::Array* out) const {
   out->set_version(std::string(product_version));
 }
 
-grpc::Status control_service::ShowArray(context*, const v1::ShowArrayRequest*, v1::Array* out) {
-  return answered([&] { show(out); });
+grpc::Status control_service::ShowArray(context* call, const v1::ShowArrayRequest*,
+                                        v1::Array* out) {
+  return answered([&] {
+    (void)caller(*call);  // it has a role
+    show(out);
+  });
 }
 
 grpc::Status control_service::ListEvents(context* call, const v1::ListEventsRequest* in,
                                          grpc::ServerWriter<v1::Event>* out) {
   return answered([&] {
+    caller(*call).need_admin("listing events");
     std::uint64_t next = in->from();
     do {
       for (const host::array_event& e : manager_->events(next)) {
@@ -86,9 +100,13 @@ grpc::Status control_service::ListEvents(context* call, const v1::ListEventsRequ
   });
 }
 
-grpc::Status control_service::CreateVolume(context*, const v1::CreateVolumeRequest* in,
+grpc::Status control_service::CreateVolume(context* call, const v1::CreateVolumeRequest* in,
                                            v1::Volume* out) {
   return answered([&] {
+    const caller who(*call);
+    // What a host creates is its own; an administrator may leave a volume to nobody.
+    const bool nobodys = who.is_admin() && in->owner().empty();
+    const std::string owner = nobodys ? "" : who.acts_for(in->owner());
     const auto ssds = static_cast<std::uint32_t>(manager_->state().ssds.size());
     host::new_volume wanted;
     wanted.name = host::volume_name(in->name());
@@ -103,33 +121,37 @@ grpc::Status control_service::CreateVolume(context*, const v1::CreateVolumeReque
     }
     if (in->stripe_bytes() != 0)
       wanted.stripe_blocks = static_cast<std::uint32_t>(in->stripe_bytes() / block_bytes);
-    if (!in->owner().empty())
-      wanted.owner = host::client_identity::key_of(host::client_identity::nqn_of(in->owner()));
+    if (!nobodys) wanted.owner = host::client_identity::key_of(owner);
     host::volume_state made = manager_->create(wanted);
-    if (!in->owner().empty()) made = manager_->open(made.record.vid, client_of(in->owner()), false);
+    if (!nobodys) made = manager_->open(made.record.vid, client_of(owner), false);
     show(made, out);
   });
 }
 
-grpc::Status control_service::ListVolumes(context*, const v1::ListVolumesRequest*,
+grpc::Status control_service::ListVolumes(context* call, const v1::ListVolumesRequest*,
                                           grpc::ServerWriter<v1::Volume>* out) {
   return answered([&] {
+    const caller who(*call);
     const std::uint32_t epoch = manager_->state().epoch;
     for (const host::volume_state& v : manager_->volumes()) {
-      if (!out->Write(to_message(v, epoch))) return;
+      if (who.has_rights(v.record) && !out->Write(to_message(v, epoch))) return;
     }
   });
 }
 
-grpc::Status control_service::ShowVolume(context*, const v1::ShowVolumeRequest* in,
+grpc::Status control_service::ShowVolume(context* call, const v1::ShowVolumeRequest* in,
                                          v1::Volume* out) {
-  return answered([&] { show(vid_of(in->volume()), out); });
+  return answered([&] {
+    const wire::afa::volume_record r = meant(in->volume());
+    caller(*call).need_rights(r);
+    show(r.vid, out);
+  });
 }
 
-grpc::Status control_service::UpdateVolume(context*, const v1::UpdateVolumeRequest* in,
+grpc::Status control_service::UpdateVolume(context* call, const v1::UpdateVolumeRequest* in,
                                            v1::Volume* out) {
   return answered([&] {
-    const std::uint16_t vid = vid_of(in->volume());
+    const std::uint16_t vid = owned(call, in->volume(), "changing");
     // Both are looked at before either is changed.
     const auto labels = host::volume_labels(in->labels());
     if (in->has_name()) manager_->rename(vid, host::volume_name(in->name()));
@@ -138,71 +160,85 @@ grpc::Status control_service::UpdateVolume(context*, const v1::UpdateVolumeReque
   });
 }
 
-grpc::Status control_service::DeleteVolume(context*, const v1::DeleteVolumeRequest* in,
+grpc::Status control_service::DeleteVolume(context* call, const v1::DeleteVolumeRequest* in,
                                            v1::DeleteVolumeResponse*) {
-  return answered([&] { manager_->remove(vid_of(in->volume()), in->force()); });
+  return answered([&] { manager_->remove(owned(call, in->volume(), "deleting"), in->force()); });
 }
 
-grpc::Status control_service::ShareVolume(context*, const v1::ShareVolumeRequest* in,
+grpc::Status control_service::ShareVolume(context* call, const v1::ShareVolumeRequest* in,
                                           v1::Volume* out) {
-  return answered(
-      [&] { show(manager_->open(vid_of(in->volume()), client_of(in->host()), false), out); });
+  return answered([&] {
+    const std::uint16_t vid = owned(call, in->volume(), "sharing");
+    show(manager_->open(vid, client_of(named(in->host())), false), out);
+  });
 }
 
-grpc::Status control_service::UnshareVolume(context*, const v1::ShareVolumeRequest* in,
+grpc::Status control_service::UnshareVolume(context* call, const v1::ShareVolumeRequest* in,
                                             v1::Volume* out) {
   return answered([&] {
-    const std::uint16_t vid = vid_of(in->volume());
-    manager_->close(vid, client_of(in->host()), false);
+    const std::uint16_t vid = owned(call, in->volume(), "unsharing");
+    manager_->close(vid, client_of(named(in->host())), false);
     show(vid, out);
   });
 }
 
-grpc::Status control_service::ScrubVolume(context*, const v1::ShowVolumeRequest* in,
+grpc::Status control_service::ScrubVolume(context* call, const v1::ShowVolumeRequest* in,
                                           v1::Volume* out) {
   return answered([&] {
-    const std::uint16_t vid = vid_of(in->volume());
+    const std::uint16_t vid = owned(call, in->volume(), "scrubbing");
     manager_->scrub(vid);
     show(vid, out);
   });
 }
 
-grpc::Status control_service::SpreadVolume(context*, const v1::ShowVolumeRequest* in,
+grpc::Status control_service::SpreadVolume(context* call, const v1::ShowVolumeRequest* in,
                                            v1::Volume* out) {
   return answered([&] {
-    const std::uint16_t vid = vid_of(in->volume());
+    caller(*call).need_admin("spreading a volume");
+    const std::uint16_t vid = meant(in->volume()).vid;
     manager_->spread(vid);
     show(vid, out);
   });
 }
 
-grpc::Status control_service::OpenVolume(context*, const v1::OpenVolumeRequest* in,
+grpc::Status control_service::OpenVolume(context* call, const v1::OpenVolumeRequest* in,
                                          v1::Volume* out) {
   return answered([&] {
-    const std::uint16_t vid = vid_of(in->volume());
-    show(manager_->open(vid, client_of(in->host()), in->write()), out);
+    const caller who(*call);
+    const client_id client = client_of(who.acts_for(in->host()));
+    const wire::afa::volume_record r = meant(in->volume());
+    who.need_rights(r);
+    show(manager_->open(r.vid, client, in->write()), out);
   });
 }
 
-grpc::Status control_service::RenewLease(context*, const v1::LeaseRequest* in, v1::Volume* out) {
-  return answered([&] { show(manager_->renew(vid_of(in->volume()), client_of(in->host())), out); });
-}
-
-grpc::Status control_service::CloseVolume(context*, const v1::LeaseRequest* in,
-                                          v1::CloseVolumeResponse*) {
-  return answered(
-      [&] { manager_->close(vid_of(in->volume()), client_of(in->host()), in->clean()); });
-}
-
-grpc::Status control_service::DetachSsd(context*, const v1::SsdRequest* in, v1::Array* out) {
+grpc::Status control_service::RenewLease(context* call, const v1::LeaseRequest* in,
+                                         v1::Volume* out) {
   return answered([&] {
+    const client_id client = client_of(caller(*call).acts_for(in->host()));
+    show(manager_->renew(meant(in->volume()).vid, client), out);
+  });
+}
+
+grpc::Status control_service::CloseVolume(context* call, const v1::LeaseRequest* in,
+                                          v1::CloseVolumeResponse*) {
+  return answered([&] {
+    const client_id client = client_of(caller(*call).acts_for(in->host()));
+    manager_->close(meant(in->volume()).vid, client, in->clean());
+  });
+}
+
+grpc::Status control_service::DetachSsd(context* call, const v1::SsdRequest* in, v1::Array* out) {
+  return answered([&] {
+    caller(*call).need_admin("detaching an SSD");
     manager_->detach(in->index());
     show(out);
   });
 }
 
-grpc::Status control_service::ReplaceSsd(context*, const v1::SsdRequest* in, v1::Array* out) {
+grpc::Status control_service::ReplaceSsd(context* call, const v1::SsdRequest* in, v1::Array* out) {
   return answered([&] {
+    caller(*call).need_admin("replacing an SSD");
     manager_->replace(in->index());
     show(out);
   });

@@ -40,7 +40,8 @@ class control_service final : public v1::Control::Service {
   grpc::Status ReplaceSsd(context*, const v1::SsdRequest*, v1::Array*) override;
 
  private:
-  std::uint16_t vid_of(const v1::VolumeKey& key) const;
+  wire::afa::volume_record meant(const v1::VolumeKey& key) const;
+  std::uint16_t owned(const context* call, const v1::VolumeKey& key, const char* what) const;
   void show(const host::volume_state& v, v1::Volume* out) const;
   void show(std::uint16_t vid, v1::Volume* out) const;
   void show(v1::Array* out) const;

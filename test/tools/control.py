@@ -11,6 +11,7 @@ import pathlib
 import random
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -170,6 +171,99 @@ def examples(array):
         array.right("volume", "delete", name, "--yes")
 
 
+def supervised(program, control):
+    """What a supervisor hears, with all options in a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        config = pathlib.Path(folder) / "gnstord.toml"
+        config.write_text(f'# ours\nlisten = "unix:{folder}/socket"\narray = "emu:?capacity=16M"\n'
+                          'ssd-timeout = 20000\nquiet = true\n')
+        ears = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        ears.bind(folder + "/notify")
+        ears.settimeout(20)
+        process = subprocess.Popen([program, "--config", str(config)], stdout=subprocess.DEVNULL,
+                                   env={**os.environ, "NOTIFY_SOCKET": folder + "/notify"})
+        check(ears.recv(4096).startswith(b"READY=1"), "a supervisor hears that it is ready")
+        watched = subprocess.run([control, "--server", f"unix:{folder}/socket", "--watch", "0.05",
+                                  "--times", "3", "array", "health"], text=True,
+                                 capture_output=True, timeout=20, check=False)
+        check(watched.returncode == 0 and watched.stdout == 3 * "healthy\n", "--watch",
+              watched.stdout, watched.stderr)
+        process.terminate()
+        check(ears.recv(4096) == b"STOPPING=1", "a supervisor hears that it stops")
+        check(process.wait(20) == 0, "it ends in order")
+
+
+def certificates(program, control):
+    """Who may do what over TLS, and who is not let in."""
+    script = pathlib.Path(__file__).resolve().parents[2] / "scripts/test_ca"
+
+    def make(folder, *words, days="365"):
+        subprocess.run([script, folder, *words], check=True, env={**os.environ, "DAYS": days})
+
+    def files(name, folder, authority=None):
+        return ["--tls-cert", f"{folder}/{name}.pem", "--tls-key", f"{folder}/{name}.key",
+                "--tls-ca", f"{authority or folder}/ca.pem"]
+
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as flash:
+        ours, others = folder + "/ours", folder + "/others"
+        make(ours, "me=admin:me", "one=host:one", "two=host:two", "none=somebody", "empty=host:")
+        make(ours, "late=admin:late", days="-1")
+        make(others, "me=admin:me")
+        array = Daemon(program, control, flash).start(*files("server", ours))
+
+        def by(name, *words, folder=ours, authority=ours):
+            return array(*files(name, folder, authority), *words)
+
+        def right(name, *words):
+            code, out, err = by(name, *words)
+            check(code == 0, name, *words, "ended with", code, err)
+            return out
+
+        def wrong(expected, name, *words, **where):
+            code, _, err = by(name, *words, **where)
+            check(code == 1 and expected in err, name, *words, "ended with", code, err)
+
+        right("me", "volume", "create", "edges", "--size", "1M", "--owner", "one")
+        right("me", "volume", "create", "secret", "--size", "1M")
+        check("secret" not in right("one", "volume", "list"), "a host sees what is its own")
+        check(right("two", "volume", "list") == "no volumes\n", "and nobody else's")
+        for words in (["volume", "show", "edges"], ["volume", "delete", "edges", "--yes"],
+                      ["volume", "rename", "edges", "mine"], ["volume", "share", "edges", "two"],
+                      ["volume", "scrub", "edges"], ["volume", "label", "edges", "a=b"],
+                      ["volume", "unshare", "edges", "one"]):
+            wrong("own it" if words[1] != "show" else "not shared with", "two", *words)
+        wrong("may not act for", "two", "lease", "revoke", "edges", "one")
+        wrong("may not act for", "two", "volume", "create", "x", "--size", "1M", "--owner", "one")
+        for words in (["ssd", "detach", "0"], ["ssd", "replace", "0"], ["array", "events"],
+                      ["volume", "spread", "edges"]):
+            wrong("is no administrator", "one", *words)
+        right("one", "volume", "share", "edges", "two")
+        right("two", "volume", "show", "edges")
+        wrong("own it", "two", "volume", "delete", "edges", "--yes")
+        right("two", "volume", "create", "mine", "--size", "1M")
+        right("two", "volume", "delete", "mine", "--yes")
+        right("one", "array", "health")
+        wrong("gives no role", "none", "array", "show")
+        wrong("gives no role", "empty", "array", "show")
+        wrong("no daemon answers", "late", "array", "show")
+        wrong("no daemon answers", "me", "array", "show", folder=others)
+        wrong("no daemon answers", "me", "array", "show", authority=others)
+        array.wrong(1, "no daemon answers", "array", "show")  # without any
+        array.wrong(1, "needs all of", "--tls-ca", f"{ours}/ca.pem", "array", "show")
+        array.wrong(1, "not a file in PEM", *files("nobody", ours), "array", "show")
+        check(array.stop() == 0, "it ends in order")
+
+        def refused(expected, *words):
+            done = subprocess.run([program, "--listen", "127.0.0.1:0", *words], text=True,
+                                  capture_output=True, timeout=30, check=False)
+            check(done.returncode == 1 and expected in done.stderr, *words, done.stderr)
+
+        refused("not a file in PEM", *files("nobody", ours))
+        refused("needs all of", "--tls-key", f"{ours}/me.key")
+        refused("is not the certificate's", "--tls-cert", f"{ours}/me.pem", "--tls-key",
+                f"{ours}/one.key", "--tls-ca", f"{ours}/ca.pem")
+
+
 def page(program, control):
     """The ten commands of docs/operating.md, as they stand there."""
     text = (pathlib.Path(__file__).resolve().parents[2] / "docs/operating.md").read_text()
@@ -242,6 +336,12 @@ def bad_input(program, control, folder):
     says(["--listen", with_one.address], "in use")
     says(["--listen", "127.0.0.1:0", "--array", f"emu:?ssds=4&capacity=64M&flash={folder}"],
          "another process uses it")
+    config = pathlib.Path(folder) / "gnstord.toml"
+    config.write_text("lease = 0\n")
+    says(["--config", str(config)], "lease")
+    config.write_text("leese = 7\n")
+    says(["--config", str(config)], "leese")
+    says(["--config", folder + "/none"], "none")
     check(with_one.stop() == 0, "a daemon that is asked to end does, in order")
 
 
@@ -264,6 +364,8 @@ def main():
         check(array.stop() == 0, "it ends in order")
     with tempfile.TemporaryDirectory() as folder:
         page(given.daemon, given.control)
+        supervised(given.daemon, given.control)
+        certificates(given.daemon, given.control)
         bad_input(given.daemon, given.control, str(pathlib.Path(folder)))
     print(f"{failures} failures")
     return 1 if failures else 0

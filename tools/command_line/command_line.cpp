@@ -135,6 +135,11 @@ void command_line::commands(std::string& command,
   }
 }
 
+void command_line::config_file() {
+  app_->set_config("--config", "", "FILE with options, a line each: name = value");
+  app_->allow_config_extras(CLI::config_extras_mode::error);
+}
+
 command_line& command_line::verb(const std::string& word, const std::string& about) {
   app_->require_subcommand(1);
   CLI::App* made = app_->add_subcommand(word, about);

@@ -58,6 +58,10 @@ class command_line {
   void commands(std::string& command,
                 std::initializer_list<std::pair<const char*, const char*>> words);
 
+  /// `--config FILE`: options that are not given on the command line are taken from lines
+  /// `name = value` there, a name without its dashes; a name that is no option is an error.
+  void config_file();
+
   /// A verb: a word that says what to do, with words and options of its own behind it. What it
   /// returns lives as long as this.
   command_line& verb(const std::string& word, const std::string& about);

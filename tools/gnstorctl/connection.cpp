@@ -4,19 +4,40 @@
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 
 namespace gnstor::tools {
 
 constexpr std::chrono::milliseconds start_time{2000};
 
-connection::connection(std::string server, std::chrono::milliseconds timeout)
+namespace {
+
+std::string content_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (file && text.find("-----BEGIN") != std::string::npos) return text;
+  throw call_error(fmt::format("\"{}\" is not a file in PEM that this process may read", path));
+}
+
+std::shared_ptr<grpc::ChannelCredentials> credentials_of(const connection::tls_files& tls) {
+  if (tls.authority.empty() && tls.certificate.empty() && tls.key.empty())
+    return grpc::InsecureChannelCredentials();
+  if (tls.authority.empty() || tls.certificate.empty() || tls.key.empty())
+    throw call_error("TLS needs all of --tls-cert, --tls-key and --tls-ca");
+  return grpc::SslCredentials(
+      {content_of(tls.authority), content_of(tls.key), content_of(tls.certificate)});
+}
+
+}  // namespace
+
+connection::connection(std::string server, std::chrono::milliseconds timeout, const tls_files& tls)
     : server_(std::move(server)), timeout_(timeout) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 300);
-  const auto channel =
-      grpc::CreateCustomChannel(server_, grpc::InsecureChannelCredentials(), arguments);
+  const auto channel = grpc::CreateCustomChannel(server_, credentials_of(tls), arguments);
   // A daemon that has just been started is on its way; one that is not there is reported soon.
   (void)channel->WaitForConnected(std::chrono::system_clock::now() +
                                   std::min<std::chrono::milliseconds>(timeout_, start_time));
@@ -37,7 +58,8 @@ void connection::check(const grpc::Status& s) const {
   if (s.error_code() == grpc::StatusCode::UNAVAILABLE) {
     throw call_error(
         fmt::format("no daemon answers at {} ({})\n  start gnstord, or say where it is by "
-                    "--server or in GNSTOR_SERVER",
+                    "--server or in GNSTOR_SERVER; one with TLS wants --tls-cert, --tls-key and "
+                    "--tls-ca, and believes its own authority's certificates alone",
                     server_, s.error_message()));
   }
   if (s.error_code() == grpc::StatusCode::UNIMPLEMENTED) {

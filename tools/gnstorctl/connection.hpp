@@ -19,8 +19,14 @@ class call_error : public std::runtime_error {
 /// A connection with a daemon. Each call throws `call_error`.
 class connection {
  public:
+  /// Files in PEM by which both sides prove who they are.
+  struct tls_files {
+    std::string certificate;
+    std::string key;
+    std::string authority;  ///< whose daemon is believed; empty: no TLS
+  };
   /// @param server HOST:PORT or unix:PATH
-  connection(std::string server, std::chrono::milliseconds timeout);
+  connection(std::string server, std::chrono::milliseconds timeout, const tls_files& tls);
 
   using stub = v1::Control::Stub;
   /// Calls `method` of the stub: what it answers.

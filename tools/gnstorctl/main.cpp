@@ -8,12 +8,14 @@
 
 #include <command_line/command_line.hpp>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <iostream>
+#include <thread>
 
 namespace {
 
@@ -23,8 +25,11 @@ namespace v1 = gnstor::v1;
 /// All that the command line may say.
 struct words {
   std::string server = "127.0.0.1:4422";
+  connection::tls_files tls;
   std::string format = "text";
   std::uint32_t timeout_ms = 30'000;
+  double watch_s = 0;
+  std::uint32_t times = 0;
   bool yes = false;
   bool force = false;
   bool follow = false;
@@ -265,6 +270,18 @@ class commands {
   command chosen_;
 };
 
+/// Does a command again and again, at a terminal always at the top of the screen.
+int watch(const commands& all, connection& daemon, const words& w) {
+  const bool terminal = isatty(STDOUT_FILENO) != 0;
+  for (std::uint32_t k = 1;; ++k) {
+    if (terminal) std::fputs("\x1b[H\x1b[2J", stdout);
+    const int code = all.run(daemon);
+    std::fflush(stdout);
+    if (k == w.times) return code;
+    std::this_thread::sleep_for(std::chrono::duration<double>(w.watch_s));
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -273,14 +290,21 @@ int main(int argc, char** argv) try {
   command_line line("Operates an array: asks the gnstord that manages it");
   line.option("--server", w.server, "HOST:PORT or unix:PATH of gnstord; else GNSTOR_SERVER")
       .show_default();
+  line.option("--tls-cert", w.tls.certificate,
+              "FILE in PEM: who is asking, for admin:WHO or host:NAME");
+  line.option("--tls-key", w.tls.key, "FILE in PEM: its key");
+  line.option("--tls-ca", w.tls.authority, "FILE in PEM: who signs the daemon's certificate");
   line.option("--format", w.format, "text or json").one_of({"text", "json"}).show_default();
   line.option("--timeout", w.timeout_ms, "milliseconds that a call may take")
       .range(1, 600'000)
       .show_default();
+  line.option("--watch", w.watch_s, "do it again after so many seconds, until interrupted")
+      .positive();
+  line.option("--times", w.times, "with --watch: end after so many times");
   const commands all(line, w);
   if (const auto code = line.parse(argc, argv)) return *code;
-  connection daemon(w.server, std::chrono::milliseconds(w.timeout_ms));
-  return all.run(daemon);
+  connection daemon(w.server, std::chrono::milliseconds(w.timeout_ms), w.tls);
+  return w.watch_s > 0 ? watch(all, daemon, w) : all.run(daemon);
 } catch (const std::exception& e) {
   fmt::print(stderr, "gnstorctl: {}\n", e.what());
   return 1;

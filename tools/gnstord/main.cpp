@@ -4,6 +4,7 @@
 /// at any time. It ends with exit code 0 when SIGTERM or SIGINT asked it to, and with 1 and the
 /// reason when it cannot start.
 
+#include "readiness.hpp"
 #include <gnstor/host/endpoint.hpp>
 #include <gnstor/host/error.hpp>
 #include <gnstor/host/log.hpp>
@@ -16,6 +17,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <string>
 #include <thread>
 
 namespace {
@@ -33,6 +35,7 @@ struct options {
   std::uint32_t lease_s = 300;
   std::uint32_t ssd_timeout_ms = 300;
   std::uint64_t repair_rate = 0;
+  serve::tls_files tls;
   bool quiet = false;
 };
 
@@ -42,15 +45,18 @@ int run(const options& o) try {
   settings.ssd_timeout = std::chrono::milliseconds(o.ssd_timeout_ms);
   settings.repair_bytes_per_s = o.repair_rate;
   const auto manager = serve::manage_emulated(host::endpoint::parse(o.array), settings);
-  const serve::control_server server(o.listen, *manager, "");
+  const serve::control_server server(o.listen, *manager, "", o.tls);
   const host::array_state a = manager->state();
   fmt::print("ready {}: {} SSDs, {} volumes\n", server.address(), a.ssds.size(), a.volumes);
   std::fflush(stdout);
+  gnstor::tools::notify_supervisor("READY=1\nSTATUS=manages " + std::to_string(a.ssds.size()) +
+                                   " SSDs at " + server.address());
   for (; stop_requested == 0;) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     manager->check();
   }
   fmt::print("stopping\n");
+  gnstor::tools::notify_supervisor("STOPPING=1");
   return 0;
 } catch (const std::exception& e) {
   fmt::print(stderr, "gnstord: {}\n", e.what());
@@ -66,8 +72,13 @@ int main(int argc, char** argv) {
       "talks to it.\n"
       "An array of four emulated SSDs in a folder:\n"
       "  gnstord --array 'emu:?ssds=4&capacity=1G&flash=DIR'");
-  line.option("--listen", o.listen, "HOST:PORT of the loopback interface, or unix:PATH")
+  line.option("--listen", o.listen,
+              "HOST:PORT or unix:PATH; without TLS, HOST is of the loopback interface")
       .show_default();
+  line.option("--tls-cert", o.tls.certificate, "FILE in PEM: this daemon's certificate");
+  line.option("--tls-key", o.tls.key, "FILE in PEM: its key");
+  line.option("--tls-ca", o.tls.authority,
+              "FILE in PEM: who signs the certificates of clients, for admin:WHO or host:NAME");
   line.option("--array", o.array, "the array's endpoint: emu:?ssds=4&capacity=1G&flash=DIR")
       .show_default();
   line.option("--lease", o.lease_s, "seconds that a host may write without renewing its lease")
@@ -80,6 +91,7 @@ int main(int argc, char** argv) {
   line.option("--repair-rate", o.repair_rate,
               "bytes per second that repairs write (takes K, M, G); 0: no limit")
       .size();
+  line.config_file();
   line.flag("--quiet", o.quiet, "say only what goes wrong");
   if (const auto code = line.parse(argc, argv)) return *code;
   host::set_log_level(o.quiet ? host::log_level::warning : host::log_level::info);
