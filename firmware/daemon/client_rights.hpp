@@ -5,6 +5,7 @@
 #include <gnstor/wire/afa/volume_record.hpp>
 
 #include <algorithm>
+#include <cstring>
 
 namespace gnstor::daemon {
 
@@ -65,6 +66,12 @@ inline wire::afa::volume_spread latest(const wire::afa::volume_record& a,
   // Where the numbers of SSDs differ, too: no SSD drops before all know the larger one.
   const bool moved = a.spread == volume_spread::moved || b.spread == volume_spread::moved;
   return moved ? volume_spread::moved : std::max(a.spread, b.spread);
+}
+
+/// True if two SSDs say the same of a volume, whenever they were informed.
+inline bool alike(wire::afa::volume_record a, const wire::afa::volume_record& b) {
+  a.epoch = b.epoch;
+  return std::memcmp(&a, &b, sizeof a) == 0;
 }
 
 /// A record with the clients of another SSD's, too, and the SSDs it has been spread over.

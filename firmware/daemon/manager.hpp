@@ -174,6 +174,7 @@ class manager {
     std::uint64_t claimed = 0;  ///< of those: SSDs that only keep a place for it
     bool confirmed = false;     ///< some SSD knows that all have it
     bool goes = false;          ///< some SSD knows that it is to be deleted
+    bool differs = false;       ///< two SSDs know different things of it
     /// By client: SSDs that let it write.
     std::map<std::uint16_t, std::uint64_t> writers{};
   };
@@ -190,6 +191,7 @@ class manager {
 
   std::map<std::uint16_t, finding> learn(const std::vector<std::optional<ssd_report>>& reports);
   std::uint64_t adopt(std::uint16_t vid, const finding& f, std::uint64_t here);
+  bool is_settled(const volume& v) const;
   std::uint16_t writer_of(const finding& f, std::uint64_t should) const;
   void run();
   bool advance(operation& op);

@@ -61,6 +61,7 @@ std::map<std::uint16_t, manager::finding> manager::learn(
         known.spread = volume_spread::whole;
       }
       volume& v = volumes_[r.vid];
+      f.differs = f.differs || (v.r.vid != 0 && !alike(v.r, known));
       v.r = v.r.vid == 0 ? known : merged(v.r, known);
     }
   }
@@ -74,6 +75,19 @@ std::map<std::uint16_t, manager::finding> manager::learn(
     }
   }
   return found;
+}
+
+/// True if nothing is to be changed of what all SSDs know of a volume.
+bool manager::is_settled(const volume& v) const {
+  bool repairs = false;
+  for (std::uint32_t k = 0; k < v.r.client_count; ++k) {
+    const wire::afa::volume_client& c = v.r.clients[k];
+    const bool writes = (c.rights & wire::afa::right_write) != 0;
+    if (writes && c.client != v.writer) return false;
+    repairs = repairs || (c.client == options_.client &&
+                          c.rights == (wire::afa::right_read | wire::afa::right_fill));
+  }
+  return repairs && v.r.spread == volume_spread::whole;
 }
 
 /// Who may go on writing a volume: who may on every SSD that it is on, and nobody else on any. A
@@ -94,11 +108,11 @@ std::uint64_t manager::adopt(std::uint16_t vid, const finding& f, std::uint64_t 
   operation op{.what = action::adopt, .vid = vid, .drops = !f.confirmed || f.goes, .r = v.r};
   op.added = op.drops ? 0 : f.claimed;
   op.step = op.added != 0 ? 0 : 1;
-  queue_.push_back(op);
   v.unequal = true;
   if (!op.drops && v.r.spread != volume_spread::moved) v.writer = writer_of(f, here & own(v.r));
   // It may have had its lease a moment ago: it gets another one.
   if (v.writer != 0) v.lease_until = now_ + options_.lease_ns;
+  if (op.drops || f.differs || f.claimed != 0 || !is_settled(v)) queue_.push_back(op);
   if (!op.drops) return here & own(v.r) & ~f.holders;
   volumes_.erase(vid);
   return 0;

@@ -158,3 +158,18 @@ TEST_CASE("who writes goes on when the manager ends, and when another one takes 
   (void)array.manager->open(1, bob.id(), true);
   CHECK(bob.holds(r, more));
 }
+
+TEST_CASE("thousands of volumes are made, found by name, and taken over") {
+  constexpr std::uint32_t count = 1500;
+  managed_array array("emu:?ssds=4&capacity=512M&runner=cpu");
+  for (std::uint32_t k = 0; k < count; ++k) (void)array.create("volume " + std::to_string(k), 16);
+  array.stop();
+  const auto before = std::chrono::steady_clock::now();
+  array.start();
+  REQUIRE(array.comes([](const host::array_state& a) { return a.settled; }));
+  CHECK(array.create("last", 16).record.vid == count + 1);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - before;
+  MESSAGE("took over " << count << " volumes on 4 SSDs in " << took.count() << " s");
+  CHECK(array.manager->volumes().size() == count + 1);
+  CHECK(array.manager->find("volume 1234").record.vid == 1235);
+}

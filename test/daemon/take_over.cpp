@@ -213,3 +213,19 @@ TEST_CASE("a write right that some SSDs do not know, or that two clients have, i
     CHECK(a.rights(0, 1, 12) == 3);
   }
 }
+
+TEST_CASE("of an array on which all agree a take-over changes nothing") {
+  obedient_array a(3);
+  a.create(1);
+  a.create(2, 3);
+  REQUIRE(a.open(1, 10) == verdict::done);
+  REQUIRE(a.open(2, 11, false) == verdict::done);
+  a.log.clear();
+  a.take_over(5000);
+  a.obey();
+  for (const std::string& order : a.log) CHECK(order.starts_with("update"));
+  CHECK(a.boss.volumes().size() == 2);
+  a.boss.open(100, 2, 11, true);  // but who wrote before, and how far, nobody knows
+  a.obey();
+  CHECK(a.repaired().kind == repair_kind::converge);
+}

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 
 namespace gnstor::host {
@@ -20,6 +21,7 @@ using wire::afa::admin_opcode;
 using wire::afa::volume_record;
 
 constexpr std::size_t most_events = 1000;
+constexpr std::uint32_t most_askers = 8;
 
 std::uint64_t bit(std::uint32_t ssd) { return std::uint64_t{1} << ssd; }
 
@@ -123,9 +125,9 @@ void array_manager::take_over() {
   }
   ++term_;
   std::vector<std::optional<daemon::ssd_report>> reports(options_.ssds);
-  for (std::uint32_t k = 0; k < options_.ssds; ++k) {
+  const auto ask = [&](std::uint32_t k) {
     try {
-      if (!looks_[k].answers) continue;
+      if (!looks_[k].answers) return;
       const wire::afa::array_description said = client_.describe(k, term_);
       looks_[k].said = said;
       reports[k] =
@@ -134,7 +136,15 @@ void array_manager::take_over() {
       looks_[k].answers = false;
       log(log_level::warning, e.what());
     }
+  };
+  std::atomic<std::uint32_t> next{0};
+  std::vector<std::thread> askers;  // several SSDs at a time: of each its volumes come in pages
+  for (std::uint32_t t = 0; t < std::min(options_.ssds, most_askers); ++t) {
+    askers.push_back(start_thread("taking an array over", [&] {
+      for (std::uint32_t k = next++; k < options_.ssds; k = next++) ask(k);
+    }));
   }
+  for (std::thread& t : askers) t.join();
   if (std::none_of(reports.begin(), reports.end(), [](const auto& r) { return r.has_value(); }))
     throw error("taking an array over: no SSD of it answers; see whether they are powered");
   core_.recover(reports, now());

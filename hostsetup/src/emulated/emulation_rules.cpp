@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 namespace gnstor::host {
 namespace {
 
@@ -32,6 +34,8 @@ fw::geometry shape_of(std::uint64_t bytes, std::uint32_t shards, runner_kind run
   const auto pages = static_cast<std::uint32_t>(bytes / block_bytes);
   g.pages_per_block = fw::geometry::default_block(pages);
   g.pages = pages / g.pages_per_block * g.pages_per_block;
+  // One volume per 256 KiB of flash, as far as that is few or many.
+  g.max_volumes = std::clamp<std::uint32_t>(g.pages / 64, 256, 16384);
   const std::uint32_t most = runner == runner_kind::gpu ? gpu_shards : fw::most_shards_cpu;
   g.shards = shards != 0 ? shards : fw::geometry::default_shards(g.pages, most);
   return g;
