@@ -23,7 +23,7 @@ class admin_commands {
 
   /// Executes a command whose key was found to open its data. The status; its result in `c`. One
   /// that bears a manager's term counts only if no later one has been seen, whatever it asks.
-  GNSTOR_HD std::uint16_t execute(command_head& c) const {
+  GNSTOR_HD_SLOW std::uint16_t execute(command_head& c) const {
     if (wire::nvme::is_feature_command(c.entry)) return feature(c);
     const auto command = wire::afa::admin_command::unpack(c.entry);
     auto* payload = reinterpret_cast<void*>(c.entry.dptr.address);
@@ -64,15 +64,15 @@ class admin_commands {
   }
 
   // Payloads are copied: the client could change one between the checks and the use.
-  GNSTOR_HD std::uint16_t add(const wire::afa::admin_command& command, const void* payload,
-                              const admin_caller& who) const {
+  GNSTOR_HD_SLOW std::uint16_t add(const wire::afa::admin_command& command, const void* payload,
+                                   const admin_caller& who) const {
     auto record = *static_cast<const wire::afa::volume_record*>(payload);
     if (const std::uint16_t refused = may_add(record, who)) return refused;
     if (record.owner == 0) record.owner = who.host;
     return drive_->volume_add(command.epoch, record);
   }
-  GNSTOR_HD std::uint16_t change(const wire::afa::admin_command& command, const void* payload,
-                                 const admin_caller& who) const {
+  GNSTOR_HD_SLOW std::uint16_t change(const wire::afa::admin_command& command, const void* payload,
+                                      const admin_caller& who) const {
     const auto wanted = *static_cast<const wire::afa::volume_chmod*>(payload);
     if (command.epoch == drive_->epoch()) {  // else that is what is wrong
       if (const std::uint16_t refused = may_change(known(volume_id(wanted.vid)), wanted, who))
@@ -80,11 +80,11 @@ class admin_commands {
     }
     return drive_->volume_chmod(command.epoch, wanted);
   }
-  GNSTOR_HD std::uint16_t remove(const wire::afa::admin_command& command,
-                                 const admin_caller& who) const {
+  GNSTOR_HD_SLOW std::uint16_t remove(const wire::afa::admin_command& command,
+                                      const admin_caller& who) const {
     if (command.epoch == drive_->epoch()) {
       const auto volume = known(command.volume);
-      const bool another = command.hash_factor != 0 && command.hash_factor != volume.hash_factor;
+      const bool another = command.hash_factor != 0 && command.hash_factor != volume.hash_factor();
       const std::uint16_t refused = another ? std::uint16_t{0} : may_delete(volume, who);
       if (refused != 0) return refused;
     }
@@ -93,8 +93,8 @@ class admin_commands {
   GNSTOR_HD manager_term<thread_scope_device> term() const {
     return manager_term<thread_scope_device>(drive_->parts().header());
   }
-  GNSTOR_HD wire::afa::volume_record known(volume_id vid) const {
-    return drive_->parts().volumes_table<thread_scope_device>().find(vid);
+  GNSTOR_HD volume_entry<thread_scope_device> known(volume_id vid) const {
+    return drive_->parts().volumes_table<thread_scope_device>().look_up(vid);
   }
 
   /// Set Features and Get Features of the SSD's arbitration, the only feature there is: it is not

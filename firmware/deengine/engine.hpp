@@ -331,8 +331,7 @@ class engine_ref {
   GNSTOR_HD std::uint16_t volume_delete(std::uint32_t command_epoch, volume_id vid,
                                         std::uint64_t hash_factor = 0) const {
     if (command_epoch != epoch()) return wire::afa::make_status(wire::afa::status::stale_epoch);
-    if (hash_factor != 0 && permissions().find(vid).hash_factor != hash_factor) vid = volume_id(0);
-    const std::uint16_t refused = permissions().remove(vid);
+    const std::uint16_t refused = permissions().remove(vid, hash_factor);
     if (refused == 0) serving().count_deletion();
     return refused;
   }

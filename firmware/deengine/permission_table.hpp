@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deengine/known_grant.hpp>
+#include <deengine/volume_entry.hpp>
 #include <deengine/volume_slot.hpp>
 #include <deengine/write_through.hpp>
 #include <gnstor/core/bounded.hpp>
@@ -78,12 +79,14 @@ class permission_table {
     if (unsound != 0) return unsound;
     if (r.ssd_count == 0) r.ssd_count = ssd_count;
     if (const std::uint32_t at = word32(index_[r.vid]).load(relaxed); at != 0) {
-      const record known = read(at - 1);
-      if (confirms(known, r)) {
-        publish(at - 1, r, this->generation(at - 1));
-        return 0;
-      }
-      return equal(known, r) ? std::uint16_t{0} : make_status(wire::afa::status::volume_exists);
+      using wire::afa::volume_spread;
+      const std::uint64_t* known = current(at - 1);
+      if (is_image_of(known, r, true)) return 0;
+      const bool confirms = spread(volume_id(r.vid)) == volume_spread::creating &&
+                            r.spread == volume_spread::whole && is_image_of(known, r, false);
+      if (!confirms) return make_status(wire::afa::status::volume_exists);
+      publish(at - 1, r, this->generation(at - 1));
+      return 0;
     }
     if (is_taken(r.name, volume_id(r.vid))) return make_status(wire::afa::status::name_exists);
     std::uint32_t free_slot = max_volumes_;
@@ -94,6 +97,12 @@ class permission_table {
     publish(free_slot, r, generation);
     word32(index_[r.vid]).store(free_slot + 1, release);  // pairs with the acquire fence in `find`
     return 0;
+  }
+
+  /// What the table holds of a volume, read where it lies.
+  GNSTOR_HD volume_entry<Scope> look_up(volume_id vid) const {
+    const std::uint32_t at = word32(index_[vid.value]).load(relaxed);
+    return volume_entry<Scope>(at == 0 ? nullptr : current(at - 1));
   }
 
   /// What the table holds of a volume; one with VID 0 if there is none.
@@ -118,9 +127,11 @@ class permission_table {
   }
 
   /// Removes a volume: from now on `find` answers absent.
-  GNSTOR_HD std::uint16_t remove(volume_id vid) const {
+  /// @param hash_factor of the volume that is meant; 0: any
+  GNSTOR_HD std::uint16_t remove(volume_id vid, std::uint64_t hash_factor = 0) const {
     const std::uint32_t at = word32(index_[vid.value]).load(relaxed);
-    if (at == 0) return make_status(wire::afa::status::unknown_volume);
+    if (at == 0 || (hash_factor != 0 && look_up(vid).hash_factor() != hash_factor))
+      return make_status(wire::afa::status::unknown_volume);
     publish(at - 1, record{}, 0);
     word32(index_[vid.value]).store(0, release);  // pairs with the acquire fence in `find`
     return 0;
@@ -231,16 +242,22 @@ class permission_table {
   GNSTOR_HD std::uint16_t vid_in(std::uint32_t k) const {
     return static_cast<std::uint16_t>(at(current(k), offsetof(record, vid)));
   }
+  GNSTOR_HD static std::uint64_t word_of(const wire::afa::volume_name& name, std::uint32_t w) {
+    std::uint64_t one = 0;
+    memcpy(&one, name.bytes + sizeof one * w, sizeof one);
+    return one;
+  }
   /// True if a volume other than `vid` has this name. Of no name: false.
   GNSTOR_HD bool is_taken(const wire::afa::volume_name& name, volume_id vid) const {
     if (name.empty()) return false;
-    std::uint64_t wanted[sizeof name / 8];
-    memcpy(wanted, &name, sizeof name);
     for (std::uint32_t k = 0; k < max_volumes_; ++k) {
       const std::uint64_t* image = current(k);
       std::uint64_t differ = 0;
+#if defined(__CUDACC__)
+#pragma unroll 1
+#endif
       for (std::uint32_t w = 0; w < sizeof name / 8 && differ == 0; ++w)
-        differ = at(image, offsetof(record, name) + 8 * w) ^ wanted[w];
+        differ = at(image, offsetof(record, name) + 8 * w) ^ word_of(name, w);
       if (differ != 0) continue;
       const std::uint16_t holder = vid_in(k);
       if (holder != 0 && holder != vid.value) return true;
@@ -248,23 +265,39 @@ class permission_table {
     return false;
   }
 
-  GNSTOR_HD static bool equal(const record& a, const record& b) {
-    std::uint64_t x[volume_slot::record_words];
-    std::uint64_t y[volume_slot::record_words];
-    memcpy(x, &a, sizeof a);
-    memcpy(y, &b, sizeof b);
+  /// True if an image is of this very record; or but for how far its volume is spread or made, and
+  /// the epoch of its last change.
+  GNSTOR_HD static bool is_image_of(const std::uint64_t* image, const record& r, bool entirely) {
+    static_assert(offsetof(record, epoch) % 8 == 4 && offsetof(record, spread) % 8 == 4);
+    constexpr std::uint64_t lower = 0xffff'ffff;
     std::uint64_t differ = 0;
-    for (std::uint32_t w = 0; w < volume_slot::record_words; ++w) differ |= x[w] ^ y[w];
+#if defined(__CUDACC__)
+#pragma unroll 1
+#endif
+    for (std::uint32_t w = 0; w < volume_slot::record_words; ++w) {
+      const bool half = w == offsetof(record, epoch) / 8 || w == offsetof(record, spread) / 8;
+      const std::uint64_t counts = half && !entirely ? lower : ~std::uint64_t{0};
+      differ |= (word(image[w]).load(relaxed) ^ piece(r, w)) & counts;
+    }
     return differ == 0;
   }
 
   GNSTOR_HD static record record_in(const std::uint64_t* image) {
-    std::uint64_t words[volume_slot::record_words];
-    for (std::uint32_t w = 0; w < volume_slot::record_words; ++w)
-      words[w] = word(image[w]).load(relaxed);
     record r;
-    memcpy(&r, words, sizeof r);
+#if defined(__CUDACC__)
+#pragma unroll 1
+#endif
+    for (std::uint32_t w = 0; w < volume_slot::record_words; ++w) {
+      const std::uint64_t one = word(image[w]).load(relaxed);
+      memcpy(reinterpret_cast<char*>(&r) + sizeof one * w, &one, sizeof one);
+    }
     return r;
+  }
+  /// Word `w` of a record. One by one: a GPU's lane has no room for two images.
+  GNSTOR_HD static std::uint64_t piece(const record& r, std::uint32_t w) {
+    std::uint64_t one = 0;
+    memcpy(&one, reinterpret_cast<const char*>(&r) + sizeof one * w, sizeof one);
+    return one;
   }
   /// True if slot `k` holds the image that was published as `version`.
   GNSTOR_HD bool is_sealed(std::uint32_t k, std::uint64_t version) const {
@@ -275,10 +308,11 @@ class permission_table {
   /// What the last word of an image must be: the generation, and a check over everything.
   GNSTOR_HD static std::uint64_t sealed(std::uint32_t k, std::uint64_t version, const record& r,
                                         std::uint32_t generation) {
-    std::uint64_t words[volume_slot::record_words];
-    memcpy(words, &r, sizeof r);
     std::uint64_t sum = mix64(version ^ std::uint64_t{k} << 48) ^ generation;
-    for (const std::uint64_t w : words) sum = mix64(sum ^ w);
+#if defined(__CUDACC__)
+#pragma unroll 1
+#endif
+    for (std::uint32_t w = 0; w < volume_slot::record_words; ++w) sum = mix64(sum ^ piece(r, w));
     return sum >> 32 << 32 | generation;
   }
 
@@ -302,6 +336,9 @@ class permission_table {
     const auto listed = static_cast<std::uint32_t>(at(image, offsetof(record, client_count)));
     const std::uint32_t count =
         listed < wire::afa::max_volume_clients ? listed : wire::afa::max_volume_clients;
+#if defined(__CUDACC__)
+#pragma unroll 1
+#endif
     for (std::uint32_t k = 0; k < count; ++k) {
       const std::uint64_t c =
           at(image, offsetof(record, clients) + k * sizeof(wire::afa::volume_client));
@@ -313,25 +350,33 @@ class permission_table {
 
   /// Fills the image that does not count, then makes it the one that counts.
   GNSTOR_HD void publish(std::uint32_t k, const record& r, std::uint32_t generation) const {
-    std::uint64_t words[volume_slot::words];
-    memcpy(words, &r, sizeof r);
     volume_slot& slot = slots_[k];
     const std::uint64_t version = word(slot.version).load(relaxed);
-    words[volume_slot::generation_word] = sealed(k, version + 1, r, generation);
-    if (through_->any()) write_down(slot, version + 1, words);
+    const std::uint64_t seal = sealed(k, version + 1, r, generation);
+    if (through_->any()) write_down(slot, version + 1, r, seal);
     // A reader that sees a word stored below also sees this version, which its second look finds
     // changed.
     simt::fence<Scope>(release);
     std::uint64_t* image = slot.images[(version + 1) % 2];
-    for (std::uint32_t w = 0; w < volume_slot::words; ++w) word(image[w]).store(words[w], relaxed);
+#if defined(__CUDACC__)
+#pragma unroll 1
+#endif
+    for (std::uint32_t w = 0; w < volume_slot::record_words; ++w)
+      word(image[w]).store(piece(r, w), relaxed);
+    word(image[volume_slot::generation_word]).store(seal, relaxed);
     word(slot.version)
         .store(version + 1, release);  // pairs with the acquire of the version in `find`
   }
   /// Tells flash an image, and then that it counts.
-  GNSTOR_HD void write_down(volume_slot& slot, std::uint64_t version,
-                            const std::uint64_t (&words)[volume_slot::words]) const {
+  GNSTOR_HD void write_down(volume_slot& slot, std::uint64_t version, const record& r,
+                            std::uint64_t seal) const {
     std::uint64_t* image = slot.images[version % 2];
-    for (std::uint32_t w = 0; w < volume_slot::words; ++w) through_->store(image[w], words[w]);
+#if defined(__CUDACC__)
+#pragma unroll 1
+#endif
+    for (std::uint32_t w = 0; w < volume_slot::record_words; ++w)
+      through_->store(image[w], piece(r, w));
+    through_->store(image[volume_slot::generation_word], seal);
     through_->order();
     through_->store(slot.version, version);
     through_->order();

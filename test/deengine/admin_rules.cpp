@@ -56,6 +56,14 @@ TEST_CASE("the owner gives and takes rights, others take and give back their own
   const auto r = volume();
   CHECK(may_change(r, change({{7, right_read}, {2, 0}}), owner) == 0);
   CHECK(may_change(r, change({{2, right_read | right_write}}), guest) == 0);
+  for (const bool named : {false, true}) {  // but it does not have the volume deleted, or named
+    auto more = change({{2, right_read | right_write}});
+    (named ? more.sets : reinterpret_cast<std::uint32_t&>(more.spread)) =
+        named ? wire::afa::volume_chmod::sets_name
+              : static_cast<std::uint32_t>(wire::afa::volume_spread::deleting);
+    CHECK(may_change(r, more, guest) == refused(status::not_owner));
+    CHECK(may_change(r, more, owner) == 0);
+  }
   CHECK(may_change(r, change({{2, 0}}), guest) == 0);
   CHECK(may_change(r, change({{1, right_read}}), guest) == refused(status::not_owner));
   CHECK(may_change(r, change({{2, right_read}, {1, 0}}), guest) == refused(status::not_owner));

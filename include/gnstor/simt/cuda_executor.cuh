@@ -73,7 +73,7 @@ namespace gnstor::simt::cuda {
 /// Makes room for kernels of up to `bytes` of local memory a thread on the current device.
 ///
 /// Launching a kernel that needs more than there is waits for every kernel that runs, and a
-/// persistent one never ends. So the room is made before: a session makes 2 KiB.
+/// persistent one never ends. So the room is made before: a session makes 2.5 KiB.
 inline void reserve_local_memory(std::size_t bytes) {
   std::size_t there = 0;
   gnstor::detail::cuda_check(cudaDeviceGetLimit(&there, cudaLimitStackSize), "cudaDeviceGetLimit");

@@ -16,12 +16,18 @@ struct fixed_text {
 
   GNSTOR_HD constexpr bool empty() const { return bytes[0] == 0; }
   GNSTOR_HD constexpr std::size_t size() const {
+#if defined(__CUDACC__)
+#pragma unroll 1
+#endif
     for (std::size_t n = 0; n < Bytes; ++n) {
       if (bytes[n] == 0) return n;
     }
     return Bytes;
   }
   GNSTOR_HD friend constexpr bool operator==(const fixed_text& a, const fixed_text& b) {
+#if defined(__CUDACC__)
+#pragma unroll 1
+#endif
     for (std::size_t k = 0; k < Bytes; ++k) {
       if (a.bytes[k] != b.bytes[k]) return false;
     }
@@ -44,6 +50,9 @@ GNSTOR_HD constexpr std::size_t utf8_sequence(const char* at, std::size_t left) 
   if (first < 0x80) return 1;
   const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
   if (first < 0xc2 || first > 0xf4 || left < length) return 0;
+#if defined(__CUDACC__)
+#pragma unroll 1
+#endif
   for (std::size_t k = 1; k < length; ++k) {
     if ((byte(k) & 0xc0) != 0x80) return 0;
   }
@@ -59,6 +68,9 @@ template <std::size_t Bytes>
 GNSTOR_HD constexpr bool is_text(const fixed_text<Bytes>& t) {
   const std::size_t size = t.size();
   std::size_t next = 0;  // where a sequence has to begin
+#if defined(__CUDACC__)
+#pragma unroll 1
+#endif
   for (std::size_t k = 0; k < size; ++k) {
     if (k != next) continue;
     const auto first = static_cast<unsigned char>(t.bytes[k]);
@@ -68,6 +80,9 @@ GNSTOR_HD constexpr bool is_text(const fixed_text<Bytes>& t) {
     if (first == 0xc2 && static_cast<unsigned char>(t.bytes[k + 1]) < 0xa0) return false;
     next += length;
   }
+#if defined(__CUDACC__)
+#pragma unroll 1
+#endif
   for (std::size_t k = size; k < Bytes; ++k) {
     if (t.bytes[k] != 0) return false;
   }

@@ -15,11 +15,17 @@ GNSTOR_HD constexpr std::uint16_t check_clients(const volume_client* clients, st
                                                 std::uint16_t fewest) {
   if (count > max_volume_clients) return make_status(status::too_many_clients);
   std::uint32_t writers = 0;
+#if defined(__CUDACC__)
+#pragma unroll 1
+#endif
   for (std::uint32_t k = 0; k < count; ++k) {
     const std::uint16_t rights = clients[k].rights;
     if (rights < fewest || rights > all_rights) {
       return make_status(status::bad_payload);
     }
+#if defined(__CUDACC__)
+#pragma unroll 1
+#endif
     for (std::uint32_t j = 0; j < k; ++j) {
       if (clients[j].client == clients[k].client) return make_status(status::bad_payload);
     }
@@ -69,21 +75,50 @@ GNSTOR_HD constexpr std::uint16_t apply_chmod(volume_record& r, const volume_chm
   }
   const std::uint16_t unsound = check_clients(change.clients, change.client_count, 0);
   if (unsound != 0) return unsound;
-  volume_client merged[2 * max_volume_clients] = {};
+  const auto listed = [&](std::uint16_t client) {
+    bool found = false;
+#if defined(__CUDACC__)
+#pragma unroll 1
+#endif
+    for (std::uint32_t j = 0; j < change.client_count; ++j)
+      found = found || change.clients[j].client == client;
+    return found;
+  };
+  // Both lists are sound: what they come to has too many clients, or two writers, or is sound too.
   std::uint32_t count = 0;
+  std::uint32_t writers = 0;
+  const auto add = [&](const volume_client& c) {
+    ++count;
+    if ((c.rights & right_write) != 0) ++writers;
+  };
+#if defined(__CUDACC__)
+#pragma unroll 1
+#endif
   for (std::uint32_t k = 0; k < r.client_count; ++k) {
-    bool listed = false;
-    for (std::uint32_t j = 0; j < change.client_count; ++j) {
-      listed = listed || change.clients[j].client == r.clients[k].client;
-    }
-    if (!listed) merged[count++] = r.clients[k];
+    if (!listed(r.clients[k].client)) add(r.clients[k]);
   }
+#if defined(__CUDACC__)
+#pragma unroll 1
+#endif
   for (std::uint32_t j = 0; j < change.client_count; ++j) {
-    if (change.clients[j].rights != 0) merged[count++] = change.clients[j];
+    if (change.clients[j].rights != 0) add(change.clients[j]);
   }
-  const std::uint16_t clash = check_clients(merged, count, 1);
-  if (clash != 0) return clash;
-  for (std::uint32_t k = 0; k < max_volume_clients; ++k) r.clients[k] = merged[k];
+  if (count > max_volume_clients) return make_status(status::too_many_clients);
+  if (writers > 1) return make_status(status::writer_exists);
+  std::uint32_t kept = 0;
+#if defined(__CUDACC__)
+#pragma unroll 1
+#endif
+  for (std::uint32_t k = 0; k < r.client_count; ++k) {
+    if (!listed(r.clients[k].client)) r.clients[kept++] = r.clients[k];
+  }
+#if defined(__CUDACC__)
+#pragma unroll 1
+#endif
+  for (std::uint32_t j = 0; j < change.client_count; ++j) {
+    if (change.clients[j].rights != 0) r.clients[kept++] = change.clients[j];
+  }
+  for (; kept < max_volume_clients; ++kept) r.clients[kept] = {};
   r.client_count = count;
   if (change.owner != 0) r.owner = change.owner;
   if (named) r.name = change.name;
@@ -97,7 +132,7 @@ GNSTOR_HD constexpr std::uint16_t apply_chmod(volume_record& r, const volume_chm
 }
 
 /// True if `later` is what the creation of `known` ends with: the same volume, known to all SSDs.
-GNSTOR_HD constexpr bool confirms(volume_record known, const volume_record& later) {
+GNSTOR_HD constexpr bool confirms(const volume_record& known, const volume_record& later) {
   if (known.spread != volume_spread::creating) return false;
   bool same = known.version == later.version && known.vid == later.vid &&
               known.replicas == later.replicas && known.hash_factor == later.hash_factor &&
@@ -106,6 +141,9 @@ GNSTOR_HD constexpr bool confirms(volume_record known, const volume_record& late
               known.client_count == later.client_count && known.ssd_count == later.ssd_count &&
               known.name == later.name && known.labels == later.labels &&
               later.spread == volume_spread::whole;
+#if defined(__CUDACC__)
+#pragma unroll 1
+#endif
   for (std::uint32_t k = 0; k < max_volume_clients; ++k) {
     same = same && known.clients[k].client == later.clients[k].client &&
            known.clients[k].rights == later.clients[k].rights;
