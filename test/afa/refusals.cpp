@@ -358,11 +358,12 @@ TEST_CASE("an admin command wants its own queue, length, key and an aligned addr
       list.payload = wire::nvme::make_keyed_sgl(f.block(0).address + shift, bytes, f.key);
       return list.pack();
     };
-    submission_entry unknown = with(0, 576);
+    constexpr std::uint32_t all = sizeof(wire::afa::array_description);
+    submission_entry unknown = with(0, all);
     unknown.opcode = 0xc2;
     const auto e = sent(f, lanes,
-                        {with(0, 575), with(1, 576), unknown,
-                         good_io(f)(wire::nvme::nvm_opcode::read), with(0, 576)});
+                        {with(0, all - 1), with(1, all), unknown,
+                         good_io(f)(wire::nvme::nvm_opcode::read), with(0, all)});
     check_refused(e[0], generic(generic_status::invalid_sgl_length));
     check_refused(e[1], generic(generic_status::invalid_sgl_offset));
     check_refused(e[2], generic(generic_status::invalid_opcode));
