@@ -224,6 +224,11 @@ bool manager::advance_remove(operation& op) {
     wire::afa::volume_chmod gone{};
     gone.spread = wire::afa::volume_spread::deleting;
     if (!chmod(op, gone)) return false;
+    if (op.refusal != 0) {  // asked for again, it goes on; so does who takes over
+      volumes_[op.vid].going = false;
+      answer(op, verdict::refused);
+      return true;
+    }
     op.step = 3;
   }
   ssd_order o;

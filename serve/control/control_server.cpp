@@ -5,8 +5,14 @@
 
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 
@@ -19,9 +25,28 @@ bool is_loopback(const std::string& host) {
   return host == "localhost" || host.starts_with("127.") || host == "::1";
 }
 
+/// True if somebody listens at a Unix socket: what a killed process has left is taken over.
+bool answers(const std::string& path) {
+  sockaddr_un at{};
+  if (path.empty() || path.size() >= sizeof at.sun_path) return false;
+  at.sun_family = AF_UNIX;
+  path.copy(at.sun_path, path.size());
+  const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (socket < 0) return false;
+  const bool there = ::connect(socket, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0;
+  ::close(socket);
+  return there;
+}
+
 /// An address as gRPC takes it. Throws `input_error`.
 std::string checked(const std::string& listen, bool encrypted) {
-  if (listen.starts_with("unix:")) return listen;
+  if (listen.starts_with("unix:")) {
+    if (answers(listen.substr(5))) {
+      throw host::error(fmt::format(
+          "listening at {}: another process answers there; use another --listen", listen));
+    }
+    return listen;
+  }
   const std::size_t colon = listen.rfind(':');
   const std::string port = colon == std::string::npos ? "" : listen.substr(colon + 1);
   const std::string host = listen.substr(0, colon);
@@ -90,6 +115,11 @@ control_server::control_server(const std::string& listen, host::array_manager& m
         "listening at {}: the address is in use, or not this machine's, or the key is not the "
         "certificate's; use another --listen, or look at --tls-cert and --tls-key",
         listen));
+  }
+  // Whoever may connect may do everything.
+  if (!on_port && ::chmod(where.c_str() + 5, 0600) != 0) {
+    throw host::error(fmt::format("making {} this user's alone: {}; use a folder of this user's",
+                                  where, std::strerror(errno)));
   }
   impl_->address = on_port ? fmt::format("{}:{}", where.substr(0, where.rfind(':')), port) : where;
 }

@@ -229,3 +229,21 @@ TEST_CASE("of an array on which all agree a take-over changes nothing") {
   a.obey();
   CHECK(a.repaired().kind == repair_kind::converge);
 }
+
+TEST_CASE("a removal that an SSD refuses is reported, deletes nothing, and may be asked for again") {
+  obedient_array a(3);
+  a.create(1);
+  bool refuses = true;
+  a.before_order = [&](const daemon::ssd_order& o) {
+    if (o.opcode != admin_opcode::volume_chmod || o.ssd != 1) return;
+    a.states[1].serving.epoch = refuses ? 9 : 1;  // it thinks to be in another epoch
+  };
+  a.boss.remove(100, 1);
+  CHECK(a.last().said == verdict::refused);
+  CHECK(a.boss.volumes().size() == 1);
+  for (std::uint32_t k = 0; k < 3; ++k) CHECK(a.states[k].volumes.contains(1));
+  refuses = false;
+  a.boss.remove(101, 1);
+  CHECK(a.last().said == verdict::done);
+  for (std::uint32_t k = 0; k < 3; ++k) CHECK_FALSE(a.states[k].volumes.contains(1));
+}

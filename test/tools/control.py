@@ -183,6 +183,11 @@ def supervised(program, control):
         process = subprocess.Popen([program, "--config", str(config)], stdout=subprocess.DEVNULL,
                                    env={**os.environ, "NOTIFY_SOCKET": folder + "/notify"})
         check(ears.recv(4096).startswith(b"READY=1"), "a supervisor hears that it is ready")
+        check(os.stat(folder + "/socket").st_mode & 0o777 == 0o600, "the socket is ours alone")
+        second = subprocess.run([program, "--listen", f"unix:{folder}/socket"], text=True,
+                                capture_output=True, timeout=20, check=False)
+        check(second.returncode == 1 and "another process answers" in second.stderr,
+              "a second daemon at one socket", second.stderr)
         watched = subprocess.run([control, "--server", f"unix:{folder}/socket", "--watch", "0.05",
                                   "--times", "3", "array", "health"], text=True,
                                  capture_output=True, timeout=20, check=False)

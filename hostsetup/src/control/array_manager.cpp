@@ -22,6 +22,7 @@ using wire::afa::volume_record;
 
 constexpr std::size_t most_events = 1000;
 constexpr std::uint32_t most_askers = 8;
+constexpr std::chrono::milliseconds retry_pause{100};
 
 std::uint64_t bit(std::uint32_t ssd) { return std::uint64_t{1} << ssd; }
 
@@ -119,7 +120,7 @@ void array_manager::take_over() {
   for (std::uint32_t k = 0; k < options_.ssds; ++k) {
     try {
       term_ = std::max(term_, client_.describe(k).term);
-    } catch (const io_error&) {
+    } catch (const error&) {
       looks_[k].answers = false;
     }
   }
@@ -132,19 +133,24 @@ void array_manager::take_over() {
       looks_[k].said = said;
       reports[k] =
           daemon::ssd_report{{said.epoch, said.absent, said.filling}, client_.list(k, said.epoch)};
-    } catch (const io_error& e) {
+    } catch (const error& e) {
       looks_[k].answers = false;
       log(log_level::warning, e.what());
     }
   };
   std::atomic<std::uint32_t> next{0};
-  std::vector<std::thread> askers;  // several SSDs at a time: of each its volumes come in pages
-  for (std::uint32_t t = 0; t < std::min(options_.ssds, most_askers); ++t) {
-    askers.push_back(start_thread("taking an array over", [&] {
-      for (std::uint32_t k = next++; k < options_.ssds; k = next++) ask(k);
-    }));
+  const auto ask_all = [&] {
+    for (std::uint32_t k = next++; k < options_.ssds; k = next++) ask(k);
+  };
+  std::vector<std::thread> others;  // several SSDs at a time: of each its volumes come in pages
+  try {
+    while (others.size() + 1 < std::min(options_.ssds, most_askers))
+      others.push_back(start_thread("taking an array over", ask_all));
+  } catch (const error&) {
+    // Then it takes longer.
   }
-  for (std::thread& t : askers) t.join();
+  ask_all();
+  for (std::thread& t : others) t.join();
   if (std::none_of(reports.begin(), reports.end(), [](const auto& r) { return r.has_value(); }))
     throw error("taking an array over: no SSD of it answers; see whether they are powered");
   core_.recover(reports, now());
@@ -219,8 +225,20 @@ void array_manager::carry_out(std::unique_lock<std::mutex>& lock) {
   const daemon::ssd_order o = orders_.front();
   orders_.pop_front();
   lock.unlock();
-  const status s = send(o);
+  status s;
+  std::string why;
+  try {
+    s = send(o);
+  } catch (const error& e) {  // this process has no memory for it: that is not the SSD's fault
+    why = e.what();
+  }
   lock.lock();
+  if (!why.empty()) {
+    log(log_level::warning, why);
+    orders_.push_front(o);
+    work_.wait_for(lock, retry_pause);
+    return;
+  }
   if (is_vendor(s, wire::afa::status::stale_term)) return depose();
   if (has_answered(s)) {
     core_.answered(o.id,
@@ -245,10 +263,22 @@ void array_manager::change_front_end(std::unique_lock<std::mutex>& lock) {
       (void)client_.describe(k, term_);
     } catch (const io_error& e) {
       past = is_vendor(e.outcome(), wire::afa::status::stale_term);
+    } catch (const error& e) {
+      log(log_level::warning, e.what());
     }
   }
-  if (!past && settings_.detach) settings_.detach(change.ssd, change.detached);
+  bool changed = true;
+  try {
+    if (!past && settings_.detach) settings_.detach(change.ssd, change.detached);
+  } catch (const error& e) {
+    log(log_level::warning, e.what());
+    changed = false;
+  }
   lock.lock();
+  if (!changed) {  // the epoch does not move before it has
+    front_ends_.push_front(change);
+    work_.wait_for(lock, retry_pause);
+  }
   if (past) depose();
 }
 
@@ -264,6 +294,10 @@ void array_manager::look_at_ssds(std::unique_lock<std::mutex>& lock) {
       if (takes_part) s = client_.io(wire::nvme::make_flush(0, k + 1), {});
     } catch (const io_error& e) {
       s = e.outcome();
+    } catch (const error& e) {  // nothing is known of the SSD
+      log(log_level::warning, e.what());
+      lock.lock();
+      continue;
     }
     now.answers = s.ok();
     lock.lock();
@@ -282,6 +316,7 @@ void array_manager::depose() {
   deposed_ = true;
   orders_.clear();
   front_ends_.clear();
+  repairs_.halt();
   say(fmt::format("another manager has taken the array over: term {} is past", term_));
   answered_.notify_all();
 }

@@ -131,7 +131,8 @@ class array_manager {
   std::condition_variable answered_;
   std::condition_variable work_;
   std::uint64_t last_request_ = 0;
-  std::uint64_t known_absent_ = 0;  ///< for events
+  std::uint64_t promised_blocks_ = 0;  ///< to volumes that are being created
+  std::uint64_t known_absent_ = 0;     ///< for events
   std::uint64_t known_filling_ = 0;
   std::uint64_t unfit_ = 0;  ///< SSDs that could not take their places, by bit
   std::deque<array_event> events_;

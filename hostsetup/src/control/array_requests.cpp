@@ -160,7 +160,7 @@ volume_state array_manager::create(const new_volume& wanted) {
     if (r.stripe_blocks == 0 || r.stripe_blocks > wire::afa::max_stripe_blocks)
       throw bad(fmt::format("stripes of {} blocks", r.stripe_blocks), "use 1 to 256");
     const std::uint64_t there = capacity();
-    const std::uint64_t taken = provisioned();
+    const std::uint64_t taken = provisioned() + promised_blocks_;
     const std::uint64_t left = there > taken ? there - taken : 0;
     if (r.capacity_blocks * r.replicas > left) {
       throw control_error(
@@ -170,8 +170,20 @@ volume_state array_manager::create(const new_volume& wanted) {
                       left * block_bytes, there * block_bytes),
           "delete volumes, ask for fewer bytes or replicas, or add SSDs");
     }
+    promised_blocks_ += r.capacity_blocks * r.replicas;
   }
-  const daemon::reply made = ask(what, [&](std::uint64_t id) { core_.create(id, r); });
+  const auto done = [&] {
+    const std::lock_guard lock(guard_);
+    promised_blocks_ -= r.capacity_blocks * r.replicas;
+  };
+  daemon::reply made;
+  try {
+    made = ask(what, [&](std::uint64_t id) { core_.create(id, r); });
+  } catch (...) {
+    done();
+    throw;
+  }
+  done();
   const std::lock_guard lock(guard_);
   say(fmt::format("volume {} \"{}\" was created", made.vid, to_string(wanted.name)));
   return state_of(known(made.vid));
@@ -316,7 +328,7 @@ void array_manager::replace(std::uint32_t ssd) {
   try {
     for (const volume_record& r : client_.list(ssd, client_.describe(ssd).epoch))
       has.push_back(r.vid);
-  } catch (const io_error& e) {
+  } catch (const error& e) {
     throw control_error(control_reason::unavailable,
                         fmt::format("SSD {} does not answer: {}", ssd, e.what()),
                         "see whether it is plugged in and powered");

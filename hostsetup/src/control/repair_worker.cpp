@@ -1,5 +1,6 @@
 #include "repair_worker.hpp"
 
+#include <base/log.hpp>
 #include <base/start_thread.hpp>
 #include <gnstor/wire/afa/io_opcode.hpp>
 #include <gnstor/wire/afa/slba.hpp>
@@ -63,11 +64,15 @@ void repair_worker::start() {
   thread_ = start_thread("repairs of an array", [this] { run(); });
 }
 
+void repair_worker::halt() {
+  stopping_ = cancelled_ = true;
+  changed_.notify_all();
+}
+
 void repair_worker::stop() {
   {
     const std::lock_guard lock(manager_.guard);
-    stopping_ = cancelled_ = true;
-    changed_.notify_all();
+    halt();
   }
   if (thread_.joinable()) thread_.join();
 }
@@ -144,7 +149,13 @@ daemon::step_end repair_worker::step(const daemon::repair_step& p, std::uint32_t
                                      bool& broken) {
   const auto data = std::span(memory_).subspan(std::size_t{p.buffer} * block_bytes,
                                                std::size_t{p.blocks} * block_bytes);
-  const status s = client_->io(command_of(p, as_, epoch), data);
+  status s;
+  try {
+    s = client_->io(command_of(p, as_, epoch), data);
+  } catch (const error& e) {  // no memory for it here: the repair is ordered again
+    log(log_level::warning, e.what());
+    return daemon::step_end::failed;
+  }
   if (s.ok()) return daemon::step_end::done;
   using type = wire::nvme::status_code_type;
   const bool answered = s.code == status_code::nvme_error;

@@ -34,6 +34,8 @@ class repair_worker {
   void stop();
   void add(const daemon::repair_order& order);
   void cancel(std::uint64_t repair);
+  /// Begins nothing any more, and ends what is under way before its next command.
+  void halt();
   /// Something has changed that a repair may wait for.
   void wake() { changed_.notify_all(); }
   std::vector<repair_state> state() const;

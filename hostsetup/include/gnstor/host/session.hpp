@@ -112,7 +112,7 @@ class session {
   /// Nothing of this host's may be under way there. It may be read on.
   void close_volume(volume_id vid);
   /// Lets another host open a volume that this one owns: to read it, and to write it while nobody
-  /// else does. Throws `io_error` where it belongs to somebody else, or 16 hosts have been
+  /// else does. Throws `io_error` where it belongs to somebody else, or 32 hosts have been
   /// admitted.
   /// @param host its NQN, or its `session_options::host_name`
   void admit(volume_id vid, std::string_view host);
