@@ -230,7 +230,7 @@ TEST_CASE("of an array on which all agree a take-over changes nothing") {
   CHECK(a.repaired().kind == repair_kind::converge);
 }
 
-TEST_CASE("a removal that an SSD refuses is reported, deletes nothing, and may be asked for again") {
+TEST_CASE("a removal that an SSD refuses is reported, deletes nothing, and may be repeated") {
   obedient_array a(3);
   a.create(1);
   bool refuses = true;
