@@ -59,9 +59,11 @@ def bugs(tests):
     """The line that says how many planted bugs ran."""
     planted = [test for test in tests if test.name.startswith("bugs.") and test.name != "bugs.tool"]
     answered = sum(ANSWERED in test.output for test in planted)
+    waiting = sum(test.skipped for test in planted)
     if planted:
-        yield (f"== planted bugs and their controls: {len(planted) - answered} ran, {answered} "
-               "kept their verdict")
+        yield (f"== planted bugs and their controls: {len(planted) - answered - waiting} ran, "
+               f"{answered} kept their verdict" +
+               f", {waiting} were left for another run (test/bugs/verdicts.py)" * bool(waiting))
 
 
 def over_budget(tests, budgets, rooms):

@@ -17,7 +17,8 @@ With --control NAME the bugs are not planted: their sources, compiled the same w
 have to pass what each of them runs. There is one for each test source, so that it is the bug that
 turns its test red, and not the way in which a mutant is built.
 
-With --verdicts a bug that was found before, built from the same, is not run: see verdicts.py.
+With --verdicts a bug that was found before, built from the same, is not run, and one that has no
+time today is skipped, exit status 77: see verdicts.py.
 
 The same test must pass on the sound sources first, in the binary of the ordinary build; a mutant
 that does not compile, hangs, or selects no test case is an error of the bug file, not a find. Test
@@ -42,11 +43,16 @@ OPTIONAL = {"says"}
 # A whole test case, as clang-format leaves it; one that looks different is compiled.
 CASE = re.compile(r'^TEST_CASE\(\s*((?:"[^"\\\n]*"\s*)+)\) \{\n(?:(?!\}|TEST_CASE).*\n)*\}\n', re.M)
 EXIT_NOTHING_SELECTED = 3
+EXIT_SKIPPED = 77
 RUN_LIMIT_S = 120
 
 
 class BugError(Exception):
     """The bug file, not the library, is wrong."""
+
+
+class LeftForLater(Exception):
+    """Why a bug should run, but there is no time for it today."""
 
 
 def parse(text):
@@ -226,6 +232,8 @@ def settle(item, name, text, toolchain, verdicts, tree):
         if not reason:
             print("found before, built from the same; GNSTOR_BUGS=all runs it")
             return ""
+        if verdicts.may_wait(name, text, described(item)):
+            raise LeftForLater(reason)
         print(f"run: {reason}", flush=True)
         verdicts.forget(name)
     wrong = (check if "file" in item else check_control)(item, toolchain, tree)
@@ -263,6 +271,9 @@ def main():
         wrong = settle(item, name, text, toolchain, verdicts, tree)
     except (BugError, ToolchainError) as error:
         wrong = str(error)
+    except LeftForLater as why:
+        print(f"left for another run, the time for bugs is up: {why}")
+        return EXIT_SKIPPED
     finally:
         shutil.rmtree(tree, ignore_errors=True)
     if wrong:

@@ -331,7 +331,7 @@ class Kept(unittest.TestCase):
 
     def test_a_file_that_was_changed_by_hand_is_not_believed(self):
         sound = self.file.read_text()
-        known, key = json.loads(sound)["verdicts"]["twice"]
+        known, key, _ = json.loads(sound)["verdicts"]["twice"]
         turned = known[::-1]
         for old, new in [(known, turned), (f'"{known}"', "null"), ("helper.cpp", "apart.cpp"),
                          ('"hostsetup/src/helper.cpp"', ""), (key, "key"), (sound, ""),
@@ -355,6 +355,29 @@ class Kept(unittest.TestCase):
     def test_all_run_when_all_are_asked_for(self):
         with mock.patch.dict(os.environ, {"GNSTOR_BUGS": "all"}):
             self.assertNotEqual(self.reason(), "")
+
+    def test_when_time_is_up_what_is_built_from_other_headers_waits(self):
+        self.write("include/gnstor/two.hpp", DEPTH + "// changed\n")
+        with mock.patch.dict(os.environ, {"GNSTOR_BUGS_UNTIL": "1"}):
+            with self.assertRaisesRegex(mutate.LeftForLater, "has changed"):
+                self.settle()
+            for name, value in [("GNSTOR_BUGS", "all"), ("GNSTOR_BUGS_UNTIL", "9999999999")]:
+                with mock.patch.dict(os.environ, {name: value}):
+                    self.assertIn("found by fast", self.settle())
+                self.write("include/gnstor/two.hpp", DEPTH + f"// {name}\n")
+            turn = next(k for k in range(99) if verdicts.has_its_turn("twice", k))
+            with mock.patch.dict(os.environ, {"GNSTOR_DAY": str(turn)}):
+                self.assertIn("found by fast", self.settle())
+        self.assertEqual(self.counts, (1, 0))
+
+    def test_when_time_is_up_what_names_a_changed_file_runs(self):
+        with mock.patch.dict(os.environ, {"GNSTOR_BUGS_UNTIL": "1"}):
+            for name in ["include/gnstor/twice.hpp", "test/core/twice.cpp", "test/bugs/twice.bug"]:
+                old = (self.root / name).read_text()
+                self.write(name, "# new\n" + old if name.endswith("bug") else old + "// new\n")
+                self.assertIn("found by fast", self.settle(), name)
+            self.file.unlink()
+            self.assertIn("found by fast", self.settle())
 
     def test_a_bug_that_is_no_longer_found_loses_its_verdict(self):
         self.write("test/core/twice.cpp", USER.replace("== 7", "!= 9"))

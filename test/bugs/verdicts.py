@@ -12,7 +12,12 @@ runs.
 
 Only "found" is ever kept. A bug runs when it has no verdict, when its hash is another one, when its
 turn has come (each day a tenth of the bugs, by the CRC of the name and the number of the day), and
-when GNSTOR_BUGS=all. What runs leaves its verdict in the build; this script puts those in the file:
+when GNSTOR_BUGS=all. A header that everything includes makes hundreds run, which takes most of an
+hour; so after the time that GNSTOR_BUGS_UNTIL says, in seconds since 1970, a bug is left for
+another run, and skipped, if it was found before, today is not its turn, and all that changed are
+files that it does not name itself. Its verdict stays as it was, for the older sources.
+
+What runs leaves its verdict in the build; this script puts those in the file:
 
     verdicts.py keep BUILD...    merges what ran in these builds into verdicts.json
 """
@@ -24,6 +29,7 @@ import os
 import pathlib
 import re
 import sys
+import time
 import zlib
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -39,6 +45,21 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:<([^>\n]+)>|"([^"\n]+)"|(\S
 
 class NoVerdict(Exception):
     """Why a bug that was found gets no verdict."""
+
+
+class Hash:
+    """Of parts, with the length of each."""
+
+    def __init__(self):
+        self._digest = hashlib.sha256()
+
+    def take(self, *parts):
+        for part in parts:
+            part = part if isinstance(part, bytes) else str(part).encode()
+            self._digest.update(b"%d:" % len(part) + part)
+
+    def __str__(self):
+        return self._digest.hexdigest()[:32]
 
 
 def may_include(source, names):
@@ -110,23 +131,27 @@ def gathered(toolchain, file):
 
 def inputs(toolchain, name, text, sources, linked):
     """The hash of all that the verdict on `name`, described by `text`, follows from."""
-    digest = hashlib.sha256()
-
-    def take(*parts):
-        for part in parts:
-            part = part if isinstance(part, bytes) else str(part).encode()
-            digest.update(b"%d:" % len(part) + part)
-    for tool in TOOLS:
-        take(tool.read_bytes())
+    digest = Hash()
+    digest.take(*(tool.read_bytes() for tool in TOOLS))
     targets = {match[1] for library in library_names(toolchain)
                if (match := re.fullmatch(r"lib(.+)\.a", library))}
     flags = sorted({f for owner, _, _, f in library_commands(toolchain) if owner in targets})
     version = pathlib.Path(toolchain.libcudacxx) / "cuda/std/__cccl/version.h"
-    take(name, text, toolchain.versions, " ".join(toolchain.flags), *library_names(toolchain),
-         *flags, version.read_bytes() if version.is_file() else "", *sorted(linked))
+    digest.take(name, text, toolchain.versions, " ".join(toolchain.flags),
+                *library_names(toolchain), *flags,
+                version.read_bytes() if version.is_file() else "", *sorted(linked))
     for path in sorted(may_include(toolchain.source, {*sources, *linked})):
-        take(path, (toolchain.source / path).read_bytes())
-    return digest.hexdigest()[:32]
+        digest.take(path, (toolchain.source / path).read_bytes())
+    return str(digest)
+
+
+def named(toolchain, text, sources):
+    """The hash of a bug's text and of the files that it names."""
+    digest = Hash()
+    digest.take(text)
+    for path in sources:
+        digest.take(path, (toolchain.source / path).read_bytes())
+    return str(digest)
 
 
 def compiled_from(toolchain, tree):
@@ -180,7 +205,7 @@ class Verdicts:
         if os.environ.get("GNSTOR_BUGS") == "all":
             return "all are asked for"
         try:
-            known, key = self._kept["verdicts"][name]
+            known, key, _ = self._kept["verdicts"][name]
             linked = self._kept["linked"][key]
             if not all((self.toolchain.source / one).is_file() for one in [*sources, *linked]):
                 return "a source is gone"
@@ -191,6 +216,17 @@ class Verdicts:
         except (NoVerdict, OSError, TypeError, ValueError) as error:
             return f"its verdict cannot be read: {error}"
         return "its turn has come" if has_its_turn(name, day()) else ""
+
+    def may_wait(self, name, text, sources):
+        """Whether a bug that has to run is left for another run."""
+        until = os.environ.get("GNSTOR_BUGS_UNTIL")
+        if not until or time.time() < int(until) or os.environ.get("GNSTOR_BUGS") == "all":
+            return False
+        try:
+            same = self._kept["verdicts"][name][2] == named(self.toolchain, text, sources)
+        except (KeyError, IndexError, OSError, TypeError):
+            return False
+        return same and not has_its_turn(name, day())
 
     def forget(self, name):
         """Nothing is known of the bug until `note_found`."""
@@ -210,7 +246,7 @@ class Verdicts:
         if strange:
             raise NoVerdict(f"the compiler opened what no text includes: {min(strange)}")
         self._note(name, {"inputs": inputs(self.toolchain, name, text, sources, linked),
-                          "linked": linked})
+                          "linked": linked, "named": named(self.toolchain, text, sources)})
 
     def _note(self, name, verdict):
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -233,11 +269,11 @@ def keep(builds, file=FILE, bugs=HERE):
             if ran:
                 key = hashlib.sha256(" ".join(ran["linked"]).encode()).hexdigest()[:8]
                 linked[key] = ran["linked"]
-                verdicts[path.stem] = [ran["inputs"], key]
+                verdicts[path.stem] = [ran["inputs"], key, ran["named"]]
     names = {path.stem for path in bugs.glob("*.bug")}
     verdicts = {name: verdicts[name] for name in sorted(verdicts)
                 if name in names or name.startswith("control.")}
-    used = {key for _, key in verdicts.values()}
+    used = {key for _, key, *_ in verdicts.values()}
     lines = [f"  {json.dumps(name)}: {json.dumps(verdicts[name])}" for name in verdicts]
     lists = [f'  "{key}": [\n   ' + ",\n   ".join(map(json.dumps, linked[key])) + "]"
              for key in sorted(used) if key in linked]

@@ -57,6 +57,10 @@ class Report(unittest.TestCase):
         kept = passed("bugs.b", output=report_tests.ANSWERED)
         ran = [passed("bugs.a"), kept, passed("bugs.tool")]
         self.assertIn("1 ran, 1 kept", next(report_tests.bugs(ran)))
+        self.assertNotIn("left", next(report_tests.bugs(ran)))
+        later = passed("bugs.c")._replace(skipped=True)
+        self.assertIn("1 ran, 1 kept their verdict, 1 were left",
+                      next(report_tests.bugs([*ran, later])))
 
     def test_mutate_says_what_is_counted(self):
         self.assertIn(report_tests.ANSWERED, (ROOT / "test/bugs/mutate.py").read_text())
