@@ -28,9 +28,11 @@ class admin_commands {
     const auto command = wire::afa::admin_command::unpack(c.entry);
     auto* payload = reinterpret_cast<void*>(c.entry.dptr.address);
     if (command.term != 0) {
-      if (!caller(c.client).manager)
+      known_host* host = host_of(c.client);
+      if (host == nullptr || device_word<std::uint32_t>(host->manager).load(relaxed) == 0)
         return wire::afa::make_status(wire::afa::status::not_permitted);
       if (const std::uint16_t refused = term().follow(command.term)) return refused;
+      device_word<std::uint32_t>(host->manager).store(known_host::manages, relaxed);
     }
     switch (command.opcode) {
       case wire::afa::admin_opcode::volume_add: return add(command, payload, caller(c.client));
@@ -52,15 +54,32 @@ class admin_commands {
   }
 
  private:
+  /// Host `h` of those that there is room for; null if it is not there.
+  GNSTOR_HD known_host* admitted(std::uint32_t h) const {
+    known_host& host = node_->hosts[h];
+    // Paired with the release of who admits a host.
+    return device_word<std::uint32_t>(host.admitted).load(acquire) != 0 ? &host : nullptr;
+  }
+  GNSTOR_HD known_host* host_of(client_id client) const {
+    for (std::uint32_t h = 0; h < node_->shape.max_hosts; ++h) {
+      known_host* host = admitted(h);
+      if (host != nullptr && host->client == client) return host;
+    }
+    return nullptr;
+  }
   /// Who an association's client is.
   GNSTOR_HD admin_caller caller(client_id client) const {
+    admin_caller who{client};
     for (std::uint32_t h = 0; h < node_->shape.max_hosts; ++h) {
-      known_host& host = node_->hosts[h];
-      // Paired with the release of who admits a host.
-      if (device_word<std::uint32_t>(host.admitted).load(acquire) == 0) continue;
-      if (host.client == client) return {client, host.key, host.manager != 0};
+      known_host* host = admitted(h);
+      if (host == nullptr) continue;
+      const std::uint32_t manager = device_word<std::uint32_t>(host->manager).load(relaxed);
+      who.managed = who.managed || manager == known_host::manages;
+      if (host->client != client) continue;
+      who.host = host->key;
+      who.manager = manager != 0;
     }
-    return {client, 0, false};
+    return who;
   }
 
   // Payloads are copied: the client could change one between the checks and the use.

@@ -14,7 +14,12 @@ struct known_host {
   std::uint32_t admitted = 0;  ///< set last; 0 again when it has left
   client_id client{};
   std::uint16_t controller = 0;
-  std::uint32_t manager = 0;  ///< 1: it may do what is nobody else's, such as change an owner
+  /// 1: it may do what is nobody else's, such as change an owner. 2: it does so under a term, and
+  /// as long as it is there nobody else changes volumes. Atomic.
+  std::uint32_t manager = 0;
+
+  static constexpr std::uint32_t may_manage = 1;
+  static constexpr std::uint32_t manages = 2;
 };
 
 static_assert(std::is_trivially_copyable_v<known_host> && sizeof(known_host) == 40);

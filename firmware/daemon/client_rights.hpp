@@ -19,6 +19,15 @@ inline bool has_rights(wire::afa::volume_record& r, std::uint16_t client) {
   return entry_of(r, client) != r.clients + r.client_count;
 }
 
+/// What is left to a client that gives its rights back: who was admitted may read on, and come
+/// back.
+inline std::uint16_t kept_rights(wire::afa::volume_record& r, std::uint16_t client) {
+  using namespace wire::afa;
+  const volume_client* at = entry_of(r, client);
+  const bool admitted = at != r.clients + r.client_count && (at->rights & right_admitted) != 0;
+  return admitted ? std::uint16_t(right_admitted | right_read) : std::uint16_t{0};
+}
+
 /// Notes in a record what the SSDs were sent.
 inline void apply(wire::afa::volume_record& r, const wire::afa::volume_chmod& change) {
   for (std::uint32_t k = 0; k < change.client_count; ++k) {

@@ -23,6 +23,13 @@ void manager::close(std::uint64_t request, std::uint16_t vid, std::uint16_t clie
   queue_.push_back(
       {.what = action::close, .request = request, .vid = vid, .client = client, .clean = clean});
 }
+void manager::admit(std::uint64_t request, std::uint16_t vid, std::uint16_t client) {
+  queue_.push_back(
+      {.what = action::open, .request = request, .vid = vid, .client = client, .admits = true});
+}
+void manager::expel(std::uint64_t request, std::uint16_t vid, std::uint16_t client) {
+  queue_.push_back({.what = action::expel, .request = request, .vid = vid, .client = client});
+}
 void manager::remove(std::uint64_t request, std::uint16_t vid) {
   queue_.push_back({.what = action::remove, .request = request, .vid = vid});
 }
@@ -33,6 +40,7 @@ void manager::rename(std::uint64_t request, std::uint16_t vid,
   wanted.sets = change.sets;
   wanted.name = change.name;
   wanted.labels = change.labels;
+  wanted.owner = change.owner;
   queue_.push_back({.what = action::rename, .request = request, .vid = vid, .change = wanted});
 }
 
@@ -46,7 +54,8 @@ void manager::renew(std::uint64_t request, std::uint16_t vid, std::uint16_t clie
   // Somebody else is getting it, or the client is giving it back.
   const bool taken = std::any_of(queue_.begin(), queue_.end(), [=](const operation& op) {
     return (op.what == action::open && op.vid == vid && op.step != 0) ||
-           (op.what == action::close && op.vid == vid && op.client == client) ||
+           ((op.what == action::close || op.what == action::expel) && op.vid == vid &&
+            op.client == client) ||
            (op.what == action::leave && op.client == client) ||
            (op.what == action::spread && op.vid == vid && op.step != 0);
   });

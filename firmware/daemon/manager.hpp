@@ -53,15 +53,22 @@ class manager {
   // ---- requests; each gets one `reply` in a later `take_orders`
   /// @param r with VID 0: the first that no volume has
   void create(std::uint64_t request, wire::afa::volume_record r);
-  /// Gives a volume another name, or other labels. @param change of which `sets` counts
+  /// Gives a volume another name, other labels, or another owner. @param change of which `sets` and
+  /// `owner` count
   void rename(std::uint64_t request, std::uint16_t vid, const wire::afa::volume_chmod& change);
   /// Gives `client` the right to read a volume, or also to write it.
   void open(std::uint64_t request, std::uint16_t vid, std::uint16_t client, bool write);
   /// Extends a write lease that has not passed to somebody else.
   void renew(std::uint64_t request, std::uint16_t vid, std::uint16_t client);
-  /// Gives every right to a volume back. The client has no write under way.
+  /// Lets a client read a volume, and open it from now on whenever it wants to.
+  void admit(std::uint64_t request, std::uint16_t vid, std::uint16_t client);
+  /// Gives every right to a volume back; who was admitted may read it on. The client has no write
+  /// under way.
   /// @param clean every write was acknowledged, so that all replicas are equal
   void close(std::uint64_t request, std::uint16_t vid, std::uint16_t client, bool clean);
+  /// Takes every right to a volume from a client, whatever it is doing: it is not admitted any
+  /// more.
+  void expel(std::uint64_t request, std::uint16_t vid, std::uint16_t client);
   void remove(std::uint64_t request, std::uint16_t vid);
   /// Spreads a volume over the next SSD of the array that it is not spread over yet: that SSD is
   /// given its share, no more, and the others drop it. Meanwhile nobody may write the volume;
@@ -77,8 +84,8 @@ class manager {
   /// A formatted SSD is in the place of one that had failed, or that one again.
   /// @param has the volumes that it knows: of those nothing counts any more
   void ssd_replaced(std::uint32_t ssd, std::vector<std::uint16_t> has = {});
-  /// The last connection of a client is gone: its rights are withdrawn, and whoever wants to write
-  /// in its place need not wait for the lease.
+  /// The last connection of a client is gone: it is as if it had closed all volumes, not cleanly,
+  /// and whoever wants to write in its place need not wait for the lease.
   void client_gone(std::uint16_t client);
   /// How a repair ended.
   void finished(std::uint64_t repair, bool ok);
@@ -128,6 +135,7 @@ class manager {
     create,
     open,
     close,
+    expel,
     leave,
     remove,
     fail,
@@ -149,9 +157,10 @@ class manager {
     std::uint64_t request = 0;
     std::uint16_t vid = 0;
     std::uint16_t client = 0;
-    bool write = false;  ///< of an open
-    bool clean = false;  ///< of a close
-    bool drops = false;  ///< of an adoption: not all have the volume
+    bool write = false;   ///< of an open
+    bool admits = false;  ///< of an open: also from now on
+    bool clean = false;   ///< of a close
+    bool drops = false;   ///< of an adoption: not all have the volume
     std::uint32_t ssd = 0;
     wire::afa::volume_record r{};
     // How far it is:
@@ -218,7 +227,7 @@ class manager {
   bool all_informed_of_epoch(operation& op);
   bool chmod(operation& op, const wire::afa::volume_chmod& change);
   bool chmod(operation& op, const std::vector<wire::afa::volume_client>& changes);
-  bool withdrawn(operation& op, bool clean);
+  bool withdrawn(operation& op, bool clean, bool all);
   void answer(const operation& op, verdict said, std::uint64_t lease_until = 0);
   void publish();
   void change_epoch(std::uint64_t absent, std::uint64_t filling);

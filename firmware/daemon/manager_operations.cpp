@@ -6,6 +6,7 @@
 namespace gnstor::daemon {
 
 using wire::afa::admin_opcode;
+using wire::afa::right_admitted;
 using wire::afa::right_fill;
 using wire::afa::right_read;
 using wire::afa::right_write;
@@ -20,7 +21,8 @@ bool manager::advance(operation& op) {
   switch (op.what) {
     case action::create: return advance_create(op);
     case action::open: return advance_open(op);
-    case action::close: return advance_close(op);
+    case action::close:
+    case action::expel: return advance_close(op);
     case action::leave: return advance_leave(op);
     case action::remove: return advance_remove(op);
     case action::fail: return advance_fail(op);
@@ -88,7 +90,8 @@ bool manager::advance_create(operation& op) {
 bool manager::fenced(operation& op) {
   volume& v = volumes_[op.vid];
   std::vector<volume_client> fence;
-  if (v.writer != 0) fence.push_back({v.writer, right_read});
+  if (v.writer != 0)
+    fence.push_back({v.writer, std::uint16_t(right_read | kept_rights(v.r, v.writer))});
   fence.push_back({options_.client, std::uint16_t(right_read | right_fill | right_write)});
   if (!chmod(op, fence)) return false;
   if (op.refusal != 0) return true;
@@ -132,8 +135,9 @@ bool manager::advance_open(operation& op) {
     default: {
       std::vector<volume_client> rights = {{options_.client, own}};
       const bool keeps = v->writer == op.client && v->lease_until != 0;
-      rights.push_back(
-          {op.client, std::uint16_t(op.write || keeps ? right_read | right_write : right_read)});
+      const std::uint16_t admitted = op.admits ? right_admitted : kept_rights(v->r, op.client);
+      const std::uint16_t writes = op.write || keeps ? right_write : std::uint16_t{0};
+      rights.push_back({op.client, std::uint16_t(admitted | right_read | writes)});
       if (op.write) {  // where this ends half-way some SSDs know it: whoever is next fences it
         v->writer = op.client;
         v->lease_until = 0;
@@ -150,9 +154,11 @@ bool manager::advance_open(operation& op) {
   }
 }
 
-/// Withdraws every right of a client to the operation's volume.
-bool manager::withdrawn(operation& op, bool clean) {
-  if (!chmod(op, {{op.client, 0}})) return false;
+/// Withdraws the rights of a client to the operation's volume.
+/// @param all also that it was admitted
+bool manager::withdrawn(operation& op, bool clean, bool all) {
+  const std::uint16_t kept = all ? std::uint16_t{0} : kept_rights(volumes_[op.vid].r, op.client);
+  if (!chmod(op, {{op.client, kept}})) return false;
   volume& v = volumes_[op.vid];
   if (v.writer == op.client) {
     v.writer = 0;
@@ -166,7 +172,7 @@ bool manager::advance_close(operation& op) {
     answer(op, verdict::unknown_volume);
     return true;
   }
-  if (!withdrawn(op, op.clean)) return false;
+  if (!withdrawn(op, op.clean, op.what == action::expel)) return false;
   answer(op, verdict::done);
   return true;
 }
@@ -194,7 +200,7 @@ bool manager::advance_leave(operation& op) {
   }
   for (; !op.left.empty(); op.left.pop_back()) {
     op.vid = op.left.back();
-    if (!withdrawn(op, false)) return false;
+    if (!withdrawn(op, false, false)) return false;
   }
   return true;
 }

@@ -1,5 +1,5 @@
 #pragma once
-/// Which host may do what to which volume, as long as hosts send the VOLUME commands themselves.
+/// Which host may do what to which volume, where no manager does it for all of them.
 
 #include <gnstor/core/units.hpp>
 #include <gnstor/wire/afa/status.hpp>
@@ -13,6 +13,7 @@ struct admin_caller {
   client_id client{};
   std::uint64_t host = 0;  ///< as `volume_record::owner`; 0: nobody that the array knows
   bool manager = false;    ///< of the array: may do everything
+  bool managed = false;    ///< the array has a manager: nobody else changes volumes
 };
 
 /// Checks a VOLUME ADD: a host adds volumes of its own, and gives nobody the right to fill.
@@ -20,6 +21,7 @@ struct admin_caller {
 GNSTOR_HD constexpr std::uint16_t may_add(const wire::afa::volume_record& r,
                                           const admin_caller& who) {
   if (who.manager) return 0;
+  if (who.managed) return wire::afa::make_status(wire::afa::status::managed);
   bool allowed = who.host != 0 && (r.owner == 0 || r.owner == who.host) &&
                  (r.spread == wire::afa::volume_spread::whole ||
                   r.spread == wire::afa::volume_spread::creating);
@@ -49,6 +51,7 @@ template <class Volume>
 GNSTOR_HD constexpr std::uint16_t may_delete(const Volume& known, const admin_caller& who) {
   using wire::afa::make_status;
   if (known.vid() == 0) return make_status(wire::afa::status::unknown_volume);
+  if (who.managed && !who.manager) return make_status(wire::afa::status::managed);
   const bool own = who.host != 0 && who.host == known.owner();
   return who.manager || own ? std::uint16_t{0} : make_status(wire::afa::status::not_owner);
 }
@@ -69,6 +72,7 @@ GNSTOR_HD constexpr std::uint16_t may_change(const Volume& known,
   using wire::afa::make_status;
   if (known.vid() == 0) return make_status(wire::afa::status::unknown_volume);
   if (who.manager) return 0;
+  if (who.managed) return make_status(wire::afa::status::managed);
   if (change.owner != 0 || change.ssd_count != 0)
     return make_status(wire::afa::status::not_permitted);
   const bool own = who.host != 0 && who.host == known.owner();

@@ -94,6 +94,7 @@ volume_info session::create_volume(const volume_options& wanted) {
   r.clients[0] = {impl_->client.value, wire::afa::right_read | wire::afa::right_write};
   if (!wanted.name.empty()) r.name = volume_name(wanted.name);
   r.labels = volume_labels(wanted.labels);
+  if (impl_->control) return impl_->create_managed(r);
   impl_->create(r);
   impl_->written.insert(r.vid);
   return impl_->describe(r);
@@ -110,6 +111,7 @@ volume_id session::named(std::string_view name) {
         "the volume \"{}\": namespaces of a standard target have no names; open one by its id",
         name));
   }
+  if (impl_->control) return volume_id(impl_->control->find(std::string(name)).record.vid);
   return volume_id(impl_->find(volume_name(name)).vid);
 }
 
@@ -120,7 +122,8 @@ volume_info session::open(volume_id vid, rights wanted) {
     }
     throw input_error(fmt::format("the subsystem has no namespace {}", vid.value));
   }
-  wire::afa::volume_record r = impl_->find(vid);
+  if (impl_->control) return impl_->open_managed(vid, wanted != rights::reading);
+  const wire::afa::volume_record r = impl_->find(vid);
   const volume_info before = impl_->describe(r);
   const bool free = before.writer == client_id{};
   const bool readable = std::any_of(r.clients, r.clients + r.client_count, [&](const auto& c) {
@@ -156,6 +159,7 @@ volume_info session::open(volume_id vid, rights wanted) {
 
 void session::close_volume(volume_id vid) {
   if (!impl_->link->namespaces().empty()) return;
+  if (impl_->control) return impl_->close_managed(vid);
   const wire::afa::volume_record r = impl_->find(vid);
   if (!impl_->describe(r).writable) return;
   const status s =
@@ -169,6 +173,10 @@ void session::expel(volume_id vid, std::string_view host) { impl_->allow(vid, ho
 
 void session::delete_volume(volume_id vid) {
   if (!impl_->link->namespaces().empty()) return impl_->give_namespace(vid);
+  if (impl_->control) {
+    impl_->leases->drop(vid);
+    return impl_->control->remove(vid);
+  }
   impl_->remove(impl_->find(vid, true));
   impl_->written.erase(vid.value);
 }
@@ -178,6 +186,7 @@ void session::delete_volume(std::string_view name) { delete_volume(named(name));
 void session::rename_volume(volume_id vid, std::string_view name) {
   if (!impl_->link->namespaces().empty())
     throw input_error("namespaces of a standard target have no names");
+  if (impl_->control) return impl_->control->rename(vid, volume_name(name));
   impl_->rename(impl_->find(vid), volume_name(name));
 }
 
@@ -193,9 +202,19 @@ std::vector<wire::afa::volume_record> session::volumes() {
     all.push_back(r);
   }
   if (!all.empty()) return all;
+  if (impl_->control) {
+    for (const volume_state& v : impl_->control->volumes()) all.push_back(v.record);
+    return all;
+  }
   all = impl_->list();
   std::erase_if(all, [](const wire::afa::volume_record& r) { return !is_listed(r.spread); });
   return all;
+}
+
+volume_info session::refresh(const volume_info& volume) {
+  if (!impl_->link->namespaces().empty()) return volume;
+  impl_->learn();
+  return impl_->present(volume);
 }
 
 remote_volume session::ref(const volume_info& volume) const {

@@ -27,6 +27,7 @@ session::impl::impl(const endpoint& e, const session_options& o,
 }
 
 session::impl::~impl() {
+  if (control) leave_managed();
   give_back_rights();
   link.reset();
 }
@@ -155,14 +156,16 @@ void session::impl::transfer(bool write, const volume_info& v, std::uint64_t off
     throw input_error(fmt::format("{} bytes at offset {} of volume {}: it ends at byte {}", bytes,
                                   offset, v.vid.value, capacity));
   }
-  const remote_volume volume(v, channel_set<remote_channel>(&link->host(), 1),
-                             rendezvous_placement(v.ssd_count));
   auto* here = static_cast<unsigned char*>(memory);
   for (std::uint64_t done = 0; done < bytes;) {
     const std::uint64_t n = bytes - done < staging_bytes ? bytes - done : staging_bytes;
     const vba first(static_cast<std::uint32_t>((offset + done) / block_bytes));
-    const status s = write ? write_some(volume, first, here + done, n)
-                           : read_some(volume, first, here + done, n);
+    const status s = in_epochs(v, [&](const volume_info& now) {
+      const remote_volume volume(now, channel_set<remote_channel>(&link->host(), 1),
+                                 rendezvous_placement(now.ssd_count));
+      return write ? write_some(volume, first, here + done, n)
+                   : read_some(volume, first, here + done, n);
+    });
     if (!s.ok()) {
       throw io_error(fmt::format("{} volume {} at byte {}: {}", write ? "writing" : "reading",
                                  v.vid.value, offset + done, to_string(s)),

@@ -8,6 +8,10 @@
 #include <gnstor/wire/afa/volume_chmod.hpp>
 #include <link/array_link.hpp>
 
+#include <control/array_control.hpp>
+#include <control/lease_keeper.hpp>
+
+#include <functional>
 #include <memory>
 #include <set>
 #include <utility>
@@ -47,7 +51,26 @@ struct session::impl {
   void execute(const wire::nvme::submission_entry& command, std::uint32_t ssd,
                const std::string& what);
 
-  // ---- what becomes of volumes on the SSDs (session_volumes.cpp)
+  // ---- an array with a manager (session_managed.cpp)
+
+  /// Volumes are the manager's from now on: the SSDs get no VOLUME commands.
+  void manage(std::unique_ptr<array_control> manager);
+  /// Asks the array for its epoch, and what that says of its SSDs. Throws `io_error` if no SSD
+  /// answers.
+  void learn();
+  /// A volume in the epoch that was learned last.
+  volume_info present(volume_info v) const;
+  /// Carries out an operation on a volume; where a manager may help, again in each new epoch, until
+  /// the time for a command is over.
+  status in_epochs(const volume_info& v,
+                   const std::function<status(const volume_info&)>& operation);
+  volume_info create_managed(const wire::afa::volume_record& wanted);
+  /// @param write where nobody else does
+  volume_info open_managed(volume_id vid, bool write);
+  void close_managed(volume_id vid);
+  void leave_managed() noexcept;
+
+  // ---- an array without one: what becomes of volumes on the SSDs (session_volumes.cpp)
 
   /// The SSD that says which volumes there are: the first one present.
   std::uint32_t arbiter() const;
@@ -109,7 +132,9 @@ struct session::impl {
   endpoint where;
   session_options options;
   std::unique_ptr<array_link> link;
-  memory_block staging;  ///< admin payload page, then the host's I/O buffer
+  std::unique_ptr<array_control> control;  ///< null: the array has no manager
+  std::unique_ptr<lease_keeper> leases;    ///< with `control`
+  memory_block staging;                    ///< admin payload page, then the host's I/O buffer
   io_buffer staging_buffer{};
   std::vector<memory_block> retired;     ///< former staging buffers
   wire::afa::array_description array{};  ///< what the array said of itself
@@ -136,6 +161,14 @@ struct session_access {
   static session over(const endpoint& e, const session_options& o,
                       std::unique_ptr<array_link> connected) {
     return session(std::make_unique<session::impl>(e, o, std::move(connected)));
+  }
+  /// The same of an array that has a manager.
+  static session over(const endpoint& e, const session_options& o,
+                      std::unique_ptr<array_link> connected,
+                      std::unique_ptr<array_control> manager) {
+    auto made = std::make_unique<session::impl>(e, o, std::move(connected));
+    made->manage(std::move(manager));
+    return session(std::move(made));
   }
 };
 

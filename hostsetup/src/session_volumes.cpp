@@ -1,4 +1,4 @@
-/// What a session has the SSDs do to volumes, as long as no manager does it for all hosts.
+/// What a session has the SSDs do to volumes of an array that has no manager.
 
 #include "array_replies.hpp"
 #include "session_impl.hpp"
@@ -222,6 +222,7 @@ void session::impl::allow(volume_id vid, std::string_view host, bool allowed) {
   if (!link->namespaces().empty()) {
     throw input_error("a plain namespace has no owner: its target says which hosts may use it");
   }
+  if (control) return control->share(vid, std::string(host), allowed);
   const std::string nqn = client_identity::nqn_of(host);
   const volume_record r = find(vid);
   const client_id whose = client_identity::client_of(nqn);

@@ -66,6 +66,7 @@ v1::Volume to_message(const host::volume_state& v, std::uint32_t epoch) {
     c.set_reads((r.clients[k].rights & wire::afa::right_read) != 0);
     c.set_writes((r.clients[k].rights & wire::afa::right_write) != 0);
     c.set_fills((r.clients[k].rights & wire::afa::right_fill) != 0);
+    c.set_admitted((r.clients[k].rights & wire::afa::right_admitted) != 0);
   }
   m.set_writer(v.writer.value);
   if (v.lease_left) {

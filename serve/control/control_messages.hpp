@@ -1,10 +1,10 @@
 #pragma once
 /// What the manager says, as the messages of `api/gnstor/v1/control.proto`, and back.
 
+#include <gnstor/host/control_error.hpp>
 #include <gnstor/v1/control.pb.h>
 
 #include <control/array_state.hpp>
-#include <control/control_error.hpp>
 #include <grpcpp/support/status.h>
 
 namespace gnstor::serve {

@@ -6,6 +6,7 @@
 #include <link/client_identity.hpp>
 #include <serve/product.hpp>
 
+#include <control/manager_control.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -88,7 +89,7 @@ grpc::Status control_service::ShowArray(context* call, const v1::ShowArrayReques
 grpc::Status control_service::ListEvents(context* call, const v1::ListEventsRequest* in,
                                          grpc::ServerWriter<v1::Event>* out) {
   return answered([&] {
-    caller(*call).need_admin("listing events");
+    caller(*call).need_administrator("listing events");
     std::uint64_t next = in->from();
     do {
       for (const host::array_event& e : manager_->events(next)) {
@@ -103,9 +104,9 @@ grpc::Status control_service::ListEvents(context* call, const v1::ListEventsRequ
 grpc::Status control_service::CreateVolume(context* call, const v1::CreateVolumeRequest* in,
                                            v1::Volume* out) {
   return answered([&] {
-    const caller who(*call);
+    const host::control_role who = caller(*call);
     // What a host creates is its own; an administrator may leave a volume to nobody.
-    const bool nobodys = who.is_admin() && in->owner().empty();
+    const bool nobodys = who.is_administrator() && in->owner().empty();
     const std::string owner = nobodys ? "" : who.acts_for(in->owner());
     const auto ssds = static_cast<std::uint32_t>(manager_->state().ssds.size());
     host::new_volume wanted;
@@ -131,7 +132,7 @@ grpc::Status control_service::CreateVolume(context* call, const v1::CreateVolume
 grpc::Status control_service::ListVolumes(context* call, const v1::ListVolumesRequest*,
                                           grpc::ServerWriter<v1::Volume>* out) {
   return answered([&] {
-    const caller who(*call);
+    const host::control_role who = caller(*call);
     const std::uint32_t epoch = manager_->state().epoch;
     for (const host::volume_state& v : manager_->volumes()) {
       if (who.has_rights(v.record) && !out->Write(to_message(v, epoch))) return;
@@ -167,19 +168,24 @@ grpc::Status control_service::DeleteVolume(context* call, const v1::DeleteVolume
 
 grpc::Status control_service::ShareVolume(context* call, const v1::ShareVolumeRequest* in,
                                           v1::Volume* out) {
-  return answered([&] {
-    const std::uint16_t vid = owned(call, in->volume(), "sharing");
-    show(manager_->open(vid, client_of(named(in->host())), false), out);
-  });
+  return answered([&] { share(call, *in, true, out); });
 }
 
 grpc::Status control_service::UnshareVolume(context* call, const v1::ShareVolumeRequest* in,
                                             v1::Volume* out) {
-  return answered([&] {
-    const std::uint16_t vid = owned(call, in->volume(), "unsharing");
-    manager_->close(vid, client_of(named(in->host())), false);
-    show(vid, out);
-  });
+  return answered([&] { share(call, *in, false, out); });
+}
+
+void control_service::share(const context* call, const v1::ShareVolumeRequest& in, bool allowed,
+                            v1::Volume* out) const {
+  const std::uint16_t vid = owned(call, in.volume(), allowed ? "sharing" : "unsharing");
+  const client_id whose = client_of(named(in.host()));
+  if (allowed) {
+    (void)manager_->admit(vid, whose);
+  } else {
+    manager_->expel(vid, whose);
+  }
+  show(vid, out);
 }
 
 grpc::Status control_service::ScrubVolume(context* call, const v1::ShowVolumeRequest* in,
@@ -194,7 +200,7 @@ grpc::Status control_service::ScrubVolume(context* call, const v1::ShowVolumeReq
 grpc::Status control_service::SpreadVolume(context* call, const v1::ShowVolumeRequest* in,
                                            v1::Volume* out) {
   return answered([&] {
-    caller(*call).need_admin("spreading a volume");
+    caller(*call).need_administrator("spreading a volume");
     const std::uint16_t vid = meant(in->volume()).vid;
     manager_->spread(vid);
     show(vid, out);
@@ -204,33 +210,30 @@ grpc::Status control_service::SpreadVolume(context* call, const v1::ShowVolumeRe
 grpc::Status control_service::OpenVolume(context* call, const v1::OpenVolumeRequest* in,
                                          v1::Volume* out) {
   return answered([&] {
-    const caller who(*call);
-    const client_id client = client_of(who.acts_for(in->host()));
-    const wire::afa::volume_record r = meant(in->volume());
-    who.need_rights(r);
-    show(manager_->open(r.vid, client, in->write()), out);
+    host::manager_control host(*manager_, caller(*call), in->host());
+    show(host.open(volume_id(meant(in->volume()).vid), in->write()), out);
   });
 }
 
 grpc::Status control_service::RenewLease(context* call, const v1::LeaseRequest* in,
                                          v1::Volume* out) {
   return answered([&] {
-    const client_id client = client_of(caller(*call).acts_for(in->host()));
-    show(manager_->renew(meant(in->volume()).vid, client), out);
+    host::manager_control host(*manager_, caller(*call), in->host());
+    show(host.renew(volume_id(meant(in->volume()).vid)), out);
   });
 }
 
 grpc::Status control_service::CloseVolume(context* call, const v1::LeaseRequest* in,
                                           v1::CloseVolumeResponse*) {
   return answered([&] {
-    const client_id client = client_of(caller(*call).acts_for(in->host()));
-    manager_->close(meant(in->volume()).vid, client, in->clean());
+    host::manager_control host(*manager_, caller(*call), in->host());
+    host.close(volume_id(meant(in->volume()).vid), in->clean());
   });
 }
 
 grpc::Status control_service::DetachSsd(context* call, const v1::SsdRequest* in, v1::Array* out) {
   return answered([&] {
-    caller(*call).need_admin("detaching an SSD");
+    caller(*call).need_administrator("detaching an SSD");
     manager_->detach(in->index());
     show(out);
   });
@@ -238,7 +241,7 @@ grpc::Status control_service::DetachSsd(context* call, const v1::SsdRequest* in,
 
 grpc::Status control_service::ReplaceSsd(context* call, const v1::SsdRequest* in, v1::Array* out) {
   return answered([&] {
-    caller(*call).need_admin("replacing an SSD");
+    caller(*call).need_administrator("replacing an SSD");
     manager_->replace(in->index());
     show(out);
   });

@@ -42,6 +42,8 @@ class control_service final : public v1::Control::Service {
  private:
   wire::afa::volume_record meant(const v1::VolumeKey& key) const;
   std::uint16_t owned(const context* call, const v1::VolumeKey& key, const char* what) const;
+  void share(const context* call, const v1::ShareVolumeRequest& in, bool allowed,
+             v1::Volume* out) const;
   void show(const host::volume_state& v, v1::Volume* out) const;
   void show(std::uint16_t vid, v1::Volume* out) const;
   void show(v1::Array* out) const;

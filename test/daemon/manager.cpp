@@ -111,6 +111,59 @@ TEST_CASE("clients that come and go leave room for others") {
   }
 }
 
+TEST_CASE("who was admitted comes back after it has closed, is gone or was fenced; others do not") {
+  constexpr std::uint16_t admitted = wire::afa::right_admitted | wire::afa::right_read;
+  constexpr std::uint16_t writes = admitted | wire::afa::right_write;
+  obedient_array a(3);
+  a.create(1);
+  a.boss.admit(80, 1, 10);
+  CHECK(a.last().said == verdict::done);
+  const auto all_say = [&](std::uint16_t who, std::uint16_t rights) {
+    for (std::uint32_t k = 0; k < 3; ++k) CHECK(a.rights(k, 1, who) == rights);
+  };
+  all_say(10, admitted);
+  for (const bool gone : {false, true}) {
+    REQUIRE(a.open(1, 10) == verdict::done);
+    all_say(10, writes);
+    a.boss.admit(81, 1, 10);  // takes nothing from who writes
+    a.obey();
+    all_say(10, writes);
+    if (gone) {
+      a.boss.client_gone(10);
+    } else {
+      a.boss.close(82, 1, 10, true);
+    }
+    a.obey();
+    all_say(10, admitted);
+  }
+  a.boss.open(90, 1, 11, true);  // its replicas may differ: they are compared first
+  a.obey();
+  REQUIRE(a.repaired().kind == repair_kind::converge);
+  all_say(11, 3);
+  a.boss.close(83, 1, 11, true);
+  a.obey();
+  all_say(11, 0);
+  REQUIRE(a.open(1, 10) == verdict::done);
+  a.boss.tick(2000);  // its lease is over
+  a.boss.open(84, 1, 11, true);
+  a.obey();
+  all_say(10, admitted);
+  a.repaired();
+  all_say(11, 3);
+  a.boss.expel(85, 1, 10);
+  CHECK(a.last().said == verdict::done);
+  all_say(10, 0);
+  a.boss.admit(86, 1, 11);
+  CHECK(a.last().said == verdict::done);
+  a.boss.expel(87, 1, 11);  // also who writes
+  CHECK(a.last().said == verdict::done);
+  all_say(11, 0);
+  a.boss.renew(88, 1, 11);
+  CHECK(a.last().said == verdict::lost_lease);
+  a.boss.expel(89, 7, 11);
+  CHECK(a.last().said == verdict::unknown_volume);
+}
+
 TEST_CASE("requests that make no sense are answered with the reason") {
   obedient_array a(2);
   a.create(1);

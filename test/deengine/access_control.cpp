@@ -149,7 +149,7 @@ TEST_CASE("a bad volume is refused with the reason, and the table stays as it wa
   refused([](record& v) { v.stripe_blocks = 0; }, status::bad_payload);
   refused([](record& v) { v.replicas = 0; }, status::bad_payload);
   refused([](record& v) { v.replicas = 3; }, status::bad_payload);
-  refused([](record& v) { v.clients[1].rights = 8; }, status::bad_payload);
+  refused([](record& v) { v.clients[1].rights = 16; }, status::bad_payload);
   refused([](record& v) { v.clients[1].rights = 0; }, status::bad_payload);
   refused([](record& v) { v.clients[1].client = 1; }, status::bad_payload);
   refused([](record& v) { v.clients[1].rights = 2; }, status::writer_exists);

@@ -103,3 +103,19 @@ TEST_CASE("a host adds volumes of its own alone") {
   r.clients[0].rights = right_fill;
   CHECK(may_add(r, guest) == refused(status::not_permitted));
 }
+
+TEST_CASE("where there is a manager, no host changes volumes, not even its own") {
+  const auto managed = [](admin_caller who) {
+    who.managed = true;
+    return who;
+  };
+  const auto r = volume();
+  for (const admin_caller& who : {owner, guest, stranger, nobody}) {
+    CHECK(may_add(r, managed(who)) == refused(status::managed));
+    CHECK(may_delete(r, managed(who)) == refused(status::managed));
+    CHECK(may_change(r, change({{2, 0}}), managed(who)) == refused(status::managed));
+  }
+  CHECK(may_add(r, managed(manager)) == 0);
+  CHECK(may_delete(r, managed(manager)) == 0);
+  CHECK(may_change(r, change({{2, 0}}), managed(manager)) == 0);
+}

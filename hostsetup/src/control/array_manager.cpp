@@ -300,6 +300,7 @@ void array_manager::look_at_ssds(std::unique_lock<std::mutex>& lock) {
       continue;
     }
     now.answers = s.ok();
+    s.ssd = static_cast<std::uint16_t>(k);
     lock.lock();
     if (is_vendor(s, wire::afa::status::stale_term)) return depose();
     const bool still = (core_.serving().absent & bit(k)) == 0;

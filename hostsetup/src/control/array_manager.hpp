@@ -1,8 +1,7 @@
 #pragma once
 
 #include "array_client.hpp"
-#include "array_state.hpp"
-#include "control_error.hpp"
+#include "array_control.hpp"
 #include "repair_worker.hpp"
 #include <daemon/manager.hpp>
 #include <link/array_link.hpp>
@@ -27,16 +26,6 @@ struct manager_settings {
   std::uint64_t repair_bytes_per_s = 0;               ///< that repairs write or fill; 0: no limit
   /// Has the array's front end refuse an SSD's I/O from now on, or no longer.
   std::function<void(std::uint32_t ssd, bool detached)> detach;
-};
-
-/// What a new volume should be.
-struct new_volume {
-  wire::afa::volume_name name{};
-  wire::afa::volume_labels labels{};
-  std::uint64_t capacity_blocks = 0;
-  std::uint16_t replicas = 2;
-  std::uint32_t stripe_blocks = 16;
-  std::uint64_t owner = 0;  ///< as in `volume_record`
 };
 
 /// The manager of an array, inside this process: it carries out by admin commands and repairs what
@@ -66,8 +55,16 @@ class array_manager {
   /// Lets a client read a volume, or also write it, for as long as its lease.
   volume_state open(std::uint16_t vid, client_id client, bool write);
   volume_state renew(std::uint16_t vid, client_id client);
-  /// Takes every right of a client. @param clean every write of its was acknowledged
+  /// Takes a client's rights; who was admitted may read on. @param clean every write of its was
+  /// acknowledged
   void close(std::uint16_t vid, client_id client, bool clean);
+  /// Lets a client read a volume, and open it whenever it wants to; or takes every right from it.
+  volume_state admit(std::uint16_t vid, client_id client);
+  void expel(std::uint16_t vid, client_id client);
+  /// Gives a volume to another host. @param owner as in `volume_record`; not 0
+  void set_owner(std::uint16_t vid, std::uint64_t owner);
+  /// A client's last connection is gone: its leases end, as if it had closed all volumes at once.
+  void client_gone(client_id client);
   void scrub(std::uint16_t vid);
   void spread(std::uint16_t vid);
 
@@ -103,7 +100,6 @@ class array_manager {
   void carry_out(std::unique_lock<std::mutex>& lock);
   void change_front_end(std::unique_lock<std::mutex>& lock);
   void look_at_ssds(std::unique_lock<std::mutex>& lock);
-  void repair_run();
   status send(const daemon::ssd_order& o);
   daemon::reply ask(const std::string& what, const std::function<void(std::uint64_t)>& post);
   void await(std::unique_lock<std::mutex>& lock, const std::string& what,

@@ -268,6 +268,31 @@ void array_manager::close(std::uint16_t vid, client_id client, bool clean) {
             [&](std::uint64_t id) { core_.close(id, vid, client.value, clean); });
 }
 
+volume_state array_manager::admit(std::uint16_t vid, client_id client) {
+  (void)ask(fmt::format("admitting client {} to volume {}", client.value, vid),
+            [&](std::uint64_t id) { core_.admit(id, vid, client.value); });
+  const std::lock_guard lock(guard_);
+  return state_of(known(vid));
+}
+
+void array_manager::expel(std::uint16_t vid, client_id client) {
+  (void)ask(fmt::format("expelling client {} from volume {}", client.value, vid),
+            [&](std::uint64_t id) { core_.expel(id, vid, client.value); });
+}
+
+void array_manager::set_owner(std::uint16_t vid, std::uint64_t owner) {
+  wire::afa::volume_chmod change{};
+  change.owner = owner;
+  (void)ask(fmt::format("giving volume {} to another host", vid),
+            [&](std::uint64_t id) { core_.rename(id, vid, change); });
+}
+
+void array_manager::client_gone(client_id client) {
+  const std::lock_guard lock(guard_);
+  core_.client_gone(client.value);
+  work_.notify_all();
+}
+
 void array_manager::scrub(std::uint16_t vid) {
   const std::lock_guard lock(guard_);
   (void)known(vid);

@@ -26,6 +26,7 @@ enum class status : std::uint8_t {
   not_owner = 0x10,    ///< only the volume's owner may do this
   name_exists = 0x11,  ///< another volume has this name
   stale_term = 0x12,   ///< another manager has taken the array over since
+  managed = 0x13,      ///< the array has a manager, which alone changes volumes
 };
 
 /// The completion's status field for one of GNStor's own codes.
@@ -63,6 +64,8 @@ constexpr const char* to_string(status code) {
       return "the volume belongs to another host, which alone deletes it and admits hosts";
     case status::name_exists: return "another volume has this name";
     case status::stale_term: return "another manager has taken the array over";
+    case status::managed:
+      return "the array has a manager, which alone changes volumes: open it by gnstor://";
   }
   return "unknown status";
 }

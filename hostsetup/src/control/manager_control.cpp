@@ -1,0 +1,77 @@
+#include "manager_control.hpp"
+
+#include <link/client_identity.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace gnstor::host {
+
+manager_control::manager_control(array_manager& manager, control_role who, const std::string& host)
+    : manager_(&manager),
+      who_(std::move(who)),
+      nqn_(who_.acts_for(host)),
+      client_(client_identity::client_of(nqn_)) {}
+
+std::vector<volume_state> manager_control::volumes() {
+  std::vector<volume_state> all = manager_->volumes();
+  std::erase_if(all, [&](const volume_state& v) { return !who_.has_rights(v.record); });
+  return all;
+}
+
+volume_state manager_control::find(volume_id vid) {
+  volume_state v = manager_->find(vid.value);
+  who_.need_rights(v.record);
+  return v;
+}
+
+volume_state manager_control::find(const std::string& name) {
+  volume_state v = manager_->find(name);
+  who_.need_rights(v.record);
+  return v;
+}
+
+/// @param what is wanted, for the message
+volume_state manager_control::owned(volume_id vid, const char* what) const {
+  volume_state v = manager_->find(vid.value);
+  who_.need_owner(v.record, what);
+  return v;
+}
+
+volume_state manager_control::create(const new_volume& wanted) {
+  new_volume own = wanted;
+  own.owner = client_identity::key_of(nqn_);
+  const volume_state made = manager_->create(own);
+  return manager_->open(made.record.vid, client_, false);
+}
+
+volume_state manager_control::open(volume_id vid, bool write) {
+  return manager_->open(find(vid).record.vid, client_, write);
+}
+
+volume_state manager_control::renew(volume_id vid) { return manager_->renew(vid.value, client_); }
+
+void manager_control::close(volume_id vid, bool clean) {
+  manager_->close(vid.value, client_, clean);
+}
+
+void manager_control::remove(volume_id vid) {
+  const volume_state v = owned(vid, "deleting");
+  manager_->remove(vid.value, v.writer == client_);  // what it writes itself it may delete
+}
+
+void manager_control::rename(volume_id vid, const wire::afa::volume_name& name) {
+  manager_->rename(owned(vid, "renaming").record.vid, name);
+}
+
+void manager_control::share(volume_id vid, const std::string& host, bool allowed) {
+  const std::uint16_t known = owned(vid, allowed ? "sharing" : "unsharing").record.vid;
+  const client_id whose = client_identity::client_of(client_identity::nqn_of(host));
+  if (allowed) {
+    (void)manager_->admit(known, whose);
+  } else {
+    manager_->expel(known, whose);
+  }
+}
+
+}  // namespace gnstor::host

@@ -1,0 +1,41 @@
+#pragma once
+
+#include "array_control.hpp"
+#include "array_manager.hpp"
+#include "control_role.hpp"
+
+namespace gnstor::host {
+
+/// What a host asks of a manager in this process.
+class manager_control final : public array_control {
+ public:
+  /// @param manager outlives this
+  /// @param who asks
+  /// @param host the host that it asks for: its NQN, or the name that its sessions connect by;
+  /// where `who` is a host, itself or empty
+  manager_control(array_manager& manager, control_role who, const std::string& host);
+
+  std::vector<volume_state> volumes() override;
+  volume_state find(volume_id vid) override;
+  volume_state find(const std::string& name) override;
+  volume_state create(const new_volume& wanted) override;
+  volume_state open(volume_id vid, bool write) override;
+  volume_state renew(volume_id vid) override;
+  void close(volume_id vid, bool clean) override;
+  void remove(volume_id vid) override;
+  void rename(volume_id vid, const wire::afa::volume_name& name) override;
+  void share(volume_id vid, const std::string& host, bool allowed) override;
+
+  /// As whom the array knows the host.
+  client_id client() const { return client_; }
+
+ private:
+  volume_state owned(volume_id vid, const char* what) const;
+
+  array_manager* manager_;
+  control_role who_;
+  std::string nqn_;
+  client_id client_;
+};
+
+}  // namespace gnstor::host
