@@ -5,6 +5,7 @@
 #include <gnstor/wire/afa/status.hpp>
 #include <gnstor/wire/nvme/status.hpp>
 
+#include <control/in_epochs.hpp>
 #include <fmt/format.h>
 
 #include <utility>
@@ -19,23 +20,18 @@ using wire::nvme::make_status;
 
 constexpr std::uint16_t conflict = make_status(generic_status::reservation_conflict, true);
 
-bool is_vendor(status s, wire::afa::status code) {
-  return s.code == status_code::nvme_error &&
-         s.nvme_type == static_cast<std::uint8_t>(wire::nvme::status_code_type::vendor_specific) &&
-         s.nvme_code == static_cast<std::uint8_t>(code);
-}
-
 /// An array's status in a plain host's words.
 std::uint16_t plain(status s) {
   using own = wire::afa::status;
   if (s.ok()) return 0;
-  if (s.code == status_code::out_of_range || is_vendor(s, own::beyond_capacity)) {
+  if (s.code == status_code::out_of_range || host::is_own(s, own::beyond_capacity)) {
     return make_status(generic_status::lba_out_of_range, true);
   }
-  if (is_vendor(s, own::not_permitted)) return conflict;
-  if (is_vendor(s, own::unknown_volume))
+  if (host::is_own(s, own::not_permitted)) return conflict;
+  if (host::is_own(s, own::unknown_volume))
     return make_status(generic_status::invalid_namespace, true);
-  if (is_vendor(s, own::mapping_full)) return make_status(generic_status::capacity_exceeded, true);
+  if (host::is_own(s, own::mapping_full))
+    return make_status(generic_status::capacity_exceeded, true);
   const bool own_words =
       s.nvme_type == static_cast<std::uint8_t>(wire::nvme::status_code_type::vendor_specific);
   if (s.code == status_code::nvme_error && !own_words) return make_status(s.nvme_type, s.nvme_code);
@@ -81,14 +77,31 @@ void array_volume::follow_epoch() {
 }
 
 /// Carries out an operation on the volume; once more if the array has come to another epoch, which
-/// changes nothing that was done.
+/// changes nothing that was done, and where it has a manager until an epoch has come in which it
+/// can be done.
 template <class Operation>
 status array_volume::in_epoch(Operation operation) {
+  const auto learn = [&] {
+    array_->refresh();
+    follow_epoch();
+    return info().epoch;
+  };
+  if (array_->manager() != nullptr)
+    return host::in_epochs(
+        info().epoch, array_->patience(), [&] { return operation(info()); }, learn);
   const status s = operation(info());
-  if (!is_vendor(s, wire::afa::status::stale_epoch)) return s;
-  array_->refresh();
-  follow_epoch();
+  if (!host::is_own(s, wire::afa::status::stale_epoch)) return s;
+  learn();
   return operation(info());
+}
+
+/// Carries out what changes blocks.
+template <class Operation>
+std::uint16_t array_volume::change(Operation operation) {
+  if (!writable_) return conflict;
+  const status s = in_epoch(operation);
+  if (!s.ok()) equal_ = false;
+  return answer_to(s);
 }
 
 bool array_volume::is(const wire::afa::volume_record& r) const {
@@ -111,9 +124,10 @@ std::uint16_t array_volume::take_rights(bool contested) {
     return in_epoch(
         [&](const volume_info& v) { return array_->set_own_rights(v.vid, v.ssd_count, rights); });
   };
+  equal_ = true;
   status s;
   if (!contested) s = take(right_read | right_write);
-  const bool lost = is_vendor(s, wire::afa::status::writer_exists);
+  const bool lost = host::is_own(s, wire::afa::status::writer_exists);
   if (contested || lost) s = take(right_read);
   writable_ = s.ok() && !contested && !lost;
   return plain(s);
@@ -122,9 +136,10 @@ std::uint16_t array_volume::take_rights(bool contested) {
 /// Gives back what was taken, perhaps on some SSDs only.
 void array_volume::drop_rights() noexcept {
   try {
-    const status s = in_epoch(
-        [&](const volume_info& v) { return array_->set_own_rights(v.vid, v.ssd_count, 0); });
-    if (s.ok() || is_vendor(s, wire::afa::status::unknown_volume)) return;
+    const status s = in_epoch([&](const volume_info& v) {
+      return array_->set_own_rights(v.vid, v.ssd_count, 0, equal_);
+    });
+    if (s.ok() || host::is_own(s, wire::afa::status::unknown_volume)) return;
     throw host::io_error(host::to_string(s), s);
   } catch (const std::exception& e) {
     if (!say_) return;
@@ -181,7 +196,7 @@ bool array_volume::refresh(const wire::afa::volume_record& r) {
 }
 
 std::uint16_t array_volume::answer_to(status s) {
-  if (is_vendor(s, wire::afa::status::not_permitted)) writable_ = false;
+  if (host::is_own(s, wire::afa::status::not_permitted)) writable_ = false;
   return plain(s);
 }
 
@@ -190,9 +205,7 @@ std::uint16_t array_volume::read(std::uint64_t first, std::span<std::byte> to) {
 }
 
 std::uint16_t array_volume::write(std::uint64_t first, std::span<const std::byte> from) {
-  if (!writable_) return conflict;
-  return answer_to(
-      in_epoch([&](const volume_info& v) { return array_->own().write(v, first, from); }));
+  return change([&](const volume_info& v) { return array_->own().write(v, first, from); });
 }
 
 std::uint16_t array_volume::flush() {
@@ -201,9 +214,7 @@ std::uint16_t array_volume::flush() {
 }
 
 std::uint16_t array_volume::write_zeroes(std::uint64_t first, std::uint64_t blocks) {
-  if (!writable_) return conflict;
-  return answer_to(
-      in_epoch([&](const volume_info& v) { return array_->own().write_zeroes(v, first, blocks); }));
+  return change([&](const volume_info& v) { return array_->own().write_zeroes(v, first, blocks); });
 }
 
 }  // namespace gnstor::serve

@@ -45,6 +45,8 @@ class array_volume final : public volume_store {
   void follow_epoch();
   template <class Operation>
   status in_epoch(Operation operation);
+  template <class Operation>
+  std::uint16_t change(Operation operation);
   std::uint16_t take_rights(bool other_writer);
   void drop_rights() noexcept;
   std::uint16_t answer_to(status s);
@@ -57,6 +59,7 @@ class array_volume final : public volume_store {
   std::uint32_t attached_ = 0;
   bool retired_ = false;
   std::atomic<bool> writable_{false};
+  std::atomic<bool> equal_{true};  ///< every write was acknowledged since the right was taken
 };
 
 }  // namespace gnstor::serve

@@ -1,10 +1,12 @@
 #include "emulated_gateway.hpp"
 
+#include "manage.hpp"
 #include "target_id.hpp"
 #include <gnstor/wire/afa/volume_chmod.hpp>
 #include <gnstor/wire/fabrics/status.hpp>
 #include <gnstor/wire/nvme/status.hpp>
 
+#include <control/manager_control.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,6 +22,9 @@ namespace {
 constexpr std::uint32_t most_clients = 15;  ///< beside the target's own
 constexpr std::uint32_t queue_depth = 128;
 constexpr const char* own_name = "gnstor-target";
+/// Of a command of the target's own to an array that has a manager, in nanoseconds: what an SSD
+/// does not answer in time waits for the epoch without it.
+constexpr std::uint64_t managed_timeout = 1'000'000'000;
 
 host::session_options plain_options(std::uint64_t timeout_ns) {
   host::session_options o;
@@ -70,7 +75,8 @@ std::uint16_t written_by(client_id client, const wire::nvme::submission_entry& e
 
 }  // namespace
 
-emulated_gateway::emulated_gateway(const host::endpoint& where, std::uint64_t timeout_ns)
+emulated_gateway::emulated_gateway(const host::endpoint& where, std::uint64_t timeout_ns,
+                                   std::optional<host::manager_settings> managed)
     : timeout_ns_(timeout_ns) {
   if (where.rdma) {
     throw host::input_error(
@@ -83,14 +89,27 @@ emulated_gateway::emulated_gateway(const host::endpoint& where, std::uint64_t ti
         "serving an array with runner=sim: it runs inside a host executor "
         "only; use runner=cpu");
   }
-  array_ = std::make_shared<host::emulated_array>(where, host::machine::cpu, 0,
-                                                  2 * (most_clients + 1), queue_depth);
+  array_ = std::make_shared<host::emulated_array>(
+      where, host::machine::cpu, 0, 2 * (most_clients + 1) + manager_queues, queue_depth);
   const host::session_options options = plain_options(timeout_ns);
-  auto link = std::make_unique<host::emulated_client>(array_, options,
-                                                      host::client_identity::named(own_name), true);
-  own_ = std::make_unique<host::array_client>(*link, timeout_ns);
-  session_ =
-      std::make_unique<host::session>(host::session_access::over(where, options, std::move(link)));
+  auto link = std::make_unique<host::emulated_client>(
+      array_, options, host::client_identity::named(own_name), !managed);
+  own_ = std::make_unique<host::array_client>(
+      *link, managed ? std::min(timeout_ns, managed_timeout) : timeout_ns);
+  if (managed) {
+    manager_ = manage(array_, std::move(*managed));
+    const auto control = [&] {
+      return std::make_unique<host::manager_control>(*manager_, host::control_role::administrator(),
+                                                     own_name);
+    };
+    own_control_ = control();
+    own_leases_ = std::make_unique<host::lease_keeper>(*own_control_);
+    session_ = std::make_unique<host::session>(
+        host::session_access::over(where, options, std::move(link), control()));
+  } else {
+    session_ = std::make_unique<host::session>(
+        host::session_access::over(where, options, std::move(link)));
+  }
   const wire::afa::array_description said = own_->describe();
   about_.ssd_count = said.ssd_count;
   about_.own_client = said.own_client;
@@ -145,6 +164,13 @@ emulated_gateway::~emulated_gateway() {
   clients_.clear();
   members_.clear();
   session_.reset();
+  own_leases_.reset();
+  manager_.reset();
+}
+
+void emulated_gateway::check() const {
+  array_->check();
+  if (manager_) manager_->check();
 }
 
 array_gateway::joined emulated_gateway::join(const host_identity& who) {
@@ -152,7 +178,8 @@ array_gateway::joined emulated_gateway::join(const host_identity& who) {
   // Its name would give a host the target's own rights.
   const std::uint16_t stranger =
       wire::fabrics::make_status(wire::fabrics::connect_status::invalid_host, true);
-  if (who.nqn == host::client_identity::named(own_name).nqn) return {.refused = stranger};
+  for (const char* name : {own_name, manager_name})
+    if (who.nqn == host::client_identity::named(name).nqn) return {.refused = stranger};
   std::shared_ptr<member> m;
   {
     const std::lock_guard lock(guard_);
@@ -240,6 +267,7 @@ void emulated_gateway::let_go(member& m) noexcept {
     if (m.in_order) written = std::exchange(m.written, {});
   }
   if (!m.client) return;
+  if (manager_) return manager_->client_gone(m.who.client);
   try {
     for (const wire::afa::volume_record& r : own_->volumes(about())) {
       if (!written.contains(r.vid)) continue;
@@ -284,6 +312,10 @@ std::uint16_t emulated_gateway::io(client_id client, const wire::nvme::submissio
 volume_id emulated_gateway::create_volume(std::uint64_t bytes) {
   const std::lock_guard lock(session_use_);
   const volume_info v = session_->create_volume({.bytes = bytes});
+  if (manager_) {
+    session_->close_volume(v.vid);
+    return v.vid;
+  }
   const status s = set_own_rights(v.vid, v.ssd_count, 0);
   if (s.ok()) return v.vid;
   throw host::io_error(fmt::format("giving back the right to write volume {}, which was made: {}",
@@ -291,8 +323,36 @@ volume_id emulated_gateway::create_volume(std::uint64_t bytes) {
                        s);
 }
 
-status emulated_gateway::set_own_rights(volume_id vid, std::uint32_t ssds, std::uint16_t rights) {
-  return set_rights(vid, ssds, {own_client().value, rights});
+status emulated_gateway::set_own_rights(volume_id vid, std::uint32_t ssds, std::uint16_t rights,
+                                        bool equal) {
+  return manager_ ? ask_for_rights(vid, rights, equal)
+                  : set_rights(vid, ssds, {own_client().value, rights});
+}
+
+/// Asks the manager. What it refuses is said as an SSD without one would.
+status emulated_gateway::ask_for_rights(volume_id vid, std::uint16_t rights, bool equal) {
+  using wire::afa::right_write;
+  const auto refused = [](wire::afa::status why) {
+    status s = status::make(status_code::nvme_error, reporter::caller);
+    s.nvme_type = static_cast<std::uint8_t>(wire::nvme::status_code_type::vendor_specific);
+    s.nvme_code = static_cast<std::uint8_t>(why);
+    return s;
+  };
+  try {
+    if (rights == 0) {
+      own_leases_->drop(vid);
+      own_control_->close(vid, equal);
+      return {};
+    }
+    const host::volume_state v = own_control_->open(vid, (rights & right_write) != 0);
+    if ((rights & right_write) != 0) own_leases_->keep(v);
+    return {};
+  } catch (const host::control_error& e) {
+    if (e.why() == host::control_reason::busy) return refused(wire::afa::status::writer_exists);
+    if (e.why() == host::control_reason::unknown_volume)
+      return refused(wire::afa::status::unknown_volume);
+    throw;
+  }
 }
 
 status emulated_gateway::set_rights(volume_id vid, std::uint32_t ssds,
@@ -331,6 +391,12 @@ void emulated_gateway::admit(volume_id vid, const std::string& host_nqn) {
 }
 
 void emulated_gateway::reassign(volume_id vid, const std::string& host_nqn) {
+  if (manager_) {
+    const host::volume_state v = manager_->find(vid.value);
+    manager_->set_owner(vid.value, host::client_identity::key_of(host_nqn));
+    if (v.writer != client_id{}) manager_->close(vid.value, v.writer, false);
+    return;
+  }
   for (const wire::afa::volume_record& r : own_->volumes(about())) {
     if (r.vid != vid.value) continue;
     const std::uint16_t heir = host::client_identity::client_of(host_nqn).value;

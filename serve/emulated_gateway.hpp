@@ -4,9 +4,12 @@
 #include <emulated/emulated_client.hpp>
 
 #include <control/array_client.hpp>
+#include <control/array_manager.hpp>
+#include <control/lease_keeper.hpp>
 
 #include <atomic>
 #include <map>
+#include <optional>
 
 namespace gnstor::serve {
 
@@ -15,7 +18,10 @@ namespace gnstor::serve {
 class emulated_gateway final : public array_gateway {
  public:
   /// Starts the array. Throws `error` with the remedy.
-  emulated_gateway(const host::endpoint& where, std::uint64_t timeout_ns);
+  /// @param managed how the array is managed; nothing: it has no manager, and hosts order the SSDs
+  /// themselves
+  emulated_gateway(const host::endpoint& where, std::uint64_t timeout_ns,
+                   std::optional<host::manager_settings> managed = {});
   /// Ends all connections, and with the last the array's node, before their buffers go: a late
   /// answer may still be on its way to one.
   ~emulated_gateway() override;
@@ -31,8 +37,11 @@ class emulated_gateway final : public array_gateway {
   std::uint16_t io(client_id client, const wire::nvme::submission_entry& entry,
                    std::span<std::byte> payload) override;
 
-  /// Throws `error` with the reason if the array's firmware has failed.
-  void check() const { array_->check(); }
+  /// Throws `error` with the reason if the array's firmware has failed, or another manager has
+  /// taken it over.
+  void check() const;
+  /// The array's manager; null: it has none.
+  host::array_manager* manager() const { return manager_.get(); }
 
   /// The target as a client of its own array.
   host::array_client& own() { return *own_; }
@@ -43,11 +52,16 @@ class emulated_gateway final : public array_gateway {
   void refresh();
   /// Creates a volume on which nobody has a right yet. Throws what `session::create_volume` throws.
   volume_id create_volume(std::uint64_t bytes);
-  /// Gives the target's own client these rights on a volume, on all of its SSDs. Not ok: some SSD
-  /// refused, and the rights are unchanged or partly changed; no rights at all are asked of every
-  /// SSD whatever the others say. Throws `error` if no command could be sent.
+  /// Gives the target's own client these rights on a volume, on all of its SSDs; a lease is renewed
+  /// until the right is given back. Not ok: some SSD refused, or the manager did, and the rights
+  /// are unchanged or partly changed; no rights at all are asked of every SSD whatever the others
+  /// say. Throws `error` if no command could be sent.
   /// @param ssds of the volume: the first so many of the array
-  status set_own_rights(volume_id vid, std::uint32_t ssds, std::uint16_t rights);
+  /// @param equal of rights that are given back: every write was acknowledged
+  status set_own_rights(volume_id vid, std::uint32_t ssds, std::uint16_t rights,
+                        bool equal = false);
+  /// How long an operation may wait for another epoch; 0: nobody changes that.
+  duration patience() const { return manager_ ? duration::of_ns(timeout_ns_) : duration::of_ns(0); }
   /// Lets a host open a volume that the target owns, as `session::admit` does.
   void admit(volume_id vid, const std::string& host_nqn);
   /// Gives a volume to another host, which may read and write it then; who could write it before
@@ -65,6 +79,7 @@ class emulated_gateway final : public array_gateway {
   std::shared_ptr<member> find(client_id client);
   void remember(const wire::afa::array_description& said);
   std::uint16_t connect(member& m);
+  status ask_for_rights(volume_id vid, std::uint16_t rights, bool equal);
   status set_rights(volume_id vid, std::uint32_t ssds, wire::afa::volume_client who);
   status change_volume(volume_id vid, std::uint32_t ssds, wire::afa::volume_chmod change);
   void forget(const member& m);
@@ -72,6 +87,9 @@ class emulated_gateway final : public array_gateway {
 
   std::uint64_t timeout_ns_;
   std::shared_ptr<host::emulated_array> array_;
+  std::unique_ptr<host::array_manager> manager_;      ///< null: hosts order the SSDs themselves
+  std::unique_ptr<host::array_control> own_control_;  ///< what the target itself asks of it
+  std::unique_ptr<host::lease_keeper> own_leases_;
   std::unique_ptr<host::array_client> own_;
   std::unique_ptr<host::session> session_;  ///< holds the own client's connection
   /// What is needed with each command.

@@ -160,7 +160,7 @@ void session::impl::transfer(bool write, const volume_info& v, std::uint64_t off
   for (std::uint64_t done = 0; done < bytes;) {
     const std::uint64_t n = bytes - done < staging_bytes ? bytes - done : staging_bytes;
     const vba first(static_cast<std::uint32_t>((offset + done) / block_bytes));
-    const status s = in_epochs(v, [&](const volume_info& now) {
+    const status s = follow(v, [&](const volume_info& now) {
       const remote_volume volume(now, channel_set<remote_channel>(&link->host(), 1),
                                  rendezvous_placement(now.ssd_count));
       return write ? write_some(volume, first, here + done, n)

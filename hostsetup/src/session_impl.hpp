@@ -9,6 +9,7 @@
 #include <link/array_link.hpp>
 
 #include <control/array_control.hpp>
+#include <control/in_epochs.hpp>
 #include <control/lease_keeper.hpp>
 
 #include <functional>
@@ -18,13 +19,6 @@
 #include <vector>
 
 namespace gnstor::host {
-
-/// True if an SSD refused for this reason of GNStor's own.
-inline bool is_own(status s, wire::afa::status code) {
-  return s.code == status_code::nvme_error &&
-         s.nvme_type == static_cast<std::uint8_t>(wire::nvme::status_code_type::vendor_specific) &&
-         s.nvme_code == static_cast<std::uint8_t>(code);
-}
 
 /// The options with their former names' values under the present ones.
 inline session_options settled(session_options o) {
@@ -62,8 +56,7 @@ struct session::impl {
   volume_info present(volume_info v) const;
   /// Carries out an operation on a volume; where a manager may help, again in each new epoch, until
   /// the time for a command is over.
-  status in_epochs(const volume_info& v,
-                   const std::function<status(const volume_info&)>& operation);
+  status follow(const volume_info& v, const std::function<status(const volume_info&)>& operation);
   volume_info create_managed(const wire::afa::volume_record& wanted);
   /// @param write where nobody else does
   volume_info open_managed(volume_id vid, bool write);

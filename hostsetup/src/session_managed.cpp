@@ -8,28 +8,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
-#include <thread>
+#include <utility>
 
 namespace gnstor::host {
 namespace {
 
 using wire::afa::volume_record;
 
-constexpr std::chrono::milliseconds between_looks{10};  ///< while another epoch is waited for
 /// Of a look at one SSD: one that is silent is not to hold up what the others say.
 constexpr duration patience = std::chrono::milliseconds(500);
-
-/// True where another epoch may help: an SSD is gone, or knows that epoch already.
-bool may_pass(status s) {
-  if (s.code == status_code::out_of_range) return false;
-  if (s.code != status_code::nvme_error) return true;
-  const auto type = static_cast<wire::nvme::status_code_type>(s.nvme_type);
-  if (type == wire::nvme::status_code_type::vendor_specific) {
-    return is_own(s, wire::afa::status::stale_epoch) || is_own(s, wire::afa::status::rebuilding);
-  }
-  return type != wire::nvme::status_code_type::media;
-}
 
 }  // namespace
 
@@ -69,28 +58,19 @@ volume_info session::impl::present(volume_info v) const {
   return v;
 }
 
-status session::impl::in_epochs(const volume_info& v,
-                                const std::function<status(const volume_info&)>& operation) {
-  using clock = std::chrono::steady_clock;
-  volume_info now = control ? present(v) : v;
-  status s = operation(now);
-  if (!control) return s;
-  const auto until = clock::now() + std::chrono::nanoseconds(options.timeout.ns());
-  while (may_pass(s) && !s.ok() && clock::now() < until) {
-    // Nothing is sent again in the same epoch: a late write could pass a newer one.
-    try {
-      learn();
-    } catch (const io_error& e) {
-      log(log_level::warning, e.what());
-    }
-    if (array.epoch == now.epoch) {
-      std::this_thread::sleep_for(between_looks);
-      continue;
-    }
-    now = present(now);
-    s = operation(now);
-  }
-  return s;
+status session::impl::follow(const volume_info& v,
+                             const std::function<status(const volume_info&)>& operation) {
+  if (!control) return operation(v);
+  return in_epochs(
+      present(v).epoch, options.timeout, [&] { return operation(present(v)); },
+      [&] {
+        try {
+          learn();
+        } catch (const io_error& e) {
+          log(log_level::warning, e.what());
+        }
+        return array.epoch;
+      });
 }
 
 volume_info session::impl::create_managed(const volume_record& r) {
@@ -116,6 +96,15 @@ volume_info session::impl::open_managed(volume_id vid, bool write) {
   }
   learn();
   volume_info opened = describe(v.record);
+  if (writes && !opened.writable) {
+    control->close(vid, true);
+    throw control_error(
+        control_reason::failed,
+        fmt::format("opening volume {}: the array knows this host as client {}, which its manager "
+                    "does not: another host has the id that follows from this one's name",
+                    vid.value, client.value),
+        "use another session_options::host_name");
+  }
   opened.writer = v.writer;
   opened.writable = writes;
   if (writes) leases->keep(v);

@@ -9,7 +9,7 @@
 #include <gnstor/host/error.hpp>
 #include <gnstor/host/log.hpp>
 #include <serve/control/control_server.hpp>
-#include <serve/control/manage_emulated.hpp>
+#include <serve/manage.hpp>
 
 #include <command_line/command_line.hpp>
 #include <fmt/format.h>

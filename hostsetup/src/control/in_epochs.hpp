@@ -1,0 +1,57 @@
+#pragma once
+
+#include <gnstor/core/duration.hpp>
+#include <gnstor/core/status.hpp>
+#include <gnstor/wire/afa/status.hpp>
+#include <gnstor/wire/nvme/status.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <thread>
+
+namespace gnstor::host {
+
+/// True if an SSD refused for this reason of GNStor's own.
+inline bool is_own(status s, wire::afa::status code) {
+  return s.code == status_code::nvme_error &&
+         s.nvme_type == static_cast<std::uint8_t>(wire::nvme::status_code_type::vendor_specific) &&
+         s.nvme_code == static_cast<std::uint8_t>(code);
+}
+
+/// True if an operation that failed so may succeed in another epoch: an SSD of this one is gone, or
+/// knows that other one already.
+inline bool may_pass(status s) {
+  if (s.ok() || s.code == status_code::out_of_range) return false;
+  if (s.code != status_code::nvme_error) return true;
+  const auto type = static_cast<wire::nvme::status_code_type>(s.nvme_type);
+  if (type == wire::nvme::status_code_type::vendor_specific)
+    return is_own(s, wire::afa::status::stale_epoch) || is_own(s, wire::afa::status::rebuilding);
+  return type != wire::nvme::status_code_type::media;
+}
+
+/// Carries out an operation on an array that a manager brings to another epoch when an SSD fails:
+/// again in each new epoch, entirely, until it succeeds, another epoch would not help, or
+/// `patience` is over. Nothing is sent again within an epoch: a late write could pass a newer one.
+/// @param epoch in which `operation` is first carried out
+/// @param operation `status()`: in the epoch that was learned last
+/// @param learn `std::uint32_t()`: asks the array for its epoch, and says which is known
+template <class Operation, class Learn>
+status in_epochs(std::uint32_t epoch, duration patience, const Operation& operation,
+                 const Learn& learn) {
+  using clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds between_looks{10};
+  const auto until = clock::now() + std::chrono::nanoseconds(patience.ns());
+  status s = operation();
+  while (may_pass(s) && clock::now() < until) {
+    const std::uint32_t now = learn();
+    if (now == epoch) {
+      std::this_thread::sleep_for(between_looks);
+      continue;
+    }
+    epoch = now;
+    s = operation();
+  }
+  return s;
+}
+
+}  // namespace gnstor::host

@@ -1,0 +1,55 @@
+#include "manage.hpp"
+
+#include <emulated/emulated_client.hpp>
+#include <gnstor/host/error.hpp>
+
+namespace gnstor::serve {
+namespace {
+
+constexpr std::uint32_t queue_depth = 128;
+
+host::session_options manager_options() {
+  host::session_options o;
+  o.client = host::machine::cpu;
+  o.channels = 0;
+  o.depth = queue_depth;
+  o.host_name = manager_name;
+  return o;
+}
+
+}  // namespace
+
+std::unique_ptr<host::array_manager> manage(std::shared_ptr<host::emulated_array> array,
+                                            host::manager_settings settings) {
+  const host::session_options o = manager_options();
+  auto link = std::make_unique<host::emulated_client>(
+      std::move(array), o, host::client_identity::named(o.host_name), true);
+  host::emulated_client* front_end = link.get();
+  settings.detach = [front_end](std::uint32_t ssd, bool detached) {
+    front_end->inject_fault(ssd, detached ? "dead" : "none");
+  };
+  return std::make_unique<host::array_manager>(std::move(link), std::move(settings));
+}
+
+std::unique_ptr<host::array_manager> manage_emulated(const host::endpoint& where,
+                                                     host::manager_settings settings) {
+  if (where.rdma) {
+    throw host::input_error(
+        "managing an array at rdma://: its target manages it (gnstor-target --manage); use "
+        "emu:?flash=DIR here");
+  }
+  if (where.runner == host::runner_kind::simulated) {
+    throw host::input_error(
+        "managing an array with runner=sim: it runs inside a host executor only; use runner=cpu");
+  }
+  const auto array = std::make_shared<host::emulated_array>(where, host::machine::cpu, 0,
+                                                            manager_queues, queue_depth);
+  try {
+    return manage(array, std::move(settings));
+  } catch (...) {
+    array->remove_new_files();
+    throw;
+  }
+}
+
+}  // namespace gnstor::serve

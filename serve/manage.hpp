@@ -1,0 +1,26 @@
+#pragma once
+
+#include <emulated/emulated_array.hpp>
+#include <gnstor/host/endpoint.hpp>
+
+#include <control/array_manager.hpp>
+
+#include <memory>
+
+namespace gnstor::serve {
+
+/// As whom the array knows its manager: no host may call itself so.
+inline constexpr const char* manager_name = "gnstor-manager";
+/// Queue pairs of the manager's own association.
+inline constexpr std::uint32_t manager_queues = 2;
+
+/// Manages an array of this process. Throws `error` with the remedy.
+/// @param settings whose `detach` is set here
+std::unique_ptr<host::array_manager> manage(std::shared_ptr<host::emulated_array> array,
+                                            host::manager_settings settings);
+/// Opens an array emulated in this process, and manages it.
+/// @param where emu:; without flash= the array ends with its manager
+std::unique_ptr<host::array_manager> manage_emulated(const host::endpoint& where,
+                                                     host::manager_settings settings);
+
+}  // namespace gnstor::serve
