@@ -106,13 +106,50 @@ rdma_endpoint parse_rdma(std::string_view rest, std::string_view whole) {
   return e;
 }
 
+/// Options of the manager are its own, all others those of the connection with the data.
+void parse_managed(endpoint& e, std::string_view rest, std::string_view whole) {
+  const auto question = rest.find('?');
+  std::string_view path = rest.substr(0, question);
+  if (path.ends_with('/')) path.remove_suffix(1);
+  const std::optional<host_port> address = parse_host_port(path);
+  if (!address) {
+    throw input_error(
+        fmt::format("endpoint '{}': expected gnstor://HOST[:PORT], an IPv6 address in brackets, a "
+                    "port from 1 to 65535, and nothing behind it: a manager has one array",
+                    whole));
+  }
+  e.control.emplace().host = address->host;
+  e.control->port = address->port.value_or(e.control->port);
+  e.rdma.emplace();
+  if (question == std::string_view::npos) return;
+  std::string own;
+  std::string others;
+  for (rest.remove_prefix(question + 1); !rest.empty();) {
+    const std::string_view item = rest.substr(0, rest.find('&'));
+    rest.remove_prefix(std::min(item.size() + 1, rest.size()));
+    const std::string_view name = item.substr(0, item.find('='));
+    const auto known = control_options();
+    const bool is_own =
+        std::any_of(known.begin(), known.end(), [&](const auto& o) { return o.name == name; });
+    std::string& list = is_own ? own : others;
+    list.append(list.empty() ? "" : "&").append(item);
+  }
+  apply_all(*e.control, own, control_options());
+  apply_all(*e.rdma, others, rdma_options());
+}
+
 }  // namespace
 
 endpoint endpoint::parse(std::string_view text) {
   constexpr std::string_view rdma_scheme = "rdma://";
+  constexpr std::string_view managed_scheme = "gnstor://";
   endpoint e;
   if (text.starts_with(rdma_scheme)) {
     e.rdma = parse_rdma(text.substr(rdma_scheme.size()), text);
+    return e;
+  }
+  if (text.starts_with(managed_scheme)) {
+    parse_managed(e, text.substr(managed_scheme.size()), text);
     return e;
   }
   if (mapped_endpoint::is_meant_by(text)) {
@@ -130,7 +167,7 @@ endpoint endpoint::parse(std::string_view text) {
   const auto colon = text.find(':');
   if (colon == std::string_view::npos || text.substr(0, colon) != "emu") {
     throw input_error(
-        fmt::format("endpoint '{}': unknown scheme; these exist: emu:, rdma://", text));
+        fmt::format("endpoint '{}': unknown scheme; these exist: emu:, rdma://, gnstor://", text));
   }
   std::string_view rest = text.substr(colon + 1);
   if (!rest.empty() && rest.front() != '?') {

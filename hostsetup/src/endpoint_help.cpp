@@ -22,6 +22,10 @@ constexpr section sections[] = {
      "How an array is emulated, for measurements and tests."},
     {option_use::connection, "rdma://HOST[:PORT]/NQN?NAME=VALUE&...",
      "An NVMe over Fabrics subsystem behind RDMA; without an NQN the session lists what there is."},
+    {option_use::managing, "gnstor://HOST[:PORT]?NAME=VALUE&...",
+     "An array whose manager answers there (gnstor-target --manage), for programs that link "
+     "gnstor::control: the manager says where the data is, and volumes are opened by it. The "
+     "options of rdma:// hold, too."},
     {option_use::mapping, "host:?NAME=VALUE&... or file:PATH?NAME=VALUE&...",
      "Host memory, or a file, that kernels reach themselves: for host::mapped_memory, not for "
      "sessions."},
@@ -75,6 +79,7 @@ std::string describe_all(std::span<const endpoint_option<Endpoint>> options, opt
 std::string describe_all(option_use use, help_format format) {
   switch (use) {
     case option_use::connection: return describe_all(rdma_options(), use, format);
+    case option_use::managing: return describe_all(control_options(), use, format);
     case option_use::mapping: return describe_all(mapping_options(), use, format);
     case option_use::granting: return describe_all(granted_options(), use, format);
     case option_use::exporting: return describe_all(memory_options(), use, format);

@@ -9,6 +9,7 @@ using syntax = option_syntax;
 using value = option_value;
 using emulated = endpoint_option<endpoint>;
 using remote = endpoint_option<rdma_endpoint>;
+using managed = endpoint_option<control_endpoint>;
 using mapped = endpoint_option<mapped_endpoint>;
 using exported = endpoint_option<memory_endpoint>;
 
@@ -155,6 +156,20 @@ std::vector<remote> connection() {
   };
 }
 
+std::vector<managed> managing() {
+  constexpr auto use = option_use::managing;
+  return {
+      {"tls_cert", use, syntax::text("FILE"), "(no TLS)",
+       "PEM: the certificate of this host, with the common name host:NAME (or admin:WHO).",
+       [](control_endpoint& e, const value& v) { e.certificate = v.text; }},
+      {"tls_key", use, syntax::text("FILE"), "(no TLS)", "PEM: the key of that certificate.",
+       [](control_endpoint& e, const value& v) { e.key = v.text; }},
+      {"tls_ca", use, syntax::text("FILE"), "(no TLS)",
+       "PEM: whose signature on the manager's certificate is believed.",
+       [](control_endpoint& e, const value& v) { e.authority = v.text; }},
+  };
+}
+
 std::vector<mapped> mapping() {
   constexpr auto use = option_use::mapping;
   return {
@@ -219,6 +234,11 @@ std::span<const emulated> emulated_options() {
 
 std::span<const remote> rdma_options() {
   static const std::vector<remote> all = connection();
+  return all;
+}
+
+std::span<const managed> control_options() {
+  static const std::vector<managed> all = managing();
   return all;
 }
 

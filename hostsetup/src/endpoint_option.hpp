@@ -43,6 +43,7 @@ enum class option_use : std::uint8_t {
   deployment,  ///< what the array is, and where
   emulation,   ///< how it is emulated, for measurements and tests
   connection,  ///< to a subsystem behind a network
+  managing,    ///< by whoever manages the array
   mapping,     ///< of memory that kernels reach themselves
   exporting,   ///< of memory of this process, as a peer's
   granting,    ///< to memory that a server exports
@@ -56,7 +57,8 @@ struct option_value {
 
 /// All that there is to know of one endpoint option: parser, help, error texts and
 /// docs/endpoints.md come from it.
-/// @tparam Endpoint `endpoint`, `rdma_endpoint`, `mapped_endpoint` or `memory_endpoint`
+/// @tparam Endpoint `endpoint`, `rdma_endpoint`, `control_endpoint`, `mapped_endpoint` or
+/// `memory_endpoint`
 template <class Endpoint>
 struct endpoint_option {
   std::string_view name;
@@ -67,10 +69,11 @@ struct endpoint_option {
   void (*apply)(Endpoint&, const option_value&);
 };
 
-/// The options of `emu:`, of `rdma://`, of `host:` and `file:`, of `emu-memory:`, and of
-/// `memory://`, in the order in which they are explained.
+/// The options of `emu:`, of `rdma://`, of `gnstor://` beside those, of `host:` and `file:`, of
+/// `emu-memory:`, and of `memory://`, in the order in which they are explained.
 std::span<const endpoint_option<endpoint>> emulated_options();
 std::span<const endpoint_option<rdma_endpoint>> rdma_options();
+std::span<const endpoint_option<control_endpoint>> control_options();
 std::span<const endpoint_option<mapped_endpoint>> mapping_options();
 std::span<const endpoint_option<memory_endpoint>> memory_options();
 std::span<const endpoint_option<memory_endpoint>> granted_options();

@@ -1,3 +1,4 @@
+#include "open_control.hpp"
 #include "open_link.hpp"
 #include "session_impl.hpp"
 #include <gnstor/host/session.hpp>
@@ -57,7 +58,7 @@ void check(const volume_options& wanted, const endpoint& where,
 }  // namespace
 
 session::session(std::string_view endpoint_text, const session_options& options)
-    : impl_(std::make_unique<impl>(endpoint::parse(endpoint_text), options)) {}
+    : impl_(impl::open(endpoint::parse(endpoint_text), options)) {}
 session::session(std::unique_ptr<impl> i) : impl_(std::move(i)) {}
 session::~session() = default;
 session::session(session&&) noexcept = default;
@@ -66,8 +67,16 @@ session& session::operator=(session&&) noexcept = default;
 session session::join(const session_options& options) const {
   const session_options wanted = settled(options);
   check_connecting(wanted);
-  return session(
-      std::make_unique<impl>(impl_->where, wanted, impl_->link->another(impl_->where, wanted)));
+  endpoint where = impl_->where;
+  std::unique_ptr<array_control> manager;
+  if (where.control) {
+    manager = open_control(where, wanted);
+  } else if (impl_->control) {
+    throw input_error("a session of an array that this process manages cannot be joined");
+  }
+  auto joined = std::make_unique<impl>(where, wanted, impl_->link->another(where, wanted));
+  if (manager) joined->manage(std::move(manager));
+  return session(std::move(joined));
 }
 
 const endpoint& session::where() const { return impl_->where; }

@@ -1,6 +1,7 @@
 #include "session_impl.hpp"
 
 #include "array_replies.hpp"
+#include "open_control.hpp"
 #include "open_link.hpp"
 #include <gnstor/simt/clock.hpp>
 #include <gnstor/wire/afa/status.hpp>
@@ -15,6 +16,14 @@ namespace gnstor::host {
 
 session::impl::impl(const endpoint& e, const session_options& o)
     : impl(e, o, open_link(e, settled(o))) {}
+
+std::unique_ptr<session::impl> session::impl::open(endpoint where, const session_options& o) {
+  std::unique_ptr<array_control> manager;
+  if (where.control) manager = open_control(where, settled(o));
+  auto made = std::make_unique<impl>(where, o);
+  if (manager) made->manage(std::move(manager));
+  return made;
+}
 
 session::impl::impl(const endpoint& e, const session_options& o,
                     std::unique_ptr<array_link> connected)

@@ -30,6 +30,8 @@ inline session_options settled(session_options o) {
 /// memory is freed.
 struct session::impl {
   impl(const endpoint& e, const session_options& o);
+  /// A session of the array that an endpoint names, with its manager where that has one.
+  static std::unique_ptr<impl> open(endpoint where, const session_options& o);
   /// A session over a connection that is there already.
   impl(const endpoint& e, const session_options& o, std::unique_ptr<array_link> connected);
   ~impl();

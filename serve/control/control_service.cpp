@@ -163,7 +163,11 @@ grpc::Status control_service::UpdateVolume(context* call, const v1::UpdateVolume
 
 grpc::Status control_service::DeleteVolume(context* call, const v1::DeleteVolumeRequest* in,
                                            v1::DeleteVolumeResponse*) {
-  return answered([&] { manager_->remove(owned(call, in->volume(), "deleting"), in->force()); });
+  return answered([&] {
+    const std::uint16_t vid = owned(call, in->volume(), "deleting");
+    if (in->host().empty()) return manager_->remove(vid, in->force());
+    host::manager_control(*manager_, caller(*call), in->host()).remove(volume_id(vid));
+  });
 }
 
 grpc::Status control_service::ShareVolume(context* call, const v1::ShareVolumeRequest* in,

@@ -3,8 +3,9 @@
 /// Exit code 0: done; 1: refused, or no daemon answers, with the reason and the remedy on stderr;
 /// 3: `array health` found something; others: the command line is wrong.
 
-#include "connection.hpp"
 #include "print.hpp"
+#include <daemon/daemon_connection.hpp>
+#include <gnstor/host/control_error.hpp>
 
 #include <command_line/command_line.hpp>
 #include <fmt/format.h>
@@ -20,7 +21,9 @@
 namespace {
 
 using namespace gnstor::tools;
+namespace host = gnstor::host;
 namespace v1 = gnstor::v1;
+using connection = gnstor::host::daemon_connection;
 
 /// All that the command line may say.
 struct words {
@@ -60,7 +63,8 @@ v1::VolumeKey key_of(const std::string& text) {
   } else if (text.size() <= 5) {
     key.set_id(static_cast<std::uint32_t>(std::strtoul(text.c_str(), nullptr, 10)));
   } else {
-    throw call_error(fmt::format("volume {}\n  ids are 1 to 65535, and names have a letter", text));
+    throw host::control_error(host::control_reason::bad_request, "volume " + text,
+                              "ids are 1 to 65535, and names have a letter");
   }
   return key;
 }
@@ -72,7 +76,8 @@ void confirm_deletion(const words& w) {
   std::string typed;
   std::getline(std::cin, typed);
   if (typed != w.volume)
-    throw call_error("not deleted\n  the name was another; --yes asks nothing");
+    throw host::control_error(host::control_reason::bad_request, "not deleted",
+                              "the name was another; --yes asks nothing");
 }
 
 /// A command: what it does with the daemon. Its exit code.
@@ -305,6 +310,10 @@ int main(int argc, char** argv) try {
   if (const auto code = line.parse(argc, argv)) return *code;
   connection daemon(w.server, std::chrono::milliseconds(w.timeout_ms), w.tls);
   return w.watch_s > 0 ? watch(all, daemon, w) : all.run(daemon);
+} catch (const host::control_error& e) {
+  const char* line = e.remedy().empty() ? "" : "\n  ";
+  fmt::print(stderr, "gnstorctl: {}{}{}\n", e.complaint(), line, e.remedy());
+  return 1;
 } catch (const std::exception& e) {
   fmt::print(stderr, "gnstorctl: {}\n", e.what());
   return 1;

@@ -75,6 +75,10 @@ fabrics::controller_options options_for(const rdma_endpoint& where,
 
 }  // namespace
 
+std::string host_nqn_of(const rdma_endpoint& where, const session_options& options) {
+  return fabrics::host_identity::find(host_nqn(where, options), host_id(where, options)).nqn;
+}
+
 fabrics_link::fabrics_link(const rdma_endpoint& where, const session_options& options)
     : options_(options),
       proxies_({where.host, where.port}),

@@ -11,6 +11,9 @@
 
 namespace gnstor::host {
 
+/// The NQN that a session of these options connects by. Throws `input_error` for a malformed one.
+std::string host_nqn_of(const rdma_endpoint& where, const session_options& options);
+
 /// A session's way to a subsystem behind RDMA: GNStor's own array, or the plain namespaces of any
 /// standard target. Kernels drive queues of a ConnectX themselves where they can, else a CPU thread
 /// posts their requests; the device moves the data, straight into GPU memory if that is what was

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gnstor/host/control_endpoint.hpp>
 #include <gnstor/host/rdma_endpoint.hpp>
 
 #include <cstdint>
@@ -36,9 +37,11 @@ enum class timing_kind {
 /// A parsed endpoint string.
 ///
 /// `emu:?name=value&...` is an array emulated inside this process; its options are the members
-/// below. `rdma://...` is a subsystem behind a network: `rdma_endpoint`. `endpoint_help()` says
+/// below. `rdma://...` is a subsystem behind a network: `rdma_endpoint`. `gnstor://...` is the
+/// daemon of an array, which says where its data is: `control_endpoint`. `endpoint_help()` says
 /// what each option may be; docs/endpoints.md shows it.
 struct endpoint {
+  std::optional<control_endpoint> control;  ///< set for `gnstor://`, and `rdma` with it
   std::optional<rdma_endpoint> rdma;  ///< set for `rdma://`; the other members then mean nothing
   std::uint32_t ssds = 4;
   std::uint32_t replicas = 2;  ///< default of new volumes

@@ -5,19 +5,12 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <stdexcept>
 #include <string>
 
-namespace gnstor::tools {
+namespace gnstor::host {
 
-/// What the daemon refuses, or why it cannot be asked: in words for people.
-class call_error : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-/// A connection with a daemon. Each call throws `call_error`.
-class connection {
+/// A connection with a daemon. Each call throws `control_error`; any thread may call.
+class daemon_connection {
  public:
   /// Files in PEM by which both sides prove who they are.
   struct tls_files {
@@ -26,7 +19,7 @@ class connection {
     std::string authority;  ///< whose daemon is believed; empty: no TLS
   };
   /// @param server HOST:PORT or unix:PATH
-  connection(std::string server, std::chrono::milliseconds timeout, const tls_files& tls);
+  daemon_connection(std::string server, std::chrono::milliseconds timeout, const tls_files& tls);
 
   using stub = v1::Control::Stub;
   /// Calls `method` of the stub: what it answers.
@@ -54,4 +47,4 @@ class connection {
   std::unique_ptr<stub> stub_;
 };
 
-}  // namespace gnstor::tools
+}  // namespace gnstor::host
