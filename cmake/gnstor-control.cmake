@@ -1,6 +1,6 @@
-# gnstor::control_api, the messages and calls of api/gnstor/v1, gnstor::control, by which sessions and
-# gnstorctl ask a daemon, and gnstor::control_plane, which answers them; `gnstor_with_control` says
-# whether gRPC was found.
+# gnstor::control_api, the messages and calls of api/gnstor/v1, gnstor::control, by which sessions
+# and gnstorctl ask a daemon, and gnstor::control_plane, which answers them; `gnstor_with_control`
+# says whether gRPC was found.
 find_package(Protobuf QUIET)
 find_package(gRPC CONFIG QUIET)
 find_program(GNSTOR_GRPC_PLUGIN grpc_cpp_plugin)
@@ -31,7 +31,7 @@ target_link_libraries(gnstor_control_api PUBLIC gRPC::grpc++ protobuf::libprotob
 # Nothing in it is worth optimising: a call takes a hundred times as long as its messages.
 target_compile_options(gnstor_control_api PRIVATE -O0 -w)
 
-file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/hostsetup/src/daemon/*.cpp)
+file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/hostsetup/src/managed/*.cpp)
 add_library(gnstor_daemon STATIC ${sources})
 set_target_properties(gnstor_daemon PROPERTIES EXPORT_NAME control POSITION_INDEPENDENT_CODE ON)
 add_library(gnstor::control ALIAS gnstor_daemon)

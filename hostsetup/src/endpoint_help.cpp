@@ -23,9 +23,8 @@ constexpr section sections[] = {
     {option_use::connection, "rdma://HOST[:PORT]/NQN?NAME=VALUE&...",
      "An NVMe over Fabrics subsystem behind RDMA; without an NQN the session lists what there is."},
     {option_use::managing, "gnstor://HOST[:PORT]?NAME=VALUE&...",
-     "An array whose manager answers there (gnstor-target --manage), for programs that link "
-     "gnstor::control: the manager says where the data is, and volumes are opened by it. The "
-     "options of rdma:// hold, too."},
+     "An array by its manager (gnstor-target --manage), which says where the data is, for programs "
+     "that link gnstor::control. The options of rdma:// hold, too."},
     {option_use::mapping, "host:?NAME=VALUE&... or file:PATH?NAME=VALUE&...",
      "Host memory, or a file, that kernels reach themselves: for host::mapped_memory, not for "
      "sessions."},

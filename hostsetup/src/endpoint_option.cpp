@@ -160,12 +160,11 @@ std::vector<managed> managing() {
   constexpr auto use = option_use::managing;
   return {
       {"tls_cert", use, syntax::text("FILE"), "(no TLS)",
-       "PEM: the certificate of this host, with the common name host:NAME (or admin:WHO).",
+       "PEM: this host's certificate, for host:NAME.",
        [](control_endpoint& e, const value& v) { e.certificate = v.text; }},
-      {"tls_key", use, syntax::text("FILE"), "(no TLS)", "PEM: the key of that certificate.",
+      {"tls_key", use, syntax::text("FILE"), "(no TLS)", "PEM: its key.",
        [](control_endpoint& e, const value& v) { e.key = v.text; }},
-      {"tls_ca", use, syntax::text("FILE"), "(no TLS)",
-       "PEM: whose signature on the manager's certificate is believed.",
+      {"tls_ca", use, syntax::text("FILE"), "(no TLS)", "PEM: who signs the manager's certificate.",
        [](control_endpoint& e, const value& v) { e.authority = v.text; }},
   };
 }

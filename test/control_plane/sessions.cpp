@@ -1,5 +1,5 @@
 /// Sessions that ask a manager by gRPC, as those of gnstor:// endpoints do.
-#include <daemon/daemon_control.hpp>
+#include <managed/daemon_control.hpp>
 #include <gnstor/host/volume_text.hpp>
 #include <serve/control/control_server.hpp>
 

@@ -71,12 +71,13 @@ HOST_PARTS = {
     "remote": {"base", "link", "proxy", "verbs", "fabrics", "mlx5"},
     "control": {"base", "link"},
     "emulated": {"base", "link", "proxy", "control"},
+    "managed": {"base", "link", "control", ""},
     "": {"base", "link", "control", "remote", "emulated"},
 }
 # What the files in hostsetup/src itself may see of `emulated`: nothing that shows the firmware.
 EMULATED_DOOR = "emulated/open_emulated.hpp"
 TOOLS = ("gnstor-target", "gnstor-memory", "gnstor-probe", "gnstor-volumes", "gnstorctl", "gnstord",
-         "command_line")
+         "command_line", "management")
 MOVED = "/// Moved: this name of the header goes with the next release"
 GPU_HEADERS = re.compile(r"^(cuda_runtime.*|cuda\.h|cooperative_groups.*|device_launch_.*)$")
 

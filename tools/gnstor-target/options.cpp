@@ -24,6 +24,11 @@ std::optional<int> parse(int argc, char** argv, target_options& options) {
   line.option("--timeout", options.timeout_s, "seconds that a command to the array may take")
       .range(1, 600)
       .show_default();
+  line.flag("--manage", options.manages,
+            "manage the array, too: volumes by name, leases, failed SSDs and their replacement; "
+            "gnstorctl and gnstor:// endpoints ask at --control");
+  options.manager.add_to(line, "--control");
+  line.config_file();
   line.flag("--quiet", options.quiet, "say nothing of single connections");
   return line.parse(argc, argv);
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <management/manager_options.hpp>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,6 +17,8 @@ struct target_options {
   std::vector<std::string> hosts;       ///< NQNs that may connect; empty: all
   std::vector<std::string> reassigned;  ///< VID=NQN: whose volume it is from now on
   std::uint32_t timeout_s = 10;         ///< of commands to the array
+  bool manages = false;                 ///< the array, too
+  manager_options manager;              ///< then
   bool quiet = false;
 };
 

@@ -6,6 +6,7 @@
 #include <serve/provide_volumes.hpp>
 
 #include <fmt/format.h>
+#include <management/readiness.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -48,6 +49,17 @@ std::vector<std::pair<volume_id, std::string>> heirs_in(const std::vector<std::s
   return heirs;
 }
 
+std::optional<host::manager_settings> managed(const target_options& options) {
+  if (!options.manages) return std::nullopt;
+#if defined(GNSTOR_WITH_CONTROL)
+  return options.manager.settings();
+#else
+  throw host::error(
+      "--manage: this build of gnstor has no gRPC: install libgrpc++-dev, libprotobuf-dev, "
+      "protobuf-compiler and protobuf-compiler-grpc, then configure it again");
+#endif
+}
+
 serve::rdma_server_options server_options(std::function<void()> follow) {
   serve::rdma_server_options s;
   s.every_second = std::move(follow);
@@ -61,7 +73,7 @@ serving::serving(const target_options& options)
       where_(host::endpoint::parse(options.array)),
       heirs_(heirs_in(options.reassigned)),
       listener_(address_in(options.listen)),
-      array_(where_, std::uint64_t{options.timeout_s} * 1'000'000'000),
+      array_(where_, std::uint64_t{options.timeout_s} * 1'000'000'000, managed(options)),
       target_({}, array_),
       server_(target_, std::move(listener_), server_options([this] { follow(); })) {
   target_.offer({std::string(serve::discovery_nqn), serve::subsystem_kind::discovery, {}, nullptr});
@@ -69,7 +81,16 @@ serving::serving(const target_options& options)
   serve::provide_volumes(array_, options_.volumes);
   for (const auto& [vid, nqn] : heirs_) array_.reassign(vid, nqn);
   follow();
+#if defined(GNSTOR_WITH_CONTROL)
+  if (array_.manager() == nullptr) return;
+  const host::verbs::net_address at{address_in(options.listen).host, server_.port()};
+  control_ = std::make_unique<serve::control_server>(
+      options.manager.listen, *array_.manager(), fmt::format("rdma://{}/{}", at.text(), array_nqn),
+      options.manager.tls);
+#endif
 }
+
+serving::~serving() = default;
 
 void serving::follow() {
   std::vector<wire::afa::volume_record> now;
@@ -120,7 +141,14 @@ void serving::say_ready() const {
     fmt::print("ready {} {}: {} blocks of {} bytes{}\n", at.text(), volume_nqn(vid), v.blocks,
                block_bytes, v.writable ? "" : ", read-only");
   }
+#if defined(GNSTOR_WITH_CONTROL)
+  if (control_) {
+    fmt::print("ready {} manager: {} volumes\n", control_->address(),
+               array_.manager()->state().volumes);
+  }
+#endif
   std::fflush(stdout);
+  notify_supervisor("READY=1");
 }
 
 }  // namespace gnstor::tools

@@ -11,6 +11,7 @@ class serving {
  public:
   /// Starts everything. Throws `error` with the remedy.
   explicit serving(const target_options& options);
+  ~serving();
 
   /// Prints one line for each subsystem.
   void say_ready() const;
@@ -33,6 +34,7 @@ class serving {
   serve::target_model target_;
   std::map<std::uint16_t, std::shared_ptr<serve::array_volume>> volumes_;
   serve::rdma_server server_;
+  std::unique_ptr<serve::control_server> control_;  ///< with --manage
 };
 
 }  // namespace gnstor::tools

@@ -4,7 +4,7 @@
 /// 3: `array health` found something; others: the command line is wrong.
 
 #include "print.hpp"
-#include <daemon/daemon_connection.hpp>
+#include <managed/daemon_connection.hpp>
 #include <gnstor/host/control_error.hpp>
 
 #include <command_line/command_line.hpp>

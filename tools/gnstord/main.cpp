@@ -4,15 +4,14 @@
 /// at any time. It ends with exit code 0 when SIGTERM or SIGINT asked it to, and with 1 and the
 /// reason when it cannot start.
 
-#include "readiness.hpp"
 #include <gnstor/host/endpoint.hpp>
 #include <gnstor/host/error.hpp>
 #include <gnstor/host/log.hpp>
-#include <serve/control/control_server.hpp>
 #include <serve/manage.hpp>
 
-#include <command_line/command_line.hpp>
 #include <fmt/format.h>
+#include <management/manager_options.hpp>
+#include <management/readiness.hpp>
 
 #include <chrono>
 #include <csignal>
@@ -30,22 +29,14 @@ volatile std::sig_atomic_t stop_requested = 0;
 extern "C" void note_signal(int) { stop_requested = 1; }
 
 struct options {
-  std::string listen = "127.0.0.1:4422";
   std::string array = "emu:?";
-  std::uint32_t lease_s = 300;
-  std::uint32_t ssd_timeout_ms = 300;
-  std::uint64_t repair_rate = 0;
-  serve::tls_files tls;
+  gnstor::tools::manager_options manager;
   bool quiet = false;
 };
 
 int run(const options& o) try {
-  host::manager_settings settings;
-  settings.lease = std::chrono::seconds(o.lease_s);
-  settings.ssd_timeout = std::chrono::milliseconds(o.ssd_timeout_ms);
-  settings.repair_bytes_per_s = o.repair_rate;
-  const auto manager = serve::manage_emulated(host::endpoint::parse(o.array), settings);
-  const serve::control_server server(o.listen, *manager, "", o.tls);
+  const auto manager = serve::manage_emulated(host::endpoint::parse(o.array), o.manager.settings());
+  const serve::control_server server(o.manager.listen, *manager, "", o.manager.tls);
   const host::array_state a = manager->state();
   fmt::print("ready {}: {} SSDs, {} volumes\n", server.address(), a.ssds.size(), a.volumes);
   std::fflush(stdout);
@@ -72,25 +63,9 @@ int main(int argc, char** argv) {
       "talks to it.\n"
       "An array of four emulated SSDs in a folder:\n"
       "  gnstord --array 'emu:?ssds=4&capacity=1G&flash=DIR'");
-  line.option("--listen", o.listen,
-              "HOST:PORT or unix:PATH; without TLS, HOST is of the loopback interface")
-      .show_default();
-  line.option("--tls-cert", o.tls.certificate, "FILE in PEM: this daemon's certificate");
-  line.option("--tls-key", o.tls.key, "FILE in PEM: its key");
-  line.option("--tls-ca", o.tls.authority,
-              "FILE in PEM: who signs the certificates of clients, for admin:WHO or host:NAME");
   line.option("--array", o.array, "the array's endpoint: emu:?ssds=4&capacity=1G&flash=DIR")
       .show_default();
-  line.option("--lease", o.lease_s, "seconds that a host may write without renewing its lease")
-      .range(1, 86'400)
-      .show_default();
-  line.option("--ssd-timeout", o.ssd_timeout_ms,
-              "milliseconds without an answer after which an SSD has failed")
-      .range(50, 60'000)
-      .show_default();
-  line.option("--repair-rate", o.repair_rate,
-              "bytes per second that repairs write (takes K, M, G); 0: no limit")
-      .size();
+  o.manager.add_to(line, "--listen");
   line.config_file();
   line.flag("--quiet", o.quiet, "say only what goes wrong");
   if (const auto code = line.parse(argc, argv)) return *code;

@@ -42,7 +42,8 @@ std::shared_ptr<grpc::ChannelCredentials> credentials_of(const daemon_connection
   if (tls.authority.empty() && tls.certificate.empty() && tls.key.empty())
     return grpc::InsecureChannelCredentials();
   if (tls.authority.empty() || tls.certificate.empty() || tls.key.empty())
-    throw input_error("TLS needs all of a certificate, its key, and the authority of the other side");
+    throw input_error(
+        "TLS needs all of a certificate, its key, and the authority of the other side");
   return grpc::SslCredentials(
       {content_of(tls.authority), content_of(tls.key), content_of(tls.certificate)});
 }

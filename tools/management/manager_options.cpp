@@ -1,0 +1,36 @@
+#include "manager_options.hpp"
+
+#include <chrono>
+
+namespace gnstor::tools {
+
+void manager_options::add_to(command_line& line, const std::string& listen_option) {
+  line.option(listen_option, listen,
+              "HOST:PORT or unix:PATH, for gnstorctl and sessions; without TLS, HOST is of the "
+              "loopback interface")
+      .show_default();
+  line.option("--tls-cert", tls.certificate, "FILE in PEM: this daemon's certificate");
+  line.option("--tls-key", tls.key, "FILE in PEM: its key");
+  line.option("--tls-ca", tls.authority,
+              "FILE in PEM: who signs the certificates of clients, for admin:WHO or host:NAME");
+  line.option("--lease", lease_s, "seconds that a host may write without renewing its lease")
+      .range(1, 86'400)
+      .show_default();
+  line.option("--ssd-timeout", ssd_timeout_ms,
+              "milliseconds without an answer after which an SSD has failed")
+      .range(50, 60'000)
+      .show_default();
+  line.option("--repair-rate", repair_rate,
+              "bytes per second that repairs write (takes K, M, G); 0: no limit")
+      .size();
+}
+
+host::manager_settings manager_options::settings() const {
+  host::manager_settings s;
+  s.lease = std::chrono::seconds(lease_s);
+  s.ssd_timeout = std::chrono::milliseconds(ssd_timeout_ms);
+  s.repair_bytes_per_s = repair_rate;
+  return s;
+}
+
+}  // namespace gnstor::tools

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <serve/control/control_server.hpp>
+
+#include <command_line/command_line.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace gnstor::tools {
+
+/// How an array is managed, and where its manager answers: options of gnstord and gnstor-target.
+struct manager_options {
+  std::string listen = "127.0.0.1:4422";
+  std::uint32_t lease_s = 300;
+  std::uint32_t ssd_timeout_ms = 300;
+  std::uint64_t repair_rate = 0;
+  serve::tls_files tls;
+
+  /// Adds them to a command line, which sets them.
+  /// @param listen the name of the option for the address
+  void add_to(command_line& line, const std::string& listen);
+  host::manager_settings settings() const;
+};
+
+}  // namespace gnstor::tools
