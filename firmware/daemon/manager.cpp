@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <utility>
 
 namespace gnstor::daemon {
@@ -162,9 +163,10 @@ const wire::afa::volume_record* manager::record_of(std::uint16_t vid) const {
 }
 
 std::string manager::standing() const {
-  constexpr const char* names[] = {"create", "open",    "close",  "leave", "remove",
-                                   "fail",   "replace", "settle", "adopt", "spread",
-                                   "forget", "move on", "rename"};
+  constexpr const char* names[] = {"create", "open",   "close",   "expel",  "leave",
+                                   "remove", "fail",   "replace", "settle", "adopt",
+                                   "spread", "forget", "move on", "rename"};
+  static_assert(std::size(names) == static_cast<std::size_t>(action::rename) + 1);
   std::string all;
   for (const operation& op : queue_) {
     if (!all.empty()) all += "; ";

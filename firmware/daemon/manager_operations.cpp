@@ -1,5 +1,6 @@
 #include <daemon/client_rights.hpp>
 #include <daemon/manager.hpp>
+#include <gnstor/wire/afa/status.hpp>
 
 #include <utility>
 
@@ -269,13 +270,13 @@ bool manager::advance_fail(operation& op) {
 }
 
 bool manager::advance_replace(operation& op) {
-  ssd_order o;
   if (op.gone) return unfit(op);
   if (op.step == 0) {
     if ((now_serving_.absent & bit(op.ssd)) == 0) return true;
     op.step = 1;
   }
   if (op.step == 1) {
+    ssd_order o;
     o.opcode = admin_opcode::array_update;
     o.membership = {wire::afa::payload_version, now_serving_.epoch, now_serving_.absent,
                     now_serving_.filling};
@@ -291,15 +292,23 @@ bool manager::advance_replace(operation& op) {
     }
   }
   for (; op.step < 4 && !op.left.empty(); op.left.pop_back()) {
-    o.vid = op.left.back();
-    o.opcode = admin_opcode::volume_delete;  // what it was sent in an attempt that was cut short
-    if (op.step == 2 && !all_informed(op, bit(op.ssd), o)) return false;
-    const volume* v = find(o.vid);
+    const std::uint16_t vid = op.left.back();
+    if (op.step == 2) {  // nothing that it wrote before counts: it may have missed newer writes
+      ssd_order all;     // without a hash factor: whatever volume has this VID there
+      all.opcode = admin_opcode::volume_delete;
+      all.vid = vid;
+      if (!all_informed(op, bit(op.ssd), all)) return false;
+      if (op.refusal != 0 && !wire::afa::is_status(op.refusal, wire::afa::status::unknown_volume))
+        return unfit(op);
+    }
+    const volume* v = find(vid);
     if (v == nullptr || (own(v->r) & bit(op.ssd)) == 0) continue;  // deleted while it was away
     op.step = 3;
-    o.opcode = admin_opcode::volume_add;
-    o.record = v->r;
-    if (!all_informed(op, bit(op.ssd), o)) return false;
+    ssd_order empty;
+    empty.opcode = admin_opcode::volume_add;
+    empty.vid = vid;
+    empty.record = v->r;
+    if (!all_informed(op, bit(op.ssd), empty)) return false;
     if (op.refusal != 0) return unfit(op);
     op.step = 2;
   }

@@ -404,3 +404,29 @@ TEST_CASE("an SSD that a volume is not spread over takes nothing of it along") {
   a.boss.remove(62, 1);
   CHECK(a.last().said == verdict::done);
 }
+
+TEST_CASE("an SSD that comes back with what it had forgets each volume before it is given it anew") {
+  obedient_array a(3);
+  for (std::uint16_t vid = 1; vid <= 3; ++vid) {
+    wire::afa::volume_record r = described(vid);
+    r.hash_factor = 100 + vid;
+    a.boss.create(++a.request, r);
+    REQUIRE(a.last().said == verdict::done);
+  }
+  a.fail(1);
+  std::vector<std::uint16_t> forgotten;
+  a.before_order = [&](const daemon::ssd_order& o) {
+    const auto known = a.states[1].volumes.find(o.vid);
+    if (o.ssd != 1 || known == a.states[1].volumes.end()) return;
+    CHECK(o.opcode != admin_opcode::volume_add);  // what it holds may be older than the others'
+    if (o.opcode != admin_opcode::volume_delete) return;
+    const std::uint64_t hash = o.record.hash_factor;
+    CHECK((hash == 0 || hash == known->second.hash_factor));
+    forgotten.push_back(o.vid);
+  };
+  a.boss.ssd_replaced(1, {1, 2, 3});
+  a.obey();
+  std::sort(forgotten.begin(), forgotten.end());
+  CHECK(forgotten == std::vector<std::uint16_t>{1, 2, 3});
+  CHECK(a.states[1].volumes.size() == 3);
+}

@@ -132,6 +132,20 @@ class simulated_array {
     node_.ssds[k] = reference(k);
     befell.replaced(k);
   }
+  /// The one in place `k` answers again, with what it had. Which volumes it knows.
+  std::vector<std::uint16_t> bring_back(std::uint32_t k) {
+    std::vector<std::uint16_t> all;
+    std::uint16_t next = 1;
+    for (bounded n{1000}; next != 0 && n;) {
+      wire::afa::volume_list some{};
+      if (ssd(k).volume_list(ssd(k).epoch(), volume_id(next), some) != 0)
+        throw broken_promise{"SSD " + std::to_string(k) + " does not list its volumes"};
+      for (std::uint32_t c = 0; c < some.count; ++c) all.push_back(some.records[c].vid);
+      next = some.next_vid;
+    }
+    befell.returns(k);
+    return all;
+  }
   /// Power goes, and comes back. Which SSDs have lost what they had acknowledged, by bit.
   /// @param weak SSDs, by bit, whose capacitors have energy for fewer pages than they hold
   std::uint64_t power_cycle(draws& d, std::uint64_t weak) {

@@ -76,6 +76,8 @@ class circumstances {
     d.epoch_changed = step_;
     d.known_ns = never;
   }
+  /// It is there again with what it had.
+  void returns(std::uint32_t ssd) { ssds_[ssd].known_ns = never; }
   /// It has carried an order out.
   void informed(const daemon::ssd_order& o) {
     using wire::afa::admin_opcode;

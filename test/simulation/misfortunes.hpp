@@ -160,7 +160,7 @@ class misfortunes {
     ring[64 * entry + 3] ^= static_cast<unsigned char>(1 + s_.dice.below(255));
   }
 
-  /// Puts new SSDs where the manager knows that old ones have failed.
+  /// Puts new SSDs where the manager knows that old ones have failed, or the old ones again.
   void replace_failed() {
     const std::uint64_t absent = s_.driver.serving().absent;
     if (absent == 0 || s_.driver.is_down(s_.now_ns)) {
@@ -174,11 +174,14 @@ class misfortunes {
     if (!s_.array.is_idle() || !s_.driver.is_idle()) return;
     for (std::uint32_t k = 0; k < s_.shape.ssds; ++k) {
       if ((absent >> k & 1) == 0) continue;
-      s_.note("SSD " + std::to_string(k) + " is replaced");
-      s_.array.replace(k);
+      const bool same = s_.dice.one_in(2) && (s_.doomed >> k & 1) == 0;
+      s_.note("SSD " + std::to_string(k) + (same ? " comes back" : " is replaced"));
+      std::vector<std::uint16_t> has;
+      if (same) has = s_.array.bring_back(k);
+      if (!same) s_.array.replace(k);
       s_.driver.broken &= ~(std::uint64_t{1} << k);
       s_.doomed &= ~(std::uint64_t{1} << k);
-      s_.driver.manager.ssd_replaced(k);
+      s_.driver.manager.ssd_replaced(k, std::move(has));
     }
     waits_to_replace_ = false;
     s_.hold(s_.ending);
