@@ -81,17 +81,25 @@ void array_volume::follow_epoch() {
 /// can be done.
 template <class Operation>
 status array_volume::in_epoch(Operation operation) {
-  const auto learn = [&] {
-    array_->refresh();
-    follow_epoch();
-    return info().epoch;
-  };
-  if (array_->manager() != nullptr)
+  volume_info now = info();
+  if (array_->manager() != nullptr) {
     return host::in_epochs(
-        info().epoch, array_->patience(), [&] { return operation(info()); }, learn);
-  const status s = operation(info());
+        now.epoch, array_->patience(), [&] { return operation(now); },
+        [&] {
+          try {
+            array_->refresh();
+            follow_epoch();
+            now = info();
+          } catch (const host::error& e) {  // no SSD answers just now
+            if (say_) say_(e.what());
+          }
+          return now.epoch;
+        });
+  }
+  const status s = operation(now);
   if (!host::is_own(s, wire::afa::status::stale_epoch)) return s;
-  learn();
+  array_->refresh();
+  follow_epoch();
   return operation(info());
 }
 

@@ -8,7 +8,10 @@
 
 namespace gnstor::serve {
 
-host::control_role caller(const grpc::ServerContext& call) {
+namespace {
+
+/// Who calls, by its certificate.
+host::control_role certified(const grpc::ServerContext& call) {
   const auto peer = call.auth_context();
   if (!peer->IsPeerAuthenticated()) return host::control_role::administrator();
   std::string name;
@@ -21,6 +24,16 @@ host::control_role caller(const grpc::ServerContext& call) {
       host::control_reason::not_allowed,
       fmt::format("the common name \"{}\" of the certificate gives no role", name.substr(0, 64)),
       "use one for admin:WHO or host:NAME");
+}
+
+}  // namespace
+
+host::control_role caller(const grpc::ServerContext& call) {
+  host::control_role who = certified(call);
+  const auto asks = call.client_metadata().find(host::asking_host);
+  if (asks == call.client_metadata().end()) return who;
+  return host::control_role::of_host(
+      who.acts_for(std::string(asks->second.data(), asks->second.size())));
 }
 
 }  // namespace gnstor::serve

@@ -1,10 +1,10 @@
 /// Sessions that ask a manager by gRPC, as those of gnstor:// endpoints do.
-#include <managed/daemon_control.hpp>
 #include <gnstor/host/volume_text.hpp>
 #include <serve/control/control_server.hpp>
 
 #include <control/rig.hpp>
 #include <fmt/format.h>
+#include <managed/daemon_control.hpp>
 
 #include <open_control.hpp>
 
@@ -19,10 +19,11 @@ struct served_array : managed_array {
       : server(std::make_unique<serve::control_server>("127.0.0.1:0", *manager, data)) {}
   std::string port() const { return server->address().substr(server->address().rfind(':') + 1); }
   std::unique_ptr<host::daemon_control> control(const std::string& name) const {
+    const std::string nqn = host::client_identity::named(name).nqn;
     return std::make_unique<host::daemon_control>(
         std::make_unique<host::daemon_connection>(server->address(), std::chrono::seconds(10),
-                                                  host::daemon_connection::tls_files{}),
-        host::client_identity::named(name).nqn);
+                                                  host::daemon_connection::tls_files{}, nqn),
+        nqn);
   }
   host::session session(const std::string& name) const {
     return host::session_access::over(shared.where, shared_sessions::options(name),
@@ -57,6 +58,12 @@ TEST_CASE("sessions create, share, hand over and delete volumes by a daemon") {
         control_reason::no_room);
   CHECK(words.find("are left") != std::string::npos);
 
+  CHECK(bob.volumes().size() == 1);
+  for (const auto& tries : std::vector<std::function<void()>>{
+           [&] { (void)bob.open_volume("edges"); }, [&] { bob.delete_volume("edges"); },
+           [&] { bob.rename_volume(v.vid, "mine"); }, [&] { bob.admit(v.vid, "bob"); }}) {
+    CHECK(refused(tries) == control_reason::not_allowed);
+  }
   alice.admit(v.vid, "bob");
   const volume_info seen = bob.open_volume("edges");
   CHECK_FALSE(seen.writable);
@@ -86,8 +93,9 @@ TEST_CASE("what a daemon says of a volume is what its manager knows") {
   const host::volume_state made = array.create("a", 300, 3);
   (void)array.manager->admit(made.record.vid, client_id(11));
   (void)array.manager->open(made.record.vid, client_id(12), true);
-  const host::volume_state known = array.manager->find("a");
+  (void)array.manager->admit(made.record.vid, host::client_identity::named("x").client());
   const host::volume_state said = array.control("x")->find(std::string("a"));
+  const host::volume_state known = array.manager->find("a");
   wire::afa::volume_record expected = known.record;
   expected.epoch = said.record.epoch;  // the array's, there
   CHECK(std::memcmp(&expected, &said.record, sizeof expected) == 0);

@@ -100,6 +100,25 @@ TEST_CASE("a plain host sees no error while SSDs die, fall silent and come back"
   CHECK(rig.array.manager()->state().degraded == 0);
 }
 
+TEST_CASE("what a plain host wrote while an SSD was away is there when that one is in sync again") {
+  managed_rig rig(quick(), 4 << 20);
+  const volume_id other = rig.array.create_volume(1 << 20);
+  REQUIRE(rig.volume->attach() == 0);
+  int seed = 0;
+  for (const std::uint32_t ssd : {1u, 2u, 3u, 0u}) {
+    CAPTURE(ssd);
+    REQUIRE(rig.volume->write(0, filled(1024 * block_bytes, ++seed)) == 0);
+    rig.array.manager()->detach(ssd);
+    REQUIRE(rig.volume->write(0, filled(1024 * block_bytes, ++seed)) == 0);
+    rig.array.manager()->replace(ssd);
+    REQUIRE(rig.comes_to(ssd, host::ssd_standing::in_sync));
+    std::vector<std::byte> found(1024 * block_bytes);
+    REQUIRE(rig.volume->read(0, found) == 0);
+    CHECK(found == filled(found.size(), seed));
+  }
+  CHECK(rig.array.manager()->find(other.value).record.replicas == 2);
+}
+
 TEST_CASE("the target's right to write is a lease, renewed while a host is attached") {
   managed_rig rig(quick(std::chrono::milliseconds(300)));
   const client_id own = rig.array.own_client();

@@ -26,6 +26,19 @@ constexpr std::chrono::milliseconds retry_pause{100};
 
 std::uint64_t bit(std::uint32_t ssd) { return std::uint64_t{1} << ssd; }
 
+/// What an order is, for the log.
+const char* name_of(admin_opcode op) {
+  switch (op) {
+    case admin_opcode::volume_add: return "VOLUME ADD";
+    case admin_opcode::volume_chmod: return "VOLUME CHMOD";
+    case admin_opcode::volume_delete: return "VOLUME DELETE";
+    case admin_opcode::array_update: return "ARRAY UPDATE";
+    case admin_opcode::volume_list: return "VOLUME LIST";
+    case admin_opcode::array_describe: return "ARRAY DESCRIBE";
+  }
+  return "a command";
+}
+
 /// The data that an order carries.
 std::vector<std::byte> payload_of(const daemon::ssd_order& o) {
   const auto bytes = [](const auto& value) {
@@ -241,6 +254,11 @@ void array_manager::carry_out(std::unique_lock<std::mutex>& lock) {
   }
   if (is_vendor(s, wire::afa::status::stale_term)) return depose();
   if (has_answered(s)) {
+    if (!s.ok()) {
+      s.ssd = static_cast<std::uint16_t>(o.ssd);
+      log(log_level::warning, fmt::format("ordering {} of volume {} in epoch {}: {}",
+                                          name_of(o.opcode), o.vid, o.epoch, to_string(s)));
+    }
     core_.answered(o.id,
                    s.ok() ? std::uint16_t{0} : wire::nvme::make_status(s.nvme_type, s.nvme_code));
     return;

@@ -7,6 +7,9 @@
 
 namespace gnstor::host {
 
+/// Metadata of a call by gRPC: the NQN of the host that asks.
+inline constexpr const char* asking_host = "gnstor-host";
+
 /// Who asks an array's manager, and what it may do: an administrator everything, a host what it
 /// owns and was admitted to. Each `need_` throws `control_error` where that does not hold.
 class control_role {

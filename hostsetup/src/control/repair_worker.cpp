@@ -7,6 +7,8 @@
 #include <gnstor/wire/afa/status.hpp>
 #include <gnstor/wire/nvme/read_write.hpp>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -166,6 +168,8 @@ daemon::step_end repair_worker::step(const daemon::repair_step& p, std::uint32_t
     return daemon::step_end::gone;
   broken = s.code == status_code::timed_out ||
            (answered && s.nvme_type == static_cast<std::uint8_t>(type::generic));
+  s.ssd = static_cast<std::uint16_t>(p.ssd);
+  log(log_level::warning, fmt::format("repairing volume {}: {}", p.vid, to_string(s)));
   return daemon::step_end::failed;
 }
 

@@ -2,6 +2,7 @@
 
 #include <gnstor/host/control_error.hpp>
 
+#include <control/control_role.hpp>
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 
@@ -51,8 +52,8 @@ std::shared_ptr<grpc::ChannelCredentials> credentials_of(const daemon_connection
 }  // namespace
 
 daemon_connection::daemon_connection(std::string server, std::chrono::milliseconds timeout,
-                                     const tls_files& tls)
-    : server_(std::move(server)), timeout_(timeout) {
+                                     const tls_files& tls, std::string host)
+    : server_(std::move(server)), host_(std::move(host)), timeout_(timeout) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
@@ -62,6 +63,10 @@ daemon_connection::daemon_connection(std::string server, std::chrono::millisecon
   (void)channel->WaitForConnected(std::chrono::system_clock::now() +
                                   std::min<std::chrono::milliseconds>(timeout_, start_time));
   stub_ = v1::Control::NewStub(channel);
+}
+
+void daemon_connection::introduce(grpc::ClientContext& context) const {
+  if (!host_.empty()) context.AddMetadata(asking_host, host_);
 }
 
 void daemon_connection::limit(grpc::ClientContext& context) const {
@@ -98,6 +103,7 @@ void daemon_connection::check(const grpc::Status& s) const {
 
 void daemon_connection::volumes(const std::function<void(const v1::Volume&)>& each) const {
   grpc::ClientContext context;
+  introduce(context);
   limit(context);
   const auto from = stub_->ListVolumes(&context, {});
   v1::Volume v;
@@ -108,6 +114,7 @@ void daemon_connection::volumes(const std::function<void(const v1::Volume&)>& ea
 void daemon_connection::events(std::uint64_t from, bool follow,
                                const std::function<void(const v1::Event&)>& each) const {
   grpc::ClientContext context;
+  introduce(context);
   if (!follow) limit(context);
   v1::ListEventsRequest request;
   request.set_from(from);

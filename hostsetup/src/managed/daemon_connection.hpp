@@ -19,7 +19,10 @@ class daemon_connection {
     std::string authority;  ///< whose daemon is believed; empty: no TLS
   };
   /// @param server HOST:PORT or unix:PATH
-  daemon_connection(std::string server, std::chrono::milliseconds timeout, const tls_files& tls);
+  /// @param host the NQN of the host that asks, which may do what that one may; empty: whoever the
+  /// certificate says, without one an administrator
+  daemon_connection(std::string server, std::chrono::milliseconds timeout, const tls_files& tls,
+                    std::string host = {});
 
   using stub = v1::Control::Stub;
   /// Calls `method` of the stub: what it answers.
@@ -28,6 +31,7 @@ class daemon_connection {
                 const Request& request) const {
     Response answer;
     grpc::ClientContext context;
+    introduce(context);
     limit(context);
     check((stub_.get()->*method)(&context, request, &answer));
     return answer;
@@ -39,10 +43,12 @@ class daemon_connection {
               const std::function<void(const v1::Event&)>& each) const;
 
  private:
+  void introduce(grpc::ClientContext& context) const;
   void limit(grpc::ClientContext& context) const;
   void check(const grpc::Status& s) const;
 
   std::string server_;
+  std::string host_;
   std::chrono::milliseconds timeout_;
   std::unique_ptr<stub> stub_;
 };

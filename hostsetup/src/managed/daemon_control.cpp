@@ -139,7 +139,7 @@ extern "C" void gnstor_open_daemon(const gnstor::host::control_endpoint& where,
   using namespace gnstor::host;
   auto daemon = std::make_unique<daemon_connection>(
       where.server(), std::chrono::seconds(35),
-      daemon_connection::tls_files{where.certificate, where.key, where.authority});
+      daemon_connection::tls_files{where.certificate, where.key, where.authority}, host);
   opened.data = daemon->call(&stub::ShowArray, gnstor::v1::ShowArrayRequest{}).endpoint();
   opened.control = std::make_unique<daemon_control>(std::move(daemon), host);
 }

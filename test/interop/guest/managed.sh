@@ -1,0 +1,55 @@
+#!/bin/sh
+# An array that gnstor-target serves and manages, for gnstor's hosts and the kernel's.
+. /lab/guest.sh
+. /lab/target.sh
+address=10.1.0.1
+start_rdma $address
+start_host
+serve $address:4420 --array 'emu:?ssds=4&capacity=128M' --manage
+manager=gnstor://127.0.0.1
+
+step "two of gnstor's hosts, by the manager alone"
+must interop_managed share --endpoint $manager
+refuses "the array has a manager" interop_managed share --endpoint "rdma://$address/$array_nqn"
+
+step "an operator makes a volume, and the kernel's host uses it"
+must gnstorctl volume create disk --size 16M
+says "0 torn|healthy|nothing" gnstorctl array health
+vid=$(gnstorctl volume show disk | sed -n 's/^id *\([0-9]*\)$/\1/p')
+offered() { nvme discover -t rdma -a $address -s 4420 | grep -q "$volume_nqn.$vid\$"; }
+within 10 offered # the target looks for new volumes every second
+plug "$volume_nqn.$vid"
+disk=$(block_device "$volume_nqn.$vid" 1)
+head -c 16777216 /dev/urandom > /tmp/image
+must dd if=/tmp/image of="$disk" bs=64k oflag=direct
+says "gnstor-target|client|[0-9]" gnstorctl lease list
+
+step "an SSD is detached and comes back under both of them: no error"
+interop_managed steady --endpoint $manager --seconds 12 > /tmp/steady 2>&1 &
+steady=$!
+in_sync() { gnstorctl --format json array show | grep -q '"degraded": *0' && gnstorctl array health; }
+for ssd in 1 2; do
+  sleep 1
+  must gnstorctl ssd detach $ssd
+  head -c 16777216 /dev/urandom > /tmp/image
+  must dd if=/tmp/image of="$disk" bs=64k oflag=direct
+  must gnstorctl ssd replace $ssd
+  tail -3 /tmp/target
+  within 20 in_sync
+  same "what the kernel's host wrote" "$(sha256sum < /tmp/image)" \
+    "$(dd if="$disk" bs=64k iflag=direct 2> /dev/null | sha256sum)"
+done
+wait $steady || failed "a session sees an error"
+cat /tmp/steady
+dmesg | grep -iE 'nvme.*(error|timeout|reset)' && failed "the kernel's host sees an error"
+must nvme disconnect -n "$volume_nqn.$vid"
+
+step "deleted by its name, the volume is gone"
+released() { ! gnstorctl lease list | grep -q disk; }
+within 10 released
+must gnstorctl volume delete disk --yes
+refuses "no volume is called" gnstorctl volume show disk
+kill "$serving"
+wait "$serving" || failed "gnstor-target ended with $?"
+cat /tmp/target
+ends

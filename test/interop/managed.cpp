@@ -1,0 +1,165 @@
+/// Hosts at an array that gnstor-target serves and manages: volumes by name, from a kernel, shared,
+/// handed over, and written while SSDs fail.
+#include <gnstor/host/array.hpp>
+#include <gnstor/host/control_error.hpp>
+#include <gnstor/host/executor.hpp>
+#include <gnstor/host/session.hpp>
+
+#include <command_line/command_line.hpp>
+
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+namespace host = gnstor::host;
+using host::control_reason;
+
+constexpr std::uint64_t numbers = 64 * 1024;
+
+void expect(bool fine, const std::string& claim) {
+  if (!fine) throw host::error("not so: " + claim);
+  std::printf("%s\n", claim.c_str());
+  std::fflush(stdout);
+}
+
+void expect_refusal(control_reason why, const std::string& claim,
+                    const std::function<void()>& act) {
+  try {
+    act();
+  } catch (const host::control_error& e) {
+    return expect(e.why() == why, claim + ": " + e.what());
+  }
+  expect(false, claim);
+}
+
+host::session open(const std::string& endpoint, const std::string& name,
+                   std::uint32_t channels = 1) {
+  return host::session(endpoint,
+                       {.client = host::machine::cpu, .channels = channels, .host_name = name});
+}
+
+struct write_numbers {
+  template <class Lane>
+  GNSTOR_HD void operator()(Lane& lane, gnstor::remote_array<std::uint32_t> view,
+                            std::uint32_t times) const {
+    for (std::uint64_t k = lane.global_thread(); k < view.size(); k += lane.grid_threads())
+      view[k] = static_cast<std::uint32_t>(k) * times;
+  }
+};
+
+struct compare_numbers {
+  template <class Lane>
+  GNSTOR_HD void operator()(Lane& lane, gnstor::remote_array<std::uint32_t> view,
+                            std::uint32_t times, std::uint64_t* wrong) const {
+    std::uint64_t mine = 0;
+    for (std::uint64_t k = lane.global_thread(); k < view.size(); k += lane.grid_threads()) {
+      const std::uint32_t found = view[k];
+      mine += found != static_cast<std::uint32_t>(k) * times ? 1 : 0;
+    }
+    gnstor::device_word<std::uint64_t>(*wrong).fetch_add(mine, gnstor::relaxed);
+  }
+};
+
+void write_by_kernel(host::session& s, const gnstor::volume_info& v, std::uint32_t times) {
+  host::array<std::uint32_t> array(s, v, numbers, {.page_bytes = 65536});
+  host::executor kernels;
+  kernels.spawn(1, 64, write_numbers{}, array.view(), times);
+  s.attach(kernels);
+  kernels.run();
+  array.close();
+}
+
+std::uint64_t wrong_by_kernel(host::session& s, const gnstor::volume_info& v, std::uint32_t times) {
+  host::array<std::uint32_t> array(s, v, numbers, {.page_bytes = 65536});
+  host::memory_block wrong = s.allocate(sizeof(std::uint64_t));
+  host::executor kernels;
+  kernels.spawn(1, 64, compare_numbers{}, array.view(), times,
+                static_cast<std::uint64_t*>(wrong.data()));
+  s.attach(kernels);
+  kernels.run();
+  array.close();
+  std::uint64_t count = 0;
+  wrong.read(0, &count, sizeof count);
+  return count;
+}
+
+/// What two hosts do with volumes, by their names.
+void share(const std::string& endpoint) {
+  host::session alice = open(endpoint, "alice");
+  host::session bob = open(endpoint, "bob");
+  const auto v = alice.create_volume({.bytes = numbers * 4, .name = "graph"});
+  expect(v.writable, "alice creates a volume by the manager");
+  write_by_kernel(alice, v, 3);
+  expect(wrong_by_kernel(alice, v, 3) == 0, "her kernel writes and reads it");
+  expect_refusal(control_reason::not_allowed, "bob may not open it",
+                 [&] { (void)bob.open_volume("graph"); });
+  alice.admit(v.vid, "bob");
+  const auto seen = bob.open_volume("graph");
+  expect(!seen.writable && wrong_by_kernel(bob, seen, 3) == 0, "shared with him, his kernel reads");
+  const auto before = std::chrono::steady_clock::now();
+  alice.close_volume(v.vid);
+  const auto taken = bob.open_volume("graph");
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - before;
+  expect(taken.writable && took.count() < 1.0,
+         "he writes " + std::to_string(took.count()) + " s after she began to close it");
+  write_by_kernel(bob, taken, 5);
+  const auto again = alice.open_read_only("graph");
+  expect(wrong_by_kernel(alice, again, 5) == 0, "and her kernel reads what his wrote");
+  expect_refusal(control_reason::not_allowed, "he may not delete it",
+                 [&] { bob.delete_volume("graph"); });
+  expect_refusal(control_reason::busy, "nor may she while he writes",
+                 [&] { alice.delete_volume("graph"); });
+  bob.close_volume(v.vid);
+  alice.delete_volume("graph");
+  expect_refusal(control_reason::unknown_volume, "then it is gone",
+                 [&] { (void)alice.open_volume("graph"); });
+}
+
+/// Writes and reads a volume for some time, whatever becomes of SSDs.
+void go_on(const std::string& endpoint, std::uint32_t seconds) {
+  host::session alice = open(endpoint, "alice", 0);
+  const auto v = alice.create_volume({.bytes = 4 << 20, .name = "steady"});
+  std::vector<unsigned char> bytes(4 << 20);
+  std::vector<unsigned char> found(bytes.size());
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+  double slowest = 0;
+  std::uint32_t rounds = 0;
+  for (; std::chrono::steady_clock::now() < until; ++rounds) {
+    for (std::size_t k = 0; k < bytes.size(); ++k)
+      bytes[k] = static_cast<unsigned char>(k * 7 + k / 4096 + rounds);
+    const auto begin = std::chrono::steady_clock::now();
+    alice.write(v, 0, bytes.data(), bytes.size());
+    alice.read(v, 0, found.data(), found.size());
+    slowest = std::max(
+        slowest, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    if (found != bytes) throw host::error("round " + std::to_string(rounds) + ": other bytes");
+  }
+  std::printf("%u rounds, epochs %u to %u, slowest %.2f s\n", rounds, v.epoch,
+              alice.refresh(v).epoch, slowest);
+  expect(alice.refresh(v).epoch > v.epoch, "the array came to other epochs meanwhile");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  std::string what;
+  std::string endpoint;
+  std::uint32_t seconds = 10;
+  gnstor::tools::command_line line("Hosts at an array that has a manager");
+  line.commands(what, {{"share", "two hosts, a volume by its name"},
+                       {"steady", "one host writes and reads for --seconds"}});
+  line.option("--endpoint", endpoint, "gnstor://HOST[:PORT]");
+  line.option("--seconds", seconds, "how long");
+  if (const auto code = line.parse(argc, argv)) return *code;
+  if (what == "share") share(endpoint);
+  if (what == "steady") go_on(endpoint, seconds);
+  return 0;
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "interop_managed: %s\n", e.what());
+  return 1;
+}
