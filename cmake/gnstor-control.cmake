@@ -1,6 +1,5 @@
-# gnstor::control_api, the messages and calls of api/gnstor/v1, gnstor::control, by which sessions
-# and gnstorctl ask a daemon, and gnstor::control_plane, which answers them; `gnstor_with_control`
-# says whether gRPC was found.
+# gnstor::control_api, the messages and calls of api/gnstor/v1, and gnstor::control, by which
+# sessions and gnstorctl ask a daemon; `gnstor_with_control` says whether gRPC was found.
 find_package(Protobuf QUIET)
 find_package(gRPC CONFIG QUIET)
 find_program(GNSTOR_GRPC_PLUGIN grpc_cpp_plugin)
@@ -23,10 +22,12 @@ add_custom_command(
           --plugin=protoc-gen-grpc=${GNSTOR_GRPC_PLUGIN} ${api}/${proto}.proto
   DEPENDS ${api}/${proto}.proto VERBATIM)
 add_custom_target(gnstor_control_messages DEPENDS ${sources})
-add_library(gnstor_control_api STATIC EXCLUDE_FROM_ALL ${sources})
+add_library(gnstor_control_api STATIC ${sources})
+set_target_properties(gnstor_control_api PROPERTIES EXPORT_NAME control_api
+                      POSITION_INDEPENDENT_CODE ON)
 add_library(gnstor::control_api ALIAS gnstor_control_api)
 target_compile_features(gnstor_control_api PUBLIC cxx_std_20)
-target_include_directories(gnstor_control_api SYSTEM PUBLIC ${generated})
+target_include_directories(gnstor_control_api SYSTEM PUBLIC $<BUILD_INTERFACE:${generated}>)
 target_link_libraries(gnstor_control_api PUBLIC gRPC::grpc++ protobuf::libprotobuf)
 # Nothing in it is worth optimising: a call takes a hundred times as long as its messages.
 target_compile_options(gnstor_control_api PRIVATE -O0 -w)
@@ -36,12 +37,7 @@ add_library(gnstor_daemon STATIC ${sources})
 set_target_properties(gnstor_daemon PROPERTIES EXPORT_NAME control POSITION_INDEPENDENT_CODE ON)
 add_library(gnstor::control ALIAS gnstor_daemon)
 target_include_directories(gnstor_daemon PRIVATE ${PROJECT_SOURCE_DIR}/hostsetup/src)
-target_link_libraries(gnstor_daemon PUBLIC gnstor::host gnstor::control_api)
+target_link_libraries(gnstor_daemon PUBLIC gnstor::host PRIVATE gnstor::control_api)
 # What sessions look for: the linker takes it, though nothing else of this library is used.
 target_link_options(gnstor_daemon INTERFACE "LINKER:-u,gnstor_open_daemon")
 gnstor_warnings(gnstor_daemon)
-
-file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/serve/control/*.cpp)
-gnstor_tool_library(control_plane . ${sources})
-target_include_directories(gnstor_control_plane PRIVATE ${PROJECT_SOURCE_DIR}/serve)
-target_link_libraries(gnstor_control_plane PUBLIC gnstor::control_api gnstor::serve)

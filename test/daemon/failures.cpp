@@ -405,7 +405,7 @@ TEST_CASE("an SSD that a volume is not spread over takes nothing of it along") {
   CHECK(a.last().said == verdict::done);
 }
 
-TEST_CASE("an SSD that comes back with what it had forgets each volume before it is given it anew") {
+TEST_CASE("an SSD that comes back with what it had forgets each volume before it has it anew") {
   obedient_array a(3);
   for (std::uint16_t vid = 1; vid <= 3; ++vid) {
     wire::afa::volume_record r = described(vid);

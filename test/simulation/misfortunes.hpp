@@ -177,6 +177,7 @@ class misfortunes {
       const bool same = s_.dice.one_in(2) && (s_.doomed >> k & 1) == 0;
       s_.note("SSD " + std::to_string(k) + (same ? " comes back" : " is replaced"));
       std::vector<std::uint16_t> has;
+      s_.happened.returns += same ? 1 : 0;
       if (same) has = s_.array.bring_back(k);
       if (!same) s_.array.replace(k);
       s_.driver.broken &= ~(std::uint64_t{1} << k);

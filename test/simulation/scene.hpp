@@ -14,6 +14,7 @@ struct scene {
     std::uint32_t unsaved = 0;
     std::uint32_t deaths = 0;
     std::uint32_t silences = 0;
+    std::uint32_t returns = 0;  ///< of SSDs with what they had
     std::uint32_t corrupted = 0;
     std::uint32_t damages = 0;
     std::uint32_t forgeries = 0;
@@ -32,6 +33,7 @@ struct scene {
       unsaved += other.unsaved;
       deaths += other.deaths;
       silences += other.silences;
+      returns += other.returns;
       corrupted += other.corrupted;
       damages += other.damages;
       forgeries += other.forgeries;

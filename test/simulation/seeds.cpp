@@ -53,6 +53,7 @@ TEST_CASE("an array under every fault loses nothing that it has acknowledged") {
     CHECK(all.unsaved > 1);
     CHECK(all.deaths > 10);
     CHECK(all.silences > 10);
+    CHECK(all.returns > 10);
     CHECK(all.corrupted > 10);
     CHECK(all.damages > 5);
     CHECK(all.forgeries > 100);
