@@ -34,6 +34,7 @@ control_packages=(
   "libprotobuf-dev google/protobuf/message.h"
   "protobuf-compiler protoc"
   "protobuf-compiler-grpc grpc_cpp_plugin"
+  "prometheus-cpp-dev prometheus/exposer.h"
 )
 bench_packages=("libbenchmark-dev benchmark/benchmark.h")
 }

@@ -17,7 +17,9 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.request
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 failures = 0
 
 
@@ -43,6 +45,9 @@ class Daemon:
              "--array", f"emu:?{self.options}&flash={self.folder}", *more],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         line = self.process.stdout.readline()
+        if line.startswith("metrics "):
+            self.metrics_url = line.split()[1]
+            line = self.process.stdout.readline()
         found = re.match(r"ready (127\.0\.0\.1:\d+): ", line)
         if not found:
             raise SystemExit(f"gnstord did not start: {line}{self.process.stderr.read()}")
@@ -323,6 +328,48 @@ def kills(array, times, seed):
     print(f"{counter} requests, {times} kills, {len(there)} volumes left, {len(gone)} deleted")
 
 
+def metrics(program, control, folder):
+    """What Prometheus hears is what the manager says, and what the dashboard asks for is there."""
+    done = subprocess.run([program, "--metrics", "nowhere"], text=True, capture_output=True,
+                          timeout=30, check=False)
+    if "no prometheus-cpp" in done.stderr:
+        print("no prometheus-cpp here: metrics are not looked at")
+        return
+    check(done.returncode == 1 and "HOST:PORT" in done.stderr, "a bad address of metrics",
+          done.stderr)
+    array = Daemon(program, control, folder).start("--metrics", "127.0.0.1:0")
+    array.right("volume", "create", 'odd "name"', "--size", "1M", "--owner", "trainer-1")
+    array.right("ssd", "detach", "2")
+
+    def asked():
+        with urllib.request.urlopen(array.metrics_url, timeout=10) as answer:
+            text = answer.read().decode()
+        return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2])
+                for line in text.splitlines() if line.startswith("gnstor_")}
+
+    found = asked()
+    said = array.array()
+    for name, value in [("gnstor_array_epoch", said["epoch"]), ("gnstor_volumes", 1),
+                        ("gnstor_array_capacity_bytes", int(said["capacity_bytes"])),
+                        ("gnstor_array_provisioned_bytes", int(said["provisioned_bytes"])),
+                        ("gnstor_volumes_degraded", 1), ("gnstor_volumes_torn", 0),
+                        ('gnstor_ssd_state{ssd="2",state="absent"}', 1),
+                        ('gnstor_ssd_state{ssd="2",state="in_sync"}', 0),
+                        ('gnstor_ssd_state{ssd="1",state="in_sync"}', 1),
+                        ('gnstor_ssd_up{ssd="3"}', 1),
+                        ('gnstor_volume_bytes{volume="1",name="odd \\"name\\""}', 1 << 20)]:
+        check(found.get(name) == value, "metric", name, found.get(name), "not", value)
+    known = {name.partition("{")[0] for name in found}
+    wanted = set(re.findall(r"gnstor_\w+", (ROOT / "tools/gnstord/grafana.json").read_text()))
+    sometimes = {"gnstor_repair_done_bytes", "gnstor_repair_total_bytes",
+                 "gnstor_volume_lease_seconds"}  # where there are some
+    check(wanted - sometimes <= known, "the dashboard asks for", wanted - sometimes - known)
+    source = (ROOT / "serve/metrics/array_metrics.cpp").read_text()
+    for name in sometimes:
+        check(f'"{name.removeprefix("gnstor_")}"' in source, "the dashboard asks for", name)
+    check(array.stop() == 0, "it ends in order")
+
+
 def bad_input(program, control, folder):
     def says(words, expected, binary=program):
         done = subprocess.run([binary, *words], text=True, capture_output=True, timeout=30,
@@ -372,6 +419,8 @@ def main():
         supervised(given.daemon, given.control)
         certificates(given.daemon, given.control)
         bad_input(given.daemon, given.control, str(pathlib.Path(folder)))
+    with tempfile.TemporaryDirectory() as folder:
+        metrics(given.daemon, given.control, folder)
     print(f"{failures} failures")
     return 1 if failures else 0
 

@@ -35,6 +35,7 @@ class serving {
   std::map<std::uint16_t, std::shared_ptr<serve::array_volume>> volumes_;
   serve::rdma_server server_;
   std::unique_ptr<serve::control_server> control_;  ///< with --manage
+  std::shared_ptr<void> metrics_;                   ///< with --metrics
 };
 
 }  // namespace gnstor::tools

@@ -4,11 +4,11 @@
 /// 3: `array health` found something; others: the command line is wrong.
 
 #include "print.hpp"
-#include <managed/daemon_connection.hpp>
 #include <gnstor/host/control_error.hpp>
 
 #include <command_line/command_line.hpp>
 #include <fmt/format.h>
+#include <managed/daemon_connection.hpp>
 #include <unistd.h>
 
 #include <algorithm>

@@ -1,6 +1,14 @@
 #include "manager_options.hpp"
 
+#if defined(GNSTOR_WITH_METRICS)
+#include <serve/metrics/metrics_server.hpp>
+#endif
+#include <gnstor/host/error.hpp>
+
+#include <fmt/format.h>
+
 #include <chrono>
+#include <cstdio>
 
 namespace gnstor::tools {
 
@@ -23,6 +31,23 @@ void manager_options::add_to(command_line& line, const std::string& listen_optio
   line.option("--repair-rate", repair_rate,
               "bytes per second that repairs write (takes K, M, G); 0: no limit")
       .size();
+  line.option("--metrics", metrics,
+              "HOST:PORT: answers Prometheus there, whoever asks (GET /metrics)");
+}
+
+std::shared_ptr<void> manager_options::serve_metrics(const host::array_manager& manager) const {
+  if (metrics.empty()) return nullptr;
+#if defined(GNSTOR_WITH_METRICS)
+  auto server = std::make_shared<serve::metrics_server>(metrics, manager);
+  fmt::print("metrics http://{}/metrics\n", server->address());
+  std::fflush(stdout);
+  return server;
+#else
+  static_cast<void>(manager);
+  throw host::error(
+      "--metrics: this build of gnstor has no prometheus-cpp: install prometheus-cpp-dev, then "
+      "configure it again");
+#endif
 }
 
 host::manager_settings manager_options::settings() const {

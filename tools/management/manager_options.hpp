@@ -5,6 +5,7 @@
 #include <command_line/command_line.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 namespace gnstor::tools {
@@ -15,12 +16,16 @@ struct manager_options {
   std::uint32_t lease_s = 300;
   std::uint32_t ssd_timeout_ms = 300;
   std::uint64_t repair_rate = 0;
+  std::string metrics;  ///< HOST:PORT for Prometheus; empty: nowhere
   serve::tls_files tls;
 
   /// Adds them to a command line, which sets them.
   /// @param listen the name of the option for the address
   void add_to(command_line& line, const std::string& listen);
   host::manager_settings settings() const;
+  /// Starts to answer Prometheus, where `metrics` says so; null elsewhere. Throws `error`.
+  /// @param manager outlives what is returned
+  std::shared_ptr<void> serve_metrics(const host::array_manager& manager) const;
 };
 
 }  // namespace gnstor::tools

@@ -83,6 +83,8 @@ class array_manager {
   array_state state() const;
   /// Events from number `from` on, the last 1,000 at most.
   std::vector<array_event> events(std::uint64_t from) const;
+  /// How many there have been.
+  std::uint64_t events_seen() const;
   client_id client() const { return client_id(options_.client); }
 
  private:

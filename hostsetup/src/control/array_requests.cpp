@@ -406,6 +406,11 @@ array_state array_manager::state() const {
   return a;
 }
 
+std::uint64_t array_manager::events_seen() const {
+  const std::lock_guard lock(guard_);
+  return last_event_;
+}
+
 std::vector<array_event> array_manager::events(std::uint64_t from) const {
   const std::lock_guard lock(guard_);
   std::vector<array_event> some;

@@ -1,0 +1,148 @@
+#include "array_metrics.hpp"
+
+#include <gnstor/host/volume_text.hpp>
+#include <serve/product.hpp>
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+namespace gnstor::serve {
+namespace {
+
+using prometheus::ClientMetric;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+using labels = std::vector<ClientMetric::Label>;
+
+constexpr double block = block_bytes;
+
+/// A family of one kind of number, to which values are added.
+class family {
+ public:
+  family(std::string name, std::string help, MetricType type = MetricType::Gauge) {
+    it_.name = "gnstor_" + std::move(name);
+    it_.help = std::move(help);
+    it_.type = type;
+  }
+  family& add(double value, labels of = {}) {
+    ClientMetric m;
+    m.label = std::move(of);
+    (it_.type == MetricType::Counter ? m.counter.value : m.gauge.value) = value;
+    it_.metric.push_back(std::move(m));
+    return *this;
+  }
+  MetricFamily take() { return std::move(it_); }
+
+ private:
+  MetricFamily it_;
+};
+
+const char* name_of(host::ssd_standing s) {
+  switch (s) {
+    case host::ssd_standing::in_sync: return "in_sync";
+    case host::ssd_standing::filling: return "filling";
+    case host::ssd_standing::absent: return "absent";
+  }
+  return "unknown";
+}
+
+void add_array(const host::array_state& a, std::vector<MetricFamily>& to) {
+  const auto one = [&](const char* name, const char* help, double value) {
+    to.push_back(family(name, help).add(value).take());
+  };
+  one("array_epoch", "Epoch that every SSD in the array knows.", a.epoch);
+  one("array_settled", "0 while a take-over or a change of the epoch is under way.", a.settled);
+  one("array_capacity_bytes", "What volumes may hold on all SSDs together.",
+      static_cast<double>(a.capacity_blocks) * block);
+  one("array_provisioned_bytes", "Sizes of all volumes, each replica counted.",
+      static_cast<double>(a.provisioned_blocks) * block);
+  one("volumes", "Volumes of the array.", a.volumes);
+  one("volumes_degraded", "Volumes with fewer replicas in sync than they should have.", a.degraded);
+  one("volumes_torn", "Volumes of which some blocks may be on no SSD in sync.", a.torn);
+}
+
+void add_ssds(const host::array_state& a, std::vector<MetricFamily>& to) {
+  family up("ssd_up", "1 if the SSD answered when it was looked at last.");
+  family state("ssd_state", "1 for the state that the SSD is in.");
+  family capacity("ssd_capacity_bytes", "What volumes may hold on the SSD.");
+  family erased("ssd_erased_bytes", "Erased flash of the SSD.");
+  family moved("ssd_moved_bytes_total", "Moved by garbage collection since it was formatted.",
+               MetricType::Counter);
+  for (const host::ssd_state& s : a.ssds) {
+    const labels ssd = {{"ssd", std::to_string(s.index)}};
+    up.add(s.answers, ssd);
+    for (const auto one :
+         {host::ssd_standing::in_sync, host::ssd_standing::filling, host::ssd_standing::absent})
+      state.add(s.standing == one, {ssd[0], {"state", name_of(one)}});
+    capacity.add(static_cast<double>(s.capacity_blocks) * block, ssd);
+    erased.add(static_cast<double>(s.free_blocks) * block, ssd);
+    moved.add(static_cast<double>(s.moved_blocks) * block, ssd);
+  }
+  for (family* f : {&up, &state, &capacity, &erased, &moved}) to.push_back(f->take());
+}
+
+void add_repairs(const host::array_state& a, std::vector<MetricFamily>& to) {
+  family done("repair_done_bytes", "Bytes of volumes that a repair has looked at.");
+  family total("repair_total_bytes", "Bytes of volumes that it is to look at.");
+  family mended("repair_mended_bytes", "Bytes that it has written.");
+  family waits("repair_waits", "1 if it waits for another repair.");
+  for (const host::repair_state& r : a.repairs) {
+    const labels of = {
+        {"kind", r.kind}, {"volume", std::to_string(r.vid)}, {"ssd", std::to_string(r.ssd)}};
+    done.add(static_cast<double>(r.done) * block, of);
+    total.add(static_cast<double>(r.total) * block, of);
+    mended.add(static_cast<double>(r.mended) * block, of);
+    waits.add(r.waits, of);
+  }
+  for (family* f : {&done, &total, &mended, &waits}) to.push_back(f->take());
+}
+
+void add_volumes(const std::vector<host::volume_state>& all, std::vector<MetricFamily>& to) {
+  family size("volume_bytes", "Size of the volume.");
+  family replicas("volume_replicas", "Its replicas.");
+  family torn("volume_torn", "1 if some of its blocks may be on no SSD in sync.");
+  family clients("volume_clients",
+                 "Clients that have some right to it, the manager's not counted.");
+  family lease("volume_lease_seconds", "What is left of its writer's lease.");
+  for (const host::volume_state& v : all) {
+    const labels of = {{"volume", std::to_string(v.record.vid)},
+                       {"name", host::to_string(v.record.name)}};
+    size.add(static_cast<double>(v.record.capacity_blocks) * block, of);
+    replicas.add(v.record.replicas, of);
+    torn.add(v.torn, of);
+    std::uint32_t others = 0;
+    for (std::uint32_t k = 0; k < v.record.client_count; ++k)
+      others += (v.record.clients[k].rights & wire::afa::right_fill) == 0 ? 1 : 0;
+    clients.add(others, of);
+    if (v.lease_left) {
+      lease.add(std::chrono::duration<double>(*v.lease_left).count(),
+                {of[0], of[1], {"client", std::to_string(v.writer.value)}});
+    }
+  }
+  for (family* f : {&size, &replicas, &torn, &clients, &lease}) to.push_back(f->take());
+}
+
+}  // namespace
+
+std::vector<MetricFamily> array_metrics::Collect() const {
+  std::vector<MetricFamily> all;
+  all.push_back(family("build_info", "The version of the daemon.")
+                    .add(1, {{"version", std::string(product_version)}})
+                    .take());
+  all.push_back(family("manager_term", "The number of the manager's rule.")
+                    .add(static_cast<double>(manager_->term()))
+                    .take());
+  all.push_back(family("events_total", "Events since the manager took over.", MetricType::Counter)
+                    .add(static_cast<double>(manager_->events_seen()))
+                    .take());
+  const host::array_state a = manager_->state();
+  add_array(a, all);
+  add_ssds(a, all);
+  add_repairs(a, all);
+  add_volumes(manager_->volumes(), all);
+  std::erase_if(all, [](const MetricFamily& f) { return f.metric.empty(); });
+  return all;
+}
+
+}  // namespace gnstor::serve
