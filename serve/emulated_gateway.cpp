@@ -77,7 +77,7 @@ std::uint16_t written_by(client_id client, const wire::nvme::submission_entry& e
 
 emulated_gateway::emulated_gateway(const host::endpoint& where, std::uint64_t timeout_ns,
                                    std::optional<host::manager_settings> managed)
-    : timeout_ns_(timeout_ns) {
+    : timeout_ns_(timeout_ns), replicas_(static_cast<std::uint16_t>(where.replicas)) {
   if (where.rdma) {
     throw host::input_error(
         "serving an array at rdma://: a target serves an array that it emulates itself, not one "
@@ -95,7 +95,7 @@ emulated_gateway::emulated_gateway(const host::endpoint& where, std::uint64_t ti
   auto link = std::make_unique<host::emulated_client>(
       array_, options, host::client_identity::named(own_name), !managed);
   own_ = std::make_unique<host::array_client>(
-      *link, managed ? std::min(timeout_ns, managed_timeout) : timeout_ns);
+      *link, managed ? std::min(timeout_ns / 4, managed_timeout) : timeout_ns);
   if (managed) {
     manager_ = manage(array_, std::move(*managed));
     const auto control = [&] {
@@ -161,11 +161,23 @@ void emulated_gateway::remember(const wire::afa::array_description& said) {
 }
 
 emulated_gateway::~emulated_gateway() {
+  if (manager_) end_leases();
   clients_.clear();
   members_.clear();
   session_.reset();
   own_leases_.reset();
   manager_.reset();
+}
+
+/// Takes the right to write from the hosts that are connected: their connections end, and whoever
+/// manages the array next would wait for them.
+void emulated_gateway::end_leases() noexcept {
+  try {
+    for (const host::volume_state& v : manager_->volumes())
+      if (clients_.contains(v.writer.value)) manager_->close(v.record.vid, v.writer, false);
+  } catch (const std::exception&) {
+    // They end by themselves.
+  }
 }
 
 void emulated_gateway::check() const {
@@ -267,7 +279,11 @@ void emulated_gateway::let_go(member& m) noexcept {
     if (m.in_order) written = std::exchange(m.written, {});
   }
   if (!m.client) return;
-  if (manager_) return manager_->client_gone(m.who.client);
+  if (manager_) {
+    const std::lock_guard lock(guard_);
+    if (m.associations == 0) manager_->client_gone(m.who.client);  // it may have come back
+    return;
+  }
   try {
     for (const wire::afa::volume_record& r : own_->volumes(about())) {
       if (!written.contains(r.vid)) continue;
@@ -310,12 +326,16 @@ std::uint16_t emulated_gateway::io(client_id client, const wire::nvme::submissio
 }
 
 volume_id emulated_gateway::create_volume(std::uint64_t bytes) {
+  if (manager_) {
+    host::new_volume wanted;
+    wanted.capacity_blocks = bytes / block_bytes + (bytes % block_bytes != 0 ? 1 : 0);
+    wanted.replicas = replicas_;
+    const volume_id made(own_control_->create(wanted).record.vid);
+    own_control_->close(made, true);
+    return made;
+  }
   const std::lock_guard lock(session_use_);
   const volume_info v = session_->create_volume({.bytes = bytes});
-  if (manager_) {
-    session_->close_volume(v.vid);
-    return v.vid;
-  }
   const status s = set_own_rights(v.vid, v.ssd_count, 0);
   if (s.ok()) return v.vid;
   throw host::io_error(fmt::format("giving back the right to write volume {}, which was made: {}",

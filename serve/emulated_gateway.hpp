@@ -84,8 +84,10 @@ class emulated_gateway final : public array_gateway {
   status change_volume(volume_id vid, std::uint32_t ssds, wire::afa::volume_chmod change);
   void forget(const member& m);
   void let_go(member& m) noexcept;
+  void end_leases() noexcept;
 
   std::uint64_t timeout_ns_;
+  std::uint16_t replicas_;  ///< of new volumes
   std::shared_ptr<host::emulated_array> array_;
   std::unique_ptr<host::array_manager> manager_;      ///< null: hosts order the SSDs themselves
   std::unique_ptr<host::array_control> own_control_;  ///< what the target itself asks of it

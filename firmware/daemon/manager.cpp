@@ -16,9 +16,14 @@ using wire::afa::volume_client;
 void manager::create(std::uint64_t request, wire::afa::volume_record r) {
   queue_.push_back({.what = action::create, .request = request, .vid = r.vid, .r = r});
 }
-void manager::open(std::uint64_t request, std::uint16_t vid, std::uint16_t client, bool write) {
-  queue_.push_back(
-      {.what = action::open, .request = request, .vid = vid, .client = client, .write = write});
+void manager::open(std::uint64_t request, std::uint16_t vid, std::uint16_t client, bool write,
+                   bool admitted_only) {
+  queue_.push_back({.what = action::open,
+                    .request = request,
+                    .vid = vid,
+                    .client = client,
+                    .write = write,
+                    .asks = admitted_only});
 }
 void manager::close(std::uint64_t request, std::uint16_t vid, std::uint16_t client, bool clean) {
   queue_.push_back(
@@ -54,7 +59,7 @@ void manager::renew(std::uint64_t request, std::uint16_t vid, std::uint16_t clie
   reply r{request, v == nullptr ? verdict::unknown_volume : verdict::lost_lease, 0, vid};
   // Somebody else is getting it, or the client is giving it back.
   const bool taken = std::any_of(queue_.begin(), queue_.end(), [=](const operation& op) {
-    return (op.what == action::open && op.vid == vid && op.step != 0) ||
+    return (op.what == action::open && op.write && op.vid == vid && op.step != 0) ||
            ((op.what == action::close || op.what == action::expel) && op.vid == vid &&
             op.client == client) ||
            (op.what == action::leave && op.client == client) ||

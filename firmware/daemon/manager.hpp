@@ -57,7 +57,9 @@ class manager {
   /// `owner` count
   void rename(std::uint64_t request, std::uint16_t vid, const wire::afa::volume_chmod& change);
   /// Gives `client` the right to read a volume, or also to write it.
-  void open(std::uint64_t request, std::uint16_t vid, std::uint16_t client, bool write);
+  /// @param admitted_only `not_admitted` unless it has a right to it when its turn comes
+  void open(std::uint64_t request, std::uint16_t vid, std::uint16_t client, bool write,
+            bool admitted_only = false);
   /// Extends a write lease that has not passed to somebody else.
   void renew(std::uint64_t request, std::uint16_t vid, std::uint16_t client);
   /// Lets a client read a volume, and open it from now on whenever it wants to.
@@ -158,6 +160,7 @@ class manager {
     std::uint16_t vid = 0;
     std::uint16_t client = 0;
     bool write = false;   ///< of an open
+    bool asks = false;    ///< of an open: only where the client has a right already
     bool admits = false;  ///< of an open: also from now on
     bool clean = false;   ///< of a close
     bool drops = false;   ///< of an adoption: not all have the volume

@@ -117,6 +117,10 @@ bool manager::advance_open(operation& op) {
   const std::uint16_t own = right_read | right_fill;
   switch (op.step) {
     case 0:
+      if (op.asks && !has_rights(v->r, op.client)) {  // who was expelled while this waited
+        answer(op, verdict::not_admitted);
+        return true;
+      }
       if (op.write && (v->r.spread == wire::afa::volume_spread::moved ||  // not all SSDs know
                        (v->writer != 0 && v->writer != op.client && v->lease_until > now_))) {
         answer(op, verdict::busy);

@@ -48,8 +48,9 @@ enum class verdict : std::uint8_t {
                 ///< to join is away or being filled: try again later
   lost_lease,   ///< a renewal came too late: the right has gone to somebody else
   torn_volume,  ///< too many SSDs are away: some of its blocks are on none that is in sync
-  refused,      ///< the SSDs refuse it: too many volumes or clients
-  failed,       ///< a spread: its data could not be read or written; the volume is as it was
+  not_admitted,  ///< the client has no right to the volume
+  refused,       ///< the SSDs refuse it: too many volumes or clients
+  failed,        ///< a spread: its data could not be read or written; the volume is as it was
 };
 
 /// The answer to a request.

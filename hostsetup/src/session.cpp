@@ -183,8 +183,8 @@ void session::expel(volume_id vid, std::string_view host) { impl_->allow(vid, ho
 void session::delete_volume(volume_id vid) {
   if (!impl_->link->namespaces().empty()) return impl_->give_namespace(vid);
   if (impl_->control) {
-    impl_->leases->drop(vid);
-    return impl_->control->remove(vid);
+    impl_->control->remove(vid);
+    return impl_->leases->drop(vid);
   }
   impl_->remove(impl_->find(vid, true));
   impl_->written.erase(vid.value);

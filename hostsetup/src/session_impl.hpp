@@ -8,6 +8,7 @@
 #include <gnstor/wire/afa/volume_chmod.hpp>
 #include <link/array_link.hpp>
 
+#include <control/agreed_epoch.hpp>
 #include <control/array_control.hpp>
 #include <control/in_epochs.hpp>
 #include <control/lease_keeper.hpp>
@@ -63,6 +64,7 @@ struct session::impl {
   /// @param write where nobody else does
   volume_info open_managed(volume_id vid, bool write);
   void close_managed(volume_id vid);
+  void give_up(volume_id vid) noexcept;
   void leave_managed() noexcept;
 
   // ---- an array without one: what becomes of volumes on the SSDs (session_volumes.cpp)

@@ -10,7 +10,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <utility>
+#include <optional>
+#include <vector>
 
 namespace gnstor::host {
 namespace {
@@ -20,6 +21,21 @@ using wire::afa::volume_record;
 /// Of a look at one SSD: one that is silent is not to hold up what the others say.
 constexpr duration patience = std::chrono::milliseconds(500);
 
+/// Another time-out for a while.
+class limited {
+ public:
+  limited(session_options& options, duration most) : options_(options), usual_(options.timeout) {
+    options.timeout = std::min(usual_, most);
+  }
+  ~limited() { options_.timeout = usual_; }
+  limited(const limited&) = delete;
+  limited& operator=(const limited&) = delete;
+
+ private:
+  session_options& options_;
+  duration usual_;
+};
+
 }  // namespace
 
 void session::impl::manage(std::unique_ptr<array_control> manager) {
@@ -28,27 +44,23 @@ void session::impl::manage(std::unique_ptr<array_control> manager) {
 }
 
 void session::impl::learn() {
-  wire::afa::array_description latest{};
+  std::vector<std::optional<wire::afa::array_description>> said(array.ssd_count);
   status why;
-  const duration usual =
-      std::exchange(options.timeout, std::min<duration>(options.timeout, patience));
+  const limited look(options, patience);
   for (std::uint32_t k = 0; k < array.ssd_count; ++k) {
-    if (latest.epoch != 0 && (latest.absent >> k & 1) != 0) continue;
     wire::afa::admin_command c;
     c.opcode = wire::afa::admin_opcode::array_describe;
-    const status s = attempt(c, k, sizeof latest);
+    const status s = attempt(c, k, sizeof(wire::afa::array_description));
     if (!s.ok()) {
       why = s;
       continue;
     }
-    wire::afa::array_description said;
-    std::memcpy(&said, page(), sizeof said);
-    if (said.epoch > latest.epoch) latest = said;
+    std::memcpy(&said[k].emplace(), page(), sizeof *said[k]);
+    check_reply(*said[k]);
   }
-  options.timeout = usual;
-  if (latest.epoch == 0) throw io_error("asking the array for its epoch: " + to_string(why), why);
-  check_reply(latest);
-  if (latest.epoch >= array.epoch) array = latest;
+  const wire::afa::array_description* agreed = agreed_among(said);
+  if (agreed == nullptr) throw io_error("asking the array for its epoch: " + to_string(why), why);
+  if (agreed->epoch >= array.epoch) array = *agreed;
 }
 
 volume_info session::impl::present(volume_info v) const {
@@ -61,15 +73,23 @@ volume_info session::impl::present(volume_info v) const {
 status session::impl::follow(const volume_info& v,
                              const std::function<status(const volume_info&)>& operation) {
   if (!control) return operation(v);
+  volume_info now = present(v);
   return in_epochs(
-      present(v).epoch, options.timeout, [&] { return operation(present(v)); },
+      now.epoch, options.timeout,
+      [&] {
+        // An SSD that falls silent is not waited for as long as there is time: there is an epoch
+        // without it by then.
+        const limited one_attempt(options, duration::of_ns(options.timeout.ns() / 4));
+        return operation(now);
+      },
       [&] {
         try {
           learn();
         } catch (const io_error& e) {
           log(log_level::warning, e.what());
         }
-        return array.epoch;
+        now = present(now);
+        return now.epoch;
       });
 }
 
@@ -94,21 +114,33 @@ volume_info session::impl::open_managed(volume_id vid, bool write) {
     writes = false;
     v = control->open(vid, false);
   }
-  learn();
-  volume_info opened = describe(v.record);
-  if (writes && !opened.writable) {
-    control->close(vid, true);
-    throw control_error(
-        control_reason::failed,
-        fmt::format("opening volume {}: the array knows this host as client {}, which its manager "
-                    "does not: another host has the id that follows from this one's name",
-                    vid.value, client.value),
-        "use another session_options::host_name");
+  try {
+    learn();
+    volume_info opened = describe(v.record);
+    if (writes && !opened.writable) {
+      throw control_error(
+          control_reason::failed,
+          fmt::format("opening volume {}: the array knows this host as client {}, its manager as "
+                      "another one: some host has the id that follows from this one's name",
+                      vid.value, client.value),
+          "use another session_options::host_name");
+    }
+    opened.writer = v.writer;
+    opened.writable = writes;
+    if (writes) leases->keep(v);
+    return opened;
+  } catch (...) {
+    if (writes) give_up(vid);  // nobody would renew it
+    throw;
   }
-  opened.writer = v.writer;
-  opened.writable = writes;
-  if (writes) leases->keep(v);
-  return opened;
+}
+
+void session::impl::give_up(volume_id vid) noexcept {
+  try {
+    control->close(vid, false);
+  } catch (const std::exception& e) {  // it ends with its lease
+    log(log_level::warning, e.what());
+  }
 }
 
 void session::impl::close_managed(volume_id vid) {

@@ -223,6 +223,11 @@ class Verdicts:
         if not until or time.time() < int(until) or os.environ.get("GNSTOR_BUGS") == "all":
             return False
         try:
+            if json.loads((self.folder / f"{name}.json").read_text()) is None:
+                return False  # it ran in this build, and was not found
+        except (OSError, ValueError):
+            pass
+        try:
             same = self._kept["verdicts"][name][2] == named(self.toolchain, text, sources)
         except (KeyError, IndexError, OSError, TypeError):
             return False

@@ -111,6 +111,9 @@ TEST_CASE("a session renews its leases, and loses one that is taken from it") {
 
 TEST_CASE("a session reads and writes on while SSDs fail and come back, without an error") {
   managed_array array;
+  array.stop();
+  array.settings.ssd_timeout = std::chrono::seconds(1);
+  array.start();
   host::session alice = open_managed(array, "alice");
   const volume_info v = alice.create_volume({.bytes = 4 << 20, .name = "a"});
   auto front_end = array.shared.link("faults");
@@ -131,8 +134,9 @@ TEST_CASE("a session reads and writes on while SSDs fail and come back, without 
   });
   for (const std::uint32_t ssd : {1u, 3u, 0u}) {
     CAPTURE(ssd);
-    front_end->inject_fault(ssd, "dead");
+    front_end->inject_fault(ssd, ssd == 3 ? "silent" : "dead");
     CHECK(array.comes_to(ssd, ssd_standing::absent));
+    front_end->inject_fault(ssd, "none");
     array.manager->replace(ssd);
     CHECK(array.comes_to(ssd, ssd_standing::in_sync));
   }
@@ -142,6 +146,29 @@ TEST_CASE("a session reads and writes on while SSDs fail and come back, without 
   CHECK(rounds >= 3);
   CHECK(alice.refresh(v).epoch > v.epoch);
   CHECK(read(alice, alice.refresh(v), bytes.size()) == bytes);
+}
+
+TEST_CASE("nobody takes the manager's own rights, and what is refused ends no lease") {
+  managed_array array;
+  array.stop();
+  array.settings.lease = std::chrono::milliseconds(400);
+  array.start();
+  host::session alice = open_managed(array, "alice");
+  host::session bob = open_managed(array, "bob");
+  const volume_info v = alice.create_volume({.bytes = 1 << 16, .name = "a"});
+  for (const bool allowed : {false, true}) {
+    CHECK(refused([&] {
+            allowed ? alice.admit(v.vid, "gnstor-manager") : alice.expel(v.vid, "gnstor-manager");
+          }) == control_reason::not_allowed);
+  }
+  CHECK(refused([&] { array.manager->close(v.vid.value, array.manager->client(), false); }) ==
+        control_reason::not_allowed);
+  alice.admit(v.vid, "bob");
+  alice.close_volume(v.vid);
+  REQUIRE(bob.open_volume("a").writable);
+  CHECK(refused([&] { bob.delete_volume("a"); }) == control_reason::not_allowed);
+  std::this_thread::sleep_for(std::chrono::milliseconds(900));
+  CHECK_FALSE(alice.open_volume("a").writable);  // bob's session has renewed its lease
 }
 
 TEST_CASE("an SSD of an array that has a manager takes volumes' changes from nobody else") {

@@ -2,6 +2,8 @@
 
 #include "rig.hpp"
 
+#include <utility>
+
 using namespace gnstor;
 using namespace gnstor::test;
 
@@ -162,6 +164,51 @@ TEST_CASE("who was admitted comes back after it has closed, is gone or was fence
   CHECK(a.last().said == verdict::lost_lease);
   a.boss.expel(89, 7, 11);
   CHECK(a.last().said == verdict::unknown_volume);
+}
+
+TEST_CASE("a writer renews its lease while others are let read, not while one is to take it") {
+  obedient_array a(2);
+  a.create(1);
+  REQUIRE(a.open(1, 10) == verdict::done);
+  std::vector<daemon::ssd_order> held;
+  a.swallow = [&](const daemon::ssd_order& o) {
+    held.push_back(o);
+    return true;
+  };
+  a.boss.admit(80, 1, 11);
+  a.obey();
+  REQUIRE(!held.empty());  // the SSDs are being informed
+  a.boss.renew(81, 1, 10);
+  a.obey();
+  CHECK(a.replies.back().request == 81);
+  CHECK(a.replies.back().said == verdict::done);
+  a.swallow = {};
+  for (const daemon::ssd_order& o : std::exchange(held, {})) a.obey(o);
+  a.obey();
+  a.boss.tick(5000);
+  a.swallow = [&](const daemon::ssd_order& o) {
+    held.push_back(o);
+    return true;
+  };
+  a.boss.open(82, 1, 11, true);
+  a.obey();
+  REQUIRE(!held.empty());
+  a.boss.renew(83, 1, 10);
+  a.obey();
+  CHECK(a.replies.back().request == 83);
+  CHECK(a.replies.back().said == verdict::lost_lease);
+}
+
+TEST_CASE("who was expelled while its opening waited is not let in") {
+  obedient_array a(2);
+  a.create(1);
+  a.boss.admit(80, 1, 10);
+  a.boss.expel(81, 1, 10);
+  a.boss.open(82, 1, 10, true, true);
+  CHECK(a.last().said == verdict::not_admitted);
+  CHECK(a.rights(0, 1, 10) == 0);
+  a.boss.open(83, 1, 10, true);  // its owner, say
+  CHECK(a.last().said == verdict::done);
 }
 
 TEST_CASE("requests that make no sense are answered with the reason") {

@@ -1,5 +1,6 @@
 #include "array_client.hpp"
 
+#include "agreed_epoch.hpp"
 #include <gnstor/host/error.hpp>
 #include <gnstor/simt/clock.hpp>
 #include <gnstor/volume/remote_volume.hpp>
@@ -87,21 +88,22 @@ wire::afa::array_description array_client::describe(std::uint32_t ssd, std::uint
 }
 
 wire::afa::array_description array_client::describe() {
-  wire::afa::array_description latest{};
+  std::vector<std::optional<wire::afa::array_description>> said;
   std::exception_ptr why;
   std::uint32_t ssds = wire::afa::max_ssds;
   for (std::uint32_t k = 0; k < ssds; ++k) {
+    said.emplace_back();
     try {
-      const wire::afa::array_description said = describe(k);
-      ssds = std::min<std::uint32_t>(said.ssd_count, wire::afa::max_ssds);
-      if (said.epoch > latest.epoch) latest = said;
+      said.back() = describe(k);
+      ssds = std::min<std::uint32_t>(said.back()->ssd_count, wire::afa::max_ssds);
     } catch (const io_error& e) {
       if (!why) why = std::current_exception();
       if (e.outcome().code == status_code::closed) break;  // nobody answers any more
     }
   }
-  if (latest.epoch == 0) std::rethrow_exception(why);
-  return latest;
+  const wire::afa::array_description* agreed = agreed_among(said);
+  if (agreed == nullptr) std::rethrow_exception(why);
+  return *agreed;
 }
 
 std::vector<wire::afa::volume_record> array_client::list(std::uint32_t ssd, std::uint32_t epoch) {

@@ -23,7 +23,8 @@ class array_client {
   status admin(wire::nvme::submission_entry e, std::span<std::byte> payload);
   status io(wire::nvme::submission_entry e, std::span<std::byte> payload);
 
-  /// What the array says of itself: of those SSDs that answer, one that knows the latest epoch.
+  /// What the array says of itself, in the latest epoch that all SSDs know which answer and take
+  /// part.
   /// Throws `io_error` if none does.
   wire::afa::array_description describe();
   /// What one SSD says. Throws `io_error`.

@@ -53,7 +53,8 @@ class array_manager {
   /// @param force although somebody does
   void remove(std::uint16_t vid, bool force);
   /// Lets a client read a volume, or also write it, for as long as its lease.
-  volume_state open(std::uint16_t vid, client_id client, bool write);
+  /// @param admitted_only `not_allowed` if it has no right to the volume when its turn comes
+  volume_state open(std::uint16_t vid, client_id client, bool write, bool admitted_only = false);
   volume_state renew(std::uint16_t vid, client_id client);
   /// Takes a client's rights; who was admitted may read on. @param clean every write of its was
   /// acknowledged
@@ -111,6 +112,7 @@ class array_manager {
   std::uint64_t provisioned() const;
   std::uint64_t capacity() const;
   void need_ssd(std::uint32_t ssd) const;
+  void need_other(client_id client, std::uint16_t vid) const;
   void need_rule(const std::string& what) const;
   void depose();
   void say(std::string words);

@@ -35,6 +35,9 @@ control_error refusal(const std::string& what, daemon::verdict said) {
     case verdict::name_exists:
       return {control_reason::name_exists, what + ": another volume has this name",
               "use another name, or rename or delete that volume"};
+    case verdict::not_admitted:
+      return {control_reason::not_allowed, what + ": the volume is not shared with it",
+              "its owner or an administrator does so: gnstorctl volume share"};
     case verdict::busy:
       return {control_reason::busy,
               what +
@@ -249,9 +252,21 @@ void array_manager::remove(std::uint16_t vid, bool force) {
   say(what + ": done");
 }
 
-volume_state array_manager::open(std::uint16_t vid, client_id client, bool write) {
+/// Throws `control_error` for the manager's own id: without its rights no repair goes on.
+void array_manager::need_other(client_id client, std::uint16_t vid) const {
+  if (client.value != options_.client) return;
+  throw control_error(control_reason::not_allowed,
+                      fmt::format("rights of client {} to volume {}: that is the array's manager, "
+                                  "or a host whose name gives the same id",
+                                  client.value, vid),
+                      "name another host");
+}
+
+volume_state array_manager::open(std::uint16_t vid, client_id client, bool write,
+                                 bool admitted_only) {
+  need_other(client, vid);
   (void)ask(fmt::format("opening volume {} for client {}", vid, client.value),
-            [&](std::uint64_t id) { core_.open(id, vid, client.value, write); });
+            [&](std::uint64_t id) { core_.open(id, vid, client.value, write, admitted_only); });
   const std::lock_guard lock(guard_);
   return state_of(known(vid));
 }
@@ -264,11 +279,13 @@ volume_state array_manager::renew(std::uint16_t vid, client_id client) {
 }
 
 void array_manager::close(std::uint16_t vid, client_id client, bool clean) {
+  need_other(client, vid);
   (void)ask(fmt::format("closing volume {} for client {}", vid, client.value),
             [&](std::uint64_t id) { core_.close(id, vid, client.value, clean); });
 }
 
 volume_state array_manager::admit(std::uint16_t vid, client_id client) {
+  need_other(client, vid);
   (void)ask(fmt::format("admitting client {} to volume {}", client.value, vid),
             [&](std::uint64_t id) { core_.admit(id, vid, client.value); });
   const std::lock_guard lock(guard_);
@@ -276,6 +293,7 @@ volume_state array_manager::admit(std::uint16_t vid, client_id client) {
 }
 
 void array_manager::expel(std::uint16_t vid, client_id client) {
+  need_other(client, vid);
   (void)ask(fmt::format("expelling client {} from volume {}", client.value, vid),
             [&](std::uint64_t id) { core_.expel(id, vid, client.value); });
 }

@@ -21,6 +21,7 @@ class control_role {
   bool is_administrator() const { return administrator_; }
   /// The host's NQN; an administrator has none.
   const std::string& nqn() const { return nqn_; }
+  bool owns(const wire::afa::volume_record& r) const;
   bool has_rights(const wire::afa::volume_record& r) const;
   /// @param what is wanted, for the message
   void need_administrator(const char* what) const;
@@ -34,7 +35,6 @@ class control_role {
  private:
   control_role(bool administrator, std::string nqn)
       : administrator_(administrator), nqn_(std::move(nqn)) {}
-  bool owns(const wire::afa::volume_record& r) const;
 
   bool administrator_;
   std::string nqn_;

@@ -46,7 +46,10 @@ volume_state manager_control::create(const new_volume& wanted) {
 }
 
 volume_state manager_control::open(volume_id vid, bool write) {
-  return manager_->open(find(vid).record.vid, client_, write);
+  const volume_state v = find(vid);
+  // An owner or an administrator may without; others may be expelled until their turn comes.
+  const bool may_anyway = who_.is_administrator() || who_.owns(v.record);
+  return manager_->open(vid.value, client_, write, !may_anyway);
 }
 
 volume_state manager_control::renew(volume_id vid) { return manager_->renew(vid.value, client_); }
