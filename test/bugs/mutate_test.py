@@ -259,7 +259,8 @@ class Kept(unittest.TestCase):
         self.write_commands(self.commands)
         self.file.unlink(missing_ok=True)
         today = next(day for day in range(99) if not verdicts.has_its_turn("twice", day))
-        environment = mock.patch.dict(os.environ, {"GNSTOR_DAY": str(today), "GNSTOR_BUGS": ""})
+        environment = mock.patch.dict(os.environ, {
+            "GNSTOR_DAY": str(today), "GNSTOR_BUGS": "", "GNSTOR_BUGS_UNTIL": ""})
         environment.start()
         self.addCleanup(environment.stop)
         self.assertEqual(self.reason(), "it has no verdict")
