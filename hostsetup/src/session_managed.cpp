@@ -107,9 +107,15 @@ volume_info session::impl::create_managed(const volume_record& r) {
 volume_info session::impl::open_managed(volume_id vid, bool write) {
   volume_state v;
   bool writes = write;
+  const bool held = leases->keeps(vid);
   try {
-    v = control->open(vid, write);
+    // Asked to open it once more, the manager would fence the writes that are under way.
+    v = write && held ? control->renew(vid) : control->open(vid, write);
   } catch (const control_error& e) {
+    if (write && held && e.why() == control_reason::lost_lease) {
+      leases->drop(vid);  // it was taken away: this is an opening like any other
+      return open_managed(vid, write);
+    }
     if (!write || e.why() != control_reason::busy) throw;
     writes = false;
     v = control->open(vid, false);
@@ -130,7 +136,7 @@ volume_info session::impl::open_managed(volume_id vid, bool write) {
     if (writes) leases->keep(v);
     return opened;
   } catch (...) {
-    if (writes) give_up(vid);  // nobody would renew it
+    if (writes && !held) give_up(vid);  // nobody would renew it
     throw;
   }
 }

@@ -89,6 +89,24 @@ TEST_CASE("two hosts that want one volume: one writes it, and the other when tha
   CHECK(bob.open_volume(v.vid).writable);
 }
 
+TEST_CASE("a session opens a volume again that it writes, and no write of its fails for that") {
+  managed_array array;
+  host::session alice = open_managed(array, "alice");
+  const volume_info v = alice.create_volume({.bytes = 4 << 20, .name = "a"});
+  std::atomic<bool> done{false};
+  std::uint32_t refused_writes = 0;
+  std::thread kernel([&] {
+    managed_client same(array.shared, "alice");  // the same host, beside the session's own thread
+    const auto bytes = random_bytes(1 << 20, 1);
+    while (!done) refused_writes += same.write(array.manager->find("a").record, bytes).ok() ? 0 : 1;
+  });
+  for (int k = 0; k < 20; ++k) CHECK(alice.open_volume("a").writable);
+  done = true;
+  kernel.join();
+  CHECK(refused_writes == 0);
+  CHECK(v.writable);
+}
+
 TEST_CASE("a session renews its leases, and loses one that is taken from it") {
   managed_array array;
   array.stop();
@@ -107,6 +125,7 @@ TEST_CASE("a session renews its leases, and loses one that is taken from it") {
   CHECK(taken.writable);
   CHECK(read(bob, taken, bytes.size()) == bytes);
   CHECK_THROWS_AS(alice.write(v, 0, bytes.data(), bytes.size()), host::io_error);
+  CHECK_FALSE(alice.open_volume("a").writable);
 }
 
 TEST_CASE("a session reads and writes on while SSDs fail and come back, without an error") {

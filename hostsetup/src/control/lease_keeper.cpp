@@ -50,6 +50,11 @@ void lease_keeper::drop(volume_id vid) {
   changed_.wait(lock, [&] { return asking_ != vid.value; });
 }
 
+bool lease_keeper::keeps(volume_id vid) const {
+  const std::lock_guard lock(guard_);
+  return due_.contains(vid.value);
+}
+
 std::vector<volume_id> lease_keeper::kept() const {
   const std::lock_guard lock(guard_);
   std::vector<volume_id> all;

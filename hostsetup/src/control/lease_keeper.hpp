@@ -26,6 +26,8 @@ class lease_keeper {
   void keep(const volume_state& opened);
   /// No longer renews one; when this returns no renewal of it is under way.
   void drop(volume_id vid);
+  /// True while the lease of a volume is kept.
+  bool keeps(volume_id vid) const;
   /// The volumes whose leases are kept.
   std::vector<volume_id> kept() const;
 
