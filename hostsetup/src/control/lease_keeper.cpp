@@ -86,8 +86,8 @@ void lease_keeper::run() {
       changed_.wait(lock);
       continue;
     }
-    if (next->second > clock::now()) {
-      changed_.wait_until(lock, next->second);
+    if (const clock::time_point when = next->second; when > clock::now()) {
+      changed_.wait_until(lock, when);  // of its own: the entry may go meanwhile
       continue;
     }
     asking_ = next->first;
