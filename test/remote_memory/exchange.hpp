@@ -37,7 +37,7 @@ struct memory_exchange {
   std::uint64_t remote = 0;        ///< address of [lanes][words]
   std::uint32_t lkey = 0;
   std::uint32_t rkey = 0;
-  std::uint64_t timeout_ns = 1'000'000'000;
+  std::uint64_t timeout_ns = 20'000'000'000;  ///< of a machine that is not idle
   std::uint32_t* let_go = nullptr;  ///< set after a transfer was given up; null: none will be
   lane_record* records = nullptr;
 

@@ -38,7 +38,7 @@ struct one_transfer {
 
   template <class Lane>
   GNSTOR_HD void operator()(Lane&) const {
-    *outcome = channel.execute(transfer, simt::within(1'000'000'000)).pack();
+    *outcome = channel.execute(transfer, simt::within(20'000'000'000)).pack();
   }
 };
 

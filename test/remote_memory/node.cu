@@ -12,7 +12,6 @@ namespace {
 std::string exchanged(exchange_size s, std::uint32_t workers) {
   const device_block memory(exchange_rig::bytes_for(s, node_rig::node_bytes(s, workers)));
   node_rig r(s, workers, 0, memory.data());
-  r.client.timeout_ns = 20'000'000'000;
   memory.upload(r.image);
   simt::cuda::executor machine;
   machine.spawn(s.blocks, s.lanes, r.client);
