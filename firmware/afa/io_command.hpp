@@ -18,7 +18,8 @@ enum class command_stage : std::uint32_t {
   commit,   ///< a write whose pages are in place, back in the shard's inbox
   done,     ///< in its queue's done ring
   refused,  ///< its key does not open its data: it goes nowhere, and the queue pair breaks
-  lost,     ///< swallowed by an injected fault: its slot stays taken until the queue pair is reset
+  lost,     ///< swallowed by a silent SSD: it comes back when that is dead, or with a reset of the
+            ///< queue pair
 };
 
 /// What the queue engine decides of a command: in registers until it is handed on.

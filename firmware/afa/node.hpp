@@ -68,7 +68,7 @@ struct node {
   std::uint32_t* free_slots = nullptr;  ///< [max_queues][max_depth]: stacks of free command slots
   io_command* commands = nullptr;       ///< [max_queues][max_depth]
   ssd* ssds = nullptr;
-  std::uint32_t* faults = nullptr;         ///< [ssd_count]: `ssd_fault`, set by tests
+  std::uint32_t* faults = nullptr;         ///< [ssd_count]: `ssd_fault`
   std::uint32_t* priorities = nullptr;     ///< [max_queues]: `queue_class` of each; atomic
   std::uint32_t* arbitrations = nullptr;   ///< [ssd_count]: `arbitration`, packed; atomic
   paced_ssd** paced_ssds = nullptr;        ///< [ssd_count], each its pacer's; or null

@@ -33,7 +33,10 @@ class queue_drain {
     const std::uint32_t depth = node_->shape.max_depth;
     if (context_->free_commands + context_->lost_commands != depth) return back != 0;
     std::uint32_t* stack = node_->free_slots + std::uint64_t{queue_} * depth;
-    for (std::uint32_t k = g.thread_rank(); k < depth; k += g.size()) stack[k] = k;
+    for (std::uint32_t k = g.thread_rank(); k < depth; k += g.size()) {
+      stack[k] = k;
+      node_->commands[std::uint64_t{queue_} * depth + k].stage = command_stage::done;
+    }
     g.sync();
     if (g.leads()) forget();
     g.sync();

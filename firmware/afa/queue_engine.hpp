@@ -1,5 +1,6 @@
 #pragma once
 
+#include <afa/answer_for_dead.hpp>
 #include <afa/break_queue.hpp>
 #include <afa/command_router.hpp>
 #include <afa/page_copy.hpp>
@@ -56,6 +57,7 @@ class queue_engine {
       } else {
         if (seen.finished) busy = respond(g);
         if (seen.bell || now_.work_left != 0) busy = fetch(g) || busy;
+        if (now_.rounds % dead_rounds == 0) busy = answer_for_dead(*node_, queue_, g) || busy;
       }
     }
     // Nothing seen in this round is used in the next.
@@ -141,8 +143,8 @@ class queue_engine {
     std::uint32_t ready = g.leading(done.peek(head + g.thread_rank(), handle));
     if (ready == 0) return false;
     const bool broken = now_.broken != 0;
-    // Reads that a client sent together come back together: a round for all of them costs no more
-    // than a round for the first. Nobody waits for writes, which take their time.
+    // Reads that a client sent together come back together: one round for all costs no more than
+    // one for the first. Nobody waits for writes, which take their time.
     if (ready < least(now_.reads_away, g.size()) && now_.waited++ < most_waits && !broken)
       return false;
     now_.waited = 0;
@@ -215,8 +217,7 @@ class queue_engine {
     if (count == 0) return false;
     decoded_request r;
     if (waiting > reader_.send_entries()) {
-      r.fault = wire::mlx5::syndrome::local_queue_pair_error;  // the doorbell record went back, or
-                                                               // ran ahead
+      r.fault = wire::mlx5::syndrome::local_queue_pair_error;  // the doorbell ran back or ahead
     } else if (g.thread_rank() < count) {
       r = reader_.request(head + g.thread_rank() * stride, stride == 2);
     }
@@ -300,11 +301,8 @@ class queue_engine {
         slot.page[0] = page;
       }
       static_cast<command_head&>(slot) = c;
-      if (c.stage == command_stage::lookup) {
-        node_->inbox(c.ssd, c.where.shard).push(handle);
-      } else if (c.stage == command_stage::done) {
-        finish(c, handle);
-      }
+      if (c.stage == command_stage::lookup) node_->inbox(c.ssd, c.where.shard).push(handle);
+      if (c.stage == command_stage::done) finish(c, handle);
     }
     node_->push_copies(g, queue_, keeps && found ? 1 : 0, handle * max_transfer_blocks);
     now_.reads_away += direct ? 0 : read_count;

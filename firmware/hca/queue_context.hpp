@@ -67,7 +67,7 @@ struct queue_progress {
 struct alignas(128) queue_context : queue_progress {
   queue_attributes at;
   std::uint32_t active = 0;         ///< `queue_life`
-  std::uint32_t lost_commands = 0;  ///< atomic: swallowed by an injected fault
+  std::uint32_t lost_commands = 0;  ///< atomic: swallowed by a silent SSD
 };
 
 static_assert(std::is_trivially_copyable_v<queue_context> && sizeof(queue_context) % 128 == 0);

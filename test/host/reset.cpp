@@ -208,6 +208,55 @@ TEST_CASE(
     CHECK(volume.read(vba(0), 1, page, simt::within(5'000'000'000)).ok());
 }
 
+TEST_CASE("what a silent SSD swallowed is answered once the SSD counts as dead, and only then") {
+  for (const std::string more : {"", "&transport=proxy"}) {
+    CAPTURE(more);
+    reset_rig r("emu:?capacity=16M&ssds=1&replicas=1&runner=cpu" + more);
+    const remote_channel& channel = r.s.channels()[0];
+    wire::nvme::submission_entry flush = wire::nvme::make_flush(0, 1);
+    flush.dptr = wire::nvme::make_keyed_sgl(0, 0, 0);
+    const auto answer = [&](ticket t, duration patience) {
+      return channel.wait(t, simt::within(patience));
+    };
+    const auto sent = [&] {
+      const result<ticket> t = channel.submit(flush);
+      REQUIRE(t);
+      return t.value;
+    };
+    r.s.inject_fault(0, "silent");
+    // Until the array has taken it.
+    const auto swallowed = [&] {
+      const ticket t = sent();
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      CHECK(channel.try_wait(t).code == status_code::would_block);
+      return t;
+    };
+    const ticket first = swallowed();
+    const ticket second = swallowed();
+    r.s.inject_fault(0, "dead");
+    for (const ticket t : {first, second}) {
+      const status s = answer(t, 5_s);
+      CHECK(s.code == status_code::nvme_error);
+      CHECK(s.nvme_code == 6);
+    }
+    CHECK(answer(sent(), 10_s).nvme_code == 6);
+    r.s.inject_fault(0, "none");
+    // Each came back once, so that the queue pair has room for as many as before.
+    for (std::uint32_t k = 0; k < 4 * reset_rig::depth; ++k) CHECK(answer(sent(), 10_s).ok());
+
+    r.s.inject_fault(0, "silent");
+    for (int k = 0; k < 3; ++k) CHECK(answer(sent(), 20_ms).left_behind());
+    r.s.reset_channel(0, 10_s);  // takes it back, so that nothing is left to answer
+    const ticket later = swallowed();
+    r.s.inject_fault(0, "dead");
+    CHECK(answer(later, 10_s).nvme_code == 6);
+    r.s.inject_fault(0, "none");
+    for (std::uint32_t k = 0; k < 4 * reset_rig::depth; ++k) CHECK(answer(sent(), 10_s).ok());
+    CHECK(channel.counters().unknown == 0);
+    CHECK(channel.counters().late == 0);
+  }
+}
+
 TEST_CASE("a channel that does not exist or was closed is not reset, and the session says why") {
   reset_rig r("emu:?capacity=16M");
   const auto said = [&](std::uint32_t k) -> std::string {
