@@ -26,7 +26,7 @@ std::unique_ptr<host::array_manager> manage(std::shared_ptr<host::emulated_array
       std::move(array), o, host::client_identity::named(o.host_name), true);
   host::emulated_client* front_end = link.get();
   settings.detach = [front_end](std::uint32_t ssd, bool detached) {
-    front_end->inject_fault(ssd, detached ? "dead" : "none");
+    front_end->detach(ssd, detached);
   };
   return std::make_unique<host::array_manager>(std::move(link), std::move(settings));
 }

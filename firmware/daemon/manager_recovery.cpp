@@ -16,6 +16,10 @@ void manager::recover(const std::vector<std::optional<ssd_report>>& reports, std
     answering |= bit(k);
     if (reports[k]->serving.epoch > now_serving_.epoch) now_serving_ = reports[k]->serving;
   }
+  // Front ends may have forgotten it; an absent SSD would serve who knows its epoch.
+  for (std::uint32_t k = 0; k < options_.ssds; ++k) {
+    if ((now_serving_.absent & bit(k)) != 0) out_.detached.push_back(k);
+  }
   const auto found = learn(reports);
   bool moved = false;
   std::uint64_t lost = 0;

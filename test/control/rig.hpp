@@ -68,7 +68,7 @@ struct managed_array {
     auto link = shared.link("gnstor-manager", true);
     host::emulated_client* front_end = link.get();
     settings.detach = [front_end](std::uint32_t ssd, bool detached) {
-      front_end->inject_fault(ssd, detached ? "dead" : "none");
+      front_end->detach(ssd, detached);
     };
     manager = std::make_unique<host::array_manager>(std::move(link), settings);
   }

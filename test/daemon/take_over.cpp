@@ -25,7 +25,8 @@ TEST_CASE("another manager takes over from what the SSDs know") {
   a.take_over(5000);
   CHECK_FALSE(a.boss.knows_epoch());
   a.obey();
-  CHECK(std::count(a.log.begin(), a.log.end(), "detach 2") == 0);  // nobody fails anew
+  CHECK(a.log.front() == "detach 2");  // its front end may have forgotten that
+  CHECK(std::count(a.log.begin(), a.log.end(), "detach 2") == 1);  // nobody fails anew
   CHECK(a.boss.knows_epoch());
   CHECK(a.boss.published().epoch == 2);
   CHECK(a.boss.published().absent == 4);

@@ -76,6 +76,8 @@ emulated_array::emulated_array(const endpoint& where, machine client, int client
     for (std::uint32_t k = 0; k < where.ssds; ++k) mount(k);
     refuse_gaps();
     forget_unconfirmed();
+    detached_ = latest_membership().absent;
+    for (std::uint32_t k = 0; k < where.ssds; ++k) tell_of(k);
     for (std::uint32_t k = 0; k < where.ssds; ++k) install(k);
     prepare_sync();
   } catch (...) {
@@ -169,6 +171,7 @@ void emulated_array::lay_out() {
   free_queues_.reserve(s.max_queues);
   queue_nics_.resize(s.max_queues, no_nic);
   nic_faults_.resize(s.nics, nic_fault::none);
+  ssd_faults_.resize(s.ssd_count, fw::ssd_fault::none);
   kept_.reserve(std::size_t{s.max_hosts} * kept_each);
 }
 
@@ -371,28 +374,6 @@ bool emulated_array::is_drained(std::uint32_t index) const {
 void emulated_array::serve_queue(std::uint32_t index) {
   const std::lock_guard lock(guard_);
   publish(index, life_on(queue_nics_[index]));
-}
-
-/// What becomes of a queue pair that begins on a NIC, as that NIC is now.
-fw::queue_life emulated_array::life_on(std::uint32_t nic) const {
-  switch (nic_faults_[nic]) {
-    case nic_fault::dead: return fw::queue_life::cut;
-    case nic_fault::silent: return fw::queue_life::absent;
-    case nic_fault::none: break;
-  }
-  return fw::queue_life::serving;
-}
-
-void emulated_array::set_nic_fault(std::uint32_t nic, nic_fault fault) {
-  const std::lock_guard lock(guard_);
-  nic_faults_[nic] = fault;
-  for (std::uint32_t k = 0; k < queue_count_; ++k) {
-    if (queue_nics_[k] == nic) publish(k, life_on(nic));
-  }
-}
-
-void emulated_array::set_fault(std::uint32_t ssd, fw::ssd_fault fault) {
-  publish(node_.faults + ssd, static_cast<std::uint32_t>(fault));
 }
 
 }  // namespace gnstor::host

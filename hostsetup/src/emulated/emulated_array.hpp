@@ -100,6 +100,10 @@ class emulated_array {
   /// Serves a drained queue pair again, from its first entries on.
   void serve_queue(std::uint32_t index);
   void set_fault(std::uint32_t ssd, fw::ssd_fault fault);
+  /// Refuses an SSD's I/O from now on, whatever state it is in itself; also what it has not
+  /// answered yet. Or no longer. An array that is opened again refuses that of SSDs which are
+  /// absent in its latest epoch: they know an earlier one, and would serve who does, too.
+  void detach(std::uint32_t ssd, bool detached);
   /// For the queue pairs that NIC `nic` has and gets. Those that were broken stay broken until they
   /// are drained.
   void set_nic_fault(std::uint32_t nic, nic_fault fault);
@@ -150,6 +154,7 @@ class emulated_array {
   std::string path_of(std::uint32_t index) const;
   std::string explain(std::uint32_t index, fw::mount_status outcome) const;
   void refuse_gaps() const;
+  fw::membership_record latest_membership() const;
   void forget_unconfirmed() const;
   bool syncs() const { return !endpoint_.flash.empty() && endpoint_.sync.value_or(true); }
   void refuse_sync() const;
@@ -195,10 +200,13 @@ class emulated_array {
   std::vector<host_slot> host_slots_;
   static constexpr std::uint32_t no_nic = ~0u;
   fw::queue_life life_on(std::uint32_t nic) const;
+  void tell_of(std::uint32_t ssd) const;
   std::vector<std::uint32_t> free_queues_;
   std::vector<std::uint32_t> queue_nics_;  ///< of each queue pair that somebody has; else `no_nic`
   std::vector<nic_fault> nic_faults_;
-  std::uint32_t present_ = 0;  ///< hosts that were admitted and have not left
+  std::vector<fw::ssd_fault> ssd_faults_;
+  std::uint64_t detached_ = 0;  ///< SSDs, by bit
+  std::uint32_t present_ = 0;   ///< hosts that were admitted and have not left
   /// Of the tables and of `running_`. Recursive: what runs in `run_beside` may register memory.
   mutable std::recursive_mutex guard_;
   std::vector<memory_block> kept_;

@@ -62,6 +62,8 @@ class emulated_client final : public array_link {
   void attach(simt::host::executor& executor) override;
   void attach(simt::cuda::executor& executor) override;
   void inject_fault(std::uint32_t ssd, std::string_view fault) override;
+  /// Has the array's front end refuse an SSD's I/O, or no longer. For its manager.
+  void detach(std::uint32_t ssd, bool detached) { array_->detach(ssd, detached); }
   void inject_nic_fault(std::uint32_t nic, std::string_view fault) override;
   std::vector<std::string> notes() const override;
 

@@ -141,6 +141,16 @@ void emulated_array::refuse_gaps() const {
   }
 }
 
+/// What the SSDs know of the latest epoch that any of them knows.
+fw::membership_record emulated_array::latest_membership() const {
+  fw::membership_record latest;
+  for (const drive& d : drives_) {
+    const fw::metadata_header& h = fw::metadata(d.host_metadata, geometry_).header();
+    if (h.epoch > latest.epoch) latest = h.membership[h.membership_at(h.epoch)];
+  }
+  return latest;
+}
+
 /// Deletes volumes whose creation has ended half-way, with the process that ran it: nobody is there
 /// yet who might go on with it. And those whose deletion has: some SSDs have forgotten them. What
 /// an SSD says of a creation counts only if it was there when that ended.
@@ -149,11 +159,7 @@ void emulated_array::forget_unconfirmed() const {
   const auto of = [&](const drive& d) -> table {
     return fw::metadata(d.host_metadata, geometry_).volumes_table<thread_scope_system>();
   };
-  fw::membership_record latest;
-  for (const drive& d : drives_) {
-    const fw::metadata_header& h = fw::metadata(d.host_metadata, geometry_).header();
-    if (h.epoch > latest.epoch) latest = h.membership[h.membership_at(h.epoch)];
-  }
+  const fw::membership_record latest = latest_membership();
   for (std::size_t k = 0; k < drives_.size(); ++k) {
     const table here = of(drives_[k]);
     const bool absent = (latest.absent >> k & 1) != 0;
