@@ -33,9 +33,11 @@ session::impl::impl(const endpoint& e, const session_options& o,
   std::memcpy(&array, page(), sizeof array);
   check_reply(array);
   client = client_id(array.own_client);
+  if (array.ssd_count > 1) learn();  // that one may be absent, and know an epoch of before
 }
 
 session::impl::~impl() {
+  watcher.reset();
   if (control) leave_managed();
   give_back_rights();
   link.reset();
@@ -80,14 +82,20 @@ void session::impl::abandon_staging() {
 status session::impl::attempt(wire::afa::admin_command c, std::uint32_t ssd,
                               std::uint32_t payload_bytes) {
   static_cast<void>(page());
-  c.nsid = ssd + 1;
   c.epoch = array.epoch;
-  c.payload =
-      wire::nvme::make_keyed_sgl(staging_buffer.address, payload_bytes, staging_buffer.rkey);
-  status s;
-  link->drive([&] { s = link->execute_admin(c.pack(), simt::within(options.timeout)); });
-  if (s.code == status_code::nvme_error) s.ssd = static_cast<std::uint16_t>(ssd);
+  const status s = ask(c, ssd, staging_buffer.slice(0, payload_bytes), options.timeout);
   if (s.left_behind()) abandon_staging();
+  return s;
+}
+
+status session::impl::ask(wire::afa::admin_command c, std::uint32_t ssd, const io_buffer& payload,
+                          duration patience) const {
+  c.nsid = ssd + 1;
+  c.payload = wire::nvme::make_keyed_sgl(payload.address, static_cast<std::uint32_t>(payload.bytes),
+                                         payload.rkey);
+  status s;
+  link->drive([&] { s = link->execute_admin(c.pack(), simt::within(patience)); });
+  if (s.code == status_code::nvme_error) s.ssd = static_cast<std::uint16_t>(ssd);
   return s;
 }
 
@@ -128,6 +136,7 @@ volume_info session::impl::describe(const wire::afa::volume_record& r) const {
       v.writable = (r.clients[k].rights & wire::afa::right_write) != 0;
   }
   v.set_membership(array.absent, array.filling);
+  v.epochs = static_cast<epoch_board*>(board.data());
   return v;
 }
 

@@ -10,6 +10,7 @@
 
 #include <control/agreed_epoch.hpp>
 #include <control/array_control.hpp>
+#include <control/epoch_watcher.hpp>
 #include <control/in_epochs.hpp>
 #include <control/lease_keeper.hpp>
 
@@ -42,19 +43,28 @@ struct session::impl {
   /// Executes an admin command on SSD `ssd`, in the session's epoch; its payload begins at
   /// `page()`.
   status attempt(wire::afa::admin_command c, std::uint32_t ssd, std::uint32_t payload_bytes = 0);
+  /// The same with a payload elsewhere, in the epoch that `c` names.
+  status ask(wire::afa::admin_command c, std::uint32_t ssd, const io_buffer& payload,
+             duration patience) const;
   /// The same; throws `io_error` that names `what`.
   void admin(wire::afa::admin_opcode op, std::uint32_t ssd, volume_id vid,
              std::uint32_t payload_bytes, const char* what);
   void execute(const wire::nvme::submission_entry& command, std::uint32_t ssd,
                const std::string& what);
 
+  /// Asks the array for its epoch, and what that says of its SSDs. Throws `io_error` if no SSD
+  /// answers.
+  void learn();
+
   // ---- an array with a manager (session_managed.cpp)
 
   /// Volumes are the manager's from now on: the SSDs get no VOLUME commands.
   void manage(std::unique_ptr<array_control> manager);
-  /// Asks the array for its epoch, and what that says of its SSDs. Throws `io_error` if no SSD
-  /// answers.
-  void learn();
+  /// Asks for it while kernels run, for them; nothing if no SSD answers.
+  /// @par Callers the watcher's thread
+  std::optional<wire::afa::array_description> look(std::uint32_t ssd_count);
+  void renew_look_page();
+  void watch_epochs();
   /// A volume in the epoch that was learned last.
   volume_info present(volume_info v) const;
   /// Carries out an operation on a volume; where a manager may help, again in each new epoch, until
@@ -133,8 +143,15 @@ struct session::impl {
   std::unique_ptr<lease_keeper> leases;    ///< with `control`
   memory_block staging;                    ///< admin payload page, then the host's I/O buffer
   io_buffer staging_buffer{};
-  std::vector<memory_block> retired;     ///< former staging buffers
-  wire::afa::array_description array{};  ///< what the array said of itself
+  std::vector<memory_block> retired;  ///< former staging buffers
+  memory_block board;                 ///< of epochs, where kernels may follow them
+  struct {
+    memory_block memory;
+    io_buffer buffer{};
+    std::vector<memory_block> retired;
+  } look_page;                             ///< the watcher's: what SSDs describe
+  std::unique_ptr<epoch_watcher> watcher;  ///< with `board`
+  wire::afa::array_description array{};    ///< what the array said of itself
   client_id client{};
   std::set<std::uint16_t> taken;    ///< plain namespaces in use as scratch volumes
   std::size_t created = 0;          ///< volume ids that this session has tried

@@ -36,31 +36,83 @@ class limited {
   duration usual_;
 };
 
+/// What an array's SSDs agree on; nothing if none answers.
+/// @param describe `status(wire::afa::admin_command, ssd, array_description&)`: asks one
+/// @param why set to what an SSD said that did not
+template <class Describe>
+std::optional<wire::afa::array_description> ask_all(std::uint32_t ssd_count,
+                                                    const Describe& describe, status& why) {
+  std::vector<std::optional<wire::afa::array_description>> said(ssd_count);
+  wire::afa::admin_command c;
+  c.opcode = wire::afa::admin_opcode::array_describe;
+  for (std::uint32_t k = 0; k < ssd_count; ++k) {
+    wire::afa::array_description one{};
+    const status s = describe(c, k, one);
+    if (!s.ok()) {
+      why = s;
+      continue;
+    }
+    check_reply(one);
+    said[k] = one;
+  }
+  const wire::afa::array_description* agreed = agreed_among(said);
+  if (agreed == nullptr) return std::nullopt;
+  return *agreed;
+}
+
 }  // namespace
 
 void session::impl::manage(std::unique_ptr<array_control> manager) {
   control = std::move(manager);
   leases = std::make_unique<lease_keeper>(*control);
+  if (link->kernel_count() != 0) watch_epochs();
+}
+
+void session::impl::watch_epochs() {
+  // Lanes read it only when an I/O has failed: a GPU need not have it near.
+  const bool on_gpu = link->kernel_reach() == place::device;
+  board = memory_block(on_gpu ? place::pinned : link->kernel_reach(), sizeof(epoch_board));
+  renew_look_page();
+  const std::uint32_t ssds = array.ssd_count;
+  watcher = std::make_unique<epoch_watcher>(*new (board.data()) epoch_board,
+                                            [this, ssds] { return look(ssds); });
+  watcher->write(array);
+}
+
+void session::impl::renew_look_page() {
+  memory_block fresh = link->allocate(link->node_reach(), sizeof(wire::afa::array_description));
+  look_page.buffer = link->register_memory(fresh.data(), fresh.bytes());
+  if (look_page.memory.data() != nullptr) look_page.retired.push_back(std::move(look_page.memory));
+  look_page.memory = std::move(fresh);
+}
+
+std::optional<wire::afa::array_description> session::impl::look(std::uint32_t ssd_count) {
+  status why;
+  return ask_all(
+      ssd_count,
+      [&](const wire::afa::admin_command& c, std::uint32_t ssd, wire::afa::array_description& one) {
+        const status s = ask(c, ssd, look_page.buffer.slice(0, sizeof one), patience);
+        if (s.left_behind()) renew_look_page();  // the SSD may still write this one
+        if (s.ok()) std::memcpy(&one, look_page.memory.data(), sizeof one);
+        return s;
+      },
+      why);
 }
 
 void session::impl::learn() {
-  std::vector<std::optional<wire::afa::array_description>> said(array.ssd_count);
   status why;
   const limited look(options, patience);
-  for (std::uint32_t k = 0; k < array.ssd_count; ++k) {
-    wire::afa::admin_command c;
-    c.opcode = wire::afa::admin_opcode::array_describe;
-    const status s = attempt(c, k, sizeof(wire::afa::array_description));
-    if (!s.ok()) {
-      why = s;
-      continue;
-    }
-    std::memcpy(&said[k].emplace(), page(), sizeof *said[k]);
-    check_reply(*said[k]);
-  }
-  const wire::afa::array_description* agreed = agreed_among(said);
-  if (agreed == nullptr) throw io_error("asking the array for its epoch: " + to_string(why), why);
+  const auto agreed = ask_all(
+      array.ssd_count,
+      [&](const wire::afa::admin_command& c, std::uint32_t ssd, wire::afa::array_description& one) {
+        const status s = attempt(c, ssd, sizeof one);
+        if (s.ok()) std::memcpy(&one, page(), sizeof one);
+        return s;
+      },
+      why);
+  if (!agreed) throw io_error("asking the array for its epoch: " + to_string(why), why);
   if (agreed->epoch >= array.epoch) array = *agreed;
+  if (watcher) watcher->write(array);
 }
 
 volume_info session::impl::present(volume_info v) const {
@@ -74,6 +126,7 @@ status session::impl::follow(const volume_info& v,
                              const std::function<status(const volume_info&)>& operation) {
   if (!control) return operation(v);
   volume_info now = present(v);
+  now.epochs = nullptr;  // this CPU follows by itself
   return in_epochs(
       now.epoch, options.timeout,
       [&] {

@@ -124,6 +124,61 @@ TEST_CASE("a manager that another one has replaced does nothing any more") {
   (void)array.create("second");
 }
 
+TEST_CASE("an SSD that is well again serves nobody who knows its epoch, until it is replaced") {
+  const temp_folder folder;
+  const std::string where = "emu:?capacity=16M&runner=cpu&ssds=3&flash=" + folder.path();
+  wire::afa::volume_record r{};
+  std::uint32_t before = 0;
+  const auto old_blocks = random_bytes(64 * block_bytes, 1);
+  const auto new_blocks = random_bytes(64 * block_bytes, 2);
+  // How many blocks SSD 1 serves to a client of the epoch before.
+  const auto served = [&](managed_client& who) {
+    std::uint32_t some = 0;
+    std::vector<std::byte> block(block_bytes);
+    for (std::uint32_t k = 0; k < 64; ++k) {
+      auto e = wire::nvme::make_read_write(wire::nvme::nvm_opcode::read, 0, 2,
+                                           wire::afa::pack_slba(volume_id(r.vid), who.id(), vba(k)),
+                                           1, {});
+      e.cdw2 = before;
+      some += who.io.io(e, block).ok() ? 1 : 0;
+    }
+    return some;
+  };
+  {
+    managed_array array(where);
+    managed_client writer(array.shared, "writer");
+    r = array.create("data", 64, 3).record;
+    (void)array.manager->open(r.vid, writer.id(), true);
+    REQUIRE(writer.write(r, old_blocks).ok());
+    before = array.manager->state().epoch;
+    CHECK(served(writer) == 64);
+    writer.link->inject_fault(1, "dead");
+    REQUIRE(array.comes_to(1, ssd_standing::absent));
+    writer.link->inject_fault(1, "none");
+    REQUIRE(writer.write(r, new_blocks).ok());
+    CHECK(served(writer) == 0);
+  }
+  const shared_sessions again(where);  // nobody manages it
+  managed_client writer(again, "writer");
+  CHECK(served(writer) == 0);
+  CHECK(writer.holds(r, new_blocks));
+  host::session plain = again.open("writer");  // by SSD 0, 1 or 2, whichever it asks
+  CHECK(plain.refresh(plain.open_read_only(volume_id(r.vid))).epoch > before);
+}
+
+TEST_CASE("a session learns the epoch from the SSDs that take part, whichever is absent") {
+  for (const std::uint32_t absent : {0u, 1u}) {
+    CAPTURE(absent);
+    managed_array array;
+    array.manager->detach(absent);
+    REQUIRE(array.comes_to(absent, ssd_standing::absent));
+    const host::session_access::impl alice(array.shared.where, shared_sessions::options("alice"),
+                                           array.shared.link("alice"));
+    CHECK(alice.array.epoch == array.manager->state().epoch);
+    CHECK(alice.array.absent == 1u << absent);
+  }
+}
+
 TEST_CASE("an SSD remembers the latest term over its end, and refuses every order of another") {
   const temp_folder folder;
   const std::string where = "emu:?capacity=16M&runner=cpu&ssds=2&flash=" + folder.path();

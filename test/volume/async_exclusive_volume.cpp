@@ -101,7 +101,7 @@ TEST_CASE("what a warp reads ahead comes from the other replica, whatever ails t
       r.session.inject_fault(ssd, fault);
       std::uint32_t in_use = 0;
       for (const async_record& one :
-           r.run(begin_and_take{.writes = false, .timeout_ns = 300'000'000})) {
+           r.run(begin_and_take{.writes = false, .timeout_ns = 1'000'000'000})) {
         const status s = status::unpack(one.outcome);
         const bool beside = fault == "silent" && s == status::in_use(std::uint16_t(ssd));
         CHECK((s.ok() || beside));
@@ -143,7 +143,7 @@ TEST_CASE("what a warp began for an SSD that is gone fails for the lanes concern
     async_owned_run r("emu:?capacity=16M&runner=sim", 1, 128);
     r.session.write(r.volume, 0, r.bytes.data(), r.bytes.size());
     r.session.inject_fault(2, fault);
-    const auto records = r.run(begin_and_take{.writes = false, .timeout_ns = 300'000'000});
+    const auto records = r.run(begin_and_take{.writes = false, .timeout_ns = 1'000'000'000});
     std::uint32_t failed = 0;
     for (std::uint32_t k = 0; k < r.lanes; ++k) {
       bool concerned = false;

@@ -7,7 +7,7 @@
 #include <gnstor/wire/afa/slba.hpp>
 #include <gnstor/wire/nvme/read_write.hpp>
 
-#include <deque>
+#include <functional>
 #include <vector>
 
 namespace gnstor::test {
@@ -27,8 +27,9 @@ struct sent_command {
 /// What a fake channel remembers, and how its SSDs answer.
 struct channel_script {
   std::vector<sent_command> sent;
-  status answer[64] = {};         ///< of each SSD
-  std::uint32_t room = 1u << 30;  ///< requests in flight at most
+  status answer[64] = {};                            ///< of each SSD
+  std::function<status(const sent_command&)> judge;  ///< if set: of each command instead
+  std::uint32_t room = 1u << 30;                     ///< requests in flight at most
   std::uint32_t in_flight = 0;
   std::vector<std::uint32_t> asked;  ///< SSD of each ticket
 };
@@ -58,7 +59,8 @@ class fake_channel {
   }
   bool poll() const { return false; }
   status wait(ticket t, deadline d, std::uint32_t* = nullptr) const {
-    const status s = script_->answer[script_->asked[t.id.value]];
+    const status s = script_->judge ? script_->judge(script_->sent[t.id.value])
+                                    : script_->answer[script_->asked[t.id.value]];
     if (s.code == status_code::timed_out) {
       for (until more{d}; more;) {
       }

@@ -5,6 +5,7 @@
 #include <gnstor/core/divisor.hpp>
 #include <gnstor/core/hash.hpp>
 #include <gnstor/core/status.hpp>
+#include <gnstor/io/epoch_board.hpp>
 #include <gnstor/io/io_step.hpp>
 #include <gnstor/io/memory_cursor.hpp>
 #include <gnstor/io/placement.hpp>
@@ -33,6 +34,14 @@ class io_plan {
   GNSTOR_HD io_plan avoiding(ssd_index ssd) const {
     io_plan other = *this;
     if (!info_.plain() && ssd.value < 64) other.info_.filling |= std::uint64_t{1} << ssd.value;
+    return other;
+  }
+
+  /// The same in another epoch of the array.
+  GNSTOR_HD io_plan in(const array_epoch& now) const {
+    io_plan other = *this;
+    other.info_.epoch = now.number;
+    other.info_.set_membership(now.absent, now.filling);
     return other;
   }
 

@@ -4,6 +4,7 @@
 #include <gnstor/core/deadline.hpp>
 #include <gnstor/core/status.hpp>
 #include <gnstor/simt/group.hpp>
+#include <gnstor/wire/afa/status.hpp>
 #include <gnstor/wire/nvme/status.hpp>
 
 #include <cuda/std/bit>
@@ -34,6 +35,16 @@ GNSTOR_HD constexpr bool another_replica_may_help(status s) {
                  static_cast<std::uint8_t>(wire::nvme::generic_status::namespace_not_ready);
     default: return false;
   }
+}
+
+/// True if the SSDs that failed so may be gone in another epoch, or know it already.
+GNSTOR_HD constexpr bool another_epoch_may_help(status s) {
+  if (s.code != status_code::nvme_error) return false;
+  if (s.nvme_type != static_cast<std::uint8_t>(wire::nvme::status_code_type::vendor_specific))
+    return s.nvme_type != static_cast<std::uint8_t>(wire::nvme::status_code_type::media) &&
+           another_replica_may_help(s);
+  return s.nvme_code == static_cast<std::uint8_t>(wire::afa::status::stale_epoch) ||
+         s.nvme_code == static_cast<std::uint8_t>(wire::afa::status::rebuilding);
 }
 
 /// The first of `attempts` attempts' share of the time that is left; the last one gets all of it.

@@ -6,6 +6,8 @@
 
 namespace gnstor::inline v0 {
 
+class epoch_board;
+
 /// What a client must know of a volume to address it: from the daemon, or from the SSDs' permission
 /// tables; or of a plain namespace of any NVMe-oF target, which then is a volume without replicas.
 struct volume_info {
@@ -20,10 +22,11 @@ struct volume_info {
   std::uint32_t max_transfer_blocks = 32;  ///< of one command
   std::uint32_t namespace_id = 0;          ///< of a plain namespace; 0: a volume of an array
   std::uint32_t lba_bytes = block_bytes;   ///< of a plain namespace: 512 or 4096
-  std::uint64_t absent = 0;   ///< its SSDs that take part in nothing in this epoch, by bit
-  std::uint64_t filling = 0;  ///< its SSDs that take writes and are not read yet, by bit
-  bool writable = true;       ///< this client held the right to write when it opened the volume
-  client_id writer{};         ///< who held it then; 0: nobody
+  std::uint64_t absent = 0;       ///< its SSDs that take part in nothing in this epoch, by bit
+  std::uint64_t filling = 0;      ///< its SSDs that take writes and are not read yet, by bit
+  bool writable = true;           ///< this client held the right to write when it opened the volume
+  client_id writer{};             ///< who held it then; 0: nobody
+  epoch_board* epochs = nullptr;  ///< what kernels follow when SSDs fail; null: no manager is there
 
   /// Takes over what an epoch says of the SSDs that this volume is spread over.
   GNSTOR_HD constexpr void set_membership(std::uint64_t all_absent, std::uint64_t all_filling) {
@@ -37,6 +40,6 @@ struct volume_info {
   GNSTOR_HD constexpr bool plain() const { return namespace_id != 0; }
 };
 
-static_assert(std::is_trivially_copyable_v<volume_info> && sizeof(volume_info) == 72);
+static_assert(std::is_trivially_copyable_v<volume_info> && sizeof(volume_info) == 80);
 
 }  // namespace gnstor::inline v0

@@ -29,6 +29,9 @@ namespace gnstor::inline v0 {
 /// without a request say so. Ranges may differ in length; the warp returns when all are done. Where
 /// a proxy drives the NIC, and in a warp of fewer than 32 lanes, the warp goes on sharing its
 /// channel, and is no faster. One object, passed by reference: a copy goes its own way.
+///
+/// Operations follow an array's epochs as those of `volume_ref` do, unless it is an
+/// `async_exclusive_volume`.
 /// @tparam Begun what the warp keeps of operations that it takes later; see async_exclusive_volume
 template <placement Placement = rendezvous_placement, class Begun = detail::nothing_begun>
 class exclusive_volume {
@@ -54,35 +57,39 @@ class exclusive_volume {
   template <io_memory Memory>
   GNSTOR_HD_INLINE status read(const simt::group& g, vba first, std::uint32_t blocks,
                                const Memory& memory, deadline d, bool wants = true) {
-    if (channel_) return io().read({first, blocks, d}, detail::cursor_of(memory), wants);
-    return shared(g, wants, [=](const shared_type& v) { return v.read(first, blocks, memory, d); });
+    const auto one = [=](const shared_type& v) { return v.read(first, blocks, memory, d); };
+    if (!channel_) return shared(g, wants, one);
+    return followed(g, io().read({first, blocks, d}, detail::cursor_of(memory), wants), wants, one);
   }
   /// Writes `blocks` blocks from `first` on to every replica.
   /// @par Errors as `volume_ref::write`
   template <io_memory Memory>
   GNSTOR_HD_INLINE status write(const simt::group& g, vba first, std::uint32_t blocks,
                                 const Memory& memory, deadline d, bool wants = true) {
-    if (channel_)
-      return io().write(opcode::write, {first, blocks, d}, detail::cursor_of(memory), wants);
-    return shared(g, wants,
-                  [=](const shared_type& v) { return v.write(first, blocks, memory, d); });
+    const auto one = [=](const shared_type& v) { return v.write(first, blocks, memory, d); };
+    if (!channel_) return shared(g, wants, one);
+    return followed(g,
+                    io().write(opcode::write, {first, blocks, d}, detail::cursor_of(memory), wants),
+                    wants, one);
   }
   /// Gives blocks back to the SSDs: they read as zeroes until they are written again.
   /// @par Errors as `write`
   GNSTOR_HD_INLINE status deallocate(const simt::group& g, vba first, std::uint32_t blocks,
                                      deadline d, bool wants = true) {
-    if (channel_)
-      return io().write(opcode::write_zeroes, {first, blocks, d}, detail::no_data_cursor(), wants);
-    return shared(g, wants, [=](const shared_type& v) { return v.deallocate(first, blocks, d); });
+    const auto one = [=](const shared_type& v) { return v.deallocate(first, blocks, d); };
+    if (!channel_) return shared(g, wants, one);
+    return followed(
+        g, io().write(opcode::write_zeroes, {first, blocks, d}, detail::no_data_cursor(), wants),
+        wants, one);
   }
 
   /// Makes what was acknowledged survive a power cut, on every SSD of the array.
   /// @par Callers every lane of the warp, converged
   /// @par Errors as `volume_ref::flush`, the same for every lane
   GNSTOR_HD_INLINE status flush(const simt::group& g, deadline d) {
-    if (channel_) return io().flush(d);
-    return detail::combined(g,
-                            shared(g, g.leads(), [=](const shared_type& v) { return v.flush(d); }));
+    const auto one = [=](const shared_type& v) { return v.flush(d); };
+    if (!channel_) return detail::combined(g, shared(g, g.leads(), one));
+    return status::unpack(g.broadcast(followed(g, io().flush(d), g.leads(), one).pack()));
   }
 
   /// Gives the channel back: to other lanes, or to whoever takes it over next.
@@ -110,8 +117,28 @@ class exclusive_volume {
   GNSTOR_HD_INLINE exclusive_volume(const simt::group& g, const shared_type& volume,
                                     const remote_channel& mine)
       : volume_(volume), begun_(mine.step_memory(), mine.queue().depth()) {
+    take_over(g, mine);
+  }
+  GNSTOR_HD_INLINE void take_over(const simt::group& g, const remote_channel& mine) {
     const nic_queue_pair* nic = mine.queue().nic();
     if (nic != nullptr && g.size() == 32) channel_.emplace(warp(), *nic, mine.counters());
+  }
+
+  /// Every lane that failed as it may not in another epoch of the array goes on as a lane of a
+  /// shared channel does, meanwhile this warp's no more. Not while operations are begun on it.
+  template <class Operation>
+  GNSTOR_HD_INLINE status followed(const simt::group& g, status mine, bool wants,
+                                   const Operation& one) {
+    if constexpr (std::is_same_v<Begun, detail::nothing_begun>) {
+      if (volume_.info().epochs == nullptr) return mine;
+      const bool again = wants && detail::another_epoch_may_help(mine);
+      if (!g.any(again)) return mine;
+      channel_->release(warp());
+      const status last = shared(g, again, one, mine);
+      take_over(g, volume_.channels().mine());
+      return last;
+    }
+    return mine;
   }
 
   GNSTOR_HD_INLINE auto io() {

@@ -15,6 +15,11 @@ namespace gnstor::inline v0 {
 /// return when everything is sent: `wait` for their ticket, or let a callback be called; in both
 /// cases lanes have to poll meanwhile, and any do. They need a session that was opened with
 /// `session_options::asynchronous`.
+///
+/// Of an array that has a manager, calls that wait follow its epochs: where an SSD fails, or the
+/// array has gone on to another epoch, the whole request is carried out again in the next one, as
+/// long as there is time. A lane sees latency then, and an error if no epoch helps until its
+/// deadline. What was begun by an `_async` call ends with an error instead: call the waiting one.
 template <class Channel, placement Placement = rendezvous_placement>
 class volume_ref {
   using opcode = wire::nvme::nvm_opcode;
@@ -52,14 +57,18 @@ class volume_ref {
   /// is `left_behind()` an SSD may still write the buffer; after ok nobody does
   template <io_memory Memory>
   GNSTOR_HD status read(vba first, std::uint32_t blocks, const Memory& memory, deadline d) const {
-    return io().read({first, blocks, d}, detail::cursor_of(memory));
+    return carried_out(d, [=](const driver& io) {
+      return io.read({first, blocks, d}, detail::cursor_of(memory));
+    });
   }
 
   /// Writes `blocks` blocks from `first` on to every replica; succeeds when all have acknowledged.
   /// @par Errors as `read`; the first replica's that failed, or that may still read the buffer
   template <io_memory Memory>
   GNSTOR_HD status write(vba first, std::uint32_t blocks, const Memory& memory, deadline d) const {
-    return io().write(opcode::write, {first, blocks, d}, detail::cursor_of(memory));
+    return carried_out(d, [=](const driver& io) {
+      return io.write(opcode::write, {first, blocks, d}, detail::cursor_of(memory));
+    });
   }
 
   /// One range by all lanes of `g` together: lane k transfers every g.size()-th piece, the k-th
@@ -70,14 +79,18 @@ class volume_ref {
   template <simt::warp_group G>
   GNSTOR_HD status read_together(const G& g, vba first, std::uint32_t blocks, io_buffer buffer,
                                  deadline d) const {
-    return together(
-        g, io().read({first, blocks, d, g.thread_rank(), g.size()}, detail::cursor_of(buffer)));
+    const range mine{first, blocks, d, g.thread_rank(), g.size()};
+    return together(g, carried_out(d, [=](const driver& io) {
+                      return io.read(mine, detail::cursor_of(buffer));
+                    }));
   }
   template <simt::warp_group G>
   GNSTOR_HD status write_together(const G& g, vba first, std::uint32_t blocks, io_buffer buffer,
                                   deadline d) const {
-    return together(g, io().write(opcode::write, {first, blocks, d, g.thread_rank(), g.size()},
-                                  detail::cursor_of(buffer)));
+    const range mine{first, blocks, d, g.thread_rank(), g.size()};
+    return together(g, carried_out(d, [=](const driver& io) {
+                      return io.write(opcode::write, mine, detail::cursor_of(buffer));
+                    }));
   }
   template <simt::warp_group G>
   [[deprecated("read_together: one range by all lanes")]] GNSTOR_HD status
@@ -93,14 +106,18 @@ class volume_ref {
   /// Makes what was acknowledged survive a power cut, on every SSD of the array.
   /// @par Bound `d`
   /// @par Errors the first SSD's that failed; timed_out, transport_error, flushed
-  GNSTOR_HD status flush(deadline d) const { return io().flush(d); }
+  GNSTOR_HD status flush(deadline d) const {
+    return carried_out(d, [=](const driver& io) { return io.flush(d); });
+  }
 
   /// Gives blocks back to the SSDs: they read as zeroes until they are written again. One stripe
   /// after another; `deallocate_async` sends as many at once as the channel has room for.
   /// @par Bound `d`
   /// @par Errors as `write`
   GNSTOR_HD status deallocate(vba first, std::uint32_t blocks, deadline d) const {
-    return io().write(opcode::write_zeroes, {first, blocks, d}, detail::no_data_cursor());
+    return carried_out(d, [=](const driver& io) {
+      return io.write(opcode::write_zeroes, {first, blocks, d}, detail::no_data_cursor());
+    });
   }
 
   /// Begins to read; returns when every command is sent, and does not wait for the data.
@@ -167,7 +184,27 @@ class volume_ref {
  private:
   using driver = detail::lane_io<Channel, Placement>;
 
-  GNSTOR_HD driver io() const { return driver(plan_, channels_); }
+  /// Carries out `request(driver)`; where it fails as it may not in another epoch of the array,
+  /// again in each new one.
+  template <class Request>
+  GNSTOR_HD status carried_out(deadline d, const Request& request) const {
+    const status s = request(driver(plan_, channels_));
+    if (s.ok() || plan_.info().epochs == nullptr) return s;
+    return again(*this, s, d, request);
+  }
+  /// The same after it failed with `s`. Nothing of it is under way then, and nothing is sent again
+  /// within an epoch: what one SSD still had to do could pass what comes later.
+  template <class Request>
+  GNSTOR_HD_SLOW static status again(volume_ref volume, status s, deadline d, Request request) {
+    array_epoch now;
+    for (until more{d}; more && detail::another_epoch_may_help(s);) {
+      const volume_info& known = volume.plan_.info();
+      if (!known.epochs->await_after(known.epoch, d, now)) break;
+      volume.plan_ = volume.plan_.in(now);
+      s = request(driver(volume.plan_, volume.channels_));
+    }
+    return s;
+  }
   GNSTOR_HD async_io<Channel> mine() const { return async_io<Channel>(channels_.mine()); }
   GNSTOR_HD async_io<Channel> on(io_ticket t) const {
     return async_io<Channel>(channels_[t.channel]);

@@ -128,8 +128,9 @@ class session {
   /// open.
   std::vector<wire::afa::volume_record> volumes();
   /// The same volume in the array's present epoch: what kernels that are started from now on use it
-  /// by, after an SSD has failed or come back. `read` and `write` of this class look themselves.
-  /// Throws `io_error` if no SSD answers.
+  /// by, after an SSD has failed or come back. `read` and `write` of this class look themselves; so
+  /// do kernels of an array that has a manager, after one attempt in vain. Throws `io_error` if no
+  /// SSD answers.
   volume_info refresh(const volume_info& volume);
   /// How SSD `ssd` of the array is doing. Of `n` blocks written to it, write amplification is 1
   /// plus the growth of `moved_blocks` over `n`. Throws `input_error` for an SSD that is not there,

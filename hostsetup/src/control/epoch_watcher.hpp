@@ -1,0 +1,43 @@
+#pragma once
+
+#include <gnstor/io/epoch_board.hpp>
+#include <gnstor/wire/afa/array_description.hpp>
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+namespace gnstor::host {
+
+/// Keeps an epoch board up to date while kernels run: when one of their lanes asks, this asks the
+/// array, from a thread of its own.
+class epoch_watcher {
+ public:
+  /// Asks the array for its epoch; nothing if no SSD says.
+  using question = std::function<std::optional<wire::afa::array_description>()>;
+
+  /// @param board outlives this, as does what `ask` needs
+  epoch_watcher(epoch_board& board, question ask);
+  ~epoch_watcher();
+  epoch_watcher(const epoch_watcher&) = delete;
+  epoch_watcher& operator=(const epoch_watcher&) = delete;
+
+  /// Writes down an epoch that somebody has learned, unless a later one is known.
+  /// @par Callers any thread
+  void write(const wire::afa::array_description& said);
+
+ private:
+  void run();
+
+  epoch_board* board_;
+  question ask_;
+  std::mutex guard_;  ///< of what follows, and of the board's writers
+  std::condition_variable changed_;
+  std::uint32_t written_ = 0;  ///< the number of the epoch on the board
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace gnstor::host

@@ -1,0 +1,212 @@
+/// Requests that go on in another epoch of the array.
+#include "fake_channel.hpp"
+#include "qp/seed_sweep.hpp"
+#include <gnstor/volume/volume_ref.hpp>
+
+#include <set>
+#include <utility>
+
+using namespace gnstor;
+using namespace gnstor::test;
+
+namespace {
+
+using volume = volume_ref<fake_channel>;
+
+status own(wire::afa::status why) { return status::nvme(7, static_cast<std::uint8_t>(why), 0); }
+status stale() { return own(wire::afa::status::stale_epoch); }
+status internal_error() {
+  return status::nvme(0, static_cast<std::uint8_t>(wire::nvme::generic_status::internal_error), 0);
+}
+
+/// A volume of two replicas on five SSDs, known in epoch 9, and a board.
+struct bench {
+  bench() : channel(script) {
+    info.vid = volume_id(5);
+    info.client = client_id(77);
+    info.epoch = 9;
+    info.hash_factor = 0xabcdef;
+    info.capacity_blocks = 10000;
+    info.stripe_blocks = 16;
+    info.replicas = 2;
+    info.ssd_count = 5;
+    info.max_transfer_blocks = 8;
+    info.epochs = &board;
+  }
+  volume ref() {
+    return volume(info, channel_set<fake_channel>(&channel, 1),
+                  rendezvous_placement(info.ssd_count));
+  }
+  /// Transfers `blocks` blocks from 3 on, within a millisecond.
+  status moved(bool write, std::uint32_t blocks = 60) {
+    const io_buffer buffer{0x10000000, std::uint64_t{blocks} * block_bytes, 3, 4};
+    const deadline d = simt::within(1'000'000);
+    return write ? ref().write(vba(3), blocks, buffer, d) : ref().read(vba(3), blocks, buffer, d);
+  }
+  /// The SSDs that got (or served) each block in an epoch.
+  std::set<std::pair<std::uint32_t, std::uint32_t>> copies(std::uint32_t epoch) const {
+    std::set<std::pair<std::uint32_t, std::uint32_t>> all;
+    for (const sent_command& c : script.sent) {
+      for (std::uint32_t k = 0; k < c.blocks && c.epoch == epoch; ++k)
+        all.insert({c.where.block.value + k, c.ssd});
+    }
+    return all;
+  }
+  /// What a write of `blocks` blocks has to leave behind in an epoch without `absent`.
+  std::set<std::pair<std::uint32_t, std::uint32_t>> placed(std::uint64_t absent,
+                                                           std::uint32_t blocks = 60) const {
+    std::set<std::pair<std::uint32_t, std::uint32_t>> all;
+    for (std::uint32_t at = 3; at < 3 + blocks; ++at) {
+      const auto where = rendezvous_placement(5).replicas(info.vid, info.hash_factor, at / 16, 2);
+      for (std::uint32_t k = 0; k < 2; ++k) {
+        if ((absent >> where.ssd[k].value & 1) == 0) all.insert({at, where.ssd[k].value});
+      }
+    }
+    return all;
+  }
+
+  epoch_board board;
+  volume_info info;
+  channel_script script;
+  fake_channel channel;
+};
+
+/// Writes epochs down, one after another; all of one belongs together.
+struct write_epochs {
+  epoch_board* board;
+  std::uint32_t last;
+
+  template <class Lane>
+  void operator()(Lane&) const {
+    for (std::uint32_t k = 1; k <= last; ++k) board->write({k, k * 3ull, k * 5ull});
+  }
+};
+/// Waits for each next one.
+struct follow_epochs {
+  epoch_board* board;
+  std::uint32_t last;
+  std::uint32_t* mixed;
+
+  template <class Lane>
+  void operator()(Lane&) const {
+    array_epoch now;
+    for (std::uint32_t known = 0; known < last; known = now.number) {
+      const bool came = board->await_after(known, simt::within(1'000'000'000), now);
+      if (came && now.absent == now.number * 3ull && now.filling == now.number * 5ull) continue;
+      system_word<std::uint32_t>(*mixed).fetch_add(1, relaxed);
+      return;
+    }
+  }
+};
+
+std::string followed(host::options o) {
+  o.step_budget = 10'000'000;
+  epoch_board board;
+  std::uint32_t mixed = 0;
+  host::executor machine(o);
+  machine.spawn(1, 1, write_epochs{&board, 12});
+  machine.spawn(2, 2, follow_epochs{&board, 12, &mixed});
+  const std::string fault = run_to_end(machine);
+  if (!fault.empty()) return fault;
+  return mixed == 0 ? "" : "a lane saw parts of two epochs, or missed the last one";
+}
+
+}  // namespace
+
+TEST_CASE("a write goes again to all replicas of the next epoch, as a whole") {
+  bench b;
+  const std::uint64_t absent = 1u << 2;
+  b.board.write({10, absent, 1u << 4});
+  const auto in_epoch_9 = [&](auto&& answer) {
+    b.script.judge = [=](const sent_command& c) { return c.epoch == 9 ? answer(c) : status{}; };
+  };
+  SUBCASE("every SSD knows it") {
+    in_epoch_9([](const sent_command&) { return stale(); });
+  }
+  SUBCASE("only one of them does, and others have taken their part") {
+    in_epoch_9([](const sent_command& c) { return c.ssd == 1 ? stale() : status{}; });
+  }
+  SUBCASE("one has failed") {
+    in_epoch_9([](const sent_command& c) { return c.ssd == 2 ? internal_error() : status{}; });
+  }
+  CHECK(b.moved(true).ok());
+  CHECK(b.copies(9) == b.placed(0));
+  CHECK(b.copies(10) == b.placed(absent));
+  bool later = false;
+  for (const sent_command& c : b.script.sent) {
+    later = later || c.epoch == 10;
+    CHECK(c.epoch == (later ? 10 : 9));
+  }
+}
+
+TEST_CASE("a read goes on in the next epoch, from SSDs that are in sync there") {
+  bench b;
+  b.board.write({10, 1u << 2, 1u << 4});
+  b.script.judge = [](const sent_command& c) { return c.epoch == 9 ? stale() : status{}; };
+  CHECK(b.moved(false).ok());
+  const auto read = b.copies(10);
+  CHECK(read.size() == 60);
+  for (const auto& [block, ssd] : read) {
+    CHECK(ssd != 2);
+    const auto where =
+        rendezvous_placement(5).replicas(b.info.vid, b.info.hash_factor, block / 16, 2);
+    const bool other = where.ssd[0].value != 4 ? where.ssd[0].value != 2 : where.ssd[1].value != 2;
+    CHECK((ssd != 4 || !other));
+  }
+}
+
+TEST_CASE("nothing is sent again within an epoch, and the array is asked for another") {
+  bench b;
+  b.board.write({9, 0, 0});
+  b.script.judge = [](const sent_command& c) { return c.ssd == 1 ? stale() : status{}; };
+  CHECK(b.moved(true) == gnstor::detail::named(stale(), 1));
+  CHECK(b.copies(9) == b.placed(0));
+  std::size_t commands = 0;
+  for (const auto& [block, ssd] : b.placed(0)) commands += (block == 3 || block % 8 == 0) ? 1 : 0;
+  CHECK(b.script.sent.size() == commands);
+  CHECK(b.board.take_wish());
+  CHECK_FALSE(b.board.take_wish());
+}
+
+TEST_CASE("a request that no epoch helps ends at once") {
+  bench b;
+  b.board.write({10, 0, 0});
+  status why;
+  SUBCASE("the client may not") { why = own(wire::afa::status::not_permitted); }
+  SUBCASE("the SSD does not have the stripe") { why = own(wire::afa::status::wrong_ssd); }
+  SUBCASE("an SSD is silent: it may still use the buffer") {
+    why = status::make(status_code::timed_out, reporter::channel);
+  }
+  SUBCASE("the connection is dead") { why = status::make(status_code::flushed, reporter::channel); }
+  b.script.judge = [=](const sent_command&) { return why; };
+  CHECK(b.moved(true, 4).code == why.code);
+  CHECK(b.copies(10).empty());
+  CHECK_FALSE(b.board.take_wish());
+}
+
+TEST_CASE("without a manager a request fails as it fails") {
+  bench b;
+  b.board.write({10, 0, 0});
+  b.info.epochs = nullptr;
+  b.script.judge = [](const sent_command&) { return stale(); };
+  CHECK(b.moved(true).code == status_code::nvme_error);
+  CHECK(b.copies(10).empty());
+}
+
+TEST_CASE("one epoch after another is tried while there is time") {
+  bench b;
+  b.script.judge = [&](const sent_command& c) {
+    b.board.write({c.epoch + 1, std::uint64_t{1} << (c.epoch + 1) % 5, 0});
+    return c.epoch < 14 ? stale() : status{};
+  };
+  CHECK(b.moved(true, 4).ok());
+  CHECK(b.copies(14) == b.placed(1u << 4, 4));
+}
+
+TEST_CASE("lanes see the parts of one epoch together, fast") { CHECK(followed({}) == ""); }
+TEST_CASE("lanes see the parts of one epoch together, seeded") {
+  sweep(host::mode::seeded, 400, followed);
+}
+TEST_CASE("lanes see the parts of one epoch together, weak") {
+  sweep(host::mode::weak, 400, followed);
+}
