@@ -65,6 +65,26 @@ struct compare_numbers {
   }
 };
 
+/// Writes and reads elements until it is to stop.
+struct count_up {
+  template <class Lane>
+  GNSTOR_HD void operator()(Lane& lane, gnstor::remote_array<std::uint32_t> view,
+                            std::uint32_t* stop, std::uint64_t* wrong,
+                            std::uint32_t* rounds) const {
+    std::uint32_t round = 0;
+    for (gnstor::until more{gnstor::simt::within(600'000'000'000)}; more; more.progressed()) {
+      if (gnstor::system_word<std::uint32_t>(*stop).load(gnstor::acquire) != 0) break;
+      for (std::uint64_t k = lane.global_thread(); k < view.size(); k += lane.grid_threads()) {
+        if (round != 0 && view[k] != round)
+          gnstor::system_word<std::uint64_t>(*wrong).fetch_add(1, gnstor::relaxed);
+        view[k] = round + 1;
+      }
+      ++round;
+    }
+    if (lane.global_thread() == 0) *rounds = round;
+  }
+};
+
 void write_by_kernel(host::session& s, const gnstor::volume_info& v, std::uint32_t times) {
   host::array<std::uint32_t> array(s, v, numbers, {.page_bytes = 65536});
   host::executor kernels;
@@ -144,6 +164,31 @@ void go_on(const std::string& endpoint, std::uint32_t seconds) {
   expect(alice.refresh(v).epoch > v.epoch, "the array came to other epochs meanwhile");
 }
 
+/// A kernel counts the elements of an array up for some time, whatever becomes of SSDs.
+void go_on_by_kernel(const std::string& endpoint, std::uint32_t seconds) {
+  host::session carol = open(endpoint, "carol", 2);
+  const auto v = carol.create_volume({.bytes = numbers * 4, .name = "counters"});
+  host::array<std::uint32_t> array(
+      carol, v, numbers,
+      {.frame_bytes = 64 * 4096, .page_bytes = 4096, .timeout = std::chrono::seconds(60)});
+  std::uint32_t stop = 0;
+  std::uint32_t rounds = 0;
+  std::uint64_t wrong = 0;
+  host::executor kernels;
+  kernels.spawn(1, 64, count_up{}, array.view(), &stop, &wrong, &rounds);
+  carol.attach(kernels);
+  std::thread timer([&] {
+    std::this_thread::sleep_for(std::chrono::seconds(seconds));
+    gnstor::system_word<std::uint32_t>(stop).store(1, gnstor::release);
+  });
+  kernels.run();
+  timer.join();
+  array.close();
+  std::printf("%u rounds by a kernel, epochs %u to %u\n", rounds, v.epoch, carol.refresh(v).epoch);
+  expect(rounds >= 2 && wrong == 0, "its kernel finds what it wrote, and sees no error");
+  expect(carol.refresh(v).epoch > v.epoch, "the array came to other epochs meanwhile");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -152,12 +197,14 @@ int main(int argc, char** argv) try {
   std::uint32_t seconds = 10;
   gnstor::tools::command_line line("Hosts at an array that has a manager");
   line.commands(what, {{"share", "two hosts, a volume by its name"},
-                       {"steady", "one host writes and reads for --seconds"}});
+                       {"steady", "one host writes and reads for --seconds"},
+                       {"kernel", "its kernel does, through an array of elements"}});
   line.option("--endpoint", endpoint, "gnstor://HOST[:PORT]");
   line.option("--seconds", seconds, "how long");
   if (const auto code = line.parse(argc, argv)) return *code;
   if (what == "share") share(endpoint);
   if (what == "steady") go_on(endpoint, seconds);
+  if (what == "kernel") go_on_by_kernel(endpoint, seconds);
   return 0;
 } catch (const std::exception& e) {
   std::fprintf(stderr, "interop_managed: %s\n", e.what());

@@ -24,9 +24,11 @@ head -c 16777216 /dev/urandom > /tmp/image
 must dd if=/tmp/image of="$disk" bs=64k oflag=direct
 says "gnstor-target|client|[0-9]" gnstorctl lease list
 
-step "an SSD is detached and comes back under both of them: no error"
+step "an SSD is detached and comes back under all of them, a kernel of gnstor too: no error"
 interop_managed steady --endpoint $manager --seconds 12 > /tmp/steady 2>&1 &
 steady=$!
+interop_managed kernel --endpoint $manager --seconds 12 > /tmp/kernel 2>&1 &
+kernel=$!
 in_sync() { gnstorctl array health; }
 for ssd in 1 2; do
   sleep 1
@@ -39,7 +41,8 @@ for ssd in 1 2; do
     "$(dd if="$disk" bs=64k iflag=direct 2> /dev/null | sha256sum)"
 done
 wait $steady || failed "a session sees an error"
-cat /tmp/steady
+wait $kernel || failed "a kernel sees an error"
+cat /tmp/steady /tmp/kernel
 dmesg | grep -iE 'nvme.*(error|timeout|reset)' && failed "the kernel's host sees an error"
 must nvme disconnect -n "$volume_nqn.$vid"
 
