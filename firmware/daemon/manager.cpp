@@ -18,6 +18,12 @@ void manager::create(std::uint64_t request, wire::afa::volume_record r) {
 }
 void manager::open(std::uint64_t request, std::uint16_t vid, std::uint16_t client, bool write,
                    bool admitted_only) {
+  // Who asks again, because the replicas took longer than its patience, waits for the same.
+  for (operation& op : queue_) {
+    const bool same = op.what == action::open && op.vid == vid && op.client == client && op.write &&
+                      write && !op.admits && op.asks == admitted_only;
+    if (same && op.step == converging) return op.also.push_back(request);
+  }
   queue_.push_back({.what = action::open,
                     .request = request,
                     .vid = vid,
@@ -74,6 +80,13 @@ void manager::renew(std::uint64_t request, std::uint16_t vid, std::uint16_t clie
 }
 
 void manager::client_gone(std::uint16_t client) {
+  // What it waits for would be given to nobody.
+  std::erase_if(queue_, [&](const operation& op) {
+    if (!stands_aside(op) || op.client != client) return false;
+    cancel(op.repair);
+    answer(op, verdict::busy);
+    return true;
+  });
   queue_.push_back({.what = action::leave, .client = client});
 }
 
@@ -82,24 +95,26 @@ void manager::answered(std::uint64_t order, std::uint16_t status) {
   if (at == asked_.end()) return;
   const std::uint32_t ssd = at->second;
   asked_.erase(at);
-  if (queue_.empty() || order < queue_.front().first_order) return;
-  operation& op = queue_.front();
+  operation* const asker = current_operation();
+  if (asker == nullptr || order < asker->first_order) return;
+  operation& op = *asker;
   if (status != 0 && op.refusal == 0) op.refusal = status;
   if (op.what == action::create && op.step == 1 && status == 0) op.added |= bit(ssd);
   op.pending &= ~bit(ssd);
 }
 
 void manager::ssd_failed(std::uint32_t ssd) {
-  if (!queue_.empty() && queue_.front().what == action::replace && queue_.front().ssd == ssd) {
-    queue_.front().gone = true;  // it was to serve, and has failed before
-    queue_.front().pending = 0;
+  operation* const under_way = next_operation();
+  if (under_way != nullptr && under_way->what == action::replace && under_way->ssd == ssd) {
+    under_way->gone = true;  // it was to serve, and has failed before
+    under_way->pending = 0;
   }
   if ((now_serving_.absent & bit(ssd)) != 0) return;
   for (const operation& op : queue_) {
     if (op.what == action::fail && op.ssd == ssd) return;
   }
-  if (!queue_.empty()) {  // what is under way is asked again, of all that are left
-    operation& op = queue_.front();
+  if (under_way != nullptr) {  // what is under way is asked again, of all that are left
+    operation& op = *under_way;
     op.sent = false;
     op.pending = 0;
     if (op.what == action::replace && op.step != 0 && op.step < 4)
@@ -120,8 +135,10 @@ void manager::finished(std::uint64_t repair, bool ok) {
     return;
   }
   if (scrubs_.erase(repair) != 0) return;
-  if (queue_.empty() || queue_.front().repair != repair) return;
-  operation& op = queue_.front();
+  const auto asker = std::find_if(queue_.begin(), queue_.end(),
+                                  [=](const operation& op) { return op.repair == repair; });
+  if (repair == 0 || asker == queue_.end()) return;
+  operation& op = *asker;
   op.repair = 0;
   if (!ok && op.what == action::spread) op.step = giving_up;
   if (!ok) return;
@@ -238,6 +255,8 @@ bool manager::chmod(operation& op, const std::vector<volume_client>& changes) {
 
 void manager::answer(const operation& op, verdict said, std::uint64_t lease_until) {
   out_.replies.push_back({op.request, said, lease_until, op.vid});
+  for (const std::uint64_t request : op.also)
+    out_.replies.push_back({request, said, lease_until, op.vid});
 }
 
 void manager::publish() {
@@ -245,7 +264,11 @@ void manager::publish() {
   knows_epoch_ = true;
 }
 
+/// What opens wait for goes on nowhere in another epoch: it is ordered again there.
 void manager::change_epoch(std::uint64_t absent, std::uint64_t filling) {
+  for (operation& op : queue_) {
+    if (stands_aside(op)) cancel(std::exchange(op.repair, 0));
+  }
   ++now_serving_.epoch;
   now_serving_.absent = absent;
   now_serving_.filling = filling;

@@ -150,6 +150,7 @@ class manager {
     rename
   };
   // Steps of a spread that others name:
+  static constexpr std::uint32_t converging = 2;  ///< likewise of an open
   static constexpr std::uint32_t copying = 5;
   static constexpr std::uint32_t telling = 7;
   static constexpr std::uint32_t moving_on = 8;
@@ -172,9 +173,11 @@ class manager {
     bool sent = false;                  ///< this step's orders are out
     std::uint64_t first_order = 0;      ///< older ones are forgotten
     std::uint64_t pending = 0;          ///< SSDs that have not answered, by bit
+    bool current = false;               ///< it has begun, and stands aside for no other
     std::uint64_t repair = 0;           ///< that it waits for; 0: none
     std::uint16_t refusal = 0;          ///< the first SSD's that refused
     std::uint64_t added = 0;            ///< SSDs that have taken a volume that is created, by bit
+    std::vector<std::uint64_t> also{};  ///< further requests that ask the same
     std::vector<std::uint16_t> left{};  ///< volumes that are still to be dealt with
     std::vector<std::uint16_t> has{};   ///< volumes that the SSD of a replacement knows
     wire::afa::volume_chmod change{};   ///< of a rename
@@ -206,6 +209,13 @@ class manager {
   bool is_settled(const volume& v) const;
   std::uint16_t writer_of(const finding& f, std::uint64_t should) const;
   void run();
+  operation* next_operation();
+  operation* current_operation();
+  /// True while an open waits for its volume's replicas: other volumes do not.
+  static bool stands_aside(const operation& op) {
+    return op.what == action::open && op.step == converging && op.repair != 0;
+  }
+  static bool conflict(const operation& earlier, const operation& later);
   bool advance(operation& op);
   bool advance_create(operation& op);
   bool advance_open(operation& op);

@@ -13,31 +13,6 @@ using wire::afa::right_read;
 using wire::afa::right_write;
 using wire::afa::volume_client;
 
-void manager::run() {
-  while (!queue_.empty() && advance(queue_.front())) queue_.pop_front();
-}
-
-/// True when an operation is over.
-bool manager::advance(operation& op) {
-  switch (op.what) {
-    case action::create: return advance_create(op);
-    case action::open: return advance_open(op);
-    case action::close:
-    case action::expel: return advance_close(op);
-    case action::leave: return advance_leave(op);
-    case action::remove: return advance_remove(op);
-    case action::fail: return advance_fail(op);
-    case action::replace: return advance_replace(op);
-    case action::settle: return advance_settle(op);
-    case action::adopt: return advance_adopt(op);
-    case action::spread: return advance_spread(op);
-    case action::forget: return advance_forget(op);
-    case action::move_on: return moved_on(op);
-    case action::rename: return advance_rename(op);
-  }
-  return true;
-}
-
 bool manager::advance_create(operation& op) {
   if (op.step == 0) {
     if (find(op.vid) != nullptr) {
@@ -134,9 +109,9 @@ bool manager::advance_open(operation& op) {
         answer(op, verdict::refused);
         return true;
       }
-      op.step = 2;
+      op.step = converging;
       return advance_open(op);
-    case 2: order_repair(op, repair_kind::converge); return false;  // `finished` goes on
+    case converging: order_repair(op, repair_kind::converge); return false;  // `finished` goes on
     default: {
       std::vector<volume_client> rights = {{options_.client, own}};
       const bool keeps = v->writer == op.client && v->lease_until != 0;

@@ -61,6 +61,26 @@ TEST_CASE("an SSD that comes back is filled, and then any other may fail") {
   }
 }
 
+TEST_CASE("who wants to write does not wait for an SSD that is being filled") {
+  managed_array array;
+  array.stop();
+  array.settings.repair_bytes_per_s = 1 << 20;
+  array.start();
+  managed_client writer(array.shared, "writer");
+  managed_client next(array.shared, "next");
+  const auto large = array.create("large", 2048).record;
+  const auto small = array.create("small", 16).record;
+  (void)array.manager->open(large.vid, writer.id(), true);
+  (void)array.manager->open(small.vid, writer.id(), true);
+  REQUIRE(writer.write(large, random_bytes(2048 * block_bytes, 1)).ok());
+  array.manager->detach(1);
+  array.manager->replace(1);
+  array.manager->close(small.vid, writer.id(), false);
+  (void)array.manager->open(small.vid, next.id(), true);
+  CHECK(array.manager->state().ssds[1].standing == ssd_standing::filling);
+  CHECK(next.write(small, random_bytes(16 * block_bytes, 2)).ok());
+}
+
 TEST_CASE("an SSD that comes back has forgotten volumes that were deleted meanwhile") {
   filled_array array;
   (void)array.create("another", 16);

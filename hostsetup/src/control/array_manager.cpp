@@ -85,15 +85,19 @@ array_manager::array_manager(std::unique_ptr<array_link> link, manager_settings 
       }()),
       core_(options_),
       looks_(options_.ssds),
-      repairs_(client_,
-               {.guard = guard_,
-                .core = core_,
-                .wake = [this] { work_.notify_all(); },
-                .failed = [this](std::uint32_t ssd) { core_.ssd_failed(ssd); }},
-               settings_.repair_bytes_per_s) {
+      repairs_(client_, employer(), settings_.repair_bytes_per_s),
+      converging_(client_, employer(), settings_.repair_bytes_per_s) {
   take_over();
   thread_ = start_thread("managing an array", [this] { run(); });
   repairs_.start();
+  converging_.start();
+}
+
+repair_worker::employer array_manager::employer() {
+  return {.guard = guard_,
+          .core = core_,
+          .wake = [this] { work_.notify_all(); },
+          .failed = [this](std::uint32_t ssd) { core_.ssd_failed(ssd); }};
 }
 
 array_manager::~array_manager() {
@@ -104,6 +108,7 @@ array_manager::~array_manager() {
     answered_.notify_all();
   }
   repairs_.stop();
+  converging_.stop();
   if (thread_.joinable()) thread_.join();
 }
 
@@ -209,8 +214,12 @@ void array_manager::obey(daemon::orders&& out) {
     say(fmt::format("SSD {} cannot take its place again: it refuses orders, or has failed", k));
   }
   orders_.insert(orders_.end(), out.ssds.begin(), out.ssds.end());
-  for (const std::uint64_t id : out.cancelled) repairs_.cancel(id);
-  for (const daemon::repair_order& r : out.repairs) repairs_.add(r);
+  for (const std::uint64_t id : out.cancelled) {
+    repairs_.cancel(id);
+    converging_.cancel(id);
+  }
+  for (const daemon::repair_order& r : out.repairs)
+    (r.kind == daemon::repair_kind::converge ? converging_ : repairs_).add(r);
   for (const daemon::reply& r : out.replies) {
     const auto at = requests_.find(r.request);
     if (at != requests_.end()) at->second = r;
@@ -228,10 +237,10 @@ void array_manager::obey(daemon::orders&& out) {
     if (!absent && !filling && (was_absent || was_filling))
       say(fmt::format("SSD {} is in sync again in epoch {}", k, serving.epoch));
   }
-  if (known_absent_ != serving.absent || known_filling_ != serving.filling) repairs_.wake();
   known_absent_ = serving.absent;
   known_filling_ = serving.filling;
   repairs_.wake();
+  converging_.wake();
 }
 
 void array_manager::carry_out(std::unique_lock<std::mutex>& lock) {
@@ -336,6 +345,7 @@ void array_manager::depose() {
   orders_.clear();
   front_ends_.clear();
   repairs_.halt();
+  converging_.halt();
   say(fmt::format("another manager has taken the array over: term {} is past", term_));
   answered_.notify_all();
 }

@@ -98,6 +98,7 @@ class array_manager {
     bool detached;
   };
   void take_over();
+  repair_worker::employer employer();
   void run();
   void obey(daemon::orders&& out);
   void carry_out(std::unique_lock<std::mutex>& lock);
@@ -139,9 +140,10 @@ class array_manager {
   std::uint64_t last_event_ = 0;
   std::chrono::steady_clock::time_point look_next_;
   bool stopping_ = false;
-  bool deposed_ = false;    ///< another manager has taken over
-  std::uint64_t term_ = 0;  ///< constant once it has taken over
-  repair_worker repairs_;
+  bool deposed_ = false;      ///< another manager has taken over
+  std::uint64_t term_ = 0;    ///< constant once it has taken over
+  repair_worker repairs_;     ///< one after another, but for
+  repair_worker converging_;  ///< what somebody waits for who wants to write
   std::thread thread_;
 };
 

@@ -410,7 +410,8 @@ array_state array_manager::state() const {
     s.moved_blocks = looks_[k].said.moved_blocks;
     a.ssds.push_back(s);
   }
-  a.repairs = repairs_.state();
+  a.repairs = converging_.state();
+  for (const repair_state& r : repairs_.state()) a.repairs.push_back(r);
   a.capacity_blocks = capacity();
   a.provisioned_blocks = provisioned();
   for (const volume_record& r : core_.volumes()) {

@@ -1,0 +1,85 @@
+/// Which of a manager's operations is carried on.
+
+#include <daemon/manager.hpp>
+
+#include <algorithm>
+
+namespace gnstor::daemon {
+
+/// Carries out one operation after another. An open that waits for its volume's replicas stands
+/// aside meanwhile: what concerns it waits with it, and everything else goes on.
+void manager::run() {
+  for (operation* op = next_operation(); op != nullptr; op = next_operation()) {
+    op->current = true;
+    if (advance(*op)) {
+      std::erase_if(queue_, [=](const operation& other) { return &other == op; });
+    } else if (stands_aside(*op)) {
+      op->current = false;
+    } else {
+      return;
+    }
+  }
+}
+
+/// The one that has begun and is not over; null: none has. A failure goes before what it met.
+manager::operation* manager::current_operation() {
+  const auto at =
+      std::find_if(queue_.begin(), queue_.end(), [](const operation& op) { return op.current; });
+  return at == queue_.end() ? nullptr : &*at;
+}
+
+/// The one to be carried on: one that has begun, else the first that no earlier one keeps waiting.
+manager::operation* manager::next_operation() {
+  if (!queue_.empty() && queue_.front().what == action::fail) return &queue_.front();
+  if (operation* const begun = current_operation()) return begun;
+  for (auto at = queue_.begin(); at != queue_.end(); ++at) {
+    if (stands_aside(*at)) continue;
+    const bool waits = std::any_of(
+        queue_.begin(), at, [&](const operation& earlier) { return conflict(earlier, *at); });
+    if (!waits) return &*at;
+  }
+  return nullptr;
+}
+
+/// True if one may not overtake another, which waits for its volume's replicas, or for such a one.
+bool manager::conflict(const operation& earlier, const operation& later) {
+  const auto moves_ssds = [](const operation& op) {
+    return op.what == action::fail || op.what == action::replace || op.what == action::settle;
+  };
+  const auto of_all = [](const operation& op) {
+    return op.what == action::spread || op.what == action::forget || op.what == action::move_on ||
+           op.what == action::adopt;
+  };
+  const auto of_names = [](const operation& op) {
+    return op.what == action::create || op.what == action::rename || op.what == action::remove;
+  };
+  if (moves_ssds(later)) return moves_ssds(earlier);
+  if (of_all(earlier) || of_all(later)) return true;
+  if (of_names(earlier) && of_names(later)) return true;
+  const bool same_client = earlier.client != 0 && earlier.client == later.client;
+  if (earlier.what == action::leave || later.what == action::leave) return same_client;
+  return earlier.vid == later.vid && !moves_ssds(earlier);
+}
+
+/// True when an operation is over.
+bool manager::advance(operation& op) {
+  switch (op.what) {
+    case action::create: return advance_create(op);
+    case action::open: return advance_open(op);
+    case action::close:
+    case action::expel: return advance_close(op);
+    case action::leave: return advance_leave(op);
+    case action::remove: return advance_remove(op);
+    case action::fail: return advance_fail(op);
+    case action::replace: return advance_replace(op);
+    case action::settle: return advance_settle(op);
+    case action::adopt: return advance_adopt(op);
+    case action::spread: return advance_spread(op);
+    case action::forget: return advance_forget(op);
+    case action::move_on: return moved_on(op);
+    case action::rename: return advance_rename(op);
+  }
+  return true;
+}
+
+}  // namespace gnstor::daemon
