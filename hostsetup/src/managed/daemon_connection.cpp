@@ -58,11 +58,19 @@ daemon_connection::daemon_connection(std::string server, std::chrono::millisecon
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 300);
-  const auto channel = grpc::CreateCustomChannel(server_, credentials_of(tls), arguments);
+  channel_ = grpc::CreateCustomChannel(server_, credentials_of(tls), arguments);
   // A daemon that has just been started is on its way; one that is not there is reported soon.
-  (void)channel->WaitForConnected(std::chrono::system_clock::now() +
-                                  std::min<std::chrono::milliseconds>(timeout_, start_time));
-  stub_ = v1::Control::NewStub(channel);
+  (void)channel_->WaitForConnected(std::chrono::system_clock::now() +
+                                   std::min<std::chrono::milliseconds>(timeout_, start_time));
+  stub_ = v1::Control::NewStub(channel_);
+}
+
+/// Between calls nobody looks at the socket: without this, the first call after a daemon's restart
+/// would be lost with the former daemon's connection. A call on its way then may have been carried
+/// out, so it is not simply made again.
+void daemon_connection::notice_loss() const {
+  if (channel_->GetState(false) == GRPC_CHANNEL_READY)
+    (void)channel_->WaitForStateChange(GRPC_CHANNEL_READY, std::chrono::system_clock::now());
 }
 
 void daemon_connection::introduce(grpc::ClientContext& context) const {
@@ -103,6 +111,7 @@ void daemon_connection::check(const grpc::Status& s) const {
 
 void daemon_connection::volumes(const std::function<void(const v1::Volume&)>& each) const {
   grpc::ClientContext context;
+  notice_loss();
   introduce(context);
   limit(context);
   const auto from = stub_->ListVolumes(&context, {});
@@ -114,6 +123,7 @@ void daemon_connection::volumes(const std::function<void(const v1::Volume&)>& ea
 void daemon_connection::events(std::uint64_t from, bool follow,
                                const std::function<void(const v1::Event&)>& each) const {
   grpc::ClientContext context;
+  notice_loss();
   introduce(context);
   if (!follow) limit(context);
   v1::ListEventsRequest request;

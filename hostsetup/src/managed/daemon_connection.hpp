@@ -31,6 +31,7 @@ class daemon_connection {
                 const Request& request) const {
     Response answer;
     grpc::ClientContext context;
+    notice_loss();
     introduce(context);
     limit(context);
     check((stub_.get()->*method)(&context, request, &answer));
@@ -43,6 +44,7 @@ class daemon_connection {
               const std::function<void(const v1::Event&)>& each) const;
 
  private:
+  void notice_loss() const;
   void introduce(grpc::ClientContext& context) const;
   void limit(grpc::ClientContext& context) const;
   void check(const grpc::Status& s) const;
@@ -50,6 +52,7 @@ class daemon_connection {
   std::string server_;
   std::string host_;
   std::chrono::milliseconds timeout_;
+  std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<stub> stub_;
 };
 
