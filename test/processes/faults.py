@@ -1,0 +1,285 @@
+#!/usr/bin/env python3
+"""Processes at a served array are killed, or stopped for longer than the keep-alive: every block
+holds what was acknowledged, and the next host writes soon.
+
+Usage: faults.py BUILD_FOLDER [--rounds N] [--seed N] [--only FAULT]
+"""
+
+import argparse
+import os
+import random
+import signal
+import sys
+import time
+
+import rig
+
+HOSTS = ("alice", "bob")
+# A session's writes fail when its connection is lost: they are safe to try again.
+PERSISTENT = ("--timeout", "1000", "--retry", "20000")
+TAKE_OVER_S = 2.0  # from a writer's end to the next one's right
+
+
+class Hosts:
+    """Alice and bob at one volume, and the log of what they write."""
+
+    volume = "data"
+
+    def __init__(self, programs, target, folder, keep_alive_ms=10_000):
+        self.programs, self.target, self.folder = programs, target, folder
+        self.log, self.cut = folder / "log", folder / "cut"
+        self.endpoint = f"{target.endpoint}?keep_alive_ms={keep_alive_ms}"
+        code = self.client("create", "alice", "--admit", "bob").wait()
+        rig.check(code == 0, "the volume is made")
+
+    def client(self, verb, host, *more, cut=None):
+        return rig.Client(self.programs, self.folder, "processes_writer", verb, "--endpoint",
+                          self.endpoint, "--volume", self.volume, "--log", self.log, "--host", host,
+                          *more, cut=cut)
+
+    def writer(self, host, seed, *more, cut=None):
+        """One that writes, when it does."""
+        one = self.client("write", host, "--seed", seed, "--patience", 20_000, *more, cut=cut)
+        rig.check(one.until("writes\n", 40), host, "does not write:", one.said())
+        return one
+
+    def lines(self):
+        """How many the log has."""
+        return self.log.read_bytes().count(b"\n")
+
+    def progress(self, lines, seconds=30):
+        """Whether the log has grown so much by then."""
+        before = self.lines()
+        return rig.eventually(lambda: self.lines() >= before + lines, seconds)
+
+    def check(self, host):
+        one = self.client("check", host)
+        rig.check(one.wait() == 0, "the volume as", host, "sees it:", one.said())
+
+
+    def check_replicas(self):
+        """Each replica of each block holds what it should: it is read while the other is away."""
+        for ssd in "0123":
+            for verb in ("detach", "replace"):
+                code, said = self.target.gnstorctl("ssd", verb, ssd)
+                rig.check(code == 0, "gnstorctl ssd", verb, ssd, said)
+                if verb == "detach":
+                    self.check("alice")
+            rig.check(rig.eventually(self.target.healthy), "the array is not in sync again",
+                      *self.target.gnstorctl("array", "health"))
+
+
+def client_killed(hosts, draw, rounds):
+    """A writer is killed; the other host writes within `TAKE_OVER_S`."""
+    slowest = 0.0
+    for k in range(rounds):
+        writer = hosts.writer(HOSTS[k % 2], draw.randrange(1 << 30))
+        time.sleep(draw.uniform(0, 0.3))
+        writer.end(signal.SIGKILL)
+        killed = time.monotonic()
+        heir = hosts.client("write", HOSTS[(k + 1) % 2], "--seed", k, "--patience", 20_000)
+        rig.check(heir.until("open"), "the heir may not write:", heir.said())
+        slowest = max(slowest, time.monotonic() - killed)
+        rig.check(heir.until("writes"), "what the heir finds:", heir.said())
+        time.sleep(draw.uniform(0, 0.1))
+        rig.check(heir.end() == 0, "the heir ends in order:", heir.said())
+        if rig.failures:
+            return
+    rig.check(slowest < TAKE_OVER_S, f"a host could write only {slowest:.2f} s after the kill")
+    hosts.check_replicas()
+    print(f"{rounds} writers killed: the other wrote after {slowest:.2f} s at most")
+
+
+def target_suffers(hosts, draw, rounds, happens, what, *options):
+    """The target's writer goes on after `happens(target)`, with the same right."""
+    writer = hosts.writer("alice", draw.randrange(1 << 30), *options)
+    slowest = 0.0
+    for _ in range(rounds):
+        time.sleep(draw.uniform(0, 0.3))
+        begin = time.monotonic()
+        happens(hosts.target)
+        rig.check(hosts.progress(4), "the writer does not go on:", writer.said())
+        slowest = max(slowest, time.monotonic() - begin)
+        other = hosts.client("refused", "bob")
+        rig.check(other.wait() == 0, "another host's right:", other.said())
+        if rig.failures:
+            return
+    rig.check(writer.end() == 0, "the writer ends in order:", writer.said())
+    for host in HOSTS:
+        hosts.check(host)
+    hosts.check_replicas()
+    print(f"the target was {what} {rounds} times: its writer went on after {slowest:.2f} s at most")
+
+
+def target_killed(hosts, draw, rounds):
+    """The target is killed and started again."""
+    def kill(target):
+        target.end(signal.SIGKILL)
+        target.start()
+
+    # The first thing that a session asks of the new manager.
+    writer = hosts.writer("bob", draw.randrange(1 << 30), *PERSISTENT)
+    kill(hosts.target)
+    rig.check(hosts.progress(4), "the writer does not go on:", writer.said())
+    rig.check(writer.end() == 0, "the writer ends in order:", writer.said())
+    target_suffers(hosts, draw, rounds, kill, "killed", *PERSISTENT)
+
+
+def stop_for(target, seconds):
+    target.process.send_signal(signal.SIGSTOP)
+    time.sleep(seconds)
+    target.process.send_signal(signal.SIGCONT)
+
+
+def target_stopped(hosts, draw, rounds):
+    """The target stands still for less than a session waits for its answer: no error."""
+    target_suffers(hosts, draw, rounds, lambda t: stop_for(t, draw.uniform(0.1, 2)), "stopped")
+
+
+def target_given_up(hosts, draw, rounds):
+    """The target stands still for longer than a session waits: what it finds then in its queues is
+    too late. The session comes back, but may have lost its right: its host was away."""
+    for k in range(rounds):
+        writer = hosts.writer(HOSTS[k % 2], draw.randrange(1 << 30), "--timeout", 1000, "--retry",
+                              2500)
+        time.sleep(draw.uniform(0, 0.2))
+        stop_for(hosts.target, draw.uniform(0.9, 2))
+        rig.eventually(lambda: "lacks the right" in writer.said(), draw.uniform(0.2, 1))
+        writer.end(draw.choice((signal.SIGKILL, signal.SIGTERM)))
+        heir = hosts.writer(HOSTS[(k + 1) % 2], k)
+        rig.check(heir.end() == 0, "the heir ends in order:", heir.said())
+        if rig.failures:
+            return
+    hosts.check_replicas()
+    print(f"the target was stopped {rounds} times until its writer gave up")
+
+
+def repair_killed(hosts, draw, rounds):
+    """The target is killed while an SSD is away or being filled."""
+    def kill(target):
+        ssd = str(draw.randrange(4))
+        for verb in ("detach", "replace"):
+            code, said = target.gnstorctl("ssd", verb, ssd)
+            rig.check(code == 0, "gnstorctl ssd", verb, ssd, said)
+            time.sleep(draw.uniform(0, 0.05))
+            if draw.random() < 0.3:
+                break
+        target.end(signal.SIGKILL)
+        target.start()
+        if "absent" in target.gnstorctl("array", "show")[1]:
+            code, said = target.gnstorctl("ssd", "replace", ssd)
+            rig.check(code == 0, "gnstorctl ssd replace", ssd, said)
+        rig.check(rig.eventually(target.healthy), "the array is not in sync again",
+                  *target.gnstorctl("array", "health"))
+
+    target_suffers(hosts, draw, rounds, kill, "killed during a repair", *PERSISTENT)
+
+
+def both_killed(hosts, draw, rounds):
+    """A writer and the target are killed: the other host writes when the target is back, and the
+    lease that the one had is over: nothing tells the new target that its holder is gone."""
+    for k in range(rounds):
+        writer = hosts.writer(HOSTS[k % 2], draw.randrange(1 << 30))
+        time.sleep(draw.uniform(0, 0.3))
+        ends = [lambda: writer.end(signal.SIGKILL), lambda: hosts.target.end(signal.SIGKILL)]
+        draw.shuffle(ends)
+        for end in ends:
+            end()
+            time.sleep(draw.choice((0, draw.uniform(0, 0.05))))
+        hosts.target.start()
+        heir = hosts.writer(HOSTS[(k + 1) % 2], k)
+        rig.check(heir.end() == 0, "the heir ends in order:", heir.said())
+        if rig.failures:
+            return
+    hosts.check_replicas()
+    print(f"{rounds} times a writer and the target were killed")
+
+
+def silenced(hosts, draw, rounds, what, fall_silent, wake_up):
+    """A writer falls silent, loses its right, and speaks again: too late."""
+    for k in range(rounds):
+        first, second = HOSTS[k % 2], HOSTS[(k + 1) % 2]
+        writer = hosts.writer(first, draw.randrange(1 << 30), "--timeout", 1000, cut=hosts.cut)
+        time.sleep(draw.uniform(0, 0.2))
+        fall_silent(writer)
+        heir = hosts.writer(second, k)
+        wake_up(writer)
+        rig.check(hosts.progress(50), "the heir writes on:", heir.said())
+        code = writer.end()
+        rig.check(code is not None, "who was", what, "does not end:", writer.said())
+        rig.check(code == 1 or "0 writes" in writer.said(), "who was", what, "may write still:",
+                  code, writer.said())
+        rig.check(heir.end() == 0, "the heir ends in order:", heir.said())
+        hosts.check(first)
+        if rig.failures:
+            return
+    hosts.check_replicas()
+    print(f"{rounds} writers {what}")
+
+
+def stop(writer):
+    writer.process.send_signal(signal.SIGSTOP)
+
+
+def go_on(writer):
+    writer.process.send_signal(signal.SIGCONT)
+
+
+def client_stopped(hosts, draw, rounds):
+    silenced(hosts, draw, rounds, "stopped for longer than the keep-alive", stop, go_on)
+
+
+def lease_over(hosts, draw, rounds):
+    """The connection stays: what was under way comes when another host holds the right."""
+    silenced(hosts, draw, rounds, "stopped for longer than the lease", stop, go_on)
+
+
+def client_cut_off(hosts, draw, rounds):
+    silenced(hosts, draw, rounds, "cut off for longer than the keep-alive",
+             lambda _: hosts.cut.touch(), lambda _: hosts.cut.unlink())
+
+
+# Each with its share of the rounds, and options of the hosts and of the target.
+FAULTS = {"client": (client_killed, 1, {}, ()),
+          "target": (target_killed, 1, {}, ()),
+          "both": (both_killed, 0.3, {}, ("--lease", "1")),
+          "repair": (repair_killed, 0.3, {}, ()),
+          "hang": (target_stopped, 0.3, {}, ()),
+          "given_up": (target_given_up, 0.3, {}, ()),
+          "stopped": (client_stopped, 1, {"keep_alive_ms": 500}, ()),
+          "cut": (client_cut_off, 0.3, {"keep_alive_ms": 500}, ()),
+          "lease": (lease_over, 0.3, {}, ("--lease", "1"))}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build")
+    parser.add_argument("--rounds", type=int,
+                        default=4 if os.environ.get("GNSTOR_QUICK") == "1" else 10)
+    parser.add_argument("--only", choices=FAULTS)
+    parser.add_argument("--seed", type=int, default=int(os.environ.get("GNSTOR_SEED", "0"))
+                        or random.randrange(1 << 30))
+    given = parser.parse_args()
+    print("GNSTOR_SEED =", given.seed)
+    programs = rig.Programs(given.build)
+
+    def test(folder):
+        for name, (fault, share, of_hosts, of_target) in FAULTS.items():
+            if given.only not in (None, name) or rig.failures:
+                continue
+            begin = time.monotonic()
+            (folder / name).mkdir()
+            target = rig.Target(programs, folder / name, more=of_target).start()
+            hosts = Hosts(programs, target, folder / name, **of_hosts)
+            fault(hosts, random.Random(f"{given.seed} {name}"), max(1, int(given.rounds * share)))
+            rig.check(target.end() == 0, "gnstor-target ends in order")
+            print(f"  {name}: {time.monotonic() - begin:.1f} s, {hosts.lines()} lines of log",
+                  flush=True)
+            if rig.failures:
+                print(target.said()[-3000:])
+
+    return rig.run(test)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

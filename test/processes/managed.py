@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""Two hosts at an array that gnstor-target serves and manages; SSDs fail under one of them.
+
+Usage: managed.py BUILD_FOLDER
+"""
+
+import sys
+
+import rig
+
+
+def share(programs, target, folder):
+    two = rig.Client(programs, folder, "interop_managed", "share", "--endpoint", target.endpoint)
+    rig.check(two.wait() == 0, "two hosts share a volume:", two.said())
+
+
+def steady(programs, target, folder):
+    """SSDs are detached and come back while a session writes and reads: it sees no error."""
+    alice = rig.Client(programs, folder, "interop_managed", "steady", "--endpoint", target.endpoint,
+                       "--seconds", "5")
+    for ssd in ("1", "2"):
+        for verb in ("detach", "replace"):
+            code, said = target.gnstorctl("ssd", verb, ssd)
+            rig.check(code == 0, "gnstorctl ssd", verb, ssd, said)
+        rig.check(rig.eventually(target.healthy), "the array is not in sync again",
+                  *target.gnstorctl("array", "health"))
+    rig.check(alice.wait() == 0, "a session that writes while SSDs fail:", alice.said())
+    print(alice.said().splitlines()[-2])
+
+
+def main():
+    programs = rig.Programs(sys.argv[1])
+
+    def test(folder):
+        target = rig.Target(programs, folder).start()
+        share(programs, target, folder)
+        steady(programs, target, folder)
+        rig.check(target.end() == 0, "gnstor-target ends in order")
+
+    return rig.run(test)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,147 @@
+"""Real programs as processes of this machine, over the socket model of rdma-core."""
+
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+SKIPPED = 77
+failures = 0
+
+
+def check(right, what, *words):
+    """Notes what is wrong."""
+    global failures
+    if not right:
+        failures += 1
+        print("FAILED:", what, *words, flush=True)
+    return right
+
+
+def eventually(holds, seconds=20):
+    """Whether it holds by then."""
+    end = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def free_port():
+    """A port that no TCP server has now; that of RDMA is another one, of the same number."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+class Programs:
+    """Where they are, and the environment in which they find the model."""
+
+    def __init__(self, build):
+        self.build = pathlib.Path(build).resolve()
+        self.model = self.build / "test/libgnstor_rdma_model.so"
+
+    def path(self, name):
+        folder = "tools" if name.startswith("gnstor") else "test"
+        return str(self.build / folder / name)
+
+    def start(self, name, *words, output, cut=None):
+        """@param cut a file: while it exists, the process is off the network"""
+        env = {**os.environ, "LD_PRELOAD": str(self.model)}
+        if cut:
+            env["GNSTOR_RDMA_MODEL_CUT"] = str(cut)
+        with open(output, "a", encoding="utf-8") as into:
+            return subprocess.Popen([self.path(name), *map(str, words)], env=env, stdout=into,
+                                    stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+
+
+class Target:
+    """A gnstor-target that serves and manages an array in files of `folder`."""
+
+    def __init__(self, programs, folder, array="ssds=4&capacity=64M&replicas=2", more=()):
+        self.programs, self.folder = programs, pathlib.Path(folder)
+        flash = self.folder / "flash"
+        flash.mkdir(exist_ok=True)
+        self.output = self.folder / "target.txt"
+        port, self.control = free_port(), f"127.0.0.1:{free_port()}"
+        self.endpoint = f"gnstor://{self.control}"
+        self.arguments = ["--listen", f"127.0.0.1:{port}", "--array", f"emu:?{array}&flash={flash}",
+                          "--manage", "--control", self.control, "--ssd-timeout", "20000", *more]
+        self.process = None
+
+    def start(self):
+        before = self.said().count("manager:")
+        self.process = self.programs.start("gnstor-target", *self.arguments, output=self.output)
+        ready = eventually(lambda: self.said().count("manager:") > before
+                           or self.process.poll() is not None)
+        if not ready or self.process.poll() is not None:
+            raise SystemExit(f"gnstor-target does not start: {self.said()}")
+        return self
+
+    def said(self):
+        return self.output.read_text() if self.output.exists() else ""
+
+    def end(self, how=signal.SIGTERM):
+        self.process.send_signal(how)
+        return self.process.wait(30)
+
+    def gnstorctl(self, *words):
+        """Exit code and output."""
+        done = subprocess.run([self.programs.path("gnstorctl"), "--server", self.control, *words],
+                              text=True, capture_output=True, timeout=60, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    def healthy(self):
+        return self.gnstorctl("array", "health")[0] == 0
+
+
+class Client:
+    """A process at an array, and what it has said."""
+
+    def __init__(self, programs, folder, name, *words, cut=None):
+        number, Client.made = Client.made, Client.made + 1
+        self.output = pathlib.Path(folder) / f"{name}.{number}.txt"
+        self.process = programs.start(name, *words, output=self.output, cut=cut)
+
+    made = 0
+
+    def said(self):
+        return self.output.read_text()
+
+    def until(self, words, seconds=20):
+        """Whether it has said that by then; it goes on meanwhile."""
+        eventually(lambda: words in self.said() or self.process.poll() is not None, seconds)
+        return words in self.said()
+
+    def wait(self, seconds=60):
+        """Its exit code, or None: it does not end."""
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def end(self, how=signal.SIGTERM, seconds=60):
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        return self.wait(seconds)
+
+
+def run(test):
+    """Runs `test(folder)`, and kills what it has left; the exit code."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            test(pathlib.Path(folder))
+        finally:
+            end_children()
+    print(f"{failures} failures")
+    return 1 if failures else 0
+
+
+def end_children():
+    for task in pathlib.Path("/proc/self/task").iterdir():
+        for child in (task / "children").read_text().split():
+            os.kill(int(child), signal.SIGKILL)
