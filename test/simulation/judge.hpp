@@ -186,9 +186,17 @@ class judge {
     if (missing && withheld) return *withheld;
     accuse(r, s, "whom it needed was there" + engines(r));
   }
-  /// A write waits for every SSD it asks.
+  /// The longest that a queue's engine stood still. Until it has been quiet once, no page that
+  /// anybody may have been reading is free for a write.
+  std::uint64_t any_reader(const request& r) const {
+    std::uint64_t longest = 0;
+    for (std::uint32_t q = 0; q < shape_.max_queues; ++q)
+      longest = std::max(longest, befell_.stood_still(shape_.first_queue() + q, r.begun_ns));
+    return longest;
+  }
+  /// A write waits for every SSD it asks, and for pages there.
   excuse late_write(const request& r, status s) const {
-    bool stood = own_engines(r) + quick_ns > turn_ns(r);
+    bool stood = std::max(own_engines(r), any_reader(r)) + quick_ns > turn_ns(r);
     bool failed = false;
     for_stripes(r, [&](std::uint32_t, std::uint32_t, const replica_set& who) {
       for (std::uint32_t k = 0; k < who.count; ++k) {
