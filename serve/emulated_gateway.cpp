@@ -122,8 +122,9 @@ emulated_gateway::emulated_gateway(const host::endpoint& where, std::uint64_t ti
 struct emulated_gateway::member {
   host_identity who;
   std::mutex connecting;           ///< of what `connect` makes, and of what `let_go` does
-  std::uint32_t associations = 0;  ///< under the gateway's lock, as are the next three
+  std::uint32_t associations = 0;  ///< under the gateway's lock, as are the next four
   bool in_order = true;            ///< all associations that ended said that they go
+  std::chrono::steady_clock::time_point lost_at{};  ///< when one ended that did not
   bool leaving = false;
   std::set<std::uint16_t> written;              ///< volumes that it has taken the right to write
   std::unique_ptr<host::emulated_client> link;  ///< goes before the buffers: a late answer may
@@ -138,6 +139,7 @@ struct emulated_gateway::association final : array_gateway::membership {
     const std::lock_guard lock(gateway.guard_);
     --of->associations;
     of->in_order = of->in_order && said;
+    if (!said) of->lost_at = std::chrono::steady_clock::now();
   }
   void goes_in_order() override { said = true; }
 
@@ -247,7 +249,7 @@ void emulated_gateway::tick() {
   {
     const std::lock_guard lock(guard_);
     for (const auto& [nqn, m] : members_) {
-      if (m->associations != 0 || std::exchange(m->leaving, true)) continue;
+      if (m->associations != 0 || may_come_back(*m) || std::exchange(m->leaving, true)) continue;
       gone.push_back(m);
     }
   }
@@ -262,6 +264,13 @@ void emulated_gateway::tick() {
     const auto at = members_.find(m->who.nqn);
     if (at != members_.end() && at->second == m) members_.erase(at);
   }
+}
+
+/// True while a host keeps its leases that has lost its connections: it may be connecting again,
+/// and what it holds nobody else gets. With the lock held.
+bool emulated_gateway::may_come_back(const member& m) const {
+  constexpr std::chrono::milliseconds patience{500};
+  return manager_ && std::chrono::steady_clock::now() - m.lost_at < patience;
 }
 
 /// Takes a member that is connected off the list. With the lock held.

@@ -82,6 +82,7 @@ class emulated_gateway final : public array_gateway {
   status ask_for_rights(volume_id vid, std::uint16_t rights, bool equal);
   status set_rights(volume_id vid, std::uint32_t ssds, wire::afa::volume_client who);
   status change_volume(volume_id vid, std::uint32_t ssds, wire::afa::volume_chmod change);
+  bool may_come_back(const member& m) const;
   void forget(const member& m);
   void let_go(member& m) noexcept;
   void end_leases() noexcept;

@@ -181,6 +181,13 @@ void target_model::tick(std::uint64_t now_ms) {
   }
 }
 
+void target_model::excuse_silence(std::uint64_t now_ms) {
+  const std::lock_guard lock(guard_);
+  for (const auto& [id, c] : controllers_) {
+    if (c != nullptr) c->touch(now_ms);
+  }
+}
+
 void target_model::end_all(const char* why) {
   const std::lock_guard lock(guard_);
   for (const auto& [id, c] : controllers_) {

@@ -42,6 +42,8 @@ class target_model {
   join_result connect(const wire::fabrics::connect_command& c,
                       const wire::fabrics::connect_data& data, std::uint64_t now_ms,
                       const std::string& peer = {});
+  /// Counts every host as heard now: who serves them could not hear before.
+  void excuse_silence(std::uint64_t now_ms);
   /// Ends the associations whose hosts were not heard in time, and forgets those that ended.
   void tick(std::uint64_t now_ms);
   /// Ends every association.

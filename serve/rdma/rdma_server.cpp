@@ -31,7 +31,8 @@ rdma_server::rdma_server(target_model& target, host::verbs::listener listener,
       options_(std::move(options)),
       listener_(std::move(listener)),
       workers_(options_.workers),
-      last_second_(std::chrono::steady_clock::now()) {}
+      last_second_(std::chrono::steady_clock::now()),
+      last_look_(last_second_) {}
 
 rdma_server::~rdma_server() {
   target_->end_all("the target stops");
@@ -55,8 +56,13 @@ void rdma_server::run_for(std::chrono::milliseconds wait) {
 void rdma_server::look_after() {
   std::erase_if(queues_, [](const auto& q) { return q->finished(); });
   const auto now = std::chrono::steady_clock::now();
-  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch());
-  target_->tick(static_cast<std::uint64_t>(ms.count()));
+  const auto since_epoch =
+      std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch());
+  const auto ms = static_cast<std::uint64_t>(since_epoch.count());
+  // While this process stood still it could hear nobody: that is no silence of its hosts.
+  if (now - last_look_ > 1s) target_->excuse_silence(ms);
+  last_look_ = now;
+  target_->tick(ms);
   if (now - last_second_ < 1s) return;
   last_second_ = now;
   options_.every_second();

@@ -46,6 +46,7 @@ class rdma_server {
   std::map<ibv_context*, std::unique_ptr<host::verbs::protection_domain>> domains_;
   std::vector<std::unique_ptr<rdma_queue>> queues_;
   std::chrono::steady_clock::time_point last_second_;
+  std::chrono::steady_clock::time_point last_look_;
   host::log_limit refusals_{10};  ///< anybody can be refused, as often as they like
 };
 

@@ -131,6 +131,18 @@ TEST_CASE("associations that could stay for ever are few, and leave room for oth
   CHECK(rig.target.associations() == 16);
 }
 
+TEST_CASE("hosts are heard anew when the target itself stood still") {
+  target_rig rig;
+  attempts all;
+  const auto host = [](int k) { return std::pair(alice + std::to_string(k), "10.0.0.1"); };
+  CHECK(joined(all, rig.target, volume_nqn, 4, 5000, host) == 4);
+  rig.target.excuse_silence(60'000);
+  rig.target.tick(60'000);
+  CHECK(rig.target.associations() == 4);
+  rig.target.tick(66'001);
+  CHECK(rig.target.associations() == 0);
+}
+
 TEST_CASE("who looks at the discovery log takes no room from hosts, and is sent away in time") {
   target_rig rig;
   attempts all;

@@ -205,9 +205,23 @@ TEST_CASE("a host that has joined orders no SSD of a managed array; one that goe
   rig.array.check();
   CHECK(rig.writer() == client);
 
-  host.reset();  // without a word
+  host.reset();  // without a word, and back at once
+  host.emplace(rig.array.join({guest, {}, host::client_identity::client_of(guest)}));
+  REQUIRE(host->refused == 0);
+  CHECK(host->client == client);
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
   rig.array.tick();
-  CHECK(rig.comes([&] { return rig.writer() == client_id{}; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  CHECK(rig.writer() == client);
+
+  host.reset();  // and for good
+  rig.array.tick();
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  CHECK(rig.writer() == client);
+  CHECK(rig.comes([&] {
+    rig.array.tick();
+    return rig.writer() == client_id{};
+  }));
   CHECK(rig.comes([&] { return rig.rights(client) == (right_admitted | right_read); }));
   // Its last writes may have reached some replicas: who is next has them compared.
   REQUIRE(rig.volume->attach() == 0);
