@@ -30,7 +30,7 @@ struct command_head {
   std::uint32_t ssd = 0;
   command_stage stage = command_stage::lookup;
   std::uint32_t remaining = 0;  ///< pages still being copied, and 2^16 for each that was damaged;
-                                ///< the last worker hands the command on
+                                ///< the last worker hands the command on. Of a lost one: the next
   std::uint32_t result = 0;     ///< dword 0 of the response
   std::uint16_t status = 0;     ///< NVMe status field
   client_id client{};           ///< of the association

@@ -33,10 +33,7 @@ class queue_drain {
     const std::uint32_t depth = node_->shape.max_depth;
     if (context_->free_commands + context_->lost_commands != depth) return back != 0;
     std::uint32_t* stack = node_->free_slots + std::uint64_t{queue_} * depth;
-    for (std::uint32_t k = g.thread_rank(); k < depth; k += g.size()) {
-      stack[k] = k;
-      node_->commands[std::uint64_t{queue_} * depth + k].stage = command_stage::done;
-    }
+    for (std::uint32_t k = g.thread_rank(); k < depth; k += g.size()) stack[k] = k;
     g.sync();
     if (g.leads()) forget();
     g.sync();
@@ -51,6 +48,7 @@ class queue_drain {
     c.done_head = done;
     c.free_commands = node_->shape.max_depth;
     c.lost_commands = 0;
+    c.first_lost = 0;
     // Paired with the acquire load of who asked for it.
     device_word<std::uint32_t>(c.active).store(static_cast<std::uint32_t>(queue_life::drained),
                                                release);

@@ -68,6 +68,7 @@ struct alignas(128) queue_context : queue_progress {
   queue_attributes at;
   std::uint32_t active = 0;         ///< `queue_life`
   std::uint32_t lost_commands = 0;  ///< atomic: swallowed by a silent SSD
+  std::uint32_t first_lost = 0;     ///< the engine's: command slot of one of them, plus 1; 0: none
 };
 
 static_assert(std::is_trivially_copyable_v<queue_context> && sizeof(queue_context) % 128 == 0);
