@@ -12,7 +12,7 @@ namespace gnstor::fw {
 /// A queue's owner looks for it once in so many rounds.
 inline constexpr std::uint32_t dead_rounds = 256;
 
-/// Notes which commands of a queue a silent SSD has swallowed: those of the lanes in `lost`.
+/// Notes which commands silent SSDs have swallowed: those of the lanes in `lost`.
 /// @par Callers every lane of the queue's owner, converged
 GNSTOR_HD_SLOW inline void note_lost(const node& n, std::uint32_t queue, const simt::group g,
                                      std::uint32_t lost, std::uint32_t handle) {
