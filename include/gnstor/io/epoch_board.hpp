@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gnstor/core/deadline.hpp>
+#include <gnstor/io/outcome.hpp>
 #include <gnstor/simt/atomic_ref.hpp>
 #include <gnstor/simt/clock.hpp>
 
@@ -72,3 +73,17 @@ class alignas(64) epoch_board {
 static_assert(sizeof(epoch_board) == 64);
 
 }  // namespace gnstor::inline v0
+
+namespace gnstor::detail {
+
+/// The epoch in which a request may succeed that has failed with `s` in epoch `known`: waits for it
+/// until `d`. Number 0: there is none.
+/// @par Callers any lane, converged or not
+GNSTOR_HD_SLOW inline array_epoch epoch_after(status s, epoch_board& board, std::uint32_t known,
+                                              deadline d) {
+  array_epoch now;
+  if (!another_epoch_may_help(s) || !board.await_after(known, d, now)) return {};
+  return now;
+}
+
+}  // namespace gnstor::detail

@@ -183,25 +183,24 @@ class volume_ref {
 
  private:
   using driver = detail::lane_io<Channel, Placement>;
+  static constexpr std::uint32_t most_epochs = 1u << 20;  ///< that one request sees
 
   /// Carries out `request(driver)`; where it fails as it may not in another epoch of the array,
-  /// again in each new one.
+  /// again in each new one. Nothing of it is under way then, and nothing is sent again within an
+  /// epoch: what one SSD still had to do could pass what comes later.
   template <class Request>
   GNSTOR_HD status carried_out(deadline d, const Request& request) const {
-    const status s = request(driver(plan_, channels_));
-    if (s.ok() || plan_.info().epochs == nullptr) return s;
-    return again(*this, s, d, request);
-  }
-  /// The same after it failed with `s`. Nothing of it is under way then, and nothing is sent again
-  /// within an epoch: what one SSD still had to do could pass what comes later.
-  template <class Request>
-  GNSTOR_HD_SLOW static status again(volume_ref volume, status s, deadline d, Request request) {
-    array_epoch now;
-    for (until more{d}; more && detail::another_epoch_may_help(s);) {
-      const volume_info& known = volume.plan_.info();
-      if (!known.epochs->await_after(known.epoch, d, now)) break;
-      volume.plan_ = volume.plan_.in(now);
-      s = request(driver(volume.plan_, volume.channels_));
+    plan_type plan = plan_;
+    status s;
+#if defined(__CUDACC__)
+#pragma unroll 1
+#endif
+    for (bounded epochs{most_epochs}; epochs;) {
+      s = request(driver(plan, channels_));
+      if (s.ok() || plan.info().epochs == nullptr) break;
+      const array_epoch now = detail::epoch_after(s, *plan.info().epochs, plan.info().epoch, d);
+      if (now.number == 0) break;
+      plan = plan.in(now);
     }
     return s;
   }
