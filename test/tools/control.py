@@ -118,6 +118,38 @@ def volumes(array):
     check(array.names() == set(), "no volume is left")
 
 
+def completion(array):
+    """What a shell offers, by itself and through bash."""
+    array.right("volume", "create", "two words", "--size", "1M")
+    array.right("volume", "create", "edges", "--size", "1M")
+
+    def offers(*words):
+        return array.right("complete", *words).split("\n")[:-1]
+    check(offers("") == ["array", "ssd", "volume", "lease", "completion"], "verbs", offers(""))
+    check(offers("volume", "sh") == ["show", "share"], "begun verbs", offers("volume", "sh"))
+    check(offers("--format", "json", "lease", "") == ["list", "revoke"], "behind options")
+    check(offers("--fo") == ["--format"], "options", offers("--fo"))
+    check("--replicas" in offers("volume", "create", "x", "--"), "a verb's own options")
+    check("--format" in offers("volume", "create", "x", "--"), "and the program's")
+    check(offers("--format", "") == [], "nothing for a value")
+    check(offers("volume", "show", "") == ["two\\ words", "edges"], offers("volume", "show", ""))
+    check(offers("volume", "share", "e") == ["edges"], "a name that is begun")
+    check(offers("volume", "share", "edges", "") == [], "hosts are not known")
+    check(offers("ssd", "replace", "") == ["0", "1", "2", "3"], "SSDs")
+    check(offers("--server", "127.0.0.1:1", "volume", "show", "") == [], "no daemon, no names")
+    script = array.right("completion", "bash")
+    check("bashcompinit" in array.right("completion", "zsh"), "a script for zsh")
+    array.wrong(105, "fish", "completion", "fish")
+    typed = script + "COMP_WORDS=(gnstorctl volume show t); COMP_CWORD=3; _gnstorctl; " \
+        'printf "%s|" "${COMPREPLY[@]}"'
+    path = os.path.dirname(array.control) + ":" + os.environ["PATH"]
+    shell = subprocess.run(["bash", "-c", typed], capture_output=True, text=True, check=False,
+                           env={**os.environ, "PATH": path, "GNSTOR_SERVER": array.address})
+    check(shell.stdout == "two\\ words|", "bash completes a name", shell)
+    array.right("volume", "delete", "two words", "--yes")
+    array.right("volume", "delete", "edges", "--yes")
+
+
 def ssds(array):
     array.right("volume", "create", "data", "--size", "16M")
     array.right("array", "health")
@@ -410,6 +442,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         array = Daemon(given.daemon, given.control, folder).start()
         volumes(array)
+        completion(array)
         ssds(array)
         examples(array)
         kills(array, given.kills, given.seed)

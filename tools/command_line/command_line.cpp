@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <utility>
 
 namespace gnstor::tools {
 
@@ -41,6 +42,37 @@ CLI::Validator size_in_bytes() {
     return std::string{};
   };
   return CLI::Validator(read, "SIZE");
+}
+
+bool begins(const std::string& word, const std::string& begun) {
+  return word.compare(0, begun.size(), begun) == 0;
+}
+
+/// The option that a word with dashes names, of the verbs so far or the program; null: none.
+const CLI::Option* option_of(const std::vector<const CLI::App*>& verbs, const std::string& word) {
+  for (const CLI::App* app : verbs) {
+    if (const CLI::Option* found = app->get_option_no_throw(word)) return found;
+  }
+  return nullptr;
+}
+
+std::vector<const CLI::App*> verbs_of(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
+/// Null if a word is no verb.
+const CLI::App* verb_of(const CLI::App& app, const std::string& word) {
+  for (const CLI::App* verb : verbs_of(app)) {
+    if (verb->get_name() == word) return verb;
+  }
+  return nullptr;
+}
+
+/// The `n`-th argument without a name, from 0; empty: the verb has none.
+std::string positional(const CLI::App& verb, std::size_t n) {
+  for (const CLI::Option* o : verb.get_options()) {
+    if (o->get_positional() && n-- == 0) return o->get_name(true);
+  }
+  return {};
 }
 
 }  // namespace
@@ -152,6 +184,43 @@ void command_line::example(const std::string& words) { app_->footer("Example:\n 
 
 void command_line::when_given(std::function<void()> chosen) {
   app_->final_callback(std::move(chosen));
+}
+
+command_line::continuation command_line::continued(const std::vector<std::string>& words) const {
+  std::vector<const CLI::App*> verbs{app_};
+  std::size_t arguments = 0;
+  bool value = false;  // the word belongs to the option before it
+  for (std::size_t k = 0; k + 1 < words.size(); ++k) {
+    if (std::exchange(value, false)) continue;
+    if (begins(words[k], "-")) {
+      const CLI::Option* o = option_of(verbs, words[k]);
+      value = o != nullptr && o->get_items_expected_max() > 0;
+    } else if (const CLI::App* verb = verb_of(*verbs.back(), words[k])) {
+      verbs.push_back(verb);
+      arguments = 0;
+    } else {
+      ++arguments;
+    }
+  }
+  continuation c;
+  const std::string& begun = words.back();
+  if (value) return c;
+  const auto add = [&](const std::string& word) {
+    if (begins(word, begun)) c.words.push_back(word);
+  };
+  if (begins(begun, "-")) {
+    for (const CLI::App* app : verbs) {
+      for (const CLI::Option* o : app->get_options()) {
+        for (const std::string& name : o->get_lnames()) {
+          if (!o->get_group().empty()) add("--" + name);
+        }
+      }
+    }
+    return c;
+  }
+  for (const CLI::App* verb : verbs_of(*verbs.back())) add(verb->get_name());
+  if (c.words.empty()) c.argument = positional(*verbs.back(), arguments);
+  return c;
 }
 
 std::optional<int> command_line::parse(int argc, char** argv) {

@@ -70,6 +70,14 @@ class command_line {
   /// Where its words are those of this verb, `parse` calls `chosen`, once all values are there.
   void when_given(std::function<void()> chosen);
 
+  /// What may stand in the place of the last of `words`, the beginning of which it is.
+  struct continuation {
+    std::vector<std::string> words;  ///< verbs, or options
+    std::string argument;            ///< or else a value of that name; empty: none
+  };
+  /// @param words behind the program's name; not empty
+  continuation continued(const std::vector<std::string>& words) const;
+
   /// Reads the words of the command line. Where the program is to end at once, because they are
   /// wrong or ask for help, what is to be said is printed and the exit code returned.
   [[nodiscard]] std::optional<int> parse(int argc, char** argv);

@@ -3,6 +3,7 @@
 /// Exit code 0: done; 1: refused, or no daemon answers, with the reason and the remedy on stderr;
 /// 3: `array health` found something; others: the command line is wrong.
 
+#include "completion.hpp"
 #include "print.hpp"
 #include <gnstor/host/control_error.hpp>
 
@@ -48,6 +49,7 @@ struct words {
   std::uint32_t replicas = 0;
   std::uint64_t stripe_bytes = 0;
   std::uint32_t ssd = 0;
+  std::string shell;
 };
 
 bool is_number(const std::string& text) {
@@ -90,7 +92,13 @@ class commands {
     ssds(line.verb("ssd", "its SSDs"));
     volumes(line.verb("volume", "its volumes"));
     leases(line.verb("lease", "who may write what, and for how long"));
+    command_line& completion = line.verb("completion", "a script by which a shell completes words");
+    completion.option("SHELL", w_->shell, "bash or zsh").one_of({"bash", "zsh"}).required();
+    completion.example("gnstorctl completion bash");
+    completion.when_given([this] { script_ = true; });
   }
+  /// What is wanted is a script, and no daemon.
+  bool only_script() const { return script_; }
   int run(connection& c) const { return chosen_(c); }
 
  private:
@@ -273,7 +281,20 @@ class commands {
 
   words* w_;
   command chosen_;
+  bool script_ = false;
 };
+
+/// `gnstorctl complete WORD...`: what may stand in the place of the last word.
+int completed(const command_line& line, words& w, std::vector<std::string> typed) {
+  if (typed.empty()) typed.emplace_back();
+  for (std::size_t k = 0; k + 1 < typed.size(); ++k) {
+    if (typed[k] == "--server") w.server = typed[k + 1];
+  }
+  complete(line, typed, [&] {
+    return std::make_unique<connection>(w.server, std::chrono::milliseconds(1000), w.tls);
+  });
+  return 0;
+}
 
 /// Does a command again and again, at a terminal always at the top of the screen.
 int watch(const commands& all, connection& daemon, const words& w) {
@@ -307,7 +328,13 @@ int main(int argc, char** argv) try {
       .positive();
   line.option("--times", w.times, "with --watch: end after so many times");
   const commands all(line, w);
+  if (argc > 1 && std::string_view(argv[1]) == "complete")
+    return completed(line, w, {argv + 2, argv + argc});
   if (const auto code = line.parse(argc, argv)) return *code;
+  if (all.only_script()) {
+    std::fputs(completion_script(w.shell).c_str(), stdout);
+    return 0;
+  }
   connection daemon(w.server, std::chrono::milliseconds(w.timeout_ms), w.tls);
   return w.watch_s > 0 ? watch(all, daemon, w) : all.run(daemon);
 } catch (const host::control_error& e) {
