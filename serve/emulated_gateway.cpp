@@ -200,6 +200,8 @@ array_gateway::joined emulated_gateway::join(const host_identity& who) {
     std::shared_ptr<member>& entry = members_[who.nqn];
     if (entry && entry->who.id != who.id) {
       if (entry->associations != 0) return {.refused = stranger};
+      // Another life of the host: what the one before held ends with it.
+      if (manager_ && entry->client) manager_->client_gone(entry->who.client);
       forget(*entry);
       entry.reset();
     }

@@ -227,7 +227,9 @@ volume_info session::refresh(const volume_info& volume) {
 }
 
 remote_volume session::ref(const volume_info& volume) const {
-  return remote_volume(volume, channels(), rendezvous_placement(volume.ssd_count));
+  volume_info mine = volume;
+  mine.epochs = static_cast<epoch_board*>(impl_->board.data());
+  return remote_volume(mine, channels(), rendezvous_placement(volume.ssd_count));
 }
 
 channel_set<remote_channel> session::channels() const {

@@ -136,7 +136,6 @@ volume_info session::impl::describe(const wire::afa::volume_record& r) const {
       v.writable = (r.clients[k].rights & wire::afa::right_write) != 0;
   }
   v.set_membership(array.absent, array.filling);
-  v.epochs = static_cast<epoch_board*>(board.data());
   return v;
 }
 

@@ -126,7 +126,6 @@ status session::impl::follow(const volume_info& v,
                              const std::function<status(const volume_info&)>& operation) {
   if (!control) return operation(v);
   volume_info now = present(v);
-  now.epochs = nullptr;  // this CPU follows by itself
   return in_epochs(
       now.epoch, options.timeout,
       [&] {

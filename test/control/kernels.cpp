@@ -112,6 +112,9 @@ struct rig {
     array.stop();
     array.settings.ssd_timeout = std::chrono::seconds(1);
     array.start();
+    return session();
+  }
+  host::session session() {
     auto manager = std::make_unique<host::manager_control>(
         *array.manager, host::control_role::of_host(host::client_identity::named("alice").nqn), "");
     host::session_options o = shared_sessions::options("alice");
@@ -186,6 +189,15 @@ TEST_CASE("so do warps with a channel of their own") {
 
 TEST_CASE("so does a kernel behind a proxy") {
   rig r("&transport=proxy");
+  write_while_ssds_fail(r, false);
+}
+
+TEST_CASE("a kernel follows the epochs of its own session, whoever opened the volume") {
+  rig r;
+  {
+    host::session other = r.session();
+    r.v = other.open_volume("a");
+  }
   write_while_ssds_fail(r, false);
 }
 

@@ -228,6 +228,21 @@ TEST_CASE("a host that has joined orders no SSD of a managed array; one that goe
   CHECK(rig.volume->write(0, filled(block_bytes, 2)) == 0);
 }
 
+TEST_CASE("a host's next life does not inherit what the one before could write") {
+  managed_rig rig;
+  const client_id client = host::client_identity::client_of(guest);
+  std::optional<serve::array_gateway::joined> host(rig.array.join({guest, {}, client}));
+  REQUIRE(host->refused == 0);
+  (void)rig.array.manager()->admit(rig.vid, host->client);
+  (void)rig.array.manager()->open(rig.vid, host->client, true);
+  CHECK(rig.writer() == host->client);
+  host.reset();
+  host.emplace(rig.array.join({guest, {7}, client}));
+  REQUIRE(host->refused == 0);
+  CHECK(rig.comes([&] { return rig.writer() == client_id{}; }));
+  CHECK(rig.array.manager()->open(rig.vid, host->client, true).writer == host->client);
+}
+
 TEST_CASE("a volume of a managed array is reassigned by its manager") {
   managed_rig rig;
   (void)rig.array.manager()->open(rig.vid, client_id(77), true);

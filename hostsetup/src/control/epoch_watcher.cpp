@@ -10,6 +10,8 @@ namespace {
 
 /// How long a lane's question lies there at most, and no array is asked whose epoch nobody wants.
 constexpr std::chrono::milliseconds between_looks{5};
+/// Where no SSD has answered.
+constexpr std::chrono::milliseconds after_nothing{100};
 
 }  // namespace
 
@@ -40,12 +42,17 @@ void epoch_watcher::run() {
     changed_.wait_for(lock, between_looks);
     if (stopping_ || !board_->take_wish()) continue;
     lock.unlock();
+    bool heard = false;
     try {
-      if (const auto said = ask_()) write(*said);
-    } catch (const std::exception& e) {  // the lane asks again
+      const auto said = ask_();
+      heard = said.has_value();
+      if (heard) write(*said);
+    } catch (const std::exception& e) {
       log(log_level::warning, e.what());
     }
     lock.lock();
+    // The lane asks again.
+    if (!heard) changed_.wait_for(lock, after_nothing, [this] { return stopping_; });
   }
 }
 

@@ -26,7 +26,7 @@ struct volume_info {
   std::uint64_t filling = 0;      ///< its SSDs that take writes and are not read yet, by bit
   bool writable = true;           ///< this client held the right to write when it opened the volume
   client_id writer{};             ///< who held it then; 0: nobody
-  epoch_board* epochs = nullptr;  ///< what kernels follow when SSDs fail; null: no manager is there
+  epoch_board* epochs = nullptr;  ///< set by `session::ref`: what kernels follow when SSDs fail
 
   /// Takes over what an epoch says of the SSDs that this volume is spread over.
   GNSTOR_HD constexpr void set_membership(std::uint64_t all_absent, std::uint64_t all_filling) {

@@ -1,0 +1,129 @@
+/// What an operator does with an array's SSDs, and what the manager says of them.
+
+#include "array_manager.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace gnstor::host {
+
+using wire::afa::volume_record;
+
+void array_manager::need_ssd(std::uint32_t ssd) const {
+  if (ssd < options_.ssds) return;
+  throw control_error(control_reason::unknown_ssd,
+                      fmt::format("SSD {}: the array has {}", ssd, options_.ssds),
+                      fmt::format("use 0 to {}", options_.ssds - 1));
+}
+
+/// Waits until something holds of what the array does, or the time for a request is over.
+void array_manager::await(std::unique_lock<std::mutex>& lock, const std::string& what,
+                          const std::function<bool()>& holds) {
+  work_.notify_all();
+  const bool in_time = answered_.wait_for(lock, settings_.request_timeout,
+                                          [&] { return stopping_ || deposed_ || holds(); });
+  need_rule(what);
+  if (in_time && !stopping_) return;
+  throw control_error(
+      control_reason::timed_out,
+      what + ": not done in time, and it may be done yet; the manager is at: " + core_.standing(),
+      "look at the state before trying again");
+}
+
+void array_manager::detach(std::uint32_t ssd) {
+  need_ssd(ssd);
+  std::unique_lock lock(guard_);
+  if ((core_.serving().absent >> ssd & 1) != 0) {
+    throw control_error(control_reason::bad_request, fmt::format("SSD {} is absent already", ssd),
+                        "gnstorctl ssd replace brings it, or another one in its place, back");
+  }
+  core_.ssd_failed(ssd);
+  say(fmt::format("SSD {} was detached", ssd));
+  await(lock, fmt::format("detaching SSD {}", ssd),
+        [&] { return core_.knows_epoch() && (core_.published().absent >> ssd & 1) != 0; });
+}
+
+void array_manager::replace(std::uint32_t ssd) {
+  need_ssd(ssd);
+  {
+    const std::lock_guard lock(guard_);
+    if ((core_.serving().absent >> ssd & 1) == 0) {
+      throw control_error(control_reason::bad_request,
+                          fmt::format("SSD {} takes part in the array", ssd),
+                          "detach it first (gnstorctl ssd detach)");
+    }
+  }
+  std::vector<std::uint16_t> has;
+  try {
+    for (const volume_record& r : client_.list(ssd, client_.describe(ssd).epoch))
+      has.push_back(r.vid);
+  } catch (const error& e) {
+    throw control_error(control_reason::unavailable,
+                        fmt::format("SSD {} does not answer: {}", ssd, e.what()),
+                        "see whether it is plugged in and powered");
+  }
+  std::unique_lock lock(guard_);
+  unfit_ &= ~(std::uint64_t{1} << ssd);
+  core_.ssd_replaced(ssd, std::move(has));
+  say(fmt::format("SSD {} is taken into the array again", ssd));
+  const auto refused = [&] { return (unfit_ >> ssd & 1) != 0; };
+  await(lock, fmt::format("taking SSD {} into the array", ssd),
+        [&] { return refused() || (core_.published().absent >> ssd & 1) == 0; });
+  if (refused()) {
+    throw control_error(control_reason::failed,
+                        fmt::format("SSD {} cannot take its place: it refuses what it is ordered, "
+                                    "or failed meanwhile",
+                                    ssd),
+                        "see gnstord's log; another SSD may do");
+  }
+}
+
+array_state array_manager::state() const {
+  const std::lock_guard lock(guard_);
+  array_state a;
+  const daemon::membership& serving = core_.serving();
+  a.epoch = core_.published().epoch;
+  a.settled = core_.knows_epoch() && a.epoch == serving.epoch;
+  for (std::uint32_t k = 0; k < options_.ssds; ++k) {
+    ssd_state s;
+    s.index = k;
+    s.answers = looks_[k].answers;
+    s.standing = (serving.absent >> k & 1) != 0    ? ssd_standing::absent
+                 : (serving.filling >> k & 1) != 0 ? ssd_standing::filling
+                                                   : ssd_standing::in_sync;
+    s.capacity_blocks = looks_[k].said.capacity_blocks;
+    s.free_blocks = looks_[k].said.free_blocks;
+    s.moved_blocks = looks_[k].said.moved_blocks;
+    a.ssds.push_back(s);
+  }
+  a.repairs = converging_.state();
+  for (const repair_state& r : repairs_.state()) a.repairs.push_back(r);
+  a.capacity_blocks = capacity();
+  a.provisioned_blocks = provisioned();
+  for (const volume_record& r : core_.volumes()) {
+    const volume_state v = state_of(r);
+    const std::uint64_t own =
+        r.ssd_count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << r.ssd_count) - 1;
+    ++a.volumes;
+    a.torn += v.torn ? 1 : 0;
+    a.degraded += !v.torn && ((serving.absent | serving.filling) & own) != 0 ? 1 : 0;
+  }
+  return a;
+}
+
+std::uint64_t array_manager::events_seen() const {
+  const std::lock_guard lock(guard_);
+  return last_event_;
+}
+
+std::vector<array_event> array_manager::events(std::uint64_t from) const {
+  const std::lock_guard lock(guard_);
+  std::vector<array_event> some;
+  std::copy_if(events_.begin(), events_.end(), std::back_inserter(some),
+               [&](const array_event& e) { return e.number >= from; });
+  return some;
+}
+
+}  // namespace gnstor::host
