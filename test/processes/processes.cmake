@@ -45,13 +45,10 @@ add_dependencies(test_processes processes_writer interop_managed)
 add_test(NAME processes.managed COMMAND Python3::Interpreter ${processes}/managed.py
          ${PROJECT_BINARY_DIR})
 set_tests_properties(processes.managed PROPERTIES LABELS "host;room-processes" TIMEOUT 120)
-# Two of the faults in every run, all of them in a thorough one.
+# The faults belong to a thorough run: they take minutes.
 foreach(fault client target both repair hang given_up stopped cut lease)
-  set(labels "host;room-processes")
-  if(NOT fault MATCHES "^(client|target)$")
-    list(APPEND labels thorough)
-  endif()
   add_test(NAME processes.faults.${fault} COMMAND Python3::Interpreter ${processes}/faults.py
            ${PROJECT_BINARY_DIR} --only ${fault})
-  set_tests_properties(processes.faults.${fault} PROPERTIES LABELS "${labels}" TIMEOUT 240)
+  set_tests_properties(processes.faults.${fault} PROPERTIES
+                       LABELS "host;thorough;room-processes" TIMEOUT 240)
 endforeach()

@@ -433,7 +433,8 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("daemon")
     parser.add_argument("control")
-    parser.add_argument("--kills", type=int, default=10)
+    parser.add_argument("--kills", type=int,
+                        default=3 if os.environ.get("GNSTOR_QUICK") == "1" else 10)
     parser.add_argument("--seed", type=int, default=int(os.environ.get("GNSTOR_SEED", "0"))
                         or random.randrange(1 << 30))
     given = parser.parse_args()

@@ -65,9 +65,15 @@ daemon_connection::daemon_connection(std::string server, std::chrono::millisecon
   stub_ = v1::Control::NewStub(channel_);
 }
 
+/// True if a daemon answers there, or does so soon.
+bool daemon_connection::connects_again() const {
+  return channel_->WaitForConnected(std::chrono::system_clock::now() +
+                                    std::min<std::chrono::milliseconds>(timeout_, start_time));
+}
+
 /// Between calls nobody looks at the socket: without this, the first call after a daemon's restart
-/// would be lost with the former daemon's connection. A call on its way then may have been carried
-/// out, so it is not simply made again.
+/// would mostly be lost with the former daemon's connection. One that was on its way may have been
+/// carried out, so that only what is `repeatable` is made again.
 void daemon_connection::notice_loss() const {
   if (channel_->GetState(false) == GRPC_CHANNEL_READY)
     (void)channel_->WaitForStateChange(GRPC_CHANNEL_READY, std::chrono::system_clock::now());

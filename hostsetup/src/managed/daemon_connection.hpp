@@ -30,11 +30,21 @@ class daemon_connection {
   Response call(grpc::Status (stub::*method)(grpc::ClientContext*, const Request&, Response*),
                 const Request& request) const {
     Response answer;
-    grpc::ClientContext context;
-    notice_loss();
-    introduce(context);
-    limit(context);
-    check((stub_.get()->*method)(&context, request, &answer));
+    check(attempt(method, request, answer));
+    return answer;
+  }
+  /// The same of what may be done twice: once more, where the connection was lost on the way, as
+  /// that of a daemon that was started again.
+  template <class Response, class Request>
+  Response repeatable(grpc::Status (stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                      const Request& request) const {
+    Response answer;
+    grpc::Status s = attempt(method, request, answer);
+    if (s.error_code() == grpc::StatusCode::UNAVAILABLE && connects_again()) {
+      answer.Clear();
+      s = attempt(method, request, answer);
+    }
+    check(s);
     return answer;
   }
   /// Calls `each` for all volumes.
@@ -44,6 +54,17 @@ class daemon_connection {
               const std::function<void(const v1::Event&)>& each) const;
 
  private:
+  template <class Response, class Request>
+  grpc::Status attempt(grpc::Status (stub::*method)(grpc::ClientContext*, const Request&,
+                                                    Response*),
+                       const Request& request, Response& answer) const {
+    grpc::ClientContext context;
+    notice_loss();
+    introduce(context);
+    limit(context);
+    return (stub_.get()->*method)(&context, request, &answer);
+  }
+  bool connects_again() const;
   void notice_loss() const;
   void introduce(grpc::ClientContext& context) const;
   void limit(grpc::ClientContext& context) const;

@@ -72,14 +72,14 @@ std::vector<volume_state> daemon_control::volumes() {
 volume_state daemon_control::find(volume_id vid) {
   v1::ShowVolumeRequest r;
   mean(r.mutable_volume(), vid);
-  return to_state(daemon_->call(&stub::ShowVolume, r));
+  return to_state(daemon_->repeatable(&stub::ShowVolume, r));
 }
 
 volume_state daemon_control::find(const std::string& name) {
   (void)volume_name(name);  // an empty one would be taken for none
   v1::ShowVolumeRequest r;
   r.mutable_volume()->set_name(name);
-  return to_state(daemon_->call(&stub::ShowVolume, r));
+  return to_state(daemon_->repeatable(&stub::ShowVolume, r));
 }
 
 volume_state daemon_control::create(const new_volume& wanted) {
@@ -98,17 +98,17 @@ volume_state daemon_control::open(volume_id vid, bool write) {
   mean(r.mutable_volume(), vid);
   r.set_host(host_);
   r.set_write(write);
-  return to_state(daemon_->call(&stub::OpenVolume, r));
+  return to_state(daemon_->repeatable(&stub::OpenVolume, r));
 }
 
 volume_state daemon_control::renew(volume_id vid) {
-  return to_state(daemon_->call(&stub::RenewLease, lease_of(vid, host_)));
+  return to_state(daemon_->repeatable(&stub::RenewLease, lease_of(vid, host_)));
 }
 
 void daemon_control::close(volume_id vid, bool clean) {
   v1::LeaseRequest r = lease_of(vid, host_);
   r.set_clean(clean);
-  (void)daemon_->call(&stub::CloseVolume, r);
+  (void)daemon_->repeatable(&stub::CloseVolume, r);
 }
 
 void daemon_control::remove(volume_id vid) {
@@ -122,14 +122,14 @@ void daemon_control::rename(volume_id vid, const wire::afa::volume_name& name) {
   v1::UpdateVolumeRequest r;
   mean(r.mutable_volume(), vid);
   r.set_name(to_string(name));
-  (void)daemon_->call(&stub::UpdateVolume, r);
+  (void)daemon_->repeatable(&stub::UpdateVolume, r);
 }
 
 void daemon_control::share(volume_id vid, const std::string& host, bool allowed) {
   v1::ShareVolumeRequest r;
   mean(r.mutable_volume(), vid);
   r.set_host(host);
-  (void)daemon_->call(allowed ? &stub::ShareVolume : &stub::UnshareVolume, r);
+  (void)daemon_->repeatable(allowed ? &stub::ShareVolume : &stub::UnshareVolume, r);
 }
 
 }  // namespace gnstor::host
