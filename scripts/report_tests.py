@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Says what a run of tests cost, and what it left out. Reads the JUnit files that CTest wrote.
 
-Prints the ten slowest tests, how many planted bugs kept their verdict, each room whose host tests
-took longer than test/budgets.txt gives them, and each skip that test/skips.txt does not allow here.
-Fails if there is one of those.
+Prints the last lines of each test that failed, the ten slowest tests, how many planted bugs kept
+their verdict, each room whose host tests took longer than test/budgets.txt gives them, and each
+skip that test/skips.txt does not allow here. Fails if there is one of those.
 
 Usage: report_tests.py PRESET=JUNIT...
 """
@@ -21,6 +21,7 @@ import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SLOWEST = 10
+LAST_LINES = 12  # of a test that failed: the report is read where the whole output is cut
 ANSWERED = "found before, built from the same"  # what test/bugs/mutate.py says then
 SANITIZERS = ("asan", "tsan")  # presets that test/skips.txt may name
 SKIPPED_CASE = re.compile(r"^skipped case: (.*)$", re.M)  # what test/main.cpp says
@@ -32,6 +33,7 @@ class Test(typing.NamedTuple):
     seconds: float
     output: str
     skipped: bool
+    failed: bool = False
 
 
 def read(preset, path):
@@ -39,7 +41,8 @@ def read(preset, path):
     root = xml.etree.ElementTree.parse(path).getroot()
     return [Test(preset, case.get("name"), float(case.get("time") or 0),
                  case.findtext("system-out") or "",
-                 case.find("skipped") is not None and case.find("failure") is None)
+                 case.find("skipped") is not None and case.find("failure") is None,
+                 case.find("failure") is not None)
             for case in root.iter("testcase")]
 
 
@@ -53,6 +56,15 @@ def slowest(tests):
     """The lines that name the slowest tests, the slowest first."""
     worst = sorted(tests, key=lambda test: -test.seconds)[:SLOWEST]
     return [f"{test.seconds:7.1f} s  {test.name} ({test.preset})" for test in worst]
+
+
+def failures(tests):
+    """The last lines of each test that failed, under its name."""
+    for test in tests:
+        if test.failed:
+            yield f"== failed after {test.seconds:.1f} s: {test.name} ({test.preset})"
+            said = [line for line in test.output.splitlines() if line.strip()]
+            yield from (f"    {line[:300]}" for line in said[-LAST_LINES:])
 
 
 def bugs(tests):
@@ -142,6 +154,7 @@ def main(arguments):
         return 0
     rooms = {path.name for path in (ROOT / "test").iterdir() if list(path.glob("*.cpp"))}
     budgets = {room: float(seconds) for room, seconds in lines_of(ROOT / "test/budgets.txt")}
+    print("".join(f"{line}\n" for line in failures(tests)), end="")
     print(f"== the slowest of {len(tests)} tests")
     print("\n".join([*slowest(tests), *bugs(tests), *over_budget(tests, budgets, rooms)]))
     wrong = unexpected(list(skips(tests)), lines_of(ROOT / "test/skips.txt"), Machine())

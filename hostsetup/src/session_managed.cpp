@@ -71,7 +71,7 @@ void session::impl::manage(std::unique_ptr<array_control> manager) {
 void session::impl::watch_epochs() {
   // Lanes read it only when an I/O has failed: a GPU need not have it near.
   const bool on_gpu = link->kernel_reach() == place::device;
-  board = memory_block(on_gpu ? place::pinned : link->kernel_reach(), sizeof(epoch_board));
+  board = link->allocate(on_gpu ? place::pinned : link->kernel_reach(), sizeof(epoch_board));
   renew_look_page();
   const std::uint32_t ssds = array.ssd_count;
   watcher = std::make_unique<epoch_watcher>(*new (board.data()) epoch_board,

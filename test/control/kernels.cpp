@@ -1,199 +1,26 @@
 /// Kernels of sessions whose array has a manager: they go on while SSDs fail, and see no error.
-#include "rig.hpp"
-#include <gnstor/host/array.hpp>
-#include <gnstor/host/executor.hpp>
-#include <gnstor/volume/exclusive_volume.hpp>
-
-#include <control/manager_control.hpp>
+#include "kernels.hpp"
 
 using namespace gnstor;
 using namespace gnstor::test;
-using host::ssd_standing;
-
-namespace {
-
-/// What a kernel shares with the test, in memory of both.
-struct kernel_notes {
-  std::uint32_t stop = 0;
-  std::uint32_t rounds = 0;    ///< of the slowest lane
-  std::uint64_t failed = 0;    ///< `status::pack` of the first failure
-  std::uint32_t wrong = 0;     ///< blocks that were not what was written
-  std::uint32_t finished = 0;  ///< lanes
-};
-
-constexpr std::uint32_t lanes = 64;
-constexpr std::uint64_t timeout_ns = 30'000'000'000;
-
-/// Each lane writes and reads blocks of its own, again and again, until it is to stop.
-struct keep_writing {
-  io_buffer memory;
-  kernel_notes* notes;
-  bool own_channel = false;
-
-  template <class Lane>
-  GNSTOR_HD void operator()(Lane& lane, remote_volume v) const {
-    const std::uint32_t me = lane.global_thread();
-    const simt::group g = lane.warp();
-    const io_buffer out = memory.slice(std::uint64_t{2} * me * block_bytes, block_bytes);
-    const io_buffer in = memory.slice((std::uint64_t{2} * me + 1) * block_bytes, block_bytes);
-    auto* written = static_cast<std::uint64_t*>(out.data());
-    const auto* found = static_cast<const std::uint64_t*>(in.data());
-    std::uint32_t round = 0;
-    bool fine = true;
-    for (until more{simt::within(3 * timeout_ns)}; more; more.progressed()) {
-      const bool stops = system_word<std::uint32_t>(notes->stop).load(acquire) != 0;
-      if (g.any(stops || !fine)) break;
-      for (std::uint32_t k = 0; k < block_bytes / 8; ++k)
-        written[k] = (std::uint64_t{me} << 32 | round) * 512 + k;
-      fine = note(write_and_read(g, v, vba(me * 3), out, in));
-      if (!fine) continue;
-      for (std::uint32_t k = 0; k < block_bytes / 8; ++k) {
-        if (found[k] == written[k]) continue;
-        system_word<std::uint32_t>(notes->wrong).fetch_add(1, relaxed);
-        break;
-      }
-      ++round;
-      if (me == 0) system_word<std::uint32_t>(notes->rounds).store(round, relaxed);
-    }
-    system_word<std::uint32_t>(notes->finished).fetch_add(1, release);
-  }
-
- private:
-  GNSTOR_HD status write_and_read(const simt::group& g, const remote_volume& v, vba where,
-                                  const io_buffer& out, const io_buffer& in) const {
-    const deadline d = simt::within(timeout_ns);
-    if (!own_channel) {
-      const status s = v.write(where, 1, out, d);
-      return s.ok() ? v.read(where, 1, in, d) : s;
-    }
-    exclusive_volume mine(g, v);
-    status s = mine.write(g, where, 1, out, d);
-    const status read = mine.read(g, where, 1, in, d, s.ok());
-    if (s.ok()) s = read;
-    mine.release(g);
-    return s;
-  }
-  GNSTOR_HD bool note(status s) const {
-    if (s.ok()) return true;
-    std::uint64_t none = 0;
-    system_word<std::uint64_t>(notes->failed).compare_exchange(none, s.pack(), relaxed);
-    return false;
-  }
-};
-
-/// Counts its elements up, again and again.
-struct keep_counting {
-  template <class Lane>
-  GNSTOR_HD void operator()(Lane& lane, remote_array<std::uint32_t> view,
-                            kernel_notes* notes) const {
-    std::uint32_t round = 0;
-    for (until more{simt::within(3 * timeout_ns)}; more; more.progressed()) {
-      if (system_word<std::uint32_t>(notes->stop).load(acquire) != 0) break;
-      for (std::uint64_t k = lane.global_thread(); k < view.size(); k += lane.grid_threads()) {
-        if (round != 0 && view[k] != round)
-          system_word<std::uint32_t>(notes->wrong).fetch_add(1, relaxed);
-        view[k] = round + 1;
-      }
-      ++round;
-      if (lane.global_thread() == 0)
-        system_word<std::uint32_t>(notes->rounds).store(round, relaxed);
-    }
-    system_word<std::uint32_t>(notes->finished).fetch_add(1, release);
-  }
-};
-
-struct rig {
-  explicit rig(const std::string& more = "")
-      : array("emu:?ssds=4&capacity=16M&runner=cpu" + more), alice(open()) {
-    v = alice.create_volume({.bytes = 4 << 20, .name = "a"});
-    front_end = array.shared.link("faults");
-  }
-  host::session open() {
-    array.stop();
-    array.settings.ssd_timeout = std::chrono::seconds(1);
-    array.start();
-    return session();
-  }
-  host::session session() {
-    auto manager = std::make_unique<host::manager_control>(
-        *array.manager, host::control_role::of_host(host::client_identity::named("alice").nqn), "");
-    host::session_options o = shared_sessions::options("alice");
-    o.channels = 2;
-    o.asynchronous = true;
-    auto link = std::make_unique<host::emulated_client>(array.shared.array, o,
-                                                        host::client_identity::named("alice"));
-    return host::session_access::over(array.shared.where, o, std::move(link), std::move(manager));
-  }
-  std::uint32_t rounds() { return system_word<std::uint32_t>(notes.rounds).load(relaxed); }
-  /// Waits until the kernel has come a few rounds further.
-  bool goes_on() {
-    const std::uint32_t before = rounds();
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (std::chrono::steady_clock::now() < until) {
-      if (rounds() >= before + 3) return true;
-      if (system_word<std::uint64_t>(notes.failed).load(relaxed) != 0) return false;
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    return false;
-  }
-  /// Lets SSDs fail and come back beside `machine`, which runs a kernel with these notes.
-  void fail_ssds_beside(host::executor& machine) {
-    alice.attach(machine);
-    std::thread kernel([&] { machine.run(); });
-    CHECK(goes_on());
-    for (const std::uint32_t ssd : {1u, 3u, 0u}) {
-      CAPTURE(ssd);
-      front_end->inject_fault(ssd, ssd == 3 ? "silent" : "dead");
-      CHECK(array.comes_to(ssd, ssd_standing::absent));
-      CHECK(goes_on());
-      front_end->inject_fault(ssd, "none");
-      array.manager->replace(ssd);
-      CHECK(array.comes_to(ssd, ssd_standing::in_sync));
-      CHECK(goes_on());
-    }
-    system_word<std::uint32_t>(notes.stop).store(1, release);
-    kernel.join();
-    CHECK(notes.failed == 0);
-    INFO(host::to_string(status::unpack(notes.failed)));
-    CHECK(notes.wrong == 0);
-    CHECK(alice.refresh(v).epoch > v.epoch);
-  }
-
-  managed_array array;
-  host::session alice;
-  volume_info v;
-  std::unique_ptr<host::emulated_client> front_end;
-  kernel_notes notes;
-};
-
-void write_while_ssds_fail(rig& r, bool own_channel) {
-  host::memory_block memory = r.alice.allocate(2 * lanes * block_bytes);
-  const io_buffer buffer = r.alice.register_memory(memory.data(), memory.bytes());
-  host::executor machine;
-  machine.spawn(2, lanes / 2, keep_writing{buffer, &r.notes, own_channel}, r.alice.ref(r.v));
-  r.fail_ssds_beside(machine);
-  CHECK(r.notes.finished == lanes);
-}
-
-}  // namespace
 
 TEST_CASE("a kernel writes and reads on while SSDs fail and come back") {
-  rig r;
+  failing_array r;
   write_while_ssds_fail(r, false);
 }
 
 TEST_CASE("so do warps with a channel of their own") {
-  rig r;
+  failing_array r;
   write_while_ssds_fail(r, true);
 }
 
 TEST_CASE("so does a kernel behind a proxy") {
-  rig r("&transport=proxy");
+  failing_array r("emu:?ssds=4&capacity=16M&runner=cpu&transport=proxy");
   write_while_ssds_fail(r, false);
 }
 
 TEST_CASE("a kernel follows the epochs of its own session, whoever opened the volume") {
-  rig r;
+  failing_array r;
   {
     host::session other = r.session();
     r.v = other.open_volume("a");
@@ -202,12 +29,6 @@ TEST_CASE("a kernel follows the epochs of its own session, whoever opened the vo
 }
 
 TEST_CASE("a kernel's array stays what it is while SSDs fail and come back") {
-  rig r;
-  host::array<std::uint32_t> numbers(
-      r.alice, r.v, 128 * 1024,
-      {.frame_bytes = 64 * 4096, .page_bytes = 4096, .timeout = std::chrono::seconds(30)});
-  host::executor machine;
-  machine.spawn(1, lanes, keep_counting{}, numbers.view(), &r.notes);
-  r.fail_ssds_beside(machine);
-  numbers.close();
+  failing_array r;
+  count_while_ssds_fail(r);
 }

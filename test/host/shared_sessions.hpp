@@ -18,7 +18,7 @@ struct shared_sessions {
                            std::uint32_t hosts = 4)
       : where(host::endpoint::parse(endpoint)),
         array(
-            std::make_shared<host::emulated_array>(where, host::machine::cpu, 0, 2 * hosts, 128)) {}
+            std::make_shared<host::emulated_array>(where, host::this_machine, 0, 2 * hosts, 128)) {}
 
   /// A connection of the host that calls itself `name`.
   std::unique_ptr<host::emulated_client> link(const std::string& name, bool manager = false) const {

@@ -53,6 +53,16 @@ class Report(unittest.TestCase):
         lines = report_tests.slowest([passed(f"a.{k}", k) for k in range(20)])
         self.assertEqual([line.split()[2] for line in lines], [f"a.{k}" for k in range(19, 9, -1)])
 
+    def test_what_failed_is_quoted_at_its_end(self):
+        said = "\n".join(f"line {k}" for k in range(40))
+        failed = case("a.b", output=said).replace("<system-out>", "<failure/><system-out>")
+        code, printed = self.said(failed, case("a.c", output="other"))
+        self.assertEqual(code, 0)  # CTest's own verdict counts
+        self.assertIn("failed after 1.0 s: a.b (host)\n    line 28\n", printed)
+        self.assertIn("line 39\n", printed)
+        self.assertNotIn("line 27\n", printed)
+        self.assertNotIn("other", printed)
+
     def test_bugs_that_kept_their_verdict_are_counted(self):
         kept = passed("bugs.b", output=report_tests.ANSWERED)
         ran = [passed("bugs.a"), kept, passed("bugs.tool")]

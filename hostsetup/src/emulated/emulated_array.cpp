@@ -239,6 +239,7 @@ void emulated_array::launch() {
 
 void emulated_array::suspend() {
   if (const std::unique_ptr<fw::node_runner> ending = std::move(running_)) ending->stop();
+  given_back_.clear();
   rest();
 }
 
@@ -288,7 +289,18 @@ memory_block emulated_array::allocate(place where, std::size_t bytes) {
   if (restart) suspend();
   memory_block block(where, bytes, endpoint_.device);
   if (restart) launch();
-  return block;
+  if (!on_gpu() || where != place::pinned) return block;
+  auto owned = std::make_shared<memory_block>(std::move(block));
+  void* const data = owned->data();
+  const std::size_t all = owned->bytes();
+  return memory_block(where, data, all, endpoint_.device, [owned, array = weak_from_this()](void*) {
+    if (const auto there = array.lock()) there->free_when_ended(std::move(*owned));
+  });
+}
+
+void emulated_array::free_when_ended(memory_block block) noexcept {
+  const std::lock_guard lock(guard_);
+  if (running_) given_back_.push_back(std::move(block));
 }
 
 std::uint32_t emulated_array::register_region(std::uint64_t base, std::uint64_t bytes,

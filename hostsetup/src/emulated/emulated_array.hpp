@@ -35,7 +35,7 @@ enum class nic_fault : std::uint8_t { none, dead, silent };
 ///
 /// It plays the part of the daemon and of the kernel driver: it admits hosts, registers memory and
 /// creates queue pairs. Every function may be called from several threads at once.
-class emulated_array {
+class emulated_array : public std::enable_shared_from_this<emulated_array> {
  public:
   /// @param queues queue pairs it must hold
   emulated_array(const endpoint& where, machine client, int client_device, std::uint32_t queues,
@@ -108,7 +108,7 @@ class emulated_array {
   /// are drained.
   void set_nic_fault(std::uint32_t nic, nic_fault fault);
   /// Allocates memory that the node is to reach. Pinning memory waits for a kernel that never ends,
-  /// so a running one is ended meanwhile.
+  /// and so does giving it back: a running one is ended meanwhile, or the memory kept until it ends.
   memory_block allocate(place where, std::size_t bytes);
   /// Starts the firmware, unless it runs or is not resident. Memory it is to reach should be
   /// registered before.
@@ -142,6 +142,7 @@ class emulated_array {
   // With `guard_` held:
   void launch();
   void suspend();
+  void free_when_ended(memory_block block) noexcept;
   void rest() const;
   void withdraw(std::uint32_t region) noexcept;
 
@@ -210,6 +211,7 @@ class emulated_array {
   /// Of the tables and of `running_`. Recursive: what runs in `run_beside` may register memory.
   mutable std::recursive_mutex guard_;
   std::vector<memory_block> kept_;
+  std::vector<memory_block> given_back_;  ///< and freed when the GPU's node ends
   std::unique_ptr<flash_syncer> syncer_;  ///< where Flush has something to do
   fw::firmware_failure failure_;
   mutable std::atomic<bool> reported_ = false;  ///< somebody knows of the failure

@@ -151,7 +151,7 @@ void emulated_client::make_channels(channel_memory& c, place where) {
   const std::size_t each = align(state_at + remote_channel::bytes(depth, c.asynchronous));
   const std::size_t objects = count * each;
   const std::size_t data = objects + align(count * sizeof(remote_channel));
-  c.block = memory_block(where, data + 4096, options_.device);
+  c.block = allocate(where, data + 4096);
   finish(c, objects, data);
   std::vector<unsigned char> empty(queue_bytes);
   mlx5_format_queue(empty.data(), depth, nic_queue_pair::blocks);
@@ -180,7 +180,7 @@ void emulated_client::make_relayed(channel_memory& c) {
   const std::size_t data = objects + align(count * sizeof(remote_channel));
   constexpr std::uint32_t relay_blocks = emulated_port::queue_type::blocks;
   const std::size_t relay_bytes = align(mlx5_queue_layout::of(depth, relay_blocks).bytes);
-  c.block = memory_block(where, data + 4096, options_.device);
+  c.block = allocate(where, data + 4096);
   finish(c, objects, data);
   if (count == 0) return;
   c.relay = array_->allocate(node_reach_, count * relay_bytes);

@@ -7,7 +7,7 @@ address=10.9.0.1
 start_rdma 10.9.0.2 eth0
 lose_packets
 start_host
-within 30 nc -w 2 $address 7000
+within 120 nc -w 2 $address 7000
 
 step "gnstor's client, the kernel's target"
 says "all bytes right" interop_client traffic --address $address --nqn nqn.2026-11.test:disk \
