@@ -78,9 +78,11 @@ using ssds = std::vector<std::uint32_t>;
 }  // namespace
 
 TEST_CASE("a session believes no description and no list that cannot be") {
-  auto said = array_of(4);
-  said.max_transfer_blocks = 0;
-  CHECK_THROWS_WITH_AS(scripted_session{said}, doctest::Contains("malformed"), host::error);
+  for (const std::uint32_t ssds : {1u, 4u}) {
+    auto said = array_of(ssds);
+    said.max_transfer_blocks = 0;
+    CHECK_THROWS_WITH_AS(scripted_session{said}, doctest::Contains("malformed"), host::error);
+  }
   scripted_session s;
   s.link->listed = list_of({record_of(1, {own, both}), record_of(1, {own, both})});
   CHECK_THROWS_WITH_AS((void)s.session.volumes(), doctest::Contains("malformed"), host::error);
