@@ -54,30 +54,25 @@ class admin_commands {
   }
 
  private:
-  /// Host `h` of those that there is room for; null if it is not there.
-  GNSTOR_HD known_host* admitted(std::uint32_t h) const {
-    known_host& host = node_->hosts[h];
-    // Paired with the release of who admits a host.
-    return device_word<std::uint32_t>(host.admitted).load(acquire) != 0 ? &host : nullptr;
-  }
+  /// The place of an association's client; null if it is in none. It keeps it while it has
+  /// commands.
   GNSTOR_HD known_host* host_of(client_id client) const {
+    host_seen there;
     for (std::uint32_t h = 0; h < node_->shape.max_hosts; ++h) {
-      known_host* host = admitted(h);
-      if (host != nullptr && host->client == client) return host;
+      if (node_->hosts[h].read(there) && there.client == client) return &node_->hosts[h];
     }
     return nullptr;
   }
   /// Who an association's client is.
   GNSTOR_HD admin_caller caller(client_id client) const {
     admin_caller who{client};
+    host_seen there;
     for (std::uint32_t h = 0; h < node_->shape.max_hosts; ++h) {
-      known_host* host = admitted(h);
-      if (host == nullptr) continue;
-      const std::uint32_t manager = device_word<std::uint32_t>(host->manager).load(relaxed);
-      who.managed = who.managed || manager == known_host::manages;
-      if (host->client != client) continue;
-      who.host = host->key;
-      who.manager = manager != 0;
+      if (!node_->hosts[h].read(there)) continue;
+      who.managed = who.managed || there.manager == known_host::manages;
+      if (there.client != client) continue;
+      who.host = there.key;
+      who.manager = there.manager != 0;
     }
     return who;
   }

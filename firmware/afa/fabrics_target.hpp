@@ -32,23 +32,23 @@ class fabrics_target {
                                                    true));
       return;
     }
-    const known_host* host = find(data->hostid, data->cntlid);
-    if (host == nullptr) {
+    host_seen host;
+    if (!find(data->hostid, data->cntlid, host)) {
       refuse(c, wire::fabrics::connect_status::invalid_host, 0);
       return;
     }
-    if (connect.qid != 0 && data->cntlid != host->controller) {
+    if (connect.qid != 0 && data->cntlid != host.controller) {
       refuse(c, wire::fabrics::connect_status::invalid_parameters,
              wire::fabrics::make_invalid_parameter(offsetof(wire::fabrics::connect_data, cntlid),
                                                    true));
       return;
     }
     joined.queue_id = connect.qid;
-    joined.controller = host->controller;
-    joined.client = host->client;
+    joined.controller = host.controller;
+    joined.client = host.client;
     device_word<std::uint32_t>(node_->priorities[c.queue]).store(connect.cattr & 3, relaxed);
     joined.connected = 1;
-    c.result = wire::fabrics::make_connect_result(host->controller);
+    c.result = wire::fabrics::make_connect_result(host.controller);
   }
 
  private:
@@ -66,14 +66,17 @@ class fabrics_target {
     return false;
   }
   /// The host with this identifier: where it has several connections, the one that is named.
-  GNSTOR_HD const known_host* find(const std::uint8_t* hostid, std::uint16_t controller) const {
-    const known_host* found = nullptr;
+  GNSTOR_HD bool find(const std::uint8_t* hostid, std::uint16_t controller, host_seen& to) const {
+    std::uint64_t wanted[2] = {};
+    for (std::uint32_t k = 0; k < 16; ++k) wanted[k / 8] |= std::uint64_t{hostid[k]} << (k % 8 * 8);
+    bool found = false;
+    host_seen there;
     for (std::uint32_t h = 0; h < node_->shape.max_hosts; ++h) {
-      known_host& host = node_->hosts[h];
-      if (device_word<std::uint32_t>(host.admitted).load(acquire) == 0) continue;
-      bool same = true;
-      for (std::uint32_t k = 0; k < 16; ++k) same = same && host.hostid[k] == hostid[k];
-      if (same && (found == nullptr || host.controller == controller)) found = &host;
+      if (!node_->hosts[h].read(there)) continue;
+      const bool same = there.hostid[0] == wanted[0] && there.hostid[1] == wanted[1];
+      if (!same || (found && there.controller != controller)) continue;
+      to = there;
+      found = true;
     }
     return found;
   }

@@ -174,7 +174,7 @@ class node_fixture {
       image.here(node.free_slots)[k] = k % s.max_depth;
     fw::known_host& host = image.here(node.hosts)[0];
     host.hostid[0] = 0x5a;
-    host.client = client;
+    host.client = client.value;
     host.controller = controller;
     host.admitted = 1;
   }

@@ -31,6 +31,10 @@ void manager_options::add_to(command_line& line, const std::string& listen_optio
   line.option("--repair-rate", repair_rate,
               "bytes per second that repairs write (takes K, M, G); 0: no limit")
       .size();
+  line.option("--scrub-every", scrub_every_h,
+              "hours after which all volumes are read again, and damaged replicas mended; 0: never")
+      .range(0, 87'600)
+      .show_default();
   line.option("--metrics", metrics,
               "HOST:PORT: answers Prometheus there, whoever asks (GET /metrics)");
 }
@@ -55,6 +59,7 @@ host::manager_settings manager_options::settings() const {
   s.lease = std::chrono::seconds(lease_s);
   s.ssd_timeout = std::chrono::milliseconds(ssd_timeout_ms);
   s.repair_bytes_per_s = repair_rate;
+  s.scrub_every = std::chrono::hours(scrub_every_h);
   return s;
 }
 

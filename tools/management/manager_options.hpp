@@ -16,6 +16,7 @@ struct manager_options {
   std::uint32_t lease_s = 300;
   std::uint32_t ssd_timeout_ms = 300;
   std::uint64_t repair_rate = 0;
+  std::uint32_t scrub_every_h = 168;
   std::string metrics;  ///< HOST:PORT for Prometheus; empty: nowhere
   serve::tls_files tls;
 

@@ -85,6 +85,7 @@ array_manager::array_manager(std::unique_ptr<array_link> link, manager_settings 
       }()),
       core_(options_),
       looks_(options_.ssds),
+      scrubs_(settings_.scrub_every, std::chrono::steady_clock::now()),
       repairs_(client_, employer(), settings_.repair_bytes_per_s),
       converging_(client_, employer(), settings_.repair_bytes_per_s) {
   take_over();
@@ -97,7 +98,8 @@ repair_worker::employer array_manager::employer() {
   return {.guard = guard_,
           .core = core_,
           .wake = [this] { work_.notify_all(); },
-          .failed = [this](std::uint32_t ssd) { core_.ssd_failed(ssd); }};
+          .failed = [this](std::uint32_t ssd) { core_.ssd_failed(ssd); },
+          .ended = [this](const daemon::repair& done) { note_scrub(done); }};
 }
 
 array_manager::~array_manager() {
@@ -197,6 +199,7 @@ void array_manager::run() {
       continue;
     }
     const auto today = std::chrono::steady_clock::now();
+    if (begins_scrub(today)) continue;
     if (today >= look_next_) {
       look_at_ssds(lock);
       look_next_ = today + settings_.look_every;
@@ -337,6 +340,32 @@ void array_manager::look_at_ssds(std::unique_lock<std::mutex>& lock) {
     log(log_level::warning, fmt::format("SSD {} does not serve: {}", k, to_string(s)));
     core_.ssd_failed(k);
   }
+}
+
+/// Has the next volume scrubbed that is to be, when the one before is done. True if there is one.
+bool array_manager::begins_scrub(std::chrono::steady_clock::time_point now) {
+  const auto current = scrubs_.current();
+  if (current && core_.record_of(*current) == nullptr) scrubs_.done();
+  if (current && !repairs_.has_scrub(*current)) scrubs_.again(now, retry_pause);
+  if (scrubs_.pass_is_due(now)) {
+    std::vector<std::uint16_t> all;
+    for (const volume_record& r : core_.volumes()) all.push_back(r.vid);
+    scrubs_.begin_pass(all, now);
+  }
+  const auto next = scrubs_.take(now);
+  if (next) core_.scrub(*next);
+  return next.has_value();
+}
+
+/// Says what a scrub found, if it found something.
+void array_manager::note_scrub(const daemon::repair& done) {
+  const std::uint16_t vid = done.order().vid;
+  if (done.order().kind != daemon::repair_kind::scrub) return;
+  if (done.mended() != 0 || done.lost() != 0) {
+    say(fmt::format("scrubbing volume {}: {} blocks were damaged and are mended, {} are lost{}",
+                    vid, done.mended(), done.lost(), done.ok() ? "" : "; it goes on"));
+  }
+  if (done.ok() && scrubs_.current() == vid) scrubs_.done();
 }
 
 /// Another manager has a later term: it knows better, and nothing of this one counts any more.

@@ -3,6 +3,7 @@
 #include "array_client.hpp"
 #include "array_control.hpp"
 #include "repair_worker.hpp"
+#include "scrub_schedule.hpp"
 #include <daemon/manager.hpp>
 #include <link/array_link.hpp>
 
@@ -24,6 +25,7 @@ struct manager_settings {
   std::chrono::milliseconds look_every{250};          ///< at each SSD, to see whether it serves
   std::chrono::milliseconds request_timeout{30'000};  ///< of one request
   std::uint64_t repair_bytes_per_s = 0;               ///< that repairs write or fill; 0: no limit
+  std::chrono::seconds scrub_every{0};                ///< all volumes; 0: never
   /// Has the array's front end refuse an SSD's I/O from now on, or no longer.
   std::function<void(std::uint32_t ssd, bool detached)> detach;
 };
@@ -66,6 +68,7 @@ class array_manager {
   void set_owner(std::uint16_t vid, std::uint64_t owner);
   /// A client's last connection is gone: its leases end, as if it had closed all volumes at once.
   void client_gone(client_id client);
+  /// Has all replicas of a volume read and those that are damaged mended, soon: returns at once.
   void scrub(std::uint16_t vid);
   void spread(std::uint16_t vid);
 
@@ -104,6 +107,8 @@ class array_manager {
   void carry_out(std::unique_lock<std::mutex>& lock);
   void change_front_end(std::unique_lock<std::mutex>& lock);
   void look_at_ssds(std::unique_lock<std::mutex>& lock);
+  bool begins_scrub(std::chrono::steady_clock::time_point now);
+  void note_scrub(const daemon::repair& done);
   status send(const daemon::ssd_order& o);
   daemon::reply ask(const std::string& what, const std::function<void(std::uint64_t)>& post);
   void await(std::unique_lock<std::mutex>& lock, const std::string& what,
@@ -139,6 +144,7 @@ class array_manager {
   std::deque<array_event> events_;
   std::uint64_t last_event_ = 0;
   std::chrono::steady_clock::time_point look_next_;
+  scrub_schedule scrubs_;
   bool stopping_ = false;
   bool deposed_ = false;      ///< another manager has taken over
   std::uint64_t term_ = 0;    ///< constant once it has taken over

@@ -314,7 +314,7 @@ void array_manager::client_gone(client_id client) {
 void array_manager::scrub(std::uint16_t vid) {
   const std::lock_guard lock(guard_);
   (void)known(vid);
-  core_.scrub(vid);
+  scrubs_.ask(vid);
   work_.notify_all();
 }
 

@@ -98,6 +98,14 @@ std::vector<repair_state> repair_worker::state() const {
   return all;
 }
 
+bool repair_worker::has_scrub(std::uint16_t vid) const {
+  const auto is = [vid](const daemon::repair_order& r) {
+    return r.kind == daemon::repair_kind::scrub && r.vid == vid;
+  };
+  return (current_ != 0 && !cancelled_ && is(order_)) ||
+         std::any_of(waiting_.begin(), waiting_.end(), is);
+}
+
 void repair_worker::run() {
   std::unique_lock lock(manager_.guard);
   while (!stopping_) {
@@ -108,6 +116,7 @@ void repair_worker::run() {
     const daemon::repair_order order = waiting_.front();
     waiting_.pop_front();
     current_ = order.id;
+    order_ = order;
     cancelled_ = false;
     now_ = waiting(order);
     now_.waits = false;
@@ -144,6 +153,7 @@ void repair_worker::carry_out(std::unique_lock<std::mutex>& lock,
   if (cancelled_) return;
   failures_ = work.ok() ? 0 : failures_ + 1;
   manager_.core.finished(order.id, work.ok());
+  if (manager_.ended) manager_.ended(work);
   manager_.wake();
 }
 

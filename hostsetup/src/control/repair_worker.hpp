@@ -23,6 +23,8 @@ class repair_worker {
     daemon::manager& core;
     std::function<void()> wake;                 ///< something has ended
     std::function<void(std::uint32_t)> failed;  ///< an SSD does not answer, or is broken
+    /// A repair has ended; one that was cancelled does not.
+    std::function<void(const daemon::repair&)> ended;
   };
 
   /// @param client outlives this
@@ -39,6 +41,8 @@ class repair_worker {
   /// Something has changed that a repair may wait for.
   void wake() { changed_.notify_all(); }
   std::vector<repair_state> state() const;
+  /// True if a scrub of a volume is under way or waits.
+  bool has_scrub(std::uint16_t vid) const;
 
  private:
   void run();
@@ -52,7 +56,8 @@ class repair_worker {
   std::uint64_t bytes_per_s_;
   std::condition_variable changed_;
   std::deque<daemon::repair_order> waiting_;
-  std::uint64_t current_ = 0;  ///< repair under way; 0: none
+  std::uint64_t current_ = 0;     ///< repair under way; 0: none
+  daemon::repair_order order_{};  ///< of it
   bool cancelled_ = false;
   bool stopping_ = false;
   std::uint32_t failures_ = 0;  ///< in a row

@@ -278,6 +278,14 @@ void emulated_array::publish(std::uint32_t* to, std::uint32_t value) const {
   }
 }
 
+void emulated_array::publish(std::uint64_t* to, std::uint64_t value) const {
+  if (on_gpu()) {
+    poke(to, value);
+  } else {
+    device_word<std::uint64_t>(*to).store(value, release);
+  }
+}
+
 void emulated_array::keep(memory_block block) noexcept {
   const std::lock_guard lock(guard_);
   if (block.data() != nullptr) kept_.push_back(std::move(block));

@@ -108,7 +108,8 @@ class emulated_array : public std::enable_shared_from_this<emulated_array> {
   /// are drained.
   void set_nic_fault(std::uint32_t nic, nic_fault fault);
   /// Allocates memory that the node is to reach. Pinning memory waits for a kernel that never ends,
-  /// and so does giving it back: a running one is ended meanwhile, or the memory kept until it ends.
+  /// and so does giving it back: a running one is ended meanwhile, or the memory kept until it
+  /// ends.
   memory_block allocate(place where, std::size_t bytes);
   /// Starts the firmware, unless it runs or is not resident. Memory it is to reach should be
   /// registered before.
@@ -170,8 +171,10 @@ class emulated_array : public std::enable_shared_from_this<emulated_array> {
   void poke(T* to, const T& value) const {
     copy_in(control_.where(), endpoint_.device, to, &value, sizeof value);
   }
-  /// Stores a word that tells the firmware that what was poked before is complete.
+  /// Stores a word that the firmware may be reading; what was stored before is complete for who
+  /// sees it.
   void publish(std::uint32_t* to, std::uint32_t value) const;
+  void publish(std::uint64_t* to, std::uint64_t value) const;
   void publish(std::uint32_t index, fw::queue_life life) const {
     publish(&node_.queues[index].active, static_cast<std::uint32_t>(life));
   }
@@ -207,6 +210,7 @@ class emulated_array : public std::enable_shared_from_this<emulated_array> {
   std::vector<nic_fault> nic_faults_;
   std::vector<fw::ssd_fault> ssd_faults_;
   std::uint64_t detached_ = 0;  ///< SSDs, by bit
+  std::uint32_t lives_ = 0;     ///< of hosts, for `known_host::admitted`
   std::uint32_t present_ = 0;   ///< hosts that were admitted and have not left
   /// Of the tables and of `running_`. Recursive: what runs in `run_beside` may register memory.
   mutable std::recursive_mutex guard_;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 
 namespace gnstor::host {
 
@@ -37,14 +38,16 @@ emulated_array::admitted emulated_array::admit(const client_identity& who, bool 
   }
   const auto controller = static_cast<std::uint16_t>(at + 1);
   const client_id client = free_client(who);
-  // The firmware may be looking at the words that are published: they are not poked.
+  std::uint64_t hostid[2];
+  static_assert(sizeof hostid == sizeof who.hostid);
+  std::memcpy(hostid, &who.hostid, sizeof hostid);
   fw::known_host& h = node_.hosts[at];
-  poke(&h.hostid, who.hostid);
-  poke(&h.key, client_identity::key_of(who.nqn));
-  poke(&h.client, client);
-  poke(&h.controller, controller);
-  poke(&h.manager, std::uint32_t{manager});
-  publish(&h.admitted, 1u);
+  for (std::uint32_t k = 0; k < 2; ++k) publish(&h.hostid[k], hostid[k]);
+  publish(&h.key, client_identity::key_of(who.nqn));
+  publish(&h.client, std::uint32_t{client.value});
+  publish(&h.controller, std::uint32_t{controller});
+  publish(&h.manager, std::uint32_t{manager});
+  publish(&h.admitted, ++lives_ == 0 ? ++lives_ : lives_);
   host_slots_[at] = {client_identity::key_of(who.nqn), client};
   ++present_;
   return {controller, client};
