@@ -127,14 +127,26 @@ void manager::ssd_replaced(std::uint32_t ssd, std::vector<std::uint16_t> has) {
   queue_.push_back({.what = action::replace, .ssd = ssd, .has = std::move(has)});
 }
 
-void manager::finished(std::uint64_t repair, bool ok) {
+void manager::finished(std::uint64_t repair, bool ok, std::vector<std::uint32_t> damaged) {
   for (const auto& [ssd, id] : fills_) {
     if (id != repair) continue;
     if (!ok) return start_fill(ssd);
     queue_.push_back({.what = action::settle, .ssd = ssd});
     return;
   }
-  if (scrubs_.erase(repair) != 0) return;
+  if (const auto scrub = scrubs_.find(repair); scrub != scrubs_.end()) {
+    if (ok && !damaged.empty()) {
+      queue_.push_back({.what = action::mend, .vid = scrub->second});
+      queue_.back().blocks = std::move(damaged);
+    }
+    scrubs_.erase(scrub);
+    return;
+  }
+  if (const auto mend = mends_.find(repair); mend != mends_.end()) {
+    if (!ok) order_mend(mend->second.vid, std::move(mend->second.blocks));
+    mends_.erase(mend);
+    return;
+  }
   const auto asker = std::find_if(queue_.begin(), queue_.end(),
                                   [=](const operation& op) { return op.repair == repair; });
   if (repair == 0 || asker == queue_.end()) return;
@@ -187,8 +199,8 @@ const wire::afa::volume_record* manager::record_of(std::uint16_t vid) const {
 std::string manager::standing() const {
   constexpr const char* names[] = {"create", "open",   "close",   "expel",  "leave",
                                    "remove", "fail",   "replace", "settle", "adopt",
-                                   "spread", "forget", "move on", "rename"};
-  static_assert(std::size(names) == static_cast<std::size_t>(action::rename) + 1);
+                                   "spread", "forget", "move on", "rename", "mend"};
+  static_assert(std::size(names) == static_cast<std::size_t>(action::mend) + 1);
   std::string all;
   for (const operation& op : queue_) {
     if (!all.empty()) all += "; ";
@@ -279,6 +291,15 @@ void manager::start_fill(std::uint32_t ssd) {
   out_.repairs.push_back({next_id_++, repair_kind::fill, 0, ssd});
 }
 
+/// Has blocks mended that a scrub found in an epoch before this one.
+void manager::order_mend(std::uint16_t vid, std::vector<std::uint32_t> blocks) {
+  const volume* v = find(vid);
+  if (v == nullptr || v->going) return;
+  const repair_order mend{next_id_++, repair_kind::mend, vid, 0, std::move(blocks)};
+  mends_[mend.id] = mend;
+  out_.repairs.push_back(mend);
+}
+
 /// Takes an order for a repair back, whether or not anybody has it yet.
 void manager::cancel(std::uint64_t repair) {
   const auto ordered = std::erase_if(out_.repairs, [&](const auto& r) { return r.id == repair; });
@@ -296,6 +317,10 @@ void manager::give_up_repairs() {
   }
   for (const auto& [id, vid] : scrubs_) cancel(id);
   scrubs_.clear();
+  for (auto& [id, mend] : std::exchange(mends_, {})) {
+    cancel(id);
+    order_mend(mend.vid, std::move(mend.blocks));
+  }
 }
 
 /// True if some blocks of the volume may be on no SSD that is in sync.

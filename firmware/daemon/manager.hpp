@@ -89,9 +89,10 @@ class manager {
   /// The last connection of a client is gone: it is as if it had closed all volumes, not cleanly,
   /// and whoever wants to write in its place need not wait for the lease.
   void client_gone(std::uint16_t client);
-  /// How a repair ended.
-  void finished(std::uint64_t repair, bool ok);
-  /// Asks for a scrub of a volume. No reply: what it mends is nobody's request.
+  /// How a repair ended. @param damaged what a scrub found: it is mended in the next epoch, which
+  /// begins for that
+  void finished(std::uint64_t repair, bool ok, std::vector<std::uint32_t> damaged = {});
+  /// Asks for a scrub of a volume. No reply: what it finds is nobody's request.
   void scrub(std::uint16_t vid);
 
   /// What is to be done now.
@@ -147,7 +148,8 @@ class manager {
     spread,
     forget,
     move_on,
-    rename
+    rename,
+    mend
   };
   // Steps of a spread that others name:
   static constexpr std::uint32_t converging = 2;  ///< likewise of an open
@@ -169,18 +171,19 @@ class manager {
     wire::afa::volume_record r{};
     // How far it is:
     std::uint32_t step = 0;
-    bool gone = false;                  ///< the SSD that was to replace another has failed
-    bool sent = false;                  ///< this step's orders are out
-    std::uint64_t first_order = 0;      ///< older ones are forgotten
-    std::uint64_t pending = 0;          ///< SSDs that have not answered, by bit
-    bool current = false;               ///< it has begun, and stands aside for no other
-    std::uint64_t repair = 0;           ///< that it waits for; 0: none
-    std::uint16_t refusal = 0;          ///< the first SSD's that refused
-    std::uint64_t added = 0;            ///< SSDs that have taken a volume that is created, by bit
-    std::vector<std::uint64_t> also{};  ///< further requests that ask the same
-    std::vector<std::uint16_t> left{};  ///< volumes that are still to be dealt with
-    std::vector<std::uint16_t> has{};   ///< volumes that the SSD of a replacement knows
-    wire::afa::volume_chmod change{};   ///< of a rename
+    bool gone = false;                    ///< the SSD that was to replace another has failed
+    bool sent = false;                    ///< this step's orders are out
+    std::uint64_t first_order = 0;        ///< older ones are forgotten
+    std::uint64_t pending = 0;            ///< SSDs that have not answered, by bit
+    bool current = false;                 ///< it has begun, and stands aside for no other
+    std::uint64_t repair = 0;             ///< that it waits for; 0: none
+    std::uint16_t refusal = 0;            ///< the first SSD's that refused
+    std::uint64_t added = 0;              ///< SSDs that have taken a volume that is created, by bit
+    std::vector<std::uint64_t> also{};    ///< further requests that ask the same
+    std::vector<std::uint32_t> blocks{};  ///< of a mend
+    std::vector<std::uint16_t> left{};    ///< volumes that are still to be dealt with
+    std::vector<std::uint16_t> has{};     ///< volumes that the SSD of a replacement knows
+    wire::afa::volume_chmod change{};     ///< of a rename
   };
 
   /// What the SSDs say of a volume when an array is taken over. SSDs by bit.
@@ -226,6 +229,7 @@ class manager {
   bool advance_replace(operation& op);
   bool unfit(const operation& op);
   bool advance_settle(operation& op);
+  bool advance_mend(operation& op);
   bool advance_adopt(operation& op);
   bool advance_spread(operation& op);
   bool joins(operation& op);
@@ -245,6 +249,7 @@ class manager {
   void publish();
   void change_epoch(std::uint64_t absent, std::uint64_t filling);
   void start_fill(std::uint32_t ssd);
+  void order_mend(std::uint16_t vid, std::vector<std::uint32_t> blocks);
   void cancel(std::uint64_t repair);
   void give_up_repairs();
   bool is_torn(const wire::afa::volume_record& r) const;
@@ -259,6 +264,7 @@ class manager {
   std::deque<operation> queue_;
   std::map<std::uint32_t, std::uint64_t> fills_;   ///< by SSD: the repair
   std::map<std::uint64_t, std::uint16_t> scrubs_;  ///< by repair: the volume
+  std::map<std::uint64_t, repair_order> mends_;    ///< likewise
   std::map<std::uint64_t, std::uint32_t> asked_;   ///< by order: the SSD
   std::uint64_t next_id_ = 1;
   orders out_;

@@ -192,7 +192,7 @@ bool manager::advance_remove(operation& op) {
   }
   if (op.step == 0) {
     volumes_[op.vid].going = true;
-    const bool repairs = !fills_.empty() || !scrubs_.empty();
+    const bool repairs = !fills_.empty() || !scrubs_.empty() || !mends_.empty();
     op.step = repairs ? 1 : 2;
     // What a repair has read of this volume must not reach a later one of its VID: the next epoch
     // refuses it.
@@ -319,6 +319,21 @@ bool manager::advance_settle(operation& op) {
   }
   if (!all_informed_of_epoch(op)) return false;
   publish();
+  return true;
+}
+
+/// What a scrub has read may be older than a write under way, which the damaged replica may have
+/// had: the next epoch ends all those, and there the damage is mended.
+bool manager::advance_mend(operation& op) {
+  if (op.step == 0) {
+    if (find(op.vid) == nullptr) return true;
+    change_epoch(now_serving_.absent, now_serving_.filling);
+    give_up_repairs();
+    op.step = 1;
+  }
+  if (!all_informed_of_epoch(op)) return false;
+  publish();
+  order_mend(op.vid, std::move(op.blocks));
   return true;
 }
 

@@ -44,7 +44,8 @@ manager::operation* manager::next_operation() {
 /// True if one may not overtake another, which waits for its volume's replicas, or for such a one.
 bool manager::conflict(const operation& earlier, const operation& later) {
   const auto moves_ssds = [](const operation& op) {
-    return op.what == action::fail || op.what == action::replace || op.what == action::settle;
+    return op.what == action::fail || op.what == action::replace || op.what == action::settle ||
+           op.what == action::mend;
   };
   const auto of_all = [](const operation& op) {
     return op.what == action::spread || op.what == action::forget || op.what == action::move_on ||
@@ -78,6 +79,7 @@ bool manager::advance(operation& op) {
     case action::forget: return advance_forget(op);
     case action::move_on: return moved_on(op);
     case action::rename: return advance_rename(op);
+    case action::mend: return advance_mend(op);
   }
   return true;
 }

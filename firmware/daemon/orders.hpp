@@ -26,7 +26,8 @@ struct ssd_order {
 enum class repair_kind : std::uint8_t {
   converge,  ///< make all replicas of a volume equal; nobody else may write it
   fill,      ///< give an SSD what its places hold; writers go on
-  scrub,     ///< read every replica of a volume, and mend those that are damaged; writers go on
+  scrub,     ///< read every replica of a volume, and find those that are damaged; writers go on
+  mend,      ///< give those what a sound replica has, in a later epoch; writers go on
   spread,    ///< give an SSD its share of a volume that it joins; nobody else may write it
 };
 
@@ -34,8 +35,9 @@ enum class repair_kind : std::uint8_t {
 struct repair_order {
   std::uint64_t id = 0;
   repair_kind kind{};
-  std::uint16_t vid = 0;  ///< of all but fill
-  std::uint32_t ssd = 0;  ///< of fill and spread
+  std::uint16_t vid = 0;                ///< of all but fill
+  std::uint32_t ssd = 0;                ///< of fill and spread
+  std::vector<std::uint32_t> blocks{};  ///< of mend: what a scrub found, in order
 };
 
 /// How the manager answers a request.

@@ -17,6 +17,7 @@ repair::repair(const repair_order& order, const membership& serving, std::uint32
 }
 
 std::uint64_t repair::looked_at() const {
+  if (order_.kind == repair_kind::mend) return listed_;
   std::uint64_t blocks = volume_ < volumes_.size() ? first_ : 0;
   for (std::size_t k = 0; k < volume_ && k < volumes_.size(); ++k)
     blocks += volumes_[k].capacity_blocks;
@@ -24,6 +25,7 @@ std::uint64_t repair::looked_at() const {
 }
 
 std::uint64_t repair::to_look_at() const {
+  if (order_.kind == repair_kind::mend) return order_.blocks.size();
   std::uint64_t blocks = 0;
   for (const wire::afa::volume_record& r : volumes_) blocks += r.capacity_blocks;
   return blocks;
@@ -49,29 +51,26 @@ bool repair::concerns(const wire::afa::volume_record& r, std::uint32_t stripe) c
       return rendezvous_placement(r.ssd_count + 1)
           .holds(volume_id(r.vid), r.hash_factor, stripe, r.replicas, ssd);
     case repair_kind::converge:
-    case repair_kind::scrub: break;
+    case repair_kind::scrub:
+    case repair_kind::mend: break;
   }
   return true;
 }
 
 /// Finds the next piece that has something to do.
 void repair::begin_piece() {
+  if (order_.kind == repair_kind::mend) return begin_listed();
   for (; volume_ < volumes_.size(); ++volume_, first_ = alone_until_ = 0) {
     const wire::afa::volume_record& r = volumes_[volume_];
     while (first_ < r.capacity_blocks) {
       const std::uint64_t stripe = first_ / r.stripe_blocks;
       const std::uint64_t end =
           std::min<std::uint64_t>((stripe + 1) * r.stripe_blocks, r.capacity_blocks);
-      const rendezvous_placement placement(r.ssd_count != 0 ? r.ssd_count : ssds_);
-      where_ = placement.replicas(volume_id(r.vid), r.hash_factor,
-                                  static_cast<std::uint32_t>(stripe), r.replicas);
+      place(r, static_cast<std::uint32_t>(stripe));
       if (concerns(r, static_cast<std::uint32_t>(stripe))) {
         const std::uint64_t most = first_ < alone_until_ ? 1 : most_blocks;
         blocks_ = static_cast<std::uint32_t>(std::min(most, end - first_));
-        std::fill(std::begin(seen_), std::end(seen_), sight::unread);
-        turn_ = 0;
-        deciding_ = spoiling_ = false;
-        return;
+        return unseen();
       }
       first_ = end;
     }
@@ -81,7 +80,34 @@ void repair::begin_piece() {
 
 void repair::next_piece() {
   first_ += blocks_;
+  ++listed_;
   begin_piece();
+}
+
+/// Goes on with the next block that a scrub has found.
+void repair::begin_listed() {
+  if (volume_ == volumes_.size()) return end(true);
+  const wire::afa::volume_record& r = volumes_[volume_];
+  const auto& all = order_.blocks;
+  while (listed_ < all.size() && all[listed_] >= r.capacity_blocks) ++listed_;
+  if (listed_ == all.size()) return end(true);
+  first_ = all[listed_];
+  blocks_ = 1;
+  place(r, static_cast<std::uint32_t>(first_ / r.stripe_blocks));
+  unseen();
+}
+
+/// Finds the replicas of a stripe.
+void repair::place(const wire::afa::volume_record& r, std::uint32_t stripe) {
+  const rendezvous_placement placement(r.ssd_count != 0 ? r.ssd_count : ssds_);
+  where_ = placement.replicas(volume_id(r.vid), r.hash_factor, stripe, r.replicas);
+}
+
+/// Begins a piece: nothing is known of its replicas.
+void repair::unseen() {
+  std::fill(std::begin(seen_), std::end(seen_), sight::unread);
+  turn_ = 0;
+  deciding_ = spoiling_ = false;
 }
 
 bool repair::ask(repair_step::kind what, std::uint32_t replica, std::uint32_t from) {
@@ -157,6 +183,11 @@ bool repair::decide() {
         if (ssd != order_.ssd || is_zero(base_)) continue;
         return ask(repair_step::kind::fill, turn_, base_);
       case repair_kind::scrub:
+        if (seen_[turn_] != sight::damaged || damaged_.size() == most_damaged) continue;
+        if (damaged_.empty() || damaged_.back() != first_)
+          damaged_.push_back(static_cast<std::uint32_t>(first_));
+        continue;
+      case repair_kind::mend:
         if (seen_[turn_] != sight::damaged) continue;
         return ask(repair_step::kind::fill, turn_, base_);
       case repair_kind::converge: {

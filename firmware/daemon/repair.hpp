@@ -40,6 +40,8 @@ enum class step_end : std::uint8_t {
 /// with FUA, so that they see every write committed before. What it gives to an SSD under filling
 /// or to one whose data is damaged goes by FILL, which undoes nothing that a writer has written
 /// meanwhile; only converging and spreading, when nobody may write, write over what is there.
+/// A scrub only finds damage: what it has read may be older than a write that is under way, which
+/// the damaged replica may have had already. In a later epoch every such write has ended.
 /// Blocks of which no replica is sound read as errors afterwards, not as zeroes.
 class repair {
  public:
@@ -61,7 +63,11 @@ class repair {
   /// Once it is over: nothing is left to do.
   bool ok() const { return ok_; }
   std::uint64_t mended() const { return mended_; }  ///< blocks written or filled
-  std::uint64_t lost() const { return lost_; }      ///< blocks of which no replica was sound
+  /// Of a scrub: blocks some of whose replicas are damaged and some are sound, the first
+  /// `most_damaged`.
+  const std::vector<std::uint32_t>& damaged() const { return damaged_; }
+  static constexpr std::size_t most_damaged = 65536;
+  std::uint64_t lost() const { return lost_; }  ///< blocks of which no replica was sound
   /// Blocks of volumes that it has dealt with, and that there are.
   std::uint64_t looked_at() const;
   std::uint64_t to_look_at() const;
@@ -72,6 +78,9 @@ class repair {
 
   void go_on();
   void begin_piece();
+  void begin_listed();
+  void place(const wire::afa::volume_record& r, std::uint32_t stripe);
+  void unseen();
   bool look();
   bool decide();
   void next_piece();
@@ -99,11 +108,13 @@ class repair {
   bool ok_ = false;
   std::uint64_t mended_ = 0;
   std::uint64_t lost_ = 0;
+  std::vector<std::uint32_t> damaged_;
   // Where it is:
   std::size_t volume_ = 0;
   std::uint64_t first_ = 0;        ///< block of the volume
   std::uint32_t blocks_ = 0;       ///< of the piece
   std::uint64_t alone_until_ = 0;  ///< block by block up to here, as a replica has damage
+  std::size_t listed_ = 0;         ///< of `repair_order::blocks`
   replica_set where_;
   sight seen_[max_replicas] = {};
   std::uint32_t base_ = 0;  ///< the replica that the others are compared with

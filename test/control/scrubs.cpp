@@ -94,8 +94,11 @@ TEST_CASE("a scrub that is asked for mends damaged replicas, and says so") {
   written w;
   w.damage(0, 3, 2);
   w.damage(1, 9, 1);
+  const std::uint32_t epoch = w.array.manager->state().epoch;
   w.array.manager->scrub(w.volume.vid);
-  CHECK(w.says("scrubbing volume 1: 3 blocks were damaged and are mended, 0 are lost"));
+  CHECK(w.says("scrubbing volume 1: 3 blocks are damaged, and 0 are lost"));
+  CHECK(w.says("volume 1: 3 damaged blocks are mended"));
+  CHECK(w.array.manager->state().epoch == epoch + 1);
   CHECK(w.writer.holds(w.volume, w.bytes));
 }
 
@@ -104,17 +107,17 @@ TEST_CASE("what no replica has any more is counted as lost, and nothing in its p
   w.damage(0, 3, 1);
   w.damage(1, 3, 1);
   w.array.manager->scrub(w.volume.vid);
-  CHECK(w.says("scrubbing volume 1: 0 blocks were damaged and are mended, 1 are lost"));
+  CHECK(w.says("scrubbing volume 1: 0 blocks are damaged, and 1 are lost"));
   CHECK_FALSE(w.writer.holds(w.volume, w.bytes));
 }
 
 TEST_CASE("all volumes are scrubbed again and again, unasked") {
   written w(1s);
   w.damage(1, 0, 4);
-  CHECK(w.says("4 blocks were damaged and are mended"));
+  CHECK(w.says("4 damaged blocks are mended"));
   CHECK(w.writer.holds(w.volume, w.bytes));
   w.damage(0, 7, 5);
-  CHECK(w.says("5 blocks were damaged and are mended"));
+  CHECK(w.says("5 damaged blocks are mended"));
 }
 
 TEST_CASE("a scrub goes on in the next epoch, and ends with its volume") {
@@ -127,7 +130,7 @@ TEST_CASE("a scrub goes on in the next epoch, and ends with its volume") {
   CHECK(w.array.comes([](const host::array_state& a) { return a.repairs.empty(); }));
   w.damage(1, 20, 1);  // in the file of SSD 0 are pages of before, too
   w.array.manager->scrub(w.volume.vid);
-  CHECK(w.says("1 blocks were damaged and are mended, 0 are lost"));
+  CHECK(w.says("1 damaged blocks are mended"));
   w.array.manager->scrub(w.volume.vid);
   w.array.manager->remove(w.volume.vid, true);
   CHECK(w.array.comes([](const host::array_state& a) { return a.repairs.empty(); }));

@@ -376,6 +376,62 @@ TEST_CASE("a scrub of a volume that is removed ends in the epoch before") {
   CHECK(a.repairs.empty());
 }
 
+TEST_CASE("what a scrub found is mended in the next epoch, which begins for that") {
+  obedient_array a(3);
+  a.create(1);
+  a.boss.scrub(1);
+  a.obey();
+  const std::uint32_t epoch = a.boss.published().epoch;
+  REQUIRE(a.repairs.size() == 1);
+  CHECK(a.repairs[0].kind == repair_kind::scrub);
+  a.boss.finished(std::exchange(a.repairs, {})[0].id, true, {4, 7});
+  a.obey();
+  CHECK(a.boss.published().epoch == epoch + 1);
+  CHECK(a.boss.published().absent == 0);
+  for (const auto& s : a.states) CHECK(s.serving.epoch == epoch + 1);
+  REQUIRE(a.repairs.size() == 1);
+  CHECK(a.repairs[0].kind == repair_kind::mend);
+  CHECK(a.repairs[0].vid == 1);
+  CHECK(a.repairs[0].blocks == std::vector<std::uint32_t>{4, 7});
+
+  SUBCASE("a failure begins it again") {
+    a.fail(0);
+    REQUIRE(a.repairs.size() == 1);
+    CHECK(a.repairs[0].kind == repair_kind::mend);
+    CHECK(a.repairs[0].blocks.size() == 2);
+  }
+  SUBCASE("it is ordered again until it succeeds") {
+    const std::uint64_t before = std::exchange(a.repairs, {})[0].id;
+    a.boss.finished(before, false);
+    a.obey();
+    REQUIRE(a.repairs.size() == 1);
+    CHECK(a.repairs[0].id != before);
+    a.boss.finished(std::exchange(a.repairs, {})[0].id, true);
+    a.obey();
+    CHECK(a.repairs.empty());
+    CHECK(a.boss.published().epoch == epoch + 1);
+  }
+  SUBCASE("and ends with its volume") {
+    a.boss.remove(60, 1);
+    CHECK(a.last().said == verdict::done);
+    CHECK(a.repairs.empty());
+  }
+}
+
+TEST_CASE("a scrub that finds nothing, or ends early, begins no epoch") {
+  obedient_array a(2);
+  a.create(1);
+  for (const bool ok : {true, false}) {
+    a.boss.scrub(1);
+    a.obey();
+    const std::vector<std::uint32_t> found(ok ? 0 : 1);
+    a.boss.finished(std::exchange(a.repairs, {})[0].id, ok, found);
+    a.obey();
+    CHECK(a.boss.published().epoch == 1);
+    CHECK(a.repairs.empty());
+  }
+}
+
 TEST_CASE("an SSD that a volume is not spread over takes nothing of it along") {
   obedient_array a(4);
   wire::afa::volume_record narrow = described(1, 1);

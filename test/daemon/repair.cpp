@@ -87,8 +87,9 @@ letters written(const wire::afa::volume_record& r) {
   return a;
 }
 repair begin(letters& a, repair_kind kind, const wire::afa::volume_record& r,
-             const daemon::membership& serving = {}, std::uint32_t ssd = 0) {
-  return {{1, kind, r.vid, ssd}, serving, 4, {r, described(9)}, a.memory.data()};
+             const daemon::membership& serving = {}, std::uint32_t ssd = 0,
+             std::vector<std::uint32_t> blocks = {}) {
+  return {{1, kind, r.vid, ssd, std::move(blocks)}, serving, 4, {r, described(9)}, a.memory.data()};
 }
 
 }  // namespace
@@ -178,19 +179,34 @@ TEST_CASE("an SSD is filled by one replica of each place, and nobody else is giv
   for (const auto& [b, letter] : whole.ssd[1]) CHECK(a.ssd[1][b] == letter);
 }
 
-TEST_CASE("a scrub mends what is damaged, and nothing else") {
+TEST_CASE("a scrub finds what is damaged, and what it found is mended, nothing else") {
   const auto r = described(1, 3);
   letters a = written(r);
   a.ssd[where(r, 30).ssd[0].value][30] = 'B';
   a.ssd[where(r, 33).ssd[2].value][33] = 'C';
+  a.ssd[where(r, 33).ssd[0].value][33] = 'D';
   a.ssd[where(r, 36).ssd[1].value][36] = 'm';  // a write under way
+  for (std::uint32_t k = 0; k < 3; ++k) a.ssd[where(r, 39).ssd[k].value][39] = 'E';
   repair job = begin(a, repair_kind::scrub, r);
   a.run(job);
   CHECK(job.ok());
-  CHECK(job.mended() == 2);
+  CHECK(job.mended() == 0);
+  CHECK(job.lost() == 1);
+  CHECK(job.damaged() == std::vector<std::uint32_t>{30, 33});
+  CHECK(a.filled == 0);
+
+  a.ssd[where(r, 42).ssd[1].value][42] = 'F';  // nobody has found this
+  repair mend = begin(a, repair_kind::mend, r, {.epoch = 3}, 0, {30, 33, 99, 5000});
+  CHECK(mend.to_look_at() == 4);
+  CHECK(a.run(mend) == 3 * 3 + 3);
+  CHECK(mend.ok());
+  CHECK(mend.mended() == 3);
+  CHECK(mend.looked_at() == 4);
   CHECK(a.ssd[where(r, 30).ssd[0].value][30] == char('a' + 30 % 26));
   CHECK(a.ssd[where(r, 33).ssd[2].value][33] == char('a' + 33 % 26));
+  CHECK(a.ssd[where(r, 33).ssd[0].value][33] == char('a' + 33 % 26));
   CHECK(a.ssd[where(r, 36).ssd[1].value][36] == 'm');
+  CHECK(a.ssd[where(r, 42).ssd[1].value][42] == 'F');
 }
 
 TEST_CASE("a repair ends where an SSD is silent, and passes by what was deleted") {

@@ -209,10 +209,14 @@ class manager_driver {
     const bool ok = repair_->ok();
     lost_blocks += repair_->lost();
     repairs_done += ok ? 1 : 0;
-    if (ok && repair_->order().kind == daemon::repair_kind::scrub) ++scrubs_done;
+    const daemon::repair_kind kind = repair_->order().kind;
+    std::vector<std::uint32_t> damaged = repair_->damaged();
+    const bool mended = kind == daemon::repair_kind::mend;
+    const bool sound = kind == daemon::repair_kind::scrub && damaged.empty();
+    if (ok && (mended || sound)) ++scrubs_done;
     const std::uint64_t id = repair_->order().id;
     repair_.reset();
-    manager.finished(id, ok);
+    manager.finished(id, ok, std::move(damaged));
   }
   void fail_repair() {
     const std::uint64_t id = repair_->order().id;

@@ -357,13 +357,15 @@ bool array_manager::begins_scrub(std::chrono::steady_clock::time_point now) {
   return next.has_value();
 }
 
-/// Says what a scrub found, if it found something.
+/// Says what a scrub found, and what was mended of that.
 void array_manager::note_scrub(const daemon::repair& done) {
   const std::uint16_t vid = done.order().vid;
+  if (done.order().kind == daemon::repair_kind::mend && done.mended() != 0)
+    say(fmt::format("volume {}: {} damaged blocks are mended", vid, done.mended()));
   if (done.order().kind != daemon::repair_kind::scrub) return;
-  if (done.mended() != 0 || done.lost() != 0) {
-    say(fmt::format("scrubbing volume {}: {} blocks were damaged and are mended, {} are lost{}",
-                    vid, done.mended(), done.lost(), done.ok() ? "" : "; it goes on"));
+  if (!done.damaged().empty() || done.lost() != 0) {
+    say(fmt::format("scrubbing volume {}: {} blocks are damaged, and {} are lost", vid,
+                    done.damaged().size(), done.lost()));
   }
   if (done.ok() && scrubs_.current() == vid) scrubs_.done();
 }

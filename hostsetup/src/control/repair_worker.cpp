@@ -20,6 +20,7 @@ const char* name_of(daemon::repair_kind kind) {
     case daemon::repair_kind::converge: return "converge";
     case daemon::repair_kind::fill: return "fill";
     case daemon::repair_kind::scrub: return "scrub";
+    case daemon::repair_kind::mend: return "mend";
     case daemon::repair_kind::spread: return "spread";
   }
   return "repair";
@@ -152,7 +153,7 @@ void repair_worker::carry_out(std::unique_lock<std::mutex>& lock,
   }
   if (cancelled_) return;
   failures_ = work.ok() ? 0 : failures_ + 1;
-  manager_.core.finished(order.id, work.ok());
+  manager_.core.finished(order.id, work.ok(), work.damaged());
   if (manager_.ended) manager_.ended(work);
   manager_.wake();
 }
