@@ -130,5 +130,6 @@ control_server::~control_server() {
 }
 
 const std::string& control_server::address() const { return impl_->address; }
+const call_counts& control_server::calls() const { return impl_->service.calls(); }
 
 }  // namespace gnstor::serve

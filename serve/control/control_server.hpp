@@ -1,5 +1,7 @@
 #pragma once
 
+#include "call_counts.hpp"
+
 #include <control/array_manager.hpp>
 
 #include <memory>
@@ -32,6 +34,8 @@ class control_server {
 
   /// Where it listens: with the port that it was given.
   const std::string& address() const;
+  /// The calls that have ended, as long as this lives.
+  const call_counts& calls() const;
 
  private:
   struct impl;

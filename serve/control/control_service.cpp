@@ -21,7 +21,7 @@ using host::control_reason;
 
 /// Carries a call out; what it throws becomes its status.
 template <class Work>
-grpc::Status answered(const Work& work) {
+grpc::Status outcome_of(const Work& work) {
   try {
     work();
     return grpc::Status::OK;
@@ -32,6 +32,14 @@ grpc::Status answered(const Work& work) {
   } catch (const std::exception& e) {
     return to_status({control_reason::failed, e.what(), ""});
   }
+}
+
+/// The same, counted. @param method its name
+template <class Work>
+grpc::Status answered(call_counts& counts, const char* method, const Work& work) {
+  grpc::Status s = outcome_of(work);
+  counts.note(method, s.error_code());
+  return s;
 }
 
 /// The NQN of a host that is named.
@@ -80,7 +88,7 @@ void control_service::show(v1::Array* out) const {
 
 grpc::Status control_service::ShowArray(context* call, const v1::ShowArrayRequest*,
                                         v1::Array* out) {
-  return answered([&] {
+  return answered(calls_, __func__, [&] {
     (void)caller(*call);  // it has a role
     show(out);
   });
@@ -88,7 +96,7 @@ grpc::Status control_service::ShowArray(context* call, const v1::ShowArrayReques
 
 grpc::Status control_service::ListEvents(context* call, const v1::ListEventsRequest* in,
                                          grpc::ServerWriter<v1::Event>* out) {
-  return answered([&] {
+  return answered(calls_, __func__, [&] {
     caller(*call).need_administrator("listing events");
     std::uint64_t next = in->from();
     do {
@@ -103,7 +111,7 @@ grpc::Status control_service::ListEvents(context* call, const v1::ListEventsRequ
 
 grpc::Status control_service::CreateVolume(context* call, const v1::CreateVolumeRequest* in,
                                            v1::Volume* out) {
-  return answered([&] {
+  return answered(calls_, __func__, [&] {
     const host::control_role who = caller(*call);
     // What a host creates is its own; an administrator may leave a volume to nobody.
     const bool nobodys = who.is_administrator() && in->owner().empty();
@@ -131,7 +139,7 @@ grpc::Status control_service::CreateVolume(context* call, const v1::CreateVolume
 
 grpc::Status control_service::ListVolumes(context* call, const v1::ListVolumesRequest*,
                                           grpc::ServerWriter<v1::Volume>* out) {
-  return answered([&] {
+  return answered(calls_, __func__, [&] {
     const host::control_role who = caller(*call);
     const std::uint32_t epoch = manager_->state().epoch;
     for (const host::volume_state& v : manager_->volumes()) {
@@ -142,7 +150,7 @@ grpc::Status control_service::ListVolumes(context* call, const v1::ListVolumesRe
 
 grpc::Status control_service::ShowVolume(context* call, const v1::ShowVolumeRequest* in,
                                          v1::Volume* out) {
-  return answered([&] {
+  return answered(calls_, __func__, [&] {
     const wire::afa::volume_record r = meant(in->volume());
     caller(*call).need_rights(r);
     show(r.vid, out);
@@ -151,7 +159,7 @@ grpc::Status control_service::ShowVolume(context* call, const v1::ShowVolumeRequ
 
 grpc::Status control_service::UpdateVolume(context* call, const v1::UpdateVolumeRequest* in,
                                            v1::Volume* out) {
-  return answered([&] {
+  return answered(calls_, __func__, [&] {
     const std::uint16_t vid = owned(call, in->volume(), "changing");
     // Both are looked at before either is changed.
     const auto labels = host::volume_labels(in->labels());
@@ -163,7 +171,7 @@ grpc::Status control_service::UpdateVolume(context* call, const v1::UpdateVolume
 
 grpc::Status control_service::DeleteVolume(context* call, const v1::DeleteVolumeRequest* in,
                                            v1::DeleteVolumeResponse*) {
-  return answered([&] {
+  return answered(calls_, __func__, [&] {
     const std::uint16_t vid = owned(call, in->volume(), "deleting");
     if (in->host().empty()) return manager_->remove(vid, in->force());
     host::manager_control(*manager_, caller(*call), in->host()).remove(volume_id(vid));
@@ -172,12 +180,12 @@ grpc::Status control_service::DeleteVolume(context* call, const v1::DeleteVolume
 
 grpc::Status control_service::ShareVolume(context* call, const v1::ShareVolumeRequest* in,
                                           v1::Volume* out) {
-  return answered([&] { share(call, *in, true, out); });
+  return answered(calls_, __func__, [&] { share(call, *in, true, out); });
 }
 
 grpc::Status control_service::UnshareVolume(context* call, const v1::ShareVolumeRequest* in,
                                             v1::Volume* out) {
-  return answered([&] { share(call, *in, false, out); });
+  return answered(calls_, __func__, [&] { share(call, *in, false, out); });
 }
 
 void control_service::share(const context* call, const v1::ShareVolumeRequest& in, bool allowed,
@@ -194,7 +202,7 @@ void control_service::share(const context* call, const v1::ShareVolumeRequest& i
 
 grpc::Status control_service::ScrubVolume(context* call, const v1::ShowVolumeRequest* in,
                                           v1::Volume* out) {
-  return answered([&] {
+  return answered(calls_, __func__, [&] {
     const std::uint16_t vid = owned(call, in->volume(), "scrubbing");
     manager_->scrub(vid);
     show(vid, out);
@@ -203,7 +211,7 @@ grpc::Status control_service::ScrubVolume(context* call, const v1::ShowVolumeReq
 
 grpc::Status control_service::SpreadVolume(context* call, const v1::ShowVolumeRequest* in,
                                            v1::Volume* out) {
-  return answered([&] {
+  return answered(calls_, __func__, [&] {
     caller(*call).need_administrator("spreading a volume");
     const std::uint16_t vid = meant(in->volume()).vid;
     manager_->spread(vid);
@@ -213,7 +221,7 @@ grpc::Status control_service::SpreadVolume(context* call, const v1::ShowVolumeRe
 
 grpc::Status control_service::OpenVolume(context* call, const v1::OpenVolumeRequest* in,
                                          v1::Volume* out) {
-  return answered([&] {
+  return answered(calls_, __func__, [&] {
     host::manager_control host(*manager_, caller(*call), in->host());
     show(host.open(volume_id(meant(in->volume()).vid), in->write()), out);
   });
@@ -221,7 +229,7 @@ grpc::Status control_service::OpenVolume(context* call, const v1::OpenVolumeRequ
 
 grpc::Status control_service::RenewLease(context* call, const v1::LeaseRequest* in,
                                          v1::Volume* out) {
-  return answered([&] {
+  return answered(calls_, __func__, [&] {
     host::manager_control host(*manager_, caller(*call), in->host());
     show(host.renew(volume_id(meant(in->volume()).vid)), out);
   });
@@ -229,14 +237,14 @@ grpc::Status control_service::RenewLease(context* call, const v1::LeaseRequest* 
 
 grpc::Status control_service::CloseVolume(context* call, const v1::LeaseRequest* in,
                                           v1::CloseVolumeResponse*) {
-  return answered([&] {
+  return answered(calls_, __func__, [&] {
     host::manager_control host(*manager_, caller(*call), in->host());
     host.close(volume_id(meant(in->volume()).vid), in->clean());
   });
 }
 
 grpc::Status control_service::DetachSsd(context* call, const v1::SsdRequest* in, v1::Array* out) {
-  return answered([&] {
+  return answered(calls_, __func__, [&] {
     caller(*call).need_administrator("detaching an SSD");
     manager_->detach(in->index());
     show(out);
@@ -244,7 +252,7 @@ grpc::Status control_service::DetachSsd(context* call, const v1::SsdRequest* in,
 }
 
 grpc::Status control_service::ReplaceSsd(context* call, const v1::SsdRequest* in, v1::Array* out) {
-  return answered([&] {
+  return answered(calls_, __func__, [&] {
     caller(*call).need_administrator("replacing an SSD");
     manager_->replace(in->index());
     show(out);

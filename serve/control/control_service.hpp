@@ -1,5 +1,6 @@
 #pragma once
 
+#include "call_counts.hpp"
 #include <gnstor/v1/control.grpc.pb.h>
 
 #include <control/array_manager.hpp>
@@ -15,6 +16,7 @@ class control_service final : public v1::Control::Service {
   /// @param manager outlives this
   /// @param endpoint where sessions find the array's data; empty: it is not served
   control_service(host::array_manager& manager, std::string endpoint);
+  const call_counts& calls() const { return calls_; }
   /// Ends calls that wait for events.
   void stop() { stopping_ = true; }
 
@@ -50,6 +52,7 @@ class control_service final : public v1::Control::Service {
 
   host::array_manager* manager_;
   std::string endpoint_;
+  call_counts calls_;
   std::atomic<bool> stopping_{false};
 };
 

@@ -4,6 +4,7 @@
 #include <serve/product.hpp>
 
 #include <chrono>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -98,6 +99,49 @@ void add_repairs(const host::array_state& a, std::vector<MetricFamily>& to) {
   for (family* f : {&done, &total, &mended, &waits}) to.push_back(f->take());
 }
 
+void add_scrubs(const host::scrub_tally& s, std::vector<MetricFamily>& to) {
+  const auto one = [&](const char* name, const char* help, std::uint64_t value) {
+    to.push_back(family(name, help, MetricType::Counter).add(static_cast<double>(value)).take());
+  };
+  one("scrub_volumes_total", "Scrubs of a volume that have ended.", s.volumes);
+  one("scrub_damaged_blocks_total", "Blocks of which scrubs found some replica damaged.",
+      s.damaged);
+  one("scrub_mended_blocks_total", "Replicas of blocks that were mended after scrubs.", s.mended);
+  one("scrub_lost_blocks_total", "Blocks of which scrubs found every replica damaged.", s.lost);
+}
+
+/// gRPC's name of a status code.
+const char* code_name(int code) {
+  static constexpr const char* names[] = {"OK",
+                                          "CANCELLED",
+                                          "UNKNOWN",
+                                          "INVALID_ARGUMENT",
+                                          "DEADLINE_EXCEEDED",
+                                          "NOT_FOUND",
+                                          "ALREADY_EXISTS",
+                                          "PERMISSION_DENIED",
+                                          "RESOURCE_EXHAUSTED",
+                                          "FAILED_PRECONDITION",
+                                          "ABORTED",
+                                          "OUT_OF_RANGE",
+                                          "UNIMPLEMENTED",
+                                          "INTERNAL",
+                                          "UNAVAILABLE",
+                                          "DATA_LOSS",
+                                          "UNAUTHENTICATED"};
+  const bool known = code >= 0 && static_cast<std::size_t>(code) < std::size(names);
+  return known ? names[code] : "UNKNOWN";
+}
+
+void add_calls(const call_counts& calls, std::vector<MetricFamily>& to) {
+  family handled("rpcs_total", "Calls of gnstor.v1.Control that have ended.", MetricType::Counter);
+  for (const auto& [kind, count] : calls.all()) {
+    handled.add(static_cast<double>(count),
+                {{"method", kind.first}, {"code", code_name(kind.second)}});
+  }
+  to.push_back(handled.take());
+}
+
 void add_volumes(const std::vector<host::volume_state>& all, std::vector<MetricFamily>& to) {
   family size("volume_bytes", "Size of the volume.");
   family replicas("volume_replicas", "Its replicas.");
@@ -140,6 +184,8 @@ std::vector<MetricFamily> array_metrics::Collect() const {
   add_array(a, all);
   add_ssds(a, all);
   add_repairs(a, all);
+  add_scrubs(a.scrubs, all);
+  add_calls(*calls_, all);
   add_volumes(manager_->volumes(), all);
   std::erase_if(all, [](const MetricFamily& f) { return f.metric.empty(); });
   return all;

@@ -22,8 +22,8 @@ const std::string& checked(const std::string& listen) {
 }  // namespace
 
 struct metrics_server::impl {
-  impl(const std::string& listen, const host::array_manager& manager) try
-      : metrics(std::make_shared<array_metrics>(manager)), server(checked(listen), 1) {
+  impl(const std::string& listen, const host::array_manager& manager, const call_counts& calls) try
+      : metrics(std::make_shared<array_metrics>(manager, calls)), server(checked(listen), 1) {
     server.RegisterCollectable(metrics);
     const auto ports = server.GetListeningPorts();
     address = fmt::format("{}:{}", listen.substr(0, listen.rfind(':')),
@@ -39,8 +39,9 @@ struct metrics_server::impl {
   std::string address;
 };
 
-metrics_server::metrics_server(const std::string& listen, const host::array_manager& manager)
-    : impl_(std::make_unique<impl>(listen, manager)) {}
+metrics_server::metrics_server(const std::string& listen, const host::array_manager& manager,
+                               const call_counts& calls)
+    : impl_(std::make_unique<impl>(listen, manager, calls)) {}
 metrics_server::~metrics_server() = default;
 const std::string& metrics_server::address() const { return impl_->address; }
 

@@ -372,6 +372,8 @@ def metrics(program, control, folder):
     array = Daemon(program, control, folder).start("--metrics", "127.0.0.1:0")
     array.right("volume", "create", 'odd "name"', "--size", "1M", "--owner", "trainer-1")
     array.right("ssd", "detach", "2")
+    array.right("volume", "scrub", "1")
+    check(array("volume", "show", "7")[0] == 1, "there is no volume 7")
 
     def asked():
         with urllib.request.urlopen(array.metrics_url, timeout=10) as answer:
@@ -380,6 +382,10 @@ def metrics(program, control, folder):
                 for line in text.splitlines() if line.startswith("gnstor_")}
 
     found = asked()
+    until = time.monotonic() + 20
+    while found.get("gnstor_scrub_volumes_total") != 1 and time.monotonic() < until:
+        time.sleep(0.05)
+        found = asked()
     said = array.array()
     for name, value in [("gnstor_array_epoch", said["epoch"]), ("gnstor_volumes", 1),
                         ("gnstor_array_capacity_bytes", int(said["capacity_bytes"])),
@@ -389,6 +395,9 @@ def metrics(program, control, folder):
                         ('gnstor_ssd_state{ssd="2",state="in_sync"}', 0),
                         ('gnstor_ssd_state{ssd="1",state="in_sync"}', 1),
                         ('gnstor_ssd_up{ssd="3"}', 1),
+                        ("gnstor_scrub_volumes_total", 1), ("gnstor_scrub_lost_blocks_total", 0),
+                        ('gnstor_rpcs_total{method="CreateVolume",code="OK"}', 1),
+                        ('gnstor_rpcs_total{method="ShowVolume",code="NOT_FOUND"}', 1),
                         ('gnstor_volume_bytes{volume="1",name="odd \\"name\\""}', 1 << 20)]:
         check(found.get(name) == value, "metric", name, found.get(name), "not", value)
     known = {name.partition("{")[0] for name in found}

@@ -87,7 +87,7 @@ serving::serving(const target_options& options)
   control_ = std::make_unique<serve::control_server>(
       options.manager.listen, *array_.manager(), fmt::format("rdma://{}/{}", at.text(), array_nqn),
       options.manager.tls);
-  metrics_ = options.manager.serve_metrics(*array_.manager());
+  metrics_ = options.manager.serve_metrics(*array_.manager(), *control_);
 #endif
 }
 

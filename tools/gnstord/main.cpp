@@ -37,7 +37,7 @@ struct options {
 int run(const options& o) try {
   const auto manager = serve::manage_emulated(host::endpoint::parse(o.array), o.manager.settings());
   const serve::control_server server(o.manager.listen, *manager, "", o.manager.tls);
-  const auto metrics = o.manager.serve_metrics(*manager);
+  const auto metrics = o.manager.serve_metrics(*manager, server);
   const host::array_state a = manager->state();
   fmt::print("ready {}: {} SSDs, {} volumes\n", server.address(), a.ssds.size(), a.volumes);
   std::fflush(stdout);

@@ -360,9 +360,13 @@ bool array_manager::begins_scrub(std::chrono::steady_clock::time_point now) {
 /// Says what a scrub found, and what was mended of that.
 void array_manager::note_scrub(const daemon::repair& done) {
   const std::uint16_t vid = done.order().vid;
+  if (done.order().kind == daemon::repair_kind::mend) scrubbed_.mended += done.mended();
   if (done.order().kind == daemon::repair_kind::mend && done.mended() != 0)
     say(fmt::format("volume {}: {} damaged blocks are mended", vid, done.mended()));
   if (done.order().kind != daemon::repair_kind::scrub) return;
+  scrubbed_.volumes += done.ok() ? 1 : 0;
+  scrubbed_.damaged += done.damaged().size();
+  scrubbed_.lost += done.lost();
   if (!done.damaged().empty() || done.lost() != 0) {
     say(fmt::format("scrubbing volume {}: {} blocks are damaged, and {} are lost", vid,
                     done.damaged().size(), done.lost()));

@@ -145,6 +145,7 @@ class array_manager {
   std::uint64_t last_event_ = 0;
   std::chrono::steady_clock::time_point look_next_;
   scrub_schedule scrubs_;
+  scrub_tally scrubbed_;
   bool stopping_ = false;
   bool deposed_ = false;      ///< another manager has taken over
   std::uint64_t term_ = 0;    ///< constant once it has taken over

@@ -110,6 +110,7 @@ array_state array_manager::state() const {
     a.torn += v.torn ? 1 : 0;
     a.degraded += !v.torn && ((serving.absent | serving.filling) & own) != 0 ? 1 : 0;
   }
+  a.scrubs = scrubbed_;
   return a;
 }
 

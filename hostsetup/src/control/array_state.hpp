@@ -48,6 +48,14 @@ struct repair_state {
   bool waits = false;        ///< for another repair
 };
 
+/// What scrubs have found since the manager took over.
+struct scrub_tally {
+  std::uint64_t volumes = 0;  ///< scrubbed, each time counted
+  std::uint64_t damaged = 0;  ///< blocks of which some replica was damaged
+  std::uint64_t mended = 0;   ///< replicas of those
+  std::uint64_t lost = 0;     ///< blocks of which every replica was damaged, each time counted
+};
+
 /// The array.
 struct array_state {
   std::uint32_t epoch = 0;  ///< that every SSD in it knows
@@ -58,6 +66,7 @@ struct array_state {
   std::uint64_t provisioned_blocks = 0;  ///< of all volumes, each replica counted
   std::uint32_t volumes = 0;
   std::uint32_t degraded = 0;  ///< volumes with fewer replicas in sync than they should have
+  scrub_tally scrubs;
   std::uint32_t torn = 0;      ///< volumes some of whose blocks may be on no SSD that is in sync
 };
 
