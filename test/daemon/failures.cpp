@@ -395,8 +395,10 @@ TEST_CASE("what a scrub found is mended in the next epoch, which begins for that
   CHECK(a.repairs[0].blocks == std::vector<std::uint32_t>{4, 7});
 
   SUBCASE("a failure begins it again") {
+    const std::uint64_t before = a.repairs[0].id;
     a.fail(0);
     REQUIRE(a.repairs.size() == 1);
+    CHECK(a.repairs[0].id != before);
     CHECK(a.repairs[0].kind == repair_kind::mend);
     CHECK(a.repairs[0].blocks.size() == 2);
   }
