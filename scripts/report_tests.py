@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Says what a run of tests cost, and what it left out. Reads the JUnit files that CTest wrote.
 
-Prints the last lines of each test that failed, the ten slowest tests, how many planted bugs kept
-their verdict, each room whose host tests took longer than test/budgets.txt gives them, and each
-skip that test/skips.txt does not allow here. Fails if there is one of those.
+Prints the ten slowest tests, how many planted bugs kept their verdict, each room whose host tests
+took longer than test/budgets.txt gives them, the last lines of each test that failed, and each skip
+that test/skips.txt does not allow here. Fails if there is one of those.
 
 Usage: report_tests.py PRESET=JUNIT...
 """
@@ -154,9 +154,10 @@ def main(arguments):
         return 0
     rooms = {path.name for path in (ROOT / "test").iterdir() if list(path.glob("*.cpp"))}
     budgets = {room: float(seconds) for room, seconds in lines_of(ROOT / "test/budgets.txt")}
-    print("".join(f"{line}\n" for line in failures(tests)), end="")
     print(f"== the slowest of {len(tests)} tests")
-    print("\n".join([*slowest(tests), *bugs(tests), *over_budget(tests, budgets, rooms)]))
+    # What failed comes last: where a long output is cut, its end is kept.
+    print("\n".join([*slowest(tests), *bugs(tests), *over_budget(tests, budgets, rooms),
+                     *failures(tests)]))
     wrong = unexpected(list(skips(tests)), lines_of(ROOT / "test/skips.txt"), Machine())
     for preset, name in wrong:
         print(f"== skipped, and test/skips.txt does not allow it here: {name} ({preset})")

@@ -58,7 +58,7 @@ TEST_CASE("every rule for frames keeps what kernels wrote, cleaners beside them"
     walk_served("emu:?capacity=4M",
                 {.grid = 2, .block = 64, .pagers = 2, .how = how, .cleaners = 1}, walked_items);
     add_to_served_memory({.grid = 2, .block = 64, .pagers = 1, .how = how, .cleaners = 1},
-                         under_tsan ? 70'001 : 200'001);
+                         under_tsan ? 140'001 : 200'001);
   }
 }
 

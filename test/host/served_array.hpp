@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <vector>
@@ -36,8 +37,11 @@ void run_served(gnstor::host::session* s, Array& a, const served_shape& shape, K
   machine.run();
 }
 
+/// The frames that kernels of four warps need at least, each fetching eight pages at once.
+inline constexpr std::uint64_t fewest_frames = 32;
+
 /// Fills a volume, changes it in two rounds through an array with a quarter of its pages in frames,
-/// and reads it back.
+/// or a few more where that is not enough, and reads it back.
 inline void walk_served(const std::string& endpoint, const served_shape& shape,
                         std::uint64_t items) {
   CAPTURE(endpoint);
@@ -46,8 +50,10 @@ inline void walk_served(const std::string& endpoint, const served_shape& shape,
   std::vector<std::uint64_t> numbers(items);
   for (std::uint64_t i = 0; i < items; ++i) numbers[i] = walked(i, 0);
   s.write(v, 0, numbers.data(), 8 * items);
-  gnstor::host::array<std::uint64_t> a(
-      s, v, items, {.frame_bytes = 2 * items, .page_bytes = 4096, .eviction = shape.how});
+  gnstor::host::array<std::uint64_t> a(s, v, items,
+                                       {.frame_bytes = std::max(2 * items, fewest_frames * 4096),
+                                        .page_bytes = 4096,
+                                        .eviction = shape.how});
   const gnstor::host::memory_block wrong(s.client_place(), 8, s.options().device);
   auto* const count = static_cast<std::uint64_t*>(wrong.data());
   for (std::uint64_t round = 0; round < 2; ++round)
@@ -101,7 +107,7 @@ inline void share_few_frames(const std::string& endpoint, const served_shape& sh
   gnstor::host::session s(endpoint);
   const volume_info v = s.create_volume({.bytes = 8 * items});
   gnstor::host::array<std::uint64_t> a(s, v, items,
-                                       {.frame_bytes = 32 * 4096,
+                                       {.frame_bytes = fewest_frames * 4096,
                                         .page_bytes = 4096,
                                         .timeout = std::chrono::seconds(60),
                                         .eviction = shape.how});

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <thread>
@@ -140,16 +141,30 @@ void share(const std::string& endpoint) {
                  [&] { (void)alice.open_volume("graph"); });
 }
 
-/// Writes and reads a volume for some time, whatever becomes of SSDs.
-void go_on(const std::string& endpoint, std::uint32_t seconds) {
+/// Until the operator is done: a file says so. Bounded, should he fail.
+class operator_at_work {
+ public:
+  explicit operator_at_work(std::string done) : done_(std::move(done)) {}
+
+  explicit operator bool() const {
+    return std::chrono::steady_clock::now() < until_ && !std::filesystem::exists(done_);
+  }
+
+ private:
+  std::string done_;
+  std::chrono::steady_clock::time_point until_ =
+      std::chrono::steady_clock::now() + std::chrono::minutes(2);
+};
+
+/// Writes and reads a volume for as long, whatever becomes of SSDs.
+void go_on(const std::string& endpoint, const operator_at_work& more) {
   host::session alice = open(endpoint, "alice", 0);
   const auto v = alice.create_volume({.bytes = 4 << 20, .name = "steady"});
   std::vector<unsigned char> bytes(4 << 20);
   std::vector<unsigned char> found(bytes.size());
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
   double slowest = 0;
   std::uint32_t rounds = 0;
-  for (; std::chrono::steady_clock::now() < until; ++rounds) {
+  for (; more; ++rounds) {
     for (std::size_t k = 0; k < bytes.size(); ++k)
       bytes[k] = static_cast<unsigned char>(k * 7 + k / 4096 + rounds);
     const auto begin = std::chrono::steady_clock::now();
@@ -164,8 +179,8 @@ void go_on(const std::string& endpoint, std::uint32_t seconds) {
   expect(alice.refresh(v).epoch > v.epoch, "the array came to other epochs meanwhile");
 }
 
-/// A kernel counts the elements of an array up for some time, whatever becomes of SSDs.
-void go_on_by_kernel(const std::string& endpoint, std::uint32_t seconds) {
+/// A kernel counts the elements of an array up for as long, whatever becomes of SSDs.
+void go_on_by_kernel(const std::string& endpoint, const operator_at_work& more) {
   host::session carol = open(endpoint, "carol", 2);
   const auto v = carol.create_volume({.bytes = numbers * 4, .name = "counters"});
   host::array<std::uint32_t> array(
@@ -178,7 +193,7 @@ void go_on_by_kernel(const std::string& endpoint, std::uint32_t seconds) {
   kernels.spawn(1, 64, count_up{}, array.view(), &stop, &wrong, &rounds);
   carol.attach(kernels);
   std::thread timer([&] {
-    std::this_thread::sleep_for(std::chrono::seconds(seconds));
+    while (more) std::this_thread::sleep_for(std::chrono::milliseconds(100));
     gnstor::system_word<std::uint32_t>(stop).store(1, gnstor::release);
   });
   kernels.run();
@@ -194,17 +209,17 @@ void go_on_by_kernel(const std::string& endpoint, std::uint32_t seconds) {
 int main(int argc, char** argv) try {
   std::string what;
   std::string endpoint;
-  std::uint32_t seconds = 10;
+  std::string done;
   gnstor::tools::command_line line("Hosts at an array that has a manager");
   line.commands(what, {{"share", "two hosts, a volume by its name"},
-                       {"steady", "one host writes and reads for --seconds"},
+                       {"steady", "one host writes and reads until --until"},
                        {"kernel", "its kernel does, through an array of elements"}});
   line.option("--endpoint", endpoint, "gnstor://HOST[:PORT]");
-  line.option("--seconds", seconds, "how long");
+  line.option("--until", done, "the file that ends it");
   if (const auto code = line.parse(argc, argv)) return *code;
   if (what == "share") share(endpoint);
-  if (what == "steady") go_on(endpoint, seconds);
-  if (what == "kernel") go_on_by_kernel(endpoint, seconds);
+  if (what == "steady") go_on(endpoint, operator_at_work{done});
+  if (what == "kernel") go_on_by_kernel(endpoint, operator_at_work{done});
   return 0;
 } catch (const std::exception& e) {
   std::fprintf(stderr, "interop_managed: %s\n", e.what());
