@@ -5,29 +5,17 @@
 #include <gnstor/simt/group.hpp>
 #include <gnstor/wire/nvme/status.hpp>
 
-#include <cuda/std/bit>
-
 namespace gnstor::fw {
 
 /// A queue's owner looks for it once in so many rounds.
 inline constexpr std::uint32_t dead_rounds = 256;
 
-/// Notes which commands silent SSDs have swallowed: those of the lanes in `lost`.
-/// @par Callers every lane of the queue's owner, converged
-GNSTOR_HD_SLOW inline void note_lost(const node& n, std::uint32_t queue, const simt::group g,
-                                     std::uint32_t lost, std::uint32_t handle) {
-  queue_context& context = n.queues[queue];
-  const std::uint32_t base = queue * n.shape.max_depth;
-  const std::uint32_t before = lost & ((1u << g.thread_rank()) - 1);
-  const auto previous = static_cast<int>(31 - cuda::std::countl_zero(before | 1));
-  const auto last = static_cast<int>(31 - cuda::std::countl_zero(lost));
-  const std::uint32_t next = g.shfl(handle, previous) - base + 1;
-  const std::uint32_t first = g.shfl(handle, last) - base + 1;
-  if ((lost >> g.thread_rank() & 1) != 0)
-    n.commands[handle].remaining = before != 0 ? next : context.first_lost;
-  g.sync();
-  if (g.leads()) context.first_lost = first;
-  g.sync();
+/// Notes a command that a silent SSD has swallowed.
+/// @par Callers any lane of the queue's owner
+GNSTOR_HD_INLINE void note_lost(const node& n, std::uint32_t queue, std::uint32_t handle) {
+  const std::uint32_t at = handle - queue * n.shape.max_depth + 1;
+  n.commands[handle].remaining =
+      device_word<std::uint32_t>(n.queues[queue].first_lost).exchange(at, relaxed);
 }
 
 /// Answers what a queue still has with SSDs that fell silent and were then given up, as the front

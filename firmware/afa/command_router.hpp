@@ -83,7 +83,10 @@ class command_router {
     if (e.opcode == wire::nvme::fabrics_opcode) {
       if (!aligned(c)) return false;
       if (length == sizeof(wire::fabrics::connect_data) && opens(c, remote_read)) {
-        fabrics_target(*node_).execute(c, d.joined);
+        const auto answer = fabrics_target(*node_).execute(e, c.queue, d.joined);
+        c.status = answer.status;
+        c.result = answer.result;
+        d.joined = answer.joined;
       } else if (c.stage != command_stage::refused) {
         c.status = wire::nvme::make_status(wire::nvme::generic_status::invalid_sgl_length);
       }

@@ -12,51 +12,61 @@ class fabrics_target {
  public:
   GNSTOR_HD explicit fabrics_target(const node& n) : node_(&n) {}
 
-  /// Executes the Fabrics command of `c` for a queue that has `joined`, or does now; sets its
-  /// status and result.
+  /// What became of a Fabrics command.
+  struct answer {
+    std::uint16_t status = 0;
+    std::uint32_t result = 0;
+    association joined;
+  };
+
+  /// Executes the Fabrics command `entry`, that came by `queue`, which has `joined` or does now.
+  /// Nothing of the command is handed over by reference: it stays in registers where it is.
   /// @par Callers the lane of the queue's engine that holds the command
-  GNSTOR_HD void execute(command_head& c, association& joined) const {
-    const auto connect = cuda::std::bit_cast<wire::fabrics::connect_command>(c.entry);
+  GNSTOR_HD_SLOW answer execute(const wire::nvme::submission_entry entry, std::uint32_t queue,
+                                const association joined) const {
+    const auto connect = cuda::std::bit_cast<wire::fabrics::connect_command>(entry);
+    answer to{.joined = joined};
     if (connect.fctype != static_cast<std::uint8_t>(wire::fabrics::command_type::connect)) {
-      c.status = wire::nvme::make_status(wire::nvme::generic_status::invalid_field);
-      return;
+      to.status = wire::nvme::make_status(wire::nvme::generic_status::invalid_field);
+      return to;
     }
     if (joined.connected != 0) {
-      c.status = wire::nvme::make_status(wire::nvme::generic_status::command_sequence_error);
-      return;
+      to.status = wire::nvme::make_status(wire::nvme::generic_status::command_sequence_error);
+      return to;
     }
     const auto* data = reinterpret_cast<const wire::fabrics::connect_data*>(connect.sgl.address);
     if (!same_text(data->subnqn, node_->subsystem)) {
-      refuse(c, wire::fabrics::connect_status::invalid_parameters,
+      refuse(to, wire::fabrics::connect_status::invalid_parameters,
              wire::fabrics::make_invalid_parameter(offsetof(wire::fabrics::connect_data, subnqn),
                                                    true));
-      return;
+      return to;
     }
     host_seen host;
     if (!find(data->hostid, data->cntlid, host)) {
-      refuse(c, wire::fabrics::connect_status::invalid_host, 0);
-      return;
+      refuse(to, wire::fabrics::connect_status::invalid_host, 0);
+      return to;
     }
     if (connect.qid != 0 && data->cntlid != host.controller) {
-      refuse(c, wire::fabrics::connect_status::invalid_parameters,
+      refuse(to, wire::fabrics::connect_status::invalid_parameters,
              wire::fabrics::make_invalid_parameter(offsetof(wire::fabrics::connect_data, cntlid),
                                                    true));
-      return;
+      return to;
     }
-    joined.queue_id = connect.qid;
-    joined.controller = host.controller;
-    joined.client = host.client;
-    device_word<std::uint32_t>(node_->priorities[c.queue]).store(connect.cattr & 3, relaxed);
-    joined.connected = 1;
-    c.result = wire::fabrics::make_connect_result(host.controller);
+    to.joined.queue_id = connect.qid;
+    to.joined.controller = host.controller;
+    to.joined.client = host.client;
+    device_word<std::uint32_t>(node_->priorities[queue]).store(connect.cattr & 3, relaxed);
+    to.joined.connected = 1;
+    to.result = wire::fabrics::make_connect_result(host.controller);
+    return to;
   }
 
  private:
-  GNSTOR_HD static void refuse(command_head& c, wire::fabrics::connect_status why,
+  GNSTOR_HD static void refuse(answer& to, wire::fabrics::connect_status why,
                                std::uint32_t detail) {
-    c.status = wire::nvme::make_status(wire::nvme::status_code_type::command_specific,
-                                       static_cast<std::uint8_t>(why));
-    c.result = detail;
+    to.status = wire::nvme::make_status(wire::nvme::status_code_type::command_specific,
+                                        static_cast<std::uint8_t>(why));
+    to.result = detail;
   }
   GNSTOR_HD static bool same_text(const char* a, const char* b) {
     for (std::uint32_t k = 0; k < 256; ++k) {

@@ -303,9 +303,8 @@ class queue_engine {
       static_cast<command_head&>(slot) = c;
       if (c.stage == command_stage::lookup) node_->inbox(c.ssd, c.where.shard).push(handle);
       if (c.stage == command_stage::done) finish(c, handle);
+      if (c.stage == command_stage::lost) note_lost(*node_, queue_, handle);
     }
-    const std::uint32_t lost = g.ballot(keeps && c.stage == command_stage::lost);
-    if (lost != 0) note_lost(*node_, queue_, g, lost, handle);
     node_->push_copies(g, queue_, keeps && found ? 1 : 0, handle * max_transfer_blocks);
     now_.reads_away += direct ? 0 : read_count;
     now_.free_commands -= static_cast<std::uint32_t>(cuda::std::popcount(kept));
