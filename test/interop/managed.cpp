@@ -74,7 +74,8 @@ struct count_up {
                             std::uint32_t* rounds) const {
     std::uint32_t round = 0;
     for (gnstor::until more{gnstor::simt::within(600'000'000'000)}; more; more.progressed()) {
-      if (gnstor::system_word<std::uint32_t>(*stop).load(gnstor::acquire) != 0) break;
+      const bool enough = gnstor::system_word<std::uint32_t>(*stop).load(gnstor::acquire) != 0;
+      if (enough && round >= 2) break;
       for (std::uint64_t k = lane.global_thread(); k < view.size(); k += lane.grid_threads()) {
         if (round != 0 && view[k] != round)
           gnstor::system_word<std::uint64_t>(*wrong).fetch_add(1, gnstor::relaxed);

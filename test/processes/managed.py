@@ -17,14 +17,19 @@ def share(programs, target, folder):
 def steady(programs, target, folder):
     """SSDs are detached and come back while a session writes and reads, and a kernel of another
     one: neither sees an error."""
+    enough = folder / "enough"
     alice, carol = (rig.Client(programs, folder, "interop_managed", what, "--endpoint",
-                               target.endpoint, "--seconds", "5") for what in ("steady", "kernel"))
+                               target.endpoint, "--until", enough) for what in ("steady", "kernel"))
+    for volume in ("steady", "counters"):
+        made = rig.eventually(lambda name=volume: target.gnstorctl("volume", "show", name)[0] == 0)
+        rig.check(made, "nobody makes volume", volume, alice.said(), carol.said())
     for ssd in ("1", "2"):
         for verb in ("detach", "replace"):
             code, said = target.gnstorctl("ssd", verb, ssd)
             rig.check(code == 0, "gnstorctl ssd", verb, ssd, said)
         rig.check(rig.eventually(target.healthy), "the array is not in sync again",
                   *target.gnstorctl("array", "health"))
+    enough.touch()
     for who in (alice, carol):
         rig.check(who.wait() == 0, "a host that writes while SSDs fail:", who.said())
         print("\n".join(who.said().splitlines()[:-1]))

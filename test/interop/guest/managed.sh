@@ -40,7 +40,8 @@ comes_back() {
   same "what the kernel's host wrote" "$(sha256sum < /tmp/image)" \
     "$(dd if="$disk" bs=64k iflag=direct 2> /dev/null | sha256sum)"
 }
-sleep 1
+both_write() { gnstorctl volume show steady && gnstorctl volume show counters; }
+within 30 both_write
 comes_back 1
 : > /tmp/enough
 wait $steady || failed "a session sees an error"
