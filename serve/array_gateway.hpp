@@ -33,6 +33,9 @@ class array_gateway {
     virtual ~membership() = default;
     /// The host says that it goes, and has nothing under way: it is to lose its right to write.
     virtual void goes_in_order() = 0;
+    /// True if an SSD may still execute a command of the host: it was not answered in time, in the
+    /// array's present epoch. In the next one SSDs refuse what is of this.
+    virtual bool left_behind() const = 0;
   };
   /// What became of a host that wants to join.
   struct joined {

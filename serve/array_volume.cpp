@@ -84,7 +84,7 @@ status array_volume::in_epoch(Operation operation) {
   volume_info now = info();
   if (array_->manager() != nullptr) {
     return host::in_epochs(
-        now.epoch, array_->patience(), [&] { return operation(now); },
+        array_->patience(), [&] { return now.epoch; }, [&] { return operation(now); },
         [&] {
           try {
             array_->refresh();
@@ -93,7 +93,6 @@ status array_volume::in_epoch(Operation operation) {
           } catch (const host::error& e) {  // no SSD answers just now
             if (say_) say_(e.what());
           }
-          return now.epoch;
         });
   }
   const status s = operation(now);

@@ -186,7 +186,7 @@ answer controller::set_features(const wire::nvme::submission_entry& e) {
         return refuse(generic_status::invalid_field);
       }
       // Queues that exist would not survive a smaller grant. NVMe Base 2.3, 5.1.25.2.1.
-      if (std::find(queues_.begin(), queues_.end(), true) != queues_.end()) {
+      if (std::find(queues_.begin() + 1, queues_.end(), true) != queues_.end()) {
         return refuse(generic_status::command_sequence_error);
       }
       granted_ = std::min(nvme::granted_queues(e.cdw11), limits_.io_queues);
@@ -222,11 +222,11 @@ answer controller::set_features(const wire::nvme::submission_entry& e) {
   }
 }
 
-// ---- I/O queues
+// ---- queues
 
 bool controller::claim_queue(std::uint16_t qid) {
   const std::lock_guard lock(guard_);
-  if (qid == 0 || qid > granted_ || queues_[qid]) return false;
+  if (ended() || qid > granted_ || queues_[qid]) return false;
   queues_[qid] = true;
   return true;
 }
@@ -234,6 +234,14 @@ bool controller::claim_queue(std::uint16_t qid) {
 void controller::release_queue(std::uint16_t qid) {
   const std::lock_guard lock(guard_);
   queues_[qid] = false;
+  released_.notify_all();
+}
+
+bool controller::await_release(std::chrono::milliseconds most) const {
+  std::unique_lock lock(guard_);
+  return released_.wait_for(lock, most, [&] {
+    return std::none_of(queues_.begin(), queues_.end(), [](bool taken) { return taken; });
+  });
 }
 
 // ---- events

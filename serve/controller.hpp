@@ -8,6 +8,8 @@
 #include <gnstor/wire/nvme/completion_entry.hpp>
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <deque>
 #include <mutex>
 #include <optional>
@@ -32,6 +34,7 @@ struct traffic_counters {
 struct array_side {
   bool cached = false;                              ///< the array has a volatile write cache
   std::shared_ptr<array_gateway::membership> held;  ///< of hosts of the array's own subsystem
+  std::uint64_t association = 0;                    ///< its number for life; 0: it has none
 };
 
 /// One association's controller: registers, features, event requests and keep-alive.
@@ -49,6 +52,8 @@ class controller {
   const subsystem& of() const { return *of_; }
   std::shared_ptr<const subsystem> shared_subsystem() const { return of_; }
   const host_identity& host() const { return host_; }
+  /// The association's number for life, which no other one ever has; 0: it has none.
+  std::uint64_t association() const { return array_.association; }
   const target_limits& limits() const { return limits_; }
 
   traffic_counters& traffic() { return traffic_; }
@@ -73,9 +78,15 @@ class controller {
   /// Bytes of data that a Get Features answers.
   static std::uint32_t feature_bytes(const wire::nvme::submission_entry& e);
 
-  /// Takes I/O queue `qid` for a connection. False: it is beyond what was granted, or taken.
+  /// Takes queue `qid` for a connection. False: it is beyond what was granted, or taken, or the
+  /// association has ended.
   bool claim_queue(std::uint16_t qid);
+  /// The connection is gone, and executes nothing any more.
   void release_queue(std::uint16_t qid);
+  /// Waits until no connection is left. False if that takes longer.
+  bool await_release(std::chrono::milliseconds most) const;
+  /// True if an SSD may still execute what the host sent: it did not answer in time.
+  bool left_behind() const { return array_.held != nullptr && array_.held->left_behind(); }
 
   /// OAES: the events, beside those of health, that this controller may report.
   std::uint32_t optional_events() const;
@@ -121,8 +132,9 @@ class controller {
   std::uint32_t csts_ = 0;
   std::uint32_t event_config_ = 0;
   std::uint32_t temperature_ = 0;
-  std::uint32_t granted_ = 0;  ///< I/O queues
-  std::vector<bool> queues_;   ///< taken, by queue id
+  std::uint32_t granted_ = 0;                 ///< I/O queues
+  std::vector<bool> queues_;                  ///< taken, by queue id
+  mutable std::condition_variable released_;  ///< one of them was given back
   std::deque<std::uint16_t> held_;
   bool changed_ = false;        ///< the namespace, since the log page was read
   std::uint32_t pending_ = 0;   ///< events not reported yet, by bit

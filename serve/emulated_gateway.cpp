@@ -126,11 +126,18 @@ struct emulated_gateway::member {
   bool in_order = true;            ///< all associations that ended said that they go
   std::chrono::steady_clock::time_point lost_at{};  ///< when one ended that did not
   bool leaving = false;
-  std::set<std::uint16_t> written;              ///< volumes that it has taken the right to write
+  std::atomic<std::uint32_t> left_in{0};  ///< the last epoch in which an SSD did not answer in time
+  std::set<std::uint16_t> written;        ///< volumes that it has taken the right to write
   std::unique_ptr<host::emulated_client> link;  ///< goes before the buffers: a late answer may
   std::unique_ptr<host::array_client> client;   ///< still be on its way to one
 
   ~member() { link.reset(); }
+  /// Notes that an SSD may still execute a command of epoch `sent`.
+  void note_left(std::uint32_t sent) {
+    std::uint32_t before = left_in.load();
+    for (; before < sent && !left_in.compare_exchange_weak(before, sent);) {
+    }
+  }
 };
 
 struct emulated_gateway::association final : array_gateway::membership {
@@ -142,6 +149,7 @@ struct emulated_gateway::association final : array_gateway::membership {
     if (!said) of->lost_at = std::chrono::steady_clock::now();
   }
   void goes_in_order() override { said = true; }
+  bool left_behind() const override { return of->left_in >= gateway.about_.epoch; }
 
   emulated_gateway& gateway;
   std::shared_ptr<member> of;
@@ -322,6 +330,7 @@ std::uint16_t emulated_gateway::admin(client_id client, const wire::nvme::submis
   const std::shared_ptr<member> who = find(client);
   if (who == nullptr) return status_field(status::make(status_code::closed, reporter::caller));
   const status s = who->client->admin(entry, payload);
+  if (!s.ok() && !s.retry_safe()) who->note_left(about_.epoch);
   if (const std::uint16_t vid = s.ok() ? written_by(client, entry, payload) : 0; vid != 0) {
     const std::lock_guard lock(guard_);
     who->written.insert(vid);
@@ -332,8 +341,10 @@ std::uint16_t emulated_gateway::admin(client_id client, const wire::nvme::submis
 std::uint16_t emulated_gateway::io(client_id client, const wire::nvme::submission_entry& entry,
                                    std::span<std::byte> payload) {
   const std::shared_ptr<member> who = find(client);
-  return status_field(who != nullptr ? who->client->io(entry, payload)
-                                     : status::make(status_code::closed, reporter::caller));
+  if (who == nullptr) return status_field(status::make(status_code::closed, reporter::caller));
+  const status s = who->client->io(entry, payload);
+  if (!s.ok() && !s.retry_safe()) who->note_left(entry.cdw2);
+  return status_field(s);
 }
 
 volume_id emulated_gateway::create_volume(std::uint64_t bytes) {

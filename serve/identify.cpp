@@ -74,6 +74,7 @@ nvme::identify_controller describe_controller(const controller& c, const array_g
   said.rab = 6;
   said.cmic = discovery ? std::uint8_t{0} : nvme::cmic_controllers;
   said.cntlid = c.id();
+  said.association = c.association();
   said.ver = nvme::version_1_4;
   said.oaes = c.optional_events();
   said.ctratt = nvme::ctratt_long_host_id | nvme::ctratt_traffic_keeps_alive;

@@ -3,6 +3,7 @@
 #include "fill_page.hpp"
 #include "product.hpp"
 #include <gnstor/wire/afa/admin_opcode.hpp>
+#include <gnstor/wire/afa/association_end.hpp>
 #include <gnstor/wire/fabrics/connect_data.hpp>
 #include <gnstor/wire/fabrics/discovery_header.hpp>
 #include <gnstor/wire/nvme/commands_log.hpp>
@@ -81,6 +82,7 @@ nvme::commands_log commands(subsystem_kind kind) {
                       own::array_describe}) {
     said.admin[static_cast<std::uint8_t>(a)] = nvme::command_supported;
   }
+  said.admin[wire::afa::association_end::opcode] = nvme::command_supported;
   return said;
 }
 

@@ -16,6 +16,7 @@ struct target_limits {
   std::uint32_t in_capsule_bytes = 4096;  ///< data that may follow a command in its capsule
   std::uint32_t transfer_bytes = 131072;  ///< data of one command: MDTS, a power of two of 4 KiB
   std::uint32_t held_events = 4;          ///< Asynchronous Event Requests of one controller
+  std::uint32_t end_ms = 2000;            ///< that an ASSOCIATION END waits
 };
 
 /// How long a discovery controller without keep-alive waits for a command. NVMe Base 2.3, 3.1.3.3,

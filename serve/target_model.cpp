@@ -37,8 +37,9 @@ std::string nqn_in(const char (&field)[256]) {
 
 }  // namespace
 
-target_model::target_model(const target_limits& limits, array_gateway& array)
-    : limits_(limits), array_(&array) {}
+target_model::target_model(const target_limits& limits, array_gateway& array,
+                           std::uint64_t first_association)
+    : limits_(limits), array_(&array), next_association_(first_association) {}
 
 void target_model::offer(subsystem s) {
   const std::lock_guard lock(guard_);
@@ -103,6 +104,7 @@ join_result target_model::join_admin(const connect_command& c, const connect_dat
   const std::string wanted = nqn_in(data.subnqn);
   std::shared_ptr<const subsystem> of;
   std::uint16_t id = 0;
+  std::uint64_t association = 0;
   {
     const std::lock_guard lock(guard_);
     of = find(wanted);
@@ -118,6 +120,8 @@ join_result target_model::join_admin(const connect_command& c, const connect_dat
     if (has_room(host, of->kind, c.kato_ms == 0)) id = free_id();
     if (id == 0) return refuse(wire::fabrics::make_status(connect_status::controller_busy));
     controllers_[id] = nullptr;  // taken; opening it may wait for the array
+    if (of->kind == subsystem_kind::array && next_association_ != 0)
+      association = next_association_++;
   }
   array_gateway::joined member;
   if (of->kind == subsystem_kind::array) {
@@ -126,7 +130,7 @@ join_result target_model::join_admin(const connect_command& c, const connect_dat
   }
   const bool cached = of->kind != subsystem_kind::discovery && array_->has_write_cache();
   auto made = std::make_shared<controller>(id, of, host, limits_,
-                                           array_side{cached, std::move(member.held)});
+                                           array_side{cached, std::move(member.held), association});
   std::uint16_t refused = member.refused;
   if (refused == 0) refused = made->open();
   made->keep_alive(c.kato_ms, now_ms);
@@ -142,6 +146,7 @@ join_result target_model::join_admin(const connect_command& c, const connect_dat
     controllers_.erase(id);
     return refuse(refused);
   }
+  (void)made->claim_queue(0);
   controllers_[id] = made;
   return {{0, wire::fabrics::make_connect_result(id)}, made};
 }
@@ -176,9 +181,34 @@ void target_model::tick(std::uint64_t now_ms) {
     if (here->second == nullptr) continue;
     if (here->second->expired(now_ms)) here->second->end("no keep-alive in time");
     if (!here->second->ended()) continue;
+    leaving_.push_back(here->second);
     gone.push_back(std::move(here->second));
     controllers_.erase(here);
   }
+  std::erase_if(leaving_, [](const auto& c) { return c.expired(); });
+}
+
+answer target_model::end_association(const controller& asks,
+                                     const wire::afa::association_end& which) {
+  if (which.association == 0 || which.association == asks.association())
+    return serve::refuse(generic_status::invalid_field);
+  std::shared_ptr<controller> former;
+  const auto is_meant = [&](const std::shared_ptr<controller>& c) {
+    return c != nullptr && c->id() == which.controller && c->association() == which.association &&
+           c->host().nqn == asks.host().nqn && c->host().id == asks.host().id;
+  };
+  {
+    const std::lock_guard lock(guard_);
+    for (const auto& [id, c] : controllers_)
+      if (is_meant(c)) former = c;
+    for (const auto& c : leaving_)
+      if (const auto one = c.lock(); is_meant(one)) former = one;
+  }
+  if (former == nullptr) return {};
+  former->end("its host has made another");
+  if (former->await_release(std::chrono::milliseconds(limits_.end_ms)) && !former->left_behind())
+    return {};
+  return {wire::nvme::make_status(generic_status::command_interrupted)};
 }
 
 void target_model::excuse_silence(std::uint64_t now_ms) {

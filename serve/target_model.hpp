@@ -2,6 +2,7 @@
 
 #include "array_gateway.hpp"
 #include "controller.hpp"
+#include <gnstor/wire/afa/association_end.hpp>
 #include <gnstor/wire/fabrics/connect_command.hpp>
 #include <gnstor/wire/fabrics/connect_data.hpp>
 
@@ -22,7 +23,10 @@ struct join_result {
 class target_model {
  public:
   /// @param array serves `subsystem_kind::array`; outlives the target
-  target_model(const target_limits& limits, array_gateway& array);
+  /// @param first_association the number for life of the array's first association, drawn at random
+  /// with each start; 0: they get none, and hosts cannot end those that they have lost
+  target_model(const target_limits& limits, array_gateway& array,
+               std::uint64_t first_association = 0);
 
   const target_limits& limits() const { return limits_; }
   array_gateway& array() const { return *array_; }
@@ -42,6 +46,10 @@ class target_model {
   join_result connect(const wire::fabrics::connect_command& c,
                       const wire::fabrics::connect_data& data, std::uint64_t now_ms,
                       const std::string& peer = {});
+  /// Ends an association of the host that `asks` by another one, and waits until nothing of it is
+  /// under way. Refused with *command interrupted* if that takes too long, or an SSD has something
+  /// of it: what the host sends again could be overtaken.
+  answer end_association(const controller& asks, const wire::afa::association_end& which);
   /// Counts every host as heard now: who serves them could not hear before.
   void excuse_silence(std::uint64_t now_ms);
   /// Ends the associations whose hosts were not heard in time, and forgets those that ended.
@@ -68,6 +76,8 @@ class target_model {
   mutable std::mutex guard_;  ///< of what follows
   std::vector<std::shared_ptr<const subsystem>> subsystems_;
   std::map<std::uint16_t, std::shared_ptr<controller>> controllers_;
+  std::vector<std::weak_ptr<controller>> leaving_;  ///< have ended, and have connections still
+  std::uint64_t next_association_;                  ///< 0: none is given
   std::uint16_t last_id_ = 0;
   std::uint64_t generation_ = 1;
 };

@@ -4,6 +4,7 @@
 #include "identify.hpp"
 #include <gnstor/wire/afa/admin_opcode.hpp>
 #include <gnstor/wire/afa/array_description.hpp>
+#include <gnstor/wire/afa/association_end.hpp>
 #include <gnstor/wire/afa/status.hpp>
 #include <gnstor/wire/afa/volume_chmod.hpp>
 #include <gnstor/wire/afa/volume_list.hpp>
@@ -94,6 +95,7 @@ target_queue::needs target_queue::needs_of(const submission_entry& e) const {
   if (qid_ == 0) {
     const bool own =
         e.opcode >= wire::nvme::first_vendor_admin_opcode && kind == subsystem_kind::array;
+    if (own && e.opcode == wire::afa::association_end::opcode) return {.blocking = true};
     return own ? array_admin_needs(e) : admin_needs(e);
   }
   return kind == subsystem_kind::array ? array_needs(e) : volume_needs(e);
@@ -304,6 +306,8 @@ answer target_queue::execute_fabrics(const plan& p, std::span<std::byte> data,
 
 answer target_queue::execute_admin(const plan& p, std::span<std::byte> data) {
   const submission_entry& e = p.entry;
+  if (e.opcode == wire::afa::association_end::opcode)
+    return target_->end_association(*controller_, wire::afa::association_end::unpack(e));
   if (e.opcode >= wire::nvme::first_vendor_admin_opcode) {
     const answer a{target_->array().admin(controller_->host().client, e, data)};
     return a;
@@ -386,7 +390,7 @@ void target_queue::end(bool broken) {
 void target_queue::close(bool broken) {
   end(broken);
   if (controller_ == nullptr) return;
-  if (qid_ != 0) controller_->release_queue(qid_);
+  controller_->release_queue(qid_);
   connected_.store(false, std::memory_order_release);
   controller_ = nullptr;
 }

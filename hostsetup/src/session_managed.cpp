@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstring>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace gnstor::host {
@@ -127,7 +128,10 @@ status session::impl::follow(const volume_info& v,
   if (!control) return operation(v);
   volume_info now = present(v);
   return in_epochs(
-      now.epoch, options.timeout,
+      options.timeout,
+      // Where the connection was made again, and the target has said that nothing of the former one
+      // is under way, nothing late can pass what is sent now either.
+      [&] { return std::pair(now.epoch, link->fresh_starts()); },
       [&] {
         // An SSD that falls silent is not waited for as long as there is time: there is an epoch
         // without it by then.
@@ -141,7 +145,6 @@ status session::impl::follow(const volume_info& v,
           log(log_level::warning, e.what());
         }
         now = present(now);
-        return now.epoch;
       });
 }
 

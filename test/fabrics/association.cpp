@@ -188,4 +188,49 @@ TEST_CASE("a controller without a loss timeout is not connected again") {
   CHECK(target.script.connects.size() == 1);
 }
 
+TEST_CASE("what failed may be sent again when the target has ended the association that was lost") {
+  scripted_target target;
+  target.script.identity.association = 7;
+  controller c(target, options());
+  io_channel one(c);
+  CHECK(c.fresh_starts() == 0);
+  const auto lose_again = [&](std::uint64_t number, std::uint16_t end_status) {
+    const std::uint64_t before = c.association();
+    {
+      const std::lock_guard lock(target.script.mutex);
+      target.script.identity.association = number;
+      target.script.end_status = end_status;
+      target.script.ended.clear();
+    }
+    target.drop_all();
+    REQUIRE(eventually([&] { return c.association() > before; }));
+    const std::lock_guard lock(target.script.mutex);
+    std::vector<std::uint64_t> numbers;
+    for (const auto& e : target.script.ended) {
+      CHECK(e.controller == 1);
+      numbers.push_back(e.association);
+    }
+    return numbers;
+  };
+  const std::uint16_t busy =
+      wire::nvme::make_status(wire::nvme::generic_status::command_interrupted);
+  CHECK(lose_again(8, 0) == std::vector<std::uint64_t>{7});
+  CHECK(c.fresh_starts() == 1);
+  CHECK(one.fresh_starts() == 0);  // its connection is the former one's
+  one.reopen(milliseconds(10'000));
+  CHECK(one.fresh_starts() == 1);
+
+  CHECK(lose_again(9, busy) == std::vector<std::uint64_t>{8});
+  CHECK(c.fresh_starts() == 1);
+  one.reopen(milliseconds(10'000));
+  CHECK(one.fresh_starts() == 1);
+  // All that were lost are to be over.
+  CHECK(lose_again(0, 0) == std::vector<std::uint64_t>{9, 8});
+  CHECK(c.fresh_starts() == 2);
+  // One without a number cannot be named: whatever comes later, it may have something under way.
+  CHECK(lose_again(11, 0).empty());
+  CHECK(lose_again(12, 0) == std::vector<std::uint64_t>{11});
+  CHECK(c.fresh_starts() == 2);
+}
+
 }  // namespace

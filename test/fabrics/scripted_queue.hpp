@@ -92,6 +92,10 @@ class scripted_queue {
     using wire::nvme::admin_opcode;
     if (c.opcode == wire::nvme::fabrics_opcode) return fabrics(c);
     if (queue_id_ != 0) return read_write(c);
+    if (c.opcode == wire::afa::association_end::opcode) {
+      script_.ended.push_back(wire::afa::association_end::unpack(c));
+      return {script_.end_status};
+    }
     switch (static_cast<admin_opcode>(c.opcode)) {
       case admin_opcode::identify: return identify(c);
       case admin_opcode::get_log_page: return log_page(c);

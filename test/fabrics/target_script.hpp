@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gnstor/wire/afa/association_end.hpp>
 #include <gnstor/wire/fabrics/connect_data.hpp>
 #include <gnstor/wire/fabrics/discovery_header.hpp>
 #include <gnstor/wire/nvme/features.hpp>
@@ -43,6 +44,8 @@ struct target_script {
   std::vector<wire::fabrics::connect_data> connect_data;
   std::uint32_t keep_alive_ms = 0;
   std::vector<std::uint32_t> events_enabled;
+  std::uint16_t end_status = 0;                   ///< of an ASSOCIATION END
+  std::vector<wire::afa::association_end> ended;  ///< that were asked for
 
   target_script() {
     identity.cntlid = 1;

@@ -112,17 +112,17 @@ def target_suffers(hosts, draw, rounds, happens, what, *options):
 
 
 def target_killed(hosts, draw, rounds):
-    """The target is killed and started again."""
+    """The target is killed and started again: its hosts connect again, and see no error."""
     def kill(target):
         target.end(signal.SIGKILL)
         target.start()
 
     # The first thing that a session asks of the new manager.
-    writer = hosts.writer("bob", draw.randrange(1 << 30), *PERSISTENT)
+    writer = hosts.writer("bob", draw.randrange(1 << 30))
     kill(hosts.target)
     rig.check(hosts.progress(4), "the writer does not go on:", writer.said())
     rig.check(writer.end() == 0, "the writer ends in order:", writer.said())
-    target_suffers(hosts, draw, rounds, kill, "killed", *PERSISTENT)
+    target_suffers(hosts, draw, rounds, kill, "killed")
 
 
 def stop_for(target, seconds):

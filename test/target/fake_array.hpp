@@ -25,7 +25,7 @@ class fake_array final : public serve::array_gateway {
   joined join(const serve::host_identity& who) override {
     if (refuse != 0) return {.refused = refuse};
     present.insert(who.client.value);
-    return {.client = who.client};
+    return {.client = who.client, .held = std::make_shared<membership_of>(*this)};
   }
   std::uint16_t admin(client_id client, const wire::nvme::submission_entry& e,
                       std::span<std::byte> payload) override {
@@ -42,8 +42,16 @@ class fake_array final : public serve::array_gateway {
   std::uint64_t name = 1;    ///< `identity`
   std::uint16_t refuse = 0;  ///< the status of `join`
   std::uint16_t fail = 0;    ///< of commands
+  bool left = false;         ///< an SSD may still execute something of any host
 
  private:
+  struct membership_of final : membership {
+    explicit membership_of(const fake_array& a) : array(&a) {}
+    void goes_in_order() override {}
+    bool left_behind() const override { return array->left; }
+    const fake_array* array;
+  };
+
   std::uint16_t take(bool admin, client_id client, const wire::nvme::submission_entry& e,
                      std::span<std::byte> payload) {
     calls.push_back({admin, client, e, {payload.begin(), payload.end()}});

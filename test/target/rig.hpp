@@ -205,7 +205,9 @@ class host_queue {
 
 /// A target with a discovery subsystem, the array, and one volume.
 struct target_rig {
-  target_rig() : target({}, array) {
+  /// @param first_association as of `serve::target_model`
+  explicit target_rig(const serve::target_limits& limits = {}, std::uint64_t first_association = 0)
+      : target(limits, array, first_association) {
     target.offer(
         {std::string(serve::discovery_nqn), serve::subsystem_kind::discovery, {}, nullptr});
     target.offer({array_nqn, serve::subsystem_kind::array, {}, nullptr});

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <random>
 #include <utility>
 
 namespace gnstor::tools {
@@ -60,6 +61,12 @@ std::optional<host::manager_settings> managed(const target_options& options) {
 #endif
 }
 
+/// A number that no other start of a target draws, as far as chance goes.
+std::uint64_t drawn() {
+  std::random_device device;
+  return std::uint64_t{device()} << 32 | device() | 1;
+}
+
 serve::rdma_server_options server_options(std::function<void()> follow) {
   serve::rdma_server_options s;
   s.every_second = std::move(follow);
@@ -74,7 +81,7 @@ serving::serving(const target_options& options)
       heirs_(heirs_in(options.reassigned)),
       listener_(address_in(options.listen)),
       array_(where_, std::uint64_t{options.timeout_s} * 1'000'000'000, managed(options)),
-      target_({}, array_),
+      target_({}, array_, drawn()),
       server_(target_, std::move(listener_), server_options([this] { follow(); })) {
   target_.offer({std::string(serve::discovery_nqn), serve::subsystem_kind::discovery, {}, nullptr});
   target_.offer({array_nqn, serve::subsystem_kind::array, options_.hosts, nullptr});

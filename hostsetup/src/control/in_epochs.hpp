@@ -32,24 +32,26 @@ inline bool may_pass(status s) {
 /// Carries out an operation on an array that a manager brings to another epoch when an SSD fails:
 /// again in each new epoch, entirely, until it succeeds, another epoch would not help, or
 /// `patience` is over. Nothing is sent again within an epoch: a late write could pass a newer one.
-/// @param epoch in which `operation` is first carried out
+/// @param where in what it was carried out, something to compare: the epoch, and whatever else
+/// separates what is sent from what was sent before. Asked after each time
 /// @param operation `status()`: in the epoch that was learned last
-/// @param learn `std::uint32_t()`: asks the array for its epoch, and says which is known
-template <class Operation, class Learn>
-status in_epochs(std::uint32_t epoch, duration patience, const Operation& operation,
+/// @param learn `void()`: asks the array for its epoch
+template <class Where, class Operation, class Learn>
+status in_epochs(duration patience, const Where& where, const Operation& operation,
                  const Learn& learn) {
   using clock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds between_looks{10};
   const auto until = clock::now() + std::chrono::nanoseconds(patience.ns());
   status s = operation();
+  auto was = where();
   while (may_pass(s) && clock::now() < until) {
-    const std::uint32_t now = learn();
-    if (now == epoch) {
+    learn();
+    if (where() == was) {
       std::this_thread::sleep_for(between_looks);
       continue;
     }
-    epoch = now;
     s = operation();
+    was = where();
   }
   return s;
 }

@@ -51,7 +51,7 @@ controller::controller(transport& way, controller_options options)
   if (host_.generated) {
     say(fmt::format("host NQN {} ({}): targets know this host by it", host_.nqn, host_.origin));
   }
-  adopt(establish());
+  adopt(establish(), false);
   thread_ = start_thread("keeping a connection alive", [this] { run(); });
 }
 
@@ -139,6 +139,7 @@ controller::found controller::establish() const {
                                                               0, "identifying the controller");
   f.limits = controller_limits::from(said, cap, options_.depth, f.notes);
   f.limits.controller_id = f.admin->controller_id();
+  f.number = said.association;
   if (f.limits.discovery) return f;
   f.limits.queues = grant_queues(*f.admin, f.notes);
   if (f.limits.namespace_events) {
@@ -150,7 +151,7 @@ controller::found controller::establish() const {
   return f;
 }
 
-void controller::adopt(found f) {
+void controller::adopt(found f, bool fresh) {
   const std::vector<std::string> notes = f.notes;
   {
     const std::lock_guard lock(mutex_);
@@ -162,9 +163,11 @@ void controller::adopt(found f) {
     phase_ = phase::ready;
     queue_lost_ = false;
     ++association_;
+    fresh_starts_ += fresh ? 1 : 0;
     life_sent_ = clock::now();
   }
   changed_.notify_all();
+  number_ = f.number;
   events_refused_ = false;
   event_ = life_ = gnstor::status::make(status_code::not_ready, reporter::caller);
   for (const std::string& note : notes) say(note);
@@ -224,6 +227,11 @@ std::shared_ptr<admin_queue> controller::admin() const {
 std::uint64_t controller::association() const {
   const std::lock_guard lock(mutex_);
   return phase_ == phase::ready ? association_ : 0;
+}
+
+std::uint64_t controller::fresh_starts() const {
+  const std::lock_guard lock(mutex_);
+  return fresh_starts_;
 }
 
 std::uint64_t controller::wait_ready(milliseconds timeout, std::uint64_t after) const {

@@ -5,6 +5,7 @@
 #include "controller_options.hpp"
 #include "namespace_info.hpp"
 #include <gnstor/host/error.hpp>
+#include <gnstor/wire/afa/association_end.hpp>
 
 #include <condition_variable>
 #include <thread>
@@ -57,6 +58,10 @@ class controller {
   std::unique_ptr<registered_memory> register_memory(void* address, std::uint64_t bytes) const {
     return way_.register_memory(address, bytes);
   }
+  /// Number of times that the association was made again and nothing that was sent before was under
+  /// way any more: the target has said so. What failed may be sent again then, and what came late
+  /// of the first time cannot overtake it.
+  std::uint64_t fresh_starts() const;
   /// Joins I/O queue `queue_id` (1 to `limits().queues`) of the present association; the device
   /// then sends Connect with `connect_data()`.
   link_handle open_link(std::uint16_t queue_id, unsigned char* memory, std::uint32_t depth);
@@ -73,6 +78,7 @@ class controller {
     controller_limits limits;
     std::vector<namespace_info> namespaces;
     std::vector<std::string> notes;
+    std::uint64_t number = 0;  ///< for life, as the target says; 0: it says none
   };
   enum class phase { ready, lost, ended };
 
@@ -80,7 +86,8 @@ class controller {
   std::uint64_t enable(admin_queue& admin) const;
   std::uint32_t grant_queues(admin_queue& admin, std::vector<std::string>& notes) const;
   static std::vector<namespace_info> list_namespaces(admin_queue& admin);
-  void adopt(found f);
+  void adopt(found f, bool fresh);
+  bool end_former(admin_queue& admin);
   void run();
   void watch_once();
   bool watch_events(admin_queue& admin);
@@ -100,6 +107,7 @@ class controller {
   mutable std::condition_variable changed_;
   phase phase_ = phase::lost;
   std::uint64_t association_ = 0;
+  std::uint64_t fresh_starts_ = 0;
   std::shared_ptr<admin_queue> admin_;
   controller_limits limits_;
   std::vector<namespace_info> namespaces_;
@@ -115,6 +123,9 @@ class controller {
   result<ticket> event_ = gnstor::status::make(status_code::not_ready, reporter::caller);
   result<ticket> life_ = gnstor::status::make(status_code::not_ready, reporter::caller);
   bool events_refused_ = false;
+  std::uint64_t number_ = 0;                        ///< of the present association, for life
+  std::vector<wire::afa::association_end> former_;  ///< may have something under way
+  bool unknown_former_ = false;                     ///< one that cannot be named may, too
   clock::time_point life_sent_{};
   clock::time_point lost_at_{};
   clock::time_point next_try_{};

@@ -129,6 +129,8 @@ void controller::lose(const std::string& why) {
     phase_ = options_.loss_timeout.count() == 0 ? phase::ended : phase::lost;
   }
   changed_.notify_all();
+  if (number_ != 0) former_.push_back({former->controller_id(), number_});
+  unknown_former_ = unknown_former_ || number_ == 0;
   former->disconnect();
   say(fmt::format("the connection to subsystem '{}' at {} was lost: {}", options_.subsystem,
                   way_.peer(), why));
@@ -136,9 +138,25 @@ void controller::lose(const std::string& why) {
   pause_ = first_pause;
 }
 
+/// Has the target end the associations that were lost. True if nothing of them is under way.
+bool controller::end_former(admin_queue& admin) {
+  for (; !former_.empty(); former_.pop_back()) {
+    try {
+      (void)admin.execute(former_.back().pack(), "ending the association that was lost");
+    } catch (const io_error& fault) {
+      if (admin.ended()) throw;
+      say(fault.what());
+      return false;
+    }
+  }
+  return !unknown_former_;
+}
+
 void controller::reconnect_once() {
   try {
-    adopt(establish());
+    found f = establish();
+    const bool fresh = end_former(*f.admin);
+    adopt(std::move(f), fresh);
     say(fmt::format("connected to subsystem '{}' at {} again", options_.subsystem, way_.peer()));
     return;
   } catch (const std::exception& fault) {

@@ -26,6 +26,7 @@ class io_channel final : public io_queue {
   std::uint32_t depth() const { return depth_; }
   bool ended() const override { return slot_.ended(); }
   void end() override { slot_.end(); }
+  std::uint64_t fresh_starts() const override { return slot_.fresh_starts(); }
   void reopen(std::chrono::milliseconds timeout) override;
 
  private:

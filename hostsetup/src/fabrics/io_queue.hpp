@@ -21,6 +21,9 @@ class io_queue {
   virtual bool ended() const = 0;
   /// Ends the queue for good: what is in flight comes back flushed. @par Callers any thread
   virtual void end() = 0;
+  /// Grows when the queue was made again and nothing of what it sent before is under way:
+  /// `controller::fresh_starts`. @par Callers those of `reopen`
+  virtual std::uint64_t fresh_starts() const = 0;
   /// Makes an ended queue again, with empty counters: waits for the controller at most `timeout`.
   /// Throws `io_error` if it does not come back. @par Callers while no lane uses the channel
   virtual void reopen(std::chrono::milliseconds timeout) = 0;

@@ -3,7 +3,10 @@
 namespace gnstor::host::fabrics {
 
 queue_slot::queue_slot(controller& of)
-    : controller_(of), queue_id_(of.take_queue_id()), association_(of.association()) {}
+    : controller_(of),
+      queue_id_(of.take_queue_id()),
+      association_(of.association()),
+      fresh_starts_(of.fresh_starts()) {}
 
 queue_slot::~queue_slot() {
   leave();
@@ -29,6 +32,8 @@ void queue_slot::renew(std::chrono::milliseconds timeout, const std::function<vo
   end();
   leave();
   const std::uint64_t fresh = controller_.wait_ready(timeout, association_);
+  // Before it joins: it may be too few, and is never too many.
+  const std::uint64_t starts = controller_.fresh_starts();
   try {
     open();
   } catch (...) {
@@ -36,6 +41,7 @@ void queue_slot::renew(std::chrono::milliseconds timeout, const std::function<vo
     throw;
   }
   association_ = fresh;
+  fresh_starts_ = starts;
 }
 
 }  // namespace gnstor::host::fabrics

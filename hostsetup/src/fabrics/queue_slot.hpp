@@ -21,6 +21,8 @@ class queue_slot {
 
   controller& of() const { return controller_; }
   std::uint16_t queue_id() const { return queue_id_; }
+  /// `controller::fresh_starts` when its connection was made.
+  std::uint64_t fresh_starts() const { return fresh_starts_; }
   /// True without a connection, or if it has ended.
   bool ended() const { return link_ == nullptr || link_->ended(); }
   /// Ends the connection: what is in flight comes back flushed. @par Callers any thread
@@ -44,6 +46,7 @@ class queue_slot {
   controller& controller_;
   std::uint16_t queue_id_;
   std::uint64_t association_;
+  std::uint64_t fresh_starts_;
   controller::link_handle link_;
 };
 

@@ -69,6 +69,10 @@ class array_link {
   /// what the host holds nobody else uses.
   virtual bool last_of_host() const { return false; }
 
+  /// Grows when this CPU's connection was made again and nothing of what was sent before is under
+  /// way any more. It changes in `drive` alone.
+  virtual std::uint64_t fresh_starts() const { return 0; }
+
   /// What was granted or done otherwise than asked, a sentence each.
   virtual std::vector<std::string> notes() const { return {}; }
 

@@ -35,6 +35,7 @@ class nic_channel final : public fabrics::io_queue {
   /// Also true if the NIC broke the queue off, of which the connection manager knows nothing.
   bool ended() const override;
   void end() override { slot_.end(); }
+  std::uint64_t fresh_starts() const override { return slot_.fresh_starts(); }
   void reopen(std::chrono::milliseconds timeout) override;
 
  private:

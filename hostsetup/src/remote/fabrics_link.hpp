@@ -38,6 +38,7 @@ class fabrics_link final : public array_link {
   /// Refuses a channel that is dead: an association comes back as a whole, with its queues made
   /// anew, when kernels are attached next.
   void reset(std::uint32_t k, std::uint64_t timeout_ns) override;
+  std::uint64_t fresh_starts() const override { return queues_->fresh_starts(); }
   const std::vector<volume_info>& namespaces() const override { return namespaces_; }
   std::vector<std::string> notes() const override;
   /// Both first make lost queues again, as nobody uses them then.

@@ -90,7 +90,10 @@ struct identify_controller {
   std::uint8_t fcatt;    ///< bit 0: the subsystem makes controllers statically
   std::uint8_t msdbd;    ///< SGL data blocks a command may have; 0: any
   std::uint16_t ofcs;
-  std::uint8_t reserved1806[2290];
+  std::uint8_t reserved1806[1266];
+  std::uint64_t association;  ///< the vendor's: of GNStor's arrays, the association's number for
+                              ///< life; 0: it has none
+  std::uint8_t vendor_specific[1016];
 };
 
 static_assert(sizeof(identify_controller) == 4096 && std::is_trivial_v<identify_controller>);
@@ -126,5 +129,6 @@ static_assert(offsetof(identify_controller, iorcsz) == 1796);
 static_assert(offsetof(identify_controller, icdoff) == 1800);
 static_assert(offsetof(identify_controller, fcatt) == 1802);
 static_assert(offsetof(identify_controller, msdbd) == 1803);
+static_assert(offsetof(identify_controller, association) == 3072);
 
 }  // namespace gnstor::wire::nvme
