@@ -28,14 +28,15 @@ struct plan {
   wire::nvme::submission_entry entry{};
   next_step next = next_step::respond;
   data_phase data = data_phase::none;
-  bool blocking = false;      ///< executing it may wait for the array
-  bool lasting = false;       ///< executing it may wait for a disk
-  bool invalidate = false;    ///< the host asks that the response invalidate `key`
-  std::uint16_t status = 0;   ///< NVMe status field, if `respond`
-  std::uint32_t bytes = 0;    ///< of data, at most `target_limits::transfer_bytes`
-  std::uint32_t offset = 0;   ///< of `in_capsule` data within the capsule
-  std::uint32_t key = 0;      ///< of the host's memory
-  std::uint64_t address = 0;  ///< likewise
+  bool blocking = false;       ///< executing it may wait for the array
+  bool lasting = false;        ///< executing it may wait for a disk
+  bool behind_others = false;  ///< executing it may wait for what is being executed
+  bool invalidate = false;     ///< the host asks that the response invalidate `key`
+  std::uint16_t status = 0;    ///< NVMe status field, if `respond`
+  std::uint32_t bytes = 0;     ///< of data, at most `target_limits::transfer_bytes`
+  std::uint32_t offset = 0;    ///< of `in_capsule` data within the capsule
+  std::uint32_t key = 0;       ///< of the host's memory
+  std::uint64_t address = 0;   ///< likewise
 };
 
 /// How a command ended.

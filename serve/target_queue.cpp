@@ -75,6 +75,7 @@ plan target_queue::admit(std::span<const std::byte> message, std::uint64_t now_m
   p.next = next_step::execute;
   p.blocking = n.blocking;
   p.lasting = n.lasting;
+  p.behind_others = n.behind_others;
   if (connected() && qid_ == 0 &&
       is(p.entry, wire::nvme::admin_opcode::asynchronous_event_request)) {
     const bool held = controller_->hold_event(p.entry.command_id);
@@ -95,7 +96,8 @@ target_queue::needs target_queue::needs_of(const submission_entry& e) const {
   if (qid_ == 0) {
     const bool own =
         e.opcode >= wire::nvme::first_vendor_admin_opcode && kind == subsystem_kind::array;
-    if (own && e.opcode == wire::afa::association_end::opcode) return {.blocking = true};
+    if (own && e.opcode == wire::afa::association_end::opcode)
+      return {.blocking = true, .behind_others = true};
     return own ? array_admin_needs(e) : admin_needs(e);
   }
   return kind == subsystem_kind::array ? array_needs(e) : volume_needs(e);

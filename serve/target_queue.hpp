@@ -52,7 +52,8 @@ class target_queue {
     data_phase data = data_phase::none;  ///< `send`, or `fetch` by whatever means the host chose
     std::uint64_t bytes = 0;
     bool blocking = false;
-    bool lasting = false;       ///< it is to survive a power cut before it is answered
+    bool lasting = false;  ///< it is to survive a power cut before it is answered
+    bool behind_others = false;
     bool more_is_fine = false;  ///< the host's buffer may be larger than the data
   };
   static needs nothing() { return {}; }

@@ -2,7 +2,9 @@
 #include "rig.hpp"
 #include <gnstor/wire/afa/association_end.hpp>
 #include <gnstor/wire/nvme/identify.hpp>
+#include <serve/target_workers.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -73,6 +75,29 @@ TEST_CASE("ending an association waits for what is being executed") {
   });
   CHECK(end(*t.next, t.lost_id, 41) == 0);
   slow.join();
+}
+
+TEST_CASE("who waits for the end of an association keeps no thread from what it waits for") {
+  two_lives t;
+  const submission_entry e = wire::afa::association_end{t.lost_id, 41}.pack();
+  std::vector<std::byte> message(sizeof e);
+  std::memcpy(message.data(), &e, sizeof e);
+  const serve::plan ends = t.next->queue().admit(message, 1000);
+  REQUIRE(ends.next == serve::next_step::execute);
+  serve::target_workers workers(1);
+  std::atomic<bool> executed{false};
+  std::atomic<std::uint32_t> waited{0};
+  for (std::uint32_t k = 0; k < 2 * serve::target_workers::last_waiters; ++k) {
+    workers.of(ends).submit([&] {
+      for (std::uint32_t n = 0; n < 1'000 && !executed; ++n)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      waited += executed ? 1 : 0;
+    });
+  }
+  workers.of({}).submit([&] { executed = true; });
+  for (std::uint32_t n = 0; n < 10'000 && waited == 0; ++n)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  CHECK(waited != 0);
 }
 
 TEST_CASE("what an SSD has not answered in time may still come: the association is not over") {
