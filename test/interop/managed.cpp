@@ -40,8 +40,9 @@ void expect_refusal(control_reason why, const std::string& claim,
 
 host::session open(const std::string& endpoint, const std::string& name,
                    std::uint32_t channels = 1) {
-  return host::session(endpoint,
-                       {.client = host::machine::cpu, .channels = channels, .host_name = name});
+  host::session_options o{.client = host::machine::cpu, .channels = channels, .host_name = name};
+  o.timeout = std::chrono::seconds(60);  // however busy this machine is
+  return host::session(endpoint, o);
 }
 
 struct write_numbers {
