@@ -85,7 +85,8 @@ class controller {
   void release_queue(std::uint16_t qid);
   /// Waits until no connection is left. False if that takes longer.
   bool await_release(std::chrono::milliseconds most) const;
-  /// True if an SSD may still execute what the host sent: it did not answer in time.
+  /// True if an SSD may still execute what the host sent, by whichever association: it did not
+  /// answer in time.
   bool left_behind() const { return array_.held != nullptr && array_.held->left_behind(); }
 
   /// OAES: the events, beside those of health, that this controller may report.

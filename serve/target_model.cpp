@@ -204,11 +204,13 @@ answer target_model::end_association(const controller& asks,
     for (const auto& c : leaving_)
       if (const auto one = c.lock(); is_meant(one)) former = one;
   }
-  if (former == nullptr) return {};
-  former->end("its host has made another");
-  if (former->await_release(std::chrono::milliseconds(limits_.end_ms)) && !former->left_behind())
-    return {};
-  return {wire::nvme::make_status(generic_status::command_interrupted)};
+  const answer too_early{wire::nvme::make_status(generic_status::command_interrupted)};
+  if (former != nullptr) {
+    former->end("its host has made another");
+    if (!former->await_release(std::chrono::milliseconds(limits_.end_ms))) return too_early;
+  }
+  // An SSD may have something of the host by an association that is forgotten here, too.
+  return asks.left_behind() ? too_early : answer{};
 }
 
 void target_model::excuse_silence(std::uint64_t now_ms) {

@@ -104,8 +104,12 @@ TEST_CASE("what an SSD has not answered in time may still come: the association 
   two_lives t;
   t.io.reset();
   t.lost.reset();
+  SUBCASE("as long as the target knows it") {}
+  SUBCASE("and after that") { t.rig.target.tick(1000); }
   t.rig.array.left = true;
   CHECK(end(*t.next, t.lost_id, 41) == interrupted);
+  t.rig.array.left = false;
+  CHECK(end(*t.next, t.lost_id, 41) == 0);
 }
 
 TEST_CASE("a host ends its own associations alone, by their number, and not the one it asks by") {
