@@ -149,7 +149,9 @@ struct emulated_gateway::association final : array_gateway::membership {
     if (!said) of->lost_at = std::chrono::steady_clock::now();
   }
   void goes_in_order() override { said = true; }
-  bool left_behind() const override { return of->left_in >= gateway.about_.epoch; }
+  bool left_behind() const override {
+    return std::max(of->left_in.load(), gateway.left_by_forgotten_.load()) >= gateway.about_.epoch;
+  }
 
   emulated_gateway& gateway;
   std::shared_ptr<member> of;
@@ -287,6 +289,7 @@ bool emulated_gateway::may_come_back(const member& m) const {
 void emulated_gateway::forget(const member& m) {
   const auto at = clients_.find(m.who.client.value);
   if (at != clients_.end() && at->second.get() == &m) clients_.erase(at);
+  left_by_forgotten_ = std::max(left_by_forgotten_.load(), m.left_in.load());
 }
 
 /// Takes the right to write from a host that has gone and said so: nothing of it is under way. Who

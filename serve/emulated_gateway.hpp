@@ -106,6 +106,8 @@ class emulated_gateway final : public array_gateway {
   mutable std::mutex description_guard_;  ///< of `description_`
   wire::afa::array_description description_{};
   std::uint64_t identity_ = 0;
+  /// The last epoch in which an SSD did not answer a host in time that is forgotten since.
+  std::atomic<std::uint32_t> left_by_forgotten_{0};
   std::mutex session_use_;                                    ///< of `session_`
   std::mutex guard_;                                          ///< of what follows
   std::map<std::string, std::shared_ptr<member>> members_;    ///< by NQN
