@@ -32,6 +32,24 @@ target_link_libraries(gnstor_control_api PUBLIC gRPC::grpc++ protobuf::libprotob
 # Nothing in it is worth optimising: a call takes a hundred times as long as its messages.
 target_compile_options(gnstor_control_api PRIVATE -O0 -w)
 
+# gnstor::etcd_api: what gnstord asks of etcd.
+set(proto etcd/etcd)
+set(sources ${generated}/${proto}.pb.cc ${generated}/${proto}.grpc.pb.cc)
+add_custom_command(
+  OUTPUT ${sources} ${generated}/${proto}.pb.h ${generated}/${proto}.grpc.pb.h
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${generated}
+  COMMAND ${GNSTOR_PROTOC} -I ${api} --cpp_out=${generated} --grpc_out=${generated}
+          --plugin=protoc-gen-grpc=${GNSTOR_GRPC_PLUGIN} ${api}/${proto}.proto
+  DEPENDS ${api}/${proto}.proto VERBATIM)
+add_custom_target(gnstor_etcd_messages DEPENDS ${sources})
+add_dependencies(gnstor_control_messages gnstor_etcd_messages)
+add_library(gnstor_etcd_api STATIC EXCLUDE_FROM_ALL ${sources})
+add_library(gnstor::etcd_api ALIAS gnstor_etcd_api)
+target_compile_features(gnstor_etcd_api PUBLIC cxx_std_20)
+target_include_directories(gnstor_etcd_api SYSTEM PUBLIC ${generated})
+target_link_libraries(gnstor_etcd_api PUBLIC gRPC::grpc++ protobuf::libprotobuf)
+target_compile_options(gnstor_etcd_api PRIVATE -O0 -w)
+
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/hostsetup/src/managed/*.cpp)
 add_library(gnstor_daemon STATIC ${sources})
 set_target_properties(gnstor_daemon PROPERTIES EXPORT_NAME control POSITION_INDEPENDENT_CODE ON)

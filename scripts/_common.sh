@@ -27,6 +27,7 @@ packages=(
 test_packages=(
   "doctest-dev doctest/doctest.h"
   "libnvme-dev nvme/types.h"
+  "etcd-server etcd"
 )
 # Of gnstord and gnstorctl, which are left out where it is missing.
 control_packages=(

@@ -130,6 +130,8 @@ class Machine:
         if where == "no-lab":
             return subprocess.run([ROOT / "test/interop/guest-lab", "--prepare"], check=False,
                                   capture_output=True).returncode == 77
+        if where == "no-etcd":
+            return not shutil.which("etcd")
         if where == "no-nvdisasm":
             return not os.environ.get("GNSTOR_NVDISASM") and not shutil.which(
                 "nvdisasm", path=os.environ["PATH"] + ":/usr/local/cuda/bin")

@@ -2,6 +2,8 @@
 
 #include "host_identity.hpp"
 #include <gnstor/core/units.hpp>
+#include <gnstor/wire/afa/manager_claim.hpp>
+#include <gnstor/wire/fabrics/status.hpp>
 #include <gnstor/wire/nvme/submission_entry.hpp>
 
 #include <cstddef>
@@ -37,14 +39,27 @@ class array_gateway {
     /// array's present epoch. In the next one SSDs refuse what is of this.
     virtual bool left_behind() const = 0;
   };
+  /// What an association of a manager that runs elsewhere may do, beside other hosts: each command
+  /// is executed for the manager of the latest term alone. Statuses are NVMe status fields.
+  class manager_session {
+   public:
+    virtual ~manager_session() = default;
+    virtual std::uint16_t admin(const wire::nvme::submission_entry& entry,
+                                std::span<std::byte> payload) = 0;
+    virtual std::uint16_t io(const wire::nvme::submission_entry& entry,
+                             std::span<std::byte> payload) = 0;
+  };
   /// What became of a host that wants to join.
   struct joined {
     std::uint16_t refused = 0;  ///< not 0: the status of its Connect
     client_id client{};         ///< as whom the array knows it
     std::shared_ptr<membership> held;
+    std::shared_ptr<manager_session> manager;  ///< null: it is a host like others
   };
   /// Makes a host known to the array, with each of its associations anew.
   virtual joined join(const host_identity& who) = 0;
+  /// Lets a manager that runs elsewhere in, if it knows the secret.
+  virtual joined join_manager(const host_identity& who, const wire::afa::manager_claim& said);
   /// Forgets hosts whose associations have ended. Called now and then.
   virtual void tick() {}
   virtual std::uint16_t admin(client_id client, const wire::nvme::submission_entry& entry,
@@ -52,5 +67,10 @@ class array_gateway {
   virtual std::uint16_t io(client_id client, const wire::nvme::submission_entry& entry,
                            std::span<std::byte> payload) = 0;
 };
+
+inline array_gateway::joined array_gateway::join_manager(const host_identity&,
+                                                         const wire::afa::manager_claim&) {
+  return {.refused = wire::fabrics::make_status(wire::fabrics::connect_status::invalid_host, true)};
+}
 
 }  // namespace gnstor::serve

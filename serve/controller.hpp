@@ -35,6 +35,7 @@ struct array_side {
   bool cached = false;                              ///< the array has a volatile write cache
   std::shared_ptr<array_gateway::membership> held;  ///< of hosts of the array's own subsystem
   std::uint64_t association = 0;                    ///< its number for life; 0: it has none
+  std::shared_ptr<array_gateway::manager_session> manager;  ///< null: it is a host like others
 };
 
 /// One association's controller: registers, features, event requests and keep-alive.
@@ -88,6 +89,9 @@ class controller {
   /// True if an SSD may still execute what the host sent, by whichever association: it did not
   /// answer in time.
   bool left_behind() const { return array_.held != nullptr && array_.held->left_behind(); }
+
+  /// What it may do as a manager that runs elsewhere; null: it is a host like others.
+  array_gateway::manager_session* manager() const { return array_.manager.get(); }
 
   /// OAES: the events, beside those of health, that this controller may report.
   std::uint32_t optional_events() const;

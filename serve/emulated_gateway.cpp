@@ -1,6 +1,7 @@
 #include "emulated_gateway.hpp"
 
 #include "manage.hpp"
+#include "status_field.hpp"
 #include "target_id.hpp"
 #include <gnstor/wire/afa/volume_chmod.hpp>
 #include <gnstor/wire/fabrics/status.hpp>
@@ -36,17 +37,6 @@ host::session_options plain_options(std::uint64_t timeout_ns) {
   return o;
 }
 
-/// A channel's status as the NVMe status field of a response: an SSD's own words where there are
-/// some, else an internal error that may be repeated.
-std::uint16_t status_field(status s) {
-  if (s.ok()) return 0;
-  if (s.code == status_code::nvme_error) {
-    const auto vendor = static_cast<std::uint8_t>(wire::nvme::status_code_type::vendor_specific);
-    return wire::nvme::make_status(s.nvme_type, s.nvme_code, s.nvme_type == vendor);
-  }
-  return wire::nvme::make_status(wire::nvme::generic_status::internal_error);
-}
-
 /// The volume that a command gives this client the right to write; 0: none.
 std::uint16_t written_by(client_id client, const wire::nvme::submission_entry& e,
                          std::span<const std::byte> payload) {
@@ -76,8 +66,10 @@ std::uint16_t written_by(client_id client, const wire::nvme::submission_entry& e
 }  // namespace
 
 emulated_gateway::emulated_gateway(const host::endpoint& where, std::uint64_t timeout_ns,
-                                   std::optional<host::manager_settings> managed)
-    : timeout_ns_(timeout_ns), replicas_(static_cast<std::uint16_t>(where.replicas)) {
+                                   array_management managed)
+    : timeout_ns_(timeout_ns),
+      replicas_(static_cast<std::uint16_t>(where.replicas)),
+      managed_(managed.any()) {
   if (where.rdma) {
     throw host::input_error(
         "serving an array at rdma://: a target serves an array that it emulates itself, not one "
@@ -93,19 +85,26 @@ emulated_gateway::emulated_gateway(const host::endpoint& where, std::uint64_t ti
       where, host::machine::cpu, 0, 2 * (most_clients + 1) + manager_queues, queue_depth);
   const host::session_options options = plain_options(timeout_ns);
   auto link = std::make_unique<host::emulated_client>(
-      array_, options, host::client_identity::named(own_name), !managed);
+      array_, options, host::client_identity::named(own_name), !managed_);
   own_ = std::make_unique<host::array_client>(
-      *link, managed ? std::min(timeout_ns / 4, managed_timeout) : timeout_ns);
-  if (managed) {
-    manager_ = manage(array_, std::move(*managed));
-    const auto control = [&] {
+      *link, managed_ ? std::min(timeout_ns / 4, managed_timeout) : timeout_ns);
+  if (managed.here) {
+    manager_ = manage(array_, std::move(*managed.here), [this] { return known_hosts(); });
+    managed.ask = [this](const std::string& name) {
       return std::make_unique<host::manager_control>(*manager_, host::control_role::administrator(),
-                                                     own_name);
+                                                     name);
     };
-    own_control_ = control();
+  }
+  if (managed.elsewhere) {
+    managers_ = std::make_unique<remote_managers>(
+        array_, *managed.elsewhere,
+        [this](std::uint16_t first, wire::afa::host_list& to) { list_hosts(first, to); });
+  }
+  if (managed.ask) {
+    own_control_ = managed.ask(own_name);
     own_leases_ = std::make_unique<host::lease_keeper>(*own_control_);
     session_ = std::make_unique<host::session>(
-        host::session_access::over(where, options, std::move(link), control()));
+        host::session_access::over(where, options, std::move(link), managed.ask(own_name)));
   } else {
     session_ = std::make_unique<host::session>(
         host::session_access::over(where, options, std::move(link)));
@@ -178,6 +177,7 @@ emulated_gateway::~emulated_gateway() {
   members_.clear();
   session_.reset();
   own_leases_.reset();
+  managers_.reset();
   manager_.reset();
 }
 
@@ -235,6 +235,49 @@ array_gateway::joined emulated_gateway::join(const host_identity& who) {
   return {.client = m->who.client, .held = std::move(held)};
 }
 
+array_gateway::joined emulated_gateway::join_manager(const host_identity& who,
+                                                     const wire::afa::manager_claim& said) {
+  if (managers_) return managers_->join(who, said);
+  return array_gateway::join_manager(who, said);
+}
+
+host::array_front_end::connected emulated_gateway::known_hosts() const {
+  host::array_front_end::connected all;
+  all.serving = std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::chrono::steady_clock::now() - since_);
+  // The target itself is one as long as it lives.
+  all.hosts.push_back({own_client(), host::client_identity::named(own_name).nqn, {}, 1, 1});
+  const std::lock_guard lock(guard_);
+  for (const auto& [client, m] : clients_) {
+    std::uint32_t life = 0;
+    std::memcpy(&life, m->who.id.data(), sizeof life);
+    all.hosts.push_back(
+        {client_id(client), m->who.nqn, m->who.address, m->associations, std::max(life, 1u)});
+  }
+  std::sort(all.hosts.begin(), all.hosts.end(),
+            [](const auto& a, const auto& b) { return a.client.value < b.client.value; });
+  return all;
+}
+
+void emulated_gateway::list_hosts(std::uint16_t first, wire::afa::host_list& to) const {
+  const host::array_front_end::connected all = known_hosts();
+  to.version = wire::afa::payload_version;
+  to.serving_ms = static_cast<std::uint64_t>(all.serving.count());
+  for (const host::connected_host& h : all.hosts) {
+    if (h.client.value < first) continue;
+    if (to.count == wire::afa::host_list_records) {
+      to.next_client = h.client.value;
+      return;
+    }
+    wire::afa::host_record& r = to.records[to.count++];
+    r.client = h.client.value;
+    r.associations = static_cast<std::uint16_t>(h.associations);
+    r.life = h.life;
+    h.nqn.copy(r.nqn, sizeof r.nqn - 1);
+    h.address.copy(r.address, sizeof r.address - 1);
+  }
+}
+
 /// Connects a host to the array unless it is: without the lock, as others go on meanwhile.
 std::uint16_t emulated_gateway::connect(member& m) {
   const std::lock_guard lock(m.connecting);
@@ -282,7 +325,7 @@ void emulated_gateway::tick() {
 /// and what it holds nobody else gets. With the lock held.
 bool emulated_gateway::may_come_back(const member& m) const {
   constexpr std::chrono::milliseconds patience{500};
-  return manager_ && std::chrono::steady_clock::now() - m.lost_at < patience;
+  return managed_ && std::chrono::steady_clock::now() - m.lost_at < patience;
 }
 
 /// Takes a member that is connected off the list. With the lock held.
@@ -301,10 +344,10 @@ void emulated_gateway::let_go(member& m) noexcept {
     if (m.in_order) written = std::exchange(m.written, {});
   }
   if (!m.client) return;
-  if (manager_) {
+  if (managed_) {
     const std::lock_guard lock(guard_);
-    if (m.associations == 0) manager_->client_gone(m.who.client);  // it may have come back
-    return;
+    if (manager_ && m.associations == 0) manager_->client_gone(m.who.client);  // it may be back
+    return;  // a manager elsewhere asks who is there
   }
   try {
     for (const wire::afa::volume_record& r : own_->volumes(about())) {
@@ -351,7 +394,11 @@ std::uint16_t emulated_gateway::io(client_id client, const wire::nvme::submissio
 }
 
 volume_id emulated_gateway::create_volume(std::uint64_t bytes) {
-  if (manager_) {
+  if (managed_) {
+    if (!own_control_) {
+      throw host::input_error(
+          "making a volume: this array is managed elsewhere; gnstorctl volume create makes it");
+    }
     host::new_volume wanted;
     wanted.capacity_blocks = bytes / block_bytes + (bytes % block_bytes != 0 ? 1 : 0);
     wanted.replicas = replicas_;
@@ -370,7 +417,7 @@ volume_id emulated_gateway::create_volume(std::uint64_t bytes) {
 
 status emulated_gateway::set_own_rights(volume_id vid, std::uint32_t ssds, std::uint16_t rights,
                                         bool equal) {
-  return manager_ ? ask_for_rights(vid, rights, equal)
+  return managed_ ? ask_for_rights(vid, rights, equal)
                   : set_rights(vid, ssds, {own_client().value, rights});
 }
 
@@ -383,6 +430,7 @@ status emulated_gateway::ask_for_rights(volume_id vid, std::uint16_t rights, boo
     s.nvme_code = static_cast<std::uint8_t>(why);
     return s;
   };
+  if (!own_control_) return rights == 0 ? status{} : refused(wire::afa::status::not_permitted);
   try {
     if (rights == 0) {
       own_leases_->drop(vid);
@@ -441,6 +489,10 @@ void emulated_gateway::reassign(volume_id vid, const std::string& host_nqn) {
     manager_->set_owner(vid.value, host::client_identity::key_of(host_nqn));
     if (v.writer != client_id{}) manager_->close(vid.value, v.writer, false);
     return;
+  }
+  if (managed_) {
+    throw host::input_error(
+        "giving a volume to another host: this array is managed elsewhere; ask that manager");
   }
   for (const wire::afa::volume_record& r : own_->volumes(about())) {
     if (r.vid != vid.value) continue;

@@ -1,27 +1,42 @@
 #pragma once
 
 #include "array_gateway.hpp"
+#include "remote_managers.hpp"
 #include <emulated/emulated_client.hpp>
+#include <gnstor/wire/afa/host_list.hpp>
 
 #include <control/array_client.hpp>
 #include <control/array_manager.hpp>
 #include <control/lease_keeper.hpp>
 
 #include <atomic>
+#include <chrono>
+#include <functional>
 #include <map>
 #include <optional>
 
 namespace gnstor::serve {
+
+/// Who manages an array, and how.
+struct array_management {
+  /// A manager in this process; nothing: none here.
+  std::optional<host::manager_settings> here;
+  /// Managers elsewhere that know this secret; nothing: none. Then `ask` makes what the target
+  /// itself asks of them, as a host; null: it asks nothing, and plain hosts may not write.
+  std::optional<host::shared_secret> elsewhere;
+  std::function<std::unique_ptr<host::array_control>(const std::string& host_name)> ask;
+
+  bool any() const { return here || elsewhere; }
+};
 
 /// The array of a target, emulated in this process: one client of it for each host of the array
 /// subsystem, and the target's own for the plain volumes.
 class emulated_gateway final : public array_gateway {
  public:
   /// Starts the array. Throws `error` with the remedy.
-  /// @param managed how the array is managed; nothing: it has no manager, and hosts order the SSDs
-  /// themselves
+  /// @param managed by nobody: hosts order the SSDs themselves
   emulated_gateway(const host::endpoint& where, std::uint64_t timeout_ns,
-                   std::optional<host::manager_settings> managed = {});
+                   array_management managed = {});
   /// Ends all connections, and with the last the array's node, before their buffers go: a late
   /// answer may still be on its way to one.
   ~emulated_gateway() override;
@@ -31,6 +46,7 @@ class emulated_gateway final : public array_gateway {
   std::uint64_t identity() const override { return identity_; }
   bool has_write_cache() const override { return array_->has_write_cache(); }
   joined join(const host_identity& who) override;
+  joined join_manager(const host_identity& who, const wire::afa::manager_claim& said) override;
   void tick() override;
   std::uint16_t admin(client_id client, const wire::nvme::submission_entry& entry,
                       std::span<std::byte> payload) override;
@@ -40,7 +56,7 @@ class emulated_gateway final : public array_gateway {
   /// Throws `error` with the reason if the array's firmware has failed, or another manager has
   /// taken it over.
   void check() const;
-  /// The array's manager; null: it has none.
+  /// The array's manager; null: it has none in this process.
   host::array_manager* manager() const { return manager_.get(); }
 
   /// The target as a client of its own array.
@@ -61,7 +77,7 @@ class emulated_gateway final : public array_gateway {
   status set_own_rights(volume_id vid, std::uint32_t ssds, std::uint16_t rights,
                         bool equal = false);
   /// How long an operation may wait for another epoch; 0: nobody changes that.
-  duration patience() const { return manager_ ? duration::of_ns(timeout_ns_) : duration::of_ns(0); }
+  duration patience() const { return managed_ ? duration::of_ns(timeout_ns_) : duration::of_ns(0); }
   /// Lets a host open a volume that the target owns, as `session::admit` does.
   void admit(volume_id vid, const std::string& host_nqn);
   /// Gives a volume to another host, which may read and write it then; who could write it before
@@ -83,6 +99,8 @@ class emulated_gateway final : public array_gateway {
   status set_rights(volume_id vid, std::uint32_t ssds, wire::afa::volume_client who);
   status change_volume(volume_id vid, std::uint32_t ssds, wire::afa::volume_chmod change);
   bool may_come_back(const member& m) const;
+  host::array_front_end::connected known_hosts() const;
+  void list_hosts(std::uint16_t first, wire::afa::host_list& to) const;
   void forget(const member& m);
   void let_go(member& m) noexcept;
   void end_leases() noexcept;
@@ -90,8 +108,10 @@ class emulated_gateway final : public array_gateway {
   std::uint64_t timeout_ns_;
   std::uint16_t replicas_;  ///< of new volumes
   std::shared_ptr<host::emulated_array> array_;
-  std::unique_ptr<host::array_manager> manager_;      ///< null: hosts order the SSDs themselves
-  std::unique_ptr<host::array_control> own_control_;  ///< what the target itself asks of it
+  bool managed_;                                      ///< false: hosts order the SSDs themselves
+  std::unique_ptr<host::array_manager> manager_;      ///< null: none in this process
+  std::unique_ptr<remote_managers> managers_;         ///< null: none elsewhere
+  std::unique_ptr<host::array_control> own_control_;  ///< what the target itself asks of one
   std::unique_ptr<host::lease_keeper> own_leases_;
   std::unique_ptr<host::array_client> own_;
   std::unique_ptr<host::session> session_;  ///< holds the own client's connection
@@ -108,8 +128,9 @@ class emulated_gateway final : public array_gateway {
   std::uint64_t identity_ = 0;
   /// The last epoch in which an SSD did not answer a host in time that is forgotten since.
   std::atomic<std::uint32_t> left_by_forgotten_{0};
-  std::mutex session_use_;                                    ///< of `session_`
-  std::mutex guard_;                                          ///< of what follows
+  std::mutex session_use_;  ///< of `session_`
+  std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
+  mutable std::mutex guard_;                                  ///< of what follows
   std::map<std::string, std::shared_ptr<member>> members_;    ///< by NQN
   std::map<std::uint16_t, std::shared_ptr<member>> clients_;  ///< that are connected
 };

@@ -19,16 +19,19 @@ host::session_options manager_options() {
 
 }  // namespace
 
-std::unique_ptr<host::array_manager> manage(std::shared_ptr<host::emulated_array> array,
-                                            host::manager_settings settings) {
+std::unique_ptr<host::emulated_client> manager_link(std::shared_ptr<host::emulated_array> array) {
   const host::session_options o = manager_options();
-  auto link = std::make_unique<host::emulated_client>(
-      std::move(array), o, host::client_identity::named(o.host_name), true);
-  host::emulated_client* front_end = link.get();
-  settings.detach = [front_end](std::uint32_t ssd, bool detached) {
-    front_end->detach(ssd, detached);
-  };
-  return std::make_unique<host::array_manager>(std::move(link), std::move(settings));
+  return std::make_unique<host::emulated_client>(std::move(array), o,
+                                                 host::client_identity::named(o.host_name), true);
+}
+
+std::unique_ptr<host::array_manager> manage(std::shared_ptr<host::emulated_array> array,
+                                            host::manager_settings settings,
+                                            host::emulated_front_end::list_hosts hosts) {
+  auto link = manager_link(std::move(array));
+  auto front_end = std::make_unique<host::emulated_front_end>(*link, std::move(hosts));
+  return std::make_unique<host::array_manager>(std::move(link), std::move(front_end),
+                                               std::move(settings));
 }
 
 std::unique_ptr<host::array_manager> manage_emulated(const host::endpoint& where,

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <emulated/emulated_array.hpp>
+#include <emulated/emulated_front_end.hpp>
 #include <gnstor/host/endpoint.hpp>
 
 #include <control/array_manager.hpp>
@@ -14,10 +14,13 @@ inline constexpr const char* manager_name = "gnstor-manager";
 /// Queue pairs of the manager's own association.
 inline constexpr std::uint32_t manager_queues = 2;
 
+/// The manager's own association with an array of this process. Throws `io_error`.
+std::unique_ptr<host::emulated_client> manager_link(std::shared_ptr<host::emulated_array> array);
 /// Manages an array of this process. Throws `error` with the remedy.
-/// @param settings whose `detach` is set here
+/// @param hosts says who is connected; nothing: nobody can be
 std::unique_ptr<host::array_manager> manage(std::shared_ptr<host::emulated_array> array,
-                                            host::manager_settings settings);
+                                            host::manager_settings settings,
+                                            host::emulated_front_end::list_hosts hosts = {});
 /// Opens an array emulated in this process, and manages it.
 /// @param where emu:; without flash= the array ends with its manager
 std::unique_ptr<host::array_manager> manage_emulated(const host::endpoint& where,

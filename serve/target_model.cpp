@@ -101,6 +101,8 @@ join_result target_model::join_admin(const connect_command& c, const connect_dat
   host.address = peer;
   host.client = gnstor::host::client_identity::client_of(host.nqn);
   if (host.nqn.empty()) return wrong_data(offsetof(connect_data, hostnqn));
+  wire::afa::manager_claim claim;
+  std::memcpy(&claim, data.reserved768, sizeof claim);
   const std::string wanted = nqn_in(data.subnqn);
   std::shared_ptr<const subsystem> of;
   std::uint16_t id = 0;
@@ -109,7 +111,8 @@ join_result target_model::join_admin(const connect_command& c, const connect_dat
     const std::lock_guard lock(guard_);
     of = find(wanted);
     if (of == nullptr) return wrong_data(offsetof(connect_data, subnqn));
-    if (!of->allows(host.nqn)) {
+    if (of->kind != subsystem_kind::array) claim.version = 0;
+    if (!claim.claims() && !of->allows(host.nqn)) {
       return refuse(connect_status::invalid_host,
                     wire::fabrics::make_invalid_parameter(offsetof(connect_data, hostnqn), true));
     }
@@ -125,12 +128,13 @@ join_result target_model::join_admin(const connect_command& c, const connect_dat
   }
   array_gateway::joined member;
   if (of->kind == subsystem_kind::array) {
-    member = array_->join(host);
+    member = claim.claims() ? array_->join_manager(host, claim) : array_->join(host);
     host.client = member.client;
   }
   const bool cached = of->kind != subsystem_kind::discovery && array_->has_write_cache();
-  auto made = std::make_shared<controller>(id, of, host, limits_,
-                                           array_side{cached, std::move(member.held), association});
+  auto made = std::make_shared<controller>(
+      id, of, host, limits_,
+      array_side{cached, std::move(member.held), association, std::move(member.manager)});
   std::uint16_t refused = member.refused;
   if (refused == 0) refused = made->open();
   made->keep_alive(c.kato_ms, now_ms);

@@ -4,7 +4,11 @@
 #include "identify.hpp"
 #include <gnstor/wire/afa/admin_opcode.hpp>
 #include <gnstor/wire/afa/array_description.hpp>
+#include <gnstor/wire/afa/array_membership.hpp>
 #include <gnstor/wire/afa/association_end.hpp>
+#include <gnstor/wire/afa/host_list.hpp>
+#include <gnstor/wire/afa/io_opcode.hpp>
+#include <gnstor/wire/afa/ssd_detach.hpp>
 #include <gnstor/wire/afa/status.hpp>
 #include <gnstor/wire/afa/volume_chmod.hpp>
 #include <gnstor/wire/afa/volume_list.hpp>
@@ -40,6 +44,12 @@ bool is(const submission_entry& e, nvm_opcode op) {
 }
 bool is(const submission_entry& e, wire::nvme::admin_opcode op) {
   return e.opcode == static_cast<std::uint8_t>(op);
+}
+
+/// True for what only the array's manager may send.
+bool is_managers(const submission_entry& e) {
+  return e.opcode == static_cast<std::uint8_t>(admin_opcode::array_update) ||
+         e.opcode == wire::afa::ssd_detach::opcode || e.opcode == wire::afa::host_list::opcode;
 }
 
 }  // namespace
@@ -98,6 +108,7 @@ target_queue::needs target_queue::needs_of(const submission_entry& e) const {
         e.opcode >= wire::nvme::first_vendor_admin_opcode && kind == subsystem_kind::array;
     if (own && e.opcode == wire::afa::association_end::opcode)
       return {.blocking = true, .behind_others = true};
+    if (own && is_managers(e)) return manager_needs(e);
     return own ? array_admin_needs(e) : admin_needs(e);
   }
   return kind == subsystem_kind::array ? array_needs(e) : volume_needs(e);
@@ -159,9 +170,25 @@ target_queue::needs target_queue::array_admin_needs(const submission_entry& e) c
               .bytes = sizeof(wire::afa::array_description),
               .blocking = true,
               .more_is_fine = true};
-    case admin_opcode::array_update: break;  // the daemon's, on the array's own machine
+    case admin_opcode::array_update: break;
   }
   return {.refused = no(generic_status::invalid_opcode)};
+}
+
+/// Of what the array's manager alone may send.
+target_queue::needs target_queue::manager_needs(const submission_entry& e) const {
+  if (controller_->manager() == nullptr)
+    return {.refused = wire::afa::make_status(wire::afa::status::not_permitted, true)};
+  if (e.opcode == wire::afa::ssd_detach::opcode) return {.blocking = true};
+  if (e.opcode == wire::afa::host_list::opcode)
+    return {.data = data_phase::send,
+            .bytes = sizeof(wire::afa::host_list),
+            .blocking = true,
+            .more_is_fine = true};
+  return {.data = data_phase::fetch,
+          .bytes = sizeof(wire::afa::array_membership),
+          .blocking = true,
+          .more_is_fine = true};
 }
 
 /// True for a Flush, and for a change that is not to stay in a cache.
@@ -210,7 +237,11 @@ target_queue::needs target_queue::array_needs(const submission_entry& e) const {
   if (is(e, nvm_opcode::flush) || is(e, nvm_opcode::write_zeroes))
     return {.blocking = true, .lasting = lasts};
   const bool read = is(e, nvm_opcode::read);
-  if (!read && !is(e, nvm_opcode::write)) return {.refused = no(generic_status::invalid_opcode)};
+  const bool fill = e.opcode == static_cast<std::uint8_t>(wire::afa::io_opcode::fill);
+  if (fill && controller_->manager() == nullptr)
+    return {.refused = wire::afa::make_status(wire::afa::status::not_permitted, true)};
+  if (!read && !fill && !is(e, nvm_opcode::write))
+    return {.refused = no(generic_status::invalid_opcode)};
   const std::uint32_t blocks = wire::nvme::blocks_of(e);
   if (blocks > target_->array().max_transfer_blocks()) {
     return {.refused = no(generic_status::invalid_field)};
@@ -270,8 +301,8 @@ answer target_queue::execute(const plan& p, std::span<std::byte> data, std::uint
   }
   submission_entry own = p.entry;
   if (p.lasting && !is(own, nvm_opcode::flush)) own.cdw12 |= wire::nvme::force_unit_access;
-  const answer a{target_->array().io(controller_->host().client, own, data)};
-  return a;
+  if (auto* manager = controller_->manager()) return {manager->io(own, data)};
+  return {target_->array().io(controller_->host().client, own, data)};
 }
 
 answer target_queue::execute_fabrics(const plan& p, std::span<std::byte> data,
@@ -311,8 +342,8 @@ answer target_queue::execute_admin(const plan& p, std::span<std::byte> data) {
   if (e.opcode == wire::afa::association_end::opcode)
     return target_->end_association(*controller_, wire::afa::association_end::unpack(e));
   if (e.opcode >= wire::nvme::first_vendor_admin_opcode) {
-    const answer a{target_->array().admin(controller_->host().client, e, data)};
-    return a;
+    if (auto* manager = controller_->manager()) return {manager->admin(e, data)};
+    return {target_->array().admin(controller_->host().client, e, data)};
   }
   switch (static_cast<wire::nvme::admin_opcode>(e.opcode)) {
     case wire::nvme::admin_opcode::identify:

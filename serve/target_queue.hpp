@@ -60,6 +60,7 @@ class target_queue {
   needs fabrics_needs(const wire::nvme::submission_entry& e) const;
   needs admin_needs(const wire::nvme::submission_entry& e) const;
   needs array_admin_needs(const wire::nvme::submission_entry& e) const;
+  needs manager_needs(const wire::nvme::submission_entry& e) const;
   bool is_to_last(const wire::nvme::submission_entry& e) const;
   needs volume_needs(const wire::nvme::submission_entry& e) const;
   needs array_needs(const wire::nvme::submission_entry& e) const;

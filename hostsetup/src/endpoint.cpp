@@ -111,15 +111,28 @@ void parse_managed(endpoint& e, std::string_view rest, std::string_view whole) {
   const auto question = rest.find('?');
   std::string_view path = rest.substr(0, question);
   if (path.ends_with('/')) path.remove_suffix(1);
-  const std::optional<host_port> address = parse_host_port(path);
-  if (!address) {
-    throw input_error(
-        fmt::format("endpoint '{}': expected gnstor://HOST[:PORT], an IPv6 address in brackets, a "
-                    "port from 1 to 65535, and nothing behind it: a manager has one array",
-                    whole));
+  e.control.emplace();
+  for (bool first = true; first || !path.empty(); first = false) {
+    const std::string_view one = path.substr(0, path.find(','));
+    const bool more = one.size() < path.size();
+    path.remove_prefix(one.size() + (more ? 1 : 0));
+    const std::optional<host_port> address = parse_host_port(one);
+    if (!address || (more && path.empty())) {
+      throw input_error(fmt::format(
+          "endpoint '{}': expected gnstor://HOST[:PORT], several with commas between them, an IPv6 "
+          "address in brackets, a port from 1 to 65535, and nothing behind it: a manager has one "
+          "array",
+          whole));
+    }
+    control_endpoint daemon;
+    daemon.host = address->host;
+    daemon.port = address->port.value_or(daemon.port);
+    if (first) {
+      *e.control = daemon;
+    } else {
+      e.control->others += (e.control->others.empty() ? "" : ",") + daemon.server();
+    }
   }
-  e.control.emplace().host = address->host;
-  e.control->port = address->port.value_or(e.control->port);
   e.rdma.emplace();
   if (question == std::string_view::npos) return;
   std::string own;

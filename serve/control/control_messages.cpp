@@ -33,6 +33,10 @@ outcome outcome_of(control_reason why) {
     case control_reason::timed_out:
       return {v1::REASON_TIMED_OUT, grpc::StatusCode::DEADLINE_EXCEEDED};
     case control_reason::failed: return {v1::REASON_FAILED, grpc::StatusCode::INTERNAL};
+    case control_reason::not_leading:
+      return {v1::REASON_NOT_LEADING, grpc::StatusCode::UNAVAILABLE};
+    case control_reason::interrupted:
+      return {v1::REASON_INTERRUPTED, grpc::StatusCode::UNAVAILABLE};
   }
   return {v1::REASON_UNSPECIFIED, grpc::StatusCode::UNKNOWN};
 }
@@ -106,6 +110,17 @@ v1::Array to_message(const host::array_state& a) {
   m.set_volumes(a.volumes);
   m.set_degraded(a.degraded);
   m.set_torn(a.torn);
+  return m;
+}
+
+v1::Host to_message(const host::connected_host& h, const std::vector<host::volume_state>& volumes) {
+  v1::Host m;
+  m.set_client(h.client.value);
+  m.set_nqn(h.nqn);
+  m.set_address(h.address);
+  m.set_associations(h.associations);
+  for (const host::volume_state& v : volumes)
+    if (v.writer == h.client) m.add_writes(v.record.vid);
   return m;
 }
 

@@ -89,8 +89,9 @@ std::shared_ptr<grpc::ServerCredentials> credentials_of(const tls_files& tls) {
 }  // namespace
 
 struct control_server::impl {
-  impl(host::array_manager& manager, std::string endpoint)
-      : service(manager, std::move(endpoint)) {}
+  impl(const manager_holder& manager, std::string endpoint)
+      : holder(&manager), service(manager, std::move(endpoint)) {}
+  const manager_holder* holder;
   control_service service;
   std::string address;
   std::unique_ptr<grpc::Server> server;
@@ -98,7 +99,21 @@ struct control_server::impl {
 
 control_server::control_server(const std::string& listen, host::array_manager& manager,
                                std::string endpoint, const tls_files& tls)
+    : control_server(listen, std::make_unique<manager_holder>(manager), std::move(endpoint), tls) {}
+
+control_server::control_server(const std::string& listen, const manager_holder& manager,
+                               std::string endpoint, const tls_files& tls)
     : impl_(std::make_unique<impl>(manager, std::move(endpoint))) {
+  start(listen, tls);
+}
+
+control_server::control_server(const std::string& listen, std::unique_ptr<manager_holder> own,
+                               std::string endpoint, const tls_files& tls)
+    : own_(std::move(own)), impl_(std::make_unique<impl>(*own_, std::move(endpoint))) {
+  start(listen, tls);
+}
+
+void control_server::start(const std::string& listen, const tls_files& tls) {
   const std::string where = checked(listen, tls.given());
   int port = 0;
   grpc::ServerBuilder builder;
@@ -131,5 +146,6 @@ control_server::~control_server() {
 
 const std::string& control_server::address() const { return impl_->address; }
 const call_counts& control_server::calls() const { return impl_->service.calls(); }
+const manager_holder& control_server::manager() const { return *impl_->holder; }
 
 }  // namespace gnstor::serve

@@ -1,8 +1,7 @@
 #pragma once
 
 #include "call_counts.hpp"
-
-#include <control/array_manager.hpp>
+#include "manager_holder.hpp"
 
 #include <memory>
 #include <string>
@@ -24,8 +23,11 @@ class control_server {
   /// Starts. Throws `error` with the remedy.
   /// @param listen HOST:PORT, port 0 for any, or unix:PATH; without TLS HOST is of the loopback
   /// interface
-  /// @param manager outlives this
+  /// @param manager who answers; it outlives this
   /// @param endpoint where sessions find the array's data; empty: it is not served
+  control_server(const std::string& listen, const manager_holder& manager, std::string endpoint,
+                 const tls_files& tls = {});
+  /// The same for one manager, which outlives this.
   control_server(const std::string& listen, host::array_manager& manager, std::string endpoint,
                  const tls_files& tls = {});
   ~control_server();
@@ -36,9 +38,16 @@ class control_server {
   const std::string& address() const;
   /// The calls that have ended, as long as this lives.
   const call_counts& calls() const;
+  /// Who answers.
+  const manager_holder& manager() const;
 
  private:
   struct impl;
+  control_server(const std::string& listen, std::unique_ptr<manager_holder> own,
+                 std::string endpoint, const tls_files& tls);
+  void start(const std::string& listen, const tls_files& tls);
+
+  std::unique_ptr<manager_holder> own_;  ///< null: it is somebody else's
   std::unique_ptr<impl> impl_;
 };
 

@@ -53,18 +53,18 @@ client_id client_of(const std::string& nqn) { return host::client_identity::clie
 
 }  // namespace
 
-control_service::control_service(host::array_manager& manager, std::string endpoint)
-    : manager_(&manager), endpoint_(std::move(endpoint)) {}
+control_service::control_service(const manager_holder& manager, std::string endpoint)
+    : holder_(&manager), endpoint_(std::move(endpoint)) {}
 
 /// The volume that is meant. Throws `control_error`.
 wire::afa::volume_record control_service::meant(const v1::VolumeKey& key) const {
-  if (!key.name().empty()) return manager_->find(key.name()).record;
+  if (!key.name().empty()) return manager()->find(key.name()).record;
   if (key.id() == 0 || key.id() > 0xffff) {
     throw control_error(control_reason::bad_request,
                         fmt::format("no volume is named, and {} is no volume id", key.id()),
                         "give a name, or an id from 1 to 65535");
   }
-  return manager_->find(static_cast<std::uint16_t>(key.id())).record;
+  return manager()->find(static_cast<std::uint16_t>(key.id())).record;
 }
 /// The same; throws also where the caller does not own it. @param what it wants, for the message
 std::uint16_t control_service::owned(const context* call, const v1::VolumeKey& key,
@@ -75,13 +75,13 @@ std::uint16_t control_service::owned(const context* call, const v1::VolumeKey& k
 }
 
 void control_service::show(const host::volume_state& v, v1::Volume* out) const {
-  *out = to_message(v, manager_->state().epoch);
+  *out = to_message(v, manager()->state().epoch);
 }
 void control_service::show(std::uint16_t vid, v1::Volume* out) const {
-  show(manager_->find(vid), out);
+  show(manager()->find(vid), out);
 }
 void control_service::show(v1::Array* out) const {
-  *out = to_message(manager_->state());
+  *out = to_message(manager()->state());
   out->set_endpoint(endpoint_);
   out->set_version(std::string(product_version));
 }
@@ -100,7 +100,8 @@ grpc::Status control_service::ListEvents(context* call, const v1::ListEventsRequ
     caller(*call).need_administrator("listing events");
     std::uint64_t next = in->from();
     do {
-      for (const host::array_event& e : manager_->events(next)) {
+      const auto some = manager()->events(next);
+      for (const host::array_event& e : some) {
         if (!out->Write(to_message(e))) return;
         next = e.number + 1;
       }
@@ -116,7 +117,7 @@ grpc::Status control_service::CreateVolume(context* call, const v1::CreateVolume
     // What a host creates is its own; an administrator may leave a volume to nobody.
     const bool nobodys = who.is_administrator() && in->owner().empty();
     const std::string owner = nobodys ? "" : who.acts_for(in->owner());
-    const auto ssds = static_cast<std::uint32_t>(manager_->state().ssds.size());
+    const auto ssds = static_cast<std::uint32_t>(manager()->state().ssds.size());
     host::new_volume wanted;
     wanted.name = host::volume_name(in->name());
     wanted.labels = host::volume_labels(in->labels());
@@ -131,8 +132,8 @@ grpc::Status control_service::CreateVolume(context* call, const v1::CreateVolume
     if (in->stripe_bytes() != 0)
       wanted.stripe_blocks = static_cast<std::uint32_t>(in->stripe_bytes() / block_bytes);
     if (!nobodys) wanted.owner = host::client_identity::key_of(owner);
-    host::volume_state made = manager_->create(wanted);
-    if (!nobodys) made = manager_->open(made.record.vid, client_of(owner), false);
+    host::volume_state made = manager()->create(wanted);
+    if (!nobodys) made = manager()->open(made.record.vid, client_of(owner), false);
     show(made, out);
   });
 }
@@ -141,8 +142,9 @@ grpc::Status control_service::ListVolumes(context* call, const v1::ListVolumesRe
                                           grpc::ServerWriter<v1::Volume>* out) {
   return answered(calls_, __func__, [&] {
     const host::control_role who = caller(*call);
-    const std::uint32_t epoch = manager_->state().epoch;
-    for (const host::volume_state& v : manager_->volumes()) {
+    const std::uint32_t epoch = manager()->state().epoch;
+    const auto all = manager()->volumes();
+    for (const host::volume_state& v : all) {
       if (who.has_rights(v.record) && !out->Write(to_message(v, epoch))) return;
     }
   });
@@ -163,8 +165,8 @@ grpc::Status control_service::UpdateVolume(context* call, const v1::UpdateVolume
     const std::uint16_t vid = owned(call, in->volume(), "changing");
     // Both are looked at before either is changed.
     const auto labels = host::volume_labels(in->labels());
-    if (in->has_name()) manager_->rename(vid, host::volume_name(in->name()));
-    if (in->has_labels()) manager_->set_labels(vid, labels);
+    if (in->has_name()) manager()->rename(vid, host::volume_name(in->name()));
+    if (in->has_labels()) manager()->set_labels(vid, labels);
     show(vid, out);
   });
 }
@@ -173,8 +175,9 @@ grpc::Status control_service::DeleteVolume(context* call, const v1::DeleteVolume
                                            v1::DeleteVolumeResponse*) {
   return answered(calls_, __func__, [&] {
     const std::uint16_t vid = owned(call, in->volume(), "deleting");
-    if (in->host().empty()) return manager_->remove(vid, in->force());
-    host::manager_control(*manager_, caller(*call), in->host()).remove(volume_id(vid));
+    if (in->host().empty()) return manager()->remove(vid, in->force());
+    const auto present = manager();
+    host::manager_control(*present, caller(*call), in->host()).remove(volume_id(vid));
   });
 }
 
@@ -193,9 +196,9 @@ void control_service::share(const context* call, const v1::ShareVolumeRequest& i
   const std::uint16_t vid = owned(call, in.volume(), allowed ? "sharing" : "unsharing");
   const client_id whose = client_of(named(in.host()));
   if (allowed) {
-    (void)manager_->admit(vid, whose);
+    (void)manager()->admit(vid, whose);
   } else {
-    manager_->expel(vid, whose);
+    manager()->expel(vid, whose);
   }
   show(vid, out);
 }
@@ -204,7 +207,7 @@ grpc::Status control_service::ScrubVolume(context* call, const v1::ShowVolumeReq
                                           v1::Volume* out) {
   return answered(calls_, __func__, [&] {
     const std::uint16_t vid = owned(call, in->volume(), "scrubbing");
-    manager_->scrub(vid);
+    manager()->scrub(vid);
     show(vid, out);
   });
 }
@@ -214,7 +217,7 @@ grpc::Status control_service::SpreadVolume(context* call, const v1::ShowVolumeRe
   return answered(calls_, __func__, [&] {
     caller(*call).need_administrator("spreading a volume");
     const std::uint16_t vid = meant(in->volume()).vid;
-    manager_->spread(vid);
+    manager()->spread(vid);
     show(vid, out);
   });
 }
@@ -222,7 +225,8 @@ grpc::Status control_service::SpreadVolume(context* call, const v1::ShowVolumeRe
 grpc::Status control_service::OpenVolume(context* call, const v1::OpenVolumeRequest* in,
                                          v1::Volume* out) {
   return answered(calls_, __func__, [&] {
-    host::manager_control host(*manager_, caller(*call), in->host());
+    const auto present = manager();
+    host::manager_control host(*present, caller(*call), in->host());
     show(host.open(volume_id(meant(in->volume()).vid), in->write()), out);
   });
 }
@@ -230,7 +234,8 @@ grpc::Status control_service::OpenVolume(context* call, const v1::OpenVolumeRequ
 grpc::Status control_service::RenewLease(context* call, const v1::LeaseRequest* in,
                                          v1::Volume* out) {
   return answered(calls_, __func__, [&] {
-    host::manager_control host(*manager_, caller(*call), in->host());
+    const auto present = manager();
+    host::manager_control host(*present, caller(*call), in->host());
     show(host.renew(volume_id(meant(in->volume()).vid)), out);
   });
 }
@@ -238,15 +243,27 @@ grpc::Status control_service::RenewLease(context* call, const v1::LeaseRequest* 
 grpc::Status control_service::CloseVolume(context* call, const v1::LeaseRequest* in,
                                           v1::CloseVolumeResponse*) {
   return answered(calls_, __func__, [&] {
-    host::manager_control host(*manager_, caller(*call), in->host());
+    const auto present = manager();
+    host::manager_control host(*present, caller(*call), in->host());
     host.close(volume_id(meant(in->volume()).vid), in->clean());
+  });
+}
+
+grpc::Status control_service::ListHosts(context* call, const v1::ListHostsRequest*,
+                                        v1::HostList* out) {
+  return answered(calls_, __func__, [&] {
+    caller(*call).need_administrator("listing hosts");
+    const auto present = manager();
+    const auto volumes = present->volumes();
+    for (const host::connected_host& h : present->hosts())
+      *out->add_hosts() = to_message(h, volumes);
   });
 }
 
 grpc::Status control_service::DetachSsd(context* call, const v1::SsdRequest* in, v1::Array* out) {
   return answered(calls_, __func__, [&] {
     caller(*call).need_administrator("detaching an SSD");
-    manager_->detach(in->index());
+    manager()->detach(in->index());
     show(out);
   });
 }
@@ -254,7 +271,7 @@ grpc::Status control_service::DetachSsd(context* call, const v1::SsdRequest* in,
 grpc::Status control_service::ReplaceSsd(context* call, const v1::SsdRequest* in, v1::Array* out) {
   return answered(calls_, __func__, [&] {
     caller(*call).need_administrator("replacing an SSD");
-    manager_->replace(in->index());
+    manager()->replace(in->index());
     show(out);
   });
 }

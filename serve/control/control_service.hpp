@@ -1,9 +1,8 @@
 #pragma once
 
 #include "call_counts.hpp"
+#include "manager_holder.hpp"
 #include <gnstor/v1/control.grpc.pb.h>
-
-#include <control/array_manager.hpp>
 
 #include <atomic>
 #include <string>
@@ -13,9 +12,9 @@ namespace gnstor::serve {
 /// The calls of `gnstor.v1.Control`, carried out by an array's manager. Threads of gRPC call it.
 class control_service final : public v1::Control::Service {
  public:
-  /// @param manager outlives this
+  /// @param manager who answers; it outlives this
   /// @param endpoint where sessions find the array's data; empty: it is not served
-  control_service(host::array_manager& manager, std::string endpoint);
+  control_service(const manager_holder& manager, std::string endpoint);
   const call_counts& calls() const { return calls_; }
   /// Ends calls that wait for events.
   void stop() { stopping_ = true; }
@@ -38,6 +37,7 @@ class control_service final : public v1::Control::Service {
   grpc::Status OpenVolume(context*, const v1::OpenVolumeRequest*, v1::Volume*) override;
   grpc::Status RenewLease(context*, const v1::LeaseRequest*, v1::Volume*) override;
   grpc::Status CloseVolume(context*, const v1::LeaseRequest*, v1::CloseVolumeResponse*) override;
+  grpc::Status ListHosts(context*, const v1::ListHostsRequest*, v1::HostList*) override;
   grpc::Status DetachSsd(context*, const v1::SsdRequest*, v1::Array*) override;
   grpc::Status ReplaceSsd(context*, const v1::SsdRequest*, v1::Array*) override;
 
@@ -50,7 +50,9 @@ class control_service final : public v1::Control::Service {
   void show(std::uint16_t vid, v1::Volume* out) const;
   void show(v1::Array* out) const;
 
-  host::array_manager* manager_;
+  std::shared_ptr<host::array_manager> manager() const { return holder_->get(); }
+
+  const manager_holder* holder_;
   std::string endpoint_;
   call_counts calls_;
   std::atomic<bool> stopping_{false};

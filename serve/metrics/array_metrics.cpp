@@ -1,5 +1,6 @@
 #include "array_metrics.hpp"
 
+#include <gnstor/host/control_error.hpp>
 #include <gnstor/host/volume_text.hpp>
 #include <serve/product.hpp>
 
@@ -167,6 +168,22 @@ void add_volumes(const std::vector<host::volume_state>& all, std::vector<MetricF
   for (family* f : {&size, &replicas, &torn, &clients, &lease}) to.push_back(f->take());
 }
 
+/// What a manager knows.
+void add_managed(const host::array_manager& manager, std::vector<MetricFamily>& to) {
+  to.push_back(family("manager_term", "The number of the manager's rule.")
+                   .add(static_cast<double>(manager.term()))
+                   .take());
+  to.push_back(family("events_total", "Events since the manager took over.", MetricType::Counter)
+                   .add(static_cast<double>(manager.events_seen()))
+                   .take());
+  const host::array_state a = manager.state();
+  add_array(a, to);
+  add_ssds(a, to);
+  add_repairs(a, to);
+  add_scrubs(a.scrubs, to);
+  add_volumes(manager.volumes(), to);
+}
+
 }  // namespace
 
 std::vector<MetricFamily> array_metrics::Collect() const {
@@ -174,19 +191,17 @@ std::vector<MetricFamily> array_metrics::Collect() const {
   all.push_back(family("build_info", "The version of the daemon.")
                     .add(1, {{"version", std::string(product_version)}})
                     .take());
-  all.push_back(family("manager_term", "The number of the manager's rule.")
-                    .add(static_cast<double>(manager_->term()))
+  std::shared_ptr<host::array_manager> manager;
+  try {
+    manager = manager_->get();
+  } catch (const host::control_error&) {
+    // Another daemon knows the array.
+  }
+  all.push_back(family("manager_leads", "1: this daemon manages the array; 0: it stands by.")
+                    .add(manager ? 1 : 0)
                     .take());
-  all.push_back(family("events_total", "Events since the manager took over.", MetricType::Counter)
-                    .add(static_cast<double>(manager_->events_seen()))
-                    .take());
-  const host::array_state a = manager_->state();
-  add_array(a, all);
-  add_ssds(a, all);
-  add_repairs(a, all);
-  add_scrubs(a.scrubs, all);
   add_calls(*calls_, all);
-  add_volumes(manager_->volumes(), all);
+  if (manager) add_managed(*manager, all);
   std::erase_if(all, [](const MetricFamily& f) { return f.metric.empty(); });
   return all;
 }

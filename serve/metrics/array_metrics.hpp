@@ -1,8 +1,8 @@
 #pragma once
 
 #include <serve/control/call_counts.hpp>
+#include <serve/control/manager_holder.hpp>
 
-#include <control/array_manager.hpp>
 #include <prometheus/collectable.h>
 #include <prometheus/metric_family.h>
 
@@ -12,13 +12,13 @@ namespace gnstor::serve {
 /// bytes and times in seconds. Any thread may collect.
 class array_metrics final : public prometheus::Collectable {
  public:
-  /// @param manager outlives this, @param calls likewise
-  array_metrics(const host::array_manager& manager, const call_counts& calls)
+  /// @param manager who knows the array; it outlives this, @param calls likewise
+  array_metrics(const manager_holder& manager, const call_counts& calls)
       : manager_(&manager), calls_(&calls) {}
   std::vector<prometheus::MetricFamily> Collect() const override;
 
  private:
-  const host::array_manager* manager_;
+  const manager_holder* manager_;
   const call_counts* calls_;
 };
 

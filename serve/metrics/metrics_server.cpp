@@ -22,7 +22,7 @@ const std::string& checked(const std::string& listen) {
 }  // namespace
 
 struct metrics_server::impl {
-  impl(const std::string& listen, const host::array_manager& manager, const call_counts& calls) try
+  impl(const std::string& listen, const manager_holder& manager, const call_counts& calls) try
       : metrics(std::make_shared<array_metrics>(manager, calls)), server(checked(listen), 1) {
     server.RegisterCollectable(metrics);
     const auto ports = server.GetListeningPorts();
@@ -39,7 +39,7 @@ struct metrics_server::impl {
   std::string address;
 };
 
-metrics_server::metrics_server(const std::string& listen, const host::array_manager& manager,
+metrics_server::metrics_server(const std::string& listen, const manager_holder& manager,
                                const call_counts& calls)
     : impl_(std::make_unique<impl>(listen, manager, calls)) {}
 metrics_server::~metrics_server() = default;

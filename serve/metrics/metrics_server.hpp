@@ -1,8 +1,7 @@
 #pragma once
 
 #include <serve/control/call_counts.hpp>
-
-#include <control/array_manager.hpp>
+#include <serve/control/manager_holder.hpp>
 
 #include <memory>
 #include <string>
@@ -16,8 +15,8 @@ class metrics_server {
  public:
   /// Starts. Throws `error` with the remedy.
   /// @param listen HOST:PORT, an IPv6 address in brackets; port 0 for any
-  /// @param manager outlives this, @param calls likewise
-  metrics_server(const std::string& listen, const host::array_manager& manager,
+  /// @param manager who knows the array; it outlives this, @param calls likewise
+  metrics_server(const std::string& listen, const manager_holder& manager,
                  const call_counts& calls);
   ~metrics_server();
   metrics_server(const metrics_server&) = delete;

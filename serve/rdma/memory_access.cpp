@@ -12,7 +12,7 @@ namespace gnstor::serve {
 using wire::memory::region_refusal;
 
 memory_access::memory_access(const std::vector<std::string>& addresses,
-                             std::optional<host::memory_secret> secret)
+                             std::optional<host::shared_secret> secret)
     : secret_(secret) {
   for (const std::string& text : addresses) {
     const std::optional<binary> one = read(text);

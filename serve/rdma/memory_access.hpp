@@ -1,8 +1,8 @@
 #pragma once
 
+#include <base/shared_secret.hpp>
 #include <gnstor/wire/memory/region_refusal.hpp>
 #include <gnstor/wire/memory/region_request.hpp>
-#include <remote/memory_secret.hpp>
 
 #include <array>
 #include <optional>
@@ -20,7 +20,7 @@ class memory_access {
   memory_access() = default;
   /// @param addresses IPv4 or IPv6 addresses; none: all. Throws `input_error` for what is none
   memory_access(const std::vector<std::string>& addresses,
-                std::optional<host::memory_secret> secret);
+                std::optional<host::shared_secret> secret);
 
   /// Why the host at `address` does not get what it asks for; nothing if it may.
   std::optional<wire::memory::region_refusal> refusal(
@@ -31,7 +31,7 @@ class memory_access {
   static std::optional<binary> read(std::string_view text);
 
   std::vector<binary> addresses_;
-  std::optional<host::memory_secret> secret_;
+  std::optional<host::shared_secret> secret_;
 };
 
 }  // namespace gnstor::serve

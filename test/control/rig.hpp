@@ -1,6 +1,7 @@
 #pragma once
 /// An emulated array with a manager and clients in this process.
 
+#include <emulated/emulated_front_end.hpp>
 #include <gnstor/host/volume_text.hpp>
 
 #include <control/array_client.hpp>
@@ -66,11 +67,9 @@ struct managed_array {
 
   void start() {
     auto link = shared.link("gnstor-manager", true);
-    host::emulated_client* front_end = link.get();
-    settings.detach = [front_end](std::uint32_t ssd, bool detached) {
-      front_end->detach(ssd, detached);
-    };
-    manager = std::make_unique<host::array_manager>(std::move(link), settings);
+    auto front_end = std::make_unique<host::emulated_front_end>(*link);
+    manager =
+        std::make_unique<host::array_manager>(std::move(link), std::move(front_end), settings);
   }
   void stop() { manager.reset(); }
   /// Waits until something holds of the array. False if it does not within 20 s.
@@ -98,8 +97,7 @@ struct managed_array {
   shared_sessions shared;
   // An SSD that is not dead answers, however busy this machine is.
   host::manager_settings settings{.ssd_timeout = std::chrono::seconds(5),
-                                  .look_every = std::chrono::milliseconds(20),
-                                  .detach = {}};
+                                  .look_every = std::chrono::milliseconds(20)};
   std::unique_ptr<host::array_manager> manager;
 };
 

@@ -2,7 +2,7 @@
 """Processes at a served array are killed, or stopped for longer than the keep-alive: every block
 holds what was acknowledged, and the next host writes soon.
 
-Usage: faults.py BUILD_FOLDER [--rounds N] [--seed N] [--only FAULT]
+Usage: faults.py BUILD_FOLDER [--rounds N] [--seed N] [--only FAULT] [--elsewhere]
 """
 
 import argparse
@@ -196,6 +196,20 @@ def both_killed(hosts, draw, rounds):
     print(f"{rounds} times a writer and the target were killed")
 
 
+def daemon_killed(hosts, draw, rounds):
+    """The daemon is killed, is away, and is started again: who writes does not notice."""
+    def kill(target):
+        daemon = target.daemons[0]
+        daemon.end(signal.SIGKILL)
+        before = hosts.lines()
+        time.sleep(draw.uniform(0, 0.5))
+        rig.check(hosts.progress(20), "the writer stands still without a manager")
+        rig.check(hosts.lines() > before, "nothing is written without a manager")
+        daemon.start()
+
+    target_suffers(hosts, draw, rounds, kill, "without its manager")
+
+
 def silenced(hosts, draw, rounds, what, fall_silent, wake_up):
     """A writer falls silent, loses its right, and speaks again: too late."""
     for k in range(rounds):
@@ -249,7 +263,8 @@ FAULTS = {"client": (client_killed, 1, {}, ()),
           "given_up": (target_given_up, 0.3, {}, ()),
           "stopped": (client_stopped, 1, {"keep_alive_ms": 500}, ()),
           "cut": (client_cut_off, 0.3, {"keep_alive_ms": 500}, ()),
-          "lease": (lease_over, 0.3, {}, ("--lease", "1"))}
+          "lease": (lease_over, 0.3, {}, ("--lease", "1")),
+          "daemon": (daemon_killed, 1, {}, ())}
 
 
 def main():
@@ -260,6 +275,8 @@ def main():
     parser.add_argument("--only", choices=FAULTS)
     parser.add_argument("--seed", type=int, default=int(os.environ.get("GNSTOR_SEED", "0"))
                         or random.randrange(1 << 30))
+    parser.add_argument("--elsewhere", action="store_true",
+                        help="the array's manager is a process of its own")
     given = parser.parse_args()
     print("GNSTOR_SEED =", given.seed)
     programs = rig.Programs(given.build)
@@ -268,9 +285,12 @@ def main():
         for name, (fault, share, of_hosts, of_target) in FAULTS.items():
             if given.only not in (None, name) or rig.failures:
                 continue
+            if name == "daemon" and not given.elsewhere:
+                continue
             begin = time.monotonic()
             (folder / name).mkdir()
-            target = rig.Target(programs, folder / name, more=of_target).start()
+            kind = rig.ManagedElsewhere if given.elsewhere else rig.Target
+            target = kind(programs, folder / name, more=of_target).start()
             hosts = Hosts(programs, target, folder / name, **of_hosts)
             fault(hosts, random.Random(f"{given.seed} {name}"), max(1, int(given.rounds * share)))
             rig.check(target.end() == 0, "gnstor-target ends in order")

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Two hosts at an array that gnstor-target serves and manages; SSDs fail under one of them.
+"""Two hosts at an array that gnstor-target serves; SSDs fail under one of them. The target manages
+it, or a gnstord elsewhere.
 
-Usage: managed.py BUILD_FOLDER
+Usage: managed.py BUILD_FOLDER [--elsewhere]
 """
 
 import sys
@@ -37,9 +38,10 @@ def steady(programs, target, folder):
 
 def main():
     programs = rig.Programs(sys.argv[1])
+    elsewhere = "--elsewhere" in sys.argv
 
     def test(folder):
-        target = rig.Target(programs, folder).start()
+        target = (rig.ManagedElsewhere if elsewhere else rig.Target)(programs, folder).start()
         share(programs, target, folder)
         steady(programs, target, folder)
         rig.check(target.end() == 0, "gnstor-target ends in order")

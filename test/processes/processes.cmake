@@ -40,11 +40,14 @@ endif()
 add_executable(processes_writer ${processes}/writer.cpp ${processes}/block_log.cpp)
 target_link_libraries(processes_writer PRIVATE gnstor::host gnstor::control gnstor_command_line)
 gnstor_warnings(processes_writer)
-add_dependencies(processes_writer gnstor_rdma_model gnstor-target gnstorctl)
+add_dependencies(processes_writer gnstor_rdma_model gnstor-target gnstorctl gnstord)
 add_dependencies(test_processes processes_writer interop_managed)
 add_test(NAME processes.managed COMMAND Python3::Interpreter ${processes}/managed.py
          ${PROJECT_BINARY_DIR})
 set_tests_properties(processes.managed PROPERTIES LABELS "host;room-processes" TIMEOUT 120)
+add_test(NAME processes.elsewhere COMMAND Python3::Interpreter ${processes}/managed.py
+         ${PROJECT_BINARY_DIR} --elsewhere)
+set_tests_properties(processes.elsewhere PROPERTIES LABELS "host;room-processes" TIMEOUT 120)
 # The faults belong to a thorough run: they take minutes.
 foreach(fault client target both repair hang given_up stopped cut lease)
   add_test(NAME processes.faults.${fault} COMMAND Python3::Interpreter ${processes}/faults.py
@@ -52,3 +55,13 @@ foreach(fault client target both repair hang given_up stopped cut lease)
   set_tests_properties(processes.faults.${fault} PROPERTIES
                        LABELS "host;thorough;room-processes" TIMEOUT 240)
 endforeach()
+foreach(fault client target both daemon)
+  add_test(NAME processes.faults_elsewhere.${fault} COMMAND Python3::Interpreter
+           ${processes}/faults.py ${PROJECT_BINARY_DIR} --only ${fault} --elsewhere)
+  set_tests_properties(processes.faults_elsewhere.${fault} PROPERTIES
+                       LABELS "host;thorough;room-processes" TIMEOUT 240)
+endforeach()
+add_test(NAME processes.leaders COMMAND Python3::Interpreter ${processes}/leaders.py
+         ${PROJECT_BINARY_DIR})
+set_tests_properties(processes.leaders PROPERTIES LABELS "host;thorough;room-processes" TIMEOUT 240
+                     SKIP_RETURN_CODE 77)

@@ -7,8 +7,10 @@ import socket
 import subprocess
 import tempfile
 import time
+import urllib.request
 
 SKIPPED = 77
+ARRAY = "nqn.2026-11.io.gnstor:array"
 failures = 0
 
 
@@ -38,6 +40,12 @@ def free_port():
         return one.getsockname()[1]
 
 
+def http_get(port, path):
+    """What a server of this machine answers."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=2) as answer:
+        return answer.read().decode()
+
+
 class Programs:
     """Where they are, and the environment in which they find the model."""
 
@@ -62,6 +70,8 @@ class Programs:
 class Target:
     """A gnstor-target that serves and manages an array in files of `folder`."""
 
+    says_ready = "manager:"
+
     def __init__(self, programs, folder, array="ssds=4&capacity=64M&replicas=2", more=()):
         self.programs, self.folder = programs, pathlib.Path(folder)
         flash = self.folder / "flash"
@@ -74,9 +84,9 @@ class Target:
         self.process = None
 
     def start(self):
-        before = self.said().count("manager:")
+        before = self.said().count(self.says_ready)
         self.process = self.programs.start("gnstor-target", *self.arguments, output=self.output)
-        ready = eventually(lambda: self.said().count("manager:") > before
+        ready = eventually(lambda: self.said().count(self.says_ready) > before
                            or self.process.poll() is not None)
         if not ready or self.process.poll() is not None:
             raise SystemExit(f"gnstor-target does not start: {self.said()}")
@@ -97,6 +107,71 @@ class Target:
 
     def healthy(self):
         return self.gnstorctl("array", "health")[0] == 0
+
+
+class Daemon:
+    """A gnstord that manages the array of a target in another process."""
+
+    def __init__(self, programs, target, number, more=()):
+        self.programs = programs
+        self.control = f"127.0.0.1:{free_port()}"
+        self.output, self.cut = (target.folder / f"daemon{number}.{what}"
+                                 for what in ("txt", "cut"))
+        self.arguments = ["--listen", self.control, "--array", f"rdma://{target.listen}/{ARRAY}",
+                          "--manager-secret", target.secret, "--ssd-timeout", "20000", *more]
+        self.process = None
+
+    def start(self):
+        before = self.said().count("ready ")
+        self.process = self.programs.start("gnstord", *self.arguments, output=self.output,
+                                           cut=self.cut)
+        ready = eventually(lambda: self.said().count("ready ") > before
+                           or self.process.poll() is not None)
+        if not ready or self.process.poll() is not None:
+            raise SystemExit(f"gnstord does not start: {self.said()}")
+        return self
+
+    def said(self):
+        return self.output.read_text() if self.output.exists() else ""
+
+    def end(self, how=signal.SIGTERM):
+        self.process.send_signal(how)
+        return self.process.wait(30)
+
+    def gnstorctl(self, *words):
+        """What this very daemon says: exit code and output."""
+        done = subprocess.run([self.programs.path("gnstorctl"), "--server", self.control, *words],
+                              text=True, capture_output=True, timeout=60, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+
+class ManagedElsewhere(Target):
+    """A target that serves an array; daemons in other processes manage it."""
+
+    says_ready = " SSDs\n"
+
+    def __init__(self, programs, folder, more=(), daemons=1, **how):
+        super().__init__(programs, folder, **how)
+        self.secret = self.folder / "secret"
+        self.secret.write_text(os.urandom(16).hex())
+        self.listen = self.arguments[1]
+        self.daemons = [Daemon(programs, self, k, more) for k in range(daemons)]
+        self.control = ",".join(d.control for d in self.daemons)
+        self.endpoint = f"gnstor://{self.control}"
+        self.arguments = [*self.arguments[:4], "--manager-secret", self.secret, "--managers",
+                          self.control]
+
+    def start(self):
+        super().start()
+        for d in self.daemons:
+            if d.process is None or d.process.poll() is not None:
+                d.start()
+        return self
+
+    def end(self, how=signal.SIGTERM):
+        """Its daemons end with it in order; they outlive one that is killed."""
+        codes = [d.end() for d in self.daemons if how == signal.SIGTERM]
+        return next((c for c in [super().end(how), *codes] if c != 0), 0)
 
 
 class Client:

@@ -28,7 +28,8 @@ host::manager_settings quick(std::chrono::milliseconds lease = std::chrono::seco
 struct managed_rig {
   explicit managed_rig(const host::manager_settings& settings = quick(),
                        std::uint64_t bytes = 1 << 20)
-      : array(host::endpoint::parse("emu:?ssds=4&capacity=16M"), answer_timeout_ns, settings) {
+      : array(host::endpoint::parse("emu:?ssds=4&capacity=16M"), answer_timeout_ns,
+              {.here = settings}) {
     host::new_volume wanted;
     wanted.name = host::volume_name("a");
     wanted.capacity_blocks = bytes / block_bytes;

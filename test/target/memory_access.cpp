@@ -18,7 +18,7 @@ namespace {
 constexpr const char* digits = "00112233445566778899aabbccddeeff";
 
 /// A request for a region, with a secret or without.
-wire::memory::region_request asking(const host::memory_secret* secret = nullptr) {
+wire::memory::region_request asking(const host::shared_secret* secret = nullptr) {
   wire::memory::region_request r{};
   if (secret != nullptr) std::memcpy(r.secret, secret->bytes().data(), sizeof r.secret);
   return r;
@@ -26,7 +26,7 @@ wire::memory::region_request asking(const host::memory_secret* secret = nullptr)
 
 std::string refusal(const std::string& path) {
   try {
-    (void)host::memory_secret::in_file(path);
+    (void)host::shared_secret::in_file(path);
   } catch (const host::input_error& e) {
     return e.what();
   }
@@ -61,7 +61,7 @@ TEST_CASE("a memory server with a secret wants to hear it, after the address") {
   const test::temp_folder folder;
   const std::string path = folder.path() + "/secret";
   std::ofstream(path) << digits << "\n";
-  const host::memory_secret secret = host::memory_secret::in_file(path);
+  const host::shared_secret secret = host::shared_secret::in_file(path);
   CHECK(secret.bytes()[1] == 0x11);
   CHECK(secret.bytes()[15] == 0xff);
   const serve::memory_access closed({"10.0.0.7"}, secret);

@@ -75,8 +75,8 @@ int serve(const options& o) try {
                                 regions.back().writable ? "" : ", read only,", here.text(),
                                 names.back()));
   }
-  std::optional<gnstor::host::memory_secret> secret;
-  if (!o.secret.empty()) secret = gnstor::host::memory_secret::in_file(o.secret);
+  std::optional<gnstor::host::shared_secret> secret;
+  if (!o.secret.empty()) secret = gnstor::host::shared_secret::in_file(o.secret);
   memory_server server(here, std::move(regions), {o.allowed, secret});
   for (const std::string& line : lines) fmt::print("ready: {}", line);
   std::fflush(stdout);

@@ -27,6 +27,13 @@ std::optional<int> parse(int argc, char** argv, target_options& options) {
   line.flag("--manage", options.manages,
             "manage the array, too: volumes by name, leases, failed SSDs and their replacement; "
             "gnstorctl and gnstor:// endpoints ask at --control");
+  line.option(
+      "--manager-secret", options.manager_secret,
+      "FILE of 32 hexadecimal digits: gnstord elsewhere manages the array, if it knows them "
+      "(openssl rand -hex 16)");
+  line.option("--managers", options.managers,
+              "HOST:PORT,...: where those gnstord answer, of whom the target asks rights for plain "
+              "hosts; without it these only read");
   options.manager.add_to(line, "--control");
   line.config_file();
   line.flag("--quiet", options.quiet, "say nothing of single connections");

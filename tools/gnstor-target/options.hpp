@@ -19,6 +19,8 @@ struct target_options {
   std::uint32_t timeout_s = 10;         ///< of commands to the array
   bool manages = false;                 ///< the array, too
   manager_options manager;              ///< then
+  std::string manager_secret;           ///< file: who knows it manages the array from elsewhere
+  std::string managers;                 ///< where those answer: HOST:PORT,...
   bool quiet = false;
 };
 

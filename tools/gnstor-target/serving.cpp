@@ -3,7 +3,11 @@
 #include <base/log.hpp>
 #include <gnstor/host/error.hpp>
 #include <gnstor/host/text_values.hpp>
+#include <link/client_identity.hpp>
 #include <serve/provide_volumes.hpp>
+#if defined(GNSTOR_WITH_CONTROL)
+#include <managed/daemon_control.hpp>
+#endif
 
 #include <fmt/format.h>
 #include <management/readiness.hpp>
@@ -50,15 +54,42 @@ std::vector<std::pair<volume_id, std::string>> heirs_in(const std::vector<std::s
   return heirs;
 }
 
-std::optional<host::manager_settings> managed(const target_options& options) {
-  if (!options.manages) return std::nullopt;
-#if defined(GNSTOR_WITH_CONTROL)
-  return options.manager.settings();
-#else
+[[noreturn, maybe_unused]] void no_grpc(const char* option) {
   throw host::error(
-      "--manage: this build of gnstor has no gRPC: install libgrpc++-dev, libprotobuf-dev, "
-      "protobuf-compiler and protobuf-compiler-grpc, then configure it again");
+      fmt::format("{}: this build of gnstor has no gRPC: install libgrpc++-dev, libprotobuf-dev, "
+                  "protobuf-compiler and protobuf-compiler-grpc, then configure it again",
+                  option));
+}
+
+serve::array_management managed(const target_options& options) {
+  serve::array_management m;
+  if (options.manages && !options.manager_secret.empty())
+    throw host::input_error("--manage and --manager-secret: an array has one manager at a time");
+  if (!options.managers.empty() && options.manager_secret.empty())
+    throw host::input_error("--managers: they need --manager-secret, to manage the array");
+  if (!options.manager_secret.empty() && !(options.volumes.empty() && options.reassigned.empty())) {
+    throw host::input_error(
+        "--volume and --reassign: this array is managed elsewhere; use gnstorctl volume create");
+  }
+  if (!options.manager_secret.empty())
+    m.elsewhere = host::shared_secret::in_file(options.manager_secret);
+#if defined(GNSTOR_WITH_CONTROL)
+  if (options.manages) m.here = options.manager.settings();
+  if (options.managers.empty()) return m;
+  m.ask = [servers = options.managers, tls = options.manager.tls](const std::string& name) {
+    constexpr std::chrono::seconds patience{5};
+    const std::string nqn = host::client_identity::named(name).nqn;
+    return std::make_unique<host::daemon_control>(
+        std::make_unique<host::daemon_connection>(
+            servers, patience,
+            host::daemon_connection::tls_files{tls.certificate, tls.key, tls.authority}, nqn),
+        nqn);
+  };
+#else
+  if (options.manages) no_grpc("--manage");
+  if (!options.managers.empty()) no_grpc("--managers");
 #endif
+  return m;
 }
 
 /// A number that no other start of a target draws, as far as chance goes.
@@ -94,7 +125,7 @@ serving::serving(const target_options& options)
   control_ = std::make_unique<serve::control_server>(
       options.manager.listen, *array_.manager(), fmt::format("rdma://{}/{}", at.text(), array_nqn),
       options.manager.tls);
-  metrics_ = options.manager.serve_metrics(*array_.manager(), *control_);
+  metrics_ = options.manager.serve_metrics(*control_);
 #endif
 }
 

@@ -92,6 +92,7 @@ class commands {
     ssds(line.verb("ssd", "its SSDs"));
     volumes(line.verb("volume", "its volumes"));
     leases(line.verb("lease", "who may write what, and for how long"));
+    hosts(line.verb("host", "who is connected"));
     command_line& completion = line.verb("completion", "a script by which a shell completes words");
     completion.option("SHELL", w_->shell, "bash or zsh").one_of({"bash", "zsh"}).required();
     completion.example("gnstorctl completion bash");
@@ -279,6 +280,13 @@ class commands {
     });
   }
 
+  void hosts(command_line& line) {
+    does(line.verb("list", "each host: its id, where it connects from, what it may write"),
+         "gnstorctl host list", [this](connection& c) {
+           return show(c.call(&v1::Control::Stub::ListHosts, v1::ListHostsRequest{}), hosts_text);
+         });
+  }
+
   words* w_;
   command chosen_;
   bool script_ = false;
@@ -314,7 +322,8 @@ int main(int argc, char** argv) try {
   words w;
   if (const char* server = std::getenv("GNSTOR_SERVER")) w.server = server;
   command_line line("Operates an array: asks the gnstord that manages it");
-  line.option("--server", w.server, "HOST:PORT or unix:PATH of gnstord; else GNSTOR_SERVER")
+  line.option("--server", w.server,
+              "HOST:PORT or unix:PATH of gnstord, several with commas; else GNSTOR_SERVER")
       .show_default();
   line.option("--tls-cert", w.tls.certificate,
               "FILE in PEM: who is asking, for admin:WHO or host:NAME");

@@ -101,6 +101,19 @@ std::string leases_text(const std::vector<v1::Volume>& volumes) {
   return rows.size() == 1 ? "no leases\n" : table(rows);
 }
 
+std::string hosts_text(const v1::HostList& hosts) {
+  std::vector<std::vector<std::string>> rows = {{"CLIENT", "FROM", "STATE", "WRITES", "HOST"}};
+  for (const v1::Host& h : hosts.hosts()) {
+    std::string writes;
+    for (const std::uint32_t v : h.writes())
+      writes += fmt::format("{}{}", writes.empty() ? "" : ",", v);
+    rows.push_back({std::to_string(h.client()), h.address().empty() ? "-" : printable(h.address()),
+                    h.associations() == 0 ? "away" : "connected", writes.empty() ? "-" : writes,
+                    printable(h.nqn())});
+  }
+  return rows.size() == 1 ? "no hosts\n" : table(rows);
+}
+
 std::string volume_text(const v1::Volume& v) {
   std::string clients;
   for (const v1::Client& c : v.clients()) {

@@ -39,16 +39,14 @@ void manager_options::add_to(command_line& line, const std::string& listen_optio
               "HOST:PORT: answers Prometheus there, whoever asks (GET /metrics)");
 }
 
-std::shared_ptr<void> manager_options::serve_metrics(const host::array_manager& manager,
-                                                     const serve::control_server& server) const {
+std::shared_ptr<void> manager_options::serve_metrics(const serve::control_server& server) const {
   if (metrics.empty()) return nullptr;
 #if defined(GNSTOR_WITH_METRICS)
-  auto answers = std::make_shared<serve::metrics_server>(metrics, manager, server.calls());
+  auto answers = std::make_shared<serve::metrics_server>(metrics, server.manager(), server.calls());
   fmt::print("metrics http://{}/metrics\n", answers->address());
   std::fflush(stdout);
   return answers;
 #else
-  static_cast<void>(manager);
   static_cast<void>(server);
   throw host::error(
       "--metrics: this build of gnstor has no prometheus-cpp: install prometheus-cpp-dev, then "

@@ -25,9 +25,8 @@ struct manager_options {
   void add_to(command_line& line, const std::string& listen);
   host::manager_settings settings() const;
   /// Starts to answer Prometheus, where `metrics` says so; null elsewhere. Throws `error`.
-  /// @param manager outlives what is returned, @param server likewise: its calls are counted
-  std::shared_ptr<void> serve_metrics(const host::array_manager& manager,
-                                      const serve::control_server& server) const;
+  /// @param server whose manager it is, and whose calls are counted; it outlives what is returned
+  std::shared_ptr<void> serve_metrics(const serve::control_server& server) const;
 };
 
 }  // namespace gnstor::tools

@@ -1,5 +1,6 @@
 #include "array_manager.hpp"
 
+#include "own_status.hpp"
 #include <base/log.hpp>
 #include <base/start_thread.hpp>
 #include <gnstor/host/volume_text.hpp>
@@ -23,6 +24,9 @@ using wire::afa::volume_record;
 constexpr std::size_t most_events = 1000;
 constexpr std::uint32_t most_askers = 8;
 constexpr std::chrono::milliseconds retry_pause{100};
+/// What a target may take beside what it waits for an SSD.
+constexpr std::chrono::milliseconds answer_time{2000};
+constexpr std::chrono::milliseconds no_time{0};
 
 std::uint64_t bit(std::uint32_t ssd) { return std::uint64_t{1} << ssd; }
 
@@ -63,19 +67,17 @@ bool has_answered(status s) {
           s.nvme_type == static_cast<std::uint8_t>(wire::nvme::status_code_type::vendor_specific));
 }
 
-bool is_vendor(status s, wire::afa::status code) {
-  return s.code == status_code::nvme_error &&
-         s.nvme_type == static_cast<std::uint8_t>(wire::nvme::status_code_type::vendor_specific) &&
-         s.nvme_code == static_cast<std::uint8_t>(code);
-}
-
 }  // namespace
 
-array_manager::array_manager(std::unique_ptr<array_link> link, manager_settings settings)
+array_manager::array_manager(std::unique_ptr<array_link> link,
+                             std::unique_ptr<array_front_end> front_end, manager_settings settings)
     : link_(std::move(link)),
+      front_end_(std::move(front_end)),
       settings_(std::move(settings)),
-      client_(*link_,
-              static_cast<std::uint64_t>(std::chrono::nanoseconds(settings_.ssd_timeout).count())),
+      client_(*link_, static_cast<std::uint64_t>(
+                          std::chrono::nanoseconds(settings_.ssd_timeout +
+                                                   (settings_.remote ? answer_time : no_time))
+                              .count())),
       options_([this] {
         const wire::afa::array_description said = client_.describe();
         return daemon::manager_options{.ssds = said.ssd_count,
@@ -98,7 +100,10 @@ repair_worker::employer array_manager::employer() {
   return {.guard = guard_,
           .core = core_,
           .wake = [this] { work_.notify_all(); },
-          .failed = [this](std::uint32_t ssd) { core_.ssd_failed(ssd); },
+          .failed =
+              [this](std::uint32_t ssd, status s) {
+                if (!notices_end(s)) core_.ssd_failed(ssd);
+              },
           .ended = [this](const daemon::repair& done) { note_scrub(done); }};
 }
 
@@ -133,6 +138,30 @@ status array_manager::send(const daemon::ssd_order& o) {
   return client_.admin(c.pack(), payload);
 }
 
+/// Has the target let this manager alone order from now on. Throws `error`.
+/// @par Callers the constructor
+void array_manager::claim() {
+  for (std::uint32_t k = 0; k < options_.ssds; ++k) {
+    wire::afa::admin_command c;
+    c.opcode = admin_opcode::array_describe;
+    c.nsid = k + 1;
+    c.term = term_;
+    c.takes_over = settings_.takes_over;
+    wire::afa::array_description said{};
+    const status s = client_.admin(c.pack(), std::as_writable_bytes(std::span(&said, 1)));
+    if (is_own(s, wire::afa::status::managed)) {
+      throw deposed_error(
+          "another manager is in charge of this array: end that one first; where several are to "
+          "stand by for each other, they need etcd (--etcd)");
+    }
+    if (is_own(s, wire::afa::status::stale_term))
+      throw deposed_error("another manager has just taken the array over");
+    if (is_lost(s))
+      throw io_error("taking the array over: its target does not answer: " + to_string(s), s);
+    if (s.ok()) return;
+  }
+}
+
 /// Learns from the SSDs what there is. @par Callers the constructor
 void array_manager::take_over() {
   // Every SSD follows this manager before any is asked what it knows: nothing of a former one
@@ -145,6 +174,7 @@ void array_manager::take_over() {
     }
   }
   ++term_;
+  if (settings_.remote) claim();
   std::vector<std::optional<daemon::ssd_report>> reports(options_.ssds);
   const auto ask = [&](std::uint32_t k) {
     try {
@@ -187,7 +217,7 @@ void array_manager::take_over() {
 
 void array_manager::run() {
   std::unique_lock lock(guard_);
-  while (!stopping_ && !deposed_) {
+  while (!stopping_ && ended_.empty()) {
     core_.tick(now());
     obey(core_.take_orders());
     if (!front_ends_.empty()) {  // before any SSD is informed of the epoch that follows
@@ -264,7 +294,7 @@ void array_manager::carry_out(std::unique_lock<std::mutex>& lock) {
     work_.wait_for(lock, retry_pause);
     return;
   }
-  if (is_vendor(s, wire::afa::status::stale_term)) return depose();
+  if (notices_end(s)) return;
   if (has_answered(s)) {
     if (!s.ok()) {
       s.ssd = static_cast<std::uint16_t>(o.ssd);
@@ -287,29 +317,33 @@ void array_manager::change_front_end(std::unique_lock<std::mutex>& lock) {
   const front_end_change change = front_ends_.front();
   front_ends_.pop_front();
   lock.unlock();
-  bool past = false;
-  for (std::uint32_t k = 0; k < options_.ssds && !past; ++k) {
+  const auto ends = [&](status s) {
+    return is_own(s, wire::afa::status::stale_term) || is_lost(s);
+  };
+  status said;
+  for (std::uint32_t k = 0; k < options_.ssds && !ends(said); ++k) {
     try {
       (void)client_.describe(k, term_);
     } catch (const io_error& e) {
-      past = is_vendor(e.outcome(), wire::afa::status::stale_term);
+      said = e.outcome();
     } catch (const error& e) {
       log(log_level::warning, e.what());
     }
   }
   bool changed = true;
   try {
-    if (!past && settings_.detach) settings_.detach(change.ssd, change.detached);
+    if (!ends(said)) front_end_->detach(change.ssd, change.detached, term_);
+  } catch (const io_error& e) {
+    said = e.outcome();
+    changed = false;
   } catch (const error& e) {
     log(log_level::warning, e.what());
     changed = false;
   }
   lock.lock();
-  if (!changed) {  // the epoch does not move before it has
-    front_ends_.push_front(change);
-    work_.wait_for(lock, retry_pause);
-  }
-  if (past) depose();
+  if (notices_end(said) || changed) return;
+  front_ends_.push_front(change);  // the epoch does not move before it has
+  work_.wait_for(lock, retry_pause);
 }
 
 /// Asks each SSD that takes part whether it serves: one that does not has failed.
@@ -332,13 +366,36 @@ void array_manager::look_at_ssds(std::unique_lock<std::mutex>& lock) {
     now.answers = s.ok();
     s.ssd = static_cast<std::uint16_t>(k);
     lock.lock();
-    if (is_vendor(s, wire::afa::status::stale_term)) return depose();
+    if (notices_end(s)) return;
     const bool still = (core_.serving().absent & bit(k)) == 0;
     if (!now.answers) now.said = looks_[k].said;
     looks_[k] = now;
     if (now.answers || !takes_part || !still) continue;
     log(log_level::warning, fmt::format("SSD {} does not serve: {}", k, to_string(s)));
     core_.ssd_failed(k);
+  }
+  if (settings_.remote && !stopping_) look_at_hosts(lock);
+}
+
+/// Ends the leases of hosts that are gone.
+void array_manager::look_at_hosts(std::unique_lock<std::mutex>& lock) {
+  lock.unlock();
+  status s;
+  std::optional<array_front_end::connected> there;
+  try {
+    there = front_end_->hosts();
+  } catch (const io_error& e) {
+    s = e.outcome();
+  } catch (const error& e) {
+    log(log_level::warning, e.what());
+  }
+  lock.lock();
+  if (notices_end(s) || !there) return;
+  std::vector<client_id> writers;
+  for (const daemon::manager::lease& l : core_.leases()) writers.push_back(client_id(l.client));
+  for (const client_id gone : host_watch_.note(*there, writers, std::chrono::steady_clock::now())) {
+    say(fmt::format("client {} is gone: its leases end", gone.value));
+    core_.client_gone(gone.value);
   }
 }
 
@@ -374,21 +431,39 @@ void array_manager::note_scrub(const daemon::repair& done) {
   if (done.ok() && scrubs_.current() == vid) scrubs_.done();
 }
 
-/// Another manager has a later term: it knows better, and nothing of this one counts any more.
-void array_manager::depose() {
-  deposed_ = true;
+/// True if a status says that a target elsewhere is not reached any more.
+bool array_manager::is_lost(status s) const {
+  return settings_.remote && !s.ok() && s.code != status_code::nvme_error;
+}
+
+/// True if a status says that this manager's time is over, which it then is.
+bool array_manager::notices_end(status s) {
+  if (is_own(s, wire::afa::status::stale_term)) {
+    deposed_ = ended_.empty() || deposed_;
+    end_rule(fmt::format("another manager has taken the array over: term {} is past", term_));
+  } else if (is_lost(s)) {
+    end_rule("the connection with the array is lost: " + to_string(s));
+  }
+  return !ended_.empty();
+}
+
+/// Nothing of this manager counts any more: another one has a later term and knows better, or what
+/// became of its last orders is not known.
+void array_manager::end_rule(std::string why) {
+  if (!ended_.empty()) return;
+  ended_ = std::move(why);
   orders_.clear();
   front_ends_.clear();
   repairs_.halt();
   converging_.halt();
-  say(fmt::format("another manager has taken the array over: term {} is past", term_));
+  say(ended_);
   answered_.notify_all();
 }
 
 void array_manager::check() const {
   const std::lock_guard lock(guard_);
-  if (deposed_)
-    throw error(fmt::format("another manager has taken the array over: term {} is past", term_));
+  if (deposed_) throw deposed_error(ended_);
+  if (!ended_.empty()) throw error(ended_);
 }
 
 void array_manager::say(std::string words) {

@@ -2,9 +2,12 @@
 
 #include "array_client.hpp"
 #include "array_control.hpp"
+#include "array_front_end.hpp"
+#include "host_watch.hpp"
 #include "repair_worker.hpp"
 #include "scrub_schedule.hpp"
 #include <daemon/manager.hpp>
+#include <gnstor/host/error.hpp>
 #include <link/array_link.hpp>
 
 #include <condition_variable>
@@ -26,8 +29,17 @@ struct manager_settings {
   std::chrono::milliseconds request_timeout{30'000};  ///< of one request
   std::uint64_t repair_bytes_per_s = 0;               ///< that repairs write or fill; 0: no limit
   std::chrono::seconds scrub_every{0};                ///< all volumes; 0: never
-  /// Has the array's front end refuse an SSD's I/O from now on, or no longer.
-  std::function<void(std::uint32_t ssd, bool detached)> detach;
+  /// A target elsewhere answers for its SSDs, also for those that are silent, and within
+  /// `ssd_timeout`: what it does not answer says that the connection with it is lost. It also says
+  /// which hosts there are: who may write and is gone loses the right.
+  bool remote = false;
+  bool takes_over = false;  ///< also while another manager is there: whoever leads has said so
+};
+
+/// Another manager is in charge of the array.
+class deposed_error : public error {
+ public:
+  using error::error;
 };
 
 /// The manager of an array, inside this process: it carries out by admin commands and repairs what
@@ -39,7 +51,9 @@ class array_manager {
  public:
   /// Takes the array over. Throws `io_error` if no SSD answers.
   /// @param link the manager's own association, of which the SSDs know that it is the manager's
-  array_manager(std::unique_ptr<array_link> link, manager_settings settings);
+  /// @param front_end of the SSDs; it uses the link
+  array_manager(std::unique_ptr<array_link> link, std::unique_ptr<array_front_end> front_end,
+                manager_settings settings);
   ~array_manager();
   array_manager(const array_manager&) = delete;
   array_manager& operator=(const array_manager&) = delete;
@@ -81,8 +95,12 @@ class array_manager {
 
   /// The number of its rule: each manager of an array has a later one than all before.
   std::uint64_t term() const { return term_; }
-  /// Throws `error` if another manager has taken the array over: this one does nothing any more.
+  /// Throws if this one does nothing any more: `deposed_error` if another manager has taken the
+  /// array over, `error` if the connection with it is lost.
   void check() const;
+
+  /// The hosts that are connected. Throws `control_error`.
+  std::vector<connected_host> hosts();
 
   array_state state() const;
   /// Events from number `from` on, the last 1,000 at most.
@@ -100,6 +118,7 @@ class array_manager {
     std::uint32_t ssd;
     bool detached;
   };
+  void claim();
   void take_over();
   repair_worker::employer employer();
   void run();
@@ -120,11 +139,16 @@ class array_manager {
   void need_ssd(std::uint32_t ssd) const;
   void need_other(client_id client, std::uint16_t vid) const;
   void need_rule(const std::string& what) const;
-  void depose();
+  void check_rule(const std::string& what) const;
+  bool is_lost(status s) const;
+  bool notices_end(status s);
+  void look_at_hosts(std::unique_lock<std::mutex>& lock);
+  void end_rule(std::string why);
   void say(std::string words);
   std::uint64_t now() const;
 
   std::unique_ptr<array_link> link_;
+  std::unique_ptr<array_front_end> front_end_;
   manager_settings settings_;
   array_client client_;
   daemon::manager_options options_;
@@ -147,7 +171,9 @@ class array_manager {
   scrub_schedule scrubs_;
   scrub_tally scrubbed_;
   bool stopping_ = false;
-  bool deposed_ = false;      ///< another manager has taken over
+  std::string ended_;     ///< why it does nothing any more; empty: it does
+  bool deposed_ = false;  ///< then: another manager has taken over
+  host_watch host_watch_;
   std::uint64_t term_ = 0;    ///< constant once it has taken over
   repair_worker repairs_;     ///< one after another, but for
   repair_worker converging_;  ///< what somebody waits for who wants to write

@@ -77,10 +77,10 @@ daemon::reply array_manager::ask(const std::string& what,
   post(id);
   work_.notify_all();
   answered_.wait_for(lock, settings_.request_timeout,
-                     [&] { return stopping_ || deposed_ || mine->second.has_value(); });
+                     [&] { return stopping_ || !ended_.empty() || mine->second.has_value(); });
   const std::optional<daemon::reply> r = mine->second;
   requests_.erase(mine);
-  if (!r) need_rule(what);
+  if (!r) check_rule(what);
   if (!r) {
     throw control_error(
         control_reason::timed_out,
@@ -91,13 +91,19 @@ daemon::reply array_manager::ask(const std::string& what,
   return *r;
 }
 
-/// Throws `control_error` if another manager has taken over: what was asked was not done, or is
-/// what that one finds.
+/// Throws `control_error` if this manager's time is over: nothing of what was asked was done.
 void array_manager::need_rule(const std::string& what) const {
-  if (!deposed_) return;
-  throw control_error(control_reason::unavailable,
-                      fmt::format("{}: another manager has taken the array over", what),
-                      "ask that one");
+  if (ended_.empty()) return;
+  throw control_error(control_reason::not_leading, fmt::format("{}: {}", what, ended_),
+                      "ask the next manager");
+}
+
+/// The same of what was begun: the next manager finds whether it was done.
+void array_manager::check_rule(const std::string& what) const {
+  if (ended_.empty()) return;
+  throw control_error(control_reason::interrupted,
+                      fmt::format("{}: {}; it may have been done", what, ended_),
+                      "look at the state, or ask again");
 }
 
 volume_record array_manager::known(std::uint16_t vid) const {
@@ -265,6 +271,10 @@ void array_manager::need_other(client_id client, std::uint16_t vid) const {
 volume_state array_manager::open(std::uint16_t vid, client_id client, bool write,
                                  bool admitted_only) {
   need_other(client, vid);
+  if (write && settings_.remote) {  // what a former life of the host held ends first
+    std::unique_lock lock(guard_);
+    look_at_hosts(lock);
+  }
   (void)ask(fmt::format("opening volume {} for client {}", vid, client.value),
             [&](std::uint64_t id) { core_.open(id, vid, client.value, write, admitted_only); });
   const std::lock_guard lock(guard_);

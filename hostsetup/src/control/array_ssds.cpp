@@ -23,8 +23,8 @@ void array_manager::await(std::unique_lock<std::mutex>& lock, const std::string&
                           const std::function<bool()>& holds) {
   work_.notify_all();
   const bool in_time = answered_.wait_for(lock, settings_.request_timeout,
-                                          [&] { return stopping_ || deposed_ || holds(); });
-  need_rule(what);
+                                          [&] { return stopping_ || !ended_.empty() || holds(); });
+  check_rule(what);
   if (in_time && !stopping_) return;
   throw control_error(
       control_reason::timed_out,
@@ -77,6 +77,21 @@ void array_manager::replace(std::uint32_t ssd) {
                                     "or failed meanwhile",
                                     ssd),
                         "see gnstord's log; another SSD may do");
+  }
+}
+
+std::vector<connected_host> array_manager::hosts() {
+  {
+    const std::lock_guard lock(guard_);
+    need_rule("listing hosts");
+  }
+  try {
+    return front_end_->hosts().hosts;
+  } catch (const error& e) {
+    throw control_error(
+        control_reason::unavailable,
+        fmt::format("the array's target does not say which hosts it has: {}", e.what()),
+        "try again");
   }
 }
 

@@ -67,7 +67,7 @@ struct array_state {
   std::uint32_t volumes = 0;
   std::uint32_t degraded = 0;  ///< volumes with fewer replicas in sync than they should have
   scrub_tally scrubs;
-  std::uint32_t torn = 0;      ///< volumes some of whose blocks may be on no SSD that is in sync
+  std::uint32_t torn = 0;  ///< volumes some of whose blocks may be on no SSD that is in sync
 };
 
 /// Something that happened.

@@ -139,12 +139,12 @@ void repair_worker::carry_out(std::unique_lock<std::mutex>& lock,
   now_.total = work.to_look_at();
   while (work.step() && !cancelled_) {
     const daemon::repair_step p = *work.step();
-    bool broken = false;
+    status broken;
     lock.unlock();
     const daemon::step_end how = step(p, work.epoch(), broken);
     lock.lock();
     if (cancelled_) break;
-    if (broken) manager_.failed(p.ssd);
+    if (!broken.ok()) manager_.failed(p.ssd, broken);
     work.answered(how);
     now_.done = work.looked_at();
     now_.mended = work.mended();
@@ -159,7 +159,7 @@ void repair_worker::carry_out(std::unique_lock<std::mutex>& lock,
 }
 
 daemon::step_end repair_worker::step(const daemon::repair_step& p, std::uint32_t epoch,
-                                     bool& broken) {
+                                     status& broken) {
   const auto data = std::span(memory_).subspan(std::size_t{p.buffer} * block_bytes,
                                                std::size_t{p.blocks} * block_bytes);
   status s;
@@ -177,8 +177,9 @@ daemon::step_end repair_worker::step(const daemon::repair_step& p, std::uint32_t
   if (answered && s.nvme_type == static_cast<std::uint8_t>(type::vendor_specific) &&
       s.nvme_code == static_cast<std::uint8_t>(wire::afa::status::unknown_volume))
     return daemon::step_end::gone;
-  broken = s.code == status_code::timed_out ||
-           (answered && s.nvme_type == static_cast<std::uint8_t>(type::generic));
+  if (s.code == status_code::timed_out ||
+      (answered && s.nvme_type == static_cast<std::uint8_t>(type::generic)))
+    broken = s;
   s.ssd = static_cast<std::uint16_t>(p.ssd);
   log(log_level::warning, fmt::format("repairing volume {}: {}", p.vid, to_string(s)));
   return daemon::step_end::failed;

@@ -21,8 +21,9 @@ class repair_worker {
   struct employer {
     std::mutex& guard;
     daemon::manager& core;
-    std::function<void()> wake;                 ///< something has ended
-    std::function<void(std::uint32_t)> failed;  ///< an SSD does not answer, or is broken
+    std::function<void()> wake;  ///< something has ended
+    /// An SSD does not answer, or is broken.
+    std::function<void(std::uint32_t ssd, status said)> failed;
     /// A repair has ended; one that was cancelled does not.
     std::function<void(const daemon::repair&)> ended;
   };
@@ -47,7 +48,7 @@ class repair_worker {
  private:
   void run();
   void carry_out(std::unique_lock<std::mutex>& lock, const daemon::repair_order& order);
-  daemon::step_end step(const daemon::repair_step& p, std::uint32_t epoch, bool& broken);
+  daemon::step_end step(const daemon::repair_step& p, std::uint32_t epoch, status& broken);
   void pace(std::unique_lock<std::mutex>& lock, std::uint64_t bytes);
 
   array_client* client_;

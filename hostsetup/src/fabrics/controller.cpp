@@ -133,7 +133,8 @@ std::vector<namespace_info> controller::list_namespaces(admin_queue& admin) {
 controller::found controller::establish() const {
   found f;
   f.admin = std::make_shared<admin_queue>(
-      way_, admin_options{options_.subsystem, host_, options_.keep_alive, options_.timeout});
+      way_, admin_options{options_.subsystem, host_, options_.keep_alive, options_.timeout,
+                          options_.claim});
   const std::uint64_t cap = enable(*f.admin);
   const auto said = identify<wire::nvme::identify_controller>(*f.admin, wire::nvme::cns_controller,
                                                               0, "identifying the controller");

@@ -9,12 +9,17 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <thread>
+#include <utility>
 
 namespace gnstor::host {
 
 namespace {
 
 constexpr std::chrono::milliseconds start_time{2000};
+/// Of several daemons: how long one is waited for, and how long until one leads.
+constexpr std::chrono::milliseconds look_time{200};
+constexpr std::chrono::milliseconds election_time{15'000};
 
 control_reason reason_of(v1::Reason why) {
   switch (why) {
@@ -28,6 +33,8 @@ control_reason reason_of(v1::Reason why) {
     case v1::REASON_UNAVAILABLE: return control_reason::unavailable;
     case v1::REASON_BAD_REQUEST: return control_reason::bad_request;
     case v1::REASON_TIMED_OUT: return control_reason::timed_out;
+    case v1::REASON_NOT_LEADING: return control_reason::not_leading;
+    case v1::REASON_INTERRUPTED: return control_reason::interrupted;
     default: return control_reason::failed;
   }
 }
@@ -51,32 +58,81 @@ std::shared_ptr<grpc::ChannelCredentials> credentials_of(const daemon_connection
 
 }  // namespace
 
-daemon_connection::daemon_connection(std::string server, std::chrono::milliseconds timeout,
+daemon_connection::daemon_connection(const std::string& servers, std::chrono::milliseconds timeout,
                                      const tls_files& tls, std::string host)
-    : server_(std::move(server)), host_(std::move(host)), timeout_(timeout) {
+    : host_(std::move(host)), timeout_(timeout) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 300);
-  channel_ = grpc::CreateCustomChannel(server_, credentials_of(tls), arguments);
+  const auto credentials = credentials_of(tls);
+  for (std::size_t at = 0; at <= servers.size();) {
+    const std::size_t end = std::min(servers.find(',', at), servers.size());
+    const std::string one = servers.substr(at, end - at);
+    if (one.empty())
+      throw input_error(fmt::format("daemons \"{}\": say HOST:PORT,HOST:PORT,...", servers));
+    way w{one, grpc::CreateCustomChannel(one, credentials, arguments), nullptr};
+    w.calls = v1::Control::NewStub(w.channel);
+    ways_.push_back(std::move(w));
+    at = end + 1;
+  }
+  for (const way& w : ways_) (void)w.channel->GetState(true);
   // A daemon that has just been started is on its way; one that is not there is reported soon.
-  (void)channel_->WaitForConnected(std::chrono::system_clock::now() +
-                                   std::min<std::chrono::milliseconds>(timeout_, start_time));
-  stub_ = v1::Control::NewStub(channel_);
+  if (ways_.size() == 1) (void)connects_again(present());
 }
 
-/// True if a daemon answers there, or does so soon.
-bool daemon_connection::connects_again() const {
-  return channel_->WaitForConnected(std::chrono::system_clock::now() +
-                                    std::min<std::chrono::milliseconds>(timeout_, start_time));
+daemon_connection::search daemon_connection::begin() const {
+  const auto now = std::chrono::steady_clock::now();
+  return {now, now + std::min(timeout_, election_time)};
 }
 
 /// Between calls nobody looks at the socket: without this, the first call after a daemon's restart
 /// would mostly be lost with the former daemon's connection. One that was on its way may have been
 /// carried out, so that only what is `repeatable` is made again.
-void daemon_connection::notice_loss() const {
-  if (channel_->GetState(false) == GRPC_CHANNEL_READY)
-    (void)channel_->WaitForStateChange(GRPC_CHANNEL_READY, std::chrono::system_clock::now());
+void daemon_connection::notice_loss(const way& to) {
+  if (to.channel->GetState(false) == GRPC_CHANNEL_READY)
+    (void)to.channel->WaitForStateChange(GRPC_CHANNEL_READY, std::chrono::system_clock::now());
+}
+
+/// Not ok: one of several daemons is not reached, and nothing was sent.
+grpc::Status daemon_connection::reaches(const way& to) const {
+  notice_loss(to);
+  if (ways_.size() == 1 ||
+      to.channel->WaitForConnected(std::chrono::system_clock::now() + look_time))
+    return grpc::Status::OK;
+  v1::Refusal r;
+  r.set_reason(v1::REASON_NOT_LEADING);
+  r.set_message(fmt::format("no daemon answers at {}", to.server));
+  r.set_remedy("see whether one of them runs, and whether etcd answers them");
+  return {grpc::StatusCode::UNAVAILABLE, r.message(), r.SerializeAsString()};
+}
+
+/// True if a call that failed is to be made again, with the same daemon or another one.
+bool daemon_connection::goes_on(search& how, const way& to, const grpc::Status& s,
+                                bool repeatable) const {
+  ++how.tries;
+  if (s.error_code() != grpc::StatusCode::UNAVAILABLE) return false;
+  v1::Refusal r;
+  const bool refused = !s.error_details().empty() && r.ParseFromString(s.error_details());
+  const bool untouched = refused && r.reason() == v1::REASON_NOT_LEADING;
+  const bool unknown = !refused || r.reason() == v1::REASON_INTERRUPTED;
+  if (!untouched && !(unknown && repeatable)) return false;
+  const bool alone = ways_.size() == 1;
+  if (alone && !refused) return how.tries == 1 && connects_again(to);
+  const auto now = std::chrono::steady_clock::now();
+  // One that stands by says so; one that takes over does it soon.
+  if (now >= how.end || (alone && untouched && now >= how.begin + start_time)) return false;
+  if (how.tries % ways_.size() == 0) std::this_thread::sleep_for(look_time);
+  const auto asked = static_cast<std::size_t>(&to - ways_.data());
+  std::size_t seen = present_.load();
+  if (seen % ways_.size() == asked) present_.compare_exchange_strong(seen, asked + 1);
+  return true;
+}
+
+/// True if a daemon answers there, or does so soon.
+bool daemon_connection::connects_again(const way& to) const {
+  return to.channel->WaitForConnected(std::chrono::system_clock::now() +
+                                      std::min<std::chrono::milliseconds>(timeout_, start_time));
 }
 
 void daemon_connection::introduce(grpc::ClientContext& context) const {
@@ -87,7 +143,7 @@ void daemon_connection::limit(grpc::ClientContext& context) const {
   context.set_deadline(std::chrono::system_clock::now() + timeout_);
 }
 
-void daemon_connection::check(const grpc::Status& s) const {
+void daemon_connection::check(const way& to, const grpc::Status& s) const {
   if (s.ok()) return;
   v1::Refusal r;
   if (!s.error_details().empty() && r.ParseFromString(s.error_details()))
@@ -96,49 +152,67 @@ void daemon_connection::check(const grpc::Status& s) const {
     case grpc::StatusCode::UNAVAILABLE:
       throw control_error(
           control_reason::unavailable,
-          fmt::format("no daemon answers at {} ({})", server_, s.error_message()),
+          fmt::format("no daemon answers at {} ({})", to.server, s.error_message()),
           "start it (gnstor-target --manage, or gnstord), or say where it is; one with TLS wants "
           "a certificate, its key and the authority, and believes its own authority's alone");
     case grpc::StatusCode::UNIMPLEMENTED:
       throw control_error(control_reason::bad_request,
-                          fmt::format("the daemon at {} does not know this call", server_),
+                          fmt::format("the daemon at {} does not know this call", to.server),
                           "it is of another version: use its gnstorctl and library");
     case grpc::StatusCode::DEADLINE_EXCEEDED:
       throw control_error(control_reason::timed_out,
                           fmt::format("the daemon at {} did not answer within {} ms, and may do it "
                                       "yet",
-                                      server_, timeout_.count()),
+                                      to.server, timeout_.count()),
                           "look at the state before trying again, or allow it more time");
     default:
       throw control_error(control_reason::failed,
-                          fmt::format("the daemon at {}: {}", server_, s.error_message()), "");
+                          fmt::format("the daemon at {}: {}", to.server, s.error_message()), "");
   }
 }
 
+/// Brings `present` to the daemon that leads.
+void daemon_connection::find_leader() const {
+  if (ways_.size() != 1) (void)repeatable(&stub::ShowArray, v1::ShowArrayRequest{});
+}
+
 void daemon_connection::volumes(const std::function<void(const v1::Volume&)>& each) const {
-  grpc::ClientContext context;
-  notice_loss();
-  introduce(context);
-  limit(context);
-  const auto from = stub_->ListVolumes(&context, {});
-  v1::Volume v;
-  while (from->Read(&v)) each(v);
-  check(from->Finish());
+  search how = begin();
+  for (;;) {
+    const way& to = present();
+    std::vector<v1::Volume> all;
+    grpc::Status s = reaches(to);
+    if (s.ok()) {
+      grpc::ClientContext context;
+      introduce(context);
+      limit(context);
+      const auto from = to.calls->ListVolumes(&context, {});
+      v1::Volume v;
+      while (from->Read(&v)) all.push_back(v);
+      s = from->Finish();
+    }
+    if (!s.ok() && goes_on(how, to, s, true)) continue;
+    check(to, s);
+    for (const v1::Volume& v : all) each(v);
+    return;
+  }
 }
 
 void daemon_connection::events(std::uint64_t from, bool follow,
                                const std::function<void(const v1::Event&)>& each) const {
+  find_leader();
+  const way& to = present();
+  notice_loss(to);
   grpc::ClientContext context;
-  notice_loss();
   introduce(context);
   if (!follow) limit(context);
   v1::ListEventsRequest request;
   request.set_from(from);
   request.set_follow(follow);
-  const auto reader = stub_->ListEvents(&context, request);
+  const auto reader = to.calls->ListEvents(&context, request);
   v1::Event e;
   while (reader->Read(&e)) each(e);
-  check(reader->Finish());
+  check(to, reader->Finish());
 }
 
 }  // namespace gnstor::host

@@ -2,14 +2,17 @@
 
 #include <gnstor/v1/control.grpc.pb.h>
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace gnstor::host {
 
-/// A connection with a daemon. Each call throws `control_error`; any thread may call.
+/// A connection with a daemon, or with several that stand by for each other: the one that leads is
+/// found. Each call throws `control_error`; any thread may call.
 class daemon_connection {
  public:
   /// Files in PEM by which both sides prove who they are.
@@ -18,34 +21,25 @@ class daemon_connection {
     std::string key;
     std::string authority;  ///< whose daemon is believed; empty: no TLS
   };
-  /// @param server HOST:PORT or unix:PATH
+  /// @param servers HOST:PORT or unix:PATH; several with commas between them
   /// @param host the NQN of the host that asks, which may do what that one may; empty: whoever the
   /// certificate says, without one an administrator
-  daemon_connection(std::string server, std::chrono::milliseconds timeout, const tls_files& tls,
-                    std::string host = {});
+  daemon_connection(const std::string& servers, std::chrono::milliseconds timeout,
+                    const tls_files& tls, std::string host = {});
 
   using stub = v1::Control::Stub;
   /// Calls `method` of the stub: what it answers.
   template <class Response, class Request>
   Response call(grpc::Status (stub::*method)(grpc::ClientContext*, const Request&, Response*),
                 const Request& request) const {
-    Response answer;
-    check(attempt(method, request, answer));
-    return answer;
+    return ask(method, request, false);
   }
   /// The same of what may be done twice: once more, where the connection was lost on the way, as
   /// that of a daemon that was started again.
   template <class Response, class Request>
   Response repeatable(grpc::Status (stub::*method)(grpc::ClientContext*, const Request&, Response*),
                       const Request& request) const {
-    Response answer;
-    grpc::Status s = attempt(method, request, answer);
-    if (s.error_code() == grpc::StatusCode::UNAVAILABLE && connects_again()) {
-      answer.Clear();
-      s = attempt(method, request, answer);
-    }
-    check(s);
-    return answer;
+    return ask(method, request, true);
   }
   /// Calls `each` for all volumes.
   void volumes(const std::function<void(const v1::Volume&)>& each) const;
@@ -54,27 +48,57 @@ class daemon_connection {
               const std::function<void(const v1::Event&)>& each) const;
 
  private:
+  /// A daemon.
+  struct way {
+    std::string server;
+    std::shared_ptr<grpc::Channel> channel;
+    std::unique_ptr<stub> calls;
+  };
+  /// A call to whichever daemon leads: which may be another one meanwhile.
+  struct search {
+    std::chrono::steady_clock::time_point begin;
+    std::chrono::steady_clock::time_point end;
+    std::uint32_t tries = 0;
+  };
+
   template <class Response, class Request>
-  grpc::Status attempt(grpc::Status (stub::*method)(grpc::ClientContext*, const Request&,
+  Response ask(grpc::Status (stub::*method)(grpc::ClientContext*, const Request&, Response*),
+               const Request& request, bool repeatable) const {
+    search how = begin();
+    for (;;) {
+      Response answer;
+      const way& to = present();
+      const grpc::Status s = attempt(to, method, request, answer);
+      if (s.ok()) return answer;
+      if (!goes_on(how, to, s, repeatable)) check(to, s);
+    }
+  }
+  template <class Response, class Request>
+  grpc::Status attempt(const way& to,
+                       grpc::Status (stub::*method)(grpc::ClientContext*, const Request&,
                                                     Response*),
                        const Request& request, Response& answer) const {
+    if (const grpc::Status away = reaches(to); !away.ok()) return away;
     grpc::ClientContext context;
-    notice_loss();
     introduce(context);
     limit(context);
-    return (stub_.get()->*method)(&context, request, &answer);
+    return (to.calls.get()->*method)(&context, request, &answer);
   }
-  bool connects_again() const;
-  void notice_loss() const;
+  void find_leader() const;
+  const way& present() const { return ways_[present_ % ways_.size()]; }
+  search begin() const;
+  bool goes_on(search& how, const way& to, const grpc::Status& s, bool repeatable) const;
+  grpc::Status reaches(const way& to) const;
+  bool connects_again(const way& to) const;
+  static void notice_loss(const way& to);
   void introduce(grpc::ClientContext& context) const;
   void limit(grpc::ClientContext& context) const;
-  void check(const grpc::Status& s) const;
+  void check(const way& to, const grpc::Status& s) const;
 
-  std::string server_;
   std::string host_;
   std::chrono::milliseconds timeout_;
-  std::shared_ptr<grpc::Channel> channel_;
-  std::unique_ptr<stub> stub_;
+  std::vector<way> ways_;
+  mutable std::atomic<std::size_t> present_{0};  ///< the way that led last, modulo their number
 };
 
 }  // namespace gnstor::host

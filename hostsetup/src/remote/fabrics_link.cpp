@@ -79,12 +79,15 @@ std::string host_nqn_of(const rdma_endpoint& where, const session_options& optio
   return fabrics::host_identity::find(host_nqn(where, options), host_id(where, options)).nqn;
 }
 
-fabrics_link::fabrics_link(const rdma_endpoint& where, const session_options& options)
+fabrics_link::fabrics_link(const rdma_endpoint& where, const session_options& options,
+                           const wire::afa::manager_claim& claim)
     : options_(options),
       proxies_({where.host, where.port}),
       way_(proxies_, proxies_.domain(), {where.host, where.port}, where.scatter_responses) {
   if (where.subsystem.empty()) list_subsystems(way_, where, options);
-  controller_ = std::make_unique<fabrics::controller>(way_, options_for(where, options));
+  fabrics::controller_options connecting = options_for(where, options);
+  connecting.claim = claim;
+  controller_ = std::make_unique<fabrics::controller>(way_, std::move(connecting));
   queues_.emplace(
       *controller_, way_,
       mlx5::kernel_queues_wanted{where.transport, options.channels,
@@ -222,7 +225,9 @@ status fabrics_link::execute_admin(const wire::nvme::submission_entry& command, 
 }
 
 void fabrics_link::drive(const std::function<void()>& work) {
-  if (queues_->revive_host()) check_namespaces();
+  // Who does not connect again may be used by several threads at once: nothing is made anew.
+  const bool returns = controller_->options().loss_timeout.count() != 0;
+  if (returns && queues_->revive_host()) check_namespaces();
   work();
 }
 void fabrics_link::attach(simt::host::executor&) { revive_all(); }

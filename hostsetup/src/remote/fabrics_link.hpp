@@ -22,7 +22,9 @@ class fabrics_link final : public array_link {
  public:
   /// Connects. Throws `input_error` that lists the subsystems if the endpoint names none; else what
   /// `fabrics::controller` throws.
-  fabrics_link(const rdma_endpoint& where, const session_options& options);
+  /// @param claim of an array's manager; others claim nothing
+  fabrics_link(const rdma_endpoint& where, const session_options& options,
+               const wire::afa::manager_claim& claim = {});
   ~fabrics_link() override;
 
   place node_reach() const override { return place::host; }

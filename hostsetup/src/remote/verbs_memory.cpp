@@ -60,7 +60,7 @@ verbs_memory::verbs_memory(const memory_endpoint& where, const remote_memory_opt
     : where_(where),
       options_(options),
       secret_(where.secret.empty() ? std::nullopt
-                                   : std::optional(memory_secret::in_file(where.secret))),
+                                   : std::optional(shared_secret::in_file(where.secret))),
       domain_(verbs::device::towards({where.host, where.port}, patience_of(options))),
       staging_(domain_) {
   make_channels();

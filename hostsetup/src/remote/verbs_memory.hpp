@@ -2,7 +2,7 @@
 
 #if defined(GNSTOR_WITH_RDMA)
 
-#include "memory_secret.hpp"
+#include <base/shared_secret.hpp>
 #include <gnstor/host/remote_memory.hpp>
 #include <link/memory_link.hpp>
 #include <link/restart_memory.hpp>
@@ -66,7 +66,7 @@ class verbs_memory final : public memory_link {
 
   memory_endpoint where_;
   remote_memory_options options_;
-  std::optional<memory_secret> secret_;
+  std::optional<shared_secret> secret_;
   verbs::protection_domain domain_;
   remote_region region_;  ///< its key opens it on every connection of this domain's peer
   bool writable_ = true;

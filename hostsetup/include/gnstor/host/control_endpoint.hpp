@@ -8,20 +8,23 @@ namespace gnstor::host {
 /// What a `gnstor://` endpoint names: the daemon that manages an array. It says where the array's
 /// data is, and volumes are opened by it.
 ///
-/// `gnstor://HOST[:PORT]?name=value&...`; an IPv6 address stands in brackets. Its options are the
-/// last three members, and those of `rdma://` for the connection with the data. A program that uses
-/// it links `gnstor::control`.
+/// `gnstor://HOST[:PORT][,HOST[:PORT]...]?name=value&...`; an IPv6 address stands in brackets.
+/// Several are daemons that stand by for each other: the one that leads is found. Its options are
+/// the last three members, and those of `rdma://` for the connection with the data. A program that
+/// uses it links `gnstor::control`.
 struct control_endpoint {
   std::string host;
   std::uint16_t port = 4422;
+  std::string others;       ///< HOST:PORT,... of those that stand by; empty: there is one
   std::string certificate;  ///< file in PEM: by which this host proves that it is `host:NAME`
   std::string key;          ///< file in PEM: of that certificate
   std::string authority;    ///< file in PEM: who signs the daemon's; empty: no TLS
 
-  /// HOST:PORT, with an IPv6 address in brackets.
+  /// HOST:PORT, with an IPv6 address in brackets; several with commas between them.
   std::string server() const {
     const bool bare = host.find(':') == std::string::npos;
-    return (bare ? host : '[' + host + ']') + ':' + std::to_string(port);
+    return (bare ? host : '[' + host + ']') + ':' + std::to_string(port) +
+           (others.empty() ? "" : ',' + others);
   }
 };
 

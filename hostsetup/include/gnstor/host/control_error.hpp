@@ -19,6 +19,8 @@ enum class control_reason : std::uint8_t {
   bad_request,  ///< it can never be done
   timed_out,    ///< it may be done yet
   failed,       ///< an SSD refused, or failed on the way
+  not_leading,  ///< another daemon leads, or none yet: nothing was done
+  interrupted,  ///< the manager's time ended meanwhile: the next one finds whether it was done
 };
 
 /// What an array's manager refuses: what it was asked, why not, and what to do about it.

@@ -15,6 +15,7 @@ struct admin_command {
   volume_id volume{};       ///< CDW10 bits 15:0; in a LIST the first VID to list
   nvme::keyed_sgl payload = nvme::make_empty_sgl();  ///< where the data lies
   std::uint64_t term = 0;         ///< CDW14 and 15: of the manager that orders this; 0: it has none
+  bool takes_over = false;        ///< CDW11 bit 0, with a term: also while another manager is there
   std::uint64_t hash_factor = 0;  ///< CDW12 and 13, in a DELETE: of the volume that is meant; 0:
                                   ///< whichever has this VID
 
@@ -28,6 +29,7 @@ struct admin_command {
     entry.cdw2 = epoch;
     entry.dptr = payload;
     entry.cdw10 = volume.value;
+    entry.cdw11 = takes_over ? 1 : 0;
     entry.cdw12 = static_cast<std::uint32_t>(hash_factor);
     entry.cdw13 = static_cast<std::uint32_t>(hash_factor >> 32);
     entry.cdw14 = static_cast<std::uint32_t>(term);
@@ -42,6 +44,7 @@ struct admin_command {
     command.nsid = entry.nsid;
     command.epoch = entry.cdw2;
     command.volume = volume_id(static_cast<std::uint16_t>(entry.cdw10));
+    command.takes_over = (entry.cdw11 & 1) != 0;
     command.hash_factor = entry.cdw12 | std::uint64_t{entry.cdw13} << 32;
     command.term = entry.cdw14 | std::uint64_t{entry.cdw15} << 32;
     command.payload = entry.dptr;

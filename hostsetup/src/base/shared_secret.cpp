@@ -1,4 +1,4 @@
-#include "memory_secret.hpp"
+#include "shared_secret.hpp"
 
 #include <gnstor/host/error.hpp>
 
@@ -18,7 +18,7 @@ int digit(char c) {
 
 }  // namespace
 
-memory_secret memory_secret::in_file(const std::string& path) {
+shared_secret shared_secret::in_file(const std::string& path) {
   std::ifstream file(path);
   std::string text;
   std::string more;
@@ -33,14 +33,14 @@ memory_secret memory_secret::in_file(const std::string& path) {
     bytes[k] = static_cast<unsigned char>(16 * high + low);
     blank = blank && bytes[k] == 0;
   }
-  if (right && !blank) return memory_secret(bytes);
+  if (right && !blank) return shared_secret(bytes);
   throw input_error(fmt::format(
       "secret file {}: expected 32 hexadecimal digits, not all 0, such as `openssl rand "
       "-hex 16` writes, in a file that this user may read",
       path));
 }
 
-bool memory_secret::is(const unsigned char (&said)[16]) const {
+bool shared_secret::is(const unsigned char (&said)[16]) const {
   unsigned differs = 0;
   for (std::size_t k = 0; k < bytes_.size(); ++k) differs |= bytes_[k] ^ said[k];
   return differs == 0;

@@ -5,16 +5,16 @@
 
 namespace gnstor::host {
 
-/// What a memory server wants to hear from who may use its regions: 16 bytes that both ends read
-/// from a file. It goes over the network as it is: it keeps out who does not know it, and nobody
-/// who listens.
-class memory_secret {
+/// What a memory server, or an array's target, wants to hear from who may do more than others: 16
+/// bytes that both ends read from a file. It goes over the network as it is: it keeps out who does
+/// not know it, and nobody who listens.
+class shared_secret {
  public:
   using bytes_type = std::array<unsigned char, 16>;
 
-  explicit memory_secret(const bytes_type& bytes) : bytes_(bytes) {}
+  explicit shared_secret(const bytes_type& bytes) : bytes_(bytes) {}
   /// The 32 hexadecimal digits in a file. Throws `input_error` that says how to make one.
-  static memory_secret in_file(const std::string& path);
+  static shared_secret in_file(const std::string& path);
 
   const bytes_type& bytes() const { return bytes_; }
   /// Compares in a time that does not depend on where they differ.

@@ -1,0 +1,68 @@
+/// Who notices that a host which may write is gone.
+#include <control/host_watch.hpp>
+#include <doctest/doctest.h>
+
+using namespace gnstor;
+using gnstor::host::host_watch;
+using std::chrono::milliseconds;
+
+namespace {
+
+/// A manager's looks at a target.
+struct looks {
+  /// @param life of client 7; 0: it is not there
+  std::vector<client_id> after(milliseconds pause, std::uint32_t life,
+                               std::vector<client_id> writers = {client_id(7)}) {
+    now += pause;
+    host::array_front_end::connected there{serving, {{client_id(3), "nqn.a", {}, 1, 1}}};
+    if (life != 0) there.hosts.push_back({client_id(7), "nqn.b", {}, 1, life});
+    return watch.note(there, writers, now);
+  }
+  host_watch watch;
+  host_watch::time now{milliseconds(1000)};
+  milliseconds serving = host_watch::settling;
+};
+
+const std::vector<client_id> nobody;
+const std::vector<client_id> writer{client_id(7)};
+
+}  // namespace
+
+TEST_CASE("a writer that is missed for long enough is gone") {
+  looks l;
+  CHECK(l.after(milliseconds(0), 9) == nobody);
+  CHECK(l.after(milliseconds(250), 0) == nobody);
+  CHECK(l.after(milliseconds(499), 0) == nobody);
+  CHECK(l.after(milliseconds(1), 0) == writer);
+}
+
+TEST_CASE("one that is back is not") {
+  looks l;
+  CHECK(l.after(milliseconds(0), 9) == nobody);
+  CHECK(l.after(milliseconds(250), 0) == nobody);
+  CHECK(l.after(milliseconds(400), 9) == nobody);
+  CHECK(l.after(milliseconds(400), 0) == nobody);
+  CHECK(l.after(milliseconds(400), 0) == nobody);
+  CHECK(l.after(milliseconds(100), 0) == writer);
+}
+
+TEST_CASE("hosts of a target that was started again have time to come back") {
+  looks l;
+  CHECK(l.after(milliseconds(0), 9) == nobody);
+  l.serving = host_watch::settling - milliseconds(1);
+  CHECK(l.after(milliseconds(1000), 0) == nobody);
+  CHECK(l.after(milliseconds(1000), 0) == nobody);
+  l.serving = host_watch::settling;
+  CHECK(l.after(milliseconds(1000), 0) == nobody);
+  CHECK(l.after(milliseconds(500), 0) == writer);
+}
+
+TEST_CASE("another life of a host is not the one that may write") {
+  looks l;
+  CHECK(l.after(milliseconds(0), 9) == nobody);
+  CHECK(l.after(milliseconds(250), 10) == writer);
+  CHECK(l.after(milliseconds(250), 10) == nobody);
+  // Who could not write before has nothing to lose.
+  CHECK(l.after(milliseconds(250), 10, {}) == nobody);
+  CHECK(l.after(milliseconds(250), 11) == nobody);
+}
