@@ -82,7 +82,7 @@ void array_volume::follow_epoch() {
 template <class Operation>
 status array_volume::in_epoch(Operation operation) {
   volume_info now = info();
-  if (array_->manager() != nullptr) {
+  if (array_->managed()) {
     return host::in_epochs(
         array_->patience(), [&] { return now.epoch; }, [&] { return operation(now); },
         [&] {
@@ -114,7 +114,7 @@ std::uint16_t array_volume::change(Operation operation) {
 bool array_volume::is(const wire::afa::volume_record& r) const {
   const volume_info v = info();
   return r.vid == v.vid.value && r.hash_factor == v.hash_factor &&
-         r.capacity_blocks == v.capacity_blocks && r.stripe_blocks == v.stripe_blocks &&
+         r.capacity_blocks >= v.capacity_blocks && r.stripe_blocks == v.stripe_blocks &&
          r.replicas == v.replicas && (r.ssd_count == 0 || r.ssd_count == v.ssd_count);
 }
 
@@ -199,7 +199,15 @@ bool array_volume::refresh(const wire::afa::volume_record& r) {
   } else if (!before) {
     (void)take_rights(false);
   }
-  return writable_ != before;
+  return grow(r.capacity_blocks) || writable_ != before;
+}
+
+/// Takes a larger size over. True if it is one.
+bool array_volume::grow(std::uint64_t capacity_blocks) {
+  const std::lock_guard lock(info_guard_);
+  if (capacity_blocks <= info_.capacity_blocks) return false;
+  info_.capacity_blocks = capacity_blocks;
+  return true;
 }
 
 std::uint16_t array_volume::answer_to(status s) {

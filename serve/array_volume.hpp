@@ -43,6 +43,7 @@ class array_volume final : public volume_store {
   /// What the volume is in the present epoch.
   volume_info info() const;
   void follow_epoch();
+  bool grow(std::uint64_t capacity_blocks);
   template <class Operation>
   status in_epoch(Operation operation);
   template <class Operation>
@@ -53,7 +54,7 @@ class array_volume final : public volume_store {
 
   emulated_gateway* array_;
   const report say_;
-  mutable std::mutex info_guard_;  ///< of `info_`, of which only the epoch's part changes
+  mutable std::mutex info_guard_;  ///< of `info_`, of which epoch and size change
   volume_info info_;
   std::mutex guard_;  ///< of changes of rights
   std::uint32_t attached_ = 0;

@@ -59,6 +59,9 @@ class emulated_gateway final : public array_gateway {
   /// The array's manager; null: it has none in this process.
   host::array_manager* manager() const { return manager_.get(); }
 
+  /// True if a manager is in charge of the array, here or elsewhere.
+  bool managed() const { return managed_; }
+
   /// The target as a client of its own array.
   host::array_client& own() { return *own_; }
   client_id own_client() const { return client_id(about_.own_client); }

@@ -45,17 +45,21 @@ inline void apply(wire::afa::volume_record& r, const wire::afa::volume_chmod& ch
   if (change.owner != 0) r.owner = change.owner;
   if ((change.sets & wire::afa::volume_chmod::sets_name) != 0) r.name = change.name;
   if ((change.sets & wire::afa::volume_chmod::sets_labels) != 0) r.labels = change.labels;
+  if ((change.sets & wire::afa::volume_chmod::sets_capacity) != 0)
+    r.capacity_blocks = std::max(r.capacity_blocks, change.capacity_blocks);
   if (change.spread == wire::afa::volume_spread::deleting) r.spread = change.spread;
   if (change.ssd_count == 0) return;
   r.ssd_count = change.ssd_count;
   r.spread = change.spread;
 }
 
-/// What tells every SSD the clients of a record, and where its volume lies. None of them may write,
-/// but `writer`, where there is one.
+/// What tells every SSD the clients of a record, how long its volume is, and where it lies. None of
+/// them may write, but `writer`, where there is one.
 inline wire::afa::volume_chmod settled(const wire::afa::volume_record& r,
                                        std::uint16_t writer = 0) {
   wire::afa::volume_chmod change{};
+  change.sets = wire::afa::volume_chmod::sets_capacity;
+  change.capacity_blocks = r.capacity_blocks;
   change.client_count = static_cast<std::uint16_t>(r.client_count);
   for (std::uint32_t k = 0; k < r.client_count; ++k) {
     change.clients[k] = r.clients[k];
@@ -83,12 +87,15 @@ inline bool alike(wire::afa::volume_record a, const wire::afa::volume_record& b)
   return std::memcmp(&a, &b, sizeof a) == 0;
 }
 
-/// A record with the clients of another SSD's, too, and the SSDs it has been spread over.
+/// A record with the clients of another SSD's, too, the SSDs it has been spread over, and the size
+/// that it has grown to: one that is on its way to all is of nobody's use before, and no loss.
 inline wire::afa::volume_record merged(wire::afa::volume_record known,
                                        const wire::afa::volume_record& other) {
   wire::afa::volume_chmod more{};
   more.spread = latest(known, other);
   more.ssd_count = std::max(known.ssd_count, other.ssd_count);
+  more.sets = wire::afa::volume_chmod::sets_capacity;
+  more.capacity_blocks = other.capacity_blocks;
   for (std::uint32_t k = 0; k < other.client_count; ++k) {
     if (!has_rights(known, other.clients[k].client))
       more.clients[more.client_count++] = other.clients[k];

@@ -52,6 +52,7 @@ void manager::rename(std::uint64_t request, std::uint16_t vid,
   wanted.sets = change.sets;
   wanted.name = change.name;
   wanted.labels = change.labels;
+  wanted.capacity_blocks = change.capacity_blocks;
   wanted.owner = change.owner;
   queue_.push_back({.what = action::rename, .request = request, .vid = vid, .change = wanted});
 }

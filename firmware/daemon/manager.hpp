@@ -53,8 +53,8 @@ class manager {
   // ---- requests; each gets one `reply` in a later `take_orders`
   /// @param r with VID 0: the first that no volume has
   void create(std::uint64_t request, wire::afa::volume_record r);
-  /// Gives a volume another name, other labels, or another owner. @param change of which `sets` and
-  /// `owner` count
+  /// Gives a volume another name, other labels, more blocks, or another owner. @param change of
+  /// which `sets` and `owner` count
   void rename(std::uint64_t request, std::uint16_t vid, const wire::afa::volume_chmod& change);
   /// Gives `client` the right to read a volume, or also to write it.
   /// @param admitted_only `not_admitted` unless it has a right to it when its turn comes

@@ -199,6 +199,14 @@ void session::rename_volume(volume_id vid, std::string_view name) {
   impl_->rename(impl_->find(vid), volume_name(name));
 }
 
+void session::grow_volume(volume_id vid, std::uint64_t bytes) {
+  if (!impl_->link->namespaces().empty())
+    throw input_error("namespaces of a standard target keep their size");
+  const std::uint64_t blocks = bytes / block_bytes + (bytes % block_bytes != 0 ? 1 : 0);
+  if (impl_->control) return impl_->control->grow(vid, blocks);
+  impl_->grow(impl_->find(vid), blocks);
+}
+
 std::vector<wire::afa::volume_record> session::volumes() {
   std::vector<wire::afa::volume_record> all;
   for (const volume_info& v : impl_->link->namespaces()) {
@@ -223,7 +231,7 @@ std::vector<wire::afa::volume_record> session::volumes() {
 volume_info session::refresh(const volume_info& volume) {
   if (!impl_->link->namespaces().empty()) return volume;
   impl_->learn();
-  return impl_->present(volume);
+  return impl_->renewed(impl_->present(volume));
 }
 
 remote_volume session::ref(const volume_info& volume) const {

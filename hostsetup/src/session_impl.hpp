@@ -67,6 +67,7 @@ struct session::impl {
   void watch_epochs();
   /// A volume in the epoch that was learned last.
   volume_info present(volume_info v) const;
+  volume_info renewed(volume_info v);
   /// Carries out an operation on a volume; where a manager may help, again in each new epoch, until
   /// the time for a command is over.
   status follow(const volume_info& v, const std::function<status(const volume_info&)>& operation);
@@ -97,6 +98,7 @@ struct session::impl {
   /// Gives a volume another name on every SSD: on the arbiter first, which knows the names that are
   /// taken. Throws `input_error` if this one is.
   void rename(const wire::afa::volume_record& r, const wire::afa::volume_name& name);
+  void grow(const wire::afa::volume_record& r, std::uint64_t blocks);
   /// Who is informed first: of two who want the same the arbiter chooses, so it is the first to
   /// hear what is taken; and the last to hear what is given, so that nobody takes it too early and
   /// who did not come to the end repeats it.

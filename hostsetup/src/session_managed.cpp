@@ -123,6 +123,20 @@ volume_info session::impl::present(volume_info v) const {
   return v;
 }
 
+/// The size that a volume has now, and the SSDs that it is spread over; as they were if nobody
+/// says.
+volume_info session::impl::renewed(volume_info v) {
+  try {
+    const volume_record r = control ? control->find(v.vid).record : find(v.vid);
+    if (r.hash_factor != v.hash_factor) return v;  // another one of its id
+    v.capacity_blocks = r.capacity_blocks;
+    if (r.ssd_count != 0) v.ssd_count = r.ssd_count;
+  } catch (const error& e) {
+    log(log_level::warning, e.what());
+  }
+  return v;
+}
+
 status session::impl::follow(const volume_info& v,
                              const std::function<status(const volume_info&)>& operation) {
   if (!control) return operation(v);

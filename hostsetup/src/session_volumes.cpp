@@ -178,6 +178,26 @@ void session::impl::rename(const volume_record& r, const wire::afa::volume_name&
   if (!s.ok()) throw io_error(fmt::format("renaming volume {}: {}", r.vid, to_string(s)), s);
 }
 
+void session::impl::grow(const volume_record& r, std::uint64_t blocks) {
+  if (blocks < r.capacity_blocks) {
+    throw input_error(
+        fmt::format("growing volume {} to {} bytes: it has {} already, and no volume "
+                    "shrinks",
+                    r.vid, blocks * block_bytes, r.capacity_blocks * block_bytes));
+  }
+  wire::afa::volume_chmod wanted{};
+  wanted.sets = wire::afa::volume_chmod::sets_capacity;
+  wanted.capacity_blocks = blocks;
+  // Who looks at the arbiter sees the new size when all have it.
+  const status s = change(r, wanted, turn::arbiter_last);
+  if (is_own(s, wire::afa::status::bad_payload))
+    throw input_error(
+        fmt::format("growing volume {} to {} bytes: the SSDs refuse it; volumes have "
+                    "16 TiB at most",
+                    r.vid, blocks * block_bytes));
+  if (!s.ok()) throw io_error(fmt::format("growing volume {}: {}", r.vid, to_string(s)), s);
+}
+
 status session::impl::set_rights(const volume_record& r, client_id whose, std::uint16_t rights,
                                  turn order) {
   wire::afa::volume_chmod wanted{};

@@ -167,6 +167,9 @@ grpc::Status control_service::UpdateVolume(context* call, const v1::UpdateVolume
     const auto labels = host::volume_labels(in->labels());
     if (in->has_name()) manager()->rename(vid, host::volume_name(in->name()));
     if (in->has_labels()) manager()->set_labels(vid, labels);
+    const std::uint64_t blocks =
+        in->bytes() / block_bytes + (in->bytes() % block_bytes != 0 ? 1 : 0);
+    if (in->has_bytes()) manager()->grow(vid, blocks);
     show(vid, out);
   });
 }

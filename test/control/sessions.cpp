@@ -78,6 +78,24 @@ TEST_CASE("sessions create, share, hand over and delete volumes by name, all by 
   CHECK(array.manager->volumes().empty());
 }
 
+TEST_CASE("a session grows its volume, and another one that reads it sees that when it looks") {
+  managed_array array;
+  host::session alice = open_managed(array, "alice");
+  host::session bob = open_managed(array, "bob");
+  const volume_info v = alice.create_volume({.bytes = 1 << 16, .name = "a"});
+  alice.admit(v.vid, "bob");
+  const volume_info seen = bob.open_read_only("a");
+  alice.grow_volume(v.vid, (1 << 17) - 1);
+  CHECK(refused([&] { bob.grow_volume(v.vid, 1 << 18); }) == control_reason::not_allowed);
+  const volume_info longer = alice.refresh(v);
+  REQUIRE(longer.capacity_blocks == (1 << 17) / block_bytes);
+  CHECK(longer.writable);
+  const auto bytes = random_bytes(1 << 17, 4);
+  alice.write(longer, 0, bytes.data(), bytes.size());
+  CHECK(seen.capacity_blocks == (1 << 16) / block_bytes);
+  CHECK(read(bob, bob.refresh(seen), bytes.size()) == bytes);
+}
+
 TEST_CASE("two hosts that want one volume: one writes it, and the other when that one ends") {
   managed_array array;
   std::optional<host::session> alice(open_managed(array, "alice"));

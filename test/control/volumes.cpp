@@ -33,6 +33,64 @@ TEST_CASE("a name is one volume's: nobody creates another, nor renames one to it
   CHECK(array.create("a").record.vid == 1);
 }
 
+TEST_CASE("a volume grows under who writes it, as far as there is room, and never shrinks") {
+  managed_array array;  // 4 SSDs of 3904 blocks for volumes
+  managed_client alice(array.shared, "alice");
+  const auto v = array.create("a", 256);
+  (void)array.manager->admit(v.record.vid, alice.id());
+  (void)array.manager->open(v.record.vid, alice.id(), true);
+  const auto bytes = random_bytes(256 * block_bytes, 1);
+  REQUIRE(alice.write(array.manager->find("a").record, bytes).ok());
+  array.manager->grow(v.record.vid, 300);
+  const auto grown = array.manager->find("a");
+  CHECK(grown.record.capacity_blocks == 300);
+  CHECK(grown.writer == alice.id());  // nobody takes its right
+  auto longer = bytes;
+  longer.resize(300 * block_bytes);
+  CHECK(alice.holds(grown.record, longer));
+  longer = random_bytes(300 * block_bytes, 2);
+  CHECK(alice.write(grown.record, longer).ok());
+
+  std::string words;
+  CHECK(refused([&] { array.manager->grow(v.record.vid, 299); }, &words) ==
+        control_reason::bad_request);
+  CHECK(words.find("no volume shrinks") != std::string::npos);
+  CHECK(refused([&] { array.manager->grow(v.record.vid, 4 * 3904 / 2 + 1); }, &words) ==
+        control_reason::no_room);
+  CHECK(words.find("are left") != std::string::npos);
+  CHECK(refused([&] { array.manager->grow(v.record.vid, std::uint64_t{1} << 33); }) ==
+        control_reason::bad_request);
+  CHECK(refused([&] { array.manager->grow(99, 1); }) == control_reason::unknown_volume);
+  array.manager->grow(v.record.vid, 4 * 3904 / 2);
+  CHECK(refused([&] { (void)array.create("b", 1); }) == control_reason::no_room);
+
+  array.stop();
+  array.start();
+  REQUIRE(array.comes([](const host::array_state& a) { return a.settled; }));
+  CHECK(array.manager->find("a").record.capacity_blocks == 4 * 3904 / 2);
+  CHECK(alice.holds(array.manager->find("a").record, longer));
+}
+
+TEST_CASE("an SSD that was away while a volume grew has all of it when it is filled") {
+  managed_array array;
+  managed_client alice(array.shared, "alice");
+  const auto v = array.create("a", 64);
+  (void)array.manager->admit(v.record.vid, alice.id());
+  (void)array.manager->open(v.record.vid, alice.id(), true);
+  array.manager->detach(1);
+  array.manager->grow(v.record.vid, 256);
+  const auto bytes = random_bytes(256 * block_bytes, 3);
+  REQUIRE(alice.write(array.manager->find("a").record, bytes).ok());
+  array.manager->replace(1);
+  REQUIRE(array.comes_to(1, host::ssd_standing::in_sync));
+  for (const std::uint32_t other : {0u, 2u, 3u}) {
+    array.manager->detach(other);
+    CHECK(alice.holds(array.manager->find("a").record, bytes));
+    array.manager->replace(other);
+    REQUIRE(array.comes_to(other, host::ssd_standing::in_sync));
+  }
+}
+
 TEST_CASE("of threads that create the same name at once one has the volume") {
   managed_array array("emu:?ssds=4&capacity=64M&runner=cpu");
   for (int race = 0; race < 20; ++race) {

@@ -44,6 +44,16 @@ TEST_CASE("another manager takes over from what the SSDs know") {
   CHECK(a.rights(1, 1, 10) == 3);
 }
 
+TEST_CASE("who takes over while a volume grew brings it to the new size everywhere") {
+  obedient_array a(3);
+  a.create(1);
+  a.states[1].volumes[1].capacity_blocks = 200;
+  a.take_over(5000);
+  a.obey();
+  for (std::uint32_t k = 0; k < 3; ++k) CHECK(a.states[k].volumes[1].capacity_blocks == 200);
+  CHECK(a.boss.record_of(1)->capacity_blocks == 200);
+}
+
 TEST_CASE("who takes over finds SSDs gone or being filled") {
   obedient_array a(4);
   a.create(1, 2);

@@ -304,3 +304,27 @@ TEST_CASE("volumes are opened, renamed and deleted by name, by the host that own
   CHECK_THROWS_AS(s.delete_volume("vertices"), host::input_error);
   CHECK_THROWS_AS((void)s.open_volume("\xff"), host::input_error);
 }
+
+TEST_CASE("a volume without a manager grows, on all SSDs and for good, and does not shrink") {
+  const temp_folder folder;
+  const std::string where = "emu:?ssds=3&capacity=16M&flash=" + folder.path();
+  const auto bytes = random_bytes(40 * block_bytes, 7);
+  {
+    host::session s(where, {.channels = 0});
+    const volume_info v = s.create_volume({.bytes = 20 * block_bytes, .name = "a"});
+    s.grow_volume(v.vid, 40 * block_bytes);
+    CHECK_THROWS_WITH_AS(s.grow_volume(v.vid, 39 * block_bytes),
+                         doctest::Contains("no volume shrinks"), host::input_error);
+    CHECK_THROWS_AS(s.grow_volume(v.vid, std::uint64_t{1} << 50), host::input_error);
+    CHECK_THROWS_AS(s.grow_volume(volume_id(9), 4096), host::input_error);
+    const volume_info grown = s.refresh(v);
+    REQUIRE(grown.capacity_blocks == 40);
+    s.write(grown, 0, bytes.data(), bytes.size());
+  }
+  host::session s(where, {.channels = 0});
+  const volume_info v = s.open_volume("a");
+  REQUIRE(v.capacity_blocks == 40);
+  std::vector<unsigned char> found(bytes.size());
+  s.read(v, 0, found.data(), found.size());
+  CHECK(found == bytes);
+}

@@ -84,13 +84,45 @@ TEST_CASE("a volume is itself as long as nothing of its record but rights and ep
   };
   CHECK_FALSE(changed([](auto& o) { o.vid = 2; }));
   CHECK_FALSE(changed([](auto& o) { ++o.hash_factor; }));
-  CHECK_FALSE(changed([](auto& o) { ++o.capacity_blocks; }));
+  CHECK_FALSE(changed([](auto& o) { --o.capacity_blocks; }));
+  CHECK(changed([](auto& o) { ++o.capacity_blocks; }));  // it has grown
   CHECK_FALSE(changed([](auto& o) { ++o.stripe_blocks; }));
   CHECK_FALSE(changed([](auto& o) { ++o.replicas; }));
   CHECK_FALSE(changed([](auto& o) { --o.ssd_count; }));
   CHECK(changed([](auto& o) { o.ssd_count = 0; }));  // all SSDs there are
   CHECK(changed([](auto& o) { ++o.epoch; }));
   CHECK(changed([](auto& o) { o.client_count = 0; }));
+}
+
+TEST_CASE("a plain host is informed that its volume has grown, and writes the new part") {
+  emulated_rig rig;
+  REQUIRE(rig.volume->attach() == 0);
+  const auto data = filled(block_bytes, 1);
+  REQUIRE(rig.volume->write(511, data) == 0);
+  const std::uint64_t name = rig.volume->shape().identity;
+  wire::afa::volume_chmod change{};
+  change.version = wire::afa::payload_version;
+  change.vid = 1;
+  change.sets = wire::afa::volume_chmod::sets_capacity;
+  change.capacity_blocks = 600;
+  wire::afa::admin_command c;
+  c.opcode = wire::afa::admin_opcode::volume_chmod;
+  c.epoch = rig.array.about().epoch;
+  c.volume = volume_id(1);
+  for (c.nsid = 1; c.nsid <= rig.array.ssds(); ++c.nsid)
+    REQUIRE(rig.array.own().admin(c.pack(), std::as_writable_bytes(std::span(&change, 1))).ok());
+  CHECK(rig.volume->is(rig.record()));
+  CHECK(rig.volume->shape().blocks == 512);
+  CHECK(rig.refresh());
+  CHECK_FALSE(rig.refresh());
+  CHECK(rig.volume->shape().blocks == 600);
+  CHECK(rig.volume->shape().identity == name);
+  std::vector<std::byte> found(block_bytes);
+  CHECK(rig.volume->read(599, found) == 0);
+  CHECK(found == std::vector<std::byte>(block_bytes));
+  CHECK(rig.volume->write(599, filled(block_bytes, 2)) == 0);
+  CHECK(rig.volume->read(511, found) == 0);
+  CHECK(found == data);
 }
 
 TEST_CASE("a volume made anew under a VID has another name, as have those of another target") {

@@ -106,6 +106,8 @@ def volumes(array):
     array.right("volume", "rename", "edges", "vertices")
     check("vertices" in array.right("volume", "list"), "a renamed volume is listed")
     array.right("volume", "label", "vertices", "tier=hot")
+    check("6 MiB" in array.right("volume", "grow", "vertices", "--size", "6M"), "a volume grows")
+    array.wrong(1, "no volume shrinks", "volume", "grow", "vertices", "--size", "1M")
     shown = json.loads(array.right("--format", "json", "volume", "show", "vertices"))
     check(shown["bytes"] == str(4 << 20) and shown["labels"] == "tier=hot", shown)
     array.right("volume", "share", "vertices", "trainer-1")
@@ -125,7 +127,7 @@ def completion(array):
 
     def offers(*words):
         return array.right("complete", *words).split("\n")[:-1]
-    check(offers("") == ["array", "ssd", "volume", "lease", "completion"], "verbs", offers(""))
+    check(offers("") == ["array", "ssd", "volume", "lease", "host", "completion"], "verbs", offers(""))
     check(offers("volume", "sh") == ["show", "share"], "begun verbs", offers("volume", "sh"))
     check(offers("--format", "json", "lease", "") == ["list", "revoke"], "behind options")
     check(offers("--fo") == ["--format"], "options", offers("--fo"))
@@ -203,7 +205,7 @@ def examples(array):
         if words == ("ssd", "detach"):
             array.right("ssd", "replace", "2")
             array.until(lambda a: a["ssds"][2]["state"] == "STATE_IN_SYNC", "SSD 2 in sync")
-    check(count >= 17, "only", count, "verbs were found")
+    check(count >= 19, "only", count, "verbs were found")
     for name in array.names():
         array.right("volume", "delete", name, "--yes")
 
@@ -420,7 +422,9 @@ def bad_input(program, control, folder):
 
     says(["--listen", "0.0.0.0:4422"], "not encrypted")
     says(["--listen", "here"], "HOST:PORT")
-    says(["--array", "rdma://host/nqn"], "its target manages it")
+    says(["--array", "rdma://host/nqn"], "--manager-secret FILE")
+    says(["--manager-secret", "x"], "a target serves")
+    says(["--etcd", "x:1"], "a target serves")
     says(["--array", "emu:?runner=sim"], "runner=sim")
     says(["--lease", "0"], "--lease")
     says(["--server", "127.0.0.1:1", "array", "show"], "no daemon answers", control)

@@ -224,6 +224,14 @@ class commands {
       r.set_labels(w_->labels);
       return show(c.call(&v1::Control::Stub::UpdateVolume, r), volume_text);
     });
+    command_line& grow = of_volume(line, "grow", "give a volume more bytes: who uses it goes on");
+    grow.option("--size", w_->bytes, "bytes from now on (takes K, M, G, T)").size().required();
+    does(grow, "gnstorctl volume grow edges --size 24M", [this](connection& c) {
+      v1::UpdateVolumeRequest r;
+      *r.mutable_volume() = key_of(w_->volume);
+      r.set_bytes(w_->bytes);
+      return show(c.call(&v1::Control::Stub::UpdateVolume, r), volume_text);
+    });
     command_line& remove = of_volume(line, "delete", "delete a volume and all of its data");
     remove.flag("--yes", w_->yes, "do not ask for the name again");
     remove.flag("--force", w_->force, "although a host holds a lease to write it");

@@ -43,6 +43,8 @@ class array_control {
   virtual void close(volume_id vid, bool clean) = 0;
   virtual void remove(volume_id vid) = 0;
   virtual void rename(volume_id vid, const wire::afa::volume_name& name) = 0;
+  /// Gives a volume more blocks, which read as zeroes.
+  virtual void grow(volume_id vid, std::uint64_t capacity_blocks) = 0;
   /// Lets another host open a volume from now on, or no longer.
   /// @param host its NQN, or the name that its sessions connect by
   virtual void share(volume_id vid, const std::string& host, bool allowed) = 0;

@@ -65,6 +65,8 @@ class array_manager {
   volume_state find(std::string_view name) const;
   void rename(std::uint16_t vid, const wire::afa::volume_name& name);
   void set_labels(std::uint16_t vid, const wire::afa::volume_labels& labels);
+  /// Gives a volume more blocks, which read as zeroes; whoever has it open goes on.
+  void grow(std::uint16_t vid, std::uint64_t capacity_blocks);
   /// Deletes a volume that nobody holds a lease to write.
   /// @param force although somebody does
   void remove(std::uint16_t vid, bool force);
@@ -134,6 +136,7 @@ class array_manager {
              const std::function<bool()>& holds);
   volume_state state_of(const wire::afa::volume_record& r) const;
   wire::afa::volume_record known(std::uint16_t vid) const;
+  void promise(const std::string& what, const wire::afa::volume_record& r, std::uint64_t blocks);
   std::uint64_t provisioned() const;
   std::uint64_t capacity() const;
   void need_ssd(std::uint32_t ssd) const;

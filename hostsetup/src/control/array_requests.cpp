@@ -141,6 +141,22 @@ std::uint64_t array_manager::capacity() const {
   return blocks;
 }
 
+/// Keeps flash for `blocks` more of a volume, each with its replicas. Throws `control_error`.
+void array_manager::promise(const std::string& what, const volume_record& r, std::uint64_t blocks) {
+  const std::uint64_t there = capacity();
+  const std::uint64_t taken = provisioned() + promised_blocks_;
+  const std::uint64_t left = there > taken ? there - taken : 0;
+  if (blocks * r.replicas > left) {
+    throw control_error(
+        control_reason::no_room,
+        fmt::format("{}: it needs {} bytes of flash with its {} replicas, and {} of {} are left",
+                    what, blocks * r.replicas * block_bytes, r.replicas, left * block_bytes,
+                    there * block_bytes),
+        "delete volumes, ask for fewer bytes or replicas, or add SSDs");
+  }
+  promised_blocks_ += blocks * r.replicas;
+}
+
 volume_state array_manager::create(const new_volume& wanted) {
   const std::string what = fmt::format("creating the volume \"{}\"", to_string(wanted.name));
   volume_record r{};
@@ -168,18 +184,7 @@ volume_state array_manager::create(const new_volume& wanted) {
     }
     if (r.stripe_blocks == 0 || r.stripe_blocks > wire::afa::max_stripe_blocks)
       throw bad(fmt::format("stripes of {} blocks", r.stripe_blocks), "use 1 to 256");
-    const std::uint64_t there = capacity();
-    const std::uint64_t taken = provisioned() + promised_blocks_;
-    const std::uint64_t left = there > taken ? there - taken : 0;
-    if (r.capacity_blocks * r.replicas > left) {
-      throw control_error(
-          control_reason::no_room,
-          fmt::format("{}: it needs {} bytes of flash with its {} replicas, and {} of {} are left",
-                      what, r.capacity_blocks * r.replicas * block_bytes, r.replicas,
-                      left * block_bytes, there * block_bytes),
-          "delete volumes, ask for fewer bytes or replicas, or add SSDs");
-    }
-    promised_blocks_ += r.capacity_blocks * r.replicas;
+    promise(what, r, r.capacity_blocks);
   }
   const auto done = [&] {
     const std::lock_guard lock(guard_);
@@ -237,6 +242,45 @@ void array_manager::set_labels(std::uint16_t vid, const wire::afa::volume_labels
   change.labels = labels;
   (void)ask(fmt::format("labelling volume {}", vid),
             [&](std::uint64_t id) { core_.rename(id, vid, change); });
+}
+
+void array_manager::grow(std::uint16_t vid, std::uint64_t capacity_blocks) {
+  wire::afa::volume_chmod change{};
+  change.sets = wire::afa::volume_chmod::sets_capacity;
+  change.capacity_blocks = capacity_blocks;
+  std::string what;
+  std::uint64_t promised = 0;
+  {
+    const std::lock_guard lock(guard_);
+    const volume_record r = known(vid);
+    what = fmt::format("growing {} to {} bytes", called(r), capacity_blocks * block_bytes);
+    const auto bad = [&](const std::string& why, const char* remedy) {
+      return control_error(control_reason::bad_request, what + ": " + why, remedy);
+    };
+    if (capacity_blocks < r.capacity_blocks) {
+      throw bad(
+          fmt::format("it has {} already, and no volume shrinks", r.capacity_blocks * block_bytes),
+          "make a smaller one and copy");
+    }
+    if (capacity_blocks > wire::afa::max_volume_blocks)
+      throw bad("it would be larger than 16 TiB", "make several volumes");
+    const std::uint64_t more = capacity_blocks - r.capacity_blocks;
+    promise(what, r, more);
+    promised = more * r.replicas;
+  }
+  const auto done = [&] {
+    const std::lock_guard lock(guard_);
+    promised_blocks_ -= promised;
+  };
+  try {
+    (void)ask(what, [&](std::uint64_t id) { core_.rename(id, vid, change); });
+  } catch (...) {
+    done();
+    throw;
+  }
+  done();
+  const std::lock_guard lock(guard_);
+  say(what + ": done");
 }
 
 void array_manager::remove(std::uint16_t vid, bool force) {

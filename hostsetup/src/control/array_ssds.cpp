@@ -35,6 +35,7 @@ void array_manager::await(std::unique_lock<std::mutex>& lock, const std::string&
 void array_manager::detach(std::uint32_t ssd) {
   need_ssd(ssd);
   std::unique_lock lock(guard_);
+  need_rule(fmt::format("detaching SSD {}", ssd));
   if ((core_.serving().absent >> ssd & 1) != 0) {
     throw control_error(control_reason::bad_request, fmt::format("SSD {} is absent already", ssd),
                         "gnstorctl ssd replace brings it, or another one in its place, back");
@@ -49,6 +50,7 @@ void array_manager::replace(std::uint32_t ssd) {
   need_ssd(ssd);
   {
     const std::lock_guard lock(guard_);
+    need_rule(fmt::format("taking SSD {} into the array", ssd));
     if ((core_.serving().absent >> ssd & 1) == 0) {
       throw control_error(control_reason::bad_request,
                           fmt::format("SSD {} takes part in the array", ssd),

@@ -67,6 +67,10 @@ void manager_control::rename(volume_id vid, const wire::afa::volume_name& name) 
   manager_->rename(owned(vid, "renaming").record.vid, name);
 }
 
+void manager_control::grow(volume_id vid, std::uint64_t capacity_blocks) {
+  manager_->grow(owned(vid, "growing").record.vid, capacity_blocks);
+}
+
 void manager_control::share(volume_id vid, const std::string& host, bool allowed) {
   const std::uint16_t known = owned(vid, allowed ? "sharing" : "unsharing").record.vid;
   const client_id whose = client_identity::client_of(client_identity::nqn_of(host));

@@ -125,6 +125,13 @@ void daemon_control::rename(volume_id vid, const wire::afa::volume_name& name) {
   (void)daemon_->repeatable(&stub::UpdateVolume, r);
 }
 
+void daemon_control::grow(volume_id vid, std::uint64_t capacity_blocks) {
+  v1::UpdateVolumeRequest r;
+  mean(r.mutable_volume(), vid);
+  r.set_bytes(capacity_blocks * block_bytes);
+  (void)daemon_->repeatable(&stub::UpdateVolume, r);
+}
+
 void daemon_control::share(volume_id vid, const std::string& host, bool allowed) {
   v1::ShareVolumeRequest r;
   mean(r.mutable_volume(), vid);

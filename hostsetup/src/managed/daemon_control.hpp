@@ -21,6 +21,7 @@ class daemon_control final : public array_control {
   void close(volume_id vid, bool clean) override;
   void remove(volume_id vid) override;
   void rename(volume_id vid, const wire::afa::volume_name& name) override;
+  void grow(volume_id vid, std::uint64_t capacity_blocks) override;
   void share(volume_id vid, const std::string& host, bool allowed) override;
 
  private:

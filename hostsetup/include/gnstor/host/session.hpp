@@ -124,13 +124,19 @@ class session {
   /// Calls a volume that this host owns by another name. Throws `input_error` if there is no such
   /// volume, or the name is taken or none, `io_error` where it belongs to another host.
   void rename_volume(volume_id vid, std::string_view name);
+  /// Gives a volume that this host owns more bytes, which read as zeroes. Kernels that run know the
+  /// former size; others see the new one with `refresh`, or when they open it. Throws `input_error`
+  /// if there is no such volume, it would shrink, or it cannot fit, `io_error` where it belongs to
+  /// another host.
+  /// @param bytes from now on; rounded up to whole blocks
+  void grow_volume(volume_id vid, std::uint64_t bytes);
   /// The volumes of the array, in order of VID; where it has a manager, those that this host may
   /// open.
   std::vector<wire::afa::volume_record> volumes();
-  /// The same volume in the array's present epoch: what kernels that are started from now on use it
-  /// by, after an SSD has failed or come back. `read` and `write` of this class look themselves; so
-  /// do kernels of an array that has a manager, after one attempt in vain. Throws `io_error` if no
-  /// SSD answers.
+  /// The same volume as it is now, in the array's present epoch: what kernels that are started from
+  /// now on use it by, after an SSD has failed or come back. `read` and `write` of this class look
+  /// themselves; so do kernels of an array that has a manager, after one attempt in vain. Throws
+  /// `io_error` if no SSD answers.
   volume_info refresh(const volume_info& volume);
   /// How SSD `ssd` of the array is doing. Of `n` blocks written to it, write amplification is 1
   /// plus the growth of `moved_blocks` over `n`. Throws `input_error` for an SSD that is not there,

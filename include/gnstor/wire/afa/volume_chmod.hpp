@@ -6,15 +6,16 @@
 
 namespace gnstor::wire::afa {
 
-/// The data of VOLUME CHMOD: new rights for some clients of one volume, where it lies, and what it
-/// is called.
+/// The data of VOLUME CHMOD: new rights for some clients of one volume, where it lies, what it is
+/// called, and how long it is.
 ///
 /// Each listed client gets exactly the rights given, none removes it; clients not listed keep
-/// theirs. A volume may be spread over more SSDs, never fewer. All of it is applied, or nothing.
-/// GNStor, 4.1.
+/// theirs. A volume may be spread over more SSDs, never fewer, and grow, never shrink. All of it is
+/// applied, or nothing. GNStor, 4.1.
 struct volume_chmod {
   static constexpr std::uint32_t sets_name = 1;
   static constexpr std::uint32_t sets_labels = 2;
+  static constexpr std::uint32_t sets_capacity = 4;
 
   std::uint32_t version;  ///< `payload_version`
   std::uint16_t vid;
@@ -22,8 +23,10 @@ struct volume_chmod {
   std::uint32_t ssd_count;     ///< as in `volume_record`; 0: it stays
   volume_spread spread;        ///< with `ssd_count` moved or dropping; else deleting, or as it is
   std::uint64_t owner;         ///< from now on, as in `volume_record`; 0: it stays
-  std::uint32_t sets;          ///< which of the following count: `sets_name`, `sets_labels`
-  std::uint32_t reserved28[9];
+  std::uint32_t sets;          ///< which of the following count: `sets_name`, ...
+  std::uint32_t reserved28;
+  std::uint64_t capacity_blocks;  ///< from now on
+  std::uint32_t reserved40[6];
   volume_name name;      ///< from now on
   volume_labels labels;  ///< likewise
   volume_client clients[max_volume_clients];
@@ -38,6 +41,8 @@ static_assert(offsetof(volume_chmod, spread) == 12);
 static_assert(offsetof(volume_chmod, owner) == 16);
 static_assert(offsetof(volume_chmod, sets) == 24);
 static_assert(offsetof(volume_chmod, reserved28) == 28);
+static_assert(offsetof(volume_chmod, capacity_blocks) == 32);
+static_assert(offsetof(volume_chmod, reserved40) == 40);
 static_assert(offsetof(volume_chmod, name) == 64);
 static_assert(offsetof(volume_chmod, labels) == 128);
 static_assert(offsetof(volume_chmod, clients) == 256);

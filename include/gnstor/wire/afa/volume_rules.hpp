@@ -61,18 +61,24 @@ GNSTOR_HD constexpr bool may_spread(const volume_record& r, const volume_chmod& 
          (moved || r.spread == volume_spread::dropping);
 }
 
+/// True if a volume may be called, and be as long, as a VOLUME CHMOD says: it never shrinks.
+GNSTOR_HD constexpr bool may_set(const volume_record& r, const volume_chmod& change) {
+  constexpr std::uint32_t known =
+      volume_chmod::sets_name | volume_chmod::sets_labels | volume_chmod::sets_capacity;
+  const auto sets = [&](std::uint32_t what) { return (change.sets & what) != 0; };
+  return (change.sets & ~known) == 0 && (!sets(volume_chmod::sets_name) || is_text(change.name)) &&
+         (!sets(volume_chmod::sets_labels) || is_text(change.labels)) &&
+         (!sets(volume_chmod::sets_capacity) || (change.capacity_blocks >= r.capacity_blocks &&
+                                                 change.capacity_blocks <= max_volume_blocks));
+}
+
 /// Applies a VOLUME CHMOD to `r`, entirely or, when the answer is not 0, not at all.
 /// @param ssd_count of the array
 GNSTOR_HD constexpr std::uint16_t apply_chmod(volume_record& r, const volume_chmod& change,
                                               std::uint32_t ssd_count) {
   if (change.version != payload_version) return make_status(status::bad_payload_version);
-  constexpr std::uint32_t known = volume_chmod::sets_name | volume_chmod::sets_labels;
-  const bool named = (change.sets & volume_chmod::sets_name) != 0;
-  const bool labelled = (change.sets & volume_chmod::sets_labels) != 0;
-  if ((change.sets & ~known) != 0 || (named && !is_text(change.name)) ||
-      (labelled && !is_text(change.labels)) || !may_spread(r, change, ssd_count)) {
+  if (!may_set(r, change) || !may_spread(r, change, ssd_count))
     return make_status(status::bad_payload);
-  }
   const std::uint16_t unsound = check_clients(change.clients, change.client_count, 0);
   if (unsound != 0) return unsound;
   const auto listed = [&](std::uint16_t client) {
@@ -121,8 +127,9 @@ GNSTOR_HD constexpr std::uint16_t apply_chmod(volume_record& r, const volume_chm
   for (; kept < max_volume_clients; ++kept) r.clients[kept] = {};
   r.client_count = count;
   if (change.owner != 0) r.owner = change.owner;
-  if (named) r.name = change.name;
-  if (labelled) r.labels = change.labels;
+  if ((change.sets & volume_chmod::sets_name) != 0) r.name = change.name;
+  if ((change.sets & volume_chmod::sets_labels) != 0) r.labels = change.labels;
+  if ((change.sets & volume_chmod::sets_capacity) != 0) r.capacity_blocks = change.capacity_blocks;
   if (change.spread == volume_spread::deleting) r.spread = change.spread;
   if (change.ssd_count != 0) {
     r.ssd_count = change.ssd_count;
