@@ -111,7 +111,10 @@ void session::impl::admin(wire::afa::admin_opcode op, std::uint32_t ssd, volume_
 void session::impl::execute(const wire::nvme::submission_entry& command, std::uint32_t ssd,
                             const std::string& what) {
   status s;
-  link->drive([&] { s = link->execute_admin(command, simt::within(options.timeout)); });
+  link->drive([&] {
+    driven_in = link->fresh_starts();
+    s = link->execute_admin(command, simt::within(options.timeout));
+  });
   if (s.code == status_code::nvme_error) s.ssd = static_cast<std::uint16_t>(ssd);
   if (s.left_behind()) abandon_staging();
   if (!s.ok()) throw io_error(fmt::format("{}: {}", what, to_string(s)), s);
@@ -197,6 +200,7 @@ status session::impl::write_some(const remote_volume& volume, vba first, const u
   std::memcpy(page() + 4096, from, bytes);
   status s;
   link->drive([&] {
+    driven_in = link->fresh_starts();
     s = volume.write(first, static_cast<std::uint32_t>(bytes / block_bytes),
                      staging_buffer.slice(4096, bytes), simt::within(options.timeout));
   });
@@ -214,6 +218,7 @@ status session::impl::read_some(remote_volume volume, vba first, unsigned char* 
     unsigned char* stage = page() + 4096;
     const io_buffer buffer = staging_buffer.slice(4096, bytes);
     link->drive([&] {
+      driven_in = link->fresh_starts();
       s = volume.read(first, blocks, buffer, d);
       // Each replica may have damage in a block of its own: asked for one by one, all are there.
       for (std::uint32_t k = 0; k < blocks && (k == 0 ? is_damaged(s) : s.ok()); ++k)

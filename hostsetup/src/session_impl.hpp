@@ -154,6 +154,7 @@ struct session::impl {
   } look_page;                             ///< the watcher's: what SSDs describe
   std::unique_ptr<epoch_watcher> watcher;  ///< with `board`
   wire::afa::array_description array{};    ///< what the array said of itself
+  std::uint64_t driven_in = 0;  ///< `array_link::fresh_starts` of what this session did last
   client_id client{};
   std::set<std::uint16_t> taken;    ///< plain namespaces in use as scratch volumes
   std::size_t created = 0;          ///< volume ids that this session has tried

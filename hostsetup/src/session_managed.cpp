@@ -112,6 +112,7 @@ void session::impl::learn() {
       },
       why);
   if (!agreed) throw io_error("asking the array for its epoch: " + to_string(why), why);
+  link->drive([this] { driven_in = link->fresh_starts(); });
   if (agreed->epoch >= array.epoch) array = *agreed;
   if (watcher) watcher->write(array);
 }
@@ -145,7 +146,7 @@ status session::impl::follow(const volume_info& v,
       options.timeout,
       // Where the connection was made again, and the target has said that nothing of the former one
       // is under way, nothing late can pass what is sent now either.
-      [&] { return std::pair(now.epoch, link->fresh_starts()); },
+      [&] { return std::pair(now.epoch, driven_in); },
       [&] {
         // An SSD that falls silent is not waited for as long as there is time: there is an epoch
         // without it by then.

@@ -127,7 +127,8 @@ def completion(array):
 
     def offers(*words):
         return array.right("complete", *words).split("\n")[:-1]
-    check(offers("") == ["array", "ssd", "volume", "lease", "host", "completion"], "verbs", offers(""))
+    check(offers("") == ["array", "ssd", "volume", "lease", "host", "completion"], "verbs",
+          offers(""))
     check(offers("volume", "sh") == ["show", "share"], "begun verbs", offers("volume", "sh"))
     check(offers("--format", "json", "lease", "") == ["list", "revoke"], "behind options")
     check(offers("--fo") == ["--format"], "options", offers("--fo"))

@@ -70,7 +70,8 @@ class array_link {
   virtual bool last_of_host() const { return false; }
 
   /// Grows when this CPU's connection was made again and nothing of what was sent before is under
-  /// way any more. It changes in `drive` alone.
+  /// way any more. It changes when a `drive` begins, in whatever thread: what is asked by `work` is
+  /// of the connection that `work` uses.
   virtual std::uint64_t fresh_starts() const { return 0; }
 
   /// What was granted or done otherwise than asked, a sentence each.

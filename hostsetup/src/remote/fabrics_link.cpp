@@ -4,6 +4,7 @@
 
 #include <base/cuda_support.hpp>
 #include <fabrics/discovery.hpp>
+#include <gnstor/core/bounded.hpp>
 #include <gnstor/host/error.hpp>
 #include <gnstor/simt/clock.hpp>
 #include <gnstor/wire/afa/admin_command.hpp>
@@ -225,17 +226,38 @@ status fabrics_link::execute_admin(const wire::nvme::submission_entry& command, 
 }
 
 void fabrics_link::drive(const std::function<void()>& work) {
-  // Who does not connect again may be used by several threads at once: nothing is made anew.
+  if (reviver_ == std::this_thread::get_id()) return work();  // it is part of making queues anew
   const bool returns = controller_->options().loss_timeout.count() != 0;
-  if (returns && queues_->revive_host()) check_namespaces();
-  work();
+  for (bounded rounds{3}; rounds;) {
+    {
+      const std::shared_lock use(queue_use_);
+      if (!returns || !queues_->host_ended()) return work();
+    }
+    revive([this] { return queues_->revive_host(); });
+  }
+  const std::shared_lock use(queue_use_);
+  work();  // it ends as its connections do
 }
 void fabrics_link::attach(simt::host::executor&) { revive_all(); }
 void fabrics_link::attach(simt::cuda::executor&) { revive_all(); }
 
+/// Makes lost queues again while no other thread uses them.
+void fabrics_link::revive(const std::function<bool()>& make) {
+  if (reviver_ == std::this_thread::get_id()) return;
+  const std::unique_lock alone(queue_use_);
+  struct scope {
+    explicit scope(std::atomic<std::thread::id>& of) : id(of) { id = std::this_thread::get_id(); }
+    ~scope() { id = std::thread::id{}; }
+    std::atomic<std::thread::id>& id;
+  } const reviving(reviver_);
+  if (make()) check_namespaces();
+}
+
+std::uint64_t fabrics_link::fresh_starts() const { return queues_->fresh_starts(); }
+
 /// There are no queues yet while lanes connect the first.
 void fabrics_link::revive_all() {
-  if (queues_ && queues_->revive_all()) check_namespaces();
+  if (queues_) revive([this] { return queues_->revive_all(); });
 }
 
 void fabrics_link::reset(std::uint32_t k, std::uint64_t) {

@@ -5,9 +5,12 @@
 #include <gnstor/host/session.hpp>
 #include <link/array_link.hpp>
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
+#include <thread>
 
 namespace gnstor::host {
 
@@ -40,10 +43,11 @@ class fabrics_link final : public array_link {
   /// Refuses a channel that is dead: an association comes back as a whole, with its queues made
   /// anew, when kernels are attached next.
   void reset(std::uint32_t k, std::uint64_t timeout_ns) override;
-  std::uint64_t fresh_starts() const override { return queues_->fresh_starts(); }
+  std::uint64_t fresh_starts() const override;
   const std::vector<volume_info>& namespaces() const override { return namespaces_; }
   std::vector<std::string> notes() const override;
-  /// Both first make lost queues again, as nobody uses them then.
+  /// All first make lost queues again, when no other thread is in `drive`. Any number may be there
+  /// otherwise; kernels are attached by one.
   void drive(const std::function<void()>& work) override;
   void attach(simt::host::executor&) override;
   void attach(simt::cuda::executor&) override;
@@ -54,6 +58,7 @@ class fabrics_link final : public array_link {
 
  private:
   void revive_all();
+  void revive(const std::function<bool()>& make);
   void check_namespaces();
   const std::shared_ptr<mlx5::memory_home>& gpu();
   mlx5::queue_lanes nic_lanes();
@@ -69,6 +74,8 @@ class fabrics_link final : public array_link {
   mlx5::nic_transport way_;
   std::unique_ptr<fabrics::controller> controller_;
   std::optional<fabrics_queues> queues_;
+  mutable std::shared_mutex queue_use_;     ///< of this CPU's queue, and of making queues anew
+  std::atomic<std::thread::id> reviver_{};  ///< who does that
   std::vector<volume_info> namespaces_;
   std::vector<fabrics::namespace_info> identities_;  ///< of `namespaces_`, as they were at first
   std::vector<std::string> notes_;

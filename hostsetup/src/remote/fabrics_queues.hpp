@@ -31,6 +31,8 @@ class fabrics_queues {
   /// @par Callers while nobody uses the queues in question
   bool revive_all() { return revive(queues_.size()); }
   bool revive_host() { return kernel_count_ != queues_.size() && revive(1); }
+  /// True if `revive_host` would find that one ended.
+  bool host_ended() const { return kernel_count_ != queues_.size() && queues_.front()->ended(); }
   /// Of this CPU's queue: `io_queue::fresh_starts`.
   std::uint64_t fresh_starts() const { return queues_.front()->fresh_starts(); }
   /// True if channel `k` of the kernels' takes requests.
