@@ -8,6 +8,7 @@
 #include <control/in_epochs.hpp>
 #include <fmt/format.h>
 
+#include <chrono>
 #include <utility>
 
 namespace gnstor::serve {
@@ -215,12 +216,27 @@ std::uint16_t array_volume::answer_to(status s) {
   return plain(s);
 }
 
+/// Counts a command of a plain host.
+template <class Operation>
+std::uint16_t array_volume::counted(volume_traffic::kind what, std::uint64_t bytes,
+                                    Operation operation) {
+  const auto began = std::chrono::steady_clock::now();
+  const std::uint16_t said = operation();
+  array_->traffic().note(vid().value, what, bytes / block_bytes, said,
+                         std::chrono::steady_clock::now() - began);
+  return said;
+}
+
 std::uint16_t array_volume::read(std::uint64_t first, std::span<std::byte> to) {
-  return plain(in_epoch([&](const volume_info& v) { return array_->own().read(v, first, to); }));
+  return counted(volume_traffic::kind::read, to.size(), [&] {
+    return plain(in_epoch([&](const volume_info& v) { return array_->own().read(v, first, to); }));
+  });
 }
 
 std::uint16_t array_volume::write(std::uint64_t first, std::span<const std::byte> from) {
-  return change([&](const volume_info& v) { return array_->own().write(v, first, from); });
+  return counted(volume_traffic::kind::write, from.size(), [&] {
+    return change([&](const volume_info& v) { return array_->own().write(v, first, from); });
+  });
 }
 
 std::uint16_t array_volume::flush() {

@@ -48,6 +48,8 @@ class array_volume final : public volume_store {
   status in_epoch(Operation operation);
   template <class Operation>
   std::uint16_t change(Operation operation);
+  template <class Operation>
+  std::uint16_t counted(volume_traffic::kind what, std::uint64_t bytes, Operation operation);
   std::uint16_t take_rights(bool other_writer);
   void drop_rights() noexcept;
   std::uint16_t answer_to(status s);

@@ -3,8 +3,10 @@
 #include "manage.hpp"
 #include "status_field.hpp"
 #include "target_id.hpp"
+#include <gnstor/wire/afa/slba.hpp>
 #include <gnstor/wire/afa/volume_chmod.hpp>
 #include <gnstor/wire/fabrics/status.hpp>
+#include <gnstor/wire/nvme/read_write.hpp>
 #include <gnstor/wire/nvme/status.hpp>
 
 #include <control/manager_control.hpp>
@@ -89,7 +91,8 @@ emulated_gateway::emulated_gateway(const host::endpoint& where, std::uint64_t ti
   own_ = std::make_unique<host::array_client>(
       *link, managed_ ? std::min(timeout_ns / 4, managed_timeout) : timeout_ns);
   if (managed.here) {
-    manager_ = manage(array_, std::move(*managed.here), [this] { return known_hosts(); });
+    manager_ = manage(array_, std::move(*managed.here),
+                      {[this] { return known_hosts(); }, [this] { return traffic_.all(); }});
     managed.ask = [this](const std::string& name) {
       return std::make_unique<host::manager_control>(*manager_, host::control_role::administrator(),
                                                      name);
@@ -98,7 +101,7 @@ emulated_gateway::emulated_gateway(const host::endpoint& where, std::uint64_t ti
   if (managed.elsewhere) {
     managers_ = std::make_unique<remote_managers>(
         array_, *managed.elsewhere,
-        [this](std::uint16_t first, wire::afa::host_list& to) { list_hosts(first, to); });
+        [this](std::uint16_t first, wire::afa::host_list& to) { list_hosts(first, to); }, traffic_);
   }
   if (managed.ask) {
     own_control_ = managed.ask(own_name);
@@ -243,11 +246,13 @@ array_gateway::joined emulated_gateway::join_manager(const host_identity& who,
 
 host::array_front_end::connected emulated_gateway::known_hosts() const {
   host::array_front_end::connected all;
-  all.serving = std::chrono::duration_cast<std::chrono::milliseconds>(
-      std::chrono::steady_clock::now() - since_);
   // The target itself is one as long as it lives.
   all.hosts.push_back({own_client(), host::client_identity::named(own_name).nqn, {}, 1, 1});
   const std::lock_guard lock(guard_);
+  if (since_) {
+    all.serving = std::chrono::duration_cast<std::chrono::milliseconds>(
+        std::chrono::steady_clock::now() - *since_);
+  }
   for (const auto& [client, m] : clients_) {
     std::uint32_t life = 0;
     std::memcpy(&life, m->who.id.data(), sizeof life);
@@ -303,6 +308,7 @@ void emulated_gateway::tick() {
   std::vector<std::shared_ptr<member>> gone;
   {
     const std::lock_guard lock(guard_);
+    if (!since_) since_ = std::chrono::steady_clock::now();
     for (const auto& [nqn, m] : members_) {
       if (m->associations != 0 || may_come_back(*m) || std::exchange(m->leaving, true)) continue;
       gone.push_back(m);
@@ -388,9 +394,21 @@ std::uint16_t emulated_gateway::io(client_id client, const wire::nvme::submissio
                                    std::span<std::byte> payload) {
   const std::shared_ptr<member> who = find(client);
   if (who == nullptr) return status_field(status::make(status_code::closed, reporter::caller));
+  const auto began = std::chrono::steady_clock::now();
   const status s = who->client->io(entry, payload);
   if (!s.ok() && !s.retry_safe()) who->note_left(entry.cdw2);
-  return status_field(s);
+  const std::uint16_t said = status_field(s);
+  const std::uint16_t vid = wire::afa::slba::unpack(wire::nvme::slba_of(entry)).volume.value;
+  if (vid != 0) {  // a Flush is of an SSD
+    const auto opcode = static_cast<wire::nvme::nvm_opcode>(entry.opcode);
+    using kind = volume_traffic::kind;
+    traffic_.note(vid,
+                  opcode == wire::nvme::nvm_opcode::read    ? kind::read
+                  : opcode == wire::nvme::nvm_opcode::write ? kind::write
+                                                            : kind::other,
+                  payload.size() / block_bytes, said, std::chrono::steady_clock::now() - began);
+  }
+  return said;
 }
 
 volume_id emulated_gateway::create_volume(std::uint64_t bytes) {

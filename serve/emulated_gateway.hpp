@@ -2,6 +2,7 @@
 
 #include "array_gateway.hpp"
 #include "remote_managers.hpp"
+#include "volume_traffic.hpp"
 #include <emulated/emulated_client.hpp>
 #include <gnstor/wire/afa/host_list.hpp>
 
@@ -59,6 +60,8 @@ class emulated_gateway final : public array_gateway {
   /// The array's manager; null: it has none in this process.
   host::array_manager* manager() const { return manager_.get(); }
 
+  /// What hosts do with each volume.
+  volume_traffic& traffic() { return traffic_; }
   /// True if a manager is in charge of the array, here or elsewhere.
   bool managed() const { return managed_; }
 
@@ -108,6 +111,7 @@ class emulated_gateway final : public array_gateway {
   void let_go(member& m) noexcept;
   void end_leases() noexcept;
 
+  volume_traffic traffic_;
   std::uint64_t timeout_ns_;
   std::uint16_t replicas_;  ///< of new volumes
   std::shared_ptr<host::emulated_array> array_;
@@ -131,9 +135,10 @@ class emulated_gateway final : public array_gateway {
   std::uint64_t identity_ = 0;
   /// The last epoch in which an SSD did not answer a host in time that is forgotten since.
   std::atomic<std::uint32_t> left_by_forgotten_{0};
-  std::mutex session_use_;  ///< of `session_`
-  std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
-  mutable std::mutex guard_;                                  ///< of what follows
+  std::mutex session_use_;    ///< of `session_`
+  mutable std::mutex guard_;  ///< of what follows
+  /// Since when hosts reach the target; nothing: they do not yet.
+  std::optional<std::chrono::steady_clock::time_point> since_;
   std::map<std::string, std::shared_ptr<member>> members_;    ///< by NQN
   std::map<std::uint16_t, std::shared_ptr<member>> clients_;  ///< that are connected
 };

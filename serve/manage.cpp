@@ -27,9 +27,9 @@ std::unique_ptr<host::emulated_client> manager_link(std::shared_ptr<host::emulat
 
 std::unique_ptr<host::array_manager> manage(std::shared_ptr<host::emulated_array> array,
                                             host::manager_settings settings,
-                                            host::emulated_front_end::list_hosts hosts) {
+                                            host::emulated_front_end::target served_by) {
   auto link = manager_link(std::move(array));
-  auto front_end = std::make_unique<host::emulated_front_end>(*link, std::move(hosts));
+  auto front_end = std::make_unique<host::emulated_front_end>(*link, std::move(served_by));
   return std::make_unique<host::array_manager>(std::move(link), std::move(front_end),
                                                std::move(settings));
 }

@@ -17,10 +17,10 @@ inline constexpr std::uint32_t manager_queues = 2;
 /// The manager's own association with an array of this process. Throws `io_error`.
 std::unique_ptr<host::emulated_client> manager_link(std::shared_ptr<host::emulated_array> array);
 /// Manages an array of this process. Throws `error` with the remedy.
-/// @param hosts says who is connected; nothing: nobody can be
+/// @param served_by what a target in this process knows of its hosts; nothing: there is none
 std::unique_ptr<host::array_manager> manage(std::shared_ptr<host::emulated_array> array,
                                             host::manager_settings settings,
-                                            host::emulated_front_end::list_hosts hosts = {});
+                                            host::emulated_front_end::target served_by = {});
 /// Opens an array emulated in this process, and manages it.
 /// @param where emu:; without flash= the array ends with its manager
 std::unique_ptr<host::array_manager> manage_emulated(const host::endpoint& where,

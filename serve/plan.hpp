@@ -31,6 +31,8 @@ struct plan {
   bool blocking = false;       ///< executing it may wait for the array
   bool lasting = false;        ///< executing it may wait for a disk
   bool behind_others = false;  ///< executing it may wait for what is being executed
+  bool joins = false;          ///< a Connect, which may wait for the array's manager
+  bool managing = false;       ///< of a manager elsewhere, whom others may wait for
   bool invalidate = false;     ///< the host asks that the response invalidate `key`
   std::uint16_t status = 0;    ///< NVMe status field, if `respond`
   std::uint32_t bytes = 0;     ///< of data, at most `target_limits::transfer_bytes`

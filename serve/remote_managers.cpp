@@ -8,7 +8,6 @@
 #include <gnstor/wire/afa/status.hpp>
 #include <gnstor/wire/nvme/read_write.hpp>
 
-#include <control/array_client.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -45,8 +44,7 @@ class remote_managers::session final : public array_gateway::manager_session {
   session(remote_managers& of, std::string who, std::uint32_t patience_ms)
       : who(std::move(who)),
         of_(&of),
-        client_(*of.link_,
-                std::uint64_t{std::clamp(patience_ms, 1u, most_patience_ms)} * 1'000'000) {}
+        patience_(std::chrono::milliseconds(std::clamp(patience_ms, 1u, most_patience_ms))) {}
   ~session() override { of_->leave(*this); }
 
   std::uint16_t admin(const wire::nvme::submission_entry& e, std::span<std::byte> payload) override;
@@ -56,7 +54,7 @@ class remote_managers::session final : public array_gateway::manager_session {
 
  private:
   remote_managers* of_;
-  host::array_client client_;
+  duration patience_;  ///< after which an SSD that has not answered has failed
 };
 
 /// A command of the manager that rules, which is under way.
@@ -80,9 +78,15 @@ std::uint16_t remote_managers::session::admin(const wire::nvme::submission_entry
     std::memcpy(payload.data(), &list, std::min(payload.size(), sizeof list));
     return 0;
   }
+  if (e.opcode == wire::afa::traffic_list::opcode) {
+    const auto list = of_->traffic_->list(wire::afa::traffic_list::first_of(e));
+    std::memcpy(payload.data(), &list, std::min(payload.size(), sizeof list));
+    return 0;
+  }
   if (term == 0) {
     if (!only_asks(e)) return refuse(own_status::not_permitted);
-    return of_->is_suspect(e.nsid) ? silent_ssd : status_field(client_.admin(e, payload));
+    return of_->is_suspect(e.nsid) ? silent_ssd
+                                   : status_field(of_->client_.admin(e, payload, patience_));
   }
   if (const std::uint16_t no = of_->begin(*this, term, order::unpack(e).takes_over)) return no;
   const running until_answered(*of_);
@@ -93,7 +97,8 @@ std::uint16_t remote_managers::session::admin(const wire::nvme::submission_entry
     of_->detach(wanted.nsid - 1, wanted.detached);
     return 0;
   }
-  return of_->is_suspect(e.nsid) ? silent_ssd : status_field(client_.admin(e, payload));
+  return of_->is_suspect(e.nsid) ? silent_ssd
+                                 : status_field(of_->client_.admin(e, payload, patience_));
 }
 
 std::uint16_t remote_managers::session::io(const wire::nvme::submission_entry& e,
@@ -101,7 +106,7 @@ std::uint16_t remote_managers::session::io(const wire::nvme::submission_entry& e
   if (const std::uint16_t no = of_->begin_io(*this)) return no;
   const running until_answered(*of_);
   if (of_->is_suspect(e.nsid)) return silent_ssd;
-  const status s = client_.io(e, payload);
+  const status s = of_->client_.io(e, payload, patience_);
   const bool reads = e.opcode == static_cast<std::uint8_t>(wire::nvme::nvm_opcode::read);
   if (!reads && !s.ok() && !s.retry_safe()) of_->note_left(e.nsid);
   return status_field(s);
@@ -114,12 +119,16 @@ struct remote_managers::held final : array_gateway::membership {
 };
 
 remote_managers::remote_managers(std::shared_ptr<host::emulated_array> array,
-                                 const host::shared_secret& secret, list_hosts hosts)
-    : link_(manager_link(std::move(array))), secret_(secret), hosts_(std::move(hosts)) {
-  host::array_client asks(*link_, first_patience);
-  const wire::afa::array_description said = asks.describe();
+                                 const host::shared_secret& secret, list_hosts hosts,
+                                 const volume_traffic& traffic)
+    : link_(manager_link(std::move(array))),
+      client_(*link_, first_patience),
+      secret_(secret),
+      hosts_(std::move(hosts)),
+      traffic_(&traffic) {
+  const wire::afa::array_description said = client_.describe();
   ssds_ = said.ssd_count;
-  client_ = client_id(said.own_client);
+  as_ = client_id(said.own_client);
   const auto each = [&](const auto& ask) {
     for (std::uint32_t k = 0; k < ssds_; ++k) {
       try {
@@ -129,9 +138,9 @@ remote_managers::remote_managers(std::shared_ptr<host::emulated_array> array,
       }
     }
   };
-  each([&](std::uint32_t k) { term_ = std::max(term_, asks.describe(k).term); });
+  each([&](std::uint32_t k) { term_ = std::max(term_, client_.describe(k).term); });
   // An order in some manager's term: the array has one from now on.
-  each([&](std::uint32_t k) { (void)asks.describe(k, std::max<std::uint64_t>(term_, 1)); });
+  each([&](std::uint32_t k) { (void)client_.describe(k, std::max<std::uint64_t>(term_, 1)); });
 }
 
 remote_managers::~remote_managers() = default;
@@ -144,7 +153,7 @@ array_gateway::joined remote_managers::join(const host_identity& who,
   }
   std::string name = who.nqn;
   name.append(who.id.begin(), who.id.end());
-  return {.client = client_,
+  return {.client = as_,
           .held = std::make_shared<held>(),
           .manager = std::make_shared<session>(*this, std::move(name), said.patience_ms)};
 }

@@ -1,10 +1,13 @@
 #pragma once
 
 #include "array_gateway.hpp"
+#include "volume_traffic.hpp"
 #include <base/shared_secret.hpp>
 #include <emulated/emulated_client.hpp>
 #include <gnstor/wire/afa/admin_command.hpp>
 #include <gnstor/wire/afa/host_list.hpp>
+
+#include <control/array_client.hpp>
 
 #include <condition_variable>
 #include <functional>
@@ -22,9 +25,9 @@ class remote_managers {
   using list_hosts = std::function<void(std::uint16_t first, wire::afa::host_list& to)>;
 
   /// Has the SSDs take changes from a manager alone from now on, whether one is there or not.
-  /// Throws `error` if none answers.
+  /// Throws `error` if none answers. @param traffic outlives this
   remote_managers(std::shared_ptr<host::emulated_array> array, const host::shared_secret& secret,
-                  list_hosts hosts);
+                  list_hosts hosts, const volume_traffic& traffic);
   ~remote_managers();
 
   /// Lets one in that knows the secret: it outlives what is returned.
@@ -47,10 +50,12 @@ class remote_managers {
   void leave(const session& s);
 
   std::unique_ptr<host::emulated_client> link_;
+  host::array_client client_;  ///< all managers': as long as an SSD may still use its buffers
   host::shared_secret secret_;
   list_hosts hosts_;
+  const volume_traffic* traffic_;
   std::uint32_t ssds_ = 0;
-  client_id client_{};
+  client_id as_{};
   std::mutex guard_;  ///< of what follows
   std::condition_variable changed_;
   const session* rules_ = nullptr;  ///< null: nobody does now

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <utility>
 
 namespace gnstor::serve {
@@ -127,10 +128,13 @@ join_result target_model::join_admin(const connect_command& c, const connect_dat
       association = next_association_++;
   }
   array_gateway::joined member;
-  if (of->kind == subsystem_kind::array) {
-    member = claim.claims() ? array_->join_manager(host, claim) : array_->join(host);
-    host.client = member.client;
+  try {
+    if (of->kind == subsystem_kind::array)
+      member = claim.claims() ? array_->join_manager(host, claim) : array_->join(host);
+  } catch (const std::exception&) {  // no memory for it
+    member.refused = wire::fabrics::make_status(connect_status::controller_busy);
   }
+  if (of->kind == subsystem_kind::array) host.client = member.client;
   const bool cached = of->kind != subsystem_kind::discovery && array_->has_write_cache();
   auto made = std::make_shared<controller>(
       id, of, host, limits_,

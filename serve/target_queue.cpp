@@ -10,6 +10,7 @@
 #include <gnstor/wire/afa/io_opcode.hpp>
 #include <gnstor/wire/afa/ssd_detach.hpp>
 #include <gnstor/wire/afa/status.hpp>
+#include <gnstor/wire/afa/traffic_list.hpp>
 #include <gnstor/wire/afa/volume_chmod.hpp>
 #include <gnstor/wire/afa/volume_list.hpp>
 #include <gnstor/wire/fabrics/capsule.hpp>
@@ -49,7 +50,8 @@ bool is(const submission_entry& e, wire::nvme::admin_opcode op) {
 /// True for what only the array's manager may send.
 bool is_managers(const submission_entry& e) {
   return e.opcode == static_cast<std::uint8_t>(admin_opcode::array_update) ||
-         e.opcode == wire::afa::ssd_detach::opcode || e.opcode == wire::afa::host_list::opcode;
+         e.opcode == wire::afa::ssd_detach::opcode || e.opcode == wire::afa::host_list::opcode ||
+         e.opcode == wire::afa::traffic_list::opcode;
 }
 
 }  // namespace
@@ -86,6 +88,8 @@ plan target_queue::admit(std::span<const std::byte> message, std::uint64_t now_m
   p.blocking = n.blocking;
   p.lasting = n.lasting;
   p.behind_others = n.behind_others;
+  p.joins = !connected();
+  p.managing = connected() && controller_->manager() != nullptr;
   if (connected() && qid_ == 0 &&
       is(p.entry, wire::nvme::admin_opcode::asynchronous_event_request)) {
     const bool held = controller_->hold_event(p.entry.command_id);
@@ -183,6 +187,11 @@ target_queue::needs target_queue::manager_needs(const submission_entry& e) const
   if (e.opcode == wire::afa::host_list::opcode)
     return {.data = data_phase::send,
             .bytes = sizeof(wire::afa::host_list),
+            .blocking = true,
+            .more_is_fine = true};
+  if (e.opcode == wire::afa::traffic_list::opcode)
+    return {.data = data_phase::send,
+            .bytes = sizeof(wire::afa::traffic_list),
             .blocking = true,
             .more_is_fine = true};
   return {.data = data_phase::fetch,

@@ -124,6 +124,19 @@ v1::Host to_message(const host::connected_host& h, const std::vector<host::volum
   return m;
 }
 
+v1::Traffic to_message(const wire::afa::traffic_record& t) {
+  v1::Traffic m;
+  m.set_volume(t.vid);
+  m.set_reads(t.reads);
+  m.set_writes(t.writes);
+  m.set_read_bytes(t.read_blocks * block_bytes);
+  m.set_written_bytes(t.written_blocks * block_bytes);
+  m.set_errors(t.errors);
+  m.set_latency_ns(t.latency_ns);
+  for (const std::uint64_t n : t.latencies) m.add_latencies(n);
+  return m;
+}
+
 v1::Event to_message(const host::array_event& e) {
   v1::Event m;
   m.set_number(e.number);

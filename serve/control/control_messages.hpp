@@ -14,6 +14,7 @@ v1::Volume to_message(const host::volume_state& v, std::uint32_t epoch);
 v1::Array to_message(const host::array_state& a);
 /// @param volumes all that there are
 v1::Host to_message(const host::connected_host& h, const std::vector<host::volume_state>& volumes);
+v1::Traffic to_message(const wire::afa::traffic_record& t);
 v1::Event to_message(const host::array_event& e);
 
 /// A refusal as a call's status: its code, words for people, and a `v1::Refusal` as details.

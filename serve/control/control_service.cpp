@@ -42,6 +42,18 @@ grpc::Status answered(call_counts& counts, const char* method, const Work& work)
   return s;
 }
 
+/// Does what follows a change. That another daemon leads by now does not say that nothing was done.
+template <class Work>
+void after_change(const Work& work) {
+  try {
+    work();
+  } catch (const control_error& e) {
+    if (e.why() != control_reason::not_leading) throw;
+    throw control_error(control_reason::interrupted, e.complaint() + "; it was begun",
+                        "look at the state, or ask again");
+  }
+}
+
 /// The NQN of a host that is named.
 std::string named(const std::string& host) {
   if (!host.empty()) return host::client_identity::nqn_of(host);
@@ -132,9 +144,12 @@ grpc::Status control_service::CreateVolume(context* call, const v1::CreateVolume
     if (in->stripe_bytes() != 0)
       wanted.stripe_blocks = static_cast<std::uint32_t>(in->stripe_bytes() / block_bytes);
     if (!nobodys) wanted.owner = host::client_identity::key_of(owner);
-    host::volume_state made = manager()->create(wanted);
-    if (!nobodys) made = manager()->open(made.record.vid, client_of(owner), false);
-    show(made, out);
+    const auto present = manager();
+    host::volume_state made = present->create(wanted);
+    after_change([&] {
+      if (!nobodys) made = present->open(made.record.vid, client_of(owner), false);
+      show(made, out);
+    });
   });
 }
 
@@ -165,12 +180,19 @@ grpc::Status control_service::UpdateVolume(context* call, const v1::UpdateVolume
     const std::uint16_t vid = owned(call, in->volume(), "changing");
     // Both are looked at before either is changed.
     const auto labels = host::volume_labels(in->labels());
-    if (in->has_name()) manager()->rename(vid, host::volume_name(in->name()));
-    if (in->has_labels()) manager()->set_labels(vid, labels);
     const std::uint64_t blocks =
         in->bytes() / block_bytes + (in->bytes() % block_bytes != 0 ? 1 : 0);
-    if (in->has_bytes()) manager()->grow(vid, blocks);
-    show(vid, out);
+    const auto present = manager();
+    bool begun = false;
+    const auto change = [&](bool wanted, const auto& work) {
+      if (!wanted) return;
+      begun ? after_change(work) : work();
+      begun = true;
+    };
+    change(in->has_name(), [&] { present->rename(vid, host::volume_name(in->name())); });
+    change(in->has_labels(), [&] { present->set_labels(vid, labels); });
+    change(in->has_bytes(), [&] { present->grow(vid, blocks); });
+    after_change([&] { show(vid, out); });
   });
 }
 
@@ -203,7 +225,7 @@ void control_service::share(const context* call, const v1::ShareVolumeRequest& i
   } else {
     manager()->expel(vid, whose);
   }
-  show(vid, out);
+  after_change([&] { show(vid, out); });
 }
 
 grpc::Status control_service::ScrubVolume(context* call, const v1::ShowVolumeRequest* in,
@@ -211,7 +233,7 @@ grpc::Status control_service::ScrubVolume(context* call, const v1::ShowVolumeReq
   return answered(calls_, __func__, [&] {
     const std::uint16_t vid = owned(call, in->volume(), "scrubbing");
     manager()->scrub(vid);
-    show(vid, out);
+    after_change([&] { show(vid, out); });
   });
 }
 
@@ -221,7 +243,7 @@ grpc::Status control_service::SpreadVolume(context* call, const v1::ShowVolumeRe
     caller(*call).need_administrator("spreading a volume");
     const std::uint16_t vid = meant(in->volume()).vid;
     manager()->spread(vid);
-    show(vid, out);
+    after_change([&] { show(vid, out); });
   });
 }
 
@@ -229,8 +251,9 @@ grpc::Status control_service::OpenVolume(context* call, const v1::OpenVolumeRequ
                                          v1::Volume* out) {
   return answered(calls_, __func__, [&] {
     const auto present = manager();
-    host::manager_control host(*present, caller(*call), in->host());
-    show(host.open(volume_id(meant(in->volume()).vid), in->write()), out);
+    host::manager_control asks(*present, caller(*call), in->host());
+    const auto opened = asks.open(volume_id(meant(in->volume()).vid), in->write());
+    after_change([&] { show(opened, out); });
   });
 }
 
@@ -238,8 +261,9 @@ grpc::Status control_service::RenewLease(context* call, const v1::LeaseRequest* 
                                          v1::Volume* out) {
   return answered(calls_, __func__, [&] {
     const auto present = manager();
-    host::manager_control host(*present, caller(*call), in->host());
-    show(host.renew(volume_id(meant(in->volume()).vid)), out);
+    host::manager_control asks(*present, caller(*call), in->host());
+    const auto renewed = asks.renew(volume_id(meant(in->volume()).vid));
+    after_change([&] { show(renewed, out); });
   });
 }
 
@@ -247,8 +271,26 @@ grpc::Status control_service::CloseVolume(context* call, const v1::LeaseRequest*
                                           v1::CloseVolumeResponse*) {
   return answered(calls_, __func__, [&] {
     const auto present = manager();
-    host::manager_control host(*present, caller(*call), in->host());
-    host.close(volume_id(meant(in->volume()).vid), in->clean());
+    host::manager_control asks(*present, caller(*call), in->host());
+    asks.close(volume_id(meant(in->volume()).vid), in->clean());
+  });
+}
+
+grpc::Status control_service::ListTraffic(context* call, const v1::ListTrafficRequest*,
+                                          v1::TrafficList* out) {
+  return answered(calls_, __func__, [&] {
+    const host::control_role who = caller(*call);
+    const auto present = manager();
+    const auto volumes = present->volumes();
+    for (const wire::afa::traffic_record& t : present->traffic()) {
+      const auto of =
+          std::find_if(volumes.begin(), volumes.end(),
+                       [&](const host::volume_state& v) { return v.record.vid == t.vid; });
+      if (of == volumes.end() || !who.has_rights(of->record)) continue;
+      v1::Traffic& one = *out->add_volumes();
+      one = to_message(t);
+      one.set_name(host::to_string(of->record.name));
+    }
   });
 }
 
@@ -267,7 +309,7 @@ grpc::Status control_service::DetachSsd(context* call, const v1::SsdRequest* in,
   return answered(calls_, __func__, [&] {
     caller(*call).need_administrator("detaching an SSD");
     manager()->detach(in->index());
-    show(out);
+    after_change([&] { show(out); });
   });
 }
 
@@ -275,7 +317,7 @@ grpc::Status control_service::ReplaceSsd(context* call, const v1::SsdRequest* in
   return answered(calls_, __func__, [&] {
     caller(*call).need_administrator("replacing an SSD");
     manager()->replace(in->index());
-    show(out);
+    after_change([&] { show(out); });
   });
 }
 

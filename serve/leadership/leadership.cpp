@@ -51,8 +51,8 @@ void leadership::give_back() noexcept {
 }
 
 void leadership::stand_back() {
-  until_ = 0;
   const std::lock_guard lock(guard_);
+  until_ = 0;
   stands_back_ = true;
   next_try_ = clock::now() + stand_back_time;
   leader_.clear();
@@ -109,7 +109,7 @@ void leadership::try_to_lead() {
   owns_ = there || etcd_.create(settings_.key, settings_.address, lease_);
   if (!owns_) return;
   note_leader(settings_.address);
-  until_ = (kept_ + settings_.lease).time_since_epoch().count();
+  lead();
   log(log_level::info, fmt::format("leads: {} in etcd is this daemon's", settings_.key));
 }
 
@@ -120,7 +120,13 @@ void leadership::keep() {
     return lose("its lease has ended");
   }
   kept_ = asked;
-  until_ = (kept_ + settings_.lease).time_since_epoch().count();
+  lead();
+}
+
+/// Leads as long as the lease must last, unless it was asked to stand back meanwhile.
+void leadership::lead() {
+  const std::lock_guard lock(guard_);
+  if (!stands_back_) until_ = (kept_ + settings_.lease).time_since_epoch().count();
 }
 
 void leadership::lose(const char* why) {

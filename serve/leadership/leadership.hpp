@@ -43,6 +43,7 @@ class leadership {
   void run();
   void try_to_lead();
   void keep();
+  void lead();
   void lose(const char* why);
   void note_leader(std::string address);
   void give_back() noexcept;

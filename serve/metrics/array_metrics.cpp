@@ -4,8 +4,10 @@
 #include <gnstor/host/volume_text.hpp>
 #include <serve/product.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -168,8 +170,46 @@ void add_volumes(const std::vector<host::volume_state>& all, std::vector<MetricF
   for (family* f : {&size, &replicas, &torn, &clients, &lease}) to.push_back(f->take());
 }
 
+void add_traffic(const std::vector<wire::afa::traffic_record>& all, std::vector<MetricFamily>& to) {
+  const auto counter = [](const char* name, const char* help) {
+    return family(name, help, MetricType::Counter);
+  };
+  family reads = counter("volume_reads_total", "Reads of hosts that succeeded.");
+  family writes = counter("volume_writes_total", "Writes of hosts that succeeded, each replica.");
+  family read = counter("volume_read_bytes_total", "Bytes that they have read.");
+  family written = counter("volume_written_bytes_total", "Bytes that they have written.");
+  family errors = counter("volume_errors_total", "Commands of hosts that failed.");
+  MetricFamily latency;
+  latency.name = "gnstor_volume_latency_seconds";
+  latency.help = "How long the target took for a host's command.";
+  latency.type = MetricType::Histogram;
+  for (const wire::afa::traffic_record& t : all) {
+    const labels of = {{"volume", std::to_string(t.vid)}};
+    reads.add(static_cast<double>(t.reads), of);
+    writes.add(static_cast<double>(t.writes), of);
+    read.add(static_cast<double>(t.read_blocks) * block, of);
+    written.add(static_cast<double>(t.written_blocks) * block, of);
+    errors.add(static_cast<double>(t.errors), of);
+    ClientMetric m;
+    m.label = of;
+    std::uint64_t below = 0;
+    for (std::uint32_t k = 0; k < wire::afa::latency_classes; ++k) {
+      below += t.latencies[k];
+      const bool last = k + 1 == wire::afa::latency_classes;
+      m.histogram.bucket.push_back(
+          {below, last ? std::numeric_limits<double>::infinity()
+                       : static_cast<double>(std::uint64_t{1} << k) * 1e-6});
+    }
+    m.histogram.sample_count = below;
+    m.histogram.sample_sum = static_cast<double>(t.latency_ns) * 1e-9;
+    latency.metric.push_back(std::move(m));
+  }
+  for (family* f : {&reads, &writes, &read, &written, &errors}) to.push_back(f->take());
+  to.push_back(std::move(latency));
+}
+
 /// What a manager knows.
-void add_managed(const host::array_manager& manager, std::vector<MetricFamily>& to) {
+void add_managed(host::array_manager& manager, std::vector<MetricFamily>& to) {
   to.push_back(family("manager_term", "The number of the manager's rule.")
                    .add(static_cast<double>(manager.term()))
                    .take());
@@ -182,6 +222,17 @@ void add_managed(const host::array_manager& manager, std::vector<MetricFamily>& 
   add_repairs(a, to);
   add_scrubs(a.scrubs, to);
   add_volumes(manager.volumes(), to);
+  try {
+    std::vector<wire::afa::traffic_record> traffic = manager.traffic();
+    const auto volumes = manager.volumes();
+    std::erase_if(traffic, [&](const wire::afa::traffic_record& t) {
+      return std::none_of(volumes.begin(), volumes.end(),
+                          [&](const host::volume_state& v) { return v.record.vid == t.vid; });
+    });
+    add_traffic(traffic, to);
+  } catch (const host::control_error&) {
+    // The target does not say now.
+  }
 }
 
 }  // namespace

@@ -49,6 +49,20 @@ class target_front_end final : public host::array_front_end {
     }
     return all;
   }
+  std::vector<wire::afa::traffic_record> traffic() override {
+    std::vector<wire::afa::traffic_record> all;
+    std::uint16_t next = 0;
+    for (std::uint32_t page = 0; page == 0 || (next != 0 && page < 65'536); ++page) {
+      wire::afa::traffic_list some{};
+      check(client_.admin(wire::afa::traffic_list::pack(next),
+                          std::as_writable_bytes(std::span(&some, 1))),
+            "asking the target for its traffic");
+      next = some.next_vid;
+      const auto count = std::min<std::size_t>(some.count, std::size(some.records));
+      all.insert(all.end(), some.records, some.records + count);
+    }
+    return all;
+  }
 
  private:
   static void check(status s, const std::string& what) {

@@ -23,6 +23,7 @@ class scripted_front_end final : public host::array_front_end {
     check();
     of_->detach(ssd, detached);
   }
+  std::vector<wire::afa::traffic_record> traffic() override { return {}; }
   connected hosts() override {
     check();
     const std::lock_guard lock(script_->guard);

@@ -33,6 +33,7 @@ struct scripted_manager final : host::array_control {
   volume_state open(volume_id, bool) override { return {}; }
   void close(volume_id, bool) override {}
   void remove(volume_id) override {}
+  void grow(volume_id, std::uint64_t) override {}
   void rename(volume_id, const wire::afa::volume_name&) override {}
   void share(volume_id, const std::string&, bool) override {}
 

@@ -5,6 +5,7 @@ it, or a gnstord elsewhere.
 Usage: managed.py BUILD_FOLDER [--elsewhere]
 """
 
+import json
 import sys
 
 import rig
@@ -30,10 +31,30 @@ def steady(programs, target, folder):
             rig.check(code == 0, "gnstorctl ssd", verb, ssd, said)
         rig.check(rig.eventually(target.healthy), "the array is not in sync again",
                   *target.gnstorctl("array", "health"))
+    traffic(target)
     enough.touch()
     for who in (alice, carol):
         rig.check(who.wait() == 0, "a host that writes while SSDs fail:", who.said())
         print("\n".join(who.said().splitlines()[:-1]))
+
+
+def traffic(target):
+    """What the manager says that the hosts are doing."""
+    def counts():
+        code, said = target.gnstorctl("--format", "json", "volume", "traffic")
+        rig.check(code == 0, "gnstorctl volume traffic", said)
+        return said, {v["name"]: v for v in json.loads(said)["volumes"]}
+    # A kernel's array is written when it is flushed: at its end.
+    for volume, kinds in {"steady": ("writes", "read_bytes"), "counters": ("read_bytes",)}.items():
+        counted = rig.eventually(lambda of=volume, kinds=kinds: all(
+            int(counts()[1].get(of, {}).get(what, 0)) > 0 for what in kinds))
+        said, by_name = counts()
+        rig.check(counted, "nothing was counted of", volume, said)
+        counted = by_name.get(volume, {})
+        rig.check(sum(map(int, counted.get("latencies", []))) >= int(counted.get("writes", 0)),
+                  "latencies of", volume, said)
+    code, said = target.gnstorctl("host", "list")
+    rig.check(code == 0 and said.count("connected") >= 3, "the hosts are listed:", said)
 
 
 def main():

@@ -7,7 +7,9 @@
 #include <gnstor/wire/afa/io_opcode.hpp>
 #include <gnstor/wire/afa/manager_claim.hpp>
 #include <gnstor/wire/afa/ssd_detach.hpp>
+#include <gnstor/wire/afa/traffic_list.hpp>
 #include <serve/status_field.hpp>
+#include <serve/target_workers.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -98,6 +100,19 @@ class remote_manager {
     wire::afa::host_list said;
     std::memcpy(&said, r.data.data(), sizeof said);
     return said;
+  }
+  wire::afa::traffic_list traffic(std::uint16_t first) {
+    submission_entry e = wire::afa::traffic_list::pack(first);
+    e.dptr = to_host(sizeof(wire::afa::traffic_list));
+    const reply r = admin_.send(e);
+    REQUIRE(r.status == 0);
+    wire::afa::traffic_list said;
+    std::memcpy(&said, r.data.data(), sizeof said);
+    return said;
+  }
+  serve::plan planned(submission_entry e) {
+    e.dptr = to_host(sizeof(wire::afa::host_list));
+    return admin_.planned(e);
   }
   std::uint16_t flush(std::uint32_t ssd) {
     submission_entry e = host_queue::command(0x00, ssd + 1, 0);
@@ -206,9 +221,10 @@ TEST_CASE("a host that is no manager is refused each of its commands, though non
   CHECK(admin.send(c.pack()).status == refused(own_status::not_permitted));
   CHECK(admin.send(wire::afa::ssd_detach{1, true, ~std::uint64_t{0}}.pack()).status ==
         refused(own_status::not_permitted));
-  submission_entry list = wire::afa::host_list::pack(0);
-  list.dptr = c.payload;
-  CHECK(admin.send(list).status == refused(own_status::not_permitted));
+  for (submission_entry list : {wire::afa::host_list::pack(0), wire::afa::traffic_list::pack(0)}) {
+    list.dptr = c.payload;
+    CHECK(admin.send(list).status == refused(own_status::not_permitted));
+  }
   submission_entry fill = host_queue::io(nvm_opcode::write, 0, 1);
   fill.opcode = static_cast<std::uint8_t>(wire::afa::io_opcode::fill);
   CHECK(io.send(fill, zeroes).status == refused(own_status::not_permitted));
@@ -288,6 +304,30 @@ TEST_CASE("who takes over waits for what the former one has under way") {
   CHECK(second.detach(3, 9) != 0);
 }
 
+TEST_CASE("a manager is served while all others wait for it") {
+  lent_array rig;
+  remote_manager manager(rig, first_name);
+  host_queue joining(rig.target, 0);
+  std::atomic<bool> answered{false};
+  const serve::plan read{.blocking = true};
+  std::atomic<std::uint32_t> waited{0};
+  const auto waits = [&] {
+    while (!answered) std::this_thread::yield();
+    ++waited;
+  };
+  serve::target_workers workers(1);  // goes first: it finishes what it was given
+  workers.of(read).submit(waits);
+  for (std::uint32_t k = 0; k < serve::target_workers::joining; ++k)
+    workers
+        .of(joining.planned(wire::fabrics::capsule_cast<submission_entry>(joining.connecting(32))))
+        .submit(waits);
+  workers.of(manager.planned(wire::afa::host_list::pack(0))).submit([&] { answered = true; });
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!answered && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+  CHECK(answered);
+  answered = true;
+}
+
 TEST_CASE("what a manager's own write left behind does not make it suspicious of itself") {
   lent_array rig;
   remote_manager first(rig, first_name, 100);
@@ -333,6 +373,23 @@ TEST_CASE("a manager learns which hosts there are") {
     CHECK((r.address[0] == 0 || std::string(r.address) == "192.0.2.7"));
   }
   CHECK(away == 1);
+}
+
+TEST_CASE("a manager learns what hosts do with volumes") {
+  lent_array rig;
+  remote_manager manager(rig, first_name);
+  for (std::uint16_t vid = 1; vid <= 20; ++vid) {
+    rig.array.traffic().note(vid, serve::volume_traffic::kind::write, vid, 0,
+                             std::chrono::microseconds(3));
+  }
+  wire::afa::traffic_list some = manager.traffic(0);
+  CHECK(some.count == wire::afa::traffic_list_records);
+  CHECK(some.next_vid == 19);
+  some = manager.traffic(19);
+  REQUIRE(some.count == 2);
+  CHECK(some.next_vid == 0);
+  CHECK(some.records[1].vid == 20);
+  CHECK(some.records[1].written_blocks == 20);
 }
 
 TEST_CASE("a target makes no volumes of an array that is managed elsewhere") {

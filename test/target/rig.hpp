@@ -102,6 +102,12 @@ class host_queue {
     r.invalidated = p.invalidate;
     return r;
   }
+  /// The verdict on a command, which nobody carries out.
+  serve::plan planned(const submission_entry& e) {
+    std::vector<std::byte> message(sizeof e);
+    std::memcpy(message.data(), &e, sizeof e);
+    return queue_.admit(message, now_ms);
+  }
   std::optional<reply> event() {
     const auto c = queue_.take_event();
     if (!c) return std::nullopt;

@@ -156,6 +156,7 @@ void serving::follow() {
     if (kept.count(vid) != 0) continue;
     volume->retire();
     target_.withdraw(volume_nqn(vid));
+    array_.traffic().forget(vid);
     say(fmt::format("{} is gone", volume_nqn(vid)));
   }
   const bool first = volumes_.empty();

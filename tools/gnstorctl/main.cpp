@@ -203,6 +203,11 @@ class commands {
            *r.mutable_volume() = key_of(w_->volume);
            return show(c.call(&v1::Control::Stub::ShowVolume, r), volume_text);
          });
+    does(line.verb("traffic", "what hosts have done with each volume, and how long it took"),
+         "gnstorctl volume traffic", [this](connection& c) {
+           return show(c.call(&v1::Control::Stub::ListTraffic, v1::ListTrafficRequest{}),
+                       traffic_text);
+         });
     changes(line);
     rights(line);
   }

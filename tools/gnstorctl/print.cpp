@@ -101,6 +101,24 @@ std::string leases_text(const std::vector<v1::Volume>& volumes) {
   return rows.size() == 1 ? "no leases\n" : table(rows);
 }
 
+std::string traffic_text(const v1::TrafficList& traffic) {
+  std::vector<std::vector<std::string>> rows = {
+      {"ID", "NAME", "READS", "WRITES", "READ", "WRITTEN", "ERRORS", "MEAN", "99 % BELOW"}};
+  for (const v1::Traffic& t : traffic.volumes()) {
+    std::uint64_t all = 0;
+    for (const std::uint64_t n : t.latencies()) all += n;
+    std::uint64_t below = 0;
+    int at = 0;
+    while (at + 1 < t.latencies_size() && (below += t.latencies(at)) * 100 < all * 99) ++at;
+    rows.push_back({std::to_string(t.volume()), t.name().empty() ? "-" : printable(t.name()),
+                    std::to_string(t.reads()), std::to_string(t.writes()), in_units(t.read_bytes()),
+                    in_units(t.written_bytes()), std::to_string(t.errors()),
+                    all == 0 ? "-" : fmt::format("{} us", t.latency_ns() / all / 1000),
+                    all == 0 ? "-" : fmt::format("{} us", std::uint64_t{1} << at)});
+  }
+  return rows.size() == 1 ? "no traffic\n" : table(rows);
+}
+
 std::string hosts_text(const v1::HostList& hosts) {
   std::vector<std::vector<std::string>> rows = {{"CLIENT", "FROM", "STATE", "WRITES", "HOST"}};
   for (const v1::Host& h : hosts.hosts()) {

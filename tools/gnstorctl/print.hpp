@@ -18,6 +18,7 @@ std::string printable(const std::string& text);
 std::string volume_text(const v1::Volume& v);
 std::string volumes_text(const std::vector<v1::Volume>& volumes);
 std::string leases_text(const std::vector<v1::Volume>& volumes);
+std::string traffic_text(const v1::TrafficList& traffic);
 std::string hosts_text(const v1::HostList& hosts);
 std::string array_text(const v1::Array& a);
 std::string ssds_text(const v1::Array& a);

@@ -20,6 +20,8 @@ namespace {
 
 constexpr std::chrono::milliseconds look_every{20};
 constexpr std::chrono::milliseconds retry_every{200};
+/// How long a target may take for this daemon's former connection to be one.
+constexpr std::chrono::seconds former_time{15};
 
 /// Checks what belongs together.
 daemon_options checked(daemon_options o) {
@@ -89,7 +91,7 @@ std::shared_ptr<host::array_manager> managing::take_over() const {
   host::manager_settings s = options_.manager.settings();
   if (!where_.rdma) return serve::manage_emulated(where_, std::move(s));
 #if defined(GNSTOR_WITH_RDMA)
-  s.takes_over = leadership_ != nullptr;
+  if (leadership_) s.takes_over = [this] { return leads(); };
   return serve::manage_remote(*where_.rdma, *secret_, std::move(s));
 #else
   throw host::error(
@@ -135,8 +137,10 @@ void managing::say_ready(const host::array_manager& manager) {
 /// Manages until that ends: it leads no more, the connection with the array is lost, or it is asked
 /// to stop.
 void managing::manage(const volatile std::sig_atomic_t& stop_requested) {
+  bool took_over = false;
   try {
     const std::shared_ptr<host::array_manager> manager = take_over();
+    took_over = true;
     failed_.clear();
     holder_.set(manager, [this] { return leads(); });
     say_ready(*manager);
@@ -147,16 +151,20 @@ void managing::manage(const volatile std::sig_atomic_t& stop_requested) {
     holder_.clear(leadership_ ? leadership_->leader() : std::string{});
   } catch (const std::exception& e) {
     holder_.clear({});
-    fail(e);
+    if (took_over) ended_at_ = std::chrono::steady_clock::now();
+    fail(e, took_over);
     if (leadership_) leadership_->stand_back();  // another may reach the array
     std::this_thread::sleep_for(retry_every);
   }
 }
 
 /// What comes of an end that nobody asked for. Throws what no later try would mend.
-void managing::fail(const std::exception& why) {
+void managing::fail(const std::exception& why, bool took_over) {
   // A target is started again; of two daemons without etcd, the other one is in charge.
-  const bool deposed = dynamic_cast<const host::deposed_error*>(&why) != nullptr;
+  bool deposed = dynamic_cast<const host::deposed_error*>(&why) != nullptr;
+  // But the target may not have noticed yet that this daemon's former connection is gone.
+  const bool recent = std::chrono::steady_clock::now() - ended_at_ < former_time;
+  deposed = deposed && (took_over || !recent);
   if (!where_.rdma || (!leadership_ && (!ready_ || deposed))) throw;
   if (failed_ == why.what()) return;
   failed_ = why.what();

@@ -7,6 +7,7 @@
 
 #include <management/manager_options.hpp>
 
+#include <chrono>
 #include <csignal>
 #include <memory>
 #include <optional>
@@ -43,7 +44,7 @@ class managing {
   void manage(const volatile std::sig_atomic_t& stop_requested);
   void say_ready(const host::array_manager& manager);
   void stand_by();
-  void fail(const std::exception& why);
+  void fail(const std::exception& why, bool took_over);
 
   daemon_options options_;
   host::endpoint where_;
@@ -51,9 +52,10 @@ class managing {
   serve::manager_holder holder_;
   serve::control_server server_;
   std::shared_ptr<void> metrics_;
-  std::unique_ptr<serve::leadership> leadership_;  ///< null: there is no etcd
-  bool ready_ = false;                             ///< that was said
-  std::string failed_;                             ///< why it did not take over, as was said last
+  std::unique_ptr<serve::leadership> leadership_;     ///< null: there is no etcd
+  std::chrono::steady_clock::time_point ended_at_{};  ///< when its last rule did
+  bool ready_ = false;                                ///< that was said
+  std::string failed_;  ///< why it did not take over, as was said last
 };
 
 }  // namespace gnstor::tools

@@ -41,7 +41,7 @@ void array_client::drive(status& outcome, const std::function<void()>& work) {
 }
 
 status array_client::execute(bool is_admin, wire::nvme::submission_entry e,
-                             std::span<std::byte> payload) {
+                             std::span<std::byte> payload, std::uint64_t timeout_ns) {
   if (payload.size() > staging_.bytes_each()) {
     return status::make(status_code::invalid_argument, reporter::caller);
   }
@@ -59,21 +59,13 @@ status array_client::execute(bool is_admin, wire::nvme::submission_entry e,
   }
   status s;
   drive(s, [&] {
-    const deadline d = simt::within(timeout_ns_);
+    const deadline d = simt::within(timeout_ns);
     s = stage.note(is_admin ? link_->execute_admin(e, d) : link_->host().execute(e, d));
   });
   if (s.ok() && way == wire::nvme::transfer_direction::controller_to_host) {
     std::copy_n(stage.data(), payload.size(), payload.begin());
   }
   return s;
-}
-
-status array_client::admin(wire::nvme::submission_entry e, std::span<std::byte> payload) {
-  return execute(true, e, payload);
-}
-
-status array_client::io(wire::nvme::submission_entry e, std::span<std::byte> payload) {
-  return execute(false, e, payload);
 }
 
 wire::afa::array_description array_client::describe(std::uint32_t ssd, std::uint64_t term) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "staging_pool.hpp"
+#include <gnstor/core/duration.hpp>
 #include <gnstor/volume/remote_volume.hpp>
 #include <gnstor/wire/afa/array_description.hpp>
 #include <gnstor/wire/afa/volume_record.hpp>
@@ -20,8 +21,19 @@ class array_client {
   void set_timeout(std::uint64_t timeout_ns) { timeout_ns_ = timeout_ns; }
 
   /// Executes one command; its data, `payload`, moves the way its opcode says.
-  status admin(wire::nvme::submission_entry e, std::span<std::byte> payload);
-  status io(wire::nvme::submission_entry e, std::span<std::byte> payload);
+  status admin(wire::nvme::submission_entry e, std::span<std::byte> payload) {
+    return execute(true, e, payload, timeout_ns_);
+  }
+  status io(wire::nvme::submission_entry e, std::span<std::byte> payload) {
+    return execute(false, e, payload, timeout_ns_);
+  }
+  /// The same with a time-out of its own.
+  status admin(wire::nvme::submission_entry e, std::span<std::byte> payload, duration within) {
+    return execute(true, e, payload, within.ns());
+  }
+  status io(wire::nvme::submission_entry e, std::span<std::byte> payload, duration within) {
+    return execute(false, e, payload, within.ns());
+  }
 
   /// What the array says of itself, in the latest epoch that all SSDs know which answer and take
   /// part.
@@ -49,7 +61,8 @@ class array_client {
   status read_some(remote_volume volume, vba first, std::span<std::byte> to, deadline d);
   /// Calls `work` beside the array. What it could not do, because the array is gone, ends so.
   void drive(status& outcome, const std::function<void()>& work);
-  status execute(bool is_admin, wire::nvme::submission_entry e, std::span<std::byte> payload);
+  status execute(bool is_admin, wire::nvme::submission_entry e, std::span<std::byte> payload,
+                 std::uint64_t timeout_ns);
 
   array_link* link_;
   std::uint64_t timeout_ns_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gnstor/core/units.hpp>
+#include <gnstor/wire/afa/traffic_list.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -33,6 +34,8 @@ class array_front_end {
     std::vector<connected_host> hosts;    ///< in order of their client ids
   };
   virtual connected hosts() = 0;
+  /// What hosts have had it do with each volume, in order of VID. Throws as `detach` does.
+  virtual std::vector<wire::afa::traffic_record> traffic() = 0;
 };
 
 }  // namespace gnstor::host

@@ -146,7 +146,9 @@ void array_manager::claim() {
     c.opcode = admin_opcode::array_describe;
     c.nsid = k + 1;
     c.term = term_;
-    c.takes_over = settings_.takes_over;
+    c.takes_over = settings_.takes_over && settings_.takes_over();
+    if (settings_.takes_over && !c.takes_over)
+      throw deposed_error("another daemon was chosen to manage this array meanwhile");
     wire::afa::array_description said{};
     const status s = client_.admin(c.pack(), std::as_writable_bytes(std::span(&said, 1)));
     if (is_own(s, wire::afa::status::managed)) {
@@ -380,6 +382,7 @@ void array_manager::look_at_ssds(std::unique_lock<std::mutex>& lock) {
 /// Ends the leases of hosts that are gone.
 void array_manager::look_at_hosts(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
+  const std::lock_guard in_turn(host_looks_);  // or an older answer would count after a newer one
   status s;
   std::optional<array_front_end::connected> there;
   try {

@@ -33,7 +33,9 @@ struct manager_settings {
   /// `ssd_timeout`: what it does not answer says that the connection with it is lost. It also says
   /// which hosts there are: who may write and is gone loses the right.
   bool remote = false;
-  bool takes_over = false;  ///< also while another manager is there: whoever leads has said so
+  /// Says whether to take over from a manager that is there: whoever chooses has chosen this one.
+  /// Nothing: never.
+  std::function<bool()> takes_over;
 };
 
 /// Another manager is in charge of the array.
@@ -103,6 +105,8 @@ class array_manager {
 
   /// The hosts that are connected. Throws `control_error`.
   std::vector<connected_host> hosts();
+  /// What hosts do with each volume, since its target began to serve it. Throws `control_error`.
+  std::vector<wire::afa::traffic_record> traffic();
 
   array_state state() const;
   /// Events from number `from` on, the last 1,000 at most.
@@ -145,6 +149,8 @@ class array_manager {
   void check_rule(const std::string& what) const;
   bool is_lost(status s) const;
   bool notices_end(status s);
+  template <class Answer>
+  Answer from_front_end(const char* what, Answer (array_front_end::*question)());
   void look_at_hosts(std::unique_lock<std::mutex>& lock);
   void end_rule(std::string why);
   void say(std::string words);
@@ -155,6 +161,7 @@ class array_manager {
   manager_settings settings_;
   array_client client_;
   daemon::manager_options options_;
+  std::mutex host_looks_;     ///< one after another; before `guard_`
   mutable std::mutex guard_;  ///< of all that follows
   daemon::manager core_;
   std::vector<look> looks_;

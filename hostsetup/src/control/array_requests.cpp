@@ -367,6 +367,7 @@ void array_manager::client_gone(client_id client) {
 
 void array_manager::scrub(std::uint16_t vid) {
   const std::lock_guard lock(guard_);
+  need_rule(fmt::format("scrubbing volume {}", vid));
   (void)known(vid);
   scrubs_.ask(vid);
   work_.notify_all();

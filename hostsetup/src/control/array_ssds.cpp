@@ -82,19 +82,27 @@ void array_manager::replace(std::uint32_t ssd) {
   }
 }
 
-std::vector<connected_host> array_manager::hosts() {
+/// Asks the front end something that changes nothing. Throws `control_error`.
+template <class Answer>
+Answer array_manager::from_front_end(const char* what, Answer (array_front_end::*question)()) {
   {
     const std::lock_guard lock(guard_);
-    need_rule("listing hosts");
+    need_rule(what);
   }
   try {
-    return front_end_->hosts().hosts;
+    return (front_end_.get()->*question)();
   } catch (const error& e) {
-    throw control_error(
-        control_reason::unavailable,
-        fmt::format("the array's target does not say which hosts it has: {}", e.what()),
-        "try again");
+    throw control_error(control_reason::unavailable, fmt::format("{}: {}", what, e.what()),
+                        "try again");
   }
+}
+
+std::vector<connected_host> array_manager::hosts() {
+  return from_front_end("listing hosts", &array_front_end::hosts).hosts;
+}
+
+std::vector<wire::afa::traffic_record> array_manager::traffic() {
+  return from_front_end("asking for the traffic of volumes", &array_front_end::traffic);
 }
 
 array_state array_manager::state() const {

@@ -12,21 +12,27 @@ namespace gnstor::host {
 /// What stands before the SSDs of an array of this process.
 class emulated_front_end final : public array_front_end {
  public:
-  using list_hosts = std::function<connected()>;
+  /// What a target in this process knows of its hosts; nothing: there is none.
+  struct target {
+    std::function<connected()> hosts;
+    std::function<std::vector<wire::afa::traffic_record>()> traffic;
+  };
 
   /// @param of the manager's association, which outlives this
-  /// @param hosts says who is connected; nothing: nobody can be
-  explicit emulated_front_end(emulated_client& of, list_hosts hosts = {})
-      : of_(&of), hosts_(std::move(hosts)) {}
+  explicit emulated_front_end(emulated_client& of, target served_by = {})
+      : of_(&of), target_(std::move(served_by)) {}
 
   void detach(std::uint32_t ssd, bool detached, std::uint64_t) override {
     of_->detach(ssd, detached);
   }
-  connected hosts() override { return hosts_ ? hosts_() : connected{}; }
+  connected hosts() override { return target_.hosts ? target_.hosts() : connected{}; }
+  std::vector<wire::afa::traffic_record> traffic() override {
+    return target_.traffic ? target_.traffic() : std::vector<wire::afa::traffic_record>{};
+  }
 
  private:
   emulated_client* of_;
-  list_hosts hosts_;
+  target target_;
 };
 
 }  // namespace gnstor::host

@@ -20,6 +20,8 @@ constexpr std::chrono::milliseconds start_time{2000};
 /// Of several daemons: how long one is waited for, and how long until one leads.
 constexpr std::chrono::milliseconds look_time{200};
 constexpr std::chrono::milliseconds election_time{15'000};
+/// Of what may be asked of the next one again.
+constexpr std::chrono::milliseconds try_time{8'000};
 
 control_reason reason_of(v1::Reason why) {
   switch (why) {
@@ -111,6 +113,11 @@ grpc::Status daemon_connection::reaches(const way& to) const {
 bool daemon_connection::goes_on(search& how, const way& to, const grpc::Status& s,
                                 bool repeatable) const {
   ++how.tries;
+  // One that stands still would be asked for ever.
+  if (ways_.size() != 1 && s.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
+    pass_over(to);
+    return repeatable && std::chrono::steady_clock::now() < how.begin + timeout_;
+  }
   if (s.error_code() != grpc::StatusCode::UNAVAILABLE) return false;
   v1::Refusal r;
   const bool refused = !s.error_details().empty() && r.ParseFromString(s.error_details());
@@ -123,10 +130,15 @@ bool daemon_connection::goes_on(search& how, const way& to, const grpc::Status& 
   // One that stands by says so; one that takes over does it soon.
   if (now >= how.end || (alone && untouched && now >= how.begin + start_time)) return false;
   if (how.tries % ways_.size() == 0) std::this_thread::sleep_for(look_time);
+  pass_over(to);
+  return true;
+}
+
+/// Has the next call go to the next daemon, unless another thread has seen to that.
+void daemon_connection::pass_over(const way& to) const {
   const auto asked = static_cast<std::size_t>(&to - ways_.data());
   std::size_t seen = present_.load();
   if (seen % ways_.size() == asked) present_.compare_exchange_strong(seen, asked + 1);
-  return true;
 }
 
 /// True if a daemon answers there, or does so soon.
@@ -139,8 +151,9 @@ void daemon_connection::introduce(grpc::ClientContext& context) const {
   if (!host_.empty()) context.AddMetadata(asking_host, host_);
 }
 
-void daemon_connection::limit(grpc::ClientContext& context) const {
-  context.set_deadline(std::chrono::system_clock::now() + timeout_);
+void daemon_connection::limit(grpc::ClientContext& context, bool again) const {
+  const auto most = again && ways_.size() != 1 ? std::min(timeout_, try_time) : timeout_;
+  context.set_deadline(std::chrono::system_clock::now() + most);
 }
 
 void daemon_connection::check(const way& to, const grpc::Status& s) const {
@@ -185,7 +198,7 @@ void daemon_connection::volumes(const std::function<void(const v1::Volume&)>& ea
     if (s.ok()) {
       grpc::ClientContext context;
       introduce(context);
-      limit(context);
+      limit(context, true);
       const auto from = to.calls->ListVolumes(&context, {});
       v1::Volume v;
       while (from->Read(&v)) all.push_back(v);
@@ -205,7 +218,7 @@ void daemon_connection::events(std::uint64_t from, bool follow,
   notice_loss(to);
   grpc::ClientContext context;
   introduce(context);
-  if (!follow) limit(context);
+  if (!follow) limit(context, false);
   v1::ListEventsRequest request;
   request.set_from(from);
   request.set_follow(follow);

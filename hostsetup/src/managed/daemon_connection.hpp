@@ -68,7 +68,7 @@ class daemon_connection {
     for (;;) {
       Response answer;
       const way& to = present();
-      const grpc::Status s = attempt(to, method, request, answer);
+      const grpc::Status s = attempt(to, method, request, answer, repeatable);
       if (s.ok()) return answer;
       if (!goes_on(how, to, s, repeatable)) check(to, s);
     }
@@ -77,11 +77,11 @@ class daemon_connection {
   grpc::Status attempt(const way& to,
                        grpc::Status (stub::*method)(grpc::ClientContext*, const Request&,
                                                     Response*),
-                       const Request& request, Response& answer) const {
+                       const Request& request, Response& answer, bool repeatable) const {
     if (const grpc::Status away = reaches(to); !away.ok()) return away;
     grpc::ClientContext context;
     introduce(context);
-    limit(context);
+    limit(context, repeatable);
     return (to.calls.get()->*method)(&context, request, &answer);
   }
   void find_leader() const;
@@ -92,7 +92,8 @@ class daemon_connection {
   bool connects_again(const way& to) const;
   static void notice_loss(const way& to);
   void introduce(grpc::ClientContext& context) const;
-  void limit(grpc::ClientContext& context) const;
+  void limit(grpc::ClientContext& context, bool repeatable) const;
+  void pass_over(const way& to) const;
   void check(const way& to, const grpc::Status& s) const;
 
   std::string host_;
