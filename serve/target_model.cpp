@@ -180,9 +180,9 @@ join_result target_model::join_io(const connect_command& c, const connect_data& 
   return {{0, wire::fabrics::make_connect_result(joined->id())}, joined};
 }
 
-void target_model::tick(std::uint64_t now_ms) {
+std::vector<std::shared_ptr<controller>> target_model::tick(std::uint64_t now_ms) {
   array_->tick();
-  std::vector<std::shared_ptr<controller>> gone;  // destroyed without the lock: detaching may wait
+  std::vector<std::shared_ptr<controller>> gone;
   const std::lock_guard lock(guard_);
   for (auto at = controllers_.begin(); at != controllers_.end();) {
     const auto here = at++;
@@ -194,6 +194,7 @@ void target_model::tick(std::uint64_t now_ms) {
     controllers_.erase(here);
   }
   std::erase_if(leaving_, [](const auto& c) { return c.expired(); });
+  return gone;
 }
 
 answer target_model::end_association(const controller& asks,

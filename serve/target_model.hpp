@@ -52,8 +52,9 @@ class target_model {
   answer end_association(const controller& asks, const wire::afa::association_end& which);
   /// Counts every host as heard now: who serves them could not hear before.
   void excuse_silence(std::uint64_t now_ms);
-  /// Ends the associations whose hosts were not heard in time, and forgets those that ended.
-  void tick(std::uint64_t now_ms);
+  /// Ends the associations whose hosts were not heard in time, and forgets those that ended: the
+  /// caller destroys them, which gives back what their hosts hold and may wait for that.
+  std::vector<std::shared_ptr<controller>> tick(std::uint64_t now_ms);
   /// Ends every association.
   void end_all(const char* why);
   std::size_t associations() const;

@@ -1,5 +1,6 @@
 #include "rdma_server.hpp"
 
+#include <base/log.hpp>
 #include <gnstor/host/error.hpp>
 #include <gnstor/wire/fabrics/connection_reject.hpp>
 
@@ -62,10 +63,20 @@ void rdma_server::look_after() {
   // While this process stood still it could hear nobody: that is no silence of its hosts.
   if (now - last_look_ > 1s) target_->excuse_silence(ms);
   last_look_ = now;
-  target_->tick(ms);
-  if (now - last_second_ < 1s) return;
+  // Both may ask a manager elsewhere, which may be about to connect here: nobody waits for them.
+  if (auto gone = target_->tick(ms); !gone.empty())
+    chores_.submit([gone = std::move(gone)]() mutable { gone.clear(); });
+  if (now - last_second_ < 1s || following_) return;
   last_second_ = now;
-  options_.every_second();
+  following_ = true;
+  chores_.submit([this] {
+    try {
+      options_.every_second();
+    } catch (const std::exception& e) {
+      host::log(host::log_level::warning, e.what());
+    }
+    following_ = false;
+  });
 }
 
 void rdma_server::greet(host::verbs::incoming request) {

@@ -3,8 +3,10 @@
 #include "rdma_queue.hpp"
 #include <base/log_limit.hpp>
 #include <serve/connection_check.hpp>
+#include <serve/worker_pool.hpp>
 #include <verbs/listener.hpp>
 
+#include <atomic>
 #include <map>
 
 namespace gnstor::serve {
@@ -13,7 +15,7 @@ namespace gnstor::serve {
 struct rdma_server_options {
   connection_limits limits;   ///< each connection of a member has about 3 MiB of pinned memory
   std::uint32_t workers = 4;  ///< threads that wait for the array
-  /// Called about once a second, for what changes behind the target's back.
+  /// Called about once a second, for what changes behind the target's back, by a thread of its own.
   std::function<void()> every_second = [] {};
 };
 
@@ -47,7 +49,9 @@ class rdma_server {
   std::vector<std::unique_ptr<rdma_queue>> queues_;
   std::chrono::steady_clock::time_point last_second_;
   std::chrono::steady_clock::time_point last_look_;
-  host::log_limit refusals_{10};  ///< anybody can be refused, as often as they like
+  host::log_limit refusals_{10};        ///< anybody can be refused, as often as they like
+  std::atomic<bool> following_{false};  ///< `every_second` is under way
+  worker_pool chores_{1};               ///< goes first: what it does uses the rest
 };
 
 }  // namespace gnstor::serve
