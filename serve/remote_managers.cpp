@@ -41,8 +41,8 @@ bool only_asks(const wire::nvme::submission_entry& e) {
 /// One association of a manager.
 class remote_managers::session final : public array_gateway::manager_session {
  public:
-  session(remote_managers& of, std::string who, std::uint32_t patience_ms)
-      : who(std::move(who)),
+  session(remote_managers& of, std::string name, std::uint32_t patience_ms)
+      : who(std::move(name)),
         of_(&of),
         patience_(std::chrono::milliseconds(std::clamp(patience_ms, 1u, most_patience_ms))) {}
   ~session() override { of_->leave(*this); }
@@ -148,6 +148,8 @@ remote_managers::~remote_managers() = default;
 array_gateway::joined remote_managers::join(const host_identity& who,
                                             const wire::afa::manager_claim& said) {
   if (said.version != wire::afa::payload_version || !secret_.is(said.secret)) {
+    refusals_.log(host::log_level::warning,
+                  fmt::format("a manager at {} does not know the secret", who.address));
     return {.refused =
                 wire::fabrics::make_status(wire::fabrics::connect_status::invalid_host, true)};
   }

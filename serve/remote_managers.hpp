@@ -2,6 +2,7 @@
 
 #include "array_gateway.hpp"
 #include "volume_traffic.hpp"
+#include <base/log_limit.hpp>
 #include <base/shared_secret.hpp>
 #include <emulated/emulated_client.hpp>
 #include <gnstor/wire/afa/admin_command.hpp>
@@ -54,6 +55,7 @@ class remote_managers {
   host::shared_secret secret_;
   list_hosts hosts_;
   const volume_traffic* traffic_;
+  host::log_limit refusals_{10};  ///< anybody can be refused, as often as they like
   std::uint32_t ssds_ = 0;
   client_id as_{};
   std::mutex guard_;  ///< of what follows

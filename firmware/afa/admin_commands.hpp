@@ -82,7 +82,8 @@ class admin_commands {
                                    const admin_caller& who) const {
     auto record = *static_cast<const wire::afa::volume_record*>(payload);
     if (const std::uint16_t refused = may_add(record, who)) return refused;
-    if (record.owner == 0) record.owner = who.host;
+    // What a manager makes is its owner's, or nobody's.
+    if (record.owner == 0 && !who.manager) record.owner = who.host;
     return drive_->volume_add(command.epoch, record);
   }
   GNSTOR_HD_SLOW std::uint16_t change(const wire::afa::admin_command& command, const void* payload,

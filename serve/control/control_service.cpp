@@ -96,6 +96,7 @@ void control_service::show(v1::Array* out) const {
   *out = to_message(manager()->state());
   out->set_endpoint(endpoint_);
   out->set_version(std::string(product_version));
+  out->set_term(manager()->term());
 }
 
 grpc::Status control_service::ShowArray(context* call, const v1::ShowArrayRequest*,

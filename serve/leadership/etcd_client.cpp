@@ -1,6 +1,7 @@
 #include "etcd_client.hpp"
 
 #include <gnstor/host/error.hpp>
+#include <gnstor/host/text_values.hpp>
 
 #include <etcd/etcd.grpc.pb.h>
 #include <fmt/format.h>
@@ -77,7 +78,8 @@ etcd_client::etcd_client(const std::string& servers, const etcd_tls& tls,
   for (std::size_t at = 0; at <= servers.size();) {
     const std::size_t end = std::min(servers.find(',', at), servers.size());
     const std::string one = servers.substr(at, end - at);
-    if (one.empty() || one.find("//") != std::string::npos) {
+    const auto where = host::parse_host_port(one);
+    if (!where || !where->port) {
       throw host::input_error(
           fmt::format("etcd servers \"{}\": say HOST:PORT,HOST:PORT,...", servers));
     }

@@ -4,6 +4,7 @@
 #include <gnstor/host/error.hpp>
 #include <gnstor/wire/afa/host_list.hpp>
 #include <gnstor/wire/afa/ssd_detach.hpp>
+#include <gnstor/wire/fabrics/status.hpp>
 #include <link/client_identity.hpp>
 #include <remote/fabrics_link.hpp>
 
@@ -76,6 +77,14 @@ class target_front_end final : public host::array_front_end {
   host::array_client client_;
 };
 
+/// True if a target does not let this host in.
+bool is_refused_host(status s) {
+  const std::uint16_t said =
+      wire::fabrics::make_status(wire::fabrics::connect_status::invalid_host);
+  return s.code == status_code::nvme_error && s.nvme_type == wire::nvme::status_type(said) &&
+         s.nvme_code == wire::nvme::status_code(said);
+}
+
 /// A name that no other process has, as far as chance goes: two managers are two hosts.
 std::string drawn_name() {
   std::random_device device;
@@ -103,7 +112,16 @@ std::unique_ptr<host::array_manager> manage_remote(const host::rdma_endpoint& wh
   claim.version = wire::afa::payload_version;
   claim.patience_ms = static_cast<std::uint32_t>(patience.count());
   std::copy(secret.bytes().begin(), secret.bytes().end(), claim.secret);
-  auto link = std::make_unique<host::fabrics_link>(to, o, claim);
+  std::unique_ptr<host::fabrics_link> link;
+  try {
+    link = std::make_unique<host::fabrics_link>(to, o, claim);
+  } catch (const host::io_error& e) {
+    if (!is_refused_host(e.outcome())) throw;
+    throw host::input_error(fmt::format(
+        "the target at {}:{} does not know the secret of --manager-secret: give both the same "
+        "file; a target without that option has no managers elsewhere",
+        where.host, where.port));
+  }
   auto front_end = std::make_unique<target_front_end>(
       *link, static_cast<std::uint64_t>(std::chrono::nanoseconds(patience + answer_time).count()));
   settings.remote = true;

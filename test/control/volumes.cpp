@@ -124,6 +124,7 @@ TEST_CASE("the array's state is in its SSDs: another manager finds names, labels
   REQUIRE(volumes.size() == 1);
   CHECK(host::to_string(volumes[0].record.name) == "second");
   CHECK(host::to_string(volumes[0].record.labels) == "tier=hot");
+  CHECK(volumes[0].record.owner == 0);  // nobody's, as it was made
 }
 
 TEST_CASE("what does not fit is refused, and the message says how much is left") {

@@ -168,7 +168,11 @@ std::string array_text(const v1::Array& a) {
   std::string text =
       table({{"epoch", fmt::format("{}{}", a.epoch(), a.settled() ? "" : ", another one begins")},
              {"SSDs", std::to_string(a.ssds_size())},
-             {"volumes", std::to_string(a.volumes())},
+             {"volumes", a.degraded() + a.torn() == 0
+                             ? std::to_string(a.volumes())
+                             : fmt::format("{}, {} degraded, {} with blocks that nobody has",
+                                           a.volumes(), a.degraded(), a.torn())},
+             {"manager's term", std::to_string(a.term())},
              {"capacity", in_units(a.capacity_bytes())},
              {"provisioned", in_units(a.provisioned_bytes())},
              {"data at", a.endpoint().empty() ? "not served" : a.endpoint()},

@@ -165,6 +165,7 @@ void managing::fail(const std::exception& why, bool took_over) {
   // But the target may not have noticed yet that this daemon's former connection is gone.
   const bool recent = std::chrono::steady_clock::now() - ended_at_ < former_time;
   deposed = deposed && (took_over || !recent);
+  if (dynamic_cast<const host::input_error*>(&why) != nullptr) throw;
   if (!where_.rdma || (!leadership_ && (!ready_ || deposed))) throw;
   if (failed_ == why.what()) return;
   failed_ = why.what();

@@ -348,6 +348,21 @@ void array_manager::change_front_end(std::unique_lock<std::mutex>& lock) {
   work_.wait_for(lock, retry_pause);
 }
 
+/// Asks an SSD what it knows, and whether it serves. False: nothing is known of it.
+bool array_manager::look_at_ssd(std::uint32_t ssd, bool takes_part, look& now, status& outcome) {
+  outcome = {};
+  try {
+    now.said = client_.describe(ssd, term_);
+    if (takes_part) outcome = client_.io(wire::nvme::make_flush(0, ssd + 1), {});
+  } catch (const io_error& e) {
+    outcome = e.outcome();
+  } catch (const error& e) {
+    log(log_level::warning, e.what());
+    return false;
+  }
+  return true;
+}
+
 /// Asks each SSD that takes part whether it serves: one that does not has failed.
 void array_manager::look_at_ssds(std::unique_lock<std::mutex>& lock) {
   for (std::uint32_t k = 0; k < options_.ssds && !stopping_; ++k) {
@@ -355,25 +370,22 @@ void array_manager::look_at_ssds(std::unique_lock<std::mutex>& lock) {
     lock.unlock();
     look now;
     status s;
-    try {
-      now.said = client_.describe(k, term_);
-      if (takes_part) s = client_.io(wire::nvme::make_flush(0, k + 1), {});
-    } catch (const io_error& e) {
-      s = e.outcome();
-    } catch (const error& e) {  // nothing is known of the SSD
-      log(log_level::warning, e.what());
-      lock.lock();
-      continue;
-    }
+    bool known = look_at_ssd(k, takes_part, now, s);
+    // Where the machine is busy, one that is well may be late: it is asked once more.
+    if (known && !s.ok() && takes_part && !is_lost(s)) known = look_at_ssd(k, takes_part, now, s);
     now.answers = s.ok();
     s.ssd = static_cast<std::uint16_t>(k);
     lock.lock();
+    if (!known) continue;
     if (notices_end(s)) return;
     const bool still = (core_.serving().absent & bit(k)) == 0;
     if (!now.answers) now.said = looks_[k].said;
     looks_[k] = now;
     if (now.answers || !takes_part || !still) continue;
-    log(log_level::warning, fmt::format("SSD {} does not serve: {}", k, to_string(s)));
+    say(
+        fmt::format("SSD {} does not serve within {} ms, asked twice: {}; if it is well and the "
+                    "machine is busy, use a longer --ssd-timeout",
+                    k, settings_.ssd_timeout.count(), to_string(s)));
     core_.ssd_failed(k);
   }
   if (settings_.remote && !stopping_) look_at_hosts(lock);

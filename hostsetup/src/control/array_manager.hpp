@@ -131,6 +131,7 @@ class array_manager {
   void obey(daemon::orders&& out);
   void carry_out(std::unique_lock<std::mutex>& lock);
   void change_front_end(std::unique_lock<std::mutex>& lock);
+  bool look_at_ssd(std::uint32_t ssd, bool takes_part, look& now, status& outcome);
   void look_at_ssds(std::unique_lock<std::mutex>& lock);
   bool begins_scrub(std::chrono::steady_clock::time_point now);
   void note_scrub(const daemon::repair& done);

@@ -1,6 +1,7 @@
 #include "daemon_connection.hpp"
 
 #include <gnstor/host/control_error.hpp>
+#include <gnstor/host/text_values.hpp>
 
 #include <control/control_role.hpp>
 #include <fmt/format.h>
@@ -71,8 +72,12 @@ daemon_connection::daemon_connection(const std::string& servers, std::chrono::mi
   for (std::size_t at = 0; at <= servers.size();) {
     const std::size_t end = std::min(servers.find(',', at), servers.size());
     const std::string one = servers.substr(at, end - at);
-    if (one.empty())
-      throw input_error(fmt::format("daemons \"{}\": say HOST:PORT,HOST:PORT,...", servers));
+    const auto where = parse_host_port(one);
+    if (!one.starts_with("unix:") && (!where || !where->port)) {
+      throw input_error(fmt::format(
+          "daemons \"{}\": say HOST:PORT, several with commas between them, or unix:PATH",
+          servers));
+    }
     way w{one, grpc::CreateCustomChannel(one, credentials, arguments), nullptr};
     w.calls = v1::Control::NewStub(w.channel);
     ways_.push_back(std::move(w));
@@ -159,8 +164,15 @@ void daemon_connection::limit(grpc::ClientContext& context, bool again) const {
 void daemon_connection::check(const way& to, const grpc::Status& s) const {
   if (s.ok()) return;
   v1::Refusal r;
-  if (!s.error_details().empty() && r.ParseFromString(s.error_details()))
-    throw control_error(reason_of(r.reason()), r.message(), r.remedy());
+  const bool refused = !s.error_details().empty() && r.ParseFromString(s.error_details());
+  if (refused && ways_.size() != 1 && r.reason() == v1::REASON_NOT_LEADING) {
+    std::string all;
+    for (const way& w : ways_) all += (all.empty() ? "" : ", ") + w.server;
+    throw control_error(control_reason::not_leading,
+                        fmt::format("none of the daemons at {} leads now; {}", all, r.message()),
+                        "see what their logs say, and whether etcd answers them");
+  }
+  if (refused) throw control_error(reason_of(r.reason()), r.message(), r.remedy());
   switch (s.error_code()) {
     case grpc::StatusCode::UNAVAILABLE:
       throw control_error(
