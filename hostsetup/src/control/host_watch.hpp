@@ -13,7 +13,8 @@ namespace gnstor::host {
 class host_watch {
  public:
   using time = std::chrono::steady_clock::time_point;
-  /// How long a host may be missed: it may be connecting for the first time.
+  /// How long a host may be missed that was never seen: it may be connecting for the first time.
+  /// One that was is gone: the target gives it time to come back.
   static constexpr std::chrono::milliseconds patience{500};
   /// How long a target has to have been serving before a host counts as missed: it comes back.
   static constexpr std::chrono::milliseconds settling{3000};
@@ -35,7 +36,8 @@ class host_watch {
       if (!missing) is.missed = false;
       if (missing && !is.missed) is = {is.life, true, now};
       if (at != there.hosts.end()) is.life = at->life;
-      if (reborn || (missing && now - is.since >= patience)) gone.push_back(w);
+      const bool late = is.life != 0 || now - is.since >= patience;
+      if (reborn || (missing && late)) gone.push_back(w);
     }
     seen_ = std::move(next);
     return gone;

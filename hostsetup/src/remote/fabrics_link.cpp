@@ -37,6 +37,12 @@ std::string host_id(const rdma_endpoint& where, const session_options& options) 
   return fabrics::uuid_text(id);
 }
 
+bool only_asks(const wire::nvme::submission_entry& command) {
+  using wire::afa::admin_opcode;
+  return command.opcode == static_cast<std::uint8_t>(admin_opcode::array_describe) ||
+         command.opcode == static_cast<std::uint8_t>(admin_opcode::volume_list);
+}
+
 /// GPU memory that the device reaches by itself.
 struct gpu_region final : fabrics::registered_memory {
   explicit gpu_region(verbs::memory_region r) : region(std::move(r)) { buffer = region.buffer(); }
@@ -220,8 +226,9 @@ void fabrics_link::unregister_memory(const io_buffer& buffer) noexcept {
 status fabrics_link::execute_admin(const wire::nvme::submission_entry& command, deadline d) {
   const std::shared_ptr<fabrics::admin_queue> queue = controller_->admin();
   const status outcome = queue->ref().execute(command, d);
-  // The target might still write the command's buffer: only the association's end prevents it.
-  if (outcome.left_behind()) queue->disconnect();
+  // It may be executed yet, and what comes after it must not be overtaken: only the association's
+  // end prevents it. What changes nothing may come when it likes: its buffer is kept for it.
+  if (outcome.left_behind() && !only_asks(command)) queue->disconnect();
   return outcome;
 }
 

@@ -36,6 +36,8 @@ class fabrics_link final : public array_link {
   memory_block allocate(place where, std::size_t bytes) override;
   io_buffer register_memory(void* address, std::uint64_t bytes) override;
   void unregister_memory(const io_buffer& buffer) noexcept override;
+  /// One that changes something and is not answered in time costs the association. Another one does
+  /// not: whoever sends it keeps its buffer as long as the link lives.
   status execute_admin(const wire::nvme::submission_entry& command, deadline d) override;
   const remote_channel& host() const override { return queues_->host(); }
   const remote_channel* kernels() const override { return queues_->kernels(); }
