@@ -35,6 +35,12 @@ TEST_CASE("a writer that was there and is missed is gone") {
   CHECK(l.after(milliseconds(250), 0) == writer);
 }
 
+TEST_CASE("one that was there before it could write is gone, too") {
+  looks l;
+  CHECK(l.after(milliseconds(0), 9, {}) == nobody);
+  CHECK(l.after(milliseconds(250), 0) == writer);
+}
+
 TEST_CASE("one that was never seen is missed for long enough first") {
   looks l;
   CHECK(l.after(milliseconds(0), 0) == nobody);

@@ -24,20 +24,20 @@ class host_watch {
   std::vector<client_id> note(const array_front_end::connected& there,
                               const std::vector<client_id>& writers, time now) {
     std::map<std::uint16_t, seen> next;
+    for (const connected_host& h : there.hosts) next[h.client.value].life = h.life;
     std::vector<client_id> gone;
     for (const client_id w : writers) {
-      if (next.contains(w.value)) continue;
       seen& is = next[w.value];
-      if (const auto was = seen_.find(w.value); was != seen_.end()) is = was->second;
-      const auto at = std::find_if(there.hosts.begin(), there.hosts.end(),
-                                   [&](const connected_host& h) { return h.client == w; });
-      const bool missing = at == there.hosts.end() && there.serving >= settling;
-      const bool reborn = at != there.hosts.end() && is.life != 0 && is.life != at->life;
-      if (!missing) is.missed = false;
-      if (missing && !is.missed) is = {is.life, true, now};
-      if (at != there.hosts.end()) is.life = at->life;
-      const bool late = is.life != 0 || now - is.since >= patience;
-      if (reborn || (missing && late)) gone.push_back(w);
+      if (is.writes) continue;  // of several volumes
+      is.writes = true;
+      const auto at = seen_.find(w.value);
+      const seen was = at == seen_.end() ? seen{} : at->second;
+      const bool reborn = is.life != 0 && was.writes && was.life != 0 && was.life != is.life;
+      is.missed = is.life == 0 && there.serving >= settling;
+      is.since = was.missed ? was.since : now;
+      if (is.life == 0) is.life = was.life;
+      const bool late = was.life != 0 || now - is.since >= patience;
+      if (reborn || (is.missed && late)) gone.push_back(w);
     }
     seen_ = std::move(next);
     return gone;
@@ -46,10 +46,11 @@ class host_watch {
  private:
   struct seen {
     std::uint32_t life = 0;  ///< 0: not known
+    bool writes = false;
     bool missed = false;
     time since{};  ///< when it was missed first
   };
-  std::map<std::uint16_t, seen> seen_;  ///< who may write, by client id
+  std::map<std::uint16_t, seen> seen_;  ///< hosts, and who may write, by client id
 };
 
 }  // namespace gnstor::host
