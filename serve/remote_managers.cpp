@@ -4,6 +4,7 @@
 #include "status_field.hpp"
 #include <base/log.hpp>
 #include <gnstor/host/error.hpp>
+#include <gnstor/wire/afa/only_asks.hpp>
 #include <gnstor/wire/afa/ssd_detach.hpp>
 #include <gnstor/wire/afa/status.hpp>
 #include <gnstor/wire/nvme/read_write.hpp>
@@ -17,24 +18,12 @@
 namespace gnstor::serve {
 namespace {
 
-using wire::afa::admin_opcode;
 using own_status = wire::afa::status;
 
 constexpr std::uint64_t first_patience = 1'000'000'000;  ///< of what the target asks itself, in ns
 constexpr std::uint32_t most_patience_ms = 60'000;
 
 std::uint16_t refuse(own_status why) { return wire::afa::make_status(why, true); }
-
-/// The term of a command for the manager that rules alone.
-std::uint64_t term_of(const wire::nvme::submission_entry& e) {
-  return wire::afa::admin_command::unpack(e).term;
-}
-
-/// What tells nobody anything new, and changes nothing.
-bool only_asks(const wire::nvme::submission_entry& e) {
-  return e.opcode == static_cast<std::uint8_t>(admin_opcode::array_describe) ||
-         e.opcode == static_cast<std::uint8_t>(admin_opcode::volume_list);
-}
 
 }  // namespace
 
@@ -71,7 +60,6 @@ class remote_managers::running {
 
 std::uint16_t remote_managers::session::admin(const wire::nvme::submission_entry& e,
                                               std::span<std::byte> payload) {
-  const std::uint64_t term = term_of(e);
   if (e.opcode == wire::afa::host_list::opcode) {
     wire::afa::host_list list{};
     of_->hosts_(wire::afa::host_list::first_of(e), list);
@@ -83,18 +71,18 @@ std::uint16_t remote_managers::session::admin(const wire::nvme::submission_entry
     std::memcpy(payload.data(), &list, std::min(payload.size(), sizeof list));
     return 0;
   }
-  if (term == 0) {
-    if (!only_asks(e)) return refuse(own_status::not_permitted);
+  const order wanted = order::unpack(e);  // and every command's term stands where an order's does
+  if (wanted.term == 0) {
+    if (!wire::afa::only_asks(e.opcode)) return refuse(own_status::not_permitted);
     return of_->is_suspect(e.nsid) ? silent_ssd
                                    : status_field(of_->client_.admin(e, payload, patience_));
   }
-  if (const std::uint16_t no = of_->begin(*this, term, order::unpack(e).takes_over)) return no;
+  if (const std::uint16_t no = of_->begin(*this, wanted.term, wanted.takes_over)) return no;
   const running until_answered(*of_);
   if (e.opcode == wire::afa::ssd_detach::opcode) {
-    const auto wanted = wire::afa::ssd_detach::unpack(e);
-    if (wanted.nsid == 0 || wanted.nsid > of_->ssds_)
+    if (e.nsid == 0 || e.nsid > of_->ssds_)
       return wire::nvme::make_status(wire::nvme::generic_status::invalid_namespace, true);
-    of_->detach(wanted.nsid - 1, wanted.detached);
+    of_->detach(e.nsid - 1, wire::afa::ssd_detach::unpack(e).detached);
     return 0;
   }
   return of_->is_suspect(e.nsid) ? silent_ssd

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace gnstor::host {
@@ -112,12 +113,10 @@ void parse_managed(endpoint& e, std::string_view rest, std::string_view whole) {
   std::string_view path = rest.substr(0, question);
   if (path.ends_with('/')) path.remove_suffix(1);
   e.control.emplace();
-  for (bool first = true; first || !path.empty(); first = false) {
-    const std::string_view one = path.substr(0, path.find(','));
-    const bool more = one.size() < path.size();
-    path.remove_prefix(one.size() + (more ? 1 : 0));
+  bool first = true;
+  for (const std::string& one : between_commas(path)) {
     const std::optional<host_port> address = parse_host_port(one);
-    if (!address || (more && path.empty())) {
+    if (!address) {
       throw input_error(fmt::format(
           "endpoint '{}': expected gnstor://HOST[:PORT], several with commas between them, an IPv6 "
           "address in brackets, a port from 1 to 65535, and nothing behind it: a manager has one "
@@ -127,7 +126,7 @@ void parse_managed(endpoint& e, std::string_view rest, std::string_view whole) {
     control_endpoint daemon;
     daemon.host = address->host;
     daemon.port = address->port.value_or(daemon.port);
-    if (first) {
+    if (std::exchange(first, false)) {
       *e.control = daemon;
     } else {
       e.control->others += (e.control->others.empty() ? "" : ",") + daemon.server();

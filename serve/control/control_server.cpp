@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
+#include <managed/pem_file.hpp>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -13,8 +14,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 
 namespace gnstor::serve {
 namespace {
@@ -67,22 +66,14 @@ std::string checked(const std::string& listen, bool encrypted) {
   return listen;
 }
 
-std::string content_of(const std::string& path, const char* option) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (file && text.find("-----BEGIN") != std::string::npos) return text;
-  throw host::input_error(
-      fmt::format("{} \"{}\": not a file in PEM that this process may read", option, path));
-}
-
 std::shared_ptr<grpc::ServerCredentials> credentials_of(const tls_files& tls) {
   if (!tls.given()) return grpc::InsecureServerCredentials();
   if (tls.certificate.empty() || tls.key.empty() || tls.authority.empty())
     throw host::input_error("TLS needs all of --tls-cert, --tls-key and --tls-ca");
   grpc::SslServerCredentialsOptions o(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-  o.pem_root_certs = content_of(tls.authority, "--tls-ca");
+  o.pem_root_certs = host::pem_in(tls.authority, "--tls-ca");
   o.pem_key_cert_pairs.push_back(
-      {content_of(tls.key, "--tls-key"), content_of(tls.certificate, "--tls-cert")});
+      {host::pem_in(tls.key, "--tls-key"), host::pem_in(tls.certificate, "--tls-cert")});
   return grpc::SslServerCredentials(o);
 }
 

@@ -6,10 +6,9 @@
 #include <etcd/etcd.grpc.pb.h>
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
+#include <managed/pem_file.hpp>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <vector>
 
 namespace gnstor::serve {
@@ -17,23 +16,15 @@ namespace {
 
 namespace pb = etcdserverpb;
 
-std::string content_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (file && text.find("-----BEGIN") != std::string::npos) return text;
-  throw host::input_error(
-      fmt::format("etcd: \"{}\" is not a file in PEM that this process may read", path));
-}
-
 std::shared_ptr<grpc::ChannelCredentials> credentials_of(const etcd_tls& tls) {
   if (tls.authority.empty() && tls.certificate.empty() && tls.key.empty())
     return grpc::InsecureChannelCredentials();
   if (tls.authority.empty() || tls.certificate.empty() != tls.key.empty())
     throw host::input_error("etcd: TLS needs its authority, and of a certificate also the key");
   grpc::SslCredentialsOptions o;
-  o.pem_root_certs = content_of(tls.authority);
-  if (!tls.key.empty()) o.pem_private_key = content_of(tls.key);
-  if (!tls.certificate.empty()) o.pem_cert_chain = content_of(tls.certificate);
+  o.pem_root_certs = host::pem_in(tls.authority);
+  if (!tls.key.empty()) o.pem_private_key = host::pem_in(tls.key);
+  if (!tls.certificate.empty()) o.pem_cert_chain = host::pem_in(tls.certificate);
   return grpc::SslCredentials(o);
 }
 
@@ -75,9 +66,7 @@ etcd_client::etcd_client(const std::string& servers, const etcd_tls& tls,
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 300);
-  for (std::size_t at = 0; at <= servers.size();) {
-    const std::size_t end = std::min(servers.find(',', at), servers.size());
-    const std::string one = servers.substr(at, end - at);
+  for (const std::string& one : host::between_commas(servers)) {
     const auto where = host::parse_host_port(one);
     if (!where || !where->port) {
       throw host::input_error(
@@ -85,7 +74,6 @@ etcd_client::etcd_client(const std::string& servers, const etcd_tls& tls,
     }
     const auto channel = grpc::CreateCustomChannel(one, credentials, arguments);
     impl_->servers.push_back({one, pb::KV::NewStub(channel), pb::Lease::NewStub(channel)});
-    at = end + 1;
   }
 }
 

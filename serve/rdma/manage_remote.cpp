@@ -33,39 +33,42 @@ class target_front_end final : public host::array_front_end {
   }
   connected hosts() override {
     connected all;
-    std::uint16_t next = 0;
-    for (std::uint32_t page = 0; page == 0 || (next != 0 && page < 65'536); ++page) {
-      wire::afa::host_list some{};
-      check(client_.admin(wire::afa::host_list::pack(next),
-                          std::as_writable_bytes(std::span(&some, 1))),
-            "asking the target for its hosts");
+    pages<wire::afa::host_list>("hosts", [&](const wire::afa::host_list& some) {
       all.serving = std::chrono::milliseconds(some.serving_ms);
-      next = some.next_client;
-      const std::uint32_t count = std::min<std::uint32_t>(some.count, std::size(some.records));
-      for (std::uint32_t k = 0; k < count; ++k) {
+      for (std::uint32_t k = 0; k < count_of(some); ++k) {
         const wire::afa::host_record& r = some.records[k];
         all.hosts.push_back(
             {client_id(r.client), text(r.nqn), text(r.address), r.associations, r.life});
       }
-    }
+      return some.next_client;
+    });
     return all;
   }
   std::vector<wire::afa::traffic_record> traffic() override {
     std::vector<wire::afa::traffic_record> all;
-    std::uint16_t next = 0;
-    for (std::uint32_t page = 0; page == 0 || (next != 0 && page < 65'536); ++page) {
-      wire::afa::traffic_list some{};
-      check(client_.admin(wire::afa::traffic_list::pack(next),
-                          std::as_writable_bytes(std::span(&some, 1))),
-            "asking the target for its traffic");
-      next = some.next_vid;
-      const auto count = std::min<std::size_t>(some.count, std::size(some.records));
-      all.insert(all.end(), some.records, some.records + count);
-    }
+    pages<wire::afa::traffic_list>("traffic", [&](const wire::afa::traffic_list& some) {
+      all.insert(all.end(), some.records, some.records + count_of(some));
+      return some.next_vid;
+    });
     return all;
   }
 
  private:
+  /// Asks for a list, page by page. @param take what comes; answers where the next page begins
+  template <class List, class Take>
+  void pages(const char* what, const Take& take) {
+    std::uint16_t next = 0;
+    for (std::uint32_t page = 0; page == 0 || (next != 0 && page < 65'536); ++page) {
+      List some{};
+      check(client_.admin(List::pack(next), std::as_writable_bytes(std::span(&some, 1))),
+            fmt::format("asking the target for its {}", what));
+      next = take(some);
+    }
+  }
+  template <class List>
+  static std::size_t count_of(const List& some) {
+    return std::min<std::size_t>(some.count, std::size(some.records));
+  }
   static void check(status s, const std::string& what) {
     if (!s.ok()) throw host::io_error(what + ": " + host::to_string(s), s);
   }

@@ -68,29 +68,20 @@ class Programs:
                                     stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
 
 
-class Target:
-    """A gnstor-target that serves and manages an array in files of `folder`."""
+class Server:
+    """A program that serves until it is ended, and can be started again."""
 
-    says_ready = "manager:"
-
-    def __init__(self, programs, folder, array="ssds=4&capacity=64M&replicas=2", more=()):
-        self.programs, self.folder = programs, pathlib.Path(folder)
-        flash = self.folder / "flash"
-        flash.mkdir(exist_ok=True)
-        self.output = self.folder / "target.txt"
-        port, self.control = free_port(), f"127.0.0.1:{free_port()}"
-        self.endpoint = f"gnstor://{self.control}"
-        self.arguments = ["--listen", f"127.0.0.1:{port}", "--array", f"emu:?{array}&flash={flash}",
-                          "--manage", "--control", self.control, "--ssd-timeout", "20000", *more]
-        self.process = None
+    program = says_ready = ""
+    process = cut = None
 
     def start(self):
         before = self.said().count(self.says_ready)
-        self.process = self.programs.start("gnstor-target", *self.arguments, output=self.output)
+        self.process = self.programs.start(self.program, *self.arguments, output=self.output,
+                                           cut=self.cut)
         ready = eventually(lambda: self.said().count(self.says_ready) > before
                            or self.process.poll() is not None)
         if not ready or self.process.poll() is not None:
-            raise SystemExit(f"gnstor-target does not start: {self.said()}")
+            raise SystemExit(f"{self.program} does not start: {self.said()}")
         return self
 
     def said(self):
@@ -106,12 +97,31 @@ class Target:
                               text=True, capture_output=True, timeout=60, check=False)
         return done.returncode, done.stdout + done.stderr
 
+
+class Target(Server):
+    """A gnstor-target that serves and manages an array in files of `folder`."""
+
+    program, says_ready = "gnstor-target", "manager:"
+
+    def __init__(self, programs, folder, array="ssds=4&capacity=64M&replicas=2", more=()):
+        self.programs, self.folder = programs, pathlib.Path(folder)
+        flash = self.folder / "flash"
+        flash.mkdir(exist_ok=True)
+        self.output = self.folder / "target.txt"
+        port, self.control = free_port(), f"127.0.0.1:{free_port()}"
+        self.endpoint = f"gnstor://{self.control}"
+        self.arguments = ["--listen", f"127.0.0.1:{port}", "--array", f"emu:?{array}&flash={flash}",
+                          "--manage", "--control", self.control, "--ssd-timeout", "20000", *more]
+
     def healthy(self):
         return self.gnstorctl("array", "health")[0] == 0
 
 
-class Daemon:
-    """A gnstord that manages the array of a target in another process."""
+class Daemon(Server):
+    """A gnstord that manages the array of a target in another process. `gnstorctl` asks it alone,
+    whoever leads."""
+
+    program, says_ready = "gnstord", "ready "
 
     def __init__(self, programs, target, number, more=()):
         self.programs = programs
@@ -120,30 +130,6 @@ class Daemon:
                                  for what in ("txt", "cut"))
         self.arguments = ["--listen", self.control, "--array", f"rdma://{target.listen}/{ARRAY}",
                           "--manager-secret", target.secret, "--ssd-timeout", "20000", *more]
-        self.process = None
-
-    def start(self):
-        before = self.said().count("ready ")
-        self.process = self.programs.start("gnstord", *self.arguments, output=self.output,
-                                           cut=self.cut)
-        ready = eventually(lambda: self.said().count("ready ") > before
-                           or self.process.poll() is not None)
-        if not ready or self.process.poll() is not None:
-            raise SystemExit(f"gnstord does not start: {self.said()}")
-        return self
-
-    def said(self):
-        return self.output.read_text() if self.output.exists() else ""
-
-    def end(self, how=signal.SIGTERM):
-        self.process.send_signal(how)
-        return self.process.wait(30)
-
-    def gnstorctl(self, *words):
-        """What this very daemon says: exit code and output."""
-        done = subprocess.run([self.programs.path("gnstorctl"), "--server", self.control, *words],
-                              text=True, capture_output=True, timeout=60, check=False)
-        return done.returncode, done.stdout + done.stderr
 
 
 class ManagedElsewhere(Target):

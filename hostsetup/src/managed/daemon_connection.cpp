@@ -1,5 +1,6 @@
 #include "daemon_connection.hpp"
 
+#include "pem_file.hpp"
 #include <gnstor/host/control_error.hpp>
 #include <gnstor/host/text_values.hpp>
 
@@ -8,8 +9,6 @@
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <thread>
 #include <utility>
 
@@ -42,21 +41,13 @@ control_reason reason_of(v1::Reason why) {
   }
 }
 
-std::string content_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (file && text.find("-----BEGIN") != std::string::npos) return text;
-  throw input_error(fmt::format("\"{}\" is not a file in PEM that this process may read", path));
-}
-
 std::shared_ptr<grpc::ChannelCredentials> credentials_of(const daemon_connection::tls_files& tls) {
   if (tls.authority.empty() && tls.certificate.empty() && tls.key.empty())
     return grpc::InsecureChannelCredentials();
   if (tls.authority.empty() || tls.certificate.empty() || tls.key.empty())
     throw input_error(
         "TLS needs all of a certificate, its key, and the authority of the other side");
-  return grpc::SslCredentials(
-      {content_of(tls.authority), content_of(tls.key), content_of(tls.certificate)});
+  return grpc::SslCredentials({pem_in(tls.authority), pem_in(tls.key), pem_in(tls.certificate)});
 }
 
 }  // namespace
@@ -69,9 +60,7 @@ daemon_connection::daemon_connection(const std::string& servers, std::chrono::mi
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 300);
   const auto credentials = credentials_of(tls);
-  for (std::size_t at = 0; at <= servers.size();) {
-    const std::size_t end = std::min(servers.find(',', at), servers.size());
-    const std::string one = servers.substr(at, end - at);
+  for (const std::string& one : between_commas(servers)) {
     const auto where = parse_host_port(one);
     if (!one.starts_with("unix:") && (!where || !where->port)) {
       throw input_error(fmt::format(
@@ -81,7 +70,6 @@ daemon_connection::daemon_connection(const std::string& servers, std::chrono::mi
     way w{one, grpc::CreateCustomChannel(one, credentials, arguments), nullptr};
     w.calls = v1::Control::NewStub(w.channel);
     ways_.push_back(std::move(w));
-    at = end + 1;
   }
   for (const way& w : ways_) (void)w.channel->GetState(true);
   // A daemon that has just been started is on its way; one that is not there is reported soon.

@@ -9,6 +9,7 @@
 #include <gnstor/simt/clock.hpp>
 #include <gnstor/wire/afa/admin_command.hpp>
 #include <gnstor/wire/afa/array_description.hpp>
+#include <gnstor/wire/afa/only_asks.hpp>
 #include <link/client_identity.hpp>
 #include <mlx5/register_home_memory.hpp>
 
@@ -35,12 +36,6 @@ std::string host_id(const rdma_endpoint& where, const session_options& options) 
   std::array<std::uint8_t, 16> id{};
   std::copy_n(client_identity::named(options.host_name).hostid, id.size(), id.begin());
   return fabrics::uuid_text(id);
-}
-
-bool only_asks(const wire::nvme::submission_entry& command) {
-  using wire::afa::admin_opcode;
-  return command.opcode == static_cast<std::uint8_t>(admin_opcode::array_describe) ||
-         command.opcode == static_cast<std::uint8_t>(admin_opcode::volume_list);
 }
 
 /// GPU memory that the device reaches by itself.
@@ -228,7 +223,7 @@ status fabrics_link::execute_admin(const wire::nvme::submission_entry& command, 
   const status outcome = queue->ref().execute(command, d);
   // It may be executed yet, and what comes after it must not be overtaken: only the association's
   // end prevents it. What changes nothing may come when it likes: its buffer is kept for it.
-  if (outcome.left_behind() && !only_asks(command)) queue->disconnect();
+  if (outcome.left_behind() && !wire::afa::only_asks(command.opcode)) queue->disconnect();
   return outcome;
 }
 

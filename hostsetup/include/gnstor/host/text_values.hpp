@@ -2,12 +2,14 @@
 /// Values that users write: numbers, sizes, addresses. One reader each, for endpoints, tools and
 /// examples.
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace gnstor::host {
 
@@ -58,6 +60,17 @@ inline std::optional<host_port> parse_host_port(std::string_view text) {
   const std::optional<std::uint64_t> port = parse_number(rest.substr(1));
   if (!port || *port == 0 || *port > 65'535) return {};
   return host_port{std::string(host), static_cast<std::uint16_t>(*port)};
+}
+
+/// The texts between commas; those that are empty are among them.
+inline std::vector<std::string> between_commas(std::string_view text) {
+  std::vector<std::string> all;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    all.emplace_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return all;
 }
 
 }  // namespace gnstor::host

@@ -1,0 +1,115 @@
+/// What an array's manager notices: SSDs that do not serve, hosts that are gone, and its own end.
+
+#include "array_manager.hpp"
+#include "own_status.hpp"
+#include <base/log.hpp>
+#include <gnstor/wire/nvme/read_write.hpp>
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace gnstor::host {
+
+/// Asks an SSD what it knows, and whether it serves. False: nothing is known of it.
+bool array_manager::look_at_ssd(std::uint32_t ssd, bool takes_part, look& now, status& outcome) {
+  outcome = {};
+  try {
+    now.said = client_.describe(ssd, term_);
+    if (takes_part) outcome = client_.io(wire::nvme::make_flush(0, ssd + 1), {});
+  } catch (const io_error& e) {
+    outcome = e.outcome();
+  } catch (const error& e) {
+    log(log_level::warning, e.what());
+    return false;
+  }
+  return true;
+}
+
+/// Asks each SSD that takes part whether it serves: one that does not has failed.
+void array_manager::look_at_ssds(std::unique_lock<std::mutex>& lock) {
+  for (std::uint32_t k = 0; k < options_.ssds && !stopping_; ++k) {
+    const bool takes_part = (core_.serving().absent >> k & 1) == 0;
+    lock.unlock();
+    look now;
+    status s;
+    bool known = look_at_ssd(k, takes_part, now, s);
+    // Where the machine is busy, one that is well may be late: it is asked once more.
+    if (known && !s.ok() && takes_part && !is_lost(s)) known = look_at_ssd(k, takes_part, now, s);
+    now.answers = s.ok();
+    s.ssd = static_cast<std::uint16_t>(k);
+    lock.lock();
+    if (!known) continue;
+    if (notices_end(s)) return;
+    const bool still = (core_.serving().absent >> k & 1) == 0;
+    if (!now.answers) now.said = looks_[k].said;
+    looks_[k] = now;
+    if (now.answers || !takes_part || !still) continue;
+    say(
+        fmt::format("SSD {} does not serve within {} ms, asked twice: {}; if it is well and the "
+                    "machine is busy, use a longer --ssd-timeout",
+                    k, settings_.ssd_timeout.count(), to_string(s)));
+    core_.ssd_failed(k);
+  }
+  if (settings_.remote && !stopping_) look_at_hosts(lock);
+}
+
+/// Ends the leases of hosts that are gone.
+void array_manager::look_at_hosts(std::unique_lock<std::mutex>& lock) {
+  lock.unlock();
+  const std::lock_guard in_turn(host_looks_);  // or an older answer would count after a newer one
+  status s;
+  std::optional<array_front_end::connected> there;
+  try {
+    there = front_end_->hosts();
+  } catch (const io_error& e) {
+    s = e.outcome();
+  } catch (const error& e) {
+    log(log_level::warning, e.what());
+  }
+  lock.lock();
+  if (notices_end(s) || !there) return;
+  std::vector<client_id> writers;
+  for (const daemon::manager::lease& l : core_.leases()) writers.push_back(client_id(l.client));
+  for (const client_id gone : host_watch_.note(*there, writers, std::chrono::steady_clock::now())) {
+    say(fmt::format("client {} is gone: its leases end", gone.value));
+    core_.client_gone(gone.value);
+  }
+}
+
+/// True if a status says that a target elsewhere is not reached any more.
+bool array_manager::is_lost(status s) const {
+  return settings_.remote && !s.ok() && s.code != status_code::nvme_error;
+}
+
+/// True if a status says that this manager's time is over, which it then is.
+bool array_manager::notices_end(status s) {
+  if (is_own(s, wire::afa::status::stale_term)) {
+    deposed_ = ended_.empty() || deposed_;
+    end_rule(fmt::format("another manager has taken the array over: term {} is past", term_));
+  } else if (is_lost(s)) {
+    end_rule("the connection with the array is lost: " + to_string(s));
+  }
+  return !ended_.empty();
+}
+
+/// Nothing of this manager counts any more: another one has a later term and knows better, or what
+/// became of its last orders is not known.
+void array_manager::end_rule(std::string why) {
+  if (!ended_.empty()) return;
+  ended_ = std::move(why);
+  orders_.clear();
+  front_ends_.clear();
+  repairs_.halt();
+  converging_.halt();
+  say(ended_);
+  answered_.notify_all();
+}
+
+void array_manager::check() const {
+  const std::lock_guard lock(guard_);
+  if (deposed_) throw deposed_error(ended_);
+  if (!ended_.empty()) throw error(ended_);
+}
+
+}  // namespace gnstor::host
