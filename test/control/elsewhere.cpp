@@ -41,9 +41,11 @@ class scripted_front_end final : public host::array_front_end {
 
 /// A manager in this process that believes its SSDs are elsewhere.
 struct array_elsewhere : managed_array {
-  array_elsewhere() {
+  /// @param look_every how long the manager goes without asking who is there
+  explicit array_elsewhere(std::chrono::milliseconds look_every = std::chrono::milliseconds(20)) {
     stop();
     settings.remote = true;
+    settings.look_every = look_every;
     start();
   }
   void start() {
@@ -108,6 +110,19 @@ TEST_CASE("a host's next life opens what the one before held, and keeps it") {
   array.host_is(7, 2);
   (void)array.manager->open(a, client_id(7), true);
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  CHECK(array.may_write(a, 7));
+}
+
+TEST_CASE("a host whose next life comes between two looks keeps what that opens") {
+  // The next look comes well after the second open: only the open itself can see the new life.
+  array_elsewhere array(std::chrono::milliseconds(400));
+  const std::uint16_t a = array.create("a").record.vid;
+  array.host_is(7, 1);
+  (void)array.manager->open(a, client_id(7), true);
+  std::this_thread::sleep_for(std::chrono::milliseconds(450));  // a look has seen who writes
+  array.host_is(7, 2);
+  (void)array.manager->open(a, client_id(7), true);
+  std::this_thread::sleep_for(std::chrono::milliseconds(900));
   CHECK(array.may_write(a, 7));
 }
 
