@@ -6,6 +6,7 @@
 #include <gnstor/wire/afa/array_description.hpp>
 #include <gnstor/wire/afa/array_membership.hpp>
 #include <gnstor/wire/afa/association_end.hpp>
+#include <gnstor/wire/afa/dirty_regions.hpp>
 #include <gnstor/wire/afa/host_list.hpp>
 #include <gnstor/wire/afa/io_opcode.hpp>
 #include <gnstor/wire/afa/ssd_detach.hpp>
@@ -27,6 +28,7 @@ namespace gnstor::serve {
 namespace {
 
 using wire::afa::admin_opcode;
+using wire::afa::io_opcode;
 using wire::fabrics::command_type;
 using wire::fabrics::connect_command;
 using wire::fabrics::property_command;
@@ -41,6 +43,9 @@ constexpr std::size_t command_bytes = wire::fabrics::command_capsule_bytes;
 std::uint16_t no(generic_status why) { return make_status(why, true); }
 
 bool is(const submission_entry& e, nvm_opcode op) {
+  return e.opcode == static_cast<std::uint8_t>(op);
+}
+bool is(const submission_entry& e, io_opcode op) {
   return e.opcode == static_cast<std::uint8_t>(op);
 }
 bool is(const submission_entry& e, wire::nvme::admin_opcode op) {
@@ -246,9 +251,15 @@ target_queue::needs target_queue::array_needs(const submission_entry& e) const {
   if (is(e, nvm_opcode::flush) || is(e, nvm_opcode::write_zeroes))
     return {.blocking = true, .lasting = lasts};
   const bool read = is(e, nvm_opcode::read);
-  const bool fill = e.opcode == static_cast<std::uint8_t>(wire::afa::io_opcode::fill);
-  if (fill && controller_->manager() == nullptr)
+  const bool fill = is(e, io_opcode::fill);
+  const bool regions = is(e, io_opcode::dirty_regions);
+  if ((fill || regions) && controller_->manager() == nullptr)
     return {.refused = wire::afa::make_status(wire::afa::status::not_permitted, true)};
+  if (regions)
+    return {.data = data_phase::send,
+            .bytes = sizeof(wire::afa::dirty_regions),
+            .blocking = true,
+            .more_is_fine = true};
   if (!read && !fill && !is(e, nvm_opcode::write))
     return {.refused = no(generic_status::invalid_opcode)};
   const std::uint32_t blocks = wire::nvme::blocks_of(e);

@@ -108,13 +108,14 @@ class command_router {
   }
 
   /// Checks a Read, Write, Fill or Write Zeroes and finds its shard. Write Zeroes moves no data and
-  /// may be as long as a stripe.
+  /// may be as long as a stripe. A Dirty Regions has the rights of a Fill.
   GNSTOR_HD bool route_io(decision& d, node::ssd::foresight& early) {
     command_head& c = d.command;
     const wire::nvme::submission_entry& e = c.entry;
     const bool read = is(e, wire::nvme::nvm_opcode::read);
     const bool zeroes = is(e, wire::nvme::nvm_opcode::write_zeroes);
-    const bool fill = is_fill(e);
+    const bool regions = is(e, wire::afa::io_opcode::dirty_regions);
+    const bool fill = regions || is(e, wire::afa::io_opcode::fill);
     if (!read && !zeroes && !fill && !is(e, wire::nvme::nvm_opcode::write)) {
       return answer_now(c, wire::nvme::generic_status::invalid_opcode);
     }
@@ -122,9 +123,12 @@ class command_router {
     const std::uint32_t blocks = wire::nvme::blocks_of(e);
     if (!zeroes && blocks > max_transfer_blocks)
       return answer_now(c, wire::nvme::generic_status::invalid_field);
-    if (e.dptr.length() != (zeroes ? 0 : blocks * block_bytes))
-      return answer_now(c, wire::nvme::generic_status::invalid_sgl_length);
-    if (!zeroes && !opens(c, read ? remote_write : remote_read)) return false;
+    const std::uint32_t length = zeroes ? 0 : blocks * block_bytes;
+    const bool fits =
+        regions ? e.dptr.length() >= sizeof(wire::afa::dirty_regions) : e.dptr.length() == length;
+    if (!fits) return answer_now(c, wire::nvme::generic_status::invalid_sgl_length);
+    if (regions && !aligned(c)) return false;
+    if (!zeroes && !opens(c, read || regions ? remote_write : remote_read)) return false;
     const ssd_fault fault = fault_of(c.ssd);
     const auto at = wire::afa::slba::unpack(wire::nvme::slba_of(e));
     request r;
@@ -143,7 +147,7 @@ class command_router {
       drive.foresee(r, d.known, early);
       c.where = drive.check_rights(r, d.known, early);
     } else {
-      c.where = drive.check(r, d.known);
+      c.where = regions ? drive.check_volume(r, d.known) : drive.check(r, d.known);
     }
     d.learnt = d.known.slot != nullptr && !d.known.same(before);
     if (c.where.ok() && !healthy(c, fault, !read)) return false;
@@ -151,8 +155,8 @@ class command_router {
     return c.where.ok();
   }
 
-  GNSTOR_HD static bool is_fill(const wire::nvme::submission_entry& e) {
-    return e.opcode == static_cast<std::uint8_t>(wire::afa::io_opcode::fill);
+  GNSTOR_HD static bool is(const wire::nvme::submission_entry& e, wire::afa::io_opcode op) {
+    return e.opcode == static_cast<std::uint8_t>(op);
   }
   GNSTOR_HD static bool is(const wire::nvme::submission_entry& e, wire::nvme::nvm_opcode op) {
     return e.opcode == static_cast<std::uint8_t>(op);

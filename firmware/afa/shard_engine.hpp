@@ -139,7 +139,11 @@ class shard_engine {
   GNSTOR_HD bool is_rare(const command_head& c) const {
     if (c.stage == command_stage::commit)
       return !is_io(c, wire::nvme::nvm_opcode::write) || !drive_.commits_simply(c.where);
-    return c.admin != 0 || is_io(c, wire::nvme::nvm_opcode::write_zeroes);
+    return c.admin != 0 || is_io(c, wire::nvme::nvm_opcode::write_zeroes) || is_regions(c);
+  }
+  GNSTOR_HD static bool is_regions(const command_head& c) {
+    return c.admin == 0 &&
+           c.entry.opcode == static_cast<std::uint8_t>(wire::afa::io_opcode::dirty_regions);
   }
   GNSTOR_HD static bool is_io(const command_head& c, wire::nvme::nvm_opcode op) {
     return c.admin == 0 && c.entry.opcode == static_cast<std::uint8_t>(op);
@@ -200,13 +204,15 @@ class shard_engine {
       if (g.thread_rank() == k && mine) {
         io_command& c = n.commands[handle];
         bool again = false;
+        std::uint32_t next = shard;
         c.status = serve_rare(n, ssd, c, again);
-        if (again && may_wait(c)) {
-          n.inbox(ssd, shard).push(handle);
+        if (is_regions(c) && again) next = c.where.shard;
+        if (again && (next != shard || may_wait(c))) {
+          n.inbox(ssd, next).push(handle);
         } else {
           if (again && c.stage == command_stage::commit) n.ssds[ssd].abandon(c.where, c.page);
           c.stage = command_stage::done;
-          if (c.admin != 0) {
+          if (c.admin != 0 || is_regions(c)) {
             n.done_ring(c.queue).push(handle);
           } else {
             n.finish(c.queue, ssd, handle);
@@ -216,12 +222,18 @@ class shard_engine {
       g.sync();  // and so does the next one here
     }
   }
-  /// @param again set if nothing was done, or not all, for want of pages
+  /// @param again set if nothing was done, or not all, for want of pages, or as it is the next
+  /// shard's turn
   GNSTOR_HD static std::uint16_t serve_rare(const node& n, std::uint32_t ssd, io_command& c,
                                             bool& again) {
     const node::ssd& drive = n.ssds[ssd];
     const write_claim by{c.client, c.entry.cdw2};
     if (c.admin != 0) return admin_commands(n, ssd).execute(c);
+    if (is_regions(c)) {
+      auto& out = *reinterpret_cast<wire::afa::dirty_regions*>(c.entry.dptr.address);
+      again = !drive.dirty_regions(c.where, out);
+      return 0;
+    }
     if (c.stage == command_stage::commit) {
       if (!is_io(c, wire::nvme::nvm_opcode::write)) {
         const bool unreadable = (c.entry.cdw13 & wire::afa::fill_unreadable) != 0;

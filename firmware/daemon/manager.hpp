@@ -153,6 +153,9 @@ class manager {
   };
   // Steps of a spread that others name:
   static constexpr std::uint32_t converging = 2;  ///< likewise of an open
+  // Of an open:
+  static constexpr std::uint32_t cleaning = 3;
+  static constexpr std::uint32_t granting = 4;
   static constexpr std::uint32_t copying = 5;
   static constexpr std::uint32_t telling = 7;
   static constexpr std::uint32_t moving_on = 8;

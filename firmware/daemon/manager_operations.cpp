@@ -1,5 +1,6 @@
 #include <daemon/client_rights.hpp>
 #include <daemon/manager.hpp>
+#include <gnstor/wire/afa/dirty_regions.hpp>
 #include <gnstor/wire/afa/status.hpp>
 
 #include <utility>
@@ -31,6 +32,9 @@ bool manager::advance_create(operation& op) {
     op.r.epoch = now_serving_.epoch;
     op.r.spread = wire::afa::volume_spread::whole;
     if (op.r.ssd_count == 0) op.r.ssd_count = options_.ssds;
+    if (op.r.stripe_blocks != 0)
+      op.r.region_shift = wire::afa::region_shift_for(
+          (op.r.capacity_blocks + op.r.stripe_blocks - 1) / op.r.stripe_blocks);
     if (is_torn(op.r)) {
       answer(op, verdict::torn_volume);
       return true;
@@ -82,7 +86,9 @@ void manager::order_repair(operation& op, repair_kind kind) {
   out_.repairs.push_back({op.repair, kind, op.vid, op.ssd});
 }
 
-/// Whoever writes next gets the right when the one before is fenced and all replicas are equal.
+/// Whoever writes next gets the right when the one before is fenced and all replicas are equal, and
+/// each SSD knows that they are: what it marks as dirty from then on is the next one's. That comes
+/// before the right does, or it could undo a mark.
 bool manager::advance_open(operation& op) {
   volume* v = find(op.vid);
   if (v == nullptr || is_torn(v->r)) {
@@ -101,7 +107,7 @@ bool manager::advance_open(operation& op) {
         answer(op, verdict::busy);
         return true;
       }
-      op.step = op.write && (v->writer != 0 || v->unequal) ? 1 : 3;
+      op.step = !op.write ? granting : v->writer != 0 || v->unequal ? 1 : cleaning;
       return advance_open(op);
     case 1:
       if (!fenced(op)) return false;
@@ -112,6 +118,13 @@ bool manager::advance_open(operation& op) {
       op.step = converging;
       return advance_open(op);
     case converging: order_repair(op, repair_kind::converge); return false;  // `finished` goes on
+    case cleaning: {
+      wire::afa::volume_chmod clean{};
+      clean.sets = wire::afa::volume_chmod::sets_clean;
+      if (!chmod(op, clean)) return false;
+      op.step = granting;  // an SSD that refuses keeps its marks, and only compares more
+      return advance_open(op);
+    }
     default: {
       std::vector<volume_client> rights = {{options_.client, own}};
       const bool keeps = v->writer == op.client && v->lease_until != 0;
@@ -138,8 +151,13 @@ bool manager::advance_open(operation& op) {
 /// @param all also that it was admitted
 bool manager::withdrawn(operation& op, bool clean, bool all) {
   const std::uint16_t kept = all ? std::uint16_t{0} : kept_rights(volumes_[op.vid].r, op.client);
-  if (!chmod(op, {{op.client, kept}})) return false;
   volume& v = volumes_[op.vid];
+  wire::afa::volume_chmod change{};
+  change.clients[change.client_count++] = {op.client, kept};
+  // Asked again after a failure it is as true: nobody got the right meanwhile.
+  if (clean && v.writer == op.client && !v.unequal)
+    change.sets = wire::afa::volume_chmod::sets_clean;
+  if (!chmod(op, change)) return false;
   if (v.writer == op.client) {
     v.writer = 0;
     v.unequal = v.unequal || !clean;

@@ -1,7 +1,9 @@
 #include <daemon/repair.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 namespace gnstor::daemon {
@@ -12,8 +14,34 @@ repair::repair(const repair_order& order, const membership& serving, std::uint32
   for (const wire::afa::volume_record& r : volumes) {
     if (order.kind == repair_kind::fill || r.vid == order.vid) volumes_.push_back(r);
   }
+  if (order.kind == repair_kind::converge && !volumes_.empty()) {
+    const std::uint32_t count = volumes_[0].ssd_count != 0 ? volumes_[0].ssd_count : ssds;
+    const std::uint64_t own = count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
+    unasked_ = own & ~serving_.absent;
+  }
+  if (asks_regions()) return;
   begin_piece();
   go_on();
+}
+
+/// Asks the next SSD for its dirty regions. False: all have been asked.
+bool repair::asks_regions() {
+  asking_ = unasked_ != 0;
+  if (!asking_) return false;
+  const auto ssd = static_cast<std::uint32_t>(std::countr_zero(unasked_));
+  unasked_ &= unasked_ - 1;
+  first_ = 0;
+  blocks_ = 1;
+  return ask_ssd(repair_step::kind::regions, ssd, 0);
+}
+
+/// Adds what an SSD has answered. One that says anything else says that all is dirty.
+void repair::note_regions() {
+  wire::afa::dirty_regions said;
+  std::memcpy(&said, memory_, sizeof said);
+  const bool known = said.version == wire::afa::payload_version && said.vid == volumes_[0].vid;
+  for (std::size_t w = 0; w < std::size(said.words); ++w)
+    dirty_.words[w] |= known ? said.words[w] : ~std::uint32_t{0};
 }
 
 std::uint64_t repair::looked_at() const {
@@ -51,6 +79,7 @@ bool repair::concerns(const wire::afa::volume_record& r, std::uint32_t stripe) c
       return rendezvous_placement(r.ssd_count + 1)
           .holds(volume_id(r.vid), r.hash_factor, stripe, r.replicas, ssd);
     case repair_kind::converge:
+      return dirty_.holds(wire::afa::dirty_region_of(stripe, r.region_shift));
     case repair_kind::scrub:
     case repair_kind::mend: break;
   }
@@ -79,6 +108,7 @@ void repair::begin_piece() {
 }
 
 void repair::next_piece() {
+  compared_ += blocks_;
   first_ += blocks_;
   ++listed_;
   begin_piece();
@@ -205,6 +235,13 @@ bool repair::decide() {
 
 void repair::answered(step_end how) {
   step_.reset();
+  if (asking_ && how == step_end::done) {
+    note_regions();
+    if (asks_regions()) return;
+    begin_piece();
+    return go_on();
+  }
+  if (asking_) return end(how == step_end::gone);  // without the volume there is nothing to compare
   if (how == step_end::failed || (deciding_ && how == step_end::damaged)) return end(false);
   if (how == step_end::gone && order_.kind == repair_kind::spread) return end(false);
   if (how == step_end::gone) {  // there is nothing to repair

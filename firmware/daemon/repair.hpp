@@ -3,6 +3,7 @@
 #include <daemon/manager.hpp>
 #include <gnstor/core/units.hpp>
 #include <gnstor/io/placement.hpp>
+#include <gnstor/wire/afa/dirty_regions.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -15,8 +16,9 @@ struct repair_step {
   enum class kind : std::uint8_t {
     read,  ///< with FUA
     write,
-    fill,   ///< FILL
-    spoil,  ///< FILL of what nobody has any more: the blocks read as errors
+    fill,     ///< FILL
+    spoil,    ///< FILL of what nobody has any more: the blocks read as errors
+    regions,  ///< DIRTY REGIONS, as whose data one block of memory is kept
   };
   kind what{};
   std::uint32_t ssd = 0;
@@ -36,7 +38,9 @@ enum class step_end : std::uint8_t {
 
 /// Carries out a `repair_order`, command after command (a pure state machine over memory).
 ///
-/// By placement alone it knows which SSDs must hold what; there is no table of blocks. Reads are
+/// By placement alone it knows which SSDs must hold what; there is no table of blocks. To converge,
+/// it first asks every SSD of the volume where that may have changed since its replicas were equal:
+/// a write that reached some of them has left its mark there, and no other is compared. Reads are
 /// with FUA, so that they see every write committed before. What it gives to an SSD under filling
 /// or to one whose data is damaged goes by FILL, which undoes nothing that a writer has written
 /// meanwhile; only converging and spreading, when nobody may write, write over what is there.
@@ -62,7 +66,8 @@ class repair {
   void answered(step_end how);
   /// Once it is over: nothing is left to do.
   bool ok() const { return ok_; }
-  std::uint64_t mended() const { return mended_; }  ///< blocks written or filled
+  std::uint64_t compared() const { return compared_; }  ///< blocks of which replicas were read
+  std::uint64_t mended() const { return mended_; }      ///< blocks written or filled
   /// Of a scrub: blocks some of whose replicas are damaged and some are sound, the first
   /// `most_damaged`.
   const std::vector<std::uint32_t>& damaged() const { return damaged_; }
@@ -78,6 +83,8 @@ class repair {
 
   void go_on();
   void begin_piece();
+  bool asks_regions();
+  void note_regions();
   void begin_listed();
   void place(const wire::afa::volume_record& r, std::uint32_t stripe);
   void unseen();
@@ -106,9 +113,13 @@ class repair {
   std::optional<repair_step> step_;
   bool over_ = false;
   bool ok_ = false;
+  std::uint64_t compared_ = 0;
   std::uint64_t mended_ = 0;
   std::uint64_t lost_ = 0;
   std::vector<std::uint32_t> damaged_;
+  std::uint64_t unasked_ = 0;  ///< of converge: SSDs, by bit, whose dirty regions are to be asked
+  bool asking_ = false;        ///< one of them is
+  wire::afa::dirty_regions dirty_{};  ///< of all of them together
   // Where it is:
   std::size_t volume_ = 0;
   std::uint64_t first_ = 0;        ///< block of the volume

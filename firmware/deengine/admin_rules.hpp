@@ -73,7 +73,8 @@ GNSTOR_HD constexpr std::uint16_t may_change(const Volume& known,
   if (known.vid() == 0) return make_status(wire::afa::status::unknown_volume);
   if (who.manager) return 0;
   if (who.managed) return make_status(wire::afa::status::managed);
-  if (change.owner != 0 || change.ssd_count != 0)
+  if (change.owner != 0 || change.ssd_count != 0 ||
+      (change.sets & wire::afa::volume_chmod::sets_clean) != 0)
     return make_status(wire::afa::status::not_permitted);
   const bool own = who.host != 0 && who.host == known.owner();
   bool admitted = false;

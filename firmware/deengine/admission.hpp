@@ -14,11 +14,12 @@ namespace gnstor::fw {
 struct admission {
   std::uint16_t status = 0;  ///< NVMe status field; 0: admitted, and the rest is valid
   volume_id vid;
-  std::uint32_t shard = 0;       ///< whose owner must make the data calls
+  std::uint16_t shard = 0;  ///< whose owner must make the data calls
+  std::uint16_t blocks = 0;
   std::uint32_t generation = 0;  ///< incarnation of the volume
   std::uint32_t changes = 0;     ///< of rights and epochs when the check was made
   vba first;
-  std::uint32_t blocks = 0;
+  std::uint32_t dirties = 0;  ///< of a write: as `dirty_log::mark` takes it
 
   GNSTOR_HD constexpr bool ok() const { return status == 0; }
   /// The mapping key of the command's block `k`.

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <deengine/admission.hpp>
-#include <deengine/array_epoch.hpp>
 #include <deengine/foresight.hpp>
 #include <deengine/request.hpp>
 #include <deengine/shard_store.hpp>
+#include <deengine/ssd_volumes.hpp>
 #include <gnstor/io/placement.hpp>
 #include <gnstor/simt/warp.hpp>
 
@@ -20,8 +20,16 @@ namespace gnstor::fw {
 /// Statuses are NVMe status fields, 0 for success. GNStor, 4.3.
 /// @tparam Scope the widest distance between two callers
 template <thread_scope Scope>
-class engine_ref {
+class engine_ref : public ssd_volumes<Scope> {
+  using volumes = ssd_volumes<Scope>;
+  using volumes::meta_;
+  using volumes::permissions;
+  using volumes::serving;
+
  public:
+  using volumes::epoch;
+  using volumes::ssd_count;
+
   /// The block was never written: zeroes; or, in another epoch than its check's, has moved away; or
   /// nobody knows: `is_doubtful`.
   static constexpr std::uint32_t no_page = cuckoo_map::none;
@@ -31,14 +39,12 @@ class engine_ref {
   /// @param quiescence of those who `peek`
   GNSTOR_HD engine_ref(void* meta, const geometry& g, void* data,
                        const reader_quiescence<Scope>& quiescence = {})
-      : meta_(meta, g), data_(static_cast<char*>(data)), quiescence_(quiescence) {}
+      : volumes(meta, g), data_(static_cast<char*>(data)), quiescence_(quiescence) {}
 
   GNSTOR_HD const geometry& shape() const { return meta_.shape(); }
   GNSTOR_HD ssd_index self() const {
     return ssd_index(static_cast<std::uint16_t>(meta_.header().self));
   }
-  GNSTOR_HD std::uint32_t ssd_count() const { return meta_.header().ssd_count; }
-  GNSTOR_HD std::uint32_t epoch() const { return serving().now(); }
   GNSTOR_HD std::uint32_t shard_of(volume_id vid, std::uint32_t stripe) const {
     return fw::shard_of(vid, stripe, shape().shards);
   }
@@ -109,10 +115,24 @@ class engine_ref {
     const std::uint32_t into = r.first.value - stripe * known.stripe.value();
     if (r.blocks > known.stripe.value() - into) return refuse(status::crosses_stripe);
     a.vid = r.vid;
-    a.shard = shard_of(r.vid, stripe);
+    a.shard = static_cast<std::uint16_t>(shard_of(r.vid, stripe));
     a.generation = grant.generation;
     a.first = r.first;
-    a.blocks = r.blocks;
+    a.blocks = static_cast<std::uint16_t>(r.blocks);
+    if (r.write)
+      a.dirties = dirty_log<Scope>::place(permissions().slot_of(known),
+                                          wire::afa::dirty_region_of(stripe, known.region_shift));
+    return a;
+  }
+  /// The same for a command about the volume as a whole, of which `r.first` says nothing. It goes
+  /// to each shard in turn, the first of which is 0.
+  GNSTOR_HD admission check_volume(request r, known_grant& known) const {
+    r.first = vba(0);
+    r.blocks = 1;
+    foresight now;
+    look_at_rights(known, r.write, now);
+    admission a = check_rights(r, known, now);
+    a.shard = 0;
     return a;
   }
   /// True if the blocks of a command belong on this SSD.
@@ -241,6 +261,20 @@ class engine_ref {
     store(a.shard).abandon(a, pages);
   }
 
+  /// Where a volume is dirty, once every shard's owner has been asked in turn: so it is known of
+  /// all writes that they have committed before. False: the next one's number is in the command
+  /// now.
+  /// @par Callers the owner of the shard in the command, one lane
+  /// @param a of `check_volume`
+  GNSTOR_HD bool dirty_regions(admission& a, wire::afa::dirty_regions& out) const {
+    if (++a.shard < shape().shards) return false;
+    out = {};
+    out.version = wire::afa::payload_version;
+    out.vid = a.vid.value;
+    meta_.template dirty<Scope>().read(dirty_log<Scope>::slot_of(a.dirties), out);
+    return true;
+  }
+
   /// Makes the command's blocks unwritten again. @par Callers the shard's owner, one lane
   /// @par Errors unknown_volume, stale_epoch, not_permitted, as `commit`
   GNSTOR_HD std::uint16_t deallocate(const admission& a, const write_claim& by) const {
@@ -281,69 +315,10 @@ class engine_ref {
     return data_ + std::uint64_t{page} * block_bytes;
   }
 
-  /// Moves the array to another epoch, in which these SSDs serve: from now on commands of other
-  /// epochs are refused, and not committed. The very membership of the present epoch changes
-  /// nothing.
-  /// @par Callers the admin owner
-  /// @par Errors bad_payload_version, bad_payload (an SSD that is absent and filling, or that there
-  /// is not), stale_epoch: the epoch is over, or is known with another membership
-  GNSTOR_HD std::uint16_t array_update(const wire::afa::array_membership& m) const {
-    return serving().update(m);
-  }
-  /// Which SSDs serve. @par Callers the admin owner
-  GNSTOR_HD membership_record membership() const { return serving().membership(); }
-  /// True while this SSD lacks what others have: it is filled or absent. @par Callers anybody
-  GNSTOR_HD bool is_filling() const { return serving().is_filling(); }
   /// True if a block of a checked command that is not found may have been written: to read it is a
   /// media error, and to deallocate it is to write zeroes. @par Callers anybody
   GNSTOR_HD bool is_doubtful(const admission& a) const {
     return meta_.header().doubts.covers(a.shard, a.generation);
-  }
-
-  /// Adds a volume. Adding the very record the table holds succeeds and changes nothing.
-  /// @par Callers the admin owner, one lane; so for all `volume_` functions
-  /// @param command_epoch the array epoch the command carries
-  /// @par Errors stale_epoch, volume_exists, too_many_volumes, and those of `check_record`
-  GNSTOR_HD std::uint16_t volume_add(std::uint32_t command_epoch,
-                                     const wire::afa::volume_record& r) const {
-    if (command_epoch != epoch()) return wire::afa::make_status(wire::afa::status::stale_epoch);
-    return permissions().add(r, meta_.header().next_generation++, ssd_count());
-  }
-
-  /// Changes rights of some clients, and where a volume lies; all or nothing. What belongs on other
-  /// SSDs since goes as the shards' owners `tend`, once the volume is `dropping`.
-  /// @par Errors stale_epoch, unknown_volume, and those of `apply_chmod`
-  GNSTOR_HD std::uint16_t volume_chmod(std::uint32_t command_epoch,
-                                       const wire::afa::volume_chmod& change) const {
-    constexpr auto dropping = wire::afa::volume_spread::dropping;
-    if (command_epoch != epoch()) return wire::afa::make_status(wire::afa::status::stale_epoch);
-    const auto before = permissions().spread(volume_id(change.vid));
-    const std::uint16_t refused = permissions().chmod(change, command_epoch, ssd_count());
-    const bool drops = change.spread == dropping && before != dropping;
-    if (refused == 0 && drops) serving().count_deletion();
-    if (refused == 0 && !drops) serving().count_change();
-    return refused;
-  }
-
-  /// Deletes a volume: its data is unreachable at once, for a later volume of the same VID is
-  /// another incarnation. The pages come back as the shards' owners `tend`.
-  /// @param hash_factor of the volume that is meant; 0: any
-  GNSTOR_HD std::uint16_t volume_delete(std::uint32_t command_epoch, volume_id vid,
-                                        std::uint64_t hash_factor = 0) const {
-    if (command_epoch != epoch()) return wire::afa::make_status(wire::afa::status::stale_epoch);
-    const std::uint16_t refused = permissions().remove(vid, hash_factor);
-    if (refused == 0) serving().count_deletion();
-    return refused;
-  }
-
-  /// The volumes from `first` on, in order of VID. @par Errors stale_epoch
-  GNSTOR_HD std::uint16_t volume_list(std::uint32_t command_epoch, volume_id first,
-                                      wire::afa::volume_list& out) const {
-    if (command_epoch != epoch()) return wire::afa::make_status(wire::afa::status::stale_epoch);
-    out.version = wire::afa::payload_version;
-    out.epoch = command_epoch;
-    permissions().list(first, out);
-    return 0;
   }
 
   /// Pages that nobody has taken. @par Callers anybody
@@ -358,15 +333,10 @@ class engine_ref {
   GNSTOR_HD metadata parts() const { return meta_; }  ///< for recovery and tests
 
  private:
-  GNSTOR_HD permission_table<Scope> permissions() const {
-    return meta_.template volumes_table<Scope>();
-  }
   GNSTOR_HD flash_log<Scope> flash() const { return meta_.template flash<Scope>(quiescence_); }
   GNSTOR_HD shard_store<Scope> store(std::uint32_t shard) const {
     return {meta_, data_, quiescence_, shard};
   }
-  GNSTOR_HD array_epoch<Scope> serving() const { return array_epoch<Scope>(meta_.header()); }
-
   GNSTOR_HD void look_at_rights(const known_grant& known, bool write, foresight& out) const {
     out.epoch = serving().expected(write);
     out.version = permission_table<Scope>::version_now(known);
@@ -389,7 +359,6 @@ class engine_ref {
     return page;
   }
 
-  metadata meta_;
   char* data_;
   reader_quiescence<Scope> quiescence_;
 };

@@ -29,6 +29,7 @@ inline mount_status format(void* base, std::uint64_t bytes, const geometry& g,
   header.epoch = header.read_epoch = who.epoch;
   header.membership[0] = membership_record::of(who.epoch, 0, 0);
   header.shape = g;
+  header.boot = who.boot;
   header.credit = g.usable_pages();
   header.identity = header.expected_identity();
   meta.header() = header;

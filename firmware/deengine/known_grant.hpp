@@ -19,16 +19,33 @@ struct known_grant {
   std::uint32_t generation;
   std::uint16_t replicas;
   std::uint16_t ssd_count;
-  std::uint32_t rights;
+  std::uint16_t rights;
+  std::uint16_t region_shift;
   std::uint16_t vid;
   std::uint16_t client;
 
+  GNSTOR_HD static known_grant of(const volume_slot& slot, std::uint64_t version,
+                                  const volume_grant& g, volume_id vid, client_id client) {
+    return {&slot,
+            version,
+            g.hash_factor,
+            g.capacity_blocks,
+            divisor(g.stripe_blocks),
+            g.generation,
+            static_cast<std::uint16_t>(g.replicas),
+            static_cast<std::uint16_t>(g.ssd_count),
+            static_cast<std::uint16_t>(g.rights),
+            static_cast<std::uint16_t>(g.region_shift),
+            vid.value,
+            client.value};
+  }
   /// True if both were looked up for the same client of the same image.
   GNSTOR_HD bool same(const known_grant& other) const {
     return slot == other.slot && version == other.version && client == other.client;
   }
   GNSTOR_HD volume_grant grant() const {
-    return {hash_factor, capacity_blocks, generation, stripe.value(), replicas, ssd_count, rights};
+    return {hash_factor, capacity_blocks, generation, stripe.value(),
+            replicas,    ssd_count,       rights,     region_shift};
   }
 };
 

@@ -3,6 +3,7 @@
 #include <deengine/block_pool.hpp>
 #include <deengine/block_ranking.hpp>
 #include <deengine/cuckoo_map.hpp>
+#include <deengine/dirty_log.hpp>
 #include <deengine/live_record.hpp>
 #include <deengine/metadata_header.hpp>
 #include <deengine/oob_entry.hpp>
@@ -21,6 +22,7 @@ struct layout {
   std::uint64_t shards = 0;        ///< `shard_state[shards]`
   std::uint64_t volume_index = 0;  ///< `uint32_t[65536]`: VID to slot plus 1
   std::uint64_t volumes = 0;       ///< `volume_slot[max_volumes]`
+  std::uint64_t dirty = 0;         ///< `uint64_t[max_volumes][16]`: a `dirty_log`
   std::uint64_t pool = 0;          ///< `uint32_t[]`: one bit per free block, and their count
   std::uint64_t rankings = 0;      ///< `uint32_t[shards][]`: heads of a `block_ranking`
   std::uint64_t blocks = 0;        ///< `block_state[blocks]`
@@ -35,7 +37,9 @@ struct layout {
     at.shards = sizeof(metadata_header);
     at.volume_index = after(at.shards, g.shards, sizeof(shard_state));
     at.volumes = after(at.volume_index, vid_count, sizeof(std::uint32_t));
-    at.pool = after(at.volumes, g.max_volumes, sizeof(volume_slot));
+    at.dirty = after(at.volumes, g.max_volumes, sizeof(volume_slot));
+    at.pool = after(at.dirty, g.max_volumes,
+                    dirty_log<thread_scope_system>::words_each * sizeof(std::uint64_t));
     at.rankings = after(at.pool, block_pool<thread_scope_system>::word_count(g.blocks()),
                         sizeof(std::uint32_t));
     const std::uint64_t heads = block_ranking::heads_for(g.pages_per_block);

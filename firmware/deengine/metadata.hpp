@@ -62,6 +62,10 @@ class metadata {
     return flash_log<Scope>(at, shape_, quiescence);
   }
   template <thread_scope Scope>
+  GNSTOR_HD dirty_log<Scope> dirty() const {
+    return dirty_log<Scope>(array<std::uint64_t>(at_.dirty), through());
+  }
+  template <thread_scope Scope>
   GNSTOR_HD permission_table<Scope> volumes_table() const {
     return permission_table<Scope>(volume_index(), volumes(), shape_.max_volumes, through());
   }

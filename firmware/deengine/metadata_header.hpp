@@ -14,7 +14,7 @@ namespace gnstor::fw {
 /// The first bytes of an SSD's metadata block: what it is, and whose.
 struct alignas(128) metadata_header {
   static constexpr std::uint64_t right_magic = 0x656e69676e456564;  ///< "deEngine"
-  static constexpr std::uint32_t right_version = 9;
+  static constexpr std::uint32_t right_version = 10;
 
   // What `gpu_stop` says:
   static constexpr std::uint32_t gpu_at_work = 0;
@@ -36,7 +36,7 @@ struct alignas(128) metadata_header {
   std::uint64_t moved = 0;  ///< atomic: pages that garbage collection has moved
   /// Atomic: the same for reads; 0 while the SSD is filled or absent.
   std::uint32_t read_epoch = 0;
-  std::uint32_t reserved84 = 0;
+  std::uint32_t boot = 0;           ///< `ssd_identity::boot` of who wrote here last
   std::uint64_t checkpoint = 0;     ///< `seal` of an SSD that was stopped in order
   membership_record membership[2];  ///< one is of `epoch`
   doubt_record doubts = doubt_record::of(0, 0, 0);

@@ -99,6 +99,15 @@ class permission_table {
     return 0;
   }
 
+  /// The slot of a volume that `find` has found. @par Callers anybody
+  GNSTOR_HD std::uint32_t slot_of(const known_grant& known) const {
+    return static_cast<std::uint32_t>(known.slot - slots_);
+  }
+  /// That of a volume there is.
+  GNSTOR_HD std::uint32_t slot_of(volume_id vid) const {
+    return word32(index_[vid.value]).load(relaxed) - 1;
+  }
+
   /// What the table holds of a volume, read where it lies.
   GNSTOR_HD volume_entry<Scope> look_up(volume_id vid) const {
     const std::uint32_t at = word32(index_[vid.value]).load(relaxed);
@@ -210,17 +219,7 @@ class permission_table {
       simt::fence<Scope>(acquire);
       if (word(slot.version).load(relaxed) != version) continue;
       if (!same) return answer::absent;
-      known = {&slot,
-               version,
-               grant.hash_factor,
-               grant.capacity_blocks,
-               divisor(grant.stripe_blocks),
-               grant.generation,
-               static_cast<std::uint16_t>(grant.replicas),
-               static_cast<std::uint16_t>(grant.ssd_count),
-               grant.rights,
-               vid.value,
-               client.value};
+      known = known_grant::of(slot, version, grant, vid, client);
       return answer::found;
     }
     return answer::changing;
@@ -326,7 +325,9 @@ class permission_table {
                                    volume_grant& g) {
     const std::uint64_t vid_and_replicas = at(image, offsetof(record, vid));
     g.replicas = static_cast<std::uint16_t>(vid_and_replicas >> 16);
-    g.ssd_count = static_cast<std::uint32_t>(at(image, offsetof(record, ssd_count)));
+    const std::uint64_t ssds_and_shift = at(image, offsetof(record, ssd_count));
+    g.ssd_count = static_cast<std::uint32_t>(ssds_and_shift);
+    g.region_shift = static_cast<std::uint32_t>(ssds_and_shift >> 32);
     g.hash_factor = at(image, offsetof(record, hash_factor));
     g.capacity_blocks = at(image, offsetof(record, capacity_blocks));
     g.stripe_blocks = static_cast<std::uint32_t>(at(image, offsetof(record, stripe_blocks)));

@@ -258,6 +258,16 @@ inline void recover_counts(const metadata& meta) {
 
 namespace gnstor::fw {
 
+/// Has the volumes that an SSD has, or may have, count as dirty all over.
+/// @par Callers the host, before any shard runs
+inline void distrust_dirty_logs(void* base, const geometry& g) {
+  const metadata meta(base, g);
+  const auto volumes = meta.volumes_table<thread_scope_system>();
+  for (std::uint32_t slot = 0; slot < g.max_volumes; ++slot) {
+    if (volumes.read(slot).vid != 0) meta.dirty<thread_scope_system>().distrust(slot);
+  }
+}
+
 /// Mounts the metadata of an SSD that was stopped, killed or lost power: mapping, live counts, free
 /// blocks and sequences are built anew from what flash holds, that is the OOB areas, the live
 /// records and trim journals beside them, and the permission table. Nothing else is believed, not
@@ -290,7 +300,9 @@ inline mount_status recover(void* base, std::uint64_t bytes, const geometry& g,
   if (bytes < meta.bytes()) return mount_status::too_small;
   header.through = {};  // whatever somebody has written there
   const checkpoint_state stopped = look_at_checkpoint(base, g);
+  const bool rebooted = header.boot != who.boot;
   if (stopped == checkpoint_state::whole) {
+    header.boot = who.boot;
     end_checkpoint(base, g);
     return mount_status::ok;
   }
@@ -314,6 +326,9 @@ inline mount_status recover(void* base, std::uint64_t bytes, const geometry& g,
   for (std::uint32_t s = 0; s < g.shards; ++s) detail::recover_trims(meta, doubts, s);
   if (stopped == checkpoint_state::damaged && !doubts.found()) doubts.distrust_all();
   doubts.settle(owners);
+  if (rebooted) distrust_dirty_logs(base, g);  // a mark may be lost, and what it was for not
+  cuda::std::atomic_signal_fence(release);
+  header.boot = who.boot;
   // Flash is changed from here on, and holds all that the checkpoint says.
   cuda::std::atomic_signal_fence(release);
   end_checkpoint(base, g);

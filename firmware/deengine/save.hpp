@@ -51,6 +51,9 @@ inline void save(const void* from, void* to, const geometry& g, bool written_thr
   std::memcpy(target + at.shards, source + at.shards, at.volumes - at.shards);
   const std::uint64_t end = written_through ? at.records(g) : at.bytes;
   std::memcpy(target + at.pool, source + at.pool, end - at.pool);
+  // Marks that are still good come last: until then there are more.
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  std::memcpy(target + at.dirty, source + at.dirty, at.pool - at.dirty);
 }
 
 }  // namespace gnstor::fw

@@ -43,6 +43,7 @@ class shard_store {
   }
   /// As `engine_ref::commit_simply`.
   GNSTOR_HD std::uint16_t commit_simply(const admission& a, const std::uint32_t* pages) const {
+    meta_.template dirty<Scope>().mark(a.dirties);
     const simt::release_stores<Scope> shown;  // the pages' data, to those who `peek`
     for (std::uint32_t k = 0; k < a.blocks; ++k) {
       if (enter(a.vid, a.key(k), pages[k], shown)) continue;
@@ -77,6 +78,7 @@ class shard_store {
     if (!meta_.through().any()) return commit_simply(a, pages);
     if (!has_room(a, pages, 0, a.blocks))
       return give_up(a, pages, wire::afa::make_status(wire::afa::status::mapping_full));
+    meta_.template dirty<Scope>().mark(a.dirties);
     write_down(a, pages, 0, a.blocks);
     const std::uint16_t status = commit_simply(a, pages);
     if (status != 0) take_back(a, pages);
@@ -98,6 +100,8 @@ class shard_store {
         flash_.invalidate(shard_, pages[k]);
         continue;
       }
+      // What is taken may have reached one replica alone, whose SSD may be lost, with its marks.
+      meta_.template dirty<Scope>().mark(a.dirties);
       oob_entry& e = meta_.oob()[pages[k]];
       if (unreadable) e.set_crc(~gnstor::detail::page_crc_alone(page(pages[k])));
       std::uint16_t full = 0;
@@ -129,6 +133,8 @@ class shard_store {
     bool any = false;
     for (std::uint32_t k = 0; k < a.blocks; ++k) any = any || meta_.find(shard_, a.key(k)) != none;
     if (!any) return 0;
+    meta_.template dirty<Scope>().mark(a.dirties);
+    meta_.through().order();
     const trim_journal<Scope> journal(meta_.trims(shard_), meta_.shape().trim_cells(), flash_,
                                       state(), shard_);
     journal.add(a.generation, a.first, a.blocks);

@@ -10,6 +10,9 @@ struct ssd_identity {
   std::uint32_t ssd_count = 1;  ///< SSDs of the array
   std::uint32_t epoch = 1;      ///< array epoch; kept in the metadata from then on
   bool may_grow = false;        ///< to recover: the array may have had fewer SSDs
+  /// Which start of its machine this is, where flash is a file that another one may have lost parts
+  /// of, in any order; 0 where flash keeps what was stored.
+  std::uint32_t boot = 0;
 };
 
 }  // namespace gnstor::fw

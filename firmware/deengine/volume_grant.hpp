@@ -14,6 +14,7 @@ struct volume_grant {
   std::uint32_t replicas = 0;
   std::uint32_t ssd_count = 0;  ///< that the placement chooses from
   std::uint32_t rights = 0;     ///< `right_read`, `right_write`
+  std::uint32_t region_shift = 0;
 };
 
 }  // namespace gnstor::fw

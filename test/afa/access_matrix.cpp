@@ -12,6 +12,7 @@ using namespace gnstor::test;
 using wire::nvme::nvm_opcode;
 
 constexpr auto fill = static_cast<nvm_opcode>(wire::afa::io_opcode::fill);
+constexpr auto regions = static_cast<nvm_opcode>(wire::afa::io_opcode::dirty_regions);
 
 namespace {
 
@@ -86,10 +87,11 @@ std::uint8_t reason(std::uint16_t rights, nvm_opcode op, std::uint32_t forged) {
   // The epoch is compared after the volume was looked up, and reported before what was found.
   if ((forged & old_epoch) != 0) return code(wire::afa::status::stale_epoch);
   if ((forged & unknown_vid) != 0) return code(wire::afa::status::unknown_volume);
-  const std::uint16_t needs = op == nvm_opcode::read ? wire::afa::right_read
-                              : op == fill           ? wire::afa::right_fill
-                                                     : wire::afa::right_write;
+  const std::uint16_t needs = op == nvm_opcode::read        ? wire::afa::right_read
+                              : op == fill || op == regions ? wire::afa::right_fill
+                                                            : wire::afa::right_write;
   if (rights == unlisted || (rights & needs) == 0) return code(wire::afa::status::not_permitted);
+  if (op == regions) return 0;  // it is about the volume as a whole
   if ((forged & behind_the_end) != 0) return code(wire::afa::status::beyond_capacity);
   if ((forged & across_stripes) != 0) return code(wire::afa::status::crosses_stripe);
   if ((forged & another_ssd) != 0) return code(wire::afa::status::wrong_ssd);
@@ -104,7 +106,7 @@ TEST_CASE("every command with every right and every set of forged fields ends as
   for (std::uint16_t rights = 0; rights <= unlisted; ++rights) {
     bench b(rights);
     for (const nvm_opcode op :
-         {nvm_opcode::read, nvm_opcode::write, nvm_opcode::write_zeroes, fill}) {
+         {nvm_opcode::read, nvm_opcode::write, nvm_opcode::write_zeroes, fill, regions}) {
       std::vector<courier_request> requests;
       for (std::uint32_t forged = 0; forged < all_forgeries; ++forged)
         requests.push_back(b.command(op, forged));
@@ -129,6 +131,6 @@ TEST_CASE("every command with every right and every set of forged fields ends as
       }
     }
   }
-  CHECK(allowed == 16);
-  CHECK(refused == 9 * 4 * all_forgeries - 16);
+  CHECK(allowed == 16 + 4 * 8);
+  CHECK(refused == 9 * 5 * all_forgeries - allowed);
 }

@@ -137,7 +137,8 @@ TEST_CASE("a write right that too many failures kept unfinished passes on all th
     obedient_array a(4);
     a.create(1);
     a.before_order = [&](const daemon::ssd_order& o) {  // all but SSD 0 before they hear of it
-      if (o.opcode == admin_opcode::volume_chmod && o.ssd != 0) a.states[o.ssd].dead = true;
+      if (o.opcode == admin_opcode::volume_chmod && o.chmod.client_count != 0 && o.ssd != 0)
+        a.states[o.ssd].dead = true;
     };
     CHECK(a.open(1, 10) == verdict::torn_volume);
     CHECK(a.rights(0, 1, 10) == 3);

@@ -4,6 +4,8 @@
 #include <daemon/repair.hpp>
 
 #include <cstring>
+#include <iterator>
+#include <optional>
 
 using namespace gnstor;
 using namespace gnstor::test;
@@ -27,7 +29,8 @@ struct letters {
         r.answered(step_end::failed);
       } else if (gone) {
         r.answered(step_end::gone);
-      } else if (worn && p.what != repair_step::kind::read) {
+      } else if (worn && p.what != repair_step::kind::read &&
+                 p.what != repair_step::kind::regions) {
         r.answered(step_end::damaged);
       } else {
         r.answered(serve(p));
@@ -36,6 +39,15 @@ struct letters {
     return commands;
   }
   step_end serve(const repair_step& p) {
+    if (p.what == repair_step::kind::regions) {
+      wire::afa::dirty_regions said{};
+      said.version = wire::afa::payload_version;
+      said.vid = p.vid;
+      for (std::uint32_t w = 0; w < std::size(said.words); ++w)
+        said.words[w] = dirty ? (*dirty)[p.ssd].words[w] : ~std::uint32_t{0};
+      std::memcpy(memory.data(), &said, sizeof said);
+      return step_end::done;
+    }
     bool damaged = false;
     if (p.vid != 1) {  // another volume, of which nothing was written
       REQUIRE(p.what == repair_step::kind::read);
@@ -59,6 +71,7 @@ struct letters {
         case repair_step::kind::spoil:
           if (here == 0) here = 'X';
           break;
+        case repair_step::kind::regions: break;
       }
     }
     return damaged ? step_end::damaged : step_end::done;
@@ -70,6 +83,8 @@ struct letters {
   bool gone = false;
   unsigned filled = 0;  ///< SSDs that were given what they lack
   bool worn = false;    ///< it takes no writes
+  /// By SSD: what it has marked. Nothing: all of it.
+  std::optional<std::vector<wire::afa::dirty_regions>> dirty;
 };
 
 const rendezvous_placement placement(4);
@@ -116,9 +131,76 @@ TEST_CASE("to converge makes replicas equal, by a value that one of them had") {
   }
   letters equal = written(r);
   repair nothing = begin(equal, repair_kind::converge, r);
-  CHECK(equal.run(nothing) == 25 * 3);  // each replica of each stripe once
+  CHECK(equal.run(nothing) == 4 + 25 * 3);  // each SSD, and each replica of each stripe, once
   CHECK(nothing.ok());
   CHECK(nothing.mended() == 0);
+}
+
+TEST_CASE("to converge compares what any SSD has marked as dirty, and nothing else") {
+  const auto r = described(1, 2);
+  letters a = written(r);
+  a.dirty.emplace(4);
+  const auto mark = [&](std::uint32_t ssd, std::uint32_t stripe) {
+    (*a.dirty)[ssd].words[stripe / 32] |= 1u << stripe % 32;
+  };
+  // A write reached one replica each of three stripes; of one of them nobody says so.
+  for (const std::uint32_t stripe : {3u, 11u, 20u}) {
+    const ssd_index at = where(r, stripe * 4).ssd[stripe % 2];
+    a.ssd[at.value][stripe * 4 + 1] = 'w';
+    if (stripe != 20) mark(at.value, stripe);
+  }
+  mark(where(r, 4 * 17).ssd[0].value, 17);  // equal all the same
+  repair job = begin(a, repair_kind::converge, r);
+  CHECK(a.run(job) == 4 + 3 * 2 + 2);
+  CHECK(job.ok());
+  CHECK(job.compared() == 3 * 4);
+  const auto equal = [&](std::uint32_t b) {
+    const replica_set w = where(r, b);
+    return a.ssd[w.ssd[0].value][b] == a.ssd[w.ssd[1].value][b];
+  };
+  CHECK(equal(3 * 4 + 1));
+  CHECK(equal(11 * 4 + 1));
+  CHECK_FALSE(equal(20 * 4 + 1));
+
+  SUBCASE("an SSD that is away is not asked, one under filling is") {
+    repair less = begin(a, repair_kind::converge, r, {.epoch = 2, .absent = 1, .filling = 2});
+    unsigned asked = 0;
+    for (; less.step(); less.answered(a.serve(*less.step()))) {
+      if (less.step()->what == repair_step::kind::regions) asked |= 1u << less.step()->ssd;
+    }
+    CHECK(asked == 0b1110);
+  }
+}
+
+TEST_CASE("an answer that is none makes all of the volume dirty") {
+  const auto r = described(1, 2);
+  letters a = written(r);
+  a.dirty.emplace(4);
+  repair job = begin(a, repair_kind::converge, r);
+  for (; job.step(); job.answered(a.serve(*job.step()))) {
+    if (job.step()->what != repair_step::kind::regions || job.step()->ssd != 2) continue;
+    std::memset(a.memory.data(), 0, sizeof(wire::afa::dirty_regions));
+    job.answered(step_end::done);
+  }
+  CHECK(job.ok());
+  CHECK(job.compared() == 100);
+}
+
+TEST_CASE("a region of a volume that has grown stands for stripes further on, too") {
+  auto r = described(1, 2);
+  r.capacity_blocks = 4 * 1200;
+  r.region_shift = 1;
+  letters a(4);
+  a.dirty.emplace(4);
+  (*a.dirty)[2].words[1] = 1;  // region 32: stripes 64 and 65, and 1024 further on
+  repair job = begin(a, repair_kind::converge, r);
+  std::vector<std::uint64_t> seen;
+  for (; job.step(); job.answered(a.serve(*job.step()))) {
+    const std::uint64_t stripe = job.step()->first.value / 4;
+    const bool reads = job.step()->what == repair_step::kind::read;
+    if (reads && (seen.empty() || seen.back() != stripe)) seen.push_back(stripe);
+  }
+  CHECK(seen == std::vector<std::uint64_t>{64, 65, 64 + 1024, 65 + 1024});
 }
 
 TEST_CASE("to converge writes to an SSD under filling, which nobody may read") {
@@ -214,13 +296,13 @@ TEST_CASE("a repair ends where an SSD is silent, and passes by what was deleted"
   letters a = written(r);
   a.silent = where(r, 0).ssd[0].value;
   repair job = begin(a, repair_kind::converge, r);
-  CHECK(a.run(job) == 1);
+  CHECK(a.run(job) == a.silent + 1);  // those before it have said what is dirty
   CHECK_FALSE(job.ok());
   a.silent = ~0u;
   a.ssd[where(r, 0).ssd[1].value][0] = 'q';
   a.worn = true;
   repair vain = begin(a, repair_kind::converge, r);
-  CHECK(a.run(vain) == 3);  // two read, one written
+  CHECK(a.run(vain) == 4 + 3);  // four asked, two read, one written
   CHECK_FALSE(vain.ok());
   a.gone = true;
   repair other = begin(a, repair_kind::fill, r, {.epoch = 2, .filling = 1}, 0);

@@ -85,7 +85,11 @@ TEST_CASE("the right to fill, places and owners are the manager's") {
   given.owner = guest.host;
   CHECK(may_change(r, given, owner) == refused(status::not_permitted));
   CHECK(may_change(r, given, guest) == refused(status::not_permitted));
-  for (const auto& c : {moved, given, change({{9, 0}})}) CHECK(may_change(r, c, manager) == 0);
+  wire::afa::volume_chmod equal = change({});
+  equal.sets = wire::afa::volume_chmod::sets_clean;
+  CHECK(may_change(r, equal, owner) == refused(status::not_permitted));
+  for (const auto& c : {moved, given, equal, change({{9, 0}})})
+    CHECK(may_change(r, c, manager) == 0);
 }
 
 TEST_CASE("a host adds volumes of its own alone") {

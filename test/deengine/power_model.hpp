@@ -56,7 +56,7 @@ class power_model {
       lose(meta, at.states + std::uint64_t{block} * 32, 28);
     lose(meta, 44, 4);
     lose(meta, 52, 12 - 4);
-    lose(meta, 72, 8);
+    lose(meta, 72, 4);
     lose(meta, 160, 176 - 160);
     lose(meta, 184, 256 - 184);
     lose(meta, 256, at.volumes - 256);
@@ -98,7 +98,8 @@ class power_model {
       next(256);
       next(std::uint64_t{shards} * 128);
       volumes = next(65536 * 4);
-      free = next(std::uint64_t{most_volumes} * 792);
+      next(std::uint64_t{most_volumes} * 792);
+      free = next(std::uint64_t{most_volumes} * 16 * 8);
       next(std::uint64_t{(blocks + 31) / 32 + 1} * 4);
       states = next(std::uint64_t{shards} * (in_block + 3) * 4);
       mappings = next(std::uint64_t{blocks} * 32);

@@ -113,6 +113,26 @@ struct rig {
   std::uint16_t deallocate(const fw::admission& a) {
     return ssd().deallocate(a, {client_id(1), ssd().epoch()});
   }
+  /// Where a volume is dirty, as every shard has marked it.
+  wire::afa::dirty_regions dirty(std::uint16_t vid) {
+    fw::known_grant known{};
+    fw::admission a = ssd().check_volume(io(vid, 0, 1, true), known);
+    REQUIRE(a.ok());
+    wire::afa::dirty_regions out;
+    for (std::uint32_t shards = 1; !ssd().dirty_regions(a, out); ++shards)
+      REQUIRE(shards < shape.shards);
+    CHECK(out.version == wire::afa::payload_version);
+    CHECK(out.vid == vid);
+    return out;
+  }
+  /// All replicas of a volume are equal.
+  void clean(std::uint16_t vid) {
+    wire::afa::volume_chmod equal{};
+    equal.version = wire::afa::payload_version;
+    equal.vid = vid;
+    equal.sets = wire::afa::volume_chmod::sets_clean;
+    REQUIRE(ssd().volume_chmod(ssd().epoch(), equal) == 0);
+  }
   /// Every shard collects a little.
   void collect() {
     for (std::uint32_t s = 0; s < shape.shards; ++s)

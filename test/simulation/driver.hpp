@@ -199,6 +199,8 @@ class manager_driver {
     if (p.what == daemon::repair_step::kind::spoil) command.cdw13 = wire::afa::fill_unreadable;
     if (p.what == daemon::repair_step::kind::fill || p.what == daemon::repair_step::kind::spoil)
       command.opcode = static_cast<std::uint8_t>(wire::afa::io_opcode::fill);
+    if (p.what == daemon::repair_step::kind::regions)
+      command.opcode = static_cast<std::uint8_t>(wire::afa::io_opcode::dirty_regions);
     const result<ticket> t = line.channel().submit(command);
     if (!t) return;
     ticket_ = t.value;

@@ -226,8 +226,10 @@ TEST_CASE("a host that is no manager is refused each of its commands, though non
     CHECK(admin.send(list).status == refused(own_status::not_permitted));
   }
   submission_entry fill = host_queue::io(nvm_opcode::write, 0, 1);
-  fill.opcode = static_cast<std::uint8_t>(wire::afa::io_opcode::fill);
-  CHECK(io.send(fill, zeroes).status == refused(own_status::not_permitted));
+  for (const auto op : {wire::afa::io_opcode::fill, wire::afa::io_opcode::dirty_regions}) {
+    fill.opcode = static_cast<std::uint8_t>(op);
+    CHECK(io.send(fill, zeroes).status == refused(own_status::not_permitted));
+  }
   // Nothing of it has happened.
   CHECK(remote_manager(rig, first_name).claim(2) == 0);
 }

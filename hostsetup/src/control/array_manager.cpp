@@ -104,7 +104,7 @@ repair_worker::employer array_manager::employer() {
               [this](std::uint32_t ssd, status s) {
                 if (!notices_end(s)) core_.ssd_failed(ssd);
               },
-          .ended = [this](const daemon::repair& done) { note_scrub(done); }};
+          .ended = [this](const daemon::repair& done) { note_repair(done); }};
 }
 
 array_manager::~array_manager() {
@@ -363,12 +363,16 @@ bool array_manager::begins_scrub(std::chrono::steady_clock::time_point now) {
   return next.has_value();
 }
 
-/// Says what a scrub found, and what was mended of that.
-void array_manager::note_scrub(const daemon::repair& done) {
+/// Says what was compared after a writer, what a scrub found, and what was mended.
+void array_manager::note_repair(const daemon::repair& done) {
   const std::uint16_t vid = done.order().vid;
   if (done.order().kind == daemon::repair_kind::mend) scrubbed_.mended += done.mended();
   if (done.order().kind == daemon::repair_kind::mend && done.mended() != 0)
     say(fmt::format("volume {}: {} damaged blocks are mended", vid, done.mended()));
+  if (done.order().kind == daemon::repair_kind::converge && done.compared() != 0)
+    say(fmt::format("volume {}: {} of {} blocks, where it was dirty, are compared; {} replicas of "
+                    "blocks were behind",
+                    vid, done.compared(), done.to_look_at(), done.mended()));
   if (done.order().kind != daemon::repair_kind::scrub) return;
   scrubbed_.volumes += done.ok() ? 1 : 0;
   scrubbed_.damaged += done.damaged().size();

@@ -134,7 +134,7 @@ class array_manager {
   bool look_at_ssd(std::uint32_t ssd, bool takes_part, look& now, status& outcome);
   void look_at_ssds(std::unique_lock<std::mutex>& lock);
   bool begins_scrub(std::chrono::steady_clock::time_point now);
-  void note_scrub(const daemon::repair& done);
+  void note_repair(const daemon::repair& done);
   status send(const daemon::ssd_order& o);
   daemon::reply ask(const std::string& what, const std::function<void(std::uint64_t)>& post);
   void await(std::unique_lock<std::mutex>& lock, const std::string& what,

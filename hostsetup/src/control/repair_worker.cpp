@@ -49,6 +49,8 @@ wire::nvme::submission_entry command_of(const daemon::repair_step& p, client_id 
   if (p.what == kind::spoil) command.cdw13 = wire::afa::fill_unreadable;
   if (p.what == kind::fill || p.what == kind::spoil)
     command.opcode = static_cast<std::uint8_t>(wire::afa::io_opcode::fill);
+  if (p.what == kind::regions)
+    command.opcode = static_cast<std::uint8_t>(wire::afa::io_opcode::dirty_regions);
   return command;
 }
 
@@ -148,7 +150,8 @@ void repair_worker::carry_out(std::unique_lock<std::mutex>& lock,
     work.answered(how);
     now_.done = work.looked_at();
     now_.mended = work.mended();
-    if (p.what != daemon::repair_step::kind::read)
+    using kind = daemon::repair_step::kind;
+    if (p.what != kind::read && p.what != kind::regions)
       pace(lock, std::uint64_t{p.blocks} * block_bytes);
   }
   if (cancelled_) return;

@@ -13,6 +13,8 @@
 #include <bit>
 #include <chrono>
 #include <fstream>
+#include <random>
+#include <string>
 #include <thread>
 
 namespace gnstor::host {
@@ -61,14 +63,25 @@ void check_shape(const std::string& path, const endpoint& where, const fw::geome
       in_mebibytes(where.capacity_bytes), g.shards));
 }
 
+/// A number of this start of the machine, not 0: whatever the page cache had before is gone.
+std::uint32_t this_boot() {
+  std::ifstream from("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  if (!std::getline(from, id)) return std::random_device{}() | 1;  // then none is known again
+  std::uint64_t sum = 0;
+  for (const char c : id) sum = mix64(sum ^ static_cast<unsigned char>(c));
+  return static_cast<std::uint32_t>(sum) | 1;
+}
+
 }  // namespace
 
 void emulated_array::mount(std::uint32_t index) {
   drive& d = drives_[index];
   const std::size_t meta_bytes = metadata_bytes();
   const std::size_t data_bytes = std::size_t{geometry_.pages} * block_bytes;
-  const fw::ssd_identity who{index, endpoint_.ssds, node_.shape.epoch, endpoint_.grow};
+  fw::ssd_identity who{index, endpoint_.ssds, node_.shape.epoch, endpoint_.grow};
   if (!endpoint_.flash.empty()) {
+    who.boot = this_boot();
     check_shape(path_of(index), endpoint_, geometry_);
     d.file = std::make_unique<flash_file>(path_of(index), meta_bytes + data_bytes);
     d.host_metadata = d.file->data();
@@ -243,6 +256,9 @@ void emulated_array::prepare_sync() {
 void emulated_array::open_flash() {
   for (drive& d : drives_) {
     fw::end_checkpoint(d.host_metadata, geometry_);
+    // Files that get everything at the end may get only some SSDs' part.
+    if (on_gpu() && d.file && d.pinned.data() == nullptr)
+      fw::distrust_dirty_logs(d.host_metadata, geometry_);
     if (d.file && syncs()) (void)d.file->sync();
   }
 }

@@ -10,6 +10,10 @@ enum class io_opcode : std::uint8_t {
   /// those that it does not have; others stay as they are. So who gives an SSD what it lacks never
   /// undoes a client's write.
   fill = 0x81,
+  /// Answers the `dirty_regions` of the volume in the SLBA, whose blocks do not count: of every
+  /// write that was committed before, and of none that is refused since. It needs the right to
+  /// fill.
+  dirty_regions = 0x82,
 };
 
 /// CDW13 bit 0 of Fill: the blocks read as errors from now on, as nobody has what they held. Its
@@ -22,5 +26,7 @@ GNSTOR_HD constexpr nvme::transfer_direction direction_of(io_opcode opcode) {
 }
 
 static_assert(direction_of(io_opcode::fill) == nvme::transfer_direction::host_to_controller);
+static_assert(direction_of(io_opcode::dirty_regions) ==
+              nvme::transfer_direction::controller_to_host);
 
 }  // namespace gnstor::wire::afa

@@ -16,6 +16,8 @@ struct volume_chmod {
   static constexpr std::uint32_t sets_name = 1;
   static constexpr std::uint32_t sets_labels = 2;
   static constexpr std::uint32_t sets_capacity = 4;
+  /// All replicas are equal: no region is dirty any more. The manager's alone to say.
+  static constexpr std::uint32_t sets_clean = 8;
 
   std::uint32_t version;  ///< `payload_version`
   std::uint16_t vid;

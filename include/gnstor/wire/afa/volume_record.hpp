@@ -8,7 +8,7 @@
 namespace gnstor::wire::afa {
 
 /// Of all payloads of `wire/afa`, and of what both ends compute for themselves: the placement.
-inline constexpr std::uint32_t payload_version = 3;
+inline constexpr std::uint32_t payload_version = 4;
 
 /// Whether a volume is where its placement says: one that an SSD joins moves there in steps.
 enum class volume_spread : std::uint32_t {
@@ -41,7 +41,8 @@ struct volume_record {
   volume_spread spread;
   /// SSDs that its placement chooses from: the first so many of the array. 0 in VOLUME ADD: all.
   std::uint32_t ssd_count;
-  std::uint32_t reserved44;
+  /// Of its dirty region log, for ever: a region is 2 to this many stripes.
+  std::uint32_t region_shift;
   /// The host that created it: it alone deletes the volume and says who else may use it. A number
   /// made of its NQN by the array. 0 in VOLUME ADD: who sends it; 0 in an SSD: nobody.
   std::uint64_t owner;
@@ -62,7 +63,7 @@ static_assert(offsetof(volume_record, epoch) == 28);
 static_assert(offsetof(volume_record, client_count) == 32);
 static_assert(offsetof(volume_record, spread) == 36);
 static_assert(offsetof(volume_record, ssd_count) == 40);
-static_assert(offsetof(volume_record, reserved44) == 44);
+static_assert(offsetof(volume_record, region_shift) == 44);
 static_assert(offsetof(volume_record, owner) == 48);
 static_assert(offsetof(volume_record, reserved56) == 56);
 static_assert(offsetof(volume_record, name) == 64);

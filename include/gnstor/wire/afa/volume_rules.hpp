@@ -2,6 +2,7 @@
 /// What a volume's record must obey, whoever sends it.
 
 #include <gnstor/wire/afa/array_limits.hpp>
+#include <gnstor/wire/afa/dirty_regions.hpp>
 #include <gnstor/wire/afa/status.hpp>
 #include <gnstor/wire/afa/volume_chmod.hpp>
 #include <gnstor/wire/afa/volume_record.hpp>
@@ -42,6 +43,7 @@ GNSTOR_HD constexpr std::uint16_t check_record(const volume_record& r, std::uint
                      r.stripe_blocks <= max_stripe_blocks && r.replicas != 0 &&
                      r.replicas <= max_replicas && r.ssd_count <= ssd_count &&
                      r.spread <= volume_spread::deleting && is_text(r.name) && is_text(r.labels) &&
+                     r.region_shift <= max_region_shift &&
                      r.replicas <= (r.ssd_count != 0 ? r.ssd_count : ssd_count);
   if (!sound) return make_status(status::bad_payload);
   return check_clients(r.clients, r.client_count, 1);
@@ -63,8 +65,8 @@ GNSTOR_HD constexpr bool may_spread(const volume_record& r, const volume_chmod& 
 
 /// True if a volume may be called, and be as long, as a VOLUME CHMOD says: it never shrinks.
 GNSTOR_HD constexpr bool may_set(const volume_record& r, const volume_chmod& change) {
-  constexpr std::uint32_t known =
-      volume_chmod::sets_name | volume_chmod::sets_labels | volume_chmod::sets_capacity;
+  constexpr std::uint32_t known = volume_chmod::sets_name | volume_chmod::sets_labels |
+                                  volume_chmod::sets_capacity | volume_chmod::sets_clean;
   const auto sets = [&](std::uint32_t what) { return (change.sets & what) != 0; };
   return (change.sets & ~known) == 0 && (!sets(volume_chmod::sets_name) || is_text(change.name)) &&
          (!sets(volume_chmod::sets_labels) || is_text(change.labels)) &&
@@ -144,7 +146,8 @@ GNSTOR_HD constexpr bool confirms(const volume_record& known, const volume_recor
   bool same = known.version == later.version && known.vid == later.vid &&
               known.replicas == later.replicas && known.hash_factor == later.hash_factor &&
               known.capacity_blocks == later.capacity_blocks &&
-              known.stripe_blocks == later.stripe_blocks && known.owner == later.owner &&
+              known.stripe_blocks == later.stripe_blocks &&
+              known.region_shift == later.region_shift && known.owner == later.owner &&
               known.client_count == later.client_count && known.ssd_count == later.ssd_count &&
               known.name == later.name && known.labels == later.labels &&
               later.spread == volume_spread::whole;
