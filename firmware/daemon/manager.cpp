@@ -42,8 +42,11 @@ void manager::admit(std::uint64_t request, std::uint16_t vid, std::uint16_t clie
 void manager::expel(std::uint64_t request, std::uint16_t vid, std::uint16_t client) {
   queue_.push_back({.what = action::expel, .request = request, .vid = vid, .client = client});
 }
-void manager::remove(std::uint64_t request, std::uint16_t vid) {
-  queue_.push_back({.what = action::remove, .request = request, .vid = vid});
+void manager::remove(std::uint64_t request, std::uint16_t vid, std::uint64_t of, bool in_use,
+                     std::uint16_t client) {
+  queue_.push_back(
+      {.what = action::remove, .request = request, .vid = vid, .client = client, .in_use = in_use});
+  queue_.back().r.hash_factor = of;
 }
 
 void manager::rename(std::uint64_t request, std::uint16_t vid,

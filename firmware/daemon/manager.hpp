@@ -71,7 +71,10 @@ class manager {
   /// Takes every right to a volume from a client, whatever it is doing: it is not admitted any
   /// more.
   void expel(std::uint64_t request, std::uint16_t vid, std::uint16_t client);
-  void remove(std::uint64_t request, std::uint16_t vid);
+  /// @param of hash factor of the volume that is meant, not a later one of its VID; 0: any
+  /// @param in_use also if somebody else than `client` may write it by then, which else is `busy`
+  void remove(std::uint64_t request, std::uint16_t vid, std::uint64_t of = 0, bool in_use = true,
+              std::uint16_t client = 0);
   /// Spreads a volume over the next SSD of the array that it is not spread over yet: that SSD is
   /// given its share, no more, and the others drop it. Meanwhile nobody may write the volume;
   /// readers go on, and open it again in the next epoch.
@@ -169,6 +172,7 @@ class manager {
     bool asks = false;    ///< of an open: only where the client has a right already
     bool admits = false;  ///< of an open: also from now on
     bool clean = false;   ///< of a close
+    bool in_use = false;  ///< of a removal: whoever may write it, not the client alone
     bool drops = false;   ///< of an adoption: not all have the volume
     std::uint32_t ssd = 0;
     wire::afa::volume_record r{};

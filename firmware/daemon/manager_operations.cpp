@@ -204,11 +204,19 @@ bool manager::advance_leave(operation& op) {
 }
 
 bool manager::advance_remove(operation& op) {
-  if (op.step == 0 && find(op.vid) == nullptr) {
-    answer(op, verdict::unknown_volume);
-    return true;
-  }
-  if (op.step == 0) {
+  if (op.step == 0) {  // it is only now known which volume this is, and who may write it
+    const volume* v = find(op.vid);
+    const bool another =
+        v != nullptr && op.r.hash_factor != 0 && v->r.hash_factor != op.r.hash_factor;
+    if (v == nullptr || another) {
+      answer(op, verdict::unknown_volume);
+      return true;
+    }
+    const bool others = v->writer != 0 && v->writer != op.client && v->lease_until > now_;
+    if (others && !op.in_use) {
+      answer(op, verdict::busy);
+      return true;
+    }
     volumes_[op.vid].going = true;
     const bool repairs = !fills_.empty() || !scrubs_.empty() || !mends_.empty();
     op.step = repairs ? 1 : 2;

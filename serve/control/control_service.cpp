@@ -200,10 +200,11 @@ grpc::Status control_service::UpdateVolume(context* call, const v1::UpdateVolume
 grpc::Status control_service::DeleteVolume(context* call, const v1::DeleteVolumeRequest* in,
                                            v1::DeleteVolumeResponse*) {
   return answered(calls_, __func__, [&] {
-    const std::uint16_t vid = owned(call, in->volume(), "deleting");
-    if (in->host().empty()) return manager()->remove(vid, in->force());
+    const wire::afa::volume_record r = meant(in->volume());
+    caller(*call).need_owner(r, "deleting");
+    if (in->host().empty()) return manager()->remove(r.vid, in->force(), r.hash_factor);
     const auto present = manager();
-    host::manager_control(*present, caller(*call), in->host()).remove(volume_id(vid));
+    host::manager_control(*present, caller(*call), in->host()).remove(volume_id(r.vid));
   });
 }
 

@@ -266,3 +266,28 @@ TEST_CASE("a failed SSD leaves with the epoch, and a new one serves once it is f
   CHECK(a.open(2, 10) == verdict::done);
   CHECK(a.states[1].serving.epoch == 4);
 }
+
+TEST_CASE("a volume is deleted if it is the one that is meant, and nobody writes it by then") {
+  obedient_array a(2);
+  wire::afa::volume_record first = described(1);
+  first.hash_factor = 71;
+  a.boss.create(1, first);
+  REQUIRE(a.last().said == verdict::done);
+  // It was looked up; before the turn of its deletion comes somebody opens it.
+  a.boss.open(2, 1, 10, true);
+  a.boss.remove(3, 1, 71, false);
+  CHECK(a.last().said == verdict::busy);
+  CHECK(a.rights(0, 1, 10) == 3);
+  a.boss.remove(4, 1, 71, false, 11);
+  CHECK(a.last().said == verdict::busy);
+  // Or somebody deletes it, and another one gets its VID.
+  wire::afa::volume_record second = first;
+  second.hash_factor = 72;
+  a.boss.remove(5, 1, 71, false, 10);  // its own writer
+  a.boss.create(6, second);
+  a.boss.remove(7, 1, 71, true);
+  CHECK(a.last().said == verdict::unknown_volume);
+  for (const auto& s : a.states) CHECK(s.volumes.at(1).hash_factor == 72);
+  a.boss.remove(8, 1);  // whichever there is
+  CHECK(a.last().said == verdict::done);
+}

@@ -71,7 +71,9 @@ class array_manager {
   void grow(std::uint16_t vid, std::uint64_t capacity_blocks);
   /// Deletes a volume that nobody holds a lease to write.
   /// @param force although somebody does
-  void remove(std::uint16_t vid, bool force);
+  /// @param of hash factor of the volume that is meant; 0: whichever has this VID now
+  /// @param by whose own lease does not count
+  void remove(std::uint16_t vid, bool force, std::uint64_t of = 0, client_id by = {});
   /// Lets a client read a volume, or also write it, for as long as its lease.
   /// @param admitted_only `not_allowed` if it has no right to the volume when its turn comes
   volume_state open(std::uint16_t vid, client_id client, bool write, bool admitted_only = false);

@@ -283,13 +283,14 @@ void array_manager::grow(std::uint16_t vid, std::uint64_t capacity_blocks) {
   say(what + ": done");
 }
 
-void array_manager::remove(std::uint16_t vid, bool force) {
+void array_manager::remove(std::uint16_t vid, bool force, std::uint64_t of, client_id by) {
   std::string what;
   {
     const std::lock_guard lock(guard_);
     const volume_state v = state_of(known(vid));
     what = "deleting " + called(v.record);
-    const bool in_use = v.lease_left && v.lease_left->count() != 0;
+    if (of == 0) of = v.record.hash_factor;
+    const bool in_use = v.lease_left && v.lease_left->count() != 0 && !(v.writer == by);
     if (in_use && !force) {
       throw control_error(control_reason::busy,
                           fmt::format("{}: client {} holds the right to write it for {} s more",
@@ -297,7 +298,7 @@ void array_manager::remove(std::uint16_t vid, bool force) {
                           "close it there, or revoke the lease (gnstorctl lease revoke)");
     }
   }
-  (void)ask(what, [&](std::uint64_t id) { core_.remove(id, vid); });
+  (void)ask(what, [&](std::uint64_t id) { core_.remove(id, vid, of, force, by.value); });
   const std::lock_guard lock(guard_);
   say(what + ": done");
 }

@@ -60,7 +60,8 @@ void manager_control::close(volume_id vid, bool clean) {
 
 void manager_control::remove(volume_id vid) {
   const volume_state v = owned(vid, "deleting");
-  manager_->remove(vid.value, v.writer == client_);  // what it writes itself it may delete
+  // What it writes itself it may delete.
+  manager_->remove(vid.value, false, v.record.hash_factor, client_);
 }
 
 void manager_control::rename(volume_id vid, const wire::afa::volume_name& name) {
