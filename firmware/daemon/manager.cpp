@@ -195,6 +195,13 @@ std::optional<manager::lease> manager::lease_of(std::uint16_t vid) const {
   return lease{vid, at->second.writer, at->second.lease_until};
 }
 
+const wire::afa::volume_record* manager::torn_without(std::uint32_t ssd) const {
+  for (const auto& [vid, v] : volumes_) {
+    if (!v.going && !is_torn(v.r) && is_torn(v.r, bit(ssd))) return &v.r;
+  }
+  return nullptr;
+}
+
 const wire::afa::volume_record* manager::record_of(std::uint16_t vid) const {
   const auto at = volumes_.find(vid);
   return at == volumes_.end() || at->second.going ? nullptr : &at->second.r;
@@ -328,8 +335,8 @@ void manager::give_up_repairs() {
 }
 
 /// True if some blocks of the volume may be on no SSD that is in sync.
-bool manager::is_torn(const wire::afa::volume_record& r) const {
-  const std::uint64_t behind = (now_serving_.absent | now_serving_.filling) & own(r);
+bool manager::is_torn(const wire::afa::volume_record& r, std::uint64_t also) const {
+  const std::uint64_t behind = (now_serving_.absent | now_serving_.filling | also) & own(r);
   return static_cast<std::uint32_t>(std::popcount(behind)) >= r.replicas;
 }
 

@@ -126,6 +126,9 @@ class manager {
   std::vector<lease> leases() const;
   /// Nothing where nobody may write it.
   std::optional<lease> lease_of(std::uint16_t vid) const;
+  /// A volume that without an SSD would have blocks on none that is in sync, and now has not; null:
+  /// there is none.
+  const wire::afa::volume_record* torn_without(std::uint32_t ssd) const;
   /// Null if there is no such volume.
   const wire::afa::volume_record* record_of(std::uint16_t vid) const;
 
@@ -259,7 +262,8 @@ class manager {
   void order_mend(std::uint16_t vid, std::vector<std::uint32_t> blocks);
   void cancel(std::uint64_t repair);
   void give_up_repairs();
-  bool is_torn(const wire::afa::volume_record& r) const;
+  /// @param also SSDs, by bit, as if they were away, too
+  bool is_torn(const wire::afa::volume_record& r, std::uint64_t also = 0) const;
   volume* find(std::uint16_t vid);
 
   manager_options options_;

@@ -78,6 +78,7 @@ v1::Volume to_message(const host::volume_state& v, std::uint32_t epoch) {
     m.set_lease_left_ms(static_cast<std::uint64_t>(left.count()));
   }
   m.set_torn(v.torn);
+  m.set_degraded(v.degraded);
   m.set_epoch(epoch);
   return m;
 }

@@ -310,7 +310,7 @@ grpc::Status control_service::ListHosts(context* call, const v1::ListHostsReques
 grpc::Status control_service::DetachSsd(context* call, const v1::SsdRequest* in, v1::Array* out) {
   return answered(calls_, __func__, [&] {
     caller(*call).need_administrator("detaching an SSD");
-    manager()->detach(in->index());
+    manager()->detach(in->index(), in->force());
     after_change([&] { show(out); });
   });
 }

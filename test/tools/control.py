@@ -160,6 +160,8 @@ def ssds(array):
     array.wrong(1, "the array has 4", "ssd", "detach", "4")
     array.wrong(1, "takes part", "ssd", "replace", "2")
     check("absent" in array.right("ssd", "detach", "2"), "a detached SSD is absent")
+    array.wrong(1, "on no SSD that is in sync", "ssd", "detach", "1")
+    check("degraded" in array.right("volume", "show", "data"), "a volume lacks replicas")
     code, out, _ = array("array", "health")
     check(code == 3 and "gnstorctl ssd replace 2" in out, "health names the remedy", code, out)
     array.right("ssd", "replace", "2")

@@ -161,11 +161,14 @@ class commands {
       does(verb, example, [this, method](connection& c) {
         v1::SsdRequest r;
         r.set_index(w_->ssd);
+        r.set_force(w_->force);
         return show(c.call(method, r), ssds_text);
       });
+      return &verb;
     };
     change("detach", "take an SSD out of the array, as if it had failed", "gnstorctl ssd detach 2",
-           &v1::Control::Stub::DetachSsd);
+           &v1::Control::Stub::DetachSsd)
+        ->flag("--force", w_->force, "although a volume needs it: no other SSD has some blocks");
     change("replace", "put the SSD in an absent one's place into service: it is filled",
            "gnstorctl ssd replace 2", &v1::Control::Stub::ReplaceSsd);
   }

@@ -152,7 +152,9 @@ std::string volume_text(const v1::Volume& v) {
                 {"owner", v.owner() == 0 ? "-" : fmt::format("{:016x}", v.owner())},
                 {"writer", lease_of(v)},
                 {"rights", clients.empty() ? "nobody" : clients},
-                {"state", v.torn() ? "too many SSDs are absent" : "ok"}});
+                {"state", v.torn()       ? "too many SSDs are absent"
+                          : v.degraded() ? "degraded: an SSD of it is absent or being filled"
+                                         : "ok"}});
 }
 
 std::string ssds_text(const v1::Array& a) {

@@ -370,7 +370,8 @@ void array_manager::note_repair(const daemon::repair& done) {
   if (done.order().kind == daemon::repair_kind::mend && done.mended() != 0)
     say(fmt::format("volume {}: {} damaged blocks are mended", vid, done.mended()));
   if (done.order().kind == daemon::repair_kind::converge && done.compared() != 0)
-    say(fmt::format("volume {}: {} of {} blocks, where it was dirty, are compared; {} replicas of "
+    say(
+        fmt::format("volume {}: {} of {} blocks, where it was dirty, are compared; {} replicas of "
                     "blocks were behind",
                     vid, done.compared(), done.to_look_at(), done.mended()));
   if (done.order().kind != daemon::repair_kind::scrub) return;

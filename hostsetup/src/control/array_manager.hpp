@@ -94,7 +94,8 @@ class array_manager {
 
   // ---- SSDs
   /// Takes an SSD out of the array, as if it had failed; returns when every other one knows.
-  void detach(std::uint32_t ssd);
+  /// @param force although blocks of a volume are on no other one that is in sync
+  void detach(std::uint32_t ssd, bool force = false);
   /// Puts a formatted SSD, or the same one again, in the place of an absent one; returns when it is
   /// being filled.
   void replace(std::uint32_t ssd);

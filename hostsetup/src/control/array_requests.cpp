@@ -1,6 +1,7 @@
 /// What is asked of an array's manager, and how it is answered.
 
 #include "array_manager.hpp"
+#include "called.hpp"
 #include <gnstor/host/volume_text.hpp>
 #include <gnstor/wire/afa/array_limits.hpp>
 
@@ -18,11 +19,6 @@ using wire::afa::volume_record;
 std::uint64_t fresh_hash_factor() {
   std::random_device source;
   return (std::uint64_t{source()} << 32 | source()) | 1;  // 0 names no volume
-}
-
-std::string called(const volume_record& r) {
-  return r.name.empty() ? fmt::format("volume {}", r.vid)
-                        : fmt::format("volume \"{}\"", to_string(r.name));
 }
 
 control_error refusal(const std::string& what, daemon::verdict said) {
@@ -120,6 +116,7 @@ volume_state array_manager::state_of(const volume_record& r) const {
       r.ssd_count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << r.ssd_count) - 1;
   const std::uint64_t behind = (serving.absent | serving.filling) & own;
   v.torn = static_cast<std::uint32_t>(std::popcount(behind)) >= r.replicas;
+  v.degraded = behind != 0 && !v.torn;
   const std::optional<daemon::manager::lease> l = core_.lease_of(r.vid);
   if (!l) return v;
   v.writer = client_id(l->client);

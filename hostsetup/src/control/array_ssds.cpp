@@ -1,6 +1,7 @@
 /// What an operator does with an array's SSDs, and what the manager says of them.
 
 #include "array_manager.hpp"
+#include "called.hpp"
 
 #include <fmt/format.h>
 
@@ -32,13 +33,21 @@ void array_manager::await(std::unique_lock<std::mutex>& lock, const std::string&
       "look at the state before trying again");
 }
 
-void array_manager::detach(std::uint32_t ssd) {
+void array_manager::detach(std::uint32_t ssd, bool force) {
   need_ssd(ssd);
   std::unique_lock lock(guard_);
   need_rule(fmt::format("detaching SSD {}", ssd));
   if ((core_.serving().absent >> ssd & 1) != 0) {
     throw control_error(control_reason::bad_request, fmt::format("SSD {} is absent already", ssd),
                         "gnstorctl ssd replace brings it, or another one in its place, back");
+  }
+  if (const volume_record* torn = force ? nullptr : core_.torn_without(ssd)) {
+    throw control_error(
+        control_reason::unavailable,
+        fmt::format("detaching SSD {}: blocks of {} would be on no SSD that is in sync", ssd,
+                    called(*torn)),
+        "bring the absent ones back first and let them be filled (gnstorctl ssd list), or use "
+        "--force");
   }
   core_.ssd_failed(ssd);
   say(fmt::format("SSD {} was detached", ssd));
@@ -129,11 +138,9 @@ array_state array_manager::state() const {
   a.provisioned_blocks = provisioned();
   for (const volume_record& r : core_.volumes()) {
     const volume_state v = state_of(r);
-    const std::uint64_t own =
-        r.ssd_count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << r.ssd_count) - 1;
     ++a.volumes;
     a.torn += v.torn ? 1 : 0;
-    a.degraded += !v.torn && ((serving.absent | serving.filling) & own) != 0 ? 1 : 0;
+    a.degraded += v.degraded ? 1 : 0;
   }
   a.scrubs = scrubbed_;
   return a;

@@ -17,6 +17,7 @@ struct volume_state {
   wire::afa::volume_record record{};
   client_id writer{};                                  ///< 0: nobody
   std::optional<std::chrono::nanoseconds> lease_left;  ///< of the writer's; nothing: it has none
+  bool degraded = false;  ///< fewer of its replicas are in sync than should be
   bool torn = false;  ///< some of its blocks may be on no SSD that is in sync
 };
 
