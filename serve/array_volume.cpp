@@ -107,9 +107,14 @@ status array_volume::in_epoch(Operation operation) {
 template <class Operation>
 std::uint16_t array_volume::change(Operation operation) {
   if (!writable_) return conflict;
-  const status s = in_epoch(operation);
-  if (!s.ok()) equal_ = false;
-  return answer_to(s);
+  try {
+    const status s = in_epoch(operation);
+    if (!s.ok()) equal_ = false;
+    return answer_to(s);
+  } catch (...) {  // one replica may have it
+    equal_ = false;
+    throw;
+  }
 }
 
 bool array_volume::is(const wire::afa::volume_record& r) const {

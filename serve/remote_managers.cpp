@@ -95,7 +95,8 @@ std::uint16_t remote_managers::session::io(const wire::nvme::submission_entry& e
   const running until_answered(*of_);
   if (of_->is_suspect(e.nsid)) return silent_ssd;
   const status s = of_->client_.io(e, payload, patience_);
-  const bool reads = e.opcode == static_cast<std::uint8_t>(wire::nvme::nvm_opcode::read);
+  const bool reads = wire::nvme::direction_of(e.opcode) ==
+                     wire::nvme::transfer_direction::controller_to_host;  // or asks
   if (!reads && !s.ok() && !s.retry_safe()) of_->note_left(e.nsid);
   return status_field(s);
 }

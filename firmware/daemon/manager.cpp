@@ -22,7 +22,7 @@ void manager::open(std::uint64_t request, std::uint16_t vid, std::uint16_t clien
   for (operation& op : queue_) {
     const bool same = op.what == action::open && op.vid == vid && op.client == client && op.write &&
                       write && !op.admits && op.asks == admitted_only;
-    if (same && op.step == converging) return op.also.push_back(request);
+    if (same && op.step == converging && !leaves_later(op)) return op.also.push_back(request);
   }
   queue_.push_back({.what = action::open,
                     .request = request,
@@ -30,6 +30,13 @@ void manager::open(std::uint64_t request, std::uint16_t vid, std::uint16_t clien
                     .client = client,
                     .write = write,
                     .asks = admitted_only});
+}
+/// True if the client of an open gives the volume up behind it: asked again, it comes behind that.
+bool manager::leaves_later(const operation& open) const {
+  return std::any_of(queue_.begin(), queue_.end(), [&](const operation& op) {
+    const bool here = (op.what == action::close || op.what == action::expel) && op.vid == open.vid;
+    return (here || op.what == action::leave) && op.client == open.client;
+  });
 }
 void manager::close(std::uint64_t request, std::uint16_t vid, std::uint16_t client, bool clean) {
   queue_.push_back(

@@ -228,6 +228,7 @@ class manager {
   static bool stands_aside(const operation& op) {
     return op.what == action::open && op.step == converging && op.repair != 0;
   }
+  bool leaves_later(const operation& open) const;
   static bool conflict(const operation& earlier, const operation& later);
   bool advance(operation& op);
   bool advance_create(operation& op);

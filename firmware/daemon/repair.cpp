@@ -79,11 +79,22 @@ bool repair::concerns(const wire::afa::volume_record& r, std::uint32_t stripe) c
       return rendezvous_placement(r.ssd_count + 1)
           .holds(volume_id(r.vid), r.hash_factor, stripe, r.replicas, ssd);
     case repair_kind::converge:
-      return dirty_.holds(wire::afa::dirty_region_of(stripe, r.region_shift));
     case repair_kind::scrub:
     case repair_kind::mend: break;
   }
   return true;
+}
+
+/// Of a volume that is to converge: the first stripe behind those from `stripe` on that no SSD has
+/// changed; 0: that one may be.
+std::uint64_t repair::clean_until(const wire::afa::volume_record& r, std::uint64_t stripe) const {
+  if (order_.kind != repair_kind::converge) return 0;
+  const std::uint32_t region =
+      wire::afa::dirty_region_of(static_cast<std::uint32_t>(stripe), r.region_shift);
+  if (dirty_.holds(region)) return 0;
+  if (std::all_of(std::begin(dirty_.words), std::end(dirty_.words), [](auto w) { return w == 0; }))
+    return r.capacity_blocks;
+  return ((stripe >> r.region_shift) + 1) << r.region_shift;
 }
 
 /// Finds the next piece that has something to do.
@@ -93,6 +104,10 @@ void repair::begin_piece() {
     const wire::afa::volume_record& r = volumes_[volume_];
     while (first_ < r.capacity_blocks) {
       const std::uint64_t stripe = first_ / r.stripe_blocks;
+      if (const std::uint64_t clean = clean_until(r, stripe)) {
+        first_ = std::min<std::uint64_t>(clean * r.stripe_blocks, r.capacity_blocks);
+        continue;
+      }
       const std::uint64_t end =
           std::min<std::uint64_t>((stripe + 1) * r.stripe_blocks, r.capacity_blocks);
       place(r, static_cast<std::uint32_t>(stripe));

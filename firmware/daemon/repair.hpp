@@ -92,6 +92,7 @@ class repair {
   bool decide();
   void next_piece();
   void end(bool ok);
+  std::uint64_t clean_until(const wire::afa::volume_record& r, std::uint64_t stripe) const;
   bool concerns(const wire::afa::volume_record& r, std::uint32_t stripe) const;
   bool ask(repair_step::kind what, std::uint32_t replica, std::uint32_t from);
   bool ask_ssd(repair_step::kind what, std::uint32_t ssd, std::uint32_t from);

@@ -37,8 +37,13 @@ class dirty_log {
     const std::uint64_t bit = both(std::uint32_t{1} << place % 32);
     const atomic_ref<std::uint64_t, Scope> word(at);
     if ((word.load(relaxed) & bit) == bit) return;
-    if (through_->any()) through_->store(at, ~std::uint64_t{0});
+    if (!through_->any()) return void(word.fetch_or(bit, relaxed));
+    through_->store(at, ~std::uint64_t{0});
+    through_->order();  // who finds the mark in the copy goes on at once
     (void)word.fetch_or(bit, relaxed);
+    // `clear` stores to flash first: either has the last word there.
+    through_->order();
+    through_->store(at, ~std::uint64_t{0});
   }
   /// What is marked of the volume in a slot.
   /// @par Callers who has been with every shard's owner since the writes that it wants to find
@@ -53,11 +58,16 @@ class dirty_log {
       out.words[w] = both(half) == now ? half : ~std::uint32_t{0};
     }
   }
-  /// Nobody knows what has changed of the volume in a slot. @par Callers the host, before any shard
-  /// runs
+  /// Nobody knows what has changed of the volume in a slot. @par Callers the admin owner, one lane
   GNSTOR_HD void distrust(std::uint32_t slot) const {
-    for (std::uint32_t w = 0; w < words_each; ++w)
-      words_[slot * words_each + w] = ~std::uint64_t{0};
+#if defined(__CUDACC__)
+#pragma unroll 1
+#endif
+    for (std::uint32_t w = 0; w < words_each; ++w) {
+      std::uint64_t& at = words_[slot * words_each + w];
+      if (through_->any()) through_->store(at, ~std::uint64_t{0});
+      atomic_ref<std::uint64_t, Scope>(at).store(~std::uint64_t{0}, relaxed);
+    }
   }
   /// All replicas of the volume are equal, or there is none.
   /// @par Callers the admin owner, one lane, while no write of the volume is under way
@@ -69,8 +79,9 @@ class dirty_log {
       std::uint64_t& at = words_[slot * words_each + w];
       const atomic_ref<std::uint64_t, Scope> word(at);
       if (word.load(relaxed) == 0) continue;
-      word.store(0, relaxed);
       if (through_->any()) through_->store(at, std::uint64_t{0});
+      through_->order();
+      word.store(0, relaxed);
     }
   }
 

@@ -258,13 +258,14 @@ inline void recover_counts(const metadata& meta) {
 
 namespace gnstor::fw {
 
-/// Has the volumes that an SSD has, or may have, count as dirty all over.
+/// Has volumes count as dirty all over.
+/// @param any also those that may come before this metadata is written again; else those there are
 /// @par Callers the host, before any shard runs
-inline void distrust_dirty_logs(void* base, const geometry& g) {
+inline void distrust_dirty_logs(void* base, const geometry& g, bool any = false) {
   const metadata meta(base, g);
   const auto volumes = meta.volumes_table<thread_scope_system>();
   for (std::uint32_t slot = 0; slot < g.max_volumes; ++slot) {
-    if (volumes.read(slot).vid != 0) meta.dirty<thread_scope_system>().distrust(slot);
+    if (any || volumes.read(slot).vid != 0) meta.dirty<thread_scope_system>().distrust(slot);
   }
 }
 
@@ -302,6 +303,7 @@ inline mount_status recover(void* base, std::uint64_t bytes, const geometry& g,
   const checkpoint_state stopped = look_at_checkpoint(base, g);
   const bool rebooted = header.boot != who.boot;
   if (stopped == checkpoint_state::whole) {
+    if (rebooted && !who.flushes) distrust_dirty_logs(base, g);  // others may be older
     header.boot = who.boot;
     end_checkpoint(base, g);
     return mount_status::ok;
@@ -326,7 +328,11 @@ inline mount_status recover(void* base, std::uint64_t bytes, const geometry& g,
   for (std::uint32_t s = 0; s < g.shards; ++s) detail::recover_trims(meta, doubts, s);
   if (stopped == checkpoint_state::damaged && !doubts.found()) doubts.distrust_all();
   doubts.settle(owners);
-  if (rebooted) distrust_dirty_logs(base, g);  // a mark may be lost, and what it was for not
+  // A mark may be lost, and what it was for not: with a page cache, by damage to what was sealed,
+  // or as this SSD was killed before it had marked what it was to be given.
+  const membership_record m = header.membership[header.membership_at(header.epoch)];
+  const bool filled = ((m.absent | m.filling) >> header.self & 1) != 0;
+  if (rebooted || filled || stopped != checkpoint_state::none) distrust_dirty_logs(base, g);
   cuda::std::atomic_signal_fence(release);
   header.boot = who.boot;
   // Flash is changed from here on, and holds all that the checkpoint says.

@@ -29,14 +29,21 @@ class ssd_volumes {
   /// True while this SSD lacks what others have: it is filled or absent. @par Callers anybody
   GNSTOR_HD bool is_filling() const { return serving().is_filling(); }
 
-  /// Adds a volume. Adding the very record the table holds succeeds and changes nothing.
+  /// Adds a volume. Adding the very record the table holds succeeds and changes nothing. While this
+  /// SSD is filled, or absent, it is dirty all over: what it is not given, as that is zero, may be
+  /// on one other SSD alone, whose marks can be lost.
   /// @par Callers the admin owner, one lane; so for all `volume_` functions
   /// @param command_epoch the array epoch the command carries
   /// @par Errors stale_epoch, volume_exists, too_many_volumes, and those of `check_record`
   GNSTOR_HD std::uint16_t volume_add(std::uint32_t command_epoch,
                                      const wire::afa::volume_record& r) const {
     if (command_epoch != epoch()) return wire::afa::make_status(wire::afa::status::stale_epoch);
-    return permissions().add(r, meta_.header().next_generation++, ssd_count());
+    const bool known = permissions().look_up(volume_id(r.vid)).vid() != 0;
+    const std::uint16_t refused =
+        permissions().add(r, meta_.header().next_generation++, ssd_count());
+    if (refused == 0 && !known && is_filling())
+      logs().distrust(permissions().slot_of(volume_id(r.vid)));
+    return refused;
   }
 
   /// Changes rights of some clients, and where a volume lies; all or nothing. What belongs on other
@@ -48,8 +55,8 @@ class ssd_volumes {
     if (command_epoch != epoch()) return wire::afa::make_status(wire::afa::status::stale_epoch);
     const auto before = permissions().spread(volume_id(change.vid));
     const std::uint16_t refused = permissions().chmod(change, command_epoch, ssd_count());
-    if (refused == 0 && (change.sets & wire::afa::volume_chmod::sets_clean) != 0)
-      meta_.template dirty<Scope>().clear(permissions().slot_of(volume_id(change.vid)));
+    const bool equal = (change.sets & wire::afa::volume_chmod::sets_clean) != 0 && !is_filling();
+    if (refused == 0 && equal) logs().clear(permissions().slot_of(volume_id(change.vid)));
     const bool drops = change.spread == dropping && before != dropping;
     if (refused == 0 && drops) serving().count_deletion();
     if (refused == 0 && !drops) serving().count_change();
@@ -65,7 +72,7 @@ class ssd_volumes {
     const std::uint32_t slot = permissions().slot_of(vid);
     const std::uint16_t refused = permissions().remove(vid, hash_factor);
     if (refused == 0) serving().count_deletion();
-    if (refused == 0) meta_.template dirty<Scope>().clear(slot);  // for who has it next
+    if (refused == 0) logs().clear(slot);  // for who has it next
     return refused;
   }
 
@@ -86,6 +93,8 @@ class ssd_volumes {
     return meta_.template volumes_table<Scope>();
   }
   GNSTOR_HD array_epoch<Scope> serving() const { return array_epoch<Scope>(meta_.header()); }
+
+  GNSTOR_HD dirty_log<Scope> logs() const { return meta_.template dirty<Scope>(); }
 
   metadata meta_;
 };

@@ -204,7 +204,8 @@ grpc::Status control_service::DeleteVolume(context* call, const v1::DeleteVolume
     caller(*call).need_owner(r, "deleting");
     if (in->host().empty()) return manager()->remove(r.vid, in->force(), r.hash_factor);
     const auto present = manager();
-    host::manager_control(*present, caller(*call), in->host()).remove(volume_id(r.vid));
+    host::manager_control(*present, caller(*call), in->host())
+        .remove(volume_id(r.vid), r.hash_factor);
   });
 }
 

@@ -98,6 +98,30 @@ TEST_CASE("an SSD says where a volume is dirty, whichever of its shards has chan
   }
 }
 
+TEST_CASE("an SSD answers once each of its shards has had its turn, and not before") {
+  for (std::uint32_t stalled = 0; stalled < 4; ++stalled) {
+    CAPTURE(stalled);
+    sharded_ssd a(1);
+    const auto turn = [&](bool all) {
+      const simt::group me = simt::group::self();
+      for (std::uint32_t rounds = 0; rounds < 20; ++rounds) {
+        for (std::uint32_t q = 0; q < a.f.node.shape.max_queues; ++q)
+          fw::queue_engine::tick(a.f.node, q, me);
+        for (std::uint32_t s = 0; s < 4; ++s) {
+          if (all || s != stalled) fw::shard_engine(a.f.node, 0, s).tick(me);
+        }
+        (void)a.f.refs[0].poll();
+      }
+    };
+    const result<ticket> sent = a.f.refs[0].submit(a.asking());
+    REQUIRE(bool(sent));
+    turn(false);
+    CHECK(a.f.refs[0].try_wait(sent.value).code == status_code::would_block);
+    turn(true);
+    CHECK(a.f.refs[0].try_wait(sent.value).ok());
+  }
+}
+
 TEST_CASE("room for an answer that is short, crooked or not open is refused") {
   sharded_ssd a(1);
   CHECK(is(a.run(a.asking(0, sizeof(dirty_regions) - 8)), generic_status::invalid_sgl_length));

@@ -72,6 +72,22 @@ TEST_CASE("where an SSD fails on the way, none is called clean once somebody may
   }
 }
 
+TEST_CASE("who gives a volume up behind its open and asks again comes behind that") {
+  obedient_array a(4);
+  a.create(1);
+  REQUIRE(a.open(1, 10) == verdict::done);
+  a.boss.client_gone(10);
+  a.boss.open(50, 1, 11, true);
+  a.obey();                       // its replicas are compared
+  a.boss.close(51, 1, 11, true);  // it has given up waiting
+  a.boss.open(52, 1, 11, true);
+  a.obey();
+  CHECK(a.repaired().kind == repair_kind::converge);
+  CHECK(a.replies.back().request == 52);
+  CHECK(a.replies.back().said == verdict::done);
+  for (std::uint32_t k = 0; k < 4; ++k) CHECK(a.rights(k, 1, 11) == 3);
+}
+
 TEST_CASE("a volume is clean when its writer says so, if it was equal before") {
   watched_array a;
   REQUIRE(a.open(1, 10) == verdict::done);

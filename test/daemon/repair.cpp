@@ -186,6 +186,23 @@ TEST_CASE("an answer that is none makes all of the volume dirty") {
   CHECK(job.compared() == 100);
 }
 
+TEST_CASE("of a volume of billions of blocks only dirty regions are looked at") {
+  auto r = described(1, 2);
+  r.capacity_blocks = wire::afa::max_volume_blocks;
+  r.stripe_blocks = 1;
+  r.region_shift = wire::afa::region_shift_for(r.capacity_blocks);
+  letters a(4);
+  a.dirty.emplace(4);
+  repair nothing = begin(a, repair_kind::converge, r);
+  CHECK(a.run(nothing) == 4);
+  CHECK(nothing.ok());
+  (*a.dirty)[3].words[15] = 1u << 31;  // the last one
+  repair job = begin(a, repair_kind::converge, r);
+  for (std::uint32_t asked = 0; asked < 4; ++asked) job.answered(a.serve(*job.step()));
+  REQUIRE(job.step());
+  CHECK(job.step()->first.value == r.capacity_blocks / 512 * 511 + r.capacity_blocks % 512);
+}
+
 TEST_CASE("a region of a volume that has grown stands for stripes further on, too") {
   auto r = described(1, 2);
   r.capacity_blocks = 4 * 1200;

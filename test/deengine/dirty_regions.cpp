@@ -151,6 +151,41 @@ TEST_CASE("marks that a machine has lost with its page cache are not missed") {
   CHECK(count(r, 1) == 0);
 }
 
+TEST_CASE(
+    "an SSD that is filled is dirty all over, and nobody calls it clean before it is in sync") {
+  constexpr std::uint32_t all = wire::afa::dirty_region_count;
+  const auto members = [](std::uint32_t epoch, std::uint64_t absent, std::uint64_t filling) {
+    return wire::afa::array_membership{wire::afa::payload_version, epoch, absent, filling};
+  };
+  rig r(shape);
+  REQUIRE(r.ssd().array_update(members(2, 1, 0)) == 0);
+  const record v = volume(1, 640);
+  REQUIRE(r.ssd().volume_add(2, v) == 0);
+  CHECK(count(r, 1) == all);
+  REQUIRE(r.ssd().array_update(members(3, 0, 1)) == 0);
+  r.clean(1);
+  CHECK(count(r, 1) == all);
+  r.mount();
+  CHECK(count(r, 1) == all);
+  REQUIRE(r.ssd().array_update(members(4, 0, 0)) == 0);
+  CHECK(count(r, 1) == all);
+  r.clean(1);
+  CHECK(count(r, 1) == 0);
+  CHECK(r.ssd().volume_add(4, r.ssd().parts().volumes_table<thread_scope_system>().read(0)) == 0);
+  CHECK(count(r, 1) == 0);  // it was there
+}
+
+TEST_CASE("what damaged a sealed SSD may have damaged its marks") {
+  rig r(shape);
+  REQUIRE(r.ssd().volume_add(1, volume(1, 640)) == 0);
+  REQUIRE(r.write(1, 16, 1, 100) == 0);
+  REQUIRE(fw::checkpoint(r.meta(), shape));
+  const fw::layout at = fw::layout::of(shape);
+  std::memset(static_cast<char*>(r.meta()) + at.dirty, 0, at.pool - at.dirty);  // a lost sector
+  r.mount();
+  CHECK(count(r, 1) == wire::afa::dirty_region_count);
+}
+
 TEST_CASE("only who fills may ask, of a volume that there is, in the present epoch") {
   rig r(shape);
   record v = volume(1, 640);

@@ -59,9 +59,13 @@ void manager_control::close(volume_id vid, bool clean) {
 }
 
 void manager_control::remove(volume_id vid) {
-  const volume_state v = owned(vid, "deleting");
+  remove(vid, owned(vid, "deleting").record.hash_factor);
+}
+
+void manager_control::remove(volume_id vid, std::uint64_t of) {
+  (void)owned(vid, "deleting");
   // What it writes itself it may delete.
-  manager_->remove(vid.value, false, v.record.hash_factor, client_);
+  manager_->remove(vid.value, false, of, client_);
 }
 
 void manager_control::rename(volume_id vid, const wire::afa::volume_name& name) {

@@ -23,6 +23,8 @@ class manager_control final : public array_control {
   volume_state renew(volume_id vid) override;
   void close(volume_id vid, bool clean) override;
   void remove(volume_id vid) override;
+  /// @param of hash factor of the volume that is meant, not a later one of its VID
+  void remove(volume_id vid, std::uint64_t of);
   void rename(volume_id vid, const wire::afa::volume_name& name) override;
   void grow(volume_id vid, std::uint64_t capacity_blocks) override;
   void share(volume_id vid, const std::string& host, bool allowed) override;

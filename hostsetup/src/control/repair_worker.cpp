@@ -135,8 +135,14 @@ void repair_worker::carry_out(std::unique_lock<std::mutex>& lock,
     changed_.wait_for(lock, pause, [&] { return cancelled_; });
   }
   if (cancelled_) return;
+  std::vector<wire::afa::volume_record> volumes;
+  if (order.kind == daemon::repair_kind::fill) {
+    volumes = manager_.core.volumes();
+  } else if (const auto* r = manager_.core.record_of(order.vid)) {
+    volumes.push_back(*r);
+  }
   daemon::repair work(order, manager_.core.published(),
-                      static_cast<std::uint32_t>(manager_.core.ssds()), manager_.core.volumes(),
+                      static_cast<std::uint32_t>(manager_.core.ssds()), std::move(volumes),
                       reinterpret_cast<char*>(memory_.data()));
   now_.total = work.to_look_at();
   while (work.step() && !cancelled_) {
@@ -167,7 +173,10 @@ daemon::step_end repair_worker::step(const daemon::repair_step& p, std::uint32_t
                                                std::size_t{p.blocks} * block_bytes);
   status s;
   try {
-    s = client_->io(command_of(p, as_, epoch), data);
+    // One shard after another has its turn for it.
+    s = p.what == daemon::repair_step::kind::regions
+            ? client_->io(command_of(p, as_, epoch), data, std::chrono::seconds(5))
+            : client_->io(command_of(p, as_, epoch), data);
   } catch (const error& e) {  // no memory for it here: the repair is ordered again
     log(log_level::warning, e.what());
     return daemon::step_end::failed;

@@ -82,6 +82,7 @@ void emulated_array::mount(std::uint32_t index) {
   fw::ssd_identity who{index, endpoint_.ssds, node_.shape.epoch, endpoint_.grow};
   if (!endpoint_.flash.empty()) {
     who.boot = this_boot();
+    who.flushes = syncs();
     check_shape(path_of(index), endpoint_, geometry_);
     d.file = std::make_unique<flash_file>(path_of(index), meta_bytes + data_bytes);
     d.host_metadata = d.file->data();
@@ -258,7 +259,7 @@ void emulated_array::open_flash() {
     fw::end_checkpoint(d.host_metadata, geometry_);
     // Files that get everything at the end may get only some SSDs' part.
     if (on_gpu() && d.file && d.pinned.data() == nullptr)
-      fw::distrust_dirty_logs(d.host_metadata, geometry_);
+      fw::distrust_dirty_logs(d.host_metadata, geometry_, true);
     if (d.file && syncs()) (void)d.file->sync();
   }
 }
