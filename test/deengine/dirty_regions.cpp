@@ -175,6 +175,30 @@ TEST_CASE(
   CHECK(count(r, 1) == 0);  // it was there
 }
 
+TEST_CASE("what an SSD is given in place of a damaged block is dirty") {
+  rig r(shape);
+  r.seals = true;
+  record v = volume(1, 640);
+  v.clients[v.client_count++] = {9, wire::afa::right_fill};
+  REQUIRE(r.ssd().volume_add(1, v) == 0);
+  REQUIRE(r.write(1, 5, 1, 100) == 0);
+  r.clean(1);
+  std::uint32_t page = 0;
+  r.ssd().lookup(r.ssd().check(r.io(1, 5, 1, false)), &page);
+  r.ssd().unpin(page);
+  *static_cast<char*>(r.ssd().page(page)) ^= 1;
+  fw::request given = r.io(1, 5, 1, true, 9);
+  given.fill = true;
+  const fw::admission a = r.ssd().check(given);
+  std::uint32_t fresh = 0;
+  REQUIRE(r.take(a, &fresh) == 0);
+  r.fill(fresh, 100);
+  r.ssd().seal(fresh, gnstor::detail::page_crc_alone(r.ssd().page(fresh)));
+  REQUIRE(r.ssd().commit_fill(a, {client_id(9), 1}, &fresh, false) == 0);
+  CHECK(r.dirty(1).holds(0));
+  CHECK(count(r, 1) == 1);
+}
+
 TEST_CASE("what damaged a sealed SSD may have damaged its marks") {
   rig r(shape);
   REQUIRE(r.ssd().volume_add(1, volume(1, 640)) == 0);
