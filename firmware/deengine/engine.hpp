@@ -20,16 +20,8 @@ namespace gnstor::fw {
 /// Statuses are NVMe status fields, 0 for success. GNStor, 4.3.
 /// @tparam Scope the widest distance between two callers
 template <thread_scope Scope>
-class engine_ref : public ssd_volumes<Scope> {
-  using volumes = ssd_volumes<Scope>;
-  using volumes::meta_;
-  using volumes::permissions;
-  using volumes::serving;
-
+class engine_ref {
  public:
-  using volumes::epoch;
-  using volumes::ssd_count;
-
   /// The block was never written: zeroes; or, in another epoch than its check's, has moved away; or
   /// nobody knows: `is_doubtful`.
   static constexpr std::uint32_t no_page = cuckoo_map::none;
@@ -39,12 +31,14 @@ class engine_ref : public ssd_volumes<Scope> {
   /// @param quiescence of those who `peek`
   GNSTOR_HD engine_ref(void* meta, const geometry& g, void* data,
                        const reader_quiescence<Scope>& quiescence = {})
-      : volumes(meta, g), data_(static_cast<char*>(data)), quiescence_(quiescence) {}
+      : meta_(meta, g), data_(static_cast<char*>(data)), quiescence_(quiescence) {}
 
   GNSTOR_HD const geometry& shape() const { return meta_.shape(); }
   GNSTOR_HD ssd_index self() const {
     return ssd_index(static_cast<std::uint16_t>(meta_.header().self));
   }
+  GNSTOR_HD std::uint32_t ssd_count() const { return volumes().ssd_count(); }
+  GNSTOR_HD std::uint32_t epoch() const { return volumes().epoch(); }
   GNSTOR_HD std::uint32_t shard_of(volume_id vid, std::uint32_t stripe) const {
     return fw::shard_of(vid, stripe, shape().shards);
   }
@@ -321,6 +315,28 @@ class engine_ref : public ssd_volumes<Scope> {
     return meta_.header().doubts.covers(a.shard, a.generation);
   }
 
+  // As `ssd_volumes`:
+  GNSTOR_HD std::uint16_t array_update(const wire::afa::array_membership& m) const {
+    return volumes().array_update(m);
+  }
+  GNSTOR_HD membership_record membership() const { return volumes().membership(); }
+  GNSTOR_HD bool is_filling() const { return volumes().is_filling(); }
+  GNSTOR_HD std::uint16_t volume_add(std::uint32_t epoch, const wire::afa::volume_record& r) const {
+    return volumes().volume_add(epoch, r);
+  }
+  GNSTOR_HD std::uint16_t volume_chmod(std::uint32_t epoch,
+                                       const wire::afa::volume_chmod& change) const {
+    return volumes().volume_chmod(epoch, change);
+  }
+  GNSTOR_HD std::uint16_t volume_delete(std::uint32_t epoch, volume_id vid,
+                                        std::uint64_t hash_factor = 0) const {
+    return volumes().volume_delete(epoch, vid, hash_factor);
+  }
+  GNSTOR_HD std::uint16_t volume_list(std::uint32_t epoch, volume_id first,
+                                      wire::afa::volume_list& out) const {
+    return volumes().volume_list(epoch, first, out);
+  }
+
   /// Pages that nobody has taken. @par Callers anybody
   GNSTOR_HD std::uint64_t free_pages() const {
     return std::uint64_t{flash().pool().left()} * shape().pages_per_block;
@@ -333,6 +349,11 @@ class engine_ref : public ssd_volumes<Scope> {
   GNSTOR_HD metadata parts() const { return meta_; }  ///< for recovery and tests
 
  private:
+  GNSTOR_HD ssd_volumes<Scope> volumes() const { return ssd_volumes<Scope>(meta_); }
+  GNSTOR_HD permission_table<Scope> permissions() const {
+    return meta_.template volumes_table<Scope>();
+  }
+  GNSTOR_HD array_epoch<Scope> serving() const { return array_epoch<Scope>(meta_.header()); }
   GNSTOR_HD flash_log<Scope> flash() const { return meta_.template flash<Scope>(quiescence_); }
   GNSTOR_HD shard_store<Scope> store(std::uint32_t shard) const {
     return {meta_, data_, quiescence_, shard};
@@ -359,10 +380,12 @@ class engine_ref : public ssd_volumes<Scope> {
     return page;
   }
 
+  metadata meta_;
   char* data_;
   reader_quiescence<Scope> quiescence_;
 };
 
 static_assert(std::is_trivially_copyable_v<engine_ref<thread_scope_device>>);
+static_assert(sizeof(engine_ref<thread_scope_device>) <= 128, "an argument of kernels: `layout`");
 
 }  // namespace gnstor::fw

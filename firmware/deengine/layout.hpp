@@ -22,7 +22,6 @@ struct layout {
   std::uint64_t shards = 0;        ///< `shard_state[shards]`
   std::uint64_t volume_index = 0;  ///< `uint32_t[65536]`: VID to slot plus 1
   std::uint64_t volumes = 0;       ///< `volume_slot[max_volumes]`
-  std::uint64_t dirty = 0;         ///< `uint64_t[max_volumes][16]`: a `dirty_log`
   std::uint64_t pool = 0;          ///< `uint32_t[]`: one bit per free block, and their count
   std::uint64_t rankings = 0;      ///< `uint32_t[shards][]`: heads of a `block_ranking`
   std::uint64_t blocks = 0;        ///< `block_state[blocks]`
@@ -37,8 +36,7 @@ struct layout {
     at.shards = sizeof(metadata_header);
     at.volume_index = after(at.shards, g.shards, sizeof(shard_state));
     at.volumes = after(at.volume_index, vid_count, sizeof(std::uint32_t));
-    at.dirty = after(at.volumes, g.max_volumes, sizeof(volume_slot));
-    at.pool = after(at.dirty, g.max_volumes,
+    at.pool = after(at.dirty(g), g.max_volumes,
                     dirty_log<thread_scope_system>::words_each * sizeof(std::uint64_t));
     at.rankings = after(at.pool, block_pool<thread_scope_system>::word_count(g.blocks()),
                         sizeof(std::uint32_t));
@@ -51,7 +49,12 @@ struct layout {
     return at;
   }
 
-  // What is rarely asked for is not kept:
+  // What is rarely asked for is not kept: of a kernel's argument of more than 128 bytes nvcc 13.0
+  // takes the address, and reads it as local memory.
+  /// `uint64_t[max_volumes][16]`: a `dirty_log` each
+  GNSTOR_HD constexpr std::uint64_t dirty(const geometry& g) const {
+    return after(volumes, g.max_volumes, sizeof(volume_slot));
+  }
   /// `uint64_t[blocks][]`: a `live_record` each
   GNSTOR_HD constexpr std::uint64_t records(const geometry& g) const {
     return after(oob, g.pages, sizeof(oob_entry));

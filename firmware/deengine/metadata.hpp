@@ -63,7 +63,7 @@ class metadata {
   }
   template <thread_scope Scope>
   GNSTOR_HD dirty_log<Scope> dirty() const {
-    return dirty_log<Scope>(array<std::uint64_t>(at_.dirty), through());
+    return dirty_log<Scope>(array<std::uint64_t>(at_.dirty(shape_)), through());
   }
   template <thread_scope Scope>
   GNSTOR_HD permission_table<Scope> volumes_table() const {

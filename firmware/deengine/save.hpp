@@ -53,7 +53,7 @@ inline void save(const void* from, void* to, const geometry& g, bool written_thr
   std::memcpy(target + at.pool, source + at.pool, end - at.pool);
   // Marks that are still good come last: until then there are more.
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  std::memcpy(target + at.dirty, source + at.dirty, at.pool - at.dirty);
+  std::memcpy(target + at.dirty(g), source + at.dirty(g), at.pool - at.dirty(g));
 }
 
 }  // namespace gnstor::fw

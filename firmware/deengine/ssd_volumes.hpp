@@ -6,12 +6,14 @@
 
 namespace gnstor::fw {
 
-/// What the admin owner of an SSD does to it: its epoch and its volumes (a reference, part of
-/// `engine_ref`).
+/// What the admin owner of an SSD does to it: its epoch and its volumes (a view, which `engine_ref`
+/// makes).
 /// @tparam Scope the widest distance between two callers
 template <thread_scope Scope>
 class ssd_volumes {
  public:
+  GNSTOR_HD explicit ssd_volumes(const metadata& meta) : meta_(meta) {}
+
   GNSTOR_HD std::uint32_t ssd_count() const { return meta_.header().ssd_count; }
   GNSTOR_HD std::uint32_t epoch() const { return serving().now(); }
 
@@ -86,9 +88,7 @@ class ssd_volumes {
     return 0;
   }
 
- protected:
-  GNSTOR_HD ssd_volumes(void* meta, const geometry& g) : meta_(meta, g) {}
-
+ private:
   GNSTOR_HD permission_table<Scope> permissions() const {
     return meta_.template volumes_table<Scope>();
   }
@@ -96,7 +96,7 @@ class ssd_volumes {
 
   GNSTOR_HD dirty_log<Scope> logs() const { return meta_.template dirty<Scope>(); }
 
-  metadata meta_;
+  const metadata& meta_;
 };
 
 }  // namespace gnstor::fw

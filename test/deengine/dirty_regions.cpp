@@ -94,8 +94,9 @@ TEST_CASE("a flipped bit of a log makes regions dirty, and none clean") {
   REQUIRE(r.ssd().volume_add(1, volume(1, 640)) == 0);
   REQUIRE(r.write(1, 16 * 33, 1, 100) == 0);
   const fw::layout at = fw::layout::of(shape);
-  auto* const words = reinterpret_cast<std::uint64_t*>(static_cast<char*>(r.meta()) + at.dirty);
-  const std::uint64_t row_words = (at.pool - at.dirty) / 8;
+  auto* const words =
+      reinterpret_cast<std::uint64_t*>(static_cast<char*>(r.meta()) + at.dirty(shape));
+  const std::uint64_t row_words = (at.pool - at.dirty(shape)) / 8;
   std::uint32_t marked = 0;
   for (std::uint64_t w = 0; w < row_words; ++w) marked += words[w] != 0 ? 1 : 0;
   REQUIRE(marked == 1);
@@ -205,7 +206,8 @@ TEST_CASE("what damaged a sealed SSD may have damaged its marks") {
   REQUIRE(r.write(1, 16, 1, 100) == 0);
   REQUIRE(fw::checkpoint(r.meta(), shape));
   const fw::layout at = fw::layout::of(shape);
-  std::memset(static_cast<char*>(r.meta()) + at.dirty, 0, at.pool - at.dirty);  // a lost sector
+  std::memset(static_cast<char*>(r.meta()) + at.dirty(shape), 0,
+              at.pool - at.dirty(shape));  // a lost sector
   r.mount();
   CHECK(count(r, 1) == wire::afa::dirty_region_count);
 }

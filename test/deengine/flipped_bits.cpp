@@ -159,7 +159,7 @@ void say(const char* what, const std::map<std::string, tally>& said) {
   CHECK(touched > flips / 50);
 }
 
-const auto flips = static_cast<std::uint32_t>(number_from("GNSTOR_FLIPS", 900));
+const auto flips = static_cast<std::uint32_t>(number_from("GNSTOR_FLIPS", 2400));
 
 }  // namespace
 
