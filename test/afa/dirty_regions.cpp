@@ -1,7 +1,5 @@
 /// DIRTY REGIONS through a queue pair: what an SSD of several shards has marked, and bad requests.
-#include "courier.hpp"
-#include "node_fixture.hpp"
-#include <gnstor/simt_host/executor.hpp>
+#include "one_command.hpp"
 #include <gnstor/wire/afa/io_opcode.hpp>
 #include <gnstor/wire/nvme/read_write.hpp>
 
@@ -50,16 +48,7 @@ struct sharded_ssd {
     e.dptr = wire::nvme::make_keyed_sgl(f.block(1).address + at, bytes, key);
     return e;
   }
-  status run(const submission_entry& e) {
-    courier_request request{e};
-    *f.node.stop = 0;
-    simt::host::executor machine;
-    machine.spawn(1, 1, courier{f.channels, &request, 1});
-    machine.serve_in(simt::domain::nic, f.node.shape.roles(), lanes, *f.node.stop,
-                     fw::service{f.node});
-    machine.run();
-    return request.outcome;
-  }
+  status run(const submission_entry& e) { return one_command(f, e, lanes); }
   dirty_regions said() {
     dirty_regions d;
     std::memcpy(&d, f.image.here(f.buffer) + block_bytes, sizeof d);

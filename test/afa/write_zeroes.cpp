@@ -1,7 +1,5 @@
 /// Write Zeroes makes blocks unwritten again, under the same checks as a write.
-#include "courier.hpp"
-#include "node_fixture.hpp"
-#include <gnstor/simt_host/executor.hpp>
+#include "one_command.hpp"
 #include <gnstor/wire/afa/status.hpp>
 
 using namespace gnstor;
@@ -29,16 +27,7 @@ struct small_array {
     e.cdw2 = 1;
     return e;
   }
-  status run(const submission_entry& e) {
-    courier_request request{e};
-    *f.node.stop = 0;
-    simt::host::executor machine;
-    machine.spawn(1, 1, courier{f.channels, &request, 1});
-    machine.serve_in(simt::domain::nic, f.node.shape.roles(), lanes, *f.node.stop,
-                     fw::service{f.node});
-    machine.run();
-    return request.outcome;
-  }
+  status run(const submission_entry& e) { return one_command(f, e, lanes); }
   unsigned char* bytes(std::uint32_t block) {
     return f.image.here(f.buffer) + std::size_t{block} * block_bytes;
   }
