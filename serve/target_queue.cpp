@@ -18,6 +18,7 @@
 #include <gnstor/wire/fabrics/connect.hpp>
 #include <gnstor/wire/fabrics/property_command.hpp>
 #include <gnstor/wire/nvme/identify.hpp>
+#include <gnstor/wire/nvme/lba_status.hpp>
 #include <gnstor/wire/nvme/log_page.hpp>
 #include <gnstor/wire/nvme/read_write.hpp>
 
@@ -118,6 +119,11 @@ target_queue::needs target_queue::needs_of(const submission_entry& e) const {
     if (own && e.opcode == wire::afa::association_end::opcode)
       return {.blocking = true, .behind_others = true};
     if (own && is_managers(e)) return manager_needs(e);
+    if (kind == subsystem_kind::array && wire::nvme::is_get_lba_status(e))
+      return {.data = data_phase::send,
+              .bytes = wire::nvme::lba_status_bytes(e),
+              .blocking = true,
+              .more_is_fine = true};
     return own ? array_admin_needs(e) : admin_needs(e);
   }
   return kind == subsystem_kind::array ? array_needs(e) : volume_needs(e);
@@ -152,6 +158,7 @@ target_queue::needs target_queue::admin_needs(const submission_entry& e) const {
     case wire::nvme::admin_opcode::abort:
     case wire::nvme::admin_opcode::asynchronous_event_request:
     case wire::nvme::admin_opcode::keep_alive: return nothing();
+    case wire::nvme::admin_opcode::get_lba_status: break;  // of the array alone
   }
   return {.refused = no(generic_status::invalid_opcode)};
 }
@@ -361,7 +368,7 @@ answer target_queue::execute_admin(const plan& p, std::span<std::byte> data) {
   const submission_entry& e = p.entry;
   if (e.opcode == wire::afa::association_end::opcode)
     return target_->end_association(*controller_, wire::afa::association_end::unpack(e));
-  if (e.opcode >= wire::nvme::first_vendor_admin_opcode) {
+  if (e.opcode >= wire::nvme::first_vendor_admin_opcode || wire::nvme::is_get_lba_status(e)) {
     if (auto* manager = controller_->manager()) return {manager->admin(e, data)};
     return {target_->array().admin(controller_->host().client, e, data)};
   }

@@ -10,6 +10,7 @@
 #include <gnstor/wire/afa/volume_chmod.hpp>
 #include <gnstor/wire/afa/volume_list.hpp>
 #include <gnstor/wire/nvme/features.hpp>
+#include <gnstor/wire/nvme/lba_status.hpp>
 #include <gnstor/wire/nvme/read_write.hpp>
 #include <hca/queue_reader.hpp>
 
@@ -183,6 +184,7 @@ class command_router {
     std::uint32_t needs = 0;
     std::uint32_t length = 0;
     if (wire::nvme::is_feature_command(c.entry)) return true;
+    if (wire::nvme::is_get_lba_status(c.entry)) return route_lba_status(c);
     switch (static_cast<wire::afa::admin_opcode>(c.entry.opcode)) {
       case wire::afa::admin_opcode::volume_add:
         needs = remote_read;
@@ -212,6 +214,12 @@ class command_router {
     return aligned(c) && opens(c, needs);
   }
 
+  GNSTOR_HD bool route_lba_status(command_head& c) {
+    const std::uint64_t length = wire::nvme::lba_status_bytes(c.entry);
+    if (length < sizeof(wire::nvme::lba_status_list) || c.entry.dptr.length() < length)
+      return answer_now(c, wire::nvme::generic_status::invalid_sgl_length);
+    return aligned(c) && opens(c, remote_write) && healthy(c, fault_of(c.ssd), false);
+  }
   /// False, and answered, if structured data does not lie as the firmware's loads and stores need
   /// it.
   GNSTOR_HD static bool aligned(command_head& c) {

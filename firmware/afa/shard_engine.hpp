@@ -1,6 +1,7 @@
 #pragma once
 
 #include <afa/admin_commands.hpp>
+#include <afa/lba_status.hpp>
 #include <afa/node.hpp>
 #include <gnstor/simt/clock.hpp>
 #include <gnstor/simt/group.hpp>
@@ -145,6 +146,9 @@ class shard_engine {
     return c.admin == 0 &&
            c.entry.opcode == static_cast<std::uint8_t>(wire::afa::io_opcode::dirty_regions);
   }
+  GNSTOR_HD static bool is_lba_status(const command_head& c) {
+    return c.admin != 0 && wire::nvme::is_get_lba_status(c.entry);
+  }
   GNSTOR_HD static bool is_io(const command_head& c, wire::nvme::nvm_opcode op) {
     return c.admin == 0 && c.entry.opcode == static_cast<std::uint8_t>(op);
   }
@@ -205,8 +209,9 @@ class shard_engine {
         io_command& c = n.commands[handle];
         bool again = false;
         std::uint32_t next = shard;
-        c.status = serve_rare(n, ssd, c, again);
+        c.status = serve_rare(n, ssd, shard, c, again);
         if (is_regions(c) && again) next = c.where.shard;
+        if (is_lba_status(c) && again) next = shard + 1;
         if (again && (next != shard || may_wait(c))) {
           n.inbox(ssd, next).push(handle);
         } else {
@@ -224,10 +229,11 @@ class shard_engine {
   }
   /// @param again set if nothing was done, or not all, for want of pages, or as it is the next
   /// shard's turn
-  GNSTOR_HD static std::uint16_t serve_rare(const node& n, std::uint32_t ssd, io_command& c,
-                                            bool& again) {
+  GNSTOR_HD static std::uint16_t serve_rare(const node& n, std::uint32_t ssd, std::uint32_t shard,
+                                            io_command& c, bool& again) {
     const node::ssd& drive = n.ssds[ssd];
     const write_claim by{c.client, c.entry.cdw2};
+    if (is_lba_status(c)) return lba_status::visit(drive, shard, c, again);
     if (c.admin != 0) return admin_commands(n, ssd).execute(c);
     if (is_regions(c)) {
       auto& out = *reinterpret_cast<wire::afa::dirty_regions*>(c.entry.dptr.address);

@@ -118,14 +118,18 @@ class engine_ref {
                                           wire::afa::dirty_region_of(stripe, known.region_shift));
     return a;
   }
+  /// The same where nothing was foreseen: of a block that need not belong here.
+  GNSTOR_HD admission check_block(const request& r, known_grant& known) const {
+    foresight now;
+    look_at_rights(known, r.write, now);
+    return check_rights(r, known, now);
+  }
   /// The same for a command about the volume as a whole, of which `r.first` says nothing. It goes
   /// to each shard in turn, the first of which is 0.
   GNSTOR_HD admission check_volume(request r, known_grant& known) const {
     r.first = vba(0);
     r.blocks = 1;
-    foresight now;
-    look_at_rights(known, r.write, now);
-    admission a = check_rights(r, known, now);
+    admission a = check_block(r, known);
     a.shard = 0;
     return a;
   }
@@ -170,6 +174,11 @@ class engine_ref {
   /// @param pages `a.blocks` entries
   GNSTOR_HD void lookup(const admission& a, std::uint32_t* pages) const {
     for (std::uint32_t k = 0; k < a.blocks; ++k) pages[k] = probe(a, k);
+  }
+
+  /// True if block `k` of a command has a page. @par Callers the owner of its shard, one lane
+  GNSTOR_HD bool has(const admission& a, std::uint32_t k) const {
+    return meta_.find(a.shard, a.key(k)) != cuckoo_map::none;
   }
 
   /// The same by all lanes of `g`: lane k probes block k, k + size and so on. `pages` is shared by

@@ -11,6 +11,7 @@
 #include <gnstor/wire/nvme/firmware_log.hpp>
 #include <gnstor/wire/nvme/health_log.hpp>
 #include <gnstor/wire/nvme/identify.hpp>
+#include <gnstor/wire/nvme/lba_status.hpp>
 #include <gnstor/wire/nvme/log_page.hpp>
 
 #include <doctest/doctest.h>
@@ -33,6 +34,30 @@ constexpr auto is = [](auto ours, auto theirs) {
 #define SAME_FIELD(ours_field, theirs_field)                           \
   CHECK(offsetof(ours, ours_field) == offsetof(theirs, theirs_field)); \
   CHECK(sizeof(ours::ours_field) == sizeof(((theirs*)nullptr)->theirs_field))
+
+TEST_CASE("Get LBA Status and its answer are libnvme's") {
+  CHECK(is(nvme::admin_opcode::get_lba_status, nvme_admin_get_lba_status));
+  {
+    using ours = nvme::lba_status_descriptor;
+    using theirs = nvme_lba_status_desc;
+    CHECK(sizeof(ours) == sizeof(theirs));
+    SAME_FIELD(slba, dslba);
+    SAME_FIELD(blocks, nlb);
+    SAME_FIELD(status, status);
+  }
+  using ours = nvme::lba_status_list;
+  using theirs = nvme_lba_status;
+  CHECK(sizeof(ours) == offsetof(theirs, descs));
+  SAME_FIELD(descriptors, nlsd);
+  SAME_FIELD(completion, cmpc);
+  const auto e = nvme::make_get_lba_status(7, 2, 0x123456789a, 1000, 4096);
+  CHECK(e.cdw10 == 0x3456789a);
+  CHECK(e.cdw11 == 0x12);
+  CHECK(e.cdw12 == 1023);  // dwords, 0's based
+  CHECK(e.cdw13 == (0x02u << 24 | 1000));
+  CHECK(nvme::lba_status_bytes(e) == 4096);
+  CHECK(nvme::lba_status_blocks(e) == 1000);
+}
 
 TEST_CASE("the Identify Controller structure is libnvme's") {
   using ours = nvme::identify_controller;

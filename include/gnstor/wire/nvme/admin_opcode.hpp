@@ -15,6 +15,7 @@ enum class admin_opcode : std::uint8_t {
   get_features = 0x0a,
   asynchronous_event_request = 0x0c,
   keep_alive = 0x18,
+  get_lba_status = 0x86,
 };
 
 inline constexpr std::uint8_t first_vendor_admin_opcode = 0xc0;
