@@ -6,13 +6,13 @@
 namespace gnstor::serve {
 namespace {
 
-constexpr std::uint32_t queue_depth = 128;
+constexpr std::uint32_t manager_queue_depth = 128;
 
 host::session_options manager_options() {
   host::session_options o;
   o.client = host::machine::cpu;
   o.channels = 0;
-  o.depth = queue_depth;
+  o.depth = manager_queue_depth;
   o.host_name = manager_name;
   return o;
 }
@@ -46,7 +46,7 @@ std::unique_ptr<host::array_manager> manage_emulated(const host::endpoint& where
         "managing an array with runner=sim: it runs inside a host executor only; use runner=cpu");
   }
   const auto array = std::make_shared<host::emulated_array>(where, host::machine::cpu, 0,
-                                                            manager_queues, queue_depth);
+                                                            manager_queues, manager_queue_depth);
   try {
     return manage(array, std::move(settings));
   } catch (...) {

@@ -70,6 +70,15 @@ staging_pool::loan staging_pool::borrow() {
   return {*this, buffer};
 }
 
+std::optional<staging_pool::loan> staging_pool::try_borrow() {
+  const std::lock_guard lock(guard_);
+  if (usable_ < count_) replace_lost();
+  if (free_.empty()) return std::nullopt;
+  const io_buffer buffer = free_.back();
+  free_.pop_back();
+  return std::optional<loan>(std::in_place, *this, buffer);
+}
+
 /// Takes a buffer out of use for good.
 void staging_pool::abandon(const io_buffer& buffer) noexcept {
   --usable_;

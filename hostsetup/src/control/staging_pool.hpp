@@ -6,6 +6,8 @@
 #include <condition_variable>
 #include <cstddef>
 #include <mutex>
+#include <optional>
+#include <utility>
 #include <vector>
 
 namespace gnstor::host {
@@ -28,9 +30,14 @@ class staging_pool {
   class loan {
    public:
     loan(staging_pool& from, io_buffer buffer) : from_(&from), buffer_(buffer) {}
-    loan(const loan&) = delete;
-    loan& operator=(const loan&) = delete;
-    ~loan() { from_->give_back(buffer_, left_behind_); }
+    loan(loan&& other) noexcept
+        : from_(std::exchange(other.from_, nullptr)),
+          buffer_(other.buffer_),
+          left_behind_(other.left_behind_) {}
+    loan& operator=(loan&&) = delete;
+    ~loan() {
+      if (from_ != nullptr) from_->give_back(buffer_, left_behind_);
+    }
     std::byte* data() const { return static_cast<std::byte*>(buffer_.data()); }
     /// Its first `bytes` bytes.
     io_buffer part(std::uint64_t bytes) const { return buffer_.slice(0, bytes); }
@@ -39,6 +46,8 @@ class staging_pool {
       left_behind_ = left_behind_ || s.left_behind();
       return s;
     }
+    /// Notes that an SSD may still use the buffer.
+    void leave_behind() { left_behind_ = true; }
 
    private:
     staging_pool* from_;
@@ -48,6 +57,8 @@ class staging_pool {
   /// Waits until a buffer is free: as long as the commands of others take. Throws `error` if every
   /// buffer was left behind and there is no memory for another.
   loan borrow();
+  /// A buffer if one is free: for who holds others, and so must not wait.
+  std::optional<loan> try_borrow();
   std::uint64_t bytes_each() const { return bytes_each_; }
 
  private:

@@ -57,7 +57,7 @@ emulated_client::emulated_client(std::shared_ptr<emulated_array> array,
   host_.depth = host_depth;
   kernels_.count = options_.channels;
   kernels_.depth = options_.depth;
-  kernels_.asynchronous = options_.asynchronous;
+  host_.asynchronous = kernels_.asynchronous = options_.asynchronous;
   make_channels(admin_, node_reach_);
   make_channels(host_, node_reach_);
   if (array_->where().proxied) {

@@ -45,12 +45,16 @@ class alignas(64) epoch_board {
     now.filling = word64(filling_).load(acquire);
     return word32(version_).load(relaxed) == before;
   }
+  /// Has the host ask the array for its epoch. @par Callers any lane
+  GNSTOR_HD void wish() {
+    if (word32(wished_).load(relaxed) == 0) word32(wished_).store(1, release);
+  }
   /// Waits for an epoch after `known`. False if none comes until `d`.
   /// @par Callers any lane, converged or not
   GNSTOR_HD bool await_after(std::uint32_t known, deadline d, array_epoch& now) {
     for (until more{d}; more;) {
       if (read(now) && now.number > known) return true;
-      if (word32(wished_).load(relaxed) == 0) word32(wished_).store(1, release);
+      wish();
     }
     return false;
   }

@@ -1,0 +1,111 @@
+#include "block_array.hpp"
+
+#include "block_device.hpp"
+#include <base/log.hpp>
+#include <gnstor/host/volume_text.hpp>
+
+#include <charconv>
+#include <session_impl.hpp>
+#include <utility>
+
+namespace gnstor::serve {
+namespace {
+
+constexpr std::uint64_t buffer_bytes = 131072;
+
+block_settings settings_for(const host::session& s, const block_array_options& wanted) {
+  const auto& rdma = s.where().rdma;
+  return {.patience = wanted.timeout,
+          .managed = host::session_access::managed(s),
+          .reconnects = rdma && rdma->loss_timeout_ms != 0};
+}
+
+}  // namespace
+
+host::session_options block_array::session_options_for(const block_array_options& wanted) {
+  host::session_options o;
+  o.client = host::machine::cpu;
+  o.channels = 0;
+  o.asynchronous = true;
+  o.host_name = wanted.host_name;
+  o.timeout = wanted.timeout;
+  return o;
+}
+
+block_array::block_array(const block_array_options& wanted)
+    : block_array(host::session(wanted.endpoint, session_options_for(wanted)), wanted) {}
+
+block_array::block_array(host::session session, const block_array_options& wanted)
+    : options_(wanted),
+      session_(std::move(session)),
+      epochs_(host::session_access::follow_epochs(session_)),
+      buffers_(link(), wanted.buffers, buffer_bytes),
+      service_(link(), epochs_, settings_for(session_, wanted)) {}
+
+block_array::~block_array() = default;
+
+std::vector<block_array::entry> block_array::list() {
+  std::vector<entry> all;
+  const std::lock_guard lock(guard_);
+  for (const wire::afa::volume_record& r : session_.volumes()) {
+    const std::string name = host::to_string(r.name);
+    all.push_back({name.empty() ? std::to_string(r.vid) : name, r.capacity_blocks * block_bytes});
+  }
+  return all;
+}
+
+std::shared_ptr<block_device> block_array::open(std::string_view volume, bool read_only) {
+  std::uint16_t vid = 0;
+  const char* const end = volume.data() + volume.size();
+  const bool by_id = std::from_chars(volume.data(), end, vid).ptr == end && vid != 0;
+  const std::lock_guard lock(guard_);
+  const auto opened = [&](auto which) {
+    return read_only ? session_.open_read_only(which) : session_.open_volume(which);
+  };
+  const volume_info v = by_id ? opened(volume_id(vid)) : opened(volume);
+  std::weak_ptr<block_device>& known = open_[v.vid.value];
+  std::shared_ptr<block_device> device = known.lock();
+  const bool same = device && device->volume().hash_factor == v.hash_factor &&
+                    device->writable() == v.writable &&
+                    device->bytes() == v.capacity_blocks * block_bytes;
+  if (same) return device;
+  device = std::make_shared<block_device>(*this, v);
+  known = device;
+  return device;
+}
+
+void block_array::provide(const std::string& name, std::uint64_t bytes) {
+  for (const entry& e : list())
+    if (e.name == name) return;
+  const std::lock_guard lock(guard_);
+  session_.close_volume(session_.create_volume({.bytes = bytes, .name = name}).vid);
+}
+
+void block_array::close(const volume_info& v) noexcept {
+  try {
+    const std::lock_guard lock(guard_);
+    const auto at = open_.find(v.vid.value);
+    if (at == open_.end() || !at->second.expired()) return;  // it has been opened anew
+    open_.erase(at);
+    session_.close_volume(v.vid);
+  } catch (const std::exception& e) {
+    host::log(host::log_level::warning, e.what());
+  }
+}
+
+void block_array::check() const {
+  link().drive([] {});
+}
+
+host::array_link& block_array::link() const { return host::session_access::link(session_); }
+
+volume_info block_array::present(volume_info v) const {
+  array_epoch now;
+  if (epochs_ != nullptr && epochs_->read(now) && now.number > v.epoch) {
+    v.epoch = now.number;
+    v.set_membership(now.absent, now.filling);
+  }
+  return v;
+}
+
+}  // namespace gnstor::serve

@@ -1,0 +1,75 @@
+#pragma once
+
+#include "block_service.hpp"
+#include <gnstor/host/session.hpp>
+
+#include <control/staging_pool.hpp>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gnstor::serve {
+
+class block_device;
+
+/// How an array is opened for block devices.
+struct block_array_options {
+  std::string endpoint;
+  std::string host_name = "gnstor-block";       ///< as `session_options::host_name`
+  duration timeout = std::chrono::seconds(30);  ///< of a request, SSDs that fail included
+  std::uint32_t buffers = 64;                   ///< of 128 KiB, registered
+};
+
+/// An array whose volumes are block devices for callers that wait.
+///
+/// Any thread may call any member.
+class block_array {
+ public:
+  /// Opens the array. Throws what `host::session` throws.
+  explicit block_array(const block_array_options& wanted);
+  /// Over a session that is there already, opened by `session_options_for`.
+  block_array(host::session session, const block_array_options& wanted);
+  ~block_array();
+  block_array(const block_array&) = delete;
+  block_array& operator=(const block_array&) = delete;
+
+  /// How sessions are opened for block devices: kernels have no part in them.
+  static host::session_options session_options_for(const block_array_options& wanted);
+
+  /// What may be opened, by name, or by id where it has none.
+  struct entry {
+    std::string name;
+    std::uint64_t bytes = 0;
+  };
+  std::vector<entry> list();
+  /// Opens a volume, and takes the right to write it unless somebody else has that: it is read-only
+  /// then. Who opens it once more gets the same device; the right goes back with the last of them.
+  /// Throws `input_error` if there is no such volume, else what `session::open_volume` throws.
+  /// @param volume name or id
+  /// @param read_only takes no right to write
+  std::shared_ptr<block_device> open(std::string_view volume, bool read_only = false);
+  /// Makes a volume of this name unless there is one. Throws what `session::create_volume` throws.
+  void provide(const std::string& name, std::uint64_t bytes);
+  /// Throws `error` with the reason if the array serves nothing any more.
+  void check() const;
+
+ private:
+  friend class block_device;
+  void close(const volume_info& v) noexcept;
+  host::array_link& link() const;
+  /// A volume in the array's present epoch.
+  volume_info present(volume_info v) const;
+
+  const block_array_options options_;
+  std::mutex guard_;  ///< of `session_` and `open_`
+  host::session session_;
+  epoch_board* const epochs_;                                  ///< null: plain namespaces
+  std::map<std::uint16_t, std::weak_ptr<block_device>> open_;  ///< by VID
+  host::staging_pool buffers_;
+  block_service service_;
+};
+
+}  // namespace gnstor::serve

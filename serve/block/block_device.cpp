@@ -1,0 +1,268 @@
+#include "block_device.hpp"
+
+#include <base/log.hpp>
+#include <gnstor/host/error.hpp>
+#include <gnstor/simt/clock.hpp>
+#include <gnstor/wire/afa/slba.hpp>
+#include <gnstor/wire/nvme/lba_status.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <deque>
+
+namespace gnstor::serve {
+namespace {
+
+/// Blocks of one Get LBA Status, as many as SSDs take.
+constexpr std::uint32_t most_status_blocks = 1024;
+
+bool is_damaged(status s) {
+  return s.code == status_code::nvme_error &&
+         s.nvme_type == static_cast<std::uint8_t>(wire::nvme::status_code_type::media);
+}
+
+const char* name_of(block_request::kind what) {
+  switch (what) {
+    case block_request::kind::read: return "reading";
+    case block_request::kind::write: return "writing";
+    case block_request::kind::write_zeroes: return "zeroing";
+    case block_request::kind::flush: return "flushing";
+  }
+  return "";
+}
+
+}  // namespace
+
+/// What one call waits for.
+struct block_device::gathering {
+  std::mutex guard;
+  std::condition_variable changed;
+  std::uint32_t left = 0;
+
+  void wait() {
+    std::unique_lock lock(guard);
+    changed.wait(lock, [this] { return left == 0; });
+  }
+};
+
+/// A request somebody waits for.
+class block_device::request : public block_request {
+ public:
+  request(gathering& all, kind k, const volume_info& v, std::uint64_t offset, std::uint64_t size)
+      : all_(&all) {
+    what = k;
+    volume = v;
+    first = offset / block_bytes;
+    blocks = size / block_bytes;
+    ++all.left;  // before it is submitted: nobody else knows of it
+  }
+  void done() noexcept override {
+    const std::lock_guard lock(all_->guard);  // under it: who waits may go at once
+    if (--all_->left == 0) all_->changed.notify_one();
+  }
+
+ private:
+  gathering* all_;
+};
+
+/// A part of a transfer, with its buffer.
+class block_device::part final : public request {
+ public:
+  part(gathering& all, kind k, const volume_info& v, std::uint64_t offset, std::uint64_t size,
+       host::staging_pool& pool, host::staging_pool::loan with)
+      : request(all, k, v, offset, size), pool_(&pool) {
+    buffers_.push_back(std::move(with));
+    memory = stage().part(size);
+  }
+  host::staging_pool::loan& stage() { return buffers_.back(); }
+  std::uint64_t size() const { return blocks * block_bytes; }
+  void done() noexcept override {
+    if (memory_lost) stage().leave_behind();
+    request::done();
+  }
+  std::optional<io_buffer> other_memory() noexcept override {
+    try {
+      stage().leave_behind();
+      std::optional<host::staging_pool::loan> other = pool_->try_borrow();
+      if (!other) return std::nullopt;
+      buffers_.push_back(std::move(*other));
+      return stage().part(size());
+    } catch (const std::exception&) {
+      return std::nullopt;
+    }
+  }
+
+ private:
+  host::staging_pool* pool_;
+  std::deque<host::staging_pool::loan> buffers_;  ///< the last is used, the others were given up
+};
+
+block_device::block_device(block_array& array, const volume_info& volume)
+    : array_(&array), volume_(volume), writable_(volume.writable) {}
+
+block_device::~block_device() { array_->close(volume_); }
+
+block_error block_device::read(std::uint64_t offset, std::span<std::byte> to) {
+  return move(block_request::kind::read, offset, to.data(), to.size());
+}
+
+block_error block_device::write(std::uint64_t offset, std::span<const std::byte> from) {
+  if (!writable()) return block_error::not_permitted;
+  return move(block_request::kind::write, offset, const_cast<std::byte*>(from.data()), from.size());
+}
+
+block_error block_device::write_zeroes(std::uint64_t offset, std::uint64_t size) {
+  if (!writable()) return block_error::not_permitted;
+  return size == 0 ? block_error::none : simple(block_request::kind::write_zeroes, offset, size);
+}
+
+block_error block_device::flush() { return simple(block_request::kind::flush, 0, 0); }
+
+block_error block_device::simple(block_request::kind what, std::uint64_t offset,
+                                 std::uint64_t size) {
+  gathering all;
+  request r(all, what, volume_, offset, size);
+  array_->service_.submit(r);
+  all.wait();
+  return judge(r.outcome, what, offset);
+}
+
+/// Moves a range through buffers: as many parts at once as there are buffers, and one at least.
+/// Nobody waits for a buffer who holds one.
+block_error block_device::move(block_request::kind what, std::uint64_t offset, std::byte* memory,
+                               std::uint64_t size) {
+  host::staging_pool& pool = array_->buffers_;
+  const bool reads = what == block_request::kind::read;
+  for (std::uint64_t done = 0; done < size;) {
+    gathering all;
+    std::deque<part> parts;
+    const auto add = [&](host::staging_pool::loan with) {
+      const std::uint64_t n = std::min(size - done, pool.bytes_each());
+      part& p = parts.emplace_back(all, what, volume_, offset + done, n, pool, std::move(with));
+      if (!reads) std::memcpy(p.stage().data(), memory + done, n);
+      done += n;
+    };
+    const std::uint64_t begun = done;
+    add(pool.borrow());
+    for (; done < size;) {
+      std::optional<host::staging_pool::loan> more = pool.try_borrow();
+      if (!more) break;
+      add(std::move(*more));
+    }
+    for (part& p : parts) array_->service_.submit(p);
+    all.wait();
+    std::uint64_t at = begun;
+    for (part& p : parts) {
+      status s = p.outcome;
+      if (reads && s.ok()) std::memcpy(memory + at, p.stage().data(), p.size());
+      if (reads && is_damaged(s) && p.blocks > 1)
+        s = read_one_by_one(offset + at, memory + at, p.size());
+      if (!s.ok()) return judge(s, what, offset + at);
+      at += p.size();
+    }
+  }
+  return block_error::none;
+}
+
+/// Each replica may have damage in a block of its own: asked for one by one, all are there.
+status block_device::read_one_by_one(std::uint64_t offset, std::byte* to, std::uint64_t size) {
+  for (std::uint64_t at = 0; at < size; at += block_bytes) {
+    gathering all;
+    part p(all, block_request::kind::read, volume_, offset + at, block_bytes, array_->buffers_,
+           array_->buffers_.borrow());
+    array_->service_.submit(p);
+    all.wait();
+    if (!p.outcome.ok()) return p.outcome;
+    std::memcpy(to + at, p.stage().data(), block_bytes);
+  }
+  return {};
+}
+
+std::vector<block_device::extent> block_device::extents(std::uint64_t offset, std::uint64_t size,
+                                                        bool one) {
+  constexpr std::uint64_t most_bytes = 256 << 20;  // of one call
+  std::vector<extent> all;
+  const std::uint64_t end = offset + std::min(size, most_bytes);
+  for (std::uint64_t at = offset; at < end && !(one && all.size() > 1);) {
+    const auto blocks = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>((end - at) / block_bytes, most_status_blocks));
+    std::vector<bool> there(blocks, false);
+    if (!add_allocated(at / block_bytes, blocks, there)) there.assign(blocks, true);
+    for (const bool is_data : there) {
+      if (all.empty() || all.back().is_data != is_data) all.push_back({0, is_data});
+      all.back().bytes += block_bytes;
+    }
+    at += std::uint64_t{blocks} * block_bytes;
+  }
+  if (one && all.size() > 1) all.resize(1);
+  return all;
+}
+
+/// Asks every SSD in sync which blocks it has; each lies on one of them at least. False if it is
+/// not known of all.
+bool block_device::add_allocated(std::uint64_t first, std::uint32_t blocks, std::vector<bool>& to) {
+  if (volume_.plain()) return false;
+  const volume_info v = array_->present(volume_);
+  const std::uint64_t silent = v.absent | v.filling;
+  // All replicas of a block may be among them.
+  if (static_cast<std::uint32_t>(std::popcount(silent)) >= v.replicas) return false;
+  for (std::uint32_t ssd = 0; ssd < v.ssd_count; ++ssd) {
+    if ((silent >> ssd & 1) != 0) continue;
+    if (!ask_allocated(ssd, v.epoch, first, blocks, to).ok()) return false;
+  }
+  return true;
+}
+
+status block_device::ask_allocated(std::uint32_t ssd, std::uint32_t epoch, std::uint64_t first,
+                                   std::uint32_t blocks, std::vector<bool>& to) {
+  host::staging_pool::loan stage = array_->buffers_.borrow();
+  constexpr std::uint32_t answer_bytes =
+      sizeof(wire::nvme::lba_status_list) +
+      most_status_blocks / 2 * sizeof(wire::nvme::lba_status_descriptor);
+  wire::nvme::submission_entry e = wire::nvme::make_get_lba_status(
+      0, ssd + 1,
+      wire::afa::pack_slba(volume_.vid, volume_.client, vba(static_cast<std::uint32_t>(first))),
+      blocks, answer_bytes);
+  e.cdw2 = epoch;
+  const io_buffer data = stage.part(answer_bytes);
+  e.dptr = wire::nvme::make_keyed_sgl(data.address, answer_bytes, data.rkey);
+  status s;
+  array_->link().drive([&] {
+    s = stage.note(array_->link().execute_admin(e, simt::within(array_->options_.timeout)));
+  });
+  if (!s.ok()) return s;
+  wire::nvme::lba_status_list list;
+  std::memcpy(&list, stage.data(), sizeof list);
+  if (list.completion != wire::nvme::lba_status_whole || list.descriptors > most_status_blocks / 2)
+    return status::make(status_code::invalid_argument, reporter::ssd);
+  for (std::uint32_t k = 0; k < list.descriptors; ++k) {
+    wire::nvme::lba_status_descriptor d;
+    std::memcpy(&d, stage.data() + sizeof list + k * sizeof d, sizeof d);
+    const std::uint64_t at = d.slba - wire::nvme::slba_of(e);
+    if (at > blocks || d.blocks > blocks - at)
+      return status::make(status_code::invalid_argument, reporter::ssd);
+    std::fill_n(to.begin() + static_cast<std::ptrdiff_t>(at), d.blocks, true);
+  }
+  return {};
+}
+
+/// Says what went wrong, once here for whoever looks after the server; callers get a word.
+block_error block_device::judge(status s, block_request::kind what, std::uint64_t offset) {
+  const block_error why = block_error_of(s);
+  if (why == block_error::none) return why;
+  if (why == block_error::not_permitted && writable_.exchange(false)) {
+    host::log(
+        host::log_level::warning,
+        fmt::format("volume {}: the right to write it has been lost; it is read-only until it "
+                    "is opened again",
+                    volume_.vid.value));
+  }
+  host::log(host::log_level::warning, fmt::format("volume {}: {} at byte {}: {}", volume_.vid.value,
+                                                  name_of(what), offset, host::to_string(s)));
+  return why;
+}
+
+}  // namespace gnstor::serve

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <gnstor/core/deadline.hpp>
+#include <gnstor/core/status.hpp>
+#include <gnstor/io/volume_info.hpp>
+#include <gnstor/memory/io_buffer.hpp>
+
+#include <optional>
+
+namespace gnstor::serve {
+
+/// What is asked of a block service: one range of a volume, or all of it to be flushed. Whoever
+/// submits it keeps it, and its memory, until `done` is called.
+class block_request {
+ public:
+  enum class kind : std::uint8_t { read, write, write_zeroes, flush };
+
+  kind what = kind::read;
+  volume_info volume{};      ///< in any epoch
+  std::uint64_t first = 0;   ///< block
+  std::uint64_t blocks = 0;  ///< 4096 bytes each; 0 for a flush
+  io_buffer memory{};        ///< registered with the service's link; for reads and writes
+
+  status outcome{};
+  /// An SSD that fell silent may use `memory` still: nobody is to use it for anything else. Also
+  /// after a success: another replica has answered, or another epoch has begun.
+  bool memory_lost = false;
+
+  virtual ~block_request() = default;
+  /// It has ended: `outcome` and `memory_lost` say how. The service does not touch it any more.
+  /// @par Callers the service's thread, which others wait for: not to wait here
+  virtual void done() noexcept = 0;
+  /// Other memory for a read whose own an SSD may still write: that one is given up, and the read
+  /// begins again. Nothing: it ends, as memory is not to be had.
+  /// @par Callers as `done`
+  virtual std::optional<io_buffer> other_memory() noexcept { return std::nullopt; }
+
+ private:
+  friend class block_service;
+
+  std::uint64_t at_ = 0;         ///< blocks done
+  std::uint64_t under_way_ = 0;  ///< blocks that have been sent
+  deadline ends_ = deadline::never();
+  std::uint32_t sent_in_ = 0;  ///< epoch
+  std::uint64_t sent_by_ = 0;  ///< `array_link::fresh_starts`
+  std::uint64_t avoided_ = 0;  ///< SSDs that fell silent in that epoch, by bit
+};
+
+}  // namespace gnstor::serve
