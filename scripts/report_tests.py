@@ -132,6 +132,8 @@ class Machine:
                                   capture_output=True).returncode == 77
         if where == "no-etcd":
             return not shutil.which("etcd")
+        if where == "no-nbd":
+            return not all(map(shutil.which, ("nbdkit", "nbdcopy", "nbdsh", "qemu-img", "fio")))
         if where == "no-nvdisasm":
             return not os.environ.get("GNSTOR_NVDISASM") and not shutil.which(
                 "nvdisasm", path=os.environ["PATH"] + ":/usr/local/cuda/bin")
