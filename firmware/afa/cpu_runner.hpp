@@ -2,6 +2,7 @@
 
 #include <afa/fail_queues.hpp>
 #include <afa/firmware_failure.hpp>
+#include <afa/node_rest.hpp>
 #include <afa/node_runner.hpp>
 #include <afa/service.hpp>
 
@@ -21,9 +22,9 @@ class cpu_runner final : public node_runner {
  public:
   /// Starts `threads` threads, each the owner of every `threads`-th engine.
   /// Throws `std::system_error` if there are not so many; none runs then.
-  /// @param failure outlives the runner
-  cpu_runner(const node& n, std::uint32_t threads, firmware_failure& failure)
-      : node_(n), failure_(failure), running_(threads) {
+  /// @param failure outlives the runner, as does `rest`
+  cpu_runner(const node& n, std::uint32_t threads, firmware_failure& failure, node_rest& rest)
+      : node_(n), failure_(failure), rest_(rest), running_(threads) {
     threads_.reserve(threads);
     try {
       for (std::uint32_t t = 0; t < threads; ++t)
@@ -45,7 +46,7 @@ class cpu_runner final : public node_runner {
  private:
   void serve(std::uint32_t turn, std::uint32_t step) {
     try {
-      service{node_}.run(simt::group::warp(), turn, step);
+      service{node_}.run(simt::group::warp(), turn, step, {}, node_rest::sleeper(rest_));
     } catch (const std::exception& e) {
       fail(e.what());
     } catch (...) {
@@ -61,6 +62,7 @@ class cpu_runner final : public node_runner {
   }
   void tell_to_stop() const { device_word<std::uint32_t>(*node_.stop).store(1, release); }
   void join() {
+    const node_rest::use awake(rest_);  // who rests looks seldom
     tell_to_stop();
     for (std::thread& t : threads_) t.join();
     threads_.clear();
@@ -68,6 +70,7 @@ class cpu_runner final : public node_runner {
 
   node node_;
   firmware_failure& failure_;
+  node_rest& rest_;
   std::vector<std::thread> threads_;
   std::atomic<std::uint32_t> running_;
   std::atomic<bool> first_ = false;  ///< somebody has thrown

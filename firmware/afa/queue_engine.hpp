@@ -65,6 +65,7 @@ class queue_engine {
       node_->quiescence().quiet(queue_);
     return busy;
   }
+  GNSTOR_HD std::uint64_t completions() const { return now_.completion_tail; }  ///< written so far
   /// The same once an assertion has failed: whoever breaks the queue pair goes on from there.
   GNSTOR_HD void leave_behind() const {
     if (!away_) static_cast<queue_progress&>(*context_) = now_;

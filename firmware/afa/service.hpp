@@ -8,6 +8,7 @@
 #include <afa/shard_engine.hpp>
 #include <gnstor/simt/lane.hpp>
 #include <gnstor/simt/warp_number.hpp>
+#include <hca/completion_bell.hpp>
 
 namespace gnstor::fw {
 
@@ -41,19 +42,22 @@ struct service {
 
   /// Owns every `step`-th engine from the `turn`-th on, until the node is asked to stop.
   /// @param grants of the queue whose engine is owned alone
+  /// @param rest what a CPU thread does when it has had nothing to do for long
+  template <class Rest = short_rest>
   GNSTOR_HD_INLINE void run(const simt::group& g, std::uint32_t turn, std::uint32_t step,
-                            grant_cache grants = {}) const {
+                            grant_cache grants = {}, Rest rest = {}) const {
     const std::uint32_t roles = array.shape.roles();
     const std::uint32_t first = first_role + turn;
-    const service_rounds<node> rounds{&array, first};
+    const service_rounds<node, Rest> rounds{&array, first, rest};
     const bool alone = first < roles && first + step >= roles && first < array.shape.first_pacer();
     if (alone && first >= array.shape.first_queue()) {
-      queue_engine own(array, first - array.shape.first_queue(), grants);
+      const std::uint32_t queue = first - array.shape.first_queue();
+      queue_engine own(array, queue, grants);
 #if !defined(__CUDA_ARCH__)
       try {
 #endif
         rounds.repeat(
-            g, [&](std::uint32_t, std::uint32_t) { return own.tick(g); }, true);
+            g, [&](std::uint32_t, std::uint32_t) { return tick(own, queue, g); }, true);
         own.save(g);
 #if !defined(__CUDA_ARCH__)
       } catch (...) {
@@ -85,11 +89,38 @@ struct service {
 #if !defined(__CUDA_ARCH__)
     if (role >= shape.first_pacer()) return pace_engine(array, role - shape.first_pacer()).tick(g);
 #endif
-    if (role >= shape.first_queue())
-      return queue_engine::tick(array, role - shape.first_queue(), g);
+    if (role >= shape.first_queue()) return tick(role - shape.first_queue(), g);
     shard_engine engine = shard(role - shape.copy_workers);
     return tended(engine, g, 32 * round, quiet);  // it forgets that it was collecting: more often
   }
+  /// One round of a queue's engine; then who sleeps until it has completions is woken.
+  GNSTOR_HD bool tick(std::uint32_t queue, const simt::group& g) const {
+#if defined(__CUDA_ARCH__)
+    return queue_engine::tick(array, queue, g);
+#else
+    const queue_context& context = array.queues[queue];
+    const std::uint64_t before = context.completion_tail;
+    const bool busy = queue_engine::tick(array, queue, g);
+    if (context.completion_tail != before) ring(context);
+    return busy;
+#endif
+  }
+  GNSTOR_HD_INLINE bool tick(queue_engine& own, [[maybe_unused]] std::uint32_t queue,
+                             const simt::group& g) const {
+#if defined(__CUDA_ARCH__)
+    return own.tick(g);
+#else
+    const std::uint64_t before = own.completions();
+    const bool busy = own.tick(g);
+    if (own.completions() != before) ring(array.queues[queue]);
+    return busy;
+#endif
+  }
+#if !defined(__CUDA_ARCH__)
+  static void ring(const queue_context& context) {
+    if (context.at.bell != nullptr) context.at.bell->after_completions();
+  }
+#endif
   GNSTOR_HD shard_engine shard(std::uint32_t number) const {
     return {array, number / array.shape.shards, number % array.shape.shards};
   }

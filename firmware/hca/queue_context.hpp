@@ -6,6 +6,8 @@
 
 namespace gnstor::fw {
 
+class completion_bell;
+
 /// Where a queue pair's rings lie, as the host tells the NIC when it creates the queue pair (what
 /// DevX CREATE_QP and CREATE_CQ carry).
 struct queue_attributes {
@@ -25,6 +27,8 @@ struct queue_attributes {
   /// scope.
   std::uint32_t same_device = 0;
   std::uint32_t nic = 0;  ///< which of the machine's NICs the queue pair is of
+  /// Of a queue pair of a CPU whose node runs there, too; null: nobody sleeps.
+  completion_bell* bell = nullptr;
 };
 
 /// The NVMe association that Fabrics Connect bound to a queue pair.

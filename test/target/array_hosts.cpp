@@ -123,7 +123,7 @@ TEST_CASE("a host that comes back before its rights are taken back stays until i
   std::vector<int> firmware;
   for (const int t : threads_here())
     if (!std::binary_search(before.begin(), before.end(), t)) firmware.push_back(t);
-  REQUIRE(firmware.size() == 1);
+  REQUIRE_FALSE(firmware.empty());  // the first that was started is the firmware's
   auto first = join(rig, bob);
   rig.array.admit(volume_id(1), bob);
   REQUIRE(rig.chmod(first.client, both) == 0);

@@ -29,9 +29,10 @@ runner_kind resolve(const endpoint& where, machine client) {
 }
 
 std::unique_ptr<fw::node_runner> run_on_threads(const fw::node& n, std::uint32_t threads,
-                                                fw::firmware_failure& failure) {
+                                                fw::firmware_failure& failure,
+                                                fw::node_rest& rest) {
   try {
-    return std::make_unique<fw::cpu_runner>(n, threads, failure);
+    return std::make_unique<fw::cpu_runner>(n, threads, failure, rest);
   } catch (const std::system_error& e) {
     throw error(
         fmt::format("starting {} threads of the array's firmware: {}; use fewer threads=, "
@@ -173,6 +174,7 @@ void emulated_array::lay_out() {
   nic_faults_.resize(s.nics, nic_fault::none);
   ssd_faults_.resize(s.ssd_count, fw::ssd_fault::none);
   kept_.reserve(std::size_t{s.max_hosts} * kept_each);
+  kept_objects_.reserve(std::size_t{s.max_hosts} * kept_each);
 }
 
 /// What the SSDs' arbitration is, and when their commands end.
@@ -197,6 +199,7 @@ void emulated_array::start() {
 
 void emulated_array::run_beside(const std::function<void()>& work) {
   if (resident()) {
+    const fw::node_rest::use mine(rest_);
     check();
     work();
     return check();
@@ -226,7 +229,7 @@ void emulated_array::launch() {
   if (runner_ == runner_kind::cpu) {
     publish(node_.stop, 0u);
     if (syncer_) syncer_->start();
-    running_ = run_on_threads(node_, endpoint_.threads, failure_);
+    running_ = run_on_threads(node_, endpoint_.threads, failure_, rest_);
   }
 #if defined(GNSTOR_WITH_CUDA)
   if (on_gpu()) {
@@ -289,6 +292,11 @@ void emulated_array::publish(std::uint64_t* to, std::uint64_t value) const {
 void emulated_array::keep(memory_block block) noexcept {
   const std::lock_guard lock(guard_);
   if (block.data() != nullptr) kept_.push_back(std::move(block));
+}
+
+void emulated_array::keep(std::shared_ptr<const void> object) noexcept {
+  const std::lock_guard lock(guard_);
+  kept_objects_.push_back(std::move(object));
 }
 
 memory_block emulated_array::allocate(place where, std::size_t bytes) {

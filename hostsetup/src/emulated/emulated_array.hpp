@@ -4,6 +4,7 @@
 #include "flash_syncer.hpp"
 #include <afa/firmware_failure.hpp>
 #include <afa/node.hpp>
+#include <afa/node_rest.hpp>
 #include <afa/node_runner.hpp>
 #include <deengine/layout.hpp>
 #include <deengine/mount_status.hpp>
@@ -83,6 +84,8 @@ class emulated_array : public std::enable_shared_from_this<emulated_array> {
   /// back pinned memory waits for a kernel that never ends. For each host, up to `kept_each`.
   void keep(memory_block block) noexcept;
   static constexpr std::uint32_t kept_each = 4;
+  /// The same of something else.
+  void keep(std::shared_ptr<const void> object) noexcept;
   /// Registers memory for protection domain `domain`; returns its key. Throws `error` if the table
   /// is full. A GPU's kernel does not see mappings made after its launch, so a running one is ended
   /// and started again: all of the firmware's state lies in memory, and I/O in flight only waits.
@@ -118,6 +121,9 @@ class emulated_array : public std::enable_shared_from_this<emulated_array> {
   /// `work` must not wait for another thread that calls this array. Throws `error` with the reason
   /// where the firmware has failed: what `work` waited for has ended by then.
   void run_beside(const std::function<void()>& work);
+  /// Somebody uses the array, as long as this lives, beside `run_beside`: its firmware does not
+  /// rest for long meanwhile.
+  std::unique_ptr<fw::node_rest::use> use() { return std::make_unique<fw::node_rest::use>(rest_); }
   /// True if the firmware has ended by an assertion: nothing is answered any more.
   bool has_failed() const { return failure_.raised(); }
   /// Throws `error` with the reason if it has.
@@ -215,9 +221,11 @@ class emulated_array : public std::enable_shared_from_this<emulated_array> {
   /// Of the tables and of `running_`. Recursive: what runs in `run_beside` may register memory.
   mutable std::recursive_mutex guard_;
   std::vector<memory_block> kept_;
+  std::vector<std::shared_ptr<const void>> kept_objects_;
   std::vector<memory_block> given_back_;  ///< and freed when the GPU's node ends
   std::unique_ptr<flash_syncer> syncer_;  ///< where Flush has something to do
   fw::firmware_failure failure_;
+  fw::node_rest rest_;
   mutable std::atomic<bool> reported_ = false;  ///< somebody knows of the failure
   std::unique_ptr<fw::node_runner> running_;    ///< last: it reads all of the above
 };

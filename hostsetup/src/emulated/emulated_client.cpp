@@ -45,20 +45,25 @@ emulated_client::emulated_client(std::shared_ptr<emulated_array> array,
 
 emulated_client::emulated_client(std::shared_ptr<emulated_array> array,
                                  const session_options& options, const client_identity& who,
-                                 bool manager)
+                                 bool manager, std::uint32_t host_channels)
     : emulated_client(std::move(array), options) {
   choose_memory();
   nqn_ = who.nqn;
   const auto [controller, client] = array_->admit(who, manager);
   domain_ = controller;
   client_ = client;
-  admin_.count = host_.count = 1;
+  admin_.count = 1;
+  host_.count = host_channels;
   admin_.depth = admin_depth;
   host_.depth = host_depth;
   kernels_.count = options_.channels;
   kernels_.depth = options_.depth;
   host_.asynchronous = kernels_.asynchronous = options_.asynchronous;
   make_channels(admin_, node_reach_);
+  if (array_->runner() == runner_kind::cpu) {
+    for (std::uint32_t k = 0; k < host_.count; ++k)
+      bells_.push_back(std::make_shared<channel_bell>());
+  }
   make_channels(host_, node_reach_);
   if (array_->where().proxied) {
     make_relayed(kernels_);
@@ -66,10 +71,11 @@ emulated_client::emulated_client(std::shared_ptr<emulated_array> array,
     make_channels(kernels_, kernel_reach_);
   }
   array_->start();
+  if (kernels_.count != 0) used_ = array_->use();
   const wire::fabrics::connect_data data = make_connect_data(who, controller);
   connect(admin_, 0, data);
   connect(host_, 1, data);
-  connect(kernels_, 2, data);
+  connect(kernels_, static_cast<std::uint16_t>(1 + host_channels), data);
   if (options.client == machine::gpu && kernels_.count != 0) restart_on_gpu({}, options.device);
 }
 
@@ -97,6 +103,9 @@ emulated_client::~emulated_client() {
     array_->keep(std::move(c->block));
     array_->keep(std::move(c->relay));
   }
+  if (!drained) {
+    for (const auto& bell : bells_) array_->keep(bell);
+  }
   array_->leave(domain_, queues, drained);
 }
 
@@ -105,6 +114,7 @@ emulated_client::~emulated_client() {
 bool emulated_client::drains(const std::vector<std::uint32_t>& queues) noexcept {
   if (queues.empty()) return true;
   if (array_->runner() != runner_kind::cpu || !array_->runs()) return false;
+  const auto mine = array_->use();
   for (const std::uint32_t index : queues) array_->drain_queue(index);
   const deadline d = simt::within(1'000'000'000);
   for (const std::uint32_t index : queues) {
@@ -222,6 +232,7 @@ void emulated_client::join(channel_memory& c, unsigned char* queue, std::uint32_
   at.nic = k % array_->where().nics;
   at.scatter_responses = array_->where().scatter_responses ? 1 : 0;
   at.same_device = on_node_device(c.block.where()) ? 1 : 0;
+  if (&c == &host_ && k < bells_.size()) at.bell = &bells_[k]->bell();
   c.queues.push_back(array_->create_queue(at));
 }
 

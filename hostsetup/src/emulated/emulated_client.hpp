@@ -1,5 +1,6 @@
 #pragma once
 
+#include "channel_bell.hpp"
 #include "emulated_array.hpp"
 #include <gnstor/channel/channel.hpp>
 #include <gnstor/host/session.hpp>
@@ -26,11 +27,12 @@ namespace gnstor::host {
 /// owns a client may free what it registered afterwards. A constructor that throws leaves no less.
 class emulated_client final : public array_link {
  public:
-  /// Connects. The array must have room for `options.channels + 2` more queue pairs; it is started
-  /// if it is not running. Throws `input_error` for options that do not fit, `io_error` if the
-  /// array refuses.
+  /// Connects. The array must have room for `options.channels + host_channels + 1` queue pairs; it
+  /// is started if it is not running. Throws `input_error` for options that do not fit, `io_error`
+  /// if the array refuses.
   emulated_client(std::shared_ptr<emulated_array> array, const session_options& options,
-                  const client_identity& who, bool manager = false);
+                  const client_identity& who, bool manager = false,
+                  std::uint32_t host_channels = 1);
   ~emulated_client() override;
 
   /// As whom the array knows this host.
@@ -54,6 +56,15 @@ class emulated_client final : public array_link {
     return admin_.channels[0].execute(command, d);
   }
   const remote_channel& host() const override { return host_.channels[0]; }
+  const remote_channel& host(std::uint32_t turn) const override {
+    return host_.channels[turn % host_.count];
+  }
+  bool can_wake() const override { return !bells_.empty(); }
+  void wake(std::uint32_t turn, int event_fd, bool on) override {
+    channel_bell& bell = *bells_[turn % bells_.size()];
+    on ? bell.add(event_fd) : bell.remove(event_fd);
+  }
+  void arm(std::uint32_t turn) const override { bells_[turn % bells_.size()]->arm(); }
   const remote_channel* kernels() const override { return kernels_.channels; }
   std::uint32_t kernel_count() const override { return kernels_.count; }
   void reset(std::uint32_t k, std::uint64_t timeout_ns) override;
@@ -92,7 +103,10 @@ class emulated_client final : public array_link {
   std::uint64_t discard_relayed(std::uint32_t k, deadline d);
   void renew_relay(std::uint32_t k, std::uint64_t first);
 
-  /// First, so that it goes last: it keeps the memory of channels that the members below use.
+  /// Of the channels for this CPU, where CPU threads run the node; it looks at them until it has
+  /// ended, or forgotten the queue pairs.
+  std::vector<std::shared_ptr<channel_bell>> bells_;
+  /// So early, so that it goes late: it keeps the memory of channels that the members below use.
   std::shared_ptr<emulated_array> array_;
   session_options options_;
   std::string nqn_;
@@ -108,6 +122,7 @@ class emulated_client final : public array_link {
   std::vector<std::unique_ptr<proxy_engine<emulated_port>>> engines_;
   std::unique_ptr<proxy_thread> proxy_;
   std::vector<volume_info> none_;
+  std::unique_ptr<fw::node_rest::use> used_;  ///< by kernels, who do not say when
   std::uint32_t stop_simulated_ = 0;
 };
 

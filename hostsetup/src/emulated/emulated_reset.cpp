@@ -52,7 +52,7 @@ void emulated_client::restart(std::uint32_t k, restart_step step, deadline d) {
   restart_request e;
   e.channel = kernels_.channels + k;
   e.step = step;
-  e.options = connecting(kernels_, static_cast<std::uint16_t>(2 + k));
+  e.options = connecting(kernels_, static_cast<std::uint16_t>(1 + host_.count + k));
   e.timeout_ns = left_of(d);
   e.outcome = reinterpret_cast<std::uint64_t*>(kernels_.outcome) + k;
   if (options_.client == machine::gpu) {

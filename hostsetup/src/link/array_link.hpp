@@ -52,6 +52,19 @@ class array_link {
   virtual status execute_admin(const wire::nvme::submission_entry& command, deadline d) = 0;
   /// The channel for this CPU's own reads and writes.
   virtual const remote_channel& host() const = 0;
+  /// Of several such channels, for several threads, the one for the `turn`-th.
+  virtual const remote_channel& host(std::uint32_t turn) const {
+    (void)turn;
+    return host();
+  }
+  /// How threads sleep until such a channel has completions, instead of polling. False: not here.
+  virtual bool can_wake() const { return false; }
+  /// Has `event_fd` written when channel `turn` was armed and has completions since; or no longer.
+  /// Any number may be.
+  virtual void wake(std::uint32_t turn, int event_fd, bool on);
+  /// Asks for that once. The channel is to be polled afterwards, before one sleeps: what came
+  /// before wakes nobody.
+  virtual void arm(std::uint32_t turn) const { (void)turn; }
   /// The channels for kernels, in memory that kernels reach; none if the session has none.
   virtual const remote_channel* kernels() const = 0;
   virtual std::uint32_t kernel_count() const = 0;
@@ -88,5 +101,7 @@ class array_link {
   /// The same of a NIC.
   virtual void inject_nic_fault(std::uint32_t nic, std::string_view fault) = 0;
 };
+
+inline void array_link::wake(std::uint32_t, int, bool) {}
 
 }  // namespace gnstor::host
