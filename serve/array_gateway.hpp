@@ -2,9 +2,12 @@
 
 #include "host_identity.hpp"
 #include <gnstor/core/units.hpp>
+#include <gnstor/host/memory_block.hpp>
+#include <gnstor/memory/io_buffer.hpp>
 #include <gnstor/wire/afa/manager_claim.hpp>
 #include <gnstor/wire/fabrics/status.hpp>
 #include <gnstor/wire/nvme/submission_entry.hpp>
+#include <serve/block/block_engine.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -62,11 +65,22 @@ class array_gateway {
   virtual joined join_manager(const host_identity& who, const wire::afa::manager_claim& said);
   /// Forgets hosts whose associations have ended. Called now and then.
   virtual void tick() {}
+  /// Carries out requests of block volumes for one thread, which calls it; null: nothing does. The
+  /// array outlives it.
+  virtual std::unique_ptr<block_engine> make_engine() { return nullptr; }
+  /// Lets the array read and write memory, for engines' requests. Throws `error`.
+  virtual io_buffer register_memory(void* address, std::uint64_t bytes);
+  /// Ends that.
+  /// @param lost a silent SSD may use it still: it is kept, then, as long as there is room
+  virtual void unregister_memory(const io_buffer& buffer, host::memory_block memory, bool lost);
   virtual std::uint16_t admin(client_id client, const wire::nvme::submission_entry& entry,
                               std::span<std::byte> payload) = 0;
   virtual std::uint16_t io(client_id client, const wire::nvme::submission_entry& entry,
                            std::span<std::byte> payload) = 0;
 };
+
+inline io_buffer array_gateway::register_memory(void*, std::uint64_t) { return {}; }
+inline void array_gateway::unregister_memory(const io_buffer&, host::memory_block, bool) {}
 
 inline array_gateway::joined array_gateway::join_manager(const host_identity&,
                                                          const wire::afa::manager_claim&) {

@@ -249,6 +249,27 @@ std::uint16_t array_volume::flush() {
   return plain(in_epoch([&](const volume_info& v) { return array_->own().flush(v); }));
 }
 
+std::uint16_t array_volume::prepare(block_request& r) {
+  const bool changes =
+      r.what == block_request::kind::write || r.what == block_request::kind::write_zeroes;
+  if (changes && !writable_) return conflict;
+  r.volume = info();
+  return 0;
+}
+
+std::uint16_t array_volume::conclude(const block_request& r, std::chrono::nanoseconds took) {
+  using asked = block_request::kind;
+  const bool changes = r.what == asked::write || r.what == asked::write_zeroes;
+  if (changes && !r.outcome.ok()) equal_ = false;
+  const std::uint16_t said = changes ? answer_to(r.outcome) : plain(r.outcome);
+  if (r.what == asked::read || r.what == asked::write) {
+    const auto kind =
+        r.what == asked::read ? volume_traffic::kind::read : volume_traffic::kind::write;
+    array_->traffic().note(vid().value, kind, r.blocks, said, took);
+  }
+  return said;
+}
+
 std::uint16_t array_volume::write_zeroes(std::uint64_t first, std::uint64_t blocks) {
   return change([&](const volume_info& v) { return array_->own().write_zeroes(v, first, blocks); });
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "block_volume.hpp"
 #include "emulated_gateway.hpp"
 #include "volume_store.hpp"
 
@@ -13,7 +14,7 @@ namespace gnstor::serve {
 ///
 /// The target holds the write right while a host is attached, if no other client of the array holds
 /// it; otherwise the volume is read-only, until `refresh` finds the right free.
-class array_volume final : public volume_store {
+class array_volume final : public volume_store, public block_volume {
  public:
   using report = std::function<void(const std::string&)>;
 
@@ -28,6 +29,9 @@ class array_volume final : public volume_store {
   std::uint16_t write_zeroes(std::uint64_t first, std::uint64_t blocks) override;
   /// Asks every SSD of the volume; none where what was acknowledged lasts as long as the target.
   std::uint16_t flush() override;
+  block_volume* blocks() override { return this; }
+  std::uint16_t prepare(block_request& r) override;
+  std::uint16_t conclude(const block_request& r, std::chrono::nanoseconds took) override;
 
   /// Compares with the array's present record, follows its epoch, and takes the write right if it
   /// has become free. True if the shape has changed. Throws `error` if the array could not be

@@ -24,18 +24,22 @@ namespace {
 
 constexpr std::uint32_t most_clients = 15;  ///< beside the target's own
 constexpr std::uint32_t queue_depth = 128;
+/// By which engines send what plain hosts ask for.
+constexpr std::uint32_t own_channels = 4;
+constexpr std::size_t most_lost = 16;  ///< registrations of memory that silent SSDs may use
 constexpr const char* own_name = "gnstor-target";
 /// Of a command of the target's own to an array that has a manager, in nanoseconds: what an SSD
 /// does not answer in time waits for the epoch without it.
 constexpr std::uint64_t managed_timeout = 1'000'000'000;
 
-host::session_options plain_options(std::uint64_t timeout_ns) {
+host::session_options plain_options(std::uint64_t timeout_ns, bool asynchronous = false) {
   host::session_options o;
   o.client = host::machine::cpu;
   o.channels = 0;
   o.depth = queue_depth;
   o.host_name = own_name;
   o.timeout = duration::of_ns(timeout_ns);
+  o.asynchronous = asynchronous;
   return o;
 }
 
@@ -84,10 +88,11 @@ emulated_gateway::emulated_gateway(const host::endpoint& where, std::uint64_t ti
         "only; use runner=cpu");
   }
   array_ = std::make_shared<host::emulated_array>(
-      where, host::machine::cpu, 0, 2 * (most_clients + 1) + manager_queues, queue_depth);
-  const host::session_options options = plain_options(timeout_ns);
+      where, host::machine::cpu, 0, 2 * most_clients + 1 + own_channels + manager_queues,
+      queue_depth);
+  const host::session_options options = plain_options(timeout_ns, true);
   auto link = std::make_unique<host::emulated_client>(
-      array_, options, host::client_identity::named(own_name), !managed_);
+      array_, options, host::client_identity::named(own_name), !managed_, own_channels);
   own_ = std::make_unique<host::array_client>(
       *link, managed_ ? std::min(timeout_ns / 4, managed_timeout) : timeout_ns);
   if (managed.here) {
@@ -112,6 +117,7 @@ emulated_gateway::emulated_gateway(const host::endpoint& where, std::uint64_t ti
     session_ = std::make_unique<host::session>(
         host::session_access::over(where, options, std::move(link)));
   }
+  epochs_ = host::session_access::follow_epochs(*session_);
   const wire::afa::array_description said = own_->describe();
   about_.ssd_count = said.ssd_count;
   about_.own_client = said.own_client;
@@ -369,6 +375,33 @@ void emulated_gateway::let_go(member& m) noexcept {
   } catch (const std::exception&) {
     // It keeps the right, until the volume's owner takes it or the volume is reassigned.
   }
+}
+
+std::unique_ptr<block_engine> emulated_gateway::make_engine() {
+  const std::uint64_t attempt = managed_ ? std::min(timeout_ns_ / 4, managed_timeout) : 0;
+  return std::make_unique<block_engine>(host::session_access::link(*session_),
+                                        engines_.fetch_add(1), epochs_,
+                                        block_settings{.patience = duration::of_ns(timeout_ns_),
+                                                       .attempt = duration::of_ns(attempt),
+                                                       .managed = managed_});
+}
+
+io_buffer emulated_gateway::register_memory(void* address, std::uint64_t bytes) {
+  return host::session_access::link(*session_).register_memory(address, bytes);
+}
+
+/// A command that found the key of its memory gone would break a queue pair, and with it all that
+/// others have there: of what was lost the last few stay registered.
+void emulated_gateway::unregister_memory(const io_buffer& buffer, host::memory_block memory,
+                                         bool lost) {
+  host::array_link& link = host::session_access::link(*session_);
+  if (!lost) return link.unregister_memory(buffer);
+  const std::lock_guard lock(lost_guard_);
+  lost_.emplace_back(buffer, std::move(memory));
+  if (lost_.size() <= most_lost) return;
+  link.unregister_memory(lost_.front().first);
+  forgotten_.push_back(std::move(lost_.front().second));
+  lost_.pop_front();
 }
 
 std::shared_ptr<emulated_gateway::member> emulated_gateway::find(client_id client) {

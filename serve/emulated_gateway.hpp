@@ -5,6 +5,7 @@
 #include "volume_traffic.hpp"
 #include <emulated/emulated_client.hpp>
 #include <gnstor/wire/afa/host_list.hpp>
+#include <serve/block/block_engine.hpp>
 
 #include <control/array_client.hpp>
 #include <control/array_manager.hpp>
@@ -12,6 +13,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -49,6 +51,9 @@ class emulated_gateway final : public array_gateway {
   joined join(const host_identity& who) override;
   joined join_manager(const host_identity& who, const wire::afa::manager_claim& said) override;
   void tick() override;
+  std::unique_ptr<block_engine> make_engine() override;
+  io_buffer register_memory(void* address, std::uint64_t bytes) override;
+  void unregister_memory(const io_buffer& buffer, host::memory_block memory, bool lost) override;
   std::uint16_t admin(client_id client, const wire::nvme::submission_entry& entry,
                       std::span<std::byte> payload) override;
   std::uint16_t io(client_id client, const wire::nvme::submission_entry& entry,
@@ -122,6 +127,12 @@ class emulated_gateway final : public array_gateway {
   std::unique_ptr<host::lease_keeper> own_leases_;
   std::unique_ptr<host::array_client> own_;
   std::unique_ptr<host::session> session_;  ///< holds the own client's connection
+  host::epoch_watcher* epochs_ = nullptr;   ///< the session's
+  std::atomic<std::uint32_t> engines_{0};   ///< made so far
+  std::mutex lost_guard_;                   ///< of `lost_`
+  /// Memory that silent SSDs may use still, the oldest first.
+  std::deque<std::pair<io_buffer, host::memory_block>> lost_;
+  std::vector<host::memory_block> forgotten_;  ///< which are registered no more
   /// What is needed with each command.
   struct known_array {
     std::uint16_t ssd_count = 0;

@@ -1,5 +1,6 @@
 #include "target_queue.hpp"
 
+#include "block_volume.hpp"
 #include "deallocate.hpp"
 #include "identify.hpp"
 #include <gnstor/wire/afa/admin_opcode.hpp>
@@ -94,6 +95,7 @@ plan target_queue::admit(std::span<const std::byte> message, std::uint64_t now_m
   p.blocking = n.blocking;
   p.lasting = n.lasting;
   p.behind_others = n.behind_others;
+  p.moves_blocks = n.moves_blocks && !n.lasting && controller_->of().store->blocks() != nullptr;
   p.joins = !connected();
   p.managing = connected() && controller_->manager() != nullptr;
   if (connected() && qid_ == 0 &&
@@ -243,14 +245,15 @@ target_queue::needs target_queue::volume_needs(const submission_entry& e) const 
   if (!controller_->of().store->shape().holds(wire::nvme::slba_of(e), blocks)) {
     return {.refused = no(generic_status::lba_out_of_range)};
   }
-  if (zeroes) return {.blocking = true, .lasting = lasts};
+  if (zeroes) return {.blocking = true, .lasting = lasts, .moves_blocks = true};
   if (blocks * block_bytes > target_->limits().transfer_bytes) {
     return {.refused = no(generic_status::invalid_field)};
   }
   return {.data = read ? data_phase::send : data_phase::fetch,
           .bytes = blocks * block_bytes,
           .blocking = true,
-          .lasting = lasts};
+          .lasting = lasts,
+          .moves_blocks = true};
 }
 
 target_queue::needs target_queue::array_needs(const submission_entry& e) const {
@@ -411,6 +414,36 @@ answer target_queue::execute_volume(const plan& p, std::span<std::byte> data) {
     case nvm_opcode::dataset_management: a.status = deallocate(store, e, data); return a;
     default: a.status = store.flush(); return a;
   }
+}
+
+bool target_queue::begin(const plan& p, const io_buffer& memory, block_engine& by, block_request& r,
+                         answer& a) {
+  using kind = block_request::kind;
+  if (closing_.load(std::memory_order_acquire) || ended()) {
+    a = {make_status(generic_status::aborted_by_queue_deletion)};
+    return false;
+  }
+  r.what = is(p.entry, nvm_opcode::read)    ? kind::read
+           : is(p.entry, nvm_opcode::write) ? kind::write
+                                            : kind::write_zeroes;
+  r.first = wire::nvme::slba_of(p.entry);
+  r.blocks = wire::nvme::blocks_of(p.entry);
+  r.memory = memory;
+  a = {controller_->of().store->blocks()->prepare(r)};
+  if (a.status != 0) return false;
+  by.submit(r);
+  return true;
+}
+
+answer target_queue::conclude(const block_request& r, std::chrono::nanoseconds took) {
+  traffic_counters& traffic = controller_->traffic();
+  const bool read = r.what == block_request::kind::read;
+  if (read || r.what == block_request::kind::write) {
+    (read ? traffic.reads : traffic.writes).fetch_add(1, std::memory_order_relaxed);
+    (read ? traffic.read_blocks : traffic.written_blocks)
+        .fetch_add(r.blocks, std::memory_order_relaxed);
+  }
+  return {controller_->of().store->blocks()->conclude(r, took)};
 }
 
 // ---- responses

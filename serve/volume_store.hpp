@@ -18,6 +18,8 @@ struct volume_shape {
   }
 };
 
+class block_volume;
+
 /// A volume as a plain NVMe host sees it: replicas and rights are the implementation's business.
 ///
 /// Any thread may call; a call returns when it is done. Statuses are NVMe status fields, 0 for
@@ -37,6 +39,9 @@ class volume_store {
   virtual std::uint16_t write(std::uint64_t first, std::span<const std::byte> from) = 0;
   virtual std::uint16_t write_zeroes(std::uint64_t first, std::uint64_t blocks) = 0;
   virtual std::uint16_t flush() = 0;
+  /// The same volume for block engines, by which its blocks move without a thread; null: by the
+  /// calls above alone.
+  virtual block_volume* blocks() { return nullptr; }
 };
 
 }  // namespace gnstor::serve

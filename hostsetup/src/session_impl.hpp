@@ -176,12 +176,12 @@ struct session_access {
   static array_link& link(const session& s) { return *s.impl_->link; }
   /// True if its array has a manager, which brings it to another epoch when an SSD fails.
   static bool managed(const session& s) { return s.impl_->control != nullptr; }
-  /// Where the array's epoch stands from now on, for who reads and writes beside the session; null
-  /// for plain namespaces, which have none.
-  static epoch_board* follow_epochs(session& s) {
+  /// Follows the array's epochs, for who reads and writes beside the session; null for plain
+  /// namespaces, which have none.
+  static epoch_watcher* follow_epochs(session& s) {
     if (!s.impl_->link->namespaces().empty()) return nullptr;
     if (!s.impl_->watcher) s.impl_->watch_epochs();
-    return static_cast<epoch_board*>(s.impl_->board.data());
+    return s.impl_->watcher.get();
   }
 
   static session over(const endpoint& e, const session_options& o,

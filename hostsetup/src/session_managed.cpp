@@ -75,8 +75,9 @@ void session::impl::watch_epochs() {
   board = link->allocate(on_gpu ? place::pinned : link->kernel_reach(), sizeof(epoch_board));
   renew_look_page();
   const std::uint32_t ssds = array.ssd_count;
-  watcher = std::make_unique<epoch_watcher>(*new (board.data()) epoch_board,
-                                            [this, ssds] { return look(ssds); });
+  watcher = std::make_unique<epoch_watcher>(
+      *new (board.data()) epoch_board, [this, ssds] { return look(ssds); },
+      link->kernel_count() != 0);
   watcher->write(array);
 }
 

@@ -15,8 +15,10 @@ constexpr std::uint64_t buffer_bytes = 131072;
 
 block_settings settings_for(const host::session& s, const block_array_options& wanted) {
   const auto& rdma = s.where().rdma;
+  const bool managed = host::session_access::managed(s);
   return {.patience = wanted.timeout,
-          .managed = host::session_access::managed(s),
+          .attempt = duration::of_ns(managed ? wanted.timeout.ns() / 4 : 0),
+          .managed = managed,
           .reconnects = rdma && rdma->loss_timeout_ms != 0};
 }
 
@@ -101,7 +103,7 @@ host::array_link& block_array::link() const { return host::session_access::link(
 
 volume_info block_array::present(volume_info v) const {
   array_epoch now;
-  if (epochs_ != nullptr && epochs_->read(now) && now.number > v.epoch) {
+  if (epochs_ != nullptr && epochs_->board().read(now) && now.number > v.epoch) {
     v.epoch = now.number;
     v.set_membership(now.absent, now.filling);
   }

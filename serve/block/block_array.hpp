@@ -66,7 +66,7 @@ class block_array {
   const block_array_options options_;
   std::mutex guard_;  ///< of `session_` and `open_`
   host::session session_;
-  epoch_board* const epochs_;                                  ///< null: plain namespaces
+  host::epoch_watcher* const epochs_;                          ///< null: plain namespaces
   std::map<std::uint16_t, std::weak_ptr<block_device>> open_;  ///< by VID
   host::staging_pool buffers_;
   block_service service_;

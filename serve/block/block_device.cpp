@@ -36,15 +36,31 @@ const char* name_of(block_request::kind what) {
 
 }  // namespace
 
-/// What one call waits for.
-struct block_device::gathering {
-  std::mutex guard;
-  std::condition_variable changed;
-  std::uint32_t left = 0;
+/// What one call waits for: a word of its thread, which is there still when the last of those who
+/// count it down wakes the thread.
+class block_device::gathering {
+ public:
+  gathering() { left_.store(0, std::memory_order_relaxed); }
+  gathering(const gathering&) = delete;
+  gathering& operator=(const gathering&) = delete;
 
+  /// One more is waited for. @par Callers the thread, before it submits that
+  void add() { left_.fetch_add(1, std::memory_order_relaxed); }
+  void ended() {
+    std::atomic<std::uint32_t>& left = left_;  // the thread may go on at once
+    if (left.fetch_sub(1, std::memory_order_acq_rel) == 1) left.notify_one();
+  }
   void wait() {
-    std::unique_lock lock(guard);
-    changed.wait(lock, [this] { return left == 0; });
+    for (std::uint32_t n = left_.load(std::memory_order_acquire); n != 0;
+         n = left_.load(std::memory_order_acquire))
+      left_.wait(n, std::memory_order_acquire);
+  }
+
+ private:
+  std::atomic<std::uint32_t>& left_ = of_thread();
+  static std::atomic<std::uint32_t>& of_thread() {
+    thread_local std::atomic<std::uint32_t> word{0};
+    return word;
   }
 };
 
@@ -57,12 +73,9 @@ class block_device::request : public block_request {
     volume = v;
     first = offset / block_bytes;
     blocks = size / block_bytes;
-    ++all.left;  // before it is submitted: nobody else knows of it
+    all.add();
   }
-  void done() noexcept override {
-    const std::lock_guard lock(all_->guard);  // under it: who waits may go at once
-    if (--all_->left == 0) all_->changed.notify_one();
-  }
+  void done() noexcept override { all_->ended(); }
 
  private:
   gathering* all_;

@@ -48,7 +48,7 @@ class block_device {
  private:
   class request;
   class part;
-  struct gathering;
+  class gathering;
   block_error move(block_request::kind what, std::uint64_t offset, std::byte* memory,
                    std::uint64_t size);
   block_error simple(block_request::kind what, std::uint64_t offset, std::uint64_t size);

@@ -9,7 +9,9 @@
 
 namespace gnstor::serve {
 
-/// What is asked of a block service: one range of a volume, or all of it to be flushed. Whoever
+class block_engine;
+
+/// What is asked of a block engine: one range of a volume, or all of it to be flushed. Whoever
 /// submits it keeps it, and its memory, until `done` is called.
 class block_request {
  public:
@@ -19,7 +21,7 @@ class block_request {
   volume_info volume{};      ///< in any epoch
   std::uint64_t first = 0;   ///< block
   std::uint64_t blocks = 0;  ///< 4096 bytes each; 0 for a flush
-  io_buffer memory{};        ///< registered with the service's link; for reads and writes
+  io_buffer memory{};        ///< registered with the engine's link; for reads and writes
 
   status outcome{};
   /// An SSD that fell silent may use `memory` still: nobody is to use it for anything else. Also
@@ -27,8 +29,8 @@ class block_request {
   bool memory_lost = false;
 
   virtual ~block_request() = default;
-  /// It has ended: `outcome` and `memory_lost` say how. The service does not touch it any more.
-  /// @par Callers the service's thread, which others wait for: not to wait here
+  /// It has ended: `outcome` and `memory_lost` say how. The engine does not touch it any more.
+  /// @par Callers the engine's thread, which others wait for: not to wait here
   virtual void done() noexcept = 0;
   /// Other memory for a read whose own an SSD may still write: that one is given up, and the read
   /// begins again. Nothing: it ends, as memory is not to be had.
@@ -36,8 +38,9 @@ class block_request {
   virtual std::optional<io_buffer> other_memory() noexcept { return std::nullopt; }
 
  private:
-  friend class block_service;
+  friend class block_engine;
 
+  block_engine* engine_ = nullptr;
   std::uint64_t at_ = 0;         ///< blocks done
   std::uint64_t under_way_ = 0;  ///< blocks that have been sent
   deadline ends_ = deadline::never();

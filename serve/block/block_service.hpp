@@ -1,87 +1,54 @@
 #pragma once
 
-#include "block_request.hpp"
-#include <gnstor/core/duration.hpp>
-#include <gnstor/io/epoch_board.hpp>
-#include <gnstor/volume/remote_volume.hpp>
-#include <link/array_link.hpp>
+#include "block_engine.hpp"
 
 #include <atomic>
-#include <condition_variable>
-#include <deque>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 namespace gnstor::serve {
 
-/// How a block service treats its requests.
-struct block_settings {
-  /// From `submit` to `done` at most, as long as the array's node runs.
-  duration patience = std::chrono::seconds(10);
-  /// The array has a manager: a request that fails with an SSD waits for the next epoch, and is
-  /// carried out again there. Otherwise only one that a later epoch has overtaken is.
-  bool managed = false;
-  /// The link makes a lost connection again: what it cost is sent once more then.
-  bool reconnects = false;
-};
-
-/// Reads and writes volumes for any number of callers, none of whom waits: one thread sends their
-/// requests by the link's own channel, as many at once as that has room for, and calls `done` when
-/// they have ended. Data moves between the SSDs and the requests' memory, without a copy.
-///
-/// Requests have no order: one that must come behind another is submitted when that has ended.
+/// A block engine with a thread of its own, for callers in any thread.
 class block_service {
  public:
-  /// @param link was opened with `session_options::asynchronous`; nobody else uses its `host`
-  /// channel's asynchronous calls. Outlives this, as does `epochs`
-  /// @param epochs of the array, followed by somebody; null for plain namespaces
-  block_service(host::array_link& link, epoch_board* epochs, const block_settings& settings);
-  /// Ends what has not ended with `closed`, and what is under way with its memory lost.
+  /// As `block_engine`, by the link's first channel.
+  block_service(host::array_link& link, host::epoch_watcher* epochs,
+                const block_settings& settings);
+  /// Ends what is not under way with `closed`, and waits for the rest.
   ~block_service();
   block_service(const block_service&) = delete;
   block_service& operator=(const block_service&) = delete;
 
-  /// Begins a request. @par Callers any thread, also `block_request::done`
+  /// Begins a request; `done` is called by the service's thread.
+  /// @par Callers any thread, also `block_request::done`
   void submit(block_request& r);
 
  private:
-  struct ended {
-    block_service* service;
-    void operator()(const io_event& e) const;
+  /// Closes a descriptor behind those who use it.
+  struct event_descriptor {
+    int fd;
+    ~event_descriptor();
+    operator int() const { return fd; }
   };
 
   void serve();
+  bool round();
   void sleep();
-  void carry_on();
   bool take_incoming();
-  bool begin_some();
-  bool begin(block_request& r);
-  result<io_ticket> send(block_request& r, const remote_volume& volume, completion_call then);
-  void settle(block_request& r, status s);
-  bool wakes(block_request& r, status s);
-  bool finds_epoch();
-  bool may_be_sent_again(status s) const;
-  void finish(block_request& r, status s);
-  void give_up_waiting(std::uint64_t now_ns);
-  volume_info present(const block_request& r) const;
-  std::uint64_t attempt_ns() const;
+  void wake();
 
-  host::array_link* link_;
-  epoch_board* epochs_;
-  const block_settings settings_;
+  const event_descriptor event_;  ///< wakes the thread
+  block_engine engine_;           ///< the thread's
+  bool wakes_ = false;            ///< the engine does
 
-  // The thread's own.
-  std::deque<block_request*> next_;      ///< to be sent
-  std::vector<block_request*> waiting_;  ///< for another epoch
-  std::uint32_t under_way_ = 0;
-  std::uint64_t started_ = 0;  ///< `array_link::fresh_starts` of what is sent now
-
-  std::mutex guard_;  ///< of what follows
-  std::condition_variable changed_;
+  std::mutex guard_;  ///< of `incoming_`
   std::vector<block_request*> incoming_;
-  bool stopping_ = false;
-  std::atomic<bool> has_incoming_{false};  ///< something came, or it is to stop
+  // In one order, with the thread's looks before it sleeps: either it finds what came, or who
+  // submits finds it asleep.
+  std::atomic<bool> has_incoming_{false};
+  std::atomic<bool> sleeping_{false};
+  std::atomic<bool> stopping_{false};
   std::thread thread_;
 };
 

@@ -26,17 +26,23 @@ queue_memory::part::part(const host::verbs::protection_domain& domain, std::uint
       region(domain, block.data(), block.bytes(), {}) {}
 
 queue_memory::queue_memory(const host::verbs::protection_domain& domain,
-                           const target_limits& limits, std::uint32_t entries, std::uint32_t stages)
+                           const target_limits& limits, std::uint32_t entries,
+                           std::size_t staging_bytes)
     : domain_(&domain),
       entries_(entries),
-      stages_(stages),
       receive_bytes_(receive_bytes(limits)),
-      stage_bytes_(limits.transfer_bytes),
+      staging_bytes_(staging_bytes),
       early_(domain, early_entries, receive_bytes_, early_stage_bytes) {}
 
 void queue_memory::complete() {
-  if (!rest_)
-    rest_.emplace(*domain_, entries_ - early_entries, receive_bytes_, stages_ * stage_bytes_);
+  if (!rest_) rest_.emplace(*domain_, entries_ - early_entries, receive_bytes_, staging_bytes_);
+}
+
+host::memory_block queue_memory::release() {
+  if (!rest_) return {};
+  host::memory_block memory = std::move(rest_->block);
+  rest_.reset();
+  return memory;
 }
 
 std::size_t queue_memory::early_bytes(const target_limits& limits) {

@@ -22,9 +22,9 @@ class queue_memory {
 
   /// @param domain outlives this
   /// @param entries receives, and as many responses, of which `early_entries` are there
-  /// @param stages beside stage 0, which is small and there at once
+  /// @param staging_bytes for data, beside the early stage, which is small and there at once
   queue_memory(const host::verbs::protection_domain& domain, const target_limits& limits,
-               std::uint32_t entries, std::uint32_t stages);
+               std::uint32_t entries, std::size_t staging_bytes);
   /// Takes the memory for the rest. Throws `error` if there is none.
   void complete();
 
@@ -32,7 +32,6 @@ class queue_memory {
   static std::size_t early_bytes(const target_limits& limits);
 
   std::uint32_t entries() const { return entries_; }
-  std::uint32_t stages() const { return stages_; }
   /// The receive `k`: a command, and room for data in its capsule.
   std::span<std::byte> receive(std::uint32_t k) const {
     return {of(k).at(of(k).receives + slot(k) * receive_bytes_), receive_bytes_};
@@ -42,13 +41,15 @@ class queue_memory {
   }
   /// The key of receive and response `k`.
   std::uint32_t key(std::uint32_t k) const { return of(k).region.lkey(); }
-  std::span<std::byte> stage(std::uint32_t k) const {
-    if (k == 0) return {early_.at(early_.staging), early_stage_bytes};
-    return {rest_->at(rest_->staging + (k - 1) * stage_bytes_), stage_bytes_};
+  std::span<std::byte> early_stage() const {
+    return {early_.at(early_.staging), early_stage_bytes};
   }
-  std::uint32_t stage_key(std::uint32_t k) const {
-    return (k == 0 ? early_ : *rest_).region.lkey();
-  }
+  std::uint32_t early_key() const { return early_.region.lkey(); }
+  /// The rest of the staging memory, once it is complete.
+  std::span<std::byte> staging() const { return {rest_->at(rest_->staging), staging_bytes_}; }
+  std::uint32_t staging_key() const { return rest_->region.lkey(); }
+  /// Ends what was completed; its memory is the caller's.
+  host::memory_block release();
 
  private:
   /// Memory that was registered in one piece, and where things lie in it.
@@ -69,9 +70,8 @@ class queue_memory {
 
   const host::verbs::protection_domain* domain_;
   std::uint32_t entries_;
-  std::uint32_t stages_;
   std::size_t receive_bytes_;
-  std::size_t stage_bytes_;
+  std::size_t staging_bytes_;
   part early_;
   std::optional<part> rest_;
 };

@@ -4,6 +4,7 @@
 #include <base/start_thread.hpp>
 #include <gnstor/wire/fabrics/connection_accept.hpp>
 #include <gnstor/wire/fabrics/status.hpp>
+#include <serve/block/quiet_rounds.hpp>
 #include <verbs/words.hpp>
 
 #include <fmt/format.h>
@@ -23,7 +24,8 @@ using namespace std::chrono_literals;
 
 constexpr auto accept_limit = 5s;
 constexpr std::uint64_t connect_limit_ms = 5'000;  ///< from the connection to its Connect
-constexpr int nap_ms = 100;                        ///< how late the end of an association is seen
+constexpr int look_ms = 2;   ///< while an engine has requests, which may time out
+constexpr int nap_ms = 100;  ///< how late the end of an association is seen
 
 // What a work request was for: the upper half of its id. The lower half is an index.
 constexpr std::uint64_t for_receive = std::uint64_t{1} << 32;
@@ -41,6 +43,38 @@ std::uint64_t address_of(const void* p) { return reinterpret_cast<std::uint64_t>
 
 }  // namespace
 
+/// The blocks of one command on their way.
+class rdma_queue::movement final : public block_request {
+ public:
+  void of(rdma_queue& queue, std::uint32_t k) {
+    queue_ = &queue;
+    k_ = k;
+    began_ = std::chrono::steady_clock::now();
+  }
+  std::chrono::nanoseconds took() const { return std::chrono::steady_clock::now() - began_; }
+  void done() noexcept override {
+    if (memory_lost) give_up_stage();
+    queue_->moved_.push_back(k_);  // it has room for all
+  }
+  std::optional<io_buffer> other_memory() noexcept override {
+    command& c = queue_->commands_[k_];
+    give_up_stage();
+    if (!queue_->take_stage(c)) return std::nullopt;
+    return queue_->reach_.slice(std::uint64_t{c.stage.first} * block_bytes, memory.bytes);
+  }
+
+ private:
+  /// It stays taken.
+  void give_up_stage() {
+    queue_->lost_ = true;
+    queue_->commands_[k_].stage = {};
+  }
+
+  rdma_queue* queue_ = nullptr;
+  std::uint32_t k_ = 0;
+  std::chrono::steady_clock::time_point began_;
+};
+
 rdma_queue::rdma_queue(host::verbs::connection connection, queue_memory memory,
                        target_model& target, std::uint16_t qid, target_workers& workers)
     : connection_(std::move(connection)),
@@ -49,16 +83,16 @@ rdma_queue::rdma_queue(host::verbs::connection connection, queue_memory memory,
              {connection_->local().host, std::to_string(connection_->local().port),
               connection_->peer().host}),
       workers_(&workers),
+      array_(&target.array()),
       peer_(connection_->peer().host),
       name_(fmt::format("queue {} of {}", qid, connection_->peer().text())),
       commands_(memory_.entries()),
-      stage_of_response_(memory_.entries(), -1),
+      stage_of_response_(memory_.entries()),
       wake_up_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
   if (wake_up_ < 0) {
     throw host::error(
         fmt::format("{}: {}; allow more open files (ulimit -n)", name_, std::strerror(errno)));
   }
-  free_stages_.push_back(0);
   for (std::uint32_t k = 0; k < queue_memory::early_entries; ++k) free_responses_.push_back(k);
 }
 
@@ -105,8 +139,15 @@ void rdma_queue::serve() {
   const auto* bytes = reinterpret_cast<const unsigned char*>(&granted);
   connection_->accept({bytes, sizeof granted}, accept_limit);
   started_ms_ = now_ms();
+  quiet_rounds quiet;
   for (; !stopping_ && broken_ == nullptr;) {
-    if (!round()) sleep();
+    const bool moved = round();
+    const bool busy = moving() && !engine_->only_waits();
+    if (moved || (busy && !(wakes_ && quiet.is_long()))) {
+      if (busy) quiet.after(moved);
+    } else {
+      sleep(moving() ? look_ms : nap_ms);
+    }
     if (queue_.ended()) {
       host::log(host::log_level::info, fmt::format("{}: closed: {}", name_, queue_.why_ended()));
       return;
@@ -132,17 +173,34 @@ bool rdma_queue::round() {
   for (const std::uint32_t k : back) {
     if (broken_ == nullptr) respond(k);
   }
+  bool moved = found != 0 || !back.empty();
+  if (moving()) moved = engine_->progress() || moved;
+  take_moved(true);
   if (broken_ == nullptr) send_events();
-  return found != 0 || !back.empty();
+  send_posted();
+  return moved;
 }
 
-void rdma_queue::sleep() {
+/// What can be posted at once is posted by one call.
+void rdma_queue::post(host::verbs::work_kind kind, const host::verbs::work& w) {
+  to_post_.push_back({kind, w});
+}
+
+void rdma_queue::send_posted() {
+  if (to_post_.empty()) return;
+  if (broken_ == nullptr && !connection_->post_chain(to_post_))
+    broken_ = "closed: its send queue is full";
+  to_post_.clear();
+}
+
+void rdma_queue::sleep(int most_ms) {
   connection_->arm();
+  if (moving()) engine_->arm();
   if (round()) return;
   pollfd readable[3] = {{connection_->completion_fd(), POLLIN, 0},
                         {connection_->event_fd(), POLLIN, 0},
                         {wake_up_, POLLIN, 0}};
-  (void)::poll(readable, 3, nap_ms);
+  (void)::poll(readable, 3, most_ms);
   if (readable[0].revents != 0) connection_->drain_wakeups();
   forget_wake_ups();
   if (readable[1].revents != 0 && !connection_->alive()) stopping_ = true;
@@ -161,8 +219,21 @@ void rdma_queue::close() {
     at_work_ -= static_cast<std::uint32_t>(handed_back_.size());
     handed_back_.clear();
   }
+  if (engine_ != nullptr) {
+    quiet_rounds quiet;  // each ends within the array's timeout
+    for (engine_->give_up(); !engine_->is_idle(); engine_->give_up())
+      quiet.after(engine_->progress());
+  }
+  take_moved(false);
   queue_.close(broken_ != nullptr);
   connection_.reset();
+  give_memory_back();
+}
+
+void rdma_queue::give_memory_back() {
+  if (engine_ == nullptr) return;
+  engine_.reset();
+  array_->unregister_memory(reach_, memory_.release(), lost_);
 }
 
 // ---- completions
@@ -184,9 +255,7 @@ void rdma_queue::take(const ibv_wc& done) {
     case for_receive: received(k, done.byte_len); break;
     case for_read: run(k); break;
     case for_response:
-      if (stage_of_response_[k] > 0 || (stage_of_response_[k] == 0 && !queue_.connected()))
-        free_stages_.push_back(static_cast<std::uint32_t>(stage_of_response_[k]));
-      stage_of_response_[k] = -1;
+      give_stage(stage_of_response_[k]);
       free_responses_.push_back(k);
       break;
     default: break;
@@ -196,11 +265,31 @@ void rdma_queue::take(const ibv_wc& done) {
     want_response_.pop_front();
     respond(next);
   }
-  for (; !want_stage_.empty() && !free_stages_.empty();) {
+  for (; !want_stage_.empty() && take_stage(commands_[want_stage_.front()]);) {
     const std::uint32_t next = want_stage_.front();
     want_stage_.pop_front();
     begin(next);
   }
+}
+
+/// Takes room for a command's data. False: there is none now.
+bool rdma_queue::take_stage(command& c) {
+  if (stages_.size() == 0) {  // a Connect
+    if (early_taken_ || c.what.bytes > queue_memory::early_stage_bytes) return false;
+    c.early = early_taken_ = true;
+    return true;
+  }
+  const std::uint32_t blocks = (c.what.bytes + block_bytes - 1) / block_bytes;
+  const std::optional<stage_range> found = stages_.take(std::max(blocks, 1u));
+  if (found) c.stage = *found;
+  return found.has_value();
+}
+
+void rdma_queue::give_stage(command& c) {
+  if (c.early) early_taken_ = false;
+  if (c.stage.blocks != 0) stages_.give(c.stage);
+  c.early = false;
+  c.stage = {};
 }
 
 void rdma_queue::received(std::uint32_t k, std::uint32_t bytes) {
@@ -226,14 +315,11 @@ void rdma_queue::begin(std::uint32_t k) {
     broken_ = "closed: a command came before its Connect was answered";
     return;
   }
-  const bool staged = c.what.data == data_phase::fetch || c.what.data == data_phase::send;
-  if (staged && c.stage < 0) {
-    if (free_stages_.empty()) {
-      want_stage_.push_back(k);
-      return;
-    }
-    c.stage = static_cast<std::int32_t>(free_stages_.back());
-    free_stages_.pop_back();
+  const bool staged = c.what.data == data_phase::fetch || c.what.data == data_phase::send ||
+                      (c.what.data == data_phase::in_capsule && moves(c));
+  if (staged && c.stage.blocks == 0 && !c.early && (!want_stage_.empty() || !take_stage(c))) {
+    want_stage_.push_back(k);
+    return;
   }
   if (c.what.data != data_phase::fetch) {
     run(k);
@@ -241,24 +327,55 @@ void rdma_queue::begin(std::uint32_t k) {
   }
   host::verbs::work read;
   read.id = for_read | k;
-  read.address = address_of(memory_.stage(static_cast<std::uint32_t>(c.stage)).data());
+  read.address = address_of(staged_data(c).data());
   read.bytes = c.what.bytes;
-  read.lkey = memory_.stage_key(static_cast<std::uint32_t>(c.stage));
+  read.lkey = c.early ? memory_.early_key() : memory_.staging_key();
   read.remote_address = c.what.address;
   read.rkey = c.what.key;
-  if (!connection_->post_read(read)) broken_ = "closed: its send queue is full";
+  post(host::verbs::work_kind::read, read);
+}
+
+/// Where the data of a command is staged.
+std::span<std::byte> rdma_queue::staged_data(const command& c) const {
+  if (c.early) return memory_.early_stage().first(c.what.bytes);
+  return memory_.staging().subspan(std::size_t{c.stage.first} * block_bytes, c.what.bytes);
 }
 
 std::span<std::byte> rdma_queue::data_of(const command& c, std::uint32_t k) const {
   switch (c.what.data) {
     case data_phase::none: return {};
     case data_phase::in_capsule: return memory_.receive(k).subspan(c.what.offset, c.what.bytes);
-    default: return memory_.stage(static_cast<std::uint32_t>(c.stage)).first(c.what.bytes);
+    default: return staged_data(c);
   }
+}
+
+/// Has the engine move the blocks of a command.
+void rdma_queue::move_blocks(std::uint32_t k) {
+  command& c = commands_[k];
+  movement& m = movements_[k];
+  m.of(*this, k);
+  io_buffer memory{};
+  if (c.what.bytes != 0) {
+    memory = reach_.slice(std::uint64_t{c.stage.first} * block_bytes,
+                          std::uint64_t{c.stage.blocks} * block_bytes);
+    if (c.what.data == data_phase::in_capsule)
+      std::memcpy(staged_data(c).data(), data_of(c, k).data(), c.what.bytes);
+  }
+  if (!queue_.begin(c.what, memory, *engine_, m, c.outcome)) respond(k);
+}
+
+/// Notes what the engine has ended, and answers it.
+void rdma_queue::take_moved(bool answers) {
+  for (const std::uint32_t k : moved_) {
+    commands_[k].outcome = queue_.conclude(movements_[k], movements_[k].took());
+    if (answers && broken_ == nullptr) respond(k);
+  }
+  moved_.clear();
 }
 
 void rdma_queue::run(std::uint32_t k) {
   command& c = commands_[k];
+  if (moves(c)) return move_blocks(k);
   if (!c.what.blocking) {
     c.outcome = queue_.execute(c.what, data_of(c, k), now_ms());
     respond(k);
@@ -289,27 +406,31 @@ void rdma_queue::respond(std::uint32_t k) {
   command& c = commands_[k];
   if (standing_ == standing::stranger && queue_.connected()) welcome(c);  // it was a Connect
   const plan what = c.what;
-  const std::int32_t stage = std::exchange(c.stage, -1);
   const wire::nvme::completion_entry r = queue_.respond(what, c.outcome);
   const bool data = what.data == data_phase::send && c.outcome.status == 0 && what.bytes != 0;
   post_receive(k);
   if (data) {
     host::verbs::work write;
-    write.address = address_of(memory_.stage(static_cast<std::uint32_t>(stage)).data());
+    write.address = address_of(staged_data(c).data());
     write.bytes = what.bytes;
-    write.lkey = memory_.stage_key(static_cast<std::uint32_t>(stage));
+    write.lkey = c.early ? memory_.early_key() : memory_.staging_key();
     write.remote_address = what.address;
     write.rkey = what.key;
     write.signalled = false;
-    if (!connection_->post_write(write)) broken_ = "closed: its send queue is full";
+    post(host::verbs::work_kind::write, write);
   }
-  send_response(r, &what, stage);
+  // The next command in this place comes before the device has read the data.
+  command of;
+  std::swap(of.stage, c.stage);
+  std::swap(of.early, c.early);
+  send_response(r, &what, &of);
 }
 
 /// A Connect has succeeded: the queue gets its memory before the host is answered.
 void rdma_queue::welcome(command& c) {
   try {
     memory_.complete();
+    prepare_engine();
   } catch (const std::exception& e) {
     host::log(host::log_level::info, fmt::format("{}: refused: {}", name_, e.what()));
     queue_.close(false);
@@ -318,19 +439,32 @@ void rdma_queue::welcome(command& c) {
   }
   const bool looks_only = queue_.association()->of().kind == subsystem_kind::discovery;
   standing_ = looks_only ? standing::guest : standing::member;
-  free_stages_.clear();  // stage 0 is too small for anything but a Connect
-  for (std::uint32_t k = 1; k <= memory_.stages(); ++k) free_stages_.push_back(k);
+  stages_ = stage_map(static_cast<std::uint32_t>(memory_.staging().size() / block_bytes));
   for (std::uint32_t k = queue_memory::early_entries; k < memory_.entries(); ++k) {
     free_responses_.push_back(k);
     post_receive(k);
   }
 }
 
+/// The hosts of a volume move its blocks without a thread's waiting for them.
+void rdma_queue::prepare_engine() {
+  const auto& c = queue_.association();
+  if (queue_.id() == 0 || c->of().kind != subsystem_kind::volume || !c->of().store->blocks())
+    return;
+  std::unique_ptr<block_engine> engine = array_->make_engine();
+  if (engine == nullptr) return;
+  movements_ = std::vector<movement>(memory_.entries());
+  moved_.reserve(memory_.entries());
+  reach_ = array_->register_memory(memory_.staging().data(), memory_.staging().size());
+  engine_ = std::move(engine);
+  wakes_ = engine_->wakes(wake_up_);
+}
+
 void rdma_queue::send_response(const wire::nvme::completion_entry& r, const plan* p,
-                               std::int32_t stage) {
+                               const command* of) {
   const std::uint32_t k = free_responses_.back();
   free_responses_.pop_back();
-  stage_of_response_[k] = stage;
+  stage_of_response_[k] = of != nullptr ? *of : command{};
   memory_.response(k) = r;
   host::verbs::work send;
   send.id = for_response | k;
@@ -339,16 +473,14 @@ void rdma_queue::send_response(const wire::nvme::completion_entry& r, const plan
   send.lkey = memory_.key(k);
   const bool invalidate = p != nullptr && p->invalidate;
   if (invalidate) send.rkey = p->key;
-  const bool posted =
-      invalidate ? connection_->post_send_invalidate(send) : connection_->post_send(send);
-  if (!posted) broken_ = "closed: its send queue is full";
+  post(invalidate ? host::verbs::work_kind::send_invalidate : host::verbs::work_kind::send, send);
 }
 
 void rdma_queue::send_events() {
   for (; !free_responses_.empty();) {
     const auto event = queue_.take_event();
     if (!event) return;
-    send_response(*event, nullptr, -1);
+    send_response(*event, nullptr, nullptr);
   }
 }
 

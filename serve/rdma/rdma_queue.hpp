@@ -2,6 +2,7 @@
 
 #include "queue_memory.hpp"
 #include <serve/connection_limits.hpp>
+#include <serve/stage_map.hpp>
 #include <serve/target_queue.hpp>
 #include <serve/target_workers.hpp>
 #include <verbs/connection.hpp>
@@ -40,12 +41,15 @@ class rdma_queue {
   struct command {
     plan what;
     answer outcome;
-    std::int32_t stage = -1;
+    stage_range stage;
+    bool early = false;  ///< its data is in the early stage
   };
+  /// Its blocks, which an engine moves.
+  class movement;
 
   void serve();
   bool round();
-  void sleep();
+  void sleep(int most_ms);
   void close();
 
   void take(const ibv_wc& done);
@@ -55,9 +59,20 @@ class rdma_queue {
   void respond(std::uint32_t k);
   void welcome(command& c);
   void post_receive(std::uint32_t k);
-  void send_response(const wire::nvme::completion_entry& r, const plan* p, std::int32_t stage);
+  void send_response(const wire::nvme::completion_entry& r, const plan* p, const command* of);
   void send_events();
   std::span<std::byte> data_of(const command& c, std::uint32_t k) const;
+  bool take_stage(command& c);
+  void give_stage(command& c);
+  std::span<std::byte> staged_data(const command& c) const;
+  bool moves(const command& c) const { return c.what.moves_blocks && engine_ != nullptr; }
+  void prepare_engine();
+  void move_blocks(std::uint32_t k);
+  void take_moved(bool answers);
+  bool moving() const { return engine_ != nullptr && !engine_->is_idle(); }
+  void post(host::verbs::work_kind kind, const host::verbs::work& w);
+  void send_posted();
+  void give_memory_back();
   void wake();
   void forget_wake_ups();
 
@@ -65,18 +80,27 @@ class rdma_queue {
   queue_memory memory_;
   target_queue queue_;
   target_workers* workers_;
+  array_gateway* array_;
   std::string peer_;  ///< address
   std::string name_;  ///< for messages
   std::atomic<standing> standing_{standing::stranger};
 
   std::vector<command> commands_;
-  std::vector<std::int32_t> stage_of_response_;
-  std::vector<std::uint32_t> free_stages_;
+  std::vector<command> stage_of_response_;  ///< whose data goes before it
+  stage_map stages_;
+  bool early_taken_ = false;
   std::vector<std::uint32_t> free_responses_;
   std::deque<std::uint32_t> want_stage_;     ///< commands
   std::deque<std::uint32_t> want_response_;  ///< commands
   std::uint32_t at_work_ = 0;                ///< commands with the workers
-  const char* broken_ = nullptr;             ///< why the connection is given up
+  std::vector<host::verbs::chained_work> to_post_;
+  std::unique_ptr<block_engine> engine_;  ///< of a volume's hosts; else null
+  bool wakes_ = false;                    ///< the engine wakes the thread
+  io_buffer reach_{};                     ///< the staging memory, as the array knows it
+  bool lost_ = false;                     ///< a silent SSD may use some of it
+  std::vector<movement> movements_;       ///< by command
+  std::vector<std::uint32_t> moved_;      ///< commands whose blocks have been moved
+  const char* broken_ = nullptr;          ///< why the connection is given up
 
   std::mutex guard_;  ///< of `handed_back_`
   std::vector<std::uint32_t> handed_back_;

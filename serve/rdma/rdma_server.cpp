@@ -15,8 +15,8 @@ namespace {
 using namespace std::chrono_literals;
 using wire::fabrics::reject_reason;
 
-constexpr std::uint32_t admin_stages = 4;
-constexpr std::uint32_t io_stages = 16;
+constexpr std::uint32_t admin_transfers = 4;  ///< of the largest size, as staging memory
+constexpr std::uint32_t io_transfers = 16;
 
 void reject(host::verbs::incoming request, reject_reason why) {
   wire::fabrics::connection_reject said{};
@@ -105,8 +105,9 @@ void rdma_server::greet(host::verbs::incoming request) {
 
 void rdma_server::admit(host::verbs::incoming& request, const connection_check& c) {
   const host::verbs::protection_domain& domain = domain_of(request);
-  const std::uint32_t stages = c.request.qid == 0 ? admin_stages : io_stages;
-  queue_memory memory(domain, target_->limits(), c.entries, stages);
+  const std::uint32_t transfers = c.request.qid == 0 ? admin_transfers : io_transfers;
+  queue_memory memory(domain, target_->limits(), c.entries,
+                      std::size_t{transfers} * target_->limits().transfer_bytes);
   host::verbs::connection_options size;
   // A response, and before it a read of its command's data or a write.
   size.send_depth = 3 * c.entries + 8;

@@ -15,8 +15,8 @@ constexpr std::chrono::milliseconds after_nothing{100};
 
 }  // namespace
 
-epoch_watcher::epoch_watcher(epoch_board& board, question ask)
-    : board_(&board), ask_(std::move(ask)) {
+epoch_watcher::epoch_watcher(epoch_board& board, question ask, bool kernels)
+    : board_(&board), kernels_(kernels), ask_(std::move(ask)) {
   thread_ = start_thread("following the array's epochs", [this] { run(); });
 }
 
@@ -36,11 +36,25 @@ void epoch_watcher::write(const wire::afa::array_description& said) {
   written_ = said.epoch;
 }
 
+void epoch_watcher::wish() {
+  board_->wish();
+  // Under the lock: not between the thread's look and its sleep.
+  const std::lock_guard lock(guard_);
+  changed_.notify_all();
+}
+
 void epoch_watcher::run() {
   std::unique_lock lock(guard_);
   while (!stopping_) {
-    changed_.wait_for(lock, between_looks);
-    if (stopping_ || !board_->take_wish()) continue;
+    const bool wished = board_->take_wish();
+    if (!wished) {
+      if (kernels_) {
+        changed_.wait_for(lock, between_looks);
+      } else {
+        changed_.wait(lock);
+      }
+      continue;
+    }
     lock.unlock();
     bool heard = false;
     try {

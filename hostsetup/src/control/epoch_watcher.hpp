@@ -19,7 +19,9 @@ class epoch_watcher {
   using question = std::function<std::optional<wire::afa::array_description>()>;
 
   /// @param board outlives this, as does what `ask` needs
-  epoch_watcher(epoch_board& board, question ask);
+  /// @param kernels lanes write their wishes on the board, where they are looked for all the time;
+  /// false: whoever has one calls `wish`
+  epoch_watcher(epoch_board& board, question ask, bool kernels = true);
   ~epoch_watcher();
   epoch_watcher(const epoch_watcher&) = delete;
   epoch_watcher& operator=(const epoch_watcher&) = delete;
@@ -27,11 +29,15 @@ class epoch_watcher {
   /// Writes down an epoch that somebody has learned, unless a later one is known.
   /// @par Callers any thread
   void write(const wire::afa::array_description& said);
+  /// Has the array asked soon. @par Callers any thread of this CPU
+  void wish();
+  epoch_board& board() const { return *board_; }
 
  private:
   void run();
 
-  epoch_board* board_;
+  epoch_board* const board_;
+  const bool kernels_;
   question ask_;
   std::mutex guard_;  ///< of what follows, and of the board's writers
   std::condition_variable changed_;

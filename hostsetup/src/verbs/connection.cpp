@@ -198,31 +198,64 @@ void connection::reject(std::span<const unsigned char> private_data) {
   state_->ended = true;
 }
 
-bool connection::post(const work& w, ibv_wr_opcode opcode) {
-  ibv_sge piece{w.address, w.bytes, w.lkey};
-  ibv_send_wr request{};
+namespace {
+
+ibv_wr_opcode opcode_of(work_kind kind) {
+  switch (kind) {
+    case work_kind::send: return IBV_WR_SEND;
+    case work_kind::send_invalidate: return IBV_WR_SEND_WITH_INV;
+    case work_kind::read: return IBV_WR_RDMA_READ;
+    case work_kind::write: return IBV_WR_RDMA_WRITE;
+  }
+  return IBV_WR_SEND;
+}
+
+void fill(ibv_send_wr& request, ibv_sge& piece, const chained_work& c) {
+  const work& w = c.what;
+  piece = {w.address, w.bytes, w.lkey};
+  request = {};
   request.wr_id = w.id;
   request.sg_list = &piece;
   request.num_sge = w.bytes == 0 ? 0 : 1;
-  request.opcode = opcode;
+  request.opcode = opcode_of(c.kind);
   request.send_flags = (w.signalled ? IBV_SEND_SIGNALED : 0) | (w.inlined ? IBV_SEND_INLINE : 0);
-  if (opcode == IBV_WR_SEND_WITH_INV) {
+  if (c.kind == work_kind::send_invalidate) {
     request.invalidate_rkey = w.rkey;
   } else {
     request.wr.rdma.remote_addr = w.remote_address;
     request.wr.rdma.rkey = w.rkey;
   }
-  ibv_send_wr* bad = nullptr;
-  const int outcome = ibv_post_send(state_->id->qp, &request, &bad);
-  if (outcome == 0) return true;
-  if (outcome == ENOMEM) return false;
-  throw call_error("posting a request towards " + state_->peer, outcome);
 }
 
-bool connection::post_send(const work& w) { return post(w, IBV_WR_SEND); }
-bool connection::post_send_invalidate(const work& w) { return post(w, IBV_WR_SEND_WITH_INV); }
-bool connection::post_read(const work& w) { return post(w, IBV_WR_RDMA_READ); }
-bool connection::post_write(const work& w) { return post(w, IBV_WR_RDMA_WRITE); }
+}  // namespace
+
+bool connection::post_chain(std::span<const chained_work> all) {
+  constexpr std::size_t most = 32;  // by one call
+  ibv_sge pieces[most];
+  ibv_send_wr requests[most];
+  for (std::size_t done = 0; done < all.size(); done += most) {
+    const std::size_t n = std::min(all.size() - done, most);
+    for (std::size_t k = 0; k < n; ++k) {
+      fill(requests[k], pieces[k], all[done + k]);
+      if (k != 0) requests[k - 1].next = &requests[k];
+    }
+    ibv_send_wr* bad = nullptr;
+    const int outcome = ibv_post_send(state_->id->qp, requests, &bad);
+    if (outcome == ENOMEM) return false;
+    if (outcome != 0) throw call_error("posting a request towards " + state_->peer, outcome);
+  }
+  return true;
+}
+
+bool connection::post(work_kind kind, const work& w) {
+  const chained_work one{kind, w};
+  return post_chain({&one, 1});
+}
+
+bool connection::post_send(const work& w) { return post(work_kind::send, w); }
+bool connection::post_send_invalidate(const work& w) { return post(work_kind::send_invalidate, w); }
+bool connection::post_read(const work& w) { return post(work_kind::read, w); }
+bool connection::post_write(const work& w) { return post(work_kind::write, w); }
 
 bool connection::post_receive(const work& w) {
   ibv_sge piece{w.address, w.bytes, w.lkey};

@@ -32,6 +32,14 @@ struct work {
   bool inlined = false;  ///< the bytes are copied at once; at most `inline_bytes()` of them
 };
 
+/// What a request of a chain does.
+enum class work_kind : std::uint8_t { send, send_invalidate, read, write };
+/// One request of a chain.
+struct chained_work {
+  work_kind kind = work_kind::send;
+  work what;
+};
+
 /// Owns one reliable connection: a queue pair with a completion queue of its own, joined by the
 /// RDMA connection manager. Move-only.
 ///
@@ -66,6 +74,9 @@ class connection {
   bool post_read(const work& w);
   bool post_write(const work& w);
   bool post_receive(const work& w);
+  /// Puts requests into the send queue in order, by one call: on soft-RoCE each call is one of the
+  /// system's. False: there was no room for all; some may have been taken.
+  bool post_chain(std::span<const chained_work> all);
 
   /// Takes completions; never waits. On a lost connection everything posted comes back flushed.
   std::uint32_t poll(std::span<ibv_wc> out);
@@ -97,7 +108,7 @@ class connection {
  private:
   struct state;
   explicit connection(std::unique_ptr<state> s);
-  bool post(const work& w, ibv_wr_opcode opcode);
+  bool post(work_kind kind, const work& w);
   std::unique_ptr<state> state_;
 };
 

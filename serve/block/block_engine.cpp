@@ -1,0 +1,256 @@
+#include "block_engine.hpp"
+
+#include <gnstor/channel/channel_set.hpp>
+#include <gnstor/core/bounded.hpp>
+#include <gnstor/io/callback_table.hpp>
+#include <gnstor/simt/clock.hpp>
+
+#include <control/in_epochs.hpp>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace gnstor::serve {
+namespace {
+
+/// Blocks that one operation on the channel moves at most: what has more goes on when that is done,
+/// so that one caller does not take all of the channel.
+constexpr std::uint64_t most_blocks = 256;
+/// Requests that are sent before answers are looked for again.
+constexpr std::uint32_t most_at_once = 64;
+status closed() { return status::make(status_code::closed, reporter::channel); }
+
+}  // namespace
+
+block_engine::block_engine(host::array_link& link, std::uint32_t channel,
+                           host::epoch_watcher* epochs, const block_settings& settings)
+    : link_(&link), channel_(channel), epochs_(epochs), settings_(settings) {}
+
+block_engine::~block_engine() {
+  if (event_fd_ >= 0) link_->wake(channel_, event_fd_, false);
+}
+
+bool block_engine::wakes(int event_fd) {
+  if (!link_->can_wake()) return false;
+  link_->wake(channel_, event_fd, true);
+  event_fd_ = event_fd;
+  return true;
+}
+
+/// An operation has ended: perhaps another engine's, which uses the same channel.
+void block_engine::ended::operator()(const io_event& e) const {
+  auto& r = *reinterpret_cast<block_request*>(e.argument);
+  block_engine& owner = *r.engine_;
+  if (&owner == engine) {
+    --engine->under_way_;
+    return engine->settle(r, e.outcome);
+  }
+  const std::lock_guard lock(owner.guard_);
+  owner.handed_over_.emplace_back(&r, e.outcome);
+  owner.any_handed_over_.store(true, std::memory_order_release);
+  if (owner.event_fd_ < 0) return;
+  constexpr std::uint64_t one = 1;
+  (void)!::write(owner.event_fd_, &one, sizeof one);  // it may sleep
+}
+
+void block_engine::submit(block_request& r) {
+  r.engine_ = this;
+  r.at_ = 0;
+  r.memory_lost = false;
+  r.avoided_ = 0;
+  r.ends_ = simt::within(settings_.patience);
+  next_.push_back(&r);
+}
+
+bool block_engine::progress() {
+  bool moved = false;
+  try {
+    link_->drive([&] { moved = round(); });
+  } catch (const std::exception&) {
+    // Whoever owns the array says why. What is under way has been broken with its queue pairs.
+    failed_ = true;
+    moved = round();
+  }
+  return moved;
+}
+
+/// Where the connection has broken nothing more is sent until what is under way has ended: it may
+/// be made again then.
+bool block_engine::round() {
+  started_ = link_->fresh_starts();
+  const remote_channel channel = link_->host(channel_);
+  const async_io<remote_channel> io(channel);
+  const callback_table calls(ended{this});
+  bool moved = take_handed_over();
+  moved = finds_epoch() || moved;
+  if (failed_) give_up();
+  if (sends_ || under_way_ == 0) moved = begin_some() || moved;
+  for (bounded most{most_at_once}; most && io.dispatch(calls);) moved = true;
+  sends_ = channel.phase() == channel_phase::ready;
+  return moved;
+}
+
+bool block_engine::take_handed_over() {
+  if (!any_handed_over_.load(std::memory_order_acquire)) return false;
+  std::vector<std::pair<block_request*, status>> all;
+  {
+    const std::lock_guard lock(guard_);
+    all.swap(handed_over_);
+    any_handed_over_.store(false, std::memory_order_relaxed);
+  }
+  for (const auto& [r, s] : all) {
+    --under_way_;
+    settle(*r, s);
+  }
+  return !all.empty();
+}
+
+void block_engine::give_up() {
+  for (block_request* r : std::exchange(next_, {})) finish(*r, closed());
+  for (block_request* r : std::exchange(waiting_, {})) finish(*r, closed());
+}
+
+bool block_engine::begin_some() {
+  bool moved = false;
+  for (bounded most{most_at_once}; most && !next_.empty(); moved = true) {
+    block_request* const r = next_.front();
+    next_.pop_front();
+    if (begin(*r)) continue;
+    next_.push_front(r);
+    return moved;
+  }
+  return moved;
+}
+
+/// The request's volume in the epoch that is known.
+volume_info block_engine::present(const block_request& r) const {
+  volume_info v = r.volume;
+  v.epochs = nullptr;
+  array_epoch now;
+  if (epochs_ != nullptr && epochs_->board().read(now) && now.number > v.epoch) {
+    v.epoch = now.number;
+    v.set_membership(now.absent, now.filling);
+  }
+  return v;
+}
+
+/// Sends what comes next of a request. False if there is no room for it now.
+bool block_engine::begin(block_request& r) {
+  if (r.ends_.expired(simt::now_ns())) {  // nothing of it is under way
+    finish(r, status::make(status_code::no_memory, reporter::channel));
+    return true;
+  }
+  volume_info v = present(r);
+  if (r.sent_in_ != v.epoch || r.sent_by_ != started_) r.avoided_ = 0;
+  r.sent_in_ = v.epoch;
+  r.sent_by_ = started_;
+  v.filling |= v.plain() ? 0 : r.avoided_;
+  const remote_volume volume(v, channel_set<remote_channel>(&link_->host(channel_), 1),
+                             rendezvous_placement(v.ssd_count));
+  const completion_call then{callback_table<ended>::id<ended>(),
+                             reinterpret_cast<std::uint64_t>(&r)};
+  ++under_way_;
+  const result<io_ticket> begun = send(r, volume, then);
+  if (begun) return true;
+  --under_way_;
+  if (begun.status.code == status_code::would_block) return false;
+  settle(r, begun.status);
+  return true;
+}
+
+result<io_ticket> block_engine::send(block_request& r, const remote_volume& volume,
+                                     completion_call then) {
+  const std::uint64_t attempt =
+      settings_.attempt.ns() != 0 ? settings_.attempt.ns() : settings_.patience.ns();
+  const deadline d = deadline::after(0, std::min(r.ends_.at_ns(), simt::now_ns() + attempt));
+  if (r.what == block_request::kind::flush) return volume.flush_async(d, then);
+  r.under_way_ = std::min(r.blocks - r.at_, most_blocks);
+  const vba first(static_cast<std::uint32_t>(r.first + r.at_));
+  const auto blocks = static_cast<std::uint32_t>(r.under_way_);
+  if (r.what == block_request::kind::write_zeroes)
+    return volume.deallocate_async(first, blocks, d, then);
+  const io_buffer part = r.memory.slice(r.at_ * block_bytes, r.under_way_ * block_bytes);
+  if (r.what == block_request::kind::read) return volume.read_async(first, blocks, part, d, then);
+  return volume.write_async(first, blocks, part, d, then);
+}
+
+/// One operation of a request has ended.
+void block_engine::settle(block_request& r, status s) {
+  if (!s.ok() && goes_on(r, s)) return;
+  if (s.ok() && r.what != block_request::kind::flush) {
+    r.at_ += r.under_way_;
+    if (r.at_ < r.blocks) return next_.push_back(&r);
+  }
+  finish(r, s);
+}
+
+/// Sees to it that a request which failed so is sent again. False if that would not help.
+bool block_engine::goes_on(block_request& r, status s) {
+  const bool reads = r.what == block_request::kind::read;
+  if (s.left_behind() && reads) {
+    // A late answer would change what a second one delivers: it goes elsewhere, from its start.
+    const std::optional<io_buffer> other = r.other_memory();
+    r.memory_lost = !other.has_value();
+    if (!other) return false;
+    r.memory = *other;
+    r.at_ = 0;
+  } else if (s.left_behind()) {
+    // The SSD may still read it; what it writes then counts no more when it is sent again.
+    r.memory_lost = true;
+  }
+  if (r.ends_.expired(simt::now_ns())) return false;
+  if (s.code == status_code::buffer_in_use) {
+    r.avoided_ |= s.ssd < 64 ? std::uint64_t{1} << s.ssd : 0;
+    next_.push_back(&r);
+    return true;
+  }
+  if (!may_be_sent_again(s)) return false;
+  if (epochs_ != nullptr) epochs_->wish();
+  r.outcome = s;
+  waiting_.push_back(&r);
+  return true;
+}
+
+/// True if a request that failed so may succeed in another epoch, or by another connection.
+bool block_engine::may_be_sent_again(status s) const {
+  if (settings_.managed && host::may_pass(s)) return true;
+  if (host::is_own(s, wire::afa::status::stale_epoch)) return true;
+  return settings_.reconnects &&
+         (s.code == status_code::flushed || s.code == status_code::closed ||
+          s.code == status_code::transport_error || s.code == status_code::not_ready);
+}
+
+/// Has what waits sent again for which another epoch, or another connection, is there.
+bool block_engine::finds_epoch() {
+  if (waiting_.empty()) return false;
+  const std::uint64_t now = simt::now_ns();
+  array_epoch known;
+  const bool any = epochs_ != nullptr && epochs_->board().read(known);
+  const auto stays = [&](block_request* r) {
+    return !(any && known.number > r->sent_in_) && r->sent_by_ == started_;
+  };
+  const auto goes = std::stable_partition(waiting_.begin(), waiting_.end(), stays);
+  const bool moved = goes != waiting_.end();
+  next_.insert(next_.end(), goes, waiting_.end());
+  waiting_.erase(goes, waiting_.end());
+  end_late_waiters(now);
+  if (!waiting_.empty() && epochs_ != nullptr) epochs_->wish();
+  return moved;
+}
+
+void block_engine::end_late_waiters(std::uint64_t now_ns) {
+  const auto late =
+      std::stable_partition(waiting_.begin(), waiting_.end(),
+                            [&](const block_request* r) { return !r->ends_.expired(now_ns); });
+  const std::vector<block_request*> over(late, waiting_.end());
+  waiting_.erase(late, waiting_.end());
+  for (block_request* r : over) finish(*r, r->outcome);
+}
+
+void block_engine::finish(block_request& r, status s) {
+  r.outcome = s;
+  r.done();
+}
+
+}  // namespace gnstor::serve

@@ -1,0 +1,106 @@
+#pragma once
+
+#include "block_request.hpp"
+#include <gnstor/core/duration.hpp>
+#include <gnstor/io/io_event.hpp>
+#include <gnstor/volume/remote_volume.hpp>
+#include <link/array_link.hpp>
+
+#include <control/epoch_watcher.hpp>
+
+#include <atomic>
+#include <deque>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace gnstor::serve {
+
+/// How a block engine treats its requests.
+struct block_settings {
+  /// From `submit` to `done` at most, as long as the array's node runs.
+  duration patience = std::chrono::seconds(10);
+  /// Of one attempt of those that may be sent again: an SSD that falls silent is not waited for as
+  /// long as there is time where there is an epoch without it by then. 0: all of it.
+  duration attempt = duration::of_ns(0);
+  /// The array has a manager: a request that fails with an SSD waits for the next epoch, and is
+  /// carried out again there. Otherwise only one that a later epoch has overtaken is.
+  bool managed = false;
+  /// The link makes a lost connection again: what it cost is sent once more then.
+  bool reconnects = false;
+};
+
+/// Reads and writes volumes for one thread that never waits: sends its requests by a channel of a
+/// link, as many at once as that has room for, and calls `done` when they have ended. Data moves
+/// between the SSDs and the requests' memory, without a copy.
+///
+/// Requests have no order: one that must come behind another is submitted when that has ended. All
+/// members are its thread's; engines of several threads may share a channel.
+class block_engine {
+ public:
+  /// @param link was opened with `session_options::asynchronous`; outlives this, as does `epochs`
+  /// @param channel `array_link::host`
+  /// @param epochs of the array, followed by somebody; null for plain namespaces
+  block_engine(host::array_link& link, std::uint32_t channel, host::epoch_watcher* epochs,
+               const block_settings& settings);
+  /// @pre `is_idle()`
+  ~block_engine();
+  block_engine(const block_engine&) = delete;
+  block_engine& operator=(const block_engine&) = delete;
+
+  /// Begins a request. @par Callers the thread, also in `block_request::done`
+  void submit(block_request& r);
+  /// Has an event descriptor written when there is something to do after `arm`. False: the link
+  /// wakes nobody, and `progress` has to be called all the time.
+  /// @param event_fd outlives the engine
+  bool wakes(int event_fd);
+  /// Asks for that. Call `progress` once more before you sleep, and sleep a few milliseconds at
+  /// most: time-outs ring no bell.
+  void arm() const { link_->arm(channel_); }
+  /// Sends and takes answers, as far as can be done now. True if anything moved.
+  bool progress();
+  /// True if there is no request.
+  bool is_idle() const { return under_way_ == 0 && next_.empty() && waiting_.empty(); }
+  /// True if requests wait for another epoch or connection, and for nothing else.
+  bool only_waits() const { return under_way_ == 0 && next_.empty() && !waiting_.empty(); }
+  /// Ends what is not under way with `closed`; the rest ends within its time.
+  void give_up();
+
+ private:
+  struct ended {
+    block_engine* engine;
+    void operator()(const io_event& e) const;
+  };
+
+  bool round();
+  bool take_handed_over();
+  bool begin_some();
+  bool begin(block_request& r);
+  result<io_ticket> send(block_request& r, const remote_volume& volume, completion_call then);
+  void settle(block_request& r, status s);
+  bool goes_on(block_request& r, status s);
+  bool finds_epoch();
+  bool may_be_sent_again(status s) const;
+  void finish(block_request& r, status s);
+  void end_late_waiters(std::uint64_t now_ns);
+  volume_info present(const block_request& r) const;
+
+  host::array_link* link_;
+  const std::uint32_t channel_;
+  host::epoch_watcher* epochs_;
+  const block_settings settings_;
+  std::deque<block_request*> next_;      ///< to be sent
+  std::vector<block_request*> waiting_;  ///< for another epoch or connection
+  std::uint32_t under_way_ = 0;
+  std::uint64_t started_ = 0;  ///< `array_link::fresh_starts` of what is sent now
+  bool sends_ = true;
+  bool failed_ = false;  ///< the array serves nothing any more
+  int event_fd_ = -1;    ///< of `wakes`
+
+  std::mutex guard_;  ///< of what follows
+  /// Operations of this engine whose answers another one has taken from the channel.
+  std::vector<std::pair<block_request*, status>> handed_over_;
+  std::atomic<bool> any_handed_over_{false};
+};
+
+}  // namespace gnstor::serve
