@@ -48,6 +48,15 @@ set_tests_properties(processes.managed PROPERTIES LABELS "host;room-processes" T
 add_test(NAME processes.elsewhere COMMAND Python3::Interpreter ${processes}/managed.py
          ${PROJECT_BINARY_DIR} --elsewhere)
 set_tests_properties(processes.elsewhere PROPERTIES LABELS "host;room-processes" TIMEOUT 120)
+if(TARGET gnstor_nbd)
+  add_dependencies(test_processes gnstor_nbd)
+  # Debian's Python: it has libnbd's module.
+  find_program(GNSTOR_SYSTEM_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH)
+  add_test(NAME processes.nbd_exports COMMAND ${GNSTOR_SYSTEM_PYTHON} ${processes}/nbd_exports.py
+           ${PROJECT_BINARY_DIR})
+  set_tests_properties(processes.nbd_exports PROPERTIES LABELS "host;room-processes" TIMEOUT 240
+                       SKIP_RETURN_CODE 77)
+endif()
 # The faults belong to a thorough run: they take minutes.
 foreach(fault client target both repair hang given_up stopped cut lease)
   add_test(NAME processes.faults.${fault} COMMAND Python3::Interpreter ${processes}/faults.py

@@ -4,12 +4,14 @@
 /// 3: `array health` found something; others: the command line is wrong.
 
 #include "completion.hpp"
+#include "export_command.hpp"
 #include "print.hpp"
 #include <gnstor/host/control_error.hpp>
 
 #include <command_line/command_line.hpp>
 #include <fmt/format.h>
 #include <managed/daemon_connection.hpp>
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include <algorithm>
@@ -39,6 +41,7 @@ struct words {
   bool follow = false;
   bool write = false;
   bool unclean = false;
+  bool read_only = false;
   std::uint64_t from = 0;
   std::string volume;
   std::string name;
@@ -50,6 +53,7 @@ struct words {
   std::uint64_t stripe_bytes = 0;
   std::uint32_t ssd = 0;
   std::string shell;
+  std::string listen;
 };
 
 bool is_number(const std::string& text) {
@@ -211,8 +215,30 @@ class commands {
            return show(c.call(&v1::Control::Stub::ListTraffic, v1::ListTrafficRequest{}),
                        traffic_text);
          });
+    exports(line);
     changes(line);
     rights(line);
+  }
+
+  void exports(command_line& line) {
+    command_line& verb =
+        of_volume(line, "export", "print the command by which nbdkit exports a volume (NBD)");
+    verb.option("--listen", w_->listen,
+                "for clients: unix:PATH or HOST:PORT; a socket in /tmp else");
+    verb.flag("--read-only", w_->read_only, "take no right to write: another host may");
+    does(verb, "gnstorctl volume export edges", [this](connection& c) {
+      v1::ShowVolumeRequest r;
+      *r.mutable_volume() = key_of(w_->volume);
+      (void)c.call(&v1::Control::Stub::ShowVolume, r);  // it is there
+      const std::string text =
+          export_command({w_->server, w_->tls, w_->volume, w_->listen, w_->read_only});
+      if (w_->format == "json") {
+        fmt::print("{}\n", nlohmann::json{{"command", text}}.dump());
+      } else {
+        fmt::print("{}\n", text);
+      }
+      return 0;
+    });
   }
 
   void changes(command_line& line) {
