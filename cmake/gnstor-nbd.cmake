@@ -9,6 +9,10 @@ target_link_libraries(gnstor_nbd PRIVATE gnstor::serve)
 if(gnstor_with_control)
   target_link_libraries(gnstor_nbd PRIVATE gnstor::control)  # gnstor:// endpoints
 endif()
+if(TARGET gnstor_metrics)
+  target_link_libraries(gnstor_nbd PRIVATE gnstor::metrics)
+  target_compile_definitions(gnstor_nbd PRIVATE GNSTOR_WITH_METRICS=1)
+endif()
 # nbdkit and other plugins see its entry point alone.
 target_link_options(gnstor_nbd PRIVATE "LINKER:--exclude-libs,ALL")
 gnstor_warnings(gnstor_nbd)

@@ -2,6 +2,7 @@
 
 #include "block_service.hpp"
 #include <gnstor/host/session.hpp>
+#include <serve/volume_traffic.hpp>
 
 #include <control/staging_pool.hpp>
 
@@ -53,6 +54,8 @@ class block_array {
   std::shared_ptr<block_device> open(std::string_view volume, bool read_only = false);
   /// Makes a volume of this name unless there is one. Throws what `session::create_volume` throws.
   void provide(const std::string& name, std::uint64_t bytes);
+  /// What callers do with each volume: their calls, however many commands those became.
+  volume_traffic& traffic() { return traffic_; }
   /// Throws `error` with the reason if the array serves nothing any more.
   void check() const;
 
@@ -68,6 +71,7 @@ class block_array {
   host::session session_;
   host::epoch_watcher* const epochs_;                          ///< null: plain namespaces
   std::map<std::uint16_t, std::weak_ptr<block_device>> open_;  ///< by VID
+  volume_traffic traffic_;
   host::staging_pool buffers_;
   block_service service_;
 };

@@ -5,11 +5,13 @@
 #include <gnstor/simt/clock.hpp>
 #include <gnstor/wire/afa/slba.hpp>
 #include <gnstor/wire/nvme/lba_status.hpp>
+#include <gnstor/wire/nvme/status.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cstring>
 #include <deque>
 
@@ -118,13 +120,31 @@ block_device::block_device(block_array& array, const volume_info& volume)
 
 block_device::~block_device() { array_->close(volume_); }
 
+/// Counts a call that moves bytes.
+template <class Call>
+block_error block_device::counted(volume_traffic::kind what, std::uint64_t size, Call call) {
+  const auto began = std::chrono::steady_clock::now();
+  const block_error said = call();
+  const std::uint16_t status =
+      said == block_error::none
+          ? std::uint16_t{0}
+          : wire::nvme::make_status(wire::nvme::generic_status::internal_error);
+  array_->traffic_.note(volume_.vid.value, what, size / block_bytes, status,
+                        std::chrono::steady_clock::now() - began);
+  return said;
+}
+
 block_error block_device::read(std::uint64_t offset, std::span<std::byte> to) {
-  return move(block_request::kind::read, offset, to.data(), to.size());
+  return counted(volume_traffic::kind::read, to.size(),
+                 [&] { return move(block_request::kind::read, offset, to.data(), to.size()); });
 }
 
 block_error block_device::write(std::uint64_t offset, std::span<const std::byte> from) {
   if (!writable()) return block_error::not_permitted;
-  return move(block_request::kind::write, offset, const_cast<std::byte*>(from.data()), from.size());
+  return counted(volume_traffic::kind::write, from.size(), [&] {
+    return move(block_request::kind::write, offset, const_cast<std::byte*>(from.data()),
+                from.size());
+  });
 }
 
 block_error block_device::write_zeroes(std::uint64_t offset, std::uint64_t size) {

@@ -49,6 +49,8 @@ class block_device {
   class request;
   class part;
   class gathering;
+  template <class Call>
+  block_error counted(volume_traffic::kind what, std::uint64_t size, Call call);
   block_error move(block_request::kind what, std::uint64_t offset, std::byte* memory,
                    std::uint64_t size);
   block_error simple(block_request::kind what, std::uint64_t offset, std::uint64_t size);

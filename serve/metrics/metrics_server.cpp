@@ -1,11 +1,12 @@
 #include "metrics_server.hpp"
 
-#include "array_metrics.hpp"
 #include <gnstor/host/error.hpp>
 #include <gnstor/host/text_values.hpp>
 
 #include <fmt/format.h>
 #include <prometheus/exposer.h>
+
+#include <utility>
 
 namespace gnstor::serve {
 namespace {
@@ -22,8 +23,8 @@ const std::string& checked(const std::string& listen) {
 }  // namespace
 
 struct metrics_server::impl {
-  impl(const std::string& listen, const manager_holder& manager, const call_counts& calls) try
-      : metrics(std::make_shared<array_metrics>(manager, calls)), server(checked(listen), 1) {
+  impl(const std::string& listen, std::shared_ptr<prometheus::Collectable> what) try
+      : metrics(std::move(what)), server(checked(listen), 1) {
     server.RegisterCollectable(metrics);
     const auto ports = server.GetListeningPorts();
     address = fmt::format("{}:{}", listen.substr(0, listen.rfind(':')),
@@ -34,14 +35,14 @@ struct metrics_server::impl {
     throw host::error(fmt::format(
         "metrics at {}: {}; is the address this machine's, and its port free?", listen, e.what()));
   }
-  std::shared_ptr<array_metrics> metrics;
+  std::shared_ptr<prometheus::Collectable> metrics;
   prometheus::Exposer server;
   std::string address;
 };
 
-metrics_server::metrics_server(const std::string& listen, const manager_holder& manager,
-                               const call_counts& calls)
-    : impl_(std::make_unique<impl>(listen, manager, calls)) {}
+metrics_server::metrics_server(const std::string& listen,
+                               std::shared_ptr<prometheus::Collectable> metrics)
+    : impl_(std::make_unique<impl>(listen, std::move(metrics))) {}
 metrics_server::~metrics_server() = default;
 const std::string& metrics_server::address() const { return impl_->address; }
 

@@ -1,23 +1,20 @@
 #pragma once
 
-#include <serve/control/call_counts.hpp>
-#include <serve/control/manager_holder.hpp>
+#include <prometheus/collectable.h>
 
 #include <memory>
 #include <string>
 
 namespace gnstor::serve {
 
-/// Answers Prometheus about an array, as long as it lives: GET /metrics at one address. What it
-/// says is what the manager knows when it is asked; anybody who reaches the address may ask, and
-/// changes nothing.
+/// Answers Prometheus, as long as it lives: GET /metrics at one address. What it says is what is
+/// known when it is asked; anybody who reaches the address may ask, and changes nothing.
 class metrics_server {
  public:
   /// Starts. Throws `error` with the remedy.
   /// @param listen HOST:PORT, an IPv6 address in brackets; port 0 for any
-  /// @param manager who knows the array; it outlives this, @param calls likewise
-  metrics_server(const std::string& listen, const manager_holder& manager,
-                 const call_counts& calls);
+  /// @param metrics says it
+  metrics_server(const std::string& listen, std::shared_ptr<prometheus::Collectable> metrics);
   ~metrics_server();
   metrics_server(const metrics_server&) = delete;
   metrics_server& operator=(const metrics_server&) = delete;

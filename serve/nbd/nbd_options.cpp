@@ -73,6 +73,14 @@ void nbd_options::set(std::string_view key, const std::string& value) {
     const auto n = host::parse_number(value);
     if (!n || *n == 0 || *n > 8192) throw wrong(key, value, "1 to 8192 buffers of 128 KiB");
     array.buffers = static_cast<std::uint32_t>(*n);
+  } else if (key == "metrics") {
+#if defined(GNSTOR_WITH_METRICS)
+    const auto where = host::parse_host_port(value);
+    if (!where || !where->port) throw wrong(key, value, "HOST:PORT");
+    metrics = value;
+#else
+    throw host::input_error("metrics=: this plugin was built without prometheus-cpp");
+#endif
   } else if (key == "readonly") {
     read_only = flag(key, value);
   } else {
@@ -103,6 +111,7 @@ const char* nbd_options::help() {
   return "endpoint=ENDPOINT  (required) the array: gnstor://HOST, rdma://HOST/NQN, emu:?flash=DIR\n"
          "volume=NAME        the volume, by name or id; left out: clients choose by export name\n"
          "create=SIZE        makes the volume if it is not there\n"
+         "metrics=HOST:PORT  answers Prometheus there, whoever asks\n"
          "readonly=yes       takes no right to write: others may\n"
          "host-name=NAME     as whom the array knows this server [gnstor-nbd]\n"
          "timeout=SECONDS    of a request, SSDs that fail included [30]\n"

@@ -13,6 +13,7 @@ struct nbd_options {
   block_array_options array{.host_name = "gnstor-nbd"};
   std::string volume;              ///< name or id of the one that is exported; empty: all, by name
   std::uint64_t create_bytes = 0;  ///< makes `volume` with so many bytes if it is not there
+  std::string metrics;             ///< HOST:PORT that answers Prometheus; empty: none does
   bool read_only = false;          ///< takes no right to write
 
   /// Takes one. Throws `input_error` that names the key, and what it takes.

@@ -5,6 +5,10 @@
 #include <gnstor/host/log.hpp>
 #include <serve/block/block_device.hpp>
 #include <serve/product.hpp>
+#if defined(GNSTOR_WITH_METRICS)
+#include "nbd_metrics.hpp"
+#include <serve/metrics/metrics_server.hpp>
+#endif
 
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-plugin.h>
@@ -27,7 +31,10 @@ constexpr std::uint32_t most_bytes = 32 << 20;  ///< of one request, as clients 
 /// What the plugin knows from its start to its end.
 struct plugin_state {
   gnstor::serve::nbd_options options;
-  std::unique_ptr<block_array> array;      ///< since `after_fork`
+  std::unique_ptr<block_array> array;  ///< since `after_fork`
+#if defined(GNSTOR_WITH_METRICS)
+  std::unique_ptr<gnstor::serve::metrics_server> metrics;  ///< goes before the array
+#endif
   std::shared_ptr<block_device> exported;  ///< the one that `volume=` names
   std::string default_name;
 };
@@ -117,12 +124,21 @@ int after_fork() {
     if (p.options.create_bytes != 0) p.array->provide(p.options.volume, p.options.create_bytes);
     if (!p.options.volume.empty())
       p.exported = p.array->open(p.options.volume, p.options.read_only);
+#if defined(GNSTOR_WITH_METRICS)
+    if (!p.options.metrics.empty()) {
+      p.metrics = std::make_unique<gnstor::serve::metrics_server>(
+          p.options.metrics, std::make_shared<gnstor::serve::nbd_metrics>(*p.array));
+    }
+#endif
     return 0;
   });
 }
 
 void cleanup() {
   (void)guarded(0, [] {
+#if defined(GNSTOR_WITH_METRICS)
+    plugin().metrics.reset();
+#endif
     plugin().exported.reset();
     plugin().array.reset();
     return 0;

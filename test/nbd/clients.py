@@ -7,12 +7,15 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 
 PLUGIN = os.path.abspath(sys.argv[1])
 MIB = 1 << 20
@@ -35,6 +38,12 @@ def run(*command, ok=(0,), **more):
     return done.stdout + done.stderr
 
 
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
 def has_libnbd():
     try:
         import nbd  # noqa: F401
@@ -52,18 +61,18 @@ def check(holds, what):
 @contextlib.contextmanager
 def server(folder, *words, threads=16):
     """nbdkit with the plugin, until the end of the block; yields a URI, and ends it in order."""
-    socket = f"{folder}/socket"
+    at = f"{folder}/socket"
     process = subprocess.Popen(
-        ["nbdkit", "-f", "-U", socket, "--threads", str(threads), "--filter=log",
+        ["nbdkit", "-f", "-U", at, "--threads", str(threads), "--filter=log",
          PLUGIN, *words, f"logfile={folder}/requests"],
         stderr=open(f"{folder}/server", "ab"))
     try:
         for _ in range(400):
-            if os.path.exists(socket) or process.poll() is not None:
+            if os.path.exists(at) or process.poll() is not None:
                 break
             time.sleep(0.05)
         check_alive(process, folder)
-        yield f"nbd+unix:///?socket={socket}"
+        yield f"nbd+unix:///?socket={at}"
         check_alive(process, folder)
         process.send_signal(signal.SIGTERM)
         code = process.wait(timeout=30)
@@ -72,7 +81,7 @@ def server(folder, *words, threads=16):
     finally:
         process.kill()
         process.wait()
-        pathlib.Path(socket).unlink(missing_ok=True)
+        pathlib.Path(at).unlink(missing_ok=True)
 
 
 def said(folder):
@@ -139,10 +148,15 @@ def test_copies(folder):
         data = sum(e["length"] for e in holes if e["type"] == 0)
         check(data <= 21 * MIB, f"of {SIZE >> 20} MiB {data / MIB:.1f} are data: "
                                 "what nbdcopy found to be zero is a hole")
-    with server(folder, *array_words(folder, "volume=disk")) as uri:
+    port = free_port()
+    with server(folder, *array_words(folder, "volume=disk", f"metrics=127.0.0.1:{port}")) as uri:
         run("nbdcopy", uri, f"{folder}/again")
         run("cmp", image, f"{folder}/again")
         check(True, "a server that is started again has them still")
+        said = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5).read().decode()
+        read = re.search(r'^gnstor_volume_read_bytes_total{volume="1"} (\S+)$', said, re.M)
+        check(read and 20 * MIB <= float(read[1]) <= SIZE and "gnstor_array_serves 1" in said,
+              "Prometheus hears how much was read")
 
 
 def test_qemu(folder):
@@ -262,17 +276,17 @@ def test_kill(folder):
     random.seed(3)
     flushed = {}
     for life in range(3):
-        socket = f"{folder}/killed"
-        process = subprocess.Popen(["nbdkit", "-f", "-U", socket, "--threads", "16", PLUGIN,
+        at = f"{folder}/killed"
+        process = subprocess.Popen(["nbdkit", "-f", "-U", at, "--threads", "16", PLUGIN,
                                     *words],
                                    stderr=open(f"{folder}/server", "ab"))
         for _ in range(400):
-            if os.path.exists(socket) or process.poll() is not None:
+            if os.path.exists(at) or process.poll() is not None:
                 break
             time.sleep(0.05)
         check_alive(process, folder)
         h = nbd.NBD()
-        h.connect_uri(f"nbd+unix:///?socket={socket}")
+        h.connect_uri(f"nbd+unix:///?socket={at}")
         wrong = [b for b, fill in flushed.items()
                  if h.pread(4096, b * 4096) != bytes([fill]) * 4096]
         check(not wrong, f"life {life}: the {len(flushed)} blocks that were flushed are there")
@@ -286,7 +300,7 @@ def test_kill(folder):
             flushed.pop(block, None)
         process.kill()
         process.wait()
-        os.unlink(socket)
+        os.unlink(at)
 
 
 def main():

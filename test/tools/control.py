@@ -410,7 +410,7 @@ def metrics(program, control, folder):
     wanted = set(re.findall(r"gnstor_\w+", (ROOT / "tools/gnstord/grafana.json").read_text()))
     sometimes = {name for name in wanted if name.startswith(("gnstor_repair_", "gnstor_volume_"))}
     check(wanted - sometimes <= known, "the dashboard asks for", wanted - sometimes - known)
-    source = (ROOT / "serve/metrics/array_metrics.cpp").read_text()
+    source = "".join(f.read_text() for f in (ROOT / "serve/metrics").glob("*.cpp"))
     for name in sometimes:  # where there are some
         family = re.sub("_(bucket|sum|count)$", "", name)
         check(f'"{family.removeprefix("gnstor_")}"' in source or f'"{family}"' in source,

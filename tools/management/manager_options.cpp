@@ -1,6 +1,7 @@
 #include "manager_options.hpp"
 
 #if defined(GNSTOR_WITH_METRICS)
+#include <serve/metrics/array_metrics.hpp>
 #include <serve/metrics/metrics_server.hpp>
 #endif
 #include <gnstor/host/error.hpp>
@@ -42,7 +43,8 @@ void manager_options::add_to(command_line& line, const std::string& listen_optio
 std::shared_ptr<void> manager_options::serve_metrics(const serve::control_server& server) const {
   if (metrics.empty()) return nullptr;
 #if defined(GNSTOR_WITH_METRICS)
-  auto answers = std::make_shared<serve::metrics_server>(metrics, server.manager(), server.calls());
+  auto answers = std::make_shared<serve::metrics_server>(
+      metrics, std::make_shared<serve::array_metrics>(server.manager(), server.calls()));
   fmt::print("metrics http://{}/metrics\n", answers->address());
   std::fflush(stdout);
   return answers;
