@@ -118,6 +118,8 @@ emulated_gateway::emulated_gateway(const host::endpoint& where, std::uint64_t ti
         host::session_access::over(where, options, std::move(link)));
   }
   epochs_ = host::session_access::follow_epochs(*session_);
+  for (std::uint32_t k = 0; k < own_channels; ++k)
+    shares_.push_back(block_engine::shares_of(host::session_access::link(*session_)));
   const wire::afa::array_description said = own_->describe();
   about_.ssd_count = said.ssd_count;
   about_.own_client = said.own_client;
@@ -379,11 +381,12 @@ void emulated_gateway::let_go(member& m) noexcept {
 
 std::unique_ptr<block_engine> emulated_gateway::make_engine() {
   const std::uint64_t attempt = managed_ ? std::min(timeout_ns_ / 4, managed_timeout) : 0;
-  return std::make_unique<block_engine>(host::session_access::link(*session_),
-                                        engines_.fetch_add(1), epochs_,
-                                        block_settings{.patience = duration::of_ns(timeout_ns_),
-                                                       .attempt = duration::of_ns(attempt),
-                                                       .managed = managed_});
+  const std::uint32_t turn = engines_.fetch_add(1) % own_channels;
+  const block_settings settings{.patience = duration::of_ns(timeout_ns_),
+                                .attempt = duration::of_ns(attempt),
+                                .managed = managed_};
+  return std::make_unique<block_engine>(host::session_access::link(*session_), turn, epochs_,
+                                        settings, shares_[turn]);
 }
 
 io_buffer emulated_gateway::register_memory(void* address, std::uint64_t bytes) {

@@ -126,10 +126,11 @@ class emulated_gateway final : public array_gateway {
   std::unique_ptr<host::array_control> own_control_;  ///< what the target itself asks of one
   std::unique_ptr<host::lease_keeper> own_leases_;
   std::unique_ptr<host::array_client> own_;
-  std::unique_ptr<host::session> session_;  ///< holds the own client's connection
-  host::epoch_watcher* epochs_ = nullptr;   ///< the session's
-  std::atomic<std::uint32_t> engines_{0};   ///< made so far
-  std::mutex lost_guard_;                   ///< of `lost_`
+  std::unique_ptr<host::session> session_;           ///< holds the own client's connection
+  host::epoch_watcher* epochs_ = nullptr;            ///< the session's
+  std::atomic<std::uint32_t> engines_{0};            ///< made so far
+  std::vector<std::shared_ptr<ssd_shares>> shares_;  ///< of each own channel
+  std::mutex lost_guard_;                            ///< of `lost_`
   /// Memory that silent SSDs may use still, the oldest first.
   std::deque<std::pair<io_buffer, host::memory_block>> lost_;
   std::vector<host::memory_block> forgotten_;  ///< which are registered no more

@@ -24,8 +24,17 @@ status closed() { return status::make(status_code::closed, reporter::channel); }
 }  // namespace
 
 block_engine::block_engine(host::array_link& link, std::uint32_t channel,
-                           host::epoch_watcher* epochs, const block_settings& settings)
-    : link_(&link), channel_(channel), epochs_(epochs), settings_(settings) {}
+                           host::epoch_watcher* epochs, const block_settings& settings,
+                           std::shared_ptr<ssd_shares> shares)
+    : link_(&link),
+      channel_(channel),
+      epochs_(epochs),
+      settings_(settings),
+      shares_(std::move(shares)) {}
+
+std::shared_ptr<ssd_shares> block_engine::shares_of(const host::array_link& link) {
+  return std::make_shared<ssd_shares>(link.host().queue().depth());
+}
 
 block_engine::~block_engine() {
   if (event_fd_ >= 0) link_->wake(channel_, event_fd_, false);
@@ -42,10 +51,7 @@ bool block_engine::wakes(int event_fd) {
 void block_engine::ended::operator()(const io_event& e) const {
   auto& r = *reinterpret_cast<block_request*>(e.argument);
   block_engine& owner = *r.engine_;
-  if (&owner == engine) {
-    --engine->under_way_;
-    return engine->settle(r, e.outcome);
-  }
+  if (&owner == engine) return engine->operation_ended(r, e.outcome);
   const std::lock_guard lock(owner.guard_);
   owner.handed_over_.emplace_back(&r, e.outcome);
   owner.any_handed_over_.store(true, std::memory_order_release);
@@ -99,10 +105,7 @@ bool block_engine::take_handed_over() {
     all.swap(handed_over_);
     any_handed_over_.store(false, std::memory_order_relaxed);
   }
-  for (const auto& [r, s] : all) {
-    --under_way_;
-    settle(*r, s);
-  }
+  for (const auto& [r, s] : all) operation_ended(*r, s);
   return !all.empty();
 }
 
@@ -111,14 +114,18 @@ void block_engine::give_up() {
   for (block_request* r : std::exchange(waiting_, {})) finish(*r, closed());
 }
 
+/// Sends what there is room for. What has to wait for its SSDs' share holds up nothing else.
 bool block_engine::begin_some() {
   bool moved = false;
-  for (bounded most{most_at_once}; most && !next_.empty(); moved = true) {
-    block_request* const r = next_.front();
-    next_.pop_front();
-    if (begin(*r)) continue;
-    next_.push_front(r);
-    return moved;
+  std::size_t at = 0;
+  for (bounded most{most_at_once}; most && at < next_.size();) {
+    block_request* const r = next_[at];
+    next_.erase(next_.begin() + static_cast<std::ptrdiff_t>(at));
+    const beginning b = begin(*r);
+    if (b != beginning::done) next_.insert(next_.begin() + static_cast<std::ptrdiff_t>(at), r);
+    if (b == beginning::no_room) break;
+    if (b == beginning::no_share) ++at;
+    moved = moved || b == beginning::done;
   }
   return moved;
 }
@@ -135,11 +142,11 @@ volume_info block_engine::present(const block_request& r) const {
   return v;
 }
 
-/// Sends what comes next of a request. False if there is no room for it now.
-bool block_engine::begin(block_request& r) {
+/// Sends what comes next of a request, if there is room for it.
+block_engine::beginning block_engine::begin(block_request& r) {
   if (r.ends_.expired(simt::now_ns())) {  // nothing of it is under way
     finish(r, status::make(status_code::no_memory, reporter::channel));
-    return true;
+    return beginning::done;
   }
   volume_info v = present(r);
   if (r.sent_in_ != v.epoch || r.sent_by_ != started_) r.avoided_ = 0;
@@ -150,13 +157,18 @@ bool block_engine::begin(block_request& r) {
                              rendezvous_placement(v.ssd_count));
   const completion_call then{callback_table<ended>::id<ended>(),
                              reinterpret_cast<std::uint64_t>(&r)};
+  r.asks_ = r.what == block_request::kind::flush
+                ? ssd_asks{}
+                : ssd_asks(v, r.first + r.at_, std::min(r.blocks - r.at_, most_blocks));
+  if (!shares_->take(r.asks_)) return beginning::no_share;
   ++under_way_;
   const result<io_ticket> begun = send(r, volume, then);
-  if (begun) return true;
+  if (begun) return beginning::done;
   --under_way_;
-  if (begun.status.code == status_code::would_block) return false;
+  shares_->give(r.asks_);
+  if (begun.status.code == status_code::would_block) return beginning::no_room;
   settle(r, begun.status);
-  return true;
+  return beginning::done;
 }
 
 result<io_ticket> block_engine::send(block_request& r, const remote_volume& volume,
@@ -175,7 +187,13 @@ result<io_ticket> block_engine::send(block_request& r, const remote_volume& volu
   return volume.write_async(first, blocks, part, d, then);
 }
 
-/// One operation of a request has ended.
+void block_engine::operation_ended(block_request& r, status s) {
+  --under_way_;
+  shares_->give(r.asks_);
+  settle(r, s);
+}
+
+/// One operation of a request has ended, or could not be begun.
 void block_engine::settle(block_request& r, status s) {
   if (!s.ok() && goes_on(r, s)) return;
   if (s.ok() && r.what != block_request::kind::flush) {

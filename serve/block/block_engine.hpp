@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -41,8 +42,11 @@ class block_engine {
   /// @param link was opened with `session_options::asynchronous`; outlives this, as does `epochs`
   /// @param channel `array_link::host`
   /// @param epochs of the array, followed by somebody; null for plain namespaces
+  /// @param shares of the channel, among all engines that use it
   block_engine(host::array_link& link, std::uint32_t channel, host::epoch_watcher* epochs,
-               const block_settings& settings);
+               const block_settings& settings, std::shared_ptr<ssd_shares> shares);
+  /// Of a channel of `link`.
+  static std::shared_ptr<ssd_shares> shares_of(const host::array_link& link);
   /// @pre `is_idle()`
   ~block_engine();
   block_engine(const block_engine&) = delete;
@@ -75,7 +79,9 @@ class block_engine {
   bool round();
   bool take_handed_over();
   bool begin_some();
-  bool begin(block_request& r);
+  enum class beginning : std::uint8_t { done, no_room, no_share };
+  beginning begin(block_request& r);
+  void operation_ended(block_request& r, status s);
   result<io_ticket> send(block_request& r, const remote_volume& volume, completion_call then);
   void settle(block_request& r, status s);
   bool goes_on(block_request& r, status s);
@@ -89,6 +95,7 @@ class block_engine {
   const std::uint32_t channel_;
   host::epoch_watcher* epochs_;
   const block_settings settings_;
+  const std::shared_ptr<ssd_shares> shares_;
   std::deque<block_request*> next_;      ///< to be sent
   std::vector<block_request*> waiting_;  ///< for another epoch or connection
   std::uint32_t under_way_ = 0;

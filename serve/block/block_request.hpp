@@ -4,6 +4,7 @@
 #include <gnstor/core/status.hpp>
 #include <gnstor/io/volume_info.hpp>
 #include <gnstor/memory/io_buffer.hpp>
+#include <serve/block/ssd_shares.hpp>
 
 #include <optional>
 
@@ -46,6 +47,7 @@ class block_request {
   deadline ends_ = deadline::never();
   std::uint32_t sent_in_ = 0;  ///< epoch
   std::uint64_t sent_by_ = 0;  ///< `array_link::fresh_starts`
+  ssd_asks asks_;              ///< of what is under way
   std::uint64_t avoided_ = 0;  ///< SSDs that fell silent in that epoch, by bit
 };
 

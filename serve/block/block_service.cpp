@@ -23,7 +23,8 @@ constexpr int look_ms = 2;
 
 block_service::block_service(host::array_link& link, host::epoch_watcher* epochs,
                              const block_settings& settings)
-    : event_{eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)}, engine_(link, 0, epochs, settings) {
+    : event_{eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)},
+      engine_(link, 0, epochs, settings, block_engine::shares_of(link)) {
   if (event_ < 0) {
     throw host::error(std::string("reading and writing volumes: ") + std::strerror(errno) +
                       "; allow more open files (ulimit -n)");

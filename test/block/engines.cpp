@@ -1,0 +1,144 @@
+/// Several engines on one channel, and an SSD that falls silent under one of them.
+#include "rig.hpp"
+
+#include <deque>
+
+using namespace gnstor;
+using namespace gnstor::test;
+using namespace std::chrono_literals;
+using serve::block_engine;
+using serve::block_request;
+
+namespace {
+
+/// A read or write of one block, in memory of its own.
+class one_block final : public block_request {
+ public:
+  void done() noexcept override { ended = true; }
+  bool ended = false;
+};
+
+/// A link with engines over its only channel, and a volume of one stripe per block.
+struct engine_rig {
+  engine_rig()
+      : shared("emu:?ssds=4&capacity=16M&replicas=2&runner=cpu", 8),
+        other(shared.open("front-door")),
+        volume(other.create_volume({.bytes = 8 << 20, .stripe_blocks = 1})) {
+    host::session_options how = block_array::session_options_for({.host_name = "front-door"});
+    auto made = std::make_unique<host::emulated_client>(shared.array, how,
+                                                        host::client_identity::named("front-door"));
+    link = made.get();
+    session.emplace(host::session_access::over(shared.where, how, std::move(made)));
+    epochs = host::session_access::follow_epochs(*session);
+    shares = block_engine::shares_of(*link);
+    memory = link->allocate(host::place::host, blocks * block_bytes);
+    buffer = link->register_memory(memory.data(), memory.bytes());
+  }
+  std::unique_ptr<block_engine> engine(std::chrono::milliseconds patience = 10s) {
+    return std::make_unique<block_engine>(*link, 0, epochs,
+                                          serve::block_settings{.patience = patience}, shares);
+  }
+  /// A request of block `block`, in block `in` of the memory.
+  void ask(one_block& r, block_request::kind what, std::uint64_t block, std::uint64_t in) const {
+    r.what = what;
+    r.volume = volume;
+    r.first = block;
+    r.blocks = 1;
+    r.memory = buffer.slice(in * block_bytes, block_bytes);
+    r.ended = false;
+  }
+  /// True if a block lies on an SSD.
+  bool on(std::uint32_t ssd, std::uint64_t block) const {
+    return rendezvous_placement(volume.ssd_count)
+        .replicas(volume.vid, volume.hash_factor, static_cast<std::uint32_t>(block),
+                  volume.replicas)
+        .contains(ssd_index(static_cast<std::uint16_t>(ssd)));
+  }
+  std::byte* at(std::uint64_t in) const {
+    return static_cast<std::byte*>(memory.data()) + in * block_bytes;
+  }
+
+  static constexpr std::uint64_t blocks = 1024;
+  shared_sessions shared;
+  host::session other;
+  volume_info volume;
+  host::emulated_client* link = nullptr;
+  std::optional<host::session> session;
+  host::epoch_watcher* epochs = nullptr;
+  std::shared_ptr<serve::ssd_shares> shares;
+  host::memory_block memory;
+  io_buffer buffer{};
+};
+
+/// Writes its blocks and reads them back, many at once, as often as asked.
+void load(engine_rig& rig, std::uint32_t turn, std::uint32_t rounds,
+          std::atomic<std::uint32_t>& wrong) {
+  constexpr std::uint64_t mine = 64;
+  const auto engine = rig.engine();
+  std::deque<one_block> all(mine);
+  const auto carry_out = [&](block_request::kind what) {
+    for (std::uint64_t k = 0; k < mine; ++k) {
+      rig.ask(all[k], what, turn * mine + k, turn * mine + k);
+      engine->submit(all[k]);
+    }
+    for (; !engine->is_idle();) (void)engine->progress();
+    for (const one_block& r : all) wrong += !r.ended || !r.outcome.ok();
+  };
+  for (std::uint32_t n = 1; n <= rounds; ++n) {
+    for (std::uint64_t k = 0; k < mine; ++k) {
+      const auto bytes = stamped(turn * mine + k, n);
+      std::memcpy(rig.at(turn * mine + k), bytes.data(), bytes.size());
+    }
+    carry_out(block_request::kind::write);
+    std::memset(rig.at(turn * mine), 0xee, mine * block_bytes);
+    carry_out(block_request::kind::read);
+    for (std::uint64_t k = 0; k < mine; ++k) {
+      const auto bytes = stamped(turn * mine + k, n);
+      wrong += std::memcmp(rig.at(turn * mine + k), bytes.data(), bytes.size()) != 0;
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("engines of several threads share a channel, and each ends its own requests") {
+  engine_rig rig;
+  std::atomic<std::uint32_t> wrong{0};
+  std::vector<std::thread> threads;
+  for (std::uint32_t turn = 0; turn < 6; ++turn)
+    threads.emplace_back([&rig, &wrong, turn] { load(rig, turn, 20, wrong); });
+  for (std::thread& t : threads) t.join();
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("a silent SSD keeps half of a channel at most: what asks others goes on") {
+  engine_rig rig;
+  const auto stuck = rig.engine(3s);
+  const auto quick = rig.engine();
+  rig.shared.array->set_fault(1, fw::ssd_fault::silent);
+  std::deque<one_block> lost(200);
+  std::uint64_t block = 0;
+  for (std::uint64_t k = 0; k < lost.size(); ++k, ++block) {
+    for (; !rig.on(1, block);) ++block;
+    rig.ask(lost[k], block_request::kind::write, block % 2048, k);
+    stuck->submit(lost[k]);
+  }
+  for (int k = 0; k < 100; ++k) (void)stuck->progress();
+  CHECK_FALSE(stuck->is_idle());
+  // Blocks that avoid it.
+  const auto began = std::chrono::steady_clock::now();
+  std::uint64_t ended = 0;
+  for (std::uint64_t next = 0; ended < 500; ++next) {
+    if (rig.on(1, next % 2048)) continue;
+    one_block r;
+    rig.ask(r, block_request::kind::read, next % 2048, 1000);
+    quick->submit(r);
+    for (; !quick->is_idle();) (void)quick->progress();
+    REQUIRE(r.outcome.ok());
+    ++ended;
+  }
+  CHECK(std::chrono::steady_clock::now() - began < 2s);
+  for (; !stuck->is_idle();) (void)stuck->progress();  // each within its time
+  for (const one_block& r : lost) CHECK_FALSE(r.outcome.ok());
+  rig.shared.array->set_fault(1, fw::ssd_fault::none);
+}
