@@ -66,7 +66,7 @@ array_volume::array_volume(emulated_gateway& array, const wire::afa::volume_reco
 
 volume_info array_volume::info() const {
   const std::lock_guard lock(info_guard_);
-  return info_;
+  return array_->present(info_);
 }
 
 /// Takes over what the array has said the last time.

@@ -173,6 +173,15 @@ wire::afa::array_description emulated_gateway::about() const {
   return description_;
 }
 
+volume_info emulated_gateway::present(volume_info v) const {
+  array_epoch now;
+  if (epochs_ != nullptr && epochs_->board().read(now) && now.number > v.epoch) {
+    v.epoch = now.number;
+    v.set_membership(now.absent, now.filling);
+  }
+  return v;
+}
+
 void emulated_gateway::refresh() { remember(own_->describe()); }
 
 void emulated_gateway::remember(const wire::afa::array_description& said) {

@@ -75,6 +75,8 @@ class emulated_gateway final : public array_gateway {
   client_id own_client() const { return client_id(about_.own_client); }
   /// The array as it was when it was asked the last time.
   wire::afa::array_description about() const;
+  /// A volume in the latest epoch that anybody here has learned.
+  volume_info present(volume_info v) const;
   /// Asks the array for its epoch and for what that says of its SSDs. Throws `io_error`.
   void refresh();
   /// Creates a volume on which nobody has a right yet. Throws what `session::create_volume` throws.

@@ -416,8 +416,7 @@ answer target_queue::execute_volume(const plan& p, std::span<std::byte> data) {
   }
 }
 
-bool target_queue::begin(const plan& p, const io_buffer& memory, block_engine& by, block_request& r,
-                         answer& a) {
+bool target_queue::prepare(const plan& p, const io_buffer& memory, block_request& r, answer& a) {
   using kind = block_request::kind;
   if (closing_.load(std::memory_order_acquire) || ended()) {
     a = {make_status(generic_status::aborted_by_queue_deletion)};
@@ -430,9 +429,7 @@ bool target_queue::begin(const plan& p, const io_buffer& memory, block_engine& b
   r.blocks = wire::nvme::blocks_of(p.entry);
   r.memory = memory;
   a = {controller_->of().store->blocks()->prepare(r)};
-  if (a.status != 0) return false;
-  by.submit(r);
-  return true;
+  return a.status == 0;
 }
 
 answer target_queue::conclude(const block_request& r, std::chrono::nanoseconds took) {

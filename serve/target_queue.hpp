@@ -4,7 +4,7 @@
 #include "plan.hpp"
 #include "target_model.hpp"
 #include <gnstor/wire/nvme/completion_entry.hpp>
-#include <serve/block/block_engine.hpp>
+#include <serve/block/block_request.hpp>
 
 namespace gnstor::serve {
 
@@ -27,10 +27,11 @@ class target_queue {
   /// Carries out a plan whose step is `execute`. `data` has `p.bytes` bytes: what the host sent, or
   /// room for what it is to get (only after success).
   answer execute(const plan& p, std::span<std::byte> data, std::uint64_t now_ms);
-  /// Has a plan that `moves_blocks` carried out by an engine. False: it has ended already, as `a`.
+  /// Fills in a request for a block engine, by which a plan that `moves_blocks` is carried out.
+  /// False: it has ended already, as `a`.
   /// @param memory of `p.bytes` bytes at least that the array reaches: what the host sent, or room
-  /// @param r lies still until it is done; then `conclude` says how it ended
-  bool begin(const plan& p, const io_buffer& memory, block_engine& by, block_request& r, answer& a);
+  bool prepare(const plan& p, const io_buffer& memory, block_request& r, answer& a);
+  /// How a prepared request has ended.
   answer conclude(const block_request& r, std::chrono::nanoseconds took);
   /// The response capsule.
   wire::nvme::completion_entry respond(const plan& p, const answer& a);

@@ -101,7 +101,7 @@ struct service {
     const queue_context& context = array.queues[queue];
     const std::uint64_t before = context.completion_tail;
     const bool busy = queue_engine::tick(array, queue, g);
-    if (context.completion_tail != before) ring(context);
+    if (context.completion_tail > before) ring(context);  // it is 0 once it was drained
     return busy;
 #endif
   }
@@ -112,7 +112,7 @@ struct service {
 #else
     const std::uint64_t before = own.completions();
     const bool busy = own.tick(g);
-    if (own.completions() != before) ring(array.queues[queue]);
+    if (own.completions() > before) ring(array.queues[queue]);
     return busy;
 #endif
   }

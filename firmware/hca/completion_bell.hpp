@@ -17,7 +17,10 @@ class completion_bell {
   completion_bell(void (*ring)(void*), void* whose) : ring_(ring), whose_(whose) {}
 
   /// @par Callers who wants to sleep
-  void arm() { armed_.exchange(1, std::memory_order_seq_cst); }
+  void arm() {
+    armed_.exchange(1, std::memory_order_seq_cst);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  }
   /// @par Callers the queue's owner, after it has written completions
   void after_completions() {
     std::atomic_thread_fence(std::memory_order_seq_cst);

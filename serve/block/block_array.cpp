@@ -41,8 +41,9 @@ block_array::block_array(host::session session, const block_array_options& wante
     : options_(wanted),
       session_(std::move(session)),
       epochs_(host::session_access::follow_epochs(session_)),
-      buffers_(link(), wanted.buffers, buffer_bytes),
-      service_(link(), epochs_, settings_for(session_, wanted)) {}
+      service_(link(), epochs_, settings_for(session_, wanted)) {
+  buffers_.emplace(link(), wanted.buffers, buffer_bytes);
+}
 
 block_array::~block_array() = default;
 
@@ -60,19 +61,22 @@ std::shared_ptr<block_device> block_array::open(std::string_view volume, bool re
   std::uint16_t vid = 0;
   const char* const end = volume.data() + volume.size();
   const bool by_id = std::from_chars(volume.data(), end, vid).ptr == end && vid != 0;
+  // Before the lock: the end of a device takes it.
+  std::shared_ptr<block_device> known;
+  std::shared_ptr<block_device> device;
   const std::lock_guard lock(guard_);
   const auto opened = [&](auto which) {
     return read_only ? session_.open_read_only(which) : session_.open_volume(which);
   };
   const volume_info v = by_id ? opened(volume_id(vid)) : opened(volume);
-  std::weak_ptr<block_device>& known = open_[v.vid.value];
-  std::shared_ptr<block_device> device = known.lock();
-  const bool same = device && device->volume().hash_factor == v.hash_factor &&
-                    device->writable() == v.writable &&
-                    device->bytes() == v.capacity_blocks * block_bytes;
-  if (same) return device;
+  std::weak_ptr<block_device>& there = open_[v.vid.value];
+  known = there.lock();
+  const bool same = known && known->volume().hash_factor == v.hash_factor &&
+                    known->writable() == v.writable &&
+                    known->bytes() == v.capacity_blocks * block_bytes;
+  if (same) return known;
   device = std::make_shared<block_device>(*this, v);
-  known = device;
+  there = device;
   return device;
 }
 

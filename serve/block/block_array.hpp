@@ -8,6 +8,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -67,12 +68,13 @@ class block_array {
   volume_info present(volume_info v) const;
 
   const block_array_options options_;
+  /// Outlives the session: an SSD that was given up may write one until the connection has ended.
+  std::optional<host::staging_pool> buffers_;
   std::mutex guard_;  ///< of `session_` and `open_`
   host::session session_;
   host::epoch_watcher* const epochs_;                          ///< null: plain namespaces
   std::map<std::uint16_t, std::weak_ptr<block_device>> open_;  ///< by VID
   volume_traffic traffic_;
-  host::staging_pool buffers_;
   block_service service_;
 };
 

@@ -20,6 +20,8 @@ namespace {
 
 /// Blocks of one Get LBA Status, as many as SSDs take.
 constexpr std::uint32_t most_status_blocks = 1024;
+/// Of an SSD that is asked which blocks it has.
+constexpr duration status_patience = std::chrono::seconds(1);
 
 bool is_damaged(status s) {
   return s.code == status_code::nvme_error &&
@@ -88,31 +90,35 @@ class block_device::part final : public request {
  public:
   part(gathering& all, kind k, const volume_info& v, std::uint64_t offset, std::uint64_t size,
        host::staging_pool& pool, host::staging_pool::loan with)
-      : request(all, k, v, offset, size), pool_(&pool) {
-    buffers_.push_back(std::move(with));
-    memory = stage().part(size);
+      : request(all, k, v, offset, size), pool_(&pool), stage_(std::move(with)) {
+    memory = stage_->part(size);
   }
-  host::staging_pool::loan& stage() { return buffers_.back(); }
+  std::byte* data() const { return stage_->data(); }
   std::uint64_t size() const { return blocks * block_bytes; }
   void done() noexcept override {
-    if (memory_lost) stage().leave_behind();
+    if (memory_lost && stage_) stage_->leave_behind();
     request::done();
   }
   std::optional<io_buffer> other_memory() noexcept override {
     try {
-      stage().leave_behind();
+      stage_->leave_behind();
+      stage_.reset();  // the pool puts another one in its place
       std::optional<host::staging_pool::loan> other = pool_->try_borrow();
       if (!other) return std::nullopt;
-      buffers_.push_back(std::move(*other));
-      return stage().part(size());
+      stage_.emplace(std::move(*other));
+      return stage_->part(size());
     } catch (const std::exception&) {
       return std::nullopt;
     }
   }
+  /// A silent SSD may use its buffer.
+  void leave_behind() {
+    if (stage_) stage_->leave_behind();
+  }
 
  private:
   host::staging_pool* pool_;
-  std::deque<host::staging_pool::loan> buffers_;  ///< the last is used, the others were given up
+  std::optional<host::staging_pool::loan> stage_;  ///< none: it was lost, and the part has failed
 };
 
 block_device::block_device(block_array& array, const volume_info& volume)
@@ -167,7 +173,7 @@ block_error block_device::simple(block_request::kind what, std::uint64_t offset,
 /// Nobody waits for a buffer who holds one.
 block_error block_device::move(block_request::kind what, std::uint64_t offset, std::byte* memory,
                                std::uint64_t size) {
-  host::staging_pool& pool = array_->buffers_;
+  host::staging_pool& pool = *array_->buffers_;
   const bool reads = what == block_request::kind::read;
   for (std::uint64_t done = 0; done < size;) {
     gathering all;
@@ -175,7 +181,7 @@ block_error block_device::move(block_request::kind what, std::uint64_t offset, s
     const auto add = [&](host::staging_pool::loan with) {
       const std::uint64_t n = std::min(size - done, pool.bytes_each());
       part& p = parts.emplace_back(all, what, volume_, offset + done, n, pool, std::move(with));
-      if (!reads) std::memcpy(p.stage().data(), memory + done, n);
+      if (!reads) std::memcpy(p.data(), memory + done, n);
       done += n;
     };
     const std::uint64_t begun = done;
@@ -190,9 +196,8 @@ block_error block_device::move(block_request::kind what, std::uint64_t offset, s
     std::uint64_t at = begun;
     for (part& p : parts) {
       status s = p.outcome;
-      if (reads && s.ok()) std::memcpy(memory + at, p.stage().data(), p.size());
-      if (reads && is_damaged(s) && p.blocks > 1)
-        s = read_one_by_one(offset + at, memory + at, p.size());
+      if (reads && s.ok()) std::memcpy(memory + at, p.data(), p.size());
+      if (reads && is_damaged(s) && p.blocks > 1) s = read_one_by_one(p, offset + at, memory + at);
       if (!s.ok()) return judge(s, what, offset + at);
       at += p.size();
     }
@@ -200,16 +205,18 @@ block_error block_device::move(block_request::kind what, std::uint64_t offset, s
   return block_error::none;
 }
 
-/// Each replica may have damage in a block of its own: asked for one by one, all are there.
-status block_device::read_one_by_one(std::uint64_t offset, std::byte* to, std::uint64_t size) {
-  for (std::uint64_t at = 0; at < size; at += block_bytes) {
+/// Each replica may have damage in a block of its own: asked for one by one, all are there. Into
+/// the buffer of the part that has failed: who holds buffers waits for none.
+status block_device::read_one_by_one(part& p, std::uint64_t offset, std::byte* to) {
+  for (std::uint64_t at = 0; at < p.size(); at += block_bytes) {
     gathering all;
-    part p(all, block_request::kind::read, volume_, offset + at, block_bytes, array_->buffers_,
-           array_->buffers_.borrow());
-    array_->service_.submit(p);
+    request r(all, block_request::kind::read, volume_, offset + at, block_bytes);
+    r.memory = p.memory.slice(at, block_bytes);
+    array_->service_.submit(r);
     all.wait();
-    if (!p.outcome.ok()) return p.outcome;
-    std::memcpy(to + at, p.stage().data(), block_bytes);
+    if (r.memory_lost) p.leave_behind();
+    if (!r.outcome.ok()) return r.outcome;
+    std::memcpy(to + at, p.data() + at, block_bytes);
   }
   return {};
 }
@@ -217,13 +224,15 @@ status block_device::read_one_by_one(std::uint64_t offset, std::byte* to, std::u
 std::vector<block_device::extent> block_device::extents(std::uint64_t offset, std::uint64_t size,
                                                         bool one) {
   constexpr std::uint64_t most_bytes = 256 << 20;  // of one call
+  bool known = !volume_.plain() && clock::now() > unsure_until_.load();
   std::vector<extent> all;
   const std::uint64_t end = offset + std::min(size, most_bytes);
   for (std::uint64_t at = offset; at < end && !(one && all.size() > 1);) {
     const auto blocks = static_cast<std::uint32_t>(
         std::min<std::uint64_t>((end - at) / block_bytes, most_status_blocks));
     std::vector<bool> there(blocks, false);
-    if (!add_allocated(at / block_bytes, blocks, there)) there.assign(blocks, true);
+    known = known && add_allocated(at / block_bytes, blocks, there);
+    if (!known) there.assign(blocks, true);  // so is the rest: who asked it waits
     for (const bool is_data : there) {
       if (all.empty() || all.back().is_data != is_data) all.push_back({0, is_data});
       all.back().bytes += block_bytes;
@@ -237,7 +246,6 @@ std::vector<block_device::extent> block_device::extents(std::uint64_t offset, st
 /// Asks every SSD in sync which blocks it has; each lies on one of them at least. False if it is
 /// not known of all.
 bool block_device::add_allocated(std::uint64_t first, std::uint32_t blocks, std::vector<bool>& to) {
-  if (volume_.plain()) return false;
   const volume_info v = array_->present(volume_);
   const std::uint64_t silent = v.absent | v.filling;
   // All replicas of a block may be among them.
@@ -251,7 +259,7 @@ bool block_device::add_allocated(std::uint64_t first, std::uint32_t blocks, std:
 
 status block_device::ask_allocated(std::uint32_t ssd, std::uint32_t epoch, std::uint64_t first,
                                    std::uint32_t blocks, std::vector<bool>& to) {
-  host::staging_pool::loan stage = array_->buffers_.borrow();
+  host::staging_pool::loan stage = array_->buffers_->borrow();
   constexpr std::uint32_t answer_bytes =
       sizeof(wire::nvme::lba_status_list) +
       most_status_blocks / 2 * sizeof(wire::nvme::lba_status_descriptor);
@@ -263,9 +271,10 @@ status block_device::ask_allocated(std::uint32_t ssd, std::uint32_t epoch, std::
   const io_buffer data = stage.part(answer_bytes);
   e.dptr = wire::nvme::make_keyed_sgl(data.address, answer_bytes, data.rkey);
   status s;
-  array_->link().drive([&] {
-    s = stage.note(array_->link().execute_admin(e, simt::within(array_->options_.timeout)));
-  });
+  array_->link().drive(
+      [&] { s = stage.note(array_->link().execute_admin(e, simt::within(status_patience))); });
+  // One that is silent is not asked again soon.
+  if (s.left_behind()) unsure_until_ = clock::now() + std::chrono::seconds(30);
   if (!s.ok()) return s;
   wire::nvme::lba_status_list list;
   std::memcpy(&list, stage.data(), sizeof list);

@@ -4,6 +4,7 @@
 #include "block_error.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -46,6 +47,7 @@ class block_device {
   std::vector<extent> extents(std::uint64_t offset, std::uint64_t size, bool one = false);
 
  private:
+  using clock = std::chrono::steady_clock;
   class request;
   class part;
   class gathering;
@@ -54,7 +56,7 @@ class block_device {
   block_error move(block_request::kind what, std::uint64_t offset, std::byte* memory,
                    std::uint64_t size);
   block_error simple(block_request::kind what, std::uint64_t offset, std::uint64_t size);
-  status read_one_by_one(std::uint64_t offset, std::byte* to, std::uint64_t size);
+  status read_one_by_one(part& p, std::uint64_t offset, std::byte* to);
   bool add_allocated(std::uint64_t first, std::uint32_t blocks, std::vector<bool>& to);
   status ask_allocated(std::uint32_t ssd, std::uint32_t epoch, std::uint64_t first,
                        std::uint32_t blocks, std::vector<bool>& to);
@@ -63,6 +65,8 @@ class block_device {
   block_array* array_;
   const volume_info volume_;
   std::atomic<bool> writable_;
+  /// Until when no SSD is asked what it has: one did not answer.
+  std::atomic<clock::time_point> unsure_until_{clock::time_point{}};
 };
 
 }  // namespace gnstor::serve

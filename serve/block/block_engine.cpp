@@ -72,9 +72,17 @@ void block_engine::submit(block_request& r) {
 bool block_engine::progress() {
   bool moved = false;
   try {
-    link_->drive([&] { moved = round(); });
+    link_->drive([&] {
+      failed_ = false;
+      moved = round();
+    });
   } catch (const std::exception&) {
-    // Whoever owns the array says why. What is under way has been broken with its queue pairs.
+    // Whoever owns the link says why. One that is made again may be so the next time.
+    if (settings_.reconnects) {
+      end_expired();
+      return false;
+    }
+    // What is under way has been broken with its queue pairs.
     failed_ = true;
     moved = round();
   }
@@ -85,16 +93,44 @@ bool block_engine::progress() {
 /// be made again then.
 bool block_engine::round() {
   started_ = link_->fresh_starts();
-  const remote_channel channel = link_->host(channel_);
+  end_former_life();
+  const remote_channel channel = link_->host_of(channel_);
   const async_io<remote_channel> io(channel);
   const callback_table calls(ended{this});
   bool moved = take_handed_over();
   moved = finds_epoch() || moved;
   if (failed_) give_up();
-  if (sends_ || under_way_ == 0) moved = begin_some() || moved;
+  if (sends_ || under_way_.empty()) moved = begin_some() || moved;
+  for (bounded most{most_at_once * 4}; most && io.poll();) moved = true;
   for (bounded most{most_at_once}; most && io.dispatch(calls);) moved = true;
   sends_ = channel.phase() == channel_phase::ready;
   return moved;
+}
+
+/// Where the channel was made anew it knows nothing of what was under way. The target may have said
+/// that nothing of that can happen any more.
+void block_engine::end_former_life() {
+  const std::uint64_t now = link_->lives();
+  if (now == std::exchange(life_, now)) return;
+  const std::vector<block_request*> lost(under_way_.begin(), under_way_.end());
+  for (block_request* r : lost) {
+    const bool over = r->sent_by_ != started_;
+    operation_ended(*r,
+                    status::make(over ? status_code::reset : status_code::flushed, reporter::nic));
+  }
+}
+
+/// Ends what waits and whose time is up.
+void block_engine::end_expired() {
+  const std::uint64_t now = simt::now_ns();
+  end_late_waiters(now);
+  std::vector<block_request*> over;
+  std::erase_if(next_, [&](block_request* r) {
+    if (!r->ends_.expired(now)) return false;
+    over.push_back(r);
+    return true;
+  });
+  for (block_request* r : over) finish(*r, status::make(status_code::no_memory, reporter::channel));
 }
 
 bool block_engine::take_handed_over() {
@@ -153,7 +189,7 @@ block_engine::beginning block_engine::begin(block_request& r) {
   r.sent_in_ = v.epoch;
   r.sent_by_ = started_;
   v.filling |= v.plain() ? 0 : r.avoided_;
-  const remote_volume volume(v, channel_set<remote_channel>(&link_->host(channel_), 1),
+  const remote_volume volume(v, channel_set<remote_channel>(&link_->host_of(channel_), 1),
                              rendezvous_placement(v.ssd_count));
   const completion_call then{callback_table<ended>::id<ended>(),
                              reinterpret_cast<std::uint64_t>(&r)};
@@ -161,11 +197,11 @@ block_engine::beginning block_engine::begin(block_request& r) {
                 ? ssd_asks{}
                 : ssd_asks(v, r.first + r.at_, std::min(r.blocks - r.at_, most_blocks));
   if (!shares_->take(r.asks_)) return beginning::no_share;
-  ++under_way_;
+  if (under_way_.empty()) use_ = link_->use();
+  under_way_.insert(&r);
   const result<io_ticket> begun = send(r, volume, then);
   if (begun) return beginning::done;
-  --under_way_;
-  shares_->give(r.asks_);
+  forget(r);
   if (begun.status.code == status_code::would_block) return beginning::no_room;
   settle(r, begun.status);
   return beginning::done;
@@ -188,9 +224,15 @@ result<io_ticket> block_engine::send(block_request& r, const remote_volume& volu
 }
 
 void block_engine::operation_ended(block_request& r, status s) {
-  --under_way_;
-  shares_->give(r.asks_);
+  forget(r);
   settle(r, s);
+}
+
+/// Nothing of a request is under way any more.
+void block_engine::forget(block_request& r) {
+  under_way_.erase(&r);
+  if (under_way_.empty()) use_.reset();
+  shares_->give(r.asks_);
 }
 
 /// One operation of a request has ended, or could not be begun.
@@ -235,8 +277,9 @@ bool block_engine::may_be_sent_again(status s) const {
   if (settings_.managed && host::may_pass(s)) return true;
   if (host::is_own(s, wire::afa::status::stale_epoch)) return true;
   return settings_.reconnects &&
-         (s.code == status_code::flushed || s.code == status_code::closed ||
-          s.code == status_code::transport_error || s.code == status_code::not_ready);
+         (s.code == status_code::reset || s.code == status_code::flushed ||
+          s.code == status_code::closed || s.code == status_code::transport_error ||
+          s.code == status_code::not_ready);
 }
 
 /// Has what waits sent again for which another epoch, or another connection, is there.

@@ -12,6 +12,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -40,7 +41,7 @@ struct block_settings {
 class block_engine {
  public:
   /// @param link was opened with `session_options::asynchronous`; outlives this, as does `epochs`
-  /// @param channel `array_link::host`
+  /// @param channel `array_link::host_of`
   /// @param epochs of the array, followed by somebody; null for plain namespaces
   /// @param shares of the channel, among all engines that use it
   block_engine(host::array_link& link, std::uint32_t channel, host::epoch_watcher* epochs,
@@ -64,9 +65,9 @@ class block_engine {
   /// Sends and takes answers, as far as can be done now. True if anything moved.
   bool progress();
   /// True if there is no request.
-  bool is_idle() const { return under_way_ == 0 && next_.empty() && waiting_.empty(); }
+  bool is_idle() const { return under_way_.empty() && next_.empty() && waiting_.empty(); }
   /// True if requests wait for another epoch or connection, and for nothing else.
-  bool only_waits() const { return under_way_ == 0 && next_.empty() && !waiting_.empty(); }
+  bool only_waits() const { return under_way_.empty() && next_.empty() && !waiting_.empty(); }
   /// Ends what is not under way with `closed`; the rest ends within its time.
   void give_up();
 
@@ -78,10 +79,13 @@ class block_engine {
 
   bool round();
   bool take_handed_over();
+  void end_former_life();
+  void end_expired();
   bool begin_some();
   enum class beginning : std::uint8_t { done, no_room, no_share };
   beginning begin(block_request& r);
   void operation_ended(block_request& r, status s);
+  void forget(block_request& r);
   result<io_ticket> send(block_request& r, const remote_volume& volume, completion_call then);
   void settle(block_request& r, status s);
   bool goes_on(block_request& r, status s);
@@ -98,7 +102,9 @@ class block_engine {
   const std::shared_ptr<ssd_shares> shares_;
   std::deque<block_request*> next_;      ///< to be sent
   std::vector<block_request*> waiting_;  ///< for another epoch or connection
-  std::uint32_t under_way_ = 0;
+  std::unordered_set<block_request*> under_way_;
+  std::shared_ptr<void> use_;  ///< of the link, while something is under way
+  std::uint64_t life_ = 0;     ///< `array_link::lives` of what is under way
   std::uint64_t started_ = 0;  ///< `array_link::fresh_starts` of what is sent now
   bool sends_ = true;
   bool failed_ = false;  ///< the array serves nothing any more

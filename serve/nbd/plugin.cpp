@@ -15,6 +15,7 @@
 
 #include <cerrno>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #define THREAD_MODEL NBDKIT_THREAD_MODEL_PARALLEL
@@ -35,6 +36,7 @@ struct plugin_state {
 #if defined(GNSTOR_WITH_METRICS)
   std::unique_ptr<gnstor::serve::metrics_server> metrics;  ///< goes before the array
 #endif
+  std::mutex guard;                        ///< of `exported`
   std::shared_ptr<block_device> exported;  ///< the one that `volume=` names
   std::string default_name;
 };
@@ -174,6 +176,7 @@ void* open_export(int readonly) {
   return guarded(static_cast<void*>(nullptr), [&]() -> void* {
     plugin_state& p = plugin();
     const bool reads = readonly != 0 || p.options.read_only;
+    const std::unique_lock lock(p.guard);
     if (p.exported) {
       // What could not be had at the start may be free by now.
       if (!p.exported->writable() && !reads) p.exported = p.array->open(p.options.volume);

@@ -66,7 +66,7 @@ class rdma_queue::movement final : public block_request {
  private:
   /// It stays taken.
   void give_up_stage() {
-    queue_->lost_ = true;
+    queue_->lost_blocks_ += queue_->commands_[k_].stage.blocks;
     queue_->commands_[k_].stage = {};
   }
 
@@ -175,6 +175,9 @@ bool rdma_queue::round() {
   }
   bool moved = found != 0 || !back.empty();
   if (moving()) moved = engine_->progress() || moved;
+  // Its host connects again, and gets other memory.
+  if (2 * lost_blocks_ > stages_.size() && stages_.size() != 0)
+    broken_ = "closed: SSDs that do not answer may use most of its memory";
   take_moved(true);
   if (broken_ == nullptr) send_events();
   send_posted();
@@ -233,7 +236,7 @@ void rdma_queue::close() {
 void rdma_queue::give_memory_back() {
   if (engine_ == nullptr) return;
   engine_.reset();
-  array_->unregister_memory(reach_, memory_.release(), lost_);
+  array_->unregister_memory(reach_, memory_.release(), lost_blocks_ != 0);
 }
 
 // ---- completions
@@ -361,7 +364,8 @@ void rdma_queue::move_blocks(std::uint32_t k) {
     if (c.what.data == data_phase::in_capsule)
       std::memcpy(staged_data(c).data(), data_of(c, k).data(), c.what.bytes);
   }
-  if (!queue_.begin(c.what, memory, *engine_, m, c.outcome)) respond(k);
+  if (!queue_.prepare(c.what, memory, m, c.outcome)) return respond(k);
+  engine_->submit(m);
 }
 
 /// Notes what the engine has ended, and answers it.

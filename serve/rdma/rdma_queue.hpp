@@ -97,7 +97,7 @@ class rdma_queue {
   std::unique_ptr<block_engine> engine_;  ///< of a volume's hosts; else null
   bool wakes_ = false;                    ///< the engine wakes the thread
   io_buffer reach_{};                     ///< the staging memory, as the array knows it
-  bool lost_ = false;                     ///< a silent SSD may use some of it
+  std::uint32_t lost_blocks_ = 0;         ///< of it, that silent SSDs may use
   std::vector<movement> movements_;       ///< by command
   std::vector<std::uint32_t> moved_;      ///< commands whose blocks have been moved
   const char* broken_ = nullptr;          ///< why the connection is given up

@@ -185,6 +185,19 @@ TEST_CASE("what was never written is no data, block by block") {
   CHECK(found() == std::vector<bool>(expected.size(), true));
 }
 
+TEST_CASE("a read of all buffers ends though every block is damaged") {
+  plain_devices rig({.buffers = 4});
+  rig.other.close_volume(
+      rig.other.create_volume({.bytes = 8 << 20, .replicas = 1, .name = "single"}).vid);
+  const auto device = rig.array->open("single");
+  REQUIRE(device->write(0, stamped(0, 1, device->bytes())) == block_error::none);
+  for (std::uint32_t ssd = 0; ssd < 4; ++ssd) rig.other.inject_fault(ssd, "media_error");
+  std::vector<std::byte> found(device->bytes());
+  CHECK(device->read(0, found) == block_error::failed);
+  for (std::uint32_t ssd = 0; ssd < 4; ++ssd) rig.other.inject_fault(ssd, "none");
+  CHECK(read(*device, 0, block_bytes) == stamped(0, 1));
+}
+
 TEST_CASE("a volume that is deleted under a device says so, and nothing else") {
   plain_devices rig;
   const auto device = rig.array->open("disk");

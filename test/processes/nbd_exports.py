@@ -115,14 +115,20 @@ def failing_ssds(target, export):
 
 
 def started_again(target, export, held):
-    """The target is killed and started again: requests wait, and go on."""
+    """The target is killed under a client, and started again: its requests wait, and go on."""
     h = export.connect()
-    target.end(signal.SIGKILL)
-    target.start()
+    writer = Writer(export, 2)
+    for _ in range(3):
+        writer.until(50)
+        target.end(signal.SIGKILL)
+        target.start()
+    writer.until(50)
+    writer.stop()
+    rig.check(not writer.failed, "a client sees that the target was started again:",
+              writer.failed, export.said())
+    held.update(writer.held)
     rig.check(holds(h, held), "what was acknowledged is there after the target's restart")
-    h.pwrite(b"x" * BLOCK, 0)
-    held[0] = ord("x")
-    print("the target was killed and started again under a server")
+    print(f"the target was killed three times under a client, which wrote {writer.done} blocks")
 
 
 def two_hosts(programs, folder, target, first, held):

@@ -56,15 +56,19 @@ class emulated_client final : public array_link {
     return admin_.channels[0].execute(command, d);
   }
   const remote_channel& host() const override { return host_.channels[0]; }
-  const remote_channel& host(std::uint32_t turn) const override {
+  const remote_channel& host_of(std::uint32_t turn) const override {
     return host_.channels[turn % host_.count];
   }
   bool can_wake() const override { return !bells_.empty(); }
   void wake(std::uint32_t turn, int event_fd, bool on) override {
+    if (bells_.empty()) return;
     channel_bell& bell = *bells_[turn % bells_.size()];
     on ? bell.add(event_fd) : bell.remove(event_fd);
   }
-  void arm(std::uint32_t turn) const override { bells_[turn % bells_.size()]->arm(); }
+  void arm(std::uint32_t turn) const override {
+    if (!bells_.empty()) bells_[turn % bells_.size()]->arm();
+  }
+  std::shared_ptr<void> use() override { return array_->use(); }
   const remote_channel* kernels() const override { return kernels_.channels; }
   std::uint32_t kernel_count() const override { return kernels_.count; }
   void reset(std::uint32_t k, std::uint64_t timeout_ns) override;

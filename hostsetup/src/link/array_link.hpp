@@ -53,7 +53,7 @@ class array_link {
   /// The channel for this CPU's own reads and writes.
   virtual const remote_channel& host() const = 0;
   /// Of several such channels, for several threads, the one for the `turn`-th.
-  virtual const remote_channel& host(std::uint32_t turn) const {
+  virtual const remote_channel& host_of(std::uint32_t turn) const {
     (void)turn;
     return host();
   }
@@ -86,6 +86,12 @@ class array_link {
   /// way any more. It changes when a `drive` begins, in whatever thread: what is asked by `work` is
   /// of the connection that `work` uses.
   virtual std::uint64_t fresh_starts() const { return 0; }
+
+  /// Grows when the channels for this CPU were made anew: nothing is known there of what was sent
+  /// before. It changes as `fresh_starts` does.
+  virtual std::uint64_t lives() const { return 0; }
+  /// As long as what this returns lives, commands are under way though nobody is in `drive`.
+  virtual std::shared_ptr<void> use() { return nullptr; }
 
   /// What was granted or done otherwise than asked, a sentence each.
   virtual std::vector<std::string> notes() const { return {}; }

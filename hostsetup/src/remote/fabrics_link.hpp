@@ -46,6 +46,7 @@ class fabrics_link final : public array_link {
   /// anew, when kernels are attached next.
   void reset(std::uint32_t k, std::uint64_t timeout_ns) override;
   std::uint64_t fresh_starts() const override;
+  std::uint64_t lives() const override { return queues_->host_lives(); }
   const std::vector<volume_info>& namespaces() const override { return namespaces_; }
   std::vector<std::string> notes() const override;
   /// All first make lost queues again, when no other thread is in `drive`. Any number may be there

@@ -54,6 +54,7 @@ bool fabrics_queues::revive_once(std::size_t count) {
   bool lost = false;
   for (std::size_t k = 0; k < count; ++k) {
     if (!queues_[k]->ended()) continue;
+    if (k == 0) ++host_lives_;  // also where it fails: its memory is empty
     queues_[k]->reopen(patience_);
     publish(k);
     lost = true;

@@ -35,6 +35,8 @@ class fabrics_queues {
   bool host_ended() const { return kernel_count_ != queues_.size() && queues_.front()->ended(); }
   /// Of this CPU's queue: `io_queue::fresh_starts`.
   std::uint64_t fresh_starts() const { return queues_.front()->fresh_starts(); }
+  /// How often this CPU's queue was made again. @par Callers those of `revive_host`
+  std::uint64_t host_lives() const { return host_lives_; }
   /// True if channel `k` of the kernels' takes requests.
   bool works(std::uint32_t k) const {
     return !queues_[k + queues_.size() - kernel_count_]->ended();
@@ -55,6 +57,7 @@ class fabrics_queues {
   std::uint32_t kernel_count_ = 0;
   std::vector<std::string> notes_;
   bool reviving_ = false;
+  std::uint64_t host_lives_ = 0;
 };
 
 }  // namespace gnstor::host

@@ -6,7 +6,7 @@
 . /lab/target.sh
 address=10.1.0.1
 device=/dev/nbd0
-array="emu:?ssds=4&capacity=64M&replicas=2&flash=/flash"
+array="emu:?ssds=4&capacity=192M&replicas=2&flash=/flash"
 modprobe -a nbd xfs
 mkdir /flash /files
 start_rdma $address
@@ -14,10 +14,10 @@ start_host
 
 serve_nbd() {
   nbdkit -f -U /tmp/nbd.sock --threads 16 /lab/gnstor-plugin.so "endpoint=$array" volume=disk \
-    create=112M > /tmp/nbdkit 2>&1 &
+    create=320M > /tmp/nbdkit 2>&1 &
   serving=$!
   within 20 test -S /tmp/nbd.sock
-  must nbd-client -unix /tmp/nbd.sock $device -b 4096 -C 2
+  must nbd-client -unix /tmp/nbd.sock $device -b 4096 -C 2 -t 10 # seconds of a request
   within 10 test "$(cat /sys/block/nbd0/size)" -gt 0
 }
 # A file of random bytes that is on the disk when this returns.
@@ -48,6 +48,7 @@ while [ $kills -lt "$KILLS" ]; do
   wait $serving
   kill $writer 2> /dev/null
   wait $writer 2> /dev/null
+  xfs_io -x -c shutdown /files # or it tries for half a minute
   umount /files || umount -l /files
   nbd-client -d $device
   rm -f /tmp/nbd.sock
