@@ -1,8 +1,7 @@
 /// Get LBA Status through an admin queue: what an SSD of several shards has, and bad requests.
-#include "one_command.hpp"
+#include "sharded_ssd.hpp"
 #include <gnstor/wire/afa/status.hpp>
 #include <gnstor/wire/nvme/lba_status.hpp>
-#include <gnstor/wire/nvme/read_write.hpp>
 
 #include <vector>
 
@@ -16,38 +15,14 @@ using wire::nvme::submission_entry;
 
 namespace {
 
-constexpr std::uint32_t stripe_blocks = 4;
-constexpr std::uint32_t blocks = 160;
+constexpr std::uint32_t blocks = sharded_ssd::stripes * sharded_ssd::stripe_blocks;
 
-/// One SSD of four shards; channel 0 is an admin queue of the client, channel 1 for its I/O.
-struct sharded_ssd {
-  explicit sharded_ssd(std::uint32_t service_lanes)
-      : lanes(service_lanes), f({.ssds = 1, .shards = 4, .queues = 2, .depth = 8, .pages = 512}) {
-    wire::afa::volume_record r{};
-    r.version = wire::afa::payload_version;
-    r.vid = 10;
-    r.replicas = 1;
-    r.hash_factor = 77;
-    r.capacity_blocks = blocks;
-    r.stripe_blocks = stripe_blocks;
-    r.epoch = 1;
-    r.client_count = 1;
-    r.clients[0] = {node_fixture::client.value, wire::afa::right_read | wire::afa::right_write};
-    REQUIRE(f.drive(0).volume_add(1, r) == 0);
-    f.connect(0);
-    f.connect(1);
+/// An SSD that is asked by channel 0, an admin queue, and written by channel 1.
+struct asked_ssd : sharded_ssd {
+  explicit asked_ssd(std::uint32_t service_lanes) : sharded_ssd(service_lanes, 2) {
     f.image.here(f.node.queues)[0].joined.queue_id = 0;
   }
-  std::uint64_t slba(std::uint32_t first) const {
-    return wire::afa::pack_slba(volume_id(10), node_fixture::client, vba(first));
-  }
-  void write(std::uint32_t block) {
-    auto e = wire::nvme::make_read_write(
-        nvm_opcode::write, 0, 1, slba(block), 1,
-        wire::nvme::make_keyed_sgl(f.block(0).address, block_bytes, node_fixture::key));
-    e.cdw2 = 1;
-    REQUIRE(one_command(f, e, lanes, 1).ok());
-  }
+  void write(std::uint32_t block) { REQUIRE(run(command(nvm_opcode::write, block), 1).ok()); }
   submission_entry asking(std::uint32_t first, std::uint32_t count,
                           std::uint32_t bytes = block_bytes) const {
     auto e = wire::nvme::make_get_lba_status(0, 1, slba(first), count, bytes);
@@ -55,25 +30,19 @@ struct sharded_ssd {
     e.dptr = wire::nvme::make_keyed_sgl(f.block(1).address, bytes, node_fixture::key);
     return e;
   }
-  status run(const submission_entry& e) { return one_command(f, e, lanes); }
   /// The blocks that an answer names, after its completion.
   std::vector<std::uint32_t> said() {
-    const char* page =
-        static_cast<const char*>(static_cast<void*>(f.image.here(f.buffer))) + block_bytes;
     lba_status_list list;
-    std::memcpy(&list, page, sizeof list);
+    std::memcpy(&list, answer(), sizeof list);
     std::vector<std::uint32_t> all{list.completion};
     for (std::uint32_t k = 0; k < list.descriptors; ++k) {
       lba_status_descriptor d;
-      std::memcpy(&d, page + sizeof list + k * sizeof d, sizeof d);
+      std::memcpy(&d, answer() + sizeof list + k * sizeof d, sizeof d);
       for (std::uint32_t n = 0; n < d.blocks; ++n)
         all.push_back(static_cast<std::uint32_t>(d.slba + n - slba(0)));
     }
     return all;
   }
-
-  std::uint32_t lanes;
-  node_fixture f;
 };
 
 bool refused(status s, generic_status why) {
@@ -89,7 +58,7 @@ bool refused(status s, wire::afa::status why) {
 
 TEST_CASE("an SSD says which blocks of a range it has, whatever shards they lie in") {
   for (const std::uint32_t lanes : {1u, 32u}) {
-    sharded_ssd ssd(lanes);
+    asked_ssd ssd(lanes);
     REQUIRE(ssd.run(ssd.asking(0, blocks)).ok());
     CHECK(ssd.said() == std::vector<std::uint32_t>{wire::nvme::lba_status_whole});
     for (const std::uint32_t block : {0u, 1u, 2u, 3u, 4u, 17u, 63u, 64u, 100u, 159u})
@@ -102,7 +71,7 @@ TEST_CASE("an SSD says which blocks of a range it has, whatever shards they lie 
 }
 
 TEST_CASE("an answer that does not fit says so, and names what fits") {
-  sharded_ssd ssd(1);
+  asked_ssd ssd(1);
   for (const std::uint32_t block : {0u, 9u, 20u}) ssd.write(block);
   REQUIRE(ssd.run(ssd.asking(0, blocks, 8 + 2 * 16)).ok());
   CHECK(ssd.said() == std::vector<std::uint32_t>{wire::nvme::lba_status_full, 0, 9});
@@ -111,7 +80,7 @@ TEST_CASE("an answer that does not fit says so, and names what fits") {
 }
 
 TEST_CASE("an SSD that is being filled does not say what it has") {
-  sharded_ssd ssd(1);
+  asked_ssd ssd(1);
   ssd.write(5);
   REQUIRE(ssd.f.drive(0).array_update({wire::afa::payload_version, 2, 0, 1}) == 0);
   auto e = ssd.asking(0, 8);
@@ -120,7 +89,7 @@ TEST_CASE("an SSD that is being filled does not say what it has") {
 }
 
 TEST_CASE("what is wrong with a Get LBA Status is said in its own status") {
-  sharded_ssd ssd(1);
+  asked_ssd ssd(1);
   CHECK(refused(ssd.run(ssd.asking(0, 0)), generic_status::invalid_field));
   CHECK(refused(ssd.run(ssd.asking(0, 1025)), generic_status::invalid_field));
   CHECK(refused(ssd.run(ssd.asking(0, blocks + 1)), wire::afa::status::beyond_capacity));
