@@ -174,12 +174,7 @@ wire::afa::array_description emulated_gateway::about() const {
 }
 
 volume_info emulated_gateway::present(volume_info v) const {
-  array_epoch now;
-  if (epochs_ != nullptr && epochs_->board().read(now) && now.number > v.epoch) {
-    v.epoch = now.number;
-    v.set_membership(now.absent, now.filling);
-  }
-  return v;
+  return epochs_ != nullptr ? epochs_->present(v) : v;
 }
 
 void emulated_gateway::refresh() { remember(own_->describe()); }

@@ -4,6 +4,9 @@
 #include <base/log.hpp>
 #include <gnstor/host/volume_text.hpp>
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <charconv>
 #include <session_impl.hpp>
 #include <utility>
@@ -22,6 +25,15 @@ block_settings settings_for(const host::session& s, const block_array_options& w
           .reconnects = rdma && rdma->loss_timeout_ms != 0};
 }
 
+/// An endpoint whose connection is made again for as long as may be, unless it says how long: no
+/// request waits for that longer than its own time.
+std::string with_patience(const std::string& endpoint) {
+  const bool remote = endpoint.starts_with("rdma://") || endpoint.starts_with("gnstor://");
+  if (!remote || endpoint.find("loss_timeout_ms=") != std::string::npos) return endpoint;
+  const char joint = endpoint.find('?') == std::string::npos ? '?' : '&';
+  return fmt::format("{}{}loss_timeout_ms=3600000", endpoint, joint);
+}
+
 }  // namespace
 
 host::session_options block_array::session_options_for(const block_array_options& wanted) {
@@ -35,7 +47,8 @@ host::session_options block_array::session_options_for(const block_array_options
 }
 
 block_array::block_array(const block_array_options& wanted)
-    : block_array(host::session(wanted.endpoint, session_options_for(wanted)), wanted) {}
+    : block_array(host::session(with_patience(wanted.endpoint), session_options_for(wanted)),
+                  wanted) {}
 
 block_array::block_array(host::session session, const block_array_options& wanted)
     : options_(wanted),
@@ -100,18 +113,13 @@ void block_array::close(const volume_info& v) noexcept {
 }
 
 void block_array::check() const {
-  link().drive([] {});
+  (void)link().try_drive([] {});
 }
 
 host::array_link& block_array::link() const { return host::session_access::link(session_); }
 
 volume_info block_array::present(volume_info v) const {
-  array_epoch now;
-  if (epochs_ != nullptr && epochs_->board().read(now) && now.number > v.epoch) {
-    v.epoch = now.number;
-    v.set_membership(now.absent, now.filling);
-  }
-  return v;
+  return epochs_ != nullptr ? epochs_->present(v) : v;
 }
 
 }  // namespace gnstor::serve

@@ -270,8 +270,8 @@ status block_device::ask_allocated(std::uint32_t ssd, std::uint32_t epoch, std::
   e.cdw2 = epoch;
   const io_buffer data = stage.part(answer_bytes);
   e.dptr = wire::nvme::make_keyed_sgl(data.address, answer_bytes, data.rkey);
-  status s;
-  array_->link().drive(
+  status s = status::make(status_code::not_ready, reporter::channel);
+  (void)array_->link().try_drive(
       [&] { s = stage.note(array_->link().execute_admin(e, simt::within(status_patience))); });
   // One that is silent is not asked again soon.
   if (s.left_behind()) unsure_until_ = clock::now() + std::chrono::seconds(30);

@@ -17,8 +17,11 @@ namespace {
 /// Blocks that one operation on the channel moves at most: what has more goes on when that is done,
 /// so that one caller does not take all of the channel.
 constexpr std::uint64_t most_blocks = 256;
+/// Between two looks at a connection that is lost.
+constexpr std::uint64_t pause_ns = 5'000'000;
 /// Requests that are sent before answers are looked for again.
 constexpr std::uint32_t most_at_once = 64;
+
 status closed() { return status::make(status_code::closed, reporter::channel); }
 
 }  // namespace
@@ -70,21 +73,24 @@ void block_engine::submit(block_request& r) {
 }
 
 bool block_engine::progress() {
+  if (away_ && simt::now_ns() < next_try_ns_) return false;
   bool moved = false;
   try {
-    link_->drive([&] {
+    away_ = !link_->try_drive([&] {
       failed_ = false;
       moved = round();
     });
   } catch (const std::exception&) {
-    // Whoever owns the link says why. One that is made again may be so the next time.
-    if (settings_.reconnects) {
-      end_expired();
-      return false;
-    }
-    // What is under way has been broken with its queue pairs.
-    failed_ = true;
-    moved = round();
+    // Whoever owns the link says why.
+    away_ = settings_.reconnects;
+    failed_ = !away_;
+  }
+  if (away_) {
+    next_try_ns_ = simt::now_ns() + pause_ns;
+    end_former_life();
+    end_expired();
+  } else if (failed_) {
+    moved = round();  // what is under way has been broken with its queue pairs
   }
   return moved;
 }
@@ -112,6 +118,7 @@ bool block_engine::round() {
 void block_engine::end_former_life() {
   const std::uint64_t now = link_->lives();
   if (now == std::exchange(life_, now)) return;
+  (void)take_handed_over();  // it was the former life's
   const std::vector<block_request*> lost(under_way_.begin(), under_way_.end());
   for (block_request* r : lost) {
     const bool over = r->sent_by_ != started_;
@@ -130,7 +137,7 @@ void block_engine::end_expired() {
     over.push_back(r);
     return true;
   });
-  for (block_request* r : over) finish(*r, status::make(status_code::no_memory, reporter::channel));
+  for (block_request* r : over) finish(*r, status::make(status_code::flushed, reporter::nic));
 }
 
 bool block_engine::take_handed_over() {
@@ -150,14 +157,16 @@ void block_engine::give_up() {
   for (block_request* r : std::exchange(waiting_, {})) finish(*r, closed());
 }
 
-/// Sends what there is room for. What has to wait for its SSDs' share holds up nothing else.
+/// Sends what there is room for, in order. What has to wait for an SSD's share holds up what asks
+/// that SSD, and nothing else.
 bool block_engine::begin_some() {
   bool moved = false;
   std::size_t at = 0;
+  std::uint64_t lacking = 0;
   for (bounded most{most_at_once}; most && at < next_.size();) {
     block_request* const r = next_[at];
     next_.erase(next_.begin() + static_cast<std::ptrdiff_t>(at));
-    const beginning b = begin(*r);
+    const beginning b = begin(*r, lacking);
     if (b != beginning::done) next_.insert(next_.begin() + static_cast<std::ptrdiff_t>(at), r);
     if (b == beginning::no_room) break;
     if (b == beginning::no_share) ++at;
@@ -166,25 +175,14 @@ bool block_engine::begin_some() {
   return moved;
 }
 
-/// The request's volume in the epoch that is known.
-volume_info block_engine::present(const block_request& r) const {
-  volume_info v = r.volume;
-  v.epochs = nullptr;
-  array_epoch now;
-  if (epochs_ != nullptr && epochs_->board().read(now) && now.number > v.epoch) {
-    v.epoch = now.number;
-    v.set_membership(now.absent, now.filling);
-  }
-  return v;
-}
-
 /// Sends what comes next of a request, if there is room for it.
-block_engine::beginning block_engine::begin(block_request& r) {
+block_engine::beginning block_engine::begin(block_request& r, std::uint64_t& lacking) {
   if (r.ends_.expired(simt::now_ns())) {  // nothing of it is under way
     finish(r, status::make(status_code::no_memory, reporter::channel));
     return beginning::done;
   }
-  volume_info v = present(r);
+  volume_info v = epochs_ != nullptr ? epochs_->present(r.volume) : r.volume;
+  v.epochs = nullptr;  // the engine follows them
   if (r.sent_in_ != v.epoch || r.sent_by_ != started_) r.avoided_ = 0;
   r.sent_in_ = v.epoch;
   r.sent_by_ = started_;
@@ -193,10 +191,13 @@ block_engine::beginning block_engine::begin(block_request& r) {
                              rendezvous_placement(v.ssd_count));
   const completion_call then{callback_table<ended>::id<ended>(),
                              reinterpret_cast<std::uint64_t>(&r)};
-  r.asks_ = r.what == block_request::kind::flush
-                ? ssd_asks{}
-                : ssd_asks(v, r.first + r.at_, std::min(r.blocks - r.at_, most_blocks));
-  if (!shares_->take(r.asks_)) return beginning::no_share;
+  r.asks_ = asks_of(r, v);
+  if ((r.asks_.ssds() & lacking) != 0) return beginning::no_share;
+  std::uint64_t lacks = 0;
+  const ssd_shares::outcome got = shares_->take(r.asks_, lacks);
+  lacking |= lacks;
+  if (got == ssd_shares::outcome::no_room) return beginning::no_room;
+  if (got == ssd_shares::outcome::no_share) return beginning::no_share;
   if (under_way_.empty()) use_ = link_->use();
   under_way_.insert(&r);
   const result<io_ticket> begun = send(r, volume, then);
@@ -205,6 +206,15 @@ block_engine::beginning block_engine::begin(block_request& r) {
   if (begun.status.code == status_code::would_block) return beginning::no_room;
   settle(r, begun.status);
   return beginning::done;
+}
+
+/// The commands of what comes next of a request.
+ssd_asks block_engine::asks_of(const block_request& r, const volume_info& v) {
+  using kind = block_request::kind;
+  if (r.what == kind::flush) return ssd_asks::of_flush(v);
+  const std::uint64_t blocks = std::min(r.blocks - r.at_, most_blocks);
+  const std::uint32_t most = r.what == kind::write_zeroes ? v.stripe_blocks : v.max_transfer_blocks;
+  return {v, r.first + r.at_, blocks, most, r.what == kind::read};
 }
 
 result<io_ticket> block_engine::send(block_request& r, const remote_volume& volume,

@@ -67,7 +67,9 @@ class block_engine {
   /// True if there is no request.
   bool is_idle() const { return under_way_.empty() && next_.empty() && waiting_.empty(); }
   /// True if requests wait for another epoch or connection, and for nothing else.
-  bool only_waits() const { return under_way_.empty() && next_.empty() && !waiting_.empty(); }
+  bool only_waits() const {
+    return away_ || (under_way_.empty() && next_.empty() && !waiting_.empty());
+  }
   /// Ends what is not under way with `closed`; the rest ends within its time.
   void give_up();
 
@@ -83,7 +85,8 @@ class block_engine {
   void end_expired();
   bool begin_some();
   enum class beginning : std::uint8_t { done, no_room, no_share };
-  beginning begin(block_request& r);
+  /// @param lacking SSDs that earlier requests wait for, by bit; more, if this one has to
+  beginning begin(block_request& r, std::uint64_t& lacking);
   void operation_ended(block_request& r, status s);
   void forget(block_request& r);
   result<io_ticket> send(block_request& r, const remote_volume& volume, completion_call then);
@@ -93,7 +96,7 @@ class block_engine {
   bool may_be_sent_again(status s) const;
   void finish(block_request& r, status s);
   void end_late_waiters(std::uint64_t now_ns);
-  volume_info present(const block_request& r) const;
+  static ssd_asks asks_of(const block_request& r, const volume_info& v);
 
   host::array_link* link_;
   const std::uint32_t channel_;
@@ -107,8 +110,10 @@ class block_engine {
   std::uint64_t life_ = 0;     ///< `array_link::lives` of what is under way
   std::uint64_t started_ = 0;  ///< `array_link::fresh_starts` of what is sent now
   bool sends_ = true;
-  bool failed_ = false;  ///< the array serves nothing any more
-  int event_fd_ = -1;    ///< of `wakes`
+  bool failed_ = false;            ///< the array serves nothing any more
+  bool away_ = false;              ///< the connection is lost, and is not there again
+  std::uint64_t next_try_ns_ = 0;  ///< when that is looked at again
+  int event_fd_ = -1;              ///< of `wakes`
 
   std::mutex guard_;  ///< of what follows
   /// Operations of this engine whose answers another one has taken from the channel.

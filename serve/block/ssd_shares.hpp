@@ -11,67 +11,98 @@
 
 namespace gnstor::serve {
 
-/// Commands that one operation sends to each SSD, at most: one for each stripe that lies there.
+/// What one operation asks of a channel: commands, and SSDs by bit. A read is one command for each
+/// piece, though it may be of any replica.
 class ssd_asks {
  public:
   ssd_asks() = default;
   /// Of `blocks` blocks of a volume from `first` on.
-  ssd_asks(const volume_info& v, std::uint64_t first, std::uint64_t blocks) {
-    if (v.plain() || v.ssd_count < 2) return;  // there is nothing to share
+  /// @param most blocks of one command
+  ssd_asks(const volume_info& v, std::uint64_t first, std::uint64_t blocks, std::uint32_t most,
+           bool reads) {
     const rendezvous_placement where(v.ssd_count);
-    const std::uint64_t end = (first + blocks + v.stripe_blocks - 1) / v.stripe_blocks;
-    for (std::uint64_t k = first / v.stripe_blocks; k < end; ++k) {
-      const replica_set on =
-          where.replicas(v.vid, v.hash_factor, static_cast<std::uint32_t>(k), v.replicas);
-      for (std::uint32_t n = 0; n < on.count; ++n) add(on.ssd[n].value);
+    for (const std::uint64_t end = first + blocks; first < end;) {
+      const auto stripe = static_cast<std::uint32_t>(first / v.stripe_blocks);
+      const std::uint64_t next =
+          std::min<std::uint64_t>(end, (std::uint64_t{stripe} + 1) * v.stripe_blocks);
+      const auto pieces = static_cast<std::uint32_t>((next - first + most - 1) / most);
+      first = next;
+      // A plain namespace has one SSD.
+      const replica_set on = v.plain() ? replica_set{.count = 1}
+                                       : where.replicas(v.vid, v.hash_factor, stripe, v.replicas);
+      commands_ += reads ? pieces : pieces * on.count;
+      for (std::uint32_t n = 0; n < on.count; ++n) ssds_ |= std::uint64_t{1} << on.ssd[n].value;
     }
   }
+  /// Of a flush of a volume: one for each SSD.
+  static ssd_asks of_flush(const volume_info& v) {
+    ssd_asks a;
+    a.commands_ = v.plain() ? 1 : v.ssd_count;
+    a.ssds_ = a.commands_ < max_ssds ? (std::uint64_t{1} << a.commands_) - 1 : ~std::uint64_t{0};
+    return a;
+  }
+  std::uint32_t commands() const { return commands_; }
   std::uint64_t ssds() const { return ssds_; }
-  std::uint32_t of(std::uint32_t ssd) const { return count_[ssd]; }
 
  private:
-  void add(std::uint32_t ssd) {
-    ssds_ |= std::uint64_t{1} << ssd;
-    ++count_[ssd];
-  }
-  std::uint64_t ssds_ = 0;  ///< by bit
-  std::array<std::uint16_t, max_ssds> count_{};
+  std::uint32_t commands_ = 0;
+  std::uint64_t ssds_ = 0;
 };
 static_assert(max_ssds == 64, "a bit each");
 
-/// How much of a channel each SSD has: half of it at most, so that one that is silent leaves room
-/// for what asks others. Any thread may call.
+/// How much of a channel is in use, and by what asks which SSD. No operation is begun that the
+/// channel has no room for, as its thread would wait in the middle of it. What asks one SSD has
+/// three quarters of the channel at most, so that one that is silent leaves room for what asks
+/// others. Any thread may call.
 class ssd_shares {
  public:
   /// @param commands that the channel holds
-  explicit ssd_shares(std::uint32_t commands) : most_(commands / 2) {}
+  explicit ssd_shares(std::uint32_t commands) : all_(commands), most_(commands - commands / 4) {}
 
-  /// Takes what an operation asks, on all of its SSDs or on none. One that is larger than a share
-  /// goes alone.
-  bool take(const ssd_asks& a) {
+  /// What an operation got.
+  enum class outcome : std::uint8_t {
+    taken,
+    no_room,   ///< in the channel
+    no_share,  ///< of an SSD: others may go on
+  };
+  /// Takes what an operation asks, or nothing. One that is larger than there is goes alone.
+  /// @param lacking where `no_share`: that SSD, by bit
+  outcome take(const ssd_asks& a, std::uint64_t& lacking) {
+    if (!take(under_way_, a.commands(), all_)) return outcome::no_room;
     std::uint64_t taken = 0;
     for (std::uint64_t left = a.ssds(); left != 0; left &= left - 1) {
       const auto ssd = static_cast<std::uint32_t>(std::countr_zero(left));
-      const std::uint32_t before = under_way_[ssd].fetch_add(a.of(ssd), std::memory_order_relaxed);
+      if (!take(by_ssd_[ssd], a.commands(), most_)) {
+        give(a, taken);
+        lacking = std::uint64_t{1} << ssd;
+        return outcome::no_share;
+      }
       taken |= std::uint64_t{1} << ssd;
-      if (before == 0 || before + a.of(ssd) <= most_) continue;
-      give(a, taken);
-      return false;
     }
-    return true;
+    return outcome::taken;
   }
   void give(const ssd_asks& a) { give(a, a.ssds()); }
 
  private:
+  using counter = std::atomic<std::uint32_t>;
+  static bool take(counter& of, std::uint32_t commands, std::uint32_t most) {
+    const std::uint32_t before = of.fetch_add(commands, std::memory_order_relaxed);
+    if (before == 0 || before + commands <= most) return true;
+    of.fetch_sub(commands, std::memory_order_relaxed);
+    return false;
+  }
   void give(const ssd_asks& a, std::uint64_t ssds) {
+    under_way_.fetch_sub(a.commands(), std::memory_order_relaxed);
     for (; ssds != 0; ssds &= ssds - 1) {
       const auto ssd = static_cast<std::uint32_t>(std::countr_zero(ssds));
-      under_way_[ssd].fetch_sub(a.of(ssd), std::memory_order_relaxed);
+      by_ssd_[ssd].fetch_sub(a.commands(), std::memory_order_relaxed);
     }
   }
 
-  const std::uint32_t most_;
-  std::array<std::atomic<std::uint32_t>, max_ssds> under_way_{};
+  const std::uint32_t all_;
+  const std::uint32_t most_;  ///< of operations that ask one SSD
+  counter under_way_{0};
+  std::array<counter, max_ssds> by_ssd_{};
 };
 
 }  // namespace gnstor::serve

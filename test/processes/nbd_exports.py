@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 import rig
 
@@ -131,6 +132,34 @@ def started_again(target, export, held):
     print(f"the target was killed three times under a client, which wrote {writer.done} blocks")
 
 
+def away(programs, folder, target, held):
+    """A target that stays away costs requests their time, and no more: when it is back, they go
+    on."""
+    target.gnstorctl("volume", "share", "disk", "third")
+    third = Export(programs, folder, "third", [*printed_words(target, "disk", "--read-only"),
+                                               "host-name=third", "timeout=2"])
+    h = third.connect()
+    target.end(signal.SIGKILL)
+    began = time.monotonic()
+    try:
+        h.pread(BLOCK, 0)
+        rig.check(False, "a target that is away answers")
+    except nbd.Error as e:
+        rig.check(e.errno == "EIO", "a target that is away: EIO, not", e)
+    rig.check(time.monotonic() - began < 10, "a request takes", time.monotonic() - began, "s")
+    target.start()
+
+    def reads():
+        try:
+            return holds(h, held)
+        except nbd.Error:
+            return False
+    rig.check(rig.eventually(reads), "reads go on when the target is back", third.said())
+    h.shutdown()
+    rig.check(third.end() == 0, "nbdkit ends in order", third.said())
+    print("a target was away for longer than a request may take")
+
+
 def two_hosts(programs, folder, target, first, held):
     """The second server exports it to be read while the first may write; kill -9 of the first
     gives it the right."""
@@ -184,6 +213,7 @@ def main():
         export = Export(programs, folder, "first", words)
         held = failing_ssds(target, export)
         started_again(target, export, held)
+        away(programs, folder, target, held)
         second, h = two_hosts(programs, folder, target, export, held)
         revoked(target, second, h)
         h.shutdown()  # nbdkit ends when its clients have gone

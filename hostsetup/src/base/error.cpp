@@ -29,7 +29,7 @@ const char* word(status_code code) {
     case status_code::closed: return "channel closed: its session has ended";
     case status_code::nvme_error: return "NVMe error";
     case status_code::transport_error: return "transport error";
-    case status_code::flushed: return "flushed";
+    case status_code::flushed: return "flushed: its connection was lost";
     case status_code::reset: return "reset: the queue pair was made again under the request";
     case status_code::unsupported:
       return "unsupported: open the session with session_options::asynchronous";

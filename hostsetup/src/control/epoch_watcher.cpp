@@ -43,6 +43,15 @@ void epoch_watcher::wish() {
   changed_.notify_all();
 }
 
+volume_info epoch_watcher::present(volume_info v) const {
+  array_epoch now;
+  if (board_->read(now) && now.number > v.epoch) {
+    v.epoch = now.number;
+    v.set_membership(now.absent, now.filling);
+  }
+  return v;
+}
+
 void epoch_watcher::run() {
   std::unique_lock lock(guard_);
   while (!stopping_) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gnstor/io/epoch_board.hpp>
+#include <gnstor/io/volume_info.hpp>
 #include <gnstor/wire/afa/array_description.hpp>
 
 #include <condition_variable>
@@ -32,6 +33,8 @@ class epoch_watcher {
   /// Has the array asked soon. @par Callers any thread of this CPU
   void wish();
   epoch_board& board() const { return *board_; }
+  /// A volume in the epoch on the board, unless its own is later. @par Callers any thread
+  volume_info present(volume_info v) const;
 
  private:
   void run();

@@ -25,7 +25,7 @@ namespace gnstor::host {
 /// Several clients may share one array. The node polls the queues of each for as long as it runs,
 /// so a client that goes away leaves their memory to the array; the last ends the node, so that who
 /// owns a client may free what it registered afterwards. A constructor that throws leaves no less.
-class emulated_client final : public array_link {
+class emulated_client : public array_link {
  public:
   /// Connects. The array must have room for `options.channels + host_channels + 1` queue pairs; it
   /// is started if it is not running. Throws `input_error` for options that do not fit, `io_error`

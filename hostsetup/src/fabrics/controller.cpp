@@ -243,6 +243,17 @@ std::uint64_t controller::wait_ready(milliseconds timeout, std::uint64_t after) 
   return association_;
 }
 
+bool controller::is_ready(std::uint64_t after) const {
+  const std::lock_guard lock(mutex_);
+  if (phase_ == phase::ended) throw lost_error();
+  return phase_ == phase::ready && association_ > after;
+}
+
+io_error controller::loss() const {
+  const std::lock_guard lock(mutex_);
+  return lost_error();
+}
+
 wire::fabrics::connect_data controller::connect_data() const {
   return make_connect_record(host_, options_.subsystem, limits().controller_id);
 }

@@ -54,6 +54,10 @@ class controller {
   /// Waits until there is an association later than number `after`. Its number. Throws `io_error`
   /// when the loss timeout or `timeout` has passed.
   std::uint64_t wait_ready(std::chrono::milliseconds timeout, std::uint64_t after = 0) const;
+  /// True if that would not wait. Throws `io_error` once the loss timeout has passed.
+  bool is_ready(std::uint64_t after) const;
+  /// Why there is none.
+  io_error loss() const;
 
   std::unique_ptr<registered_memory> register_memory(void* address, std::uint64_t bytes) const {
     return way_.register_memory(address, bytes);

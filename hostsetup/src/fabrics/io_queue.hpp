@@ -27,6 +27,8 @@ class io_queue {
   /// Makes an ended queue again, with empty counters: waits for the controller at most `timeout`.
   /// Throws `io_error` if it does not come back. @par Callers while no lane uses the channel
   virtual void reopen(std::chrono::milliseconds timeout) = 0;
+  /// True if `reopen` would not wait. Throws `io_error` once the controller has given up.
+  virtual bool may_reopen() const = 0;
 };
 
 }  // namespace gnstor::host::fabrics

@@ -41,6 +41,8 @@ class queue_slot {
   /// own, and calls `open`, which joins. Throws what either throws: the slot is then left, and may
   /// be renewed once more.
   void renew(std::chrono::milliseconds timeout, const std::function<void()>& open);
+  /// True if that would not wait. Throws `io_error` once the controller has given up.
+  bool may_renew() const { return controller_.is_ready(association_); }
 
  private:
   controller& controller_;

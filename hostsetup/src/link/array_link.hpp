@@ -87,8 +87,9 @@ class array_link {
   /// of the connection that `work` uses.
   virtual std::uint64_t fresh_starts() const { return 0; }
 
-  /// Grows when the channels for this CPU were made anew: nothing is known there of what was sent
-  /// before. It changes as `fresh_starts` does.
+  /// Grows when the channels for this CPU are made anew: nothing is known there of what was sent
+  /// before. It changes when a `drive` or a `try_drive` begins, also one that throws or is false;
+  /// any thread may ask.
   virtual std::uint64_t lives() const { return 0; }
   /// As long as what this returns lives, commands are under way though nobody is in `drive`.
   virtual std::shared_ptr<void> use() { return nullptr; }
@@ -98,6 +99,12 @@ class array_link {
 
   /// Runs `work` on this CPU so that the array makes progress beside it.
   virtual void drive(const std::function<void()>& work) = 0;
+  /// The same, but waits for no connection that is lost: false if there is none now. Throws as
+  /// `drive` does where there will be none any more.
+  virtual bool try_drive(const std::function<void()>& work) {
+    drive(work);
+    return true;
+  }
   /// Adds to an executor what has to run beside its kernels, if anything.
   virtual void attach(simt::host::executor& executor) = 0;
   virtual void attach(simt::cuda::executor& executor) = 0;

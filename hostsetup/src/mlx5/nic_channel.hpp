@@ -37,6 +37,7 @@ class nic_channel final : public fabrics::io_queue {
   void end() override { slot_.end(); }
   std::uint64_t fresh_starts() const override { return slot_.fresh_starts(); }
   void reopen(std::chrono::milliseconds timeout) override;
+  bool may_reopen() const override { return slot_.may_renew(); }
 
  private:
   void open();

@@ -21,6 +21,7 @@ namespace gnstor::host {
 namespace {
 
 constexpr std::uint64_t most_blocks = std::uint64_t{1} << 32;
+constexpr std::chrono::milliseconds longest_wait{60'000};  ///< for a lost association
 
 /// The host NQN of the session: the endpoint's, or its own name's; empty for this machine's.
 std::string host_nqn(const rdma_endpoint& where, const session_options& options) {
@@ -228,17 +229,38 @@ status fabrics_link::execute_admin(const wire::nvme::submission_entry& command, 
 }
 
 void fabrics_link::drive(const std::function<void()>& work) {
-  if (reviver_ == std::this_thread::get_id()) return work();  // it is part of making queues anew
+  using clock = std::chrono::steady_clock;
+  const auto until = clock::now() + std::min(controller_->options().loss_timeout, longest_wait);
+  for (; !try_drive(work);) {
+    // Nothing is held meanwhile: others may go on, or find out that they cannot.
+    if (clock::now() > until) throw controller_->loss();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+bool fabrics_link::try_drive(const std::function<void()>& work) {
+  if (reviver_ == std::this_thread::get_id()) {
+    work();  // it is part of making queues anew
+    return true;
+  }
   const bool returns = controller_->options().loss_timeout.count() != 0;
+  bool left = false;
   for (bounded rounds{3}; rounds;) {
     {
       const std::shared_lock use(queue_use_);
-      if (!returns || !queues_->host_ended()) return work();
+      if (!returns || !queues_->host_ended()) {
+        work();
+        return true;
+      }
+      left = queues_->host_left();
+      if (!queues_->host_may_return()) break;
     }
     revive([this] { return queues_->revive_host(); });
   }
-  const std::shared_lock use(queue_use_);
-  work();  // it ends as its connections do
+  if (left) return false;
+  const std::unique_lock alone(queue_use_);
+  if (queues_->host_ended()) queues_->leave_host();
+  return false;
 }
 void fabrics_link::attach(simt::host::executor&) { revive_all(); }
 void fabrics_link::attach(simt::cuda::executor&) { revive_all(); }

@@ -50,8 +50,10 @@ class fabrics_link final : public array_link {
   const std::vector<volume_info>& namespaces() const override { return namespaces_; }
   std::vector<std::string> notes() const override;
   /// All first make lost queues again, when no other thread is in `drive`. Any number may be there
-  /// otherwise; kernels are attached by one.
+  /// otherwise; kernels are attached by one. Waits as long as a lost association is tried again,
+  /// but no more than a minute.
   void drive(const std::function<void()>& work) override;
+  bool try_drive(const std::function<void()>& work) override;
   void attach(simt::host::executor&) override;
   void attach(simt::cuda::executor&) override;
   void inject_fault(std::uint32_t ssd, std::string_view fault) override;

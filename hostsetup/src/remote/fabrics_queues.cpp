@@ -50,19 +50,37 @@ void fabrics_queues::publish(std::size_t queue) {
   objects_.write(queue * sizeof channel, &channel, sizeof channel);
 }
 
-bool fabrics_queues::revive_once(std::size_t count) {
+bool fabrics_queues::revive_host() {
+  if (kernel_count_ == queues_.size()) return false;
+  try {
+    return revive(1, {});
+  } catch (const io_error&) {
+    if (host_may_return()) throw;
+    return false;  // lost once more meanwhile
+  }
+}
+
+bool fabrics_queues::revive_once(std::size_t count, std::chrono::milliseconds patience) {
   bool lost = false;
   for (std::size_t k = 0; k < count; ++k) {
     if (!queues_[k]->ended()) continue;
-    if (k == 0) ++host_lives_;  // also where it fails: its memory is empty
-    queues_[k]->reopen(patience_);
+    if (k == 0) leave_host();  // also where it fails: its memory is empty then
+    queues_[k]->reopen(patience);
+    if (k == 0) host_left_ = false;
     publish(k);
     lost = true;
   }
   return lost;
 }
 
-bool fabrics_queues::revive(std::size_t count) {
+void fabrics_queues::leave_host() {
+  if (host_left_) return;
+  queues_.front()->end();
+  host_left_ = true;
+  ++host_lives_;
+}
+
+bool fabrics_queues::revive(std::size_t count, std::chrono::milliseconds patience) {
   // A lane that connects a queue is attached to the session as any kernel is.
   if (reviving_) return false;
   struct scope {
@@ -72,7 +90,7 @@ bool fabrics_queues::revive(std::size_t count) {
   } const reviving(reviving_);
   // A queue that dies alone takes the association with it, so that those before it follow.
   bool lost = false;
-  for (bounded rounds{3}; rounds && revive_once(count);) lost = true;
+  for (bounded rounds{3}; rounds && revive_once(count, patience);) lost = true;
   return lost;
 }
 

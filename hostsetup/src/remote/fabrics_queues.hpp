@@ -2,6 +2,7 @@
 
 #include <mlx5/kernel_queues.hpp>
 
+#include <atomic>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,16 +27,22 @@ class fabrics_queues {
   /// What was granted or done otherwise than asked.
   const std::vector<std::string>& notes() const { return notes_; }
 
-  /// Makes lost queues again: all of them, or this CPU's if kernels do not use it. True if there
-  /// were any. Throws what `io_queue::reopen` throws.
+  /// Makes lost queues again: all of them, or this CPU's if kernels do not use it and it needs not
+  /// wait. True if there were any. Throws what `io_queue::reopen` throws.
   /// @par Callers while nobody uses the queues in question
-  bool revive_all() { return revive(queues_.size()); }
-  bool revive_host() { return kernel_count_ != queues_.size() && revive(1); }
+  bool revive_all() { return revive(queues_.size(), patience_); }
+  bool revive_host();
   /// True if `revive_host` would find that one ended.
   bool host_ended() const { return kernel_count_ != queues_.size() && queues_.front()->ended(); }
+  /// True if `revive_host` would not wait. Throws `io_error` once the controller has given up.
+  bool host_may_return() const { return queues_.front()->may_reopen(); }
+  /// Ends this CPU's queue, which has ended, for those who do not wait for another: nothing of what
+  /// was sent by it happens any more. @par Callers those of `revive_host`
+  void leave_host();
+  bool host_left() const { return host_left_; }
   /// Of this CPU's queue: `io_queue::fresh_starts`.
   std::uint64_t fresh_starts() const { return queues_.front()->fresh_starts(); }
-  /// How often this CPU's queue was made again. @par Callers those of `revive_host`
+  /// How often what was sent by this CPU's queue was given up. Any thread may ask.
   std::uint64_t host_lives() const { return host_lives_; }
   /// True if channel `k` of the kernels' takes requests.
   bool works(std::uint32_t k) const {
@@ -45,8 +52,8 @@ class fabrics_queues {
   void end();
 
  private:
-  bool revive(std::size_t count);
-  bool revive_once(std::size_t count);
+  bool revive(std::size_t count, std::chrono::milliseconds patience);
+  bool revive_once(std::size_t count, std::chrono::milliseconds patience);
   void publish(std::size_t queue);
 
   std::chrono::milliseconds patience_;
@@ -57,7 +64,8 @@ class fabrics_queues {
   std::uint32_t kernel_count_ = 0;
   std::vector<std::string> notes_;
   bool reviving_ = false;
-  std::uint64_t host_lives_ = 0;
+  std::atomic<std::uint64_t> host_lives_{0};
+  bool host_left_ = false;
 };
 
 }  // namespace gnstor::host
