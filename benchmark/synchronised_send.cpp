@@ -3,8 +3,13 @@
 // figures are the same on every machine; each packet is compared with what flash holds when it
 // leaves.
 //
+// `real/...`: the same through queue pair, NIC and firmware of an emulated array, in wall-clock
+// time; blocks are compared with what was written. `of_model`: the model's time over what it took.
+//
 // `of_bound`, for one request at a time: the pipeline's bound (access, the first chunk, and the
 // longer of reading and sending) over what it took. The five phases are the seed's, in us.
+#include "support/streamed_reads.hpp"
+
 #include <benchmark/benchmark.h>
 #include <timing/stream_model.hpp>
 
@@ -41,6 +46,49 @@ void run(benchmark::State& state, const stream_profile& p) {
   }
 }
 
+const char* word(stream_path path) {
+  switch (path) {
+    case stream_path::staged: return "staged";
+    case stream_path::store_and_forward: return "stored";
+    case stream_path::synchronised: return "synchronised";
+  }
+  return "";
+}
+
+/// Wall-clock time of an array's NIC. Its threads want a core each.
+void run_real(benchmark::State& state, const stream_profile& p, const std::string& source) {
+  const std::uint32_t requests = std::max(64u, 16 * p.outstanding);
+  gnstor::bench::streamed_reads array(
+      std::string("timing=gmblock&max_transfer=1M&send=") + word(p.path) +
+      "&send_chunk=" + std::to_string(p.chunk_bytes) + "&source=" + source);
+  const double model = static_cast<double>(stream(p, requests).elapsed) / 1e12;
+  std::uint32_t wrong = 0;
+  double took = 0;
+  for (auto _ : state) {
+    took = static_cast<double>(array.run(p.request_bytes, requests, p.outstanding, wrong)) / 1e9;
+    state.SetIterationTime(took);
+  }
+  if (wrong != 0) return state.SkipWithError("a block is not what was written");
+  state.counters["MiB_per_s"] = requests * double(p.request_bytes) / mib / took;
+  state.counters["of_model"] = model / took;
+  const stream_sender::phases r = array.phases();
+  const std::pair<const char*, std::uint64_t> phases[] = {{"init_us", r.init},
+                                                          {"read_us", r.read},
+                                                          {"send_init_us", r.send_init},
+                                                          {"send_us", r.send},
+                                                          {"fin_us", r.fin}};
+  for (const auto& [name, time] : phases) state.counters[name] = static_cast<double>(time) / 1e6;
+}
+
+void add_real(const stream_profile& p, const std::string& source) {
+  std::string name = std::string("real/gmblock/") + word(p.path) + "/" +
+                     std::to_string(p.request_bytes) + "/" + source +
+                     "/outstanding:" + std::to_string(p.outstanding);
+  if (p.chunk_bytes != stream_profile{}.chunk_bytes)
+    name += "/chunk:" + std::to_string(p.chunk_bytes);
+  benchmark::RegisterBenchmark(name.c_str(), run_real, p, source)->Iterations(1)->UseManualTime();
+}
+
 void add(const std::string& name, const stream_profile& p) {
   benchmark::RegisterBenchmark(name.c_str(), run, p)->Iterations(1)->UseManualTime();
 }
@@ -70,12 +118,25 @@ const bool registered = [] {
         }
       }
       if (modern) continue;
-      // The seed's disks: eight, all at once, so that the first 64 KiB come from one of them.
-      stream_profile disks = gmblock_profile(path);
-      disks.units = 8;
-      disks.unit_rate = disks.flash_to_nic / 8;
-      disks.in_order = false;
-      add(machine + name + "/1048576/first_stripe_of_one_disk", disks);
+      // The first 64 KiB come from one of them.
+      add(machine + name + "/1048576/first_stripe_of_one_disk",
+          of_eight_disks(gmblock_profile(path)));
+    }
+  }
+  for (const auto& [name, path] : paths) {
+    stream_profile p = gmblock_profile(path);
+    for (const std::uint32_t outstanding : {1u, 2u, 4u}) {
+      p.outstanding = outstanding;
+      for (p.request_bytes = 4096; p.request_bytes <= mib / outstanding; p.request_bytes *= 4)
+        add_real(p, "flash");
+    }
+    p.outstanding = 1;
+    p.request_bytes = mib;
+    add_real(of_eight_disks(p), "disks");
+    add_real(without_disks(p), "none");
+    if (path != stream_path::synchronised) continue;
+    for (p.chunk_bytes = 4096; p.chunk_bytes <= 262144; p.chunk_bytes *= 4) {
+      if (p.chunk_bytes != stream_profile{}.chunk_bytes) add_real(p, "flash");
     }
   }
   return true;

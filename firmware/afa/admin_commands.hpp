@@ -144,7 +144,7 @@ class admin_commands {
     out.own_ssd = static_cast<std::uint16_t>(ssd_);
     out.own_client = client.value;
     out.block_bytes = block_bytes;
-    out.max_transfer_blocks = max_transfer_blocks;
+    out.max_transfer_blocks = node_->transfer_blocks();
     out.capacity_blocks = drive.shape().capacity_pages();
     const membership_record serving = drive.membership();
     out.absent = serving.absent;

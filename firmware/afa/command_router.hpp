@@ -122,7 +122,7 @@ class command_router {
     }
     const node::ssd drive = node_->ssds[c.ssd];  // asked for early, with what comes next
     const std::uint32_t blocks = wire::nvme::blocks_of(e);
-    if (!zeroes && blocks > max_transfer_blocks)
+    if (!zeroes && blocks > node_->transfer_blocks())
       return answer_now(c, wire::nvme::generic_status::invalid_field);
     const std::uint32_t length = zeroes ? 0 : blocks * block_bytes;
     const bool fits =

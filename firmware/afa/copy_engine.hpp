@@ -43,7 +43,7 @@ class copy_engine {
     if (there != 1) return there == waits;
     job = g.broadcast(job);
     g.sync();  // the leader's acquire of the job reaches the other lanes
-    run(g, job / max_transfer_blocks, job % max_transfer_blocks);
+    run(g, job / node_->transfer_blocks(), job % node_->transfer_blocks());
     return true;
   }
 
@@ -68,10 +68,15 @@ class copy_engine {
     io_command& c = node_->commands[handle];
     auto* memory =
         reinterpret_cast<unsigned char*>(c.entry.dptr.address) + std::uint64_t{k} * block_bytes;
-    const std::uint32_t page = c.page[k];
+    const bool read_out = c.entry.opcode == static_cast<std::uint8_t>(wire::nvme::nvm_opcode::read);
+    if (read_out && node_->sends()) {
+      if (g.leads()) node_->send_ring(nic()).push(handle);
+      return;
+    }
+    const std::uint32_t page = node_->pages(handle)[k];
     auto* flash = reinterpret_cast<unsigned char*>(c.media) + std::uint64_t{page} * block_bytes;
     const bool single = c.where.blocks == 1;
-    if (c.entry.opcode == static_cast<std::uint8_t>(wire::nvme::nvm_opcode::read)) {
+    if (read_out) {
       read(g, handle, page, memory, flash, single);
     } else {
       write(g, handle, page, memory, flash, single);

@@ -10,6 +10,8 @@ namespace gnstor::fw {
 
 /// Largest transfer of one command, in blocks: 128 KiB (the MDTS of the emulated controllers).
 inline constexpr std::uint32_t max_transfer_blocks = 32;
+/// The same where CPU threads run the node and are asked for more: `node_shape::transfer_blocks`.
+inline constexpr std::uint32_t most_transfer_blocks = 256;
 
 /// Where a command stands on its way through the array.
 enum class command_stage : std::uint32_t {
@@ -42,7 +44,7 @@ struct command_head {
 /// One command in flight inside the array node. Exactly one engine owns it at a time; rings hand it
 /// over.
 struct alignas(128) io_command : command_head {
-  std::uint32_t page[max_transfer_blocks];  ///< physical page of each block
+  std::uint32_t page[max_transfer_blocks];  ///< physical page of each block: `node::pages`
 };
 
 static_assert(sizeof(command_head) == 128);

@@ -19,6 +19,7 @@
 namespace gnstor::fw {
 
 class paced_ssd;
+class stream_sender;
 
 /// The capacities of an array node, fixed before it starts.
 struct node_shape {
@@ -32,19 +33,23 @@ struct node_shape {
   std::uint32_t epoch = 1;
   std::uint32_t check_reads = 1;  ///< 0: a page's data is not compared with its CRC when it is read
   std::uint32_t paced = 0;  ///< 1: I/O ends when the timing models of the SSDs say so; on CPUs
-  std::uint32_t nics = 1;   ///< a power of two; a NIC's copy workers have its number modulo `nics`
+  std::uint32_t sends = 0;  ///< 1: data of reads leaves by the NICs' `stream_sender`s; on CPUs
+  std::uint32_t transfer_blocks = max_transfer_blocks;  ///< of one command; a power of two; on CPUs
+  std::uint32_t nics = 1;  ///< a power of two; a NIC's copy workers have its number modulo `nics`
   std::uint64_t page_cost = 0;  ///< of one page on a NIC's `paced_link`; 0: NICs are not paced
 
   GNSTOR_HD constexpr std::uint32_t commands() const { return max_queues * max_depth; }
   GNSTOR_HD constexpr std::uint32_t inboxes() const { return ssd_count * shards; }
-  /// Engines that need an owner, in this order: copy workers, shards, queues, pacers.
-  GNSTOR_HD constexpr std::uint32_t roles() const { return first_pacer() + pacers(); }
+  /// Engines that need an owner, in this order: copy workers, shards, queues, pacers, senders.
+  GNSTOR_HD constexpr std::uint32_t roles() const { return first_sender() + senders(); }
   GNSTOR_HD constexpr std::uint32_t first_queue() const { return copy_workers + inboxes(); }
   GNSTOR_HD constexpr std::uint32_t first_pacer() const { return first_queue() + max_queues; }
   GNSTOR_HD constexpr std::uint32_t pacers() const { return paced != 0 ? ssd_count : 0; }
-  /// Rings between engines: done rings, inboxes, one of copies per NIC, and one a pacer.
+  GNSTOR_HD constexpr std::uint32_t first_sender() const { return first_pacer() + pacers(); }
+  GNSTOR_HD constexpr std::uint32_t senders() const { return sends != 0 ? nics : 0; }
+  /// Rings between engines: done rings, inboxes, one of copies per NIC, one a pacer, one a sender.
   GNSTOR_HD constexpr std::uint32_t rings() const {
-    return max_queues + inboxes() + nics + pacers();
+    return max_queues + inboxes() + nics + pacers() + senders();
   }
 };
 
@@ -68,18 +73,21 @@ struct node {
   std::uint32_t* free_slots = nullptr;  ///< [max_queues][max_depth]: stacks of free command slots
   io_command* commands = nullptr;       ///< [max_queues][max_depth]
   ssd* ssds = nullptr;
-  std::uint32_t* faults = nullptr;         ///< [ssd_count]: `ssd_fault`
-  std::uint32_t* priorities = nullptr;     ///< [max_queues]: `queue_class` of each; atomic
-  std::uint32_t* arbitrations = nullptr;   ///< [ssd_count]: `arbitration`, packed; atomic
-  paced_ssd** paced_ssds = nullptr;        ///< [ssd_count], each its pacer's; or null
-  durable_medium* medium = nullptr;        ///< that Flush and FUA wait for, on CPUs; or null
-  handle_ring::ends* ring_ends = nullptr;  ///< [shape.rings()]
-  std::uint64_t* done_cells = nullptr;     ///< [max_queues][max_depth]
-  std::uint64_t* inbox_cells = nullptr;    ///< [inboxes][commands, rounded up to a power of two]
-  std::uint64_t* copy_cells = nullptr;     ///< [nics][commands * max_transfer_blocks, rounded up]
-  std::uint64_t* paced_cells = nullptr;    ///< [pacers][commands, rounded up]
-  std::uint64_t* tickets = nullptr;        ///< [copy_workers]: ticket + 1, 0 for none
-  paced_link* links = nullptr;             ///< [nics], where `shape.page_cost` is not 0
+  std::uint32_t* faults = nullptr;           ///< [ssd_count]: `ssd_fault`
+  std::uint32_t* priorities = nullptr;       ///< [max_queues]: `queue_class` of each; atomic
+  std::uint32_t* arbitrations = nullptr;     ///< [ssd_count]: `arbitration`, packed; atomic
+  std::uint32_t* long_pages = nullptr;       ///< [commands][transfer_blocks], where that is more
+  paced_ssd** paced_ssds = nullptr;          ///< [ssd_count], each its pacer's; or null
+  stream_sender** stream_senders = nullptr;  ///< [nics], each its sender's; or null
+  durable_medium* medium = nullptr;          ///< that Flush and FUA wait for, on CPUs; or null
+  handle_ring::ends* ring_ends = nullptr;    ///< [shape.rings()]
+  std::uint64_t* done_cells = nullptr;       ///< [max_queues][max_depth]
+  std::uint64_t* inbox_cells = nullptr;      ///< [inboxes][commands, rounded up to a power of two]
+  std::uint64_t* copy_cells = nullptr;       ///< [nics][commands * max_transfer_blocks, rounded up]
+  std::uint64_t* paced_cells = nullptr;      ///< [pacers][commands, rounded up]
+  std::uint64_t* send_cells = nullptr;       ///< [senders][commands, rounded up]
+  std::uint64_t* tickets = nullptr;          ///< [copy_workers]: ticket + 1, 0 for none
+  paced_link* links = nullptr;               ///< [nics], where `shape.page_cost` is not 0
   std::uint64_t* quiescence_words = nullptr;  ///< `reader_quiescence` of the queue engines
   std::uint32_t* stop = nullptr;              ///< not zero: every engine returns
   std::uint32_t* host_stop =
@@ -101,7 +109,23 @@ struct node {
     return handle_ring(ring_ends + shape.max_queues + which,
                        inbox_cells + std::uint64_t{which} * cells, cells);
   }
-  /// Pages to be copied by the workers of a NIC, by number: handle * max_transfer_blocks + page.
+  /// Blocks of one command at most.
+  GNSTOR_HD std::uint32_t transfer_blocks() const {
+#if defined(__CUDA_ARCH__)
+    return max_transfer_blocks;
+#else
+    return shape.transfer_blocks;
+#endif
+  }
+  /// Physical page of each block of a command.
+  GNSTOR_HD std::uint32_t* pages(std::uint32_t handle) const {
+#if !defined(__CUDA_ARCH__)
+    if (shape.transfer_blocks > max_transfer_blocks)
+      return long_pages + std::uint64_t{handle} * shape.transfer_blocks;
+#endif
+    return commands[handle].page;
+  }
+  /// Pages to be copied by the workers of a NIC, by number: handle * transfer_blocks() + page.
   GNSTOR_HD handle_ring copy_ring(std::uint32_t nic) const {
     const std::uint32_t cells = copy_cell_count(shape);
     return handle_ring(ring_ends + shape.max_queues + shape.inboxes() + nic,
@@ -128,6 +152,21 @@ struct node {
     const std::uint32_t cells = power_of_two(shape.commands());
     return handle_ring(ring_ends + shape.max_queues + shape.inboxes() + shape.nics + ssd_number,
                        paced_cells + std::uint64_t{ssd_number} * cells, cells);
+  }
+  /// Reads whose data goes by a NIC's sender.
+  GNSTOR_HD handle_ring send_ring(std::uint32_t nic) const {
+    const std::uint32_t cells = power_of_two(shape.commands());
+    return handle_ring(
+        ring_ends + shape.max_queues + shape.inboxes() + shape.nics + shape.pacers() + nic,
+        send_cells + std::uint64_t{nic} * cells, cells);
+  }
+  /// True if reads leave by senders.
+  GNSTOR_HD bool sends() const {
+#if defined(__CUDA_ARCH__)
+    return false;
+#else
+    return shape.sends != 0;
+#endif
   }
   /// True if NICs take their time, or SSDs, as they do on CPUs.
   GNSTOR_HD bool is_paced() const {
@@ -178,7 +217,7 @@ struct node {
     return n <= 1 ? 1 : 1u << (32 - cuda::std::countl_zero(n - 1));
   }
   GNSTOR_HD static constexpr std::uint32_t copy_cell_count(const node_shape& s) {
-    return power_of_two(s.commands() * max_transfer_blocks);
+    return power_of_two(s.commands() * s.transfer_blocks);
   }
 };
 

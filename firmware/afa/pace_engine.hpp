@@ -53,7 +53,7 @@ class pace_engine {
   }
 
   /// The command as the model sees it. One that was refused costs the firmware's time alone.
-  static timed_command timed(const io_command& c, std::uint32_t handle) {
+  timed_command timed(const io_command& c, std::uint32_t handle) const {
     using wire::nvme::nvm_opcode;
     const auto opcode = static_cast<nvm_opcode>(c.entry.opcode);
     timed_command t;
@@ -65,8 +65,9 @@ class pace_engine {
     if (opcode == nvm_opcode::flush || opcode == nvm_opcode::write_zeroes || c.status != 0)
       return t;
     t.force_unit_access = (c.entry.cdw12 & wire::nvme::force_unit_access) != 0;
+    const std::uint32_t* const pages = node_->pages(handle);
     for (std::uint32_t k = 0; k < c.where.blocks; ++k) {
-      if (c.page[k] != node::ssd::no_page) t.pages.push_back(c.page[k]);
+      if (pages[k] != node::ssd::no_page) t.pages.push_back(pages[k]);
     }
     return t;
   }

@@ -299,14 +299,14 @@ class queue_engine {
       io_command& slot = node_->commands[handle];
       if (found) {
         node_->ssds[c.ssd].pin(page);
-        slot.page[0] = page;
+        node_->pages(handle)[0] = page;
       }
       static_cast<command_head&>(slot) = c;
       if (c.stage == command_stage::lookup) node_->inbox(c.ssd, c.where.shard).push(handle);
       if (c.stage == command_stage::done) finish(c, handle);
       if (c.stage == command_stage::lost) note_lost(*node_, queue_, handle);
     }
-    node_->push_copies(g, queue_, keeps && found ? 1 : 0, handle * max_transfer_blocks);
+    node_->push_copies(g, queue_, keeps && found ? 1 : 0, handle * node_->transfer_blocks());
     now_.reads_away += direct ? 0 : read_count;
     now_.free_commands -= static_cast<std::uint32_t>(cuda::std::popcount(kept));
     return run == wanted;

@@ -4,6 +4,7 @@
 #include <afa/near_node.hpp>
 #include <afa/pace_engine.hpp>
 #include <afa/queue_engine.hpp>
+#include <afa/send_engine.hpp>
 #include <afa/service_rounds.hpp>
 #include <afa/shard_engine.hpp>
 #include <gnstor/simt/lane.hpp>
@@ -87,6 +88,8 @@ struct service {
     const node_shape& shape = array.shape;
     if (role < shape.copy_workers) return copy_engine::tick(array, role, g);
 #if !defined(__CUDA_ARCH__)
+    if (role >= shape.first_sender())
+      return send_engine(array, role - shape.first_sender()).tick(g);
     if (role >= shape.first_pacer()) return pace_engine(array, role - shape.first_pacer()).tick(g);
 #endif
     if (role >= shape.first_queue()) return tick(role - shape.first_queue(), g);

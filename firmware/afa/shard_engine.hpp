@@ -114,14 +114,14 @@ class shard_engine {
     const bool reads = mine && is_io(c, wire::nvme::nvm_opcode::read);
     next then = next::nothing;
     if (reads) {
-      drive_.lookup(c.where, node_->commands[handle].page);
+      drive_.lookup(c.where, node_->pages(handle));
       then = next::copy;
     }
     g.sync();
     bool full = false;  // one try per round: to ask an empty pool costs a look at all of it
     bool few = false;
     for (std::uint32_t k = 0; k < ready; ++k) {
-      if (g.thread_rank() == k && !reads) then = change(c, node_->commands[handle].page, full, few);
+      if (g.thread_rank() == k && !reads) then = change(c, node_->pages(handle), full, few);
       full = g.any(full);
       g.sync();  // the next lane goes on from what this one left
     }
@@ -194,7 +194,9 @@ class shard_engine {
       slot.remaining = copies;
     }
     if (then == next::again) node_->commands[handle].waits = c.waits;
-    node_->push_copies(g, c.queue, copies, handle * max_transfer_blocks);
+    // A sender takes a read as a whole.
+    const bool whole = node_->sends() && is_io(c, wire::nvme::nvm_opcode::read);
+    node_->push_copies(g, c.queue, whole ? copies != 0 : copies, handle * node_->transfer_blocks());
     if (then == next::done) node_->finish(c.queue, ssd_, handle);
     if (then == next::again) node_->inbox(ssd_, shard_).push(handle);
   }
@@ -209,13 +211,14 @@ class shard_engine {
         io_command& c = n.commands[handle];
         bool again = false;
         std::uint32_t next = shard;
-        c.status = serve_rare(n, ssd, shard, c, again);
+        c.status = serve_rare(n, ssd, shard, handle, again);
         if (is_regions(c) && again) next = c.where.shard;
         if (is_lba_status(c) && again) next = shard + 1;
         if (again && (next != shard || may_wait(c))) {
           n.inbox(ssd, next).push(handle);
         } else {
-          if (again && c.stage == command_stage::commit) n.ssds[ssd].abandon(c.where, c.page);
+          if (again && c.stage == command_stage::commit)
+            n.ssds[ssd].abandon(c.where, n.pages(handle));
           c.stage = command_stage::done;
           if (c.admin != 0 || is_regions(c)) {
             n.done_ring(c.queue).push(handle);
@@ -230,7 +233,9 @@ class shard_engine {
   /// @param again set if nothing was done, or not all, for want of pages, or as it is the next
   /// shard's turn
   GNSTOR_HD static std::uint16_t serve_rare(const node& n, std::uint32_t ssd, std::uint32_t shard,
-                                            io_command& c, bool& again) {
+                                            std::uint32_t handle, bool& again) {
+    io_command& c = n.commands[handle];
+    std::uint32_t* const pages = n.pages(handle);
     const node::ssd& drive = n.ssds[ssd];
     const write_claim by{c.client, c.entry.cdw2};
     if (is_lba_status(c)) return lba_status::visit(drive, shard, c, again);
@@ -243,9 +248,9 @@ class shard_engine {
     if (c.stage == command_stage::commit) {
       if (!is_io(c, wire::nvme::nvm_opcode::write)) {
         const bool unreadable = (c.entry.cdw13 & wire::afa::fill_unreadable) != 0;
-        return drive.commit_fill(c.where, by, c.page, unreadable);
+        return drive.commit_fill(c.where, by, pages, unreadable);
       }
-      const std::uint16_t status = drive.commit(c.where, by, c.page, again);
+      const std::uint16_t status = drive.commit(c.where, by, pages, again);
       return again ? wire::nvme::make_status(wire::nvme::generic_status::capacity_exceeded)
                    : status;
     }

@@ -4,15 +4,8 @@
 
 namespace gnstor::fw {
 
-std::uint64_t paced_ssd::since_start(std::uint64_t now) {
-  if (!std::exchange(started_, true)) clock_ = now;
-  if (now > clock_) elapsed_ += (now - clock_) * ssd_profile::nanosecond;
-  clock_ = now;
-  return elapsed_;
-}
-
 void paced_ssd::submit(std::uint64_t now, queue_class priority, timed_command c) {
-  const std::uint64_t at = since_start(now);
+  const std::uint64_t at = clock_.since_start(now);
   model_.run(at, ended_);  // nothing is submitted before what has happened
   model_.arbiter().add(c.queue % queue_arbiter::most_queues, priority);
   ++under_way_;
@@ -22,7 +15,7 @@ void paced_ssd::submit(std::uint64_t now, queue_class priority, timed_command c)
 const std::vector<timed_completion>& paced_ssd::run(std::uint64_t now) {
   given_ = std::move(ended_);
   ended_.clear();
-  model_.run(since_start(now), given_);
+  model_.run(clock_.since_start(now), given_);
   under_way_ -= given_.size();
   return given_;
 }
@@ -30,7 +23,7 @@ const std::vector<timed_completion>& paced_ssd::run(std::uint64_t now) {
 void paced_ssd::moved(std::uint64_t now, std::uint64_t total) {
   const std::uint64_t before = std::exchange(moved_, total);
   if (total <= before) return;
-  const std::uint64_t at = since_start(now);
+  const std::uint64_t at = clock_.since_start(now);
   model_.run(at, ended_);
   model_.move(at, static_cast<std::uint32_t>(total - before));
 }
@@ -42,10 +35,9 @@ void paced_ssd::arbitrate(std::uint32_t cdw11) {
 }
 
 std::uint64_t paced_ssd::next() const {
-  if (!ended_.empty()) return clock_;
+  if (!ended_.empty()) return clock_.last();
   const std::uint64_t at = model_.next();
-  if (at == ssd_model::never) return at;
-  return clock_ + (at - elapsed_ + ssd_profile::nanosecond - 1) / ssd_profile::nanosecond;
+  return at == ssd_model::never ? at : clock_.shows(at);
 }
 
 }  // namespace gnstor::fw

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <timing/elapsed_clock.hpp>
 #include <timing/ssd_model.hpp>
 
 #include <vector>
@@ -38,15 +39,10 @@ class paced_ssd {
   std::vector<std::uint32_t> buffered() const { return model_.buffered(); }
 
  private:
-  /// Picoseconds since the first call: an unsigned word of them lasts for 213 days.
-  std::uint64_t since_start(std::uint64_t now);
-
   ssd_model model_;
   std::uint32_t rules_;
   std::uint64_t moved_ = ~std::uint64_t{0};  ///< pages, when last asked; all ones: never
-  std::uint64_t clock_ = 0;                  ///< when last looked at, ns
-  std::uint64_t elapsed_ = 0;                ///< since the first look, ps
-  bool started_ = false;
+  elapsed_clock clock_;
   std::uint64_t under_way_ = 0;
   std::vector<timed_completion> ended_;  ///< and not given away yet
   std::vector<timed_completion> given_;

@@ -1,4 +1,5 @@
 #include <gnstor/core/hash.hpp>
+#include <hca/chunk_tracker.hpp>
 
 #include <timing/stream_model.hpp>
 
@@ -11,12 +12,7 @@
 namespace gnstor::fw {
 namespace {
 
-constexpr double mib = 1 << 20;
 constexpr std::uint32_t grain_most = 4096;  ///< bytes that move in one step
-
-std::uint64_t time_of(std::uint32_t bytes, double rate) {
-  return static_cast<std::uint64_t>(bytes * 1e12 / rate + 0.5);
-}
 
 /// The byte that flash holds at `at` of a request.
 unsigned char flash_byte(std::uint64_t request, std::uint32_t at) {
@@ -139,7 +135,7 @@ class streamer {
     const grain g = unit.waiting.front();
     unit.waiting.pop_front();
     const double rate = u == p_.slow_unit ? p_.slow_rate : p_.unit_rate;
-    std::uint64_t takes = time_of(g.bytes, rate);
+    std::uint64_t takes = stream_profile::time_of(g.bytes, rate);
     if (seen_[u] != slots_[g.slot].number) takes += p_.access;
     seen_[u] = slots_[g.slot].number;
     after(takes, [this, u, g] {
@@ -166,18 +162,19 @@ class streamer {
     const grain g = bus_.waiting.front();
     bus_.waiting.pop_front();
     const bool staged = p_.path == stream_path::staged;
-    after(time_of(g.bytes, staged ? p_.flash_to_memory : p_.flash_to_nic), [this, g, staged] {
-      transfer_state& t = slots_[g.slot];
-      for (std::uint32_t k = 0; k < g.bytes; ++k)
-        t.memory[g.first + k] = flash_byte(t.number, g.first + k);
-      t.read_bytes += g.bytes;
-      if (!staged) tracker(t).arrived(g.first, g.bytes);
-      if (t.read_bytes == p_.request_bytes) read_done(g.slot);
-      bus_.busy = false;
-      deliver();
-      if (p_.one_bus) fetch();
-      put_on_wire();
-    });
+    after(stream_profile::time_of(g.bytes, staged ? p_.flash_to_memory : p_.flash_to_nic),
+          [this, g, staged] {
+            transfer_state& t = slots_[g.slot];
+            for (std::uint32_t k = 0; k < g.bytes; ++k)
+              t.memory[g.first + k] = flash_byte(t.number, g.first + k);
+            t.read_bytes += g.bytes;
+            if (!staged) tracker(t).arrived(g.first, g.bytes);
+            if (t.read_bytes == p_.request_bytes) read_done(g.slot);
+            bus_.busy = false;
+            deliver();
+            if (p_.one_bus) fetch();
+            put_on_wire();
+          });
   }
   void read_done(std::uint32_t s) {
     transfer_state& t = slots_[s];
@@ -204,7 +201,7 @@ class streamer {
     way.busy = true;
     const grain g = fetches_.waiting.front();
     fetches_.waiting.pop_front();
-    after(time_of(g.bytes, p_.memory_to_nic), [this, g] {
+    after(stream_profile::time_of(g.bytes, p_.memory_to_nic), [this, g] {
       (p_.one_bus ? bus_ : fetches_).busy = false;
       tracker(slots_[g.slot]).arrived(g.first, g.bytes);
       fetch();
@@ -226,7 +223,7 @@ class streamer {
       t.sent += bytes;
       wire_busy_ = true;
       turn_ = s + 1;
-      after(time_of(bytes, p_.wire), [this, s] {
+      after(stream_profile::time_of(bytes, p_.wire), [this, s] {
         wire_busy_ = false;
         if (slots_[s].sent == p_.request_bytes) finish(s);
         put_on_wire();
@@ -264,37 +261,15 @@ class streamer {
 
 }  // namespace
 
-stream_profile gmblock_profile(stream_path path) {
-  stream_profile p;
-  p.path = path;
-  p.flash_to_nic = 388 * mib;
-  p.flash_to_memory = 347 * mib;
-  p.memory_to_nic = 331 * mib;
-  p.wire = 462 * mib;
-  p.unit_rate = 388 * mib;
-  return p;
-}
-
-stream_profile table2_stream_profile(stream_path path) {
-  stream_profile p;
-  p.path = path;
-  p.flash_to_nic = p.flash_to_memory = 6988 * mib;
-  p.memory_to_nic = p.wire = 22118 * mib;
-  p.unit_rate = 1200e6;
-  p.one_bus = false;
-  p.handling = 200'000;
-  return p;
-}
-
 stream_result stream(const stream_profile& p, std::uint32_t requests) {
   return streamer(p, requests).run();
 }
 
 std::uint64_t stream_bound(const stream_profile& p) {
-  const std::uint64_t read = time_of(p.request_bytes, p.flash_to_nic);
-  const std::uint64_t send = time_of(p.request_bytes, p.wire);
+  const std::uint64_t read = stream_profile::time_of(p.request_bytes, p.flash_to_nic);
+  const std::uint64_t send = stream_profile::time_of(p.request_bytes, p.wire);
   const std::uint32_t first = std::min(p.chunk_bytes, p.request_bytes);
-  return p.access + time_of(first, p.flash_to_nic) + std::max(read, send);
+  return p.access + stream_profile::time_of(first, p.flash_to_nic) + std::max(read, send);
 }
 
 }  // namespace gnstor::fw

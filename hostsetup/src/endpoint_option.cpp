@@ -84,12 +84,30 @@ std::vector<emulated> emulation() {
        "Whether every page read is compared with its CRC; damaged ones fail over to another "
        "replica.",
        [](endpoint& e, const value& v) { e.check_reads = is_yes(v); }},
-      {"timing", use, syntax::one_of({"off", "table2", "table2_unchecked"}), "off",
+      {"timing", use, syntax::one_of({"off", "table2", "table2_unchecked", "gmblock"}), "off",
        "table2: SSDs take the time of GNStor's Table 2 (runner=cpu and sim), 55 to 67 us for a "
        "lone "
        "4 KiB read and some 10 us of the emulation's own on CPU threads, and queues are arbitrated "
-       "by class; table2_unchecked: without the 276 ns of hash and check.",
+       "by class; table2_unchecked: without the 276 ns of hash and check; gmblock: the disks, bus "
+       "and "
+       "wire of that paper.",
        [](endpoint& e, const value& v) { e.timing = static_cast<timing_kind>(v.number); }},
+      {"send", use, syntax::one_of({"direct", "staged", "stored", "synchronised"}), "direct",
+       "How the NIC sends what is read, with timing=: staged in host memory, stored in the NIC's "
+       "first, or synchronised, chunk by chunk while flash still delivers.",
+       [](endpoint& e, const value& v) { e.send = static_cast<send_kind>(v.number); }},
+      {"send_chunk", use, syntax::one_of({"4K", "8K", "16K", "32K", "64K", "128K", "256K"}), "16K",
+       "Chunk of a synchronised send.",
+       [](endpoint& e, const value& v) { e.send_chunk = std::uint64_t{4096} << v.number; }},
+      {"send_buffer", use, syntax::one_of({"128K", "256K", "512K", "1M", "2M", "4M", "8M"}), "1M",
+       "Memory of the NIC that reads share; one that finds no room waits.",
+       [](endpoint& e, const value& v) { e.send_buffer = std::uint64_t{128 << 10} << v.number; }},
+      {"source", use, syntax::one_of({"flash", "disks", "none"}), "flash",
+       "What a sending NIC reads: flash at a constant rate, eight disks at once, or nothing.",
+       [](endpoint& e, const value& v) { e.source = static_cast<source_kind>(v.number); }},
+      {"max_transfer", use, syntax::one_of({"128K", "256K", "512K", "1M"}), "128K",
+       "Largest command, where CPU threads or simulated lanes run the firmware.",
+       [](endpoint& e, const value& v) { e.max_transfer = std::uint64_t{128 << 10} << v.number; }},
       {"transport", use, syntax::one_of({"nic", "proxy"}), "nic",
        "proxy: a CPU thread passes the kernels' requests on, as it does with rdma://.",
        [](endpoint& e, const value& v) { set(e.proxied, v); }},

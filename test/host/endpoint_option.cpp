@@ -62,7 +62,8 @@ bool same(const host::endpoint& a, const host::endpoint& b) {
          a.threads == b.threads && a.lanes == b.lanes && a.timing == b.timing &&
          a.proxied == b.proxied && a.scatter_responses == b.scatter_responses &&
          a.resident == b.resident && a.sessions == b.sessions && a.nics == b.nics &&
-         a.nic_rate == b.nic_rate;
+         a.nic_rate == b.nic_rate && a.send == b.send && a.send_chunk == b.send_chunk &&
+         a.send_buffer == b.send_buffer && a.source == b.source && a.max_transfer == b.max_transfer;
 }
 
 bool same(const host::rdma_endpoint& a, const host::rdma_endpoint& b) {

@@ -11,6 +11,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -38,13 +39,34 @@ struct read_some {
   }
 };
 
+/// A lane reads a volume by commands of 1 MiB, and notes what the fastest took.
+struct read_long {
+  struct shared {};
+  template <class Lane>
+  GNSTOR_HD void operator()(Lane&, remote_volume v, io_buffer to, std::uint32_t blocks,
+                            std::uint64_t* fastest, std::uint32_t* failed) const {
+    constexpr std::uint32_t each = 256;
+    for (std::uint32_t k = 0; k < blocks; k += each) {
+      const std::uint64_t begun = simt::now_ns();
+      const io_buffer part = to.slice(std::uint64_t{k} * block_bytes, each * block_bytes);
+      if (!v.read(vba(k), each, part, simt::within(1'000'000'000)).ok()) ++*failed;
+      const std::uint64_t took = simt::now_ns() - begun;
+      *fastest = took < *fastest ? took : *fastest;
+    }
+  }
+};
+
 }  // namespace
 
 TEST_CASE("SSDs that take their time give the same bytes, and no read before a flash cell could") {
   const std::vector<unsigned char> bytes = random_bytes(64 * block_bytes, 8);
-  for (const std::string where : {"&runner=cpu", "&runner=cpu&threads=2", "&runner=sim"}) {
+  for (const std::string where :
+       {"table2&runner=cpu", "table2&runner=cpu&threads=2", "table2&runner=sim",
+        "table2&runner=cpu&threads=3&send=synchronised&nics=2",
+        "table2&runner=sim&lanes=4&send=staged", "gmblock&runner=cpu&send=stored",
+        "gmblock&runner=sim&lanes=32&send=synchronised&source=disks&send_chunk=4K"}) {
     CAPTURE(where);
-    host::session s("emu:?capacity=16M&ssds=2&timing=table2" + where, {.channels = 1});
+    host::session s("emu:?capacity=16M&ssds=2&timing=" + where, {.channels = 1});
     const volume_info v = s.create_volume({.bytes = bytes.size()});
     s.write(v, 0, bytes.data(), bytes.size());
     std::vector<unsigned char> out(bytes.size());
@@ -66,6 +88,54 @@ TEST_CASE("SSDs that take their time give the same bytes, and no read before a f
     CHECK(fastest >= 22 * us);  // the firmware alone; a block in the unit's registers needs no more
     CHECK(fastest < 10'000 * us);
     s.unregister_memory(to);
+  }
+}
+
+TEST_CASE("commands of 1 MiB move what was written, sent or not") {
+  const std::vector<unsigned char> bytes = random_bytes(4 << 20, 9);
+  for (const std::string where : {"", "&timing=gmblock&send=synchronised", "&runner=sim"}) {
+    CAPTURE(where);
+    host::session s("emu:?capacity=32M&ssds=1&replicas=1&max_transfer=1M" + where, {.channels = 1});
+    const volume_info v = s.create_volume({.bytes = bytes.size(), .stripe_blocks = 256});
+    CHECK(v.max_transfer_blocks == 256);
+    s.write(v, 0, bytes.data(), bytes.size());
+    host::memory_block room = s.allocate(bytes.size());
+    const io_buffer to = s.register_memory(room.data(), room.bytes());
+    std::uint64_t fastest = ~std::uint64_t{0};
+    std::uint32_t failed = 0;
+    const auto all = static_cast<std::uint32_t>(bytes.size() / block_bytes);
+    host::executor machine(simt::host::options{.step_budget = 100'000'000});
+    machine.spawn(1, 1, read_long{}, s.ref(v), to, all, &fastest, &failed);
+    s.attach(machine);
+    machine.run();
+    CHECK(failed == 0);
+    CHECK(std::memcmp(room.data(), bytes.data(), bytes.size()) == 0);
+    // 1 MiB on the wire alone takes 2.16 ms, out of flash and on the wire one after the other 4.7.
+    if (where.find("gmblock") != std::string::npos) CHECK(fastest >= 2600 * us);
+    s.unregister_memory(to);
+  }
+}
+
+TEST_CASE("sends that cannot be are refused with what to do") {
+  const struct {
+    std::string options;
+    std::string says;
+  } bad[] = {{"send=stored", "timing=gmblock or timing=table2"},
+             {"send=stored&timing=gmblock&nic_rate=1G", "leave nic_rate= away"},
+             {"source=disks&timing=gmblock", "give send="},
+             {"send=stored&timing=gmblock&send_chunk=5K", "send_chunk"},
+             {"send=stored&timing=gmblock&send_buffer=512K&max_transfer=1M", "holds no command"},
+             {"max_transfer=384K", "128K|256K|512K|1M"},
+             {"max_transfer=1M&runner=gpu", "max_transfer= is for runner=cpu"}};
+  for (const auto& b : bad) {
+    CAPTURE(b.options);
+    try {
+      host::session s("emu:?capacity=16M&" + b.options);
+      FAIL("it is taken");
+    } catch (const host::error& e) {
+      const std::string said = e.what();
+      CHECK_MESSAGE(said.find(b.says) != std::string::npos, said);
+    }
   }
 }
 

@@ -61,6 +61,7 @@ class simulated_array {
     const simt::group me = simt::group::self();
     const fw::node_shape& s = node_.shape;
     if (role < s.copy_workers) return fw::copy_engine::tick(node_, role, me);
+    if (role >= s.first_sender()) return fw::send_engine(node_, role - s.first_sender()).tick(me);
     if (role >= s.first_pacer()) return fw::pace_engine(node_, role - s.first_pacer()).tick(me);
     if (role >= s.first_queue()) return fw::queue_engine::tick(node_, role - s.first_queue(), me);
     const std::uint32_t shard = role - s.copy_workers;
@@ -69,10 +70,12 @@ class simulated_array {
     ++rounds_;
     return engine.tend(me, 256, rounds_ % 64 == 0 ? 63 : 0) || busy;
   }
-  /// When an SSD ends something next, where they take their time.
+  const fw::stream_sender& sender() const { return *senders_[0]; }
+  /// When an SSD or the NIC ends something next, where they take their time.
   std::uint64_t next_event() const {
     std::uint64_t at = fw::ssd_model::never;
     for (const auto& p : pacers_) at = std::min(at, p->next());
+    for (const auto& s : senders_) at = std::min(at, s->next());
     return at;
   }
   std::uint32_t roles() const { return node_.shape.roles(); }
@@ -297,7 +300,8 @@ class simulated_array {
   void power_up() {
     control_ =
         std::make_unique<memory_image>(96 * 1024 + queues_ * depth * 2048 +
-                                       swarm_.ssds * (swarm_.shards + 1) * queues_ * depth * 32);
+                                       swarm_.ssds * (swarm_.shards + 1) * queues_ * depth * 32 +
+                                       queues_ * depth * swarm_.transfer_blocks * 32);
     memory_image& m = *control_;
     node_ = fw::node{};
     node_.shape = {.max_queues = queues_,
@@ -307,7 +311,9 @@ class simulated_array {
                    .ssd_count = swarm_.ssds,
                    .shards = swarm_.shards,
                    .copy_workers = 1,
-                   .paced = swarm_.timing ? 1u : 0u};
+                   .paced = swarm_.timing ? 1u : 0u,
+                   .sends = swarm_.sends ? 1u : 0u,
+                   .transfer_blocks = swarm_.transfer_blocks};
     const fw::node_shape& s = node_.shape;
     node_.regions = m.take<fw::memory_region>(s.max_regions);
     node_.region_changes = m.take<std::uint32_t>();
@@ -335,6 +341,16 @@ class simulated_array {
       node_.paced_ssds[k] = pacers_.back().get();
       node_.arbitrations[k] = fw::arbitration{.burst_log2 = 3}.pack();
     }
+    if (s.transfer_blocks > fw::max_transfer_blocks)
+      node_.long_pages = m.take<std::uint32_t>(std::size_t{s.commands()} * s.transfer_blocks);
+    node_.send_cells =
+        m.take<std::uint64_t>(std::size_t{s.senders()} * fw::node::power_of_two(s.commands()));
+    node_.stream_senders = m.take<fw::stream_sender*>(s.senders());
+    senders_.clear();
+    for (std::uint32_t k = 0; k < s.senders(); ++k) {
+      senders_.push_back(std::make_unique<fw::stream_sender>(*swarm_.sends, s.ssd_count));
+      node_.stream_senders[k] = senders_.back().get();
+    }
     node_.quiescence_words =
         m.take<std::uint64_t>(fw::reader_quiescence<thread_scope_device>::words_for(s.max_queues));
     node_.stop = m.take<std::uint32_t>();
@@ -349,6 +365,7 @@ class simulated_array {
   std::vector<std::unique_ptr<disk>> disks_;
   std::unique_ptr<memory_image> control_;
   std::vector<std::unique_ptr<fw::paced_ssd>> pacers_;
+  std::vector<std::unique_ptr<fw::stream_sender>> senders_;
   fw::node node_;
   std::vector<std::uint32_t> stalled_;  ///< rounds that each engine stands still
   std::uint32_t rounds_ = 0;

@@ -146,6 +146,7 @@ class judge {
           longest, befell_.stood_still(shape_.copy_workers + ssd * shape_.shards + s, r.begun_ns));
     if (shape_.pacers() != 0)
       longest += befell_.stood_still(shape_.first_pacer() + ssd, r.begun_ns);
+    if (shape_.senders() != 0) longest += befell_.stood_still(shape_.first_sender(), r.begun_ns);
     return longest + own_engines(r) + quick_ns > turn_ns(r);
   }
   std::uint64_t own_engines(const request& r) const {

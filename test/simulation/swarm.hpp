@@ -2,8 +2,10 @@
 /// What a seed draws: how large an array is, and what may happen to it.
 
 #include <gnstor/core/hash.hpp>
+#include <gnstor/core/units.hpp>
 
 #include <timing/ssd_profile.hpp>
+#include <timing/stream_profile.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -57,10 +59,12 @@ struct swarm {
   std::uint32_t recreations = 0;
   std::uint32_t spreads = 0;
   std::uint32_t stalls = 0;
-  bool forgetful = false;                   ///< nobody renews a lease
-  bool beyond = false;                      ///< more SSDs may fail than there are replicas
-  std::optional<fw::ssd_profile> timing{};  ///< SSDs take their time
-  std::optional<std::uint32_t> twins{};     ///< SSDs come to this `twin_generation`
+  bool forgetful = false;                     ///< nobody renews a lease
+  bool beyond = false;                        ///< more SSDs may fail than there are replicas
+  std::optional<fw::ssd_profile> timing{};    ///< SSDs take their time
+  std::optional<fw::stream_profile> sends{};  ///< so does the NIC, with reads
+  std::uint32_t transfer_blocks = 32;         ///< of one command
+  std::optional<std::uint32_t> twins{};       ///< SSDs come to this `twin_generation`
 
   /// How many SSDs may be out of sync at once: some replica of everything is left, or, beyond that,
   /// one SSD that knows the array.
@@ -71,7 +75,8 @@ struct swarm {
            std::to_string(replicas) + " replicas, " + std::to_string(volumes) + " volumes of " +
            std::to_string(capacity) + " blocks in stripes of " + std::to_string(stripe_blocks) +
            ", " + std::to_string(clients) + " clients" + (timing ? ", SSDs take their time" : "") +
-           (twins ? ", twin blocks" : "") + (beyond ? ", failures beyond the replicas" : "");
+           (sends ? ", the NIC, too" : "") + (twins ? ", twin blocks" : "") +
+           (beyond ? ", failures beyond the replicas" : "");
   }
 
   /// An SSD some thirty times as fast as real ones, with a write buffer of a few requests.
@@ -93,6 +98,28 @@ struct swarm {
     p.program = up_to(8000);
     p.channel_page = up_to(100);
     p.link_read_page = p.link_write_page = up_to(100);
+    return p;
+  }
+
+  /// A NIC that sends what is read out of memory for a few reads, hundreds of times as fast as real
+  /// ones.
+  static fw::stream_profile quick_sends(draws d) {
+    const auto rate = [&] { return 4096e9 / (1 + d.below(200)); };  // 1 to 200 ns a block
+    fw::stream_profile p;
+    p.path = static_cast<fw::stream_path>(d.below(3));
+    p.buffer_bytes = block_bytes * (32 + d.below(64));
+    p.chunk_bytes = block_bytes << d.below(3);
+    p.units = 1 + d.below(4);
+    p.stripe_bytes = block_bytes << d.below(3);
+    p.access = d.below(800) * fw::ssd_profile::nanosecond;
+    p.unit_rate = rate();
+    p.flash_to_nic = rate();
+    p.flash_to_memory = rate();
+    p.memory_to_nic = rate();
+    p.wire = rate();
+    p.one_bus = d.one_in(2);
+    p.in_order = d.one_in(2);
+    p.handling = d.below(100) * fw::ssd_profile::nanosecond;
     return p;
   }
 
@@ -133,6 +160,8 @@ struct swarm {
     if (d.one_in(2)) s.twins = d.below(8);
     s.beyond = s.ssds > s.replicas && d.one_in(4);
     if (s.beyond) s.deaths = 10'000 + d.below(30'000);
+    draws own = d;  // worlds without such a NIC stay as they are
+    if (s.timing && own.one_in(3)) s.sends = quick_sends(own);
     return s;
   }
 };

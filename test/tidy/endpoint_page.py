@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that docs/endpoints.md says of endpoint options what the parser's own table says.
+"""Checks that docs/endpoints.md and docs/emulation.md say of endpoint options what the parser's own
+table says.
 
     endpoint_page.py --probe build/host/tools/gnstor-probe [--write]
 """
@@ -9,35 +10,48 @@ import pathlib
 import subprocess
 import sys
 
-PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/endpoints.md"
+DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
+EMULATION = "How an array is emulated"  # begins the part that has a page of its own
 BEGIN, END = "<!-- begin endpoint options -->\n", "<!-- end endpoint options -->\n"
 
 
-def replaced(page, lists):
+def parts(lists):
+    """The lists of docs/endpoints.md, and that of docs/emulation.md."""
+    all_of_them = ["`" + part for part in ("\n" + lists).split("\n`")[1:]]
+    own = [part for part in all_of_them if EMULATION in part]
+    if len(own) != 1:
+        raise ValueError(f"one list says '{EMULATION}', not {len(own)}")
+    rest = [part for part in all_of_them if part not in own]
+    return {"endpoints.md": "\n".join(rest), "emulation.md": own[0].rstrip("\n") + "\n"}
+
+
+def replaced(name, page, lists):
     """`page` with `lists` between its marks."""
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise ValueError(f"{PAGE.name} needs the lines {BEGIN.strip()} and {END.strip()}")
+        raise ValueError(f"{name} needs the lines {BEGIN.strip()} and {END.strip()}")
     return before + begin + lists + end + after
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--probe", required=True, help="the program gnstor-probe")
-    parser.add_argument("--write", action="store_true", help="write the page anew")
+    parser.add_argument("--write", action="store_true", help="write the pages anew")
     arguments = parser.parse_args()
     lists = subprocess.run([arguments.probe, "--endpoints", "markdown"], check=True, text=True,
                             stdout=subprocess.PIPE).stdout
-    page = PAGE.read_text(encoding="utf-8")
-    right = replaced(page, lists)
-    if arguments.write:
-        PAGE.write_text(right, encoding="utf-8")
-    elif page != right:
-        print(f"{PAGE.name} is older than the table of options: "
-              "test/tidy/endpoint_page.py --probe PROGRAM --write")
-        return 1
-    return 0
+    old = 0
+    for name, part in parts(lists).items():
+        page = (DOCS / name).read_text(encoding="utf-8")
+        right = replaced(name, page, part)
+        if arguments.write:
+            (DOCS / name).write_text(right, encoding="utf-8")
+        elif page != right:
+            print(f"{name} is older than the table of options: "
+                  "test/tidy/endpoint_page.py --probe PROGRAM --write")
+            old = 1
+    return old
 
 
 if __name__ == "__main__":

@@ -103,6 +103,8 @@ void emulated_array::choose_shape(std::uint32_t queues, std::uint32_t depth) {
   s.shards = geometry_.shards;
   s.check_reads = endpoint_.check_reads.value_or(!on_gpu()) ? 1 : 0;
   s.paced = endpoint_.timing != timing_kind::off ? 1 : 0;
+  s.sends = endpoint_.send != send_kind::direct ? 1 : 0;
+  s.transfer_blocks = static_cast<std::uint32_t>(endpoint_.max_transfer / block_bytes);
   const std::uint32_t workers = on_gpu() ? gpu_copy_workers(endpoint_.device, resident())
                                          : (runner_ == runner_kind::cpu ? endpoint_.threads : 1);
   s.nics = endpoint_.nics;
@@ -125,12 +127,17 @@ void emulated_array::lay_out() {
   const auto faults = c.take<std::uint32_t>(s.ssd_count);
   const auto priorities = c.take<std::uint32_t>(s.max_queues);
   const auto arbitrations = c.take<std::uint32_t>(s.ssd_count);
+  const bool long_commands = s.transfer_blocks > fw::max_transfer_blocks;
+  const auto long_pages =
+      c.take<std::uint32_t>(long_commands ? std::size_t{s.commands()} * s.transfer_blocks : 0);
   const auto paced = c.take<fw::paced_ssd*>(s.pacers());
+  const auto senders = c.take<fw::stream_sender*>(s.senders());
   const auto ends = c.take<fw::handle_ring::ends>(s.rings());
   const auto done = c.take<std::uint64_t>(s.commands());
   const auto inbox = c.take<std::uint64_t>(std::size_t{s.inboxes()} * inbox_cells);
   const auto copies = c.take<std::uint64_t>(std::size_t{s.nics} * fw::node::copy_cell_count(s));
   const auto paced_cells = c.take<std::uint64_t>(std::size_t{s.pacers()} * inbox_cells);
+  const auto send_cells = c.take<std::uint64_t>(std::size_t{s.senders()} * inbox_cells);
   const auto tickets = c.take<std::uint64_t>(s.copy_workers);
   const auto links = c.take<fw::paced_link>(s.nics);
   const auto quiescence =
@@ -149,12 +156,15 @@ void emulated_array::lay_out() {
   node_.faults = reinterpret_cast<std::uint32_t*>(base + faults);
   node_.priorities = reinterpret_cast<std::uint32_t*>(base + priorities);
   node_.arbitrations = reinterpret_cast<std::uint32_t*>(base + arbitrations);
+  node_.long_pages = reinterpret_cast<std::uint32_t*>(base + long_pages);
   node_.paced_ssds = reinterpret_cast<fw::paced_ssd**>(base + paced);
+  node_.stream_senders = reinterpret_cast<fw::stream_sender**>(base + senders);
   node_.ring_ends = reinterpret_cast<fw::handle_ring::ends*>(base + ends);
   node_.done_cells = reinterpret_cast<std::uint64_t*>(base + done);
   node_.inbox_cells = reinterpret_cast<std::uint64_t*>(base + inbox);
   node_.copy_cells = reinterpret_cast<std::uint64_t*>(base + copies);
   node_.paced_cells = reinterpret_cast<std::uint64_t*>(base + paced_cells);
+  node_.send_cells = reinterpret_cast<std::uint64_t*>(base + send_cells);
   node_.tickets = reinterpret_cast<std::uint64_t*>(base + tickets);
   node_.links = reinterpret_cast<fw::paced_link*>(base + links);
   node_.quiescence_words = reinterpret_cast<std::uint64_t*>(base + quiescence);
@@ -167,6 +177,12 @@ void emulated_array::lay_out() {
   for (std::uint32_t k = 0; k < s.commands(); ++k) slots[k] = k % s.max_depth;
   control_.write(free_slots, slots.data(), slots.size() * sizeof slots[0]);
   control_.write(subsystem, emulated_nqn, std::strlen(emulated_nqn));
+  reserve_tables();
+}
+
+/// Room for what this side keeps of regions, hosts, queues and faults.
+void emulated_array::reserve_tables() {
+  const fw::node_shape& s = node_.shape;
   regions_.resize(s.max_regions);
   host_slots_.resize(s.max_hosts);
   free_queues_.reserve(s.max_queues);
@@ -177,15 +193,21 @@ void emulated_array::lay_out() {
   kept_objects_.reserve(std::size_t{s.max_hosts} * kept_each);
 }
 
-/// What the SSDs' arbitration is, and when their commands end.
+/// What the SSDs' arbitration is, and when their commands end; how NICs send what is read.
 void emulated_array::pace() {
   constexpr wire::nvme::arbitration rules = fw::node::default_arbitration;
   for (std::uint32_t k = 0; k < endpoint_.ssds; ++k) poke(node_.arbitrations + k, rules.pack());
   for (std::uint32_t k = 0; k < node_.shape.pacers(); ++k) {
-    fw::ssd_profile profile = fw::table2_profile();
+    fw::ssd_profile profile =
+        endpoint_.timing == timing_kind::gmblock ? fw::gmblock_ssd_profile() : fw::table2_profile();
     if (endpoint_.timing == timing_kind::table2_unchecked) profile.check = 0;
     pacers_.push_back(std::make_unique<fw::paced_ssd>(profile, rules));
     node_.paced_ssds[k] = pacers_.back().get();
+  }
+  for (std::uint32_t k = 0; k < node_.shape.senders(); ++k) {
+    senders_.push_back(
+        std::make_unique<fw::stream_sender>(stream_profile_for(endpoint_), endpoint_.ssds));
+    node_.stream_senders[k] = senders_.back().get();
   }
 }
 

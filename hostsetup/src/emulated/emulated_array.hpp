@@ -15,6 +15,7 @@
 #include <link/client_identity.hpp>
 
 #include <timing/paced_ssd.hpp>
+#include <timing/stream_sender.hpp>
 
 #include <atomic>
 #include <functional>
@@ -155,6 +156,7 @@ class emulated_array : public std::enable_shared_from_this<emulated_array> {
 
   void choose_shape(std::uint32_t queues, std::uint32_t depth);
   void lay_out();
+  void reserve_tables();
   void pace();
   void mount(std::uint32_t index);
   void reach(std::uint32_t index);
@@ -193,7 +195,8 @@ class emulated_array : public std::enable_shared_from_this<emulated_array> {
   memory_block control_;
   memory_block stop_word_;  ///< pinned, for a GPU's kernel
   std::vector<drive> drives_;
-  std::vector<std::unique_ptr<fw::paced_ssd>> pacers_;  ///< where SSDs take their time
+  std::vector<std::unique_ptr<fw::paced_ssd>> pacers_;       ///< where SSDs take their time
+  std::vector<std::unique_ptr<fw::stream_sender>> senders_;  ///< and where NICs do
   std::vector<fw::memory_region> regions_;
   std::uint32_t region_changes_ = 0;
   std::uint32_t queue_count_ = 0;

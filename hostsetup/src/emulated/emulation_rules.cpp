@@ -54,6 +54,25 @@ void check_memory(const endpoint& where, const fw::geometry& g) {
       where.capacity_bytes, where.ssds, tables >> 20, there >> 20));
 }
 
+/// How reads are sent, and how long commands are.
+void check_sends(const endpoint& where, runner_kind runner) {
+  const bool sends = where.send != send_kind::direct;
+  if (sends && where.timing == timing_kind::off)
+    throw input_error(
+        "send= needs the rates of flash, bus and wire: give timing=gmblock or timing=table2");
+  if (sends && where.nic_rate != 0)
+    throw input_error("send= has the rate of its own wire: leave nic_rate= away");
+  if (!sends && where.source != source_kind::flash)
+    throw input_error("source= is what a sending NIC reads: give send=, or leave it away");
+  if (sends && where.send_buffer < where.max_transfer)
+    throw input_error(fmt::format(
+        "send_buffer={} holds no command of max_transfer={}: make it that large at least",
+        where.send_buffer, where.max_transfer));
+  if (where.max_transfer != endpoint{}.max_transfer && runner == runner_kind::gpu)
+    throw input_error(
+        "max_transfer= is for runner=cpu and runner=sim; commands for a GPU's node move 128 KiB");
+}
+
 }  // namespace
 
 void check_emulation(const endpoint& where, runner_kind runner, machine client) {
@@ -67,6 +86,7 @@ void check_emulation(const endpoint& where, runner_kind runner, machine client) 
         "timing=table2 is kept by CPU threads or simulated lanes, and a GPU runs this array's "
         "firmware: use runner=cpu, or runner=sim where kernels run on this CPU");
   }
+  check_sends(where, runner);
   if (where.proxied && runner == runner_kind::simulated) {
     throw input_error(
         "transport=proxy has a CPU thread of its own, and runner=sim only one thread: use "
@@ -101,6 +121,19 @@ fw::geometry geometry_for(const endpoint& where, runner_kind runner) {
   }
   throw input_error(
       fmt::format("capacity={} with {} shards: {}", where.capacity_bytes, g.shards, g.fault()));
+}
+
+fw::stream_profile stream_profile_for(const endpoint& where) {
+  const fw::stream_path path = where.send == send_kind::staged ? fw::stream_path::staged
+                               : where.send == send_kind::stored
+                                   ? fw::stream_path::store_and_forward
+                                   : fw::stream_path::synchronised;
+  fw::stream_profile p = where.timing == timing_kind::gmblock ? fw::gmblock_profile(path)
+                                                              : fw::table2_stream_profile(path);
+  p.chunk_bytes = static_cast<std::uint32_t>(where.send_chunk);
+  p.buffer_bytes = static_cast<std::uint32_t>(where.send_buffer);
+  if (where.source == source_kind::disks) return fw::of_eight_disks(p);
+  return where.source == source_kind::none ? fw::without_disks(p) : p;
 }
 
 }  // namespace gnstor::host

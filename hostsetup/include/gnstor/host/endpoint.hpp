@@ -32,6 +32,22 @@ enum class timing_kind {
            ///< writes, 6988/4950 MiB/s of 64 KiB, 276 ns for hash and access check; a lone 4 KiB
            ///< read has 55 or 67 us, 26 where the row of cells was sensed last
   table2_unchecked,  ///< the same without these 276 ns, to see what they cost in virtual time
+  gmblock,  ///< the disks, bus and wire of gmblock: 388 MiB/s out of flash, 462 on the wire
+};
+
+/// How the emulated NIC gets a read's data from flash to the wire, with `timing`.
+enum class send_kind {
+  direct,        ///< from flash into the client's memory
+  staged,        ///< flash to host memory, host memory to the NIC's, then out
+  stored,        ///< flash to the NIC's memory, and out when all of it is there
+  synchronised,  ///< out of the NIC's memory chunk by chunk, as soon as a chunk is complete
+};
+
+/// Where a sending NIC's data comes from.
+enum class source_kind {
+  flash,  ///< at a constant rate, the lowest bytes first
+  disks,  ///< eight disks at once: the first 64 KiB of a request come from one of them
+  none,   ///< it is there at once
 };
 
 /// A parsed endpoint string.
@@ -62,6 +78,11 @@ struct endpoint {
   std::optional<bool> check_reads;  ///< compare what is read with its CRC; by default unless the
                                     ///< array node is a GPU, whose memory corrects errors itself
   timing_kind timing = timing_kind::off;  ///< of runner=cpu and runner=sim
+  send_kind send = send_kind::direct;
+  std::uint64_t send_chunk = 16 << 10;  ///< bytes of a synchronised send's chunk
+  std::uint64_t send_buffer = 1 << 20;  ///< bytes of the NIC's memory that reads share
+  source_kind source = source_kind::flash;
+  std::uint64_t max_transfer = 128 << 10;  ///< bytes of one command
   bool proxied = false;            ///< transport=proxy: kernels' requests go through a CPU thread
   bool scatter_responses = false;  ///< responses=cqe: the NIC puts them inside their completions
   bool resident = true;     ///< false: a GPU's node runs only while kernels or this CPU use it, for
