@@ -13,6 +13,8 @@
 #include <deengine/recover.hpp>
 #include <gnstor/simt_host/lone_lane.hpp>
 
+#include <timing/stream_sender.hpp>
+
 #include <algorithm>
 #include <memory>
 #include <optional>
