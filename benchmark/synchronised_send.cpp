@@ -60,7 +60,7 @@ void run_real(benchmark::State& state, const stream_profile& p, const std::strin
   const std::uint32_t requests = std::max(64u, 16 * p.outstanding);
   gnstor::bench::streamed_reads array(
       std::string("timing=gmblock&max_transfer=1M&send=") + word(p.path) +
-      "&send_chunk=" + std::to_string(p.chunk_bytes) + "&source=" + source);
+      "&send_chunk=" + std::to_string(p.chunk_bytes / 1024) + "K&source=" + source);
   const double model = static_cast<double>(stream(p, requests).elapsed) / 1e12;
   std::uint32_t wrong = 0;
   double took = 0;
@@ -110,7 +110,7 @@ const bool registered = [] {
                   "/outstanding:" + std::to_string(outstanding),
               p);
           if (path != stream_path::synchronised || bytes != mib) continue;
-          for (const std::uint32_t chunk : {4096u, 65536u}) {
+          for (const std::uint32_t chunk : {4096u, 8192u, 32768u, 65536u, 131072u, 262144u}) {
             p.chunk_bytes = chunk;
             add(machine + name + "/" + std::to_string(bytes) + "/chunk:" + std::to_string(chunk),
                 p);

@@ -22,24 +22,33 @@ namespace gnstor::bench {
 /// What a volume holds in each word of a block.
 inline std::uint64_t streamed_word(std::uint32_t block) { return mix64(block) | 1; }
 
-/// Lanes that each read every n-th request of a volume, one after another, and count what is wrong.
+/// What the lanes found.
+struct read_outcome {
+  std::uint32_t wrong = 0;
+  std::uint64_t began = ~std::uint64_t{0};  ///< ns, the first request
+  std::uint64_t ended = 0;                  ///< the last
+};
+
+/// Lanes that each read every n-th request of a volume, one after another.
 struct read_in_turn {
   struct shared {};
   template <class Lane>
   GNSTOR_HD void operator()(Lane& lane, remote_volume v, io_buffer memory, std::uint32_t blocks,
-                            std::uint32_t requests, std::uint32_t* wrong) const {
+                            std::uint32_t requests, read_outcome* found) const {
     const std::uint64_t bytes = std::uint64_t{blocks} * block_bytes;
     const io_buffer part = memory.slice(lane.block() * bytes, bytes);
     const auto of_volume = static_cast<std::uint32_t>(v.info().capacity_blocks);
     for (std::uint32_t n = lane.block(); n < requests; n += lane.grid_blocks()) {
       const std::uint32_t first = n * blocks % of_volume;
+      if (n == 0) found->began = simt::now_ns();
       const bool done = v.read(vba(first), blocks, part, simt::within(10'000'000'000)).ok();
       const auto* at = reinterpret_cast<const std::uint64_t*>(part.address);
       std::uint32_t bad = done ? 0 : 1;
       for (std::uint32_t b = 0; b < blocks;
            ++b)  // the first and the last word: the rest is memory's
         bad += at[b * 512] != streamed_word(first + b) || at[b * 512 + 511] != at[b * 512] ? 1 : 0;
-      *wrong += bad;
+      found->wrong += bad;
+      found->ended = simt::now_ns();
     }
   }
 };
@@ -74,13 +83,14 @@ class streamed_reads {
   /// Nanoseconds of so many requests, `outstanding` at a time; adds what was wrong.
   std::uint64_t run(std::uint32_t bytes, std::uint32_t requests, std::uint32_t outstanding,
                     std::uint32_t& wrong) {
+    read_outcome found;
     host::executor machine{simt::host::options{}};
     machine.spawn(outstanding, 1, read_in_turn{}, session_->ref(volume_), buffer_,
-                  bytes / block_bytes, requests, &wrong);
+                  bytes / block_bytes, requests, &found);
     session_->attach(machine);
-    const std::uint64_t begun = simt::now_ns();
     machine.run();
-    return simt::now_ns() - begun;
+    wrong += found.wrong;
+    return found.ended - found.began;
   }
   /// Phases since the beginning. @pre nothing is under way
   fw::stream_sender::phases phases() const { return array_->node().stream_senders[0]->means(); }
