@@ -1,5 +1,4 @@
-#include "rdma_queue.hpp"
-
+#include "rdma_movement.hpp"
 #include <base/log.hpp>
 #include <base/start_thread.hpp>
 #include <gnstor/wire/fabrics/connection_accept.hpp>
@@ -43,40 +42,9 @@ std::uint64_t address_of(const void* p) { return reinterpret_cast<std::uint64_t>
 
 }  // namespace
 
-/// The blocks of one command on their way.
-class rdma_queue::movement final : public block_request {
- public:
-  void of(rdma_queue& queue, std::uint32_t k) {
-    queue_ = &queue;
-    k_ = k;
-    began_ = std::chrono::steady_clock::now();
-  }
-  std::chrono::nanoseconds took() const { return std::chrono::steady_clock::now() - began_; }
-  void done() noexcept override {
-    if (memory_lost) give_up_stage();
-    queue_->moved_.push_back(k_);  // it has room for all
-  }
-  std::optional<io_buffer> other_memory() noexcept override {
-    command& c = queue_->commands_[k_];
-    give_up_stage();
-    if (!queue_->take_stage(c)) return std::nullopt;
-    return queue_->reach_.slice(std::uint64_t{c.stage.first} * block_bytes, memory.bytes);
-  }
-
- private:
-  /// It stays taken.
-  void give_up_stage() {
-    queue_->lost_blocks_ += queue_->commands_[k_].stage.blocks;
-    queue_->commands_[k_].stage = {};
-  }
-
-  rdma_queue* queue_ = nullptr;
-  std::uint32_t k_ = 0;
-  std::chrono::steady_clock::time_point began_;
-};
-
 rdma_queue::rdma_queue(host::verbs::connection connection, queue_memory memory,
-                       target_model& target, std::uint16_t qid, target_workers& workers)
+                       target_model& target, std::uint16_t qid, target_workers& workers,
+                       bool sends_parts)
     : connection_(std::move(connection)),
       memory_(std::move(memory)),
       queue_(target, qid, memory_.entries(),
@@ -88,6 +56,7 @@ rdma_queue::rdma_queue(host::verbs::connection connection, queue_memory memory,
       name_(fmt::format("queue {} of {}", qid, connection_->peer().text())),
       commands_(memory_.entries()),
       stage_of_response_(memory_.entries()),
+      sends_parts_(sends_parts),
       wake_up_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
   if (wake_up_ < 0) {
     throw host::error(
@@ -233,12 +202,6 @@ void rdma_queue::close() {
   give_memory_back();
 }
 
-void rdma_queue::give_memory_back() {
-  if (engine_ == nullptr) return;
-  engine_.reset();
-  array_->unregister_memory(reach_, memory_.release(), lost_blocks_ != 0);
-}
-
 // ---- completions
 
 void rdma_queue::take(const ibv_wc& done) {
@@ -258,6 +221,7 @@ void rdma_queue::take(const ibv_wc& done) {
     case for_receive: received(k, done.byte_len); break;
     case for_read: run(k); break;
     case for_response:
+      early_writes_ -= stage_of_response_[k].writes;
       give_stage(stage_of_response_[k]);
       free_responses_.push_back(k);
       break;
@@ -291,6 +255,8 @@ bool rdma_queue::take_stage(command& c) {
 void rdma_queue::give_stage(command& c) {
   if (c.early) early_taken_ = false;
   if (c.stage.blocks != 0) stages_.give(c.stage);
+  for (const stage_range& r : c.more_stages) stages_.give(r);
+  c.more_stages.clear();
   c.early = false;
   c.stage = {};
 }
@@ -352,31 +318,6 @@ std::span<std::byte> rdma_queue::data_of(const command& c, std::uint32_t k) cons
   }
 }
 
-/// Has the engine move the blocks of a command.
-void rdma_queue::move_blocks(std::uint32_t k) {
-  command& c = commands_[k];
-  movement& m = movements_[k];
-  m.of(*this, k);
-  io_buffer memory{};
-  if (c.what.bytes != 0) {
-    memory = reach_.slice(std::uint64_t{c.stage.first} * block_bytes,
-                          std::uint64_t{c.stage.blocks} * block_bytes);
-    if (c.what.data == data_phase::in_capsule)
-      std::memcpy(staged_data(c).data(), data_of(c, k).data(), c.what.bytes);
-  }
-  if (!queue_.prepare(c.what, memory, m, c.outcome)) return respond(k);
-  engine_->submit(m);
-}
-
-/// Notes what the engine has ended, and answers it.
-void rdma_queue::take_moved(bool answers) {
-  for (const std::uint32_t k : moved_) {
-    commands_[k].outcome = queue_.conclude(movements_[k], movements_[k].took());
-    if (answers && broken_ == nullptr) respond(k);
-  }
-  moved_.clear();
-}
-
 void rdma_queue::run(std::uint32_t k) {
   command& c = commands_[k];
   if (moves(c)) return move_blocks(k);
@@ -413,7 +354,9 @@ void rdma_queue::respond(std::uint32_t k) {
   const wire::nvme::completion_entry r = queue_.respond(what, c.outcome);
   const bool data = what.data == data_phase::send && c.outcome.status == 0 && what.bytes != 0;
   post_receive(k);
-  if (data) {
+  if (data && c.parted) {
+    send_parts(k, false);
+  } else if (data) {
     host::verbs::work write;
     write.address = address_of(staged_data(c).data());
     write.bytes = what.bytes;
@@ -426,7 +369,9 @@ void rdma_queue::respond(std::uint32_t k) {
   // The next command in this place comes before the device has read the data.
   command of;
   std::swap(of.stage, c.stage);
+  std::swap(of.more_stages, c.more_stages);
   std::swap(of.early, c.early);
+  std::swap(of.writes, c.writes);
   send_response(r, &what, &of);
 }
 
@@ -448,20 +393,6 @@ void rdma_queue::welcome(command& c) {
     free_responses_.push_back(k);
     post_receive(k);
   }
-}
-
-/// The hosts of a volume move its blocks without a thread's waiting for them.
-void rdma_queue::prepare_engine() {
-  const auto& c = queue_.association();
-  if (queue_.id() == 0 || c->of().kind != subsystem_kind::volume || !c->of().store->blocks())
-    return;
-  std::unique_ptr<block_engine> engine = array_->make_engine();
-  if (engine == nullptr) return;
-  movements_ = std::vector<movement>(memory_.entries());
-  moved_.reserve(memory_.entries());
-  reach_ = array_->register_memory(memory_.staging().data(), memory_.staging().size());
-  engine_ = std::move(engine);
-  wakes_ = engine_->wakes(wake_up_);
 }
 
 void rdma_queue::send_response(const wire::nvme::completion_entry& r, const plan* p,

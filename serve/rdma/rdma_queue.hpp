@@ -1,5 +1,6 @@
 #pragma once
 
+#include "parted_read.hpp"
 #include "queue_memory.hpp"
 #include <serve/connection_limits.hpp>
 #include <serve/stage_map.hpp>
@@ -19,9 +20,16 @@ namespace gnstor::serve {
 /// sent, so that a host within its queue size never finds the target without one.
 class rdma_queue {
  public:
-  /// @param connection prepared, with `memory.entries()` receives of room; not accepted yet
+  /// Sends that a connection has room for, with so many receives: a response each, and before it a
+  /// read of its command's data or a write; and parts of reads.
+  static constexpr std::uint32_t send_depth(std::uint32_t entries) {
+    return 3 * entries + 8 + 2 * most_early_writes;
+  }
+  /// @param connection prepared, with `memory.entries()` receives of room and `send_depth`; not
+  /// accepted yet
+  /// @param sends_parts long reads leave part by part, as they come from the array
   rdma_queue(host::verbs::connection connection, queue_memory memory, target_model& target,
-             std::uint16_t qid, target_workers& workers);
+             std::uint16_t qid, target_workers& workers, bool sends_parts);
   ~rdma_queue();
   rdma_queue(const rdma_queue&) = delete;
   rdma_queue& operator=(const rdma_queue&) = delete;
@@ -42,10 +50,15 @@ class rdma_queue {
     plan what;
     answer outcome;
     stage_range stage;
-    bool early = false;  ///< its data is in the early stage
+    std::vector<stage_range> more_stages{};  ///< of parts that got other memory
+    bool early = false;                      ///< its data is in the early stage
+    bool parted = false;                     ///< its data leaves as `parted_` says
+    std::uint32_t writes = 0;                ///< of parts, posted
   };
-  /// Its blocks, which an engine moves.
+  /// Its blocks, which an engine moves, and those of a part of it.
   class movement;
+  struct parts;
+  static constexpr std::uint32_t most_early_writes = 64;
 
   void serve();
   bool round();
@@ -68,6 +81,11 @@ class rdma_queue {
   bool moves(const command& c) const { return c.what.moves_blocks && engine_ != nullptr; }
   void prepare_engine();
   void move_blocks(std::uint32_t k);
+  void move_parts(std::uint32_t k);
+  void part_ended(std::uint32_t k, std::uint32_t part, status outcome);
+  void send_parts(std::uint32_t k, bool early);
+  void lose_stage(command& c, const io_buffer& memory);
+  std::optional<stage_range> other_stage(command& c, std::uint64_t bytes);
   void take_moved(bool answers);
   bool moving() const { return engine_ != nullptr && !engine_->is_idle(); }
   void post(host::verbs::work_kind kind, const host::verbs::work& w);
@@ -99,8 +117,12 @@ class rdma_queue {
   io_buffer reach_{};                     ///< the staging memory, as the array knows it
   std::uint32_t lost_blocks_ = 0;         ///< of it, that silent SSDs may use
   std::vector<movement> movements_;       ///< by command
+  std::vector<parts> parted_;             ///< likewise
+  std::vector<std::uint32_t> arrived_;    ///< commands that have parts to send
   std::vector<std::uint32_t> moved_;      ///< commands whose blocks have been moved
-  const char* broken_ = nullptr;          ///< why the connection is given up
+  const bool sends_parts_;
+  std::uint32_t early_writes_ = 0;  ///< writes of parts that the device may not have done yet
+  const char* broken_ = nullptr;    ///< why the connection is given up
 
   std::mutex guard_;  ///< of `handed_back_`
   std::vector<std::uint32_t> handed_back_;

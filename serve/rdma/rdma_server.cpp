@@ -15,8 +15,9 @@ namespace {
 using namespace std::chrono_literals;
 using wire::fabrics::reject_reason;
 
-constexpr std::uint32_t admin_transfers = 4;  ///< of the largest size, as staging memory
-constexpr std::uint32_t io_transfers = 16;
+// Staging memory of a queue.
+constexpr std::size_t least_transfers = 4;       ///< of the largest size
+constexpr std::size_t least_io_bytes = 2 << 20;  ///< of I/O queues
 
 void reject(host::verbs::incoming request, reject_reason why) {
   wire::fabrics::connection_reject said{};
@@ -105,17 +106,16 @@ void rdma_server::greet(host::verbs::incoming request) {
 
 void rdma_server::admit(host::verbs::incoming& request, const connection_check& c) {
   const host::verbs::protection_domain& domain = domain_of(request);
-  const std::uint32_t transfers = c.request.qid == 0 ? admin_transfers : io_transfers;
-  queue_memory memory(domain, target_->limits(), c.entries,
-                      std::size_t{transfers} * target_->limits().transfer_bytes);
+  const std::size_t staging = std::max(least_transfers * target_->limits().transfer_bytes,
+                                       c.request.qid == 0 ? 0 : least_io_bytes);
+  queue_memory memory(domain, target_->limits(), c.entries, staging);
   host::verbs::connection_options size;
-  // A response, and before it a read of its command's data or a write.
-  size.send_depth = 3 * c.entries + 8;
+  size.send_depth = rdma_queue::send_depth(c.entries);
   size.receive_depth = c.entries;
   size.inline_bytes = 0;
   host::verbs::connection connection = std::move(request).prepare(domain, size);
   auto queue = std::make_unique<rdma_queue>(std::move(connection), std::move(memory), *target_,
-                                            c.request.qid, workers_);
+                                            c.request.qid, workers_, options_.sends_parts);
   queues_.reserve(queues_.size() + 1);
   queue->start();
   queues_.push_back(std::move(queue));

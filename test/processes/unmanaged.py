@@ -11,6 +11,7 @@ import sys
 import rig
 
 ARRAY = "nqn.2026-11.io.gnstor:array"
+VOLUME = "nqn.2026-11.io.gnstor:volume.1"
 ALICE = "nqn.2026-11.io.gnstor:host:alice"
 
 
@@ -40,6 +41,20 @@ def array(programs, folder):
     rig.check(target.end() == 0, "gnstor-target ends in order:", target.said())
 
 
+def volume(programs, folder):
+    """A plain volume whose SSDs take their time: every byte, whether long reads leave part by part
+    or not."""
+    for send in ("synchronised", "stored"):
+        port = rig.free_port()
+        target = start(programs, folder, "gnstor-target", "--listen", f"127.0.0.1:{port}",
+                       "--array", "emu:?ssds=4&capacity=64M&timing=table2", "--volume", "16M",
+                       "--max-transfer", "1M", "--send", send)
+        says(programs, folder, 0, "all bytes right", "interop_client", "traffic", "--address",
+             "127.0.0.1", "--port", port, "--nqn", VOLUME, "--host-nqn", ALICE, "--mib", 16,
+             "--queues", 2, "--rounds", 3)
+        rig.check(target.end() == 0, "gnstor-target ends in order:", target.said())
+
+
 def memory(programs, folder):
     """Kernels page another process's memory; it is killed, and each of their lanes ends."""
     (folder / "region").write_bytes(struct.pack("<262144I", *range(262144)))
@@ -60,6 +75,7 @@ def main():
 
     def test(folder):
         array(programs, folder)
+        volume(programs, folder)
         memory(programs, folder)
 
     return rig.run(test)

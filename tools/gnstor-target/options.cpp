@@ -24,6 +24,17 @@ std::optional<int> parse(int argc, char** argv, target_options& options) {
   line.option("--timeout", options.timeout_s, "seconds that a command to the array may take")
       .range(1, 600)
       .show_default();
+  line.option(
+          "--send", options.send,
+          "synchronised: a volume's long reads leave part by part, while the array still delivers "
+          "the rest; stored: each as a whole")
+      .one_of({"synchronised", "stored"})
+      .show_default();
+  line.option("--max-transfer", options.max_transfer,
+              "data of one command of a host; each of its queues has at least four times that as "
+              "registered memory, and 2M")
+      .one_of({"128K", "256K", "512K", "1M"})
+      .show_default();
   line.flag("--manage", options.manages,
             "manage the array, too: volumes by name, leases, failed SSDs and their replacement; "
             "gnstorctl and gnstor:// endpoints ask at --control");

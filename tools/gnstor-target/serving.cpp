@@ -98,8 +98,20 @@ std::uint64_t drawn() {
   return std::uint64_t{device()} << 32 | device() | 1;
 }
 
-serve::rdma_server_options server_options(std::function<void()> follow) {
+serve::target_limits limits_for(const target_options& options) {
+  serve::target_limits l;
+  for (const char* const larger : {"256K", "512K", "1M"}) {
+    if (options.max_transfer == "128K") break;
+    l.transfer_bytes *= 2;
+    if (options.max_transfer == larger) break;
+  }
+  return l;
+}
+
+serve::rdma_server_options server_options(const target_options& options,
+                                          std::function<void()> follow) {
   serve::rdma_server_options s;
+  s.sends_parts = options.send == "synchronised";
   s.every_second = std::move(follow);
   return s;
 }
@@ -112,8 +124,8 @@ serving::serving(const target_options& options)
       heirs_(heirs_in(options.reassigned)),
       listener_(address_in(options.listen)),
       array_(where_, std::uint64_t{options.timeout_s} * 1'000'000'000, managed(options)),
-      target_({}, array_, drawn()),
-      server_(target_, std::move(listener_), server_options([this] { follow(); })) {
+      target_(limits_for(options), array_, drawn()),
+      server_(target_, std::move(listener_), server_options(options_, [this] { follow(); })) {
   target_.offer({std::string(serve::discovery_nqn), serve::subsystem_kind::discovery, {}, nullptr});
   target_.offer({array_nqn, serve::subsystem_kind::array, options_.hosts, nullptr});
   serve::provide_volumes(array_, options_.volumes);

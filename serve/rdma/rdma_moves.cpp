@@ -1,0 +1,158 @@
+/// Blocks of a volume, which a queue's engine moves.
+
+#include "rdma_movement.hpp"
+
+#include <gnstor/core/bounded.hpp>
+
+#include <algorithm>
+#include <cstring>
+
+namespace gnstor::serve {
+
+/// The hosts of a volume move its blocks without a thread's waiting for them.
+void rdma_queue::prepare_engine() {
+  const auto& c = queue_.association();
+  if (queue_.id() == 0 || c->of().kind != subsystem_kind::volume || !c->of().store->blocks())
+    return;
+  std::unique_ptr<block_engine> engine = array_->make_engine();
+  if (engine == nullptr) return;
+  movements_ = std::vector<movement>(memory_.entries());
+  parted_ = std::vector<parts>(memory_.entries());
+  arrived_.reserve(memory_.entries());
+  moved_.reserve(memory_.entries());
+  reach_ = array_->register_memory(memory_.staging().data(), memory_.staging().size());
+  engine_ = std::move(engine);
+  wakes_ = engine_->wakes(wake_up_);
+}
+
+void rdma_queue::give_memory_back() {
+  if (engine_ == nullptr) return;
+  engine_.reset();
+  array_->unregister_memory(reach_, memory_.release(), lost_blocks_ != 0);
+}
+
+/// Has the engine move the blocks of a command.
+void rdma_queue::move_blocks(std::uint32_t k) {
+  command& c = commands_[k];
+  movement& m = movements_[k];
+  m.of(*this, k);
+  io_buffer memory{};
+  if (c.what.bytes != 0) {
+    memory = reach_.slice(std::uint64_t{c.stage.first} * block_bytes,
+                          std::uint64_t{c.stage.blocks} * block_bytes);
+    if (c.what.data == data_phase::in_capsule)
+      std::memcpy(staged_data(c).data(), data_of(c, k).data(), c.what.bytes);
+  }
+  if (!queue_.prepare(c.what, memory, m, c.outcome)) return respond(k);
+  const bool read = c.what.data == data_phase::send;
+  if (sends_parts_ && read && c.what.bytes > parted_read::part_bytes) return move_parts(k);
+  engine_->submit(m);
+}
+
+/// Has it move them in parts, whose data leaves while others are still on their way.
+void rdma_queue::move_parts(std::uint32_t k) {
+  command& c = commands_[k];
+  parts& all = parted_[k];
+  const movement& whole = movements_[k];
+  c.parted = true;
+  all.state.begin(c.what.bytes);
+  all.outcome = {};
+  all.under_way = parted_read::parts_of(c.what.bytes);
+  while (all.requests.size() < all.under_way) all.requests.emplace_back();
+  for (std::uint32_t p = 0; p < all.under_way; ++p) {
+    const std::uint32_t bytes = all.state.bytes_of(p);
+    const std::uint64_t at = std::uint64_t{p} * parted_read::part_bytes;
+    movement& m = all.requests[p];
+    m.of(*this, k, p);
+    m.what = whole.what;
+    m.volume = whole.volume;
+    m.first = whole.first + at / block_bytes;
+    m.blocks = bytes / block_bytes;
+    m.memory = whole.memory.slice(at, bytes);
+  }
+  for (std::uint32_t p = 0, count = all.under_way; p < count; ++p) engine_->submit(all.requests[p]);
+}
+
+void rdma_queue::part_ended(std::uint32_t k, std::uint32_t part, status outcome) {
+  parts& all = parted_[k];
+  if (outcome.ok()) {
+    all.state.arrived(part);
+  } else if (all.outcome.ok()) {
+    all.outcome = outcome;
+  }
+  if (--all.under_way == 0) {
+    movements_[k].outcome = all.outcome;
+    moved_.push_back(k);  // it has room for all
+  } else if (all.outcome.ok() && !all.waits) {
+    all.waits = true;
+    arrived_.push_back(k);
+  }
+}
+
+/// Posts writes of what may leave of a command, a write for each run in one piece of memory.
+/// @param early more of it is on its way: what there is no room for goes with that
+void rdma_queue::send_parts(std::uint32_t k, bool early) {
+  command& c = commands_[k];
+  parts& all = parted_[k];
+  for (std::uint32_t ready = all.state.ready(); ready != 0; ready = all.state.ready()) {
+    if (early && early_writes_ >= most_early_writes) return;
+    const std::uint32_t first = all.state.sent();
+    const std::uint64_t address = all.requests[first / parted_read::part_bytes].memory.address;
+    std::uint32_t bytes = 0;
+    for (std::uint32_t p = first / parted_read::part_bytes;
+         bytes < ready && all.requests[p].memory.address == address + bytes; ++p)
+      bytes += all.state.bytes_of(p);
+    host::verbs::work write;
+    write.address =
+        reinterpret_cast<std::uint64_t>(memory_.staging().data()) + (address - reach_.address);
+    write.bytes = bytes;
+    write.lkey = memory_.staging_key();
+    write.remote_address = c.what.address + first;
+    write.rkey = c.what.key;
+    write.signalled = false;
+    post(host::verbs::work_kind::write, write);
+    all.state.send(bytes);
+    ++c.writes;
+    ++early_writes_;
+  }
+}
+
+/// A silent SSD may write this memory yet: it stays taken.
+void rdma_queue::lose_stage(command& c, const io_buffer& memory) {
+  const std::uint64_t first = (memory.address - reach_.address) / block_bytes;
+  const auto own = std::find_if(c.more_stages.begin(), c.more_stages.end(),
+                                [&](const stage_range& r) { return r.first == first; });
+  if (own != c.more_stages.end()) {
+    lost_blocks_ += own->blocks;
+    c.more_stages.erase(own);
+  } else {
+    lost_blocks_ += c.stage.blocks;
+    c.stage = {};
+  }
+}
+
+/// Other memory for a command, or for a part of it.
+std::optional<stage_range> rdma_queue::other_stage(command& c, std::uint64_t bytes) {
+  if (!c.parted) return take_stage(c) ? std::optional(c.stage) : std::nullopt;
+  const std::optional<stage_range> found =
+      stages_.take(static_cast<std::uint32_t>(bytes / block_bytes));
+  if (found) c.more_stages.push_back(*found);
+  return found;
+}
+
+/// Notes what the engine has ended, and answers it; sends the parts that have come.
+void rdma_queue::take_moved(bool answers) {
+  for (const std::uint32_t k : arrived_) {
+    parted_[k].waits = false;
+    if (answers && broken_ == nullptr && parted_[k].under_way != 0 && parted_[k].outcome.ok())
+      send_parts(k, true);
+  }
+  arrived_.clear();
+  for (const std::uint32_t k : moved_) {
+    commands_[k].outcome = queue_.conclude(movements_[k], movements_[k].took());
+    if (answers && broken_ == nullptr) respond(k);
+  }
+  moved_.clear();
+}
+
+}  // namespace gnstor::serve
