@@ -11,6 +11,7 @@ import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -63,7 +64,7 @@ def server(folder, *words, threads=16):
     """nbdkit with the plugin, until the end of the block; yields a URI, and ends it in order."""
     at = f"{folder}/socket"
     process = subprocess.Popen(
-        ["nbdkit", "-f", "-U", at, "--threads", str(threads), "--filter=log",
+        ["nbdkit", "-f", "-P", f"{folder}/pid", "-U", at, "--threads", str(threads), "--filter=log",
          PLUGIN, *words, f"logfile={folder}/requests"],
         stderr=open(f"{folder}/server", "ab"))
     try:
@@ -303,6 +304,72 @@ def test_kill(folder):
         os.unlink(at)
 
 
+def receive(s, count):
+    got = b""
+    while len(got) < count:
+        part = s.recv(count - len(got))
+        if not part:
+            raise AssertionError("the server has hung up")
+        got += part
+    return got
+
+
+def begun(s, steps):
+    """Goes so many steps of a conversation: greeting, options, the export, a request."""
+    receive(s, 18)
+    if steps == 0:
+        return
+    option = b"IHAVEOPT" + struct.pack(">II", 7, 6) + struct.pack(">IH", 0, 0)  # GO, no name
+    s.sendall(struct.pack(">I", 3) + (option if steps > 1 else option[:11]))
+    kind = 0
+    while steps > 1 and kind != 1:  # until ACK
+        _, _, kind, length = struct.unpack(">QIII", receive(s, 20))
+        receive(s, length)
+    if steps > 2:
+        write = random.randrange(2)
+        s.sendall(struct.pack(">IHHQQI", 0x25609513, 0, write, 1, 0, 65536) + bytes(5000) * write)
+
+
+def resources(pid):
+    """Open files, threads, and KiB of memory of a process."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return (len(os.listdir(f"/proc/{pid}/fd")), int(re.search(r"Threads:\s+(\d+)", status)[1]),
+            int(re.search(r"VmRSS:\s+(\d+)", status)[1]))
+
+
+def test_aborts(folder, count=int(os.environ.get("ABORTS", "1000"))):
+    """Clients that connect and go away, at any step of a conversation, leave nothing behind."""
+    import nbd
+    os.mkdir(f"{folder}/flash")
+    random.seed(4)
+    with server(folder, *array_words(folder, "volume=disk", f"create={SIZE}")) as uri:
+        h = nbd.NBD()
+        h.connect_uri(uri)
+        h.pwrite(b"k" * 65536, 0)
+        pid = int(pathlib.Path(f"{folder}/pid").read_text())
+
+        def settled(wanted):
+            for _ in range(600):
+                if resources(pid)[:2] == wanted:
+                    return True
+                time.sleep(0.02)
+            return False
+        alone, early = resources(pid)[:2], 0
+        for k in range(count):
+            if k == count // 4:
+                check(settled(alone), f"{k} clients have gone, and with them files and threads")
+                early = resources(pid)[2]
+            with socket.socket(socket.AF_UNIX) as s:
+                s.connect(f"{folder}/socket")
+                if random.randrange(5):
+                    begun(s, random.randrange(4))
+        check(settled(alone), f"so have {count}")
+        grown = resources(pid)[2] - early
+        check(grown < 4096, f"the server has grown by {grown} KiB since the first quarter of them")
+        check(h.pread(65536, 0) == b"k" * 65536, "who stayed is served, and half a write is none")
+        h.shutdown()
+
+
 def main():
     missing = sorted({package for command, package in NEEDED.items() if not shutil.which(command)})
     if not has_libnbd():
@@ -311,7 +378,7 @@ def main():
         say(f"skipped: apt-get install {' '.join(missing)}")
         return 77
     for test in (test_arguments, test_copies, test_qemu, test_fio, test_requests, test_exports,
-                 test_kill):
+                 test_kill, test_aborts):
         say(f"{test.__name__}:")
         with tempfile.TemporaryDirectory() as folder:
             try:
