@@ -70,6 +70,7 @@ class copy_engine {
         reinterpret_cast<unsigned char*>(c.entry.dptr.address) + std::uint64_t{k} * block_bytes;
     const bool read_out = c.entry.opcode == static_cast<std::uint8_t>(wire::nvme::nvm_opcode::read);
     if (read_out && node_->sends()) {
+      g.sync();  // all lanes have seen which it is: the command is somebody else's then
       if (g.leads()) node_->send_ring(nic()).push(handle);
       return;
     }

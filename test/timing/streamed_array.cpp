@@ -45,16 +45,14 @@ struct streamed {
     }
   }
   void fill(std::uint32_t memory, std::uint64_t word) {
-    for (std::uint32_t k = 0; k < block_bytes / 8; ++k)
-      std::memcpy(rig.memory(0, memory) + 8 * k, &word, 8);
+    const std::vector<std::uint64_t> words(block_bytes / 8, word);
+    std::memcpy(rig.memory(0, memory), words.data(), block_bytes);
   }
   /// True if memory holds what the volume does.
   bool holds(std::uint32_t memory, std::uint32_t first, std::uint32_t blocks) {
     for (std::uint32_t b = 0; b < blocks; ++b) {
-      const std::uint64_t wanted = stamp(first + b);
-      for (std::uint32_t k = 0; k < block_bytes / 8; ++k) {
-        if (std::memcmp(rig.memory(0, memory + b) + 8 * k, &wanted, 8) != 0) return false;
-      }
+      const std::vector<std::uint64_t> wanted(block_bytes / 8, stamp(first + b));
+      if (std::memcmp(rig.memory(0, memory + b), wanted.data(), block_bytes) != 0) return false;
     }
     return true;
   }
