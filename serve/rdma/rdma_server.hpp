@@ -15,7 +15,7 @@ namespace gnstor::serve {
 struct rdma_server_options {
   connection_limits limits;   ///< each connection of a member has about 3 MiB of pinned memory
   std::uint32_t workers = 4;  ///< threads that wait for the array
-  bool sends_parts = true;    ///< long reads leave part by part, as they come from the array
+  bool sends_parts = false;   ///< long reads leave part by part, as they come from the array
   /// Called about once a second, for what changes behind the target's back, by a thread of its own.
   std::function<void()> every_second = [] {};
 };

@@ -26,9 +26,9 @@ std::optional<int> parse(int argc, char** argv, target_options& options) {
       .show_default();
   line.option(
           "--send", options.send,
-          "synchronised: a volume's long reads leave part by part, while the array still delivers "
-          "the rest; stored: each as a whole")
-      .one_of({"synchronised", "stored"})
+          "stored: a volume's reads leave as a whole; synchronised: long ones part by part, while "
+          "the array still delivers the rest, which pays where the NIC moves data itself")
+      .one_of({"stored", "synchronised"})
       .show_default();
   line.option("--max-transfer", options.max_transfer,
               "data of one command of a host; each of its queues has at least four times that as "

@@ -17,7 +17,7 @@ struct target_options {
   std::vector<std::string> hosts;       ///< NQNs that may connect; empty: all
   std::vector<std::string> reassigned;  ///< VID=NQN: whose volume it is from now on
   std::uint32_t timeout_s = 10;         ///< of commands to the array
-  std::string send = "synchronised";    ///< how long reads leave
+  std::string send = "stored";          ///< how long reads leave
   std::string max_transfer = "128K";    ///< data of one command
   bool manages = false;                 ///< the array, too
   manager_options manager;              ///< then
