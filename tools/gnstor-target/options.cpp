@@ -27,7 +27,7 @@ std::optional<int> parse(int argc, char** argv, target_options& options) {
   line.option(
           "--send", options.send,
           "stored: a volume's reads leave as a whole; synchronised: long ones part by part, while "
-          "the array still delivers the rest, which pays where the NIC moves data itself")
+          "the array still delivers the rest, for NICs that move data themselves")
       .one_of({"stored", "synchronised"})
       .show_default();
   line.option("--max-transfer", options.max_transfer,
