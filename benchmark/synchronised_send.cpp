@@ -22,6 +22,17 @@ using namespace gnstor::fw;
 
 constexpr std::uint32_t mib = 1 << 20;
 
+/// The five phases of a request, in microseconds.
+template <class Phases>
+void count_phases(benchmark::State& state, const Phases& p) {
+  const std::pair<const char*, std::uint64_t> all[] = {{"init_us", p.init},
+                                                       {"read_us", p.read},
+                                                       {"send_init_us", p.send_init},
+                                                       {"send_us", p.send},
+                                                       {"fin_us", p.fin}};
+  for (const auto& [name, took] : all) state.counters[name] = static_cast<double>(took) / 1e6;
+}
+
 void run(benchmark::State& state, const stream_profile& p) {
   const std::uint32_t requests = std::max(8u, 8 * p.outstanding);
   stream_result r;
@@ -32,12 +43,7 @@ void run(benchmark::State& state, const stream_profile& p) {
   if (r.requests != requests || r.wrong_bytes != 0)
     return state.SkipWithError("bytes went out before they were valid");
   state.counters["MiB_per_s"] = r.mib_per_second(p.request_bytes);
-  const std::pair<const char*, std::uint64_t> phases[] = {{"init_us", r.init},
-                                                          {"read_us", r.read},
-                                                          {"send_init_us", r.send_init},
-                                                          {"send_us", r.send},
-                                                          {"fin_us", r.fin}};
-  for (const auto& [name, took] : phases) state.counters[name] = static_cast<double>(took) / 1e6;
+  count_phases(state, r);
   if (p.outstanding == 1 && p.path == stream_path::synchronised) {
     std::uint64_t longest = 0;
     for (const std::uint64_t took : r.took) longest = std::max(longest, took);
@@ -71,13 +77,7 @@ void run_real(benchmark::State& state, const stream_profile& p, const std::strin
   if (wrong != 0) return state.SkipWithError("a block is not what was written");
   state.counters["MiB_per_s"] = requests * double(p.request_bytes) / mib / took;
   state.counters["of_model"] = model / took;
-  const stream_sender::phases r = array.phases();
-  const std::pair<const char*, std::uint64_t> phases[] = {{"init_us", r.init},
-                                                          {"read_us", r.read},
-                                                          {"send_init_us", r.send_init},
-                                                          {"send_us", r.send},
-                                                          {"fin_us", r.fin}};
-  for (const auto& [name, time] : phases) state.counters[name] = static_cast<double>(time) / 1e6;
+  count_phases(state, array.phases());
 }
 
 void add_real(const stream_profile& p, const std::string& source) {
