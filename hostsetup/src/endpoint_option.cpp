@@ -88,9 +88,8 @@ std::vector<emulated> emulation() {
        "table2: SSDs take the time of GNStor's Table 2 (runner=cpu and sim), 55 to 67 us for a "
        "lone "
        "4 KiB read and some 10 us of the emulation's own on CPU threads, and queues are arbitrated "
-       "by class; table2_unchecked: without the 276 ns of hash and check; gmblock: the disks, bus "
-       "and "
-       "wire of that paper.",
+       "by class; table2_unchecked: without the 276 ns of hash and check; gmblock: at the rates of "
+       "that block server's disks, bus and wire.",
        [](endpoint& e, const value& v) { e.timing = static_cast<timing_kind>(v.number); }},
       {"send", use, syntax::one_of({"direct", "staged", "stored", "synchronised"}), "direct",
        "How the NIC sends what is read, with timing=: staged in host memory, stored in the NIC's "
@@ -103,7 +102,8 @@ std::vector<emulated> emulation() {
        "Memory of the NIC that reads share; one that finds no room waits.",
        [](endpoint& e, const value& v) { e.send_buffer = std::uint64_t{128 << 10} << v.number; }},
       {"source", use, syntax::one_of({"flash", "disks", "none"}), "flash",
-       "What a sending NIC reads: flash at a constant rate, eight disks at once, or nothing.",
+       "What a sending NIC reads: flash at a constant rate, eight disks at once, or no disk: data "
+       "is there at once.",
        [](endpoint& e, const value& v) { e.source = static_cast<source_kind>(v.number); }},
       {"max_transfer", use, syntax::one_of({"128K", "256K", "512K", "1M"}), "128K",
        "Largest command, where CPU threads or simulated lanes run the firmware.",
