@@ -15,8 +15,12 @@ namespace {
 /// A read or write of one block, in memory of its own.
 class one_block final : public block_request {
  public:
-  void done() noexcept override { ended = true; }
+  void done() noexcept override {
+    ended = true;
+    ++times;
+  }
   bool ended = false;
+  std::uint32_t times = 0;
 };
 
 /// A link whose channel may be made anew: it has two, and forgets the first.
@@ -199,4 +203,27 @@ TEST_CASE("what was under way in a channel that is made anew is sent again") {
   CHECK(ends(*engine));
   CHECK(std::chrono::steady_clock::now() - began < 5s);
   for (const one_block& r : all) CHECK(r.outcome.ok());
+}
+
+TEST_CASE(
+    "an answer that another engine took before the channel was made anew ends its request once") {
+  engine_rig rig;
+  const auto mine = rig.engine(10s, true);
+  const auto other = rig.engine(10s, true);
+  std::deque<one_block> all(16);
+  for (std::uint64_t k = 0; k < all.size(); ++k) {
+    rig.ask(all[k], block_request::kind::read, k, k);
+    mine->submit(all[k]);
+  }
+  (void)mine->progress();  // it sends them, and looks once
+  // The other one polls the channel they share, until nothing more comes.
+  const auto until = std::chrono::steady_clock::now() + 200ms;
+  for (; std::chrono::steady_clock::now() < until;) (void)other->progress();
+  REQUIRE_FALSE(mine->is_idle());
+  rig.link->renew();
+  CHECK(ends(*mine));
+  for (const one_block& r : all) {
+    CHECK(r.outcome.ok());
+    CHECK(r.times == 1);
+  }
 }
