@@ -166,6 +166,12 @@ TEST_CASE("the health log is libnvme's") {
   SAME_FIELD(data_units_written, data_units_written);
   SAME_FIELD(host_reads, host_reads);
   SAME_FIELD(host_writes, host_writes);
+  SAME_FIELD(busy_minutes, ctrl_busy_time);
+  SAME_FIELD(power_cycles, power_cycles);
+  SAME_FIELD(power_on_hours, power_on_hours);
+  SAME_FIELD(unsafe_shutdowns, unsafe_shutdowns);
+  SAME_FIELD(media_errors, media_errors);
+  SAME_FIELD(error_log_entries, num_err_log_entries);
 }
 
 TEST_CASE("the logs of errors, firmware, and commands and their effects are libnvme's") {

@@ -98,6 +98,19 @@ class channel_restart {
     return status::make(died ? status_code::flushed : status_code::closed, reporter::channel);
   }
 
+  /// The same where nobody has to accept the channel: requests may go out.
+  /// @par Callers as `bar`, after `settle`, when the peer serves the queue again
+  /// @par Errors flushed: the channel has died again; closed
+  GNSTOR_HD status open() const {
+    if (!detail::phase_word(state()).open()) {
+      const bool died = phase_in(detail::phase_word(state()).newest()) == channel_phase::error;
+      return status::make(died ? status_code::flushed : status_code::closed, reporter::channel);
+    }
+    // Everything before the first request of this life has left the queue: the bar falls.
+    queue().retire(load(state().first_index) - 1);
+    return status{};
+  }
+
  private:
   using word64 = device_word<std::uint64_t>;
 

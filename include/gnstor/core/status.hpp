@@ -24,6 +24,7 @@ enum class status_code : std::uint8_t {
   unsupported,       ///< the session was opened without what this needs; nothing was sent
   buffer_in_use,  ///< another replica delivered the data, but the SSD `ssd`, which had been asked
                   ///< first and given up, may still write the buffer: read again into another
+  stale,          ///< the file has changed, or is about to: what was read is not handed over
 };
 
 /// Who reported a status.
@@ -49,7 +50,7 @@ struct [[nodiscard]] status {
   std::uint8_t syndrome = 0;   ///< mlx5 CQE syndrome, if `transport_error`, `flushed` or `reset`
   std::uint8_t vendor_syndrome = 0;  ///< mlx5 vendor syndrome, likewise
   std::uint16_t ssd = 0;  ///< index of the SSD: that answered, if `nvme_error`; that did not, if
-                          ///< `buffer_in_use`
+                          ///< `buffer_in_use`, or an asynchronous operation has `timed_out`
 
   /// True if all went well, and for good: the buffer is the caller's, nobody writes it any more.
   GNSTOR_HD constexpr bool ok() const { return code == status_code::ok; }

@@ -1,9 +1,8 @@
 #pragma once
 
-#include <gnstor/qp/handover_doorbell.hpp>
-#include <gnstor/qp/mlx5_queue_restart.hpp>
 #include <gnstor/qp/mlx5_rings.hpp>
 #include <gnstor/qp/restartable_queue_pair.hpp>
+#include <gnstor/qp/ring_queue_pair.hpp>
 #include <gnstor/qp/sharing/shared.hpp>
 
 namespace gnstor::inline v0 {
@@ -13,21 +12,21 @@ namespace gnstor::inline v0 {
 /// It does not know whether a ConnectX or the emulated NIC consumes them. Capsules are sent by
 /// pointer (control segment and data segment, one basic block) or inside the entry, responses
 /// arrive in a receive ring or, if the queue pair was made so, in their completions; one completion
-/// queue serves both. Layouts: rdma-core `mlx5dv.h`; `include/gnstor/wire/mlx5`. Words that only
-/// this side's lanes share are of device scope: read-modify-writes of system scope do not reach
-/// host memory over PCIe. Rings and doorbells, which the peer reads and writes, are loads and
-/// stores of `Scope`.
+/// queue serves both. Layouts: rdma-core `mlx5dv.h`; `include/gnstor/wire/mlx5`. Rings and
+/// doorbells, which the peer reads and writes, are loads and stores of `Scope`.
 /// @tparam Scope the distance to the NIC: `thread_scope_system` for a NIC or another device
 /// @tparam Sharing who uses the queue pair at once; the same memory either way, not at the same
 /// time
 /// @tparam Capsule where capsules lie; the layout of the memory follows it
 template <thread_scope Scope = thread_scope_system, sharing_policy Sharing = sharing::shared,
           capsule_placement Capsule = capsule::by_pointer>
-class mlx5_queue_pair {
+class mlx5_queue_pair
+    : public detail::ring_queue_pair<detail::mlx5_rings<Scope, Capsule>, Sharing> {
+  using indices = detail::ring_queue_pair<detail::mlx5_rings<Scope, Capsule>, Sharing>;
+
  public:
-  /// One lane at a time uses it: see `sharing_policy`.
-  static constexpr bool alone = Sharing::alone;
-  using rings_type = detail::mlx5_rings<Scope, Capsule>;
+  using indices::rings;
+  using typename indices::rings_type;
   /// Basic blocks of a send entry.
   static constexpr std::uint32_t blocks = Capsule::blocks;
 
@@ -38,213 +37,29 @@ class mlx5_queue_pair {
   GNSTOR_HD mlx5_queue_pair(unsigned char* memory, std::uint32_t depth, std::uint32_t number,
                             std::uint32_t lkey, std::uint64_t* doorbell = nullptr,
                             bool same_device = false)
-      : rings_(memory, depth, number, lkey, doorbell, same_device) {}
+      : indices(rings_type(memory, depth, number, lkey, doorbell, same_device)) {}
 
   /// The same queue pair, used by fewer or by more lanes at once from now on.
   template <sharing_policy Other>
   GNSTOR_HD mlx5_queue_pair<Scope, Other, Capsule> with() const {
-    return {rings_.memory(), depth(),           number(),
-            rings_.lkey(),   rings_.doorbell(), rings_.same_device()};
+    return {rings().memory(), rings().depth(),    number(),
+            rings().lkey(),   rings().doorbell(), rings().same_device()};
   }
 
-  GNSTOR_HD const rings_type& rings() const { return rings_; }
-  GNSTOR_HD std::uint32_t depth() const { return rings_.depth(); }
-  GNSTOR_HD std::uint32_t number() const { return rings_.number(); }
+  GNSTOR_HD std::uint32_t number() const { return rings().number(); }
 
-  /// Hands out `n` consecutive send indices, or would_block.
-  /// @par Callers one lane, for its group; `n` <= depth
-  /// @par Order acquires what `retire` released: the slots are free. Other lanes need `g.sync()`
-  /// before they write
-  /// @par Bound 64 attempts
-  GNSTOR_HD result<std::uint64_t> try_reserve(std::uint32_t n) const {
-    if (n == 0 || n > depth())
-      return status::make(status_code::invalid_argument, reporter::queue_pair);
-    std::uint64_t head = word(state().reserved).load(relaxed);
-    for (bounded tries{64}; tries;) {
-      const std::uint64_t retired = word(state().retired).load(acquire);
-      if (head + n - retired > depth()) break;
-      if (word(state().reserved).compare_exchange(head, head + n, relaxed)) return head;
-    }
-    return status::make(status_code::would_block, reporter::queue_pair);
-  }
-
-  /// Writes the send entry `index` for a 64-byte command capsule.
-  /// @par Callers the lane that owns the reserved `index`
-  GNSTOR_HD void write_send(std::uint64_t index,
-                            const wire::nvme::submission_entry& capsule) const {
-    rings_.write_send(index, capsule);
-  }
   /// Writes the send entry `index` for an RDMA READ or WRITE; its completion is signalled.
   GNSTOR_HD void write_one_sided(std::uint64_t index, const one_sided& t) const
       requires(blocks == 1) {
-    rings_.write_one_sided(index, t);
-  }
-  /// Writes the send entry `index` as a NOP: what a lane does that reserved and then gave up.
-  GNSTOR_HD void write_nop(std::uint64_t index) const { rings_.write_nop(index); }
-
-  /// Announces that the entries [first, first + n) are written. Never waits: it moves the published
-  /// index over every reservation that is complete, whoever wrote it.
-  /// @par Callers one lane for its group, after `g.sync()`
-  /// @par Order releases the entries to whoever rings
-  /// @par Bound depth + 1 steps
-  GNSTOR_HD void publish(std::uint64_t first, std::uint32_t n) const {
-    if constexpr (Sharing::alone) return word(state().published).store(first + n, relaxed);
-    std::uint64_t at = first;
-    if (word(state().published).compare_exchange(at, first + n, acq_rel)) {
-      at = first + n;  // everything before was published: no mark is needed
-    } else {
-      // Paired with the acquire load of the same word below, by the lane that publishes the entry
-      // before it.
-      word(reservation(first)).store(first << 16 | n, release);
-      // A read-modify-write, not a load: it joins the chain of publishers, so that one of two
-      // neighbours sees the other.
-      at = word(state().published).fetch_add(0, acq_rel);
-    }
-    for (bounded steps{std::uint64_t{depth()} + 1}; steps;) {
-      const std::uint64_t end = marked_from(at);
-      if (end == at) return;
-      if (word(state().published).compare_exchange(at, end, acq_rel)) at = end;
-    }
-  }
-
-  /// Tells the NIC about everything published so far, and gives back the receives of all responses
-  /// taken so far. So a receive is posted for every request that the NIC knows, as long as whoever
-  /// sends keeps a request's slot until its response was taken.
-  /// @par Callers one lane of a group
-  /// @par Order entries and receives before the doorbell record, the record before the register
-  GNSTOR_HD void ring() const {
-    // Who polls alone gives receives back alone.
-    if constexpr (Sharing::alone) return rings_.announce(word(state().published).load(relaxed));
-    const auto look = [this] {
-      progress now{word(state().published).load(acquire)};
-      // After that: whoever published had found the receives of its slots' former requests counted.
-      now.received = word(state().received).load(acquire);
-      return now;
-    };
-    const auto write = [this](const progress& now) {
-      rings_.announce(now.published, now.received);
-    };
-    // Receives alone are worth a doorbell when half of the ring is used.
-    const auto more = [this](const progress& before) {
-      const std::uint64_t received = word(state().received).load(relaxed);  // asked for with this:
-      const std::uint64_t published = word(state().published).load(acquire);
-      return published != before.published ||
-             received - before.received >= mlx5_queue_layout::receives_kept(depth());
-    };
-    handover_ring(state().send_lock, look, write, more);
+    rings().write_one_sided(index, t);
   }
 
   /// Fills the receive ring and gives it to the NIC. Once, before the first request.
   /// @par Callers one lane
   GNSTOR_HD void post_receives() const {
-    rings_.write_receives();
-    rings_.give_receives(word(state().received).load(relaxed));
+    rings().write_receives();
+    rings().give_receives(indices::word(indices::state().received).load(relaxed));
   }
-
-  /// Takes up to one completion a lane.
-  /// @par Callers every lane of `g`, converged
-  /// @par Result each lane its own completion, or kind `none`
-  /// @par Order acquires what the NIC wrote before the entry: the payload of the request is visible
-  /// to the lane that got its response, and to others after `g.sync()`
-  /// @par Bound one look
-  GNSTOR_HD completion poll(const simt::group& g) const {
-    std::uint64_t first = 0;
-    if (g.leads()) first = word(state().consumed).load(acquire);
-    first = g.broadcast(first);
-    // The leader's acquire reaches every lane: without it a lane could take an entry of two laps
-    // ago for a new one.
-    g.sync();
-    const std::uint64_t mine = first + g.thread_rank();
-    const std::uint32_t tail = rings_.tail(mine);
-    const bool valid = rings_.is_valid(tail, mine);
-    completion out;
-    if (valid)
-      out = rings_.decode(mine, tail, [this] { return word(state().reserved).load(relaxed); });
-    // The loads above must come before the claim below, which validates them: an entry is
-    // overwritten only once claimed.
-    const std::uint32_t ready = g.leading(valid);
-    if (ready == 0) return completion{};
-    g.sync();
-    std::uint32_t claimed = 0;
-    if (g.leads()) {
-      std::uint64_t expected = first;
-      claimed =
-          word(state().consumed).compare_exchange(expected, first + ready, acq_rel) ? ready : 0;
-    }
-    claimed = g.broadcast(claimed);
-    g.sync();
-    const bool won = g.thread_rank() < claimed;
-    const std::uint32_t responses = g.count(won && out.kind == completion_kind::response);
-    if (responses != 0 && g.leads()) count_receives(responses);
-    g.sync();  // who sends the next request finds its receive counted
-    return won ? out : completion{};
-  }
-
-  /// Request `index` and all before it have left the send queue.
-  /// @par Order releases the slots to `try_reserve`
-  GNSTOR_HD void retire(std::uint64_t index) const {
-    word(state().retired).fetch_max(index + 1, release);
-  }
-
-  /// The id of the command last written at `index`: tells which request a failed entry carried.
-  GNSTOR_HD command_id sent_id(std::uint64_t index) const { return rings_.sent_id(index); }
-
-  /// From one life of the queue pair to the next: `restartable_queue_pair`.
-  GNSTOR_HD queue_bar bar() const { return restarting().bar(); }
-  GNSTOR_HD bool is_written(std::uint64_t end) const {
-    return word(state().published).load(acquire) >= end;
-  }
-  GNSTOR_HD std::uint64_t taken() const { return word(state().consumed).load(acquire); }
-  GNSTOR_HD bool restart(std::uint64_t next) const { return restarting().restart(next); }
-  GNSTOR_HD bool open(std::uint64_t next) const { return restarting().open(next); }
-
-  /// Send indices published so far.
-  GNSTOR_HD std::uint64_t published() const { return word(state().published).load(relaxed); }
-  /// Send indices announced so far, never too many: the doorbell record's 16 bits, near
-  /// `published`.
-  GNSTOR_HD std::uint64_t announced() const { return rings_.announced(published()); }
-
- private:
-  using shared_word = typename Sharing::template word<std::uint64_t>;
-  GNSTOR_HD static shared_word word(std::uint64_t& w) { return shared_word(w); }
-  GNSTOR_HD mlx5_queue_restart<Scope> restarting() const {
-    return {rings_.memory(), depth(), blocks};
-  }
-  GNSTOR_HD mlx5_queue_state& state() const { return rings_.state(); }
-  GNSTOR_HD std::uint64_t& reservation(std::uint64_t index) const {
-    return rings_.reservation(index);
-  }
-
-  /// What is announced to the NIC.
-  struct progress {
-    std::uint64_t published = 0;
-    std::uint64_t received = 0;
-  };
-
-  /// `n` responses have been copied out, so their receives are free. Claims are in order, so the
-  /// number alone says which, in whatever order pollers come to count. They go back with the next
-  /// doorbell; where none comes, when half of the ring is used, so that answers that nobody asked
-  /// for (a peer that answers twice) leave none without a receive.
-  GNSTOR_HD void count_receives(std::uint32_t n) const {
-    const std::uint64_t taken = word(state().received).fetch_add(n, acq_rel) + n;
-    if constexpr (Sharing::alone) return rings_.give_receives(taken);
-    const std::uint32_t kept = mlx5_queue_layout::receives_kept(depth());
-    if ((taken & (kept - 1)) < n && taken - rings_.given(taken) >= kept) ring();
-  }
-  /// The end of the reservations that are marked as complete from index `at` on: read one after
-  /// another, so that the shared word moves over all of them in one step.
-  GNSTOR_HD std::uint64_t marked_from(std::uint64_t at) const {
-    const std::uint64_t most = at + depth();
-    for (bounded marks{depth()}; marks && at < most;) {
-      const std::uint64_t mark = word(reservation(at)).load(acquire);
-      const std::uint64_t count = mark & 0xffff;
-      if (count == 0 || mark >> 16 != (at & 0xffffffffffffull)) break;
-      at += count;
-    }
-    return at;
-  }
-
-  rings_type rings_;
 };
 
 static_assert(restartable_queue_pair<mlx5_queue_pair<>>);

@@ -4,6 +4,7 @@
 #include <gnstor/qp/capsule/by_pointer.hpp>
 #include <gnstor/qp/completion.hpp>
 #include <gnstor/qp/mlx5_queue_memory.hpp>
+#include <gnstor/qp/mlx5_queue_restart.hpp>
 #include <gnstor/qp/one_sided.hpp>
 #include <gnstor/simt/atomic_ref.hpp>
 #include <gnstor/simt/copy.hpp>
@@ -50,6 +51,12 @@ class mlx5_rings {
   GNSTOR_HD std::uint32_t receive_entries() const {
     return mlx5_queue_layout::receive_entries(depth());
   }
+  /// A response takes a receive, which is given back when it was read; other completions do not.
+  static constexpr bool every_completion = false;
+  GNSTOR_HD static constexpr std::uint32_t receives_kept(std::uint32_t depth) {
+    return mlx5_queue_layout::receives_kept(depth);
+  }
+  GNSTOR_HD mlx5_queue_restart<Scope> restarting() const { return {memory_, depth(), blocks}; }
   GNSTOR_HD mlx5_queue_state& state() const {
     return *reinterpret_cast<mlx5_queue_state*>(memory_);
   }

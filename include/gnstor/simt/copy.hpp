@@ -80,7 +80,7 @@ GNSTOR_HD inline void copy(const G& g, void* to, const void* from, std::uint64_t
     const std::uint64_t units = bytes / 16;
     const std::uint64_t first = units * g.thread_rank() / g.size();
     const std::uint64_t last = units * (g.thread_rank() + 1) / g.size();
-    std::memcpy(out + first * 16, in + first * 16, (last - first) * 16);
+    if (first != last) std::memcpy(out + first * 16, in + first * 16, (last - first) * 16);
     return;
   }
   for (std::uint64_t at = std::uint64_t{16} * g.thread_rank(); at < bytes;

@@ -57,11 +57,11 @@ class group {
   GNSTOR_HD std::uint32_t lanes() const { return lanes_; }
   GNSTOR_HD std::uint32_t size() const {
     if (is_whole()) return 32;
-    return static_cast<std::uint32_t>(cuda::std::popcount(lanes_));
+    return static_cast<std::uint32_t>(::cuda::std::popcount(lanes_));
   }
   GNSTOR_HD std::uint32_t thread_rank() const {
     if (are_first()) return lane();
-    return static_cast<std::uint32_t>(cuda::std::popcount(lanes_ & ((1u << lane()) - 1)));
+    return static_cast<std::uint32_t>(::cuda::std::popcount(lanes_ & ((1u << lane()) - 1)));
   }
   /// True in the lane of rank 0.
   GNSTOR_HD bool leads() const { return lane() == lowest(lanes_); }
@@ -91,14 +91,14 @@ class group {
   /// The number of lanes for which `predicate` holds.
   GNSTOR_HD std::uint32_t count(int predicate, const char* file = __builtin_FILE(),
                                 unsigned line = __builtin_LINE()) const {
-    return static_cast<std::uint32_t>(cuda::std::popcount(ballot_lanes(predicate, file, line)));
+    return static_cast<std::uint32_t>(::cuda::std::popcount(ballot_lanes(predicate, file, line)));
   }
   /// The number of ranks, from 0 on, for which `predicate` holds without a gap.
   GNSTOR_HD std::uint32_t leading(int predicate, const char* file = __builtin_FILE(),
                                   unsigned line = __builtin_LINE()) const {
     const std::uint32_t failed = ballot_lanes(!predicate, file, line);
     if (failed == 0) return size();
-    return static_cast<std::uint32_t>(cuda::std::popcount(lanes_ & ((1u << lowest(failed)) - 1)));
+    return static_cast<std::uint32_t>(::cuda::std::popcount(lanes_ & ((1u << lowest(failed)) - 1)));
   }
 
   /// The value of the lane of rank `rank`. `T` is trivially copyable, at most 8 bytes.
@@ -151,7 +151,7 @@ class group {
 
  private:
   GNSTOR_HD static std::uint32_t lowest(std::uint32_t lanes) {
-    return static_cast<std::uint32_t>(cuda::std::countr_zero(lanes));
+    return static_cast<std::uint32_t>(::cuda::std::countr_zero(lanes));
   }
 
   static constexpr std::uint32_t every_lane = 0xffffffffu;

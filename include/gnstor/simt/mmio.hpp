@@ -4,7 +4,7 @@
 
 namespace gnstor::simt {
 
-/// Writes a NIC's 8-byte doorbell register: one store that is neither torn, merged nor reordered
+/// Writes a device's 8-byte doorbell register: one store that is neither torn, merged nor reordered
 /// with other MMIO.
 ///
 /// On the GPU `fence.acq_rel.sys` then `st.mmio.relaxed.sys.b64`; on the host a release store at
@@ -18,6 +18,17 @@ GNSTOR_HD inline void mmio_store(std::uint64_t& reg, std::uint64_t value) {
                : "memory");
 #else
   system_word<std::uint64_t>(reg).store(value, release);
+#endif
+}
+
+/// The same for a 4-byte register: an NVMe doorbell.
+GNSTOR_HD inline void mmio_store(std::uint32_t& reg, std::uint32_t value) {
+#if defined(__CUDA_ARCH__)
+  asm volatile("fence.acq_rel.sys;\n\tst.mmio.relaxed.sys.global.b32 [%0], %1;" ::"l"(&reg),
+               "r"(value)
+               : "memory");
+#else
+  system_word<std::uint32_t>(reg).store(value, release);
 #endif
 }
 

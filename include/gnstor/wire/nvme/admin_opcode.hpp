@@ -8,13 +8,19 @@ namespace gnstor::wire::nvme {
 ///
 /// GNStor's own, in the vendor-specific range C0h to FFh, are `afa::admin_opcode`.
 enum class admin_opcode : std::uint8_t {
+  delete_submission_queue = 0x00,
+  create_submission_queue = 0x01,
   get_log_page = 0x02,
+  delete_completion_queue = 0x04,
+  create_completion_queue = 0x05,
   identify = 0x06,
   abort = 0x08,
   set_features = 0x09,
   get_features = 0x0a,
   asynchronous_event_request = 0x0c,
   keep_alive = 0x18,
+  format_nvm = 0x80,
+  sanitize = 0x84,
   get_lba_status = 0x86,
 };
 

@@ -37,6 +37,16 @@ GNSTOR_HD constexpr std::uint32_t max_queue_entries(std::uint64_t cap) {
 GNSTOR_HD constexpr std::uint32_t ready_timeout_ms(std::uint64_t cap) {
   return static_cast<std::uint32_t>(cap >> 24 & 0xff) * 500;
 }
+/// CAP.DSTRD in bytes: from one doorbell register to the next.
+GNSTOR_HD constexpr std::uint32_t doorbell_stride_bytes(std::uint64_t cap) {
+  return 4u << (cap >> 32 & 0xf);
+}
+/// The same field for a stride of `bytes`, a power of two from 4 on.
+GNSTOR_HD constexpr std::uint64_t with_doorbell_stride(std::uint64_t cap, std::uint32_t bytes) {
+  std::uint64_t shift = 0;
+  for (std::uint32_t b = bytes; b > 4; b /= 2) ++shift;
+  return (cap & ~(std::uint64_t{0xf} << 32)) | shift << 32;
+}
 /// CAP.MPSMIN in bytes: the unit of MDTS.
 GNSTOR_HD constexpr std::uint32_t min_page_bytes(std::uint64_t cap) {
   return 4096u << (cap >> 48 & 0xf);
@@ -53,6 +63,8 @@ GNSTOR_HD constexpr std::uint32_t command_set_selection(std::uint64_t cap) {
 }
 
 static_assert(make_capabilities(128, 7500) == 0x0000'0020'0f01'007f);
+static_assert(doorbell_stride_bytes(with_doorbell_stride(make_capabilities(64, 500), 128)) == 128);
+static_assert(doorbell_stride_bytes(make_capabilities(64, 500)) == 4);
 static_assert(max_queue_entries(0x7f) == 128 && ready_timeout_ms(0x0f000000) == 7500);
 
 }  // namespace gnstor::wire::nvme

@@ -25,6 +25,7 @@ enum class generic_status : std::uint8_t {
   invalid_sgl_length = 0x0f,
   invalid_metadata_sgl_length = 0x10,
   invalid_sgl_type = 0x11,
+  invalid_prp_offset = 0x13,
   operation_denied = 0x15,
   invalid_sgl_offset = 0x16,
   host_id_inconsistent_format = 0x18,

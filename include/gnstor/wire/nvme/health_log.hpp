@@ -27,7 +27,13 @@ struct health_log {
   wide_count data_units_written;  ///< likewise
   wide_count host_reads;          ///< commands
   wide_count host_writes;         ///< commands
-  std::uint8_t reserved96[416];
+  wide_count busy_minutes;        ///< with I/O commands outstanding
+  wide_count power_cycles;
+  wide_count power_on_hours;
+  wide_count unsafe_shutdowns;
+  wide_count media_errors;
+  wide_count error_log_entries;  ///< in its life
+  std::uint8_t reserved192[320];
 };
 
 /// Thousands of 512 bytes, as the health log counts data, rounded up.
@@ -44,6 +50,11 @@ static_assert(offsetof(health_log, data_units_read) == 32);
 static_assert(offsetof(health_log, data_units_written) == 48);
 static_assert(offsetof(health_log, host_reads) == 64);
 static_assert(offsetof(health_log, host_writes) == 80);
+static_assert(offsetof(health_log, busy_minutes) == 96);
+static_assert(offsetof(health_log, power_on_hours) == 128);
+static_assert(offsetof(health_log, unsafe_shutdowns) == 144);
+static_assert(offsetof(health_log, media_errors) == 160);
+static_assert(offsetof(health_log, error_log_entries) == 176);
 static_assert(data_units(1000) == 1 && data_units(1001) == 2);
 
 }  // namespace gnstor::wire::nvme
