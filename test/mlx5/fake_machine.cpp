@@ -41,12 +41,12 @@ class fake_gpu_home final : public host::mlx5::memory_home {
   void write(void* to, const void* from, std::size_t bytes) override {
     std::memcpy(to, from, bytes);
   }
-  std::optional<host::mlx5::file_descriptor> export_dmabuf(void* address, std::size_t) override {
+  std::optional<host::file_descriptor> export_dmabuf(void* address, std::size_t) override {
     fake_machine& m = fake_machine::get();
     if (m.must_fail("home.export_dmabuf")) return {};
     const int fd = eventfd(0, EFD_CLOEXEC);
     m.dmabufs[fd] = reinterpret_cast<std::uint64_t>(address);
-    return host::mlx5::file_descriptor(fd);
+    return host::file_descriptor(fd);
   }
   std::uint64_t* map_register(void* reg, std::size_t) override {
     fake_machine& m = fake_machine::get();

@@ -34,6 +34,8 @@ const char* word(status_code code) {
     case status_code::unsupported:
       return "unsupported: open the session with session_options::asynchronous";
     case status_code::buffer_in_use: return "buffer in use";
+    case status_code::stale:
+      return "stale: the file has changed, or somebody is about to change it: open it again";
   }
   return "unknown status";
 }

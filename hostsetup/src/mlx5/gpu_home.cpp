@@ -1,10 +1,11 @@
 #include "memory_home.hpp"
+#include <base/cuda_driver.hpp>
 #include <base/cuda_support.hpp>
+#include <base/gpu_dma_buf.hpp>
 #include <base/no_gpu_side.hpp>
 
 #if defined(GNSTOR_WITH_CUDA)
 
-#include <cuda.h>
 #include <fmt/format.h>
 
 #include <map>
@@ -13,27 +14,7 @@
 namespace gnstor::host::mlx5 {
 namespace {
 
-constexpr std::size_t gpu_page = 65536;    ///< GPU pages that a NIC maps begin at multiples of this
-constexpr std::size_t shared_page = 4096;  ///< a dma-buf's range consists of these
-
-/// A function of the CUDA driver, found through the runtime: nothing links against libcuda.
-template <class Function>
-Function driver_function(const char* name, unsigned version) {
-  void* found = nullptr;
-  cudaDriverEntryPointQueryResult result{};
-#if CUDART_VERSION >= 12050
-  const cudaError_t outcome =
-      cudaGetDriverEntryPointByVersion(name, &found, version, cudaEnableDefault, &result);
-#else
-  (void)version;
-  const cudaError_t outcome = cudaGetDriverEntryPoint(name, &found, cudaEnableDefault, &result);
-#endif
-  if (outcome != cudaSuccess || result != cudaDriverEntryPointSuccess) {
-    (void)cudaGetLastError();
-    return nullptr;
-  }
-  return reinterpret_cast<Function>(found);
-}
+constexpr std::size_t gpu_page = 65536;  ///< GPU pages that a NIC maps begin at multiples of this
 
 /// Registers mapped for GPUs, with their counts. The runtime takes each once, and a device file of
 /// the NIC may give several queues the same register.
@@ -149,17 +130,8 @@ class gpu_memory_home final : public memory_home {
   }
 
   std::optional<file_descriptor> export_dmabuf(void* address, std::size_t bytes) override {
-    using export_range = CUresult(CUDAAPI*)(void*, CUdeviceptr, std::size_t, CUmemRangeHandleType,
-                                            unsigned long long);
     const device_scope here(device_);
-    auto* get = driver_function<export_range>("cuMemGetHandleForAddressRange", 11070);
-    if (get == nullptr) return {};
-    const std::size_t whole = (bytes + shared_page - 1) / shared_page * shared_page;
-    int fd = -1;
-    const CUresult outcome = get(&fd, reinterpret_cast<CUdeviceptr>(address), whole,
-                                 CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0);
-    if (outcome != CUDA_SUCCESS || fd < 0) return {};
-    return file_descriptor(fd);
+    return host::export_dma_buf(address, bytes);
   }
 
   std::uint64_t* map_register(void* reg, std::size_t bytes) override {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "file_descriptor.hpp"
+#include <gnstor/host/file_descriptor.hpp>
 
 #include <cstddef>
 #include <cstdint>
