@@ -7,7 +7,23 @@
 namespace gnstor::host {
 
 /// The part of a channel's reset that its lanes' device does, by steps: `channel_restart`.
-enum class restart_step : std::uint32_t { bar, settle, connect };
+enum class restart_step : std::uint32_t {
+  bar,
+  settle,
+  connect,
+  open,  ///< instead of `connect`, where nobody has to accept the channel
+};
+
+/// What a step does, for messages.
+inline const char* to_text(restart_step step) {
+  switch (step) {
+    case restart_step::bar: return "waiting for lanes that are sending";
+    case restart_step::settle: return "waiting for lanes that are polling";
+    case restart_step::connect: return "connecting it again";
+    case restart_step::open: return "opening it again";
+  }
+  return "";
+}
 
 /// One step for one channel, and a word for what became of it.
 struct restart_request {
@@ -30,6 +46,7 @@ struct restart_channel {
       case restart_step::bar: s = channel.bar(d); break;
       case restart_step::settle: s = channel.settle(d); break;
       case restart_step::connect: s = channel.connect(e.options, d); break;
+      case restart_step::open: s = channel.open(); break;
     }
     *e.outcome = s.pack();
   }

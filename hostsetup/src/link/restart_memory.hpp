@@ -15,7 +15,7 @@ struct nic_life {
   std::uint32_t serving = 0;
 };
 
-/// One step of a memory channel's reset, and a word for what became of it. `restart_step::connect`
+/// One step of a memory channel's reset, and a word for what became of it. `restart_step::open`
 /// opens the channel.
 struct memory_restart_request {
   const remote_memory_channel* channel = nullptr;
@@ -40,7 +40,8 @@ struct restart_memory {
       switch (e.step) {
         case restart_step::bar: s = channel.bar(d); break;
         case restart_step::settle: s = channel.settle(d); break;
-        case restart_step::connect: s = channel.open(); break;
+        case restart_step::connect:
+        case restart_step::open: s = channel.open(); break;
       }
     }
     *e.outcome = s.pack();

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <gnstor/core/hash.hpp>
+#include <gnstor/wire/ethernet/ethernet_header.hpp>
+#include <gnstor/wire/ethernet/frame_limits.hpp>
+#include <gnstor/wire/ethernet/internet_checksum.hpp>
+#include <gnstor/wire/ethernet/udp_header.hpp>
+
+#include <cstring>
+
+namespace gnstor::fw {
+
+/// A UDP datagram whose every byte follows from where it came from and its number: what a generator
+/// makes and a sink knows again.
+///
+/// Whoever forwards it may change the hardware addresses and the time to live; anything else is
+/// damage.
+struct numbered_frame {
+  static constexpr std::uint32_t headers = 14 + 20 + 8;
+  static constexpr std::uint16_t udp_port = 4791;
+  static constexpr std::uint8_t first_time_to_live = 64;
+
+  /// What a frame's payload begins with.
+  struct label {
+    std::uint64_t sequence;
+    std::uint32_t check;   ///< of what is beside it
+    std::uint16_t stream;  ///< the port that it came in by
+    std::uint16_t bytes;   ///< of the frame
+  };
+  static_assert(sizeof(label) == 16);
+  static_assert(headers + sizeof(label) <= wire::ethernet::min_frame_bytes);
+
+  /// Writes the frame: `bytes` of it, at least `min_frame_bytes`.
+  GNSTOR_HD static void make(unsigned char* to, const label& which) {
+    namespace ether = wire::ethernet;
+    const std::uint16_t bytes = which.bytes;
+    ether::ethernet_header e{{{0x02, 0, 0, 0, 1, static_cast<std::uint8_t>(which.stream)}},
+                             {{0x02, 0, 0, 0, 2, static_cast<std::uint8_t>(which.stream)}},
+                             ether::network16::of(0x0800)};
+    std::memcpy(to, &e, sizeof e);
+    ether::ipv4_header ip = header_of(which);
+    ip.checksum =
+        ether::internet_checksum().add_bytes(reinterpret_cast<unsigned char*>(&ip), 20).value();
+    std::memcpy(to + 14, &ip, sizeof ip);
+    ether::udp_header udp{};
+    udp.source = udp_port;
+    udp.destination = udp_port;
+    udp.total_bytes = static_cast<std::uint16_t>(bytes - 34);
+    std::memcpy(to + 34, &udp, sizeof udp);
+    std::memcpy(to + headers, &which, sizeof which);
+    for (std::uint32_t k = headers + sizeof which; k < bytes; ++k) to[k] = fill_of(which, k);
+  }
+
+  /// A label with its check.
+  GNSTOR_HD static label labelled(std::uint64_t sequence, std::uint16_t stream,
+                                  std::uint16_t bytes) {
+    label l{sequence, 0, stream, bytes};
+    l.check = check_of(l);
+    return l;
+  }
+
+  /// What a frame of `bytes` is; false if it is none of these.
+  GNSTOR_HD static bool read(const unsigned char* from, std::uint32_t bytes, label& which) {
+    if (bytes < headers + sizeof which) return false;
+    std::memcpy(&which, from + headers, sizeof which);
+    return which.check == check_of(which);
+  }
+
+  /// True if nothing but what a forwarder may change differs from what was made.
+  GNSTOR_HD static bool is_sound(const unsigned char* from, std::uint32_t bytes,
+                                 const label& which) {
+    namespace ether = wire::ethernet;
+    if (bytes != which.bytes) return false;
+    ether::ipv4_header ip;
+    std::memcpy(&ip, from + 14, sizeof ip);
+    const ether::ipv4_header made = header_of(which);
+    bool sound = ether::internet_checksum().add_bytes(from + 14, 20).value() == 0 &&
+                 ip.time_to_live != 0 && ip.time_to_live <= first_time_to_live &&
+                 ip.total_bytes == made.total_bytes && ip.source == made.source &&
+                 ip.destination == made.destination && from[12] == 0x08 && from[13] == 0;
+    for (std::uint32_t k = headers + sizeof which; k < bytes; ++k)
+      sound = sound && from[k] == fill_of(which, k);
+    return sound;
+  }
+
+ private:
+  GNSTOR_HD static wire::ethernet::ipv4_header header_of(const label& which) {
+    namespace ether = wire::ethernet;
+    ether::ipv4_header ip{};
+    ip.version_words = ether::ipv4_header::without_options;
+    ip.total_bytes = static_cast<std::uint16_t>(which.bytes - 14);
+    ip.identification = static_cast<std::uint16_t>(which.sequence);
+    ip.time_to_live = first_time_to_live;
+    ip.protocol = static_cast<std::uint8_t>(ether::ip_protocol::udp);
+    ip.source = 0x0a000000u + which.stream;
+    ip.destination = 0x0a800000u + (mix32(static_cast<std::uint32_t>(which.sequence)) & 0x7fffff);
+    return ip;
+  }
+  GNSTOR_HD static std::uint32_t check_of(const label& which) {
+    return static_cast<std::uint32_t>(mix64(which.sequence ^ std::uint64_t{which.stream} << 48 ^
+                                            std::uint64_t{which.bytes} << 32));
+  }
+  GNSTOR_HD static unsigned char fill_of(const label& which, std::uint32_t k) {
+    return static_cast<unsigned char>(which.sequence * 31 + k);
+  }
+};
+
+}  // namespace gnstor::fw

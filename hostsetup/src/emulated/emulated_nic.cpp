@@ -1,0 +1,235 @@
+#include "emulated_nic.hpp"
+
+#include <base/cuda_support.hpp>
+#include <base/log.hpp>
+#include <base/start_thread.hpp>
+#include <gnstor/host/error.hpp>
+#include <gnstor/simt/clock.hpp>
+#include <gnstor/simt_host/executor.hpp>
+
+#include <fmt/format.h>
+#include <nic/nic_service.hpp>
+
+#include <algorithm>
+
+namespace gnstor::host {
+namespace {
+
+/// Bus addresses are nobody's pointers: window k begins at (k + 1) << 40.
+constexpr std::uint32_t window_shift = 40;
+constexpr std::uint64_t settle_ns = 500'000'000;
+constexpr std::uint64_t close_ns = 5'000'000'000;
+
+std::uint64_t read(const std::uint64_t& word) {
+  return fw::nic_counters::read(const_cast<std::uint64_t&>(word));
+}
+std::uint32_t& word_at(fw::nic_port& port, std::uint32_t offset) {
+  return port.registers[offset / sizeof(std::uint32_t)];
+}
+
+}  // namespace
+
+emulated_nic::emulated_nic(const nic_endpoint& where, const nic_options& options)
+    : where_(where),
+      options_(options),
+      windows_(fw::nic_window::most),
+      paths_(fw::nic_node::most_paths) {
+  const bool gpu = options_.client == machine::gpu;
+  if (gpu && where_.runner == nic_endpoint::runner_kind::simulated) {
+    throw input_error(
+        "emu-nic: runner=sim serves kernels of the host executor; this program runs them on a GPU: "
+        "use runner=cpu");
+  }
+  has_thread_ = gpu || where_.runner == nic_endpoint::runner_kind::cpu;
+  if (gpu) prepare_gpus(options_.device, options_.device);
+  reach_ = gpu ? place::pinned : place::host;
+  ports_ = memory_block(reach_, where_.ports * sizeof(fw::nic_port), options_.device);
+  node_.ports = static_cast<fw::nic_port*>(ports_.data());
+  node_.windows = windows_.data();
+  node_.paths = paths_.data();
+  node_.port_count = where_.ports;
+  node_.frames = where_.frames;
+  node_.frame_bytes = where_.frame_bytes;
+  node_.drops_when_full = where_.drops_when_full;
+  node_.loops = where_.loops;
+  node_.settle_ns = settle_ns;
+  node_.faults = {where_.seed,       where_.lost,  where_.duplicated, where_.damaged,
+                  where_.miscounted, where_.runts, where_.oversize,   where_.late};
+  node_.stop = &stop_;
+  if (has_thread_)
+    thread_ = start_thread("serving an emulated Ethernet controller", [this] { serve(); });
+}
+
+emulated_nic::~emulated_nic() {
+  system_word<std::uint32_t>(stop_).store(1, release);
+  if (thread_.joinable()) thread_.join();
+}
+
+void emulated_nic::serve() noexcept {
+  try {
+    simt::lane<> lane;
+    if (where_.model == model_kind::intel_82599) {
+      fw::nic_service<fw::nic_82599>{node_}(lane);
+    } else {
+      fw::nic_service<fw::nic_82574>{node_}(lane);
+    }
+  } catch (const std::exception& e) {
+    // As a controller that dies: paths end by their deadlines.
+    log(log_level::error, std::string("the emulated Ethernet controller failed: ") + e.what());
+  }
+}
+
+void emulated_nic::attach(simt::host::executor& executor) {
+  if (has_thread_) return;
+  stop_ = 0;
+  const auto serve = [&](auto service) {
+    executor.serve_in(simt::domain::nic, where_.ports, 1, stop_, service);
+  };
+  if (where_.model == model_kind::intel_82599) {
+    serve(fw::nic_service<fw::nic_82599>{node_});
+  } else {
+    serve(fw::nic_service<fw::nic_82574>{node_});
+  }
+}
+void emulated_nic::attach(simt::cuda::executor&) {}
+
+std::uint64_t emulated_nic::map(void* memory, std::uint64_t bytes) {
+  const std::lock_guard lock(use_);
+  for (std::uint32_t k = 0; k < windows_.size(); ++k) {
+    if (read(windows_[k].bytes) != 0) continue;
+    const std::uint64_t at = std::uint64_t{k + 1} << window_shift;
+    windows_[k].open(at, static_cast<unsigned char*>(memory), bytes);
+    return at;
+  }
+  throw error(fmt::format(
+      "emu-nic: all {} windows of its address space are in use: use fewer flows", windows_.size()));
+}
+
+void emulated_nic::unmap(std::uint64_t address) noexcept {
+  const std::lock_guard lock(use_);
+  const std::uint64_t k = (address >> window_shift) - 1;
+  if (k < windows_.size()) system_word<std::uint64_t>(windows_[k].bytes).store(0, release);
+}
+
+fw::nic_port& emulated_nic::port_at(std::uint32_t port) const {
+  if (port >= where_.ports)
+    throw input_error(fmt::format("port {}: the NIC has {}", port, where_.ports));
+  return node_.ports[port];
+}
+
+ring_words emulated_nic::open_ring(std::uint32_t port, ring_direction way,
+                                   const ring_memory& memory) {
+  fw::nic_port& p = port_at(port);
+  fw::ring_position& position = position_of(p, way);
+  const wire::intel::ring_registers where = registers_of(way);
+  const bool receives = way == ring_direction::receive;
+  if (system_word<std::uint32_t>(position.enabled).load(acquire) != 0) {
+    throw input_error(fmt::format("port {} {} for another flow: use another port", port,
+                                  receives ? "receives" : "sends"));
+  }
+  const auto set = [&p](std::uint32_t offset, std::uint32_t value) {
+    p.at(offset).store(value, relaxed);
+  };
+  set(where.base_low, static_cast<std::uint32_t>(memory.dma));
+  set(where.base_high, static_cast<std::uint32_t>(memory.dma >> 32));
+  set(where.bytes, static_cast<std::uint32_t>(memory.depth * sizeof(wire::intel::descriptor)));
+  set(where.head, 0);
+  set(where.tail, 0);
+  if (receives && where_.model == model_kind::intel_82599) {
+    using registers = wire::intel::registers_82599;
+    set(registers::receive_split(0), registers::advanced_one_buffer | memory.buffer_bytes >> 10);
+  } else if (receives) {
+    using registers = wire::intel::registers_82574;
+    set(registers::receive_filter, registers::extended_descriptors);
+  }
+  position.head = position.reported = position.delay = 0;
+  // Paired with the acquire of the port's engine, which then finds what is above.
+  p.at(where.control).store(where.enable, release);
+  // Behind it: a ring that is enabled and not to be is one that the engine lets go of.
+  system_word<std::uint32_t>(position.enabled).store(where.enable, release);
+  if (receives) system_word<std::uint32_t>(p.listens).store(1, release);
+  ring_words words;
+  words.entries = memory.entries;
+  words.depth = memory.depth;
+  words.tail = &word_at(p, where.tail);
+  words.control = &word_at(p, where.control);
+  words.state = &position.enabled;
+  words.enable = where.enable;
+  return words;
+}
+
+void emulated_nic::close_ring(std::uint32_t port, ring_direction way) noexcept {
+  fw::nic_port& p = node_.ports[port];
+  system_word<std::uint32_t> state(position_of(p, way).enabled);
+  p.at(registers_of(way).control).store(0, release);
+  // Lanes of an executor have ended with it, and the NIC with them.
+  if (!has_thread_) return state.store(0, relaxed);
+  for (until wait{simt::within(close_ns)}; wait;) {
+    if (state.load(acquire) == 0) return;
+  }
+}
+
+void emulated_nic::stop_with_frames(std::uint32_t* word, bool wanted) noexcept {
+  const std::lock_guard lock(use_);
+  const auto address = reinterpret_cast<std::uint64_t>(word);
+  const std::uint64_t before = wanted ? 0 : address;
+  for (std::uint64_t& p : paths_) {
+    if (read(p) != before) continue;
+    // Paired with the acquire of the watch.
+    return system_word<std::uint64_t>(p).store(wanted ? address : 0, release);
+  }
+}
+
+nic_statistics emulated_nic::statistics(std::uint32_t port) const {
+  const fw::nic_port& p = port_at(port);
+  nic_statistics s;
+  s.made = read(p.counters.made);
+  s.lost = read(p.counters.lost);
+  s.runts = read(p.counters.runts);
+  s.oversize = read(p.counters.oversize);
+  s.missed = read(p.counters.missed);
+  s.delivered = read(p.counters.delivered);
+  s.damaged = read(p.counters.damaged);
+  s.miscounted = read(p.counters.miscounted);
+  s.given = read(p.counters.given);
+  s.sent = read(p.counters.sent);
+  for (std::uint32_t k = 0; k < where_.ports; ++k)
+    s.came_out += read(node_.ports[k].sinks.of[port].count);
+  return s;
+}
+
+void emulated_nic::check() const {
+  for (std::uint32_t k = 0; k < where_.ports; ++k) {
+    const fw::nic_port& p = node_.ports[k];
+    std::uint64_t count = 0;
+    std::uint64_t digest = 0;
+    const auto complain = [k](std::uint64_t n, const char* what) {
+      if (n != 0) throw error(fmt::format("emu-nic: port {}: {} {}", k, n, what));
+    };
+    for (std::uint32_t q = 0; q < where_.ports; ++q) {
+      const fw::frame_sink& s = node_.ports[q].sinks.of[k];
+      complain(read(s.unsound), "of its frames were changed on the way");
+      complain(read(s.reordered), "of its frames came out after later ones");
+      count += read(s.count);
+      digest += read(s.digest);
+    }
+    complain(read(p.sinks.foreign), "frames were sent that nobody made");
+    complain(read(p.counters.faults), "descriptors had an address that is nobody's");
+    complain(read(p.counters.bad_tails), "rounds had a tail beyond the ring");
+    complain(read(p.counters.bad_transmits), "descriptors described no frame");
+    const std::uint64_t given = read(p.counters.given);
+    if (count != given || digest != read(p.counters.given_digest)) {
+      throw error(fmt::format("emu-nic: port {}: {} of {} frames came out again{}", k, count, given,
+                              count == given ? ", not each of them once" : ""));
+    }
+  }
+}
+
+std::vector<std::string> emulated_nic::notes() const {
+  return {fmt::format("an emulated {} of {} ports: {}; kernels write its tails themselves",
+                      where_.model == model_kind::intel_82599 ? "82599" : "82574", where_.ports,
+                      has_thread_ ? "a CPU thread serves its rings"
+                                  : "lanes of the host executor serve its rings")};
+}
+
+}  // namespace gnstor::host

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <gnstor/host/nic_endpoint.hpp>
+#include <link/nic_link.hpp>
+
+#include <nic/nic_model.hpp>
+#include <nic/nic_node.hpp>
+
+#include <mutex>
+#include <thread>
+
+namespace gnstor::host {
+
+/// An Ethernet controller in this process: an 82599's rings and registers, served by a CPU thread
+/// or by lanes of the host executor.
+class emulated_nic final : public nic_link {
+ public:
+  /// Throws `input_error` for options that exclude each other, `error` where there is not so much
+  /// memory.
+  emulated_nic(const nic_endpoint& where, const nic_options& options);
+  ~emulated_nic() override;
+
+  nic_endpoint::model_kind model() const override { return where_.model; }
+  std::uint32_t ports() const override { return where_.ports; }
+  std::uint32_t usual_depth() const override { return where_.depth; }
+  std::uint32_t most_depth() const override { return 4096; }
+  memory_block allocate(std::size_t bytes) override {
+    return memory_block(reach_, bytes, options_.device);
+  }
+  std::uint64_t map(void* memory, std::uint64_t bytes) override;
+  void unmap(std::uint64_t address) noexcept override;
+  ring_words open_ring(std::uint32_t port, ring_direction way, const ring_memory& memory) override;
+  void close_ring(std::uint32_t port, ring_direction way) noexcept override;
+  void stop_with_frames(std::uint32_t* word, bool wanted) noexcept override;
+  nic_statistics statistics(std::uint32_t port) const override;
+  void check() const override;
+  std::vector<std::string> notes() const override;
+  void attach(simt::host::executor& executor) override;
+  void attach(simt::cuda::executor& executor) override;
+
+ private:
+  using model_kind = nic_endpoint::model_kind;
+
+  void serve() noexcept;
+  fw::nic_port& port_at(std::uint32_t port) const;
+  static fw::ring_position& position_of(fw::nic_port& port, ring_direction way) {
+    return way == ring_direction::receive ? port.receive : port.transmit;
+  }
+  template <class Model>
+  static wire::intel::ring_registers registers_of(ring_direction way) {
+    using registers = typename Model::registers;
+    return way == ring_direction::receive ? registers::receive(0) : registers::transmit(0);
+  }
+  wire::intel::ring_registers registers_of(ring_direction way) const {
+    return where_.model == model_kind::intel_82599 ? registers_of<fw::nic_82599>(way)
+                                                   : registers_of<fw::nic_82574>(way);
+  }
+
+  nic_endpoint where_;
+  nic_options options_;
+  place reach_ = place::host;  ///< memory of kernels that the NIC reaches
+  bool has_thread_ = false;
+  fw::nic_node node_;
+  memory_block ports_;  ///< with the registers: kernels write tails
+  std::vector<fw::nic_window> windows_;
+  std::vector<std::uint64_t> paths_;
+  std::mutex use_;  ///< of windows and paths
+  std::uint32_t stop_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace gnstor::host

@@ -1,0 +1,20 @@
+#include <emulated/open_emulated.hpp>
+#include <gnstor/host/nic.hpp>
+#include <link/nic_link.hpp>
+
+namespace gnstor::host {
+
+nic::nic(std::string_view endpoint, const nic_options& options)
+    : link_(open_emulated_nic(nic_endpoint::parse(endpoint), options)) {}
+nic::nic(nic&&) noexcept = default;
+nic& nic::operator=(nic&&) noexcept = default;
+nic::~nic() = default;
+
+std::uint32_t nic::ports() const { return link_->ports(); }
+nic_statistics nic::statistics(std::uint32_t port) const { return link_->statistics(port); }
+void nic::check() const { link_->check(); }
+std::vector<std::string> nic::notes() const { return link_->notes(); }
+void nic::attach(simt::host::executor& executor) const { link_->attach(executor); }
+void nic::attach(simt::cuda::executor& executor) const { link_->attach(executor); }
+
+}  // namespace gnstor::host

@@ -1,0 +1,121 @@
+#include <gnstor/host/error.hpp>
+#include <gnstor/host/packet_flow.hpp>
+#include <link/nic_link.hpp>
+
+#include <fmt/format.h>
+
+namespace gnstor::host {
+
+packet_flow::packet_flow(nic& where, const packet_flow_options& options)
+    : link_(&where.link()), model_(link_->model()), options_(options) {
+  if (options_.depth == 0) options_.depth = link_->usual_depth();
+  if (options_.depth > link_->most_depth()) {
+    throw input_error(fmt::format("packet_flow: depth {}: the NIC's rings have {} at most",
+                                  options_.depth, link_->most_depth()));
+  }
+  if (options_.buffer_bytes < 2048 || options_.buffer_bytes > 16384 ||
+      options_.buffer_bytes % 1024 != 0) {
+    throw input_error(fmt::format(
+        "packet_flow: buffer_bytes {}: NICs count buffers in KiB; use 2048 to 16384, a multiple of "
+        "1024",
+        options_.buffer_bytes));
+  }
+  shape_.lanes = options_.depth;
+  shape_.buffers = options_.buffers;
+  shape_.bytes = options_.buffer_bytes;
+  path_.turn = options_.turn;
+  path_.applications = options_.applications;
+  path_.drain_ns = options_.drain.ns();
+  path_.pool = packet_pool(shape_, nullptr, nullptr, 0);
+  ring_words words;
+  words.depth = options_.depth;
+  path_.receive = receive_ring<wire::intel::advanced_receive>(words);
+  path_.transmit = transmit_ring<wire::intel::advanced_transmit>(words);
+  if (const char* const problem = path_.problem()) {
+    throw input_error(fmt::format("packet_flow: {} (depth {}, turn {}, buffers {})", problem,
+                                  options_.depth, options_.turn, options_.buffers));
+  }
+  lay_out();
+  try {
+    open_rings();
+  } catch (...) {
+    close();
+    throw;
+  }
+}
+
+packet_flow::~packet_flow() { close(); }
+
+void packet_flow::close() noexcept {
+  if (receives_) link_->close_ring(options_.receive_port, ring_direction::receive);
+  if (sends_) link_->close_ring(options_.send_port, ring_direction::transmit);
+  link_->stop_with_frames(&control_->stop, false);
+  link_->unmap(dma_);
+}
+
+void packet_flow::lay_out() {
+  std::size_t bytes = 0;
+  const auto take = [&bytes](std::size_t count, std::size_t each) {
+    const std::size_t at = bytes;
+    bytes = (bytes + count * each + 127) / 128 * 128;
+    return at;
+  };
+  const std::size_t lanes = shape_.lanes;
+  const std::size_t ring = lanes * sizeof(wire::intel::descriptor);
+  const std::size_t data = take(1, shape_.data_bytes());
+  const std::size_t receive = take(1, ring);
+  const std::size_t transmit = take(1, ring);
+  const std::size_t control = take(1, sizeof(packet_control));
+  const std::size_t states = take(shape_.buffers, sizeof(packet_state));
+  const std::size_t arrived = take(path_.turns(), sizeof(std::uint32_t));
+  const std::size_t progress = take((options_.applications + 1) * lanes, sizeof(std::uint32_t));
+  const std::size_t sending = take(lanes, sizeof(std::uint32_t));
+  memory_ = link_->allocate(bytes);
+  auto* const base = static_cast<unsigned char*>(memory_.data());
+  // The NIC reaches buffers and rings alone.
+  dma_ = link_->map(base, control);
+  path_.pool =
+      packet_pool(shape_, reinterpret_cast<packet_state*>(base + states), base + data, dma_ + data);
+  control_ = path_.control = reinterpret_cast<packet_control*>(base + control);
+  path_.arrived = reinterpret_cast<std::uint32_t*>(base + arrived);
+  path_.progress = reinterpret_cast<std::uint32_t*>(base + progress);
+  path_.sending = reinterpret_cast<std::uint32_t*>(base + sending);
+  receive_ring_at_ = receive;
+  transmit_ring_at_ = transmit;
+}
+
+void packet_flow::open_rings() {
+  auto* const base = static_cast<unsigned char*>(memory_.data());
+  const auto open = [&](std::uint32_t port, ring_direction way, std::size_t at) {
+    nic_link::ring_memory m;
+    m.entries = reinterpret_cast<wire::intel::descriptor*>(base + at);
+    m.dma = dma_ + at;
+    m.depth = shape_.lanes;
+    m.buffer_bytes = shape_.bytes;
+    return link_->open_ring(port, way, m);
+  };
+  path_.transmit = transmit_ring<wire::intel::advanced_transmit>(
+      open(options_.send_port, ring_direction::transmit, transmit_ring_at_));
+  sends_ = true;
+  path_.receive = receive_ring<wire::intel::advanced_receive>(
+      open(options_.receive_port, ring_direction::receive, receive_ring_at_));
+  receives_ = true;
+  link_->stop_with_frames(&control_->stop, true);
+}
+
+void packet_flow::begin(std::size_t applications) {
+  if (has_begun_)
+    throw input_error("packet_flow: its kernels were spawned before; make another flow");
+  if (applications != options_.applications) {
+    throw input_error(fmt::format("packet_flow: {} applications are given, {} were announced",
+                                  applications, options_.applications));
+  }
+  has_begun_ = true;
+}
+
+void packet_flow::stop() { system_word<std::uint32_t>(control_->stop).store(1, release); }
+std::uint64_t packet_flow::count(packet_cause cause) const {
+  return control_->counters.read(cause);
+}
+
+}  // namespace gnstor::host

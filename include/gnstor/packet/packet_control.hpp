@@ -1,0 +1,27 @@
+#pragma once
+
+#include <gnstor/packet/packet_counters.hpp>
+
+namespace gnstor::inline v0 {
+
+/// The words by which the kernels of a packet path, and the CPU, find each other. Zeroed before the
+/// kernels start; those that are polled have a line each.
+struct packet_control {
+  static constexpr std::uint32_t most_applications = 8;
+
+  alignas(128) std::uint32_t stop;            ///< not 0: receive no more, send what there is, end
+  alignas(128) std::uint64_t receive_turn;    ///< whose turn it is to write the receive tail
+  alignas(128) std::uint64_t send_position;   ///< the first position that is not sent yet
+  std::uint32_t send_tail;                    ///< of who has the position: next free descriptor
+  std::uint32_t send_rung;                    ///< likewise: what the tail register says
+  std::uint32_t send_quiet;                   ///< likewise: empty positions in a row, at the end
+  std::uint32_t send_was_full;                ///< likewise
+  alignas(128) std::uint32_t sent_all;        ///< not 0: nothing will be sent any more
+  alignas(128) std::uint32_t received_lanes;  ///< receive lanes that have ended
+  std::uint32_t applied_lanes[most_applications];  ///< lanes of each application that have ended
+  alignas(128) packet_counters counters;
+};
+
+static_assert(std::is_trivial_v<packet_control>);
+
+}  // namespace gnstor::inline v0

@@ -1,0 +1,109 @@
+/// Paths that stop early, and wires that give too much or take nothing.
+
+#include "packet_rig.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace gnstor;
+using namespace gnstor::test;
+
+namespace {
+
+/// Stops a path from the CPU after a while.
+struct stop_after {
+  template <class Lane>
+  GNSTOR_HD void operator()(Lane&, std::uint32_t* stop, std::uint64_t wait_ns) const {
+    const deadline d = simt::within(wait_ns);
+    for (until wait{d}; wait;) {
+    }
+    system_word<std::uint32_t>(*stop).store(1, release);
+  }
+};
+
+/// Runs a path and stops it after `wait_ns`.
+std::string run_until(packet_rig& rig, host::options chosen, std::uint64_t wait_ns) {
+  return rig.run(chosen, forward_all{}, [&](host::executor& machine) {
+    machine.spawn_in(simt::domain::cpu, 1, 1, stop_after{}, &rig.control().stop, wait_ns);
+  });
+}
+
+}  // namespace
+
+TEST_CASE("a path that stops in the middle sends what it has, and every buffer is home") {
+  sweep(host::mode::seeded, 100, [](host::options chosen) -> std::string {
+    packet_rig_shape shape;
+    shape.frames = 1'000'000;
+    packet_rig rig(shape);
+    const std::string thrown = run_until(rig, chosen, 1'000 + chosen.seed * 2'000);
+    if (!thrown.empty()) return thrown;
+    const std::string fault = rig.fault_but_for_the_rest();
+    if (!fault.empty()) return fault;
+    return rig.count(packet_cause::unsent) + rig.count(packet_cause::stuck) == 0 ? "" : "unsent";
+  });
+}
+
+TEST_CASE("where the receive ring is full a generator waits, and nothing is missed") {
+  packet_rig_shape shape;
+  shape.pool.buffers = 8;  // one per lane: each is away until it was sent
+  shape.frames = 2000;
+  packet_rig rig(shape);
+  REQUIRE(rig.run({}, forward_all{}) == "");
+  CHECK(rig.fault_of_forwarding() == "");
+  CHECK(rig.count(packet_cause::no_buffer) > 0);
+  CHECK(rig.port(0).counters.missed == 0);
+}
+
+TEST_CASE("where nobody waits frames without a descriptor are counted as missed") {
+  packet_rig_shape shape;
+  shape.frames = 2000;
+  shape.drops_when_full = true;
+  packet_rig rig(shape);
+  REQUIRE(rig.run({}, forward_all{}) == "");
+  CHECK(rig.fault_of_forwarding() == "");
+  CHECK(rig.port(0).counters.missed > 0);
+  CHECK(rig.port(0).counters.missed + rig.port(0).counters.delivered == 2000);
+}
+
+TEST_CASE("a NIC that sends nothing any more gives the packets back when the path stops") {
+  std::uint64_t full = 0;
+  sweep(host::mode::seeded, 40, [&full](host::options chosen) -> std::string {
+    packet_rig_shape shape;
+    shape.drain_ns = 1'000'000;
+    packet_rig rig(shape);
+    rig.pause_transmit();
+    const std::string thrown = run_until(rig, chosen, 200'000);
+    if (!thrown.empty()) return thrown;
+    const std::string fault = rig.fault_but_for_the_rest();
+    if (!fault.empty()) return fault;
+    full += rig.count(packet_cause::ring_full);
+    return rig.count(packet_cause::unsent) == rig.count(packet_cause::received) ? "" : "not all";
+  });
+  CHECK(full > 0);
+}
+
+TEST_CASE("a NIC that lets go of nothing keeps its buffers: they are counted as stuck") {
+  packet_rig_shape shape;
+  shape.frames = 3;
+  shape.drain_ns = 50'000;
+  packet_rig rig(shape);
+  rig.die();
+  REQUIRE(run_until(rig, {.run = host::mode::seeded, .seed = 3}, 100'000) == "");
+  CHECK(rig.count(packet_cause::received) == 0);
+  CHECK(rig.count(packet_cause::stuck) == 8);
+}
+
+TEST_CASE("numbers that do not fit together are named") {
+  const auto problem = [](auto change) {
+    packet_rig rig(packet_rig_shape{});
+    packet_rig::path_type path = rig.path();
+    change(path);
+    return std::string(path.problem() == nullptr ? "" : path.problem());
+  };
+  CHECK(problem([](auto&) {}) == "");
+  CHECK(problem([](auto& p) { p.turn = 8; }) == "depth must be a power of two of two turns");
+  CHECK(problem([](auto& p) { p.turn = 3; }) == "turn must be a power of two");
+  CHECK(problem([](auto& p) { p.applications = 9; }) == "at most eight applications");
+  CHECK(problem([](auto& p) {
+          p.pool = packet_pool({.lanes = 8, .buffers = 12}, nullptr, nullptr, 0);
+        }) == "buffers must be a multiple of lanes");
+}
