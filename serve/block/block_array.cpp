@@ -3,11 +3,13 @@
 #include "block_device.hpp"
 #include <base/log.hpp>
 #include <gnstor/host/volume_text.hpp>
+#include <gnstor/simt/clock.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <session_impl.hpp>
 #include <utility>
 
@@ -16,13 +18,15 @@ namespace {
 
 constexpr std::uint64_t buffer_bytes = 131072;
 
-block_settings settings_for(const host::session& s, const block_array_options& wanted) {
+block_settings settings_for(const host::session& s, const block_array_options& wanted,
+                            phase_counts& phases) {
   const auto& rdma = s.where().rdma;
   const bool managed = host::session_access::managed(s);
   return {.patience = wanted.timeout,
           .attempt = duration::of_ns(managed ? wanted.timeout.ns() / 4 : 0),
           .managed = managed,
-          .reconnects = rdma && rdma->loss_timeout_ms != 0};
+          .reconnects = rdma && rdma->loss_timeout_ms != 0,
+          .phases = &phases};
 }
 
 /// An endpoint whose connection is made again for as long as may be, unless it says how long: no
@@ -54,7 +58,7 @@ block_array::block_array(host::session session, const block_array_options& wante
     : options_(wanted),
       session_(std::move(session)),
       epochs_(host::session_access::follow_epochs(session_)),
-      service_(link(), epochs_, settings_for(session_, wanted)) {
+      service_(link(), epochs_, settings_for(session_, wanted, phases_)) {
   buffers_.emplace(link(), wanted.buffers, buffer_bytes);
 }
 
@@ -117,6 +121,33 @@ void block_array::check() const {
 }
 
 host::array_link& block_array::link() const { return host::session_access::link(session_); }
+
+/// A buffer, when there is one.
+host::staging_pool::loan block_array::borrow() {
+  std::optional<host::staging_pool::loan> at_once = buffers_->try_borrow();
+  if (at_once) {
+    phases_.pass(request_phase::buffer);
+    return std::move(*at_once);
+  }
+  const std::uint64_t began = simt::now_ns();
+  phases_.enter(request_phase::buffer);
+  try {
+    host::staging_pool::loan found = buffers_->borrow();
+    phases_.leave(request_phase::buffer, simt::now_ns() - began);
+    return found;
+  } catch (...) {
+    phases_.leave(request_phase::buffer, simt::now_ns() - began);
+    throw;
+  }
+}
+
+void block_array::copy(request_phase as, std::byte* to, const std::byte* from,
+                       std::uint64_t bytes) {
+  const std::uint64_t began = simt::now_ns();
+  phases_.enter(as);
+  std::memcpy(to, from, bytes);
+  phases_.leave(as, simt::now_ns() - began);
+}
 
 volume_info block_array::present(volume_info v) const {
   return epochs_ != nullptr ? epochs_->present(v) : v;

@@ -57,6 +57,8 @@ class block_array {
   void provide(const std::string& name, std::uint64_t bytes);
   /// What callers do with each volume: their calls, however many commands those became.
   volume_traffic& traffic() { return traffic_; }
+  /// Where requests are: a call is several, if it is long.
+  const phase_counts& phases() const { return phases_; }
   /// Throws `error` with the reason if the array serves nothing any more.
   void check() const;
 
@@ -64,6 +66,8 @@ class block_array {
   friend class block_device;
   void close(const volume_info& v) noexcept;
   host::array_link& link() const;
+  host::staging_pool::loan borrow();
+  void copy(request_phase as, std::byte* to, const std::byte* from, std::uint64_t bytes);
   /// A volume in the array's present epoch.
   volume_info present(volume_info v) const;
 
@@ -75,6 +79,7 @@ class block_array {
   host::epoch_watcher* const epochs_;                          ///< null: plain namespaces
   std::map<std::uint16_t, std::weak_ptr<block_device>> open_;  ///< by VID
   volume_traffic traffic_;
+  phase_counts phases_;
   block_service service_;
 };
 

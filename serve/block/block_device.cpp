@@ -181,14 +181,15 @@ block_error block_device::move(block_request::kind what, std::uint64_t offset, s
     const auto add = [&](host::staging_pool::loan with) {
       const std::uint64_t n = std::min(size - done, pool.bytes_each());
       part& p = parts.emplace_back(all, what, volume_, offset + done, n, pool, std::move(with));
-      if (!reads) std::memcpy(p.data(), memory + done, n);
+      if (!reads) array_->copy(request_phase::receiving, p.data(), memory + done, n);
       done += n;
     };
     const std::uint64_t begun = done;
-    add(pool.borrow());
+    add(array_->borrow());
     for (; done < size;) {
       std::optional<host::staging_pool::loan> more = pool.try_borrow();
       if (!more) break;
+      array_->phases_.pass(request_phase::buffer);
       add(std::move(*more));
     }
     for (part& p : parts) array_->service_.submit(p);
@@ -196,7 +197,7 @@ block_error block_device::move(block_request::kind what, std::uint64_t offset, s
     std::uint64_t at = begun;
     for (part& p : parts) {
       status s = p.outcome;
-      if (reads && s.ok()) std::memcpy(memory + at, p.data(), p.size());
+      if (reads && s.ok()) array_->copy(request_phase::sending, memory + at, p.data(), p.size());
       if (reads && is_damaged(s) && p.blocks > 1) s = read_one_by_one(p, offset + at, memory + at);
       if (!s.ok()) return judge(s, what, offset + at);
       at += p.size();

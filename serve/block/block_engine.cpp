@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 
 namespace gnstor::serve {
@@ -19,8 +20,18 @@ namespace {
 constexpr std::uint64_t most_blocks = 256;
 /// Between two looks at a connection that is lost.
 constexpr std::uint64_t pause_ns = 5'000'000;
+/// Between two looks at what asks an SSD that is silent.
+constexpr std::uint64_t silent_pause_ns = 2'000'000;
 /// Requests that are sent before answers are looked for again.
 constexpr std::uint32_t most_at_once = 64;
+
+/// Commands of a channel that were given up, and may be answered still.
+std::uint32_t lost_of(const remote_channel& channel) {
+  channel_state& s = channel.counters();
+  const std::uint64_t late = device_word<std::uint64_t>(s.late).load(relaxed);
+  const std::uint64_t given_up = device_word<std::uint64_t>(s.timed_out).load(relaxed);
+  return given_up > late ? static_cast<std::uint32_t>(given_up - late) : 0;
+}
 
 status closed() { return status::make(status_code::closed, reporter::channel); }
 
@@ -33,21 +44,29 @@ block_engine::block_engine(host::array_link& link, std::uint32_t channel,
       channel_(channel),
       epochs_(epochs),
       settings_(settings),
-      shares_(std::move(shares)) {}
+      shares_(std::move(shares)),
+      order_(settings.order ? settings.order : std::make_shared<write_order>()) {}
 
 std::shared_ptr<ssd_shares> block_engine::shares_of(const host::array_link& link) {
   return std::make_shared<ssd_shares>(link.host().queue().depth());
 }
 
 block_engine::~block_engine() {
-  if (event_fd_ >= 0) link_->wake(channel_, event_fd_, false);
+  if (listens_) link_->wake(channel_, event_fd_, false);
 }
 
 bool block_engine::wakes(int event_fd) {
   if (!link_->can_wake()) return false;
-  link_->wake(channel_, event_fd, true);
   event_fd_ = event_fd;
   return true;
+}
+
+/// Who has nothing under way is not woken by what others have.
+void block_engine::arm() {
+  const bool listens = wants_answers();
+  if (event_fd_ >= 0 && std::exchange(listens_, listens) != listens)
+    link_->wake(channel_, event_fd_, listens);
+  if (listens) link_->arm(channel_);
 }
 
 /// An operation has ended: perhaps another engine's, which uses the same channel.
@@ -58,9 +77,7 @@ void block_engine::ended::operator()(const io_event& e) const {
   const std::lock_guard lock(owner.guard_);
   owner.handed_over_.emplace_back(&r, e.outcome);
   owner.any_handed_over_.store(true, std::memory_order_release);
-  if (owner.event_fd_ < 0) return;
-  constexpr std::uint64_t one = 1;
-  (void)!::write(owner.event_fd_, &one, sizeof one);  // it may sleep
+  owner.wake();
 }
 
 void block_engine::submit(block_request& r) {
@@ -68,8 +85,58 @@ void block_engine::submit(block_request& r) {
   r.at_ = 0;
   r.memory_lost = false;
   r.avoided_ = 0;
-  r.ends_ = simt::within(settings_.patience);
+  const std::uint64_t now = simt::now_ns();
+  r.ends_ = deadline::after(now, settings_.patience.ns());
+  r.submitted_ns_ = now;
+  r.in_phase_ = false;
+  turn(r, request_phase::queued, now);
+  if (r.has_turn()) {
+    {
+      const std::lock_guard lock(guard_);
+      come_.reserve(behind_.size() + 1);
+    }
+    if (!order_->enter(r, r.volume.vid, r.first, r.blocks)) {
+      behind_.insert(&r);
+      return;
+    }
+  }
   next_.push_back(&r);
+}
+
+void block_request::comes() noexcept { engine_->turn_comes(*this); }
+
+/// What a request had to wait for has ended, perhaps in another engine: its own one finds it soon.
+void block_engine::turn_comes(block_request& r) {
+  {
+    const std::lock_guard lock(guard_);
+    come_.push_back(&r);  // it has room for all
+    any_handed_over_.store(true, std::memory_order_release);
+  }
+  wake();
+}
+
+/// Whoever sleeps looks again.
+void block_engine::wake() const {
+  if (event_fd_ < 0) return;
+  constexpr std::uint64_t one = 1;
+  (void)!::write(event_fd_, &one, sizeof one);
+}
+
+/// A request comes to a phase, from another or from none.
+void block_engine::turn(block_request& r, request_phase to, std::uint64_t now_ns) {
+  if (r.in_phase_ && r.phase_ == to) return;
+  leave(r, now_ns);
+  r.in_phase_ = true;
+  r.phase_ = to;
+  r.since_ns_ = now_ns;
+  if (settings_.phases != nullptr) settings_.phases->enter(to);
+}
+
+/// A request leaves the phase that it is in, if any.
+void block_engine::leave(block_request& r, std::uint64_t now_ns) {
+  if (!std::exchange(r.in_phase_, false)) return;
+  if (settings_.phases != nullptr) settings_.phases->leave(r.phase_, now_ns - r.since_ns_);
+  r.since_ns_ = now_ns;
 }
 
 bool block_engine::progress() {
@@ -106,7 +173,12 @@ bool block_engine::round() {
   bool moved = take_handed_over();
   moved = finds_epoch() || moved;
   if (failed_) give_up();
+  if (!behind_.empty()) end_late_behind(simt::now_ns());
+  if (shares_->has_lost()) shares_->settle(lost_of(channel));
+  const bool looks = look_at_silent();
   if (sends_ || under_way_.empty()) moved = begin_some() || moved;
+  // Else what comes is others', who look for it.
+  if (!wants_answers() && !looks) return moved;
   for (bounded most{most_at_once * 4}; most && io.poll();) moved = true;
   for (bounded most{most_at_once}; most && io.dispatch(calls);) moved = true;
   sends_ = channel.phase() == channel_phase::ready;
@@ -131,6 +203,9 @@ void block_engine::end_former_life() {
 void block_engine::end_expired() {
   const std::uint64_t now = simt::now_ns();
   end_late_waiters(now);
+  end_late_behind(now);
+  next_.insert(next_.end(), withheld_.begin(), withheld_.end());
+  withheld_.clear();
   std::vector<block_request*> over;
   std::erase_if(next_, [&](block_request* r) {
     if (!r->ends_.expired(now)) return false;
@@ -143,18 +218,27 @@ void block_engine::end_expired() {
 bool block_engine::take_handed_over() {
   if (!any_handed_over_.load(std::memory_order_acquire)) return false;
   std::vector<std::pair<block_request*, status>> all;
+  bool moved = false;
   {
     const std::lock_guard lock(guard_);
     all.swap(handed_over_);
+    for (block_request* r : come_) {
+      behind_.erase(r);
+      next_.push_back(r);
+      moved = true;
+    }
+    come_.clear();
     any_handed_over_.store(false, std::memory_order_relaxed);
   }
   for (const auto& [r, s] : all) operation_ended(*r, s);
-  return !all.empty();
+  return moved || !all.empty();
 }
 
 void block_engine::give_up() {
   for (block_request* r : std::exchange(next_, {})) finish(*r, closed());
   for (block_request* r : std::exchange(waiting_, {})) finish(*r, closed());
+  for (block_request* r : std::exchange(withheld_, {})) finish(*r, closed());
+  for (; !behind_.empty();) finish(**behind_.begin(), closed());
 }
 
 /// Sends what there is room for, in order. What has to wait for an SSD's share holds up what asks
@@ -167,17 +251,23 @@ bool block_engine::begin_some() {
     block_request* const r = next_[at];
     next_.erase(next_.begin() + static_cast<std::ptrdiff_t>(at));
     const beginning b = begin(*r, lacking);
-    if (b != beginning::done) next_.insert(next_.begin() + static_cast<std::ptrdiff_t>(at), r);
-    if (b == beginning::no_room) break;
-    if (b == beginning::no_share) ++at;
     moved = moved || b == beginning::done;
+    if (b == beginning::silent) {
+      turn(*r, request_phase::waiting, simt::now_ns());
+      withheld_.push_back(r);
+    }
+    if (b == beginning::done || b == beginning::silent) continue;
+    next_.insert(next_.begin() + static_cast<std::ptrdiff_t>(at), r);
+    if (b == beginning::no_room) break;
+    ++at;
   }
   return moved;
 }
 
 /// Sends what comes next of a request, if there is room for it.
 block_engine::beginning block_engine::begin(block_request& r, std::uint64_t& lacking) {
-  if (r.ends_.expired(simt::now_ns())) {  // nothing of it is under way
+  const std::uint64_t now = simt::now_ns();
+  if (r.ends_.expired(now)) {  // nothing of it is under way
     finish(r, status::make(status_code::no_memory, reporter::channel));
     return beginning::done;
   }
@@ -186,7 +276,7 @@ block_engine::beginning block_engine::begin(block_request& r, std::uint64_t& lac
   if (r.sent_in_ != v.epoch || r.sent_by_ != started_) r.avoided_ = 0;
   r.sent_in_ = v.epoch;
   r.sent_by_ = started_;
-  v.filling |= v.plain() ? 0 : r.avoided_;
+  if (!v.plain()) v.filling |= r.avoided_ | avoidable(r, v);
   const remote_volume volume(v, channel_set<remote_channel>(&link_->host_of(channel_), 1),
                              rendezvous_placement(v.ssd_count));
   const completion_call then{callback_table<ended>::id<ended>(),
@@ -197,11 +287,15 @@ block_engine::beginning block_engine::begin(block_request& r, std::uint64_t& lac
   const ssd_shares::outcome got = shares_->take(r.asks_, lacks);
   lacking |= lacks;
   if (got == ssd_shares::outcome::no_room) return beginning::no_room;
-  if (got == ssd_shares::outcome::no_share) return beginning::no_share;
+  if (got == ssd_shares::outcome::no_share)
+    return (lacks & shares_->silent()) != 0 ? beginning::silent : beginning::no_share;
   if (under_way_.empty()) use_ = link_->use();
   under_way_.insert(&r);
-  const result<io_ticket> begun = send(r, volume, then);
-  if (begun) return beginning::done;
+  const result<io_ticket> begun = send(r, volume, then, now);
+  if (begun) {
+    turn(r, request_phase::flash, now);
+    return beginning::done;
+  }
   forget(r);
   if (begun.status.code == status_code::would_block) return beginning::no_room;
   settle(r, begun.status);
@@ -218,10 +312,10 @@ ssd_asks block_engine::asks_of(const block_request& r, const volume_info& v) {
 }
 
 result<io_ticket> block_engine::send(block_request& r, const remote_volume& volume,
-                                     completion_call then) {
+                                     completion_call then, std::uint64_t now_ns) {
   const std::uint64_t attempt =
       settings_.attempt.ns() != 0 ? settings_.attempt.ns() : settings_.patience.ns();
-  const deadline d = deadline::after(0, std::min(r.ends_.at_ns(), simt::now_ns() + attempt));
+  const deadline d = deadline::after(0, std::min(r.ends_.at_ns(), now_ns + attempt));
   if (r.what == block_request::kind::flush) return volume.flush_async(d, then);
   r.under_way_ = std::min(r.blocks - r.at_, most_blocks);
   const vba first(static_cast<std::uint32_t>(r.first + r.at_));
@@ -234,8 +328,35 @@ result<io_ticket> block_engine::send(block_request& r, const remote_volume& volu
 }
 
 void block_engine::operation_ended(block_request& r, status s) {
+  if (s.code == status_code::timed_out || s.code == status_code::buffer_in_use) {
+    // Where several have failed it does not say which.
+    const bool named = s.ssd < max_ssds && (r.asks_.ssds() >> s.ssd & 1) != 0;
+    shares_->lose(r.asks_, named ? std::uint64_t{1} << s.ssd : r.asks_.ssds());
+  }
   forget(r);
+  leave(r, simt::now_ns());
   settle(r, s);
+}
+
+/// SSDs that are silent, where a read can do without.
+std::uint64_t block_engine::avoidable(const block_request& r, const volume_info& v) const {
+  const std::uint64_t silent = shares_->silent();
+  if (silent == 0 || r.what != block_request::kind::read) return 0;
+  const std::uint64_t without = silent | v.absent | v.filling | r.avoided_;
+  return static_cast<std::uint32_t>(std::popcount(without)) < v.replicas ? silent : 0;
+}
+
+/// Has what asks silent SSDs sent where they are no longer, and ended when its time is up. Not each
+/// time: others are not to wait for that. True if it has looked: late answers may have come, though
+/// nothing is under way.
+bool block_engine::look_at_silent() {
+  if (withheld_.empty()) return false;
+  const std::uint64_t now = simt::now_ns();
+  if (now < next_look_ns_) return false;
+  next_look_ns_ = now + silent_pause_ns;
+  next_.insert(next_.end(), withheld_.begin(), withheld_.end());
+  withheld_.clear();
+  return true;
 }
 
 /// Nothing of a request is under way any more.
@@ -250,9 +371,15 @@ void block_engine::settle(block_request& r, status s) {
   if (!s.ok() && goes_on(r, s)) return;
   if (s.ok() && r.what != block_request::kind::flush) {
     r.at_ += r.under_way_;
-    if (r.at_ < r.blocks) return next_.push_back(&r);
+    if (r.at_ < r.blocks) return queue(r);
   }
   finish(r, s);
+}
+
+/// Puts what goes on behind what waits already.
+void block_engine::queue(block_request& r) {
+  turn(r, request_phase::queued, r.since_ns_);
+  next_.push_back(&r);
 }
 
 /// Sees to it that a request which failed so is sent again. False if that would not help.
@@ -272,12 +399,13 @@ bool block_engine::goes_on(block_request& r, status s) {
   if (r.ends_.expired(simt::now_ns())) return false;
   if (s.code == status_code::buffer_in_use) {
     r.avoided_ |= s.ssd < 64 ? std::uint64_t{1} << s.ssd : 0;
-    next_.push_back(&r);
+    queue(r);
     return true;
   }
   if (!may_be_sent_again(s)) return false;
   if (epochs_ != nullptr) epochs_->wish();
   r.outcome = s;
+  turn(r, request_phase::waiting, r.since_ns_);
   waiting_.push_back(&r);
   return true;
 }
@@ -303,6 +431,7 @@ bool block_engine::finds_epoch() {
   };
   const auto goes = std::stable_partition(waiting_.begin(), waiting_.end(), stays);
   const bool moved = goes != waiting_.end();
+  for (auto r = goes; r != waiting_.end(); ++r) turn(**r, request_phase::queued, now);
   next_.insert(next_.end(), goes, waiting_.end());
   waiting_.erase(goes, waiting_.end());
   end_late_waiters(now);
@@ -319,7 +448,22 @@ void block_engine::end_late_waiters(std::uint64_t now_ns) {
   for (block_request* r : over) finish(*r, r->outcome);
 }
 
+/// Ends what still waits for its turn and whose time is up.
+void block_engine::end_late_behind(std::uint64_t now_ns) {
+  std::vector<block_request*> over;
+  for (block_request* r : behind_)
+    if (r->ends_.expired(now_ns)) over.push_back(r);
+  for (block_request* r : over) finish(*r, status::make(status_code::no_memory, reporter::channel));
+}
+
 void block_engine::finish(block_request& r, status s) {
+  if (r.has_turn()) order_->leave(r);
+  if (!behind_.empty() && behind_.erase(&r) != 0) {
+    const std::lock_guard lock(guard_);
+    std::erase(come_, &r);
+  }
+  if (r.in_phase_) leave(r, simt::now_ns());
+  if (settings_.phases != nullptr) settings_.phases->finish(s.ok());
   r.outcome = s;
   r.done();
 }

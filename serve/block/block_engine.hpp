@@ -1,6 +1,7 @@
 #pragma once
 
 #include "block_request.hpp"
+#include "phase_counts.hpp"
 #include <gnstor/core/duration.hpp>
 #include <gnstor/io/io_event.hpp>
 #include <gnstor/volume/remote_volume.hpp>
@@ -30,14 +31,20 @@ struct block_settings {
   bool managed = false;
   /// The link makes a lost connection again: what it cost is sent once more then.
   bool reconnects = false;
+  /// Where the phases `queued`, `waiting` and `flash` are counted, and what has ended; or null. It
+  /// outlives the engine.
+  phase_counts* phases = nullptr;
+  /// Of changes by all engines that write the same volumes; null: this one is alone with them.
+  std::shared_ptr<write_order> order{};
 };
 
 /// Reads and writes volumes for one thread that never waits: sends its requests by a channel of a
 /// link, as many at once as that has room for, and calls `done` when they have ended. Data moves
 /// between the SSDs and the requests' memory, without a copy.
 ///
-/// Requests have no order: one that must come behind another is submitted when that has ended. All
-/// members are its thread's; engines of several threads may share a channel.
+/// Requests have no order: one that must come behind another is submitted when that has ended. Only
+/// changes of the same block are carried out one after another, so that all its replicas end up
+/// equal. All members are its thread's; engines of several threads may share a channel.
 class block_engine {
  public:
   /// @param link was opened with `session_options::asynchronous`; outlives this, as does `epochs`
@@ -55,47 +62,61 @@ class block_engine {
 
   /// Begins a request. @par Callers the thread, also in `block_request::done`
   void submit(block_request& r);
-  /// Has an event descriptor written when there is something to do after `arm`. False: the link
-  /// wakes nobody, and `progress` has to be called all the time.
+  /// Has an event descriptor written when there is something to do after `arm`: not for requests
+  /// that only wait. False: the link wakes nobody, and `progress` has to be called all the time.
   /// @param event_fd outlives the engine
   bool wakes(int event_fd);
   /// Asks for that. Call `progress` once more before you sleep, and sleep a few milliseconds at
   /// most: time-outs ring no bell.
-  void arm() const { link_->arm(channel_); }
+  void arm();
   /// Sends and takes answers, as far as can be done now. True if anything moved.
   bool progress();
   /// True if there is no request.
-  bool is_idle() const { return under_way_.empty() && next_.empty() && waiting_.empty(); }
-  /// True if requests wait for another epoch or connection, and for nothing else.
-  bool only_waits() const {
-    return away_ || (under_way_.empty() && next_.empty() && !waiting_.empty());
+  bool is_idle() const {
+    return under_way_.empty() && next_.empty() && waiting_.empty() && withheld_.empty() &&
+           behind_.empty();
   }
+  /// True if requests wait for another epoch or connection, for an SSD that is silent, or for their
+  /// turn behind others' changes, and for nothing else.
+  bool only_waits() const { return away_ || (under_way_.empty() && next_.empty() && !is_idle()); }
   /// Ends what is not under way with `closed`; the rest ends within its time.
   void give_up();
 
  private:
+  friend class block_request;  // says that its turn has come
   struct ended {
     block_engine* engine;
     void operator()(const io_event& e) const;
   };
 
   bool round();
+  /// True if answers, its own or others', let it go on.
+  bool wants_answers() const { return !under_way_.empty() || !next_.empty(); }
+  void turn_comes(block_request& r);
+  void wake() const;
   bool take_handed_over();
   void end_former_life();
   void end_expired();
   bool begin_some();
-  enum class beginning : std::uint8_t { done, no_room, no_share };
+  enum class beginning : std::uint8_t { done, no_room, no_share, silent };
   /// @param lacking SSDs that earlier requests wait for, by bit; more, if this one has to
   beginning begin(block_request& r, std::uint64_t& lacking);
   void operation_ended(block_request& r, status s);
   void forget(block_request& r);
-  result<io_ticket> send(block_request& r, const remote_volume& volume, completion_call then);
+  std::uint64_t avoidable(const block_request& r, const volume_info& v) const;
+  bool look_at_silent();
+  result<io_ticket> send(block_request& r, const remote_volume& volume, completion_call then,
+                         std::uint64_t now_ns);
   void settle(block_request& r, status s);
   bool goes_on(block_request& r, status s);
   bool finds_epoch();
   bool may_be_sent_again(status s) const;
+  void queue(block_request& r);
   void finish(block_request& r, status s);
+  void turn(block_request& r, request_phase to, std::uint64_t now_ns);
+  void leave(block_request& r, std::uint64_t now_ns);
   void end_late_waiters(std::uint64_t now_ns);
+  void end_late_behind(std::uint64_t now_ns);
   static ssd_asks asks_of(const block_request& r, const volume_info& v);
 
   host::array_link* link_;
@@ -103,8 +124,12 @@ class block_engine {
   host::epoch_watcher* epochs_;
   const block_settings settings_;
   const std::shared_ptr<ssd_shares> shares_;
-  std::deque<block_request*> next_;      ///< to be sent
-  std::vector<block_request*> waiting_;  ///< for another epoch or connection
+  const std::shared_ptr<write_order> order_;
+  std::deque<block_request*> next_;            ///< to be sent
+  std::vector<block_request*> waiting_;        ///< for another epoch or connection
+  std::vector<block_request*> withheld_;       ///< from SSDs that are silent
+  std::unordered_set<block_request*> behind_;  ///< others' changes of their blocks
+  std::uint64_t next_look_ns_ = 0;             ///< when these are looked at again
   std::unordered_set<block_request*> under_way_;
   std::shared_ptr<void> use_;  ///< of the link, while something is under way
   std::uint64_t life_ = 0;     ///< `array_link::lives` of what is under way
@@ -114,10 +139,12 @@ class block_engine {
   bool away_ = false;              ///< the connection is lost, and is not there again
   std::uint64_t next_try_ns_ = 0;  ///< when that is looked at again
   int event_fd_ = -1;              ///< of `wakes`
+  bool listens_ = false;           ///< it is written with the channel's completions
 
   std::mutex guard_;  ///< of what follows
   /// Operations of this engine whose answers another one has taken from the channel.
   std::vector<std::pair<block_request*, status>> handed_over_;
+  std::vector<block_request*> come_;  ///< of `behind_`, those whose turn it is
   std::atomic<bool> any_handed_over_{false};
 };
 

@@ -84,7 +84,7 @@ bool block_service::round() {
 
 void block_service::sleep() {
   sleeping_.store(true);
-  if (!engine_.is_idle()) engine_.arm();
+  engine_.arm();
   // What came before either is seen now.
   if (!round() && !stopping_) {
     pollfd readable{event_, POLLIN, 0};

@@ -1,6 +1,7 @@
 #include "array_metrics.hpp"
 
 #include "metric_family.hpp"
+#include "phase_metrics.hpp"
 #include "traffic_metrics.hpp"
 #include <gnstor/host/control_error.hpp>
 #include <gnstor/host/volume_text.hpp>
@@ -194,6 +195,7 @@ std::vector<MetricFamily> array_metrics::Collect() const {
                     .take());
   add_calls(*calls_, all);
   if (manager) add_managed(*manager, all);
+  if (phases_ != nullptr) add_phase_metrics(*phases_, all);
   std::erase_if(all, [](const MetricFamily& f) { return f.metric.empty(); });
   return all;
 }

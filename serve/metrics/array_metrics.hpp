@@ -1,5 +1,6 @@
 #pragma once
 
+#include <serve/block/phase_counts.hpp>
 #include <serve/control/call_counts.hpp>
 #include <serve/control/manager_holder.hpp>
 
@@ -13,13 +14,16 @@ namespace gnstor::serve {
 class array_metrics final : public prometheus::Collectable {
  public:
   /// @param manager who knows the array; it outlives this, @param calls likewise
-  array_metrics(const manager_holder& manager, const call_counts& calls)
-      : manager_(&manager), calls_(&calls) {}
+  /// @param phases of this process's target, likewise; null: there is none
+  array_metrics(const manager_holder& manager, const call_counts& calls,
+                const phase_counts* phases = nullptr)
+      : manager_(&manager), calls_(&calls), phases_(phases) {}
   std::vector<prometheus::MetricFamily> Collect() const override;
 
  private:
   const manager_holder* manager_;
   const call_counts* calls_;
+  const phase_counts* phases_;
 };
 
 }  // namespace gnstor::serve

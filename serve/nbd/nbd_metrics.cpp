@@ -4,6 +4,7 @@
 
 #include <gnstor/host/error.hpp>
 #include <serve/metrics/metric_family.hpp>
+#include <serve/metrics/phase_metrics.hpp>
 #include <serve/metrics/traffic_metrics.hpp>
 #include <serve/product.hpp>
 
@@ -23,6 +24,7 @@ std::vector<prometheus::MetricFamily> nbd_metrics::Collect() const {
   all.push_back(
       metric_family("array_serves", "0: the array serves nothing any more.").add(serves).take());
   add_traffic_metrics(array_->traffic().all(), all);
+  add_phase_metrics(array_->phases(), all);
   std::erase_if(all, [](const prometheus::MetricFamily& f) { return f.metric.empty(); });
   return all;
 }

@@ -3,7 +3,6 @@
 
 #include "rdma_queue.hpp"
 
-#include <chrono>
 #include <deque>
 
 namespace gnstor::serve {
@@ -17,9 +16,7 @@ class rdma_queue::movement final : public block_request {
     queue_ = &queue;
     k_ = k;
     part_ = part;
-    began_ = std::chrono::steady_clock::now();
   }
-  std::chrono::nanoseconds took() const { return std::chrono::steady_clock::now() - began_; }
   void done() noexcept override {
     if (memory_lost) queue_->lose_stage(queue_->commands_[k_], memory);
     if (part_ != all) return queue_->part_ended(k_, part_, outcome);
@@ -37,7 +34,6 @@ class rdma_queue::movement final : public block_request {
   rdma_queue* queue_ = nullptr;
   std::uint32_t k_ = 0;
   std::uint32_t part_ = all;
-  std::chrono::steady_clock::time_point began_;
 };
 
 /// A read that leaves part by part.

@@ -1,11 +1,13 @@
 /// Blocks of a volume, which a queue's engine moves.
 
 #include "rdma_movement.hpp"
-
 #include <gnstor/core/bounded.hpp>
+#include <gnstor/simt/clock.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <utility>
 
 namespace gnstor::serve {
 
@@ -29,6 +31,23 @@ void rdma_queue::give_memory_back() {
   if (engine_ == nullptr) return;
   engine_.reset();
   array_->unregister_memory(reach_, memory_.release(), lost_blocks_ != 0);
+}
+
+/// A command whose blocks an engine moves comes to a phase; the engine counts its own.
+void rdma_queue::turn(command& c, request_phase to) {
+  phase_counts* const counts = array_->phases();
+  if (counts == nullptr || !moves(c) || (c.in_phase && c.phase == to)) return;
+  leave(c);
+  c.in_phase = true;
+  c.phase = to;
+  c.since_ns = simt::now_ns();
+  counts->enter(to);
+}
+
+/// And leaves the phase that it is in, if any.
+void rdma_queue::leave(command& c) {
+  if (!std::exchange(c.in_phase, false)) return;
+  array_->phases()->leave(c.phase, simt::now_ns() - c.since_ns);
 }
 
 /// Has the engine move the blocks of a command.
@@ -55,6 +74,7 @@ void rdma_queue::move_parts(std::uint32_t k) {
   parts& all = parted_[k];
   const movement& whole = movements_[k];
   c.parted = true;
+  c.began_ns = simt::now_ns();
   all.state.begin(c.what.bytes);
   all.outcome = {};
   all.under_way = parted_read::parts_of(c.what.bytes);
@@ -149,7 +169,9 @@ void rdma_queue::take_moved(bool answers) {
   }
   arrived_.clear();
   for (const std::uint32_t k : moved_) {
-    commands_[k].outcome = queue_.conclude(movements_[k], movements_[k].took());
+    command& c = commands_[k];
+    const std::uint64_t took = c.parted ? simt::now_ns() - c.began_ns : movements_[k].took_ns();
+    c.outcome = queue_.conclude(movements_[k], std::chrono::nanoseconds(took));
     if (answers && broken_ == nullptr) respond(k);
   }
   moved_.clear();

@@ -167,7 +167,7 @@ void rdma_queue::send_posted() {
 
 void rdma_queue::sleep(int most_ms) {
   connection_->arm();
-  if (moving()) engine_->arm();
+  if (engine_ != nullptr) engine_->arm();
   if (round()) return;
   pollfd readable[3] = {{connection_->completion_fd(), POLLIN, 0},
                         {connection_->event_fd(), POLLIN, 0},
@@ -197,6 +197,8 @@ void rdma_queue::close() {
       quiet.after(engine_->progress());
   }
   take_moved(false);
+  for (command& c : commands_) leave(c);
+  for (command& c : stage_of_response_) leave(c);
   queue_.close(broken_ != nullptr);
   connection_.reset();
   give_memory_back();
@@ -222,6 +224,7 @@ void rdma_queue::take(const ibv_wc& done) {
     case for_read: run(k); break;
     case for_response:
       early_writes_ -= stage_of_response_[k].writes;
+      leave(stage_of_response_[k]);
       give_stage(stage_of_response_[k]);
       free_responses_.push_back(k);
       break;
@@ -287,9 +290,11 @@ void rdma_queue::begin(std::uint32_t k) {
   const bool staged = c.what.data == data_phase::fetch || c.what.data == data_phase::send ||
                       (c.what.data == data_phase::in_capsule && moves(c));
   if (staged && c.stage.blocks == 0 && !c.early && (!want_stage_.empty() || !take_stage(c))) {
+    turn(c, request_phase::buffer);
     want_stage_.push_back(k);
     return;
   }
+  leave(c);
   if (c.what.data != data_phase::fetch) {
     run(k);
     return;
@@ -301,6 +306,7 @@ void rdma_queue::begin(std::uint32_t k) {
   read.lkey = c.early ? memory_.early_key() : memory_.staging_key();
   read.remote_address = c.what.address;
   read.rkey = c.what.key;
+  turn(c, request_phase::receiving);
   post(host::verbs::work_kind::read, read);
 }
 
@@ -320,6 +326,7 @@ std::span<std::byte> rdma_queue::data_of(const command& c, std::uint32_t k) cons
 
 void rdma_queue::run(std::uint32_t k) {
   command& c = commands_[k];
+  leave(c);
   if (moves(c)) return move_blocks(k);
   if (!c.what.blocking) {
     c.outcome = queue_.execute(c.what, data_of(c, k), now_ms());
@@ -372,6 +379,8 @@ void rdma_queue::respond(std::uint32_t k) {
   std::swap(of.more_stages, c.more_stages);
   std::swap(of.early, c.early);
   std::swap(of.writes, c.writes);
+  of.what.moves_blocks = c.what.moves_blocks;
+  turn(of, request_phase::sending);
   send_response(r, &what, &of);
 }
 

@@ -54,6 +54,10 @@ class rdma_queue {
     bool early = false;                      ///< its data is in the early stage
     bool parted = false;                     ///< its data leaves as `parted_` says
     std::uint32_t writes = 0;                ///< of parts, posted
+    std::uint64_t began_ns = 0;              ///< its parts were asked for
+    bool in_phase = false;                   ///< `phase`
+    request_phase phase = request_phase::buffer;
+    std::uint64_t since_ns = 0;  ///< when it came to that
   };
   /// Its blocks, which an engine moves, and those of a part of it.
   class movement;
@@ -78,6 +82,8 @@ class rdma_queue {
   bool take_stage(command& c);
   void give_stage(command& c);
   std::span<std::byte> staged_data(const command& c) const;
+  void turn(command& c, request_phase to);
+  void leave(command& c);
   bool moves(const command& c) const { return c.what.moves_blocks && engine_ != nullptr; }
   void prepare_engine();
   void move_blocks(std::uint32_t k);

@@ -1,7 +1,11 @@
 /// SSDs that fail, fall silent or are replaced under block devices.
 #include "rig.hpp"
 
+#include <host/disk_shadow.hpp>
+#include <host/temp_folder.hpp>
+
 #include <atomic>
+#include <filesystem>
 
 using namespace gnstor;
 using namespace gnstor::test;
@@ -110,6 +114,42 @@ TEST_CASE("where a manager is, an SSD that falls silent and comes back costs nob
   MESSAGE("the longest took ", l.longest().count(), " ms");
   CHECK(l.failed() == 0);
   CHECK(l.wrong() == 0);
+}
+
+TEST_CASE("where a manager is, an SSD whose file fails costs nobody an error") {
+  const temp_folder folder;
+  managed_devices rig({}, "&flash=" + folder.path());
+  const auto device = rig.array->open("disk");
+  load l(*device, 4);
+  wait_for(l, 200);
+  const std::string path = folder.path("ssd2.flash");
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) - (16 << 20));  // its pages
+  REQUIRE(rig.managed.comes_to(2, host::ssd_standing::absent));
+  wait_for(l, 200);
+  l.stop();
+  CHECK(l.failed() == 0);
+  CHECK(l.wrong() == 0);
+  CHECK(device->flush() == block_error::none);
+}
+
+TEST_CASE("where a manager is, a flush goes on without an SSD whose disk refuses it, for good") {
+  const temp_folder folder;
+  disk_shadow& disk = disk_shadow::get();
+  disk.watch(folder.path());
+  managed_devices rig({}, "&flash=" + folder.path());
+  const auto device = rig.array->open("disk");
+  REQUIRE(device->write(0, stamped(0, 1, 1 << 20)) == block_error::none);
+  disk.break_disk_of(folder.path("ssd1.flash"));
+  CHECK(device->flush() == block_error::none);  // on the disks of the others
+  REQUIRE(rig.managed.comes_to(1, host::ssd_standing::absent));
+  disk.break_disk_of({});  // what it has not written is forgotten, whatever it says from now on
+  rig.managed.manager->replace(1);
+  std::this_thread::sleep_for(500ms);
+  CHECK(rig.managed.manager->state().ssds[1].standing != host::ssd_standing::in_sync);
+  std::vector<std::byte> found(1 << 20);
+  REQUIRE(device->read(0, found) == block_error::none);
+  CHECK(found == stamped(0, 1, 1 << 20));
+  disk.stop();
 }
 
 TEST_CASE("blocks whose only replica is on an SSD that is away count as data") {

@@ -62,7 +62,9 @@ struct plain_devices {
 
 /// A managed array with the same volume.
 struct managed_devices {
-  explicit managed_devices(const block_array_options& wanted = {}) {
+  /// @param more options of the endpoint
+  explicit managed_devices(const block_array_options& wanted = {}, const std::string& more = {})
+      : managed("emu:?ssds=4&capacity=16M&runner=cpu" + more) {
     managed.settings.ssd_timeout = std::chrono::milliseconds(300);
     managed.stop();
     managed.start();
