@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 namespace gnstor::daemon {
 
@@ -69,6 +70,33 @@ inline wire::afa::volume_chmod settled(const wire::afa::volume_record& r,
   if (r.spread == wire::afa::volume_spread::whole) return change;
   change.ssd_count = r.ssd_count;
   change.spread = r.spread;
+  return change;
+}
+
+/// What makes an SSD that was away for a while say the same of a volume as others do; nothing where
+/// one change of it cannot.
+inline std::optional<wire::afa::volume_chmod> caught_up(const wire::afa::volume_record& has,
+                                                        wire::afa::volume_record known) {
+  using wire::afa::volume_chmod;
+  const bool lies_alike = has.ssd_count == known.ssd_count && has.replicas == known.replicas &&
+                          has.stripe_blocks == known.stripe_blocks;
+  constexpr auto whole = wire::afa::volume_spread::whole;
+  if (!lies_alike || has.spread != whole || known.spread != whole) return {};
+  volume_chmod change{};
+  change.sets = volume_chmod::sets_name | volume_chmod::sets_labels | volume_chmod::sets_capacity;
+  change.name = known.name;
+  change.labels = known.labels;
+  change.capacity_blocks = known.capacity_blocks;
+  change.owner = known.owner;
+  const auto add = [&change](wire::afa::volume_client c) {
+    if (change.client_count < wire::afa::max_volume_clients)
+      change.clients[change.client_count] = c;
+    ++change.client_count;
+  };
+  for (std::uint32_t k = 0; k < has.client_count; ++k)
+    if (!has_rights(known, has.clients[k].client)) add({has.clients[k].client, 0});
+  for (std::uint32_t k = 0; k < known.client_count; ++k) add(known.clients[k]);
+  if (change.client_count > wire::afa::max_volume_clients) return {};
   return change;
 }
 

@@ -46,6 +46,10 @@ void manager::admit(std::uint64_t request, std::uint16_t vid, std::uint16_t clie
   queue_.push_back(
       {.what = action::open, .request = request, .vid = vid, .client = client, .admits = true});
 }
+void manager::make_equal(std::uint64_t request, std::uint16_t vid) {
+  queue_.push_back(
+      {.what = action::open, .request = request, .vid = vid, .write = true, .levels = true});
+}
 void manager::expel(std::uint64_t request, std::uint16_t vid, std::uint16_t client) {
   queue_.push_back({.what = action::expel, .request = request, .vid = vid, .client = client});
 }
@@ -90,15 +94,24 @@ void manager::renew(std::uint64_t request, std::uint16_t vid, std::uint16_t clie
   out_.replies.push_back(r);
 }
 
-void manager::client_gone(std::uint16_t client) {
-  // What it waits for would be given to nobody.
+/// Ends what a client waits for while replicas are made equal.
+void manager::end_opens_of(std::uint16_t client, verdict said) {
   std::erase_if(queue_, [&](const operation& op) {
     if (!stands_aside(op) || op.client != client) return false;
     cancel(op.repair);
-    answer(op, verdict::busy);
+    answer(op, said);
     return true;
   });
+}
+
+void manager::client_gone(std::uint16_t client) {
+  end_opens_of(client, verdict::busy);  // it would be given to nobody
   queue_.push_back({.what = action::leave, .client = client});
+}
+
+void manager::dismiss(std::uint64_t request, std::uint16_t client) {
+  end_opens_of(client, verdict::not_admitted);
+  queue_.push_back({.what = action::leave, .request = request, .client = client, .all = true});
 }
 
 void manager::answered(std::uint64_t order, std::uint16_t status) {
@@ -134,8 +147,10 @@ void manager::ssd_failed(std::uint32_t ssd) {
   queue_.push_front({.what = action::fail, .ssd = ssd});
 }
 
-void manager::ssd_replaced(std::uint32_t ssd, std::vector<std::uint16_t> has) {
-  queue_.push_back({.what = action::replace, .ssd = ssd, .has = std::move(has)});
+void manager::ssd_replaced(std::uint32_t ssd, std::vector<std::uint16_t> has,
+                           std::optional<ssd_report> says) {
+  queue_.push_back(
+      {.what = action::replace, .ssd = ssd, .has = std::move(has), .says = std::move(says)});
 }
 
 void manager::finished(std::uint64_t repair, bool ok, std::vector<std::uint32_t> damaged) {
@@ -306,7 +321,7 @@ void manager::change_epoch(std::uint64_t absent, std::uint64_t filling) {
 
 void manager::start_fill(std::uint32_t ssd) {
   fills_[ssd] = next_id_;
-  out_.repairs.push_back({next_id_++, repair_kind::fill, 0, ssd});
+  out_.repairs.push_back({next_id_++, repair_kind::fill, 0, ssd, {}, kept_[ssd]});
 }
 
 /// Has blocks mended that a scrub found in an epoch before this one.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <daemon/orders.hpp>
+#include <daemon/planned_absences.hpp>
 
 #include <cstdint>
 #include <deque>
@@ -60,6 +61,9 @@ class manager {
   /// @param admitted_only `not_admitted` unless it has a right to it when its turn comes
   void open(std::uint64_t request, std::uint16_t vid, std::uint16_t client, bool write,
             bool admitted_only = false);
+  /// Makes the replicas of a volume equal that nobody may write, as an open would; `busy` if
+  /// somebody may.
+  void make_equal(std::uint64_t request, std::uint16_t vid);
   /// Extends a write lease that has not passed to somebody else.
   void renew(std::uint64_t request, std::uint16_t vid, std::uint16_t client);
   /// Lets a client read a volume, and open it from now on whenever it wants to.
@@ -71,6 +75,8 @@ class manager {
   /// Takes every right to a volume from a client, whatever it is doing: it is not admitted any
   /// more.
   void expel(std::uint64_t request, std::uint16_t vid, std::uint16_t client);
+  /// The same of all volumes; those that it owns stay its own.
+  void dismiss(std::uint64_t request, std::uint16_t client);
   /// @param of hash factor of the volume that is meant, not a later one of its VID; 0: any
   /// @param in_use also if somebody else than `client` may write it by then, which else is `busy`
   void remove(std::uint64_t request, std::uint16_t vid, std::uint64_t of = 0, bool in_use = true,
@@ -81,14 +87,23 @@ class manager {
   void spread(std::uint64_t request, std::uint16_t vid);
 
   // ---- events
-  void tick(std::uint64_t now) { now_ = now > now_ ? now : now_; }
+  void tick(std::uint64_t now) {
+    now_ = now > now_ ? now : now_;
+    absences_.expire(now_);
+  }
   /// How an SSD answered an order. @param status NVMe status field
   void answered(std::uint64_t order, std::uint16_t status);
   /// An order was not answered, or a client says that an SSD fails.
   void ssd_failed(std::uint32_t ssd);
+  /// An SSD is taken out for planned work, as if it had failed; but if it is back before `until`,
+  /// what it has of volumes that nobody was let write meanwhile still counts.
+  void ssd_leaves(std::uint32_t ssd, std::uint64_t until);
   /// A formatted SSD is in the place of one that had failed, or that one again.
-  /// @param has the volumes that it knows: of those nothing counts any more
-  void ssd_replaced(std::uint32_t ssd, std::vector<std::uint16_t> has = {});
+  /// @param has the volumes that it knows: of those nothing counts any more, but what `ssd_leaves`
+  /// says
+  /// @param says of itself; nothing: it is not the one that was there
+  void ssd_replaced(std::uint32_t ssd, std::vector<std::uint16_t> has = {},
+                    std::optional<ssd_report> says = {});
   /// The last connection of a client is gone: it is as if it had closed all volumes, not cleanly,
   /// and whoever wants to write in its place need not wait for the lease.
   void client_gone(std::uint16_t client);
@@ -131,6 +146,10 @@ class manager {
   const wire::afa::volume_record* torn_without(std::uint32_t ssd) const;
   /// Null if there is no such volume.
   const wire::afa::volume_record* record_of(std::uint16_t vid) const;
+  /// Volumes that nobody may write, and whose replicas may differ.
+  std::vector<std::uint16_t> unequal() const;
+  /// SSDs that are out for planned work.
+  const planned_absences& absences() const { return absences_; }
 
  private:
   struct volume {
@@ -174,7 +193,9 @@ class manager {
     bool write = false;   ///< of an open
     bool asks = false;    ///< of an open: only where the client has a right already
     bool admits = false;  ///< of an open: also from now on
+    bool levels = false;  ///< of an open: nobody gets the right, only replicas are made equal
     bool clean = false;   ///< of a close
+    bool all = false;     ///< of a leave: also what the client was admitted to
     bool in_use = false;  ///< of a removal: whoever may write it, not the client alone
     bool drops = false;   ///< of an adoption: not all have the volume
     std::uint32_t ssd = 0;
@@ -193,6 +214,10 @@ class manager {
     std::vector<std::uint32_t> blocks{};  ///< of a mend
     std::vector<std::uint16_t> left{};    ///< volumes that are still to be dealt with
     std::vector<std::uint16_t> has{};     ///< volumes that the SSD of a replacement knows
+    std::optional<ssd_report> says{};     ///< what it says of itself
+    planned_absences::absence counts{};   ///< what of its data does
+    std::vector<std::uint16_t> kept{};    ///< volumes of which it has what others have
+    std::uint64_t until = 0;              ///< of a failure that is planned: its end; 0: it is none
     wire::afa::volume_chmod change{};     ///< of a rename
   };
 
@@ -229,6 +254,7 @@ class manager {
     return op.what == action::open && op.step == converging && op.repair != 0;
   }
   bool leaves_later(const operation& open) const;
+  void end_opens_of(std::uint16_t client, verdict said);
   static bool conflict(const operation& earlier, const operation& later);
   bool advance(operation& op);
   bool advance_create(operation& op);
@@ -239,6 +265,9 @@ class manager {
   bool advance_fail(operation& op);
   bool advance_replace(operation& op);
   bool unfit(const operation& op);
+  planned_absences::absence absence_until(std::uint64_t until) const;
+  planned_absences::absence still_counts(const operation& op) const;
+  std::optional<wire::afa::volume_chmod> kept_by(const operation& op, std::uint16_t vid) const;
   bool advance_settle(operation& op);
   bool advance_mend(operation& op);
   bool advance_adopt(operation& op);
@@ -274,10 +303,12 @@ class manager {
   bool knows_epoch_ = true;
   std::map<std::uint16_t, volume> volumes_;
   std::deque<operation> queue_;
-  std::map<std::uint32_t, std::uint64_t> fills_;   ///< by SSD: the repair
-  std::map<std::uint64_t, std::uint16_t> scrubs_;  ///< by repair: the volume
-  std::map<std::uint64_t, repair_order> mends_;    ///< likewise
-  std::map<std::uint64_t, std::uint32_t> asked_;   ///< by order: the SSD
+  planned_absences absences_;
+  std::map<std::uint32_t, std::uint64_t> fills_;              ///< by SSD: the repair
+  std::map<std::uint32_t, std::vector<std::uint16_t>> kept_;  ///< by SSD: what no fill concerns
+  std::map<std::uint64_t, std::uint16_t> scrubs_;             ///< by repair: the volume
+  std::map<std::uint64_t, repair_order> mends_;               ///< likewise
+  std::map<std::uint64_t, std::uint32_t> asked_;              ///< by order: the SSD
   std::uint64_t next_id_ = 1;
   orders out_;
 };

@@ -68,6 +68,7 @@ bool manager::advance_create(operation& op) {
 
 /// Takes the write right of the operation's volume, whoever had it; nothing, if an SSD refuses.
 bool manager::fenced(operation& op) {
+  absences_.changes(op.vid);  // its replicas may be made equal next
   volume& v = volumes_[op.vid];
   std::vector<volume_client> fence;
   if (v.writer != 0)
@@ -103,7 +104,8 @@ bool manager::advance_open(operation& op) {
         return true;
       }
       if (op.write && (v->r.spread == wire::afa::volume_spread::moved ||  // not all SSDs know
-                       (v->writer != 0 && v->writer != op.client && v->lease_until > now_))) {
+                       (v->writer != 0 && v->writer != op.client && v->lease_until > now_) ||
+                       (v->writer != 0 && op.levels))) {
         answer(op, verdict::busy);
         return true;
       }
@@ -126,12 +128,17 @@ bool manager::advance_open(operation& op) {
       return advance_open(op);
     }
     default: {
+      if (op.levels) {
+        answer(op, verdict::done);
+        return true;
+      }
       std::vector<volume_client> rights = {{options_.client, own}};
       const bool keeps = v->writer == op.client && v->lease_until != 0;
       const std::uint16_t admitted = op.admits ? right_admitted : kept_rights(v->r, op.client);
       const std::uint16_t writes = op.write || keeps ? right_write : std::uint16_t{0};
       rights.push_back({op.client, std::uint16_t(admitted | right_read | writes)});
       if (op.write) {  // where this ends half-way some SSDs know it: whoever is next fences it
+        absences_.changes(op.vid);
         v->writer = op.client;
         v->lease_until = 0;
       }
@@ -190,6 +197,7 @@ bool manager::advance_rename(operation& op) {
 }
 
 bool manager::advance_leave(operation& op) {
+  bool refused = false;  // asked for again, it goes on
   if (op.step == 0) {
     for (auto& [vid, v] : volumes_) {
       if (has_rights(v.r, op.client)) op.left.push_back(vid);
@@ -198,8 +206,14 @@ bool manager::advance_leave(operation& op) {
   }
   for (; !op.left.empty(); op.left.pop_back()) {
     op.vid = op.left.back();
-    if (!withdrawn(op, false, false)) return false;
+    if (!withdrawn(op, false, op.all)) return false;
+    // Of a volume that is gone there are no rights.
+    refused = refused || (op.refusal != 0 &&
+                          !wire::afa::is_status(op.refusal, wire::afa::status::unknown_volume));
+    if (refused && op.all) break;
   }
+  op.vid = 0;
+  if (op.all) answer(op, refused ? verdict::refused : verdict::done);
   return true;
 }
 
@@ -261,6 +275,10 @@ bool manager::advance_fail(operation& op) {
       other.step = 1;
       failed |= bit(other.ssd);
       out_.detached.push_back(other.ssd);
+      absences_.end(other.ssd);
+      kept_.erase(other.ssd);
+      if (other.until != 0 && knows_epoch_ && (now_serving_.filling & bit(other.ssd)) == 0)
+        absences_.begin(other.ssd, absence_until(other.until));
       const auto fill = fills_.find(other.ssd);
       if (fill == fills_.end()) continue;
       cancel(fill->second);
@@ -289,6 +307,8 @@ bool manager::advance_replace(operation& op) {
     if (op.refusal != 0) return unfit(op);
     op.step = 2;
     op.left.clear();
+    op.kept.clear();
+    op.counts = still_counts(op);
     for (const auto& [vid, v] : volumes_) {
       if ((own(v.r) & bit(op.ssd)) != 0) op.left.push_back(vid);
     }
@@ -298,6 +318,18 @@ bool manager::advance_replace(operation& op) {
   }
   for (; op.step < 4 && !op.left.empty(); op.left.pop_back()) {
     const std::uint16_t vid = op.left.back();
+    if (const auto change = op.step == 2 ? kept_by(op, vid) : std::nullopt) {
+      ssd_order rest;
+      rest.opcode = admin_opcode::volume_chmod;
+      rest.vid = vid;
+      rest.chmod = *change;
+      if (!all_informed(op, bit(op.ssd), rest)) return false;
+      if (op.refusal == 0) {
+        op.kept.push_back(vid);
+        continue;
+      }
+      op.counts.volumes.erase(vid);
+    }
     if (op.step == 2) {  // nothing that it wrote before counts: it may have missed newer writes
       ssd_order all;     // without a hash factor: whatever volume has this VID there
       all.opcode = admin_opcode::volume_delete;
@@ -319,6 +351,8 @@ bool manager::advance_replace(operation& op) {
   }
   if (op.step == 2) {
     op.step = 4;
+    kept_[op.ssd] = op.kept;
+    absences_.end(op.ssd);
     out_.attached.push_back(op.ssd);
     change_epoch(now_serving_.absent & ~bit(op.ssd), now_serving_.filling | bit(op.ssd));
   }
@@ -330,6 +364,7 @@ bool manager::advance_replace(operation& op) {
 
 /// The SSD that was to replace another does not do: its place stays empty, and somebody hears so.
 bool manager::unfit(const operation& op) {
+  absences_.end(op.ssd);
   out_.unfit.push_back(op.ssd);
   return true;
 }
@@ -340,6 +375,7 @@ bool manager::advance_settle(operation& op) {
     if (fill == fills_.end()) return true;  // it has failed since
     cancel(fill->second);                   // it may have been ordered again
     fills_.erase(fill);
+    kept_.erase(op.ssd);
     op.step = 1;
     change_epoch(now_serving_.absent, now_serving_.filling & ~bit(op.ssd));
   }

@@ -35,9 +35,10 @@ enum class repair_kind : std::uint8_t {
 struct repair_order {
   std::uint64_t id = 0;
   repair_kind kind{};
-  std::uint16_t vid = 0;                ///< of all but fill
-  std::uint32_t ssd = 0;                ///< of fill and spread
-  std::vector<std::uint32_t> blocks{};  ///< of mend: what a scrub found, in order
+  std::uint16_t vid = 0;                  ///< of all but fill
+  std::uint32_t ssd = 0;                  ///< of fill and spread
+  std::vector<std::uint32_t> blocks{};    ///< of mend: what a scrub found, in order
+  std::vector<std::uint16_t> left_out{};  ///< of fill: volumes that the SSD has as others do
 };
 
 /// How the manager answers a request.

@@ -12,7 +12,9 @@ repair::repair(const repair_order& order, const membership& serving, std::uint32
                std::vector<wire::afa::volume_record> volumes, char* memory)
     : order_(order), serving_(serving), ssds_(ssds), memory_(memory) {
   for (const wire::afa::volume_record& r : volumes) {
-    if (order.kind == repair_kind::fill || r.vid == order.vid) volumes_.push_back(r);
+    const bool left_out =
+        std::find(order.left_out.begin(), order.left_out.end(), r.vid) != order.left_out.end();
+    if (order.kind == repair_kind::fill ? !left_out : r.vid == order.vid) volumes_.push_back(r);
   }
   if (order.kind == repair_kind::converge && !volumes_.empty()) {
     const std::uint32_t count = volumes_[0].ssd_count != 0 ? volumes_[0].ssd_count : ssds;

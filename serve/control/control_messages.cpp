@@ -95,6 +95,9 @@ v1::Array to_message(const host::array_state& a) {
     one.set_capacity_bytes(s.capacity_blocks * block_bytes);
     one.set_free_bytes(s.free_blocks * block_bytes);
     one.set_moved_bytes(s.moved_blocks * block_bytes);
+    if (s.maintenance_left)
+      one.set_maintenance_left_ms(static_cast<std::uint64_t>(
+          std::chrono::duration_cast<std::chrono::milliseconds>(*s.maintenance_left).count()));
   }
   for (const host::repair_state& r : a.repairs) {
     v1::Repair& one = *m.add_repairs();

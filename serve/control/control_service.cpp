@@ -6,6 +6,7 @@
 #include <link/client_identity.hpp>
 #include <serve/product.hpp>
 
+#include <control/called.hpp>
 #include <control/manager_control.hpp>
 #include <fmt/format.h>
 
@@ -308,10 +309,49 @@ grpc::Status control_service::ListHosts(context* call, const v1::ListHostsReques
   });
 }
 
+grpc::Status control_service::RemoveHost(context* call, const v1::RemoveHostRequest* in,
+                                         v1::HostRemoval* out) {
+  return answered(calls_, __func__, [&] {
+    caller(*call).need_administrator("removing a host");
+    const std::string gone = named(in->host());
+    const std::string heir = in->heir().empty() ? "" : named(in->heir());
+    if (gone == heir)
+      throw control_error(control_reason::bad_request, "a host is its own heir", "name another");
+    const auto goes = host::control_role::of_host(gone);
+    const auto present = manager();
+    std::vector<wire::afa::volume_record> owned;
+    std::string names;
+    for (const host::volume_state& v : present->volumes()) {
+      out->set_rights(out->rights() + (goes.has_rights(v.record) ? 1 : 0));
+      if (!goes.owns(v.record)) continue;
+      owned.push_back(v.record);
+      names += (names.empty() ? "" : ", ") + host::called(v.record);
+    }
+    if (!owned.empty() && heir.empty()) {
+      throw control_error(control_reason::busy,
+                          fmt::format("removing host {}: it owns {}", in->host(), names),
+                          "delete them, or name who is to own them (--heir HOST)");
+    }
+    bool begun = false;
+    const auto change = [&](const auto& work) {
+      begun ? after_change(work) : work();
+      begun = true;
+    };
+    for (const wire::afa::volume_record& r : owned) {
+      change([&] { (void)present->admit(r.vid, client_of(heir)); });
+      change([&] { present->set_owner(r.vid, host::client_identity::key_of(heir)); });
+    }
+    change([&] { present->dismiss(client_of(gone)); });
+    after_change([&] {
+      for (const wire::afa::volume_record& r : owned) show(r.vid, out->add_inherited());
+    });
+  });
+}
+
 grpc::Status control_service::DetachSsd(context* call, const v1::SsdRequest* in, v1::Array* out) {
   return answered(calls_, __func__, [&] {
     caller(*call).need_administrator("detaching an SSD");
-    manager()->detach(in->index(), in->force());
+    manager()->detach(in->index(), in->force(), std::chrono::seconds(in->maintenance_s()));
     after_change([&] { show(out); });
   });
 }

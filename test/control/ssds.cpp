@@ -61,6 +61,39 @@ TEST_CASE("an SSD that comes back is filled, and then any other may fail") {
   }
 }
 
+TEST_CASE("an SSD that was out for planned work is filled with what was written meanwhile alone") {
+  filled_array array;
+  const auto quiet = array.create("quiet", 512).record;
+  const auto bytes = random_bytes(512 * block_bytes, 3);
+  (void)array.manager->open(quiet.vid, array.writer.id(), true);
+  REQUIRE(array.writer.write(quiet, bytes).ok());
+  array.manager->close(quiet.vid, array.writer.id(), false);  // as sessions do
+  (void)array.manager->open(quiet.vid, array.writer.id(), false);
+  array.manager->detach(1, false, std::chrono::minutes(10));
+  REQUIRE(array.comes_to(1, ssd_standing::absent));
+  REQUIRE(array.manager->state().ssds[1].maintenance_left);
+  CHECK(*array.manager->state().ssds[1].maintenance_left > std::chrono::minutes(9));
+  array.bytes = random_bytes(array.bytes.size(), 9);
+  REQUIRE(array.writer.write(array.r, array.bytes).ok());
+  array.manager->replace(1);
+  REQUIRE(array.comes_to(1, ssd_standing::in_sync));
+  CHECK_FALSE(array.manager->state().ssds[1].maintenance_left);
+  const auto events = array.manager->events(1);
+  CHECK(std::any_of(events.begin(), events.end(), [](const host::array_event& e) {
+    return e.words == "SSD 1 has 1 volumes as it left them";
+  }));
+  // Both are there by its replicas, whichever other one is lost.
+  for (const std::uint32_t other : {0u, 2u, 3u}) {
+    CAPTURE(other);
+    array.manager->detach(other, false, std::chrono::minutes(10));
+    REQUIRE(array.comes_to(other, ssd_standing::absent));
+    CHECK(array.writer.holds(array.r, array.bytes));
+    CHECK(array.writer.holds(quiet, bytes));
+    array.manager->replace(other);
+    REQUIRE(array.comes_to(other, ssd_standing::in_sync));
+  }
+}
+
 TEST_CASE("who wants to write does not wait for an SSD that is being filled") {
   managed_array array;
   array.stop();

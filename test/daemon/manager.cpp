@@ -1,6 +1,7 @@
 /// The manager's core: leases, failures, new SSDs, and taking over from what the SSDs know.
 
 #include "rig.hpp"
+#include <daemon/client_rights.hpp>
 
 #include <utility>
 
@@ -197,6 +198,61 @@ TEST_CASE("a writer renews its lease while others are let read, not while one is
   a.obey();
   CHECK(a.replies.back().request == 83);
   CHECK(a.replies.back().said == verdict::lost_lease);
+}
+
+TEST_CASE("a client that is dismissed has no right to any volume, on any SSD, whatever fails") {
+  obedient_array a(3);
+  for (std::uint16_t vid = 1; vid <= 4; ++vid) a.create(vid);
+  REQUIRE(a.open(1, 10) == verdict::done);
+  a.boss.admit(80, 2, 10);
+  a.boss.admit(81, 3, 10);
+  a.boss.admit(82, 3, 11);
+  REQUIRE(a.open(4, 11) == verdict::done);
+  a.boss.open(83, 4, 10, false);
+  a.obey();
+  a.before_order = [&](const daemon::ssd_order& o) {
+    if (o.vid != 2) return;
+    a.before_order = {};
+    a.states[2].dead = true;
+  };
+  a.boss.dismiss(84, 10);
+  a.obey();
+  CHECK(a.last().request == 84);
+  CHECK(a.last().said == verdict::done);
+  CHECK_FALSE(a.boss.lease_of(1).has_value());
+  CHECK(a.boss.lease_of(4)->client == 11);
+  for (const std::uint32_t ssd : {0u, 1u}) {
+    for (auto& [vid, r] : a.states[ssd].volumes) {
+      CAPTURE(ssd);
+      CAPTURE(vid);
+      CHECK_FALSE(daemon::has_rights(r, 10));
+      CHECK(daemon::has_rights(r, 11) == (vid > 2));
+    }
+  }
+  a.boss.open(85, 2, 10, false, true);
+  a.obey();
+  CHECK(a.last().said == verdict::not_admitted);
+}
+
+TEST_CASE("a client that is dismissed does not get what it waits for") {
+  obedient_array a(3);
+  a.create(1);
+  REQUIRE(a.open(1, 11) == verdict::done);
+  a.boss.close(80, 1, 11, false);
+  a.boss.open(81, 1, 10, true);
+  a.obey();
+  REQUIRE(a.repairs.size() == 1);  // its replicas are made equal
+  a.boss.dismiss(82, 10);
+  a.obey();
+  CHECK(a.repairs.empty());
+  const auto said = [&](std::uint64_t request) {
+    return std::find_if(a.replies.begin(), a.replies.end(),
+                        [=](const daemon::reply& r) { return r.request == request; })
+        ->said;
+  };
+  CHECK(said(81) == verdict::not_admitted);
+  CHECK(said(82) == verdict::done);
+  CHECK_FALSE(a.boss.lease_of(1).has_value());
 }
 
 TEST_CASE("who was expelled while its opening waited is not let in") {

@@ -1,10 +1,12 @@
-/// gnstorctl: what an operator does with an array. It asks gnstord, `api/gnstor/v1/control.proto`.
+/// gnstorctl: what an operator does with an array. It asks gnstord, `api/gnstor/v1/control.proto`;
+/// `local` is about this machine, and asks nobody.
 ///
 /// Exit code 0: done; 1: refused, or no daemon answers, with the reason and the remedy on stderr;
 /// 3: `array health` found something; others: the command line is wrong.
 
 #include "completion.hpp"
 #include "export_command.hpp"
+#include "local_command.hpp"
 #include "print.hpp"
 #include <gnstor/host/control_error.hpp>
 
@@ -19,6 +21,7 @@
 #include <cstdlib>
 #include <functional>
 #include <iostream>
+#include <optional>
 #include <thread>
 
 namespace {
@@ -52,8 +55,10 @@ struct words {
   std::uint32_t replicas = 0;
   std::uint64_t stripe_bytes = 0;
   std::uint32_t ssd = 0;
+  std::uint32_t maintenance_s = 0;
   std::string shell;
   std::string listen;
+  local_wanted local;
 };
 
 bool is_number(const std::string& text) {
@@ -96,14 +101,20 @@ class commands {
     ssds(line.verb("ssd", "its SSDs"));
     volumes(line.verb("volume", "its volumes"));
     leases(line.verb("lease", "who may write what, and for how long"));
-    hosts(line.verb("host", "who is connected"));
+    hosts(line.verb("host", "who is connected, and who is to go"));
+    locals(line.verb("local", "NVMe controllers on this machine's bus: no daemon is asked"));
     command_line& completion = line.verb("completion", "a script by which a shell completes words");
     completion.option("SHELL", w_->shell, "bash or zsh").one_of({"bash", "zsh"}).required();
     completion.example("gnstorctl completion bash");
     completion.when_given([this] { script_ = true; });
   }
-  /// What is wanted is a script, and no daemon.
-  bool only_script() const { return script_; }
+  /// What is wanted needs no daemon: a script, or something of this machine. What to print.
+  std::optional<std::string> without_daemon() const {
+    if (script_) return completion_script(w_->shell);
+    if (!local_) return {};
+    w_->local.format = w_->format;
+    return local_(w_->local);
+  }
   int run(connection& c) const { return chosen_(c); }
 
  private:
@@ -166,13 +177,23 @@ class commands {
         v1::SsdRequest r;
         r.set_index(w_->ssd);
         r.set_force(w_->force);
+        r.set_maintenance_s(w_->maintenance_s);
         return show(c.call(method, r), ssds_text);
       });
       return &verb;
     };
-    change("detach", "take an SSD out of the array, as if it had failed", "gnstorctl ssd detach 2",
-           &v1::Control::Stub::DetachSsd)
-        ->flag("--force", w_->force, "although a volume needs it: no other SSD has some blocks");
+    const auto forced = [&](command_line* verb) {
+      verb->flag("--force", w_->force, "although a volume needs it: no other SSD has some blocks");
+      return verb;
+    };
+    forced(change("detach", "take an SSD out of the array, as if it had failed",
+                  "gnstorctl ssd detach 2", &v1::Control::Stub::DetachSsd));
+    forced(change("maintain", "take an SSD out for planned work: replace brings it back",
+                  "gnstorctl ssd maintain 2 --for 1800", &v1::Control::Stub::DetachSsd))
+        ->option("--for", w_->maintenance_s,
+                 "seconds, at most, until what it has counts no more and it is filled whole")
+        .range(1, 604'800)
+        .required();
     change("replace", "put the SSD in an absent one's place into service: it is filled",
            "gnstorctl ssd replace 2", &v1::Control::Stub::ReplaceSsd);
   }
@@ -327,10 +348,46 @@ class commands {
          "gnstorctl host list", [this](connection& c) {
            return show(c.call(&v1::Control::Stub::ListHosts, v1::ListHostsRequest{}), hosts_text);
          });
+    command_line& remove =
+        line.verb("remove", "take all rights to all volumes from a host, whatever it is doing");
+    remove.option("HOST", w_->host, "its NQN, or its session's host_name").required();
+    remove.option("--heir", w_->owner, "the host that owns its volumes from now on");
+    does(remove, "gnstorctl host remove trainer-1 --heir trainer-2", [this](connection& c) {
+      v1::RemoveHostRequest r;
+      r.set_host(w_->host);
+      r.set_heir(w_->owner);
+      return show(c.call(&v1::Control::Stub::RemoveHost, r), removal_text);
+    });
+  }
+
+  void locals(command_line& line) {
+    const auto does_here = [&](const char* word, const char* about, const char* example,
+                               auto action, bool one) {
+      command_line& verb = line.verb(word, about);
+      if (one) verb.option("ADDRESS", w_->local.address, "DOMAIN:BUS:DEVICE.FUNCTION").required();
+      verb.example(example);
+      verb.when_given([this, action] { local_ = action; });
+      return &verb;
+    };
+    does_here("list", "each NVMe controller: who has it, and what its block devices are used for",
+              "gnstorctl local list", list_controllers, false);
+    command_line& clients = line.verb("clients", "who has queues of a gnstor-homid");
+    clients.option("NAME", w_->local.address, "of the daemon, or its socket's path").required();
+    clients.example("gnstorctl local clients default");
+    clients.when_given([this] { local_ = list_clients; });
+    does_here("bind", "take a controller from the kernel, for endpoints nvme://",
+              "gnstorctl local bind 0000:01:00.0", bind_controller, true)
+        ->option("--driver", w_->local.driver,
+                 "vfio-pci (behind an IOMMU), or none (no IOMMU); auto: what this machine has")
+        .one_of({"auto", "vfio-pci", "none"})
+        .show_default();
+    does_here("release", "give it back to the driver that had it, also after a crash",
+              "gnstorctl local release 0000:01:00.0", release_controller, true);
   }
 
   words* w_;
   command chosen_;
+  std::string (*local_)(const local_wanted&) = nullptr;
   bool script_ = false;
 };
 
@@ -382,8 +439,8 @@ int main(int argc, char** argv) try {
   if (argc > 1 && std::string_view(argv[1]) == "complete")
     return completed(line, w, {argv + 2, argv + argc});
   if (const auto code = line.parse(argc, argv)) return *code;
-  if (all.only_script()) {
-    std::fputs(completion_script(w.shell).c_str(), stdout);
+  if (const auto text = all.without_daemon()) {
+    std::fputs(text->c_str(), stdout);
     return 0;
   }
   connection daemon(w.server, std::chrono::milliseconds(w.timeout_ms), w.tls);

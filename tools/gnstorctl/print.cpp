@@ -20,7 +20,10 @@ std::string state_of(const v1::Ssd& s) {
   switch (s.state()) {
     case v1::Ssd::STATE_IN_SYNC: return "in sync";
     case v1::Ssd::STATE_FILLING: return "being filled";
-    case v1::Ssd::STATE_ABSENT: return s.answers() ? "absent, answers" : "absent";
+    case v1::Ssd::STATE_ABSENT:
+      if (s.has_maintenance_left_ms())
+        return fmt::format("out for {} s more", s.maintenance_left_ms() / 1000);
+      return s.answers() ? "absent, answers" : "absent";
     default: return "unknown";
   }
 }
@@ -157,6 +160,13 @@ std::string volume_text(const v1::Volume& v) {
                                          : "ok"}});
 }
 
+std::string removal_text(const v1::HostRemoval& done) {
+  std::string text = fmt::format("it had rights to {} volumes, and has none\n", done.rights());
+  if (done.inherited_size() != 0)
+    text += volumes_text({done.inherited().begin(), done.inherited().end()});
+  return text;
+}
+
 std::string ssds_text(const v1::Array& a) {
   std::vector<std::vector<std::string>> rows = {{"SSD", "STATE", "CAPACITY", "ERASED", "MOVED"}};
   for (const v1::Ssd& s : a.ssds()) {
@@ -199,7 +209,11 @@ std::string health_text(const v1::Array& a) {
     text += wrong + "\n  " + remedy + "\n";
   };
   for (const v1::Ssd& s : a.ssds()) {
-    if (s.state() == v1::Ssd::STATE_ABSENT) {
+    if (s.has_maintenance_left_ms()) {
+      add(fmt::format("SSD {} is out for planned work", s.index()),
+          fmt::format("gnstorctl ssd replace {} within {} s spares it what has not changed",
+                      s.index(), s.maintenance_left_ms() / 1000));
+    } else if (s.state() == v1::Ssd::STATE_ABSENT) {
       add(fmt::format("SSD {} is absent{}", s.index(), s.answers() ? ", and answers" : ""),
           fmt::format("gnstorctl ssd replace {} fills it, or the one in its place, anew",
                       s.index()));

@@ -40,16 +40,18 @@ void manager_options::add_to(command_line& line, const std::string& listen_optio
               "HOST:PORT: answers Prometheus there, whoever asks (GET /metrics)");
 }
 
-std::shared_ptr<void> manager_options::serve_metrics(const serve::control_server& server) const {
+std::shared_ptr<void> manager_options::serve_metrics(const serve::control_server& server,
+                                                     const serve::phase_counts* phases) const {
   if (metrics.empty()) return nullptr;
 #if defined(GNSTOR_WITH_METRICS)
   auto answers = std::make_shared<serve::metrics_server>(
-      metrics, std::make_shared<serve::array_metrics>(server.manager(), server.calls()));
+      metrics, std::make_shared<serve::array_metrics>(server.manager(), server.calls(), phases));
   fmt::print("metrics http://{}/metrics\n", answers->address());
   std::fflush(stdout);
   return answers;
 #else
   static_cast<void>(server);
+  static_cast<void>(phases);
   throw host::error(
       "--metrics: this build of gnstor has no prometheus-cpp: install prometheus-cpp-dev, then "
       "configure it again");

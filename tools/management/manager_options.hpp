@@ -1,5 +1,6 @@
 #pragma once
 
+#include <serve/block/phase_counts.hpp>
 #include <serve/control/control_server.hpp>
 
 #include <command_line/command_line.hpp>
@@ -26,7 +27,9 @@ struct manager_options {
   host::manager_settings settings() const;
   /// Starts to answer Prometheus, where `metrics` says so; null elsewhere. Throws `error`.
   /// @param server whose manager it is, and whose calls are counted; it outlives what is returned
-  std::shared_ptr<void> serve_metrics(const serve::control_server& server) const;
+  /// @param phases of a target's requests, likewise; null: there is no target
+  std::shared_ptr<void> serve_metrics(const serve::control_server& server,
+                                      const serve::phase_counts* phases = nullptr) const;
 };
 
 }  // namespace gnstor::tools

@@ -253,8 +253,11 @@ void array_manager::obey(daemon::orders&& out) {
     repairs_.cancel(id);
     converging_.cancel(id);
   }
-  for (const daemon::repair_order& r : out.repairs)
+  for (const daemon::repair_order& r : out.repairs) {
+    if (!r.left_out.empty())
+      say(fmt::format("SSD {} has {} volumes as it left them", r.ssd, r.left_out.size()));
     (r.kind == daemon::repair_kind::converge ? converging_ : repairs_).add(r);
+  }
   for (const daemon::reply& r : out.replies) {
     const auto at = requests_.find(r.request);
     if (at != requests_.end()) at->second = r;

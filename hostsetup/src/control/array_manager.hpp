@@ -84,6 +84,9 @@ class array_manager {
   /// Lets a client read a volume, and open it whenever it wants to; or takes every right from it.
   volume_state admit(std::uint16_t vid, client_id client);
   void expel(std::uint16_t vid, client_id client);
+  /// Takes every right to every volume from a client, whatever it is doing. What it owns stays its
+  /// own: see `set_owner`.
+  void dismiss(client_id client);
   /// Gives a volume to another host. @param owner as in `volume_record`; not 0
   void set_owner(std::uint16_t vid, std::uint64_t owner);
   /// A client's last connection is gone: its leases end, as if it had closed all volumes at once.
@@ -95,9 +98,11 @@ class array_manager {
   // ---- SSDs
   /// Takes an SSD out of the array, as if it had failed; returns when every other one knows.
   /// @param force although blocks of a volume are on no other one that is in sync
-  void detach(std::uint32_t ssd, bool force = false);
+  /// @param maintenance how long it is out for planned work: back by then, with what it had, it is
+  /// filled with those volumes alone that somebody could write meanwhile. 0: it has failed.
+  void detach(std::uint32_t ssd, bool force = false, std::chrono::milliseconds maintenance = {});
   /// Puts a formatted SSD, or the same one again, in the place of an absent one; returns when it is
-  /// being filled.
+  /// being filled, or takes part already.
   void replace(std::uint32_t ssd);
 
   /// The number of its rule: each manager of an array has a later one than all before.
@@ -147,6 +152,7 @@ class array_manager {
   void promise(const std::string& what, const wire::afa::volume_record& r, std::uint64_t blocks);
   std::uint64_t provisioned() const;
   std::uint64_t capacity() const;
+  void make_equal(std::uint32_t ssd);
   void need_ssd(std::uint32_t ssd) const;
   void need_other(client_id client, std::uint16_t vid) const;
   void need_rule(const std::string& what) const;

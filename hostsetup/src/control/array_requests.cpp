@@ -350,6 +350,14 @@ void array_manager::expel(std::uint16_t vid, client_id client) {
             [&](std::uint64_t id) { core_.expel(id, vid, client.value); });
 }
 
+void array_manager::dismiss(client_id client) {
+  need_other(client, 0);
+  (void)ask(fmt::format("taking all rights from client {}", client.value),
+            [&](std::uint64_t id) { core_.dismiss(id, client.value); });
+  const std::lock_guard lock(guard_);
+  say(fmt::format("client {} has no right to any volume any more", client.value));
+}
+
 void array_manager::set_owner(std::uint16_t vid, std::uint64_t owner) {
   wire::afa::volume_chmod change{};
   change.owner = owner;

@@ -2,6 +2,7 @@
 
 #include "array_manager.hpp"
 #include "called.hpp"
+#include <base/log.hpp>
 
 #include <fmt/format.h>
 
@@ -33,8 +34,29 @@ void array_manager::await(std::unique_lock<std::mutex>& lock, const std::string&
       "look at the state before trying again");
 }
 
-void array_manager::detach(std::uint32_t ssd, bool force) {
+/// Makes the replicas of those volumes equal that nobody may write, so that what an SSD has of them
+/// counts when it is back. One that cannot be is filled then.
+void array_manager::make_equal(std::uint32_t ssd) {
+  const auto until = std::chrono::steady_clock::now() + settings_.request_timeout / 2;
+  std::vector<std::uint16_t> all;
+  {
+    const std::lock_guard lock(guard_);
+    all = core_.unequal();
+  }
+  for (const std::uint16_t vid : all) {
+    if (std::chrono::steady_clock::now() >= until) return;
+    try {
+      (void)ask(fmt::format("making the replicas of volume {} equal", vid),
+                [&](std::uint64_t id) { core_.make_equal(id, vid); });
+    } catch (const control_error& e) {
+      log(log_level::warning, fmt::format("SSD {} is to be taken out: {}", ssd, e.what()));
+    }
+  }
+}
+
+void array_manager::detach(std::uint32_t ssd, bool force, std::chrono::milliseconds maintenance) {
   need_ssd(ssd);
+  if (maintenance.count() != 0) make_equal(ssd);
   std::unique_lock lock(guard_);
   need_rule(fmt::format("detaching SSD {}", ssd));
   if ((core_.serving().absent >> ssd & 1) != 0) {
@@ -49,8 +71,13 @@ void array_manager::detach(std::uint32_t ssd, bool force) {
         "bring the absent ones back first and let them be filled (gnstorctl ssd list), or use "
         "--force");
   }
-  core_.ssd_failed(ssd);
-  say(fmt::format("SSD {} was detached", ssd));
+  if (maintenance.count() == 0) {
+    core_.ssd_failed(ssd);
+    say(fmt::format("SSD {} was detached", ssd));
+  } else {
+    core_.ssd_leaves(ssd, now() + static_cast<std::uint64_t>(maintenance.count()) * 1'000'000);
+    say(fmt::format("SSD {} was taken out, for {} s at most", ssd, maintenance.count() / 1000));
+  }
   await(lock, fmt::format("detaching SSD {}", ssd),
         [&] { return core_.knows_epoch() && (core_.published().absent >> ssd & 1) != 0; });
 }
@@ -67,9 +94,12 @@ void array_manager::replace(std::uint32_t ssd) {
     }
   }
   std::vector<std::uint16_t> has;
+  daemon::ssd_report says;
   try {
-    for (const volume_record& r : client_.list(ssd, client_.describe(ssd).epoch))
-      has.push_back(r.vid);
+    const wire::afa::array_description said = client_.describe(ssd);
+    says.serving = {said.epoch, said.absent, said.filling};
+    says.volumes = client_.list(ssd, said.epoch);
+    for (const volume_record& r : says.volumes) has.push_back(r.vid);
   } catch (const error& e) {
     throw control_error(control_reason::unavailable,
                         fmt::format("SSD {} does not answer: {}", ssd, e.what()),
@@ -77,7 +107,7 @@ void array_manager::replace(std::uint32_t ssd) {
   }
   std::unique_lock lock(guard_);
   unfit_ &= ~(std::uint64_t{1} << ssd);
-  core_.ssd_replaced(ssd, std::move(has));
+  core_.ssd_replaced(ssd, std::move(has), std::move(says));
   say(fmt::format("SSD {} is taken into the array again", ssd));
   const auto refused = [&] { return (unfit_ >> ssd & 1) != 0; };
   await(lock, fmt::format("taking SSD {} into the array", ssd),
@@ -130,6 +160,9 @@ array_state array_manager::state() const {
     s.capacity_blocks = looks_[k].said.capacity_blocks;
     s.free_blocks = looks_[k].said.free_blocks;
     s.moved_blocks = looks_[k].said.moved_blocks;
+    const auto* const out = core_.absences().of(k);
+    if (out != nullptr && out->until > now())
+      s.maintenance_left = std::chrono::nanoseconds(out->until - now());
     a.ssds.push_back(s);
   }
   a.repairs = converging_.state();

@@ -18,7 +18,7 @@ struct volume_state {
   client_id writer{};                                  ///< 0: nobody
   std::optional<std::chrono::nanoseconds> lease_left;  ///< of the writer's; nothing: it has none
   bool degraded = false;  ///< fewer of its replicas are in sync than should be
-  bool torn = false;  ///< some of its blocks may be on no SSD that is in sync
+  bool torn = false;      ///< some of its blocks may be on no SSD that is in sync
 };
 
 /// What an SSD does in the present epoch.
@@ -36,6 +36,8 @@ struct ssd_state {
   std::uint64_t capacity_blocks = 0;
   std::uint64_t free_blocks = 0;
   std::uint64_t moved_blocks = 0;
+  /// How long it may stay out until nothing of its data counts; nothing: it does not already.
+  std::optional<std::chrono::nanoseconds> maintenance_left{};
 };
 
 /// A repair that is under way. Blocks are those of volumes, each counted once.

@@ -2,6 +2,7 @@
 
 #include "own_status.hpp"
 #include <gnstor/core/duration.hpp>
+#include <gnstor/wire/nvme/media_status.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -17,7 +18,9 @@ inline bool may_pass(status s) {
   const auto type = static_cast<wire::nvme::status_code_type>(s.nvme_type);
   if (type == wire::nvme::status_code_type::vendor_specific)
     return is_own(s, wire::afa::status::stale_epoch) || is_own(s, wire::afa::status::rebuilding);
-  return type != wire::nvme::status_code_type::media;
+  // Damage stays; an SSD that cannot write is dead, and soon not asked any more.
+  return type != wire::nvme::status_code_type::media ||
+         s.nvme_code == static_cast<std::uint8_t>(wire::nvme::media_status::write_fault);
 }
 
 /// Carries out an operation on an array that a manager brings to another epoch when an SSD fails:
