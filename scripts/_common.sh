@@ -27,6 +27,7 @@ packages=(
 test_packages=(
   "doctest-dev doctest/doctest.h"
   "libnvme-dev nvme/types.h"
+  "xfslibs-dev xfs/xfs_format.h" # brings mkfs.xfs
 )
 # Of thorough runs alone: Debian starts this server where it installs it.
 thorough_packages=("etcd-server etcd")

@@ -132,6 +132,9 @@ class Machine:
                                   capture_output=True).returncode == 77
         if where == "no-etcd":
             return not shutil.which("etcd")
+        if where == "no-xfs":
+            return not os.path.exists("/usr/include/xfs/xfs_format.h") or not shutil.which(
+                "mkfs.xfs", path=os.environ["PATH"] + ":/usr/sbin:/sbin")
         if where == "no-nbd":
             return not all(map(shutil.which, ("nbdkit", "nbdcopy", "nbdsh", "qemu-img", "fio")))
         if where == "no-nvdisasm":

@@ -68,6 +68,8 @@ class array_gateway {
   /// Carries out requests of block volumes for one thread, which calls it; null: nothing does. The
   /// array outlives it.
   virtual std::unique_ptr<block_engine> make_engine() { return nullptr; }
+  /// Where requests of engines are, for who moves their data; null: nobody counts.
+  virtual phase_counts* phases() { return nullptr; }
   /// Lets the array read and write memory, for engines' requests. Throws `error`.
   virtual io_buffer register_memory(void* address, std::uint64_t bytes);
   /// Ends that.

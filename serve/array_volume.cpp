@@ -4,6 +4,7 @@
 #include <gnstor/host/error.hpp>
 #include <gnstor/wire/afa/status.hpp>
 #include <gnstor/wire/nvme/status.hpp>
+#include <serve/block/write_hold.hpp>
 
 #include <control/in_epochs.hpp>
 #include <fmt/format.h>
@@ -103,10 +104,13 @@ status array_volume::in_epoch(Operation operation) {
   return operation(info());
 }
 
-/// Carries out what changes blocks.
+/// Carries out what changes blocks, behind what changes the same ones already.
 template <class Operation>
-std::uint16_t array_volume::change(Operation operation) {
+std::uint16_t array_volume::change(std::uint64_t first, std::uint64_t blocks, Operation operation) {
   if (!writable_) return conflict;
+  write_hold turn(array_->order(), vid(), first, blocks);
+  if (!turn.comes_within(std::chrono::nanoseconds(array_->timeout().ns())))
+    return plain(status::make(status_code::timed_out, reporter::caller));
   try {
     const status s = in_epoch(operation);
     if (!s.ok()) equal_ = false;
@@ -132,17 +136,15 @@ volume_shape array_volume::shape() const {
 }
 
 /// Takes the right to read, and to write unless another client has that.
-std::uint16_t array_volume::take_rights(bool contested) {
+std::uint16_t array_volume::take_rights() {
   const auto take = [&](std::uint16_t rights) {
     return in_epoch(
         [&](const volume_info& v) { return array_->set_own_rights(v.vid, v.ssd_count, rights); });
   };
-  equal_ = true;
-  status s;
-  if (!contested) s = take(right_read | right_write);
+  status s = take(right_read | right_write);
   const bool lost = host::is_own(s, wire::afa::status::writer_exists);
-  if (contested || lost) s = take(right_read);
-  writable_ = s.ok() && !contested && !lost;
+  if (lost) s = take(right_read);
+  writable_ = s.ok() && !lost;
   return plain(s);
 }
 
@@ -168,8 +170,9 @@ std::uint16_t array_volume::attach() {
   if (retired_) return make_status(generic_status::invalid_namespace, true);
   if (attached_ == 0) {
     std::uint16_t refused = 0;
+    equal_ = true;
     try {
-      refused = take_rights(false);
+      refused = take_rights();
     } catch (const std::exception& e) {
       if (say_) say_(fmt::format("taking the rights on volume {}: {}", vid().value, e.what()));
       refused = make_status(generic_status::internal_error);
@@ -200,10 +203,11 @@ bool array_volume::refresh(const wire::afa::volume_record& r) {
   follow_epoch();
   const bool before = writable_;
   const bool contested = other_writer(r, info().client);
-  if (contested || attached_ == 0) {
+  if (attached_ == 0) {
     writable_ = !contested;
-  } else if (!before) {
-    (void)take_rights(false);
+  } else if (before == contested) {
+    // The record may be older than the right that the first host took: who has it, SSDs say.
+    (void)take_rights();
   }
   return grow(r.capacity_blocks) || writable_ != before;
 }
@@ -240,7 +244,8 @@ std::uint16_t array_volume::read(std::uint64_t first, std::span<std::byte> to) {
 
 std::uint16_t array_volume::write(std::uint64_t first, std::span<const std::byte> from) {
   return counted(volume_traffic::kind::write, from.size(), [&] {
-    return change([&](const volume_info& v) { return array_->own().write(v, first, from); });
+    return change(first, from.size() / block_bytes,
+                  [&](const volume_info& v) { return array_->own().write(v, first, from); });
   });
 }
 
@@ -271,7 +276,8 @@ std::uint16_t array_volume::conclude(const block_request& r, std::chrono::nanose
 }
 
 std::uint16_t array_volume::write_zeroes(std::uint64_t first, std::uint64_t blocks) {
-  return change([&](const volume_info& v) { return array_->own().write_zeroes(v, first, blocks); });
+  return change(first, blocks,
+                [&](const volume_info& v) { return array_->own().write_zeroes(v, first, blocks); });
 }
 
 }  // namespace gnstor::serve

@@ -33,9 +33,9 @@ class array_volume final : public volume_store, public block_volume {
   std::uint16_t prepare(block_request& r) override;
   std::uint16_t conclude(const block_request& r, std::chrono::nanoseconds took) override;
 
-  /// Compares with the array's present record, follows its epoch, and takes the write right if it
-  /// has become free. True if the shape has changed. Throws `error` if the array could not be
-  /// asked.
+  /// Compares with the array's record, follows its epoch, and takes the write right if it has
+  /// become free. The record may have been read before a host attached. True if the shape has
+  /// changed. Throws `error` if the array could not be asked.
   bool refresh(const wire::afa::volume_record& r);
   /// The volume is gone: its VID may be another's by now, whose rights are not to be touched.
   void retire();
@@ -51,10 +51,10 @@ class array_volume final : public volume_store, public block_volume {
   template <class Operation>
   status in_epoch(Operation operation);
   template <class Operation>
-  std::uint16_t change(Operation operation);
+  std::uint16_t change(std::uint64_t first, std::uint64_t blocks, Operation operation);
   template <class Operation>
   std::uint16_t counted(volume_traffic::kind what, std::uint64_t bytes, Operation operation);
-  std::uint16_t take_rights(bool other_writer);
+  std::uint16_t take_rights();
   void drop_rights() noexcept;
   std::uint16_t answer_to(status s);
 

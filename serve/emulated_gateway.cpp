@@ -388,7 +388,9 @@ std::unique_ptr<block_engine> emulated_gateway::make_engine() {
   const std::uint32_t turn = engines_.fetch_add(1) % own_channels;
   const block_settings settings{.patience = duration::of_ns(timeout_ns_),
                                 .attempt = duration::of_ns(attempt),
-                                .managed = managed_};
+                                .managed = managed_,
+                                .phases = &phases_,
+                                .order = order_};
   return std::make_unique<block_engine>(host::session_access::link(*session_), turn, epochs_,
                                         settings, shares_[turn]);
 }

@@ -52,6 +52,7 @@ class emulated_gateway final : public array_gateway {
   joined join_manager(const host_identity& who, const wire::afa::manager_claim& said) override;
   void tick() override;
   std::unique_ptr<block_engine> make_engine() override;
+  phase_counts* phases() override { return &phases_; }
   io_buffer register_memory(void* address, std::uint64_t bytes) override;
   void unregister_memory(const io_buffer& buffer, host::memory_block memory, bool lost) override;
   std::uint16_t admin(client_id client, const wire::nvme::submission_entry& entry,
@@ -91,6 +92,10 @@ class emulated_gateway final : public array_gateway {
                         bool equal = false);
   /// How long an operation may wait for another epoch; 0: nobody changes that.
   duration patience() const { return managed_ ? duration::of_ns(timeout_ns_) : duration::of_ns(0); }
+  /// How long an operation may take.
+  duration timeout() const { return duration::of_ns(timeout_ns_); }
+  /// The order of what the target's own client changes, by engines and otherwise.
+  write_order& order() { return *order_; }
   /// Lets a host open a volume that the target owns, as `session::admit` does.
   void admit(volume_id vid, const std::string& host_nqn);
   /// Gives a volume to another host, which may read and write it then; who could write it before
@@ -119,6 +124,7 @@ class emulated_gateway final : public array_gateway {
   void end_leases() noexcept;
 
   volume_traffic traffic_;
+  phase_counts phases_;
   std::uint64_t timeout_ns_;
   std::uint16_t replicas_;  ///< of new volumes
   std::shared_ptr<host::emulated_array> array_;
@@ -132,7 +138,8 @@ class emulated_gateway final : public array_gateway {
   host::epoch_watcher* epochs_ = nullptr;            ///< the session's
   std::atomic<std::uint32_t> engines_{0};            ///< made so far
   std::vector<std::shared_ptr<ssd_shares>> shares_;  ///< of each own channel
-  std::mutex lost_guard_;                            ///< of `lost_`
+  const std::shared_ptr<write_order> order_ = std::make_shared<write_order>();
+  std::mutex lost_guard_;  ///< of `lost_`
   /// Memory that silent SSDs may use still, the oldest first.
   std::deque<std::pair<io_buffer, host::memory_block>> lost_;
   std::vector<host::memory_block> forgotten_;  ///< which are registered no more

@@ -161,6 +161,12 @@ target_queue::needs target_queue::admin_needs(const submission_entry& e) const {
     case wire::nvme::admin_opcode::asynchronous_event_request:
     case wire::nvme::admin_opcode::keep_alive: return nothing();
     case wire::nvme::admin_opcode::get_lba_status: break;  // of the array alone
+    case wire::nvme::admin_opcode::create_submission_queue:
+    case wire::nvme::admin_opcode::delete_submission_queue:
+    case wire::nvme::admin_opcode::create_completion_queue:
+    case wire::nvme::admin_opcode::delete_completion_queue: break;  // over PCIe alone
+    case wire::nvme::admin_opcode::format_nvm:
+    case wire::nvme::admin_opcode::sanitize: break;  // nobody erases volumes so
   }
   return {.refused = no(generic_status::invalid_opcode)};
 }

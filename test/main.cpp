@@ -3,6 +3,7 @@
 /// A run that selects no test case fails (a misspelt filter must not look green), with an exit code
 /// of its own. The GPU binaries report "skipped" on a machine without a GPU instead of passing. A
 /// case of the chosen source that is skipped is named: scripts/report_tests.py knows which may be.
+/// A source of which every case is skipped is skipped itself.
 
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
@@ -20,7 +21,8 @@ constexpr int exit_nothing_selected = 3;
 constexpr int exit_skipped = 77;
 
 unsigned selected_cases = 0;
-std::string chosen_source;  // what CTest's --source-file=*...* has between the stars; or empty
+unsigned skipped_cases = 0;  // of the chosen source
+std::string chosen_source;   // what CTest's --source-file=*...* has between the stars; or empty
 
 /// The source that one of the arguments chooses.
 std::string source_of(int argc, char** argv) {
@@ -54,6 +56,7 @@ struct case_counter : doctest::IReporter {
   void test_case_skipped(const doctest::TestCaseData& one) override {
     const std::string file = one.m_file.c_str();
     if (!one.m_skip || chosen_source.empty() || file.find(chosen_source) == file.npos) return;
+    ++skipped_cases;
     std::printf("skipped case: %s\n", one.m_name);
   }
 };
@@ -79,6 +82,7 @@ int main(int argc, char** argv) {
   doctest::Context context(argc, argv);
   const int failed = context.run();
   if (context.shouldExit() || failed != 0) return failed;
+  if (selected_cases == 0 && skipped_cases != 0) return exit_skipped;
   if (selected_cases == 0) {
     std::puts("no test case matches the filters");
     return exit_nothing_selected;

@@ -180,12 +180,19 @@ struct node {
   /// @par Order as `handle_ring::push`
   GNSTOR_HD void finish(std::uint32_t queue, std::uint32_t ssd_number, std::uint32_t handle) const {
 #if !defined(__CUDA_ARCH__)
+    refuse_if_dead(ssd_number, commands[handle]);
     if (medium != nullptr && is_to_last(commands[handle]))
       return medium->settle(ssd_number, handle);
 #endif
     end(queue, ssd_number, handle);
   }
 #if !defined(__CUDA_ARCH__)
+  /// Has no I/O succeed whose SSD has died under it: its flash may be gone, in the midst of it.
+  void refuse_if_dead(std::uint32_t ssd_number, command_head& c) const {
+    const std::uint32_t fault = device_word<std::uint32_t>(faults[ssd_number]).load(relaxed);
+    if (fault == static_cast<std::uint32_t>(ssd_fault::dead) && c.status == 0)
+      c.status = wire::nvme::make_status(wire::nvme::generic_status::internal_error, true);
+  }
   /// Ends a command that `medium` has settled, well or not.
   /// @par Order as `handle_ring::push`
   void settled(std::uint32_t ssd_number, std::uint32_t handle, bool well) const {

@@ -78,6 +78,7 @@ void send_engine::end(std::uint32_t handle) const {
   const std::uint32_t blocks = c.where.blocks;
   std::uint32_t pinned[most_transfer_blocks];
   std::copy_n(node_->pages(handle), blocks, pinned);
+  node_->refuse_if_dead(c.ssd, c);
   c.stage = command_stage::done;
   node_->done_ring(c.queue).push(handle);
   // Last: nobody waits for it. The command is somebody else's by now.

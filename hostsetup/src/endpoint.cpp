@@ -1,6 +1,7 @@
 #include "endpoint_option.hpp"
 #include <gnstor/host/error.hpp>
 #include <gnstor/host/text_values.hpp>
+#include <gnstor/pcie/pci_address.hpp>
 
 #include <fmt/format.h>
 
@@ -107,6 +108,58 @@ rdma_endpoint parse_rdma(std::string_view rest, std::string_view whole) {
   return e;
 }
 
+nvme_endpoint parse_nvme(std::string_view text) {
+  nvme_endpoint e;
+  const std::string_view rest = text.substr(text.find(':') + 1);
+  if (!rest.empty() && rest.front() != '?') {
+    throw input_error(
+        fmt::format("endpoint '{}': expected '?' and options after 'emu-nvme:'", text));
+  }
+  if (!rest.empty()) apply_all(e, rest.substr(1), nvme_options());
+  return e;
+}
+
+pcie_endpoint parse_pcie(std::string_view rest, std::string_view whole) {
+  const auto question = rest.find('?');
+  const auto address = pcie::pci_address::parse(rest.substr(0, question));
+  if (!address) {
+    throw input_error(fmt::format(
+        "endpoint '{}': expected nvme://DOMAIN:BUS:DEVICE.FUNCTION, such as nvme://0000:01:00.0; "
+        "gnstorctl local list shows the controllers of this machine",
+        whole));
+  }
+  pcie_endpoint e;
+  e.address = address->text();
+  if (question != std::string_view::npos) apply_all(e, rest.substr(question + 1), pcie_options());
+  return e;
+}
+
+disk_endpoint parse_disk(std::string_view rest, std::string_view whole) {
+  const auto question = rest.find('?');
+  disk_endpoint e;
+  e.path = rest.substr(0, question);
+  if (e.path.empty()) {
+    throw input_error(fmt::format(
+        "endpoint '{}': expected disk:PATH, a block device or a file, such as disk:/dev/sdb",
+        whole));
+  }
+  if (question != std::string_view::npos) apply_all(e, rest.substr(question + 1), disk_options());
+  return e;
+}
+
+homi_endpoint parse_homi(std::string_view rest, std::string_view whole) {
+  const auto question = rest.find('?');
+  homi_endpoint e;
+  e.name = rest.substr(0, question);
+  if (e.name.empty()) {
+    throw input_error(fmt::format(
+        "endpoint '{}': expected homi:NAME, the name of a gnstor-homid or the path of its socket",
+        whole));
+  }
+  if (question != std::string_view::npos) apply_all(e, rest.substr(question + 1), homi_options());
+  return e;
+}
+
 /// Options of the manager are its own, all others those of the connection with the data.
 void parse_managed(endpoint& e, std::string_view rest, std::string_view whole) {
   const auto question = rest.find('?');
@@ -150,7 +203,35 @@ void parse_managed(endpoint& e, std::string_view rest, std::string_view whole) {
   apply_all(*e.rdma, others, rdma_options());
 }
 
+constexpr std::string_view nic_scheme = "emu-nic:";
+
 }  // namespace
+
+nic_endpoint nic_endpoint::parse(std::string_view text) {
+  nic_endpoint e;
+  const std::string_view rest =
+      text.starts_with(nic_scheme) ? text.substr(nic_scheme.size()) : std::string_view("!");
+  if (!rest.empty() && rest.front() != '?') {
+    throw input_error(fmt::format(
+        "endpoint '{}': expected emu-nic:?NAME=VALUE&..., an Ethernet controller", text));
+  }
+  if (!rest.empty()) apply_all(e, rest.substr(1), nic_endpoint_options());
+  if (e.loops >> e.ports != 0) {
+    throw input_error(
+        fmt::format("endpoint '{}': loopback names no port of {}, which are counted "
+                    "from 0",
+                    text, e.ports));
+  }
+  const std::uint32_t shares =
+      e.lost + e.duplicated + e.damaged + e.miscounted + e.runts + e.oversize;
+  if (shares > 1024) {
+    throw input_error(
+        fmt::format("endpoint '{}': loss, duplicate, damage, checksum, runt and oversize are {} of "
+                    "1024 frames together; use less",
+                    text, shares));
+  }
+  return e;
+}
 
 endpoint endpoint::parse(std::string_view text) {
   constexpr std::string_view rdma_scheme = "rdma://";
@@ -162,6 +243,22 @@ endpoint endpoint::parse(std::string_view text) {
   }
   if (text.starts_with(managed_scheme)) {
     parse_managed(e, text.substr(managed_scheme.size()), text);
+    return e;
+  }
+  if (nvme_endpoint::is_meant_by(text)) {
+    e.nvme = parse_nvme(text);
+    return e;
+  }
+  if (text.starts_with(disk_endpoint::scheme)) {
+    e.disk = parse_disk(text.substr(disk_endpoint::scheme.size()), text);
+    return e;
+  }
+  if (text.starts_with(pcie_endpoint::scheme)) {
+    e.pcie = parse_pcie(text.substr(pcie_endpoint::scheme.size()), text);
+    return e;
+  }
+  if (text.starts_with(homi_endpoint::scheme)) {
+    e.homi = parse_homi(text.substr(homi_endpoint::scheme.size()), text);
     return e;
   }
   if (mapped_endpoint::is_meant_by(text)) {
@@ -176,10 +273,16 @@ endpoint endpoint::parse(std::string_view text) {
                     "host::remote_memory, for a host::memory_array",
                     text));
   }
+  if (text.starts_with(nic_scheme)) {
+    throw input_error(fmt::format(
+        "endpoint '{}' is an Ethernet controller, not an array: open it by host::nic", text));
+  }
   const auto colon = text.find(':');
   if (colon == std::string_view::npos || text.substr(0, colon) != "emu") {
-    throw input_error(
-        fmt::format("endpoint '{}': unknown scheme; these exist: emu:, rdma://, gnstor://", text));
+    throw input_error(fmt::format(
+        "endpoint '{}': unknown scheme; these exist: emu:, emu-nvme:, disk:, nvme://, homi:, "
+        "rdma://, gnstor://",
+        text));
   }
   std::string_view rest = text.substr(colon + 1);
   if (!rest.empty() && rest.front() != '?') {

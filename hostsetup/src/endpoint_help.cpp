@@ -25,6 +25,20 @@ constexpr section sections[] = {
     {option_use::managing, "gnstor://HOST[:PORT],...?NAME=VALUE&...",
      "An array by its manager (gnstor-target --manage), which says where the data is, for programs "
      "that link gnstor::control. The options of rdma:// hold, too."},
+    {option_use::local, "emu-nvme:?NAME=VALUE&...",
+     "A local NVMe controller emulated inside this process: its namespaces are volumes, and "
+     "kernels drive its queues themselves, by the bytes of NVMe over PCIe."},
+    {option_use::disk, "disk:PATH?NAME=VALUE&...",
+     "A block device or a file of this machine: one volume, whose queues kernels drive, while CPU "
+     "threads have Linux read and write (io_uring, past the page cache)."},
+    {option_use::bus, "nvme://DOMAIN:BUS:DEVICE.FUNCTION?NAME=VALUE&...",
+     "A local NVMe controller on this machine's bus. Taken from Linux by gnstorctl local bind it "
+     "is driven by VFIO behind an IOMMU, else by its registers and huge pages; kept by its driver "
+     "it is reached through Linux."},
+    {option_use::lent, "homi:NAME?NAME=VALUE&...",
+     "A local NVMe controller that gnstor-homid owns, which lends its queues to many processes; "
+     "NAME "
+     "is the daemon's, or the path of its socket."},
     {option_use::mapping, "host:?NAME=VALUE&... or file:PATH?NAME=VALUE&...",
      "Host memory, or a file, that kernels reach themselves: for host::mapped_memory, not for "
      "sessions."},
@@ -33,6 +47,9 @@ constexpr section sections[] = {
      "host::remote_memory, not for sessions."},
     {option_use::exporting, "emu-memory:?NAME=VALUE&...",
      "The same of memory of this process behind an emulated NIC."},
+    {option_use::packets, "emu-nic:?NAME=VALUE&...",
+     "An Ethernet controller emulated inside this process, whose descriptor rings kernels drive: "
+     "for host::nic, not for sessions."},
 };
 
 /// ", 1 to 64", where a usage line does not say it.
@@ -78,10 +95,15 @@ std::string describe_all(std::span<const endpoint_option<Endpoint>> options, opt
 std::string describe_all(option_use use, help_format format) {
   switch (use) {
     case option_use::connection: return describe_all(rdma_options(), use, format);
+    case option_use::local: return describe_all(nvme_options(), use, format);
+    case option_use::disk: return describe_all(disk_options(), use, format);
+    case option_use::bus: return describe_all(pcie_options(), use, format);
+    case option_use::lent: return describe_all(homi_options(), use, format);
     case option_use::managing: return describe_all(control_options(), use, format);
     case option_use::mapping: return describe_all(mapping_options(), use, format);
     case option_use::granting: return describe_all(granted_options(), use, format);
     case option_use::exporting: return describe_all(memory_options(), use, format);
+    case option_use::packets: return describe_all(nic_endpoint_options(), use, format);
     default: return describe_all(emulated_options(), use, format);
   }
 }

@@ -1,5 +1,6 @@
 #include "endpoint_option.hpp"
 
+#include "option_values.hpp"
 #include <gnstor/wire/afa/array_limits.hpp>
 
 namespace gnstor::host {
@@ -13,19 +14,9 @@ using managed = endpoint_option<control_endpoint>;
 using mapped = endpoint_option<mapped_endpoint>;
 using exported = endpoint_option<memory_endpoint>;
 
-constexpr std::uint64_t most_capacity = std::uint64_t{8} << 40;
 constexpr std::uint64_t most_mapped = std::uint64_t{64} << 40;
 constexpr std::uint64_t most_rate = std::uint64_t{1} << 40;
 constexpr std::uint64_t most_patience_ms = 3'600'000;
-
-/// The member that `v` sets, from a number that the syntax has bounded.
-template <class Number>
-void set(Number& member, const value& v) {
-  member = static_cast<Number>(v.number);
-}
-
-syntax yes_or_no() { return syntax::one_of({"yes", "no"}); }
-bool is_yes(const value& v) { return v.text == "yes"; }
 
 std::vector<emulated> deployment() {
   constexpr auto use = option_use::deployment;
@@ -226,6 +217,7 @@ std::vector<exported> granting() {
   };
 }
 
+/// A share of a generator's frames.
 }  // namespace
 
 std::string option_syntax::usage() const {

@@ -1,8 +1,12 @@
 #pragma once
 
+#include <gnstor/host/disk_endpoint.hpp>
 #include <gnstor/host/endpoint.hpp>
 #include <gnstor/host/mapped_endpoint.hpp>
 #include <gnstor/host/memory_endpoint.hpp>
+#include <gnstor/host/nic_endpoint.hpp>
+#include <gnstor/host/nvme_endpoint.hpp>
+#include <gnstor/host/pcie_endpoint.hpp>
 
 #include <cstdint>
 #include <initializer_list>
@@ -47,6 +51,11 @@ enum class option_use : std::uint8_t {
   mapping,     ///< of memory that kernels reach themselves
   exporting,   ///< of memory of this process, as a peer's
   granting,    ///< to memory that a server exports
+  local,       ///< of a local NVMe controller that is emulated
+  disk,        ///< of a disk that Linux reads and writes
+  bus,         ///< of one on this machine's bus
+  lent,        ///< of one that a daemon lends
+  packets,     ///< of an Ethernet controller that is emulated
 };
 
 /// An option's value after its syntax was checked.
@@ -57,8 +66,8 @@ struct option_value {
 
 /// All that there is to know of one endpoint option: parser, help, error texts and
 /// docs/endpoints.md come from it.
-/// @tparam Endpoint `endpoint`, `rdma_endpoint`, `control_endpoint`, `mapped_endpoint` or
-/// `memory_endpoint`
+/// @tparam Endpoint `endpoint`, `nvme_endpoint`, `disk_endpoint`, `pcie_endpoint`, `homi_endpoint`,
+/// `rdma_endpoint`, `control_endpoint`, `mapped_endpoint`, `memory_endpoint` or `nic_endpoint`
 template <class Endpoint>
 struct endpoint_option {
   std::string_view name;
@@ -69,13 +78,19 @@ struct endpoint_option {
   void (*apply)(Endpoint&, const option_value&);
 };
 
-/// The options of `emu:`, of `rdma://`, of `gnstor://` beside those, of `host:` and `file:`, of
-/// `emu-memory:`, and of `memory://`, in the order in which they are explained.
+/// The options of `emu:`, of `emu-nvme:`, of `disk:`, of `nvme://`, of `homi:`, of `rdma://`, of
+/// `gnstor://` beside those, of `host:` and `file:`, of `emu-memory:`, of `memory://`, and of
+/// `emu-nic:`, in the order in which they are explained.
 std::span<const endpoint_option<endpoint>> emulated_options();
+std::span<const endpoint_option<nvme_endpoint>> nvme_options();
+std::span<const endpoint_option<disk_endpoint>> disk_options();
+std::span<const endpoint_option<pcie_endpoint>> pcie_options();
+std::span<const endpoint_option<homi_endpoint>> homi_options();
 std::span<const endpoint_option<rdma_endpoint>> rdma_options();
 std::span<const endpoint_option<control_endpoint>> control_options();
 std::span<const endpoint_option<mapped_endpoint>> mapping_options();
 std::span<const endpoint_option<memory_endpoint>> memory_options();
 std::span<const endpoint_option<memory_endpoint>> granted_options();
+std::span<const endpoint_option<nic_endpoint>> nic_endpoint_options();
 
 }  // namespace gnstor::host

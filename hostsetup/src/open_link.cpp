@@ -1,12 +1,20 @@
 #include "open_link.hpp"
 
 #include <emulated/open_emulated.hpp>
+
+#include <disk/open_disk.hpp>
 #if defined(GNSTOR_WITH_RDMA)
 #include <remote/fabrics_link.hpp>
 #endif
 #include <gnstor/host/error.hpp>
+#include <gnstor/pcie/path_choice.hpp>
 
 #include <fmt/format.h>
+#include <homi/homi_device.hpp>
+#include <local/nvme_link.hpp>
+#include <local/pcie_nvme.hpp>
+
+#include <algorithm>
 
 namespace gnstor::host {
 
@@ -22,6 +30,35 @@ void check_connecting(const session_options& options) {
     throw input_error(fmt::format("{} channels: use 0 to 64", options.channels));
 }
 
+namespace {
+
+std::unique_ptr<array_link> open_lent(const homi_endpoint& where, const session_options& options) {
+  if (options.client == machine::gpu) {
+    throw input_error(
+        "homi: kernels on a GPU drive emulated controllers of their own process (emu-nvme:) today; "
+        "run the kernels on this CPU (session_options::client)");
+  }
+  const auto client = std::make_shared<homi::homi_client>(
+      homi::socket_path(where.name), std::min(options.channels + 1, where.queues), options.timeout);
+  return std::make_unique<nvme_link>(std::make_unique<homi::homi_device>(client),
+                                     std::make_unique<homi::homi_queues>(client), options,
+                                     where.nsid);
+}
+
+/// By the path that is chosen for it.
+std::unique_ptr<nvme_device> open_on_bus(const pcie_endpoint& where,
+                                         const session_options& options) {
+  const auto address = pcie::pci_address::parse(where.address);
+  if (!address) throw input_error(where.address + ": expected DOMAIN:BUS:DEVICE.FUNCTION");
+  const pcie::pci_function f(*address);
+  const auto chosen = pcie::path_choice::of(f, where.path);
+  if (chosen.path == pcie_endpoint::path_kind::linux_driver)
+    return open_kept(f, chosen.why, where, options);
+  return std::make_unique<pcie_nvme>(f, chosen, options);
+}
+
+}  // namespace
+
 std::unique_ptr<array_link> open_link(const endpoint& where, const session_options& options) {
   check_connecting(options);
   if (where.rdma) {
@@ -33,6 +70,14 @@ std::unique_ptr<array_link> open_link(const endpoint& where, const session_optio
         "then configure it again");
 #endif
   }
+  if (where.nvme)
+    return std::make_unique<nvme_link>(open_emulated_nvme(*where.nvme, options), options);
+  if (where.disk) return std::make_unique<nvme_link>(open_disk(*where.disk, options), options);
+  if (where.pcie) {
+    return std::make_unique<nvme_link>(open_on_bus(*where.pcie, options), options,
+                                       nvme_link::selection{where.pcie->nsid, where.pcie->queues});
+  }
+  if (where.homi) return open_lent(*where.homi, options);
   return open_emulated(where, options);
 }
 

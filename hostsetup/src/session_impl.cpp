@@ -44,9 +44,12 @@ session::impl::~impl() {
 }
 
 volume_info session::impl::take_namespace(std::uint64_t bytes) {
-  if (!where.rdma || !where.rdma->scratch) {
+  const bool scratch = where.nvme.has_value() || (where.rdma && where.rdma->scratch) ||
+                       (where.disk && where.disk->scratch) ||
+                       (where.pcie && where.pcie->scratch) || (where.homi && where.homi->scratch);
+  if (!scratch) {
     throw input_error(
-        "a volume cannot be created in a standard NVMe-oF subsystem: open a namespace of it by its "
+        "a volume cannot be created in a standard NVMe subsystem: open a namespace of it by its "
         "id, or, if its namespaces may be overwritten, add scratch=yes to the endpoint");
   }
   for (const volume_info& v : link->namespaces()) {

@@ -36,7 +36,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tidy"))
 from toolchain import Toolchain, ToolchainError, run  # noqa: E402
-from verdicts import FOLDERS, ROOTS, NoVerdict, Verdicts  # noqa: E402
+from verdicts import FOLDERS, MAIN, ROOTS, NoVerdict, Verdicts  # noqa: E402
 
 KEYS = {"file", "from", "to", "source", "run", "found by", "claim"}
 OPTIONAL = {"says"}
@@ -222,7 +222,7 @@ def control_of(bugs):
 
 def described(item):
     """The project's files that a verdict starts from, beside what they include and link."""
-    return [*item["source"], *([item["file"]] if "file" in item else []), "test/main.cpp"]
+    return [*item["source"], *([item["file"]] if "file" in item else []), MAIN]
 
 
 def settle(item, name, text, toolchain, verdicts, tree):

@@ -260,7 +260,8 @@ class Kept(unittest.TestCase):
         self.file.unlink(missing_ok=True)
         today = next(day for day in range(99) if not verdicts.has_its_turn("twice", day))
         environment = mock.patch.dict(os.environ, {
-            "GNSTOR_DAY": str(today), "GNSTOR_BUGS": "", "GNSTOR_BUGS_UNTIL": ""})
+            "GNSTOR_DAY": str(today), "GNSTOR_BUGS": "", "GNSTOR_BUGS_UNTIL": "",
+            "GNSTOR_BUGS_AT_MOST": ""})
         environment.start()
         self.addCleanup(environment.stop)
         self.assertEqual(self.reason(), "it has no verdict")
@@ -379,6 +380,24 @@ class Kept(unittest.TestCase):
                 self.assertIn("found by fast", self.settle(), name)
             self.file.unlink()
             self.assertIn("found by fast", self.settle())
+
+    def test_at_the_last_minute_what_names_a_changed_file_waits_too(self):
+        header = self.root / "include/gnstor/twice.hpp"
+        self.write("include/gnstor/twice.hpp", header.read_text() + "// new\n")
+        with mock.patch.dict(os.environ, {"GNSTOR_BUGS_AT_MOST": "1"}):
+            with self.assertRaisesRegex(mutate.LeftForLater, "has changed"):
+                self.settle()
+            self.file.unlink()
+            with self.assertRaisesRegex(mutate.LeftForLater, "no verdict"):
+                self.settle()
+            with mock.patch.dict(os.environ, {"GNSTOR_BUGS_AT_MOST": "9999999999"}):
+                self.assertIn("found by fast", self.settle())
+
+    def test_when_time_is_up_a_bug_waits_whose_main_has_changed(self):
+        self.write("test/main.cpp", (self.root / "test/main.cpp").read_text() + "// new\n")
+        with mock.patch.dict(os.environ, {"GNSTOR_BUGS_UNTIL": "1"}):
+            with self.assertRaisesRegex(mutate.LeftForLater, "has changed"):
+                self.settle()
 
     def test_a_bug_that_is_no_longer_found_loses_its_verdict(self):
         self.write("test/core/twice.cpp", USER.replace("== 7", "!= 9"))

@@ -11,7 +11,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "bugs")]
 import codegen  # noqa: E402
 from mutate import mutated  # noqa: E402
 
-QUEUE = "gnstor/qp/mlx5_queue_pair.hpp"
+QUEUE = "gnstor/qp/ring_queue_pair.hpp"
 STORE = "gnstor/simt/copy.hpp"
 BELL = "gnstor/simt/mmio.hpp"
 RINGS = "gnstor/qp/mlx5_rings.hpp"

@@ -38,6 +38,7 @@ class disk_shadow {
     folder_ = folder;
     syncs = 0;
     fails = held = false;
+    broken_.clear();
   }
   void stop() { watch({}); }
   /// What is on the disk now.
@@ -61,15 +62,23 @@ class disk_shadow {
   std::atomic<bool> fails{false};       ///< the disk is broken
   std::atomic<bool> held{false};        ///< the disk is busy
 
+  /// The disk of one file is broken, from now on.
+  void break_disk_of(const std::string& path) {
+    const std::lock_guard lock(guard_);
+    broken_ = path;
+  }
+
   int synced(void* address, std::size_t bytes) {
     const std::string path = file_at(address);
+    bool broken = false;
     {
       const std::lock_guard lock(guard_);
       if (folder_.empty() || !path.starts_with(folder_)) return 0;
+      broken = path == broken_;
     }
     ++syncs;
     for (; held;) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    if (fails) {
+    if (fails || broken) {
       errno = EIO;
       return -1;
     }
@@ -96,6 +105,7 @@ class disk_shadow {
   image disk_;
   std::vector<std::vector<char>> first_pages_;
   std::string folder_;
+  std::string broken_;
 };
 
 }  // namespace gnstor::test

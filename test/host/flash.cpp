@@ -2,6 +2,7 @@
 #include "killed_writers.hpp"
 #include "qp/seeds.hpp"
 #include "random_bytes.hpp"
+#include "small_disk.hpp"
 #include "temp_folder.hpp"
 #include "under_tsan.hpp"
 #include <deengine/layout.hpp>
@@ -10,7 +11,6 @@
 #include <gnstor/host/session.hpp>
 
 #include <doctest/doctest.h>
-#include <sys/mount.h>
 
 #include <atomic>
 #include <chrono>
@@ -206,23 +206,6 @@ TEST_CASE("a flash folder that is missing, or holds something else, is named wit
   file >> word;
   CHECK(word == "hello");
 }
-
-/// A file system of `mib` MiB in memory; gone with it. Not everybody may have one.
-class small_disk {
- public:
-  explicit small_disk(int mib)
-      : mounted_(mount("none", folder_.path().c_str(), "tmpfs", 0,
-                       ("size=" + std::to_string(mib) + "m").c_str()) == 0) {}
-  ~small_disk() {
-    if (mounted_) umount(folder_.path().c_str());
-  }
-  bool mounted() const { return mounted_; }
-  const temp_folder& folder() const { return folder_; }
-
- private:
-  temp_folder folder_;
-  bool mounted_;
-};
 
 TEST_CASE("a disk too small for flash is refused before anything is there, and what was stays") {
   const small_disk disk(40);

@@ -158,6 +158,23 @@ def test_copies(folder):
         read = re.search(r'^gnstor_volume_read_bytes_total{volume="1"} (\S+)$', said, re.M)
         check(read and 20 * MIB <= float(read[1]) <= SIZE and "gnstor_array_serves 1" in said,
               "Prometheus hears how much was read")
+        # Nothing is under way; each part of a read was in these phases, and took its time in SSDs.
+        count = {p: int(phase_metric(said, "request_phase_seconds_count", p))
+                 for p in ("buffer", "queued", "waiting", "flash", "sending", "receiving")}
+        parts = count["flash"]
+        check(parts >= 20 * MIB / 131072 and count["queued"] == count["sending"] == parts and
+              count["waiting"] == count["receiving"] == 0 and count["buffer"] == parts,
+              f"... and in which phases its {parts} parts were")
+        check(phase_metric(said, "request_phase_seconds_sum", "flash") > 0 and
+              phase_metric(said, "request_phase_seconds_bucket", "flash", "+Inf") == parts and
+              all(phase_metric(said, "requests_in_phase", p) == 0 for p in count),
+              "... how long, and that none is there now")
+
+
+def phase_metric(said, name, phase, most=None):
+    """What was said to Prometheus of a phase."""
+    le = f',le="{re.escape(most)}"' if most else ""
+    return float(re.search(rf'^gnstor_{name}{{phase="{phase}"{le}}} (\S+)$', said, re.M)[1])
 
 
 def test_qemu(folder):

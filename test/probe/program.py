@@ -9,7 +9,8 @@ import subprocess
 import sys
 import tempfile
 
-SCHEMES = ["emu:", "emu:?runner=gpu", "rdma:// by proxy", "rdma:// by ConnectX"]
+SCHEMES = ["emu:", "emu:?runner=gpu", "rdma:// by proxy", "rdma:// by ConnectX",
+           "disk:", "nvme:// by Linux", "nvme:// by doorbell"]
 
 
 def run(*arguments):

@@ -45,6 +45,10 @@ class recorded_machine {
     REQUIRE(found != std::string::npos);
     set(path, text.replace(found, from.size(), to));
   }
+  void link(std::string_view path, std::string_view to) {
+    std::filesystem::create_directories(at(path).parent_path());
+    std::filesystem::create_symlink(to, at(path));
+  }
   /// Removes a file or a folder, if it is there.
   void drop(std::string_view path) { std::filesystem::remove_all(at(path)); }
   void mode(std::string_view path, unsigned bits) {

@@ -10,12 +10,20 @@ using test::recorded_machine;
 
 namespace {
 
-enum scheme { emulated, on_gpu, by_proxy, by_doorbell };
+enum scheme {
+  emulated,
+  on_gpu,
+  by_proxy,
+  by_doorbell,
+  disks,
+  nvme_through_linux,
+  nvme_by_doorbell
+};
 
 /// "" if the scheme works, else the remedy.
 std::string remedy(const machine_facts& facts, scheme which) {
   const auto verdicts = judge(facts);
-  REQUIRE(verdicts.size() == 4);
+  REQUIRE(verdicts.size() == 7);
   const verdict& v = verdicts[which];
   CHECK(v.works == v.remedy.empty());
   return v.remedy;
@@ -188,6 +196,83 @@ TEST_CASE("a bare machine runs the emulated array, and says what the others need
   CHECK(says(remedy(facts, on_gpu), "no NVIDIA GPU in this machine"));
   CHECK(says(remedy(facts, by_proxy), "this kernel (6.18.44) has no soft-RoCE"));
   CHECK(says(remedy(facts, by_doorbell), "no NVIDIA GPU in this machine"));
+  CHECK(remedy(facts, disks) == "");
+  CHECK(says(remedy(facts, nvme_through_linux), "no NVMe controller"));
+  CHECK(says(remedy(facts, nvme_by_doorbell), "emu-nvme: tries it without one"));
+}
+
+namespace {
+
+constexpr const char* ssd = "/sys/bus/pci/devices/0000:02:00.0";
+
+/// A bare machine with an SSD that Linux's driver has.
+struct with_ssd : recorded_machine {
+  explicit with_ssd(bool iommu) : recorded_machine("bare") {
+    const std::string at = ssd;
+    set(at + "/class", "0x010802\n");
+    set(at + "/resource0", "");
+    set(at + "/nvme/nvme0/nvme0n1/dev", "259:0\n");
+    set("/sys/class/block/nvme0n1/dev", "259:0\n");
+    set("/dev/nvme0n1", "");
+    link(at + "/driver", "../../drivers/nvme");
+    if (!iommu) return;
+    set("/sys/kernel/iommu_groups/9/type", "DMA-FQ\n");
+    link(at + "/iommu_group", "../../../../kernel/iommu_groups/9");
+    set("/dev/vfio/9", "");
+  }
+  void bound_to(const char* driver) {
+    drop(std::string(ssd) + "/driver");
+    drop(std::string(ssd) + "/nvme");
+    if (*driver != 0) link(std::string(ssd) + "/driver", std::string("../../drivers/") + driver);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("an SSD that its driver keeps is reached through Linux, and what it takes to drive it") {
+  with_ssd m(true);
+  CHECK(remedy(m.facts(), nvme_through_linux) == "");
+  CHECK(says(remedy(m.facts(), nvme_by_doorbell), "has no vfio-pci"));
+  m.set("/lib/modules/6.18.44/modules.dep", "kernel/drivers/vfio/pci/vfio-pci.ko:\n");
+  CHECK(says(remedy(m.facts(), nvme_by_doorbell), "modprobe vfio-pci"));
+  m.set("/proc/modules", "vfio_pci 1 0 - Live 0\n");
+  CHECK(says(remedy(m.facts(), nvme_by_doorbell),
+             "its driver nvme has 0000:02:00.0: gnstorctl local bind 0000:02:00.0"));
+  m.set("/proc/self/mountinfo", "30 22 259:0 / /data rw - xfs /dev/nvme0n1 rw\n");
+  CHECK(says(remedy(m.facts(), nvme_by_doorbell), "/dev/nvme0n1 is mounted on /data"));
+  CHECK(noted(m.facts(), nvme_through_linux, "read only: /dev/nvme0n1 is mounted on /data"));
+  m.set("/proc/sys/kernel/io_uring_disabled", "2\n");
+  CHECK(says(remedy(m.facts(), nvme_through_linux), "sysctl kernel.io_uring_disabled=0"));
+  CHECK(says(remedy(m.facts(), disks), "sysctl kernel.io_uring_disabled=0"));
+}
+
+TEST_CASE("an SSD that vfio-pci has is driven by kernels, and what keeps them from it is named") {
+  with_ssd m(true);
+  m.set("/proc/modules", "vfio_pci 1 0 - Live 0\n");
+  m.bound_to("vfio-pci");
+  CHECK(remedy(m.facts(), nvme_by_doorbell) == "");
+  CHECK(says(remedy(m.facts(), nvme_through_linux), "gnstorctl local release 0000:02:00.0"));
+  m.set("/sys/bus/pci/devices/0000:02:00.1/class", "0x010601\n");
+  m.set("/sys/kernel/iommu_groups/9/devices/0000:02:00.1/class", "0x010601\n");
+  CHECK(says(remedy(m.facts(), nvme_by_doorbell), "shares its IOMMU group with 0000:02:00.1"));
+  m.drop("/sys/kernel/iommu_groups/9/devices");
+  m.drop("/dev/vfio/9");
+  CHECK(says(remedy(m.facts(), nvme_by_doorbell), "/dev/vfio/9 is missing"));
+  m.set("/dev/vfio/9", "");
+  m.edit("/proc/self/status", "CapEff:	000001fffeffffff", "CapEff:	0000000000000000");
+  m.edit("/proc/self/limits", "8388608              8388608", "65536                65536");
+  CHECK(says(remedy(m.facts(), nvme_by_doorbell), "ulimit -l unlimited"));
+}
+
+TEST_CASE("an SSD without an IOMMU takes huge pages, and root") {
+  with_ssd m(false);
+  m.bound_to("");
+  CHECK(says(remedy(m.facts(), nvme_by_doorbell), "nr_hugepages"));
+  m.set("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "160\n");
+  CHECK(remedy(m.facts(), nvme_by_doorbell) == "");
+  CHECK(noted(m.facts(), nvme_by_doorbell, "reaches all memory"));
+  m.edit("/proc/self/status", "CapEff:	000001fffeffffff", "CapEff:	0000000000000000");
+  CHECK(says(remedy(m.facts(), nvme_by_doorbell), "run as root"));
 }
 
 TEST_CASE("soft-RoCE serves the proxy, and nothing but a GPU is missing for the rest") {

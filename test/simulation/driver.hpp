@@ -25,6 +25,7 @@ class manager_driver {
   std::uint64_t repairs_done = 0;
   std::uint64_t scrubs_done = 0;
   std::uint64_t lost_blocks = 0;
+  std::uint64_t kept = 0;  ///< volumes that an SSD which came back still had
 
   void step(draws& d, simulated_array& array, std::uint64_t now_ns) {
     if (down_until_ > now_ns) return;
@@ -38,7 +39,10 @@ class manager_driver {
       std::erase_if(jobs_, [id](const daemon::repair_order& r) { return r.id == id; });
       if (repair_ && repair_->order().id == id) drop_repair();
     }
-    for (const auto& r : out.repairs) jobs_.push_back(r);
+    for (const auto& r : out.repairs) {
+      kept += r.left_out.size();
+      jobs_.push_back(r);
+    }
     for (const auto& r : out.replies) replies.push_back(r);
     if (manager.knows_epoch()) serving_ = manager.published();
     array.befell.published(serving_.epoch);

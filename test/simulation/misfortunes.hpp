@@ -37,6 +37,9 @@ class misfortunes {
         silent_.push_back({k, s_.now_ns + d.below(1'000'000)});
       }
     }
+    if (s_.happened.maintenances < most_failures && d.one_in(s_.shape.maintenances))
+      wants_out_ = true;
+    if (wants_out_ && (tenants_.any_rests() || d.one_in(10'000))) take_out();
     for (std::size_t k = 0; k < silent_.size();) {
       if (silent_[k].second > s_.now_ns) {
         ++k;
@@ -79,6 +82,21 @@ class misfortunes {
   /// In a world: where SSDs fail for ever nothing is ever filled, and nobody opens a torn volume.
   static constexpr std::uint32_t most_failures = 24;
 
+  /// Somebody takes an SSD out that is well, to bring it back soon.
+  void take_out() {
+    wants_out_ = false;
+    const std::uint32_t k = s_.dice.below(s_.shape.ssds);
+    const std::uint64_t out = s_.driver.serving().absent | s_.driver.serving().filling;
+    const bool well = ((out | s_.driver.broken | s_.doomed) >> k & 1) == 0;
+    if (s_.damaged) return;  // it would bring a bad page back
+    if (!well || s_.array.fault(k) != fw::ssd_fault::none || s_.driver.is_down(s_.now_ns)) return;
+    if (!s_.may_lose(k)) return;
+    ++s_.happened.maintenances;
+    s_.note("SSD " + std::to_string(k) + " is taken out");
+    s_.note_losses(true);
+    s_.driver.manager.ssd_leaves(k, s_.now_ns + 200'000 + s_.dice.below(20'000'000));
+    s_.array.befell.manager_hears(k);
+  }
   /// Power goes in the middle of an engine's round, and comes back.
   void power_cut() {
     ++s_.happened.power_cuts;
@@ -168,21 +186,30 @@ class misfortunes {
       s_.hold(s_.ending);
       return;
     }
-    if (!waits_to_replace_ && !s_.dice.one_in(s_.ending ? 1 : 4000)) return;
+    bool any_planned = false;
+    for (std::uint32_t k = 0; k < s_.shape.ssds; ++k)
+      any_planned = any_planned || s_.driver.manager.absences().of(k) != nullptr;
+    if (!waits_to_replace_ && !s_.dice.one_in(s_.ending ? 1 : any_planned ? 800 : 4000)) return;
     waits_to_replace_ = true;
     s_.hold(true);
     if (!s_.array.is_idle() || !s_.driver.is_idle()) return;
     for (std::uint32_t k = 0; k < s_.shape.ssds; ++k) {
       if ((absent >> k & 1) == 0) continue;
-      const bool same = s_.dice.one_in(2) && (s_.doomed >> k & 1) == 0;
+      const bool planned = s_.driver.manager.absences().of(k) != nullptr;
+      const bool same =
+          (planned ? !s_.dice.one_in(8) : s_.dice.one_in(2)) && (s_.doomed >> k & 1) == 0;
       s_.note("SSD " + std::to_string(k) + (same ? " comes back" : " is replaced"));
       std::vector<std::uint16_t> has;
+      std::optional<daemon::ssd_report> says;
       s_.happened.returns += same ? 1 : 0;
-      if (same) has = s_.array.bring_back(k);
+      if (same) {
+        has = s_.array.bring_back(k);
+        says = s_.array.report(k);
+      }
       if (!same) s_.array.replace(k);
       s_.driver.broken &= ~(std::uint64_t{1} << k);
       s_.doomed &= ~(std::uint64_t{1} << k);
-      s_.driver.manager.ssd_replaced(k, std::move(has));
+      s_.driver.manager.ssd_replaced(k, std::move(has), std::move(says));
     }
     waits_to_replace_ = false;
     s_.hold(s_.ending);
@@ -195,6 +222,7 @@ class misfortunes {
   std::uint64_t scrub_again_ns_ = 0;
   std::uint64_t scrubbing_ = 0;  ///< scrubs that must have ended until a bad page is mended
   bool waits_to_replace_ = false;
+  bool wants_out_ = false;  ///< somebody is about to take an SSD out
 };
 
 }  // namespace gnstor::test

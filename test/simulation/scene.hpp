@@ -15,6 +15,8 @@ struct scene {
     std::uint32_t deaths = 0;
     std::uint32_t silences = 0;
     std::uint32_t returns = 0;  ///< of SSDs with what they had
+    std::uint32_t maintenances = 0;
+    std::uint32_t kept = 0;  ///< volumes that needed no fill
     std::uint32_t corrupted = 0;
     std::uint32_t damages = 0;
     std::uint32_t forgeries = 0;
@@ -34,6 +36,8 @@ struct scene {
       deaths += other.deaths;
       silences += other.silences;
       returns += other.returns;
+      maintenances += other.maintenances;
+      kept += other.kept;
       corrupted += other.corrupted;
       damages += other.damages;
       forgeries += other.forgeries;

@@ -54,6 +54,8 @@ TEST_CASE("an array under every fault loses nothing that it has acknowledged") {
     CHECK(all.deaths > 10);
     CHECK(all.silences > 10);
     CHECK(all.returns > 10);
+    CHECK(all.maintenances > 100);
+    CHECK(all.kept > 20);
     CHECK(all.corrupted > 10);
     CHECK(all.damages > 5);
     CHECK(all.forgeries > 100);
@@ -70,13 +72,15 @@ TEST_CASE("an array under every fault loses nothing that it has acknowledged") {
   }
   MESSAGE(all.power_cuts << " power cuts, " << all.unsaved << " SSDs with too little energy, "
                          << all.deaths << " SSDs died, " << all.silences << " were silent, "
-                         << all.corrupted << " entries corrupted, " << all.damages
-                         << " pages damaged, " << all.forgeries << " commands forged, "
-                         << all.client_deaths << " clients died, " << all.manager_crashes
-                         << " managers crashed, " << all.hand_overs << " leases granted, "
-                         << all.recreations << " volumes removed, " << all.spreads << " spread, "
-                         << all.stalls << " engines stood still, " << all.repairs << " repairs, "
-                         << all.lost_blocks << " blocks lost with all replicas, "
-                         << all.lost_volumes << " volumes with all SSDs");
+                         << all.maintenances << " taken out, " << all.kept
+                         << " volumes brought back, " << all.corrupted << " entries corrupted, "
+                         << all.damages << " pages damaged, " << all.forgeries
+                         << " commands forged, " << all.client_deaths << " clients died, "
+                         << all.manager_crashes << " managers crashed, " << all.hand_overs
+                         << " leases granted, " << all.recreations << " volumes removed, "
+                         << all.spreads << " spread, " << all.stalls << " engines stood still, "
+                         << all.repairs << " repairs, " << all.lost_blocks
+                         << " blocks lost with all replicas, " << all.lost_volumes
+                         << " volumes with all SSDs");
   MESSAGE(requests.describe());
 }

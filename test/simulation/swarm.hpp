@@ -49,6 +49,7 @@ struct swarm {
   std::uint32_t weak_capacitors = 0;
   std::uint32_t deaths = 0;
   std::uint32_t silences = 0;
+  std::uint32_t maintenances = 0;
   std::uint32_t corrupted = 0;
   std::uint32_t damages = 0;
   std::uint32_t forgeries = 0;
@@ -162,6 +163,7 @@ struct swarm {
     if (s.beyond) s.deaths = 10'000 + d.below(30'000);
     draws own = d;  // worlds without such a NIC stay as they are
     if (s.timing && own.one_in(3)) s.sends = quick_sends(own);
+    if (own.one_in(2)) s.maintenances = 1'000 + own.below(3'000);
     return s;
   }
 };

@@ -64,6 +64,13 @@ class tenants {
              std::to_string(static_cast<int>(w.asked)) + " taken " + std::to_string(taken_[w.vid]);
     return all;
   }
+  /// True if some volume is there that nobody writes for a while.
+  bool any_rests() const {
+    return std::any_of(wanted_.begin(), wanted_.end(), [&](const wish& w) {
+      return w.there && w.writer < 0 && w.level && w.asked == wish::stage::none &&
+             w.rests_until_ns > s_.now_ns + 100'000;
+    });
+  }
   /// Volumes that must be there.
   std::vector<std::uint16_t> volumes() const {
     std::vector<std::uint16_t> all;
@@ -76,7 +83,7 @@ class tenants {
  private:
   /// What is asked of the manager for one volume, one thing at a time.
   struct wish {
-    enum class stage : std::uint8_t { none, create, open, renew, close, remove, spread };
+    enum class stage : std::uint8_t { none, create, open, renew, close, remove, spread, level };
     std::uint16_t vid = 0;
     bool there = false;
     bool removed = false;  ///< somebody has asked for that
@@ -86,6 +93,8 @@ class tenants {
     bool write = false;
     std::int32_t writer = -1;  ///< client with the write right
     std::uint32_t failed_spreads = 0;
+    std::uint64_t rests_until_ns = 0;  ///< nobody asks for the right to write before
+    bool level = false;  ///< its replicas have been made equal since somebody wrote it
   };
 
   void ask(wish& w) {
@@ -142,6 +151,11 @@ class tenants {
     simulated_client& c = *s_.clients[who];
     if (c.is_dead(s_.now_ns) || !c.line.is_usable()) return;
     const bool known = c.volumes.contains(w.vid);
+    if (w.writer < 0 && w.rests_until_ns > s_.now_ns && !s_.ending) {
+      if (std::exchange(w.level, true)) return;
+      w.asked = wish::stage::level;
+      return s_.driver.manager.make_equal(w.request, w.vid);
+    }
     const bool write = w.writer < 0 || (over && s_.shape.forgetful && s_.dice.one_in(32)) ||
                        s_.dice.one_in(s_.shape.hand_overs / 64);
     if (known && !write) return;
@@ -209,6 +223,9 @@ class tenants {
       case wish::stage::close:
         if (done) {
           w.writer = -1;
+          if (s_.shape.maintenances != 0 && !s_.dice.one_in(4))
+            w.rests_until_ns = s_.now_ns + 200'000 + s_.dice.below(2'000'000);
+          w.level = false;
           c.fenced(w.vid);
           c.volumes.erase(w.vid);
         }
@@ -233,6 +250,11 @@ class tenants {
           w.writer = keeps;
         }
         if (done) s_.note("volume " + std::to_string(w.vid) + " is spread");
+        break;
+      case wish::stage::level:
+        if (!done) break;
+        for (const auto& other : s_.clients) other->fenced(w.vid);
+        s_.checker.converged(w.vid);
         break;
       case wish::stage::none: break;
     }

@@ -176,6 +176,7 @@ class world {
     }
     if (!unequal_may_differ) look_for_leftovers();
     scene_.happened.repairs = scene_.driver.repairs_done;
+    scene_.happened.kept = static_cast<std::uint32_t>(scene_.driver.kept);
     if (scene_.driver.lost_blocks != 0 && !scene_.shape.beyond)
       throw broken_promise{"a repair found no sound replica"};
   }

@@ -1,9 +1,14 @@
 /// A volume of the array as a plain host's, and the target's right to write it.
 #include "emulated_rig.hpp"
+#include <gnstor/core/bounded.hpp>
 #include <gnstor/wire/afa/array_membership.hpp>
+#include <serve/block/write_hold.hpp>
 
+#include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace gnstor;
@@ -54,6 +59,65 @@ TEST_CASE("a volume keeps the right to write until the last of its hosts goes") 
   CHECK(rig.volume->write(0, filled(block_bytes, 1)) == 0);
   rig.volume->detach();
   CHECK(rig.record().client_count == 0);
+}
+
+TEST_CASE("changes of one block wait for each other, by a worker or by an engine") {
+  class one_write final : public serve::block_request {
+   public:
+    void done() noexcept override { ended = true; }
+    bool ended = false;
+  };
+  emulated_rig rig;
+  REQUIRE(rig.volume->attach() == 0);
+  auto memory = host::memory_block(host::place::host, block_bytes);
+  const io_buffer buffer = rig.array.register_memory(memory.data(), memory.bytes());
+  const auto engine = rig.array.make_engine();
+  one_write by_engine;
+  by_engine.what = serve::block_request::kind::write;
+  by_engine.first = 5;
+  by_engine.blocks = 1;
+  by_engine.memory = buffer;
+  REQUIRE(rig.volume->prepare(by_engine) == 0);
+  std::atomic<int> done{0};
+  std::vector<std::thread> workers;
+  std::uint16_t said[2] = {1, 1};
+  {
+    serve::write_hold held(rig.array.order(), volume_id(1), 4, 2);
+    REQUIRE(held.comes_within(std::chrono::seconds(1)));
+    workers.emplace_back([&] {
+      said[0] = rig.volume->write(4, filled(2 * block_bytes, 1));
+      ++done;
+    });
+    workers.emplace_back([&] {
+      said[1] = rig.volume->write_zeroes(5, 8);
+      ++done;
+    });
+    engine->submit(by_engine);
+    CHECK(rig.volume->write(100, filled(block_bytes, 1)) == 0);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
+    for (; std::chrono::steady_clock::now() < until;) (void)engine->progress();
+    CHECK_FALSE(by_engine.ended);
+    CHECK(done == 0);
+  }
+  for (bounded most{1'000'000}; most && !by_engine.ended;) (void)engine->progress();
+  for (std::thread& t : workers) t.join();
+  CHECK(by_engine.ended);
+  CHECK(by_engine.outcome.ok());
+  CHECK(said[0] == 0);
+  CHECK(said[1] == 0);
+  rig.array.unregister_memory(buffer, std::move(memory), false);
+}
+
+TEST_CASE("a change whose turn does not come in time is to be tried again, and not made") {
+  emulated_rig rig(small_array, 200'000'000);
+  REQUIRE(rig.volume->attach() == 0);
+  serve::write_hold held(rig.array.order(), volume_id(1), 0, 512);
+  REQUIRE(held.comes_within(std::chrono::seconds(1)));
+  const std::uint16_t said = rig.volume->write(3, filled(block_bytes, 1));
+  CHECK(said == wire::nvme::make_status(wire::nvme::generic_status::internal_error));
+  std::vector<std::byte> found(block_bytes, std::byte{1});
+  REQUIRE(rig.volume->read(3, found) == 0);
+  CHECK(found == std::vector<std::byte>(block_bytes));
 }
 
 TEST_CASE("a retired volume writes nothing, whoever has its id by now") {
@@ -157,6 +221,18 @@ TEST_CASE("a right to write that went to another host is noticed before the next
   CHECK(rig.refresh());
   CHECK_FALSE(rig.volume->shape().writable);
   CHECK_FALSE(rig.refresh());
+}
+
+TEST_CASE("a record of a former writer takes no right away that was taken after it was read") {
+  emulated_rig rig;
+  const auto bobs = rig.admin(array_nqn, bob);
+  REQUIRE(rig.chmod(*bobs, bob, both) == 0);
+  const wire::afa::volume_record before = rig.record();
+  REQUIRE(rig.chmod(*bobs, bob, right_read) == 0);
+  REQUIRE(rig.volume->attach() == 0);
+  CHECK_FALSE(rig.volume->refresh(before));
+  CHECK(rig.volume->shape().writable);
+  CHECK(rig.volume->write(0, filled(block_bytes, 1)) == 0);
 }
 
 TEST_CASE("a volume that is opened while an SSD is absent leaves that SSD alone") {

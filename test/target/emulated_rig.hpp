@@ -26,8 +26,9 @@ inline std::vector<std::byte> filled(std::size_t bytes, int seed) {
 
 /// A target whose volume 1 has 512 blocks.
 struct emulated_rig {
-  explicit emulated_rig(const std::string& endpoint = small_array)
-      : array(host::endpoint::parse(endpoint), answer_timeout_ns), target({}, array) {
+  explicit emulated_rig(const std::string& endpoint = small_array,
+                        std::uint64_t timeout_ns = answer_timeout_ns)
+      : array(host::endpoint::parse(endpoint), timeout_ns), target({}, array) {
     if (array.own().volumes(array.about()).empty()) (void)array.create_volume(2 << 20);
     volume = std::make_shared<serve::array_volume>(array, record());
     target.offer({array_nqn, serve::subsystem_kind::array, {}, nullptr});

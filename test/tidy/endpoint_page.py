@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that docs/endpoints.md and docs/emulation.md say of endpoint options what the parser's own
-table says.
+"""Checks that docs/endpoints.md, emulation.md, local-nvme.md and packets.md say of endpoint options
+what the parser's own table says.
 
     endpoint_page.py --probe build/host/tools/gnstor-probe [--write]
 """
@@ -11,18 +11,22 @@ import subprocess
 import sys
 
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
-EMULATION = "How an array is emulated"  # begins the part that has a page of its own
+# What begins the parts that have a page of their own.
+PAGES = {"How an array is emulated": "emulation.md", "A local NVMe controller": "local-nvme.md",
+         "An Ethernet controller": "packets.md"}
 BEGIN, END = "<!-- begin endpoint options -->\n", "<!-- end endpoint options -->\n"
 
 
 def parts(lists):
-    """The lists of docs/endpoints.md, and that of docs/emulation.md."""
-    all_of_them = ["`" + part for part in ("\n" + lists).split("\n`")[1:]]
-    own = [part for part in all_of_them if EMULATION in part]
-    if len(own) != 1:
-        raise ValueError(f"one list says '{EMULATION}', not {len(own)}")
-    rest = [part for part in all_of_them if part not in own]
-    return {"endpoints.md": "\n".join(rest), "emulation.md": own[0].rstrip("\n") + "\n"}
+    """The lists of each page."""
+    found = {"endpoints.md": []} | {page: [] for page in PAGES.values()}
+    for part in ("\n" + lists).split("\n`")[1:]:
+        pages = [page for words, page in PAGES.items() if words in part]
+        found[pages[0] if pages else "endpoints.md"].append("`" + part.rstrip("\n") + "\n")
+    for page, own in found.items():
+        if not own:
+            raise ValueError(f"there is no list for {page}")
+    return {page: "\n".join(own) for page, own in found.items()}
 
 
 def replaced(name, page, lists):

@@ -12,7 +12,8 @@ import sys
 from alone import Alone
 from toolchain import WARNINGS, Toolchain, run
 
-FOLDERS = ["include", "hostsetup/include", "hostsetup/simt/include", "firmware",
+FOLDERS = ["include", "hostsetup/include", "hostsetup/simt/include",
+           "hostsetup/pcie/include", "hostsetup/files/include", "firmware",
            "serve"]
 
 

@@ -45,8 +45,8 @@ ROOMS = {
     "io": {"core", "simt", "wire", "qp", "memory", "channel"},
     "volume": {"core", "simt", "wire", "qp", "memory", "channel", "io"},
     "array": {"core", "simt", "wire", "qp", "memory", "channel", "io", "volume"},
-    "packet": {"core", "simt", "wire", "qp", "memory", "channel"},
-    "files": {"core", "simt", "wire", "qp", "memory", "channel"},
+    "packet": {"core", "simt", "wire"},
+    "files": {"core", "simt", "wire", "qp", "memory", "channel", "array"},
 }
 # The layers: include <- firmware <- hostsetup <- serve <- tools. A folder of firmware/ and those
 # that it may include; what it sees of the library is FIRMWARE_SEES.
@@ -56,28 +56,34 @@ FIRMWARE = {
     "timing": {"deengine", "hca"},
     "afa": {"deengine", "hca", "timing"},
     "remote_memory": {"hca", "afa"},
+    "nvme_pcie": {"hca", "afa"},
+    "nic": set(),
     "daemon": set(),
 }
 FIRMWARE_SEES = re.compile(r"gnstor/((core|simt|wire)/.*|io/(\w*placement\w*|replica_set)\.hpp)")
-# A folder of hostsetup/src and those that it may include. Only `emulated` joins both ends;
-# `control` drives the manager, a state machine that knows no SSD.
+# A folder of hostsetup/src and those that it may include. Only `emulated` and `disk` join both
+# ends; `control` drives the manager, a state machine that knows no SSD.
 HOST_PARTS = {
     "base": set(),
     "link": {"base"},
+    "local": {"base", "link"},
+    "homi": {"base", "link", "local"},
+    "files": {"base"},
     "proxy": {"base", "link"},
     "verbs": {"base", "link", "proxy"},
     "fabrics": {"base", "link", "proxy", "verbs"},
     "mlx5": {"base", "link", "proxy", "verbs", "fabrics"},
     "remote": {"base", "link", "proxy", "verbs", "fabrics", "mlx5"},
     "control": {"base", "link"},
-    "emulated": {"base", "link", "proxy", "control"},
+    "emulated": {"base", "link", "local", "proxy", "control"},
+    "disk": {"base", "link", "local", "emulated"},
     "managed": {"base", "link", "control", ""},
-    "": {"base", "link", "control", "remote", "emulated"},
+    "": {"base", "link", "homi", "local", "control", "remote", "emulated", "disk"},
 }
-# What the files in hostsetup/src itself may see of `emulated`: nothing that shows the firmware.
-EMULATED_DOOR = "emulated/open_emulated.hpp"
-TOOLS = ("gnstor-target", "gnstor-memory", "gnstor-probe", "gnstor-volumes", "gnstorctl", "gnstord",
-         "command_line", "management")
+# What the files in hostsetup/src itself may see of these: nothing that shows the firmware.
+DOORS = {"emulated": "emulated/open_emulated.hpp", "disk": "disk/open_disk.hpp"}
+TOOLS = ("gnstor-target", "gnstor-memory", "gnstor-perf", "gnstor-files", "gnstor-homid",
+         "gnstor-probe", "gnstor-volumes", "gnstorctl", "gnstord", "command_line", "management")
 MOVED = "/// Moved: this name of the header goes with the next release"
 GPU_HEADERS = re.compile(r"^(cuda_runtime.*|cuda\.h|cooperative_groups.*|device_launch_.*)$")
 
@@ -378,7 +384,7 @@ def layer_includes(source):
             yield line, f"{layer} must not include <{name}>"
         elif layer == "hostsetup" and first == "serve":
             yield line, f"hostsetup must not include <{name}>"
-        elif layer == "hostsetup" and first in FIRMWARE and own != "emulated" \
+        elif layer == "hostsetup" and first in FIRMWARE and own not in DOORS \
                 and (own, first) != ("control", "daemon"):
             yield line, f"only hostsetup/src/emulated joins both ends: not <{name}>"
         elif not angled and first is None and not (source.path.parent / name).is_file():
@@ -386,8 +392,8 @@ def layer_includes(source):
         elif layer == "hostsetup" and first in HOST_PARTS and first != own:
             if first not in HOST_PARTS[own]:
                 yield line, f"{own or 'hostsetup/src'} must not include <{name}>"
-            elif not own and first == "emulated" and name != EMULATED_DOOR:
-                yield line, f"<{name}> shows the firmware: <{EMULATED_DOOR}> does not"
+            elif not own and name != DOORS.get(first, name):
+                yield line, f"<{name}> shows the firmware: <{DOORS[first]}> does not"
 
 
 def host_includes(source):
@@ -414,7 +420,7 @@ FOLDERS = ("include", "hostsetup", "firmware", "serve", "tools", "examples", "te
 LIBRARY = r"include/.*"
 # The CUDA executor is host code: it launches kernels.
 DEVICE = r"(include/(?!gnstor/simt/cuda_executor)|firmware/(deengine|hca)/).*"
-PUBLIC = r"(include|firmware|serve|hostsetup/include|hostsetup/simt/include)/.*"
+PUBLIC = r"(include|firmware|serve|hostsetup/(include|(simt|pcie|files)/include))/.*"
 SHIPPED = r"(include|hostsetup|firmware|serve)/.*"
 OURS = r"(include|hostsetup|firmware|serve|tools|examples|test|benchmark)/.*"
 ALL = OURS + r"|(scripts|cmake|\.ci)/.*|CMakeLists\.txt"
@@ -443,7 +449,7 @@ RULES = [
     ("library-includes", library_includes, LIBRARY, HEADERS),
     ("firmware-includes", firmware_includes, r"firmware/.*", SOURCES),
     ("layer-includes", layer_includes, r"(hostsetup/src|serve|tools)/.*", SOURCES),
-    ("host-includes", host_includes, r"hostsetup/(include|simt)/.*", HEADERS),
+    ("host-includes", host_includes, r"hostsetup/(include|simt|pcie|files)/.*", HEADERS),
     ("page-columns", page_columns, PAGES, PAGE),
     ("page-size", page_size, OUR_PAGES, PAGE),
     ("private-words", private_words, OUR_PAGES, PAGE),

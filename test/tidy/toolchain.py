@@ -5,8 +5,9 @@ import json
 import pathlib
 import subprocess
 
-INCLUDE_ROOTS = ["include", "hostsetup/include", "hostsetup/simt/include", "hostsetup/src",
-                 "firmware", "tools", ".", "test"]
+INCLUDE_ROOTS = ["include", "hostsetup/include", "hostsetup/simt/include",
+                 "hostsetup/pcie/include", "hostsetup/files/include",
+                 "hostsetup/src", "firmware", "tools", ".", "test"]
 WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Wpedantic", "-Wno-missing-field-initializers",
             "-Werror"]
 

@@ -128,8 +128,8 @@ def completion(array):
 
     def offers(*words):
         return array.right("complete", *words).split("\n")[:-1]
-    check(offers("") == ["array", "ssd", "volume", "lease", "host", "completion"], "verbs",
-          offers(""))
+    check(offers("") == ["array", "ssd", "volume", "lease", "host", "local", "completion"],
+          "verbs", offers(""))
     check(offers("volume", "sh") == ["show", "share"], "begun verbs", offers("volume", "sh"))
     check(offers("--format", "json", "lease", "") == ["list", "revoke"], "behind options")
     check(offers("--fo") == ["--format"], "options", offers("--fo"))
@@ -170,7 +170,38 @@ def ssds(array):
     events = array.right("array", "events")
     for words in ("SSD 2 is absent", "SSD 2 is being filled", "SSD 2 is in sync again"):
         check(words in events, "an event says that", words)
+    check("out for" in array.right("ssd", "maintain", "2", "--for", "600"), "an SSD is out")
+    array.wrong(1, "on no SSD that is in sync", "ssd", "maintain", "1", "--for", "600")
+    code, out, _ = array("array", "health")
+    check(code == 3 and "planned work" in out, "health says that it is planned", code, out)
+    array.right("ssd", "replace", "2")
+    array.until(lambda a: a["ssds"][2]["state"] == "STATE_IN_SYNC", "SSD 2 in sync")
+    check("SSD 2 has 1 volumes as it left them" in array.right("array", "events"),
+          "what nobody has written needs no fill")
     array.right("volume", "delete", "data", "--yes")
+
+
+def hosts(array):
+    array.right("volume", "create", "edges", "--size", "1M", "--owner", "old-host")
+    array.right("volume", "create", "data", "--size", "1M")
+    array.right("volume", "share", "data", "old-host")
+    array.wrong(1, "it owns", "host", "remove", "old-host")
+    check(len(volume(array, "data")["clients"]) == 2, "nothing was taken", volume(array, "data"))
+    array.wrong(1, "own heir", "host", "remove", "old-host", "--heir", "old-host")
+    owner = volume(array, "edges")["owner"]
+    said = array.right("host", "remove", "old-host", "--heir", "new-host")
+    check("rights to 2 volumes" in said and "edges" in said, "what was taken is said", said)
+    for name, clients in (("data", 1), ("edges", 2)):  # the manager's own right is one of them
+        left = volume(array, name)["clients"]
+        check(len(left) == clients, name, "has clients", left)
+    check(volume(array, "edges")["owner"] != owner, "the heir owns what the host did")
+    check("rights to 0" in array.right("host", "remove", "old-host"), "it has none any more")
+    array.right("volume", "delete", "edges", "--yes")
+    array.right("volume", "delete", "data", "--yes")
+
+
+def volume(array, name):
+    return json.loads(array.right("--format", "json", "volume", "show", name))
 
 
 def leaves(array, *words):
@@ -185,6 +216,10 @@ def leaves(array, *words):
     for line in found[1].splitlines():
         if re.match(r"  \w", line):
             yield from leaves(array, *words, line.split()[0])
+
+
+# Verbs after whose examples an SSD is out.
+OUT = (("ssd", "detach"), ("ssd", "maintain"))
 
 
 def examples(array):
@@ -202,11 +237,15 @@ def examples(array):
         if words == ("volume", "spread"):
             code, _, err = array(*example)  # it is spread over all already
             check(code == 0, *example, err)
+        elif words in (("local", "bind"), ("local", "release")):  # no disk of this machine is taken
+            array.wrong(1, "there is no such PCI function", *words, "fffe:ff:1f.7")
+        elif words == ("local", "clients"):
+            array.wrong(1, "start gnstor-homid", *words, "/nowhere/homi")
         else:
             array.right(*example)
         array.until(lambda a: all(s["state"] == "STATE_IN_SYNC" for s in a["ssds"])
-                    or words == ("ssd", "detach"), "all SSDs in sync")
-        if words == ("ssd", "detach"):
+                    or words in OUT, "all SSDs in sync")
+        if words in OUT:
             array.right("ssd", "replace", "2")
             array.until(lambda a: a["ssds"][2]["state"] == "STATE_IN_SYNC", "SSD 2 in sync")
     check(count >= 20, "only", count, "verbs were found")
@@ -463,6 +502,7 @@ def main():
         volumes(array)
         completion(array)
         ssds(array)
+        hosts(array)
         examples(array)
         kills(array, given.kills, given.seed)
         check(array.stop() == 0, "it ends in order")

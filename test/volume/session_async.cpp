@@ -275,7 +275,7 @@ TEST_CASE("one I/O fills and drains memory in several places") {
 }
 
 TEST_CASE("blocks that were given back read as zeroes, and their neighbours as before") {
-  for (const std::string endpoint : runners) {
+  for (const std::string endpoint : array_runners) {
     for (const bool waits : {false, true}) {
       CAPTURE(endpoint);
       CAPTURE(waits);

@@ -275,5 +275,5 @@ TEST_CASE("more lanes than request slots write all their copies") {
 }
 
 TEST_CASE("more lanes than request slots write all their copies, reported by completions alone") {
-  for (const std::string endpoint : runners) write_all_copies(endpoint + "&responses=cqe");
+  for (const std::string endpoint : array_runners) write_all_copies(endpoint + "&responses=cqe");
 }

@@ -96,20 +96,8 @@ std::string doorbell_obstacle(const machine_facts& facts) {
     return "no ConnectX (a card of the mlx5 driver): add one of generation 4 or newer; rdma:// by "
            "proxy takes any RDMA device";
   }
-  std::string best;
-  int furthest = -1;
-  for (const auto& device : devices) {
-    int passed = 0;
-    std::string remedy;
-    for (const auto rule : {devx, key, gpu_memory, iommu, doorbell}) {
-      remedy = rule(facts, device);
-      if (!remedy.empty()) break;
-      ++passed;
-    }
-    if (remedy.empty()) return "";
-    if (passed > furthest) best = remedy, furthest = passed;
-  }
-  return best;
+  return obstacle_of_best<rdma_device_facts>(facts, devices,
+                                             {devx, key, gpu_memory, iommu, doorbell});
 }
 
 }  // namespace gnstor::host::probe

@@ -14,6 +14,7 @@ class file_tree {
  public:
   explicit file_tree(std::filesystem::path root);
 
+  const std::filesystem::path& root() const { return root_; }
   /// A file's bytes, at most 64 MiB.
   std::string bytes(std::string_view path) const;
   /// A text file without the white space around it.

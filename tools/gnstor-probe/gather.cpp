@@ -5,7 +5,8 @@
 namespace gnstor::host::probe {
 namespace {
 
-constexpr int lock_capability = 14;  // CAP_IPC_LOCK
+constexpr int lock_capability = 14;   // CAP_IPC_LOCK
+constexpr int admin_capability = 21;  // CAP_SYS_ADMIN
 
 /// The kernel honours CAP_IPC_LOCK for pinning only outside user namespaces.
 bool maps_all_users(const file_tree& files) {
@@ -25,6 +26,7 @@ process_facts gather_process(const file_tree& files) {
     const auto words = words_of(line);
     if (words.size() < 2 || words[0] != "CapEff:") continue;
     out.may_lock_any = (number_of(words[1], 16) >> lock_capability & 1) != 0;
+    out.is_root = (number_of(words[1], 16) >> admin_capability & 1) != 0;
   }
   out.may_lock_any = out.may_lock_any && maps_all_users(files);
   return out;
@@ -51,6 +53,7 @@ machine_facts gather(const file_tree& files) {
   out.nvidia = gather_nvidia_driver(files);
   out.gpus = gather_gpus(files);
   out.rdma = gather_rdma(files);
+  out.nvme = gather_nvme(files);
   out.rdma_nodes = files.names("/dev/infiniband");
   out.connection_manager = files.node("/dev/infiniband/rdma_cm");
   out.udmabuf = files.node("/dev/udmabuf");

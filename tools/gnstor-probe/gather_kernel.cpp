@@ -9,9 +9,9 @@ namespace gnstor::host::probe {
 namespace {
 
 constexpr const char* wanted_modules[] = {
-    "ib_core",    "ib_uverbs", "rdma_cm", "rdma_ucm",   "mlx5_core",     "mlx5_ib",
-    "rdma_rxe",   "siw",       "nvmet",   "nvmet_rdma", "nvme_rdma",     "nvidia",
-    "nvidia_uvm", "nouveau",   "udmabuf", "gdrdrv",     "nvidia_peermem"};
+    "ib_core", "ib_uverbs", "rdma_cm",        "rdma_ucm",  "mlx5_core", "mlx5_ib",    "rdma_rxe",
+    "siw",     "nvmet",     "nvmet_rdma",     "nvme_rdma", "nvidia",    "nvidia_uvm", "nouveau",
+    "udmabuf", "gdrdrv",    "nvidia_peermem", "nvme",      "vfio_pci"};
 
 /// Whether a list of module files names `module`; a file's dashes are a module's underscores.
 bool lists(const std::vector<std::string>& files, std::string_view module) {
@@ -108,6 +108,10 @@ kernel_facts gather_kernel(const file_tree& files) {
   if (!out.dma_buf) out.dma_buf = has_symbol(files, "dma_buf_export");
   out.infiniband = configured(config, "INFINIBAND");
   out.ethernet = ethernet(files);
+  out.free_huge_pages =
+      number_of(files.text("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages"));
+  out.io_uring_disabled =
+      static_cast<std::uint32_t>(number_of(files.text("/proc/sys/kernel/io_uring_disabled")));
   gather_iommu(files, out);
   gather_bridges(files, out);
   return out;

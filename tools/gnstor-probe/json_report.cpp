@@ -67,6 +67,17 @@ ordered_json to_json(const rdma_device_facts& device) {
           {"gpu_memory", to_json(device.gpu_memory)}};
 }
 
+ordered_json to_json(const nvme_facts& c) {
+  return {{"pci", c.pci},
+          {"driver", c.driver},
+          {"translated", c.translated},
+          {"companions", c.companions},
+          {"group", to_json(c.group)},
+          {"registers", to_json(c.registers)},
+          {"disks", c.disks},
+          {"use", c.use}};
+}
+
 ordered_json to_json(const kernel_facts& kernel) {
   ordered_json modules = ordered_json::object();
   for (const auto& [name, state] : kernel.modules) modules[name] = word(state);
@@ -78,7 +89,9 @@ ordered_json to_json(const kernel_facts& kernel) {
           {"iommu_groups", kernel.iommu_groups},
           {"translating_groups", kernel.translating_groups},
           {"bridges", kernel.bridges},
-          {"acs_redirecting", kernel.acs_redirecting}};
+          {"acs_redirecting", kernel.acs_redirecting},
+          {"free_huge_pages", kernel.free_huge_pages},
+          {"io_uring_disabled", kernel.io_uring_disabled}};
 }
 
 ordered_json to_json(const process_facts& process) {
@@ -86,6 +99,7 @@ ordered_json to_json(const process_facts& process) {
   return {{"locked_memory_bytes",
            unlimited ? ordered_json(nullptr) : ordered_json(process.locked_memory_bytes)},
           {"may_lock_any", process.may_lock_any},
+          {"is_root", process.is_root},
           {"lazy_loading", process.lazy_loading}};
 }
 
@@ -104,12 +118,15 @@ ordered_json json_report(const machine_facts& facts, const std::vector<verdict>&
   for (const auto& gpu : facts.gpus) gpus.push_back(to_json(gpu));
   ordered_json devices = ordered_json::array();
   for (const auto& device : facts.rdma) devices.push_back(to_json(device));
+  ordered_json controllers = ordered_json::array();
+  for (const auto& c : facts.nvme) controllers.push_back(to_json(c));
   ordered_json endpoints = ordered_json::array();
   for (const auto& v : verdicts) endpoints.push_back(to_json(v));
   return {{"endpoints", endpoints},
           {"gpus", gpus},
           {"nvidia", to_json(facts.nvidia)},
           {"rdma", devices},
+          {"nvme", controllers},
           {"rdma_nodes", facts.rdma_nodes},
           {"connection_manager", to_json(facts.connection_manager)},
           {"udmabuf", to_json(facts.udmabuf)},

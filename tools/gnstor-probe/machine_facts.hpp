@@ -69,6 +69,19 @@ struct rdma_device_facts {
   trial gpu_memory;  ///< memory of the first GPU registered
 };
 
+/// An NVMe controller on this machine's bus.
+struct nvme_facts {
+  std::string pci;                      ///< "0000:01:00.0"
+  std::string driver;                   ///< "nvme", "vfio-pci"; empty: none
+  bool translated = false;              ///< an IOMMU stands before its memory accesses
+  std::vector<std::string> companions;  ///< others of its IOMMU group
+  device_node group;                    ///< /dev/vfio/GROUP; no path without an IOMMU
+  device_node registers;                ///< its first BAR in sysfs
+  std::vector<std::string> disks;       ///< "nvme0n1": what Linux has made of its namespaces
+  std::vector<device_node> disk_nodes;  ///< of them
+  std::string use;                      ///< "/dev/nvme0n1 is mounted on /data"; empty: none known
+};
+
 enum class module_state { absent, available, loaded, built_in };
 
 struct kernel_facts {
@@ -80,12 +93,15 @@ struct kernel_facts {
   std::uint32_t iommu_groups = 0;
   std::uint32_t translating_groups = 0;      ///< of those, how many do not map one to one
   std::uint32_t bridges = 0;                 ///< PCI bridges whose ACS bits could be read
+  std::uint64_t free_huge_pages = 0;         ///< of 2 MiB
+  std::uint32_t io_uring_disabled = 0;       ///< 0: everybody may; 1: a group; 2: nobody
   std::vector<std::string> acs_redirecting;  ///< bridges that send peer traffic to the root
 };
 
 struct process_facts {
   std::uint64_t locked_memory_bytes = 0;  ///< the limit; ~0 without one
   bool may_lock_any = false;              ///< holds CAP_IPC_LOCK
+  bool is_root = false;                   ///< holds CAP_SYS_ADMIN
   bool lazy_loading = false;              ///< CUDA_MODULE_LOADING=LAZY
 };
 
@@ -102,6 +118,7 @@ struct machine_facts {
   nvidia_driver_facts nvidia;
   std::vector<gpu_facts> gpus;
   std::vector<rdma_device_facts> rdma;
+  std::vector<nvme_facts> nvme;
   std::vector<std::string> rdma_nodes;  ///< everything in /dev/infiniband
   device_node connection_manager;       ///< /dev/infiniband/rdma_cm
   device_node udmabuf;                  ///< /dev/udmabuf

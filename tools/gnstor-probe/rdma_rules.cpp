@@ -121,22 +121,9 @@ std::string rdma_obstacle(const machine_facts& facts) {
   for (const auto rule : {rdma_build, rdma_presence, connection_manager}) {
     if (auto remedy = rule(facts); !remedy.empty()) return remedy;
   }
-  // One device that passes is enough; else the remedy for the one that came furthest.
-  std::string best;
-  int furthest = -1;
-  for (const auto& device : facts.rdma) {
-    int passed = 0;
-    std::string remedy;
-    for (const auto rule :
-         {device_node_there, device_opens, port_up, addressed, locked_memory, registers}) {
-      remedy = rule(facts, device);
-      if (!remedy.empty()) break;
-      ++passed;
-    }
-    if (remedy.empty()) return "";
-    if (passed > furthest) best = remedy, furthest = passed;
-  }
-  return best;
+  return obstacle_of_best<rdma_device_facts>(
+      facts, facts.rdma,
+      {device_node_there, device_opens, port_up, addressed, locked_memory, registers});
 }
 
 }  // namespace gnstor::host::probe

@@ -65,6 +65,20 @@ std::string rdma(const machine_facts& facts) {
                            word(facts.connection_manager.access));
 }
 
+std::string nvme(const machine_facts& facts) {
+  std::string out = "NVMe controllers\n";
+  if (facts.nvme.empty()) out += "  none\n";
+  for (const auto& c : facts.nvme) {
+    out += fmt::format("  {}  driver {}, IOMMU: {}", c.pci, c.driver.empty() ? "none" : c.driver,
+                       c.translated ? c.group.path : "no");
+    if (c.translated) out += fmt::format(" ({})", word(c.group.access));
+    out += fmt::format(", disks: {}\n",
+                       c.disks.empty() ? "none" : fmt::to_string(fmt::join(c.disks, ", ")));
+    if (!c.use.empty()) out += fmt::format("    {}\n", c.use);
+  }
+  return out;
+}
+
 std::string system(const machine_facts& facts) {
   const auto& kernel = facts.kernel;
   std::string out = fmt::format("Kernel {}\n", kernel.release);
@@ -77,6 +91,8 @@ std::string system(const machine_facts& facts) {
       "  IOMMU: {} groups, {} translating; ACS redirects at {} of {} readable bridges\n",
       kernel.iommu_groups, kernel.translating_groups, kernel.acs_redirecting.size(),
       kernel.bridges);
+  out += fmt::format("  free huge pages of 2 MiB: {}, io_uring: {}\n", kernel.free_huge_pages,
+                     kernel.io_uring_disabled == 0 ? "allowed" : "switched off");
   const auto limit = facts.process.locked_memory_bytes;
   out += fmt::format("  locked memory: {}{}\n",
                      limit == ~std::uint64_t{0} ? "no limit" : fmt::format("{} KiB", limit >> 10),
@@ -108,7 +124,7 @@ const char* word(module_state state) {
 }
 
 std::string report(const machine_facts& facts, const std::vector<verdict>& verdicts) {
-  std::string out = gpus(facts) + rdma(facts) + system(facts) + "Endpoints\n";
+  std::string out = gpus(facts) + rdma(facts) + nvme(facts) + system(facts) + "Endpoints\n";
   for (const auto& v : verdicts) {
     out += fmt::format("  {:<20} {}\n", v.scheme, v.works ? "works: " + v.means : v.remedy);
     for (const auto& note : v.notes) out += fmt::format("  {:<20} note: {}\n", "", note);

@@ -68,12 +68,46 @@ verdict by_doorbell(const machine_facts& facts) {
   return out;
 }
 
+verdict through_linux(const machine_facts& facts) {
+  auto out = judged("nvme:// by Linux", "an SSD that its driver keeps, by io_uring",
+                    kept_nvme_obstacle(facts));
+  for (const nvme_facts& c : facts.nvme) {
+    if (out.works && !c.use.empty())
+      out.notes.push_back(fmt::format("{} is read only: {}", c.pci, c.use));
+  }
+  return out;
+}
+
+verdict by_nvme_doorbell(const machine_facts& facts) {
+  auto out = judged("nvme:// by doorbell", "kernels drive an SSD's queues themselves",
+                    nvme_doorbell_obstacle(facts));
+  if (!out.works) return out;
+  const auto bare = [](const nvme_facts& c) { return !c.translated; };
+  if (std::any_of(facts.nvme.begin(), facts.nvme.end(), bare)) {
+    out.notes.push_back(
+        "without an IOMMU an SSD reaches all memory of the machine: nothing protects it from a "
+        "wrong address");
+  }
+  if (!facts.gpus.empty()) {
+    out.notes.push_back(
+        "kernels on a GPU cannot drive it yet: its data would lie in GPU memory, for which Linux "
+        "has no dma-buf import by VFIO, and NVIDIA's way (nvidia_p2p_get_pages) is a kernel "
+        "module's alone; disk: and nvme:// by Linux serve them by pinned host memory");
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<verdict> judge(const machine_facts& facts) {
   return {judged("emu:", "an array emulated in this process, kernels on the CPU", ""),
           judged("emu:?runner=gpu", "kernels and the emulated array on a GPU", gpu_obstacle(facts)),
-          by_proxy(facts), by_doorbell(facts)};
+          by_proxy(facts),
+          by_doorbell(facts),
+          judged("disk:", "a block device or a file of this machine, through Linux",
+                 disk_obstacle(facts)),
+          through_linux(facts),
+          by_nvme_doorbell(facts)};
 }
 
 }  // namespace gnstor::host::probe

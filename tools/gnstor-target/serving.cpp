@@ -137,7 +137,7 @@ serving::serving(const target_options& options)
   control_ = std::make_unique<serve::control_server>(
       options.manager.listen, *array_.manager(), fmt::format("rdma://{}/{}", at.text(), array_nqn),
       options.manager.tls);
-  metrics_ = options.manager.serve_metrics(*control_);
+  metrics_ = options.manager.serve_metrics(*control_, array_.phases());
 #endif
 }
 

@@ -80,7 +80,7 @@ emulated_array::emulated_array(const endpoint& where, machine client, int client
     detached_ = latest_membership().absent;
     for (std::uint32_t k = 0; k < where.ssds; ++k) tell_of(k);
     for (std::uint32_t k = 0; k < where.ssds; ++k) install(k);
-    prepare_sync();
+    prepare_files();
   } catch (...) {
     remove_new_files();
     throw;

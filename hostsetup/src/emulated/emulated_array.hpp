@@ -144,7 +144,8 @@ class emulated_array : public std::enable_shared_from_this<emulated_array> {
     std::unique_ptr<flash_file> file;
     memory_block pinned;  ///< the file, where a GPU stores to it
     void* host_metadata = nullptr;
-    bool fresh = true;  ///< formatted now
+    bool fresh = true;      ///< formatted now
+    bool reported = false;  ///< that its file is lost
   };
 
   // With `guard_` held:
@@ -168,7 +169,13 @@ class emulated_array : public std::enable_shared_from_this<emulated_array> {
   void forget_unconfirmed() const;
   bool syncs() const { return !endpoint_.flash.empty() && endpoint_.sync.value_or(true); }
   void refuse_sync() const;
-  void prepare_sync();
+  void prepare_files();
+  void report_lost();
+  std::string explain_lost(std::uint32_t index) const;
+  bool is_lost(std::uint32_t index) const {
+    const drive& d = drives_[index];
+    return d.file && d.file->error() != 0;
+  }
   void open_flash();
   void close_flash();
   std::size_t metadata_bytes() const {
@@ -226,7 +233,7 @@ class emulated_array : public std::enable_shared_from_this<emulated_array> {
   std::vector<memory_block> kept_;
   std::vector<std::shared_ptr<const void>> kept_objects_;
   std::vector<memory_block> given_back_;  ///< and freed when the GPU's node ends
-  std::unique_ptr<flash_syncer> syncer_;  ///< where Flush has something to do
+  std::unique_ptr<flash_syncer> syncer_;  ///< where files are flash
   fw::firmware_failure failure_;
   fw::node_rest rest_;
   mutable std::atomic<bool> reported_ = false;  ///< somebody knows of the failure

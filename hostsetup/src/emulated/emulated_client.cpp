@@ -1,5 +1,6 @@
 #include "emulated_client.hpp"
 
+#include "call_back.hpp"
 #include "queue_in_memory.hpp"
 #include <afa/service.hpp>
 #include <base/cuda_support.hpp>
@@ -18,14 +19,6 @@ namespace gnstor::host {
 namespace {
 
 constexpr std::size_t align(std::size_t n) { return (n + 4095) / 4096 * 4096; }
-
-/// A kernel of one lane that calls a host function: set-up work beside a simulated array node.
-struct call_back {
-  template <class Lane>
-  void operator()(Lane&, const std::function<void()>* work) const {
-    (*work)();
-  }
-};
 
 wire::fabrics::connect_data make_connect_data(const client_identity& who,
                                               std::uint16_t controller) {

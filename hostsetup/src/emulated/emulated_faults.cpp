@@ -3,6 +3,8 @@
 
 #include "emulated_array.hpp"
 
+#include <cuda/std/atomic>
+
 namespace gnstor::host {
 
 /// What becomes of a queue pair that begins on a NIC, as that NIC is now.
@@ -36,11 +38,14 @@ void emulated_array::detach(std::uint32_t ssd, bool detached) {
   tell_of(ssd);
 }
 
-/// Has the front end of the SSDs serve one as it is now.
+/// Has the front end of the SSDs serve one as it is now. A file that is lost meanwhile says so
+/// before or after: one of both has the last word.
 void emulated_array::tell_of(std::uint32_t ssd) const {
+  const auto dead = static_cast<std::uint32_t>(fw::ssd_fault::dead);
   const bool refused = (detached_ >> ssd & 1) != 0;
-  publish(node_.faults + ssd,
-          static_cast<std::uint32_t>(refused ? fw::ssd_fault::dead : ssd_faults_[ssd]));
+  publish(node_.faults + ssd, refused ? dead : static_cast<std::uint32_t>(ssd_faults_[ssd]));
+  cuda::std::atomic_thread_fence(cuda::std::memory_order_seq_cst);
+  if (is_lost(ssd)) publish(node_.faults + ssd, dead);
 }
 
 }  // namespace gnstor::host

@@ -2,6 +2,7 @@
 
 #include "emulated_array.hpp"
 #include <base/cuda_support.hpp>
+#include <base/log.hpp>
 #include <deengine/checkpoint.hpp>
 #include <deengine/recover.hpp>
 #include <deengine/save.hpp>
@@ -12,10 +13,12 @@
 #include <array>
 #include <bit>
 #include <chrono>
+#include <cstring>
 #include <fstream>
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 
 namespace gnstor::host {
 namespace {
@@ -96,6 +99,7 @@ void emulated_array::mount(std::uint32_t index) {
   const fw::mount_status outcome = d.fresh
                                        ? fw::format(d.host_metadata, meta_bytes, geometry_, who)
                                        : fw::recover(d.host_metadata, meta_bytes, geometry_, who);
+  if (d.file && d.file->error() != 0) throw error(explain_lost(index));
   if (outcome != fw::mount_status::ok) throw error(explain(index, outcome));
 }
 
@@ -115,6 +119,14 @@ void emulated_array::reach(std::uint32_t index) {
 
 std::string emulated_array::path_of(std::uint32_t index) const {
   return fmt::format("{}/ssd{}.flash", endpoint_.flash, index);
+}
+
+/// Why an SSD whose file is lost serves nothing.
+std::string emulated_array::explain_lost(std::uint32_t index) const {
+  return fmt::format(
+      "flash file {}: {}; SSD {} serves nothing until its disk is mended, and what it holds that "
+      "was not flushed before may be lost",
+      path_of(index), std::strerror(drives_[index].file->error()), index);
 }
 
 /// Why an SSD does not mount.
@@ -243,13 +255,26 @@ void emulated_array::refuse_sync() const {
   }
 }
 
-/// Has Flush and FUA write files to their disk, where CPU threads or simulated lanes serve them: a
-/// GPU's lie in memory.
-void emulated_array::prepare_sync() {
-  if (!syncs() || on_gpu()) return;
+/// Has Flush and FUA write files to their disk, where CPU threads or simulated lanes serve them (a
+/// GPU's lie in memory), and an SSD whose file is lost be a dead one.
+void emulated_array::prepare_files() {
+  if (endpoint_.flash.empty() || on_gpu()) return;
   syncer_ = std::make_unique<flash_syncer>(
-      node_, [this](std::uint32_t ssd) { return drives_[ssd].file->sync(); });
-  node_.medium = syncer_.get();
+      node_, [this](std::uint32_t ssd) { return drives_[ssd].file->sync(); },
+      [this] { report_lost(); });
+  if (syncs()) node_.medium = syncer_.get();
+  for (std::uint32_t k = 0; k < endpoint_.ssds; ++k) {
+    drives_[k].file->tell(node_.faults + k, static_cast<std::uint32_t>(fw::ssd_fault::dead),
+                          syncer_->bell());
+  }
+}
+
+/// Says once of each SSD that its file is lost. By one thread, whichever.
+void emulated_array::report_lost() {
+  for (std::uint32_t k = 0; k < endpoint_.ssds; ++k) {
+    if (is_lost(k) && !std::exchange(drives_[k].reported, true))
+      log(log_level::error, explain_lost(k));
+  }
 }
 
 /// Marks the files as in use. What a mount believes without a look is off the disk before anything
@@ -275,18 +300,12 @@ void emulated_array::close_flash() {
     if (!d.file) continue;
     // The seal goes to the disk behind what it vouches for. Where there is none, the next mount
     // looks at all pages.
-    if (syncs() && !d.file->sync()) {
-      failed = path_of(k);
-      continue;
-    }
-    (void)fw::checkpoint(d.host_metadata, geometry_);
-    if (syncs() && !d.file->sync()) failed = path_of(k);
+    if (syncs()) (void)d.file->sync();
+    if (!is_lost(k)) (void)fw::checkpoint(d.host_metadata, geometry_);
+    if (syncs()) (void)d.file->sync();
+    if (is_lost(k)) failed = explain_lost(k);
   }
-  if (failed.empty()) return;
-  throw error(
-      fmt::format("{} could not be written to its disk: what was written since the last "
-                  "flush that succeeded may be lost; replace the disk",
-                  failed));
+  if (!failed.empty()) throw error(failed);
 }
 
 void emulated_array::save(drive& d) {

@@ -2,6 +2,7 @@
 
 #include "emulated_array.hpp"
 #include <base/cuda_support.hpp>
+#include <base/log.hpp>
 #include <gnstor/host/error.hpp>
 
 #include <fmt/format.h>
@@ -103,7 +104,9 @@ void emulated_array::leave(std::uint32_t domain, const std::vector<std::uint32_t
     try {
       stop();
     } catch (const std::exception& e) {
-      if (!reported_.load())
+      if (!failure_.raised())
+        log(log_level::error, e.what());
+      else if (!reported_.load())
         fmt::print(stderr, "gnstor: the array's firmware has failed: {}\n", e.what());
     }
   }

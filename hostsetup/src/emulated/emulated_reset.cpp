@@ -11,15 +11,6 @@
 namespace gnstor::host {
 namespace {
 
-const char* word(restart_step step) {
-  switch (step) {
-    case restart_step::bar: return "waiting for lanes that are sending";
-    case restart_step::settle: return "waiting for lanes that are polling";
-    case restart_step::connect: return "connecting it again";
-  }
-  return "";
-}
-
 std::uint64_t left_of(deadline d) {
   const std::uint64_t now = simt::now_ns();
   return d.expired(now) ? 0 : d.at_ns() - now;
@@ -67,7 +58,7 @@ void emulated_client::restart(std::uint32_t k, restart_step step, deadline d) {
   copy_out(kernels_.block.where(), options_.device, &packed, e.outcome, sizeof packed);
   const status s = status::unpack(packed);
   if (s.ok()) return;
-  throw io_error(fmt::format("resetting channel {}: {}: {}", k, word(step), to_string(s)), s);
+  throw io_error(fmt::format("resetting channel {}: {}: {}", k, to_text(step), to_string(s)), s);
 }
 
 void emulated_client::await_drained(std::uint32_t index, deadline d) {
@@ -93,7 +84,7 @@ std::uint64_t emulated_client::discard_relayed(std::uint32_t k, deadline d) {
       return device_word<std::uint64_t>(state.barred_first).load(relaxed);
   }
   const status late = status::make(status_code::timed_out, reporter::channel);
-  throw io_error(fmt::format("resetting channel {}: {}", k, word(restart_step::bar)), late);
+  throw io_error(fmt::format("resetting channel {}: {}", k, to_text(restart_step::bar)), late);
 }
 
 /// Gives the channel back to the proxy's thread, over an empty queue of the emulated NIC.

@@ -11,6 +11,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 namespace gnstor::host {
@@ -46,7 +47,7 @@ flash_file::flash_file(const std::string& path, std::size_t bytes) : path_(path)
   const auto fail = [&](const std::string& why) {
     undo();
     if (descriptor_ >= 0) close(descriptor_);
-    throw error(fmt::format("flash file {}: {}", path, why));
+    throw host::error(fmt::format("flash file {}: {}", path, why));
   };
   descriptor_ = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   const bool created = descriptor_ >= 0;
@@ -75,6 +76,12 @@ flash_file::flash_file(const std::string& path, std::size_t bytes) : path_(path)
   if (fresh_) keep_name(path);
   data_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
   if (data_ == MAP_FAILED) fail(std::strerror(errno));
+  try {
+    guard_ = std::make_unique<mapping_guard>(data_, bytes, descriptor_);
+  } catch (const host::error& e) {
+    munmap(data_, bytes);
+    fail(e.what());
+  }
 }
 
 void flash_file::undo() noexcept {
@@ -86,21 +93,13 @@ void flash_file::undo() noexcept {
   }
 }
 
-flash_file::flash_file(flash_file&& other) noexcept
-    : path_(std::move(other.path_)),
-      descriptor_(std::exchange(other.descriptor_, -1)),
-      data_(std::exchange(other.data_, nullptr)),
-      bytes_(other.bytes_),
-      fresh_(other.fresh_),
-      created_(other.created_),
-      lost_(other.lost_.load()) {}
-
 bool flash_file::sync() noexcept {
-  if (msync(data_, bytes_, MS_SYNC) != 0) lost_ = true;
-  return !lost_;
+  if (msync(data_, bytes_, MS_SYNC) != 0) guard_->fail(errno);
+  return error() == 0;
 }
 
 flash_file::~flash_file() {
+  guard_.reset();
   if (data_ != nullptr) munmap(data_, bytes_);
   if (descriptor_ >= 0) close(descriptor_);
 }

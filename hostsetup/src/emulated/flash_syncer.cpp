@@ -13,36 +13,43 @@ void flash_syncer::start() {
 }
 
 flash_syncer::~flash_syncer() {
-  if (!thread_.joinable()) return;
-  {
-    const std::lock_guard lock(guard_);
-    stopping_ = true;
+  if (thread_.joinable()) {
+    {
+      const std::lock_guard lock(guard_);
+      stopping_ = true;
+    }
+    sem_post(&bell_);
+    thread_.join();
   }
-  changed_.notify_one();
-  thread_.join();
+  sem_destroy(&bell_);
 }
 
 void flash_syncer::settle(std::uint32_t ssd, std::uint32_t handle) {
-  if (!thread_.joinable()) return carry_out({{ssd, handle}});
+  if (!thread_.joinable()) {
+    carry_out({{ssd, handle}});
+    return look_();
+  }
   {
     const std::lock_guard lock(guard_);
     waiting_.push_back({ssd, handle});
   }
-  changed_.notify_one();
+  sem_post(&bell_);
 }
 
 void flash_syncer::serve() {
   std::vector<request> taken;
   taken.reserve(node_.shape.commands());
   for (bool more = true; more;) {
+    while (sem_wait(&bell_) != 0) continue;     // a signal's handler has run
+    while (sem_trywait(&bell_) == 0) continue;  // what follows answers them all
     {
-      std::unique_lock lock(guard_);
-      changed_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+      const std::lock_guard lock(guard_);
       taken.swap(waiting_);
-      more = !taken.empty();
+      more = !stopping_;
     }
     carry_out(taken);
     taken.clear();
+    look_();
   }
 }
 

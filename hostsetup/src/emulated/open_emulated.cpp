@@ -2,6 +2,8 @@
 
 #include "emulated_client.hpp"
 #include "emulated_memory.hpp"
+#include "emulated_nic.hpp"
+#include "emulated_nvme.hpp"
 #include <link/client_identity.hpp>
 
 #include <algorithm>
@@ -24,6 +26,15 @@ std::unique_ptr<array_link> open_emulated(const endpoint& where, const session_o
 std::unique_ptr<memory_link> open_emulated_memory(const memory_endpoint& where,
                                                   const remote_memory_options& options) {
   return std::make_unique<emulated_memory>(where, options);
+}
+
+std::unique_ptr<nvme_device> open_emulated_nvme(const nvme_endpoint& where,
+                                                const session_options& options) {
+  return std::make_unique<emulated_nvme>(where, options);
+}
+
+std::unique_ptr<nic_link> open_emulated_nic(const nic_endpoint& where, const nic_options& options) {
+  return std::make_unique<emulated_nic>(where, options);
 }
 
 }  // namespace gnstor::host

@@ -5,6 +5,9 @@
 #include <gnstor/host/session.hpp>
 #include <link/array_link.hpp>
 #include <link/memory_link.hpp>
+#include <link/nic_link.hpp>
+
+#include <local/nvme_device.hpp>
 
 #include <memory>
 
@@ -18,5 +21,14 @@ std::unique_ptr<array_link> open_emulated(const endpoint& where, const session_o
 /// Makes the memory that an endpoint `emu-memory:` describes, inside this process. Throws `error`.
 std::unique_ptr<memory_link> open_emulated_memory(const memory_endpoint& where,
                                                   const remote_memory_options& options);
+
+/// Makes the controller that an endpoint `emu-nvme:` describes, inside this process. Throws
+/// `input_error` for options that exclude each other, `error` for memory or files that cannot be.
+std::unique_ptr<nvme_device> open_emulated_nvme(const nvme_endpoint& where,
+                                                const session_options& options);
+
+/// Makes the Ethernet controller that an endpoint `emu-nic:` describes, inside this process.
+/// Throws `input_error` for options that exclude each other, `error` for memory that cannot be.
+std::unique_ptr<nic_link> open_emulated_nic(const nic_endpoint& where, const nic_options& options);
 
 }  // namespace gnstor::host

@@ -157,7 +157,7 @@ void verbs_memory::reset(std::uint32_t k, std::uint64_t timeout_ns) {
   engines_[k]->restart(first, verbs::verbs_port(domain_, std::move(joined), options_.depth));
   restart(k, restart_step::settle, d);
   thread_.add(*engines_[k]);
-  restart(k, restart_step::connect, d);
+  restart(k, restart_step::open, d);
 }
 
 /// One step of it, where the channel's lanes run.

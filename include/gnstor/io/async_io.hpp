@@ -246,7 +246,9 @@ class async_io {
       if (channel_.submit_claimed(next.value, onward.command(), noted(onward))) return true;
       requests_.cancel(next.value);
     }
-    operations_.settle(step.operation, step.ended(why));
+    status outcome = step.ended(why);
+    if (outcome.code == status_code::timed_out) outcome.ssd = step.ssd().value;
+    operations_.settle(step.operation, outcome);
     return true;
   }
 

@@ -6,7 +6,8 @@ address=10.1.0.1
 start_rdma $address
 start_host
 # However busy this machine is: only who is asked to detaches an SSD.
-serve $address:4420 --array 'emu:?ssds=4&capacity=128M' --manage --ssd-timeout 20000
+serve $address:4420 --array 'emu:?ssds=4&capacity=128M' --manage --ssd-timeout 20000 \
+  --metrics 127.0.0.1:9400
 manager=gnstor://127.0.0.1
 
 step "two of gnstor's hosts, by the manager alone"
@@ -50,6 +51,21 @@ comes_back 2
 cat /tmp/steady /tmp/kernel
 dmesg | grep -iE 'nvme.*(error|timeout|reset)' && failed "the kernel's host sees an error"
 must nvme disconnect -n "$volume_nqn.$vid"
+
+step "Prometheus hears in which phases the requests of the kernel's host were"
+must busybox wget -q -O /tmp/metrics http://127.0.0.1:9400/metrics
+# phase NAME FIELD: gnstor_request_phase_seconds_FIELD, in whole numbers
+phase() {
+  sed -n "s/^gnstor_request_phase_seconds_$2{phase=\"$1\"} \([0-9]*\).*/\1/p" /tmp/metrics
+}
+for one in receiving queued flash sending; do
+  echo "$one: $(phase $one count)"
+  [ "$(phase $one count)" -gt 500 ] || failed "$one: $(grep "\"$one\"" /tmp/metrics)"
+done
+# Each command's answer was sent; those of writes got their data first.
+[ "$(phase sending count)" -gt "$(phase receiving count)" ] || failed "reads are not counted"
+[ "$(grep -c '^gnstor_requests_in_phase{.*} 0$' /tmp/metrics)" = 6 ] \
+  || failed "in a phase still: $(grep ^gnstor_requests_in_phase /tmp/metrics)"
 
 step "deleted by its name, the volume is gone"
 released() { ! gnstorctl lease list | grep -q disk; }

@@ -41,5 +41,44 @@ device=$(block_device $volume_nqn.1 1)
 same "what was flushed" "$(sha256sum < /tmp/kept | cut -d' ' -f1)" "$(sum_of "$device" 4)"
 must nvme disconnect -n $volume_nqn.1
 stop_serving
+
+# cut_under NAME OPTION...: power goes while kernels write and flush an endpoint's blocks; it comes
+# again with what the disk has.
+cut_under() {
+  rm -f /tmp/flushed
+  interop_flushed write --endpoint "$endpoint" --log /tmp/flushed "$@" > /tmp/writes 2>&1 &
+  writing=$!
+  within 60 enough_rounds
+  must xfs_io -x -c shutdown /flash
+  kill -9 $writing
+  wait $writing
+  must umount /flash
+  must mount "$disk" /flash
+}
+enough_rounds() { [ "$(wc -l < /tmp/flushed)" -ge 20 ]; }
+check() { interop_flushed check --endpoint "$endpoint" --log /tmp/flushed; }
+new_image() {
+  rm -f /flash/image
+  must truncate -s 16M /flash/image
+}
+
+step "a local controller over a file"
+endpoint="emu-nvme:?bytes=16M&media=file&file=/flash/blocks"
+must interop_flushed write --endpoint "$endpoint" --log /tmp/flushed --rounds 1
+cut_under
+says "rounds were flushed" check
+
+step "a file through Linux"
+endpoint="disk:/flash/image"
+new_image
+must sync
+cut_under
+says "rounds were flushed" check
+
+step "what was only acknowledged is not there"
+new_image
+must sync
+cut_under --lie
+refuses "is not there" check
 must umount /flash
 ends

@@ -13,7 +13,7 @@ trap 'rm -rf "$work"' EXIT
 guest() {
   local script=$interop/guest/$1
   shift
-  "$lab" --script "$script" --copy "$interop"/lab/{guest,target}.sh "$@"
+  "$lab" --script "$script" --copy "$interop"/lab/{guest,target,files}.sh "$@"
 }
 
 # The path of a program of this build: program <name>

@@ -1,13 +1,52 @@
 # shellcheck shell=bash disable=SC2154,SC2054 # sourced by guest-lab, which sets the variables
 # Runs QEMU on $scratch/initrd and exits with what the guest's script said.
 
+# Adds NVMe controller number $1, as --nvme says: add_nvme <number> <spec>
+add_nvme() {
+  local id=nvme$1 words=() spaces=() properties="" shared="" bad="" word nsid=0 bytes block node
+  IFS=, read -ra words <<< "$2"
+  IFS=+ read -ra spaces <<< "${words[0]}"
+  for word in "${words[@]:1}"; do
+    case $word in
+      bad=*) bad=${word#bad=} ;;
+      vfs=*)
+        # Four queues and an admin queue for each, and as many for the physical function.
+        word=${word#vfs=}
+        machine+=(-device "nvme-subsys,id=subsys$1,nqn=nqn.2026-11.io.gnstor:lab$1")
+        properties+=,subsys=subsys$1,sriov_max_vfs=$word,sriov_vq_flexible=$((5 * word))
+        properties+=,sriov_vi_flexible=$word,max_ioqpairs=$((5 * word + 4)),msix_qsize=$((word + 5))
+        shared=,shared=on ;;
+      *) properties+=,$word ;;
+    esac
+  done
+  machine+=(-device "pcie-root-port,id=root$1,slot=$(($1 + 1)),chassis=$(($1 + 1))"
+    -device "nvme,id=$id,serial=LAB$1,bus=root$1$properties")
+  for word in "${spaces[@]}"; do
+    nsid=$((nsid + 1))
+    bytes=${word%%:*} block=${word#*:}
+    [[ $word == *:* ]] || block=512
+    node=${id}n$nsid
+    truncate -s "$bytes" "$scratch/$node" || die 2 "--nvme: $bytes is no size"
+    if [[ $nsid -eq 1 && -n $bad ]]; then
+      machine+=(-blockdev "driver=blkdebug,node-name=$node,image.driver=raw,image.file.driver=file,\
+image.file.filename=$scratch/$node,inject-error.0.event=none,inject-error.0.iotype=read,\
+inject-error.0.sector=$bad,inject-error.0.once=off,inject-error.0.errno=5")
+    else
+      machine+=(-blockdev "driver=raw,node-name=$node,file.driver=file,file.filename=$scratch/$node")
+    fi
+    machine+=(-device "nvme-ns,drive=$node,bus=$id,nsid=$nsid,logical_block_size=$block,\
+physical_block_size=$block$shared")
+  done
+}
+
 # Sets machine: QEMU's arguments.
 describe_machine() {
-  local image=$kernel_folder/vmlinux words
+  local image=$kernel_folder/vmlinux words k
   [[ -s $image ]] || image=$kernel_folder/boot/vmlinuz-$kernel_version
   # Without multipath each controller's namespace is a block device of its own.
   words="console=ttyS0 rdinit=/init panic=-1 mitigations=off no_timer_check watchdog_thresh=60"
   words+=" rcupdate.rcu_cpu_stall_timeout=120 8250.nr_uarts=2 nvme_core.multipath=N"
+  if $iommu; then words+=" intel_iommu=on iommu.passthrough=0"; fi
   words+=" $append"
   if $verbose; then words+=" loglevel=7"; else words+=" quiet loglevel=4"; fi
   # An old processor: the vector instructions of newer ones are slow to emulate, a third of a test.
@@ -33,6 +72,16 @@ remote.type=unix,remote.path=$path.$peer"
   if [[ -n $share ]]; then
     machine+=(-fsdev "local,id=share,path=$(cd "$share" && pwd),security_model=none"
       -device virtio-9p-pci,fsdev=share,mount_tag=labshare)
+  fi
+  # Before the devices behind it; with interrupt remapping, which VFIO asks for.
+  if $iommu; then machine+=(-device intel-iommu,intremap=on,caching-mode=on); fi
+  for k in "${!nvmes[@]}"; do add_nvme "$k" "${nvmes[$k]}"; done
+  for k in "${!nics[@]}"; do
+    machine+=(-netdev "hubport,id=nic$k,hubid=$((k + 1))" -device "${nics[$k]},netdev=nic$k")
+  done
+  if [[ -n $qmp ]]; then
+    machine+=(-qmp "unix:$qmp,server=on,wait=off")
+    sockets+=("$qmp")
   fi
   machine+=("${qemu_more[@]}")
 }

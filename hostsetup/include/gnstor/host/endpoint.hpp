@@ -1,6 +1,10 @@
 #pragma once
 
 #include <gnstor/host/control_endpoint.hpp>
+#include <gnstor/host/homi_endpoint.hpp>
+#include <gnstor/host/disk_endpoint.hpp>
+#include <gnstor/host/nvme_endpoint.hpp>
+#include <gnstor/host/pcie_endpoint.hpp>
 #include <gnstor/host/rdma_endpoint.hpp>
 
 #include <cstdint>
@@ -53,12 +57,19 @@ enum class source_kind {
 /// A parsed endpoint string.
 ///
 /// `emu:?name=value&...` is an array emulated inside this process; its options are the members
-/// below. `rdma://...` is a subsystem behind a network: `rdma_endpoint`. `gnstor://...` is the
-/// daemon of an array, which says where its data is: `control_endpoint`. `endpoint_help()` says
-/// what each option may be; docs/endpoints.md shows it.
+/// below. `emu-nvme:?...` is a local NVMe controller, emulated likewise: `nvme_endpoint`;
+/// `nvme://0000:01:00.0` is one on this machine's bus: `pcie_endpoint`; `homi:NAME` is one that a
+/// daemon of this machine lends: `homi_endpoint`.
+/// `rdma://...` is a subsystem behind a network: `rdma_endpoint`. `gnstor://...` is the daemon of
+/// an array, which says where its data is: `control_endpoint`. `endpoint_help()` says what each
+/// option may be; docs/endpoints.md shows it.
 struct endpoint {
   std::optional<control_endpoint> control;  ///< set for `gnstor://`, and `rdma` with it
   std::optional<rdma_endpoint> rdma;  ///< set for `rdma://`; the other members then mean nothing
+  std::optional<nvme_endpoint> nvme;  ///< set for `emu-nvme:`; likewise
+  std::optional<disk_endpoint> disk;  ///< set for `disk:`; likewise
+  std::optional<pcie_endpoint> pcie;  ///< set for `nvme://`; likewise
+  std::optional<homi_endpoint> homi;  ///< set for `homi:`; likewise
   std::uint32_t ssds = 4;
   std::uint32_t replicas = 2;  ///< default of new volumes
   std::uint64_t capacity_bytes = std::uint64_t{1} << 30;

@@ -1,0 +1,28 @@
+// Reads of an emulated local NVMe controller from kernels of a GPU, its workers on the same GPU:
+// one at a time beside a lane that drives the queue by hand, and as many as 4,096 threads ask for.
+#include "local_nvme/reads.hpp"
+
+namespace {
+
+using namespace gnstor::benchmarks;
+
+const bool registered = [] {
+  for (const char* media : {"hbm", "host"}) {
+    const std::string where = std::string("emu-nvme:?lba=512&bytes=1G&media=") + media;
+    for (const std::uint32_t bytes : {512u, 4096u}) {
+      const std::string size = std::string(media) + "/" + std::to_string(bytes);
+      add_local("lone/" + size, lone_reads, where, bytes, 20'000, 5);
+      for (const char* workers : {"8", "16", "24"}) {
+        add_local("many/" + size + "/queues:32/workers:" + workers, many_reads<128>,
+                  where + "&workers=" + workers, 32, bytes, 2000, 3);
+      }
+      add_local("many/" + size + "/queues:64/workers:8", many_reads<64>, where + "&workers=8", 64,
+                bytes, 2000, 3);
+      add_local("many/" + size + "/queues:4/workers:32", many_reads<1024>, where + "&workers=32", 4,
+                bytes, 2000, 3);
+    }
+  }
+  return true;
+}();
+
+}  // namespace

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <gnstor/host/machine.hpp>
+#include <gnstor/host/nic_endpoint.hpp>
+#include <gnstor/host/nic_statistics.hpp>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gnstor::simt::host {
+class executor;
+}
+namespace gnstor::simt::cuda {
+class executor;
+}
+
+namespace gnstor::host {
+
+class nic_link;
+
+/// How a NIC is used.
+struct nic_options {
+  machine client = this_machine;  ///< where the kernels that use it run
+  int device = 0;                 ///< their GPU
+};
+
+/// An Ethernet controller whose rings kernels drive, by a `packet_flow`. Move-only owner; flows
+/// must not outlive it.
+class nic {
+ public:
+  /// Opens `emu-nic:?ports=2`. Throws `input_error` for a bad endpoint, `error` otherwise.
+  explicit nic(std::string_view endpoint, const nic_options& options = {});
+  nic(nic&&) noexcept;
+  nic& operator=(nic&&) noexcept;
+  ~nic();
+
+  std::uint32_t ports() const;
+  nic_statistics statistics(std::uint32_t port) const;
+  /// Throws `error` unless every frame that a port was given came out of some port: once, in order,
+  /// and as it came but for hardware addresses and time to live.
+  void check() const;
+  /// How it is run, a sentence each.
+  std::vector<std::string> notes() const;
+
+  /// Adds to an executor what has to run beside its kernels, if anything.
+  void attach(simt::host::executor& executor) const;
+  void attach(simt::cuda::executor& executor) const;
+
+  /// For `packet_flow`.
+  nic_link& link() const { return *link_; }
+
+ private:
+  std::unique_ptr<nic_link> link_;
+};
+
+}  // namespace gnstor::host

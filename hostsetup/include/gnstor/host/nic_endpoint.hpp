@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace gnstor::host {
+
+/// An Ethernet controller that is emulated in this process: `emu-nic:?name=value&...`.
+///
+/// `nic` opens it. Behind each port whose frames are received is a generator of numbered frames,
+/// and behind each port a sink that knows them again. docs/packets.md shows the options.
+struct nic_endpoint {
+  enum class model_kind : std::uint8_t {
+    intel_82599,  ///< advanced descriptors
+    intel_82574,  ///< extended ones
+  };
+  enum class runner_kind : std::uint8_t {
+    automatic,  ///< CPU threads where kernels run on a GPU, else lanes of their executor
+    cpu,        ///< a CPU thread
+    simulated,  ///< lanes of the kernels' own host executor
+  };
+
+  model_kind model = model_kind::intel_82599;
+  std::uint32_t ports = 2;
+  std::uint32_t depth = 512;      ///< descriptors of a ring, unless a path says otherwise
+  std::uint64_t frames = 10'000;  ///< that each generator makes
+  std::uint32_t frame_bytes = 0;  ///< of each, without the check sequence; 0: drawn
+  std::uint32_t loops = 0;        ///< a bit per port: its wire brings back what it sends
+  std::uint64_t seed = 1;         ///< of what is drawn
+  bool drops_when_full = false;   ///< frames without a descriptor are missed; else they wait
+  std::uint32_t lost = 0;         ///< of 1,024 frames, as the other shares
+  std::uint32_t duplicated = 0;
+  std::uint32_t damaged = 0;
+  std::uint32_t miscounted = 0;
+  std::uint32_t runts = 0;
+  std::uint32_t oversize = 0;
+  std::uint32_t late = 0;
+  runner_kind runner = runner_kind::automatic;
+
+  /// Throws `input_error` that names what is wrong and what exists.
+  static nic_endpoint parse(std::string_view text);
+};
+
+}  // namespace gnstor::host

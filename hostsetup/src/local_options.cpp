@@ -1,0 +1,194 @@
+/// The options of what is on this machine's own bus, real or emulated: NVMe controllers, disks,
+/// NICs.
+#include "option_values.hpp"
+
+namespace gnstor::host {
+namespace {
+
+using syntax = option_syntax;
+using value = option_value;
+using local = endpoint_option<nvme_endpoint>;
+using on_disk = endpoint_option<disk_endpoint>;
+using bus = endpoint_option<pcie_endpoint>;
+using lent = endpoint_option<homi_endpoint>;
+using packets = endpoint_option<nic_endpoint>;
+
+std::vector<local> controller() {
+  constexpr auto use = option_use::local;
+  return {
+      {"bytes", use, syntax::size(1 << 20, most_capacity), "64M", "Size of each namespace.",
+       [](nvme_endpoint& e, const value& v) { e.bytes = v.number; }},
+      {"lba", use, syntax::one_of({"512", "4096"}), "4096", "Bytes of a logical block.",
+       [](nvme_endpoint& e, const value& v) { e.lba_bytes = v.number == 0 ? 512 : 4096; }},
+      {"media", use, syntax::one_of({"host", "hbm", "file"}), "host",
+       "Where the blocks are: host memory, memory of the GPU that serves the queues, or a file.",
+       [](nvme_endpoint& e, const value& v) {
+         e.media = static_cast<nvme_endpoint::media_kind>(v.number);
+       }},
+      {"file", use, syntax::text("FILE"), "(none)",
+       "Of media=file: it is created, takes its whole size on the disk at once, and outlives the "
+       "process. The second namespace's is FILE.2.",
+       [](nvme_endpoint& e, const value& v) { e.file = v.text; }},
+      {"namespaces", use, syntax::number(1, 16), "1",
+       "Namespaces: create_volume takes the next one, with whatever is on it.",
+       [](nvme_endpoint& e, const value& v) { set(e.namespaces, v); }},
+      {"queues", use, syntax::number(2, 65), "65",
+       "I/O queues that the controller grants: one for each channel, and this CPU's own.",
+       [](nvme_endpoint& e, const value& v) { set(e.queues, v); }},
+      {"mdts", use, syntax::one_of({"8K", "16K", "64K", "128K", "256K", "512K", "1M"}), "128K",
+       "Largest transfer of one command.",
+       [](nvme_endpoint& e, const value& v) {
+         constexpr std::uint32_t kibibytes[] = {8, 16, 64, 128, 256, 512, 1024};
+         e.max_transfer = kibibytes[v.number] << 10;
+       }},
+      {"runner", use, syntax::one_of({"auto", "cpu", "gpu", "sim"}), "auto",
+       "Who serves the queues: CPU threads, warps beside the kernels of each run, or lanes of the "
+       "host executor; auto is the GPU where kernels run on one and media is not file.",
+       [](nvme_endpoint& e, const value& v) {
+         e.runner = static_cast<nvme_endpoint::runner_kind>(v.number);
+       }},
+      {"workers", use, syntax::number(1, 32), "(8 on a GPU, else 1)",
+       "Warps or lanes that serve a queue together.",
+       [](nvme_endpoint& e, const value& v) { set(e.workers, v); }},
+      {"threads", use, syntax::number(1, 256), "1", "Threads of runner=cpu.",
+       [](nvme_endpoint& e, const value& v) { set(e.threads, v); }},
+      {"lanes", use, syntax::number(1, 32), "1", "Lanes of each warp of runner=sim.",
+       [](nvme_endpoint& e, const value& v) { set(e.lanes, v); }},
+  };
+}
+
+std::vector<on_disk> disks() {
+  constexpr auto use = option_use::disk;
+  return {
+      {"readonly", use, yes_or_no(), "no",
+       "yes: nothing is written; a device that is mounted may be read so.",
+       [](disk_endpoint& e, const value& v) { e.read_only = is_yes(v); }},
+      {"scratch", use, yes_or_no(), "no",
+       "yes: create_volume takes the disk, whatever is on it; without, its data is somebody's and "
+       "it is opened as volume 1.",
+       [](disk_endpoint& e, const value& v) { e.scratch = is_yes(v); }},
+      {"queues", use, syntax::number(2, 65), "(as many as channels, and one)",
+       "I/O queues at most: one for each channel, and this CPU's own.",
+       [](disk_endpoint& e, const value& v) { set(e.queues, v); }},
+      {"threads", use, syntax::number(1, 64), "1", "Threads of this CPU that serve the queues.",
+       [](disk_endpoint& e, const value& v) { set(e.threads, v); }},
+  };
+}
+
+/// What a session takes of a controller that is not its own invention.
+/// @tparam Endpoint `pcie_endpoint` or `homi_endpoint`
+template <class Endpoint>
+std::vector<endpoint_option<Endpoint>> of_controller(option_use use, std::string_view queues) {
+  return {
+      {"nsid", use, syntax::number(1, 65535), "(each)",
+       "The namespace that is a volume; the others are left alone.",
+       [](Endpoint& e, const value& v) { set(e.nsid, v); }},
+      {"scratch", use, yes_or_no(), "no",
+       "yes: create_volume takes namespaces, whatever is on them; without, their data is "
+       "somebody's "
+       "and they are opened by their ids.",
+       [](Endpoint& e, const value& v) { e.scratch = is_yes(v); }},
+      {"queues", use, syntax::number(2, 65), "(as many as channels, and one)", queues,
+       [](Endpoint& e, const value& v) { set(e.queues, v); }},
+  };
+}
+
+template <std::uint32_t nic_endpoint::*Member>
+packets share(std::string_view name, std::string_view meaning) {
+  return {name,
+          option_use::packets,
+          syntax::number(0, 1024),
+          "0",
+          meaning,
+          [](nic_endpoint& e, const value& v) { set(e.*Member, v); }};
+}
+
+std::vector<packets> ethernet() {
+  constexpr auto use = option_use::packets;
+  return {
+      {"model", use, syntax::one_of({"82599", "82574"}), "82599",
+       "Whose registers and descriptors it has: advanced ones, or the extended ones of QEMU's "
+       "e1000e.",
+       [](nic_endpoint& e, const value& v) {
+         e.model = static_cast<nic_endpoint::model_kind>(v.number);
+       }},
+      {"ports", use, syntax::number(1, 8), "2", "Ports, with one ring pair each.",
+       [](nic_endpoint& e, const value& v) { set(e.ports, v); }},
+      {"depth", use, syntax::number(2, 4096), "512",
+       "Descriptors of a ring, unless a flow says otherwise: a power of two.",
+       [](nic_endpoint& e, const value& v) { set(e.depth, v); }},
+      {"frames", use, syntax::number(0, 1'000'000'000'000), "10000",
+       "Frames that the generator of each receiving port makes, with sequence numbers that the "
+       "sinks check; then the flows stop. 0: none, until somebody stops the flows.",
+       [](nic_endpoint& e, const value& v) { e.frames = v.number; }},
+      {"size", use, syntax::number(60, 1514), "(drawn)",
+       "Bytes of each frame, without the check sequence.",
+       [](nic_endpoint& e, const value& v) { set(e.frame_bytes, v); }},
+      {"loopback", use, syntax::number(0, 7), "(none)",
+       "The port whose wire brings back what it sends, instead of a generator's frames.",
+       [](nic_endpoint& e, const value& v) { e.loops = 1u << v.number; }},
+      {"seed", use, syntax::number(0, ~std::uint64_t{0}), "1",
+       "Of all that is drawn: sizes, and what the wire does to which frame.",
+       [](nic_endpoint& e, const value& v) { e.seed = v.number; }},
+      {"full", use, syntax::one_of({"wait", "drop"}), "wait",
+       "What becomes of a frame for which there is no descriptor: drop counts it as missed.",
+       [](nic_endpoint& e, const value& v) { set(e.drops_when_full, v); }},
+      share<&nic_endpoint::lost>("loss", "Of 1,024 frames, those that the wire loses."),
+      share<&nic_endpoint::duplicated>("duplicate", "Those that come twice."),
+      share<&nic_endpoint::damaged>("damage", "Those with a wrong frame check sequence."),
+      share<&nic_endpoint::miscounted>("checksum", "Those with a wrong IP checksum."),
+      share<&nic_endpoint::runts>("runt", "Those that are too short: the MAC drops them."),
+      share<&nic_endpoint::oversize>("oversize", "Those that are too long, likewise."),
+      share<&nic_endpoint::late>("late", "Descriptors whose done bit comes up to 32 rounds late."),
+      {"runner", use, syntax::one_of({"auto", "cpu", "sim"}), "auto",
+       "Who serves the rings: a CPU thread, or lanes of the host executor; auto is the thread "
+       "where kernels run on a GPU.",
+       [](nic_endpoint& e, const value& v) {
+         e.runner = static_cast<nic_endpoint::runner_kind>(v.number);
+       }},
+  };
+}
+
+}  // namespace
+
+std::span<const local> nvme_options() {
+  static const std::vector<local> all = controller();
+  return all;
+}
+
+std::span<const on_disk> disk_options() {
+  static const std::vector<on_disk> all = disks();
+  return all;
+}
+
+std::span<const bus> pcie_options() {
+  static const std::vector<bus> all = [] {
+    std::vector<bus> a = of_controller<pcie_endpoint>(
+        option_use::bus, "I/O queues taken at most: one for each channel, and this CPU's own.");
+    a.push_back({"path", option_use::bus, syntax::one_of({"auto", "device", "relay", "linux"}),
+                 "auto",
+                 "How its queues are reached: kernels ring its doorbells; they fill its queues and "
+                 "a thread of this CPU rings the doorbells; or Linux, whose driver keeps it, "
+                 "carries out what they ask for, and nothing is written to what is in use. auto is "
+                 "linux where a driver of Linux has it, else device.",
+                 [](pcie_endpoint& e, const value& v) {
+                   e.path = static_cast<pcie_endpoint::path_kind>(v.number);
+                 }});
+    return a;
+  }();
+  return all;
+}
+
+std::span<const lent> homi_options() {
+  static const std::vector<lent> all = of_controller<homi_endpoint>(
+      option_use::lent,
+      "I/O queues wanted: one for each channel, and this CPU's own; the daemon may grant fewer.");
+  return all;
+}
+
+std::span<const packets> nic_endpoint_options() {
+  static const std::vector<packets> all = ethernet();
+  return all;
+}
+
+}  // namespace gnstor::host

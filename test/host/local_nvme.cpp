@@ -1,0 +1,188 @@
+/// Sessions of a local NVMe controller: its faults, its resets, its files, and what it refuses.
+#include "refusals.hpp"
+#include "temp_folder.hpp"
+#include "volume/session_rig.hpp"
+#include <gnstor/host/array.hpp>
+#include <gnstor/host/error.hpp>
+#include <gnstor/wire/nvme/media_status.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <fstream>
+#include <numeric>
+#include <string>
+
+using namespace gnstor;
+using namespace gnstor::literals;
+using namespace gnstor::test;
+namespace host = gnstor::host;
+
+namespace {
+
+/// Each lane reads one block of its own.
+struct read_own {
+  template <class Lane>
+  void operator()(Lane& lane, remote_volume v, io_buffer buffer, std::uint64_t timeout_ns,
+                  std::uint64_t* outcome) const {
+    const std::uint32_t me = lane.global_thread();
+    outcome[me] = v.read(vba(me), 1, buffer.slice(std::uint64_t{me} * block_bytes, block_bytes),
+                         simt::within(timeout_ns))
+                      .pack();
+  }
+};
+
+/// Sums an array's elements.
+struct sum_view {
+  template <class Lane>
+  void operator()(Lane& lane, remote_array<std::uint64_t> view, std::uint64_t* sum) const {
+    std::uint64_t mine = 0;
+    for (std::uint64_t k = lane.global_thread(); k < view.size(); k += lane.grid_threads())
+      mine += view[k];
+    device_word<std::uint64_t>(*sum).fetch_add(mine, relaxed);
+  }
+};
+
+std::vector<status> read_all(host::session& s, const volume_info& v, registered& memory,
+                             std::uint32_t lanes, duration timeout = 10_s) {
+  std::vector<std::uint64_t> packed(lanes);
+  run(s, 1, lanes, read_own{}, s.ref(v), memory.buffer, timeout.ns(), packed.data());
+  std::vector<status> all;
+  for (const std::uint64_t p : packed) all.push_back(status::unpack(p));
+  return all;
+}
+
+constexpr const char* ways[] = {"emu-nvme:?runner=cpu", "emu-nvme:?runner=sim&workers=2&lanes=8"};
+
+}  // namespace
+
+TEST_CASE("a media error reaches every lane that read, with the controller's own status") {
+  for (const char* where : ways) {
+    CAPTURE(where);
+    host::session s(where);
+    const volume_info v = s.create_volume({.bytes = 1 << 20});
+    registered memory(s, 32 * block_bytes);
+    s.inject_fault(0, "media_error");
+    for (const status& one : read_all(s, v, memory, 32)) {
+      CHECK(one.code == status_code::nvme_error);
+      CHECK(one.nvme_type == 2);
+      CHECK(one.nvme_code ==
+            static_cast<std::uint8_t>(wire::nvme::media_status::unrecovered_read_error));
+    }
+    s.inject_fault(0, "none");
+    for (const status& one : read_all(s, v, memory, 32)) CHECK(one.ok());
+  }
+}
+
+TEST_CASE("requests that are never answered end by their deadline, and a reset frees their slots") {
+  for (const char* where : ways) {
+    CAPTURE(where);
+    host::session s(where, {.channels = 1, .depth = 8});
+    const volume_info v = s.create_volume({.bytes = 1 << 20});
+    registered memory(s, 8 * block_bytes);
+    std::vector<unsigned char> written(8 * block_bytes);
+    std::iota(written.begin(), written.end(), static_cast<unsigned char>(3));
+    s.write(v, 0, written.data(), written.size());
+    for (int life = 0; life < 5; ++life) {
+      CAPTURE(life);
+      s.inject_fault(0, "silent");
+      for (const status& one : read_all(s, v, memory, 8, 50_ms))
+        CHECK(one.code == status_code::timed_out);
+      s.inject_fault(0, "none");
+      // Every slot is held by a request given up.
+      for (const status& one : read_all(s, v, memory, 8, 50_ms))
+        CHECK(one.code == status_code::timed_out);
+      s.reset_channel(0, 5_s);
+      CHECK(s.phase(0) == channel_phase::ready);
+      std::memset(memory.bytes(), 0, written.size());
+      for (const status& one : read_all(s, v, memory, 8)) CHECK(one.ok());
+      CHECK(std::memcmp(memory.bytes(), written.data(), written.size()) == 0);
+    }
+  }
+}
+
+TEST_CASE("a controller that is pulled out leaves no request waiting, and the session ends") {
+  host::session s(ways[0], {.channels = 1, .timeout = 100_ms});
+  const volume_info v = s.create_volume({.bytes = 1 << 20});
+  registered memory(s, 4 * block_bytes);
+  s.inject_fault(0, "dead");
+  for (const status& one : read_all(s, v, memory, 4, 50_ms))
+    CHECK(one.code == status_code::timed_out);
+  CHECK_THROWS_AS(s.reset_channel(0, 100_ms), host::error);
+}
+
+TEST_CASE("view[i] reads a namespace of 512-byte blocks") {
+  for (const char* where :
+       {"emu-nvme:?lba=512", "emu-nvme:?lba=512&mdts=16K&runner=sim&lanes=32"}) {
+    CAPTURE(where);
+    host::session s(where);
+    std::vector<std::uint64_t> numbers(100'000);
+    std::iota(numbers.begin(), numbers.end(), 1u);
+    const volume_info v = s.create_volume({.bytes = numbers.size() * sizeof numbers[0]});
+    host::array<std::uint64_t> a(s, v, numbers.size(),
+                                 {.frame_bytes = 40 * block_bytes, .page_bytes = 4096});
+    a.write(0, numbers.size(), numbers.data());
+    std::uint64_t sum = 0;
+    host::executor machine;
+    machine.spawn(2, 64, sum_view{}, a.view(), &sum);
+    s.attach(machine);
+    machine.run();
+    CHECK(sum == 100'000ull * 100'001 / 2);
+  }
+}
+
+TEST_CASE("a file keeps what was written, and another process's file is refused") {
+  const temp_folder folder;
+  const std::string where = "emu-nvme:?bytes=8M&media=file&file=" + folder.path() + "/disk";
+  std::vector<unsigned char> written(3 * block_bytes);
+  std::iota(written.begin(), written.end(), static_cast<unsigned char>(9));
+  {
+    host::session s(where);
+    const volume_info v = s.open_volume(volume_id(1));
+    s.write(v, 5 * block_bytes, written.data(), written.size());
+    CHECK(says(refusal_of([&] { host::session second(where); }), "another process"));
+  }
+  std::vector<unsigned char> there(written.size());
+  {
+    host::session s(where);
+    s.read(s.open_volume(volume_id(1)), 5 * block_bytes, there.data(), there.size());
+  }
+  CHECK(there == written);
+  std::ifstream file(folder.path() + "/disk", std::ios::binary);
+  file.seekg(5 * block_bytes);
+  std::vector<char> raw(written.size());
+  file.read(raw.data(), static_cast<std::streamsize>(raw.size()));
+  CHECK(std::memcmp(raw.data(), written.data(), raw.size()) == 0);
+}
+
+TEST_CASE("a controller grants fewer queues than channels, and says so") {
+  host::session s("emu-nvme:?queues=3", {.channels = 8});
+  CHECK(s.channels().size() == 2);
+  bool said = false;
+  for (const std::string& note : s.notes())
+    said = said || note.find("2 channels of 8") != std::string::npos;
+  CHECK(said);
+}
+
+TEST_CASE("what cannot be is refused with the remedy") {
+  const auto refuses = [](const std::string& where, const std::string& remedy) {
+    CAPTURE(where);
+    CHECK(says(refusal_of<host::input_error>([&] { host::session s(where); }), remedy));
+  };
+  refuses("emu-nvme:bytes=1M", "expected '?'");
+  refuses("emu-nvme:?bytes=1", "expected a size");
+  refuses("emu-nvme:?lba=520", "512|4096");
+  refuses("emu-nvme:?media=hbm", "runner=gpu");
+  refuses("emu-nvme:?runner=gpu", "runner=cpu");
+  refuses("emu-nvme:?media=file", "file=FILE");
+  refuses("emu-nvme:?file=/tmp/x", "media=file");
+  refuses("emu-nvme:?ssds=4", "these exist: bytes");
+  host::session s("emu-nvme:?bytes=4M");
+  const auto says_no = [&](const auto& action, const std::string& why) {
+    CHECK(says(refusal_of<host::input_error>(action), why));
+  };
+  says_no([&] { (void)s.create_volume({.bytes = 8 << 20}); }, "no namespace of at least");
+  says_no([&] { (void)s.join({}); }, "one session");
+  says_no([&] { s.inject_fault(3, "dead"); }, "the controller has 1");
+  says_no([&] { s.inject_fault(0, "odd"); }, "media_error");
+}
