@@ -12,11 +12,11 @@ const bool registered = [] {
     for (const std::uint32_t bytes : {512u, 4096u}) {
       const std::string size = std::string(media) + "/" + std::to_string(bytes);
       add_local("lone/" + size, lone_reads, where, bytes, 20'000, 5);
-      for (const char* workers : {"8", "16", "24"}) {
+      for (const char* workers : {"2", "3", "4", "5", "8"}) {
         add_local("many/" + size + "/queues:32/workers:" + workers, many_reads<128>,
                   where + "&workers=" + workers, 32, bytes, 2000, 3);
       }
-      add_local("many/" + size + "/queues:64/workers:8", many_reads<64>, where + "&workers=8", 64,
+      add_local("many/" + size + "/queues:64/workers:2", many_reads<64>, where + "&workers=2", 64,
                 bytes, 2000, 3);
       add_local("many/" + size + "/queues:4/workers:32", many_reads<1024>, where + "&workers=32", 4,
                 bytes, 2000, 3);

@@ -34,7 +34,7 @@ class bare_lane {
     nvme_pcie_queue_state& s = rings_.state();
     rings_.announce(sent_, taken_);
     s.reserved = s.published = s.retired = sent_;
-    s.consumed = s.received = taken_;
+    s.consumed = taken_;
   }
 
  private:

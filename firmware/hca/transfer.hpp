@@ -33,4 +33,42 @@ GNSTOR_HD inline void deliver(const simt::group& g, void* to, const void* from,
   transfer(g, to, from, bytes);
 }
 
+/// Moves `bytes` from `from` to `to` for each of the first `count` lanes, which have a pair each:
+/// lane by lane, but with the loads of several pairs under way at once. As `deliver`.
+/// @par Callers every lane of `g`, a whole warp, converged, with the same `count` and `bytes`: a
+/// multiple of `together_bytes`, all pointers 16-byte aligned
+constexpr std::uint32_t together_bytes = 512;
+GNSTOR_HD inline void deliver_together(const simt::group& g, std::uint32_t count, unsigned char* to,
+                                       const unsigned char* from, std::uint32_t bytes) {
+  const auto shared = [&g](auto* mine, std::uint32_t lane) {
+    const auto address = reinterpret_cast<std::uint64_t>(mine);
+    return reinterpret_cast<decltype(mine)>(g.shfl(address, static_cast<int>(lane)));
+  };
+#if defined(__CUDA_ARCH__)
+  constexpr std::uint32_t in_flight = 16;
+  const std::uint32_t mine = 16 * g.thread_rank();
+  const std::uint32_t pieces = count * (bytes / together_bytes);
+  std::uint32_t lane = 0;
+  std::uint32_t at = 0;
+  for (std::uint32_t done = 0; done < pieces; done += in_flight) {
+    simt::word16 v[in_flight];
+    unsigned char* out[in_flight];
+    // Without a branch, so that no load waits for another: behind the last piece it comes again.
+#pragma unroll
+    for (std::uint32_t k = 0; k < in_flight; ++k) {
+      v[k] = simt::load16(shared(from, lane) + at + mine);
+      out[k] = shared(to, lane) + at + mine;
+      const bool more = done + k + 1 < pieces;
+      const bool next = at + together_bytes == bytes;
+      at = !more ? at : next ? 0 : at + together_bytes;
+      lane += more && next ? 1 : 0;
+    }
+#pragma unroll
+    for (std::uint32_t k = 0; k < in_flight; ++k) simt::store16(out[k], v[k]);
+  }
+#else
+  for (std::uint32_t k = 0; k < count; ++k) deliver(g, shared(to, k), shared(from, k), bytes);
+#endif
+}
+
 }  // namespace gnstor::fw

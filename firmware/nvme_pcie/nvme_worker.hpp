@@ -93,29 +93,34 @@ class nvme_worker {
   }
 
   /// Takes the lock if there are commands for this worker: how many, from `first` on. With the lock
-  /// held: `fetch` and then `fetched` follow.
+  /// held: `fetch` and then `fetched` follow. Others wait for all that is loaded here in turn, so
+  /// what needs no order is asked for at once.
   /// @par Callers the leader
   GNSTOR_HD std::uint32_t claim(std::uint32_t most, std::uint64_t& first) {
     std::uint64_t word = fetched().load(relaxed);
-    if (waiting(word) == 0 || (word & 1) != 0)
+    // A look: who holds the lock looks again, as this may be of another life of the queue.
+    const std::uint32_t seen = tail().load(relaxed);
+    if (waiting(word, seen) == 0 || (word & 1) != 0)
       return ++quiet_ % 16 == 0 && !is_served() ? leaves : 0;
     if (!fetched().compare_exchange(word, word | 1, acq_rel)) return 0;
     std::uint32_t count = leaves;
+    first = word / 2;
+    const std::uint64_t silent = device_word<std::uint64_t>(queue_->unanswered).load(relaxed);
     if (is_served()) {
-      first = word / 2;
-      // Again: what was seen before may have been of another life of the queue.
-      count = share(waiting(word), most);
-      const std::uint32_t room = answer_room(first);
+      // Paired with the release of who rang.
+      count = share(waiting(word, tail().load(acquire)), most);
+      const std::uint32_t room = answer_room(first - silent);
       if (count > room) count = room;
     }
     if (count == 0 || count == leaves) fetched().store(word, release);
     return count;
   }
-  /// Commands that the doorbell announces behind those fetched.
-  GNSTOR_HD std::uint32_t waiting(std::uint64_t word) {
+  GNSTOR_HD system_word<std::uint32_t> tail() const {
+    return system_word<std::uint32_t>(*queue_->tail);
+  }
+  /// Commands behind those fetched that a doorbell of `tail` announces.
+  GNSTOR_HD std::uint32_t waiting(std::uint64_t word, std::uint32_t tail) {
     const std::uint32_t mask = queue_->submission_entries - 1;
-    // Paired with the release of who rang.
-    const std::uint32_t tail = system_word<std::uint32_t>(*queue_->tail).load(acquire);
     if (tail <= mask) return static_cast<std::uint32_t>((tail - word / 2) & mask);
     if (tail != bad_tail_) add_to(queue_->bad_doorbells, 1);
     bad_tail_ = tail;
@@ -129,10 +134,9 @@ class nvme_worker {
     const std::uint32_t even = (waiting + workers_ - 1) / workers_;
     return even < most ? even : most;
   }
-  /// How many more commands the completion queue has room for, when `begun` were fetched.
+  /// How many more commands the completion queue has room for, when `begun` get answers.
   GNSTOR_HD std::uint32_t answer_room(std::uint64_t begun) const {
     const std::uint32_t mask = queue_->completion_entries - 1;
-    begun -= device_word<std::uint64_t>(queue_->unanswered).load(relaxed);
     // Paired with the release of who has read the entries before it.
     const std::uint32_t head = system_word<std::uint32_t>(*queue_->head).load(acquire);
     return mask - static_cast<std::uint32_t>((begun - head) & mask);
@@ -143,7 +147,8 @@ class nvme_worker {
     const bool has = g.thread_rank() < count;
     job mine;
     if (has) mine = check_command(*node_, *queue_, command);
-    for (std::uint32_t k = 0; k < count; ++k) carry_out(g, k, command, mine);
+    if (!move_together(g, count, command, mine))
+      for (std::uint32_t k = 0; k < count; ++k) carry_out(g, k, command, mine);
     g.sync();
     const bool answers = has && !mine.swallowed;
     const std::uint32_t answering = g.ballot(answers);
@@ -160,6 +165,38 @@ class nvme_worker {
           .answer(entry + static_cast<std::uint64_t>(cuda::std::popcount(before)), first + count,
                   command.command_id, mine.status);
     }
+  }
+
+  /// Moves the data of all commands at once, where each is one piece of memory and all are as long:
+  /// what waits for memory, waits once. False if nothing was done.
+  GNSTOR_HD bool move_together(const simt::group& g, std::uint32_t count,
+                               const wire::nvme::submission_entry& command, const job& mine) const {
+    using wire::nvme::nvm_opcode;
+    const std::uint32_t bytes = g.broadcast(mine.bytes);
+    const bool reads = command.opcode == static_cast<std::uint8_t>(nvm_opcode::read);
+    unsigned char* host = nullptr;
+    if (g.thread_rank() < count && mine.status == 0 && !mine.swallowed && mine.blocks != nullptr &&
+        mine.bytes == bytes && (reads || writes_back(command))) {
+      const std::uint64_t address = wire::nvme::prp_of(command).prp1;
+      if (bytes <= wire::nvme::bytes_to_page_end(address)) host = node_->find(address, bytes);
+    }
+    const auto ends =
+        reinterpret_cast<std::uint64_t>(host) | reinterpret_cast<std::uint64_t>(mine.blocks);
+    const bool fits = host != nullptr && ends % 16 == 0;
+    if (count < 2 || bytes == 0 || bytes % together_bytes != 0) return false;
+    if (!g.all(fits || g.thread_rank() >= count)) return false;
+    deliver_together(g, count, reads ? host : mine.blocks, reads ? mine.blocks : host, bytes);
+    const std::uint32_t read = g.ballot(reads && g.thread_rank() < count);
+    if (!g.leads()) return true;
+    const auto n = static_cast<std::uint32_t>(cuda::std::popcount(read));
+    if (n != 0) this->count(true, n, bytes);
+    if (n != count) this->count(false, count - n, bytes);
+    return true;
+  }
+  /// A write that need not be on the medium when it is answered.
+  GNSTOR_HD static bool writes_back(const wire::nvme::submission_entry& command) {
+    return command.opcode == static_cast<std::uint8_t>(wire::nvme::nvm_opcode::write) &&
+           (command.cdw12 & wire::nvme::force_unit_access) == 0;
   }
 
   /// Does what the command of lane `k` asks for.
@@ -181,7 +218,7 @@ class nvme_worker {
       case static_cast<std::uint32_t>(nvm_opcode::write): {
         const bool reads = op == nvm_opcode::read;
         outcome = prp_transfer(*node_, reads).move(g, data, blocks, bytes);
-        if (g.leads()) count(reads, bytes);
+        if (g.leads()) count(reads, 1, bytes);
         if (!reads && outcome == 0 && (g.shfl(command.cdw12, from) & wire::nvme::force_unit_access))
           outcome = settle(g, nsid);
         break;
@@ -202,9 +239,9 @@ class nvme_worker {
     }
     if (g.thread_rank() == k) mine.status = outcome;
   }
-  GNSTOR_HD void count(bool reads, std::uint32_t bytes) const {
-    add_to(reads ? queue_->reads : queue_->writes, 1);
-    add_to(reads ? queue_->bytes_read : queue_->bytes_written, bytes);
+  GNSTOR_HD void count(bool reads, std::uint32_t commands, std::uint32_t bytes) const {
+    add_to(reads ? queue_->reads : queue_->writes, commands);
+    add_to(reads ? queue_->bytes_read : queue_->bytes_written, std::uint64_t{commands} * bytes);
   }
 
   /// Makes what was written outlive a power cut of the host, where that takes more than memory.

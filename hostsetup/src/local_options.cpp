@@ -47,7 +47,7 @@ std::vector<local> controller() {
        [](nvme_endpoint& e, const value& v) {
          e.runner = static_cast<nvme_endpoint::runner_kind>(v.number);
        }},
-      {"workers", use, syntax::number(1, 32), "(8 on a GPU, else 1)",
+      {"workers", use, syntax::number(1, 32), "(4 on a GPU, else 1)",
        "Warps or lanes that serve a queue together.",
        [](nvme_endpoint& e, const value& v) { set(e.workers, v); }},
       {"threads", use, syntax::number(1, 256), "1", "Threads of runner=cpu.",

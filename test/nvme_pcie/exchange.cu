@@ -43,8 +43,8 @@ std::string queue_text(const host::session& s, std::uint32_t count) {
     const auto& c = reinterpret_cast<const remote_channel*>(raw.data())[k];
     nvme_pcie_queue_state q;
     host::copy_out(s.client_place(), 0, &q, c.queue().local()->rings().memory(), sizeof q);
-    for (const std::uint64_t n : {q.reserved, q.published, q.retired, q.consumed, q.received,
-                                  q.announced, q.given, std::uint64_t{q.send_lock}})
+    for (const std::uint64_t n : {q.reserved, q.published, q.retired, q.consumed, q.announced,
+                                  q.given, std::uint64_t{q.send_lock}})
       all += std::to_string(n) + " ";
     all += "; ";
   }

@@ -1,5 +1,6 @@
 /// What the controller's workers make of commands that are wrong, and of hosts that are.
 #include "nvme_rig.hpp"
+#include <gnstor/core/hash.hpp>
 #include <gnstor/simt_host/executor.hpp>
 
 #include <doctest/doctest.h>
@@ -256,4 +257,83 @@ TEST_CASE("each of several commands that are fetched together gets its own statu
             static_cast<std::uint8_t>(wire::nvme::generic_status::data_transfer_error));
     }
   }
+}
+
+namespace {
+
+/// A command of one lane: bytes of its own in the namespace and in memory.
+struct own_move {
+  nvm_opcode op = nvm_opcode::read;
+  std::uint32_t blocks = 1;
+  std::uint32_t offset = 0;  ///< into the lane's two pages
+
+  static constexpr std::uint32_t room = 8192;
+};
+
+struct move_at_once {
+  struct shared {};
+  nvme_channel line;
+  io_buffer memory;
+  const own_move* moves = nullptr;
+  std::uint64_t* outcomes = nullptr;
+
+  template <class Lane>
+  GNSTOR_HD void operator()(Lane& lane) const {
+    const std::uint32_t me = lane.global_thread();
+    const own_move m = moves[me];
+    const std::uint64_t at = memory.address + me * own_move::room + m.offset;
+    const auto data = wire::nvme::make_keyed_sgl(at, m.blocks * 512, memory.rkey);
+    outcomes[me] = line.execute(wire::nvme::make_read_write(m.op, 0, 1, me * 16, m.blocks, data),
+                                simt::within(1'000'000'000))
+                       .pack();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("commands that are fetched together move what each of them says, and nothing else") {
+  constexpr std::uint32_t lanes = 16;
+  const host::memory_block memory(host::place::host, lanes * own_move::room);
+  nvme_fixture f({.depth = lanes, .block_bytes = 512}, memory.data(), memory.bytes());
+  auto* const mine = static_cast<unsigned char*>(memory.data());
+  std::vector<own_move> moves(lanes);
+  std::vector<std::uint64_t> outcomes(lanes);
+  const io_buffer buffer{reinterpret_cast<std::uint64_t>(mine), memory.bytes(), f.regions[1].key,
+                         f.regions[1].key};
+  std::uint64_t draws = 0;
+  const auto draw = [&draws](std::uint32_t below) {
+    return static_cast<std::uint32_t>(mix64(++draws) % below);
+  };
+  for (std::uint32_t round = 0; round < 60; ++round) {
+    CAPTURE(round);
+    // Equal sizes are moved at once; one that differs, or lies across pages, is not.
+    const std::uint32_t equal = 1 + draw(8);
+    for (own_move& m : moves) {
+      m.op = draw(3) == 0 ? nvm_opcode::write : nvm_opcode::read;
+      m.blocks = round % 3 != 0 || draw(8) != 0 ? equal : 1 + draw(16);
+      m.offset = round % 4 == 0 && draw(4) == 0 ? 4 * draw(1024) : 0;
+      if (m.offset + m.blocks * 512 > own_move::room) m.offset = 0;
+    }
+    for (std::size_t k = 0; k < memory.bytes(); ++k)
+      mine[k] = static_cast<unsigned char>(draw(256));
+    std::vector<unsigned char> there(f.rig.media(), f.rig.media() + lanes * 16 * 512);
+    std::vector<unsigned char> here(mine, mine + memory.bytes());
+    for (std::uint32_t k = 0; k < lanes; ++k) {
+      unsigned char* const a = here.data() + k * own_move::room + moves[k].offset;
+      unsigned char* const b = there.data() + k * 16 * 512;
+      const bool reads = moves[k].op == nvm_opcode::read;
+      std::memcpy(reads ? a : b, reads ? b : a, moves[k].blocks * 512);
+    }
+    simt::host::executor machine;
+    f.rig.stop() = 0;
+    machine.spawn(1, lanes, move_at_once{f.line(), buffer, moves.data(), outcomes.data()});
+    machine.serve_in(simt::domain::nic, 1, 8, f.rig.stop(), fw::nvme_service{f.rig.node()});
+    machine.run();
+    for (const std::uint64_t o : outcomes) CHECK(status::unpack(o).ok());
+    CHECK(std::memcmp(there.data(), f.rig.media(), there.size()) == 0);
+    CHECK(std::memcmp(here.data(), mine, here.size()) == 0);
+  }
+  const fw::nvme_queue& served = f.rig.served();
+  CHECK(served.reads + served.writes == 60 * lanes);
+  CHECK(served.bytes_read + served.bytes_written > served.reads * 512);
 }

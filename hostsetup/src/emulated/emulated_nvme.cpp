@@ -79,7 +79,7 @@ void emulated_nvme::choose() {
   node_.shape.queues = std::min(where_.queues, options_.channels + 1);
   node_.shape.namespaces = where_.namespaces;
   node_.shape.workers = where_.workers;
-  if (node_.shape.workers == 0) node_.shape.workers = on_gpu ? 8 : 1;
+  if (node_.shape.workers == 0) node_.shape.workers = on_gpu ? 4 : 1;
 }
 
 /// Gives the workers their tables.

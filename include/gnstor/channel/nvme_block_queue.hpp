@@ -93,7 +93,6 @@ class nvme_block_queue {
     queue_.rings().announce(words_->sent, words_->taken);
     put(s.published, words_->sent);
     put(s.retired, words_->sent);
-    put(s.received, words_->taken);
     put(s.consumed, words_->taken);
     put(s.reserved, words_->sent);
     return words_->left == 0;

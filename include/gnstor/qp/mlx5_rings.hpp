@@ -110,6 +110,10 @@ class mlx5_rings {
         control(wire::mlx5::opcode::nop, block_of(index), units, wire::mlx5::completion_always));
   }
 
+  /// Nothing: a record is written whether it is new or not.
+  struct told {};
+  GNSTOR_HD told last_told() const { return {}; }
+
   /// Tells the NIC of all entries before `index`, and gives it the receives of the first `received`
   /// responses again.
   /// @par Callers one lane at a time, never an index before the last one; what lay in those
@@ -120,6 +124,9 @@ class mlx5_rings {
     tell(index, [&](const auto& words) {
       words.store(state().doorbell_record.receive, receives_after(received));
     });
+  }
+  GNSTOR_HD void announce(std::uint64_t index, std::uint64_t received, told) const {
+    announce(index, received);
   }
   /// Tells the NIC of all entries before `index` alone.
   GNSTOR_HD void announce(std::uint64_t index) const {

@@ -16,8 +16,7 @@ struct nvme_pcie_queue_state {
   alignas(128) std::uint64_t reserved;   ///< send indices handed out
   alignas(128) std::uint64_t published;  ///< send indices whose entries are complete
   alignas(128) std::uint64_t retired;    ///< send indices whose entries may be overwritten
-  alignas(128) std::uint64_t consumed;   ///< completion queue entries taken
-  alignas(128) std::uint64_t received;   ///< completion queue entries read, and so free again
+  alignas(128) std::uint64_t consumed;   ///< completion queue entries read, and so free again
   alignas(128) std::uint32_t send_lock;
   alignas(128) std::uint64_t announced;  ///< send indices that the tail doorbell has announced
   std::uint64_t given;                   ///< entries that the head doorbell has given back

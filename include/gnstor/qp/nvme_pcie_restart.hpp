@@ -50,13 +50,12 @@ class nvme_pcie_restart {
         memory_ + nvme_pcie_queue_layout::of(depth_, wire::nvme::prp_page_bytes).completions);
     for (std::uint32_t k = 0; k < nvme_pcie_queue_layout::entries(depth_); ++k)
       atomic_ref<std::uint32_t, Scope>(entries[4 * k + 3]).store(0, relaxed);
-    const std::uint64_t received = next_life(word(state().received).load(relaxed) + 1);
-    word(state().received).exchange(received, acq_rel);
-    word(state().given).store(received, relaxed);
+    const std::uint64_t consumed = next_life(word(state().consumed).load(relaxed) + 1);
+    word(state().given).store(consumed, relaxed);
     word(state().announced).store(next, relaxed);
     word(state().published).exchange(next, acq_rel);
     // Paired with the acquire load of `poll`.
-    word(state().consumed).exchange(next_life(word(state().consumed).load(relaxed) + 1), acq_rel);
+    word(state().consumed).exchange(consumed, acq_rel);
     // Paired with the exchange of the next ringer: it announces an index of this life.
     held.exchange(0, acq_rel);
     return true;

@@ -87,17 +87,19 @@ class ring_queue_pair {
     // Who polls alone gives receives back alone.
     if constexpr (Sharing::alone) return rings_.announce(word(state().published).load(relaxed));
     const auto look = [this] {
-      progress now{word(state().published).load(acquire)};
+      progress now;
+      now.last = rings_.last_told();  // asked for with what follows
+      now.published = word(state().published).load(acquire);
       // After that: whoever published had found the receives of its slots' former requests counted.
-      now.received = word(state().received).load(acquire);
+      now.received = received_word().load(acquire);
       return now;
     };
     const auto write = [this](const progress& now) {
-      rings_.announce(now.published, now.received);
+      rings_.announce(now.published, now.received, now.last);
     };
     // Receives alone are worth a doorbell when half of the ring is used.
     const auto more = [this](const progress& before) {
-      const std::uint64_t received = word(state().received).load(relaxed);  // asked for with this:
+      const std::uint64_t received = received_word().load(relaxed);  // asked for with this:
       const std::uint64_t published = word(state().published).load(acquire);
       return published != before.published ||
              received - before.received >= Rings::receives_kept(depth());
@@ -144,7 +146,7 @@ class ring_queue_pair {
     std::uint32_t responses = claimed;
     if constexpr (!Rings::every_completion)
       responses = g.count(won && out.kind == completion_kind::response);
-    if (responses != 0 && g.leads()) count_receives(responses);
+    if (responses != 0 && g.leads()) count_receives(first + claimed, responses);
     g.sync();  // who sends the next request finds its receive counted
     return won ? out : completion{};
   }
@@ -184,18 +186,31 @@ class ring_queue_pair {
     return rings_.reservation(index);
   }
 
-  /// What is announced to the NIC.
+  /// What is announced to the NIC, and what was before.
   struct progress {
+    typename Rings::told last;
     std::uint64_t published = 0;
     std::uint64_t received = 0;
   };
 
+  /// The word that says how many responses have been copied out. Where every completion is one,
+  /// that is how many were claimed: what is claimed has been copied.
+  GNSTOR_HD shared_word received_word() const {
+    if constexpr (Rings::every_completion) {
+      return word(state().consumed);
+    } else {
+      return word(state().received);
+    }
+  }
   /// `n` responses have been copied out, so their receives are free. Claims are in order, so the
   /// number alone says which, in whatever order pollers come to count. They go back with the next
   /// doorbell; where none comes, when half of the ring is used, so that answers that nobody asked
   /// for (a peer that answers twice) leave none without a receive.
-  GNSTOR_HD void count_receives(std::uint32_t n) const {
-    const std::uint64_t taken = word(state().received).fetch_add(n, acq_rel) + n;
+  /// @param claimed completions taken with them
+  GNSTOR_HD void count_receives(std::uint64_t claimed, std::uint32_t n) const {
+    std::uint64_t taken = claimed;
+    if constexpr (!Rings::every_completion)
+      taken = received_word().fetch_add(n, acq_rel) + n;
     if constexpr (Sharing::alone) return rings_.give_receives(taken);
     const std::uint32_t kept = Rings::receives_kept(depth());
     if ((taken & (kept - 1)) < n && taken - rings_.given(taken) >= kept) ring();
