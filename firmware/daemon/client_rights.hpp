@@ -100,13 +100,33 @@ inline std::optional<wire::afa::volume_chmod> caught_up(const wire::afa::volume_
   return change;
 }
 
+/// True while a volume's placement changes: nobody may write it until that is over.
+inline bool is_moving(wire::afa::volume_spread s) {
+  return s == wire::afa::volume_spread::moved || s == wire::afa::volume_spread::gathering;
+}
+
 /// How far a volume's spreading is, of which two SSDs say something.
 inline wire::afa::volume_spread latest(const wire::afa::volume_record& a,
                                        const wire::afa::volume_record& b) {
   using wire::afa::volume_spread;
   // Where the numbers of SSDs differ, too: no SSD drops before all know the larger one.
-  const bool moved = a.spread == volume_spread::moved || b.spread == volume_spread::moved;
-  return moved ? volume_spread::moved : std::max(a.spread, b.spread);
+  // One that is deleted may have been anything.
+  const auto either = [&](volume_spread s) { return a.spread == s || b.spread == s; };
+  if (either(volume_spread::deleting)) return volume_spread::deleting;
+  if (either(volume_spread::moved)) return volume_spread::moved;
+  if (either(volume_spread::gathering)) return volume_spread::gathering;
+  return std::max(a.spread, b.spread);
+}
+
+/// The SSDs that it is spread over, of which two SSDs say something: whoever says that it moved
+/// knows that all else was ready. No SSD says so of an older number, as that one is deleted before
+/// anybody drops.
+inline std::uint32_t latest_count(const wire::afa::volume_record& a,
+                                  const wire::afa::volume_record& b) {
+  const bool a_moved = a.spread == wire::afa::volume_spread::moved;
+  const bool b_moved = b.spread == wire::afa::volume_spread::moved;
+  if (a_moved != b_moved) return a_moved ? a.ssd_count : b.ssd_count;
+  return std::max(a.ssd_count, b.ssd_count);
 }
 
 /// True if two SSDs say the same of a volume, whenever they were informed.
@@ -121,7 +141,7 @@ inline wire::afa::volume_record merged(wire::afa::volume_record known,
                                        const wire::afa::volume_record& other) {
   wire::afa::volume_chmod more{};
   more.spread = latest(known, other);
-  more.ssd_count = std::max(known.ssd_count, other.ssd_count);
+  more.ssd_count = latest_count(known, other);
   more.sets = wire::afa::volume_chmod::sets_capacity;
   more.capacity_blocks = other.capacity_blocks;
   for (std::uint32_t k = 0; k < other.client_count; ++k) {

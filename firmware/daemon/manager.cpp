@@ -84,7 +84,7 @@ void manager::renew(std::uint64_t request, std::uint16_t vid, std::uint16_t clie
            ((op.what == action::close || op.what == action::expel) && op.vid == vid &&
             op.client == client) ||
            (op.what == action::leave && op.client == client) ||
-           (op.what == action::spread && op.vid == vid && op.step != 0);
+           (moves_data(op) && op.vid == vid && op.step != 0);
   });
   if (v != nullptr && v->writer == client && v->lease_until != 0 && !taken) {
     v->lease_until = now_ + options_.lease_ns;
@@ -97,7 +97,7 @@ void manager::renew(std::uint64_t request, std::uint16_t vid, std::uint16_t clie
 /// Ends what a client waits for while replicas are made equal.
 void manager::end_opens_of(std::uint16_t client, verdict said) {
   std::erase_if(queue_, [&](const operation& op) {
-    if (!stands_aside(op) || op.client != client) return false;
+    if (op.what != action::open || !stands_aside(op) || op.client != client) return false;
     cancel(op.repair);
     answer(op, said);
     return true;
@@ -178,7 +178,7 @@ void manager::finished(std::uint64_t repair, bool ok, std::vector<std::uint32_t>
   if (repair == 0 || asker == queue_.end()) return;
   operation& op = *asker;
   op.repair = 0;
-  if (!ok && op.what == action::spread) op.step = giving_up;
+  if (!ok && moves_data(op)) op.step = giving_up;
   if (!ok) return;
   ++op.step;
   if (volume* v = find(op.vid)) v->unequal = false;
@@ -191,6 +191,9 @@ void manager::scrub(std::uint16_t vid) {
 }
 
 orders manager::take_orders() {
+  pursue_aims();
+  run();
+  pursue_aims();  // what that has ended makes room for the next
   run();
   return std::exchange(out_, {});
 }
@@ -230,10 +233,10 @@ const wire::afa::volume_record* manager::record_of(std::uint16_t vid) const {
 }
 
 std::string manager::standing() const {
-  constexpr const char* names[] = {"create", "open",   "close",   "expel",  "leave",
-                                   "remove", "fail",   "replace", "settle", "adopt",
-                                   "spread", "forget", "move on", "rename", "mend"};
-  static_assert(std::size(names) == static_cast<std::size_t>(action::mend) + 1);
+  constexpr const char* names[] = {"create",  "open",    "close",  "expel", "leave",  "remove",
+                                   "fail",    "replace", "settle", "adopt", "spread", "forget",
+                                   "move on", "rename",  "mend",   "narrow"};
+  static_assert(std::size(names) == static_cast<std::size_t>(action::narrow) + 1);
   std::string all;
   for (const operation& op : queue_) {
     if (!all.empty()) all += "; ";
@@ -299,6 +302,7 @@ bool manager::chmod(operation& op, const std::vector<volume_client>& changes) {
 }
 
 void manager::answer(const operation& op, verdict said, std::uint64_t lease_until) {
+  note_move(op, said);
   out_.replies.push_back({op.request, said, lease_until, op.vid});
   for (const std::uint64_t request : op.also)
     out_.replies.push_back({request, said, lease_until, op.vid});

@@ -2,6 +2,7 @@
 
 #include <daemon/orders.hpp>
 #include <daemon/planned_absences.hpp>
+#include <daemon/ssd_plans.hpp>
 
 #include <cstdint>
 #include <deque>
@@ -85,6 +86,14 @@ class manager {
   /// given its share, no more, and the others drop it. Meanwhile nobody may write the volume;
   /// readers go on, and open it again in the next epoch.
   void spread(std::uint64_t request, std::uint16_t vid);
+  /// Has a volume no longer lie on the last SSD that it is spread over: the others are given that
+  /// one's share first. As for a spread, nobody may write it meanwhile, and readers go on.
+  /// @param last that SSD; `refused` if another one is, or as many SSDs are left as it has replicas
+  void narrow(std::uint64_t request, std::uint16_t vid, std::uint32_t last);
+  /// What is to become of an SSD from now on: volumes are moved one after another, those that
+  /// somebody may write when that is over. `none`: they stay where they are by then. No reply:
+  /// `plan_of` says how far it is.
+  void set_aim(std::uint32_t ssd, ssd_aim aim);
 
   // ---- events
   void tick(std::uint64_t now) {
@@ -148,6 +157,16 @@ class manager {
   const wire::afa::volume_record* record_of(std::uint16_t vid) const;
   /// Volumes that nobody may write, and whose replicas may differ.
   std::vector<std::uint16_t> unequal() const;
+  struct ssd_plan {
+    ssd_aim aim = ssd_aim::none;
+    std::uint32_t volumes = 0;    ///< that lie on it
+    std::uint32_t left = 0;       ///< that are to be moved
+    std::uint16_t waits_for = 0;  ///< one of those that somebody may write; 0: none
+  };
+  std::vector<ssd_plan> plans() const;  ///< of each SSD
+  ssd_aim aim_of(std::uint32_t ssd) const { return plans_.of(ssd); }
+  /// SSDs that a volume is spread over that is created now.
+  std::uint32_t width() const;
   /// SSDs that are out for planned work.
   const planned_absences& absences() const { return absences_; }
 
@@ -174,13 +193,15 @@ class manager {
     forget,
     move_on,
     rename,
-    mend
+    mend,
+    narrow
   };
   // Steps of a spread that others name:
   static constexpr std::uint32_t converging = 2;  ///< likewise of an open
   // Of an open:
   static constexpr std::uint32_t cleaning = 3;
   static constexpr std::uint32_t granting = 4;
+  static constexpr std::uint32_t gathering = 3;  ///< of a volume that becomes narrower
   static constexpr std::uint32_t copying = 5;
   static constexpr std::uint32_t telling = 7;
   static constexpr std::uint32_t moving_on = 8;
@@ -190,14 +211,17 @@ class manager {
     std::uint64_t request = 0;
     std::uint16_t vid = 0;
     std::uint16_t client = 0;
-    bool write = false;   ///< of an open
-    bool asks = false;    ///< of an open: only where the client has a right already
-    bool admits = false;  ///< of an open: also from now on
-    bool levels = false;  ///< of an open: nobody gets the right, only replicas are made equal
-    bool clean = false;   ///< of a close
-    bool all = false;     ///< of a leave: also what the client was admitted to
-    bool in_use = false;  ///< of a removal: whoever may write it, not the client alone
-    bool drops = false;   ///< of an adoption: not all have the volume
+    bool write = false;    ///< of an open
+    bool asks = false;     ///< of an open: only where the client has a right already
+    bool admits = false;   ///< of an open: also from now on
+    bool levels = false;   ///< of an open: nobody gets the right, only replicas are made equal
+    bool clean = false;    ///< of a close
+    bool all = false;      ///< of a leave: also what the client was admitted to
+    bool in_use = false;   ///< of a removal: whoever may write it, not the client alone
+    bool drops = false;    ///< of an adoption: not all have the volume
+    bool zeroes = false;   ///< of a volume that becomes narrower: it was spread before
+    bool begun = false;    ///< likewise: some SSD may know of it
+    bool cleared = false;  ///< SSDs that a volume does not lie on have lost it
     std::uint32_t ssd = 0;
     wire::afa::volume_record r{};
     // How far it is:
@@ -249,9 +273,14 @@ class manager {
   void run();
   operation* next_operation();
   operation* current_operation();
-  /// True while an open waits for its volume's replicas: other volumes do not.
+  /// True while an open waits for its volume's replicas, or a spread for its copy: other volumes do
+  /// not.
   static bool stands_aside(const operation& op) {
-    return op.what == action::open && op.step == converging && op.repair != 0;
+    return op.repair != 0 && ((op.what == action::open && op.step == converging) || moves_data(op));
+  }
+  /// True of what changes where a volume lies.
+  static bool moves_data(const operation& op) {
+    return op.what == action::spread || op.what == action::narrow;
   }
   bool leaves_later(const operation& open) const;
   void end_opens_of(std::uint16_t client, verdict said);
@@ -273,11 +302,18 @@ class manager {
   bool advance_adopt(operation& op);
   bool advance_spread(operation& op);
   bool joins(operation& op);
+  bool advance_narrow(operation& op);
+  bool begins_narrow(operation& op);
+  bool announced(operation& op);
+  void pursue_aims();
+  bool is_due(const volume& v, std::uint32_t ssd, const ssd_plans::plan& plan) const;
+  void note_move(const operation& op, verdict said);
   bool advance_forget(operation& op);
   bool advance_rename(operation& op);
   bool is_taken(const wire::afa::volume_name& name, std::uint16_t vid) const;
   std::uint16_t free_vid() const;
   bool moved_on(operation& op);
+  bool cleared(operation& op);
   bool fenced(operation& op);
   void order_repair(operation& op, repair_kind kind);
   bool all_informed(operation& op, std::uint64_t whom, const ssd_order& order);
@@ -304,6 +340,7 @@ class manager {
   std::map<std::uint16_t, volume> volumes_;
   std::deque<operation> queue_;
   planned_absences absences_;
+  ssd_plans plans_;
   std::map<std::uint32_t, std::uint64_t> fills_;              ///< by SSD: the repair
   std::map<std::uint32_t, std::vector<std::uint16_t>> kept_;  ///< by SSD: what no fill concerns
   std::map<std::uint64_t, std::uint16_t> scrubs_;             ///< by repair: the volume

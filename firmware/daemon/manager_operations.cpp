@@ -31,7 +31,7 @@ bool manager::advance_create(operation& op) {
     }
     op.r.epoch = now_serving_.epoch;
     op.r.spread = wire::afa::volume_spread::whole;
-    if (op.r.ssd_count == 0) op.r.ssd_count = options_.ssds;
+    if (op.r.ssd_count == 0) op.r.ssd_count = width();
     if (op.r.stripe_blocks != 0)
       op.r.region_shift = wire::afa::region_shift_for(
           (op.r.capacity_blocks + op.r.stripe_blocks - 1) / op.r.stripe_blocks);
@@ -85,6 +85,7 @@ void manager::order_repair(operation& op, repair_kind kind) {
   if (op.repair != 0) return;
   op.repair = next_id_++;
   out_.repairs.push_back({op.repair, kind, op.vid, op.ssd});
+  out_.repairs.back().zeroes = op.zeroes;
 }
 
 /// Whoever writes next gets the right when the one before is fenced and all replicas are equal, and
@@ -103,7 +104,7 @@ bool manager::advance_open(operation& op) {
         answer(op, verdict::not_admitted);
         return true;
       }
-      if (op.write && (v->r.spread == wire::afa::volume_spread::moved ||  // not all SSDs know
+      if (op.write && (is_moving(v->r.spread) ||  // not all SSDs know
                        (v->writer != 0 && v->writer != op.client && v->lease_until > now_) ||
                        (v->writer != 0 && op.levels))) {
         answer(op, verdict::busy);

@@ -6,8 +6,9 @@
 
 namespace gnstor::daemon {
 
-/// Carries out one operation after another. An open that waits for its volume's replicas stands
-/// aside meanwhile: what concerns it waits with it, and everything else goes on.
+/// Carries out one operation after another. An open that waits for its volume's replicas, or what
+/// waits for its copy, stands aside meanwhile: what concerns it waits with it, and everything else
+/// goes on.
 void manager::run() {
   for (operation* op = next_operation(); op != nullptr; op = next_operation()) {
     op->current = true;
@@ -48,13 +49,16 @@ bool manager::conflict(const operation& earlier, const operation& later) {
            op.what == action::mend;
   };
   const auto of_all = [](const operation& op) {
-    return op.what == action::spread || op.what == action::forget || op.what == action::move_on ||
+    return moves_data(op) || op.what == action::forget || op.what == action::move_on ||
            op.what == action::adopt;
   };
   const auto of_names = [](const operation& op) {
     return op.what == action::create || op.what == action::rename || op.what == action::remove;
   };
   if (moves_ssds(later)) return moves_ssds(earlier);
+  if (moves_data(earlier) && stands_aside(earlier))  // who only reads that volume goes on, too
+    return of_all(later) ||
+           (later.vid == earlier.vid && (later.what != action::open || later.write));
   if (of_all(earlier) || of_all(later)) return true;
   if (of_names(earlier) && of_names(later)) return true;
   const bool same_client = earlier.client != 0 && earlier.client == later.client;
@@ -80,6 +84,7 @@ bool manager::advance(operation& op) {
     case action::move_on: return moved_on(op);
     case action::rename: return advance_rename(op);
     case action::mend: return advance_mend(op);
+    case action::narrow: return advance_narrow(op);
   }
   return true;
 }

@@ -24,6 +24,9 @@ void manager::recover(const std::vector<std::optional<ssd_report>>& reports, std
   bool moved = false;
   std::uint64_t lost = 0;
   for (const auto& [vid, f] : found) {
+    // Nobody knows whether all was copied: it stays where it was, and what was copied is dropped.
+    volume_spread& spread = volumes_[vid].r.spread;
+    if (spread == volume_spread::gathering) spread = volume_spread::moved;
     moved = moved || volumes_[vid].r.spread == volume_spread::moved;
     lost |= adopt(vid, f, present() & answering);
   }

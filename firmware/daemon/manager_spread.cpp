@@ -2,6 +2,7 @@
 
 #include <daemon/client_rights.hpp>
 #include <daemon/manager.hpp>
+#include <gnstor/wire/afa/status.hpp>
 
 #include <algorithm>
 #include <iterator>
@@ -28,6 +29,10 @@ bool manager::advance_spread(operation& op) {
       answer(op, v == nullptr ? verdict::unknown_volume : verdict::torn_volume);
       return true;
     }
+    if (v->r.spread == volume_spread::gathering) {  // it is about to become narrower
+      answer(op, verdict::busy);
+      return true;
+    }
     if (v->r.spread == volume_spread::moved) {  // a former one was refused half-way
       op.ssd = v->r.ssd_count - 1;
       op.step = telling;
@@ -38,7 +43,8 @@ bool manager::advance_spread(operation& op) {
       return true;
     }
     op.ssd = v->r.ssd_count;
-    const bool away = ((now_serving_.absent | now_serving_.filling) & bit(op.ssd)) != 0;
+    const bool away =
+        ((now_serving_.absent | now_serving_.filling | plans_.drained()) & bit(op.ssd)) != 0;
     if (away || (v->writer != 0 && v->lease_until > now_)) {
       answer(op, verdict::busy);
       return true;
@@ -143,11 +149,29 @@ bool manager::moved_on(operation& op) {
   }
   for (; !op.left.empty(); op.left.pop_back()) {
     op.vid = op.left.back();
+    if (!op.cleared && !cleared(op)) return false;
+    op.cleared = false;
+    if (op.refusal != 0) continue;  // it is dropped when that SSD has lost it
     wire::afa::volume_chmod change{};
     change.ssd_count = volumes_[op.vid].r.ssd_count;
     change.spread = volume_spread::dropping;
+    op.cleared = true;
     if (!chmod(op, change)) return false;
+    op.cleared = false;
   }
+  return true;
+}
+
+/// Has the operation's volume deleted where it does not lie any more. Before anybody drops what has
+/// moved: a manager that takes over could not tell which of two placements is the later one.
+bool manager::cleared(operation& op) {
+  ssd_order o;
+  o.vid = op.vid;
+  o.opcode = admin_opcode::volume_delete;
+  const std::uint64_t beyond = present() & ~own(volumes_[op.vid].r);
+  if (beyond != 0 && !all_informed(op, beyond, o)) return false;
+  if (beyond == 0 || wire::afa::is_status(op.refusal, wire::afa::status::unknown_volume))
+    op.refusal = 0;
   return true;
 }
 

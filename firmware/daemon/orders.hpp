@@ -29,6 +29,7 @@ enum class repair_kind : std::uint8_t {
   scrub,     ///< read every replica of a volume, and find those that are damaged; writers go on
   mend,      ///< give those what a sound replica has, in a later epoch; writers go on
   spread,    ///< give an SSD its share of a volume that it joins; nobody else may write it
+  drain,     ///< give the other SSDs of a volume what its last one holds; nobody else may write it
 };
 
 /// Work on data, done by a `repair`.
@@ -36,9 +37,11 @@ struct repair_order {
   std::uint64_t id = 0;
   repair_kind kind{};
   std::uint16_t vid = 0;                  ///< of all but fill
-  std::uint32_t ssd = 0;                  ///< of fill and spread
+  std::uint32_t ssd = 0;                  ///< of fill, spread and drain
   std::vector<std::uint32_t> blocks{};    ///< of mend: what a scrub found, in order
   std::vector<std::uint16_t> left_out{};  ///< of fill: volumes that the SSD has as others do
+  /// Of drain: zeroes are written, too. SSDs may find blocks again that they dropped long ago.
+  bool zeroes = false;
 };
 
 /// How the manager answers a request.

@@ -80,6 +80,7 @@ bool repair::concerns(const wire::afa::volume_record& r, std::uint32_t stripe) c
     case repair_kind::spread:
       return rendezvous_placement(r.ssd_count + 1)
           .holds(volume_id(r.vid), r.hash_factor, stripe, r.replicas, ssd);
+    case repair_kind::drain: return where_.contains(ssd);
     case repair_kind::converge:
     case repair_kind::scrub:
     case repair_kind::mend: break;
@@ -174,7 +175,7 @@ bool repair::ask_ssd(repair_step::kind what, std::uint32_t ssd, std::uint32_t fr
 bool repair::look() {
   for (; turn_ < where_.count; ++turn_) {
     if (!in_sync(where_.ssd[turn_].value)) continue;
-    const bool one_will_do = order_.kind == repair_kind::fill || order_.kind == repair_kind::spread;
+    const bool one_will_do = order_.kind == repair_kind::fill || moves();
     const bool enough =
         one_will_do && std::count(std::begin(seen_), std::end(seen_), sight::sound) != 0;
     if (!enough) return ask(repair_step::kind::read, turn_, turn_);
@@ -187,7 +188,7 @@ bool repair::look() {
     begin_piece();
     return false;
   }
-  if (sound == std::end(seen_) && order_.kind == repair_kind::spread) {
+  if (sound == std::end(seen_) && moves()) {
     end(false);  // it is not moved to where a mend would not find it
     return false;
   }
@@ -209,6 +210,18 @@ bool repair::look() {
   return false;
 }
 
+/// Who is given a piece that moves: the SSD that joins, or the one that holds it without the last.
+std::uint32_t repair::heir() const {
+  const wire::afa::volume_record& r = volumes_[volume_];
+  if (order_.kind == repair_kind::spread) return order_.ssd;
+  const auto stripe = static_cast<std::uint32_t>(first_ / r.stripe_blocks);
+  const replica_set then = rendezvous_placement(order_.ssd)
+                               .replicas(volume_id(r.vid), r.hash_factor, stripe, r.replicas);
+  std::uint32_t k = 0;
+  while (k + 1 < then.count && where_.contains(then.ssd[k])) ++k;
+  return then.ssd[k].value;
+}
+
 bool repair::is_zero(std::uint32_t replica) const {
   const char* at = const_cast<repair*>(this)->data(replica);
   return at[0] == 0 && std::memcmp(at, at + 1, std::size_t{blocks_} * block_bytes - 1) == 0;
@@ -220,8 +233,11 @@ bool repair::differs(std::uint32_t a, std::uint32_t b) const {
 
 /// Gives the others what the base has, where that is called for.
 bool repair::decide() {
-  if (order_.kind == repair_kind::spread && turn_ == 0 && !is_zero(base_))
-    return ask_ssd(repair_step::kind::write, order_.ssd, base_);
+  if (moves() && turn_ == 0 && (order_.zeroes || !is_zero(base_))) {
+    const std::uint32_t ssd = heir();
+    const bool away = (serving_.absent >> ssd & 1) != 0;  // it is filled when it is back
+    if (!away) return ask_ssd(repair_step::kind::write, ssd, base_);
+  }
   for (; turn_ < where_.count; ++turn_) {
     const std::uint32_t ssd = where_.ssd[turn_].value;
     if (turn_ == base_) continue;
@@ -243,7 +259,8 @@ bool repair::decide() {
         if (!other && !is_filling(ssd)) continue;
         return ask(repair_step::kind::write, turn_, base_);
       }
-      case repair_kind::spread: break;  // the SSD that joins is none of these
+      case repair_kind::spread:
+      case repair_kind::drain: break;  // who is given it is none of these
     }
   }
   next_piece();
@@ -260,7 +277,7 @@ void repair::answered(step_end how) {
   }
   if (asking_) return end(how == step_end::gone);  // without the volume there is nothing to compare
   if (how == step_end::failed || (deciding_ && how == step_end::damaged)) return end(false);
-  if (how == step_end::gone && order_.kind == repair_kind::spread) return end(false);
+  if (how == step_end::gone && moves()) return end(false);
   if (how == step_end::gone) {  // there is nothing to repair
     ++volume_;
     first_ = alone_until_ = 0;

@@ -103,6 +103,10 @@ class repair {
     return ((serving_.absent | serving_.filling) >> ssd & 1) == 0;
   }
   bool is_filling(std::uint32_t ssd) const { return (serving_.filling >> ssd & 1) != 0; }
+  bool moves() const {
+    return order_.kind == repair_kind::spread || order_.kind == repair_kind::drain;
+  }
+  std::uint32_t heir() const;
   bool is_zero(std::uint32_t replica) const;
   bool differs(std::uint32_t a, std::uint32_t b) const;
 

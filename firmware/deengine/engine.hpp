@@ -55,18 +55,18 @@ class engine_ref {
   /// The same for somebody who keeps a grant of this SSD from command to command.
   /// @param known what is known, and then what was found
   GNSTOR_HD admission check(const request& r, known_grant& known) const {
-    // Before the volume's version: whoever counts a change finds what it has made. Only `commit`
-    // asks.
+    // Before the volume's version: who counts a change finds what it made. Only `commit` asks.
     const std::uint32_t changed = r.write ? serving().changes() : 0;
     foresight now;
     look_at_rights(known, r.write, now);
     admission a = check_rights(r, known, now);
     a.changes = changed;
-    return !a.ok() || belongs(a, known) ? a : refuse(wire::afa::status::wrong_ssd);
+    if (!a.ok() || belongs(a, known)) return a;
+    const bool gathers = permissions().spread(r.vid) == wire::afa::volume_spread::gathering;
+    return gathers && belongs(a, known, 1) ? a : refuse(wire::afa::status::wrong_ssd);
   }
 
   using foresight = fw::foresight;
-
   /// Asks what a check needs, and looks for a read's first block where it is if what is `known`
   /// still holds.
   /// @par Callers as `peek`, before `check_rights`
@@ -134,9 +134,9 @@ class engine_ref {
     return a;
   }
   /// True if the blocks of a command belong on this SSD.
-  /// @param known what `check_rights` found
-  GNSTOR_HD bool belongs(const admission& a, const known_grant& known) const {
-    return rendezvous_placement(known.ssd_count)
+  /// @param known what `check_rights` found @param fewer by a placement over so many SSDs fewer
+  GNSTOR_HD bool belongs(const admission& a, const known_grant& known, unsigned fewer = 0) const {
+    return rendezvous_placement(known.ssd_count - fewer)
         .holds(a.vid, known.hash_factor, known.stripe.quotient(a.first.value), known.replicas,
                self());
   }

@@ -38,9 +38,11 @@ class page_owners {
     stripe_blocks_ = r.stripe_blocks;
     hash_factor_ = r.hash_factor;
     replicas_ = r.replicas;
-    // While it moves, what belongs here by the former placement stays, too; what the spread before
-    // this one had dropped does not come back.
-    const bool moved = r.spread == wire::afa::volume_spread::moved;
+    // While it moves, what belongs here by the placement with one SSD fewer stays, too: before it
+    // grew, and when it will have become narrower. What the spread before this one had dropped does
+    // not come back, or is written anew.
+    const bool moved = r.spread == wire::afa::volume_spread::moved ||
+                       r.spread == wire::afa::volume_spread::gathering;
     const bool drops = moved || r.spread == wire::afa::volume_spread::dropping;
     spread_ = r.ssd_count;
     drops_ = drops ? r.ssd_count - (moved ? 1 : 0) : 0;

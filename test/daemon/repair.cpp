@@ -6,6 +6,8 @@
 #include <cstring>
 #include <iterator>
 #include <optional>
+#include <set>
+#include <utility>
 
 using namespace gnstor;
 using namespace gnstor::test;
@@ -382,4 +384,77 @@ TEST_CASE("a share of which nobody has a sound replica is not moved") {
   repair job({1, repair_kind::spread, 1, 4}, {}, 5, {r}, a.memory.data());
   a.run(job);
   CHECK_FALSE(job.ok());
+}
+
+namespace {
+
+replica_set on_five(const wire::afa::volume_record& r, std::uint32_t block) {
+  return rendezvous_placement(5).replicas(volume_id(r.vid), r.hash_factor, block / r.stripe_blocks,
+                                          r.replicas);
+}
+
+}  // namespace
+
+TEST_CASE("what the last SSD of a volume holds is given to the others, and nothing else moves") {
+  for (const bool zeroes : {false, true}) {
+    for (const std::uint64_t absent : {0u, 1u << 1}) {
+      CAPTURE(absent);
+      wire::afa::volume_record r = described(1, 2);
+      r.capacity_blocks = 4'000;
+      r.ssd_count = 5;
+      letters a(5);
+      const auto letter = [](std::uint32_t b) { return b % 7 == 0 ? char(0) : char('a' + b % 26); };
+      for (std::uint32_t b = 0; b < r.capacity_blocks; ++b) {
+        const replica_set w = on_five(r, b);
+        for (std::uint32_t k = 0; k < w.count; ++k)
+          if (letter(b) != 0) a.ssd[w.ssd[k].value][b] = letter(b);
+      }
+      const auto last = a.ssd[4];
+      daemon::repair_order order{1, repair_kind::drain, 1, 4};
+      order.zeroes = zeroes;
+      repair job(order, {.epoch = 1, .absent = absent}, 5, {r, described(9)}, a.memory.data());
+      std::set<std::pair<std::uint32_t, std::uint32_t>> given;
+      for (std::uint32_t commands = 0; job.step(); ++commands) {
+        REQUIRE(commands < 100'000);
+        const daemon::repair_step p = *job.step();
+        CHECK((absent >> p.ssd & 1) == 0);
+        for (std::uint32_t k = 0; k < p.blocks && p.what != repair_step::kind::read; ++k) {
+          CHECK(p.what == repair_step::kind::write);
+          given.insert({p.ssd, p.first.value + k});
+        }
+        job.answered(a.serve(p));
+      }
+      CHECK(job.ok());
+      std::erase_if(a.ssd[4], [](const auto& block) { return block.second == 0; });
+      CHECK(a.ssd[4] == last);
+      for (std::uint32_t b = 0; b < r.capacity_blocks; ++b) {
+        CAPTURE(b);
+        const replica_set before = on_five(r, b);
+        const replica_set then = rendezvous_placement(4).replicas(volume_id(1), r.hash_factor,
+                                                                  b / r.stripe_blocks, r.replicas);
+        for (std::uint32_t ssd = 0; ssd < 5; ++ssd) {
+          const ssd_index s(static_cast<std::uint16_t>(ssd));
+          const bool new_here = then.contains(s) && !before.contains(s);
+          const bool away = (absent >> ssd & 1) != 0;
+          if (!new_here || away) CHECK(!given.contains({ssd, b}));
+          if (new_here && !away && (zeroes || letter(b) != 0)) CHECK(given.contains({ssd, b}));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a share is not given on of which nobody has a sound replica") {
+  wire::afa::volume_record r = described(1, 2);
+  r.ssd_count = 5;
+  letters a(5);
+  std::uint32_t moves = 0;
+  while (!on_five(r, moves).contains(ssd_index(4))) moves += r.stripe_blocks;
+  for (const std::uint32_t bad : {1u, 2u}) {
+    for (std::uint32_t k = 0; k < bad; ++k) a.ssd[on_five(r, moves).ssd[k].value][moves] = 'D';
+    repair job({1, repair_kind::drain, 1, 4}, {}, 5, {r}, a.memory.data());
+    a.run(job);
+    CHECK(job.ok() == (bad == 1));
+    CHECK(job.lost() == 0);
+  }
 }

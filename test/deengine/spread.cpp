@@ -68,7 +68,7 @@ struct grown : rig {
 
 }  // namespace
 
-TEST_CASE("a volume is spread over more SSDs, never fewer, and in order") {
+TEST_CASE("a volume is spread over one SSD more, and in order") {
   grown r;
   CHECK(r.spread(0, volume_spread::moved) == afa(status::bad_payload));
   CHECK(r.spread(3, volume_spread::whole) == afa(status::bad_payload));
@@ -95,7 +95,7 @@ TEST_CASE("a volume is spread over more SSDs, never fewer, and in order") {
   CHECK(all.records[0].ssd_count == 4);
   CHECK(all.records[0].spread == volume_spread::dropping);
   record bad = volume(2, 10);
-  bad.spread = volume_spread(6);
+  bad.spread = volume_spread(7);
   CHECK(r.ssd().volume_add(1, bad) == afa(status::bad_payload));
 }
 
@@ -218,4 +218,63 @@ TEST_CASE("an SSD that joins keeps its share through a power cut, however far th
       if (belongs(b)) REQUIRE(r.read(1, b) == 100 + b);
     }
   }
+}
+
+TEST_CASE("an SSD that gathers takes what will belong to it, and keeps it over a power cut") {
+  for (const bool spread_before : {false, true}) {
+    grown r;
+    if (spread_before) {  // what it drops then comes back
+      REQUIRE(r.spread(3, volume_spread::moved) == 0);
+      REQUIRE(r.spread(3, volume_spread::dropping) == 0);
+      r.tend();
+    } else {
+      REQUIRE(r.ssd().volume_delete(1, volume_id(1)) == 0);
+      record v = volume(1, capacity, stripe);
+      v.ssd_count = 3;
+      REQUIRE(r.ssd().volume_add(1, v) == 0);
+      for (std::uint32_t b = 0; b < capacity; b += stripe)
+        if (r.belongs(b, 3)) REQUIRE(r.write(1, b, stripe, 100 + b) == 0);
+    }
+    std::uint32_t gathered = 0;
+    for (std::uint32_t b = 0; b < capacity; b += stripe) {
+      const fw::admission a = r.ssd().check(r.io(1, b, 1, true));
+      CHECK(a.status == (r.belongs(b, 3) ? 0 : afa(status::wrong_ssd)));
+    }
+    REQUIRE(r.spread(3, volume_spread::gathering) == 0);
+    for (std::uint32_t b = 0; b < capacity; b += stripe) {
+      CAPTURE(b);
+      REQUIRE(r.belongs(b, 2));  // there are two replicas
+      CHECK(r.ssd().check(r.io(1, b, 1, true)).status == 0);
+      if (r.belongs(b, 3)) continue;
+      ++gathered;
+      REQUIRE(r.write(1, b, stripe, 7000 + b) == 0);
+    }
+    REQUIRE(gathered > 10);
+    r.tend();  // nothing is dropped
+    REQUIRE(power_model{}.cut(r.meta(), r.data.data()));
+    r.mount();
+    REQUIRE(r.spread(2, volume_spread::moved) == 0);
+    REQUIRE(r.spread(2, volume_spread::dropping) == 0);
+    r.tend();
+    REQUIRE(power_model{}.cut(r.meta(), r.data.data()));
+    r.mount();
+    for (std::uint32_t b = 0; b < capacity; b += stripe) {
+      CAPTURE(b);
+      CHECK(r.read(1, b) == (r.belongs(b, 3) ? 100 + b : 7000 + b));
+    }
+  }
+}
+
+TEST_CASE("what an SSD has gathered is dropped where the volume stays as it was") {
+  grown r;
+  REQUIRE(r.spread(3, volume_spread::moved) == 0);
+  REQUIRE(r.spread(3, volume_spread::dropping) == 0);
+  r.tend();
+  REQUIRE(r.spread(3, volume_spread::gathering) == 0);
+  for (std::uint32_t b = 0; b < capacity; b += stripe)
+    if (!r.belongs(b, 3)) REQUIRE(r.write(1, b, stripe, 7000 + b) == 0);
+  REQUIRE(r.spread(3, volume_spread::moved) == 0);
+  REQUIRE(r.spread(3, volume_spread::dropping) == 0);
+  r.tend();
+  r.check(3, false);
 }

@@ -25,6 +25,7 @@ struct scene {
     std::uint32_t hand_overs = 0;
     std::uint32_t recreations = 0;
     std::uint32_t spreads = 0;
+    std::uint32_t drains = 0;  ///< volumes that left their last SSDs
     std::uint32_t stalls = 0;
     std::uint64_t repairs = 0;
     std::uint64_t lost_blocks = 0;
@@ -46,6 +47,7 @@ struct scene {
       hand_overs += other.hand_overs;
       recreations += other.recreations;
       spreads += other.spreads;
+      drains += other.drains;
       stalls += other.stalls;
       repairs += other.repairs;
       lost_blocks += other.lost_blocks;
@@ -177,14 +179,15 @@ struct scene {
 
  private:
   /// True if all replicas of a block are on SSDs that lack something: where it lies, or where it
-  /// would if its volume were spread further, as it may be just now.
+  /// would if its volume were spread further, or less far, as it may be just now.
   bool exposed(const wire::afa::volume_record& r, std::uint32_t block) const {
     const auto covered = [&](std::uint32_t ssd_count) {
       const auto placed = rendezvous_placement(ssd_count).replicas(
           volume_id(r.vid), r.hash_factor, block / r.stripe_blocks, r.replicas);
       return placed.without(behind()).count == 0;
     };
-    return covered(r.ssd_count) || (r.ssd_count < shape.ssds && covered(r.ssd_count + 1));
+    return covered(r.ssd_count) || (r.ssd_count < shape.ssds && covered(r.ssd_count + 1)) ||
+           (r.ssd_count > r.replicas && covered(r.ssd_count - 1));
   }
   void stall(std::uint32_t role, std::uint32_t most_rounds) {
     array.stall(role, 1 + dice.below(most_rounds));

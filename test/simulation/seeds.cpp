@@ -64,6 +64,7 @@ TEST_CASE("an array under every fault loses nothing that it has acknowledged") {
     CHECK(all.hand_overs > 100);
     CHECK(all.recreations > 10);
     CHECK(all.spreads > 10);
+    CHECK(all.drains > 10);
     CHECK(all.stalls > 100);
     CHECK(all.repairs > 100);
     CHECK(all.lost_blocks > 100);
@@ -78,9 +79,9 @@ TEST_CASE("an array under every fault loses nothing that it has acknowledged") {
                          << " commands forged, " << all.client_deaths << " clients died, "
                          << all.manager_crashes << " managers crashed, " << all.hand_overs
                          << " leases granted, " << all.recreations << " volumes removed, "
-                         << all.spreads << " spread, " << all.stalls << " engines stood still, "
-                         << all.repairs << " repairs, " << all.lost_blocks
-                         << " blocks lost with all replicas, " << all.lost_volumes
-                         << " volumes with all SSDs");
+                         << all.spreads << " spread, " << all.drains << " drained, " << all.stalls
+                         << " engines stood still, " << all.repairs << " repairs, "
+                         << all.lost_blocks << " blocks lost with all replicas, "
+                         << all.lost_volumes << " volumes with all SSDs");
   MESSAGE(requests.describe());
 }

@@ -59,6 +59,7 @@ struct swarm {
   std::uint32_t hand_overs = 0;
   std::uint32_t recreations = 0;
   std::uint32_t spreads = 0;
+  std::uint32_t drains = 0;
   std::uint32_t stalls = 0;
   bool forgetful = false;                     ///< nobody renews a lease
   bool beyond = false;                        ///< more SSDs may fail than there are replicas
@@ -164,6 +165,7 @@ struct swarm {
     draws own = d;  // worlds without such a NIC stay as they are
     if (s.timing && own.one_in(3)) s.sends = quick_sends(own);
     if (own.one_in(2)) s.maintenances = 1'000 + own.below(3'000);
+    if (own.one_in(2)) s.drains = 1 + own.below(4);
     return s;
   }
 };

@@ -83,7 +83,17 @@ class tenants {
  private:
   /// What is asked of the manager for one volume, one thing at a time.
   struct wish {
-    enum class stage : std::uint8_t { none, create, open, renew, close, remove, spread, level };
+    enum class stage : std::uint8_t {
+      none,
+      create,
+      open,
+      renew,
+      close,
+      remove,
+      spread,
+      drain,
+      level
+    };
     std::uint16_t vid = 0;
     bool there = false;
     bool removed = false;  ///< somebody has asked for that
@@ -91,8 +101,8 @@ class tenants {
     std::uint64_t request = 0;
     std::uint32_t who = 0;  ///< client that asked
     bool write = false;
-    std::int32_t writer = -1;  ///< client with the write right
-    std::uint32_t failed_spreads = 0;
+    std::int32_t writer = -1;          ///< client with the write right
+    std::uint32_t failed_spreads = 0;  ///< drains, too
     std::uint64_t rests_until_ns = 0;  ///< nobody asks for the right to write before
     bool level = false;  ///< its replicas have been made equal since somebody wrote it
   };
@@ -141,6 +151,12 @@ class tenants {
     if (over && s_.dice.one_in(spreads) && may_spread(w.vid)) {
       w.asked = wish::stage::spread;
       return s_.driver.manager.spread(w.request, w.vid);
+    }
+    const std::uint32_t drains = s_.shape.drains * (1 + 8 * w.failed_spreads);
+    const std::uint32_t last = over && s_.dice.one_in(drains) ? last_to_leave(w.vid) : 0;
+    if (last != 0) {
+      w.asked = wish::stage::drain;
+      return s_.driver.manager.narrow(w.request, w.vid, last);
     }
     ask_for_somebody(w, writer, over);
   }
@@ -196,6 +212,11 @@ class tenants {
       return r.vid == vid && r.ssd_count < s_.shape.ssds;
     });
   }
+  /// The SSD that a volume may leave; 0: none.
+  std::uint32_t last_to_leave(std::uint16_t vid) const {
+    const wire::afa::volume_record* const r = s_.driver.manager.record_of(vid);
+    return r == nullptr || r->ssd_count <= r->replicas ? 0 : r->ssd_count - 1;
+  }
   void heard(wish& w, const daemon::reply& r) {
     s_.crashes_without_answer = 0;
     const wish::stage asked = std::exchange(w.asked, wish::stage::none);
@@ -239,7 +260,8 @@ class tenants {
         if (done) granted(w, r);
         break;
       case wish::stage::spread:
-        s_.happened.spreads += done ? 1 : 0;
+      case wish::stage::drain:
+        (asked == wish::stage::spread ? s_.happened.spreads : s_.happened.drains) += done ? 1 : 0;
         w.failed_spreads += done ? 0 : 1;
         if (done || r.said == daemon::verdict::failed) {
           // One that was given up before the writer was fenced leaves it its right.
@@ -249,7 +271,9 @@ class tenants {
           }
           w.writer = keeps;
         }
-        if (done) s_.note("volume " + std::to_string(w.vid) + " is spread");
+        if (done)
+          s_.note("volume " + std::to_string(w.vid) +
+                  (asked == wish::stage::spread ? " is spread" : " has left its last SSD"));
         break;
       case wish::stage::level:
         if (!done) break;

@@ -184,9 +184,17 @@ class world {
   /// What belongs elsewhere since a volume was spread is gone.
   void look_for_leftovers() {
     for (const wire::afa::volume_record& r : scene_.driver.manager.volumes()) {
-      if (r.spread == wire::afa::volume_spread::moved)
+      if (daemon::is_moving(r.spread))
         throw broken_promise{"volume " + std::to_string(r.vid) + " is half spread at rest"};
       if (!scene_.checker.knows(r.vid)) continue;
+      for (std::uint32_t k = r.ssd_count; k < scene_.shape.ssds; ++k) {
+        const auto has = scene_.array.report(k).volumes;
+        const bool kept = std::any_of(has.begin(), has.end(),
+                                      [&](const auto& other) { return other.vid == r.vid; });
+        if (kept)
+          throw broken_promise{"SSD " + std::to_string(k) + " has kept volume " +
+                               std::to_string(r.vid) + ", which does not lie there"};
+      }
       for (std::uint32_t k = 0; k < r.ssd_count; ++k) {
         scene_.array.sweep(k);
         for (std::uint32_t b = 0; b < r.capacity_blocks; ++b) {

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cstring>
+#include <initializer_list>
 
 namespace {
 
@@ -57,4 +58,42 @@ TEST_CASE("what nobody knows is not set, and nothing beside it") {
   change.capacity_blocks = 200;
   CHECK(afa::apply_chmod(r, change, 4) == afa::make_status(afa::status::bad_payload));
   CHECK(r.capacity_blocks == 100);
+}
+
+TEST_CASE(
+    "a volume is spread over one SSD more, or leaves its last one once others have gathered") {
+  using spread = afa::volume_spread;
+  const auto says = [](spread from, std::uint32_t count, spread to, std::uint16_t replicas = 2) {
+    afa::volume_record r = volume();
+    r.replicas = replicas;
+    r.spread = from;
+    afa::volume_chmod change{};
+    change.version = afa::payload_version;
+    change.ssd_count = count;
+    change.spread = to;
+    const bool taken = afa::apply_chmod(r, change, 5) == 0;
+    CHECK((r.ssd_count == count && r.spread == to) == (taken || (count == 4 && from == to)));
+    return taken;
+  };
+  for (const spread from : {spread::whole, spread::dropping}) {
+    CHECK(says(from, 5, spread::moved));
+    CHECK(says(from, 4, spread::moved));
+    CHECK(says(from, 4, spread::gathering));
+    CHECK(!says(from, 3, spread::moved));  // nobody has what it holds
+    CHECK(!says(from, 3, spread::gathering));
+    CHECK(!says(from, 3, spread::dropping));
+    CHECK(!says(from, 6, spread::moved));
+    CHECK(says(from, 4, spread::dropping) == (from == spread::dropping));
+  }
+  CHECK(says(spread::gathering, 3, spread::moved));
+  CHECK(says(spread::gathering, 4, spread::moved));  // it is given up
+  CHECK(says(spread::gathering, 4, spread::gathering));
+  CHECK(!says(spread::gathering, 4, spread::dropping));
+  CHECK(!says(spread::gathering, 5, spread::moved));
+  CHECK(!says(spread::gathering, 2, spread::moved));
+  CHECK(!says(spread::moved, 4, spread::gathering));
+  CHECK(!says(spread::moved, 3, spread::moved));
+  CHECK(says(spread::moved, 4, spread::dropping));
+  CHECK(!says(spread::whole, 4, spread::gathering, 4));  // as many replicas as SSDs
+  CHECK(says(spread::whole, 4, spread::gathering, 3));
 }

@@ -22,6 +22,7 @@ const char* name_of(daemon::repair_kind kind) {
     case daemon::repair_kind::scrub: return "scrub";
     case daemon::repair_kind::mend: return "mend";
     case daemon::repair_kind::spread: return "spread";
+    case daemon::repair_kind::drain: return "drain";
   }
   return "repair";
 }

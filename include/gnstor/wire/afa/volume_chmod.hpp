@@ -10,8 +10,8 @@ namespace gnstor::wire::afa {
 /// called, and how long it is.
 ///
 /// Each listed client gets exactly the rights given, none removes it; clients not listed keep
-/// theirs. A volume may be spread over more SSDs, never fewer, and grow, never shrink. All of it is
-/// applied, or nothing. GNStor, 4.1.
+/// theirs. A volume may be spread over one SSD more, or one fewer, and grow, never shrink. All of
+/// it is applied, or nothing. GNStor, 4.1.
 struct volume_chmod {
   static constexpr std::uint32_t sets_name = 1;
   static constexpr std::uint32_t sets_labels = 2;
@@ -23,9 +23,10 @@ struct volume_chmod {
   std::uint16_t vid;
   std::uint16_t client_count;  ///< entries of `clients` in use
   std::uint32_t ssd_count;     ///< as in `volume_record`; 0: it stays
-  volume_spread spread;        ///< with `ssd_count` moved or dropping; else deleting, or as it is
-  std::uint64_t owner;         ///< from now on, as in `volume_record`; 0: it stays
-  std::uint32_t sets;          ///< which of the following count: `sets_name`, ...
+  volume_spread
+      spread;  ///< with `ssd_count`: moved, gathering, dropping; else deleting, or whole: as it is
+  std::uint64_t owner;  ///< from now on, as in `volume_record`; 0: it stays
+  std::uint32_t sets;   ///< which of the following count: `sets_name`, ...
   std::uint32_t reserved28;
   std::uint64_t capacity_blocks;  ///< from now on
   std::uint32_t reserved40[6];

@@ -14,15 +14,19 @@ inline constexpr std::uint32_t payload_version = 4;
 enum class volume_spread : std::uint32_t {
   whole = 0,     ///< it is where it always was
   joining = 1,   ///< on an SSD that is being given its share: nobody reads there
-  moved = 2,     ///< `ssd_count` has grown; SSDs still have what belongs elsewhere now
+  moved = 2,     ///< `ssd_count` has changed; SSDs still have what belongs elsewhere now
   dropping = 3,  ///< they drop it
   creating = 4,  ///< on SSDs of which not all are known to have it yet: on no list of volumes
   deleting = 5,  ///< every SSD is being informed that it goes: on no list, and never back
+  /// It is about to lie on one SSD fewer: the others are being given the share of the last one, and
+  /// take blocks that belong to them without it.
+  gathering = 6,
 };
 
 /// True of a volume that is to be seen: every SSD of its has it, and none is to lose it.
 GNSTOR_HD constexpr bool is_listed(volume_spread s) {
-  return s == volume_spread::whole || s == volume_spread::moved || s == volume_spread::dropping;
+  return s == volume_spread::whole || s == volume_spread::moved || s == volume_spread::dropping ||
+         s == volume_spread::gathering;
 }
 
 /// All an SSD must know of a volume: the data of VOLUME ADD and an entry of VOLUME LIST.

@@ -42,24 +42,32 @@ GNSTOR_HD constexpr std::uint16_t check_record(const volume_record& r, std::uint
                      r.capacity_blocks <= max_volume_blocks && r.stripe_blocks != 0 &&
                      r.stripe_blocks <= max_stripe_blocks && r.replicas != 0 &&
                      r.replicas <= max_replicas && r.ssd_count <= ssd_count &&
-                     r.spread <= volume_spread::deleting && is_text(r.name) && is_text(r.labels) &&
+                     r.spread <= volume_spread::gathering && is_text(r.name) && is_text(r.labels) &&
                      r.region_shift <= max_region_shift &&
                      r.replicas <= (r.ssd_count != 0 ? r.ssd_count : ssd_count);
   if (!sound) return make_status(status::bad_payload);
   return check_clients(r.clients, r.client_count, 1);
 }
 
-/// True if a volume may be spread as a VOLUME CHMOD says: over one SSD more at a time, never fewer;
-/// and what belongs elsewhere is dropped, and the next SSD joins, only once all SSDs know.
+/// True if a volume may be spread as a VOLUME CHMOD says: over one SSD more at a time, or, once the
+/// others have gathered what the last one holds, over one fewer; and what belongs elsewhere is
+/// dropped, and the next SSD joins, only once all SSDs know.
 GNSTOR_HD constexpr bool may_spread(const volume_record& r, const volume_chmod& change,
                                     std::uint32_t ssd_count) {
   if (change.ssd_count == 0)
     return change.spread == volume_spread::whole || change.spread == volume_spread::deleting;
-  const bool grows = change.ssd_count != r.ssd_count;
+  const bool stays = change.ssd_count == r.ssd_count;
+  const bool grows = change.ssd_count == r.ssd_count + 1 && change.ssd_count <= ssd_count;
+  const bool narrows = change.ssd_count + 1 == r.ssd_count;
   const bool moved = r.spread == volume_spread::moved;
-  if (grows && (change.ssd_count != r.ssd_count + 1 || change.ssd_count > ssd_count)) return false;
-  if (change.spread == volume_spread::moved) return !grows || !moved;
-  return change.spread == volume_spread::dropping && !grows &&
+  const bool gathers = r.spread == volume_spread::gathering;
+  if (change.spread == volume_spread::moved)
+    return stays || (grows && !moved && !gathers) || (narrows && gathers);
+  if (change.spread == volume_spread::gathering) {
+    return stays && r.replicas < r.ssd_count &&
+           (gathers || r.spread == volume_spread::whole || r.spread == volume_spread::dropping);
+  }
+  return change.spread == volume_spread::dropping && stays &&
          (moved || r.spread == volume_spread::dropping);
 }
 

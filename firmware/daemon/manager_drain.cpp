@@ -1,0 +1,213 @@
+/// How a volume comes to lie on one SSD fewer of its array, and how SSDs are emptied, or given
+/// their share, volume by volume.
+
+#include <daemon/client_rights.hpp>
+#include <daemon/manager.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace gnstor::daemon {
+
+using wire::afa::volume_record;
+using wire::afa::volume_spread;
+
+namespace {
+
+constexpr std::uint64_t try_again_ns = 1'000'000'000;
+
+}  // namespace
+
+// ---- one volume
+
+/// The writer is fenced and all replicas are made equal; the SSDs that stay learn that they are to
+/// gather, and are given what the last one holds, which keeps it; then each of them is informed
+/// where the volume lies; then there is another epoch, so that nobody reads or writes by the former
+/// placement; and only then the last one loses the volume. At no time has a block fewer replicas in
+/// sync than it would have anyway.
+///
+/// Until all is copied it can be given up, and is: by a failure, or with this manager. From the
+/// first SSD on that is informed it is finished, by whichever manager.
+bool manager::advance_narrow(operation& op) {
+  if (op.step == 0 && !begins_narrow(op)) return true;
+  if (op.step < telling && is_torn(volumes_[op.vid].r)) {
+    if (op.repair != 0) cancel(std::exchange(op.repair, 0));
+    op.step = giving_up;
+  }
+  if (op.step == 1) {
+    if (!fenced(op)) return false;
+    if (op.refusal != 0) {
+      answer(op, verdict::refused);
+      return true;
+    }
+    op.step = volumes_[op.vid].unequal ? converging : gathering;
+  }
+  if (op.step == converging) {
+    order_repair(op, repair_kind::converge);
+    return false;  // `finished` goes on
+  }
+  if (op.step == gathering) {
+    wire::afa::volume_chmod change{};
+    change.ssd_count = op.ssd + 1;
+    change.spread = volume_spread::gathering;
+    op.begun = true;  // some SSD may know
+    if (!chmod(op, change)) return false;
+    op.step = op.refusal == 0 ? copying : giving_up;
+  }
+  if (op.step == copying) {
+    order_repair(op, repair_kind::drain);
+    return false;
+  }
+  if (op.step == copying + 1) op.step = telling;  // `finished` has come here
+  return announced(op);
+}
+
+/// Decides whether a volume may lie on one SSD fewer. False: that is answered.
+bool manager::begins_narrow(operation& op) {
+  const volume* v = find(op.vid);
+  if (v == nullptr || is_torn(v->r)) {
+    answer(op, v == nullptr ? verdict::unknown_volume : verdict::torn_volume);
+    return false;
+  }
+  if (is_moving(v->r.spread)) {  // a former change was refused half-way: that is finished first
+    op.begun = true;
+    op.step = v->r.spread == volume_spread::moved ? telling : giving_up;
+    return true;
+  }
+  if (op.ssd >= v->r.ssd_count) {
+    answer(op, verdict::done);
+    return false;
+  }
+  if (op.ssd + 1 != v->r.ssd_count || v->r.replicas > op.ssd) {
+    answer(op, verdict::refused);
+    return false;
+  }
+  if (v->writer != 0 && v->lease_until > now_) {
+    answer(op, verdict::busy);
+    return false;
+  }
+  op.zeroes = v->r.spread != volume_spread::whole;
+  op.step = 1;
+  return true;
+}
+
+/// Informs the SSDs that stay where the volume lies, by the new placement or, where that was given
+/// up, by the former; then another epoch begins, and whoever holds too much loses it.
+bool manager::announced(operation& op) {
+  if (op.step == giving_up && !op.begun) {  // nobody knows anything
+    answer(op, verdict::failed);
+    return true;
+  }
+  if (op.step == telling || op.step == giving_up) {
+    volume_record r = volumes_[op.vid].r;
+    if (op.step == telling && r.spread == volume_spread::gathering) r.ssd_count = op.ssd;
+    r.spread = volume_spread::moved;
+    if (!chmod(op, settled(r))) return false;
+    volumes_[op.vid].r.ssd_count = r.ssd_count;
+    volumes_[op.vid].r.spread = r.spread;
+    if (op.refusal != 0) {  // but some may know: it is finished when it is asked for again
+      answer(op, verdict::failed);
+      return true;
+    }
+    op.step = moving_on;
+  }
+  if (!moved_on(op)) return false;
+  const volume_record& r = volumes_[op.vid].r;
+  const bool over = r.spread != volume_spread::moved && r.ssd_count <= op.ssd;
+  answer(op, over ? verdict::done : verdict::failed);
+  return true;
+}
+
+// ---- an SSD
+
+void manager::narrow(std::uint64_t request, std::uint16_t vid, std::uint32_t last) {
+  queue_.push_back({.what = action::narrow, .request = request, .vid = vid, .ssd = last});
+}
+
+void manager::set_aim(std::uint32_t ssd, ssd_aim aim) {
+  plans_.end(ssd);
+  if (aim != ssd_aim::none) plans_.set(ssd, aim);
+  for (operation& op : queue_) {  // what is under way for the former aim
+    const bool copies = op.request == 0 && moves_data(op) && op.step == copying && op.repair != 0;
+    if (!copies || op.ssd != ssd) continue;
+    cancel(std::exchange(op.repair, 0));
+    op.step = giving_up;
+  }
+}
+
+/// Begins to move the next volume of those that are to be, one at a time.
+void manager::pursue_aims() {
+  if (!knows_epoch_ || current_operation() != nullptr) return;
+  if (std::any_of(queue_.begin(), queue_.end(), moves_data)) return;
+  for (const auto& [ssd, plan] : plans_.all()) {
+    if (plan.aim == ssd_aim::join && ((now_serving_.absent | now_serving_.filling) >> ssd & 1) != 0)
+      continue;
+    for (const auto& [vid, v] : volumes_) {
+      if (!is_due(v, ssd, plan)) continue;
+      queue_.push_back(
+          {.what = plan.aim == ssd_aim::drain ? action::narrow : action::spread, .vid = vid});
+      queue_.back().ssd = ssd;
+      return;
+    }
+  }
+}
+
+/// True if a volume can be moved now, as an SSD's plan says.
+bool manager::is_due(const volume& v, std::uint32_t ssd, const ssd_plans::plan& plan) const {
+  const std::uint32_t count = v.r.ssd_count;
+  const bool concerned =
+      plan.aim == ssd_aim::drain ? count == ssd + 1 && v.r.replicas < count : count == ssd;
+  if (!concerned || v.going || (v.writer != 0 && v.lease_until > now_)) return false;
+  const auto again = plan.again.find(v.r.vid);
+  return again == plan.again.end() || again->second <= now_;
+}
+
+/// What an operation that nobody has asked for has come to.
+void manager::note_move(const operation& op, verdict said) {
+  if (op.request == 0 && moves_data(op) && said != verdict::done)
+    plans_.put_off(op.vid, now_ + try_again_ns);
+}
+
+std::vector<manager::ssd_plan> manager::plans() const {
+  // By how many SSDs volumes are spread over: how many there are, and the first that is written.
+  std::vector<std::uint32_t> volumes(options_.ssds + 1);
+  std::vector<std::uint16_t> written(options_.ssds + 1);
+  for (const auto& [vid, v] : volumes_) {
+    const std::uint32_t count = std::min(v.r.ssd_count, options_.ssds);
+    if (v.going) continue;
+    ++volumes[count];
+    if (written[count] == 0 && v.writer != 0 && v.lease_until > now_) written[count] = vid;
+  }
+  std::vector<ssd_plan> all(options_.ssds);
+  for (std::uint32_t k = 0; k < options_.ssds; ++k) {
+    ssd_plan& p = all[k];
+    p.aim = plans_.of(k);
+    for (std::uint32_t count = k; count <= options_.ssds; ++count) {
+      const bool on_it = count > k;
+      p.volumes += on_it ? volumes[count] : 0;
+      const bool left = p.aim == ssd_aim::drain ? on_it : p.aim == ssd_aim::join && !on_it;
+      if (!left) continue;
+      p.left += volumes[count];
+      if (p.waits_for == 0) p.waits_for = written[count];
+    }
+  }
+  return all;
+}
+
+/// SSDs that a new volume is spread over: not the last ones that are to be empty, or that are
+/// absent and on which none lies.
+std::uint32_t manager::width() const {
+  std::uint32_t count = options_.ssds;
+  const std::uint64_t drained = plans_.drained();
+  std::uint32_t used = 0;
+  for (const auto& [vid, v] : volumes_) used = std::max(used, v.r.ssd_count);
+  while (count > 1) {
+    const std::uint64_t last = bit(count - 1);
+    const bool empty = used < count && (now_serving_.absent & last) != 0 && !volumes_.empty();
+    if ((drained & last) == 0 && !empty) break;
+    --count;
+  }
+  return count;
+}
+
+}  // namespace gnstor::daemon
