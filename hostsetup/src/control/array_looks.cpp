@@ -59,6 +59,7 @@ void array_manager::look_at_hosts(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   const std::lock_guard in_turn(host_looks_);  // or an older answer would count after a newer one
   status s;
+  const auto asked = std::chrono::steady_clock::now();
   std::optional<array_front_end::connected> there;
   try {
     there = front_end_->hosts();
@@ -71,7 +72,8 @@ void array_manager::look_at_hosts(std::unique_lock<std::mutex>& lock) {
   if (notices_end(s) || !there) return;
   std::vector<client_id> writers;
   for (const daemon::manager::lease& l : core_.leases()) writers.push_back(client_id(l.client));
-  for (const client_id gone : host_watch_.note(*there, writers, std::chrono::steady_clock::now())) {
+  const auto answered = std::chrono::steady_clock::now();
+  for (const client_id gone : host_watch_.note(*there, writers, asked, answered)) {
     say(fmt::format("client {} is gone: its leases end", gone.value));
     core_.client_gone(gone.value);
   }
