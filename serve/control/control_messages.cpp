@@ -95,6 +95,12 @@ v1::Array to_message(const host::array_state& a) {
     one.set_capacity_bytes(s.capacity_blocks * block_bytes);
     one.set_free_bytes(s.free_blocks * block_bytes);
     one.set_moved_bytes(s.moved_blocks * block_bytes);
+    one.set_aim(s.aim == host::ssd_aim::drain  ? v1::Ssd::AIM_DRAIN
+                : s.aim == host::ssd_aim::join ? v1::Ssd::AIM_JOIN
+                                               : v1::Ssd::AIM_NONE);
+    one.set_volumes(s.volumes);
+    one.set_volumes_left(s.volumes_left);
+    one.set_waits_for(s.waits_for);
     if (s.maintenance_left)
       one.set_maintenance_left_ms(static_cast<std::uint64_t>(
           std::chrono::duration_cast<std::chrono::milliseconds>(*s.maintenance_left).count()));

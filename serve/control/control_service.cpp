@@ -309,6 +309,55 @@ grpc::Status control_service::ListHosts(context* call, const v1::ListHostsReques
   });
 }
 
+/// Volumes know a host by its client id alone: one of another host's would be given that one's
+/// rights.
+grpc::Status control_service::AddHost(context* call, const v1::AddHostRequest* in,
+                                      v1::HostAdmission* out) {
+  return answered(calls_, __func__, [&] {
+    caller(*call).need_administrator("adding a host");
+    const std::string nqn = named(in->host());
+    const client_id whose = client_of(nqn);
+    if (in->volumes().empty()) {
+      throw control_error(control_reason::bad_request,
+                          fmt::format("adding host {}: no volume is named", in->host()),
+                          "name those that it may open (--volumes): a host without any has no "
+                          "rights to keep");
+    }
+    const auto present = manager();
+    for (const host::connected_host& h : present->hosts()) {
+      if (!(h.client == whose) || h.nqn == nqn) continue;
+      throw control_error(control_reason::name_exists,
+                          fmt::format("adding host {}: its client id {} is that of {}", in->host(),
+                                      whose.value, h.nqn),
+                          "give the host another name");
+    }
+    std::vector<std::uint16_t> anew;
+    std::vector<std::uint16_t> all;
+    for (const v1::VolumeKey& key : in->volumes()) {
+      const wire::afa::volume_record r = meant(key);
+      all.push_back(r.vid);
+      if (!host::control_role::of_host(nqn).has_rights(r)) anew.push_back(r.vid);
+    }
+    std::vector<std::uint16_t> admitted;
+    try {
+      for (const std::uint16_t vid : all) {
+        (void)present->admit(vid, whose);
+        admitted.push_back(vid);
+      }
+    } catch (...) {  // all of them, or none
+      for (const std::uint16_t vid : admitted) {
+        if (std::find(anew.begin(), anew.end(), vid) != anew.end()) present->expel(vid, whose);
+      }
+      throw;
+    }
+    out->set_client(whose.value);
+    out->set_nqn(nqn);
+    after_change([&] {
+      for (const std::uint16_t vid : all) show(vid, out->add_volumes());
+    });
+  });
+}
+
 grpc::Status control_service::RemoveHost(context* call, const v1::RemoveHostRequest* in,
                                          v1::HostRemoval* out) {
   return answered(calls_, __func__, [&] {
@@ -352,6 +401,24 @@ grpc::Status control_service::DetachSsd(context* call, const v1::SsdRequest* in,
   return answered(calls_, __func__, [&] {
     caller(*call).need_administrator("detaching an SSD");
     manager()->detach(in->index(), in->force(), std::chrono::seconds(in->maintenance_s()));
+    after_change([&] { show(out); });
+  });
+}
+
+grpc::Status control_service::DrainSsd(context* call, const v1::MoveVolumesRequest* in,
+                                       v1::Array* out) {
+  return answered(calls_, __func__, [&] {
+    caller(*call).need_administrator("draining an SSD");
+    in->cancel() ? manager()->keep(in->index()) : manager()->drain(in->index());
+    after_change([&] { show(out); });
+  });
+}
+
+grpc::Status control_service::AddSsd(context* call, const v1::MoveVolumesRequest* in,
+                                     v1::Array* out) {
+  return answered(calls_, __func__, [&] {
+    caller(*call).need_administrator("adding an SSD");
+    in->cancel() ? manager()->keep(in->index()) : manager()->add(in->index());
     after_change([&] { show(out); });
   });
 }

@@ -39,9 +39,12 @@ class control_service final : public v1::Control::Service {
   grpc::Status CloseVolume(context*, const v1::LeaseRequest*, v1::CloseVolumeResponse*) override;
   grpc::Status ListTraffic(context*, const v1::ListTrafficRequest*, v1::TrafficList*) override;
   grpc::Status ListHosts(context*, const v1::ListHostsRequest*, v1::HostList*) override;
+  grpc::Status AddHost(context*, const v1::AddHostRequest*, v1::HostAdmission*) override;
   grpc::Status RemoveHost(context*, const v1::RemoveHostRequest*, v1::HostRemoval*) override;
   grpc::Status DetachSsd(context*, const v1::SsdRequest*, v1::Array*) override;
   grpc::Status ReplaceSsd(context*, const v1::SsdRequest*, v1::Array*) override;
+  grpc::Status DrainSsd(context*, const v1::MoveVolumesRequest*, v1::Array*) override;
+  grpc::Status AddSsd(context*, const v1::MoveVolumesRequest*, v1::Array*) override;
 
  private:
   wire::afa::volume_record meant(const v1::VolumeKey& key) const;

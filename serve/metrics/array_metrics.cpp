@@ -50,6 +50,9 @@ void add_ssds(const host::array_state& a, std::vector<MetricFamily>& to) {
   metric_family erased("ssd_erased_bytes", "Erased flash of the SSD.");
   metric_family moved("ssd_moved_bytes_total",
                       "Moved by garbage collection since it was formatted.", MetricType::Counter);
+  metric_family volumes("ssd_volumes", "Volumes that lie on the SSD.");
+  metric_family left("ssd_volumes_left",
+                     "Of those that are moved off it, or onto it: still to do.");
   for (const host::ssd_state& s : a.ssds) {
     const metric_labels ssd = {{"ssd", std::to_string(s.index)}};
     up.add(s.answers, ssd);
@@ -59,8 +62,11 @@ void add_ssds(const host::array_state& a, std::vector<MetricFamily>& to) {
     capacity.add(static_cast<double>(s.capacity_blocks) * bytes_of_block, ssd);
     erased.add(static_cast<double>(s.free_blocks) * bytes_of_block, ssd);
     moved.add(static_cast<double>(s.moved_blocks) * bytes_of_block, ssd);
+    volumes.add(s.volumes, ssd);
+    left.add(s.volumes_left, ssd);
   }
-  for (metric_family* f : {&up, &state, &capacity, &erased, &moved}) to.push_back(f->take());
+  for (metric_family* f : {&up, &state, &capacity, &erased, &moved, &volumes, &left})
+    to.push_back(f->take());
 }
 
 void add_repairs(const host::array_state& a, std::vector<MetricFamily>& to) {

@@ -6,6 +6,7 @@ Usage: faults.py BUILD_FOLDER [--rounds N] [--seed N] [--only FAULT] [--elsewher
 """
 
 import argparse
+import json
 import os
 import random
 import signal
@@ -176,6 +177,48 @@ def repair_killed(hosts, draw, rounds):
     target_suffers(hosts, draw, rounds, kill, "killed during a repair", *PERSISTENT)
 
 
+def drained(hosts, draw, rounds):
+    """An SSD is emptied, taken away, and given its share again, while the target is killed now and
+    then: every block holds what was acknowledged at each step, and a reader sees no error."""
+    target = hosts.target
+
+    def ssd():
+        code, said = target.gnstorctl("--format", "json", "array", "show")
+        return json.loads(said)["ssds"][3] if code == 0 else {}
+
+    def moved(verb, there):
+        def asked():
+            if draw.random() < 0.1:
+                target.end(signal.SIGKILL)
+                target.start()
+            now = ssd()
+            if now.get("volumes") == there and now.get("volumes_left") == 0:
+                return True
+            if now.get("aim") == "AIM_NONE":  # this manager has not been asked
+                target.gnstorctl("ssd", verb, "3")
+            return False
+        target.gnstorctl("ssd", verb, "3")
+        rig.check(rig.eventually(asked, 60), "gnstorctl ssd", verb, ssd())
+        hosts.check("bob")
+
+    for k in range(rounds):
+        writer = hosts.writer(HOSTS[k % 2], draw.randrange(1 << 30), *PERSISTENT)
+        time.sleep(draw.uniform(0, 0.2))
+        code, said = target.gnstorctl("ssd", "drain", "3")
+        rig.check(code == 0 and "in use" in said, "a volume that is written waits:", said)
+        rig.check(hosts.progress(4), "its writer goes on:", writer.said())
+        rig.check(writer.end() == 0, "the writer ends in order:", writer.said())
+        moved("drain", 0)
+        code, said = target.gnstorctl("ssd", "detach", "3")
+        rig.check(code == 0 and target.healthy(), "an empty SSD is taken away:", said)
+        hosts.check("alice")
+        moved("add", 1)
+        if rig.failures:
+            return
+    hosts.check_replicas()
+    print(f"an SSD was drained, and came back, {rounds} times")
+
+
 def both_killed(hosts, draw, rounds):
     """A writer and the target are killed: the other host writes when the target is back, and the
     lease that the one had is over: nothing tells the new target that its holder is gone."""
@@ -258,6 +301,7 @@ def client_cut_off(hosts, draw, rounds):
 FAULTS = {"client": (client_killed, 1, {}, ()),
           "target": (target_killed, 1, {}, ()),
           "both": (both_killed, 0.3, {}, ("--lease", "1")),
+          "drain": (drained, 0.3, {}, ()),
           "repair": (repair_killed, 0.3, {}, ()),
           "hang": (target_stopped, 0.3, {}, ()),
           "given_up": (target_given_up, 0.3, {}, ()),

@@ -181,10 +181,49 @@ def ssds(array):
     array.right("volume", "delete", "data", "--yes")
 
 
+def drains(array):
+    """An SSD is emptied, taken away, and comes back to its share."""
+    array.right("volume", "create", "data", "--size", "16M")
+    array.right("volume", "create", "safe", "--size", "1M", "--replicas", "4")
+    array.wrong(1, "can leave its last one only", "ssd", "drain", "1")
+    array.wrong(1, "has 4 replicas", "ssd", "drain", "3")
+    array.right("volume", "delete", "safe", "--yes")
+    array.wrong(1, "the array has 4", "ssd", "drain", "4")
+    array.wrong(1, "neither being drained", "ssd", "drain", "3", "--cancel")
+    check("drain" in array.right("ssd", "drain", "3"), "the list says what goes on")
+    array.until(lambda a: a["ssds"][3]["volumes"] == 0, "SSD 3 drained")
+    check("drained: detach it" in array.right("ssd", "list"), "the list says that it is empty")
+    check(volume(array, "data")["ssds"] == 3, "the volume lies on the others")
+    array.wrong(1, "4 replicas on 3 SSDs", "volume", "create", "x", "--size", "1M", "--replicas",
+                "4")
+    array.right("volume", "create", "narrow", "--size", "1M")
+    array.right("array", "health")
+    array.right("ssd", "detach", "3")
+    array.right("array", "health")  # nobody misses it
+    check(not volume(array, "data")["degraded"], "no replica is missing")
+    check("SSD 3 is empty" in array.right("array", "events"), "an event says so")
+    array.stop()
+    array.start()
+    array.right("array", "health")  # nor after a restart
+    array.right("volume", "create", "later", "--size", "1M")
+    check(volume(array, "later")["ssds"] == 3, "a new volume does without it")
+    array.right("ssd", "add", "3")
+    array.until(lambda a: a["ssds"][3]["volumes"] == 3, "SSD 3 has its share")
+    array.until(lambda a: a["ssds"][3]["aim"] == "AIM_NONE", "and nothing more to do")
+    check(volume(array, "data")["ssds"] == 4, "the volume lies on all")
+    for name in array.names():
+        array.right("volume", "delete", name, "--yes")
+
+
 def hosts(array):
     array.right("volume", "create", "edges", "--size", "1M", "--owner", "old-host")
     array.right("volume", "create", "data", "--size", "1M")
-    array.right("volume", "share", "data", "old-host")
+    array.wrong(1, "no volume is called", "host", "add", "old-host", "--volumes", "data", "nothing")
+    check(len(volume(array, "data")["clients"]) == 1, "all, or none", volume(array, "data"))
+    said = json.loads(array.right("--format", "json", "host", "add", "old-host", "--volumes",
+                                  "data", "edges"))
+    check(said["nqn"].endswith(":old-host") and len(said["volumes"]) == 2, "who may open", said)
+    check(len(volume(array, "data")["clients"]) == 2, "it may", volume(array, "data"))
     array.wrong(1, "it owns", "host", "remove", "old-host")
     check(len(volume(array, "data")["clients"]) == 2, "nothing was taken", volume(array, "data"))
     array.wrong(1, "own heir", "host", "remove", "old-host", "--heir", "old-host")
@@ -234,6 +273,8 @@ def examples(array):
         array("volume", "delete", "old-edges", "--yes")
         if words == ("ssd", "replace"):
             array.right("ssd", "detach", "2")
+        if words == ("ssd", "add"):
+            array.until(lambda a: a["ssds"][3]["volumes_left"] == 0, "the drain before it")
         if words == ("volume", "spread"):
             code, _, err = array(*example)  # it is spread over all already
             check(code == 0, *example, err)
@@ -322,7 +363,8 @@ def certificates(program, control):
         wrong("may not act for", "two", "lease", "revoke", "edges", "one")
         wrong("may not act for", "two", "volume", "create", "x", "--size", "1M", "--owner", "one")
         for words in (["ssd", "detach", "0"], ["ssd", "replace", "0"], ["array", "events"],
-                      ["volume", "spread", "edges"]):
+                      ["volume", "spread", "edges"], ["ssd", "drain", "3"], ["ssd", "add", "3"],
+                      ["host", "add", "two", "--volumes", "edges"]):
             wrong("is no administrator", "one", *words)
         right("one", "volume", "share", "edges", "two")
         right("two", "volume", "show", "edges")
@@ -502,6 +544,7 @@ def main():
         volumes(array)
         completion(array)
         ssds(array)
+        drains(array)
         hosts(array)
         examples(array)
         kills(array, given.kills, given.seed)

@@ -44,6 +44,7 @@ struct words {
   bool follow = false;
   bool write = false;
   bool unclean = false;
+  bool cancel = false;
   bool read_only = false;
   std::uint64_t from = 0;
   std::string volume;
@@ -51,6 +52,7 @@ struct words {
   std::string labels;
   std::string owner;
   std::string host;
+  std::vector<std::string> volumes;
   std::uint64_t bytes = 0;
   std::uint32_t replicas = 0;
   std::uint64_t stripe_bytes = 0;
@@ -196,6 +198,21 @@ class commands {
         .required();
     change("replace", "put the SSD in an absent one's place into service: it is filled",
            "gnstorctl ssd replace 2", &v1::Control::Stub::ReplaceSsd);
+    const auto move = [&](const char* word, const char* about, const char* example, auto method) {
+      command_line& verb = line.verb(word, about);
+      verb.option("INDEX", w_->ssd, "of the SSD, from 0").required();
+      verb.flag("--cancel", w_->cancel, "call it off: volumes stay where they are by now");
+      does(verb, example, [this, method](connection& c) {
+        v1::MoveVolumesRequest r;
+        r.set_index(w_->ssd);
+        r.set_cancel(w_->cancel);
+        return show(c.call(method, r), ssds_text);
+      });
+    };
+    move("drain", "empty the last SSD of the volumes on it: detach may follow when none is left",
+         "gnstorctl ssd drain 3", &v1::Control::Stub::DrainSsd);
+    move("add", "give an SSD its share of all volumes that lie on the SSDs before it",
+         "gnstorctl ssd add 3", &v1::Control::Stub::AddSsd);
   }
 
   command_line& of_volume(command_line& line, const char* word, const char* about) {
@@ -348,6 +365,16 @@ class commands {
          "gnstorctl host list", [this](connection& c) {
            return show(c.call(&v1::Control::Stub::ListHosts, v1::ListHostsRequest{}), hosts_text);
          });
+    command_line& add =
+        line.verb("add", "let a host open volumes, also before it has ever been connected");
+    add.option("HOST", w_->host, "its NQN, or its session's host_name").required();
+    add.option("--volumes", w_->volumes, "their names or ids: all of them, or none").required();
+    does(add, "gnstorctl host add trainer-1 --volumes edges", [this](connection& c) {
+      v1::AddHostRequest r;
+      r.set_host(w_->host);
+      for (const std::string& v : w_->volumes) *r.add_volumes() = key_of(v);
+      return show(c.call(&v1::Control::Stub::AddHost, r), admission_text);
+    });
     command_line& remove =
         line.verb("remove", "take all rights to all volumes from a host, whatever it is doing");
     remove.option("HOST", w_->host, "its NQN, or its session's host_name").required();

@@ -28,8 +28,31 @@ std::string state_of(const v1::Ssd& s) {
   }
 }
 
+/// What is being done with its volumes, and how far that is.
+std::string aim_of(const v1::Array& a, const v1::Ssd& s) {
+  const bool drains = s.aim() == v1::Ssd::AIM_DRAIN;
+  if (!drains && s.aim() != v1::Ssd::AIM_JOIN) return "-";
+  if (s.volumes_left() == 0) return drains ? "drained: detach it" : "joined";
+  std::string words =
+      fmt::format("{}, {} volumes left", drains ? "draining" : "joining", s.volumes_left());
+  for (const v1::Repair& r : a.repairs()) {
+    const bool moves = r.kind() == "drain" || r.kind() == "spread";
+    if (!moves || r.ssd() != s.index() || r.waits() || r.total_bytes() == 0) continue;
+    words += fmt::format(
+        ", volume {}: {:.1f} %", r.volume(),
+        100.0 * static_cast<double>(r.done_bytes()) / static_cast<double>(r.total_bytes()));
+  }
+  if (s.waits_for() != 0) words += fmt::format(", volume {} is in use", s.waits_for());
+  return words;
+}
+
+/// It was emptied before: no volume misses it.
+bool is_taken_away(const v1::Array& a, const v1::Ssd& s) {
+  return s.state() == v1::Ssd::STATE_ABSENT && s.volumes() == 0 && a.volumes() != 0;
+}
+
 std::string what_of(const v1::Repair& r) {
-  const bool has_ssd = r.kind() == "fill" || r.kind() == "spread";
+  const bool has_ssd = r.kind() == "fill" || r.kind() == "spread" || r.kind() == "drain";
   std::string words = r.kind();
   if (r.volume() != 0) words += fmt::format(" volume {}", r.volume());
   if (has_ssd) words += fmt::format(" SSD {}", r.ssd());
@@ -167,11 +190,18 @@ std::string removal_text(const v1::HostRemoval& done) {
   return text;
 }
 
+std::string admission_text(const v1::HostAdmission& done) {
+  return fmt::format("client {}: {} may open\n", done.client(), printable(done.nqn())) +
+         volumes_text({done.volumes().begin(), done.volumes().end()});
+}
+
 std::string ssds_text(const v1::Array& a) {
-  std::vector<std::vector<std::string>> rows = {{"SSD", "STATE", "CAPACITY", "ERASED", "MOVED"}};
+  std::vector<std::vector<std::string>> rows = {
+      {"SSD", "STATE", "CAPACITY", "ERASED", "MOVED", "VOLUMES", "PLAN"}};
   for (const v1::Ssd& s : a.ssds()) {
     rows.push_back({std::to_string(s.index()), state_of(s), in_units(s.capacity_bytes()),
-                    in_units(s.free_bytes()), in_units(s.moved_bytes())});
+                    in_units(s.free_bytes()), in_units(s.moved_bytes()),
+                    std::to_string(s.volumes()), aim_of(a, s)});
   }
   return table(rows);
 }
@@ -198,8 +228,8 @@ std::string array_text(const v1::Array& a) {
 
 bool is_healthy(const v1::Array& a) {
   return a.settled() && a.degraded() == 0 && a.torn() == 0 &&
-         std::all_of(a.ssds().begin(), a.ssds().end(), [](const v1::Ssd& s) {
-           return s.state() == v1::Ssd::STATE_IN_SYNC && s.answers();
+         std::all_of(a.ssds().begin(), a.ssds().end(), [&](const v1::Ssd& s) {
+           return is_taken_away(a, s) || (s.state() == v1::Ssd::STATE_IN_SYNC && s.answers());
          });
 }
 
@@ -209,6 +239,7 @@ std::string health_text(const v1::Array& a) {
     text += wrong + "\n  " + remedy + "\n";
   };
   for (const v1::Ssd& s : a.ssds()) {
+    if (is_taken_away(a, s)) continue;
     if (s.has_maintenance_left_ms()) {
       add(fmt::format("SSD {} is out for planned work", s.index()),
           fmt::format("gnstorctl ssd replace {} within {} s spares it what has not changed",

@@ -20,6 +20,7 @@ std::string volumes_text(const std::vector<v1::Volume>& volumes);
 std::string leases_text(const std::vector<v1::Volume>& volumes);
 std::string traffic_text(const v1::TrafficList& traffic);
 std::string hosts_text(const v1::HostList& hosts);
+std::string admission_text(const v1::HostAdmission& done);
 std::string removal_text(const v1::HostRemoval& done);
 std::string array_text(const v1::Array& a);
 std::string ssds_text(const v1::Array& a);

@@ -277,6 +277,7 @@ void array_manager::obey(daemon::orders&& out) {
   }
   known_absent_ = serving.absent;
   known_filling_ = serving.filling;
+  note_aims();
   repairs_.wake();
   converging_.wake();
 }
@@ -301,7 +302,9 @@ void array_manager::carry_out(std::unique_lock<std::mutex>& lock) {
   }
   if (notices_end(s)) return;
   if (has_answered(s)) {
-    if (!s.ok()) {
+    const bool is_gone =
+        o.opcode == admin_opcode::volume_delete && is_own(s, wire::afa::status::unknown_volume);
+    if (!s.ok() && !is_gone) {
       s.ssd = static_cast<std::uint16_t>(o.ssd);
       log(log_level::warning, fmt::format("ordering {} of volume {} in epoch {}: {}",
                                           name_of(o.opcode), o.vid, o.epoch, to_string(s)));

@@ -104,6 +104,15 @@ class array_manager {
   /// Puts a formatted SSD, or the same one again, in the place of an absent one; returns when it is
   /// being filled, or takes part already.
   void replace(std::uint32_t ssd);
+  /// Empties an SSD, the last one of all volumes that lie on it: the others are given its share,
+  /// volume by volume, and at no time has a block fewer replicas in sync. Returns at once: `state`
+  /// says how far it is. New volumes do not lie on it. A volume that a host may write waits.
+  void drain(std::uint32_t ssd);
+  /// Spreads every volume over an SSD that lies on all those before it; likewise. An absent one is
+  /// put in its place first.
+  void add(std::uint32_t ssd);
+  /// Calls that off: volumes stay where they are by then.
+  void keep(std::uint32_t ssd);
 
   /// The number of its rule: each manager of an array has a later one than all before.
   std::uint64_t term() const { return term_; }
@@ -153,6 +162,8 @@ class array_manager {
   std::uint64_t provisioned() const;
   std::uint64_t capacity() const;
   void make_equal(std::uint32_t ssd);
+  void need_drainable(std::uint32_t ssd) const;
+  void note_aims();
   void need_ssd(std::uint32_t ssd) const;
   void need_other(client_id client, std::uint16_t vid) const;
   void need_rule(const std::string& what) const;
@@ -184,7 +195,8 @@ class array_manager {
   std::uint64_t promised_blocks_ = 0;  ///< to volumes that are being created
   std::uint64_t known_absent_ = 0;     ///< for events
   std::uint64_t known_filling_ = 0;
-  std::uint64_t unfit_ = 0;  ///< SSDs that could not take their places, by bit
+  std::uint64_t unfit_ = 0;   ///< SSDs that could not take their places, by bit
+  std::uint64_t moving_ = 0;  ///< SSDs that are being emptied, or given their share, by bit
   std::deque<array_event> events_;
   std::uint64_t last_event_ = 0;
   std::chrono::steady_clock::time_point look_next_;

@@ -134,7 +134,9 @@ std::uint64_t array_manager::provisioned() const {
 
 std::uint64_t array_manager::capacity() const {
   std::uint64_t blocks = 0;
-  for (const look& l : looks_) blocks += l.said.capacity_blocks;
+  for (std::uint32_t k = 0; k < options_.ssds; ++k) {
+    if (core_.aim_of(k) != daemon::ssd_aim::drain) blocks += looks_[k].said.capacity_blocks;
+  }
   return blocks;
 }
 
@@ -168,15 +170,15 @@ volume_state array_manager::create(const new_volume& wanted) {
   {
     const std::lock_guard lock(guard_);
     r.epoch = core_.serving().epoch;
-    r.ssd_count = options_.ssds;
+    r.ssd_count = core_.width();
     const auto bad = [&](const std::string& why, const char* remedy) {
       return control_error(control_reason::bad_request, what + ": " + why, remedy);
     };
     if (r.capacity_blocks == 0) throw bad("it would have no bytes", "ask for 4 KiB or more");
     if (r.capacity_blocks > wire::afa::max_volume_blocks)
       throw bad("it would be larger than 16 TiB", "make several volumes");
-    if (r.replicas == 0 || r.replicas > wire::afa::max_replicas || r.replicas > options_.ssds) {
-      throw bad(fmt::format("{} replicas on {} SSDs", r.replicas, options_.ssds),
+    if (r.replicas == 0 || r.replicas > wire::afa::max_replicas || r.replicas > r.ssd_count) {
+      throw bad(fmt::format("{} replicas on {} SSDs", r.replicas, r.ssd_count),
                 "use 1 to 8 replicas, no more than there are SSDs");
     }
     if (r.stripe_blocks == 0 || r.stripe_blocks > wire::afa::max_stripe_blocks)

@@ -121,6 +121,100 @@ void array_manager::replace(std::uint32_t ssd) {
   }
 }
 
+/// Throws `control_error` unless an SSD is the last one of all volumes that lie on it, and the
+/// others have room for what it holds.
+void array_manager::need_drainable(std::uint32_t ssd) const {
+  const std::string what = fmt::format("draining SSD {}", ssd);
+  for (const volume_record& r : core_.volumes()) {
+    if (r.ssd_count <= ssd) continue;
+    for (std::uint32_t k = ssd + 1; k < r.ssd_count; ++k) {
+      if (core_.aim_of(k) == daemon::ssd_aim::drain) continue;
+      throw control_error(
+          control_reason::bad_request,
+          fmt::format("{}: {} lies on SSDs 0 to {}, and a volume can leave its last one only", what,
+                      called(r), r.ssd_count - 1),
+          fmt::format("drain SSD {} first; or take this one out for planned work (gnstorctl ssd "
+                      "maintain {})",
+                      r.ssd_count - 1, ssd));
+    }
+    if (r.replicas <= ssd) continue;
+    throw control_error(control_reason::bad_request,
+                        fmt::format("{}: {} has {} replicas, and would lie on {} SSDs", what,
+                                    called(r), r.replicas, ssd),
+                        "delete or copy that volume first");
+  }
+  const std::uint64_t there = capacity();
+  const bool counts = core_.aim_of(ssd) != daemon::ssd_aim::drain;
+  const std::uint64_t left = there - (counts ? looks_[ssd].said.capacity_blocks : 0);
+  if (provisioned() + promised_blocks_ <= left) return;
+  throw control_error(control_reason::no_room,
+                      fmt::format("{}: volumes need {} bytes of flash with their replicas, and {} "
+                                  "would be left",
+                                  what, provisioned() * block_bytes, left * block_bytes),
+                      "delete volumes, or add an SSD first");
+}
+
+void array_manager::drain(std::uint32_t ssd) {
+  need_ssd(ssd);
+  const std::lock_guard lock(guard_);
+  need_rule(fmt::format("draining SSD {}", ssd));
+  need_drainable(ssd);
+  core_.set_aim(ssd, daemon::ssd_aim::drain);
+  moving_ |= std::uint64_t{1} << ssd;
+  say(fmt::format("SSD {} is being drained: {} volumes lie on it", ssd,
+                  core_.plans()[ssd].volumes));
+  work_.notify_all();
+}
+
+void array_manager::add(std::uint32_t ssd) {
+  need_ssd(ssd);
+  bool absent = false;
+  {
+    const std::lock_guard lock(guard_);
+    need_rule(fmt::format("adding SSD {}", ssd));
+    absent = (core_.serving().absent >> ssd & 1) != 0;
+  }
+  if (absent) replace(ssd);
+  const std::lock_guard lock(guard_);
+  need_rule(fmt::format("adding SSD {}", ssd));
+  core_.set_aim(ssd, daemon::ssd_aim::join);
+  moving_ |= std::uint64_t{1} << ssd;
+  say(fmt::format("SSD {} is being given its share of {} volumes", ssd, core_.plans()[ssd].left));
+  work_.notify_all();
+}
+
+void array_manager::keep(std::uint32_t ssd) {
+  need_ssd(ssd);
+  const std::lock_guard lock(guard_);
+  need_rule(fmt::format("leaving the volumes of SSD {} where they are", ssd));
+  const daemon::manager::ssd_plan plan = core_.plans()[ssd];
+  if (plan.aim == daemon::ssd_aim::none) {
+    throw control_error(control_reason::bad_request,
+                        fmt::format("SSD {} is neither being drained nor being added", ssd),
+                        "gnstorctl ssd list shows what is under way");
+  }
+  core_.set_aim(ssd, daemon::ssd_aim::none);
+  moving_ &= ~(std::uint64_t{1} << ssd);
+  say(fmt::format("SSD {}: {} volumes stay where they are", ssd, plan.left));
+  work_.notify_all();
+}
+
+/// Says of SSDs that they are empty, or have their share.
+void array_manager::note_aims() {
+  if (moving_ == 0) return;
+  const auto plans = core_.plans();
+  for (std::uint32_t k = 0; k < options_.ssds; ++k) {
+    if ((moving_ >> k & 1) == 0) continue;
+    const daemon::manager::ssd_plan& plan = plans[k];
+    if (plan.left != 0) continue;
+    moving_ &= ~(std::uint64_t{1} << k);
+    const bool drained = plan.aim == daemon::ssd_aim::drain;
+    say(drained ? fmt::format("SSD {} is empty: no volume lies on it", k)
+                : fmt::format("SSD {} has its share of every volume", k));
+    if (!drained) core_.set_aim(k, daemon::ssd_aim::none);
+  }
+}
+
 /// Asks the front end something that changes nothing. Throws `control_error`.
 template <class Answer>
 Answer array_manager::from_front_end(const char* what, Answer (array_front_end::*question)()) {
@@ -148,6 +242,7 @@ array_state array_manager::state() const {
   const std::lock_guard lock(guard_);
   array_state a;
   const daemon::membership& serving = core_.serving();
+  const auto plans = core_.plans();
   a.epoch = core_.published().epoch;
   a.settled = core_.knows_epoch() && a.epoch == serving.epoch;
   for (std::uint32_t k = 0; k < options_.ssds; ++k) {
@@ -163,6 +258,13 @@ array_state array_manager::state() const {
     const auto* const out = core_.absences().of(k);
     if (out != nullptr && out->until > now())
       s.maintenance_left = std::chrono::nanoseconds(out->until - now());
+    const daemon::manager::ssd_plan& plan = plans[k];
+    s.aim = plan.aim == daemon::ssd_aim::drain  ? ssd_aim::drain
+            : plan.aim == daemon::ssd_aim::join ? ssd_aim::join
+                                                : ssd_aim::none;
+    s.volumes = plan.volumes;
+    s.volumes_left = plan.left;
+    s.waits_for = plan.waits_for;
     a.ssds.push_back(s);
   }
   a.repairs = converging_.state();

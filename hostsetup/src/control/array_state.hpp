@@ -28,6 +28,13 @@ enum class ssd_standing : std::uint8_t {
   absent,   ///< it has failed, or was detached: it takes part in nothing
 };
 
+/// What is to become of an SSD, volume by volume.
+enum class ssd_aim : std::uint8_t {
+  none,
+  drain,  ///< it is being emptied, or is empty: no new volume lies on it
+  join,   ///< it is being given its share of volumes that were there before it
+};
+
 /// An SSD of the array. Blocks are of 4 KiB.
 struct ssd_state {
   std::uint32_t index = 0;
@@ -38,6 +45,10 @@ struct ssd_state {
   std::uint64_t moved_blocks = 0;
   /// How long it may stay out until nothing of its data counts; nothing: it does not already.
   std::optional<std::chrono::nanoseconds> maintenance_left{};
+  ssd_aim aim = ssd_aim::none;
+  std::uint32_t volumes = 0;       ///< that lie on it
+  std::uint32_t volumes_left = 0;  ///< that are to be moved yet
+  std::uint16_t waits_for = 0;     ///< VID of one of those that a host may write; 0: none
 };
 
 /// A repair that is under way. Blocks are those of volumes, each counted once.
