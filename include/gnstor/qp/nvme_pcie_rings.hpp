@@ -79,23 +79,23 @@ class nvme_pcie_rings {
     store(index, command);
   }
 
-  /// What the controller was told last.
-  struct told {
+  /// What the doorbells said last.
+  struct rung {
     std::uint64_t announced = 0;
     std::uint64_t given = 0;
   };
   /// @par Callers who may announce
-  GNSTOR_HD told last_told() const {
+  GNSTOR_HD rung last_rung() const {
     return {device_word<std::uint64_t>(state().announced).load(relaxed),
             device_word<std::uint64_t>(state().given).load(relaxed)};
   }
   /// Tells the controller of all entries before `index`, and gives back the first `read`
   /// completions. A doorbell that says nothing new is not written: that would be an error.
-  /// @param last what `last_told` gave, since this lane may announce
+  /// @param last what `last_rung` gave, since this lane may announce
   /// @par Callers one lane at a time, never an index before the last one; those completions have
   /// been read
   /// @par Order entries before the doorbell; what was read before the other one
-  GNSTOR_HD void announce(std::uint64_t index, std::uint64_t read, const told& last) const {
+  GNSTOR_HD void announce(std::uint64_t index, std::uint64_t read, const rung& last) const {
     const bool tells = last.announced != index;
     const bool gives = last.given != read;
     if (gives) device_word<std::uint64_t>(state().given).store(read, relaxed);
@@ -103,11 +103,11 @@ class nvme_pcie_rings {
     write_doorbells(tells, index, gives, read);
   }
   GNSTOR_HD void announce(std::uint64_t index, std::uint64_t read) const {
-    announce(index, read, last_told());
+    announce(index, read, last_rung());
   }
   /// Tells the controller of all entries before `index` alone.
   GNSTOR_HD void announce(std::uint64_t index) const {
-    const told last = last_told();
+    const rung last = last_rung();
     announce(index, last.given, last);
   }
   GNSTOR_HD std::uint64_t announced(std::uint64_t) const {
@@ -115,7 +115,7 @@ class nvme_pcie_rings {
   }
   /// Gives back the first `read` completions, and tells of nothing else.
   GNSTOR_HD void give_receives(std::uint64_t read) const {
-    const told last = last_told();
+    const rung last = last_rung();
     announce(last.announced, read, last);
   }
   GNSTOR_HD std::uint64_t given(std::uint64_t) const {

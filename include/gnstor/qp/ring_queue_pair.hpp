@@ -88,7 +88,7 @@ class ring_queue_pair {
     if constexpr (Sharing::alone) return rings_.announce(word(state().published).load(relaxed));
     const auto look = [this] {
       progress now;
-      now.last = rings_.last_told();  // asked for with what follows
+      now.last = rings_.last_rung();  // asked for with what follows
       now.published = word(state().published).load(acquire);
       // After that: whoever published had found the receives of its slots' former requests counted.
       now.received = received_word().load(acquire);
@@ -188,7 +188,7 @@ class ring_queue_pair {
 
   /// What is announced to the NIC, and what was before.
   struct progress {
-    typename Rings::told last;
+    typename Rings::rung last;
     std::uint64_t published = 0;
     std::uint64_t received = 0;
   };
@@ -209,8 +209,7 @@ class ring_queue_pair {
   /// @param claimed completions taken with them
   GNSTOR_HD void count_receives(std::uint64_t claimed, std::uint32_t n) const {
     std::uint64_t taken = claimed;
-    if constexpr (!Rings::every_completion)
-      taken = received_word().fetch_add(n, acq_rel) + n;
+    if constexpr (!Rings::every_completion) taken = received_word().fetch_add(n, acq_rel) + n;
     if constexpr (Sharing::alone) return rings_.give_receives(taken);
     const std::uint32_t kept = Rings::receives_kept(depth());
     if ((taken & (kept - 1)) < n && taken - rings_.given(taken) >= kept) ring();
