@@ -21,6 +21,7 @@ struct nic_counters {
   std::uint64_t faults;         ///< descriptors with an address that is nobody's
   std::uint64_t bad_tails;      ///< tails beyond the ring
   std::uint64_t bad_transmits;  ///< descriptors that describe no frame
+  std::uint64_t refused;        ///< frames to send that the wire did not take
   std::uint64_t sent;           ///< frames that the transmit ring gave to the wire
 
   GNSTOR_HD static void add(std::uint64_t& word, std::uint64_t n = 1) {

@@ -6,17 +6,19 @@
 
 namespace gnstor::fw {
 
-/// A port's way out: reads frames by the transmit ring and gives them to the port's sinks, or back
-/// to the port where its wire is a loop.
+/// A port's way out: reads frames by the transmit ring and gives them to the port's wire, or back
+/// to the port where that is a loop.
 /// @tparam Model as of `receive_engine`
-template <class Model>
+template <class Model, nic_wire Wire>
 class transmit_engine {
  public:
   /// @param in the port's way in, for a wire that brings frames back
-  GNSTOR_HD transmit_engine(const nic_node& node, std::uint32_t port, receive_engine<Model>& in)
+  GNSTOR_HD transmit_engine(const nic_node& node, std::uint32_t port, Wire wire,
+                            receive_engine<Model, Wire>& in)
       : node_(&node),
         in_(node.is_loop(port) ? &in : nullptr),
         port_(&node.ports[port]),
+        wire_(wire),
         ring_(node, *port_, Model::registers::transmit(0), port_->transmit) {}
 
   /// One round. True if anything was done.
@@ -59,18 +61,15 @@ class transmit_engine {
       nic_counters::add(c.faults);
       return true;
     }
-    if (in_ == nullptr) {
-      port_->sinks.take(from, bytes);
-    } else if (!in_->bring_back(from, bytes)) {
-      return false;
-    }
+    if (!(in_ == nullptr ? wire_.send(from, bytes) : in_->bring_back(from, bytes))) return false;
     nic_counters::add(c.sent);
     return true;
   }
 
   const nic_node* node_;
-  receive_engine<Model>* in_;
+  receive_engine<Model, Wire>* in_;
   nic_port* port_;
+  Wire wire_;
   ring_engine ring_;
 };
 

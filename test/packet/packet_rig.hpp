@@ -21,6 +21,7 @@ namespace gnstor::test {
 struct packet_rig_shape {
   packet_pool_shape pool{.lanes = 8, .buffers = 16, .bytes = 2048};
   std::uint32_t turn = 4;
+  std::uint32_t send_port = 1;  ///< 0: where the frames come from
   std::uint32_t applications = 1;
   std::uint64_t frames = 40;
   std::uint32_t frame_bytes = 60;
@@ -83,8 +84,8 @@ class rig_of {
     using registers = typename Model::registers;
     path_.receive = receive_ring<receive_format>(
         open_ring(ports_[0], ports_[0].receive, registers::receive(0), receive_, receive_bus));
-    path_.transmit = transmit_ring<transmit_format>(
-        open_ring(ports_[1], ports_[1].transmit, registers::transmit(0), transmit_, transmit_bus));
+    path_.transmit = transmit_ring<transmit_format>(open_ring(
+        sending_port(), sending_port().transmit, registers::transmit(0), transmit_, transmit_bus));
     path_.pool = packet_pool(shape.pool, states_.data(), data, data_bus);
     path_.control = control_.get();
     path_.arrived = arrived_.data();
@@ -101,8 +102,10 @@ class rig_of {
 
   /// Runs all kernels and the NIC to their end. What went wrong, or nothing.
   /// @param beside adds further grids: `beside(executor)`
-  template <class App, class Beside = nothing_beside>
-  std::string run(host::options chosen, const App& app, const Beside& beside = {}) {
+  /// @param wires of the NIC
+  template <class App, class Beside = nothing_beside, class Wires = fw::numbered_wires>
+  std::string run(host::options chosen, const App& app, const Beside& beside = {},
+                  const Wires& wires = {}) {
     chosen.step_budget = shape_.step_budget;
     host::executor machine(chosen);
     machine.spawn(path_.turns(), path_.turn, receive_kernel{}, path_);
@@ -110,7 +113,7 @@ class rig_of {
       machine.spawn(path_.turns(), path_.turn, application_kernel<App>{app, k}, path_);
     machine.spawn(path_.turns(), path_.turn, transmit_kernel{}, path_);
     beside(machine);
-    machine.serve_in(simt::domain::nic, 2, 1, stop_, fw::nic_service<Model>{node_});
+    machine.serve_in(simt::domain::nic, 2, 1, stop_, fw::nic_service<Model, Wires>{node_, wires});
     return run_to_end(machine);
   }
 
@@ -130,7 +133,7 @@ class rig_of {
   /// The same where the path stops before the generator has ended.
   std::string fault_but_for_the_rest() {
     fw::nic_counters& in = ports_[0].counters;
-    fw::nic_counters& out = ports_[1].counters;
+    fw::nic_counters& out = sending_port().counters;
     fw::frame_sinks& sinks = ports_[1].sinks;
     const auto bad = [this] {
       return count(packet_cause::bad_check_sequence) + count(packet_cause::bad_length) +
@@ -174,6 +177,7 @@ class rig_of {
   static constexpr std::uint64_t transmit_bus = std::uint64_t{2} << 40;
   static constexpr std::uint64_t data_bus = std::uint64_t{3} << 40;
 
+  fw::nic_port& sending_port() { return ports_[shape_.send_port]; }
   void open_window(std::uint32_t k, std::uint64_t bus, void* memory, std::uint64_t bytes) {
     windows_[k].open(bus, static_cast<unsigned char*>(memory), bytes);
   }

@@ -47,7 +47,7 @@ struct application_kernel {
   GNSTOR_HD void handle(App& own, Lane& lane, const Path& path, std::uint32_t buffer) const {
     const std::uint32_t me = packet_owner::application(index);
     const std::uint32_t next = path.owner_after(index + 1);
-    switch (own.receive(lane, packet(path.pool, buffer, me, next))) {
+    switch (own.receive(lane, packet(path.pool, buffer, me, next, path.control->counters))) {
       case packet_verdict::forward: return path.pool.hand_over(buffer, me, next);
       case packet_verdict::drop:
         path.count(packet_cause::dropped);

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <gnstor/packet/packet_counters.hpp>
 #include <gnstor/packet/packet_pool.hpp>
+#include <gnstor/packet/packet_verdict.hpp>
 
 namespace gnstor::inline v0 {
 
@@ -12,9 +14,10 @@ class packet {
  public:
   packet() = default;
   /// @param owner who has it, @param next who gets it when it goes on
+  /// @param counters of the path
   GNSTOR_HD packet(const packet_pool& pool, std::uint32_t buffer, std::uint32_t owner,
-                   std::uint32_t next)
-      : pool_(pool), buffer_(buffer), owner_(owner), next_(next) {}
+                   std::uint32_t next, packet_counters& counters)
+      : pool_(pool), buffer_(buffer), owner_(owner), next_(next), counters_(&counters) {}
 
   GNSTOR_HD unsigned char* data() const { return pool_.data(buffer_) + pool_.state(buffer_).start; }
   /// Bytes from the destination address on, without the check sequence.
@@ -52,6 +55,13 @@ class packet {
     return true;
   }
 
+  /// Counts why the application drops it, and is the verdict to do so:
+  /// `return p.refuse(packet_cause::malformed)`.
+  GNSTOR_HD packet_verdict refuse(packet_cause why) const {
+    counters_->add(why);
+    return packet_verdict::drop;
+  }
+
   /// Of a packet that was held: sends it on after all, behind those that its lane sends meanwhile.
   GNSTOR_HD void forward() const { let_go(next_); }
   /// Of a packet that was held: ends it.
@@ -67,6 +77,7 @@ class packet {
   std::uint32_t buffer_ = packet_pool::none;
   std::uint32_t owner_ = packet_owner::free;
   std::uint32_t next_ = packet_owner::free;
+  packet_counters* counters_ = nullptr;
 };
 
 static_assert(std::is_trivially_copyable_v<packet>);

@@ -10,7 +10,11 @@ enum class packet_cause : std::uint8_t {
   received_bytes,      ///< theirs
   sent,                ///< frames that the NIC has said it sent
   sent_bytes,          ///< theirs, when they were given to it
-  dropped,             ///< by an application
+  dropped,             ///< by an application, for whatever reason
+  malformed,           ///< of these: a header is cut off, or contradicts what is around it
+  wrong_checksum,      ///< of these: a checksum that the application checked
+  unsupported,         ///< of these: options, fragments, protocols, ports that it does not do
+  not_for_us,          ///< of these: for another station
   held_back,           ///< in an application's hands when the path stopped
   bad_check_sequence,  ///< dropped: damaged on the wire
   bad_length,          ///< dropped: runt, oversize, or longer than a buffer

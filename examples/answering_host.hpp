@@ -1,0 +1,120 @@
+#pragma once
+
+#include <gnstor/packet/packet_application.hpp>
+#include <gnstor/wire/ethernet/arp_packet.hpp>
+#include <gnstor/wire/ethernet/ethernet_header.hpp>
+#include <gnstor/wire/ethernet/icmp_header.hpp>
+#include <gnstor/wire/ethernet/internet_checksum.hpp>
+#include <gnstor/wire/ethernet/udp_header.hpp>
+
+// [snippet
+/// A host of one address: answers ARP, ping, and UDP datagrams to one port, in place.
+struct answering_host {
+  gnstor::wire::ethernet::mac_address mac;
+  std::uint32_t address;  ///< 0x0a400002: 10.64.0.2
+  std::uint16_t echo_port = 7;
+
+  template <class Lane>
+  GNSTOR_HD gnstor::packet_verdict receive(Lane&, gnstor::packet p) const {
+    namespace ether = gnstor::wire::ethernet;
+    auto* frame = p.header<ether::ethernet_header>(0);
+    if (frame == nullptr || frame->source.is_group()) return p.refuse(cause::malformed);
+    cause why = cause::unsupported;
+    if (frame->is(ether::ether_type::arp)) why = answer_arp(p);
+    if (frame->is(ether::ether_type::ipv4))
+      why = frame->destination == mac ? answer_ipv4(p) : cause::not_for_us;
+    if (why != cause::received) return p.refuse(why);
+    frame->destination = frame->source;
+    frame->source = mac;
+    return gnstor::packet_verdict::forward;
+  }
+  // snippet]
+
+ private:
+  using cause = gnstor::packet_cause;
+  static constexpr std::uint32_t at_ip = 14;
+  static constexpr std::uint32_t at_data = 34;
+
+  /// `received` if the packet is an answer now; else why there is none.
+  GNSTOR_HD cause answer_arp(const gnstor::packet& p) const {
+    namespace ether = gnstor::wire::ethernet;
+    auto* arp = p.header<ether::arp_packet>(at_ip);
+    if (arp == nullptr || arp->hardware != ether::arp_packet::of_ethernet ||
+        arp->protocol != static_cast<std::uint16_t>(ether::ether_type::ipv4) ||
+        arp->hardware_bytes != 6 || arp->protocol_bytes != 4) {
+      return cause::malformed;
+    }
+    if (arp->operation != ether::arp_packet::request || arp->target_ip != address)
+      return cause::not_for_us;
+    arp->operation = ether::arp_packet::reply;
+    arp->target = arp->sender;
+    arp->target_ip = arp->sender_ip;
+    arp->sender = mac;
+    arp->sender_ip = address;
+    return cause::received;
+  }
+
+  GNSTOR_HD cause answer_ipv4(const gnstor::packet& p) const {
+    namespace ether = gnstor::wire::ethernet;
+    auto* ip = p.header<ether::ipv4_header>(at_ip);
+    if (ip == nullptr || ip->version() != 4 || ip->header_bytes() < sizeof *ip ||
+        ip->total_bytes < ip->header_bytes() || ip->total_bytes > p.length() - at_ip) {
+      return cause::malformed;
+    }
+    const auto* bytes = reinterpret_cast<const unsigned char*>(ip);
+    if (ether::internet_checksum().add_bytes(bytes, ip->header_bytes()).value() != 0)
+      return cause::wrong_checksum;
+    if (ip->destination != address) return cause::not_for_us;
+    constexpr std::uint32_t first_multicast = 0xe0000000;
+    if (ip->source == address || ip->source == 0 || ip->source >= first_multicast)
+      return cause::malformed;
+    if (ip->header_bytes() != sizeof *ip || ip->is_fragment()) return cause::unsupported;
+    // What Ethernet filled a short frame up with is not answered.
+    if (!p.resize(at_ip + ip->total_bytes)) return cause::malformed;
+    cause why = cause::unsupported;
+    if (ip->is(ether::ip_protocol::icmp)) why = answer_echo(p);
+    if (ip->is(ether::ip_protocol::udp)) why = answer_udp(p, *ip);
+    if (why != cause::received) return why;
+    ip->destination = ip->source;
+    ip->source = address;  // the sum of both is the same
+    const auto hops = [ip] {
+      return ether::network16::of(static_cast<std::uint16_t>(ip->time_to_live << 8 | ip->protocol));
+    };
+    const ether::network16 before = hops();
+    ip->time_to_live = 64;
+    ip->checksum = ether::updated_checksum(ip->checksum, before, hops());
+    return cause::received;
+  }
+
+  GNSTOR_HD cause answer_echo(const gnstor::packet& p) const {
+    namespace ether = gnstor::wire::ethernet;
+    auto* icmp = p.header<ether::icmp_header>(at_data);
+    if (icmp == nullptr) return cause::malformed;
+    const auto* bytes = reinterpret_cast<const unsigned char*>(icmp);
+    if (ether::internet_checksum().add_bytes(bytes, p.length() - at_data).value() != 0)
+      return cause::wrong_checksum;
+    if (icmp->type != ether::icmp_header::echo || icmp->code != 0) return cause::unsupported;
+    icmp->type = ether::icmp_header::echo_reply;
+    constexpr auto before = ether::network16::of(ether::icmp_header::echo << 8);
+    icmp->checksum = ether::updated_checksum(icmp->checksum, before, ether::network16::of(0));
+    return cause::received;
+  }
+
+  GNSTOR_HD cause answer_udp(const gnstor::packet& p,
+                             const gnstor::wire::ethernet::ipv4_header& ip) const {
+    namespace ether = gnstor::wire::ethernet;
+    auto* udp = p.header<ether::udp_header>(at_data);
+    const std::uint32_t length = p.length() - at_data;
+    if (udp == nullptr || udp->total_bytes != length) return cause::malformed;
+    const auto* bytes = reinterpret_cast<const unsigned char*>(udp);
+    if (udp->checksum != 0 &&
+        ether::pseudo_header(ip, udp->total_bytes).add_bytes(bytes, length).value() != 0) {
+      return cause::wrong_checksum;
+    }
+    // Two echo servers would talk for ever.
+    if (udp->destination != echo_port || udp->source == echo_port) return cause::unsupported;
+    udp->destination = udp->source;
+    udp->source = echo_port;  // the sum of both is the same
+    return cause::received;
+  }
+};

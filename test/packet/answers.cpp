@@ -1,0 +1,248 @@
+/// Packets that an application answers, against answers that were made byte by byte.
+
+#include "../../examples/answering_host.hpp"
+#include "packet_rig.hpp"
+#include "reference_host.hpp"
+
+#include <doctest/doctest.h>
+
+#include <utility>
+
+using namespace gnstor;
+using namespace gnstor::test;
+
+namespace {
+
+/// What is on the wire of a port: frames that come, in order, and those that went.
+struct scripted_line {
+  std::vector<frame_bytes> coming;
+  std::size_t next = 0;
+  std::vector<frame_bytes> gone;
+};
+
+struct scripted_wire {
+  scripted_line* line;
+
+  fw::wire_arrival look() const {
+    fw::wire_arrival a;
+    if (line->next == line->coming.size()) return a;
+    a.what = fw::wire_arrival::kind::frame;
+    a.bytes = static_cast<std::uint32_t>(line->coming[line->next].size());
+    return a;
+  }
+  void write(const fw::wire_arrival& a, unsigned char* to) const {
+    std::memcpy(to, line->coming[line->next].data(), a.bytes);
+  }
+  void pass(const fw::wire_arrival&, bool) const { ++line->next; }
+  bool send(const unsigned char* from, std::uint32_t bytes) const {
+    line->gone.emplace_back(from, from + bytes);
+    return true;
+  }
+};
+
+struct scripted_wires {
+  scripted_line* lines;
+  scripted_wire operator()(const fw::nic_node&, std::uint32_t port) const { return {lines + port}; }
+  void rest(std::uint32_t quiet) const { simt::pause(quiet); }
+};
+
+/// Stops a path when it has received so many frames, good and bad.
+struct stop_when_received {
+  template <class Lane>
+  GNSTOR_HD void operator()(Lane&, packet_control* control, std::uint64_t frames) const {
+    const auto received = [control] {
+      return control->counters.read(packet_cause::received) +
+             control->counters.read(packet_cause::bad_length);
+    };
+    for (until wait{simt::within(std::uint64_t{20'000'000'000})}; wait;) {
+      if (received() >= frames) break;
+    }
+    system_word<std::uint32_t>(control->stop).store(1, release);
+  }
+};
+
+constexpr answering_host us{{{0x02, 0x47, 0x4e, 0x53, 0x00, 0x01}}, 0x0a400002};
+
+packet_rig_shape same_port() {
+  packet_rig_shape shape;
+  shape.send_port = 0;
+  shape.frames = 0;
+  return shape;
+}
+
+/// Gives the frames to a rig's only port and compares what comes out there.
+template <class Rig>
+std::string exchange(Rig& rig, host::options chosen, std::vector<frame_bytes> frames,
+                     const std::vector<frame_bytes>& answers) {
+  scripted_line lines[2];
+  const std::uint64_t count = frames.size();
+  lines[0].coming = std::move(frames);
+  const std::string thrown = rig.run(
+      chosen, us,
+      [&](host::executor& machine) {
+        machine.spawn_in(simt::domain::cpu, 1, 1, stop_when_received{}, &rig.control(), count);
+      },
+      scripted_wires{lines});
+  if (!thrown.empty()) return thrown;
+  const std::string fault = rig.fault_but_for_the_rest();
+  if (!fault.empty()) return fault;
+  if (lines[0].gone.size() != answers.size())
+    return std::to_string(lines[0].gone.size()) + " answers, not " + std::to_string(answers.size());
+  for (std::size_t k = 0; k < answers.size(); ++k) {
+    if (lines[0].gone[k] != answers[k]) return "answer " + std::to_string(k) + " is another one";
+  }
+  return lines[1].gone.empty() ? "" : "the other port sent something";
+}
+
+template <class Model>
+std::string talk(host::options chosen, int count) {
+  reference_host peer(chosen.seed);
+  std::vector<frame_bytes> frames;
+  std::vector<frame_bytes> answers;
+  for (int k = 0; k < count; ++k) {
+    frames.push_back(peer.sound());
+    answers.push_back(reference_host::answer(frames.back()));
+  }
+  rig_of<Model> rig(same_port());
+  return exchange(rig, chosen, std::move(frames), answers);
+}
+
+/// What makes a datagram one that a host does not answer, and why.
+struct change {
+  packet_cause why;
+  void (*make)(frame_bytes&);
+};
+constexpr change changes[] = {
+    {packet_cause::malformed, [](frame_bytes& f) { f.resize(13); }},
+    {packet_cause::malformed, [](frame_bytes& f) { f.resize(33); }},
+    {packet_cause::malformed, [](frame_bytes& f) { f.resize(f.size() - 1); }},
+    {packet_cause::malformed, [](frame_bytes& f) { f[14] = 0x65; }},
+    {packet_cause::malformed, [](frame_bytes& f) { f[14] = 0x44; }},
+    {packet_cause::malformed, [](frame_bytes& f) { f[16] = f[17] = 0; }},
+    {packet_cause::malformed, [](frame_bytes& f) { f[6] |= 1; }},
+    {packet_cause::malformed,
+     [](frame_bytes& f) {  // its IP says less than its UDP
+       reference_host::put16(f, 16, static_cast<std::uint16_t>(f[16] * 256u + f[17] - 4));
+       reference_host::sign(f);
+     }},
+    {packet_cause::malformed,
+     [](frame_bytes& f) {  // no room for a UDP header
+       reference_host::put16(f, 16, 27);
+       reference_host::sign(f);
+     }},
+    {packet_cause::malformed,
+     [](frame_bytes& f) {  // from a group
+       f[26] = 224;
+       reference_host::sign(f);
+     }},
+    {packet_cause::wrong_checksum, [](frame_bytes& f) { f[24] ^= 1; }},
+    {packet_cause::wrong_checksum, [](frame_bytes& f) { f[15] ^= 4; }},
+    {packet_cause::wrong_checksum, [](frame_bytes& f) { f[f.size() - 1] ^= 1; }},
+    {packet_cause::unsupported,
+     [](frame_bytes& f) {  // one word of options
+       f[14] = 0x46;
+       const unsigned char nops[4] = {1, 1, 1, 1};
+       f.insert(f.begin() + 34, nops, nops + 4);
+       reference_host::put16(f, 16, static_cast<std::uint16_t>(f[16] * 256u + f[17] + 4));
+       reference_host::sign(f);
+     }},
+    {packet_cause::unsupported,
+     [](frame_bytes& f) {  // the first fragment
+       f[20] = 0x20;
+       reference_host::sign(f);
+     }},
+    {packet_cause::unsupported,
+     [](frame_bytes& f) {  // the last one
+       f[20] = 0;
+       f[21] = 3;
+       reference_host::sign(f);
+     }},
+    {packet_cause::unsupported,
+     [](frame_bytes& f) {  // TCP
+       f[23] = 6;
+       reference_host::sign(f);
+     }},
+    {packet_cause::unsupported,
+     [](frame_bytes& f) {  // to port 8, from one less
+       f[37] += 1;
+       f[35] -= 1;
+     }},
+    {packet_cause::unsupported, [](frame_bytes& f) { f[12] = 0x86, f[13] = 0xdd; }},
+    {packet_cause::not_for_us, [](frame_bytes& f) { f[5] ^= 1; }},
+    {packet_cause::not_for_us,
+     [](frame_bytes& f) {
+       f[33] = 3;
+       reference_host::sign(f);
+     }},
+};
+
+}  // namespace
+
+TEST_CASE("a flow that receives and sends on one port answers each frame as a host does") {
+  CHECK(talk<fw::nic_82599>({}, under_tsan ? 200 : 2000) == "");
+  CHECK(talk<fw::nic_82574>({}, under_tsan ? 200 : 2000) == "");
+}
+
+TEST_CASE("seeded: every schedule gives the same answers in the same order") {
+  sweep(host::mode::seeded, 60, [](host::options o) { return talk<fw::nic_82599>(o, 40); });
+}
+
+TEST_CASE("weak: no load of an older word changes an answer") {
+  sweep(host::mode::weak, 60, [](host::options o) { return talk<fw::nic_82574>(o, 40); });
+}
+
+TEST_CASE("what a host does not answer is counted by its cause, and the rest is answered") {
+  reference_host peer(7);
+  std::vector<frame_bytes> frames;
+  std::vector<frame_bytes> answers;
+  std::uint64_t expected[static_cast<std::size_t>(packet_cause::count)] = {};
+  for (const change& c : changes) {
+    frames.push_back(peer.datagram(100, true));
+    for (; frames.back()[35] == 0;) frames.back() = peer.datagram(100, true);
+    c.make(frames.back());
+    ++expected[static_cast<std::size_t>(c.why)];
+    frames.push_back(peer.sound());
+    answers.push_back(reference_host::answer(frames.back()));
+  }
+  frames.emplace_back();  // nothing at all
+  packet_rig rig(same_port());
+  REQUIRE(exchange(rig, {}, std::move(frames), answers) == "");
+  CHECK(rig.count(packet_cause::bad_length) == 1);
+  std::uint64_t refused = 0;
+  for (const packet_cause c : {packet_cause::malformed, packet_cause::wrong_checksum,
+                               packet_cause::unsupported, packet_cause::not_for_us}) {
+    CAPTURE(static_cast<int>(c));
+    CHECK(rig.count(c) == expected[static_cast<std::size_t>(c)]);
+    refused += rig.count(c);
+  }
+  CHECK(rig.count(packet_cause::dropped) == refused);
+}
+
+TEST_CASE("frames of any bytes are answered or counted, and nothing else happens") {
+  sweep(host::mode::fast, 30, [](host::options chosen) -> std::string {
+    reference_host peer(chosen.seed);
+    std::vector<frame_bytes> frames;
+    for (int k = 0; k < 200; ++k) {
+      frame_bytes f = peer.sound();
+      for (std::uint32_t n = peer.draw(6); n != 0; --n)
+        f[peer.draw(peer.draw(2) == 0 ? 44 : static_cast<std::uint32_t>(f.size())) % f.size()] ^=
+            static_cast<unsigned char>(1 + peer.draw(255));
+      if (peer.draw(4) == 0) f.resize(1 + peer.draw(static_cast<std::uint32_t>(f.size())));
+      frames.push_back(std::move(f));
+    }
+    packet_rig rig(same_port());
+    scripted_line lines[2];
+    lines[0].coming = frames;
+    const std::string thrown = rig.run(
+        chosen, us,
+        [&](host::executor& machine) {
+          machine.spawn_in(simt::domain::cpu, 1, 1, stop_when_received{}, &rig.control(),
+                           std::uint64_t{200});
+        },
+        scripted_wires{lines});
+    if (!thrown.empty()) return thrown;
+    const std::string fault = rig.fault_but_for_the_rest();
+    if (!fault.empty()) return fault;
+    return rig.count(packet_cause::received) == 200 ? "" : "not all were received";
+  });
+}
