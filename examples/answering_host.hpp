@@ -7,13 +7,13 @@
 #include <gnstor/wire/ethernet/internet_checksum.hpp>
 #include <gnstor/wire/ethernet/udp_header.hpp>
 
-// [snippet
 /// A host of one address: answers ARP, ping, and UDP datagrams to one port, in place.
 struct answering_host {
   gnstor::wire::ethernet::mac_address mac;
   std::uint32_t address;  ///< 0x0a400002: 10.64.0.2
   std::uint16_t echo_port = 7;
 
+  // [snippet
   template <class Lane>
   GNSTOR_HD gnstor::packet_verdict receive(Lane&, gnstor::packet p) const {
     namespace ether = gnstor::wire::ethernet;

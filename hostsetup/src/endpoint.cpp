@@ -204,16 +204,47 @@ void parse_managed(endpoint& e, std::string_view rest, std::string_view whole) {
 }
 
 constexpr std::string_view nic_scheme = "emu-nic:";
+constexpr std::string_view tap_scheme = "tap:";
+
+/// Names of interfaces, as Linux takes them: up to 15 bytes, and those that a shell leaves alone.
+bool is_interface_name(std::string_view name) {
+  const auto fits = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-'; };
+  return !name.empty() && name.size() <= 15 && std::all_of(name.begin(), name.end(), fits);
+}
+
+nic_endpoint parse_tap(std::string_view rest, std::string_view whole) {
+  const auto question = rest.find('?');
+  nic_endpoint e;
+  e.frames = 0;
+  e.taps = between_commas(rest.substr(0, question));
+  for (const std::string& name : e.taps) {
+    if (!is_interface_name(name) || std::count(e.taps.begin(), e.taps.end(), name) != 1)
+      e.ports = 0;
+  }
+  if (e.ports == 0 || e.taps.empty() || e.taps.size() > 8) {
+    throw input_error(fmt::format(
+        "endpoint '{}': expected tap:NAME, an interface of Linux, such as tap:tap0, or up to eight "
+        "of them with commas between, one for each port; a name has 1 to 15 letters, digits, - and "
+        "_",
+        whole));
+  }
+  e.ports = static_cast<std::uint32_t>(e.taps.size());
+  if (question != std::string_view::npos) apply_all(e, rest.substr(question + 1), tap_options());
+  return e;
+}
 
 }  // namespace
 
 nic_endpoint nic_endpoint::parse(std::string_view text) {
+  if (text.starts_with(tap_scheme)) return parse_tap(text.substr(tap_scheme.size()), text);
   nic_endpoint e;
   const std::string_view rest =
       text.starts_with(nic_scheme) ? text.substr(nic_scheme.size()) : std::string_view("!");
   if (!rest.empty() && rest.front() != '?') {
     throw input_error(fmt::format(
-        "endpoint '{}': expected emu-nic:?NAME=VALUE&..., an Ethernet controller", text));
+        "endpoint '{}': expected emu-nic:?NAME=VALUE&..., an Ethernet controller, or tap:NAME, an "
+        "interface of Linux",
+        text));
   }
   if (!rest.empty()) apply_all(e, rest.substr(1), nic_endpoint_options());
   if (e.loops >> e.ports != 0) {

@@ -50,6 +50,10 @@ constexpr section sections[] = {
     {option_use::packets, "emu-nic:?NAME=VALUE&...",
      "An Ethernet controller emulated inside this process, whose descriptor rings kernels drive: "
      "for host::nic, not for sessions."},
+    {option_use::taps, "tap:NAME[,NAME...]?NAME=VALUE&...",
+     "An emulated Ethernet controller with Linux on its wires: port k is the k-th tap interface, "
+     "which is made where there is none, and a CPU thread moves frames between it and the rings. "
+     "For host::nic."},
 };
 
 /// ", 1 to 64", where a usage line does not say it.
@@ -103,6 +107,7 @@ std::string describe_all(option_use use, help_format format) {
     case option_use::mapping: return describe_all(mapping_options(), use, format);
     case option_use::granting: return describe_all(granted_options(), use, format);
     case option_use::exporting: return describe_all(memory_options(), use, format);
+    case option_use::taps: return describe_all(tap_options(), use, format);
     case option_use::packets: return describe_all(nic_endpoint_options(), use, format);
     default: return describe_all(emulated_options(), use, format);
   }

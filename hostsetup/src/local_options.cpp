@@ -103,20 +103,33 @@ packets share(std::string_view name, std::string_view meaning) {
           [](nic_endpoint& e, const value& v) { set(e.*Member, v); }};
 }
 
+packets model_of(option_use use) {
+  return {"model",
+          use,
+          syntax::one_of({"82599", "82574"}),
+          "82599",
+          "Whose registers and descriptors it has: advanced ones, or the extended ones of QEMU's "
+          "e1000e.",
+          [](nic_endpoint& e, const value& v) {
+            e.model = static_cast<nic_endpoint::model_kind>(v.number);
+          }};
+}
+packets depth_of(option_use use) {
+  return {"depth",
+          use,
+          syntax::number(2, 4096),
+          "512",
+          "Descriptors of a ring, unless a flow says otherwise: a power of two.",
+          [](nic_endpoint& e, const value& v) { set(e.depth, v); }};
+}
+
 std::vector<packets> ethernet() {
   constexpr auto use = option_use::packets;
   return {
-      {"model", use, syntax::one_of({"82599", "82574"}), "82599",
-       "Whose registers and descriptors it has: advanced ones, or the extended ones of QEMU's "
-       "e1000e.",
-       [](nic_endpoint& e, const value& v) {
-         e.model = static_cast<nic_endpoint::model_kind>(v.number);
-       }},
+      model_of(use),
       {"ports", use, syntax::number(1, 8), "2", "Ports, with one ring pair each.",
        [](nic_endpoint& e, const value& v) { set(e.ports, v); }},
-      {"depth", use, syntax::number(2, 4096), "512",
-       "Descriptors of a ring, unless a flow says otherwise: a power of two.",
-       [](nic_endpoint& e, const value& v) { set(e.depth, v); }},
+      depth_of(use),
       {"frames", use, syntax::number(0, 1'000'000'000'000), "10000",
        "Frames that the generator of each receiving port makes, with sequence numbers that the "
        "sinks check; then the flows stop. 0: none, until somebody stops the flows.",
@@ -183,6 +196,11 @@ std::span<const lent> homi_options() {
   static const std::vector<lent> all = of_controller<homi_endpoint>(
       option_use::lent,
       "I/O queues wanted: one for each channel, and this CPU's own; the daemon may grant fewer.");
+  return all;
+}
+
+std::span<const packets> tap_options() {
+  static const std::vector<packets> all = {model_of(option_use::taps), depth_of(option_use::taps)};
   return all;
 }
 

@@ -1,5 +1,6 @@
 #include "emulated_nic.hpp"
 
+#include "tap_wire.hpp"
 #include <base/cuda_support.hpp>
 #include <base/log.hpp>
 #include <base/start_thread.hpp>
@@ -40,7 +41,8 @@ emulated_nic::emulated_nic(const nic_endpoint& where, const nic_options& options
         "emu-nic: runner=sim serves kernels of the host executor; this program runs them on a GPU: "
         "use runner=cpu");
   }
-  has_thread_ = gpu || where_.runner == nic_endpoint::runner_kind::cpu;
+  for (const std::string& name : where_.taps) taps_.emplace_back(name);
+  has_thread_ = gpu || !taps_.empty() || where_.runner == nic_endpoint::runner_kind::cpu;
   if (gpu) prepare_gpus(options_.device, options_.device);
   reach_ = gpu ? place::pinned : place::host;
   ports_ = memory_block(reach_, where_.ports * sizeof(fw::nic_port), options_.device);
@@ -50,6 +52,8 @@ emulated_nic::emulated_nic(const nic_endpoint& where, const nic_options& options
   node_.port_count = where_.ports;
   node_.frames = where_.frames;
   node_.frame_bytes = where_.frame_bytes;
+  for (const tap_interface& t : taps_)
+    node_.max_frame_bytes = std::max(node_.max_frame_bytes, t.max_frame_bytes());
   node_.drops_when_full = where_.drops_when_full;
   node_.loops = where_.loops;
   node_.settle_ns = settle_ns;
@@ -65,13 +69,23 @@ emulated_nic::~emulated_nic() {
   if (thread_.joinable()) thread_.join();
 }
 
+template <class Run>
+void emulated_nic::with_service(const Run& run) {
+  if (where_.model == model_kind::intel_82599) {
+    run(fw::nic_service<fw::nic_82599>{node_});
+  } else {
+    run(fw::nic_service<fw::nic_82574>{node_});
+  }
+}
+
 void emulated_nic::serve() noexcept {
   try {
     simt::lane<> lane;
+    if (taps_.empty()) return with_service([&](const auto& service) { service(lane); });
     if (where_.model == model_kind::intel_82599) {
-      fw::nic_service<fw::nic_82599>{node_}(lane);
+      fw::nic_service<fw::nic_82599, tap_wires>{node_, {&taps_}}(lane);
     } else {
-      fw::nic_service<fw::nic_82574>{node_}(lane);
+      fw::nic_service<fw::nic_82574, tap_wires>{node_, {&taps_}}(lane);
     }
   } catch (const std::exception& e) {
     // As a controller that dies: paths end by their deadlines.
@@ -82,14 +96,9 @@ void emulated_nic::serve() noexcept {
 void emulated_nic::attach(simt::host::executor& executor) {
   if (has_thread_) return;
   stop_ = 0;
-  const auto serve = [&](auto service) {
+  with_service([&](const auto& service) {
     executor.serve_in(simt::domain::nic, where_.ports, 1, stop_, service);
-  };
-  if (where_.model == model_kind::intel_82599) {
-    serve(fw::nic_service<fw::nic_82599>{node_});
-  } else {
-    serve(fw::nic_service<fw::nic_82574>{node_});
-  }
+  });
 }
 void emulated_nic::attach(simt::cuda::executor&) {}
 
@@ -126,6 +135,12 @@ ring_words emulated_nic::open_ring(std::uint32_t port, ring_direction way,
   if (system_word<std::uint32_t>(position.enabled).load(acquire) != 0) {
     throw input_error(fmt::format("port {} {} for another flow: use another port", port,
                                   receives ? "receives" : "sends"));
+  }
+  if (receives && memory.buffer_bytes < node_.max_frame_bytes) {
+    throw input_error(fmt::format(
+        "port {}: its frames have up to {} bytes and a buffer has {}: use a larger buffer_bytes, "
+        "or a smaller MTU",
+        port, node_.max_frame_bytes, memory.buffer_bytes));
   }
   const auto set = [&p](std::uint32_t offset, std::uint32_t value) {
     p.at(offset).store(value, relaxed);
@@ -192,7 +207,8 @@ nic_statistics emulated_nic::statistics(std::uint32_t port) const {
   s.damaged = read(p.counters.damaged);
   s.miscounted = read(p.counters.miscounted);
   s.given = read(p.counters.given);
-  s.sent = read(p.counters.sent);
+  s.refused = read(p.counters.refused) + read(p.counters.bad_transmits);
+  s.sent = read(p.counters.sent) - read(p.counters.refused);
   for (std::uint32_t k = 0; k < where_.ports; ++k)
     s.came_out += read(node_.ports[k].sinks.of[port].count);
   return s;
@@ -226,10 +242,19 @@ void emulated_nic::check() const {
 }
 
 std::vector<std::string> emulated_nic::notes() const {
-  return {fmt::format("an emulated {} of {} ports: {}; kernels write its tails themselves",
-                      where_.model == model_kind::intel_82599 ? "82599" : "82574", where_.ports,
-                      has_thread_ ? "a CPU thread serves its rings"
-                                  : "lanes of the host executor serve its rings")};
+  std::vector<std::string> all = {
+      fmt::format("an emulated {} of {} ports: {}; kernels write its tails themselves",
+                  where_.model == model_kind::intel_82599 ? "82599" : "82574", where_.ports,
+                  has_thread_ ? "a CPU thread serves its rings"
+                              : "lanes of the host executor serve its rings")};
+  for (std::size_t k = 0; k < taps_.size(); ++k) {
+    const std::string& name = taps_[k].name();
+    all.push_back(fmt::format("port {} is the wire of Linux's interface {}{}", k, name,
+                              taps_[k].is_up() ? ""
+                                               : ", which is down: ip addr add ADDRESS/24 dev " +
+                                                     name + "; ip link set " + name + " up"));
+  }
+  return all;
 }
 
 }  // namespace gnstor::host

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "tap_interface.hpp"
 #include <gnstor/host/nic_endpoint.hpp>
 #include <link/nic_link.hpp>
 
@@ -8,11 +9,13 @@
 
 #include <mutex>
 #include <thread>
+#include <vector>
 
 namespace gnstor::host {
 
-/// An Ethernet controller in this process: an 82599's rings and registers, served by a CPU thread
-/// or by lanes of the host executor.
+/// An Ethernet controller in this process: the rings and registers of an 82599 or an 82574, served
+/// by a CPU thread or by lanes of the host executor. On its wires are generators and sinks, or
+/// interfaces of Linux.
 class emulated_nic final : public nic_link {
  public:
   /// Throws `input_error` for options that exclude each other, `error` where there is not so much
@@ -41,6 +44,9 @@ class emulated_nic final : public nic_link {
  private:
   using model_kind = nic_endpoint::model_kind;
 
+  /// Serves the rings, by whom `run` says: `run(service)`.
+  template <class Run>
+  void with_service(const Run& run);
   void serve() noexcept;
   fw::nic_port& port_at(std::uint32_t port) const;
   static fw::ring_position& position_of(fw::nic_port& port, ring_direction way) {
@@ -64,7 +70,8 @@ class emulated_nic final : public nic_link {
   memory_block ports_;  ///< with the registers: kernels write tails
   std::vector<fw::nic_window> windows_;
   std::vector<std::uint64_t> paths_;
-  std::mutex use_;  ///< of windows and paths
+  std::vector<tap_interface> taps_;  ///< one per port, or none
+  std::mutex use_;                   ///< of windows and paths
   std::uint32_t stop_ = 0;
   std::thread thread_;
 };

@@ -1,14 +1,18 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace gnstor::host {
 
-/// An Ethernet controller that is emulated in this process: `emu-nic:?name=value&...`.
+/// An Ethernet controller that is emulated in this process: `emu-nic:?name=value&...`, or
+/// `tap:NAME,...?name=value&...` with interfaces of Linux on its wires.
 ///
-/// `nic` opens it. Behind each port whose frames are received is a generator of numbered frames,
-/// and behind each port a sink that knows them again. docs/packets.md shows the options.
+/// `nic` opens it. Behind each port of `emu-nic:` whose frames are received is a generator of
+/// numbered frames, and behind each port a sink that knows them again. docs/packets.md and
+/// docs/packet-peers.md show the options.
 struct nic_endpoint {
   enum class model_kind : std::uint8_t {
     intel_82599,  ///< advanced descriptors
@@ -22,6 +26,7 @@ struct nic_endpoint {
 
   model_kind model = model_kind::intel_82599;
   std::uint32_t ports = 2;
+  std::vector<std::string> taps;  ///< the interface of each port; empty: generators and sinks
   std::uint32_t depth = 512;      ///< descriptors of a ring, unless a path says otherwise
   std::uint64_t frames = 10'000;  ///< that each generator makes
   std::uint32_t frame_bytes = 0;  ///< of each, without the check sequence; 0: drawn

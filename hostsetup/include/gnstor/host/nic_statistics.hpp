@@ -17,6 +17,7 @@ struct nic_statistics {
   std::uint64_t given = 0;       ///< the other ones: what may come out again, duplicates included
   std::uint64_t came_out = 0;    ///< of these, what some port has sent
   std::uint64_t sent = 0;        ///< frames that this port has sent, whatever they were
+  std::uint64_t refused = 0;     ///< frames to send that are none, or that the wire did not take
 };
 
 }  // namespace gnstor::host
