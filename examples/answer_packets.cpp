@@ -58,7 +58,7 @@ int main(int argc, char** argv) try {
   line.option("--buffers", o.buffers, "packet buffers").show_default();
   line.option("--buffer-bytes", o.buffer_bytes, "of each, 2048 to 16384").show_default();
   if (const auto code = line.parse(argc, argv)) return *code;
-  const answering_host app{{{0x02, 0x47, 0x4e, 0x53, 0x00, 0x01}}, address_of(address)};
+  const std::uint32_t ours = address_of(address);
 
   sigset_t ends;
   sigemptyset(&ends);
@@ -68,7 +68,7 @@ int main(int argc, char** argv) try {
   host::nic nic(endpoint);
   host::executor kernels;
   host::packet_flow flow(nic, o);
-  flow.spawn(kernels, app);
+  flow.spawn(kernels, answering_host{nic.address(0), ours});
   nic.attach(kernels);
   for (const std::string& note : nic.notes()) std::printf("%s\n", note.c_str());
   std::printf("answering for %s\n", address.c_str());

@@ -205,6 +205,7 @@ void parse_managed(endpoint& e, std::string_view rest, std::string_view whole) {
 
 constexpr std::string_view nic_scheme = "emu-nic:";
 constexpr std::string_view tap_scheme = "tap:";
+constexpr std::string_view ethernet_scheme = "eth://";
 
 /// Names of interfaces, as Linux takes them: up to 15 bytes, and those that a shell leaves alone.
 bool is_interface_name(std::string_view name) {
@@ -233,17 +234,38 @@ nic_endpoint parse_tap(std::string_view rest, std::string_view whole) {
   return e;
 }
 
+nic_endpoint parse_ethernet(std::string_view rest, std::string_view whole) {
+  const auto question = rest.find('?');
+  const auto address = pcie::pci_address::parse(rest.substr(0, question));
+  if (!address) {
+    throw input_error(fmt::format(
+        "endpoint '{}': expected eth://DOMAIN:BUS:DEVICE.FUNCTION, such as eth://0000:02:00.0; "
+        "gnstorctl local list shows the controllers of this machine",
+        whole));
+  }
+  nic_endpoint e;
+  e.function = address->text();
+  e.model = nic_endpoint::model_kind::intel_82574;
+  e.ports = 1;
+  e.frames = 0;
+  if (question != std::string_view::npos)
+    apply_all(e, rest.substr(question + 1), ethernet_options());
+  return e;
+}
+
 }  // namespace
 
 nic_endpoint nic_endpoint::parse(std::string_view text) {
+  if (text.starts_with(ethernet_scheme))
+    return parse_ethernet(text.substr(ethernet_scheme.size()), text);
   if (text.starts_with(tap_scheme)) return parse_tap(text.substr(tap_scheme.size()), text);
   nic_endpoint e;
   const std::string_view rest =
       text.starts_with(nic_scheme) ? text.substr(nic_scheme.size()) : std::string_view("!");
   if (!rest.empty() && rest.front() != '?') {
     throw input_error(fmt::format(
-        "endpoint '{}': expected emu-nic:?NAME=VALUE&..., an Ethernet controller, or tap:NAME, an "
-        "interface of Linux",
+        "endpoint '{}': expected emu-nic:?NAME=VALUE&..., an Ethernet controller, tap:NAME, an "
+        "interface of Linux, or eth://DOMAIN:BUS:DEVICE.FUNCTION, a controller of this machine",
         text));
   }
   if (!rest.empty()) apply_all(e, rest.substr(1), nic_endpoint_options());

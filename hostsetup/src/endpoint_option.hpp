@@ -57,6 +57,7 @@ enum class option_use : std::uint8_t {
   lent,        ///< of one that a daemon lends
   packets,     ///< of an Ethernet controller that is emulated
   taps,        ///< of one whose wires are interfaces of Linux
+  ethernet,    ///< of one on this machine's bus
 };
 
 /// An option's value after its syntax was checked.
@@ -81,7 +82,7 @@ struct endpoint_option {
 
 /// The options of `emu:`, of `emu-nvme:`, of `disk:`, of `nvme://`, of `homi:`, of `rdma://`, of
 /// `gnstor://` beside those, of `host:` and `file:`, of `emu-memory:`, of `memory://`, of
-/// `emu-nic:` and of `tap:`, in the order in which they are explained.
+/// `emu-nic:`, of `tap:` and of `eth://`, in the order in which they are explained.
 std::span<const endpoint_option<endpoint>> emulated_options();
 std::span<const endpoint_option<nvme_endpoint>> nvme_options();
 std::span<const endpoint_option<disk_endpoint>> disk_options();
@@ -94,5 +95,6 @@ std::span<const endpoint_option<memory_endpoint>> memory_options();
 std::span<const endpoint_option<memory_endpoint>> granted_options();
 std::span<const endpoint_option<nic_endpoint>> nic_endpoint_options();
 std::span<const endpoint_option<nic_endpoint>> tap_options();
+std::span<const endpoint_option<nic_endpoint>> ethernet_options();
 
 }  // namespace gnstor::host

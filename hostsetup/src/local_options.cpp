@@ -204,6 +204,17 @@ std::span<const packets> tap_options() {
   return all;
 }
 
+std::span<const packets> ethernet_options() {
+  constexpr auto use = option_use::ethernet;
+  static const std::vector<packets> all = {
+      depth_of(use),
+      {"promiscuous", use, yes_or_no(), "no",
+       "yes: it receives frames for any hardware address, and not only for its own and broadcasts.",
+       [](nic_endpoint& e, const value& v) { e.promiscuous = is_yes(v); }},
+  };
+  return all;
+}
+
 std::span<const packets> nic_endpoint_options() {
   static const std::vector<packets> all = ethernet();
   return all;

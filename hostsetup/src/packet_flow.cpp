@@ -23,6 +23,9 @@ packet_flow::packet_flow(nic& where, const packet_flow_options& options)
   shape_.lanes = options_.depth;
   shape_.buffers = options_.buffers;
   shape_.bytes = options_.buffer_bytes;
+  // One buffer per page where that is wanted and can be.
+  const std::uint32_t page = link_->frame_boundary();
+  if (shape_.stride() <= page) shape_.tailroom = page - shape_.headroom - shape_.bytes;
   path_.turn = options_.turn;
   path_.applications = options_.applications;
   path_.drain_ns = options_.drain.ns();

@@ -114,6 +114,22 @@ TEST_CASE("an endpoint that says nonsense is answered by what exists") {
   CHECK(thrown([] { host::endpoint::parse("emu-nic:"); }).find("host::nic") != std::string::npos);
 }
 
+TEST_CASE("an Ethernet controller of the bus is named as the kernel names it") {
+  const auto e = host::nic_endpoint::parse("eth://02:00.0?promiscuous=yes&depth=64");
+  CHECK(e.function == "0000:02:00.0");
+  CHECK(e.promiscuous);
+  CHECK(e.depth == 64);
+  CHECK(e.model == host::nic_endpoint::model_kind::intel_82574);
+  const auto parse = [](const char* text) {
+    return thrown([text] { host::nic_endpoint::parse(text); });
+  };
+  CHECK(parse("eth://eth0").find("expected eth://DOMAIN:BUS:DEVICE.FUNCTION") != std::string::npos);
+  CHECK(parse("eth://0000:02:00.0?model=82599").find("these exist: depth, promiscuous") !=
+        std::string::npos);
+  CHECK(thrown([] { host::nic nic("eth://fffe:1f:1f.7"); }).find("no such PCI function") !=
+        std::string::npos);
+}
+
 TEST_CASE("a flow that cannot be says why") {
   host::nic nic("emu-nic:?depth=64");
   const auto make = [&nic](host::packet_flow_options o) {

@@ -124,6 +124,29 @@ TEST_CASE("a controller that a driver of Linux keeps is reached through Linux, o
              "gnstorctl local release 0000:01:00.1"));
 }
 
+TEST_CASE("an Ethernet controller whose interface is up is left alone") {
+  machine m;
+  const std::string folder = "sys/bus/pci/devices/0000:02:00.0/";
+  m.put(folder + "class", "0x020000");
+  m.put(folder + "vendor", "0x8086");
+  m.put(folder + "device", "0x10d3");
+  m.put(folder + "net/eth1/flags", "0x1003");
+  m.put("sys/bus/pci/devices/0000:02:00.1/device", "0x10d3");
+  const std::vector<pci_function> all = pci_function::ethernet_controllers(m.at(""));
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].interfaces() == std::vector<std::string>{"eth1"});
+  const std::string refusal =
+      refusal_of<host::input_error>([&] { function_binding(all[0]).take("vfio-pci"); });
+  CHECK(says(refusal, "its interface eth1 is up: ip link set eth1 down first"));
+  CHECK(says(refusal_of<host::input_error>([&] { (void)open_device(all[0]); }), "no NVMe"));
+  CHECK(says(refusal_of<host::input_error>(
+                 [&] { (void)open_ethernet_device(m.function("0000:01:00.0")); }),
+             "no 82574"));
+  m.put(folder + "net/eth1/flags", "0x1002");
+  CHECK(says(refusal_of<host::input_error>([&] { function_binding(all[0]).take("vfio-pci"); }),
+             "modprobe vfio-pci"));
+}
+
 TEST_CASE("a function is opened by no program while the kernel's driver has it") {
   machine m;
   const auto refusal = [&](const char* address) {

@@ -13,7 +13,8 @@ import sys
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
 # What begins the parts that have a page of their own.
 PAGES = {"How an array is emulated": "emulation.md", "A local NVMe controller": "local-nvme.md",
-         "An Ethernet controller": "packets.md", "with Linux on its wires": "packet-peers.md"}
+         "An Ethernet controller": "packets.md", "with Linux on its wires": "packet-peers.md",
+         "An 82574 (e1000e)": "packet-peers.md"}
 BEGIN, END = "<!-- begin endpoint options -->\n", "<!-- end endpoint options -->\n"
 
 

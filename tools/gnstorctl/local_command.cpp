@@ -25,20 +25,22 @@ pci_function controller(const local_wanted& w) {
                       "local list shows the controllers of this machine");
   }
   pci_function f(*address);
-  if (!f.is_nvme()) {
-    throw input_error(
-        fmt::format("{}: this is no NVMe controller (class {})", f.name(), f.attribute("class")));
+  if (!f.is_nvme() && !f.is_82574()) {
+    throw input_error(fmt::format("{}: this is no NVMe controller, and no 82574 (class {})",
+                                  f.name(), f.attribute("class")));
   }
   return f;
 }
 
-/// Block devices, with what they are used for.
+/// Block devices and network interfaces, with what they are used for.
 std::vector<std::string> uses_of(const pci_function& f) {
   std::vector<std::string> uses;
   for (const std::string& device : f.block_devices()) {
     const std::string use = block_device_use().of(device);
     uses.push_back(use.empty() ? "/dev/" + device : use);
   }
+  for (const std::string& interface : f.interfaces())
+    uses.push_back(interface + (f.is_up(interface) ? " is up" : " is down"));
   return uses;
 }
 
@@ -46,22 +48,24 @@ std::vector<std::string> uses_of(const pci_function& f) {
 
 std::string list_controllers(const local_wanted& w) {
   std::string text =
-      fmt::format("{:<14} {:<10} {:<12} {}\n", "ADDRESS", "DRIVER", "IOMMU GROUP", "BLOCK DEVICES");
+      fmt::format("{:<14} {:<10} {:<12} {}\n", "ADDRESS", "DRIVER", "IOMMU GROUP", "DEVICES");
   nlohmann::json all = nlohmann::json::array();
-  for (const pci_function& f : pci_function::nvme_controllers()) {
+  std::vector<pci_function> controllers = pci_function::nvme_controllers();
+  for (const pci_function& f : pci_function::ethernet_controllers()) controllers.push_back(f);
+  for (const pci_function& f : controllers) {
     const std::vector<std::string> uses = uses_of(f);
     all.push_back({{"address", f.name()},
                    {"driver", f.driver()},
                    {"iommu_group", f.iommu_group()},
                    {"translated", f.is_translated()},
                    {"taken_from", function_binding(f).kept()},
-                   {"block_devices", uses}});
+                   {f.is_nvme() ? "block_devices" : "interfaces", uses}});
     text += fmt::format(
         "{:<14} {:<10} {:<12} {}\n", f.name(), f.driver().empty() ? "(none)" : f.driver(),
         f.iommu_group().empty() ? "(none)" : f.iommu_group(), fmt::join(uses, ", "));
   }
   if (w.format == "json") return all.dump() + "\n";
-  return all.empty() ? "no NVMe controllers on this machine's bus\n" : text;
+  return all.empty() ? "no NVMe controllers and no 82574 on this machine's bus\n" : text;
 }
 
 std::string list_clients(const local_wanted& w) {
@@ -95,9 +99,9 @@ std::string bind_controller(const local_wanted& w) {
                       "vfio-pci: say --driver vfio-pci");
   }
   function_binding(f).take(driver);
-  return fmt::format("{} is {}: nvme://{}\n", f.name(),
+  return fmt::format("{} is {}: {}://{}\n", f.name(),
                      driver.empty() ? "without a driver of the kernel" : "bound to " + driver,
-                     f.name());
+                     f.is_nvme() ? "nvme" : "eth", f.name());
 }
 
 std::string release_controller(const local_wanted& w) {

@@ -396,13 +396,14 @@ class commands {
       verb.when_given([this, action] { local_ = action; });
       return &verb;
     };
-    does_here("list", "each NVMe controller: who has it, and what its block devices are used for",
+    does_here("list",
+              "each NVMe controller and 82574: who has it, and what its devices are used for",
               "gnstorctl local list", list_controllers, false);
     command_line& clients = line.verb("clients", "who has queues of a gnstor-homid");
     clients.option("NAME", w_->local.address, "of the daemon, or its socket's path").required();
     clients.example("gnstorctl local clients default");
     clients.when_given([this] { local_ = list_clients; });
-    does_here("bind", "take a controller from the kernel, for endpoints nvme://",
+    does_here("bind", "take a controller from the kernel, for endpoints nvme:// and eth://",
               "gnstorctl local bind 0000:01:00.0", bind_controller, true)
         ->option("--driver", w_->local.driver,
                  "vfio-pci (behind an IOMMU), or none (no IOMMU); auto: what this machine has")

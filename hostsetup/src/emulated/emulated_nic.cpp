@@ -120,6 +120,12 @@ void emulated_nic::unmap(std::uint64_t address) noexcept {
   if (k < windows_.size()) system_word<std::uint64_t>(windows_[k].bytes).store(0, release);
 }
 
+/// Locally administered: "GNS", and the port from 1 on.
+wire::ethernet::mac_address emulated_nic::address(std::uint32_t port) const {
+  (void)port_at(port);
+  return {{0x02, 0x47, 0x4e, 0x53, 0x00, static_cast<std::uint8_t>(port + 1)}};
+}
+
 fw::nic_port& emulated_nic::port_at(std::uint32_t port) const {
   if (port >= where_.ports)
     throw input_error(fmt::format("port {}: the NIC has {}", port, where_.ports));

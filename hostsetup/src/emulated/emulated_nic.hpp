@@ -25,6 +25,7 @@ class emulated_nic final : public nic_link {
 
   nic_endpoint::model_kind model() const override { return where_.model; }
   std::uint32_t ports() const override { return where_.ports; }
+  wire::ethernet::mac_address address(std::uint32_t port) const override;
   std::uint32_t usual_depth() const override { return where_.depth; }
   std::uint32_t most_depth() const override { return 4096; }
   memory_block allocate(std::size_t bytes) override {

@@ -23,11 +23,14 @@ class nic_link {
 
   virtual nic_endpoint::model_kind model() const = 0;
   virtual std::uint32_t ports() const = 0;
+  virtual wire::ethernet::mac_address address(std::uint32_t port) const = 0;
   /// Descriptors of a ring where nobody says otherwise, and at most.
   virtual std::uint32_t usual_depth() const = 0;
   virtual std::uint32_t most_depth() const = 0;
   /// Memory that kernels, this CPU and the NIC reach. Throws `error`.
   virtual memory_block allocate(std::size_t bytes) = 0;
+  /// Bytes of a page such that no frame should lie in two of them; 0: it may lie anywhere.
+  virtual std::uint32_t frame_boundary() const { return 0; }
   /// Lets the NIC reach memory; returns what it calls it. Throws `error`.
   virtual std::uint64_t map(void* memory, std::uint64_t bytes) = 0;
   virtual void unmap(std::uint64_t address) noexcept = 0;

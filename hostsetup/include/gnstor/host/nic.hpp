@@ -3,6 +3,7 @@
 #include <gnstor/host/machine.hpp>
 #include <gnstor/host/nic_endpoint.hpp>
 #include <gnstor/host/nic_statistics.hpp>
+#include <gnstor/wire/ethernet/mac_address.hpp>
 
 #include <memory>
 #include <string>
@@ -30,13 +31,16 @@ struct nic_options {
 /// must not outlive it.
 class nic {
  public:
-  /// Opens `emu-nic:?ports=2`. Throws `input_error` for a bad endpoint, `error` otherwise.
+  /// Opens `emu-nic:?ports=2`, `tap:tap0` or `eth://0000:02:00.0`. Throws `input_error` for a bad
+  /// endpoint, `error` otherwise.
   explicit nic(std::string_view endpoint, const nic_options& options = {});
   nic(nic&&) noexcept;
   nic& operator=(nic&&) noexcept;
   ~nic();
 
   std::uint32_t ports() const;
+  /// The hardware address of a port: a controller's own, or one for each emulated port.
+  wire::ethernet::mac_address address(std::uint32_t port) const;
   nic_statistics statistics(std::uint32_t port) const;
   /// Throws `error` unless every frame that a port was given came out of some port: once, in order,
   /// and as it came but for hardware addresses and time to live.

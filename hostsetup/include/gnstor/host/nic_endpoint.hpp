@@ -7,8 +7,9 @@
 
 namespace gnstor::host {
 
-/// An Ethernet controller that is emulated in this process: `emu-nic:?name=value&...`, or
-/// `tap:NAME,...?name=value&...` with interfaces of Linux on its wires.
+/// An Ethernet controller: one of this machine's bus, `eth://0000:02:00.0?name=value&...`, or one
+/// that is emulated in this process, `emu-nic:?name=value&...`, also with interfaces of Linux on
+/// its wires, `tap:NAME,...?name=value&...`.
 ///
 /// `nic` opens it. Behind each port of `emu-nic:` whose frames are received is a generator of
 /// numbered frames, and behind each port a sink that knows them again. docs/packets.md and
@@ -26,6 +27,8 @@ struct nic_endpoint {
 
   model_kind model = model_kind::intel_82599;
   std::uint32_t ports = 2;
+  std::string function;           ///< on the bus, as the kernel writes it; empty: it is emulated
+  bool promiscuous = false;       ///< of one on the bus: it receives frames for any address
   std::vector<std::string> taps;  ///< the interface of each port; empty: generators and sinks
   std::uint32_t depth = 512;      ///< descriptors of a ring, unless a path says otherwise
   std::uint64_t frames = 10'000;  ///< that each generator makes

@@ -22,8 +22,8 @@ class function_binding {
   /// Takes it: for `driver` ("vfio-pci"), or for no driver at all where that is empty. Once more is
   /// no error.
   ///
-  /// Throws `input_error` if a block device of it is mounted or in use, and nothing is changed
-  /// then.
+  /// Throws `input_error` if a block device of it is mounted or in use, or a network interface of
+  /// it is up, and nothing is changed then.
   void take(const std::string& driver) const {
     const std::string now = function_->driver();
     if (now == driver) return;
@@ -80,6 +80,13 @@ class function_binding {
   }
 
   void refuse_used() const {
+    for (const std::string& interface : function_->interfaces()) {
+      if (function_->is_up(interface)) {
+        throw input_error(fmt::format(
+            "{}: its interface {} is up: ip link set {} down first; nothing was changed",
+            function_->name(), interface, interface));
+      }
+    }
     for (const std::string& device : function_->block_devices()) {
       const std::string use = block_device_use(root().string()).of(device);
       if (!use.empty()) {

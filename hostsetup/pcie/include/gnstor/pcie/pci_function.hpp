@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -22,25 +23,18 @@ class pci_function {
       : address_(address), root_(std::move(root)) {
     if (!std::filesystem::exists(folder())) {
       throw input_error(address.text() +
-                        ": there is no such PCI function; gnstorctl local list shows the NVMe "
+                        ": there is no such PCI function; gnstorctl local list shows the "
                         "controllers of this machine");
     }
   }
 
   /// All NVMe controllers, in the order of their addresses.
   static std::vector<pci_function> nvme_controllers(const std::filesystem::path& root = "/") {
-    std::vector<pci_function> all;
-    std::error_code none;
-    for (const auto& one :
-         std::filesystem::directory_iterator(root / "sys/bus/pci/devices", none)) {
-      const auto address = pci_address::parse(one.path().filename().string());
-      if (!address) continue;
-      pci_function f(*address, root);
-      if (f.is_nvme()) all.push_back(std::move(f));
-    }
-    std::sort(all.begin(), all.end(),
-              [](const auto& a, const auto& b) { return a.name() < b.name(); });
-    return all;
+    return those([](const pci_function& f) { return f.is_nvme(); }, root);
+  }
+  /// All Ethernet controllers that gnstor drives, likewise.
+  static std::vector<pci_function> ethernet_controllers(const std::filesystem::path& root = "/") {
+    return those([](const pci_function& f) { return f.is_82574(); }, root);
   }
 
   const pci_address& address() const { return address_; }
@@ -50,6 +44,10 @@ class pci_function {
 
   /// Class 01h (storage), 08h (non-volatile memory), 02h (NVMe).
   bool is_nvme() const { return attribute("class") == "0x010802"; }
+  /// An 82574, 82574L included, as QEMU's e1000e is one: Ethernet of Intel's, device 10D3h.
+  bool is_82574() const {
+    return attribute("vendor") == "0x8086" && attribute("device") == "0x10d3";
+  }
   /// The kernel's driver that has it: "nvme", "vfio-pci"; empty: none.
   std::string driver() const { return target_of("driver"); }
   /// The IOMMU group; empty where no IOMMU is in use.
@@ -87,6 +85,21 @@ class pci_function {
     return names;
   }
 
+  /// Network interfaces that the kernel's driver has made of it.
+  std::vector<std::string> interfaces() const {
+    std::vector<std::string> names;
+    std::error_code none;
+    for (const auto& one : std::filesystem::directory_iterator(folder() / "net", none))
+      names.push_back(one.path().filename().string());
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+  /// True if one of them is up (IFF_UP): somebody may be using it.
+  bool is_up(const std::string& interface) const {
+    const std::string flags = attribute("net/" + interface + "/flags");
+    return (std::strtoul(flags.c_str(), nullptr, 16) & 1) != 0;
+  }
+
   /// The first line of a file in its folder; empty if it cannot be read.
   std::string attribute(const std::string& file) const {
     std::string line;
@@ -108,6 +121,22 @@ class pci_function {
   }
 
  private:
+  template <class Wanted>
+  static std::vector<pci_function> those(const Wanted& wanted, const std::filesystem::path& root) {
+    std::vector<pci_function> all;
+    std::error_code none;
+    for (const auto& one :
+         std::filesystem::directory_iterator(root / "sys/bus/pci/devices", none)) {
+      const auto address = pci_address::parse(one.path().filename().string());
+      if (!address) continue;
+      pci_function f(*address, root);
+      if (wanted(f)) all.push_back(std::move(f));
+    }
+    std::sort(all.begin(), all.end(),
+              [](const auto& a, const auto& b) { return a.name() < b.name(); });
+    return all;
+  }
+
   std::string target_of(const char* link) const {
     std::error_code none;
     return std::filesystem::read_symlink(folder() / link, none).filename().string();
