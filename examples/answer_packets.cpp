@@ -1,7 +1,7 @@
-#include "answering_host.hpp"
 #include <gnstor/host/error.hpp>
 #include <gnstor/host/executor.hpp>
 #include <gnstor/host/packet_flow.hpp>
+#include <gnstor/packet/answering_host.hpp>
 
 #include <command_line/command_line.hpp>
 
@@ -68,7 +68,7 @@ int main(int argc, char** argv) try {
   host::nic nic(endpoint);
   host::executor kernels;
   host::packet_flow flow(nic, o);
-  flow.spawn(kernels, answering_host{nic.address(0), ours});
+  flow.spawn(kernels, gnstor::answering_host{nic.address(0), ours});
   nic.attach(kernels);
   for (const std::string& note : nic.notes()) std::printf("%s\n", note.c_str());
   std::printf("answering for %s\n", address.c_str());

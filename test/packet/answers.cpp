@@ -1,8 +1,8 @@
 /// Packets that an application answers, against answers that were made byte by byte.
 
-#include "../../examples/answering_host.hpp"
 #include "packet_rig.hpp"
 #include "reference_host.hpp"
+#include <gnstor/packet/answering_host.hpp>
 
 #include <doctest/doctest.h>
 
@@ -18,6 +18,8 @@ struct scripted_line {
   std::vector<frame_bytes> coming;
   std::size_t next = 0;
   std::vector<frame_bytes> gone;
+  std::uint32_t tries = 1;  ///< that each of those takes
+  std::uint32_t tried = 0;
 };
 
 struct scripted_wire {
@@ -35,6 +37,7 @@ struct scripted_wire {
   }
   void pass(const fw::wire_arrival&, bool) const { ++line->next; }
   bool send(const unsigned char* from, std::uint32_t bytes) const {
+    if (++line->tried % line->tries != 0) return false;
     line->gone.emplace_back(from, from + bytes);
     return true;
   }
@@ -73,8 +76,9 @@ packet_rig_shape same_port() {
 /// Gives the frames to a rig's only port and compares what comes out there.
 template <class Rig>
 std::string exchange(Rig& rig, host::options chosen, std::vector<frame_bytes> frames,
-                     const std::vector<frame_bytes>& answers) {
+                     const std::vector<frame_bytes>& answers, std::uint32_t tries = 1) {
   scripted_line lines[2];
+  lines[0].tries = tries;
   const std::uint64_t count = frames.size();
   lines[0].coming = std::move(frames);
   const std::string thrown = rig.run(
@@ -95,7 +99,7 @@ std::string exchange(Rig& rig, host::options chosen, std::vector<frame_bytes> fr
 }
 
 template <class Model>
-std::string talk(host::options chosen, int count) {
+std::string talk(host::options chosen, int count, std::uint32_t tries = 1) {
   reference_host peer(chosen.seed);
   std::vector<frame_bytes> frames;
   std::vector<frame_bytes> answers;
@@ -104,7 +108,7 @@ std::string talk(host::options chosen, int count) {
     answers.push_back(reference_host::answer(frames.back()));
   }
   rig_of<Model> rig(same_port());
-  return exchange(rig, chosen, std::move(frames), answers);
+  return exchange(rig, chosen, std::move(frames), answers, tries);
 }
 
 /// What makes a datagram one that a host does not answer, and why.
@@ -189,6 +193,10 @@ TEST_CASE("seeded: every schedule gives the same answers in the same order") {
 
 TEST_CASE("weak: no load of an older word changes an answer") {
   sweep(host::mode::weak, 60, [](host::options o) { return talk<fw::nic_82574>(o, 40); });
+}
+
+TEST_CASE("a wire that does not take a frame at once has it later, and each of them once") {
+  sweep(host::mode::seeded, 20, [](host::options o) { return talk<fw::nic_82599>(o, 30, 4); });
 }
 
 TEST_CASE("what a host does not answer is counted by its cause, and the rest is answered") {

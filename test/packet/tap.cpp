@@ -1,10 +1,10 @@
 /// A NIC with Linux on its wire, in a network namespace of the test's own.
 
-#include "../../examples/answering_host.hpp"
 #include "under_tsan.hpp"
 #include <gnstor/host/error.hpp>
 #include <gnstor/host/file_descriptor.hpp>
 #include <gnstor/host/packet_flow.hpp>
+#include <gnstor/packet/answering_host.hpp>
 #include <gnstor/simt_host/executor.hpp>
 
 #include <arpa/inet.h>

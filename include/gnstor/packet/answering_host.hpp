@@ -7,16 +7,26 @@
 #include <gnstor/wire/ethernet/internet_checksum.hpp>
 #include <gnstor/wire/ethernet/udp_header.hpp>
 
-/// A host of one address: answers ARP, ping, and UDP datagrams to one port, in place.
+namespace gnstor::inline v0 {
+
+/// A packet application that answers as a host of one address does: ARP, ping, and UDP datagrams to
+/// one port, each in the buffer that it came in. For trying a NIC, and as what an application looks
+/// like. RFC 826, RFC 792, RFC 862.
+///
+/// What it does not answer is dropped, and counted by its cause: frames that contradict themselves,
+/// wrong checksums, IP options, fragments, other protocols and ports, other stations.
 struct answering_host {
-  gnstor::wire::ethernet::mac_address mac;
+  wire::ethernet::mac_address mac;
   std::uint32_t address;  ///< 0x0a400002: 10.64.0.2
   std::uint16_t echo_port = 7;
 
+  /// @par Callers each lane for its own packets
+  /// @par Result `forward` for an answer, `drop` for everything else
+  /// @par Bound the bytes of a frame: it is summed up once or twice
   // [snippet
   template <class Lane>
-  GNSTOR_HD gnstor::packet_verdict receive(Lane&, gnstor::packet p) const {
-    namespace ether = gnstor::wire::ethernet;
+  GNSTOR_HD packet_verdict receive(Lane&, packet p) const {
+    namespace ether = wire::ethernet;
     auto* frame = p.header<ether::ethernet_header>(0);
     if (frame == nullptr || frame->source.is_group()) return p.refuse(cause::malformed);
     cause why = cause::unsupported;
@@ -26,18 +36,18 @@ struct answering_host {
     if (why != cause::received) return p.refuse(why);
     frame->destination = frame->source;
     frame->source = mac;
-    return gnstor::packet_verdict::forward;
+    return packet_verdict::forward;
   }
   // snippet]
 
  private:
-  using cause = gnstor::packet_cause;
+  using cause = packet_cause;
   static constexpr std::uint32_t at_ip = 14;
   static constexpr std::uint32_t at_data = 34;
 
   /// `received` if the packet is an answer now; else why there is none.
-  GNSTOR_HD cause answer_arp(const gnstor::packet& p) const {
-    namespace ether = gnstor::wire::ethernet;
+  GNSTOR_HD cause answer_arp(const packet& p) const {
+    namespace ether = wire::ethernet;
     auto* arp = p.header<ether::arp_packet>(at_ip);
     if (arp == nullptr || arp->hardware != ether::arp_packet::of_ethernet ||
         arp->protocol != static_cast<std::uint16_t>(ether::ether_type::ipv4) ||
@@ -54,8 +64,8 @@ struct answering_host {
     return cause::received;
   }
 
-  GNSTOR_HD cause answer_ipv4(const gnstor::packet& p) const {
-    namespace ether = gnstor::wire::ethernet;
+  GNSTOR_HD cause answer_ipv4(const packet& p) const {
+    namespace ether = wire::ethernet;
     auto* ip = p.header<ether::ipv4_header>(at_ip);
     if (ip == nullptr || ip->version() != 4 || ip->header_bytes() < sizeof *ip ||
         ip->total_bytes < ip->header_bytes() || ip->total_bytes > p.length() - at_ip) {
@@ -86,8 +96,8 @@ struct answering_host {
     return cause::received;
   }
 
-  GNSTOR_HD cause answer_echo(const gnstor::packet& p) const {
-    namespace ether = gnstor::wire::ethernet;
+  GNSTOR_HD cause answer_echo(const packet& p) const {
+    namespace ether = wire::ethernet;
     auto* icmp = p.header<ether::icmp_header>(at_data);
     if (icmp == nullptr) return cause::malformed;
     const auto* bytes = reinterpret_cast<const unsigned char*>(icmp);
@@ -100,9 +110,8 @@ struct answering_host {
     return cause::received;
   }
 
-  GNSTOR_HD cause answer_udp(const gnstor::packet& p,
-                             const gnstor::wire::ethernet::ipv4_header& ip) const {
-    namespace ether = gnstor::wire::ethernet;
+  GNSTOR_HD cause answer_udp(const packet& p, const wire::ethernet::ipv4_header& ip) const {
+    namespace ether = wire::ethernet;
     auto* udp = p.header<ether::udp_header>(at_data);
     const std::uint32_t length = p.length() - at_data;
     if (udp == nullptr || udp->total_bytes != length) return cause::malformed;
@@ -118,3 +127,7 @@ struct answering_host {
     return cause::received;
   }
 };
+
+static_assert(packet_application<answering_host>);
+
+}  // namespace gnstor::inline v0
