@@ -1,5 +1,7 @@
 #pragma once
 
+#include <gnstor/simt/clock.hpp>
+
 #include <nic/nic_node.hpp>
 #include <nic/nic_wire.hpp>
 #include <nic/numbered_frame.hpp>

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "tap_interface.hpp"
+#include <gnstor/simt/clock.hpp>
 
 #include <nic/nic_node.hpp>
 #include <nic/nic_wire.hpp>
