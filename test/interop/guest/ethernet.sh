@@ -75,6 +75,7 @@ for size in 1 2 512 1471 1472; do
   socat -b 65536 -t 0.5 - UDP4:$address:7 < /tmp/sent > /tmp/back || failed "socat"
   same "$size bytes by UDP" "$(sha256sum < /tmp/sent)" "$(sha256sum < /tmp/back)"
 done
+says "came back once, in order" interop_datagrams --count "$DATAGRAMS"
 says " 0% packet loss" ping -q -f -c 5000 -W 10 $address
 ! ping -c 1 -W 1 -s 3000 $address > /dev/null || failed "fragments were answered"
 

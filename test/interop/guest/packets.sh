@@ -54,6 +54,7 @@ for model in 82599 82574; do
   ping_sizes 0 1 17 18 19 56 511 512 1000 1471 1472
   says "lladdr 02:47:4e:53:00:01" ip neigh show $address
   echo_sizes 1 2 512 1471 1472
+  says "came back once, in order" interop_datagrams --count "$DATAGRAMS"
   says " 0% packet loss" ping -q -f -c 1000 -W 10 $address
   # Fragments, another port, another address: no answer, and the kernels go on.
   ! ping -c 1 -W 1 -s 3000 $address > /dev/null || failed "fragments were answered"
