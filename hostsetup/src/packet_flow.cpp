@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
+
 namespace gnstor::host {
 
 packet_flow::packet_flow(nic& where, const packet_flow_options& options)
@@ -52,37 +54,45 @@ packet_flow::~packet_flow() { close(); }
 void packet_flow::close() noexcept {
   if (receives_) link_->close_ring(options_.receive_port, ring_direction::receive);
   if (sends_) link_->close_ring(options_.send_port, ring_direction::transmit);
-  link_->stop_with_frames(&control_->stop, false);
+  link_->stop_with_frames(stop_, false);
   link_->unmap(dma_);
 }
 
 void packet_flow::lay_out() {
-  std::size_t bytes = 0;
-  const auto take = [&bytes](std::size_t count, std::size_t each) {
+  const auto take = [](std::size_t& bytes, std::size_t count, std::size_t each) {
     const std::size_t at = bytes;
     bytes = (bytes + count * each + 127) / 128 * 128;
     return at;
   };
   const std::size_t lanes = shape_.lanes;
   const std::size_t ring = lanes * sizeof(wire::intel::descriptor);
-  const std::size_t data = take(1, shape_.data_bytes());
-  const std::size_t receive = take(1, ring);
-  const std::size_t transmit = take(1, ring);
-  const std::size_t control = take(1, sizeof(packet_control));
-  const std::size_t states = take(shape_.buffers, sizeof(packet_state));
-  const std::size_t arrived = take(path_.turns(), sizeof(std::uint32_t));
-  const std::size_t progress = take((options_.applications + 1) * lanes, sizeof(std::uint32_t));
-  const std::size_t sending = take(lanes, sizeof(std::uint32_t));
+  std::size_t bytes = 0;
+  const std::size_t data = take(bytes, 1, shape_.data_bytes());
+  const std::size_t receive = take(bytes, 1, ring);
+  const std::size_t transmit = take(bytes, 1, ring);
+  const std::size_t stop = take(bytes, 1, sizeof(std::uint32_t));
   memory_ = link_->allocate(bytes);
   auto* const base = static_cast<unsigned char*>(memory_.data());
   // The NIC reaches buffers and rings alone.
-  dma_ = link_->map(base, control);
+  dma_ = link_->map(base, stop);
+  stop_ = reinterpret_cast<std::uint32_t*>(base + stop);
+
+  std::size_t words = 0;
+  const std::size_t control = take(words, 1, sizeof(packet_control));
+  const std::size_t states = take(words, shape_.buffers, sizeof(packet_state));
+  const std::size_t arrived = take(words, path_.turns(), sizeof(std::uint32_t));
+  const std::size_t progress =
+      take(words, (options_.applications + 1) * lanes, sizeof(std::uint32_t));
+  const std::size_t sending = take(words, lanes, sizeof(std::uint32_t));
+  own_ = link_->allocate_words(words);
+  auto* const own = static_cast<unsigned char*>(own_.data());
   path_.pool =
-      packet_pool(shape_, reinterpret_cast<packet_state*>(base + states), base + data, dma_ + data);
-  control_ = path_.control = reinterpret_cast<packet_control*>(base + control);
-  path_.arrived = reinterpret_cast<std::uint32_t*>(base + arrived);
-  path_.progress = reinterpret_cast<std::uint32_t*>(base + progress);
-  path_.sending = reinterpret_cast<std::uint32_t*>(base + sending);
+      packet_pool(shape_, reinterpret_cast<packet_state*>(own + states), base + data, dma_ + data);
+  path_.control = reinterpret_cast<packet_control*>(own + control);
+  path_.arrived = reinterpret_cast<std::uint32_t*>(own + arrived);
+  path_.progress = reinterpret_cast<std::uint32_t*>(own + progress);
+  path_.sending = reinterpret_cast<std::uint32_t*>(own + sending);
+  own_.write(control + offsetof(packet_control, stop), &stop_, sizeof stop_);
   receive_ring_at_ = receive;
   transmit_ring_at_ = transmit;
 }
@@ -103,7 +113,7 @@ void packet_flow::open_rings() {
   path_.receive = receive_ring<wire::intel::advanced_receive>(
       open(options_.receive_port, ring_direction::receive, receive_ring_at_));
   receives_ = true;
-  link_->stop_with_frames(&control_->stop, true);
+  link_->stop_with_frames(stop_, true);
 }
 
 void packet_flow::begin(std::size_t applications) {
@@ -116,9 +126,15 @@ void packet_flow::begin(std::size_t applications) {
   has_begun_ = true;
 }
 
-void packet_flow::stop() { system_word<std::uint32_t>(control_->stop).store(1, release); }
+void packet_flow::stop() { system_word<std::uint32_t>(*stop_).store(1, release); }
 std::uint64_t packet_flow::count(packet_cause cause) const {
-  return control_->counters.read(cause);
+  packet_counters& counters = path_.control->counters;
+  if (own_.where() == place::host) return counters.read(cause);
+  packet_counters now;
+  const auto at =
+      reinterpret_cast<unsigned char*>(&counters) - static_cast<unsigned char*>(own_.data());
+  own_.read(static_cast<std::size_t>(at), &now, sizeof now);
+  return now.read(cause);
 }
 
 }  // namespace gnstor::host

@@ -60,7 +60,7 @@ struct stop_when_received {
     for (until wait{simt::within(std::uint64_t{20'000'000'000})}; wait;) {
       if (received() >= frames) break;
     }
-    system_word<std::uint32_t>(control->stop).store(1, release);
+    system_word<std::uint32_t>(*control->stop).store(1, release);
   }
 };
 

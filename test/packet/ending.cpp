@@ -23,7 +23,7 @@ struct stop_after {
 /// Runs a path and stops it after `wait_ns`.
 std::string run_until(packet_rig& rig, host::options chosen, std::uint64_t wait_ns) {
   return rig.run(chosen, forward_all{}, [&](host::executor& machine) {
-    machine.spawn_in(simt::domain::cpu, 1, 1, stop_after{}, &rig.control().stop, wait_ns);
+    machine.spawn_in(simt::domain::cpu, 1, 1, stop_after{}, rig.control().stop, wait_ns);
   });
 }
 

@@ -80,7 +80,8 @@ class rig_of {
     node_.faults = shape.faults;
     node_.stop = &stop_;
     ports_[0].listens = 1;
-    paths_[0] = reinterpret_cast<std::uint64_t>(&control_->stop);
+    paths_[0] = reinterpret_cast<std::uint64_t>(&end_);
+    control_->stop = &end_;
     using registers = typename Model::registers;
     path_.receive = receive_ring<receive_format>(
         open_ring(ports_[0], ports_[0].receive, registers::receive(0), receive_, receive_bus));
@@ -216,6 +217,7 @@ class rig_of {
   std::vector<std::uint64_t> paths_;
   fw::nic_node node_;
   std::uint32_t stop_ = 0;
+  std::uint32_t end_ = 0;  ///< of the flow
   path_type path_;
 };
 

@@ -31,6 +31,10 @@ class emulated_nic final : public nic_link {
   memory_block allocate(std::size_t bytes) override {
     return memory_block(reach_, bytes, options_.device);
   }
+  memory_block allocate_words(std::size_t bytes) override {
+    return memory_block(reach_ == place::pinned ? place::device : place::host, bytes,
+                        options_.device);
+  }
   std::uint64_t map(void* memory, std::uint64_t bytes) override;
   void unmap(std::uint64_t address) noexcept override;
   ring_words open_ring(std::uint32_t port, ring_direction way, const ring_memory& memory) override;

@@ -25,6 +25,9 @@ class pcie_nic final : public nic_link {
   std::uint32_t usual_depth() const override { return where_.depth; }
   std::uint32_t most_depth() const override { return 4096; }
   memory_block allocate(std::size_t bytes) override;
+  memory_block allocate_words(std::size_t bytes) override {
+    return memory_block(place::host, bytes);
+  }
   /// QEMU's e1000e sends no frame that lies in two pages of an IOMMU (`net_tx_pkt_add_raw_fragment`
   /// maps a fragment in one piece or not at all); a real one does.
   std::uint32_t frame_boundary() const override { return device_->granule_shift() == 0 ? 4096 : 0; }

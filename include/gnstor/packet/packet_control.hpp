@@ -4,12 +4,13 @@
 
 namespace gnstor::inline v0 {
 
-/// The words by which the kernels of a packet path, and the CPU, find each other. Zeroed before the
-/// kernels start; those that are polled have a line each.
+/// The words by which the kernels of a packet path find each other, in memory of their device.
+/// Zeroed before the kernels start, but for `stop`; those that are polled have a line each.
 struct packet_control {
   static constexpr std::uint32_t most_applications = 8;
 
-  alignas(128) std::uint32_t stop;            ///< not 0: receive no more, send what there is, end
+  alignas(128) std::uint32_t* stop;           ///< where this CPU and the NIC reach it; not 0:
+                                              ///< receive no more, send what there is, end
   alignas(128) std::uint64_t receive_turn;    ///< whose turn it is to write the receive tail
   alignas(128) std::uint64_t send_position;   ///< the first position that is not sent yet
   std::uint32_t send_tail;                    ///< of who has the position: next free descriptor

@@ -52,7 +52,7 @@ struct packet_path {
     return ended(stage).load(acquire) == lanes();
   }
   GNSTOR_HD bool must_stop() const {
-    return system_word<std::uint32_t>(control->stop).load(relaxed) != 0;
+    return system_word<std::uint32_t>(*control->stop).load(relaxed) != 0;
   }
   GNSTOR_HD void count(packet_cause cause, std::uint64_t n = 1) const {
     control->counters.add(cause, n);

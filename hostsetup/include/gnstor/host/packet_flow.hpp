@@ -88,11 +88,12 @@ class packet_flow {
   nic_endpoint::model_kind model_;
   packet_flow_options options_;
   packet_pool_shape shape_;
-  memory_block memory_;    ///< of everything
+  memory_block memory_;    ///< of buffers and rings: kernels, this CPU and the NIC reach it
+  memory_block own_;       ///< of the words of the kernels alone
   std::uint64_t dma_ = 0;  ///< what the NIC calls it
   std::size_t receive_ring_at_ = 0;
   std::size_t transmit_ring_at_ = 0;
-  packet_control* control_ = nullptr;
+  std::uint32_t* stop_ = nullptr;
   bool receives_ = false;  ///< the ring is open
   bool sends_ = false;
   bool has_begun_ = false;
