@@ -10,7 +10,8 @@ const bool registered = [] {
   for (const std::uint32_t bytes : {512u, 4096u}) {
     const std::string size = std::to_string(bytes);
     add_local("lone/cpu/" + size, lone_reads, "emu-nvme:?lba=512&runner=cpu", bytes, 2000, 5);
-    add_local("many/cpu/" + size, many_reads<32>, "emu-nvme:?lba=512&runner=cpu", 4, bytes, 200, 5);
+    add_local("many/cpu/" + size, many_reads<32>, "emu-nvme:?lba=512&runner=cpu", 4, bytes, 200, 5,
+              nullptr);
   }
   return true;
 }();

@@ -211,23 +211,32 @@ inline void lone_reads(benchmark::State& state, const std::string& where, std::u
 
 /// As many reads at once as there are threads: millions per second, by shared channels and by
 /// blocks that own their queues.
+/// @param limit bytes a second that the medium's link has, measured in turn; null: none is compared
 template <std::uint32_t Threads>
 void many_reads(benchmark::State& state, const std::string& where, std::uint32_t queues,
-                std::uint32_t bytes, std::uint32_t count, int rounds) try {
+                std::uint32_t bytes, std::uint32_t count, int rounds, double (*limit)()) try {
   local_rig rig(where, queues, Threads, bytes);
   compared rates;
+  compared link;
   for (auto _ : state) {
     for (int k = 0; k <= rounds; ++k) {
       const double reads = double(queues) * Threads * count;
       const double shared = reads / rig.timed(queues, Threads, read_shared{}, count);
       const double block = reads / rig.timed(queues, Threads, read_as_block<Threads>{}, count);
-      if (k != 0) rates.add(shared, block);
+      const double most = limit != nullptr ? limit() : 0;
+      if (k == 0) continue;  // the first warms
+      rates.add(shared, block);
+      if (limit != nullptr) link.add(shared * 1e9 * bytes, most);
     }
     state.SetIterationTime(1e-9 / median(rates.ours));
   }
   state.counters["shared_M_per_s"] = median(rates.ours) * 1e3;
   state.counters["block_M_per_s"] = median(rates.others) * 1e3;
   state.counters["shared_GB_per_s"] = median(rates.ours) * bytes;
+  if (limit != nullptr) {
+    state.counters["link_ratio"] = link.ratio();
+    state.counters["limit_GB_per_s"] = median(link.others) / 1e9;
+  }
   state.counters["queues"] = queues;
   state.counters["threads"] = double(queues) * Threads;
 } catch (const std::exception& e) {
