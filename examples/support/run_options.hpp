@@ -29,8 +29,8 @@ struct run_options : kernel_shape {
                 "memory for pages: a share of the data as 25%, or bytes as 64M (default 25%)");
     line.option(
         "--page-bytes", page_bytes,
-        "page size: 4096 times a power of two, up to 2097152, and on host: from 512 on (default: "
-        "by size)");
+        "page size: 4096 times a power of two, up to 2097152, on host: and on namespaces of "
+        "512-byte blocks from 512 on (default: by size)");
     line.option("--eviction", eviction, "whose frame is taken for a page that is missed")
         .one_of({"fifo", "clock", "resist_scans"})
         .show_default();
@@ -44,10 +44,11 @@ struct run_options : kernel_shape {
   bool in_memory() const { return endpoint == "host:"; }
   /// Refuses what cannot be, before any work is done. Throws `host::input_error`.
   void check() const {
-    if (!in_memory()) (void)gnstor::host::endpoint::parse(endpoint);
+    bool has_small_pages = in_memory();
+    if (!in_memory()) has_small_pages = gnstor::host::endpoint::parse(endpoint).is_local();
     if (!frames.empty()) (void)frame_budget::parse(frames);
     const std::uint32_t p = page_bytes;
-    const std::uint32_t least = in_memory() ? 512 : 4096;
+    const std::uint32_t least = has_small_pages ? 512 : 4096;
     if (p != 0 && (p < least || p > 2u << 20 || (p & (p - 1)) != 0)) {
       throw gnstor::host::input_error("--page-bytes " + std::to_string(p) + ": use " +
                                       std::to_string(least) +

@@ -361,7 +361,7 @@ detail::array_ground volume_pages::ground() const {
                            : fmt::format("volume {}", volume_.vid.value);
   g.remedy = "create a volume of at least";
   g.bytes = volume_.capacity_blocks * block_bytes;
-  g.least_page = block_bytes;
+  g.least_page = volume_.can_count_logical_blocks() ? volume_.lba_bytes : block_bytes;
   g.where = session_->client_place();
   g.device = session_->options().device;
   g.session = session_;

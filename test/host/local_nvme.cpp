@@ -43,6 +43,15 @@ struct sum_view {
   }
 };
 
+/// Adds 1 to every `stride`-th element.
+struct add_one {
+  template <class Lane>
+  void operator()(Lane& lane, remote_array<std::uint64_t> view, std::uint64_t stride) const {
+    for (std::uint64_t k = lane.global_thread(); k * stride < view.size(); k += lane.grid_threads())
+      view[k * stride] += 1;
+  }
+};
+
 std::vector<status> read_all(host::session& s, const volume_info& v, registered& memory,
                              std::uint32_t lanes, duration timeout = 10_s) {
   std::vector<std::uint64_t> packed(lanes);
@@ -129,6 +138,48 @@ TEST_CASE("view[i] reads a namespace of 512-byte blocks") {
     machine.run();
     CHECK(sum == 100'000ull * 100'001 / 2);
   }
+}
+
+TEST_CASE("pages of an array are as small as a namespace's logical blocks, and move no more") {
+  for (const std::uint32_t page : {512u, 1024u, 2048u}) {
+    for (const char* where : {"emu-nvme:?lba=512", "emu-nvme:?lba=512&runner=sim&lanes=32"}) {
+      CAPTURE(page);
+      CAPTURE(where);
+      host::session s(where);
+      std::vector<std::uint64_t> numbers(20'000);
+      std::iota(numbers.begin(), numbers.end(), 1u);
+      const volume_info v = s.create_volume({.bytes = 4 * numbers.size() * sizeof numbers[0]});
+      host::array<std::uint64_t> a(s, v, numbers.size(),
+                                   {.frame_bytes = 40 * page, .page_bytes = page});
+      a.write(0, numbers.size(), numbers.data());
+      constexpr std::uint64_t stride = 512;  // 4 KiB: no two in a page
+      host::executor machine;
+      machine.spawn(1, 32, add_one{}, a.view(), stride);
+      s.attach(machine);
+      machine.run();
+      const std::uint64_t touched = (numbers.size() + stride - 1) / stride;
+      CHECK(a.statistics().bytes_in == touched * page);
+      a.flush();
+      CHECK(a.statistics().bytes_out == touched * page);
+      std::vector<std::uint64_t> there(numbers.size());
+      s.read(v, 0, there.data(), there.size() * sizeof there[0] / block_bytes * block_bytes);
+      for (std::uint64_t k = 0; k < numbers.size() / 512 * 512; ++k)
+        if (there[k] != numbers[k] + (k % stride == 0)) FAIL_CHECK("element " << k);
+    }
+  }
+}
+
+TEST_CASE("pages smaller than a logical block are refused with what can be") {
+  const auto make = [](const char* where) {
+    return refusal_of<host::input_error>([where] {
+      host::session s(where);
+      const volume_info v = s.create_volume({.bytes = 1 << 20});
+      host::array<std::uint64_t> a(s, v, 1000, {.frame_bytes = 1 << 16, .page_bytes = 512});
+    });
+  };
+  CHECK(make("emu-nvme:?lba=512") == "nothing was refused");
+  CHECK(says(make("emu-nvme:?lba=4096"), "512 bytes: use 4096 times"));
+  CHECK(says(make("emu:"), "512 bytes: use 4096 times"));
 }
 
 TEST_CASE("a file keeps what was written, and another process's file is refused") {

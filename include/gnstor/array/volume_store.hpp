@@ -5,14 +5,15 @@
 
 namespace gnstor::inline v0 {
 
-/// Pages kept on a volume: page p is the blocks [p * page_blocks, (p + 1) * page_blocks).
+/// Pages kept on a volume: page p is the blocks [p * page_blocks, (p + 1) * page_blocks), in what
+/// its `volume_info` counts as a block.
 template <class Volume>
 class volume_store {
  public:
   GNSTOR_HD volume_store(const Volume& volume, std::uint32_t page_blocks)
       : volume_(volume), page_blocks_(page_blocks) {}
 
-  GNSTOR_HD std::uint32_t page_bytes() const { return page_blocks_ * block_bytes; }
+  GNSTOR_HD std::uint32_t page_bytes() const { return page_blocks_ << volume_.info().unit_shift; }
   GNSTOR_HD const Volume& volume() const { return volume_; }
 
   GNSTOR_HD status fetch(page_index page, const io_buffer& frame, deadline d) const {

@@ -27,7 +27,7 @@ class io_plan {
       : info_(info),
         placement_(where),
         stripe_(info.stripe_blocks),
-        lbas_(info.plain() ? block_bytes / info.lba_bytes : 1) {}
+        lbas_(info.plain() ? info.unit_bytes() / info.lba_bytes : 1) {}
 
   GNSTOR_HD const volume_info& info() const { return info_; }
   /// The same, reading from another SSD than `ssd` wherever a replica in sync is on another.
@@ -67,8 +67,8 @@ class io_plan {
     if (std::uint64_t{r.first.value} + r.blocks > info_.capacity_blocks) {
       return status::make(status_code::out_of_range, reporter::volume);
     }
-    if (r.blocks == 0 || data.total() < std::uint64_t{r.blocks} * block_bytes ||
-        !data.whole(block_bytes)) {
+    if (r.blocks == 0 || data.total() < std::uint64_t{r.blocks} << info_.unit_shift ||
+        !data.whole(info_.unit_bytes())) {
       return status::make(status_code::invalid_argument, reporter::volume);
     }
     return status{};
@@ -89,8 +89,9 @@ class io_plan {
     const range& r = at.of;
     for (bounded left{r.blocks}; left && at.done < r.blocks;) {
       const std::uint32_t first = r.first.value + at.done;
-      const std::uint32_t n = at.data.blocks(piece_blocks(op, first, r.blocks - at.done));
-      const io_buffer part = at.data.take(n);
+      const std::uint32_t n =
+          at.data.blocks(piece_blocks(op, first, r.blocks - at.done), info_.unit_shift);
+      const io_buffer part = at.data.take(n, info_.unit_shift);
       at.done += n;
       if (at.number++ % r.of != r.mine) continue;
       p = make_piece(op, first, n, part);
@@ -191,9 +192,10 @@ class io_plan {
   /// request's end.
   GNSTOR_HD std::uint32_t piece_blocks(opcode op, std::uint32_t at, std::uint32_t left) const {
     std::uint32_t n = info_.stripe_blocks - stripe_.remainder(at);
-    const std::uint32_t most = op == opcode::write_zeroes
-                                   ? wire::nvme::max_command_blocks * info_.lba_bytes / block_bytes
-                                   : info_.max_transfer_blocks;
+    const std::uint32_t most =
+        op == opcode::write_zeroes
+            ? wire::nvme::max_command_blocks * info_.lba_bytes >> info_.unit_shift
+            : info_.max_transfer_blocks;
     if (n > most) n = most;
     return n < left ? n : left;
   }

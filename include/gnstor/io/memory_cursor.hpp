@@ -23,11 +23,11 @@ class buffer_cursor {
 
   GNSTOR_HD std::uint64_t total() const { return left_.bytes; }
   GNSTOR_HD bool whole(std::uint32_t) const { return true; }
-  /// Blocks until the next boundary of the memory, at most `limit`.
-  GNSTOR_HD std::uint32_t blocks(std::uint32_t limit) const { return limit; }
+  /// Blocks of `1 << shift` bytes until the next boundary of the memory, at most `limit`.
+  GNSTOR_HD std::uint32_t blocks(std::uint32_t limit, std::uint32_t) const { return limit; }
   /// The next `n` blocks.
-  GNSTOR_HD io_buffer take(std::uint32_t n) {
-    const std::uint64_t bytes = std::uint64_t{n} * block_bytes;
+  GNSTOR_HD io_buffer take(std::uint32_t n, std::uint32_t shift) {
+    const std::uint64_t bytes = std::uint64_t{n} << shift;
     const io_buffer part = left_.slice(0, bytes);
     left_ = left_.slice(bytes, left_.bytes - bytes);
     return part;
@@ -44,13 +44,13 @@ class scatter_cursor {
 
   GNSTOR_HD std::uint64_t total() const { return list_.bytes(); }
   GNSTOR_HD bool whole(std::uint32_t unit) const { return list_.whole(unit); }
-  GNSTOR_HD std::uint32_t blocks(std::uint32_t limit) {
+  GNSTOR_HD std::uint32_t blocks(std::uint32_t limit, std::uint32_t shift) {
     for (; offset_ == list_.segments[at_].bytes; ++at_) offset_ = 0;
-    const std::uint64_t n = (list_.segments[at_].bytes - offset_) / block_bytes;
+    const std::uint64_t n = (list_.segments[at_].bytes - offset_) >> shift;
     return n < limit ? static_cast<std::uint32_t>(n) : limit;
   }
-  GNSTOR_HD io_buffer take(std::uint32_t n) {
-    const std::uint64_t bytes = std::uint64_t{n} * block_bytes;
+  GNSTOR_HD io_buffer take(std::uint32_t n, std::uint32_t shift) {
+    const std::uint64_t bytes = std::uint64_t{n} << shift;
     const io_buffer part = list_.segments[at_].slice(offset_, bytes);
     offset_ += bytes;
     return part;
@@ -66,8 +66,8 @@ class scatter_cursor {
 struct no_data_cursor {
   GNSTOR_HD std::uint64_t total() const { return ~std::uint64_t{0}; }
   GNSTOR_HD bool whole(std::uint32_t) const { return true; }
-  GNSTOR_HD std::uint32_t blocks(std::uint32_t limit) const { return limit; }
-  GNSTOR_HD io_buffer take(std::uint32_t) const { return io_buffer{}; }
+  GNSTOR_HD std::uint32_t blocks(std::uint32_t limit, std::uint32_t) const { return limit; }
+  GNSTOR_HD io_buffer take(std::uint32_t, std::uint32_t) const { return io_buffer{}; }
 };
 
 GNSTOR_HD inline buffer_cursor cursor_of(const io_buffer& memory) { return buffer_cursor(memory); }

@@ -25,6 +25,7 @@ struct volume_info {
   std::uint64_t absent = 0;       ///< its SSDs that take part in nothing in this epoch, by bit
   std::uint64_t filling = 0;      ///< its SSDs that take writes and are not read yet, by bit
   bool writable = true;           ///< this client held the right to write when it opened the volume
+  std::uint8_t unit_shift = 12;   ///< log2 of the bytes of what is counted here as a block
   client_id writer{};             ///< who held it then; 0: nobody
   epoch_board* epochs = nullptr;  ///< set by `session::ref`: what kernels follow when SSDs fail
 
@@ -34,6 +35,24 @@ struct volume_info {
         ssd_count < 64 ? (std::uint64_t{1} << ssd_count) - 1 : ~std::uint64_t{0};
     absent = all_absent & own;
     filling = all_filling & own;
+  }
+
+  /// Bytes of what is counted here as a block: 4096, or of a plain namespace `lba_bytes`.
+  GNSTOR_HD constexpr std::uint32_t unit_bytes() const { return 1u << unit_shift; }
+
+  /// A plain namespace counted in its logical blocks: pages may be as small as these. False of one
+  /// whose logical blocks have no 32-bit addresses.
+  GNSTOR_HD constexpr bool can_count_logical_blocks() const {
+    return plain() && capacity_blocks * (block_bytes / lba_bytes) <= std::uint64_t{1} << 32;
+  }
+  GNSTOR_HD constexpr volume_info in_logical_blocks() const {
+    volume_info v = *this;
+    const std::uint32_t units = unit_bytes() / lba_bytes;
+    v.capacity_blocks *= units;
+    v.stripe_blocks *= units;
+    v.max_transfer_blocks *= units;
+    for (std::uint32_t u = units; u > 1; u /= 2) --v.unit_shift;
+    return v;
   }
 
   /// True for a plain namespace: block addresses are its own, and nothing checks a client's rights.

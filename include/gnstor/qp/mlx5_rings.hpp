@@ -111,8 +111,8 @@ class mlx5_rings {
   }
 
   /// Nothing: a record is written whether it is new or not.
-  struct rung {};
-  GNSTOR_HD rung last_rung() const { return {}; }
+  struct rung_indices {};
+  GNSTOR_HD rung_indices last_rung() const { return {}; }
 
   /// Tells the NIC of all entries before `index`, and gives it the receives of the first `received`
   /// responses again.
@@ -125,7 +125,7 @@ class mlx5_rings {
       words.store(state().doorbell_record.receive, receives_after(received));
     });
   }
-  GNSTOR_HD void announce(std::uint64_t index, std::uint64_t received, rung) const {
+  GNSTOR_HD void announce(std::uint64_t index, std::uint64_t received, rung_indices) const {
     announce(index, received);
   }
   /// Tells the NIC of all entries before `index` alone.

@@ -80,12 +80,12 @@ class nvme_pcie_rings {
   }
 
   /// What the doorbells said last.
-  struct rung {
+  struct rung_indices {
     std::uint64_t announced = 0;
     std::uint64_t given = 0;
   };
   /// @par Callers who may announce
-  GNSTOR_HD rung last_rung() const {
+  GNSTOR_HD rung_indices last_rung() const {
     return {device_word<std::uint64_t>(state().announced).load(relaxed),
             device_word<std::uint64_t>(state().given).load(relaxed)};
   }
@@ -95,7 +95,7 @@ class nvme_pcie_rings {
   /// @par Callers one lane at a time, never an index before the last one; those completions have
   /// been read
   /// @par Order entries before the doorbell; what was read before the other one
-  GNSTOR_HD void announce(std::uint64_t index, std::uint64_t read, const rung& last) const {
+  GNSTOR_HD void announce(std::uint64_t index, std::uint64_t read, const rung_indices& last) const {
     const bool tells = last.announced != index;
     const bool gives = last.given != read;
     if (gives) device_word<std::uint64_t>(state().given).store(read, relaxed);
@@ -107,7 +107,7 @@ class nvme_pcie_rings {
   }
   /// Tells the controller of all entries before `index` alone.
   GNSTOR_HD void announce(std::uint64_t index) const {
-    const rung last = last_rung();
+    const rung_indices last = last_rung();
     announce(index, last.given, last);
   }
   GNSTOR_HD std::uint64_t announced(std::uint64_t) const {
@@ -115,7 +115,7 @@ class nvme_pcie_rings {
   }
   /// Gives back the first `read` completions, and tells of nothing else.
   GNSTOR_HD void give_receives(std::uint64_t read) const {
-    const rung last = last_rung();
+    const rung_indices last = last_rung();
     announce(last.announced, read, last);
   }
   GNSTOR_HD std::uint64_t given(std::uint64_t) const {

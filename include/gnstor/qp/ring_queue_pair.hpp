@@ -188,7 +188,7 @@ class ring_queue_pair {
 
   /// What is announced to the NIC, and what was before.
   struct progress {
-    typename Rings::rung last;
+    typename Rings::rung_indices last;
     std::uint64_t published = 0;
     std::uint64_t received = 0;
   };

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <gnstor/host/control_endpoint.hpp>
-#include <gnstor/host/homi_endpoint.hpp>
 #include <gnstor/host/disk_endpoint.hpp>
+#include <gnstor/host/homi_endpoint.hpp>
 #include <gnstor/host/nvme_endpoint.hpp>
 #include <gnstor/host/pcie_endpoint.hpp>
 #include <gnstor/host/rdma_endpoint.hpp>
@@ -106,6 +106,9 @@ struct endpoint {
 
   /// Throws `input_error` that names what is wrong and what exists.
   static endpoint parse(std::string_view text);
+
+  /// True where volumes are namespaces or disks of this machine.
+  bool is_local() const { return nvme || disk || pcie || homi; }
 };
 
 }  // namespace gnstor::host

@@ -18,7 +18,8 @@ class volume_pages {
 
   detail::array_ground ground() const;
   store_type store(std::uint32_t page_bytes) const {
-    return store_type(session_->ref(volume_), page_bytes / block_bytes);
+    const volume_info v = page_bytes < block_bytes ? volume_.in_logical_blocks() : volume_;
+    return store_type(session_->ref(v), page_bytes >> v.unit_shift);
   }
   void attach(executor& run) const { session_->attach(run); }
   static constexpr std::uint32_t pager_warps = 64;  ///< of a GPU, unless the user says otherwise
