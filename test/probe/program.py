@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 SCHEMES = ["emu:", "emu:?runner=gpu", "rdma:// by proxy", "rdma:// by ConnectX",
-           "disk:", "nvme:// by Linux", "nvme:// by doorbell"]
+           "disk:", "nvme:// by Linux", "nvme:// by doorbell", "tap:", "eth://"]
 
 
 def run(*arguments):

@@ -17,13 +17,15 @@ enum scheme {
   by_doorbell,
   disks,
   nvme_through_linux,
-  nvme_by_doorbell
+  nvme_by_doorbell,
+  taps,
+  ethernet_by_tail
 };
 
 /// "" if the scheme works, else the remedy.
 std::string remedy(const machine_facts& facts, scheme which) {
   const auto verdicts = judge(facts);
-  REQUIRE(verdicts.size() == 7);
+  REQUIRE(verdicts.size() == 9);
   const verdict& v = verdicts[which];
   CHECK(v.works == v.remedy.empty());
   return v.remedy;
@@ -199,6 +201,8 @@ TEST_CASE("a bare machine runs the emulated array, and says what the others need
   CHECK(remedy(facts, disks) == "");
   CHECK(says(remedy(facts, nvme_through_linux), "no NVMe controller"));
   CHECK(says(remedy(facts, nvme_by_doorbell), "emu-nvme: tries it without one"));
+  CHECK(says(remedy(facts, taps), "modprobe tun"));
+  CHECK(says(remedy(facts, ethernet_by_tail), "emu-nic: and tap: try packets without one"));
 }
 
 namespace {
@@ -331,3 +335,39 @@ TEST_CASE("each thing a doorbell needs is named when it alone is missing, and th
 }
 
 }  // namespace
+
+TEST_CASE("a tap takes its device, and an interface that somebody has made") {
+  recorded_machine m("bare");
+  m.set("/dev/net/tun", "");
+  CHECK(remedy(m.facts(), taps) == "");
+  CHECK(!noted(m.facts(), taps, "ip tuntap add"));
+  m.edit("/proc/self/status", "CapEff:	000001fffeffffff", "CapEff:	0000000000000000");
+  CHECK(noted(m.facts(), taps, "ip tuntap add dev NAME mode tap user $USER"));
+}
+
+TEST_CASE("an 82574 is driven by kernels, and what keeps them from it is named") {
+  recorded_machine m("bare");
+  const std::string at = "/sys/bus/pci/devices/0000:03:00.0";
+  m.set(at + "/class", "0x020000\n");
+  m.set(at + "/vendor", "0x8086\n");
+  m.set(at + "/device", "0x10d3\n");
+  m.set(at + "/resource0", "");
+  m.set(at + "/net/eth1/flags", "0x1003\n");
+  m.link(at + "/driver", "../../drivers/e1000e");
+  CHECK(says(remedy(m.facts(), ethernet_by_tail), "nr_hugepages"));
+  m.set("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "32\n");
+  CHECK(says(remedy(m.facts(), ethernet_by_tail),
+             "gnstorctl local bind 0000:03:00.0 once it is free (eth1 is up)"));
+  m.drop(at + "/driver");
+  m.drop(at + "/net");
+  CHECK(remedy(m.facts(), ethernet_by_tail) == "");
+  CHECK(noted(m.facts(), ethernet_by_tail, "goes on receiving into it"));
+  m.set("/sys/kernel/iommu_groups/9/type", "DMA-FQ\n");
+  m.link(at + "/iommu_group", "../../../../kernel/iommu_groups/9");
+  m.set("/dev/vfio/9", "");
+  m.set("/proc/modules", "vfio_pci 1 0 - Live 0\n");
+  CHECK(remedy(m.facts(), ethernet_by_tail) == "");
+  m.edit("/proc/self/status", "CapEff:	000001fffeffffff", "CapEff:	0000000000000000");
+  m.edit("/proc/self/limits", "8388608              8388608", "65536                65536");
+  CHECK(says(remedy(m.facts(), ethernet_by_tail), "a flow of packets takes up to 16 MiB"));
+}

@@ -7,6 +7,7 @@ namespace {
 
 constexpr int lock_capability = 14;   // CAP_IPC_LOCK
 constexpr int admin_capability = 21;  // CAP_SYS_ADMIN
+constexpr int net_capability = 12;    // CAP_NET_ADMIN
 
 /// The kernel honours CAP_IPC_LOCK for pinning only outside user namespaces.
 bool maps_all_users(const file_tree& files) {
@@ -26,6 +27,7 @@ process_facts gather_process(const file_tree& files) {
     const auto words = words_of(line);
     if (words.size() < 2 || words[0] != "CapEff:") continue;
     out.may_lock_any = (number_of(words[1], 16) >> lock_capability & 1) != 0;
+    out.may_make_interfaces = (number_of(words[1], 16) >> net_capability & 1) != 0;
     out.is_root = (number_of(words[1], 16) >> admin_capability & 1) != 0;
   }
   out.may_lock_any = out.may_lock_any && maps_all_users(files);
@@ -54,9 +56,11 @@ machine_facts gather(const file_tree& files) {
   out.gpus = gather_gpus(files);
   out.rdma = gather_rdma(files);
   out.nvme = gather_nvme(files);
+  out.ethernet = gather_ethernet(files);
   out.rdma_nodes = files.names("/dev/infiniband");
   out.connection_manager = files.node("/dev/infiniband/rdma_cm");
   out.udmabuf = files.node("/dev/udmabuf");
+  out.tun = files.node("/dev/net/tun");
   return out;
 }
 

@@ -67,7 +67,7 @@ ordered_json to_json(const rdma_device_facts& device) {
           {"gpu_memory", to_json(device.gpu_memory)}};
 }
 
-ordered_json to_json(const nvme_facts& c) {
+ordered_json to_json(const controller_facts& c) {
   return {{"pci", c.pci},
           {"driver", c.driver},
           {"translated", c.translated},
@@ -100,6 +100,7 @@ ordered_json to_json(const process_facts& process) {
            unlimited ? ordered_json(nullptr) : ordered_json(process.locked_memory_bytes)},
           {"may_lock_any", process.may_lock_any},
           {"is_root", process.is_root},
+          {"may_make_interfaces", process.may_make_interfaces},
           {"lazy_loading", process.lazy_loading}};
 }
 
@@ -120,6 +121,8 @@ ordered_json json_report(const machine_facts& facts, const std::vector<verdict>&
   for (const auto& device : facts.rdma) devices.push_back(to_json(device));
   ordered_json controllers = ordered_json::array();
   for (const auto& c : facts.nvme) controllers.push_back(to_json(c));
+  ordered_json ethernet = ordered_json::array();
+  for (const auto& c : facts.ethernet) ethernet.push_back(to_json(c));
   ordered_json endpoints = ordered_json::array();
   for (const auto& v : verdicts) endpoints.push_back(to_json(v));
   return {{"endpoints", endpoints},
@@ -127,9 +130,11 @@ ordered_json json_report(const machine_facts& facts, const std::vector<verdict>&
           {"nvidia", to_json(facts.nvidia)},
           {"rdma", devices},
           {"nvme", controllers},
+          {"ethernet", ethernet},
           {"rdma_nodes", facts.rdma_nodes},
           {"connection_manager", to_json(facts.connection_manager)},
           {"udmabuf", to_json(facts.udmabuf)},
+          {"tun", to_json(facts.tun)},
           {"kernel", to_json(facts.kernel)},
           {"process", to_json(facts.process)},
           {"build", {{"cuda", facts.build.cuda}, {"rdma", facts.build.rdma}}}};

@@ -69,8 +69,8 @@ struct rdma_device_facts {
   trial gpu_memory;  ///< memory of the first GPU registered
 };
 
-/// An NVMe controller on this machine's bus.
-struct nvme_facts {
+/// An NVMe controller on this machine's bus, or an Ethernet controller that kernels can drive.
+struct controller_facts {
   std::string pci;                      ///< "0000:01:00.0"
   std::string driver;                   ///< "nvme", "vfio-pci"; empty: none
   bool translated = false;              ///< an IOMMU stands before its memory accesses
@@ -79,7 +79,7 @@ struct nvme_facts {
   device_node registers;                ///< its first BAR in sysfs
   std::vector<std::string> disks;       ///< "nvme0n1": what Linux has made of its namespaces
   std::vector<device_node> disk_nodes;  ///< of them
-  std::string use;                      ///< "/dev/nvme0n1 is mounted on /data"; empty: none known
+  std::string use;  ///< "/dev/nvme0n1 is mounted on /data", "eth1 is up"; empty: none known
 };
 
 enum class module_state { absent, available, loaded, built_in };
@@ -102,6 +102,7 @@ struct process_facts {
   std::uint64_t locked_memory_bytes = 0;  ///< the limit; ~0 without one
   bool may_lock_any = false;              ///< holds CAP_IPC_LOCK
   bool is_root = false;                   ///< holds CAP_SYS_ADMIN
+  bool may_make_interfaces = false;       ///< holds CAP_NET_ADMIN
   bool lazy_loading = false;              ///< CUDA_MODULE_LOADING=LAZY
 };
 
@@ -118,10 +119,12 @@ struct machine_facts {
   nvidia_driver_facts nvidia;
   std::vector<gpu_facts> gpus;
   std::vector<rdma_device_facts> rdma;
-  std::vector<nvme_facts> nvme;
+  std::vector<controller_facts> nvme;
+  std::vector<controller_facts> ethernet;
   std::vector<std::string> rdma_nodes;  ///< everything in /dev/infiniband
   device_node connection_manager;       ///< /dev/infiniband/rdma_cm
   device_node udmabuf;                  ///< /dev/udmabuf
+  device_node tun;                      ///< /dev/net/tun
 };
 
 /// Memory that a session with RDMA registers at least: a few channels with pools of 8 MiB.

@@ -79,6 +79,17 @@ std::string nvme(const machine_facts& facts) {
   return out;
 }
 
+std::string ethernet(const machine_facts& facts) {
+  std::string out = "Ethernet controllers that kernels can drive (82574)\n";
+  if (facts.ethernet.empty()) out += "  none\n";
+  for (const auto& c : facts.ethernet) {
+    out +=
+        fmt::format("  {}  driver {}, IOMMU: {}{}{}\n", c.pci, c.driver.empty() ? "none" : c.driver,
+                    c.translated ? c.group.path : "no", c.use.empty() ? "" : ", ", c.use);
+  }
+  return out + fmt::format("  {}: {}\n", facts.tun.path, word(facts.tun.access));
+}
+
 std::string system(const machine_facts& facts) {
   const auto& kernel = facts.kernel;
   std::string out = fmt::format("Kernel {}\n", kernel.release);
@@ -124,7 +135,8 @@ const char* word(module_state state) {
 }
 
 std::string report(const machine_facts& facts, const std::vector<verdict>& verdicts) {
-  std::string out = gpus(facts) + rdma(facts) + nvme(facts) + system(facts) + "Endpoints\n";
+  std::string out =
+      gpus(facts) + rdma(facts) + nvme(facts) + ethernet(facts) + system(facts) + "Endpoints\n";
   for (const auto& v : verdicts) {
     out += fmt::format("  {:<20} {}\n", v.scheme, v.works ? "works: " + v.means : v.remedy);
     for (const auto& note : v.notes) out += fmt::format("  {:<20} note: {}\n", "", note);

@@ -26,6 +26,12 @@ std::string kept_nvme_obstacle(const machine_facts& facts);
 /// The first thing that keeps kernels from an NVMe controller's own doorbells.
 std::string nvme_doorbell_obstacle(const machine_facts& facts);
 
+/// The first thing that keeps kernels from packets of Linux by a tap.
+std::string tap_obstacle(const machine_facts& facts);
+
+/// The first thing that keeps kernels from an Ethernet controller's own tails.
+std::string ethernet_obstacle(const machine_facts& facts);
+
 /// The devices that a ConnectX's driver runs.
 std::vector<rdma_device_facts> connectx_devices(const machine_facts& facts);
 

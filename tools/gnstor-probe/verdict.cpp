@@ -71,7 +71,7 @@ verdict by_doorbell(const machine_facts& facts) {
 verdict through_linux(const machine_facts& facts) {
   auto out = judged("nvme:// by Linux", "an SSD that its driver keeps, by io_uring",
                     kept_nvme_obstacle(facts));
-  for (const nvme_facts& c : facts.nvme) {
+  for (const controller_facts& c : facts.nvme) {
     if (out.works && !c.use.empty())
       out.notes.push_back(fmt::format("{} is read only: {}", c.pci, c.use));
   }
@@ -82,7 +82,7 @@ verdict by_nvme_doorbell(const machine_facts& facts) {
   auto out = judged("nvme:// by doorbell", "kernels drive an SSD's queues themselves",
                     nvme_doorbell_obstacle(facts));
   if (!out.works) return out;
-  const auto bare = [](const nvme_facts& c) { return !c.translated; };
+  const auto bare = [](const controller_facts& c) { return !c.translated; };
   if (std::any_of(facts.nvme.begin(), facts.nvme.end(), bare)) {
     out.notes.push_back(
         "without an IOMMU an SSD reaches all memory of the machine: nothing protects it from a "
@@ -97,6 +97,30 @@ verdict by_nvme_doorbell(const machine_facts& facts) {
   return out;
 }
 
+verdict by_tap(const machine_facts& facts) {
+  auto out =
+      judged("tap:", "packets between kernels and Linux, by a CPU thread", tap_obstacle(facts));
+  if (out.works && !facts.process.may_make_interfaces) {
+    out.notes.push_back(
+        "this process may make no interface; as root: ip tuntap add dev NAME mode tap user $USER");
+  }
+  return out;
+}
+
+verdict by_tail(const machine_facts& facts) {
+  auto out = judged("eth://", "kernels drive an 82574's rings and tails themselves",
+                    ethernet_obstacle(facts));
+  if (!out.works) return out;
+  out.notes.push_back("tested on QEMU's e1000e, not on a board");
+  const auto bare = [](const controller_facts& c) { return !c.translated; };
+  if (std::any_of(facts.ethernet.begin(), facts.ethernet.end(), bare)) {
+    out.notes.push_back(
+        "without an IOMMU it reaches all memory of the machine, and goes on receiving into it "
+        "after kill -9");
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<verdict> judge(const machine_facts& facts) {
@@ -107,7 +131,9 @@ std::vector<verdict> judge(const machine_facts& facts) {
           judged("disk:", "a block device or a file of this machine, through Linux",
                  disk_obstacle(facts)),
           through_linux(facts),
-          by_nvme_doorbell(facts)};
+          by_nvme_doorbell(facts),
+          by_tap(facts),
+          by_tail(facts)};
 }
 
 }  // namespace gnstor::host::probe
