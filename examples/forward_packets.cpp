@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <deque>
 #include <string>
+#include <thread>
 
 namespace host = gnstor::host;
 namespace ether = gnstor::wire::ethernet;
@@ -41,12 +42,14 @@ struct next_hop {
 
 int main(int argc, char** argv) try {
   std::string endpoint = "emu-nic:?ports=2";
+  std::uint32_t seconds = 0;
   host::packet_flow_options o;
   gnstor::tools::command_line line("Forwards packets between the ports of a NIC, from kernels");
   line.option("--endpoint", endpoint, "the NIC").show_default();
   line.option("--depth", o.depth, "descriptors per ring; 0: the NIC's");
   line.option("--turn", o.turn, "of these, with one write of the tail").show_default();
   line.option("--buffers", o.buffers, "packet buffers of each way").show_default();
+  line.option("--seconds", seconds, "stops then; 0: when the generators' frames are through");
   if (const auto code = line.parse(argc, argv)) return *code;
 
   host::nic nic(endpoint);
@@ -61,7 +64,13 @@ int main(int argc, char** argv) try {
   }
   nic.attach(kernels);
   const auto start = std::chrono::steady_clock::now();
-  kernels.run();  // until all frames of the generators have come out again
+  std::thread stopper([&ways, seconds] {
+    if (seconds == 0) return;
+    std::this_thread::sleep_for(std::chrono::seconds(seconds));
+    for (host::packet_flow& way : ways) way.stop();
+  });
+  kernels.run();  // until all frames of the generators have come out again, or somebody stops it
+  stopper.join();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
 
   std::uint64_t sent = 0;
