@@ -236,17 +236,22 @@ nic_endpoint parse_tap(std::string_view rest, std::string_view whole) {
 
 nic_endpoint parse_ethernet(std::string_view rest, std::string_view whole) {
   const auto question = rest.find('?');
-  const auto address = pcie::pci_address::parse(rest.substr(0, question));
-  if (!address) {
-    throw input_error(fmt::format(
-        "endpoint '{}': expected eth://DOMAIN:BUS:DEVICE.FUNCTION, such as eth://0000:02:00.0; "
-        "gnstorctl local list shows the controllers of this machine",
-        whole));
-  }
   nic_endpoint e;
-  e.function = address->text();
+  for (const std::string& one : between_commas(rest.substr(0, question))) {
+    const auto address = pcie::pci_address::parse(one);
+    const std::string name = address ? address->text() : "";
+    if (name.empty() || std::count(e.functions.begin(), e.functions.end(), name) != 0) {
+      throw input_error(fmt::format(
+          "endpoint '{}': expected eth://DOMAIN:BUS:DEVICE.FUNCTION, such as eth://0000:02:00.0, "
+          "or "
+          "several with commas between, one for each port; gnstorctl local list shows the "
+          "controllers of this machine",
+          whole));
+    }
+    e.functions.push_back(name);
+  }
   e.model = nic_endpoint::model_kind::intel_82574;
-  e.ports = 1;
+  e.ports = static_cast<std::uint32_t>(e.functions.size());
   e.frames = 0;
   if (question != std::string_view::npos)
     apply_all(e, rest.substr(question + 1), ethernet_options());

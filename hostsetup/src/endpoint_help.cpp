@@ -54,11 +54,11 @@ constexpr section sections[] = {
      "An emulated Ethernet controller with Linux on its wires: port k is the k-th tap interface, "
      "which is made where there is none, and a CPU thread moves frames between it and the rings. "
      "For host::nic."},
-    {option_use::ethernet, "eth://DOMAIN:BUS:DEVICE.FUNCTION?NAME=VALUE&...",
-     "An 82574 (e1000e) on this machine's bus, taken from Linux by gnstorctl local bind: kernels "
-     "of "
-     "this CPU drive its rings and tails, by VFIO behind an IOMMU, else by its registers and huge "
-     "pages. For host::nic."},
+    {option_use::ethernet, "eth://DOMAIN:BUS:DEVICE.FUNCTION[,...]?NAME=VALUE&...",
+     "An 82574 (e1000e) on this machine's bus, or several, one for each port, taken from Linux by "
+     "gnstorctl local bind: kernels of this CPU drive its rings and tails, by VFIO behind an "
+     "IOMMU, "
+     "else by its registers and huge pages. For host::nic."},
 };
 
 /// ", 1 to 64", where a usage line does not say it.

@@ -8,7 +8,7 @@ namespace gnstor::host {
 namespace {
 
 std::unique_ptr<nic_link> opened(const nic_endpoint& where, const nic_options& options) {
-  if (!where.function.empty()) return std::make_unique<pcie_nic>(where, options);
+  if (!where.functions.empty()) return std::make_unique<pcie_nic>(where, options);
   return open_emulated_nic(where, options);
 }
 

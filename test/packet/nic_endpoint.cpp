@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <vector>
 
 using namespace gnstor;
 
@@ -116,7 +117,8 @@ TEST_CASE("an endpoint that says nonsense is answered by what exists") {
 
 TEST_CASE("an Ethernet controller of the bus is named as the kernel names it") {
   const auto e = host::nic_endpoint::parse("eth://02:00.0?promiscuous=yes&depth=64");
-  CHECK(e.function == "0000:02:00.0");
+  CHECK(e.functions == std::vector<std::string>{"0000:02:00.0"});
+  CHECK(host::nic_endpoint::parse("eth://0000:02:00.0,0000:03:00.0").ports == 2);
   CHECK(e.promiscuous);
   CHECK(e.depth == 64);
   CHECK(e.model == host::nic_endpoint::model_kind::intel_82574);
@@ -124,6 +126,7 @@ TEST_CASE("an Ethernet controller of the bus is named as the kernel names it") {
     return thrown([text] { host::nic_endpoint::parse(text); });
   };
   CHECK(parse("eth://eth0").find("expected eth://DOMAIN:BUS:DEVICE.FUNCTION") != std::string::npos);
+  CHECK(parse("eth://02:00.0,0000:02:00.0").find("one for each port") != std::string::npos);
   CHECK(parse("eth://0000:02:00.0?model=82599").find("these exist: depth, promiscuous") !=
         std::string::npos);
   CHECK(thrown([] { host::nic nic("eth://fffe:1f:1f.7"); }).find("no such PCI function") !=

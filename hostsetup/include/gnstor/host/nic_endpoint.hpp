@@ -7,7 +7,7 @@
 
 namespace gnstor::host {
 
-/// An Ethernet controller: one of this machine's bus, `eth://0000:02:00.0?name=value&...`, or one
+/// An Ethernet controller: of this machine's bus, `eth://0000:02:00.0,...?name=value&...`, or one
 /// that is emulated in this process, `emu-nic:?name=value&...`, also with interfaces of Linux on
 /// its wires, `tap:NAME,...?name=value&...`.
 ///
@@ -27,16 +27,17 @@ struct nic_endpoint {
 
   model_kind model = model_kind::intel_82599;
   std::uint32_t ports = 2;
-  std::string function;           ///< on the bus, as the kernel writes it; empty: it is emulated
-  bool promiscuous = false;       ///< of one on the bus: it receives frames for any address
-  std::vector<std::string> taps;  ///< the interface of each port; empty: generators and sinks
-  std::uint32_t depth = 512;      ///< descriptors of a ring, unless a path says otherwise
-  std::uint64_t frames = 10'000;  ///< that each generator makes
-  std::uint32_t frame_bytes = 0;  ///< of each, without the check sequence; 0: drawn
-  std::uint32_t loops = 0;        ///< a bit per port: its wire brings back what it sends
-  std::uint64_t seed = 1;         ///< of what is drawn
-  bool drops_when_full = false;   ///< frames without a descriptor are missed; else they wait
-  std::uint32_t lost = 0;         ///< of 1,024 frames, as the other shares
+  std::vector<std::string> functions;  ///< of each port on the bus, as the kernel writes them;
+                                       ///< empty: it is emulated
+  bool promiscuous = false;            ///< of one on the bus: it receives frames for any address
+  std::vector<std::string> taps;       ///< the interface of each port; empty: generators and sinks
+  std::uint32_t depth = 512;           ///< descriptors of a ring, unless a path says otherwise
+  std::uint64_t frames = 10'000;       ///< that each generator makes
+  std::uint32_t frame_bytes = 0;       ///< of each, without the check sequence; 0: drawn
+  std::uint32_t loops = 0;             ///< a bit per port: its wire brings back what it sends
+  std::uint64_t seed = 1;              ///< of what is drawn
+  bool drops_when_full = false;        ///< frames without a descriptor are missed; else they wait
+  std::uint32_t lost = 0;              ///< of 1,024 frames, as the other shares
   std::uint32_t duplicated = 0;
   std::uint32_t damaged = 0;
   std::uint32_t miscounted = 0;
