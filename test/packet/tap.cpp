@@ -14,6 +14,7 @@
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <exception>
@@ -29,13 +30,14 @@ constexpr answering_host us{{{0x02, 0x47, 0x4e, 0x53, 0x00, 0x01}}, 0x0a400002};
 constexpr host::packet_flow_options small = {
     .receive_port = 0, .send_port = 0, .depth = 16, .turn = 4, .buffers = 64};
 
-/// Runs `work` on a thread in a namespace without interfaces; false if there may be none.
+/// Runs `work` on a thread in a namespace without interfaces; false if there may be none, or no
+/// tap.
 template <class Work>
 bool in_namespace(const Work& work) {
   bool is_in = false;
   std::exception_ptr failure;
   std::thread([&] {
-    is_in = ::unshare(CLONE_NEWNET) == 0;
+    is_in = ::access("/dev/net/tun", R_OK | W_OK) == 0 && ::unshare(CLONE_NEWNET) == 0;
     try {
       if (is_in) work();
     } catch (...) {
@@ -43,7 +45,7 @@ bool in_namespace(const Work& work) {
     }
   }).join();
   if (failure) std::rethrow_exception(failure);
-  if (!is_in) MESSAGE("no network namespace may be made here: not tested");
+  if (!is_in) MESSAGE("no tap, or no network namespace, may be made here: not tested");
   return is_in;
 }
 

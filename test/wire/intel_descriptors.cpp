@@ -119,3 +119,62 @@ TEST_CASE("the registers of queue 63 are the last before those of queue 64") {
   CHECK(intel::registers_82599::transmit(63).head == 0x6fd0);
   CHECK(intel::registers_82574::receive(1).head == 0x2910);
 }
+
+TEST_CASE("an 82574's registers and bits are those of Linux's e1000e") {
+  using r = intel::registers_82574;
+  const struct {
+    std::uint32_t ours, theirs;
+  } numbers[] = {
+      // regs.h: CTRL, STATUS, EECD, MDIC, ICR, IMC, RCTL, TCTL, TIPG, RXDCTL, TXDCTL, RXCSUM,
+      // RFCTL,
+      // MTA, RAL, RAH, CRCERRS, MPC, GPRC, GPTC, RUC, ROC
+      {r::control, 0x00000},
+      {r::status, 0x00008},
+      {r::nvm_control, 0x00010},
+      {r::phy_access, 0x00020},
+      {r::interrupt_cause, 0x000c0},
+      {r::interrupts_off, 0x000d8},
+      {r::receive_control, 0x00100},
+      {r::transmit_control, 0x00400},
+      {r::gap, 0x00410},
+      {r::receive_thresholds, 0x02828},
+      {r::transmit_thresholds, 0x03828},
+      {r::receive_checksums, 0x05000},
+      {r::receive_filter, 0x05008},
+      {r::multicast_table, 0x05200},
+      {r::address_low, 0x05400},
+      {r::address_high, 0x05404},
+      {r::check_sequence_errors, 0x04000},
+      {r::missed, 0x04010},
+      {r::good_received, 0x04074},
+      {r::good_sent, 0x04080},
+      {r::undersize, 0x040a4},
+      {r::oversize, 0x040ac},
+      // defines.h: CTRL_SLU, _FRCSPD, _FRCDPX, _RST; STATUS_LU; EECD_AUTO_RD; RCTL_UPE, _MPE, _LPE,
+      // _BAM, _SECRC, _BSEX with _SZ_4096, _8192, _16384; TCTL_PSP; RXCSUM_TUOFL; RFCTL_EXTEN;
+      // RAH_AV; MDIC_READY, _ERROR, and _OP_READ, _OP_WRITE of PHY 1
+      {r::set_link_up, 0x00000040},
+      {r::force_speed, 0x00000800},
+      {r::force_duplex, 0x00001000},
+      {r::reset, 0x04000000},
+      {r::link_up, 0x00000002},
+      {r::nvm_was_read, 0x00000200},
+      {r::any_unicast, 0x00000008},
+      {r::any_multicast, 0x00000010},
+      {r::long_frames, 0x00000020},
+      {r::broadcast, 0x00008000},
+      {r::strip_check_sequence, 0x04000000},
+      {r::buffer_size(4096), 0x02030000},
+      {r::buffer_size(8192), 0x02020000},
+      {r::buffer_size(16384), 0x02010000},
+      {r::pad_short, 0x00000008},
+      {r::check_transport, 0x00000200},
+      {r::extended_descriptors, 0x00008000},
+      {r::address_valid, 0x80000000},
+      {r::phy_done, 0x10000000},
+      {r::phy_error, 0x40000000},
+      {r::phy_read(0x1f), 0x083f0000},
+      {r::phy_write(0, 0x1140), 0x04201140},
+  };
+  for (const auto& n : numbers) CHECK(n.ours == n.theirs);
+}
