@@ -117,9 +117,9 @@ struct change {
   void (*make)(frame_bytes&);
 };
 constexpr change changes[] = {
-    {packet_cause::malformed, [](frame_bytes& f) { f.resize(13); }},
-    {packet_cause::malformed, [](frame_bytes& f) { f.resize(33); }},
-    {packet_cause::malformed, [](frame_bytes& f) { f.resize(f.size() - 1); }},
+    {packet_cause::malformed, [](frame_bytes& f) { reference_host::cut(f, 13); }},
+    {packet_cause::malformed, [](frame_bytes& f) { reference_host::cut(f, 33); }},
+    {packet_cause::malformed, [](frame_bytes& f) { reference_host::cut(f, f.size() - 1); }},
     {packet_cause::malformed, [](frame_bytes& f) { f[14] = 0x65; }},
     {packet_cause::malformed, [](frame_bytes& f) { f[14] = 0x44; }},
     {packet_cause::malformed, [](frame_bytes& f) { f[16] = f[17] = 0; }},
@@ -235,7 +235,8 @@ TEST_CASE("frames of any bytes are answered or counted, and nothing else happens
       for (std::uint32_t n = peer.draw(6); n != 0; --n)
         f[peer.draw(peer.draw(2) == 0 ? 44 : static_cast<std::uint32_t>(f.size())) % f.size()] ^=
             static_cast<unsigned char>(1 + peer.draw(255));
-      if (peer.draw(4) == 0) f.resize(1 + peer.draw(static_cast<std::uint32_t>(f.size())));
+      if (peer.draw(4) == 0)
+        reference_host::cut(f, 1 + peer.draw(static_cast<std::uint32_t>(f.size())));
       frames.push_back(std::move(f));
     }
     packet_rig rig(same_port());

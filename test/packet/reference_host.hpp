@@ -2,10 +2,11 @@
 /// What a host of one address answers, byte by byte and from the RFCs alone: nothing of the library
 /// is used here. RFC 826, RFC 791, RFC 792, RFC 768, RFC 862.
 
+#include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <initializer_list>
 #include <random>
-#include <string>
+#include <utility>
 #include <vector>
 
 namespace gnstor::test {
@@ -78,7 +79,7 @@ class reference_host {
       for (std::size_t k = 0; k < 4; ++k) f[28 + k] = ip[k];
       return f;
     }
-    f.resize(14u + f[16] * 256u + f[17]);
+    cut(f, 14u + f[16] * 256u + f[17]);
     for (std::size_t k = 0; k < 4; ++k) std::swap(f[26 + k], f[30 + k]);
     f[22] = 64;
     put16(f, 24, 0);
@@ -94,6 +95,10 @@ class reference_host {
     return f;
   }
 
+  /// Leaves `bytes` of it, at most what it has.
+  static void cut(frame_bytes& f, std::size_t bytes) {
+    if (bytes < f.size()) f.erase(f.begin() + static_cast<std::ptrdiff_t>(bytes), f.end());
+  }
   static void put16(frame_bytes& f, std::size_t at, std::uint16_t value) {
     f[at] = static_cast<unsigned char>(value >> 8);
     f[at + 1] = static_cast<unsigned char>(value);
