@@ -303,7 +303,7 @@ bool manager::chmod(operation& op, const std::vector<volume_client>& changes) {
 
 void manager::answer(const operation& op, verdict said, std::uint64_t lease_until) {
   note_move(op, said);
-  out_.replies.push_back({op.request, said, lease_until, op.vid});
+  if (op.request != 0) out_.replies.push_back({op.request, said, lease_until, op.vid});
   for (const std::uint64_t request : op.also)
     out_.replies.push_back({request, said, lease_until, op.vid});
 }

@@ -306,7 +306,7 @@ class manager {
   bool begins_narrow(operation& op);
   bool announced(operation& op);
   void pursue_aims();
-  bool is_due(const volume& v, std::uint32_t ssd, const ssd_plans::plan& plan) const;
+  bool lacks_heir(const operation& op) const;
   void note_move(const operation& op, verdict said);
   bool advance_forget(operation& op);
   bool advance_rename(operation& op);
@@ -314,6 +314,7 @@ class manager {
   std::uint16_t free_vid() const;
   bool moved_on(operation& op);
   bool cleared(operation& op);
+  bool left_behind_is_gone(operation& op);
   bool fenced(operation& op);
   void order_repair(operation& op, repair_kind kind);
   bool all_informed(operation& op, std::uint64_t whom, const ssd_order& order);

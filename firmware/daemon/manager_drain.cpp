@@ -30,7 +30,7 @@ constexpr std::uint64_t try_again_ns = 1'000'000'000;
 /// first SSD on that is informed it is finished, by whichever manager.
 bool manager::advance_narrow(operation& op) {
   if (op.step == 0 && !begins_narrow(op)) return true;
-  if (op.step < telling && is_torn(volumes_[op.vid].r)) {
+  if (op.step < telling && lacks_heir(op)) {
     if (op.repair != 0) cancel(std::exchange(op.repair, 0));
     op.step = giving_up;
   }
@@ -62,6 +62,12 @@ bool manager::advance_narrow(operation& op) {
   return announced(op);
 }
 
+/// True while not every SSD that a volume would lie on is in sync: blocks of the last one would
+/// have a replica less there.
+bool manager::lacks_heir(const operation& op) const {
+  return ((now_serving_.absent | now_serving_.filling) & (bit(op.ssd) - 1)) != 0;
+}
+
 /// Decides whether a volume may lie on one SSD fewer. False: that is answered.
 bool manager::begins_narrow(operation& op) {
   const volume* v = find(op.vid);
@@ -82,7 +88,7 @@ bool manager::begins_narrow(operation& op) {
     answer(op, verdict::refused);
     return false;
   }
-  if (v->writer != 0 && v->lease_until > now_) {
+  if (lacks_heir(op) || (v->writer != 0 && v->lease_until > now_)) {
     answer(op, verdict::busy);
     return false;
   }
@@ -125,8 +131,7 @@ void manager::narrow(std::uint64_t request, std::uint16_t vid, std::uint32_t las
 }
 
 void manager::set_aim(std::uint32_t ssd, ssd_aim aim) {
-  plans_.end(ssd);
-  if (aim != ssd_aim::none) plans_.set(ssd, aim);
+  plans_.set(ssd, aim);
   for (operation& op : queue_) {  // what is under way for the former aim
     const bool copies = op.request == 0 && moves_data(op) && op.step == copying && op.repair != 0;
     if (!copies || op.ssd != ssd) continue;
@@ -135,31 +140,22 @@ void manager::set_aim(std::uint32_t ssd, ssd_aim aim) {
   }
 }
 
-/// Begins to move the next volume of those that are to be, one at a time.
+/// Begins to move the next volume of those that are to be, one at a time; or to finish one whose
+/// change was refused, or interrupted, half-way.
 void manager::pursue_aims() {
   if (!knows_epoch_ || current_operation() != nullptr) return;
   if (std::any_of(queue_.begin(), queue_.end(), moves_data)) return;
-  for (const auto& [ssd, plan] : plans_.all()) {
-    if (plan.aim == ssd_aim::join && ((now_serving_.absent | now_serving_.filling) >> ssd & 1) != 0)
-      continue;
-    for (const auto& [vid, v] : volumes_) {
-      if (!is_due(v, ssd, plan)) continue;
-      queue_.push_back(
-          {.what = plan.aim == ssd_aim::drain ? action::narrow : action::spread, .vid = vid});
-      queue_.back().ssd = ssd;
-      return;
-    }
+  for (const auto& [vid, v] : volumes_) {
+    const std::uint32_t count = v.r.ssd_count;
+    const bool leaves = plans_.of(count - 1) == ssd_aim::drain && v.r.replicas < count;
+    const bool grows = plans_.of(count) == ssd_aim::join;
+    if (!leaves && !grows && !is_moving(v.r.spread)) continue;
+    if (v.going || is_torn(v.r) || (v.writer != 0 && v.lease_until > now_)) continue;
+    if (plans_.is_put_off(vid, now_)) continue;
+    queue_.push_back({.what = leaves || !grows ? action::narrow : action::spread, .vid = vid});
+    queue_.back().ssd = leaves ? count - 1 : count;
+    return;
   }
-}
-
-/// True if a volume can be moved now, as an SSD's plan says.
-bool manager::is_due(const volume& v, std::uint32_t ssd, const ssd_plans::plan& plan) const {
-  const std::uint32_t count = v.r.ssd_count;
-  const bool concerned =
-      plan.aim == ssd_aim::drain ? count == ssd + 1 && v.r.replicas < count : count == ssd;
-  if (!concerned || v.going || (v.writer != 0 && v.lease_until > now_)) return false;
-  const auto again = plan.again.find(v.r.vid);
-  return again == plan.again.end() || again->second <= now_;
 }
 
 /// What an operation that nobody has asked for has come to.

@@ -247,6 +247,7 @@ bool manager::advance_remove(operation& op) {
     publish();
     op.step = 2;
   }
+  if (op.step == 2 && !op.cleared && !left_behind_is_gone(op)) return false;
   if (op.step == 2) {
     wire::afa::volume_chmod gone{};
     gone.spread = wire::afa::volume_spread::deleting;

@@ -13,6 +13,7 @@ using wire::afa::admin_opcode;
 using wire::afa::right_fill;
 using wire::afa::right_read;
 using wire::afa::right_write;
+using wire::afa::volume_record;
 using wire::afa::volume_spread;
 
 /// The writer is fenced and all replicas are made equal; the SSD that joins is given its share, and
@@ -168,10 +169,27 @@ bool manager::cleared(operation& op) {
   ssd_order o;
   o.vid = op.vid;
   o.opcode = admin_opcode::volume_delete;
-  const std::uint64_t beyond = present() & ~own(volumes_[op.vid].r);
+  const volume_record& r = volumes_[op.vid].r;
+  const std::uint64_t beyond = present() & ~own(r);
+  if (beyond != 0 && !op.sent && is_torn(r)) {  // it may have the only copy: not now
+    op.refusal = wire::afa::make_status(wire::afa::status::not_permitted);
+    return true;
+  }
   if (beyond != 0 && !all_informed(op, beyond, o)) return false;
   if (beyond == 0 || wire::afa::is_status(op.refusal, wire::afa::status::unknown_volume))
     op.refusal = 0;
+  return true;
+}
+
+/// The same of a volume that is to go, whatever anybody has of it: who takes over would find it
+/// there.
+bool manager::left_behind_is_gone(operation& op) {
+  ssd_order o;
+  o.vid = op.vid;
+  o.opcode = admin_opcode::volume_delete;
+  const volume_record& r = volumes_[op.vid].r;
+  if (is_moving(r.spread) && !all_informed(op, present() & ~own(r), o)) return false;
+  op.cleared = true;
   return true;
 }
 

@@ -234,9 +234,9 @@ bool repair::differs(std::uint32_t a, std::uint32_t b) const {
 /// Gives the others what the base has, where that is called for.
 bool repair::decide() {
   if (moves() && turn_ == 0 && (order_.zeroes || !is_zero(base_))) {
-    const std::uint32_t ssd = heir();
-    const bool away = (serving_.absent >> ssd & 1) != 0;  // it is filled when it is back
-    if (!away) return ask_ssd(repair_step::kind::write, ssd, base_);
+    if (in_sync(heir())) return ask_ssd(repair_step::kind::write, heir(), base_);
+    end(false);
+    return false;
   }
   for (; turn_ < where_.count; ++turn_) {
     const std::uint32_t ssd = where_.ssd[turn_].value;

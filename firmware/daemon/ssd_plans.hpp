@@ -17,32 +17,35 @@ enum class ssd_aim : std::uint8_t {
 /// A manager keeps it in memory alone: what has moved has moved, and the next one is asked again.
 class ssd_plans {
  public:
-  struct plan {
-    ssd_aim aim = ssd_aim::none;
-    std::map<std::uint16_t, std::uint64_t> again{};  ///< ns, by VID: not before
-  };
-
-  void set(std::uint32_t ssd, ssd_aim aim) { all_[ssd] = {aim, {}}; }
-  void end(std::uint32_t ssd) { all_.erase(ssd); }
+  void set(std::uint32_t ssd, ssd_aim aim) {
+    if (aim == ssd_aim::none) {
+      aims_.erase(ssd);
+    } else {
+      aims_[ssd] = aim;
+    }
+    again_.clear();  // whoever says so wants it now
+  }
   ssd_aim of(std::uint32_t ssd) const {
-    const auto at = all_.find(ssd);
-    return at == all_.end() ? ssd_aim::none : at->second.aim;
+    const auto at = aims_.find(ssd);
+    return at == aims_.end() ? ssd_aim::none : at->second;
   }
   /// SSDs, by bit, that are to be, or are, empty.
   std::uint64_t drained() const {
     std::uint64_t some = 0;
-    for (const auto& [ssd, p] : all_)
-      if (p.aim == ssd_aim::drain) some |= std::uint64_t{1} << ssd;
+    for (const auto& [ssd, aim] : aims_)
+      if (aim == ssd_aim::drain) some |= std::uint64_t{1} << ssd;
     return some;
   }
-  /// A volume could not be moved: it is tried again later.
-  void put_off(std::uint16_t vid, std::uint64_t until) {
-    for (auto& [ssd, p] : all_) p.again[vid] = until;
+  /// A volume could not be moved: it is tried again from `until` on.
+  void put_off(std::uint16_t vid, std::uint64_t until) { again_[vid] = until; }
+  bool is_put_off(std::uint16_t vid, std::uint64_t now) const {
+    const auto at = again_.find(vid);
+    return at != again_.end() && at->second > now;
   }
-  const std::map<std::uint32_t, plan>& all() const { return all_; }
 
  private:
-  std::map<std::uint32_t, plan> all_;
+  std::map<std::uint32_t, ssd_aim> aims_;
+  std::map<std::uint16_t, std::uint64_t> again_;  ///< ns, by VID
 };
 
 }  // namespace gnstor::daemon

@@ -397,13 +397,15 @@ replica_set on_five(const wire::afa::volume_record& r, std::uint32_t block) {
 
 TEST_CASE("what the last SSD of a volume holds is given to the others, and nothing else moves") {
   for (const bool zeroes : {false, true}) {
-    for (const std::uint64_t absent : {0u, 1u << 1}) {
-      CAPTURE(absent);
+    for (const std::uint64_t away : {0u, 1u << 1}) {
+      CAPTURE(away);
       wire::afa::volume_record r = described(1, 2);
       r.capacity_blocks = 4'000;
       r.ssd_count = 5;
       letters a(5);
-      const auto letter = [](std::uint32_t b) { return b % 7 == 0 ? char(0) : char('a' + b % 26); };
+      const auto letter = [&](std::uint32_t b) {  // every third stripe was never written
+        return b / r.stripe_blocks % 3 == 0 ? char(0) : char('a' + b % 26);
+      };
       for (std::uint32_t b = 0; b < r.capacity_blocks; ++b) {
         const replica_set w = on_five(r, b);
         for (std::uint32_t k = 0; k < w.count; ++k)
@@ -412,19 +414,20 @@ TEST_CASE("what the last SSD of a volume holds is given to the others, and nothi
       const auto last = a.ssd[4];
       daemon::repair_order order{1, repair_kind::drain, 1, 4};
       order.zeroes = zeroes;
-      repair job(order, {.epoch = 1, .absent = absent}, 5, {r, described(9)}, a.memory.data());
+      repair job(order, {.epoch = 1, .absent = away}, 5, {r, described(9)}, a.memory.data());
       std::set<std::pair<std::uint32_t, std::uint32_t>> given;
       for (std::uint32_t commands = 0; job.step(); ++commands) {
         REQUIRE(commands < 100'000);
         const daemon::repair_step p = *job.step();
-        CHECK((absent >> p.ssd & 1) == 0);
+        CHECK((away >> p.ssd & 1) == 0);
         for (std::uint32_t k = 0; k < p.blocks && p.what != repair_step::kind::read; ++k) {
           CHECK(p.what == repair_step::kind::write);
           given.insert({p.ssd, p.first.value + k});
         }
         job.answered(a.serve(p));
       }
-      CHECK(job.ok());
+      CHECK(job.ok() == (away == 0));
+      if (away != 0) continue;  // an SSD would get less than it should have
       std::erase_if(a.ssd[4], [](const auto& block) { return block.second == 0; });
       CHECK(a.ssd[4] == last);
       for (std::uint32_t b = 0; b < r.capacity_blocks; ++b) {
@@ -435,9 +438,7 @@ TEST_CASE("what the last SSD of a volume holds is given to the others, and nothi
         for (std::uint32_t ssd = 0; ssd < 5; ++ssd) {
           const ssd_index s(static_cast<std::uint16_t>(ssd));
           const bool new_here = then.contains(s) && !before.contains(s);
-          const bool away = (absent >> ssd & 1) != 0;
-          if (!new_here || away) CHECK(!given.contains({ssd, b}));
-          if (new_here && !away && (zeroes || letter(b) != 0)) CHECK(given.contains({ssd, b}));
+          CHECK(given.contains({ssd, b}) == (new_here && (zeroes || letter(b) != 0)));
         }
       }
     }

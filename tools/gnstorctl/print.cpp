@@ -42,6 +42,10 @@ std::string aim_of(const v1::Array& a, const v1::Ssd& s) {
         ", volume {}: {:.1f} %", r.volume(),
         100.0 * static_cast<double>(r.done_bytes()) / static_cast<double>(r.total_bytes()));
   }
+  for (const v1::Ssd& other : a.ssds()) {
+    const bool behind = other.index() < s.index() && other.state() != v1::Ssd::STATE_IN_SYNC;
+    if (drains && behind) words += fmt::format(", waits for SSD {} to be in sync", other.index());
+  }
   if (s.waits_for() != 0) words += fmt::format(", volume {} is in use", s.waits_for());
   return words;
 }
