@@ -6,6 +6,7 @@
 #include <gnstor/simt/clock.hpp>
 #include <gnstor/wire/afa/status.hpp>
 
+#include <control/own_status.hpp>
 #include <fmt/format.h>
 
 #include <array>
@@ -45,8 +46,8 @@ session::impl::~impl() {
 
 volume_info session::impl::take_namespace(std::uint64_t bytes) {
   const bool scratch = where.nvme.has_value() || (where.rdma && where.rdma->scratch) ||
-                       (where.disk && where.disk->scratch) ||
-                       (where.pcie && where.pcie->scratch) || (where.homi && where.homi->scratch);
+                       (where.disk && where.disk->scratch) || (where.pcie && where.pcie->scratch) ||
+                       (where.homi && where.homi->scratch);
   if (!scratch) {
     throw input_error(
         "a volume cannot be created in a standard NVMe subsystem: open a namespace of it by its "
@@ -183,12 +184,18 @@ void session::impl::transfer(bool write, const volume_info& v, std::uint64_t off
   for (std::uint64_t done = 0; done < bytes;) {
     const std::uint64_t n = bytes - done < staging_bytes ? bytes - done : staging_bytes;
     const vba first(static_cast<std::uint32_t>((offset + done) / block_bytes));
-    const status s = follow(v, [&](const volume_info& now) {
+    const auto attempt = [&](const volume_info& now) {
       const remote_volume volume(now, channel_set<remote_channel>(&link->host(), 1),
                                  rendezvous_placement(now.ssd_count));
       return write ? write_some(volume, first, here + done, n)
                    : read_some(volume, first, here + done, n);
-    });
+    };
+    status s = follow(v, attempt);
+    if (!write && control &&
+        (is_own(s, wire::afa::status::unknown_volume) || is_own(s, wire::afa::status::wrong_ssd))) {
+      const volume_info there = renewed(present(v));  // it may lie elsewhere since it was opened
+      if (there.ssd_count != v.ssd_count) s = follow(there, attempt);
+    }
     if (!s.ok()) {
       throw io_error(fmt::format("{} volume {} at byte {}: {}", write ? "writing" : "reading",
                                  v.vid.value, offset + done, to_string(s)),

@@ -1,7 +1,7 @@
 /// An SSD that is emptied while others are written, and comes back to its share.
 #include "rig.hpp"
 
-#include <atomic>
+#include <control/manager_control.hpp>
 
 using namespace gnstor;
 using namespace gnstor::test;
@@ -94,4 +94,37 @@ TEST_CASE("what is promised to new volumes does not count an SSD that is drained
   CHECK(refused([&] { (void)array.create("large", 3 * 3904 / 2 + 1); }) == control_reason::no_room);
   array.manager->keep(3);
   CHECK(array.create("large", 3 * 3904 / 2 + 1).record.ssd_count == 4);
+}
+
+TEST_CASE("a session that reads a volume reads it while it leaves an SSD, and afterwards") {
+  managed_array array;
+  const auto bytes = random_bytes(1 << 20, 7);
+  auto manager = std::make_unique<host::manager_control>(
+      *array.manager, host::control_role::of_host(host::client_identity::named("alice").nqn), "");
+  host::session alice =
+      host::session_access::over(array.shared.where, shared_sessions::options("alice"),
+                                 array.shared.link("alice"), std::move(manager));
+  const volume_info v = alice.create_volume({.bytes = bytes.size(), .name = "edges"});
+  alice.write(v, 0, bytes.data(), bytes.size());
+  alice.close_volume(v.vid);
+  const volume_info seen = alice.open_read_only("edges");
+  const auto reads = [&](const volume_info& by) {
+    std::vector<unsigned char> found(bytes.size());
+    alice.read(by, 0, found.data(), found.size());
+    return found == bytes;
+  };
+  array.manager->drain(3);
+  for (std::uint32_t k = 0; k < 3 || !is_drained(array.manager->state()); ++k) {
+    REQUIRE(k < 10'000);
+    REQUIRE(reads(seen));
+  }
+  CHECK(reads(seen));  // one replica of each block is where it was
+  CHECK(alice.refresh(seen).ssd_count == 3);
+  CHECK(reads(alice.refresh(seen)));
+  array.manager->add(3);
+  CHECK(array.comes([](const host::array_state& a) { return a.ssds[3].volumes == 1; }));
+  CHECK(reads(seen));
+  const volume_info again = alice.open_volume("edges");
+  CHECK(again.writable);
+  CHECK(again.ssd_count == 4);
 }

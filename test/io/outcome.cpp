@@ -76,7 +76,9 @@ TEST_CASE("a lane's failure is its warp's, and so is a buffer in use of another 
   }
 }
 
-TEST_CASE("another replica is asked after an SSD's own trouble, and never after a refusal") {
+TEST_CASE(
+    "another replica is asked after an SSD's own trouble, and never after a refusal, but of a "
+    "volume that is elsewhere") {
   using wire::nvme::generic_status;
   const auto generic = [](generic_status code) {
     return status::nvme(0, static_cast<std::uint8_t>(code), 2);
@@ -89,6 +91,9 @@ TEST_CASE("another replica is asked after an SSD's own trouble, and never after 
   CHECK_FALSE(another_replica_may_help(generic(generic_status::lba_out_of_range)));
   CHECK_FALSE(another_replica_may_help(status::nvme(1, 0x80, 2)));
   CHECK_FALSE(another_replica_may_help(status::nvme(7, 0x02, 2)));
+  CHECK_FALSE(another_replica_may_help(status::nvme(7, 0x08, 2)));
+  CHECK(another_replica_may_help(status::nvme(7, 0x01, 2)));  // unknown volume
+  CHECK(another_replica_may_help(status::nvme(7, 0x05, 2)));  // wrong SSD
   CHECK_FALSE(another_replica_may_help(killed));
   CHECK_FALSE(another_replica_may_help(status{}));
 }

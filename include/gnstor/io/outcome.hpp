@@ -22,7 +22,8 @@ GNSTOR_HD constexpr status combined(status a, status b) {
 }
 
 /// True if another replica may do what this SSD did not. Media errors, a dying SSD and silence may
-/// be this SSD's own trouble; a refusal is the same everywhere.
+/// be this SSD's own trouble; a refusal is the same everywhere, but of a volume that lies
+/// elsewhere.
 GNSTOR_HD constexpr bool another_replica_may_help(status s) {
   if (s.code == status_code::timed_out) return true;
   if (s.code != status_code::nvme_error) return false;
@@ -33,6 +34,9 @@ GNSTOR_HD constexpr bool another_replica_may_help(status s) {
       return s.nvme_code == static_cast<std::uint8_t>(wire::nvme::generic_status::internal_error) ||
              s.nvme_code ==
                  static_cast<std::uint8_t>(wire::nvme::generic_status::namespace_not_ready);
+    case wire::nvme::status_code_type::vendor_specific:  // it has left that SSD meanwhile
+      return s.nvme_code == static_cast<std::uint8_t>(wire::afa::status::wrong_ssd) ||
+             s.nvme_code == static_cast<std::uint8_t>(wire::afa::status::unknown_volume);
     default: return false;
   }
 }
