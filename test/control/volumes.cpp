@@ -232,3 +232,14 @@ TEST_CASE("thousands of volumes are made, found by name, and taken over") {
   CHECK(array.manager->volumes().size() == count + 1);
   CHECK(array.manager->find("volume 1234").record.vid == 1235);
 }
+
+TEST_CASE(
+    "volumes are listed also where another epoch has begun since the array was asked for its") {
+  managed_array array;
+  managed_client alice(array.shared, "alice");
+  (void)array.create("a");
+  const wire::afa::array_description said = alice.io.describe();
+  array.manager->detach(1);
+  REQUIRE(alice.io.describe().epoch > said.epoch);
+  CHECK(alice.io.volumes(said).size() == 1);
+}

@@ -1,6 +1,7 @@
 #include "array_client.hpp"
 
 #include "agreed_epoch.hpp"
+#include "own_status.hpp"
 #include <gnstor/host/error.hpp>
 #include <gnstor/simt/clock.hpp>
 #include <gnstor/volume/remote_volume.hpp>
@@ -13,8 +14,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cstring>
 #include <exception>
+#include <thread>
 
 namespace gnstor::host {
 namespace {
@@ -122,7 +125,20 @@ std::vector<wire::afa::volume_record> array_client::volumes(
     const wire::afa::array_description& said) {
   // Every SSD that takes part knows all volumes.
   const auto ssd = static_cast<std::uint32_t>(std::countr_one(said.absent));
-  std::vector<wire::afa::volume_record> all = list(ssd, said.epoch);
+  std::vector<wire::afa::volume_record> all;
+  // Where another epoch is on its way, that SSD may be ahead of it or behind.
+  std::uint32_t epoch = said.epoch;
+  for (std::uint32_t tries = 0;; ++tries) {
+    try {
+      all = list(ssd, epoch);
+      break;
+    } catch (const io_error& e) {
+      constexpr std::uint32_t most_tries = 50;
+      if (!is_own(e.outcome(), wire::afa::status::stale_epoch) || tries == most_tries) throw;
+    }
+    if (tries != 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    epoch = describe(ssd).epoch;
+  }
   std::erase_if(all, [](const wire::afa::volume_record& r) { return !is_listed(r.spread); });
   return all;
 }
