@@ -69,8 +69,10 @@ class manager_driver {
   /// An SSD does not answer. True if the manager is informed.
   bool complain(circumstances& befell, std::uint32_t ssd) {
     if (!may_fail(ssd)) return false;
+    // One that is on its way back is absent already: this is none of the failures to come.
+    const bool is_absent = (manager.serving().absent >> ssd & 1) != 0;
     manager.ssd_failed(ssd);
-    befell.manager_hears(ssd);
+    if (!is_absent) befell.manager_hears(ssd);
     return true;
   }
   /// What is being repaired, for a report.
