@@ -18,7 +18,8 @@ import rig
 HOSTS = ("alice", "bob")
 # A session's writes fail when its connection is lost: they are safe to try again.
 PERSISTENT = ("--timeout", "1000", "--retry", "20000")
-TAKE_OVER_S = 2.0  # from a writer's end to the next one's right
+TAKE_OVER_S = 2.0  # from a writer's end to the next one's right, mostly
+MOST_S = 5.0  # likewise, at most, on a busy machine
 
 
 class Hosts:
@@ -72,7 +73,7 @@ class Hosts:
 
 def client_killed(hosts, draw, rounds):
     """A writer is killed; the other host writes within `TAKE_OVER_S`."""
-    slowest = 0.0
+    took = []
     for k in range(rounds):
         writer = hosts.writer(HOSTS[k % 2], draw.randrange(1 << 30))
         time.sleep(draw.uniform(0, 0.3))
@@ -80,15 +81,17 @@ def client_killed(hosts, draw, rounds):
         killed = time.monotonic()
         heir = hosts.client("write", HOSTS[(k + 1) % 2], "--seed", k, "--patience", 20_000)
         rig.check(heir.until("open"), "the heir may not write:", heir.said())
-        slowest = max(slowest, time.monotonic() - killed)
+        took.append(time.monotonic() - killed)
         rig.check(heir.until("writes"), "what the heir finds:", heir.said())
         time.sleep(draw.uniform(0, 0.1))
         rig.check(heir.end() == 0, "the heir ends in order:", heir.said())
         if rig.failures:
             return
-    rig.check(slowest < TAKE_OVER_S, f"a host could write only {slowest:.2f} s after the kill")
+    usual, slowest = sorted(took)[len(took) // 2], max(took)
+    rig.check(usual < TAKE_OVER_S and slowest < MOST_S,
+              f"a host could write only {usual:.2f} s after the kill, {slowest:.2f} s at most")
     hosts.check_replicas()
-    print(f"{rounds} writers killed: the other wrote after {slowest:.2f} s at most")
+    print(f"{rounds} writers killed: the other wrote after {usual:.2f} s, {slowest:.2f} s at most")
 
 
 def target_suffers(hosts, draw, rounds, happens, what, *options):
@@ -210,7 +213,7 @@ def drained(hosts, draw, rounds):
         rig.check(writer.end() == 0, "the writer ends in order:", writer.said())
         moved("drain", 0)
         code, said = target.gnstorctl("ssd", "detach", "3")
-        rig.check(code == 0 and target.healthy(), "an empty SSD is taken away:", said)
+        rig.check(code == 0 and rig.eventually(target.healthy), "an empty SSD is taken away:", said)
         hosts.check("alice")
         moved("add", 1)
         if rig.failures:

@@ -191,7 +191,7 @@ def drains(array):
     array.wrong(1, "the array has 4", "ssd", "drain", "4")
     array.wrong(1, "neither being drained", "ssd", "drain", "3", "--cancel")
     check("drain" in array.right("ssd", "drain", "3"), "the list says what goes on")
-    array.until(lambda a: a["ssds"][3]["volumes"] == 0, "SSD 3 drained")
+    array.until(lambda a: a["ssds"][3]["volumes"] == 0 and a["settled"], "SSD 3 drained")
     check("drained: detach it" in array.right("ssd", "list"), "the list says that it is empty")
     check(volume(array, "data")["ssds"] == 3, "the volume lies on the others")
     array.wrong(1, "4 replicas on 3 SSDs", "volume", "create", "x", "--size", "1M", "--replicas",
@@ -199,11 +199,13 @@ def drains(array):
     array.right("volume", "create", "narrow", "--size", "1M")
     array.right("array", "health")
     array.right("ssd", "detach", "3")
+    array.until(lambda a: a["settled"], "an epoch without it")
     array.right("array", "health")  # nobody misses it
     check(not volume(array, "data")["degraded"], "no replica is missing")
     check("SSD 3 is empty" in array.right("array", "events"), "an event says so")
     array.stop()
     array.start()
+    array.until(lambda a: a["settled"], "taken over")
     array.right("array", "health")  # nor after a restart
     array.right("volume", "create", "later", "--size", "1M")
     check(volume(array, "later")["ssds"] == 3, "a new volume does without it")
