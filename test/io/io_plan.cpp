@@ -270,6 +270,29 @@ TEST_CASE("a namespace of 512-byte blocks is addressed beyond the 2 TiB of a 32-
   }
 }
 
+TEST_CASE("a namespace that is counted in its logical blocks is addressed by these") {
+  volume_info v = spread_over(1, 1);
+  v.namespace_id = 3;
+  v.lba_bytes = 512;
+  CHECK(v.can_count_logical_blocks());
+  const volume_info small = v.in_logical_blocks();
+  CHECK(small.unit_bytes() == 512);
+  CHECK(small.capacity_blocks == 8 * v.capacity_blocks);
+  CHECK(small.max_transfer_blocks == 8 * v.max_transfer_blocks);
+  plan::piece p = first_piece(small, opcode::read, 123);
+  CHECK(plan_of(small).reading(p).slba == 123);
+  CHECK(plan_of(small).reading(p).blocks == p.blocks);
+  CHECK(p.buffer.bytes == p.blocks * 512);
+  CHECK(plan_of(v).reading(first_piece(v, opcode::read, 123)).slba == 123 * 8);
+  v.capacity_blocks = (1u << 29) + 1;
+  CHECK_FALSE(v.can_count_logical_blocks());
+  v.lba_bytes = block_bytes;
+  CHECK(v.can_count_logical_blocks());
+  CHECK(v.in_logical_blocks().unit_bytes() == block_bytes);
+  v.namespace_id = 0;
+  CHECK_FALSE(v.can_count_logical_blocks());
+}
+
 TEST_CASE("commands of a volume carry its ids and epoch, those of a namespace its own addresses") {
   volume_info v = spread_over(5, 2);
   const plan::piece p = first_piece(v, opcode::read, 123);
