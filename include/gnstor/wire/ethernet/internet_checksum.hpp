@@ -2,6 +2,8 @@
 
 #include <gnstor/wire/ethernet/ipv4_header.hpp>
 
+#include <cstring>
+
 namespace gnstor::wire::ethernet {
 
 /// The one's complement sum that IPv4, UDP, TCP and ICMP carry. RFC 1071.
@@ -22,8 +24,13 @@ class internet_checksum {
   }
   /// Bytes of a packet, from an even address on. After an odd count nothing more may be added.
   GNSTOR_HD internet_checksum& add_bytes(const unsigned char* bytes, std::uint32_t count) {
-    const auto* words = reinterpret_cast<const std::uint16_t*>(bytes);
-    for (std::uint32_t k = 0; k < count / 2; ++k) sum_ += words[k];
+    // Copied: they may have been written as bytes, and compilers use that.
+    const auto* even = static_cast<const unsigned char*>(__builtin_assume_aligned(bytes, 2));
+    for (std::uint32_t k = 0; k < count / 2; ++k) {
+      std::uint16_t word = 0;
+      std::memcpy(&word, even + 2 * k, sizeof word);
+      sum_ += word;
+    }
     if (count % 2 != 0) sum_ += bytes[count - 1];
     return *this;
   }
