@@ -23,8 +23,6 @@ const bool registered = [] {
       }
       add_local("many/" + size + "/queues:64/workers:2", many_reads<64>, where + "&workers=2", 64,
                 bytes, 2000, 3, limit);
-      add_local("many/" + size + "/queues:4/workers:32", many_reads<1024>, where + "&workers=32", 4,
-                bytes, 2000, 3, limit);
     }
   }
   return true;

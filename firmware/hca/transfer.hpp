@@ -53,18 +53,17 @@ GNSTOR_HD inline void deliver_together(const simt::group& g, std::uint32_t count
   for (std::uint32_t done = 0; done < pieces; done += in_flight) {
     simt::word16 v[in_flight];
     unsigned char* out[in_flight];
-    // Without a branch, so that no load waits for another: behind the last piece it comes again.
+    // Without a branch, so that no load waits for another.
 #pragma unroll
     for (std::uint32_t k = 0; k < in_flight; ++k) {
-      v[k] = simt::load16(shared(from, lane) + at + mine);
+      v[k] = simt::load16_if(done + k < pieces, shared(from, lane) + at + mine);
       out[k] = shared(to, lane) + at + mine;
-      const bool more = done + k + 1 < pieces;
       const bool next = at + together_bytes == bytes;
-      at = !more ? at : next ? 0 : at + together_bytes;
-      lane += more && next ? 1 : 0;
+      at = next ? 0 : at + together_bytes;
+      lane += next ? 1 : 0;
     }
 #pragma unroll
-    for (std::uint32_t k = 0; k < in_flight; ++k) simt::store16(out[k], v[k]);
+    for (std::uint32_t k = 0; k < in_flight; ++k) simt::store16_if(done + k < pieces, out[k], v[k]);
   }
 #else
   for (std::uint32_t k = 0; k < count; ++k) deliver(g, shared(to, k), shared(from, k), bytes);

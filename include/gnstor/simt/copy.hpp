@@ -53,6 +53,34 @@ GNSTOR_HD inline word16 load16(const void* from) {
   return v;
 }
 
+/// `load16` where `wanted`, else zeroes: without a branch, so that no other load waits for it.
+GNSTOR_HD inline word16 load16_if(bool wanted, const void* from) {
+  word16 v{};
+#if defined(__CUDA_ARCH__)
+  asm volatile(
+      "{\n.reg .pred wanted;\nsetp.ne.u32 wanted, %5, 0;\n"
+      "@wanted ld.global.cg.v4.u32 {%0, %1, %2, %3}, [%4];\n}"
+      : "+r"(v.w[0]), "+r"(v.w[1]), "+r"(v.w[2]), "+r"(v.w[3])
+      : "l"(from), "r"(std::uint32_t{wanted})
+      : "memory");
+#else
+  if (wanted) v = load16(from);
+#endif
+  return v;
+}
+/// `store16` where `wanted`, likewise.
+GNSTOR_HD inline void store16_if(bool wanted, void* to, const word16& value) {
+#if defined(__CUDA_ARCH__)
+  asm volatile(
+      "{\n.reg .pred wanted;\nsetp.ne.u32 wanted, %5, 0;\n"
+      "@wanted st.global.v4.u32 [%0], {%1, %2, %3, %4};\n}" ::"l"(to),
+      "r"(value.w[0]), "r"(value.w[1]), "r"(value.w[2]), "r"(value.w[3]), "r"(std::uint32_t{wanted})
+      : "memory");
+#else
+  if (wanted) store16(to, value);
+#endif
+}
+
 /// Copies `bytes` (a multiple of 16; both ends 16-byte aligned) with all lanes of `g`, eight loads
 /// in flight per lane.
 /// @par Callers every lane of `g`, converged
