@@ -66,15 +66,20 @@ struct run_options : kernel_shape {
                                     budget.least_for(arrays, page_bytes));
   }
 
-  /// The user's endpoint; an emulated one that names no capacity gets one that fits `data_bytes`.
+  /// The user's endpoint; an emulated one that names no capacity gets one that fits `data_bytes`,
+  /// and an emulated controller a namespace of such a size for each array.
   std::string endpoint_for(std::uint64_t data_bytes) const {
     const auto parsed = gnstor::host::endpoint::parse(endpoint);
-    if (parsed.rdma || endpoint.find("capacity=") != std::string::npos) return endpoint;
+    if (parsed.nvme) {
+      const std::uint64_t all = (data_bytes >> 20) + 1;
+      return with_option(with_option(endpoint, "namespaces", "8"), "bytes",
+                         std::to_string(all) + "M");
+    }
+    if (parsed.rdma || parsed.is_local()) return endpoint;
     // Twice the share of an SSD: pages written again take new flash pages.
     const std::uint64_t share = data_bytes * parsed.replicas / parsed.ssds;
     const std::uint64_t mebibytes = (2 * share >> 20) + 64;
-    const bool has_options = endpoint.find('?') != std::string::npos;
-    return endpoint + (has_options ? "&" : "?") + "capacity=" + std::to_string(mebibytes) + "M";
+    return with_option(endpoint, "capacity", std::to_string(mebibytes) + "M");
   }
 
   /// How an array of `bytes` is paged, which is part of `all_bytes` of data.
@@ -88,6 +93,15 @@ struct run_options : kernel_shape {
                  : eviction == "resist_scans" ? gnstor::eviction::resist_scans
                                               : gnstor::eviction::fifo;
     return o;
+  }
+
+ private:
+  /// An endpoint with an option more, unless it has that one.
+  static std::string with_option(const std::string& endpoint, const std::string& name,
+                                 const std::string& value) {
+    if (endpoint.find(name + "=") != std::string::npos) return endpoint;
+    const bool has_options = endpoint.find('?') != std::string::npos;
+    return endpoint + (has_options ? "&" : "?") + name + "=" + value;
   }
 };
 
