@@ -20,12 +20,14 @@ class ring_engine {
   /// reported, and the driver may have it.
   template <class Report>
   GNSTOR_HD bool is_enabled(const Report& report) {
+    // Before the control register, which a driver writes first: a ring that is found open and not
+    // wanted was closed, and not just opened.
+    const bool open = is_open();
     const bool wanted = (port_->at(where_.control).load(acquire) & where_.enable) != 0;
-    system_word<std::uint32_t> state(position_->enabled);
-    if (!wanted && (state.load(relaxed) & where_.enable) != 0) {
+    if (!wanted && open) {
       report_all(report);
       // Paired with the acquire of a driver that waits for it.
-      state.store(0, release);
+      system_word<std::uint32_t>(position_->enabled).store(0, release);
     }
     return wanted;
   }
