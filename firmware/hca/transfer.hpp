@@ -33,11 +33,13 @@ GNSTOR_HD inline void deliver(const simt::group& g, void* to, const void* from,
   transfer(g, to, from, bytes);
 }
 
+/// What `deliver_together` moves by one access of each lane.
+constexpr std::uint32_t together_bytes = 512;
+
 /// Moves `bytes` from `from` to `to` for each of the first `count` lanes, which have a pair each:
 /// lane by lane, but with the loads of several pairs under way at once. As `deliver`.
 /// @par Callers every lane of `g`, a whole warp, converged, with the same `count` and `bytes`: a
 /// multiple of `together_bytes`, all pointers 16-byte aligned
-constexpr std::uint32_t together_bytes = 512;
 GNSTOR_HD inline void deliver_together(const simt::group& g, std::uint32_t count, unsigned char* to,
                                        const unsigned char* from, std::uint32_t bytes) {
   const auto shared = [&g](auto* mine, std::uint32_t lane) {

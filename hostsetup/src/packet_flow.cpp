@@ -73,8 +73,6 @@ void packet_flow::lay_out() {
   const std::size_t stop = take(bytes, 1, sizeof(std::uint32_t));
   memory_ = link_->allocate(bytes);
   auto* const base = static_cast<unsigned char*>(memory_.data());
-  // The NIC reaches buffers and rings alone.
-  dma_ = link_->map(base, stop);
   stop_ = reinterpret_cast<std::uint32_t*>(base + stop);
 
   std::size_t words = 0;
@@ -86,13 +84,15 @@ void packet_flow::lay_out() {
   const std::size_t sending = take(words, lanes, sizeof(std::uint32_t));
   own_ = link_->allocate_words(words);
   auto* const own = static_cast<unsigned char*>(own_.data());
+  own_.write(control + offsetof(packet_control, stop), &stop_, sizeof stop_);
+  // Last, as nothing may throw behind it. The NIC reaches buffers and rings alone.
+  dma_ = link_->map(base, stop);
   path_.pool =
       packet_pool(shape_, reinterpret_cast<packet_state*>(own + states), base + data, dma_ + data);
   path_.control = reinterpret_cast<packet_control*>(own + control);
   path_.arrived = reinterpret_cast<std::uint32_t*>(own + arrived);
   path_.progress = reinterpret_cast<std::uint32_t*>(own + progress);
   path_.sending = reinterpret_cast<std::uint32_t*>(own + sending);
-  own_.write(control + offsetof(packet_control, stop), &stop_, sizeof stop_);
   receive_ring_at_ = receive;
   transmit_ring_at_ = transmit;
 }

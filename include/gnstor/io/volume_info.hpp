@@ -40,11 +40,13 @@ struct volume_info {
   /// Bytes of what is counted here as a block: 4096, or of a plain namespace `lba_bytes`.
   GNSTOR_HD constexpr std::uint32_t unit_bytes() const { return 1u << unit_shift; }
 
-  /// A plain namespace counted in its logical blocks: pages may be as small as these. False of one
-  /// whose logical blocks have no 32-bit addresses.
+  /// True of a plain namespace whose logical blocks have 32-bit addresses.
   GNSTOR_HD constexpr bool can_count_logical_blocks() const {
     return plain() && capacity_blocks * (block_bytes / lba_bytes) <= std::uint64_t{1} << 32;
   }
+  /// The same, counted in its logical blocks, so that pages may be as small as these. Only for
+  /// kernels' I/O: `session::read` and `write` count in blocks of 4 KiB.
+  /// @par Callers where `can_count_logical_blocks`
   GNSTOR_HD constexpr volume_info in_logical_blocks() const {
     volume_info v = *this;
     const std::uint32_t units = unit_bytes() / lba_bytes;
