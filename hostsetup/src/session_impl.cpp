@@ -175,6 +175,12 @@ void session::impl::transfer(bool write, const volume_info& v, std::uint64_t off
         fmt::format("{} bytes at offset {} of volume {}: both must be multiples of {}", bytes,
                     offset, v.vid.value, block_bytes));
   }
+  if (v.unit_bytes() != block_bytes) {
+    throw input_error(fmt::format(
+        "volume {} is counted in blocks of {} bytes, as kernels may: sessions move blocks of {}; "
+        "use what open_volume or create_volume gave",
+        v.vid.value, v.unit_bytes(), block_bytes));
+  }
   const std::uint64_t capacity = v.capacity_blocks * block_bytes;
   if (offset > capacity || bytes > capacity - offset) {
     throw input_error(fmt::format("{} bytes at offset {} of volume {}: it ends at byte {}", bytes,

@@ -180,6 +180,11 @@ TEST_CASE("pages smaller than a logical block are refused with what can be") {
   CHECK(make("emu-nvme:?lba=512") == "nothing was refused");
   CHECK(says(make("emu-nvme:?lba=4096"), "512 bytes: use 4096 times"));
   CHECK(says(make("emu:"), "512 bytes: use 4096 times"));
+  host::session s("emu-nvme:?lba=512");
+  const volume_info small = s.create_volume({.bytes = 1 << 20}).in_logical_blocks();
+  std::vector<unsigned char> block(block_bytes);
+  const auto reads = [&] { s.read(small, 0, block.data(), block_bytes); };
+  CHECK(says(refusal_of<host::input_error>(reads), "counted in blocks of 512 bytes"));
 }
 
 TEST_CASE("a file keeps what was written, and another process's file is refused") {
