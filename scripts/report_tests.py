@@ -37,13 +37,21 @@ class Test(typing.NamedTuple):
 
 
 def read(preset, path):
-    """What ran."""
-    root = xml.etree.ElementTree.parse(path).getroot()
-    return [Test(preset, case.get("name"), float(case.get("time") or 0),
-                 case.findtext("system-out") or "",
-                 case.find("skipped") is not None and case.find("failure") is None,
-                 case.find("failure") is not None)
-            for case in root.iter("testcase")]
+    """What ran, was skipped, or could not run: a test whose program is missing has failed."""
+    return [read_case(preset, case)
+            for case in xml.etree.ElementTree.parse(path).getroot().iter("testcase")]
+
+
+def read_case(preset, case):
+    output = case.findtext("system-out") or ""
+    left_out = case.find("skipped")
+    failed = case.get("status", "run") in ("fail", "disabled") or case.find("failure") is not None
+    # CTest calls a test "not run" too when its program is missing.
+    if not failed and left_out is not None and not (
+            left_out.get("message") or "").startswith(("SKIP_", "Skip")):
+        failed, output = True, output + "\nit could not be started: was it built?"
+    return Test(preset, case.get("name"), float(case.get("time") or 0), output,
+                left_out is not None and not failed, failed)
 
 
 def lines_of(path):

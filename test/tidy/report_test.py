@@ -63,6 +63,14 @@ class Report(unittest.TestCase):
         self.assertNotIn("line 27\n", printed)
         self.assertNotIn("other", printed)
 
+    def test_a_test_that_was_not_built_has_failed(self):
+        gone = case("fuzz.replay", skipped=True).replace("SKIP_RETURN_CODE=77", "Unable to find")
+        code, printed = self.said(gone, case("a.b"))
+        self.assertEqual(code, 0)
+        self.assertIn("failed after 1.0 s: fuzz.replay (host)", printed)
+        self.assertIn("was it built?", printed)
+        self.assertNotIn("does not allow", printed)
+
     def test_bugs_that_kept_their_verdict_are_counted(self):
         kept = passed("bugs.b", output=report_tests.ANSWERED)
         ran = [passed("bugs.a"), kept, passed("bugs.tool")]
