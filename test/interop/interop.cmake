@@ -1,13 +1,14 @@
 # The interop lab: a program interop_<name> for each source here, with what is in support/, and a
 # CTest entry for each *.test, which runs guests with those programs. "# time limit: N" gives it N
-# seconds, and an early start.
+# seconds, and an early start. What only guests run is built for them alone: target
+# interop_programs.
 if(NOT gnstor_with_rdma)
   message(STATUS "no interop tests: rdma-core's headers are not here")
   return()
 endif()
 add_custom_target(interop_programs)
 file(GLOB support_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/support/*.cpp)
-add_library(interop_support STATIC ${support_sources})
+add_library(interop_support STATIC EXCLUDE_FROM_ALL ${support_sources})
 target_link_libraries(interop_support PUBLIC gnstor::serve)
 gnstor_warnings(interop_support)
 file(GLOB interop_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.cpp)
@@ -16,7 +17,7 @@ foreach(source IN LISTS interop_sources)
   if(stem MATCHES "^(managed|viewed)$" AND NOT gnstor_with_control)
     continue()
   endif()
-  add_executable(interop_${stem} ${source})
+  add_executable(interop_${stem} EXCLUDE_FROM_ALL ${source})
   target_link_libraries(interop_${stem} PRIVATE interop_support gnstor_command_line)
   if(stem MATCHES "^(managed|viewed)$")
     target_link_libraries(interop_${stem} PRIVATE gnstor::control)

@@ -27,8 +27,8 @@ if(fabrics IN_LIST rooms)
 endif()
 
 if(GNSTOR_BUILD_TOOLS AND TARGET interop_memory)
-  add_dependencies(test_processes interop_handover interop_rights interop_memory gnstor-target
-                   gnstor-memory)
+  add_dependencies(test_processes interop_client interop_handover interop_rights interop_memory
+                   gnstor-target gnstor-memory)
   add_test(NAME processes.unmanaged COMMAND Python3::Interpreter ${processes}/unmanaged.py
            ${PROJECT_BINARY_DIR})
   set_tests_properties(processes.unmanaged PROPERTIES LABELS "host;room-processes" TIMEOUT 120)
