@@ -1,5 +1,6 @@
 #pragma once
 
+#include <nic/frame_transits.hpp>
 #include <nic/nic_port.hpp>
 
 namespace gnstor::fw {
@@ -18,6 +19,7 @@ struct nic_node {
   bool drops_when_full = false;          ///< else a generator waits for descriptors
   std::uint64_t settle_ns = 0;           ///< after the last frame, until it is no longer awaited
   std::uint32_t loops = 0;               ///< a bit per port: its wire brings back what it sends
+  frame_transits* transits = nullptr;    ///< where they are measured
   wire_faults faults;
   std::uint32_t* stop = nullptr;
 

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <gnstor/simt/clock.hpp>
+#include <gnstor/wire/ethernet/numbered_frame.hpp>
 
 #include <nic/nic_node.hpp>
 #include <nic/nic_wire.hpp>
-#include <nic/numbered_frame.hpp>
 
 namespace gnstor::fw {
 
@@ -37,7 +37,8 @@ class numbered_wire {
 
   GNSTOR_HD void write(const wire_arrival& a, unsigned char* to) const {
     const auto bytes = static_cast<std::uint16_t>(a.bytes);
-    numbered_frame::make(to, numbered_frame::labelled(a.number, stream_, bytes));
+    if (node_->transits != nullptr) node_->transits->begins(stream_, a.number, simt::now_ns());
+    numbered::make(to, numbered::labelled(a.number, stream_, bytes));
     if (a.fate == fate::damaged) to[14 + node_->faults.drawn(a.number, 4) % (bytes - 14u)] ^= 0x10;
     if (a.fate == fate::miscounted) to[24] ^= 0x10;
   }
@@ -47,7 +48,7 @@ class numbered_wire {
     if (delivered && a.fate == fate::damaged) nic_counters::add(c.damaged);
     if (delivered && a.fate == fate::miscounted) nic_counters::add(c.miscounted);
     if (delivered && (a.fate == fate::sound || a.fate == fate::duplicated)) {
-      nic_counters::add(c.given_digest, frame_sinks::digest_of(a.number));
+      nic_counters::add(c.given_digest, numbered::digest_of(a.number));
       nic_counters::add(c.given);
     }
     if (delivered && a.fate == fate::duplicated && ++port_->copies == 1) return;  // and once more
@@ -57,12 +58,15 @@ class numbered_wire {
   }
 
   GNSTOR_HD bool send(const unsigned char* from, std::uint32_t bytes) {
-    port_->sinks.take(from, bytes);
+    numbered::label which{};
+    if (port_->sinks.take(from, bytes, which) && node_->transits != nullptr)
+      node_->transits->ends(which.stream, which.sequence, simt::now_ns());
     return true;
   }
 
  private:
   using fate = wire_faults::fate;
+  using numbered = wire::ethernet::numbered_frame;
 
   GNSTOR_HD wire_arrival drop(wire_arrival& a, std::uint64_t& counter) {
     nic_counters::add(counter);

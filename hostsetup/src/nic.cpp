@@ -23,6 +23,7 @@ nic::~nic() = default;
 std::uint32_t nic::ports() const { return link_->ports(); }
 wire::ethernet::mac_address nic::address(std::uint32_t port) const { return link_->address(port); }
 nic_statistics nic::statistics(std::uint32_t port) const { return link_->statistics(port); }
+latency_histogram nic::transits(std::uint32_t port) const { return link_->transits(port); }
 void nic::check() const { link_->check(); }
 std::vector<std::string> nic::notes() const { return link_->notes(); }
 void nic::attach(simt::host::executor& executor) const { link_->attach(executor); }

@@ -30,12 +30,15 @@ packet_flow::packet_flow(nic& where, const packet_flow_options& options)
   if (shape_.stride() <= page) shape_.tailroom = page - shape_.headroom - shape_.bytes;
   path_.turn = options_.turn;
   path_.applications = options_.applications;
+  path_.sends = options_.send_port != options_.no_port;
   path_.drain_ns = options_.drain.ns();
   path_.pool = packet_pool(shape_, nullptr, nullptr, 0);
   ring_words words;
   words.depth = options_.depth;
   path_.receive = receive_ring<wire::intel::advanced_receive>(words);
   path_.transmit = transmit_ring<wire::intel::advanced_transmit>(words);
+  if (options_.receive_port == options_.no_port && !path_.sends && options_.applications == 0)
+    throw input_error("packet_flow: neither a port nor an application: nothing would be done");
   if (const char* const problem = path_.problem()) {
     throw input_error(fmt::format("packet_flow: {} (depth {}, turn {}, buffers {})", problem,
                                   options_.depth, options_.turn, options_.buffers));
@@ -107,16 +110,23 @@ void packet_flow::open_rings() {
     m.buffer_bytes = shape_.bytes;
     return link_->open_ring(port, way, m);
   };
-  path_.transmit = transmit_ring<wire::intel::advanced_transmit>(
-      open(options_.send_port, ring_direction::transmit, transmit_ring_at_));
-  sends_ = true;
+  if (path_.sends) {
+    path_.transmit = transmit_ring<wire::intel::advanced_transmit>(
+        open(options_.send_port, ring_direction::transmit, transmit_ring_at_));
+    sends_ = true;
+  }
+  if (options_.receive_port == options_.no_port) return;
   path_.receive = receive_ring<wire::intel::advanced_receive>(
       open(options_.receive_port, ring_direction::receive, receive_ring_at_));
   receives_ = true;
   link_->stop_with_frames(stop_, true);
 }
 
-void packet_flow::begin(std::size_t applications) {
+void packet_flow::begin(bool receives, std::size_t applications) {
+  if (receives != receives_) {
+    throw input_error(receives ? "packet_flow: it has no receive_port: use spawn_source"
+                               : "packet_flow: it has a receive_port, and so no source: use spawn");
+  }
   if (has_begun_)
     throw input_error("packet_flow: its kernels were spawned before; make another flow");
   if (applications != options_.applications) {

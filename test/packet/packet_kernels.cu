@@ -1,9 +1,15 @@
 /// Kernels of a GPU forward packets over rings that an emulated NIC serves.
 #include <gnstor/host/executor.hpp>
+#include <gnstor/host/memory_block.hpp>
 #include <gnstor/host/packet_flow.hpp>
+#include <gnstor/packet/numbered_sink.hpp>
+#include <gnstor/packet/numbered_source.hpp>
 #include <gnstor/wire/ethernet/network_order.hpp>
 
 #include <doctest/doctest.h>
+
+#include <chrono>
+#include <thread>
 
 using namespace gnstor;
 
@@ -19,6 +25,32 @@ struct pass_ipv4 {
 };
 
 }  // namespace
+
+TEST_CASE("for tools: kernels of a GPU make packets, and know them again") {
+  constexpr std::uint64_t frames = 2000;
+  constexpr std::uint32_t none = host::packet_flow_options::no_port;
+  host::nic nic("emu-nic:?ports=1&loopback=0&frames=0");
+  host::packet_flow out(nic, {none, 0, 256, 64, 1024, 2048, 0});
+  host::packet_flow in(nic, {0, none, 256, 64, 1024});
+  const host::memory_block words(host::place::device, sizeof(numbered_counts));
+  host::executor machine;
+  out.spawn_source(machine, numbered_source{.stream = 8, .bytes = 300}, frames);
+  in.spawn(machine, numbered_sink{8, static_cast<numbered_counts*>(words.data())});
+  nic.attach(machine);
+  std::thread stopper([&in] {
+    for (int k = 0; k < 3000 && in.count(packet_cause::received) < frames; ++k)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    in.stop();
+  });
+  machine.run();
+  stopper.join();
+  nic.check();
+  numbered_counts seen{};
+  words.read(0, &seen, sizeof seen);
+  CHECK(seen.next == frames);
+  CHECK(seen.is_complete());
+  CHECK(seen.unsound + seen.foreign == 0);
+}
 
 TEST_CASE("for tools: kernels of a GPU forward what a CPU thread's NIC brings") {
   for (const char* where : {"emu-nic:?frames=2000", "emu-nic:?frames=2000&loss=50&damage=50"}) {

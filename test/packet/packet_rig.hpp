@@ -4,6 +4,7 @@
 #include "qp/seed_sweep.hpp"
 #include <gnstor/packet/application_kernel.hpp>
 #include <gnstor/packet/receive_kernel.hpp>
+#include <gnstor/packet/source_kernel.hpp>
 #include <gnstor/packet/transmit_kernel.hpp>
 #include <gnstor/simt_host/executor.hpp>
 
@@ -105,21 +106,22 @@ class rig_of {
   /// @param beside adds further grids: `beside(executor)`
   /// @param wires of the NIC
   template <class App, class Beside = nothing_beside, class Wires = fw::numbered_wires>
-  std::string run(host::options chosen, const App& app, const Beside& beside = {},
+  std::string run(const host::options& chosen, const App& app, const Beside& beside = {},
                   const Wires& wires = {}) {
-    chosen.step_budget = shape_.step_budget;
-    host::executor machine(chosen);
-    machine.spawn(path_.turns(), path_.turn, receive_kernel{}, path_);
-    for (std::uint32_t k = 0; k < shape_.applications; ++k)
-      machine.spawn(path_.turns(), path_.turn, application_kernel<App>{app, k}, path_);
-    machine.spawn(path_.turns(), path_.turn, transmit_kernel{}, path_);
-    beside(machine);
-    machine.serve_in(simt::domain::nic, 2, 1, stop_, fw::nic_service<Model, Wires>{node_, wires});
-    return run_to_end(machine);
+    return run_behind(chosen, receive_kernel{}, app, beside, wires);
+  }
+  /// The same with a source in the place of what is received.
+  template <packet_source Source, class App, class Beside = nothing_beside>
+  std::string run_source(const host::options& chosen, const Source& source, std::uint64_t positions,
+                         const App& app, const Beside& beside = {}) {
+    return run_behind(chosen, source_kernel<Source>{source, positions}, app, beside,
+                      fw::numbered_wires{});
   }
 
   /// The second port looks at its transmit ring no more, but for being asked to let go of it.
   void pause_transmit() { ports_[1].registers[Model::registers::transmit(0).bytes / 4] = 0; }
+  /// Frames are timed from now on.
+  void measure(fw::frame_transits& where) { node_.transits = &where; }
   /// The NIC does nothing any more.
   void die() { node_.port_count = 0; }
 
@@ -153,7 +155,7 @@ class rig_of {
     const std::uint64_t taken = count(packet_cause::received) + bad();
     if (taken > in.delivered || in.delivered - taken > count(packet_cause::stuck))
       return "a frame was not counted";
-    if (count(packet_cause::received) !=
+    if (count(packet_cause::received) + count(packet_cause::made) !=
         count(packet_cause::sent) + count(packet_cause::dropped) + count(packet_cause::held_back) +
             count(packet_cause::unsendable) + count(packet_cause::unsent)) {
       return "a packet is in no account";
@@ -174,6 +176,20 @@ class rig_of {
   }
 
  private:
+  template <class First, class App, class Beside, class Wires>
+  std::string run_behind(host::options chosen, const First& first, const App& app,
+                         const Beside& beside, const Wires& wires) {
+    chosen.step_budget = shape_.step_budget;
+    host::executor machine(chosen);
+    machine.spawn(path_.turns(), path_.turn, first, path_);
+    for (std::uint32_t k = 0; k < shape_.applications; ++k)
+      machine.spawn(path_.turns(), path_.turn, application_kernel<App>{app, k}, path_);
+    machine.spawn(path_.turns(), path_.turn, transmit_kernel{}, path_);
+    beside(machine);
+    machine.serve_in(simt::domain::nic, 2, 1, stop_, fw::nic_service<Model, Wires>{node_, wires});
+    return run_to_end(machine);
+  }
+
   static constexpr std::uint64_t receive_bus = std::uint64_t{1} << 40;
   static constexpr std::uint64_t transmit_bus = std::uint64_t{2} << 40;
   static constexpr std::uint64_t data_bus = std::uint64_t{3} << 40;

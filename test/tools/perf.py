@@ -47,6 +47,36 @@ def check_run():
         "zipf:0.9", "--numjobs", "1", "--iodepth", "4")
 
 
+def check_packets():
+    for what in ("forward", "receive", "send", "exchange"):
+        result = json.loads(call("packets", "--do", what, "--runtime", "1", "--output-json", "-"))
+        assert result["checked"] and not result["wrong"], result
+        rates, counts = result["rates"], result["counts"]
+        assert (rates["received"]["frames"] > 1000) == (what != "send"), result
+        assert (rates["sent"]["frames"] > 1000) == (what != "receive"), result
+        for way in rates.values():
+            wire = (way["bytes"] + 24 * way["frames"]) * 8 / 1e9 / result["seconds"]
+            assert way["bytes"] == 60 * way["frames"], way
+            assert abs(way["wire_gbits_per_second"] - wire) <= wire / 100, (way, result["seconds"])
+        if what == "forward":
+            points = result["transit_ns"]["percentile"]
+            assert result["transit_ns"]["N"] == rates["sent"]["frames"], result
+            assert 0 < points["50.000000"] <= points["99.000000"], result
+        if what in ("send", "exchange"):
+            assert counts["made"] == counts["sent"], result
+        if what in ("receive", "exchange"):
+            assert result["numbered"]["sound"] == counts["received"], result
+            assert result["numbered"]["missing"] == 0, result
+    text = call("packets", "--endpoint",
+                "emu-nic:?frames=3000&loss=50&damage=50&duplicate=50&checksum=50", "--runtime",
+                "60")
+    assert "each frame was compared: right" in text, text
+    assert "bad_check_sequence" in text and "bad_checksum" in text, text
+    text = call("packets", "--do", "exchange", "--endpoint", "emu-nic:?ports=1", "--runtime", "1",
+                code=1)
+    assert "WRONG: 0 of" in text and "loopback=" in text, text
+
+
 def check_refusals():
     for words, remedy in (
             (("run", "--bs", "5000"), "a multiple of 4K"),
@@ -56,12 +86,16 @@ def check_refusals():
             (("run", "--rw", "read", "--random_distribution", "zipf:0.5"), "means nothing"),
             (("run", "--size", "8K"), "too few"),
             (("verify", "--volume", "1"), "--overwrite"),
-            (("run", "--endpoint", "emu-nvm:"), "these exist")):
+            (("run", "--endpoint", "emu-nvm:"), "these exist"),
+            (("packets", "--endpoint", "emu:"), "an Ethernet controller"),
+            (("packets", "--do", "send", "--to", "52:54"), "a hardware address such as"),
+            (("packets", "--depth", "100"), "turn must be a power of two")):
         said = call(*words, code=2)
         assert remedy in said, (words, said)
 
 
 check_verify()
 check_run()
+check_packets()
 check_refusals()
 print("gnstor-perf: all right")

@@ -1,5 +1,7 @@
-/// Measures an endpoint, and verifies it: I/Os by kernels, or by this CPU.
+/// Measures an endpoint, and verifies it: I/Os by kernels, or by this CPU; and packets by kernels.
 
+#include "packet_report.hpp"
+#include "packet_run.hpp"
 #include "perf_report.hpp"
 #include "perf_run.hpp"
 #include <gnstor/host/error.hpp>
@@ -12,6 +14,8 @@
 
 namespace {
 
+using gnstor::tools::packet_options;
+using gnstor::tools::packet_result;
 using gnstor::tools::perf_options;
 using gnstor::tools::perf_result;
 namespace host = gnstor::host;
@@ -50,46 +54,75 @@ void add_measuring(gnstor::tools::command_line& line, perf_options& o) {
   line.option("--output-json", o.json, "file for the result as JSON; - is standard output");
 }
 
+void add_packets(gnstor::tools::command_line& line, packet_options& o) {
+  line.option("--endpoint", o.endpoint,
+              "the NIC (default: an emulated one of two ports, or of one that is a loop)");
+  line.option("--do", o.what,
+              "forward from each port to the next one, receive, send, or exchange: send, and "
+              "compare what comes back")
+      .one_of({"forward", "receive", "send", "exchange"})
+      .show_default();
+  line.option("--size", o.bytes, "bytes of a frame that is made, without its check sequence")
+      .range(gnstor::wire::ethernet::min_frame_bytes, gnstor::wire::ethernet::max_frame_bytes)
+      .show_default();
+  line.option("--runtime", o.seconds, "seconds").range(1, 86400).show_default();
+  line.option("--depth", o.depth, "descriptors of a ring (default: 32 on a CPU, 512 on a GPU)");
+  line.option("--turn", o.turn, "of these, with one write of the tail (default: 128, or half)");
+  line.option("--buffers", o.buffers, "packet buffers of each way (default: 4 per descriptor)");
+  line.option("--to", o.to, "hardware address of who gets what is sent");
+  line.option("--output-json", o.json, "file for the result as JSON; - is standard output");
+  line.flag("--quiet", o.quiet, "no line every second");
+}
+
 /// Prints one line every second, over the one before on a terminal.
+template <class Result>
 class live_line {
  public:
-  explicit live_line(bool quiet) : shows_(!quiet), terminal_(isatty(2) != 0) {}
+  using text_of = std::string (*)(const Result& now, const Result& before, double seconds);
+
+  live_line(bool quiet, text_of text) : text_(text), shows_(!quiet), terminal_(isatty(2) != 0) {}
   ~live_line() {
     if (shows_ && terminal_ && printed_) std::fputs("\r\033[K", stderr);
   }
-  void show(const perf_result& now, double seconds) {
+  void show(const Result& now, double seconds) {
     if (!shows_) return;
-    const std::string text = gnstor::tools::live_text(now, before_, seconds);
+    const std::string text = text_(now, before_, seconds);
     std::fprintf(stderr, terminal_ ? "\r\033[K%s" : "%s\n", text.c_str());
     printed_ = true;
     before_ = now;
   }
-  gnstor::tools::perf_run::look looker() {
-    return [this](const perf_result& now, double seconds) { show(now, seconds); };
+  std::function<void(const Result&, double)> looker() {
+    return [this](const Result& now, double seconds) { show(now, seconds); };
   }
 
  private:
+  text_of text_;
   bool shows_;
   bool terminal_;
   bool printed_ = false;
-  perf_result before_;
+  Result before_;
 };
+
+/// Writes a result as text, or as JSON where it was asked for.
+void put(const std::string& json_file, const std::string& text, const std::string& json) {
+  if (json_file != "-") std::fputs(text.c_str(), stdout);
+  if (json_file == "-") {
+    std::fputs(json.c_str(), stdout);
+  } else if (!json_file.empty()) {
+    std::ofstream file(json_file);
+    file << json;
+    if (!file.flush()) throw host::error(json_file + ": cannot be written");
+  }
+}
 
 int measure(const perf_options& o) {
   perf_result r;
   {
     gnstor::tools::perf_run run(o);
-    live_line live(o.quiet);
+    live_line<perf_result> live(o.quiet, gnstor::tools::live_text);
     r = run.measure(live.looker());
   }
-  if (o.json != "-") std::fputs(gnstor::tools::measured_text(o, r).c_str(), stdout);
-  if (o.json == "-") {
-    std::fputs(gnstor::tools::result_json(o, r).c_str(), stdout);
-  } else if (!o.json.empty()) {
-    std::ofstream file(o.json);
-    file << gnstor::tools::result_json(o, r);
-    if (!file.flush()) throw host::error(o.json + ": cannot be written");
-  }
+  put(o.json, gnstor::tools::measured_text(o, r), gnstor::tools::result_json(o, r));
   return r.failed == 0 && r.wrong == 0 ? 0 : 1;
 }
 
@@ -97,11 +130,21 @@ int verify(const perf_options& o) {
   gnstor::tools::perf_run run(o);
   perf_result r;
   {
-    live_line live(o.quiet);
+    live_line<perf_result> live(o.quiet, gnstor::tools::live_text);
     r = run.verify(live.looker());
   }
   std::fputs(gnstor::tools::verified_text(r, run.bytes(), o.loops).c_str(), stdout);
   return r.failed == 0 && r.wrong == 0 ? 0 : 1;
+}
+
+int packets(const packet_options& o) {
+  packet_result r;
+  {
+    live_line<packet_result> live(o.quiet, gnstor::tools::packets_live_text);
+    r = gnstor::tools::run_packets(o, live.looker());
+  }
+  put(o.json, gnstor::tools::packets_text(o, r), gnstor::tools::packets_json(o, r));
+  return r.wrong.empty() ? 0 : 1;
 }
 
 }  // namespace
@@ -130,6 +173,12 @@ int main(int argc, char** argv) try {
     o.check();
     code = verify(o);
   });
+  packet_options p;
+  auto& moving = line.verb("packets", "measures what kernels receive, send and forward by a NIC");
+  add_packets(moving, p);
+  moving.example(
+      "gnstor-perf packets --do forward --endpoint 'emu-nic:?ports=2&runner=cpu' --size 60");
+  moving.when_given([&] { code = packets(p); });
   if (const auto ends = line.parse(argc, argv)) return *ends;
   return code;
 } catch (const std::exception& e) {

@@ -2,9 +2,9 @@
 /// The kernel of gnstor-perf: every lane has one I/O under way, a block's lanes share a queue.
 
 #include "lane_progress.hpp"
-#include "latency_histogram.hpp"
 #include "workload.hpp"
 #include <gnstor/core/bounded.hpp>
+#include <gnstor/core/latency_histogram.hpp>
 #include <gnstor/simt/clock.hpp>
 #include <gnstor/simt/lane.hpp>
 #include <gnstor/volume/remote_volume.hpp>

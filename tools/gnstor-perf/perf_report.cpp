@@ -1,5 +1,7 @@
 #include "perf_report.hpp"
 
+#include "short_number.hpp"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -10,12 +12,6 @@ namespace {
 
 constexpr double shares[] = {0.01, 0.05, 0.1, 0.5, 0.9, 0.95, 0.99, 0.999, 0.9999};
 
-/// 12.3k, 4.56M.
-std::string short_number(double n) {
-  if (n >= 1e6) return fmt::format("{:.3g}M", n / 1e6);
-  if (n >= 1e3) return fmt::format("{:.3g}k", n / 1e3);
-  return fmt::format("{:.3g}", n);
-}
 std::string microseconds(double ns) { return fmt::format("{:.2f}", ns / 1e3); }
 std::string rate_text(double ios, std::uint32_t bytes) {
   return fmt::format("{:.1f}MiB/s", ios * bytes / (1 << 20));

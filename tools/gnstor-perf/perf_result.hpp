@@ -1,6 +1,6 @@
 #pragma once
 
-#include "latency_histogram.hpp"
+#include <gnstor/core/latency_histogram.hpp>
 
 #include <cstdint>
 #include <string>

@@ -60,6 +60,10 @@ emulated_nic::emulated_nic(const nic_endpoint& where, const nic_options& options
   node_.faults = {where_.seed,       where_.lost,  where_.duplicated, where_.damaged,
                   where_.miscounted, where_.runts, where_.oversize,   where_.late};
   node_.stop = &stop_;
+  if (options_.measures_transits && taps_.empty()) {
+    transits_ = std::make_unique<fw::frame_transits>();
+    node_.transits = transits_.get();
+  }
   if (has_thread_)
     thread_ = start_thread("serving an emulated Ethernet controller", [this] { serve(); });
 }
@@ -220,6 +224,15 @@ nic_statistics emulated_nic::statistics(std::uint32_t port) const {
   return s;
 }
 
+latency_histogram emulated_nic::transits(std::uint32_t port) const {
+  (void)port_at(port);
+  latency_histogram h{};
+  if (!transits_) return h;
+  for (std::uint32_t k = 0; k < latency_histogram::buckets; ++k)
+    h.count[k] = system_word<std::uint32_t>(transits_->took[port].count[k]).load(relaxed);
+  return h;
+}
+
 void emulated_nic::check() const {
   for (std::uint32_t k = 0; k < where_.ports; ++k) {
     const fw::nic_port& p = node_.ports[k];
@@ -228,6 +241,16 @@ void emulated_nic::check() const {
     const auto complain = [k](std::uint64_t n, const char* what) {
       if (n != 0) throw error(fmt::format("emu-nic: port {}: {} {}", k, n, what));
     };
+    for (std::uint32_t made = fw::frame_transits::streams; made < fw::frame_sinks::most; ++made) {
+      const fw::frame_sink& s = p.sinks.of[made];
+      complain(read(s.unsound), "numbered frames of a kernel were changed on the way");
+      complain(read(s.reordered), "numbered frames of a kernel left after later ones");
+      const std::uint64_t left = read(s.count);
+      const std::uint64_t next = read(s.next);
+      complain(left < next ? next - left : left - next,
+               left < next ? "numbered frames of a kernel did not leave"
+                           : "numbered frames of a kernel left twice");
+    }
     for (std::uint32_t q = 0; q < where_.ports; ++q) {
       const fw::frame_sink& s = node_.ports[q].sinks.of[k];
       complain(read(s.unsound), "of its frames were changed on the way");

@@ -7,6 +7,7 @@
 #include <nic/nic_model.hpp>
 #include <nic/nic_node.hpp>
 
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -41,6 +42,7 @@ class emulated_nic final : public nic_link {
   void close_ring(std::uint32_t port, ring_direction way) noexcept override;
   void stop_with_frames(std::uint32_t* word, bool wanted) noexcept override;
   nic_statistics statistics(std::uint32_t port) const override;
+  latency_histogram transits(std::uint32_t port) const override;
   void check() const override;
   std::vector<std::string> notes() const override;
   void attach(simt::host::executor& executor) override;
@@ -75,8 +77,9 @@ class emulated_nic final : public nic_link {
   memory_block ports_;  ///< with the registers: kernels write tails
   std::vector<fw::nic_window> windows_;
   std::vector<std::uint64_t> paths_;
-  std::vector<tap_interface> taps_;  ///< one per port, or none
-  std::mutex use_;                   ///< of windows and paths
+  std::unique_ptr<fw::frame_transits> transits_;  ///< where they are measured
+  std::vector<tap_interface> taps_;               ///< one per port, or none
+  std::mutex use_;                                ///< of windows and paths
   std::uint32_t stop_ = 0;
   std::thread thread_;
 };

@@ -51,6 +51,7 @@ class nic_link {
   /// Sets a word to 1 when the frames of all generators are through, or does so no more.
   virtual void stop_with_frames(std::uint32_t* word, bool wanted) noexcept = 0;
   virtual nic_statistics statistics(std::uint32_t port) const = 0;
+  virtual latency_histogram transits(std::uint32_t) const { return {}; }
   virtual void check() const = 0;
   virtual std::vector<std::string> notes() const = 0;
   virtual void attach(simt::host::executor& executor) = 0;

@@ -7,6 +7,7 @@ namespace gnstor::inline v0 {
 /// What the kernels of a packet path count, each a 64-bit word of `packet_counters`.
 enum class packet_cause : std::uint8_t {
   received,            ///< frames handed to the first application
+  made,                ///< frames that a source has made
   received_bytes,      ///< theirs
   sent,                ///< frames that the NIC has said it sent
   sent_bytes,          ///< theirs, when they were given to it
@@ -27,5 +28,33 @@ enum class packet_cause : std::uint8_t {
   stuck,               ///< buffers that the NIC did not give back in time: they are not used again
   count,
 };
+
+/// As written here: what metrics and reports call it.
+constexpr const char* name_of(packet_cause cause) {
+  switch (cause) {
+    case packet_cause::received: return "received";
+    case packet_cause::made: return "made";
+    case packet_cause::received_bytes: return "received_bytes";
+    case packet_cause::sent: return "sent";
+    case packet_cause::sent_bytes: return "sent_bytes";
+    case packet_cause::dropped: return "dropped";
+    case packet_cause::malformed: return "malformed";
+    case packet_cause::wrong_checksum: return "wrong_checksum";
+    case packet_cause::unsupported: return "unsupported";
+    case packet_cause::not_for_us: return "not_for_us";
+    case packet_cause::held_back: return "held_back";
+    case packet_cause::bad_check_sequence: return "bad_check_sequence";
+    case packet_cause::bad_length: return "bad_length";
+    case packet_cause::bad_checksum: return "bad_checksum";
+    case packet_cause::bad_other: return "bad_other";
+    case packet_cause::no_buffer: return "no_buffer";
+    case packet_cause::ring_full: return "ring_full";
+    case packet_cause::unsendable: return "unsendable";
+    case packet_cause::unsent: return "unsent";
+    case packet_cause::stuck: return "stuck";
+    case packet_cause::count: break;
+  }
+  return "?";
+}
 
 }  // namespace gnstor::inline v0

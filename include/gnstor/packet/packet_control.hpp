@@ -20,6 +20,8 @@ struct packet_control {
   alignas(128) std::uint32_t sent_all;        ///< not 0: nothing will be sent any more
   alignas(128) std::uint32_t received_lanes;  ///< receive lanes that have ended
   std::uint32_t applied_lanes[most_applications];  ///< lanes of each application that have ended
+  std::uint32_t source_lanes;                      ///< lanes of a source that know of the stop
+  std::uint64_t source_end;                        ///< the place where all of them end then
   alignas(128) packet_counters counters;
 };
 

@@ -7,8 +7,8 @@
 
 namespace gnstor::inline v0 {
 
-/// The way of packets from a receive ring through applications to a transmit ring: what its kernels
-/// share. Passed to them by value.
+/// The way of packets from a receive ring, or from a source, through applications to a transmit
+/// ring, or to their end: what its kernels share. Passed to them by value.
 ///
 /// A packet's place in the order is its position: `lap * lanes + lane` of who received it. Every
 /// stage says by a word per lane how far it has got, so that who sends knows whether a position
@@ -25,21 +25,23 @@ struct packet_path {
   std::uint32_t* sending = nullptr;   ///< per transmit descriptor: its buffer and 1; 0: none
   std::uint32_t turn = 128;           ///< lanes that share one write of the tail; a power of two
   std::uint32_t applications = 1;     ///< kernels between receive and transmit
+  bool sends = true;                  ///< else it ends behind the last application
   std::uint64_t drain_ns = 0;         ///< how long an end may wait for the NIC, twice
 
   /// Of each kernel; one per descriptor, of both rings.
   GNSTOR_HD std::uint32_t lanes() const { return pool.shape().lanes; }
   GNSTOR_HD std::uint32_t turns() const { return lanes() / turn; }
 
-  /// Laps of a lane that stage `stage` has settled: 0 is the receive kernel, `k + 1` application
-  /// `k`.
+  /// Laps of a lane that stage `stage` has settled: 0 is the receive kernel or the source,
+  /// `k + 1` application `k`.
   GNSTOR_HD atomic_ref<std::uint32_t, packet_pool::scope> settled(std::uint32_t stage,
                                                                   std::uint32_t lane) const {
     return packet_pool::word(progress[stage * lanes() + lane]);
   }
   /// Who has a packet after stage `stage`.
   GNSTOR_HD std::uint32_t owner_after(std::uint32_t stage) const {
-    return stage < applications ? packet_owner::application(stage) : packet_owner::sender;
+    if (stage < applications) return packet_owner::application(stage);
+    return sends ? packet_owner::sender : packet_owner::free;
   }
   /// Lanes of stage `stage` that have ended.
   GNSTOR_HD atomic_ref<std::uint32_t, packet_pool::scope> ended(std::uint32_t stage) const {

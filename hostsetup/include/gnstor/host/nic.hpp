@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gnstor/core/latency_histogram.hpp>
 #include <gnstor/host/machine.hpp>
 #include <gnstor/host/nic_endpoint.hpp>
 #include <gnstor/host/nic_statistics.hpp>
@@ -23,8 +24,9 @@ class nic_link;
 
 /// How a NIC is used.
 struct nic_options {
-  machine client = this_machine;  ///< where the kernels that use it run
-  int device = 0;                 ///< their GPU
+  machine client = this_machine;   ///< where the kernels that use it run
+  int device = 0;                  ///< their GPU
+  bool measures_transits = false;  ///< of an emulated NIC: see `nic::transits`
 };
 
 /// An Ethernet controller whose rings kernels drive, by a `packet_flow`. Move-only owner; flows
@@ -42,8 +44,12 @@ class nic {
   /// The hardware address of a port: a controller's own, or one for each emulated port.
   wire::ethernet::mac_address address(std::uint32_t port) const;
   nic_statistics statistics(std::uint32_t port) const;
+  /// How long frames that came in by a port took until they left by some port: of an emulated NIC
+  /// that measures it. Empty elsewhere.
+  latency_histogram transits(std::uint32_t port) const;
   /// Throws `error` unless every frame that a port was given came out of some port: once, in order,
-  /// and as it came but for hardware addresses and time to live.
+  /// and as it came but for hardware addresses and time to live; and unless the frames of each
+  /// `numbered_source`, of streams 8 to 15, left by one port likewise.
   void check() const;
   /// How it is run, a sentence each.
   std::vector<std::string> notes() const;

@@ -8,10 +8,10 @@
 
 #include <cstring>
 
-namespace gnstor::fw {
+namespace gnstor::wire::ethernet {
 
-/// A UDP datagram whose every byte follows from where it came from and its number: what a generator
-/// makes and a sink knows again.
+/// A UDP datagram whose every byte follows from its stream and its number: what an emulated NIC's
+/// generator or a kernel makes, and what is at the other end knows again.
 ///
 /// Whoever forwards it may change the hardware addresses and the time to live; anything else is
 /// damage.
@@ -24,25 +24,29 @@ struct numbered_frame {
   struct label {
     std::uint64_t sequence;
     std::uint32_t check;   ///< of what is beside it
-    std::uint16_t stream;  ///< the port that it came in by
+    std::uint16_t stream;  ///< who made it: the numbers of each are its own
     std::uint16_t bytes;   ///< of the frame
   };
   static_assert(sizeof(label) == 16);
-  static_assert(headers + sizeof(label) <= wire::ethernet::min_frame_bytes);
+  static_assert(headers + sizeof(label) <= min_frame_bytes);
+
+  /// What a number adds to a digest of numbers, which says whatever their order whether they are
+  /// those that were to come.
+  GNSTOR_HD static std::uint64_t digest_of(std::uint64_t sequence) {
+    return mix64(sequence + 0x9e3779b97f4a7c15);
+  }
 
   /// Writes the frame: `bytes` of it, at least `min_frame_bytes`.
   GNSTOR_HD static void make(unsigned char* to, const label& which) {
-    namespace ether = wire::ethernet;
     const std::uint16_t bytes = which.bytes;
-    ether::ethernet_header e{{{0x02, 0, 0, 0, 1, static_cast<std::uint8_t>(which.stream)}},
-                             {{0x02, 0, 0, 0, 2, static_cast<std::uint8_t>(which.stream)}},
-                             ether::network16::of(0x0800)};
+    ethernet_header e{{{0x02, 0, 0, 0, 1, static_cast<std::uint8_t>(which.stream)}},
+                      {{0x02, 0, 0, 0, 2, static_cast<std::uint8_t>(which.stream)}},
+                      network16::of(0x0800)};
     std::memcpy(to, &e, sizeof e);
-    ether::ipv4_header ip = header_of(which);
-    ip.checksum =
-        ether::internet_checksum().add_bytes(reinterpret_cast<unsigned char*>(&ip), 20).value();
+    ipv4_header ip = header_of(which);
+    ip.checksum = internet_checksum().add_bytes(reinterpret_cast<unsigned char*>(&ip), 20).value();
     std::memcpy(to + 14, &ip, sizeof ip);
-    ether::udp_header udp{};
+    udp_header udp{};
     udp.source = udp_port;
     udp.destination = udp_port;
     udp.total_bytes = static_cast<std::uint16_t>(bytes - 34);
@@ -69,12 +73,11 @@ struct numbered_frame {
   /// True if nothing but what a forwarder may change differs from what was made.
   GNSTOR_HD static bool is_sound(const unsigned char* from, std::uint32_t bytes,
                                  const label& which) {
-    namespace ether = wire::ethernet;
     if (bytes != which.bytes) return false;
-    ether::ipv4_header ip;
+    ipv4_header ip;
     std::memcpy(&ip, from + 14, sizeof ip);
-    const ether::ipv4_header made = header_of(which);
-    bool sound = ether::internet_checksum().add_bytes(from + 14, 20).value() == 0 &&
+    const ipv4_header made = header_of(which);
+    bool sound = internet_checksum().add_bytes(from + 14, 20).value() == 0 &&
                  ip.time_to_live != 0 && ip.time_to_live <= first_time_to_live &&
                  ip.total_bytes == made.total_bytes && ip.source == made.source &&
                  ip.destination == made.destination && from[12] == 0x08 && from[13] == 0;
@@ -85,13 +88,12 @@ struct numbered_frame {
 
  private:
   GNSTOR_HD static wire::ethernet::ipv4_header header_of(const label& which) {
-    namespace ether = wire::ethernet;
-    ether::ipv4_header ip{};
-    ip.version_words = ether::ipv4_header::without_options;
+    ipv4_header ip{};
+    ip.version_words = ipv4_header::without_options;
     ip.total_bytes = static_cast<std::uint16_t>(which.bytes - 14);
     ip.identification = static_cast<std::uint16_t>(which.sequence);
     ip.time_to_live = first_time_to_live;
-    ip.protocol = static_cast<std::uint8_t>(ether::ip_protocol::udp);
+    ip.protocol = static_cast<std::uint8_t>(ip_protocol::udp);
     ip.source = 0x0a000000u + which.stream;
     ip.destination = 0x0a800000u + (mix32(static_cast<std::uint32_t>(which.sequence)) & 0x7fffff);
     return ip;
@@ -105,4 +107,4 @@ struct numbered_frame {
   }
 };
 
-}  // namespace gnstor::fw
+}  // namespace gnstor::wire::ethernet

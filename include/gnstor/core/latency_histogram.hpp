@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace gnstor::tools {
+namespace gnstor::inline v0 {
 
 /// Counts of latencies in nanoseconds, by buckets that are at most 1/16 wide: lanes count them, the
 /// host reads percentiles off them.
@@ -53,4 +53,4 @@ static_assert(latency_histogram::bucket_of(32) == 32 && latency_histogram::bucke
 static_assert(latency_histogram::most_of(latency_histogram::bucket_of(1000)) >= 1000 &&
               latency_histogram::most_of(latency_histogram::bucket_of(1000)) <= 1063);
 
-}  // namespace gnstor::tools
+}  // namespace gnstor::inline v0

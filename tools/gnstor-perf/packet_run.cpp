@@ -1,0 +1,186 @@
+#include "packet_run.hpp"
+
+#include "every_second.hpp"
+#include <gnstor/host/error.hpp>
+#include <gnstor/host/executor.hpp>
+#include <gnstor/host/packet_flow.hpp>
+#include <gnstor/packet/numbered_sink.hpp>
+#include <gnstor/packet/numbered_source.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+
+namespace gnstor::tools {
+namespace {
+
+namespace host = gnstor::host;
+using clock = std::chrono::steady_clock;
+
+/// Sends each frame on to another station, as a bridge of two ports with fixed ends does.
+struct pass_on {
+  wire::ethernet::mac_address from;
+  wire::ethernet::mac_address to;
+  template <class Lane>
+  GNSTOR_HD packet_verdict receive(Lane&, packet p) const {
+    auto* const frame = p.header<wire::ethernet::ethernet_header>(0);
+    if (frame == nullptr) return p.refuse(packet_cause::malformed);
+    frame->destination = to;
+    frame->source = from;
+    return packet_verdict::forward;
+  }
+};
+
+/// The streams that sources make lie behind those of an emulated NIC's generators.
+constexpr std::uint16_t first_made = 8;
+
+/// The flows of all ports, and what they have counted.
+class packet_job {
+ public:
+  packet_job(const packet_options& o)
+      : options_(o),
+        nic_(o.full_endpoint(), {.measures_transits = true}),
+        counts_(host::this_machine == host::machine::gpu ? host::place::device : host::place::host,
+                nic_.ports() * sizeof(numbered_counts)) {
+    for (std::uint32_t port = 0; port < nic_.ports(); ++port) {
+      if (o.receives()) add_receiver(port);
+      if (o.sends()) add_sender(port);
+    }
+    nic_.attach(kernels_);
+  }
+
+  packet_result run(const packet_look& live) {
+    const clock::time_point start = clock::now();
+    std::uint64_t passed = 0;
+    clock::time_point sent = start;
+    {
+      const every_second watch([&](double since) {
+        if (live) live(counted(clock::now() - start), since);
+        ++passed;
+        if (passed == options_.seconds && !senders_.empty()) {
+          sent = clock::now();
+          stop(senders_);
+        }
+        // What is on the way is awaited for a second.
+        if (passed == options_.seconds + (senders_.empty() ? 0 : 1)) stop(receivers_);
+      });
+      kernels_.run();
+    }
+    const clock::time_point end = sent == start ? clock::now() : sent;
+    packet_result r = counted(end - start);
+    r.notes = nic_.notes();
+    judge(r);
+    return r;
+  }
+
+ private:
+  using flows = std::deque<host::packet_flow>;
+
+  host::packet_flow_options flow_options() const {
+    host::packet_flow_options f;
+    constexpr std::uint32_t usual = host::this_machine == host::machine::gpu ? 512 : 32;
+    f.depth = options_.depth != 0 ? options_.depth : usual;
+    f.turn = options_.turn != 0 ? options_.turn : std::min(f.turn, f.depth / 2);
+    f.buffers = options_.buffers != 0 ? options_.buffers : 4 * f.depth;
+    return f;
+  }
+  void add_receiver(std::uint32_t port) {
+    host::packet_flow_options f = flow_options();
+    f.receive_port = port;
+    f.send_port = f.no_port;
+    if (options_.what == "forward") {
+      f.send_port = (port + 1) % nic_.ports();
+      receivers_.emplace_back(nic_, f).spawn(
+          kernels_, pass_on{nic_.address(f.send_port), options_.to_address(f.send_port)});
+    } else {
+      auto* const counts = static_cast<numbered_counts*>(counts_.data()) + port;
+      receivers_.emplace_back(nic_, f).spawn(kernels_, numbered_sink{stream_to(port), counts});
+    }
+  }
+  void add_sender(std::uint32_t port) {
+    host::packet_flow_options f = flow_options();
+    f.receive_port = f.no_port;
+    f.send_port = port;
+    f.applications = 0;
+    const numbered_source source{static_cast<std::uint16_t>(first_made + port),
+                                 static_cast<std::uint16_t>(options_.bytes), nic_.address(port),
+                                 options_.to_address(port)};
+    senders_.emplace_back(nic_, f).spawn_source(kernels_, source, ~std::uint64_t{0});
+  }
+  /// The stream that a port receives: of its own generator or loop, or of the port next to it.
+  std::uint16_t stream_to(std::uint32_t port) const {
+    if (options_.what == "receive" && options_.is_emulated())
+      return static_cast<std::uint16_t>(port);
+    const bool is_own = options_.is_emulated() || nic_.ports() == 1;
+    return static_cast<std::uint16_t>(first_made + (is_own ? port : port ^ 1));
+  }
+  static void stop(flows& all) {
+    for (host::packet_flow& f : all) f.stop();
+  }
+
+  packet_result counted(clock::duration elapsed) const {
+    packet_result r;
+    r.elapsed_ns = static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed).count());
+    for (const flows* all : {&receivers_, &senders_}) {
+      for (const host::packet_flow& f : *all) {
+        for (std::size_t c = 0; c < static_cast<std::size_t>(packet_cause::count); ++c)
+          r.counts.words[c] += f.count(static_cast<packet_cause>(c));
+      }
+    }
+    for (std::uint32_t port = 0; port < nic_.ports(); ++port) {
+      numbered_counts n{};
+      counts_.read(port * sizeof n, &n, sizeof n);
+      r.sound += n.sound;
+      r.unsound += n.unsound;
+      r.foreign += n.foreign;
+      r.missing += n.missing();
+      r.reordered += n.reordered;
+      if (!options_.is_emulated()) continue;
+      const latency_histogram h = nic_.transits(port);
+      for (std::uint32_t k = 0; k < h.buckets; ++k) r.transits.count[k] += h.count[k];
+    }
+    return r;
+  }
+
+  /// Compares what came out with what was given, as far as that is known.
+  void judge(packet_result& r) const {
+    r.is_checked = options_.is_emulated() || (options_.what != "forward" && r.sound != 0);
+    if (r.unsound != 0) r.wrong = std::to_string(r.unsound) + " frames were changed on the way";
+    if (!options_.is_emulated()) return;
+    if (options_.what == "receive") {
+      std::uint64_t given = 0;
+      for (std::uint32_t port = 0; port < nic_.ports(); ++port)
+        given += nic_.statistics(port).given;
+      if (r.sound != given) {
+        r.wrong = std::to_string(r.sound) + " of " + std::to_string(given) +
+                  " frames reached the application as they were given";
+      }
+      return;
+    }
+    try {
+      nic_.check();
+    } catch (const host::error& e) {
+      r.wrong = e.what();
+    }
+    if (options_.what == "exchange" && r.sound != r.count(packet_cause::made)) {
+      r.wrong = std::to_string(r.sound) + " of " + std::to_string(r.count(packet_cause::made)) +
+                " frames came back: was each port named by loopback=?";
+    }
+  }
+
+  const packet_options options_;
+  host::nic nic_;
+  host::memory_block counts_;  ///< `numbered_counts` of each port
+  host::executor kernels_;
+  flows receivers_;
+  flows senders_;
+};
+
+}  // namespace
+
+packet_result run_packets(const packet_options& o, const packet_look& live) {
+  return packet_job(o).run(live);
+}
+
+}  // namespace gnstor::tools
