@@ -34,11 +34,7 @@ class frame_watch {
     seen_ = seen;
     if (seen < given && !until_.expired(now)) return;
     is_over_ = true;
-    for (std::uint32_t k = 0; k < nic_node::most_paths; ++k) {
-      const std::uint64_t path = system_word<std::uint64_t>(node_->paths[k]).load(acquire);
-      if (path == 0) continue;
-      system_word<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(path)).store(1, release);
-    }
+    node_->stop_paths();
   }
 
  private:

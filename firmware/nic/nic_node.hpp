@@ -32,6 +32,14 @@ struct nic_node {
     return nullptr;
   }
   GNSTOR_HD bool is_loop(std::uint32_t port) const { return (loops >> port & 1) != 0; }
+  /// Stops the packet paths that asked for it.
+  GNSTOR_HD void stop_paths() const {
+    for (std::uint32_t k = 0; k < most_paths; ++k) {
+      const std::uint64_t path = system_word<std::uint64_t>(paths[k]).load(acquire);
+      if (path == 0) continue;
+      system_word<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(path)).store(1, release);
+    }
+  }
   GNSTOR_HD bool must_stop() const { return system_word<std::uint32_t>(*stop).load(relaxed) != 0; }
 };
 

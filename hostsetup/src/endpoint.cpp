@@ -205,6 +205,7 @@ void parse_managed(endpoint& e, std::string_view rest, std::string_view whole) {
 
 constexpr std::string_view nic_scheme = "emu-nic:";
 constexpr std::string_view tap_scheme = "tap:";
+constexpr std::string_view pcap_scheme = "pcap:";
 constexpr std::string_view ethernet_scheme = "eth://";
 
 /// Names of interfaces, as Linux takes them: up to 15 bytes, and those that a shell leaves alone.
@@ -231,6 +232,24 @@ nic_endpoint parse_tap(std::string_view rest, std::string_view whole) {
   }
   e.ports = static_cast<std::uint32_t>(e.taps.size());
   if (question != std::string_view::npos) apply_all(e, rest.substr(question + 1), tap_options());
+  return e;
+}
+
+nic_endpoint parse_pcap(std::string_view rest, std::string_view whole) {
+  const auto question = rest.find('?');
+  nic_endpoint e;
+  e.frames = 0;
+  e.captures = between_commas(rest.substr(0, question));
+  const auto plays = [](const std::string& file) { return file != "-" && !file.empty(); };
+  if (e.captures.size() > 8 || std::none_of(e.captures.begin(), e.captures.end(), plays) ||
+      std::count(e.captures.begin(), e.captures.end(), "") != 0) {
+    throw input_error(fmt::format(
+        "endpoint '{}': expected pcap:FILE, a capture as tcpdump -w writes it, or up to eight of "
+        "them with commas between, one for each port; - is a port that receives nothing",
+        whole));
+  }
+  e.ports = static_cast<std::uint32_t>(e.captures.size());
+  if (question != std::string_view::npos) apply_all(e, rest.substr(question + 1), pcap_options());
   return e;
 }
 
@@ -264,13 +283,15 @@ nic_endpoint nic_endpoint::parse(std::string_view text) {
   if (text.starts_with(ethernet_scheme))
     return parse_ethernet(text.substr(ethernet_scheme.size()), text);
   if (text.starts_with(tap_scheme)) return parse_tap(text.substr(tap_scheme.size()), text);
+  if (text.starts_with(pcap_scheme)) return parse_pcap(text.substr(pcap_scheme.size()), text);
   nic_endpoint e;
   const std::string_view rest =
       text.starts_with(nic_scheme) ? text.substr(nic_scheme.size()) : std::string_view("!");
   if (!rest.empty() && rest.front() != '?') {
     throw input_error(fmt::format(
         "endpoint '{}': expected emu-nic:?NAME=VALUE&..., an Ethernet controller, tap:NAME, an "
-        "interface of Linux, or eth://DOMAIN:BUS:DEVICE.FUNCTION, a controller of this machine",
+        "interface of Linux, pcap:FILE, a capture, or eth://DOMAIN:BUS:DEVICE.FUNCTION, a "
+        "controller of this machine",
         text));
   }
   if (!rest.empty()) apply_all(e, rest.substr(1), nic_endpoint_options());

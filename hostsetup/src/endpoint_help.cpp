@@ -54,6 +54,11 @@ constexpr section sections[] = {
      "An emulated Ethernet controller with Linux on its wires: port k is the k-th tap interface, "
      "which is made where there is none, and a CPU thread moves frames between it and the rings. "
      "For host::nic."},
+    {option_use::captures, "pcap:FILE[,FILE...]?NAME=VALUE&...",
+     "An emulated Ethernet controller with capture files on its wires: port k receives the frames "
+     "of "
+     "the k-th file, as fast as kernels take them, or nothing where it is -; flows stop when all "
+     "are through. For host::nic."},
     {option_use::ethernet, "eth://DOMAIN:BUS:DEVICE.FUNCTION[,...]?NAME=VALUE&...",
      "An 82574 (e1000e) on this machine's bus, or several, one for each port, taken from Linux by "
      "gnstorctl local bind: kernels of this CPU drive its rings and tails, by VFIO behind an "
@@ -114,6 +119,7 @@ std::string describe_all(option_use use, help_format format) {
     case option_use::exporting: return describe_all(memory_options(), use, format);
     case option_use::ethernet: return describe_all(ethernet_options(), use, format);
     case option_use::taps: return describe_all(tap_options(), use, format);
+    case option_use::captures: return describe_all(pcap_options(), use, format);
     case option_use::packets: return describe_all(nic_endpoint_options(), use, format);
     default: return describe_all(emulated_options(), use, format);
   }

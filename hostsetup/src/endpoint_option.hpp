@@ -57,6 +57,7 @@ enum class option_use : std::uint8_t {
   lent,        ///< of one that a daemon lends
   packets,     ///< of an Ethernet controller that is emulated
   taps,        ///< of one whose wires are interfaces of Linux
+  captures,    ///< of one whose wires are capture files
   ethernet,    ///< of one on this machine's bus
 };
 
@@ -95,6 +96,7 @@ std::span<const endpoint_option<memory_endpoint>> memory_options();
 std::span<const endpoint_option<memory_endpoint>> granted_options();
 std::span<const endpoint_option<nic_endpoint>> nic_endpoint_options();
 std::span<const endpoint_option<nic_endpoint>> tap_options();
+std::span<const endpoint_option<nic_endpoint>> pcap_options();
 std::span<const endpoint_option<nic_endpoint>> ethernet_options();
 
 }  // namespace gnstor::host

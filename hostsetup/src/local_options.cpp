@@ -204,6 +204,23 @@ std::span<const packets> tap_options() {
   return all;
 }
 
+std::span<const packets> pcap_options() {
+  constexpr auto use = option_use::captures;
+  static const std::vector<packets> all = {
+      model_of(use),
+      depth_of(use),
+      {"capture", use, syntax::text("FILE"), "(none)",
+       "What port 0 sends is written to it, in the same format; what port k sends to FILE.k.",
+       [](nic_endpoint& e, const value& v) { e.capture = v.text; }},
+      {"repeat", use, syntax::number(1, 1'000'000'000), "1", "How often the captures are played.",
+       [](nic_endpoint& e, const value& v) { e.repeat = v.number; }},
+      {"full", use, syntax::one_of({"wait", "drop"}), "wait",
+       "What becomes of a frame for which there is no descriptor: drop counts it as missed.",
+       [](nic_endpoint& e, const value& v) { set(e.drops_when_full, v); }},
+  };
+  return all;
+}
+
 std::span<const packets> ethernet_options() {
   constexpr auto use = option_use::ethernet;
   static const std::vector<packets> all = {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that docs/endpoints.md, emulation.md, local-nvme.md, packets.md and packet-peers.md say of
-endpoint options what the parser's own table says.
+"""Checks that docs/endpoints.md, emulation.md, local-nvme.md, packets.md, packet-peers.md and
+packet-traffic.md say of endpoint options what the parser's own table says.
 
     endpoint_page.py --probe build/host/tools/gnstor-probe [--write]
 """
@@ -14,6 +14,7 @@ DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
 # What begins the parts that have a page of their own.
 PAGES = {"How an array is emulated": "emulation.md", "A local NVMe controller": "local-nvme.md",
          "An Ethernet controller": "packets.md", "with Linux on its wires": "packet-peers.md",
+         "with capture files on its wires": "packet-traffic.md",
          "An 82574 (e1000e)": "packet-peers.md"}
 BEGIN, END = "<!-- begin endpoint options -->\n", "<!-- end endpoint options -->\n"
 

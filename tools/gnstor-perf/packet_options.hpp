@@ -17,6 +17,7 @@ struct packet_options {
   std::uint32_t depth = 0;    ///< 0: 32 on a CPU, whose lanes take turns; 512 on a GPU
   std::uint32_t turn = 0;     ///< 0: 128, or half of the depth
   std::uint32_t buffers = 0;  ///< 0: four of each descriptor
+  std::uint32_t buffer_bytes = 2048;
   std::string to;    ///< hardware address that frames are sent to; empty: 02:00:00:00:01:PORT
   std::string json;  ///< file; "-": standard output
   bool quiet = false;

@@ -119,6 +119,7 @@ std::string packets_json(const packet_options& o, const packet_result& r) {
                               {"depth", o.depth},
                               {"turn", o.turn},
                               {"buffers", o.buffers},
+                              {"buffer_bytes", o.buffer_bytes},
                               {"seconds", r.seconds()},
                               {"notes", r.notes},
                               {"rates", rates},

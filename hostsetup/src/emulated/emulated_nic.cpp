@@ -1,5 +1,6 @@
 #include "emulated_nic.hpp"
 
+#include "pcap_wire.hpp"
 #include "tap_wire.hpp"
 #include <base/cuda_support.hpp>
 #include <base/log.hpp>
@@ -12,6 +13,7 @@
 #include <nic/nic_service.hpp>
 
 #include <algorithm>
+#include <filesystem>
 
 namespace gnstor::host {
 namespace {
@@ -28,6 +30,25 @@ std::uint32_t& word_at(fw::nic_port& port, std::uint32_t offset) {
   return port.registers[offset / sizeof(std::uint32_t)];
 }
 
+/// The file for what a port sends; empty: none.
+std::string capture_of(const nic_endpoint& where, std::uint32_t port) {
+  if (where.capture.empty() || port == 0) return where.capture;
+  return fmt::format("{}.{}", where.capture, port);
+}
+
+/// A capture that is written must not be one that is played, by whatever name.
+void refuse_own_captures(const nic_endpoint& where) {
+  for (std::uint32_t port = 0; port < where.captures.size(); ++port) {
+    const std::string to = capture_of(where, port);
+    for (const std::string& from : where.captures) {
+      std::error_code none;
+      if (to.empty() || !std::filesystem::equivalent(to, from, none)) continue;
+      throw input_error(fmt::format(
+          "pcap: {} would be overwritten while it is played: use another capture=", from));
+    }
+  }
+}
+
 }  // namespace
 
 emulated_nic::emulated_nic(const nic_endpoint& where, const nic_options& options)
@@ -42,7 +63,9 @@ emulated_nic::emulated_nic(const nic_endpoint& where, const nic_options& options
         "use runner=cpu");
   }
   for (const std::string& name : where_.taps) taps_.emplace_back(name);
-  has_thread_ = gpu || !taps_.empty() || where_.runner == nic_endpoint::runner_kind::cpu;
+  open_captures();
+  has_thread_ = gpu || !taps_.empty() || !captures_.empty() ||
+                where_.runner == nic_endpoint::runner_kind::cpu;
   if (gpu) prepare_gpus(options_.device, options_.device);
   reach_ = gpu ? place::pinned : place::host;
   ports_ = memory_block(reach_, where_.ports * sizeof(fw::nic_port), options_.device);
@@ -60,7 +83,7 @@ emulated_nic::emulated_nic(const nic_endpoint& where, const nic_options& options
   node_.faults = {where_.seed,       where_.lost,  where_.duplicated, where_.damaged,
                   where_.miscounted, where_.runts, where_.oversize,   where_.late};
   node_.stop = &stop_;
-  if (options_.measures_transits && taps_.empty()) {
+  if (options_.measures_transits && taps_.empty() && captures_.empty()) {
     transits_ = std::make_unique<fw::frame_transits>();
     node_.transits = transits_.get();
   }
@@ -73,24 +96,33 @@ emulated_nic::~emulated_nic() {
   if (thread_.joinable()) thread_.join();
 }
 
-template <class Run>
-void emulated_nic::with_service(const Run& run) {
+void emulated_nic::open_captures() {
+  refuse_own_captures(where_);
+  for (std::uint32_t port = 0; port < where_.captures.size(); ++port) {
+    captures_.emplace_back(where_.captures[port], capture_of(where_, port), where_.repeat);
+    constexpr std::uint32_t most = 16'384;  // of a packet's buffer
+    const auto& from = captures_.back().source();
+    if (from)
+      node_.max_frame_bytes = std::max(node_.max_frame_bytes, std::min(from->longest(), most));
+  }
+}
+
+template <class Run, class Wires>
+void emulated_nic::with_service(const Run& run, const Wires& wires) {
   if (where_.model == model_kind::intel_82599) {
-    run(fw::nic_service<fw::nic_82599>{node_});
+    run(fw::nic_service<fw::nic_82599, Wires>{node_, wires});
   } else {
-    run(fw::nic_service<fw::nic_82574>{node_});
+    run(fw::nic_service<fw::nic_82574, Wires>{node_, wires});
   }
 }
 
 void emulated_nic::serve() noexcept {
   try {
     simt::lane<> lane;
-    if (taps_.empty()) return with_service([&](const auto& service) { service(lane); });
-    if (where_.model == model_kind::intel_82599) {
-      fw::nic_service<fw::nic_82599, tap_wires>{node_, {&taps_}}(lane);
-    } else {
-      fw::nic_service<fw::nic_82574, tap_wires>{node_, {&taps_}}(lane);
-    }
+    const auto serve_rings = [&](const auto& service) { service(lane); };
+    if (!taps_.empty()) return with_service(serve_rings, tap_wires{&taps_});
+    if (!captures_.empty()) return with_service(serve_rings, pcap_wires{&captures_, &node_});
+    with_service(serve_rings, fw::numbered_wires{});
   } catch (const std::exception& e) {
     // As a controller that dies: paths end by their deadlines.
     log(log_level::error, std::string("the emulated Ethernet controller failed: ") + e.what());
@@ -100,9 +132,10 @@ void emulated_nic::serve() noexcept {
 void emulated_nic::attach(simt::host::executor& executor) {
   if (has_thread_) return;
   stop_ = 0;
-  with_service([&](const auto& service) {
+  const auto serve_rings = [&](const auto& service) {
     executor.serve_in(simt::domain::nic, where_.ports, 1, stop_, service);
-  });
+  };
+  with_service(serve_rings, fw::numbered_wires{});
 }
 void emulated_nic::attach(simt::cuda::executor&) {}
 
@@ -276,6 +309,16 @@ std::vector<std::string> emulated_nic::notes() const {
                   where_.model == model_kind::intel_82599 ? "82599" : "82574", where_.ports,
                   has_thread_ ? "a CPU thread serves its rings"
                               : "lanes of the host executor serve its rings")};
+  for (std::size_t k = 0; k < captures_.size(); ++k) {
+    if (const auto& from = captures_[k].source()) {
+      all.push_back(fmt::format(
+          "port {} receives the {} whole frames of {}{}", k, from->frames() - from->cut(),
+          from->path(),
+          from->cut() == 0 ? "" : fmt::format("; {} more are cut and left out", from->cut())));
+    }
+    if (const auto& to = captures_[k].target())
+      all.push_back(fmt::format("what port {} sends is written to {}", k, to->path()));
+  }
   for (std::size_t k = 0; k < taps_.size(); ++k) {
     const std::string& name = taps_[k].name();
     all.push_back(fmt::format("port {} is the wire of Linux's interface {}{}", k, name,

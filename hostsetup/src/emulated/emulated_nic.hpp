@@ -1,5 +1,6 @@
 #pragma once
 
+#include "pcap_port.hpp"
 #include "tap_interface.hpp"
 #include <gnstor/host/nic_endpoint.hpp>
 #include <link/nic_link.hpp>
@@ -52,8 +53,9 @@ class emulated_nic final : public nic_link {
   using model_kind = nic_endpoint::model_kind;
 
   /// Serves the rings, by whom `run` says: `run(service)`.
-  template <class Run>
-  void with_service(const Run& run);
+  template <class Run, class Wires>
+  void with_service(const Run& run, const Wires& wires);
+  void open_captures();
   void serve() noexcept;
   fw::nic_port& port_at(std::uint32_t port) const;
   static fw::ring_position& position_of(fw::nic_port& port, ring_direction way) {
@@ -79,6 +81,7 @@ class emulated_nic final : public nic_link {
   std::vector<std::uint64_t> paths_;
   std::unique_ptr<fw::frame_transits> transits_;  ///< where they are measured
   std::vector<tap_interface> taps_;               ///< one per port, or none
+  std::vector<pcap_port> captures_;               ///< likewise
   std::mutex use_;                                ///< of windows and paths
   std::uint32_t stop_ = 0;
   std::thread thread_;

@@ -9,7 +9,7 @@ namespace gnstor::host {
 
 /// An Ethernet controller: of this machine's bus, `eth://0000:02:00.0,...?name=value&...`, or one
 /// that is emulated in this process, `emu-nic:?name=value&...`, also with interfaces of Linux on
-/// its wires, `tap:NAME,...?name=value&...`.
+/// its wires, `tap:NAME,...?name=value&...`, or captures, `pcap:FILE,...?name=value&...`.
 ///
 /// `nic` opens it. Behind each port of `emu-nic:` whose frames are received is a generator of
 /// numbered frames, and behind each port a sink that knows them again. docs/packets.md and
@@ -31,6 +31,10 @@ struct nic_endpoint {
                                        ///< empty: it is emulated
   bool promiscuous = false;            ///< of one on the bus: it receives frames for any address
   std::vector<std::string> taps;       ///< the interface of each port; empty: generators and sinks
+  std::vector<std::string> captures;   ///< the file that each port's wire plays, "-" for none;
+                                       ///< empty: another wire
+  std::string capture;                 ///< file for what port 0 sends; port k's is FILE.k; or none
+  std::uint64_t repeat = 1;            ///< how often captures are played
   std::uint32_t depth = 512;           ///< descriptors of a ring, unless a path says otherwise
   std::uint64_t frames = 10'000;       ///< that each generator makes
   std::uint32_t frame_bytes = 0;       ///< of each, without the check sequence; 0: drawn
