@@ -153,7 +153,7 @@ TEST_CASE("where a manager is, a flush goes on without an SSD whose disk refuses
 }
 
 TEST_CASE("blocks whose only replica is on an SSD that is away count as data") {
-  managed_devices rig;
+  managed_devices rig(block_array_options{.timeout = 2s});
   (void)rig.managed.create("single", 256, 1);
   const auto device = rig.array->open("single");
   REQUIRE(device->write(0, stamped(0, 1, 64 * block_bytes)) == block_error::none);
