@@ -2,6 +2,7 @@
 
 #include <nic/frame_transits.hpp>
 #include <nic/nic_port.hpp>
+#include <nic/wire_rate.hpp>
 
 namespace gnstor::fw {
 
@@ -21,6 +22,7 @@ struct nic_node {
   std::uint32_t loops = 0;               ///< a bit per port: its wire brings back what it sends
   frame_transits* transits = nullptr;    ///< where they are measured
   wire_faults faults;
+  wire_rate rate;  ///< of each wire, each way
   std::uint32_t* stop = nullptr;
 
   /// The memory of `bytes` at a bus address; null if it is nobody's.

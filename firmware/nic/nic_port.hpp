@@ -28,6 +28,8 @@ struct nic_port {
   std::uint32_t listens;   ///< somebody has opened the receive ring: the generator may begin
   std::uint64_t sequence;  ///< the generator's next number
   std::uint32_t copies;    ///< of it that were delivered
+  std::uint64_t in_due;    ///< when the wire is free for the next frame to come: `wire_rate`
+  std::uint64_t out_due;   ///< likewise for the next one to leave
   nic_counters counters;
   frame_sinks sinks;
 

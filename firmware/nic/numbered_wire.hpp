@@ -18,7 +18,9 @@ class numbered_wire {
   GNSTOR_HD wire_arrival look() {
     wire_arrival a;
     if (port_->sequence >= node_->frames || node_->is_loop(stream_)) return a;
+    if (!is_free(port_->in_due)) return a;
     a.number = port_->sequence;
+    a.bytes = length_of(a.number);
     a.fate = node_->faults.of(a.number + (std::uint64_t{stream_} << 48));
     nic_counters& c = port_->counters;
     switch (a.fate) {
@@ -30,7 +32,6 @@ class numbered_wire {
       default: break;
     }
     a.what = wire_arrival::kind::frame;
-    a.bytes = length_of(a.number);
     a.is_checked = true;
     return a;
   }
@@ -44,6 +45,7 @@ class numbered_wire {
   }
 
   GNSTOR_HD void pass(const wire_arrival& a, bool delivered) {
+    take(port_->in_due, a.bytes);
     nic_counters& c = port_->counters;
     if (delivered && a.fate == fate::damaged) nic_counters::add(c.damaged);
     if (delivered && a.fate == fate::miscounted) nic_counters::add(c.miscounted);
@@ -58,6 +60,8 @@ class numbered_wire {
   }
 
   GNSTOR_HD bool send(const unsigned char* from, std::uint32_t bytes) {
+    if (!is_free(port_->out_due)) return false;
+    take(port_->out_due, bytes);
     numbered::label which{};
     if (port_->sinks.take(from, bytes, which) && node_->transits != nullptr)
       node_->transits->ends(which.stream, which.sequence, simt::now_ns());
@@ -68,6 +72,12 @@ class numbered_wire {
   using fate = wire_faults::fate;
   using numbered = wire::ethernet::numbered_frame;
 
+  GNSTOR_HD bool is_free(std::uint64_t due) const {
+    return node_->rate.byte_ps == 0 || node_->rate.is_free(due, simt::now_ns());
+  }
+  GNSTOR_HD void take(std::uint64_t& due, std::uint32_t bytes) const {
+    if (node_->rate.byte_ps != 0) due = node_->rate.take(due, bytes, simt::now_ns());
+  }
   GNSTOR_HD wire_arrival drop(wire_arrival& a, std::uint64_t& counter) {
     nic_counters::add(counter);
     pass(a, false);

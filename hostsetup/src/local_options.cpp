@@ -137,6 +137,10 @@ std::vector<packets> ethernet() {
       {"size", use, syntax::number(60, 1514), "(drawn)",
        "Bytes of each frame, without the check sequence.",
        [](nic_endpoint& e, const value& v) { set(e.frame_bytes, v); }},
+      {"rate", use, syntax::number(1, 800), "(as fast as it can)",
+       "Gbit/s of each port's wire, each way: generators and what is sent keep to it, but for a "
+       "loopback.",
+       [](nic_endpoint& e, const value& v) { set(e.gbits, v); }},
       {"loopback", use, syntax::number(0, 7), "(none)",
        "The port whose wire brings back what it sends, instead of a generator's frames.",
        [](nic_endpoint& e, const value& v) { e.loops = 1u << v.number; }},

@@ -82,6 +82,7 @@ emulated_nic::emulated_nic(const nic_endpoint& where, const nic_options& options
   node_.settle_ns = settle_ns;
   node_.faults = {where_.seed,       where_.lost,  where_.duplicated, where_.damaged,
                   where_.miscounted, where_.runts, where_.oversize,   where_.late};
+  node_.rate = fw::wire_rate::of_gbits(where_.gbits);
   node_.stop = &stop_;
   if (options_.measures_transits && taps_.empty() && captures_.empty()) {
     transits_ = std::make_unique<fw::frame_transits>();

@@ -39,6 +39,7 @@ struct nic_endpoint {
   std::uint64_t frames = 10'000;       ///< that each generator makes
   std::uint32_t frame_bytes = 0;       ///< of each, without the check sequence; 0: drawn
   std::uint32_t loops = 0;             ///< a bit per port: its wire brings back what it sends
+  std::uint32_t gbits = 0;             ///< Gbit/s of each wire, each way; 0: as fast as can be
   std::uint64_t seed = 1;              ///< of what is drawn
   bool drops_when_full = false;        ///< frames without a descriptor are missed; else they wait
   std::uint32_t lost = 0;              ///< of 1,024 frames, as the other shares
