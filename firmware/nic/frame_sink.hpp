@@ -24,18 +24,23 @@ struct frame_sinks {
 
   /// Streams: of the generators, a port's each, then those that kernels make (`numbered_source`).
   static constexpr std::uint32_t most = 16;
+  static constexpr std::uint32_t generators = 8;
 
   frame_sink of[most];
   std::uint64_t foreign;  ///< frames that no generator made
 
   /// True if it is a sound frame of some stream, and `which`.
-  GNSTOR_HD bool take(const unsigned char* frame, std::uint32_t bytes, numbered::label& which) {
+  /// @param addresses of the generators
+  GNSTOR_HD bool take(const unsigned char* frame, std::uint32_t bytes,
+                      const wire::ethernet::numbered_addresses& addresses, numbered::label& which) {
     if (!numbered::read(frame, bytes, which) || which.stream >= most) {
       nic_counters::add(foreign);
       return false;
     }
     frame_sink& s = of[which.stream];
-    if (!numbered::is_sound(frame, bytes, which)) {
+    const bool is_made = which.stream >= generators;
+    if (!numbered::is_sound(frame, bytes, which,
+                            is_made ? wire::ethernet::numbered_addresses{} : addresses)) {
       nic_counters::add(s.unsound);
       return false;
     }

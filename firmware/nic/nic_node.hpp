@@ -22,7 +22,8 @@ struct nic_node {
   std::uint32_t loops = 0;               ///< a bit per port: its wire brings back what it sends
   frame_transits* transits = nullptr;    ///< where they are measured
   wire_faults faults;
-  wire_rate rate;  ///< of each wire, each way
+  wire_rate rate;                                ///< of each wire, each way
+  wire::ethernet::numbered_addresses addresses;  ///< of the generators' frames
   std::uint32_t* stop = nullptr;
 
   /// The memory of `bytes` at a bus address; null if it is nobody's.

@@ -39,7 +39,7 @@ class numbered_wire {
   GNSTOR_HD void write(const wire_arrival& a, unsigned char* to) const {
     const auto bytes = static_cast<std::uint16_t>(a.bytes);
     if (node_->transits != nullptr) node_->transits->begins(stream_, a.number, simt::now_ns());
-    numbered::make(to, numbered::labelled(a.number, stream_, bytes));
+    numbered::make(to, numbered::labelled(a.number, stream_, bytes), node_->addresses);
     if (a.fate == fate::damaged) to[14 + node_->faults.drawn(a.number, 4) % (bytes - 14u)] ^= 0x10;
     if (a.fate == fate::miscounted) to[24] ^= 0x10;
   }
@@ -63,7 +63,7 @@ class numbered_wire {
     if (!is_free(port_->out_due)) return false;
     take(port_->out_due, bytes);
     numbered::label which{};
-    if (port_->sinks.take(from, bytes, which) && node_->transits != nullptr)
+    if (port_->sinks.take(from, bytes, node_->addresses, which) && node_->transits != nullptr)
       node_->transits->ends(which.stream, which.sequence, simt::now_ns());
     return true;
   }

@@ -26,6 +26,7 @@ nic_statistics nic::statistics(std::uint32_t port) const { return link_->statist
 latency_histogram nic::transits(std::uint32_t port) const { return link_->transits(port); }
 void nic::check() const { link_->check(); }
 std::vector<std::string> nic::notes() const { return link_->notes(); }
+memory_block nic::allocate(std::size_t bytes) const { return link_->allocate_words(bytes); }
 void nic::attach(simt::host::executor& executor) const { link_->attach(executor); }
 void nic::attach(simt::cuda::executor& executor) const { link_->attach(executor); }
 

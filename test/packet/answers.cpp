@@ -1,7 +1,6 @@
 /// Packets that an application answers, against answers that were made byte by byte.
 
-#include "packet_rig.hpp"
-#include "reference_host.hpp"
+#include "scripted_wire.hpp"
 #include <gnstor/packet/answering_host.hpp>
 
 #include <doctest/doctest.h>
@@ -12,57 +11,6 @@ using namespace gnstor;
 using namespace gnstor::test;
 
 namespace {
-
-/// What is on the wire of a port: frames that come, in order, and those that went.
-struct scripted_line {
-  std::vector<frame_bytes> coming;
-  std::size_t next = 0;
-  std::vector<frame_bytes> gone;
-  std::uint32_t tries = 1;  ///< that each of those takes
-  std::uint32_t tried = 0;
-};
-
-struct scripted_wire {
-  scripted_line* line;
-
-  fw::wire_arrival look() const {
-    fw::wire_arrival a;
-    if (line->next == line->coming.size()) return a;
-    a.what = fw::wire_arrival::kind::frame;
-    a.bytes = static_cast<std::uint32_t>(line->coming[line->next].size());
-    return a;
-  }
-  void write(const fw::wire_arrival& a, unsigned char* to) const {
-    if (a.bytes != 0) std::memcpy(to, line->coming[line->next].data(), a.bytes);
-  }
-  void pass(const fw::wire_arrival&, bool) const { ++line->next; }
-  bool send(const unsigned char* from, std::uint32_t bytes) const {
-    if (++line->tried % line->tries != 0) return false;
-    line->gone.emplace_back(from, from + bytes);
-    return true;
-  }
-};
-
-struct scripted_wires {
-  scripted_line* lines;
-  scripted_wire operator()(const fw::nic_node&, std::uint32_t port) const { return {lines + port}; }
-  void rest(std::uint32_t quiet) const { simt::pause(quiet); }
-};
-
-/// Stops a path when it has received so many frames, good and bad.
-struct stop_when_received {
-  template <class Lane>
-  GNSTOR_HD void operator()(Lane&, packet_control* control, std::uint64_t frames) const {
-    const auto received = [control] {
-      return control->counters.read(packet_cause::received) +
-             control->counters.read(packet_cause::bad_length);
-    };
-    for (until wait{simt::within(std::uint64_t{20'000'000'000})}; wait;) {
-      if (received() >= frames) break;
-    }
-    system_word<std::uint32_t>(*control->stop).store(1, release);
-  }
-};
 
 constexpr answering_host us{{{0x02, 0x47, 0x4e, 0x53, 0x00, 0x01}}, 0x0a400002};
 
@@ -79,22 +27,11 @@ std::string exchange(Rig& rig, host::options chosen, std::vector<frame_bytes> fr
                      const std::vector<frame_bytes>& answers, std::uint32_t tries = 1) {
   scripted_line lines[2];
   lines[0].tries = tries;
-  const std::uint64_t count = frames.size();
   lines[0].coming = std::move(frames);
-  const std::string thrown = rig.run(
-      chosen, us,
-      [&](host::executor& machine) {
-        machine.spawn_in(simt::domain::cpu, 1, 1, stop_when_received{}, &rig.control(), count);
-      },
-      scripted_wires{lines});
-  if (!thrown.empty()) return thrown;
-  const std::string fault = rig.fault_but_for_the_rest();
+  const std::string fault = run_script(rig, chosen, us, lines);
   if (!fault.empty()) return fault;
-  if (lines[0].gone.size() != answers.size())
-    return std::to_string(lines[0].gone.size()) + " answers, not " + std::to_string(answers.size());
-  for (std::size_t k = 0; k < answers.size(); ++k) {
-    if (lines[0].gone[k] != answers[k]) return "answer " + std::to_string(k) + " is another one";
-  }
+  const std::string other = difference(lines[0].gone, answers);
+  if (!other.empty()) return other;
   return lines[1].gone.empty() ? "" : "the other port sent something";
 }
 
@@ -242,15 +179,7 @@ TEST_CASE("frames of any bytes are answered or counted, and nothing else happens
     packet_rig rig(same_port());
     scripted_line lines[2];
     lines[0].coming = frames;
-    const std::string thrown = rig.run(
-        chosen, us,
-        [&](host::executor& machine) {
-          machine.spawn_in(simt::domain::cpu, 1, 1, stop_when_received{}, &rig.control(),
-                           std::uint64_t{200});
-        },
-        scripted_wires{lines});
-    if (!thrown.empty()) return thrown;
-    const std::string fault = rig.fault_but_for_the_rest();
+    const std::string fault = run_script(rig, chosen, us, lines);
     if (!fault.empty()) return fault;
     return rig.count(packet_cause::received) == 200 ? "" : "not all were received";
   });

@@ -1,6 +1,5 @@
 /// Kernels of a GPU forward packets over rings that an emulated NIC serves.
 #include <gnstor/host/executor.hpp>
-#include <gnstor/host/memory_block.hpp>
 #include <gnstor/host/packet_flow.hpp>
 #include <gnstor/packet/numbered_sink.hpp>
 #include <gnstor/packet/numbered_source.hpp>
@@ -32,7 +31,7 @@ TEST_CASE("for tools: kernels of a GPU make packets, and know them again") {
   host::nic nic("emu-nic:?ports=1&loopback=0&frames=0");
   host::packet_flow out(nic, {none, 0, 256, 64, 1024, 2048, 0});
   host::packet_flow in(nic, {0, none, 256, 64, 1024});
-  const host::memory_block words(host::place::device, sizeof(numbered_counts));
+  const host::memory_block words = nic.allocate(sizeof(numbered_counts));
   host::executor machine;
   out.spawn_source(machine, numbered_source{.stream = 8, .bytes = 300}, frames);
   in.spawn(machine, numbered_sink{8, static_cast<numbered_counts*>(words.data())});

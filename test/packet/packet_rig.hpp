@@ -26,6 +26,7 @@ struct packet_rig_shape {
   std::uint32_t applications = 1;
   std::uint64_t frames = 40;
   std::uint32_t frame_bytes = 60;
+  std::uint32_t max_frame_bytes = 1514;
   bool drops_when_full = false;
   fw::wire_faults faults{};
   std::uint64_t drain_ns = 1'000'000'000;
@@ -76,6 +77,7 @@ class rig_of {
     node_.port_count = 2;
     node_.frames = shape.frames;
     node_.frame_bytes = shape.frame_bytes;
+    node_.max_frame_bytes = shape.max_frame_bytes;
     node_.drops_when_full = shape.drops_when_full;
     node_.settle_ns = shape.settle_ns;
     node_.faults = shape.faults;

@@ -40,8 +40,7 @@ class packet_job {
   packet_job(const packet_options& o)
       : options_(o),
         nic_(o.full_endpoint(), {.measures_transits = true}),
-        counts_(host::this_machine == host::machine::gpu ? host::place::device : host::place::host,
-                nic_.ports() * sizeof(numbered_counts)) {
+        counts_(nic_.allocate(nic_.ports() * sizeof(numbered_counts))) {
     for (std::uint32_t port = 0; port < nic_.ports(); ++port) {
       if (o.receives()) add_receiver(port);
       if (o.sends()) add_sender(port);

@@ -83,6 +83,7 @@ emulated_nic::emulated_nic(const nic_endpoint& where, const nic_options& options
   node_.faults = {where_.seed,       where_.lost,  where_.duplicated, where_.damaged,
                   where_.miscounted, where_.runts, where_.oversize,   where_.late};
   node_.rate = fw::wire_rate::of_gbits(where_.gbits);
+  node_.addresses = {where_.sends_anywhere, where_.seed};
   node_.stop = &stop_;
   if (options_.measures_transits && taps_.empty() && captures_.empty()) {
     transits_ = std::make_unique<fw::frame_transits>();
@@ -158,10 +159,9 @@ void emulated_nic::unmap(std::uint64_t address) noexcept {
   if (k < windows_.size()) system_word<std::uint64_t>(windows_[k].bytes).store(0, release);
 }
 
-/// Locally administered: "GNS", and the port from 1 on.
 wire::ethernet::mac_address emulated_nic::address(std::uint32_t port) const {
   (void)port_at(port);
-  return {{0x02, 0x47, 0x4e, 0x53, 0x00, static_cast<std::uint8_t>(port + 1)}};
+  return wire::ethernet::numbered_addresses::port(port);
 }
 
 fw::nic_port& emulated_nic::port_at(std::uint32_t port) const {

@@ -29,7 +29,7 @@ class nic_link {
   virtual std::uint32_t most_depth() const = 0;
   /// Memory that kernels, this CPU and the NIC reach. Throws `error`.
   virtual memory_block allocate(std::size_t bytes) = 0;
-  /// Memory that the kernels alone work on: a GPU's own, which this CPU copies from.
+  /// Memory that the kernels alone work on: a GPU's own, which this CPU copies to and from.
   virtual memory_block allocate_words(std::size_t bytes) = 0;
   /// Bytes of a page such that no frame should lie in two of them; 0: it may lie anywhere.
   virtual std::uint32_t frame_boundary() const { return 0; }

@@ -1,10 +1,7 @@
 #pragma once
 
+#include <gnstor/packet/packet_answers.hpp>
 #include <gnstor/packet/packet_application.hpp>
-#include <gnstor/wire/ethernet/arp_packet.hpp>
-#include <gnstor/wire/ethernet/ethernet_header.hpp>
-#include <gnstor/wire/ethernet/icmp_header.hpp>
-#include <gnstor/wire/ethernet/internet_checksum.hpp>
 #include <gnstor/wire/ethernet/udp_header.hpp>
 
 namespace gnstor::inline v0 {
@@ -30,7 +27,7 @@ struct answering_host {
     auto* frame = p.header<ether::ethernet_header>(0);
     if (frame == nullptr || frame->source.is_group()) return p.refuse(cause::malformed);
     cause why = cause::unsupported;
-    if (frame->is(ether::ether_type::arp)) why = answer_arp(p);
+    if (frame->is(ether::ether_type::arp)) why = detail::answer_arp(p, mac, address);
     if (frame->is(ether::ether_type::ipv4))
       why = frame->destination == mac ? answer_ipv4(p) : cause::not_for_us;
     if (why != cause::received) return p.refuse(why);
@@ -46,24 +43,6 @@ struct answering_host {
   static constexpr std::uint32_t at_data = 34;
 
   /// `received` if the packet is an answer now; else why there is none.
-  GNSTOR_HD cause answer_arp(const packet& p) const {
-    namespace ether = wire::ethernet;
-    auto* arp = p.header<ether::arp_packet>(at_ip);
-    if (arp == nullptr || arp->hardware != ether::arp_packet::of_ethernet ||
-        arp->protocol != static_cast<std::uint16_t>(ether::ether_type::ipv4) ||
-        arp->hardware_bytes != 6 || arp->protocol_bytes != 4) {
-      return cause::malformed;
-    }
-    if (arp->operation != ether::arp_packet::request || arp->target_ip != address)
-      return cause::not_for_us;
-    arp->operation = ether::arp_packet::reply;
-    arp->target = arp->sender;
-    arp->target_ip = arp->sender_ip;
-    arp->sender = mac;
-    arp->sender_ip = address;
-    return cause::received;
-  }
-
   GNSTOR_HD cause answer_ipv4(const packet& p) const {
     namespace ether = wire::ethernet;
     auto* ip = p.header<ether::ipv4_header>(at_ip);
@@ -82,31 +61,12 @@ struct answering_host {
     // What Ethernet filled a short frame up with is not answered.
     if (!p.resize(at_ip + ip->total_bytes)) return cause::malformed;
     cause why = cause::unsupported;
-    if (ip->is(ether::ip_protocol::icmp)) why = answer_echo(p);
+    if (ip->is(ether::ip_protocol::icmp)) why = detail::answer_echo(p, at_data);
     if (ip->is(ether::ip_protocol::udp)) why = answer_udp(p, *ip);
     if (why != cause::received) return why;
     ip->destination = ip->source;
     ip->source = address;  // the sum of both is the same
-    const auto hops = [ip] {
-      return ether::network16::of(static_cast<std::uint16_t>(ip->time_to_live << 8 | ip->protocol));
-    };
-    const ether::network16 before = hops();
-    ip->time_to_live = 64;
-    ip->checksum = ether::updated_checksum(ip->checksum, before, hops());
-    return cause::received;
-  }
-
-  GNSTOR_HD cause answer_echo(const packet& p) const {
-    namespace ether = wire::ethernet;
-    auto* icmp = p.header<ether::icmp_header>(at_data);
-    if (icmp == nullptr) return cause::malformed;
-    const auto* bytes = reinterpret_cast<const unsigned char*>(icmp);
-    if (ether::internet_checksum().add_bytes(bytes, p.length() - at_data).value() != 0)
-      return cause::wrong_checksum;
-    if (icmp->type != ether::icmp_header::echo || icmp->code != 0) return cause::unsupported;
-    icmp->type = ether::icmp_header::echo_reply;
-    constexpr auto before = ether::network16::of(ether::icmp_header::echo << 8);
-    icmp->checksum = ether::updated_checksum(icmp->checksum, before, ether::network16::of(0));
+    detail::set_time_to_live(*ip, 64);
     return cause::received;
   }
 

@@ -55,10 +55,12 @@ class packet {
     return true;
   }
 
+  /// Counts it under a cause, readable by `packet_flow::count`.
+  GNSTOR_HD void count(packet_cause why) const { counters_->add(why); }
   /// Counts why the application drops it, and is the verdict to do so:
   /// `return p.refuse(packet_cause::malformed)`.
   GNSTOR_HD packet_verdict refuse(packet_cause why) const {
-    counters_->add(why);
+    count(why);
     return packet_verdict::drop;
   }
 

@@ -16,6 +16,12 @@ enum class packet_cause : std::uint8_t {
   wrong_checksum,      ///< of these: a checksum that the application checked
   unsupported,         ///< of these: options, fragments, protocols, ports that it does not do
   not_for_us,          ///< of these: for another station
+  martian,             ///< of these: from or to an address that no wire may carry
+  no_route,            ///< of these: no route to the destination, or one that refuses
+  no_neighbour,        ///< of these: the next hop's hardware address is not known
+  hop_limit,           ///< of these: its time to live has run out
+  too_big,             ///< of these: longer than the next hop's MTU
+  icmp_errors,         ///< sent back as an ICMP error, and so not dropped: it has its cause, too
   held_back,           ///< in an application's hands when the path stopped
   bad_check_sequence,  ///< dropped: damaged on the wire
   bad_length,          ///< dropped: runt, oversize, or longer than a buffer
@@ -42,6 +48,12 @@ constexpr const char* name_of(packet_cause cause) {
     case packet_cause::wrong_checksum: return "wrong_checksum";
     case packet_cause::unsupported: return "unsupported";
     case packet_cause::not_for_us: return "not_for_us";
+    case packet_cause::martian: return "martian";
+    case packet_cause::no_route: return "no_route";
+    case packet_cause::no_neighbour: return "no_neighbour";
+    case packet_cause::hop_limit: return "hop_limit";
+    case packet_cause::too_big: return "too_big";
+    case packet_cause::icmp_errors: return "icmp_errors";
     case packet_cause::held_back: return "held_back";
     case packet_cause::bad_check_sequence: return "bad_check_sequence";
     case packet_cause::bad_length: return "bad_length";

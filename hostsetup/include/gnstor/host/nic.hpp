@@ -2,6 +2,7 @@
 
 #include <gnstor/core/latency_histogram.hpp>
 #include <gnstor/host/machine.hpp>
+#include <gnstor/host/memory_block.hpp>
 #include <gnstor/host/nic_endpoint.hpp>
 #include <gnstor/host/nic_statistics.hpp>
 #include <gnstor/wire/ethernet/mac_address.hpp>
@@ -53,6 +54,10 @@ class nic {
   void check() const;
   /// How it is run, a sentence each.
   std::vector<std::string> notes() const;
+
+  /// Zeroed memory for what an application has beside its packets: on a GPU its own, which this CPU
+  /// fills and reads by `memory_block::write` and `read`. Throws `error`.
+  memory_block allocate(std::size_t bytes) const;
 
   /// Adds to an executor what has to run beside its kernels, if anything.
   void attach(simt::host::executor& executor) const;

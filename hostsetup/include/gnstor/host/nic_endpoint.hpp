@@ -41,6 +41,7 @@ struct nic_endpoint {
   std::uint32_t loops = 0;             ///< a bit per port: its wire brings back what it sends
   std::uint32_t gbits = 0;             ///< Gbit/s of each wire, each way; 0: as fast as can be
   std::uint64_t seed = 1;              ///< of what is drawn
+  bool sends_anywhere = false;         ///< generators: to any address, not to 10.128.0.0/9 alone
   bool drops_when_full = false;        ///< frames without a descriptor are missed; else they wait
   std::uint32_t lost = 0;              ///< of 1,024 frames, as the other shares
   std::uint32_t duplicated = 0;

@@ -4,6 +4,7 @@
 #include <gnstor/wire/ethernet/ethernet_header.hpp>
 #include <gnstor/wire/ethernet/frame_limits.hpp>
 #include <gnstor/wire/ethernet/internet_checksum.hpp>
+#include <gnstor/wire/ethernet/numbered_addresses.hpp>
 #include <gnstor/wire/ethernet/udp_header.hpp>
 
 #include <cstring>
@@ -37,13 +38,14 @@ struct numbered_frame {
   }
 
   /// Writes the frame: `bytes` of it, at least `min_frame_bytes`.
-  GNSTOR_HD static void make(unsigned char* to, const label& which) {
+  GNSTOR_HD static void make(unsigned char* to, const label& which,
+                             const numbered_addresses& addresses) {
     const std::uint16_t bytes = which.bytes;
-    ethernet_header e{{{0x02, 0, 0, 0, 1, static_cast<std::uint8_t>(which.stream)}},
+    ethernet_header e{numbered_addresses::port(which.stream),
                       {{0x02, 0, 0, 0, 2, static_cast<std::uint8_t>(which.stream)}},
                       network16::of(0x0800)};
     std::memcpy(to, &e, sizeof e);
-    ipv4_header ip = header_of(which);
+    ipv4_header ip = header_of(which, addresses);
     ip.checksum = internet_checksum().add_bytes(reinterpret_cast<unsigned char*>(&ip), 20).value();
     std::memcpy(to + 14, &ip, sizeof ip);
     udp_header udp{};
@@ -71,12 +73,12 @@ struct numbered_frame {
   }
 
   /// True if nothing but what a forwarder may change differs from what was made.
-  GNSTOR_HD static bool is_sound(const unsigned char* from, std::uint32_t bytes,
-                                 const label& which) {
+  GNSTOR_HD static bool is_sound(const unsigned char* from, std::uint32_t bytes, const label& which,
+                                 const numbered_addresses& addresses = {}) {
     if (bytes != which.bytes) return false;
     ipv4_header ip;
     std::memcpy(&ip, from + 14, sizeof ip);
-    const ipv4_header made = header_of(which);
+    const ipv4_header made = header_of(which, addresses);
     bool sound = internet_checksum().add_bytes(from + 14, 20).value() == 0 &&
                  ip.time_to_live != 0 && ip.time_to_live <= first_time_to_live &&
                  ip.total_bytes == made.total_bytes && ip.source == made.source &&
@@ -87,15 +89,15 @@ struct numbered_frame {
   }
 
  private:
-  GNSTOR_HD static wire::ethernet::ipv4_header header_of(const label& which) {
+  GNSTOR_HD static ipv4_header header_of(const label& which, const numbered_addresses& addresses) {
     ipv4_header ip{};
     ip.version_words = ipv4_header::without_options;
     ip.total_bytes = static_cast<std::uint16_t>(which.bytes - 14);
     ip.identification = static_cast<std::uint16_t>(which.sequence);
     ip.time_to_live = first_time_to_live;
     ip.protocol = static_cast<std::uint8_t>(ip_protocol::udp);
-    ip.source = 0x0a000000u + which.stream;
-    ip.destination = 0x0a800000u + (mix32(static_cast<std::uint32_t>(which.sequence)) & 0x7fffff);
+    ip.source = numbered_addresses::source(which.stream);
+    ip.destination = addresses.destination(which.sequence);
     return ip;
   }
   GNSTOR_HD static std::uint32_t check_of(const label& which) {

@@ -1,0 +1,62 @@
+#pragma once
+/// What a station of one IPv4 address answers, whatever else an application does: ARP requests and
+/// pings, each in the buffer that the question came in. RFC 826, RFC 792.
+
+#include <gnstor/packet/packet.hpp>
+#include <gnstor/wire/ethernet/arp_packet.hpp>
+#include <gnstor/wire/ethernet/ethernet_header.hpp>
+#include <gnstor/wire/ethernet/icmp_header.hpp>
+#include <gnstor/wire/ethernet/internet_checksum.hpp>
+
+namespace gnstor::detail {
+
+/// Makes an ARP request for `address` the reply, but for the Ethernet header.
+/// @par Result `received` if it is one now; else why there is none
+GNSTOR_HD inline packet_cause answer_arp(const packet& p, const wire::ethernet::mac_address& mac,
+                                         std::uint32_t address) {
+  namespace ether = wire::ethernet;
+  auto* arp = p.header<ether::arp_packet>(sizeof(ether::ethernet_header));
+  if (arp == nullptr || arp->hardware != ether::arp_packet::of_ethernet ||
+      arp->protocol != static_cast<std::uint16_t>(ether::ether_type::ipv4) ||
+      arp->hardware_bytes != 6 || arp->protocol_bytes != 4) {
+    return packet_cause::malformed;
+  }
+  if (arp->operation != ether::arp_packet::request || arp->target_ip != address)
+    return packet_cause::not_for_us;
+  arp->operation = ether::arp_packet::reply;
+  arp->target = arp->sender;
+  arp->target_ip = arp->sender_ip;
+  arp->sender = mac;
+  arp->sender_ip = address;
+  return packet_cause::received;
+}
+
+/// Makes an ICMP echo request the reply, from its ICMP header on.
+/// @param at where that begins: the frame ends where the IPv4 packet does
+/// @par Result as of `answer_arp`
+GNSTOR_HD inline packet_cause answer_echo(const packet& p, std::uint32_t at) {
+  namespace ether = wire::ethernet;
+  auto* icmp = p.header<ether::icmp_header>(at);
+  if (icmp == nullptr) return packet_cause::malformed;
+  const auto* bytes = reinterpret_cast<const unsigned char*>(icmp);
+  if (ether::internet_checksum().add_bytes(bytes, p.length() - at).value() != 0)
+    return packet_cause::wrong_checksum;
+  if (icmp->type != ether::icmp_header::echo || icmp->code != 0) return packet_cause::unsupported;
+  icmp->type = ether::icmp_header::echo_reply;
+  constexpr auto before = ether::network16::of(ether::icmp_header::echo << 8);
+  icmp->checksum = ether::updated_checksum(icmp->checksum, before, ether::network16::of(0));
+  return packet_cause::received;
+}
+
+/// Gives a packet another time to live, and the header's checksum with it.
+GNSTOR_HD inline void set_time_to_live(wire::ethernet::ipv4_header& ip, std::uint8_t hops) {
+  namespace ether = wire::ethernet;
+  const auto word = [&ip] {  // that the time to live is in
+    return ether::network16::of(static_cast<std::uint16_t>(ip.time_to_live << 8 | ip.protocol));
+  };
+  const ether::network16 before = word();
+  ip.time_to_live = hops;
+  ip.checksum = ether::updated_checksum(ip.checksum, before, word());
+}
+
+}  // namespace gnstor::detail
