@@ -1,3 +1,4 @@
+#include <gnstor/host/address_text.hpp>
 #include <gnstor/host/error.hpp>
 #include <gnstor/host/executor.hpp>
 #include <gnstor/host/packet_flow.hpp>
@@ -14,17 +15,6 @@
 namespace host = gnstor::host;
 
 namespace {
-
-/// 10.64.0.2 as a number. Throws `input_error`.
-std::uint32_t address_of(const std::string& text) {
-  unsigned a = 256, b = 0, c = 0, d = 0;
-  char more = 0;
-  if (std::sscanf(text.c_str(), "%3u.%3u.%3u.%3u%c", &a, &b, &c, &d, &more) != 4 ||
-      (a | b | c | d) > 255) {
-    throw host::input_error("--address " + text + ": expected four numbers, such as 10.64.0.2");
-  }
-  return a << 24 | b << 16 | c << 8 | d;
-}
 
 /// Waits for SIGINT or SIGTERM, or a while, and stops the flow.
 void stop_later(host::packet_flow& flow, const sigset_t& ends, std::uint32_t seconds) {
@@ -58,7 +48,9 @@ int main(int argc, char** argv) try {
   line.option("--buffers", o.buffers, "packet buffers").show_default();
   line.option("--buffer-bytes", o.buffer_bytes, "of each, 2048 to 16384").show_default();
   if (const auto code = line.parse(argc, argv)) return *code;
-  const std::uint32_t ours = address_of(address);
+  const auto ours = host::parse_ipv4(address);
+  if (!ours)
+    throw host::input_error("--address " + address + ": use an IPv4 address, such as 10.64.0.2");
 
   sigset_t ends;
   sigemptyset(&ends);
@@ -68,7 +60,7 @@ int main(int argc, char** argv) try {
   host::nic nic(endpoint);
   host::executor kernels;
   host::packet_flow flow(nic, o);
-  flow.spawn(kernels, gnstor::answering_host{nic.address(0), ours});
+  flow.spawn(kernels, gnstor::answering_host{nic.address(0), *ours});
   nic.attach(kernels);
   for (const std::string& note : nic.notes()) std::printf("%s\n", note.c_str());
   std::printf("answering for %s\n", address.c_str());

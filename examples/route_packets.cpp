@@ -7,6 +7,7 @@
 
 #include <command_line/command_line.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <string>
@@ -131,7 +132,9 @@ int main(int argc, char** argv) try {
   if (flow.count(gnstor::packet_cause::dropped) == 0) nic.check();
   seen.read(0, log.data(), log.size() * sizeof log[0]);
   const std::uint64_t wrong = wrong_hops(log, routes);
-  std::printf("%llu next hops are wrong: %s\n", static_cast<unsigned long long>(wrong),
+  std::printf("%llu next hops compared, %llu are wrong: %s\n",
+              static_cast<unsigned long long>(std::min(log[0], log.size() - 1)),
+              static_cast<unsigned long long>(wrong),
               wrong == 0 && all ? "right" : "not all is well");
   return wrong == 0 && all ? 0 : 1;
 } catch (const std::exception& e) {

@@ -60,6 +60,7 @@ TEST_CASE("a CPU thread serves a NIC as lanes do") {
   for (const char* runner : {"cpu", "sim", "cpu&model=82574", "sim&model=82574"}) {
     CAPTURE(runner);
     CHECK(forward(std::string("emu-nic:?frames=3000&runner=") + runner) == "");
+    CHECK(forward(std::string("emu-nic:?frames=3000&destinations=any&runner=") + runner) == "");
     CHECK(forward(std::string("emu-nic:?frames=3000&loss=50&duplicate=50&damage=50&checksum=50&"
                               "runt=50&oversize=50&late=200&seed=9&runner=") +
                   runner) == "");
@@ -110,6 +111,7 @@ TEST_CASE("an endpoint that says nonsense is answered by what exists") {
   CHECK(parse("emu-nic:?size=59").find("a number from 60 to 1514") != std::string::npos);
   CHECK(parse("emu-nic:?model=82540").find("expected 82599|82574") != std::string::npos);
   CHECK(parse("emu-nic:?ports=1&loopback=1").find("names no port of 1") != std::string::npos);
+  CHECK(parse("emu-nic:?destinations=all").find("expected private|any") != std::string::npos);
   CHECK(parse("emu-nic:?speed=10").find("these exist: model, ports") != std::string::npos);
   CHECK(parse("emu-nic:?loss=600&damage=600").find("1200 of 1024") != std::string::npos);
   CHECK(thrown([] { host::endpoint::parse("emu-nic:"); }).find("host::nic") != std::string::npos);

@@ -1,6 +1,8 @@
 /// Kernels of a GPU forward packets over rings that an emulated NIC serves.
 #include <gnstor/host/executor.hpp>
 #include <gnstor/host/packet_flow.hpp>
+#include <gnstor/host/route_table.hpp>
+#include <gnstor/packet/ipv4_router.hpp>
 #include <gnstor/packet/numbered_sink.hpp>
 #include <gnstor/packet/numbered_source.hpp>
 #include <gnstor/wire/ethernet/network_order.hpp>
@@ -65,4 +67,20 @@ TEST_CASE("for tools: kernels of a GPU forward what a CPU thread's NIC brings") 
     CHECK(flow.count(packet_cause::stuck) + flow.count(packet_cause::unsent) == 0);
     CHECK(flow.count(packet_cause::sent) == nic.statistics(0).given);
   }
+}
+
+TEST_CASE("for tools: kernels of a GPU route by the longest prefix") {
+  host::nic nic("emu-nic:?frames=2000&destinations=any");
+  const host::route_list routes = host::route_list::draw({.count = 20'000});
+  host::neighbour_list neighbours;
+  for (std::uint32_t k = 0; k < 64; ++k) neighbours.add({0xc6120001 + k, {{2, 0, 0, 0, 0, 1}}});
+  const host::route_table table(nic, routes, neighbours);
+  host::packet_flow flow(nic, {.depth = 256, .turn = 64, .buffers = 1024});
+  host::executor machine;
+  flow.spawn(machine, ipv4_router{table.ref(), nic.address(0)});
+  nic.attach(machine);
+  machine.run();
+  nic.check();
+  CHECK(flow.count(packet_cause::dropped) == 0);
+  CHECK(flow.count(packet_cause::sent) == nic.statistics(0).given);
 }
