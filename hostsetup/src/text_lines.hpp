@@ -9,9 +9,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,12 +40,14 @@ struct text_line {
 /// A whole file. Throws `input_error`.
 inline std::string text_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (!file.is_open() || file.bad()) {
-    throw input_error(
-        fmt::format("{}: cannot be read: {}; use a file that exists", path, std::strerror(errno)));
+  std::ostringstream text;
+  // A file without a byte is no failure, but would look like one.
+  const bool is_read = file.is_open() && (file.peek() == EOF || text << file.rdbuf());
+  if (!is_read || file.bad()) {
+    throw input_error(fmt::format("{}: cannot be read: {}; use a text file that exists", path,
+                                  std::strerror(errno)));
   }
-  return text;
+  return text.str();
 }
 
 /// Calls `each(line)` for lines that have words; what is behind # is no part of them.

@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include <random>
 #include <string>
 
 using namespace gnstor;
@@ -115,9 +116,32 @@ TEST_CASE("of two routes of one prefix the lower metric counts, and equal ones a
 
 TEST_CASE("a table that is no file is named") {
   CHECK_THROWS_WITH_AS(host::route_list::read("/nowhere/routes"),
-                       "/nowhere/routes: cannot be read: No such file or directory; use a file "
-                       "that exists",
+                       "/nowhere/routes: cannot be read: No such file or directory; use a text "
+                       "file that exists",
                        host::input_error);
+  CHECK_THROWS_WITH_AS(host::route_list::read("/"),
+                       "/: cannot be read: Is a directory; use a text file that exists",
+                       host::input_error);
+  CHECK(host::route_list::read("/dev/null").all().empty());
+}
+
+TEST_CASE("whatever bytes a table has, it is read, or a line of it is named") {
+  const std::string sound =
+      "default via 192.0.2.1 dev eth0 metric 100\nblackhole 10.1.0.0/16\n192.0.2.0/24 dev eth0\n";
+  int refused = 0;
+  for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
+    std::mt19937_64 random(seed);
+    std::string text = sound;
+    for (std::uint64_t n = 1 + random() % 4; n != 0; --n)
+      text[random() % text.size()] = static_cast<char>(random() % 3 == 0 ? random() : ' ');
+    text.resize(random() % 2 == 0 ? text.size() : random() % text.size());
+    const std::string what = wrong(text);
+    CAPTURE(seed);
+    if (!what.empty()) CHECK(what.starts_with("t:"));
+    refused += !what.empty();
+  }
+  CHECK(refused > 1000);
+  CHECK(refused < 2900);
 }
 
 TEST_CASE("more prefixes than can be drawn are refused") {

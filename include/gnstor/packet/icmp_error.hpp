@@ -51,7 +51,7 @@ struct icmp_error {
     std::uint32_t quoted = ip->total_bytes;
     if (quoted > most_bytes - added) quoted = most_bytes - added;
     if (!p.grow_front(added)) return false;
-    if (!p.resize(at_ip + added + quoted)) return p.grow_front(-added) && false;
+    p.resize(at_ip + added + quoted);  // no longer than with what was added
     auto& frame = *p.header<ether::ethernet_header>(0);
     frame = {back, mac, ether::network16::of(static_cast<std::uint16_t>(ether::ether_type::ipv4))};
     write_ipv4(*p.header<ether::ipv4_header>(at_ip), service, quoted);
