@@ -159,6 +159,59 @@ std::string compare(simt::host::options chosen, const reference_router& referenc
              : "the causes are not what was dropped";
 }
 
+constexpr std::uint32_t changing = 0x0a400105;  ///< a gateway
+constexpr wire::ethernet::mac_address hardware[] = {{{0x12, 0x11, 0x11, 0x11, 0x11, 0x11}},
+                                                    {{0x22, 0x22, 0x22, 0x22, 0x22, 0x22}}};
+
+/// Gives a gateway one hardware address, another one, and none.
+struct change_neighbour {
+  template <class Lane>
+  GNSTOR_HD void operator()(Lane&, gnstor::host::route_table* table) const {
+    for (int k = 0; k < 60; ++k) {
+      if (k % 3 == 2) {
+        table->forget_neighbour(changing);
+      } else {
+        table->set_neighbour({changing, hardware[k % 3]});
+      }
+    }
+    table->set_neighbour({changing, hardware[0]});
+  }
+};
+
+/// Routes while somebody changes the next hop. What is wrong with where frames went, or nothing.
+/// @param seen how often each hardware address was, and none
+std::string route_and_change(simt::host::options chosen, std::uint64_t (&seen)[3]) {
+  static gnstor::host::route_table table = [] {
+    gnstor::host::route_list routes;
+    routes.add({.gateway = changing});
+    return gnstor::host::route_table(gnstor::host::nic("emu-nic:?frames=0"), routes);
+  }();
+  table.set_neighbour({changing, hardware[1]});
+  scripted_line wires[2];
+  wires[0].coming.assign(40, reference_host(1).datagram(20, true));
+  for (frame_bytes& f : wires[0].coming) f[30] = 99, f[22] = 9, reference_host::sign(f);
+  packet_rig_shape shape;
+  shape.frames = 0;
+  packet_rig rig(shape);
+  ipv4_router app = router_as({});
+  app.table = table.ref();
+  app.is_one_armed = false;
+  const std::string fault = run_script(rig, chosen, app, wires, [](auto& machine) {
+    machine.spawn_in(simt::domain::cpu, 1, 1, change_neighbour{}, &table);
+  });
+  if (!fault.empty()) return fault;
+  for (const frame_bytes& f : wires[1].gone) {
+    const bool first = std::equal(f.begin(), f.begin() + 6, hardware[0].byte);
+    if (!first && !std::equal(f.begin(), f.begin() + 6, hardware[1].byte))
+      return "a frame went to half of one address and half of the other";
+    ++seen[first ? 0 : 1];
+  }
+  seen[2] += rig.count(packet_cause::no_neighbour);
+  return wires[1].gone.size() + rig.count(packet_cause::no_neighbour) == 40
+             ? ""
+             : "not each frame went or was counted";
+}
+
 template <class Model = fw::nic_82599>
 std::string route(simt::host::options chosen, int count, bool is_one_armed = true) {
   traffic t(chosen.seed);
@@ -213,6 +266,13 @@ TEST_CASE("frames of 1 to 17000 bytes are routed or counted, and nothing else ha
     chosen.seed = seed;
     CHECK(compare<fw::nic_82599>(chosen, reference, std::move(frames), shape) == "");
   }
+}
+
+TEST_CASE("a next hop changes under kernels, and each packet sees one or the other") {
+  std::uint64_t seen[3] = {};
+  for (const simt::host::mode mode : {simt::host::mode::seeded, simt::host::mode::weak})
+    sweep(mode, 40, [&seen](simt::host::options o) { return route_and_change(o, seen); });
+  for (const std::uint64_t times : seen) CHECK(times > 0);
 }
 
 TEST_CASE("a router without an address answers nothing and sends no error") {

@@ -63,13 +63,16 @@ struct stop_when_received {
 
 /// Gives what is on the lines of a rig's ports to an application, until all has been received.
 /// What went wrong, or nothing.
-template <class Rig, class App>
-std::string run_script(Rig& rig, host::options chosen, const App& app, scripted_line (&lines)[2]) {
+/// @param beside adds further grids: `beside(executor)`
+template <class Rig, class App, class Beside = nothing_beside>
+std::string run_script(Rig& rig, host::options chosen, const App& app, scripted_line (&lines)[2],
+                       const Beside& beside = {}) {
   const std::uint64_t count = lines[0].coming.size();
   const std::string thrown = rig.run(
       chosen, app,
       [&](host::executor& machine) {
         machine.spawn_in(simt::domain::cpu, 1, 1, stop_when_received{}, &rig.control(), count);
+        beside(machine);
       },
       scripted_wires{lines});
   return thrown.empty() ? rig.fault_but_for_the_rest() : thrown;
