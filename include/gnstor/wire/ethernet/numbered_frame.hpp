@@ -39,7 +39,7 @@ struct numbered_frame {
 
   /// Writes the frame: `bytes` of it, at least `min_frame_bytes`.
   GNSTOR_HD static void make(unsigned char* to, const label& which,
-                             const numbered_addresses& addresses) {
+                             const numbered_addresses& addresses = {}) {
     const std::uint16_t bytes = which.bytes;
     ethernet_header e{numbered_addresses::port(which.stream),
                       {{0x02, 0, 0, 0, 2, static_cast<std::uint8_t>(which.stream)}},
