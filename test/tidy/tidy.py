@@ -45,7 +45,8 @@ ROOMS = {
     "io": {"core", "simt", "wire", "qp", "memory", "channel"},
     "volume": {"core", "simt", "wire", "qp", "memory", "channel", "io"},
     "array": {"core", "simt", "wire", "qp", "memory", "channel", "io", "volume"},
-    "packet": {"core", "simt", "wire"},
+    "crypto": {"core"},
+    "packet": {"core", "simt", "wire", "crypto"},
     "files": {"core", "simt", "wire", "qp", "memory", "channel", "array"},
 }
 # The layers: include <- firmware <- hostsetup <- serve <- tools. A folder of firmware/ and those

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gnstor/packet/ipv4_check.hpp>
 #include <gnstor/packet/packet_answers.hpp>
 #include <gnstor/packet/packet_application.hpp>
 #include <gnstor/wire/ethernet/udp_header.hpp>
@@ -46,13 +47,8 @@ struct answering_host {
   GNSTOR_HD cause answer_ipv4(const packet& p) const {
     namespace ether = wire::ethernet;
     auto* ip = p.header<ether::ipv4_header>(at_ip);
-    if (ip == nullptr || ip->version() != 4 || ip->header_bytes() < sizeof *ip ||
-        ip->total_bytes < ip->header_bytes() || ip->total_bytes > p.length() - at_ip) {
-      return cause::malformed;
-    }
-    const auto* bytes = reinterpret_cast<const unsigned char*>(ip);
-    if (ether::internet_checksum().add_bytes(bytes, ip->header_bytes()).value() != 0)
-      return cause::wrong_checksum;
+    const cause problem = detail::problem_of_ipv4(ip, p.length() - at_ip);
+    if (problem != cause::received) return problem;
     if (ip->destination != address) return cause::not_for_us;
     constexpr std::uint32_t first_multicast = 0xe0000000;
     if (ip->source == address || ip->source == 0 || ip->source >= first_multicast)

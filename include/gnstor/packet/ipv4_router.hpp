@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gnstor/packet/icmp_error.hpp>
+#include <gnstor/packet/ipv4_check.hpp>
 #include <gnstor/packet/packet_answers.hpp>
 #include <gnstor/packet/packet_application.hpp>
 #include <gnstor/packet/route_table.hpp>
@@ -60,14 +61,8 @@ struct ipv4_router {
   /// Why a packet is neither forwarded nor answered, whoever it is for; `received`: no reason.
   /// RFC 1812, 5.2.2 and 5.3.7.
   GNSTOR_HD cause problem_of(const packet& p, const wire::ethernet::ipv4_header* ip) const {
-    namespace ether = wire::ethernet;
-    if (ip == nullptr || ip->version() != 4 || ip->header_bytes() < sizeof *ip ||
-        ip->total_bytes < ip->header_bytes() || ip->total_bytes > p.length() - at_ip) {
-      return cause::malformed;
-    }
-    const auto* bytes = reinterpret_cast<const unsigned char*>(ip);
-    if (ether::internet_checksum().add_bytes(bytes, ip->header_bytes()).value() != 0)
-      return cause::wrong_checksum;
+    const cause problem = detail::problem_of_ipv4(ip, p.length() - at_ip);
+    if (problem != cause::received) return problem;
     constexpr std::uint32_t first_multicast = 0xe0000000;
     constexpr std::uint32_t first_reserved = 0xf0000000;  // the broadcast address is behind it
     const std::uint32_t from = ip->source;

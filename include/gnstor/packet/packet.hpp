@@ -24,6 +24,13 @@ class packet {
   GNSTOR_HD std::uint32_t length() const {
     return packet_pool::word(pool_.state(buffer_).length).load(relaxed);
   }
+  /// Its place in the order in which packets came, from 0 on: none has it twice, and they leave in
+  /// this order. What was dropped leaves a gap.
+  GNSTOR_HD std::uint64_t position() const {
+    const std::uint32_t lanes = pool_.shape().lanes;
+    const std::uint32_t lap = packet_pool::word(pool_.state(buffer_).lap).load(relaxed);
+    return std::uint64_t{lap} * lanes + buffer_ % lanes;
+  }
   /// A structure of `wire/ethernet` at byte `offset`; null if the frame ends before it does.
   /// @param offset even
   template <class Header>

@@ -21,6 +21,10 @@ enum class packet_cause : std::uint8_t {
   no_neighbour,        ///< of these: the next hop's hardware address is not known
   hop_limit,           ///< of these: its time to live has run out
   too_big,             ///< of these: longer than the next hop's MTU
+  no_association,      ///< of these: no tunnel's, or not of the addresses that may go through it
+  replayed,            ///< of these: of a tunnel, and a sequence number that came before
+  wrong_check,         ///< of these: of a tunnel, and not authentic
+  exhausted,           ///< of these: a tunnel's key has no sequence number left
   icmp_errors,         ///< sent back as an ICMP error, and so not dropped: it has its cause, too
   held_back,           ///< in an application's hands when the path stopped
   bad_check_sequence,  ///< dropped: damaged on the wire
@@ -53,6 +57,10 @@ constexpr const char* name_of(packet_cause cause) {
     case packet_cause::no_neighbour: return "no_neighbour";
     case packet_cause::hop_limit: return "hop_limit";
     case packet_cause::too_big: return "too_big";
+    case packet_cause::no_association: return "no_association";
+    case packet_cause::replayed: return "replayed";
+    case packet_cause::wrong_check: return "wrong_check";
+    case packet_cause::exhausted: return "exhausted";
     case packet_cause::icmp_errors: return "icmp_errors";
     case packet_cause::held_back: return "held_back";
     case packet_cause::bad_check_sequence: return "bad_check_sequence";
