@@ -9,8 +9,10 @@
 
 #include <command_line/command_line.hpp>
 
+#include <atomic>
 #include <charconv>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <memory>
@@ -21,6 +23,8 @@ namespace host = gnstor::host;
 namespace ether = gnstor::wire::ethernet;
 
 namespace {
+
+volatile std::sig_atomic_t interrupted = 0;
 
 /// What the user says of a tunnel.
 struct tunnel_options {
@@ -145,13 +149,19 @@ int run(const std::string& endpoint, const tunnel_options& t, host::packet_flow_
   nic.attach(kernels);
   for (const std::string& note : nic.notes()) std::printf("%s\n", note.c_str());
   std::fflush(stdout);
+  std::atomic<bool> has_ended = false;
   std::thread stopper([&] {
-    if (seconds == 0) return;
-    std::this_thread::sleep_for(std::chrono::seconds(seconds));
-    there.stop();
-    back.stop();
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+    while (!has_ended) {
+      if (interrupted != 0 || (seconds != 0 && std::chrono::steady_clock::now() >= end)) {
+        there.stop();
+        back.stop();
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
   });
   kernels.run();  // until all frames of a generator have come out again, or somebody stops it
+  has_ended = true;
   stopper.join();
   report("into the tunnel", there);
   report("out of the tunnel", back);
@@ -187,8 +197,10 @@ int main(int argc, char** argv) try {
   line.option("--depth", o.depth, "descriptors per ring; 0: the NIC's");
   line.option("--turn", o.turn, "of these, with one write of the tail").show_default();
   line.option("--buffers", o.buffers, "packet buffers of each way").show_default();
-  line.option("--seconds", seconds, "stops then; 0: when the generator's frames are through");
+  line.option("--seconds", seconds,
+              "stops then, or by Ctrl-C; 0: when the generator's frames are through");
   if (const auto code = line.parse(argc, argv)) return *code;
+  for (const int s : {SIGINT, SIGTERM}) std::signal(s, [](int) { interrupted = 1; });
   return cipher == "gcm" ? run<gnstor::esp_gcm>(endpoint, t, o, seconds)
                          : run<gnstor::esp_ctr_hmac>(endpoint, t, o, seconds);
 } catch (const std::exception& e) {

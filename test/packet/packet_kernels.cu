@@ -2,6 +2,9 @@
 #include <gnstor/host/executor.hpp>
 #include <gnstor/host/packet_flow.hpp>
 #include <gnstor/host/route_table.hpp>
+#include <gnstor/packet/esp_gcm.hpp>
+#include <gnstor/packet/esp_inbound.hpp>
+#include <gnstor/packet/esp_outbound.hpp>
 #include <gnstor/packet/ipv4_router.hpp>
 #include <gnstor/packet/numbered_sink.hpp>
 #include <gnstor/packet/numbered_source.hpp>
@@ -10,6 +13,7 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <memory>
 #include <thread>
 
 using namespace gnstor;
@@ -51,6 +55,27 @@ TEST_CASE("for tools: kernels of a GPU make packets, and know them again") {
   CHECK(seen.next == frames);
   CHECK(seen.is_complete());
   CHECK(seen.unsound + seen.foreign == 0);
+}
+
+TEST_CASE("for tools: kernels of a GPU carry packets through a tunnel") {
+  host::nic nic("emu-nic:?loopback=1&frames=1000&size=1000");
+  const std::uint8_t material[20] = {1, 2, 3};
+  const auto own = std::make_unique<security_association<esp_gcm>>();
+  own->spi = 0x1001;
+  own->source = own->destination = 0xc0000201;
+  own->transform = esp_gcm(material);
+  const host::memory_block words = nic.allocate(sizeof *own);
+  words.write(0, own.get(), sizeof *own);
+  auto* const there = static_cast<security_association<esp_gcm>*>(words.data());
+  host::packet_flow out(nic, {0, 1, 256, 64, 1024});
+  host::packet_flow in(nic, {1, 0, 256, 64, 1024});
+  host::executor machine;
+  out.spawn(machine, esp_outbound<esp_gcm>{there, nic.address(1), nic.address(1)});
+  in.spawn(machine, esp_inbound<esp_gcm>{there, nic.address(0), nic.address(0)});
+  nic.attach(machine);
+  machine.run();
+  nic.check();
+  CHECK(in.count(packet_cause::sent) == 1000);
 }
 
 TEST_CASE("for tools: kernels of a GPU forward what a CPU thread's NIC brings") {

@@ -30,7 +30,7 @@ struct aes_box {
 };
 
 /// The substitution of bytes: inverses in the field, and an affine map. FIPS 197, 5.1.1.
-constexpr aes_box make_aes_box() {
+GNSTOR_HD constexpr aes_box make_aes_box() {
   aes_box box{};
   std::uint8_t p = 1;
   std::uint8_t q = 1;
@@ -48,8 +48,7 @@ constexpr aes_box make_aes_box() {
   return box;
 }
 
-inline constexpr aes_box aes_substitution = make_aes_box();
-static_assert(aes_substitution.of[0x00] == 0x63 && aes_substitution.of[0x53] == 0xed);
+static_assert(make_aes_box().of[0x00] == 0x63 && make_aes_box().of[0x53] == 0xed);
 
 }  // namespace detail
 
@@ -62,7 +61,8 @@ class aes128 {
   static constexpr std::uint32_t key_bytes = 16;
 
   aes128() = default;
-  GNSTOR_HD constexpr explicit aes128(const std::uint8_t (&key)[key_bytes]) {
+  GNSTOR_HD constexpr explicit aes128(const std::uint8_t (&key)[key_bytes])
+      : box_(detail::make_aes_box()) {
     for (std::uint32_t k = 0; k < key_bytes; ++k) round_[0].byte[k] = key[k];
     std::uint8_t constant = 1;
     for (std::uint32_t r = 1; r <= rounds; ++r) {
@@ -94,16 +94,9 @@ class aes128 {
  private:
   static constexpr std::uint32_t rounds = 10;
 
-  GNSTOR_HD static constexpr std::uint8_t substituted(std::uint8_t x) {
-#if defined(__CUDA_ARCH__)
-    constexpr detail::aes_box box = detail::make_aes_box();  // in the module's constant memory
-    return box.of[x];
-#else
-    return detail::aes_substitution.of[x];
-#endif
-  }
+  GNSTOR_HD constexpr std::uint8_t substituted(std::uint8_t x) const { return box_.of[x]; }
   /// SubBytes and ShiftRows.
-  GNSTOR_HD static constexpr block128 shifted(const block128& b) {
+  GNSTOR_HD constexpr block128 shifted(const block128& b) const {
     block128 out{};
     for (std::uint32_t k = 0; k < 16; ++k)
       out.byte[k] = substituted(b.byte[(k + 4 * (k % 4)) % 16]);
@@ -124,8 +117,9 @@ class aes128 {
   }
 
   block128 round_[rounds + 1];
+  detail::aes_box box_;  ///< beside the keys: a GPU would copy a constant to each thread's stack
 };
 
-static_assert(std::is_trivially_copyable_v<aes128> && sizeof(aes128) == 176);
+static_assert(std::is_trivially_copyable_v<aes128> && sizeof(aes128) == 432);
 
 }  // namespace gnstor::inline v0::crypto

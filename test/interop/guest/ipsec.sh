@@ -13,15 +13,13 @@ key_in=ffeeddccbbaa9988776655443322110005060708
 sign_out=000102030405060708090a0b0c0d0e0f10111213
 sign_in=1312111009080706050403020100ffeeddccbbaa
 
-# gateway SECONDS KEYS...: begins, and hands its taps to the namespaces.
+# gateway OPTIONS...: begins, and hands its taps to the namespaces.
 gateway() {
-  seconds=$1
-  shift
   ip netns add inside
   ip netns add outside
   ipsec_gateway --endpoint tap:tap0,tap1 --local 10.9.0.1 --remote 10.9.0.2 --spi-out 0x1001 \
     --spi-in 0x1002 --inside 02:00:00:00:05:01 --outside 02:00:00:00:05:02 --depth 64 --turn 16 \
-    --buffers 256 --seconds "$seconds" "$@" > /tmp/gateway 2>&1 &
+    --buffers 256 --seconds 60 "$@" > /tmp/gateway 2>&1 &
   running=$!
   within 20 grep "port 1 is the wire" /tmp/gateway
   must ip link set tap0 address 02:00:00:00:05:01
@@ -51,6 +49,7 @@ state() {
     replay-window 64 "$@"
 }
 over() {
+  kill -TERM "$running"
   must wait "$running"
   cat /tmp/gateway
   must ip netns del inside
@@ -65,23 +64,23 @@ traffic() {
   done
   head -c 300000 /dev/urandom > /tmp/file
   sum=$(sha256sum < /tmp/file)
-  outside socat -u TCP-LISTEN:900 CREATE:/tmp/there &
+  outside timeout 30 socat -u TCP-LISTEN:900 CREATE:/tmp/there &
   listener=$!
   sleep 0.5
-  must inside socat -u OPEN:/tmp/file TCP:10.2.0.1:900
+  must inside timeout 20 socat -u OPEN:/tmp/file TCP:10.2.0.1:900
   must wait "$listener"
   must [ "$(sha256sum < /tmp/there)" = "$sum" ]
-  inside socat -u TCP-LISTEN:901 CREATE:/tmp/back &
+  inside timeout 30 socat -u TCP-LISTEN:901 CREATE:/tmp/back &
   listener=$!
   sleep 0.5
-  must outside socat -u OPEN:/tmp/file TCP:10.1.0.1:901
+  must outside timeout 20 socat -u OPEN:/tmp/file TCP:10.1.0.1:901
   must wait "$listener"
   must [ "$(sha256sum < /tmp/back)" = "$sum" ]
 }
 
 step "AES-128-GCM"
 printf 'out %s\nin %s\n' $key_out $key_in > /tmp/keys
-gateway 15 --cipher gcm --keys /tmp/keys
+gateway --cipher gcm --keys /tmp/keys
 state 10.9.0.1 10.9.0.2 0x1001 aead "rfc4106(gcm(aes))" 0x$key_out 128
 state 10.9.0.2 10.9.0.1 0x1002 aead "rfc4106(gcm(aes))" 0x$key_in 128
 traffic
@@ -89,7 +88,7 @@ over
 
 step "AES-128-CTR with HMAC-SHA1"
 printf 'in %s %s\nout %s %s\n' $key_in $sign_in $key_out $sign_out > /tmp/keys
-gateway 15 --cipher ctr-hmac --keys /tmp/keys
+gateway --cipher ctr-hmac --keys /tmp/keys
 state 10.9.0.1 10.9.0.2 0x1001 enc "rfc3686(ctr(aes))" 0x$key_out auth-trunc "hmac(sha1)" \
   0x$sign_out 96
 state 10.9.0.2 10.9.0.1 0x1002 enc "rfc3686(ctr(aes))" 0x$key_in auth-trunc "hmac(sha1)" \
@@ -99,7 +98,7 @@ over
 
 step "a wrong key"
 printf 'out %s\nin %s\n' $key_out $key_out > /tmp/keys
-gateway 6 --cipher gcm --keys /tmp/keys
+gateway --cipher gcm --keys /tmp/keys
 state 10.9.0.1 10.9.0.2 0x1001 aead "rfc4106(gcm(aes))" 0x$key_out 128
 state 10.9.0.2 10.9.0.1 0x1002 aead "rfc4106(gcm(aes))" 0x$key_in 128
 says "100% packet loss" sh -c "ip netns exec inside ping -c 4 -i 0.1 -W 1 10.2.0.1 || true"
