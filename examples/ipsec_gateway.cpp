@@ -9,7 +9,6 @@
 
 #include <command_line/command_line.hpp>
 
-#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <csignal>
@@ -149,10 +148,9 @@ int run(const std::string& endpoint, const tunnel_options& t, host::packet_flow_
   nic.attach(kernels);
   for (const std::string& note : nic.notes()) std::printf("%s\n", note.c_str());
   std::fflush(stdout);
-  std::atomic<bool> has_ended = false;
-  std::thread stopper([&] {
+  const std::jthread stopper([&](const std::stop_token& has_ended) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
-    while (!has_ended) {
+    while (!has_ended.stop_requested()) {
       if (interrupted != 0 || (seconds != 0 && std::chrono::steady_clock::now() >= end)) {
         there.stop();
         back.stop();
@@ -161,8 +159,6 @@ int run(const std::string& endpoint, const tunnel_options& t, host::packet_flow_
     }
   });
   kernels.run();  // until all frames of a generator have come out again, or somebody stops it
-  has_ended = true;
-  stopper.join();
   report("into the tunnel", there);
   report("out of the tunnel", back);
   if (t.keys.empty()) {

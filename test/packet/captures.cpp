@@ -151,6 +151,24 @@ TEST_CASE("cut frames are left out and counted, longer ones than a buffer are dr
   CHECK(nic.statistics(0).made == 3);
 }
 
+TEST_CASE("a capture that changes while it is played ends the flow, and the check says so") {
+  const test::temp_folder folder;
+  const std::string in = folder.path("in.pcap");
+  {
+    capture_file file(in, false);
+    for (const frame& f : drawn_frames(2, 100)) file.add(f);
+  }
+  host::nic nic("pcap:" + in + "?repeat=1000000");
+  std::filesystem::resize_file(in, std::filesystem::file_size(in) / 2);
+  host::packet_flow flow(nic, {0, 0, 32, 8, 64});
+  simt::host::executor machine;
+  flow.spawn(machine, mark{});
+  nic.attach(machine);
+  machine.run();
+  CHECK(flow.count(packet_cause::received) < 100);
+  CHECK_THROWS_WITH_AS(nic.check(), doctest::Contains("ends early"), host::error);
+}
+
 TEST_CASE("a file that cannot be played says what it is, and what to do") {
   const test::temp_folder folder;
   const auto refused = [&folder](const char* name) {

@@ -96,6 +96,10 @@ emulated_nic::emulated_nic(const nic_endpoint& where, const nic_options& options
 emulated_nic::~emulated_nic() {
   system_word<std::uint32_t>(stop_).store(1, release);
   if (thread_.joinable()) thread_.join();
+  for (pcap_port& files : captures_) {
+    if (const std::string problem = files.problem(); !problem.empty())
+      log(log_level::error, problem);
+  }
 }
 
 void emulated_nic::open_captures() {
@@ -268,6 +272,9 @@ latency_histogram emulated_nic::transits(std::uint32_t port) const {
 }
 
 void emulated_nic::check() const {
+  for (pcap_port& files : captures_) {
+    if (const std::string problem = files.problem(); !problem.empty()) throw error(problem);
+  }
   for (std::uint32_t k = 0; k < where_.ports; ++k) {
     const fw::nic_port& p = node_.ports[k];
     std::uint64_t count = 0;

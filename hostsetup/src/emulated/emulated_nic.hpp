@@ -8,6 +8,7 @@
 #include <nic/nic_model.hpp>
 #include <nic/nic_node.hpp>
 
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -81,7 +82,7 @@ class emulated_nic final : public nic_link {
   std::vector<std::uint64_t> paths_;
   std::unique_ptr<fw::frame_transits> transits_;  ///< where they are measured
   std::vector<tap_interface> taps_;               ///< one per port, or none
-  std::vector<pcap_port> captures_;               ///< likewise
+  mutable std::deque<pcap_port> captures_;        ///< likewise
   std::mutex use_;                                ///< of windows and paths
   std::uint32_t stop_ = 0;
   std::thread thread_;

@@ -2,8 +2,10 @@
 
 #include "pcap_reader.hpp"
 #include "pcap_writer.hpp"
+#include <gnstor/host/error.hpp>
 #include <gnstor/simt/clock.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,7 +13,7 @@
 namespace gnstor::host {
 
 /// The capture files of one port: what it receives, if anything, and where what it sends goes, if
-/// anywhere. One thread at a time.
+/// anywhere. One thread at a time, but for `problem`.
 class pcap_port {
  public:
   /// @param from "-": it receives nothing
@@ -29,10 +31,9 @@ class pcap_port {
   /// True if a frame waits, until `drop_waiting`.
   bool look() {
     while (!waits_ && rounds_ != 0) {
-      waits_ = from_->next();
+      waits_ = reads();
       if (waits_) break;
       --rounds_;
-      from_->rewind();
     }
     return waits_;
   }
@@ -47,14 +48,36 @@ class pcap_port {
   }
   bool flush() { return !to_ || to_->flush(); }
 
+  /// What went wrong with a file since it was opened; empty: nothing. Any thread may call it.
+  std::string problem() {
+    if (is_spoiled_.load(std::memory_order_acquire)) return spoiled_;
+    return flush() ? "" : "capture=" + to_->path() + ": cannot be written: is the disk full?";
+  }
+
   void note_busy() { busy_ns_ = simt::now_ns(); }
   std::uint64_t busy_ns() const { return busy_ns_; }
 
  private:
+  /// False at the end of the file, and where somebody has changed it: what is there is not played.
+  bool reads() {
+    try {
+      if (from_->next()) return true;
+      from_->rewind();
+      return false;
+    } catch (const error& e) {
+      spoiled_ = e.what();
+      rounds_ = 1;  // the last
+      is_spoiled_.store(true, std::memory_order_release);
+      return false;
+    }
+  }
+
   std::optional<pcap_reader> from_;
   std::optional<pcap_writer> to_;
   std::uint64_t rounds_;
   bool waits_ = false;
+  std::string spoiled_;  ///< what the reader said, once `is_spoiled_`
+  std::atomic<bool> is_spoiled_ = false;
   std::uint64_t busy_ns_ = simt::now_ns();
 };
 

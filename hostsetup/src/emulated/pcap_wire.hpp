@@ -9,7 +9,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <vector>
+#include <deque>
 
 namespace gnstor::host {
 
@@ -58,7 +58,7 @@ static_assert(fw::nic_wire<pcap_wire>);
 
 /// The wires of a NIC whose port k has the k-th files.
 struct pcap_wires {
-  std::vector<pcap_port>* ports = nullptr;
+  std::deque<pcap_port>* ports = nullptr;
   const fw::nic_node* node = nullptr;
 
   pcap_wire operator()(const fw::nic_node& n, std::uint32_t port) const {

@@ -24,13 +24,14 @@ bool pcap_writer::add(const unsigned char* frame, std::uint32_t bytes) {
   ::clock_gettime(CLOCK_REALTIME, &now);
   const std::uint32_t head[] = {static_cast<std::uint32_t>(now.tv_sec),
                                 static_cast<std::uint32_t>(now.tv_nsec), bytes, bytes};
-  has_failed_ = has_failed_ || std::fwrite(head, 1, sizeof head, file_.get()) != sizeof head ||
+  if (has_failed_) return false;
+  has_failed_ = std::fwrite(head, 1, sizeof head, file_.get()) != sizeof head ||
                 std::fwrite(frame, 1, bytes, file_.get()) != bytes;
   return !has_failed_;
 }
 
 bool pcap_writer::flush() {
-  has_failed_ = has_failed_ || std::fflush(file_.get()) != 0;
+  if (std::fflush(file_.get()) != 0) has_failed_ = true;
   return !has_failed_;
 }
 

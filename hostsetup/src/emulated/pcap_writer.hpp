@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -8,7 +9,7 @@
 namespace gnstor::host {
 
 /// Writes frames to a capture file in the pcap format, with times in nanoseconds: tcpdump,
-/// wireshark and `pcap_reader` read it. One thread at a time.
+/// wireshark and `pcap_reader` read it. One thread at a time, but for `flush`.
 class pcap_writer {
  public:
   /// Creates the file, or empties one that is there. Throws `error`.
@@ -17,7 +18,7 @@ class pcap_writer {
   const std::string& path() const { return path_; }
   /// False if it could not be written, by this call or before.
   bool add(const unsigned char* frame, std::uint32_t bytes);
-  /// Puts what was added where other programs see it. False as above.
+  /// Puts what was added where other programs see it. False as above. Any thread may call it.
   bool flush();
 
  private:
@@ -27,7 +28,7 @@ class pcap_writer {
 
   std::string path_;
   std::unique_ptr<std::FILE, closer> file_;
-  bool has_failed_ = false;
+  std::atomic<bool> has_failed_ = false;
 };
 
 }  // namespace gnstor::host

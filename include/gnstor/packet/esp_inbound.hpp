@@ -20,12 +20,9 @@ struct esp_inbound {
   template <class Lane>
   GNSTOR_HD packet_verdict receive(Lane&, packet p) const {
     namespace ether = wire::ethernet;
-    auto* const frame = p.header<ether::ethernet_header>(0);
-    if (frame == nullptr) return p.refuse(packet_cause::malformed);
-    if (!frame->is(ether::ether_type::ipv4)) return p.refuse(packet_cause::unsupported);
-    auto* const ip = p.header<ether::ipv4_header>(at_ip);
-    packet_cause why = detail::problem_of_ipv4(ip, p.length() - at_ip);
-    if (why != packet_cause::received) return p.refuse(why);
+    packet_cause why{};
+    const auto* const ip = detail::ipv4_of(p, why);
+    if (ip == nullptr) return p.refuse(why);
     if (!ip->is(ether::ip_protocol::esp)) return p.refuse(packet_cause::unsupported);
     if (ip->destination != association->destination) return p.refuse(packet_cause::not_for_us);
     if (ip->is_fragment()) return p.refuse(packet_cause::unsupported);

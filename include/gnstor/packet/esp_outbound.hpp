@@ -24,12 +24,9 @@ struct esp_outbound {
   template <class Lane>
   GNSTOR_HD packet_verdict receive(Lane&, packet p) const {
     namespace ether = wire::ethernet;
-    auto* const frame = p.header<ether::ethernet_header>(0);
-    if (frame == nullptr) return p.refuse(packet_cause::malformed);
-    if (!frame->is(ether::ether_type::ipv4)) return p.refuse(packet_cause::unsupported);
-    auto* const ip = p.header<ether::ipv4_header>(at_ip);
-    const packet_cause problem = detail::problem_of_ipv4(ip, p.length() - at_ip);
-    if (problem != packet_cause::received) return p.refuse(problem);
+    packet_cause why{};
+    auto* const ip = detail::ipv4_of(p, why);
+    if (ip == nullptr) return p.refuse(why);
     if (!association->admits(ip->source, ip->destination))
       return p.refuse(packet_cause::no_association);
     if (ip->time_to_live <= 1) return p.refuse(packet_cause::hop_limit);
