@@ -1,5 +1,4 @@
 #include <base/cuda_support.hpp>
-#include <base/no_gpu_side.hpp>
 #include <gnstor/host/error.hpp>
 #include <gnstor/host/mapped_memory.hpp>
 
@@ -39,19 +38,7 @@ bool move_all(char* memory, std::uint64_t bytes, const Move& move) {
 
 /// Throws unless this machine has the GPU whose kernels shall reach the memory.
 void require_client(const mapped_options& options) {
-  if (options.client != machine::gpu) return;
-#if defined(GNSTOR_WITH_CUDA)
-  const int gpus = gpu_count();
-  if (gpus == 0) throw error("no GPU: this machine has none that CUDA can use");
-  if (options.device < 0 || options.device >= gpus) {
-    throw input_error(
-        fmt::format("GPU {} was asked for, and this machine has {}: use a device "
-                    "from 0 to {}",
-                    options.device, gpus, gpus - 1));
-  }
-#else
-  throw error(no_gpu_side);
-#endif
+  if (options.client == machine::gpu) require_gpu(options.device);
 }
 
 std::uint64_t bytes_of(int file, const std::string& name) {

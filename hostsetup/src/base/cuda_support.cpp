@@ -98,16 +98,19 @@ void unpin(void* data) noexcept {
   (void)cudaGetLastError();
 }
 
-void prepare_gpus(int client, int node) {
+void require_gpu(int device) {
   const int count = gpu_count();
   if (count == 0) throw error("no GPU: this machine has none that CUDA can use");
-  for (const int wanted : {client, node}) {
-    if (wanted >= count) {
-      throw input_error(
-          fmt::format("GPU {} was asked for, and this machine has {}: use a device from 0 to {}",
-                      wanted, count, count - 1));
-    }
+  if (device < 0 || device >= count) {
+    throw input_error(
+        fmt::format("GPU {} was asked for, and this machine has {}: use a device from 0 to {}",
+                    device, count, count - 1));
   }
+}
+
+void prepare_gpus(int client, int node) {
+  require_gpu(client);
+  require_gpu(node);
   const char* loading = std::getenv("CUDA_MODULE_LOADING");
   if (loading != nullptr && std::string_view(loading) == "LAZY") {
     throw error(
@@ -135,6 +138,8 @@ bool is_gpu_memory(const void*) { return false; }
 std::string pin(void*, std::size_t) { return no_gpu_side; }
 
 void unpin(void*) noexcept {}
+
+void require_gpu(int) { throw error(no_gpu_side); }
 
 void prepare_gpus(int, int) { throw error(no_gpu_side); }
 

@@ -8,8 +8,14 @@
 
 #if defined(GNSTOR_WITH_CUDA)
 #include <cuda_runtime_api.h>
+#endif
 
 namespace gnstor::host {
+
+/// Throws `error` if this build or machine has no GPU, `input_error` if it has no GPU `device`.
+void require_gpu(int device);
+
+#if defined(GNSTOR_WITH_CUDA)
 
 /// Throws `error` that names the operation if a CUDA call failed.
 inline void cuda_check(cudaError_t outcome, const char* operation) {
@@ -18,11 +24,13 @@ inline void cuda_check(cudaError_t outcome, const char* operation) {
   }
 }
 
-/// Makes a device current for a scope.
+/// Makes a device current for a scope. Throws as `require_gpu` where there is none.
 class device_scope {
  public:
   explicit device_scope(int device) {
-    cuda_check(cudaGetDevice(&before_), "asking for the current GPU");
+    const cudaError_t asked = cudaGetDevice(&before_);
+    if (asked != cudaSuccess) require_gpu(device);
+    cuda_check(asked, "asking for the current GPU");
     cuda_check(cudaSetDevice(device), "choosing a GPU");
   }
   device_scope(const device_scope&) = delete;
@@ -32,11 +40,7 @@ class device_scope {
  private:
   int before_ = 0;
 };
-
-}  // namespace gnstor::host
 #endif
-
-namespace gnstor::host {
 
 /// The number of GPUs this build can use: 0 without CUDA or without a device.
 int gpu_count();

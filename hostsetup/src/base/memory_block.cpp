@@ -52,6 +52,7 @@ void* allocate_pinned(std::size_t bytes) {
   void* p = nullptr;
   const cudaError_t outcome = cudaHostAlloc(&p, bytes, cudaHostAllocMapped | cudaHostAllocPortable);
   if (outcome != cudaSuccess) {
+    require_gpu(0);
     throw error(fmt::format("no {} bytes of pinned host memory: {}; use a smaller capacity=", bytes,
                             cudaGetErrorString(outcome)));
   }

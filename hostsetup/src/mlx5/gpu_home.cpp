@@ -71,10 +71,7 @@ mapped_registers& registers() {
 class gpu_memory_home final : public memory_home {
  public:
   explicit gpu_memory_home(int device) : device_(device) {
-    if (device < 0 || device >= gpu_count()) {
-      throw input_error(
-          fmt::format("GPU {} was asked for, but this machine has {}", device, gpu_count()));
-    }
+    require_gpu(device);
     int able = 0;
     cuda_check(cudaDeviceGetAttribute(&able, cudaDevAttrGPUDirectRDMASupported, device),
                "asking a GPU whether NICs reach its memory");
