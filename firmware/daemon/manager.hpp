@@ -321,6 +321,7 @@ class manager {
   bool all_informed_of_epoch(operation& op);
   bool chmod(operation& op, const wire::afa::volume_chmod& change);
   bool chmod(operation& op, const std::vector<wire::afa::volume_client>& changes);
+  static bool keeps_rights(const operation& op);
   bool withdrawn(operation& op, bool clean, bool all);
   void answer(const operation& op, verdict said, std::uint64_t lease_until = 0);
   void publish();

@@ -3,8 +3,6 @@
 #include <gnstor/wire/afa/dirty_regions.hpp>
 #include <gnstor/wire/afa/status.hpp>
 
-#include <utility>
-
 namespace gnstor::daemon {
 
 using wire::afa::admin_opcode;
@@ -155,7 +153,14 @@ bool manager::advance_open(operation& op) {
   }
 }
 
-/// Withdraws the rights of a client to the operation's volume.
+/// True if an SSD refused what takes rights away, so that it may know them still. Of a volume that
+/// it does not have it knows none.
+bool manager::keeps_rights(const operation& op) {
+  return op.refusal != 0 && !wire::afa::is_status(op.refusal, wire::afa::status::unknown_volume);
+}
+
+/// Withdraws the rights of a client to the operation's volume. Where an SSD refuses, the client
+/// may write on there, with a lease that has passed: whoever writes next fences it.
 /// @param all also that it was admitted
 bool manager::withdrawn(operation& op, bool clean, bool all) {
   const std::uint16_t kept = all ? std::uint16_t{0} : kept_rights(volumes_[op.vid].r, op.client);
@@ -166,7 +171,10 @@ bool manager::withdrawn(operation& op, bool clean, bool all) {
   if (clean && v.writer == op.client && !v.unequal)
     change.sets = wire::afa::volume_chmod::sets_clean;
   if (!chmod(op, change)) return false;
-  if (v.writer == op.client) {
+  if (v.writer != op.client) return true;
+  if (keeps_rights(op)) {
+    v.lease_until = 0;
+  } else {
     v.writer = 0;
     v.unequal = v.unequal || !clean;
   }
@@ -179,7 +187,7 @@ bool manager::advance_close(operation& op) {
     return true;
   }
   if (!withdrawn(op, op.clean, op.what == action::expel)) return false;
-  answer(op, verdict::done);
+  answer(op, keeps_rights(op) ? verdict::refused : verdict::done);
   return true;
 }
 
@@ -208,9 +216,7 @@ bool manager::advance_leave(operation& op) {
   for (; !op.left.empty(); op.left.pop_back()) {
     op.vid = op.left.back();
     if (!withdrawn(op, false, op.all)) return false;
-    // Of a volume that is gone there are no rights.
-    refused = refused || (op.refusal != 0 &&
-                          !wire::afa::is_status(op.refusal, wire::afa::status::unknown_volume));
+    refused = refused || keeps_rights(op);
     if (refused && op.all) break;
   }
   op.vid = 0;
@@ -266,138 +272,6 @@ bool manager::advance_remove(operation& op) {
   if (!all_informed(op, present() & own(o.record), o)) return false;
   volumes_.erase(op.vid);
   answer(op, verdict::done);
-  return true;
-}
-
-bool manager::advance_fail(operation& op) {
-  if (op.step == 0) {
-    std::uint64_t failed = 0;
-    for (operation& other : queue_) {  // together: none of them answers what the others ask
-      if (other.what != action::fail || other.step != 0) continue;
-      other.step = 1;
-      failed |= bit(other.ssd);
-      out_.detached.push_back(other.ssd);
-      absences_.end(other.ssd);
-      kept_.erase(other.ssd);
-      if (other.until != 0 && knows_epoch_ && (now_serving_.filling & bit(other.ssd)) == 0)
-        absences_.begin(other.ssd, absence_until(other.until));
-      const auto fill = fills_.find(other.ssd);
-      if (fill == fills_.end()) continue;
-      cancel(fill->second);
-      fills_.erase(fill);
-    }
-    change_epoch(now_serving_.absent | failed, now_serving_.filling & ~failed);
-    give_up_repairs();
-  }
-  if (!all_informed_of_epoch(op)) return false;
-  publish();
-  return true;
-}
-
-bool manager::advance_replace(operation& op) {
-  if (op.gone) return unfit(op);
-  if (op.step == 0) {
-    if ((now_serving_.absent & bit(op.ssd)) == 0) return true;
-    op.step = 1;
-  }
-  if (op.step == 1) {
-    ssd_order o;
-    o.opcode = admin_opcode::array_update;
-    o.membership = {wire::afa::payload_version, now_serving_.epoch, now_serving_.absent,
-                    now_serving_.filling};
-    if (!all_informed(op, bit(op.ssd), o)) return false;
-    if (op.refusal != 0) return unfit(op);
-    op.step = 2;
-    op.left.clear();
-    op.kept.clear();
-    op.counts = still_counts(op);
-    for (const auto& [vid, v] : volumes_) {
-      if ((own(v.r) & bit(op.ssd)) != 0) op.left.push_back(vid);
-    }
-    for (const std::uint16_t vid : op.has) {
-      if (find(vid) == nullptr || (own(find(vid)->r) & bit(op.ssd)) == 0) op.left.push_back(vid);
-    }
-  }
-  for (; op.step < 4 && !op.left.empty(); op.left.pop_back()) {
-    const std::uint16_t vid = op.left.back();
-    if (const auto change = op.step == 2 ? kept_by(op, vid) : std::nullopt) {
-      ssd_order rest;
-      rest.opcode = admin_opcode::volume_chmod;
-      rest.vid = vid;
-      rest.chmod = *change;
-      if (!all_informed(op, bit(op.ssd), rest)) return false;
-      if (op.refusal == 0) {
-        op.kept.push_back(vid);
-        continue;
-      }
-      op.counts.volumes.erase(vid);
-    }
-    if (op.step == 2) {  // nothing that it wrote before counts: it may have missed newer writes
-      ssd_order all;     // without a hash factor: whatever volume has this VID there
-      all.opcode = admin_opcode::volume_delete;
-      all.vid = vid;
-      if (!all_informed(op, bit(op.ssd), all)) return false;
-      if (op.refusal != 0 && !wire::afa::is_status(op.refusal, wire::afa::status::unknown_volume))
-        return unfit(op);
-    }
-    const volume* v = find(vid);
-    if (v == nullptr || (own(v->r) & bit(op.ssd)) == 0) continue;  // deleted while it was away
-    op.step = 3;
-    ssd_order empty;
-    empty.opcode = admin_opcode::volume_add;
-    empty.vid = vid;
-    empty.record = v->r;
-    if (!all_informed(op, bit(op.ssd), empty)) return false;
-    if (op.refusal != 0) return unfit(op);
-    op.step = 2;
-  }
-  if (op.step == 2) {
-    op.step = 4;
-    kept_[op.ssd] = op.kept;
-    absences_.end(op.ssd);
-    out_.attached.push_back(op.ssd);
-    change_epoch(now_serving_.absent & ~bit(op.ssd), now_serving_.filling | bit(op.ssd));
-  }
-  if (!all_informed_of_epoch(op)) return false;
-  publish();
-  if ((now_serving_.filling & bit(op.ssd)) != 0) start_fill(op.ssd);
-  return true;
-}
-
-/// The SSD that was to replace another does not do: its place stays empty, and somebody hears so.
-bool manager::unfit(const operation& op) {
-  absences_.end(op.ssd);
-  out_.unfit.push_back(op.ssd);
-  return true;
-}
-
-bool manager::advance_settle(operation& op) {
-  if (op.step == 0) {
-    const auto fill = fills_.find(op.ssd);
-    if (fill == fills_.end()) return true;  // it has failed since
-    cancel(fill->second);                   // it may have been ordered again
-    fills_.erase(fill);
-    kept_.erase(op.ssd);
-    op.step = 1;
-    change_epoch(now_serving_.absent, now_serving_.filling & ~bit(op.ssd));
-  }
-  if (!all_informed_of_epoch(op)) return false;
-  publish();
-  return true;
-}
-
-/// What a scrub has read may be older than a write under way, which the damaged replica may have
-/// had: the next epoch ends all those, and there the damage is mended.
-bool manager::advance_mend(operation& op) {
-  if (op.step == 0) {
-    if (find(op.vid) == nullptr) return true;
-    change_epoch(now_serving_.absent, now_serving_.filling);
-    give_up_repairs();
-    op.step = 1;
-  }
-  if (!all_informed_of_epoch(op)) return false;
-  publish();
-  order_mend(op.vid, std::move(op.blocks));
   return true;
 }
 

@@ -111,6 +111,39 @@ TEST_CASE("a creation that an SSD refuses deletes what it has added, and nobody 
   }
 }
 
+TEST_CASE("a right that an SSD refuses to take is fenced by whoever is next") {
+  enum class by { close, expel, client_gone };
+  for (const by way : {by::close, by::expel, by::client_gone}) {
+    CAPTURE(static_cast<int>(way));
+    obedient_array a(3);
+    a.create(1);
+    REQUIRE(a.open(1, 10) == verdict::done);
+    bool refuses = true;
+    a.before_order = [&](const daemon::ssd_order& o) {
+      if (o.ssd == 1) a.states[1].serving.epoch = refuses ? 9 : 1;  // it thinks to be elsewhere
+    };
+    if (way == by::close) a.boss.close(60, 1, 10, true);
+    if (way == by::expel) a.boss.expel(60, 1, 10);
+    if (way == by::client_gone) a.boss.client_gone(10);
+    a.obey();
+    if (way != by::client_gone) CHECK(a.last().said == verdict::refused);
+    CHECK((a.rights(1, 1, 10) & wire::afa::right_write) != 0);
+    CHECK(a.open(1, 11) == verdict::refused);  // that SSD would let two write
+    for (const std::uint32_t k : {0u, 2u})
+      CHECK((a.rights(k, 1, 11) & wire::afa::right_write) == 0);
+    refuses = false;
+    a.boss.open(61, 1, 11, true);
+    a.obey();
+    CHECK((a.rights(1, 1, 10) & wire::afa::right_write) == 0);  // before replicas are made equal
+    CHECK(a.repaired().kind == repair_kind::converge);
+    CHECK(a.last().said == verdict::done);
+    for (const std::uint32_t k : {0u, 1u, 2u}) {
+      CHECK((a.rights(k, 1, 10) & wire::afa::right_write) == 0);
+      CHECK((a.rights(k, 1, 11) & wire::afa::right_write) != 0);
+    }
+  }
+}
+
 TEST_CASE("who gives a lease back, or is gone, does not extend it") {
   obedient_array a(2);
   a.create(1);
