@@ -28,6 +28,10 @@ std::unique_ptr<host::emulated_client> manager_link(std::shared_ptr<host::emulat
 std::unique_ptr<host::array_manager> manage(std::shared_ptr<host::emulated_array> array,
                                             host::manager_settings settings,
                                             host::emulated_front_end::target served_by) {
+  if (!settings.journal && !array->folder().empty()) {
+    settings.journal = std::make_shared<host::manager_journal>(array->folder() + "/manager.journal",
+                                                               "the SSDs in this folder");
+  }
   auto link = manager_link(std::move(array));
   auto front_end = std::make_unique<host::emulated_front_end>(*link, std::move(served_by));
   return std::make_unique<host::array_manager>(std::move(link), std::move(front_end),

@@ -16,7 +16,8 @@ inline constexpr std::uint32_t manager_queues = 2;
 
 /// The manager's own association with an array of this process. Throws `io_error`.
 std::unique_ptr<host::emulated_client> manager_link(std::shared_ptr<host::emulated_array> array);
-/// Manages an array of this process. Throws `error` with the remedy.
+/// Manages an array of this process. Its journal lies beside its SSDs' files, where there are some
+/// and the settings name none. Throws `error` with the remedy.
 /// @param served_by what a target in this process knows of its hosts; nothing: there is none
 std::unique_ptr<host::array_manager> manage(std::shared_ptr<host::emulated_array> array,
                                             host::manager_settings settings,

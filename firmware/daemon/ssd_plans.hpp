@@ -14,7 +14,7 @@ enum class ssd_aim : std::uint8_t {
 
 /// SSDs that are to be emptied, or to be given their share, and which volumes are tried again when.
 ///
-/// A manager keeps it in memory alone: what has moved has moved, and the next one is asked again.
+/// In memory alone: what has moved has moved. Whoever runs a manager tells the next one.
 class ssd_plans {
  public:
   void set(std::uint32_t ssd, ssd_aim aim) {

@@ -424,7 +424,8 @@ def kills(array, times, seed):
     """The daemon is killed in the middle: what was acknowledged is as it was said to be."""
     draw = random.Random(seed)
     there, gone, counter = set(), set(), 0
-    for _ in range(times):
+    rules = array.right("array", "events").count("took over the array")
+    for k in range(times):
         end = threading.Timer(draw.uniform(0.05, 0.4), array.process.kill)
         end.start()
         while array.process.poll() is None:
@@ -441,6 +442,8 @@ def kills(array, times, seed):
         array.process.communicate()
         array.start()
         array.until(lambda a: a["settled"], "settled")
+        begun = array.right("array", "events").count("took over the array")
+        check(begun == rules + k + 1, "events are lost by a kill:", begun, "of", rules + k + 1)
         names = array.names()
         check(there <= names, "volumes are lost:", there - names)
         check(not gone & names, "volumes are there again:", gone & names)
@@ -515,6 +518,8 @@ def bad_input(program, control, folder):
     says(["--etcd", "x:1"], "a target serves")
     says(["--array", "emu:?runner=sim"], "runner=sim")
     says(["--lease", "0"], "--lease")
+    says(["--journal", f"{folder}/j"], "ends with its manager")
+    says(["--journal", "/dev/null/j", "--array", f"emu:?ssds=4&flash={folder}"], "--journal")
     says(["--server", "127.0.0.1:1", "array", "show"], "no daemon answers", control)
     says(["volume"], "subcommand", control)
     with_one = Daemon(program, control, folder).start()

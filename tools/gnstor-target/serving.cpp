@@ -74,7 +74,10 @@ serve::array_management managed(const target_options& options) {
   if (!options.manager_secret.empty())
     m.elsewhere = host::shared_secret::in_file(options.manager_secret);
 #if defined(GNSTOR_WITH_CONTROL)
-  if (options.manages) m.here = options.manager.settings();
+  if (options.manages) {
+    m.here = options.manager.settings();
+    m.here->journal = options.manager.open_journal(options.array);
+  }
   if (options.managers.empty()) return m;
   m.ask = [servers = options.managers, tls = options.manager.tls](const std::string& name) {
     constexpr std::chrono::seconds patience{5};

@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <thread>
 #include <utility>
 
@@ -47,6 +48,16 @@ std::string data_of(const host::endpoint& e) {
                      e.rdma->port, e.rdma->subsystem);
 }
 
+/// The journal of all rules of this daemon.
+std::shared_ptr<host::manager_journal> journal_for(const daemon_options& o,
+                                                   const host::endpoint& where) {
+  if (!where.rdma && where.flash.empty() && !o.manager.journal.empty())
+    throw host::input_error("--journal: an array without flash=DIR ends with its manager");
+  auto journal = o.manager.open_journal(
+      where.rdma ? data_of(where) : std::filesystem::weakly_canonical(where.flash).string());
+  return journal || !where.rdma ? journal : std::make_shared<host::manager_journal>();
+}
+
 }  // namespace
 
 std::optional<int> parse(int argc, char** argv, daemon_options& o) {
@@ -78,6 +89,7 @@ managing::managing(daemon_options options)
       secret_(options_.secret.empty()
                   ? std::nullopt
                   : std::optional(host::shared_secret::in_file(options_.secret))),
+      journal_(journal_for(options_, where_)),
       server_(options_.manager.listen, holder_, data_of(where_), options_.manager.tls),
       metrics_(options_.manager.serve_metrics(server_)) {
   if (options_.etcd.empty()) return;
@@ -89,6 +101,7 @@ managing::~managing() { holder_.clear({}); }
 
 std::shared_ptr<host::array_manager> managing::take_over() const {
   host::manager_settings s = options_.manager.settings();
+  s.journal = journal_;
   if (!where_.rdma) return serve::manage_emulated(where_, std::move(s));
 #if defined(GNSTOR_WITH_RDMA)
   if (leadership_) s.takes_over = [this] { return leads(); };

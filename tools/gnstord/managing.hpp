@@ -49,6 +49,7 @@ class managing {
   daemon_options options_;
   host::endpoint where_;
   std::optional<host::shared_secret> secret_;
+  std::shared_ptr<host::manager_journal> journal_;  ///< null: the manager finds its own
   serve::manager_holder holder_;
   serve::control_server server_;
   std::shared_ptr<void> metrics_;

@@ -36,6 +36,9 @@ void manager_options::add_to(command_line& line, const std::string& listen_optio
               "hours after which all volumes are read again, and damaged replicas mended; 0: never")
       .range(0, 87'600)
       .show_default();
+  line.option("--journal", journal,
+              "FILE: keeps events, plans for SSDs and how far scrubs are for the next start; "
+              "default: manager.journal in the folder of flash=");
   line.option("--metrics", metrics,
               "HOST:PORT: answers Prometheus there, whoever asks (GET /metrics)");
 }
@@ -56,6 +59,12 @@ std::shared_ptr<void> manager_options::serve_metrics(const serve::control_server
       "--metrics: this build of gnstor has no prometheus-cpp: install prometheus-cpp-dev, then "
       "configure it again");
 #endif
+}
+
+std::shared_ptr<host::manager_journal> manager_options::open_journal(
+    const std::string& array) const {
+  if (journal.empty()) return nullptr;
+  return std::make_shared<host::manager_journal>(journal, array);
 }
 
 host::manager_settings manager_options::settings() const {

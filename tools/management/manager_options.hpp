@@ -18,6 +18,7 @@ struct manager_options {
   std::uint32_t ssd_timeout_ms = 300;
   std::uint64_t repair_rate = 0;
   std::uint32_t scrub_every_h = 168;
+  std::string journal;  ///< file; empty: in the folder of the array's files, or in memory
   std::string metrics;  ///< HOST:PORT for Prometheus; empty: nowhere
   serve::tls_files tls;
 
@@ -25,6 +26,9 @@ struct manager_options {
   /// @param listen the name of the option for the address
   void add_to(command_line& line, const std::string& listen);
   host::manager_settings settings() const;
+  /// What managers of an array leave to each other; null: `journal` names no file. Throws `error`.
+  /// @param array that it is of
+  std::shared_ptr<host::manager_journal> open_journal(const std::string& array) const;
   /// Starts to answer Prometheus, where `metrics` says so; null elsewhere. Throws `error`.
   /// @param server whose manager it is, and whose calls are counted; it outlives what is returned
   /// @param phases of a target's requests, likewise; null: there is no target

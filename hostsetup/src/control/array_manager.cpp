@@ -21,9 +21,7 @@ namespace {
 using wire::afa::admin_opcode;
 using wire::afa::volume_record;
 
-constexpr std::size_t most_events = 1000;
 constexpr std::uint32_t most_askers = 8;
-constexpr std::chrono::milliseconds retry_pause{100};
 /// What a target may take beside what it waits for an SSD.
 constexpr std::chrono::milliseconds answer_time{2000};
 constexpr std::chrono::milliseconds no_time{0};
@@ -74,6 +72,7 @@ array_manager::array_manager(std::unique_ptr<array_link> link,
     : link_(std::move(link)),
       front_end_(std::move(front_end)),
       settings_(std::move(settings)),
+      journal_(settings_.journal ? settings_.journal : std::make_shared<manager_journal>()),
       client_(*link_, static_cast<std::uint64_t>(
                           std::chrono::nanoseconds(settings_.ssd_timeout +
                                                    (settings_.remote ? answer_time : no_time))
@@ -91,6 +90,8 @@ array_manager::array_manager(std::unique_ptr<array_link> link,
       repairs_(client_, employer(), settings_.repair_bytes_per_s),
       converging_(client_, employer(), settings_.repair_bytes_per_s) {
   take_over();
+  take_up_plans();
+  take_up_scrubs();
   thread_ = start_thread("managing an array", [this] { run(); });
   repairs_.start();
   converging_.start();
@@ -354,47 +355,9 @@ void array_manager::change_front_end(std::unique_lock<std::mutex>& lock) {
   work_.wait_for(lock, retry_pause);
 }
 
-/// Has the next volume scrubbed that is to be, when the one before is done. True if there is one.
-bool array_manager::begins_scrub(std::chrono::steady_clock::time_point now) {
-  const auto current = scrubs_.current();
-  if (current && core_.record_of(*current) == nullptr) scrubs_.done();
-  if (current && !repairs_.has_scrub(*current)) scrubs_.again(now, retry_pause);
-  if (scrubs_.pass_is_due(now)) {
-    std::vector<std::uint16_t> all;
-    for (const volume_record& r : core_.volumes()) all.push_back(r.vid);
-    scrubs_.begin_pass(all, now);
-  }
-  const auto next = scrubs_.take(now);
-  if (next) core_.scrub(*next);
-  return next.has_value();
-}
-
-/// Says what was compared after a writer, what a scrub found, and what was mended.
-void array_manager::note_repair(const daemon::repair& done) {
-  const std::uint16_t vid = done.order().vid;
-  if (done.order().kind == daemon::repair_kind::mend) scrubbed_.mended += done.mended();
-  if (done.order().kind == daemon::repair_kind::mend && done.mended() != 0)
-    say(fmt::format("volume {}: {} damaged blocks are mended", vid, done.mended()));
-  if (done.order().kind == daemon::repair_kind::converge && done.compared() != 0)
-    say(
-        fmt::format("volume {}: {} of {} blocks, where it was dirty, are compared; {} replicas of "
-                    "blocks were behind",
-                    vid, done.compared(), done.to_look_at(), done.mended()));
-  if (done.order().kind != daemon::repair_kind::scrub) return;
-  scrubbed_.volumes += done.ok() ? 1 : 0;
-  scrubbed_.damaged += done.damaged().size();
-  scrubbed_.lost += done.lost();
-  if (!done.damaged().empty() || done.lost() != 0) {
-    say(fmt::format("scrubbing volume {}: {} blocks are damaged, and {} are lost", vid,
-                    done.damaged().size(), done.lost()));
-  }
-  if (done.ok() && scrubs_.current() == vid) scrubs_.done();
-}
-
 void array_manager::say(std::string words) {
   log(log_level::info, words);
-  events_.push_back({++last_event_, std::chrono::system_clock::now(), std::move(words)});
-  if (events_.size() > most_events) events_.pop_front();
+  journal_->event(std::move(words));
 }
 
 }  // namespace gnstor::host

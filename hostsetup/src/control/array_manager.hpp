@@ -4,6 +4,7 @@
 #include "array_control.hpp"
 #include "array_front_end.hpp"
 #include "host_watch.hpp"
+#include "manager_journal.hpp"
 #include "repair_worker.hpp"
 #include "scrub_schedule.hpp"
 #include <daemon/manager.hpp>
@@ -14,6 +15,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string_view>
@@ -29,6 +31,8 @@ struct manager_settings {
   std::chrono::milliseconds request_timeout{30'000};  ///< of one request
   std::uint64_t repair_bytes_per_s = 0;               ///< that repairs write or fill; 0: no limit
   std::chrono::seconds scrub_every{0};                ///< all volumes; 0: never
+  /// What a manager before this one has left, and this one leaves; null: nothing.
+  std::shared_ptr<manager_journal> journal;
   /// A target elsewhere answers for its SSDs, also for those that are silent, and within
   /// `ssd_timeout`: what it does not answer says that the connection with it is lost. It also says
   /// which hosts there are: who may write and is gone loses the right.
@@ -133,6 +137,8 @@ class array_manager {
   client_id client() const { return client_id(options_.client); }
 
  private:
+  /// Before something that did not work is tried again.
+  static constexpr std::chrono::milliseconds retry_pause{100};
   struct look {
     bool answers = true;
     wire::afa::array_description said{};
@@ -150,6 +156,7 @@ class array_manager {
   void change_front_end(std::unique_lock<std::mutex>& lock);
   bool look_at_ssd(std::uint32_t ssd, bool takes_part, look& now, status& outcome);
   void look_at_ssds(std::unique_lock<std::mutex>& lock);
+  void take_up_scrubs();
   bool begins_scrub(std::chrono::steady_clock::time_point now);
   void note_repair(const daemon::repair& done);
   status send(const daemon::ssd_order& o);
@@ -163,6 +170,8 @@ class array_manager {
   std::uint64_t capacity() const;
   void make_equal(std::uint32_t ssd);
   void need_drainable(std::uint32_t ssd) const;
+  void plan_for(std::uint32_t ssd, daemon::ssd_aim aim);
+  void take_up_plans();
   void note_aims();
   void need_ssd(std::uint32_t ssd) const;
   void need_other(client_id client, std::uint16_t vid) const;
@@ -180,6 +189,7 @@ class array_manager {
   std::unique_ptr<array_link> link_;
   std::unique_ptr<array_front_end> front_end_;
   manager_settings settings_;
+  std::shared_ptr<manager_journal> journal_;
   array_client client_;
   daemon::manager_options options_;
   std::mutex host_looks_;     ///< one after another; before `guard_`
@@ -197,8 +207,6 @@ class array_manager {
   std::uint64_t known_filling_ = 0;
   std::uint64_t unfit_ = 0;   ///< SSDs that could not take their places, by bit
   std::uint64_t moving_ = 0;  ///< SSDs that are being emptied, or given their share, by bit
-  std::deque<array_event> events_;
-  std::uint64_t last_event_ = 0;
   std::chrono::steady_clock::time_point look_next_;
   scrub_schedule scrubs_;
   scrub_tally scrubbed_;

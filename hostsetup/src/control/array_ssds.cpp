@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 namespace gnstor::host {
 
@@ -154,13 +153,44 @@ void array_manager::need_drainable(std::uint32_t ssd) const {
                       "delete volumes, or add an SSD first");
 }
 
+/// Says what is to become of an SSD, also to whoever manages the array next.
+void array_manager::plan_for(std::uint32_t ssd, daemon::ssd_aim aim) {
+  const std::uint64_t it = std::uint64_t{1} << ssd;
+  journal_->plan(ssd, aim);
+  core_.set_aim(ssd, aim);
+  moving_ = aim == daemon::ssd_aim::none ? moving_ & ~it : moving_ | it;
+}
+
+/// Goes on with what was begun under the manager before: unless yet another one has been in charge
+/// since that journal was written, of whose plans it knows nothing. @par Callers the constructor
+void array_manager::take_up_plans() {
+  const bool up_to_date = journal_->last_term() + 1 == term_;
+  journal_->term_begins(term_);
+  for (const auto& [ssd, aim] : journal_->plans()) {
+    if (!up_to_date || ssd >= options_.ssds) {
+      journal_->plan(ssd, daemon::ssd_aim::none);
+      say(fmt::format("SSD {} is not {} further: another manager has been in charge since", ssd,
+                      aim == daemon::ssd_aim::drain ? "drained" : "given its share"));
+      continue;
+    }
+    plan_for(ssd, aim);
+    const daemon::manager::ssd_plan now = core_.plans()[ssd];
+    if (now.left == 0) {  // that was said when it was so
+      moving_ &= ~(std::uint64_t{1} << ssd);
+      if (aim == daemon::ssd_aim::join) plan_for(ssd, daemon::ssd_aim::none);
+      continue;
+    }
+    say(fmt::format("SSD {} is {} further: {} volumes are left", ssd,
+                    aim == daemon::ssd_aim::drain ? "drained" : "given its share", now.left));
+  }
+}
+
 void array_manager::drain(std::uint32_t ssd) {
   need_ssd(ssd);
   const std::lock_guard lock(guard_);
   need_rule(fmt::format("draining SSD {}", ssd));
   need_drainable(ssd);
-  core_.set_aim(ssd, daemon::ssd_aim::drain);
-  moving_ |= std::uint64_t{1} << ssd;
+  plan_for(ssd, daemon::ssd_aim::drain);
   say(fmt::format("SSD {} is being drained: {} volumes lie on it", ssd,
                   core_.plans()[ssd].volumes));
   work_.notify_all();
@@ -177,8 +207,7 @@ void array_manager::add(std::uint32_t ssd) {
   if (absent) replace(ssd);
   const std::lock_guard lock(guard_);
   need_rule(fmt::format("adding SSD {}", ssd));
-  core_.set_aim(ssd, daemon::ssd_aim::join);
-  moving_ |= std::uint64_t{1} << ssd;
+  plan_for(ssd, daemon::ssd_aim::join);
   say(fmt::format("SSD {} is being given its share of {} volumes", ssd, core_.plans()[ssd].left));
   work_.notify_all();
 }
@@ -193,8 +222,7 @@ void array_manager::keep(std::uint32_t ssd) {
                         fmt::format("SSD {} is neither being drained nor being added", ssd),
                         "gnstorctl ssd list shows what is under way");
   }
-  core_.set_aim(ssd, daemon::ssd_aim::none);
-  moving_ &= ~(std::uint64_t{1} << ssd);
+  plan_for(ssd, daemon::ssd_aim::none);
   say(fmt::format("SSD {}: {} volumes stay where they are", ssd, plan.left));
   work_.notify_all();
 }
@@ -211,7 +239,7 @@ void array_manager::note_aims() {
     const bool drained = plan.aim == daemon::ssd_aim::drain;
     say(drained ? fmt::format("SSD {} is empty: no volume lies on it", k)
                 : fmt::format("SSD {} has its share of every volume", k));
-    if (!drained) core_.set_aim(k, daemon::ssd_aim::none);
+    if (!drained) plan_for(k, daemon::ssd_aim::none);
   }
 }
 
@@ -281,17 +309,10 @@ array_state array_manager::state() const {
   return a;
 }
 
-std::uint64_t array_manager::events_seen() const {
-  const std::lock_guard lock(guard_);
-  return last_event_;
-}
+std::uint64_t array_manager::events_seen() const { return journal_->events_seen(); }
 
 std::vector<array_event> array_manager::events(std::uint64_t from) const {
-  const std::lock_guard lock(guard_);
-  std::vector<array_event> some;
-  std::copy_if(events_.begin(), events_.end(), std::back_inserter(some),
-               [&](const array_event& e) { return e.number >= from; });
-  return some;
+  return journal_->events(from);
 }
 
 }  // namespace gnstor::host

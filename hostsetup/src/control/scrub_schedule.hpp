@@ -32,6 +32,21 @@ class scrub_schedule {
   void begin_pass(const std::vector<std::uint16_t>& volumes, clock::time_point now) {
     pass_.assign(volumes.begin(), volumes.end());
     next_ = now + every_;
+    in_pass_ = true;
+  }
+  /// Goes on with a pass that began `since` before `now`. @param left volumes, none if it is over
+  void resume(const std::vector<std::uint16_t>& left, clock::duration since,
+              clock::time_point now) {
+    if (every_ == clock::duration::zero()) return;
+    pass_.assign(left.begin(), left.end());
+    next_ = now + every_ - std::min(every_, since);
+    in_pass_ = !pass_.empty();
+  }
+  /// True once when all volumes of a pass are done.
+  bool pass_ends() {
+    const bool ends = in_pass_ && pass_.empty() && asked_.empty() && !current_;
+    in_pass_ = in_pass_ && !ends;
+    return ends;
   }
 
   /// The volume to begin with now; nothing: one is being scrubbed, or none is due.
@@ -62,6 +77,7 @@ class scrub_schedule {
   std::deque<std::uint16_t> asked_;
   std::deque<std::uint16_t> pass_;
   std::optional<std::uint16_t> current_;
+  bool in_pass_ = false;
 };
 
 }  // namespace gnstor::host
