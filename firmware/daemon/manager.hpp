@@ -5,7 +5,7 @@
 #include <daemon/ssd_plans.hpp>
 
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <map>
 #include <optional>
 #include <string>
@@ -340,9 +340,11 @@ class manager {
   membership published_;
   bool knows_epoch_ = true;
   std::map<std::uint16_t, volume> volumes_;
-  std::deque<operation> queue_;
+  std::list<operation> queue_;
+  std::uint32_t begun_ = 0;  ///< of those: `current` ones
   planned_absences absences_;
   ssd_plans plans_;
+  bool at_rest_ = false;  ///< nobody plans anything for SSDs, and no volume is between two places
   std::map<std::uint32_t, std::uint64_t> fills_;              ///< by SSD: the repair
   std::map<std::uint32_t, std::vector<std::uint16_t>> kept_;  ///< by SSD: what no fill concerns
   std::map<std::uint64_t, std::uint16_t> scrubs_;             ///< by repair: the volume

@@ -131,6 +131,7 @@ void manager::narrow(std::uint64_t request, std::uint16_t vid, std::uint32_t las
 }
 
 void manager::set_aim(std::uint32_t ssd, ssd_aim aim) {
+  at_rest_ = false;
   plans_.set(ssd, aim);
   for (operation& op : queue_) {  // what is under way for the former aim
     const bool copies = op.request == 0 && moves_data(op) && op.step == copying && op.repair != 0;
@@ -143,9 +144,11 @@ void manager::set_aim(std::uint32_t ssd, ssd_aim aim) {
 /// Begins to move the next volume of those that are to be, one at a time; or to finish one whose
 /// change was refused, or interrupted, half-way.
 void manager::pursue_aims() {
-  if (!knows_epoch_ || current_operation() != nullptr) return;
+  if (at_rest_ || !knows_epoch_ || current_operation() != nullptr) return;
   if (std::any_of(queue_.begin(), queue_.end(), moves_data)) return;
+  bool any = plans_.any();
   for (const auto& [vid, v] : volumes_) {
+    any = any || is_moving(v.r.spread);
     const std::uint32_t count = v.r.ssd_count;
     const bool leaves = plans_.of(count - 1) == ssd_aim::drain && v.r.replicas < count;
     const bool grows = plans_.of(count) == ssd_aim::join;
@@ -156,6 +159,7 @@ void manager::pursue_aims() {
     queue_.back().ssd = leaves ? count - 1 : count;
     return;
   }
+  at_rest_ = !any;
 }
 
 /// What an operation that nobody has asked for has come to.
@@ -196,7 +200,9 @@ std::uint32_t manager::width() const {
   std::uint32_t count = options_.ssds;
   const std::uint64_t drained = plans_.drained();
   std::uint32_t used = 0;
-  for (const auto& [vid, v] : volumes_) used = std::max(used, v.r.ssd_count);
+  if (now_serving_.absent != 0) {
+    for (const auto& [vid, v] : volumes_) used = std::max(used, v.r.ssd_count);
+  }
   while (count > 1) {
     const std::uint64_t last = bit(count - 1);
     const bool empty = used < count && (now_serving_.absent & last) != 0 && !volumes_.empty();

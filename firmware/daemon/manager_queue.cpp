@@ -3,6 +3,7 @@
 #include <daemon/manager.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace gnstor::daemon {
 
@@ -11,19 +12,20 @@ namespace gnstor::daemon {
 /// goes on.
 void manager::run() {
   for (operation* op = next_operation(); op != nullptr; op = next_operation()) {
-    op->current = true;
-    if (advance(*op)) {
-      std::erase_if(queue_, [=](const operation& other) { return &other == op; });
-    } else if (stands_aside(*op)) {
-      op->current = false;
-    } else {
-      return;
-    }
+    if (!std::exchange(op->current, true)) ++begun_;
+    const bool over = advance(*op);
+    if (!over && !stands_aside(*op)) return;
+    op->current = false;
+    --begun_;
+    at_rest_ = at_rest_ && !moves_data(*op);
+    const auto is_it = [=](const operation& other) { return &other == op; };
+    if (over) queue_.erase(std::find_if(queue_.begin(), queue_.end(), is_it));
   }
 }
 
 /// The one that has begun and is not over; null: none has. A failure goes before what it met.
 manager::operation* manager::current_operation() {
+  if (begun_ == 0) return nullptr;
   const auto at =
       std::find_if(queue_.begin(), queue_.end(), [](const operation& op) { return op.current; });
   return at == queue_.end() ? nullptr : &*at;

@@ -29,6 +29,7 @@ class ssd_plans {
     const auto at = aims_.find(ssd);
     return at == aims_.end() ? ssd_aim::none : at->second;
   }
+  bool any() const { return !aims_.empty(); }
   /// SSDs, by bit, that are to be, or are, empty.
   std::uint64_t drained() const {
     std::uint64_t some = 0;

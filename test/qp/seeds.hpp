@@ -1,5 +1,5 @@
 #pragma once
-/// How many seeds a test runs: GNSTOR_SEEDS, or its usual share; a quarter of that with
+/// How many seeds, or rounds, a test runs: GNSTOR_SEEDS, or its usual share; a quarter of that with
 /// GNSTOR_QUICK=1, as in an ordinary `scripts/test`.
 
 #include <cstdint>
@@ -15,6 +15,11 @@ inline std::uint64_t number_from(const char* variable, std::uint64_t otherwise) 
 inline std::uint64_t seeds_of(std::uint64_t usual) {
   const bool quick = number_from("GNSTOR_QUICK", 0) != 0;
   return number_from("GNSTOR_SEEDS", quick ? (usual + 3) / 4 : usual);
+}
+
+/// A number of rounds; a smaller one with GNSTOR_QUICK=1.
+inline int rounds_of(int usual, int quick) {
+  return number_from("GNSTOR_QUICK", 0) != 0 ? quick : usual;
 }
 
 }  // namespace gnstor::test
