@@ -7,11 +7,11 @@
 namespace gnstor::fw {
 
 /// What a port's wire brought, of one stream: each number once more than it was given is one too
-/// many, and none comes before another that was given first.
+/// many, and none comes before another of its flow that was given first.
 struct frame_sink {
   std::uint64_t count;      ///< sound frames
   std::uint64_t digest;     ///< of their numbers, whatever their order
-  std::uint64_t reordered;  ///< came after one with a higher number
+  std::uint64_t reordered;  ///< came after one of its flow with a higher number
   std::uint64_t unsound;    ///< of that stream, but not as they were made
   std::uint64_t next;       ///< the highest number so far, and 1
 };
@@ -23,11 +23,13 @@ struct frame_sinks {
   using numbered = wire::ethernet::numbered_frame;
 
   /// Streams: of the generators, a port's each, then those that kernels make (`numbered_source`).
-  static constexpr std::uint32_t most = 16;
+  static constexpr std::uint32_t most = 136;
   static constexpr std::uint32_t generators = 8;
 
   frame_sink of[most];
   std::uint64_t foreign;  ///< frames that no generator made
+  std::uint64_t* next;  ///< where generators have flows: of each generator's the highest number so
+                        ///< far, and 1
 
   /// True if it is a sound frame of some stream, and `which`.
   /// @param addresses of the generators
@@ -44,8 +46,12 @@ struct frame_sinks {
       nic_counters::add(s.unsound);
       return false;
     }
-    if (which.sequence + 1 < s.next) nic_counters::add(s.reordered);
-    if (which.sequence + 1 > s.next) s.next = which.sequence + 1;
+    std::uint64_t& highest =
+        is_made || next == nullptr
+            ? s.next
+            : next[which.stream * addresses.flows + addresses.flow(which.sequence)];
+    if (which.sequence + 1 < highest) nic_counters::add(s.reordered);
+    if (which.sequence + 1 > highest) highest = which.sequence + 1;
     nic_counters::add(s.digest, numbered::digest_of(which.sequence));
     // Paired with the acquire of who looks whether all have come.
     system_word<std::uint64_t>(s.count).fetch_add(1, release);

@@ -12,8 +12,9 @@ struct nic_node {
   nic_window* windows = nullptr;   ///< `nic_window::most` of them
   std::uint64_t* paths = nullptr;  ///< `most_paths` addresses of words to set when all frames are
                                    ///< through; 0: none
-  static constexpr std::uint32_t most_paths = 16;
+  static constexpr std::uint32_t most_paths = 128;
   std::uint32_t port_count = 1;
+  std::uint32_t queues = 1;              ///< rings of each port, each way
   std::uint64_t frames = 0;              ///< that each generator makes; 0: the wire is silent
   std::uint32_t frame_bytes = 0;         ///< of each; 0: drawn
   std::uint32_t max_frame_bytes = 1514;  ///< longer ones are dropped
@@ -28,11 +29,8 @@ struct nic_node {
 
   /// The memory of `bytes` at a bus address; null if it is nobody's.
   GNSTOR_HD unsigned char* find(std::uint64_t address, std::uint64_t bytes) const {
-    for (std::uint32_t k = 0; k < nic_window::most; ++k) {
-      unsigned char* const there = windows[k].find(address, bytes);
-      if (there != nullptr) return there;
-    }
-    return nullptr;
+    const std::uint64_t k = nic_window::index_of(address);
+    return k < nic_window::most ? windows[k].find(address, bytes) : nullptr;
   }
   GNSTOR_HD bool is_loop(std::uint32_t port) const { return (loops >> port & 1) != 0; }
   /// Stops the packet paths that asked for it.

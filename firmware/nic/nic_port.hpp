@@ -16,20 +16,28 @@ struct ring_position {
   std::uint32_t delay;     ///< rounds until the next have
   std::uint32_t enabled;   ///< as a driver would read it in the ring's control register
   std::uint64_t used;      ///< descriptors, ever
+  std::uint64_t frames;    ///< that went by them
+  std::uint64_t missed;    ///< that were for this ring, and found no descriptor
 };
 
-/// A port of an emulated NIC: registers, one ring each way, a generator and sinks on its wire.
+/// A port of an emulated NIC: registers, rings each way, a generator and sinks on its wire.
 struct nic_port {
   static constexpr std::uint32_t register_bytes = 0x8000;
+  static constexpr std::uint32_t most_queues = 16;
+  static constexpr std::uint32_t buffer_bytes = 16384;
 
   std::uint32_t registers[register_bytes / 4];
-  ring_position receive;
-  ring_position transmit;
-  std::uint32_t listens;   ///< somebody has opened the receive ring: the generator may begin
-  std::uint64_t sequence;  ///< the generator's next number
-  std::uint32_t copies;    ///< of it that were delivered
-  std::uint64_t in_due;    ///< when the wire is free for the next frame to come: `wire_rate`
-  std::uint64_t out_due;   ///< likewise for the next one to leave
+  ring_position receive[most_queues];
+  ring_position transmit[most_queues];
+  std::uint32_t next_transmit;  ///< the queue that sends the next frame
+  std::uint32_t listens;        ///< all receive rings have been opened: the generator may begin
+  std::uint32_t
+      buffered;  ///< bytes of the frame in `buffer`, which waits for a descriptor; 0: none
+  alignas(16) unsigned char buffer[buffer_bytes];  ///< where a frame lies until its queue is known
+  std::uint64_t sequence;                          ///< the generator's next number
+  std::uint32_t copies;                            ///< of it that were delivered
+  std::uint64_t in_due;   ///< when the wire is free for the next frame to come: `wire_rate`
+  std::uint64_t out_due;  ///< likewise for the next one to leave
   nic_counters counters;
   frame_sinks sinks;
 

@@ -10,11 +10,18 @@ namespace gnstor::fw {
 ///
 /// Bus addresses are not the CPU's: a driver that gives the NIC a pointer is found out.
 struct nic_window {
-  static constexpr std::uint32_t most = 16;
+  static constexpr std::uint32_t most = 256;
+  static constexpr std::uint32_t shift = 40;  ///< window k begins at `address_of(k)`
 
   std::uint64_t address = 0;  ///< on the bus
   std::uint64_t bytes = 0;    ///< 0: nothing is here
   unsigned char* memory = nullptr;
+
+  GNSTOR_HD static constexpr std::uint64_t address_of(std::uint32_t k) {
+    return std::uint64_t{k + 1} << shift;
+  }
+  /// The window that an address may be in; `most` or more: none.
+  GNSTOR_HD static constexpr std::uint64_t index_of(std::uint64_t at) { return (at >> shift) - 1; }
 
   /// Opens the window, last of all by its length.
   GNSTOR_HD void open(std::uint64_t at, unsigned char* there, std::uint64_t length) {

@@ -6,8 +6,8 @@
 
 namespace gnstor::fw {
 
-/// A port's way out: reads frames by the transmit ring and gives them to the port's wire, or back
-/// to the port where that is a loop.
+/// A port's way out: reads frames by the transmit rings, one of each in turn, and gives them to the
+/// port's wire, or back to the port where that is a loop.
 /// @tparam Model as of `receive_engine`
 template <class Model, nic_wire Wire>
 class transmit_engine {
@@ -18,20 +18,26 @@ class transmit_engine {
       : node_(&node),
         in_(node.is_loop(port) ? &in : nullptr),
         port_(&node.ports[port]),
-        wire_(wire),
-        ring_(node, *port_, Model::registers::transmit(0), port_->transmit) {}
+        wire_(wire) {}
 
   /// One round. True if anything was done.
   GNSTOR_HD bool tick() {
     const auto report = [](wire::intel::descriptor& d) { set_done(d); };
-    if (!ring_.is_enabled(report)) return false;
-    bool busy = ring_.report_due(report);
-    for (std::uint32_t k = 0; k < burst; ++k) {
-      wire::intel::descriptor* const d = ring_.next();
-      if (d == nullptr) break;
-      if (!send(*d)) break;
-      ring_.use();
-      busy = true;
+    bool busy = false;
+    std::uint32_t enabled = 0;  // a bit per queue
+    for (std::uint32_t q = 0; q < node_->queues; ++q) {
+      ring_engine r = ring(q);
+      if (!r.is_enabled(report)) continue;
+      enabled |= 1u << q;
+      busy = r.report_due(report) || busy;
+    }
+    std::uint32_t idle = enabled == 0 ? node_->queues : 0;  // queues in a row that sent nothing
+    for (std::uint32_t k = 0; k < burst * node_->queues && idle < node_->queues; ++k) {
+      const std::uint32_t queue = port_->next_transmit;
+      port_->next_transmit = (queue + 1) % node_->queues;
+      const bool sends = (enabled >> queue & 1) != 0 && send_next(queue);
+      idle = sends ? 0 : idle + 1;
+      busy = sends || busy;
     }
     return busy;
   }
@@ -48,8 +54,20 @@ class transmit_engine {
     word.store(word.load(relaxed) | wire::intel::descriptor_done, release);
   }
 
+  /// False if a queue has no frame, or it has to wait.
+  GNSTOR_HD bool send_next(std::uint32_t queue) {
+    ring_engine r = ring(queue);
+    const wire::intel::descriptor* const d = r.next();
+    if (d == nullptr || !send(*d, queue)) return false;
+    r.use();
+    return true;
+  }
+  GNSTOR_HD ring_engine ring(std::uint32_t queue) {
+    return {*node_, *port_, Model::registers::transmit(queue), port_->transmit[queue]};
+  }
+
   /// False if the frame has to wait.
-  GNSTOR_HD bool send(const wire::intel::descriptor& d) {
+  GNSTOR_HD bool send(const wire::intel::descriptor& d, std::uint32_t queue) {
     nic_counters& c = port_->counters;
     const std::uint32_t bytes = format::length(d);
     if (!format::is_data(d) || bytes == 0 || bytes > node_->max_frame_bytes) {
@@ -63,6 +81,7 @@ class transmit_engine {
     }
     if (!(in_ == nullptr ? wire_.send(from, bytes) : in_->bring_back(from, bytes))) return false;
     nic_counters::add(c.sent);
+    nic_counters::add(port_->transmit[queue].frames);
     return true;
   }
 
@@ -70,7 +89,6 @@ class transmit_engine {
   receive_engine<Model, Wire>* in_;
   nic_port* port_;
   Wire wire_;
-  ring_engine ring_;
 };
 
 }  // namespace gnstor::fw

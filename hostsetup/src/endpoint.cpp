@@ -235,6 +235,14 @@ nic_endpoint parse_tap(std::string_view rest, std::string_view whole) {
   return e;
 }
 
+void refuse_shared_enable(const nic_endpoint& e, std::string_view whole) {
+  if (e.queues == 1 || e.model == nic_endpoint::model_kind::intel_82599) return;
+  throw input_error(fmt::format(
+      "endpoint '{}': an 82574's RCTL and TCTL enable all of its rings at once, so that none could "
+      "stop alone: use model=82599, or queues=1",
+      whole));
+}
+
 nic_endpoint parse_pcap(std::string_view rest, std::string_view whole) {
   const auto question = rest.find('?');
   nic_endpoint e;
@@ -250,6 +258,7 @@ nic_endpoint parse_pcap(std::string_view rest, std::string_view whole) {
   }
   e.ports = static_cast<std::uint32_t>(e.captures.size());
   if (question != std::string_view::npos) apply_all(e, rest.substr(question + 1), pcap_options());
+  refuse_shared_enable(e, whole);
   return e;
 }
 
@@ -295,6 +304,8 @@ nic_endpoint nic_endpoint::parse(std::string_view text) {
         text));
   }
   if (!rest.empty()) apply_all(e, rest.substr(1), nic_endpoint_options());
+  refuse_shared_enable(e, text);
+  if (e.queues != 1 && e.flows == 0) e.flows = 1024;
   if (e.loops >> e.ports != 0) {
     throw input_error(
         fmt::format("endpoint '{}': loopback names no port of {}, which are counted "

@@ -114,6 +114,15 @@ packets model_of(option_use use) {
             e.model = static_cast<nic_endpoint::model_kind>(v.number);
           }};
 }
+packets queues_of(option_use use) {
+  return {"queues",
+          use,
+          syntax::number(1, 16),
+          "1",
+          "Ring pairs of each port: receive-side scaling by an 82599's registers chooses the "
+          "receive ring, so that a 5-tuple stays in one. Others than 1 are an 82599's alone.",
+          [](nic_endpoint& e, const value& v) { set(e.queues, v); }};
+}
 packets depth_of(option_use use) {
   return {"depth",
           use,
@@ -127,8 +136,13 @@ std::vector<packets> ethernet() {
   constexpr auto use = option_use::packets;
   return {
       model_of(use),
-      {"ports", use, syntax::number(1, 8), "2", "Ports, with one ring pair each.",
+      {"ports", use, syntax::number(1, 8), "2", "Ports, with `queues` ring pairs each.",
        [](nic_endpoint& e, const value& v) { set(e.ports, v); }},
+      queues_of(use),
+      {"flows", use, syntax::number(1, 65'536), "(none), 1024 with several queues",
+       "5-tuples of each generator's frames, a frame of each in turn: sinks check the order within "
+       "each. Without it each frame has another address, and all keep one order.",
+       [](nic_endpoint& e, const value& v) { set(e.flows, v); }},
       depth_of(use),
       {"frames", use, syntax::number(0, 1'000'000'000'000), "10000",
        "Frames that the generator of each receiving port makes, with sequence numbers that the "
@@ -215,6 +229,7 @@ std::span<const packets> pcap_options() {
   constexpr auto use = option_use::captures;
   static const std::vector<packets> all = {
       model_of(use),
+      queues_of(use),
       depth_of(use),
       {"capture", use, syntax::text("FILE"), "(none)",
        "What port 0 sends is written to it, in the same format; what port k sends to FILE.k.",

@@ -21,6 +21,7 @@ nic& nic::operator=(nic&&) noexcept = default;
 nic::~nic() = default;
 
 std::uint32_t nic::ports() const { return link_->ports(); }
+std::uint32_t nic::queues() const { return link_->queues(); }
 wire::ethernet::mac_address nic::address(std::uint32_t port) const { return link_->address(port); }
 nic_statistics nic::statistics(std::uint32_t port) const { return link_->statistics(port); }
 latency_histogram nic::transits(std::uint32_t port) const { return link_->transits(port); }

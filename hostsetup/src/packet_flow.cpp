@@ -55,8 +55,9 @@ packet_flow::packet_flow(nic& where, const packet_flow_options& options)
 packet_flow::~packet_flow() { close(); }
 
 void packet_flow::close() noexcept {
-  if (receives_) link_->close_ring(options_.receive_port, ring_direction::receive);
-  if (sends_) link_->close_ring(options_.send_port, ring_direction::transmit);
+  const packet_flow_options& o = options_;
+  if (receives_) link_->close_ring(o.receive_port, o.receive_queue, ring_direction::receive);
+  if (sends_) link_->close_ring(o.send_port, o.send_queue, ring_direction::transmit);
   link_->stop_with_frames(stop_, false);
   link_->unmap(dma_);
 }
@@ -102,22 +103,23 @@ void packet_flow::lay_out() {
 
 void packet_flow::open_rings() {
   auto* const base = static_cast<unsigned char*>(memory_.data());
-  const auto open = [&](std::uint32_t port, ring_direction way, std::size_t at) {
+  const auto open = [&](std::uint32_t port, std::uint32_t queue, ring_direction way,
+                        std::size_t at) {
     nic_link::ring_memory m;
     m.entries = reinterpret_cast<wire::intel::descriptor*>(base + at);
     m.dma = dma_ + at;
     m.depth = shape_.lanes;
     m.buffer_bytes = shape_.bytes;
-    return link_->open_ring(port, way, m);
+    return link_->open_ring(port, queue, way, m);
   };
   if (path_.sends) {
     path_.transmit = transmit_ring<wire::intel::advanced_transmit>(
-        open(options_.send_port, ring_direction::transmit, transmit_ring_at_));
+        open(options_.send_port, options_.send_queue, ring_direction::transmit, transmit_ring_at_));
     sends_ = true;
   }
   if (options_.receive_port == options_.no_port) return;
-  path_.receive = receive_ring<wire::intel::advanced_receive>(
-      open(options_.receive_port, ring_direction::receive, receive_ring_at_));
+  path_.receive = receive_ring<wire::intel::advanced_receive>(open(
+      options_.receive_port, options_.receive_queue, ring_direction::receive, receive_ring_at_));
   receives_ = true;
   link_->stop_with_frames(stop_, true);
 }

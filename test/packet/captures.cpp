@@ -129,6 +129,50 @@ TEST_CASE("frames of a capture go through kernels into another one, in order and
   }
 }
 
+TEST_CASE("frames of a capture are spread over rings: those of no conversation by the first") {
+  const test::temp_folder folder;
+  const std::string in = folder.path("in.pcap");
+  constexpr std::size_t talks = 40;
+  constexpr std::size_t each = 10;
+  {
+    capture_file file(in, false);
+    for (std::size_t k = 0; k < talks * each; ++k) {
+      frame f(60, 0);
+      f[12] = 8;
+      f[14] = 0x45;
+      f[23] = 6;
+      f[29] = static_cast<char>(k % talks);
+      f[50] = static_cast<char>(k / talks);
+      file.add(f);
+      f[13] = 6;  // ARP
+      file.add(f);
+    }
+  }
+  host::nic nic("pcap:" + in + ",-?queues=2&capture=" + folder.path("out.pcap"));
+  host::packet_flow first(nic, {0, 1, 32, 8, 64});
+  host::packet_flow second(
+      nic, {.depth = 8, .turn = 4, .buffers = 16, .receive_queue = 1, .send_queue = 1});
+  simt::host::executor machine;
+  first.spawn(machine, mark{});
+  second.spawn(machine, mark{});
+  nic.attach(machine);
+  machine.run();
+  nic.check();
+  const std::uint64_t by_second = second.count(packet_cause::received);
+  CHECK(by_second > talks / 5 * each);
+  CHECK(by_second % each == 0);  // whole conversations
+  CHECK(first.count(packet_cause::received) == 2 * talks * each - by_second);
+  std::vector<int> next(talks);
+  std::size_t reordered = 0;
+  const std::vector<frame> sent = frames_in(folder.path("out.pcap") + ".1");
+  CHECK(sent.size() == 2 * talks * each);
+  for (const frame& f : sent) {
+    if (f[13] == 6) continue;
+    if (f[50] != next[static_cast<std::size_t>(f[29])]++) ++reordered;
+  }
+  CHECK(reordered == 0);
+}
+
 TEST_CASE("cut frames are left out and counted, longer ones than a buffer are dropped") {
   const test::temp_folder folder;
   const std::string in = folder.path("in.pcap");

@@ -87,9 +87,10 @@ class rig_of {
     control_->stop = &end_;
     using registers = typename Model::registers;
     path_.receive = receive_ring<receive_format>(
-        open_ring(ports_[0], ports_[0].receive, registers::receive(0), receive_, receive_bus));
-    path_.transmit = transmit_ring<transmit_format>(open_ring(
-        sending_port(), sending_port().transmit, registers::transmit(0), transmit_, transmit_bus));
+        open_ring(ports_[0], ports_[0].receive[0], registers::receive(0), receive_, receive_bus));
+    path_.transmit =
+        transmit_ring<transmit_format>(open_ring(sending_port(), sending_port().transmit[0],
+                                                 registers::transmit(0), transmit_, transmit_bus));
     path_.pool = packet_pool(shape.pool, states_.data(), data, data_bus);
     path_.control = control_.get();
     path_.arrived = arrived_.data();

@@ -53,6 +53,15 @@ TEST_CASE("an advanced descriptor says DD, EOP, 1514 bytes, and good checksums")
   CHECK(read<intel::advanced_receive>(i) == reading{true, true, 1514, frame_error::none});
 }
 
+TEST_CASE("an advanced descriptor says the RSS hash and over what it was computed") {
+  const image i{{0xf7, 0xff, 0xff, 0xff, 0x78, 0x56, 0x34, 0x12, 3, 0, 0, 0, 60, 0, 0, 0}};
+  CHECK(intel::advanced_receive::hash_type(i.read()) == intel::rss_type::ipv4_udp);
+  CHECK(intel::advanced_receive::hash(i.read()) == 0x12345678);
+  intel::descriptor d{};
+  d.address = intel::advanced_receive::hashed(intel::rss_type::ipv6_tcp, 0xfedcba98);
+  CHECK(d.address == 0xfedcba9800000003);
+}
+
 TEST_CASE("an advanced descriptor's errors are distinguished") {
   const auto with = [](unsigned char status, unsigned char errors) {
     return read<intel::advanced_receive>(

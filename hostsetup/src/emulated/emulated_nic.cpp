@@ -13,13 +13,12 @@
 #include <nic/nic_service.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <filesystem>
 
 namespace gnstor::host {
 namespace {
 
-/// Bus addresses are nobody's pointers: window k begins at (k + 1) << 40.
-constexpr std::uint32_t window_shift = 40;
 constexpr std::uint64_t settle_ns = 500'000'000;
 constexpr std::uint64_t close_ns = 5'000'000'000;
 
@@ -29,6 +28,12 @@ std::uint64_t read(const std::uint64_t& word) {
 std::uint32_t& word_at(fw::nic_port& port, std::uint32_t offset) {
   return port.registers[offset / sizeof(std::uint32_t)];
 }
+
+/// Microsoft's, of its verification suite for RSS: what drivers take that draw none.
+constexpr std::uint8_t rss_key[wire::ethernet::toeplitz_hash::key_bytes] = {
+    0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2, 0x41, 0x67, 0x25, 0x3d, 0x43, 0xa3,
+    0x8f, 0xb0, 0xd0, 0xca, 0x2b, 0xcb, 0xae, 0x7b, 0x30, 0xb4, 0x77, 0xcb, 0x2d, 0xa3,
+    0x80, 0x30, 0xf2, 0x0c, 0x6a, 0x42, 0xb7, 0x3b, 0xbe, 0xac, 0x01, 0xfa};
 
 /// The file for what a port sends; empty: none.
 std::string capture_of(const nic_endpoint& where, std::uint32_t port) {
@@ -55,7 +60,8 @@ emulated_nic::emulated_nic(const nic_endpoint& where, const nic_options& options
     : where_(where),
       options_(options),
       windows_(fw::nic_window::most),
-      paths_(fw::nic_node::most_paths) {
+      paths_(fw::nic_node::most_paths),
+      opened_(where.ports) {
   const bool gpu = options_.client == machine::gpu;
   if (gpu && where_.runner == nic_endpoint::runner_kind::simulated) {
     throw input_error(
@@ -73,6 +79,7 @@ emulated_nic::emulated_nic(const nic_endpoint& where, const nic_options& options
   node_.windows = windows_.data();
   node_.paths = paths_.data();
   node_.port_count = where_.ports;
+  node_.queues = where_.queues;
   node_.frames = where_.frames;
   node_.frame_bytes = where_.frame_bytes;
   for (const tap_interface& t : taps_)
@@ -83,7 +90,8 @@ emulated_nic::emulated_nic(const nic_endpoint& where, const nic_options& options
   node_.faults = {where_.seed,       where_.lost,  where_.duplicated, where_.damaged,
                   where_.miscounted, where_.runts, where_.oversize,   where_.late};
   node_.rate = fw::wire_rate::of_gbits(where_.gbits);
-  node_.addresses = {where_.sends_anywhere, where_.seed};
+  node_.addresses = {where_.sends_anywhere, where_.seed, where_.flows};
+  set_up_scaling();
   node_.stop = &stop_;
   if (options_.measures_transits && taps_.empty() && captures_.empty()) {
     transits_ = std::make_unique<fw::frame_transits>();
@@ -100,6 +108,30 @@ emulated_nic::~emulated_nic() {
     if (const std::string problem = files.problem(); !problem.empty())
       log(log_level::error, problem);
   }
+}
+
+void emulated_nic::set_up_scaling() {
+  const std::size_t of_port = std::size_t{fw::frame_sinks::generators} * where_.flows;
+  sequences_.resize(where_.ports * of_port);
+  for (std::uint32_t k = 0; k < where_.ports; ++k) {
+    fw::nic_port& p = node_.ports[k];
+    if (where_.flows != 0) p.sinks.next = sequences_.data() + k * of_port;
+    if (where_.queues == 1) continue;
+    using registers = wire::intel::registers_82599;
+    const auto put = [&p](std::uint32_t offset, std::uint32_t index, std::uint32_t byte) {
+      word_at(p, offset) |= byte << index % 4 * 8;
+    };
+    for (std::uint32_t b = 0; b < sizeof rss_key; ++b) put(registers::rss_key(b), b, rss_key[b]);
+    for (std::uint32_t e = 0; e < registers::redirection_entries; ++e)
+      put(registers::redirection(e), e, e % where_.queues);
+    word_at(p, registers::receive_checksums) = registers::reports_hash;
+    word_at(p, registers::multiple_queues) = registers::rss_alone | registers::hashes_all;
+  }
+}
+
+std::string emulated_nic::name_of(std::uint32_t port, std::uint32_t queue) const {
+  return where_.queues == 1 ? fmt::format("port {}", port)
+                            : fmt::format("port {}, queue {}", port, queue);
 }
 
 void emulated_nic::open_captures() {
@@ -136,6 +168,7 @@ void emulated_nic::serve() noexcept {
 }
 
 void emulated_nic::attach(simt::host::executor& executor) {
+  refuse_missing_rings();
   if (has_thread_) return;
   stop_ = 0;
   const auto serve_rings = [&](const auto& service) {
@@ -143,13 +176,31 @@ void emulated_nic::attach(simt::host::executor& executor) {
   };
   with_service(serve_rings, fw::numbered_wires{});
 }
-void emulated_nic::attach(simt::cuda::executor&) {}
+void emulated_nic::attach(simt::cuda::executor&) { refuse_missing_rings(); }
+
+void emulated_nic::note_opened(std::uint32_t port, std::uint32_t queue) {
+  const std::lock_guard lock(use_);
+  opened_[port] |= 1u << queue;
+  if (opened_[port] != (1u << where_.queues) - 1) return;
+  system_word<std::uint32_t>(node_.ports[port].listens).store(1, release);
+}
+
+void emulated_nic::refuse_missing_rings() const {
+  const std::lock_guard lock(use_);
+  for (std::uint32_t port = 0; port < where_.ports; ++port) {
+    if (opened_[port] == 0 || opened_[port] == (1u << where_.queues) - 1) continue;
+    throw input_error(fmt::format(
+        "port {} has {} receive queues, and flows for {} of them: nothing comes before all are "
+        "open; open the others too, or use queues={}",
+        port, where_.queues, std::popcount(opened_[port]), std::popcount(opened_[port])));
+  }
+}
 
 std::uint64_t emulated_nic::map(void* memory, std::uint64_t bytes) {
   const std::lock_guard lock(use_);
   for (std::uint32_t k = 0; k < windows_.size(); ++k) {
     if (read(windows_[k].bytes) != 0) continue;
-    const std::uint64_t at = std::uint64_t{k + 1} << window_shift;
+    const std::uint64_t at = fw::nic_window::address_of(k);
     windows_[k].open(at, static_cast<unsigned char*>(memory), bytes);
     return at;
   }
@@ -159,7 +210,7 @@ std::uint64_t emulated_nic::map(void* memory, std::uint64_t bytes) {
 
 void emulated_nic::unmap(std::uint64_t address) noexcept {
   const std::lock_guard lock(use_);
-  const std::uint64_t k = (address >> window_shift) - 1;
+  const std::uint64_t k = fw::nic_window::index_of(address);
   if (k < windows_.size()) system_word<std::uint64_t>(windows_[k].bytes).store(0, release);
 }
 
@@ -174,15 +225,22 @@ fw::nic_port& emulated_nic::port_at(std::uint32_t port) const {
   return node_.ports[port];
 }
 
-ring_words emulated_nic::open_ring(std::uint32_t port, ring_direction way,
+ring_words emulated_nic::open_ring(std::uint32_t port, std::uint32_t queue, ring_direction way,
                                    const ring_memory& memory) {
   fw::nic_port& p = port_at(port);
-  fw::ring_position& position = position_of(p, way);
-  const wire::intel::ring_registers where = registers_of(way);
+  if (queue >= where_.queues) {
+    throw input_error(
+        fmt::format("port {}, queue {}: its ports have {} ring pair{}, which are counted from 0{}",
+                    port, queue, where_.queues, where_.queues == 1 ? "" : "s",
+                    taps_.empty() ? fmt::format(": queues={} would add it", queue + 1) : ""));
+  }
+  fw::ring_position& position = position_of(p, queue, way);
+  const wire::intel::ring_registers where = registers_of(queue, way);
   const bool receives = way == ring_direction::receive;
   if (system_word<std::uint32_t>(position.enabled).load(acquire) != 0) {
-    throw input_error(fmt::format("port {} {} for another flow: use another port", port,
-                                  receives ? "receives" : "sends"));
+    throw input_error(fmt::format("{} {} for another flow: use another {}", name_of(port, queue),
+                                  receives ? "receives" : "sends",
+                                  where_.queues == 1 ? "port" : "queue"));
   }
   if (receives && memory.buffer_bytes < node_.max_frame_bytes) {
     throw input_error(fmt::format(
@@ -200,7 +258,8 @@ ring_words emulated_nic::open_ring(std::uint32_t port, ring_direction way,
   set(where.tail, 0);
   if (receives && where_.model == model_kind::intel_82599) {
     using registers = wire::intel::registers_82599;
-    set(registers::receive_split(0), registers::advanced_one_buffer | memory.buffer_bytes >> 10);
+    set(registers::receive_split(queue),
+        registers::advanced_one_buffer | memory.buffer_bytes >> 10);
   } else if (receives) {
     using registers = wire::intel::registers_82574;
     set(registers::receive_filter, registers::extended_descriptors);
@@ -210,7 +269,7 @@ ring_words emulated_nic::open_ring(std::uint32_t port, ring_direction way,
   p.at(where.control).store(where.enable, release);
   // Behind it: a ring that is enabled and not to be is one that the engine lets go of.
   system_word<std::uint32_t>(position.enabled).store(where.enable, release);
-  if (receives) system_word<std::uint32_t>(p.listens).store(1, release);
+  if (receives) note_opened(port, queue);
   ring_words words;
   words.entries = memory.entries;
   words.depth = memory.depth;
@@ -221,10 +280,11 @@ ring_words emulated_nic::open_ring(std::uint32_t port, ring_direction way,
   return words;
 }
 
-void emulated_nic::close_ring(std::uint32_t port, ring_direction way) noexcept {
+void emulated_nic::close_ring(std::uint32_t port, std::uint32_t queue,
+                              ring_direction way) noexcept {
   fw::nic_port& p = node_.ports[port];
-  system_word<std::uint32_t> state(position_of(p, way).enabled);
-  p.at(registers_of(way).control).store(0, release);
+  system_word<std::uint32_t> state(position_of(p, queue, way).enabled);
+  p.at(registers_of(queue, way).control).store(0, release);
   // Lanes of an executor have ended with it, and the NIC with them.
   if (!has_thread_) return state.store(0, relaxed);
   for (until wait{simt::within(close_ns)}; wait;) {
@@ -257,6 +317,9 @@ nic_statistics emulated_nic::statistics(std::uint32_t port) const {
   s.given = read(p.counters.given);
   s.refused = read(p.counters.refused) + read(p.counters.bad_transmits);
   s.sent = read(p.counters.sent) - read(p.counters.refused);
+  for (std::uint32_t q = 0; q < where_.queues; ++q)
+    s.queues.push_back(
+        {read(p.receive[q].frames), read(p.receive[q].missed), read(p.transmit[q].frames)});
   for (std::uint32_t k = 0; k < where_.ports; ++k)
     s.came_out += read(node_.ports[k].sinks.of[port].count);
   return s;

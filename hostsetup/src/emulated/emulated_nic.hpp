@@ -28,6 +28,7 @@ class emulated_nic final : public nic_link {
 
   nic_endpoint::model_kind model() const override { return where_.model; }
   std::uint32_t ports() const override { return where_.ports; }
+  std::uint32_t queues() const override { return where_.queues; }
   wire::ethernet::mac_address address(std::uint32_t port) const override;
   std::uint32_t usual_depth() const override { return where_.depth; }
   std::uint32_t most_depth() const override { return 4096; }
@@ -40,8 +41,9 @@ class emulated_nic final : public nic_link {
   }
   std::uint64_t map(void* memory, std::uint64_t bytes) override;
   void unmap(std::uint64_t address) noexcept override;
-  ring_words open_ring(std::uint32_t port, ring_direction way, const ring_memory& memory) override;
-  void close_ring(std::uint32_t port, ring_direction way) noexcept override;
+  ring_words open_ring(std::uint32_t port, std::uint32_t queue, ring_direction way,
+                       const ring_memory& memory) override;
+  void close_ring(std::uint32_t port, std::uint32_t queue, ring_direction way) noexcept override;
   void stop_with_frames(std::uint32_t* word, bool wanted) noexcept override;
   nic_statistics statistics(std::uint32_t port) const override;
   latency_histogram transits(std::uint32_t port) const override;
@@ -59,18 +61,25 @@ class emulated_nic final : public nic_link {
   void open_captures();
   void serve() noexcept;
   fw::nic_port& port_at(std::uint32_t port) const;
-  static fw::ring_position& position_of(fw::nic_port& port, ring_direction way) {
-    return way == ring_direction::receive ? port.receive : port.transmit;
+  static fw::ring_position& position_of(fw::nic_port& port, std::uint32_t queue,
+                                        ring_direction way) {
+    return way == ring_direction::receive ? port.receive[queue] : port.transmit[queue];
   }
   template <class Model>
-  static wire::intel::ring_registers registers_of(ring_direction way) {
+  static wire::intel::ring_registers registers_of(std::uint32_t queue, ring_direction way) {
     using registers = typename Model::registers;
-    return way == ring_direction::receive ? registers::receive(0) : registers::transmit(0);
+    return way == ring_direction::receive ? registers::receive(queue) : registers::transmit(queue);
   }
-  wire::intel::ring_registers registers_of(ring_direction way) const {
-    return where_.model == model_kind::intel_82599 ? registers_of<fw::nic_82599>(way)
-                                                   : registers_of<fw::nic_82574>(way);
+  wire::intel::ring_registers registers_of(std::uint32_t queue, ring_direction way) const {
+    return where_.model == model_kind::intel_82599 ? registers_of<fw::nic_82599>(queue, way)
+                                                   : registers_of<fw::nic_82574>(queue, way);
   }
+  /// Has each port's frames spread over its receive rings.
+  void set_up_scaling();
+  /// A ring, as an error names it.
+  std::string name_of(std::uint32_t port, std::uint32_t queue) const;
+  void note_opened(std::uint32_t port, std::uint32_t queue);
+  void refuse_missing_rings() const;
 
   nic_endpoint where_;
   nic_options options_;
@@ -81,9 +90,11 @@ class emulated_nic final : public nic_link {
   std::vector<fw::nic_window> windows_;
   std::vector<std::uint64_t> paths_;
   std::unique_ptr<fw::frame_transits> transits_;  ///< where they are measured
-  std::vector<tap_interface> taps_;               ///< one per port, or none
-  mutable std::deque<pcap_port> captures_;        ///< likewise
-  std::mutex use_;                                ///< of windows and paths
+  std::vector<std::uint64_t> sequences_;          ///< of each port's sinks, by generator and flow
+  std::vector<std::uint32_t> opened_;       ///< of each port a bit per receive ring, since ever
+  std::vector<tap_interface> taps_;         ///< one per port, or none
+  mutable std::deque<pcap_port> captures_;  ///< likewise
+  mutable std::mutex use_;                  ///< of windows, paths and what was opened
   std::uint32_t stop_ = 0;
   std::thread thread_;
 };

@@ -23,6 +23,8 @@ class nic_link {
 
   virtual nic_endpoint::model_kind model() const = 0;
   virtual std::uint32_t ports() const = 0;
+  /// Ring pairs of each port.
+  virtual std::uint32_t queues() const { return 1; }
   virtual wire::ethernet::mac_address address(std::uint32_t port) const = 0;
   /// Descriptors of a ring where nobody says otherwise, and at most.
   virtual std::uint32_t usual_depth() const = 0;
@@ -43,11 +45,11 @@ class nic_link {
     std::uint32_t depth = 0;
     std::uint32_t buffer_bytes = 0;  ///< of a receive ring: 2 to 16 KiB
   };
-  /// Programs and enables a ring. Throws `input_error` for a port that is not there or in use.
-  virtual ring_words open_ring(std::uint32_t port, ring_direction way,
+  /// Programs and enables a ring. Throws `input_error` for one that is not there or in use.
+  virtual ring_words open_ring(std::uint32_t port, std::uint32_t queue, ring_direction way,
                                const ring_memory& memory) = 0;
   /// Disables it, and waits until the NIC has let go.
-  virtual void close_ring(std::uint32_t port, ring_direction way) noexcept = 0;
+  virtual void close_ring(std::uint32_t port, std::uint32_t queue, ring_direction way) noexcept = 0;
   /// Sets a word to 1 when the frames of all generators are through, or does so no more.
   virtual void stop_with_frames(std::uint32_t* word, bool wanted) noexcept = 0;
   virtual nic_statistics statistics(std::uint32_t port) const = 0;

@@ -88,9 +88,16 @@ void pcie_nic::unmap(std::uint64_t address) noexcept {
   for (controller& c : all_) c.device->unmap(address);
 }
 
-ring_words pcie_nic::open_ring(std::uint32_t port, ring_direction way, const ring_memory& memory) {
+ring_words pcie_nic::open_ring(std::uint32_t port, std::uint32_t queue, ring_direction way,
+                               const ring_memory& memory) {
   using registers = pcie::ethernet_controller::registers;
   controller& c = at(port);
+  if (queue != 0) {
+    throw input_error(
+        fmt::format("port {}, queue {}: a controller of the bus is driven by one ring pair per "
+                    "port, queue 0",
+                    port, queue));
+  }
   const bool receives = way == ring_direction::receive;
   const std::lock_guard lock(use_);
   bool& is_open = c.is_open[receives ? 0 : 1];
@@ -119,7 +126,7 @@ ring_words pcie_nic::open_ring(std::uint32_t port, ring_direction way, const rin
   return words;
 }
 
-void pcie_nic::close_ring(std::uint32_t port, ring_direction way) noexcept {
+void pcie_nic::close_ring(std::uint32_t port, std::uint32_t, ring_direction way) noexcept {
   const std::lock_guard lock(use_);
   controller& c = all_[port];
   const bool receives = way == ring_direction::receive;

@@ -33,8 +33,9 @@ class pcie_nic final : public nic_link {
   std::uint32_t frame_boundary() const override { return is_translated() ? 4096 : 0; }
   std::uint64_t map(void* memory, std::uint64_t bytes) override;
   void unmap(std::uint64_t address) noexcept override;
-  ring_words open_ring(std::uint32_t port, ring_direction way, const ring_memory& memory) override;
-  void close_ring(std::uint32_t port, ring_direction way) noexcept override;
+  ring_words open_ring(std::uint32_t port, std::uint32_t queue, ring_direction way,
+                       const ring_memory& memory) override;
+  void close_ring(std::uint32_t port, std::uint32_t queue, ring_direction way) noexcept override;
   void stop_with_frames(std::uint32_t*, bool) noexcept override {}
   nic_statistics statistics(std::uint32_t port) const override;
   void check() const override {}

@@ -15,6 +15,15 @@ struct numbered_counts {
   std::uint64_t next;       ///< the highest number of all, and 1
   std::uint64_t digest;     ///< of the numbers of sound ones, whatever their order
 
+  /// Counts also what another sink has seen of the same stream.
+  void add(const numbered_counts& other) {
+    sound += other.sound;
+    unsound += other.unsound;
+    foreign += other.foreign;
+    reordered += other.reordered;
+    if (other.next > next) next = other.next;
+    digest += other.digest;
+  }
   /// Numbers below the highest that did not come.
   std::uint64_t missing() const { return sound < next ? next - sound : 0; }
   /// True if the numbers from 0 to the highest came, each of them once. @par Bound `next` hashes

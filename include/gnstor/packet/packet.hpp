@@ -3,6 +3,7 @@
 #include <gnstor/packet/packet_counters.hpp>
 #include <gnstor/packet/packet_pool.hpp>
 #include <gnstor/packet/packet_verdict.hpp>
+#include <gnstor/wire/intel/rss_type.hpp>
 
 namespace gnstor::inline v0 {
 
@@ -30,6 +31,13 @@ class packet {
     const std::uint32_t lanes = pool_.shape().lanes;
     const std::uint32_t lap = packet_pool::word(pool_.state(buffer_).lap).load(relaxed);
     return std::uint64_t{lap} * lanes + buffer_ % lanes;
+  }
+  /// The hash by which the NIC chose the receive ring, the same for all packets of a 5-tuple; it
+  /// means nothing where `rss_type` is `none`.
+  GNSTOR_HD std::uint32_t rss_hash() const { return pool_.state(buffer_).hash; }
+  /// Over what it was computed; `none` where the port has one ring, and in what a source makes.
+  GNSTOR_HD wire::intel::rss_type rss_type() const {
+    return static_cast<wire::intel::rss_type>(pool_.state(buffer_).hash_type);
   }
   /// A structure of `wire/ethernet` at byte `offset`; null if the frame ends before it does.
   /// @param offset even

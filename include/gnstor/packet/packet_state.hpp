@@ -16,8 +16,9 @@ struct alignas(32) packet_state {
   std::int32_t start;    ///< of the frame, relative to where the NIC writes one; negative: headroom
   std::uint32_t lap;     ///< how often its lane had received before: with the lane it gives order
   std::uint32_t flags;
-  std::uint32_t status;  ///< the NIC's word on it, as the descriptor said
-  std::uint32_t reserved[2];
+  std::uint32_t status;     ///< the NIC's word on it, as the descriptor said
+  std::uint32_t hash;       ///< the NIC's of its addresses and ports, where it computes one
+  std::uint32_t hash_type;  ///< `wire::intel::rss_type`
 };
 
 static_assert(sizeof(packet_state) == 32 && std::is_trivial_v<packet_state>);

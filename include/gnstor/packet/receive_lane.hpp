@@ -86,6 +86,8 @@ class receive_lane {
       s.start = 0;
       s.flags = 0;
       s.status = f.status;
+      s.hash = f.hash;
+      s.hash_type = static_cast<std::uint32_t>(f.hash_type);
       packet_pool::word(s.length).store(f.length, relaxed);
       packet_pool::word(s.lap).store(lap, relaxed);
       path_.pool.hand_over(buffer_, packet_owner::receiver, path_.owner_after(0));

@@ -5,6 +5,7 @@
 #include <gnstor/wire/intel/advanced_receive.hpp>
 #include <gnstor/wire/intel/extended_receive.hpp>
 #include <gnstor/wire/intel/legacy_receive.hpp>
+#include <gnstor/wire/intel/rss_type.hpp>
 
 namespace gnstor::inline v0 {
 
@@ -15,6 +16,8 @@ struct received_frame {
   wire::intel::frame_error error = wire::intel::frame_error::none;
   std::uint32_t length = 0;
   std::uint32_t status = 0;
+  std::uint32_t hash = 0;  ///< of receive-side scaling
+  wire::intel::rss_type hash_type = wire::intel::rss_type::none;
 };
 
 /// A ring of receive descriptors.
@@ -51,7 +54,12 @@ class receive_ring {
     if (!f.is_done) return f;
     f.is_whole = Format::ends_packet(f.status);
     f.error = Format::error(f.status);
-    f.length = Format::length(f.status, Format::other_word(words_.entries[index]));
+    wire::intel::descriptor& d = words_.entries[index];
+    f.length = Format::length(f.status, Format::other_word(d));
+    if constexpr (requires { Format::hash(d); }) {
+      f.hash = Format::hash(d);
+      f.hash_type = Format::hash_type(d);
+    }
     return f;
   }
 

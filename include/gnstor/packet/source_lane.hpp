@@ -69,6 +69,8 @@ class source_lane {
     s.start = 0;
     s.flags = 0;
     s.status = 0;
+    s.hash = 0;
+    s.hash_type = 0;
     packet_pool::word(s.length).store(0, relaxed);
     packet_pool::word(s.lap).store(lap_, relaxed);
     constexpr std::uint32_t me = packet_owner::receiver;

@@ -42,6 +42,9 @@ class nic {
   ~nic();
 
   std::uint32_t ports() const;
+  /// Ring pairs of each port. Receive-side scaling spreads what a port receives over all of its
+  /// receive rings, which are all to be opened by flows before anything comes.
+  std::uint32_t queues() const;
   /// The hardware address of a port: a controller's own, or one for each emulated port.
   wire::ethernet::mac_address address(std::uint32_t port) const;
   nic_statistics statistics(std::uint32_t port) const;
@@ -50,7 +53,7 @@ class nic {
   latency_histogram transits(std::uint32_t port) const;
   /// Throws `error` unless every frame that a port was given came out of some port: once, in order,
   /// and as it came but for hardware addresses and time to live; and unless the frames of each
-  /// `numbered_source`, of streams 8 to 15, left by one port likewise.
+  /// `numbered_source`, of streams 8 to 135, left by one port likewise.
   void check() const;
   /// How it is run, a sentence each.
   std::vector<std::string> notes() const;

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <gnstor/host/nic_queue_statistics.hpp>
+
 #include <cstdint>
+#include <vector>
 
 namespace gnstor::host {
 
@@ -18,6 +21,7 @@ struct nic_statistics {
   std::uint64_t came_out = 0;    ///< of these, what some port has sent
   std::uint64_t sent = 0;        ///< frames that this port has sent, whatever they were
   std::uint64_t refused = 0;     ///< frames to send that are none, or that the wire did not take
+  std::vector<nic_queue_statistics> queues;  ///< of an emulated NIC: of each ring pair
 };
 
 }  // namespace gnstor::host

@@ -26,6 +26,8 @@ struct packet_flow_options {
   std::uint32_t buffer_bytes = 2048;          ///< of a frame at most: 2 to 16 KiB
   std::uint32_t applications = 1;             ///< kernels between receive and transmit, 0 to 8
   duration drain = std::chrono::seconds(10);  ///< how long an end waits for the NIC, at most twice
+  std::uint32_t receive_queue = 0;            ///< which of the port's receive rings
+  std::uint32_t send_queue = 0;               ///< which of the port's transmit rings
 };
 
 /// Packets from a port, or from a source, through applications to a port, or to their end: owns the
@@ -33,8 +35,8 @@ struct packet_flow_options {
 /// stopped its rings are closed.
 class packet_flow {
  public:
-  /// Throws `input_error` for numbers that do not fit together and for ports that are not there or
-  /// in use, `error` where there is not so much memory.
+  /// Throws `input_error` for numbers that do not fit together and for ports and queues that are
+  /// not there or in use, `error` where there is not so much memory.
   explicit packet_flow(nic& where, const packet_flow_options& options = {});
   packet_flow(const packet_flow&) = delete;
   packet_flow& operator=(const packet_flow&) = delete;

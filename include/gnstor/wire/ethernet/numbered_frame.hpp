@@ -48,10 +48,7 @@ struct numbered_frame {
     ipv4_header ip = header_of(which, addresses);
     ip.checksum = internet_checksum().add_bytes(reinterpret_cast<unsigned char*>(&ip), 20).value();
     std::memcpy(to + 14, &ip, sizeof ip);
-    udp_header udp{};
-    udp.source = udp_port;
-    udp.destination = udp_port;
-    udp.total_bytes = static_cast<std::uint16_t>(bytes - 34);
+    const udp_header udp = udp_of(which, addresses);
     std::memcpy(to + 34, &udp, sizeof udp);
     std::memcpy(to + headers, &which, sizeof which);
     for (std::uint32_t k = headers + sizeof which; k < bytes; ++k) to[k] = fill_of(which, k);
@@ -83,6 +80,11 @@ struct numbered_frame {
                  ip.time_to_live != 0 && ip.time_to_live <= first_time_to_live &&
                  ip.total_bytes == made.total_bytes && ip.source == made.source &&
                  ip.destination == made.destination && from[12] == 0x08 && from[13] == 0;
+    udp_header udp;
+    std::memcpy(&udp, from + 34, sizeof udp);
+    const udp_header sent = udp_of(which, addresses);
+    sound = sound && udp.source == sent.source && udp.destination == sent.destination &&
+            udp.total_bytes == sent.total_bytes && udp.checksum == sent.checksum;
     for (std::uint32_t k = headers + sizeof which; k < bytes; ++k)
       sound = sound && from[k] == fill_of(which, k);
     return sound;
@@ -99,6 +101,13 @@ struct numbered_frame {
     ip.source = numbered_addresses::source(which.stream);
     ip.destination = addresses.destination(which.sequence);
     return ip;
+  }
+  GNSTOR_HD static udp_header udp_of(const label& which, const numbered_addresses& addresses) {
+    udp_header udp{};
+    udp.source = addresses.source_port(which.sequence, udp_port);
+    udp.destination = udp_port;
+    udp.total_bytes = static_cast<std::uint16_t>(which.bytes - 34);
+    return udp;
   }
   GNSTOR_HD static std::uint32_t check_of(const label& which) {
     return static_cast<std::uint32_t>(mix64(which.sequence ^ std::uint64_t{which.stream} << 48 ^

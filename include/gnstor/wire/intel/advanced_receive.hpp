@@ -2,6 +2,7 @@
 
 #include <gnstor/wire/intel/descriptor.hpp>
 #include <gnstor/wire/intel/frame_error.hpp>
+#include <gnstor/wire/intel/rss_type.hpp>
 
 namespace gnstor::wire::intel {
 
@@ -26,6 +27,18 @@ struct advanced_receive {
   /// The word that the NIC writes last, and the one beside it.
   GNSTOR_HD static constexpr std::uint32_t& done_word(descriptor& d) { return d.lower; }
   GNSTOR_HD static constexpr std::uint32_t& other_word(descriptor& d) { return d.upper; }
+
+  /// What the first eight bytes say when they are written back: the type of the hash in bits 3:0,
+  /// the hash in 63:32. Packet type, RSC count and header length, between them, are not used.
+  GNSTOR_HD static constexpr std::uint64_t hashed(rss_type type, std::uint32_t hash) {
+    return std::uint64_t{hash} << 32 | static_cast<std::uint8_t>(type);
+  }
+  GNSTOR_HD static constexpr rss_type hash_type(const descriptor& d) {
+    return static_cast<rss_type>(d.address & 15);
+  }
+  GNSTOR_HD static constexpr std::uint32_t hash(const descriptor& d) {
+    return static_cast<std::uint32_t>(d.address >> 32);
+  }
 
   /// @param done what `done_word` held, @param other what `other_word` held
   GNSTOR_HD static constexpr std::uint32_t length(std::uint32_t, std::uint32_t other) {
