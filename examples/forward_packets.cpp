@@ -54,11 +54,12 @@ int main(int argc, char** argv) try {
 
   host::nic nic(endpoint);
   host::executor kernels;
-  std::deque<host::packet_flow> ways;  // from each port to the next one
-  for (std::uint32_t port = 0; port < nic.ports(); ++port) {
-    o.receive_port = port;
-    o.send_port = (port + 1) % nic.ports();
-    const auto last = static_cast<std::uint8_t>(port);
+  std::deque<host::packet_flow> ways;  // from each port to the next one, by each ring pair
+  for (std::uint32_t way = 0; way < nic.ports() * nic.queues(); ++way) {
+    o.receive_port = way / nic.queues();
+    o.send_port = (o.receive_port + 1) % nic.ports();
+    o.receive_queue = o.send_queue = way % nic.queues();
+    const auto last = static_cast<std::uint8_t>(o.receive_port);
     ways.emplace_back(nic, o).spawn(kernels,
                                     next_hop{{{2, 0, 0, 0, 3, last}}, {{2, 0, 0, 0, 4, last}}});
   }
@@ -80,6 +81,11 @@ int main(int argc, char** argv) try {
                 port, static_cast<unsigned long long>(s.delivered),
                 static_cast<unsigned long long>(s.given),
                 static_cast<unsigned long long>(s.came_out));
+    for (std::uint32_t q = 0; nic.queues() > 1 && q < nic.queues(); ++q) {
+      std::printf("  ring pair %u: %llu received, %llu sent\n", q,
+                  static_cast<unsigned long long>(s.queues[q].delivered),
+                  static_cast<unsigned long long>(s.queues[q].sent));
+    }
     sent += s.sent;
   }
   nic.check();  // throws unless each came out once, in order, and as it came

@@ -67,6 +67,16 @@ def check_packets():
         if what in ("receive", "exchange"):
             assert result["numbered"]["sound"] == counts["received"], result
             assert result["numbered"]["missing"] == 0, result
+    for what in ("forward", "receive", "send", "exchange"):
+        result = json.loads(call("packets", "--do", what, "--runtime", "1", "--queues", "3",
+                                 "--depth", "8", "--output-json", "-"))
+        assert result["checked"] and not result["wrong"], result
+        assert result["numbered"]["missing"] == result["numbered"]["reordered"] == 0, result
+        for way, is_used in (("received", what != "send"), ("sent", what != "receive")):
+            frames = [pair[way] for port in result["rings"] for pair in port]
+            assert len(frames) == (3 if what == "exchange" else 6), result
+            assert all((n > 0) == is_used for n in frames), result
+            assert sum(frames) == result["rates"][way]["frames"], result
     text = call("packets", "--endpoint",
                 "emu-nic:?frames=3000&loss=50&damage=50&duplicate=50&checksum=50", "--runtime",
                 "60")
@@ -89,6 +99,9 @@ def check_refusals():
             (("run", "--endpoint", "emu-nvm:"), "these exist"),
             (("packets", "--endpoint", "emu:"), "an Ethernet controller"),
             (("packets", "--do", "send", "--to", "52:54"), "a hardware address such as"),
+            (("packets", "--queues", "4", "--endpoint", "tap:none"), "of emu-nic: and pcap:"),
+            (("packets", "--queues", "4", "--endpoint", "emu-nic:?queues=2"),
+             "the endpoint says 2: leave one of them out"),
             (("packets", "--depth", "100"), "turn must be a power of two")):
         said = call(*words, code=2)
         assert remedy in said, (words, said)

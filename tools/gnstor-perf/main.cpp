@@ -66,6 +66,9 @@ void add_packets(gnstor::tools::command_line& line, packet_options& o) {
       .range(gnstor::wire::ethernet::min_frame_bytes, gnstor::wire::ethernet::max_frame_bytes)
       .show_default();
   line.option("--runtime", o.seconds, "seconds").range(1, 86400).show_default();
+  line.option("--queues", o.queues,
+              "ring pairs of each port, with a flow on each (default: as the endpoint says)")
+      .range(1, 16);
   line.option("--depth", o.depth, "descriptors of a ring (default: 32 on a CPU, 512 on a GPU)");
   line.option("--turn", o.turn, "of these, with one write of the tail (default: 128, or half)");
   line.option("--buffers", o.buffers, "packet buffers of each way (default: 4 per descriptor)");

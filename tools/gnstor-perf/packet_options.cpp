@@ -16,13 +16,20 @@ std::string packet_options::usual_endpoint() const {
 std::string packet_options::full_endpoint() const {
   std::string text = endpoint;
   if (text.empty()) text = usual_endpoint();
-  if (!text.starts_with("emu-nic:")) return text;
+  const bool has_queues = text.starts_with("emu-nic:") || text.starts_with("pcap:");
+  if (queues > 1 && !has_queues) {
+    throw host::input_error(fmt::format(
+        "--queues {}: several ring pairs per port are those of emu-nic: and pcap:, not of {}",
+        queues, text));
+  }
   const auto add = [&text](std::string_view name, std::uint64_t value) {
     for (const char before : {'?', '&'}) {
       if (text.find(before + std::string(name) + '=') != std::string::npos) return;
     }
     text += fmt::format("{}{}={}", text.find('?') == std::string::npos ? '?' : '&', name, value);
   };
+  if (queues != 0 && has_queues) add("queues", queues);
+  if (!text.starts_with("emu-nic:")) return text;
   constexpr std::uint64_t no_end = 1'000'000'000'000;
   add("frames", sends() ? 0 : no_end);
   add("size", bytes);

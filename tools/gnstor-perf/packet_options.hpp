@@ -14,6 +14,7 @@ struct packet_options {
   std::string endpoint;                                   ///< empty: `usual_endpoint`
   std::uint32_t bytes = wire::ethernet::min_frame_bytes;  ///< of a frame, without check sequence
   std::uint32_t seconds = 5;
+  std::uint32_t queues = 0;   ///< ring pairs of each port; 0: as the endpoint says
   std::uint32_t depth = 0;    ///< 0: 32 on a CPU, whose lanes take turns; 512 on a GPU
   std::uint32_t turn = 0;     ///< 0: 128, or half of the depth
   std::uint32_t buffers = 0;  ///< 0: four of each descriptor

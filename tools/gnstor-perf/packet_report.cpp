@@ -75,6 +75,15 @@ std::string packets_text(const packet_options& o, const packet_result& r) {
         "  numbered frames: {} sound, {} changed, {} missing, {} reordered; {} others\n", r.sound,
         r.unsound, r.missing, r.reordered, r.foreign);
   }
+  for (std::size_t port = 0; port < r.rings.size(); ++port) {
+    text += fmt::format("  port {}, ring pairs:", port);
+    for (std::size_t q = 0; q < r.rings[port].size(); ++q) {
+      const host::nic_queue_statistics& s = r.rings[port][q];
+      text += fmt::format("{} {}: {} received, {} sent", q == 0 ? "" : ";", q, s.delivered, s.sent);
+      if (s.missed != 0) text += fmt::format(", {} missed", s.missed);
+    }
+    text += "\n";
+  }
   if (!r.wrong.empty()) return text + fmt::format("  WRONG: {}\n", r.wrong);
   return text + (r.is_checked ? "  each frame was compared: right\n"
                               : "  what came out was not compared\n");
@@ -113,6 +122,13 @@ std::string packets_json(const packet_options& o, const packet_result& r) {
   nlohmann::json transits = {{"N", r.transits.total()}};
   for (const double share : {0.5, 0.9, 0.99, 0.999, 0.9999})
     transits["percentile"][fmt::format("{:.6f}", share * 100)] = r.transits.percentile(share);
+  nlohmann::json rings = nlohmann::json::array();
+  for (const auto& port : r.rings) {
+    nlohmann::json pairs = nlohmann::json::array();
+    for (const host::nic_queue_statistics& s : port)
+      pairs.push_back({{"received", s.delivered}, {"missed", s.missed}, {"sent", s.sent}});
+    rings.push_back(pairs);
+  }
   const nlohmann::json all = {{"program", "gnstor-perf packets"},
                               {"do", o.what},
                               {"endpoint", o.full_endpoint()},
@@ -124,6 +140,7 @@ std::string packets_json(const packet_options& o, const packet_result& r) {
                               {"notes", r.notes},
                               {"rates", rates},
                               {"counts", counts},
+                              {"rings", rings},
                               {"transit_ns", transits},
                               {"numbered",
                                {{"sound", r.sound},

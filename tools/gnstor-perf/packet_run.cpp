@@ -40,10 +40,22 @@ class packet_job {
   packet_job(const packet_options& o)
       : options_(o),
         nic_(o.full_endpoint(), {.measures_transits = true}),
-        counts_(nic_.allocate(nic_.ports() * sizeof(numbered_counts))) {
+        counts_(nic_.allocate(sinks() * streams() * sizeof(numbered_counts))),
+        highest_(
+            nic_.allocate(sinks() * streams() * flow_options().depth * sizeof(std::uint64_t))) {
+    if (o.queues != 0 && o.queues != nic_.queues()) {
+      throw host::input_error("--queues " + std::to_string(o.queues) + ": the endpoint says " +
+                              std::to_string(nic_.queues()) + ": leave one of them out");
+    }
+    if (o.is_emulated()) {
+      const auto e = host::nic_endpoint::parse(o.full_endpoint());
+      addresses_ = {e.sends_anywhere, e.seed, e.flows};
+    }
     for (std::uint32_t port = 0; port < nic_.ports(); ++port) {
-      if (o.receives()) add_receiver(port);
-      if (o.sends()) add_sender(port);
+      for (std::uint32_t queue = 0; queue < nic_.queues(); ++queue) {
+        if (o.receives()) add_receiver(port, queue);
+        if (o.sends()) add_sender(port, queue);
+      }
     }
     nic_.attach(kernels_);
   }
@@ -84,35 +96,49 @@ class packet_job {
     f.buffer_bytes = options_.buffer_bytes;
     return f;
   }
-  void add_receiver(std::uint32_t port) {
+  /// One for each receive ring.
+  std::uint32_t sinks() const { return nic_.ports() * nic_.queues(); }
+  /// That a port receives: what each transmit ring of a port sends is one.
+  std::uint32_t streams() const { return options_.what == "exchange" ? nic_.queues() : 1; }
+  void add_receiver(std::uint32_t port, std::uint32_t queue) {
     host::packet_flow_options f = flow_options();
     f.receive_port = port;
     f.send_port = f.no_port;
+    f.receive_queue = f.send_queue = queue;
     if (options_.what == "forward") {
       f.send_port = (port + 1) % nic_.ports();
       receivers_.emplace_back(nic_, f).spawn(
           kernels_, pass_on{nic_.address(f.send_port), options_.to_address(f.send_port)});
     } else {
-      auto* const counts = static_cast<numbered_counts*>(counts_.data()) + port;
-      receivers_.emplace_back(nic_, f).spawn(kernels_, numbered_sink{stream_to(port), counts});
+      const std::size_t first = (port * nic_.queues() + queue) * streams();
+      numbered_sink sink{stream_to(port), static_cast<numbered_counts*>(counts_.data()) + first};
+      sink.streams = static_cast<std::uint16_t>(streams());
+      sink.of_lanes = static_cast<std::uint64_t*>(highest_.data()) + first * f.depth;
+      if (options_.what == "receive") sink.addresses = addresses_;
+      receivers_.emplace_back(nic_, f).spawn(kernels_, sink);
     }
   }
-  void add_sender(std::uint32_t port) {
+  void add_sender(std::uint32_t port, std::uint32_t queue) {
     host::packet_flow_options f = flow_options();
     f.receive_port = f.no_port;
     f.send_port = port;
+    f.send_queue = queue;
     f.applications = 0;
-    const numbered_source source{static_cast<std::uint16_t>(first_made + port),
+    const numbered_source source{static_cast<std::uint16_t>(first_of(port) + queue),
                                  static_cast<std::uint16_t>(options_.bytes), nic_.address(port),
                                  options_.to_address(port)};
     senders_.emplace_back(nic_, f).spawn_source(kernels_, source, ~std::uint64_t{0});
   }
-  /// The stream that a port receives: of its own generator or loop, or of the port next to it.
+  std::uint16_t first_of(std::uint32_t port) const {
+    return static_cast<std::uint16_t>(first_made + port * nic_.queues());
+  }
+  /// The first stream that a port receives: of its own generator or loop, or of the port next to
+  /// it.
   std::uint16_t stream_to(std::uint32_t port) const {
     if (options_.what == "receive" && options_.is_emulated())
       return static_cast<std::uint16_t>(port);
     const bool is_own = options_.is_emulated() || nic_.ports() == 1;
-    return static_cast<std::uint16_t>(first_made + (is_own ? port : port ^ 1));
+    return first_of(is_own ? port : port ^ 1);
   }
   static void stop(flows& all) {
     for (host::packet_flow& f : all) f.stop();
@@ -129,18 +155,31 @@ class packet_job {
       }
     }
     for (std::uint32_t port = 0; port < nic_.ports(); ++port) {
-      numbered_counts n{};
-      counts_.read(port * sizeof n, &n, sizeof n);
-      r.sound += n.sound;
-      r.unsound += n.unsound;
-      r.foreign += n.foreign;
-      r.missing += n.missing();
-      r.reordered += n.reordered;
+      for (std::uint32_t stream = 0; stream < streams(); ++stream) {
+        const numbered_counts n = received(port, stream);
+        r.sound += n.sound;
+        r.unsound += n.unsound;
+        r.foreign += n.foreign;
+        r.missing += n.missing();
+        r.reordered += n.reordered;
+      }
+      if (nic_.queues() > 1) r.rings.push_back(nic_.statistics(port).queues);
       if (!options_.is_emulated()) continue;
       const latency_histogram h = nic_.transits(port);
       for (std::uint32_t k = 0; k < h.buckets; ++k) r.transits.count[k] += h.count[k];
     }
     return r;
+  }
+
+  /// What all rings of a port have received of one stream.
+  numbered_counts received(std::uint32_t port, std::uint32_t stream) const {
+    numbered_counts all{};
+    for (std::uint32_t queue = 0; queue < nic_.queues(); ++queue) {
+      numbered_counts n{};
+      counts_.read(((port * nic_.queues() + queue) * streams() + stream) * sizeof n, &n, sizeof n);
+      all.add(n);
+    }
+    return all;
   }
 
   /// Compares what came out with what was given, as far as that is known.
@@ -171,7 +210,9 @@ class packet_job {
 
   const packet_options options_;
   host::nic nic_;
-  host::memory_block counts_;  ///< `numbered_counts` of each port
+  wire::ethernet::numbered_addresses addresses_;  ///< of an emulated NIC's generators
+  host::memory_block counts_;                     ///< `numbered_counts` of each sink and stream
+  host::memory_block highest_;                    ///< of each lane of these
   host::executor kernels_;
   flows receivers_;
   flows senders_;
