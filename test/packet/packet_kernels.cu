@@ -13,6 +13,7 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <deque>
 #include <memory>
 #include <thread>
 
@@ -26,6 +27,15 @@ struct pass_ipv4 {
   GNSTOR_HD packet_verdict receive(Lane&, packet p) {
     const auto* type = p.header<wire::ethernet::network16>(12);
     return type != nullptr && *type == 0x0800 ? packet_verdict::forward : packet_verdict::drop;
+  }
+};
+
+/// Passes on what the NIC has hashed by addresses and UDP ports.
+struct pass_hashed {
+  template <class Lane>
+  GNSTOR_HD packet_verdict receive(Lane&, packet p) const {
+    const bool is_hashed = p.rss_type() == wire::intel::rss_type::ipv4_udp && p.rss_hash() != 0;
+    return is_hashed ? packet_verdict::forward : packet_verdict::drop;
   }
 };
 
@@ -91,6 +101,27 @@ TEST_CASE("for tools: kernels of a GPU forward what a CPU thread's NIC brings") 
     CHECK(flow.count(packet_cause::dropped) == 0);
     CHECK(flow.count(packet_cause::stuck) + flow.count(packet_cause::unsent) == 0);
     CHECK(flow.count(packet_cause::sent) == nic.statistics(0).given);
+  }
+}
+
+TEST_CASE("for tools: kernels of a GPU forward by several ring pairs of a port") {
+  host::nic nic("emu-nic:?queues=4&flows=500&frames=2000");
+  std::deque<host::packet_flow> flows;
+  host::executor machine;
+  for (std::uint32_t q = 0; q < nic.queues(); ++q) {
+    host::packet_flow_options o{.depth = 128, .turn = 32, .buffers = 512};
+    o.receive_queue = o.send_queue = q;
+    flows.emplace_back(nic, o).spawn(machine, pass_hashed{});
+  }
+  nic.attach(machine);
+  machine.run();
+  nic.check();
+  for (std::uint32_t q = 0; q < nic.queues(); ++q) {
+    CAPTURE(q);
+    CHECK(flows[q].count(packet_cause::received) > 250);
+    CHECK(flows[q].count(packet_cause::dropped) == 0);
+    CHECK(flows[q].count(packet_cause::sent) == nic.statistics(0).queues[q].delivered);
+    CHECK(flows[q].count(packet_cause::sent) == nic.statistics(1).queues[q].sent);
   }
 }
 
