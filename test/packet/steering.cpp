@@ -1,6 +1,8 @@
-/// To which receive ring frames of every kind go, by the registers of an 82599.
+/// To which receive ring frames of every kind go, by the registers of an 82599; and which transmit
+/// ring is the next.
 
 #include "reference_rss.hpp"
+#include "scripted_wire.hpp"
 
 #include <doctest/doctest.h>
 #include <nic/receive_steering.hpp>
@@ -139,4 +141,46 @@ TEST_CASE("what is no IP packet, or ends before its addresses, goes to queue 0")
   CHECK(goes(spread_port(), bad, rss_type::none, 0));
   bad[14] = 0x65;
   CHECK(goes(spread_port(), bad, rss_type::none, 0));
+}
+
+TEST_CASE("transmit rings of a port take turns, a frame each") {
+  // Two rings full of frames, and a wire that takes one frame per round.
+  constexpr std::uint32_t depth = 16;
+  const auto port = std::make_unique<fw::nic_port>();
+  std::vector<wire::intel::descriptor> entries[2];
+  std::vector<unsigned char> frames(2 * 64);
+  std::vector<fw::nic_window> windows(fw::nic_window::most);
+  fw::nic_node node;
+  node.ports = port.get();
+  node.queues = 2;
+  node.windows = windows.data();
+  windows[2].open(fw::nic_window::address_of(2), frames.data(), frames.size());
+  for (std::uint32_t q = 0; q < 2; ++q) {
+    const std::uint64_t bus = fw::nic_window::address_of(q);
+    const auto where = wire::intel::registers_82599::transmit(q);
+    frames[q * 64] = static_cast<unsigned char>(q);
+    for (std::uint32_t k = 0; k < depth; ++k)
+      entries[q].push_back(wire::intel::advanced_transmit::frame(
+          fw::nic_window::address_of(2) + std::uint64_t{q} * 64, 64));
+    windows[q].open(bus, reinterpret_cast<unsigned char*>(entries[q].data()), depth * 16);
+    port->registers[where.base_high / 4] = static_cast<std::uint32_t>(bus >> 32);
+    port->registers[where.bytes / 4] = depth * 16;
+    port->registers[where.tail / 4] = depth - 1;
+    port->registers[where.control / 4] = where.enable;
+    port->transmit[q].enabled = where.enable;
+  }
+  scripted_line line;
+  line.tries = 3;
+  const scripted_wire wire{&line};
+  fw::receive_engine<fw::nic_82599, scripted_wire> in(node, 0, wire);
+  for (std::uint32_t round = 0; round < 200; ++round)
+    fw::transmit_engine<fw::nic_82599, scripted_wire>(node, 0, wire, in).tick();
+  REQUIRE(line.gone.size() == 2 * (depth - 1));
+  std::uint32_t sent[2] = {};
+  for (const frame_bytes& f : line.gone) {
+    const std::uint32_t q = f[0];
+    CHECK(++sent[q] <= sent[1 - q] + 2);
+  }
+  CHECK(port->transmit[0].frames == depth - 1);
+  CHECK(port->transmit[1].frames == depth - 1);
 }
