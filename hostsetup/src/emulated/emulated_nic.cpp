@@ -180,19 +180,30 @@ void emulated_nic::attach(simt::cuda::executor&) { refuse_missing_rings(); }
 
 void emulated_nic::note_opened(std::uint32_t port, std::uint32_t queue) {
   const std::lock_guard lock(use_);
-  opened_[port] |= 1u << queue;
-  if (opened_[port] != (1u << where_.queues) - 1) return;
+  opened_[port].open |= 1u << queue;
+  opened_[port].opened |= 1u << queue;
+  if (opened_[port].opened != (1u << where_.queues) - 1) return;
   system_word<std::uint32_t>(node_.ports[port].listens).store(1, release);
+}
+
+void emulated_nic::note_closed(std::uint32_t port, std::uint32_t queue) noexcept {
+  const std::lock_guard lock(use_);
+  opened_[port].open &= ~(1u << queue);
+  // Frames that come to the only ring of a port wait until it is open again.
+  if (opened_[port].open != 0 || where_.queues == 1) return;
+  opened_[port].opened = 0;
+  system_word<std::uint32_t>(node_.ports[port].listens).store(0, release);
 }
 
 void emulated_nic::refuse_missing_rings() const {
   const std::lock_guard lock(use_);
   for (std::uint32_t port = 0; port < where_.ports; ++port) {
-    if (opened_[port] == 0 || opened_[port] == (1u << where_.queues) - 1) continue;
+    const std::uint32_t opened = opened_[port].opened;
+    if (opened == 0 || opened == (1u << where_.queues) - 1) continue;
     throw input_error(fmt::format(
         "port {} has {} receive queues, and flows for {} of them: nothing comes before all are "
         "open; open the others too, or use queues={}",
-        port, where_.queues, std::popcount(opened_[port]), std::popcount(opened_[port])));
+        port, where_.queues, std::popcount(opened), std::popcount(opened)));
   }
 }
 
@@ -283,6 +294,7 @@ ring_words emulated_nic::open_ring(std::uint32_t port, std::uint32_t queue, ring
 void emulated_nic::close_ring(std::uint32_t port, std::uint32_t queue,
                               ring_direction way) noexcept {
   fw::nic_port& p = node_.ports[port];
+  if (way == ring_direction::receive) note_closed(port, queue);
   system_word<std::uint32_t> state(position_of(p, queue, way).enabled);
   p.at(registers_of(queue, way).control).store(0, release);
   // Lanes of an executor have ended with it, and the NIC with them.

@@ -79,6 +79,7 @@ class emulated_nic final : public nic_link {
   /// A ring, as an error names it.
   std::string name_of(std::uint32_t port, std::uint32_t queue) const;
   void note_opened(std::uint32_t port, std::uint32_t queue);
+  void note_closed(std::uint32_t port, std::uint32_t queue) noexcept;
   void refuse_missing_rings() const;
 
   nic_endpoint where_;
@@ -91,7 +92,12 @@ class emulated_nic final : public nic_link {
   std::vector<std::uint64_t> paths_;
   std::unique_ptr<fw::frame_transits> transits_;  ///< where they are measured
   std::vector<std::uint64_t> sequences_;          ///< of each port's sinks, by generator and flow
-  std::vector<std::uint32_t> opened_;       ///< of each port a bit per receive ring, since ever
+  /// Of a port a bit per receive ring.
+  struct receive_rings {
+    std::uint32_t open = 0;    ///< those that a flow has
+    std::uint32_t opened = 0;  ///< those that one had since none was open
+  };
+  std::vector<receive_rings> opened_;       ///< of each port
   std::vector<tap_interface> taps_;         ///< one per port, or none
   mutable std::deque<pcap_port> captures_;  ///< likewise
   mutable std::mutex use_;                  ///< of windows, paths and what was opened
