@@ -148,8 +148,9 @@ std::vector<packets> ethernet() {
        "Frames that the generator of each receiving port makes, with sequence numbers that the "
        "sinks check; then the flows stop. 0: none, until somebody stops the flows.",
        [](nic_endpoint& e, const value& v) { e.frames = v.number; }},
-      {"size", use, syntax::number(60, 1514), "(drawn)",
-       "Bytes of each frame, without the check sequence.",
+      {"size", use, syntax::number(60, 9014), "(drawn)",
+       "Bytes of each frame, without the check sequence. Beyond 1514, jumbo frames, flows want a "
+       "larger buffer_bytes.",
        [](nic_endpoint& e, const value& v) { set(e.frame_bytes, v); }},
       {"rate", use, syntax::number(1, 800), "(as fast as it can)",
        "Gbit/s of each port's wire, each way: generators and what is sent keep to it, but for a "

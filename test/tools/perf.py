@@ -77,6 +77,10 @@ def check_packets():
             assert len(frames) == (3 if what == "exchange" else 6), result
             assert all((n > 0) == is_used for n in frames), result
             assert sum(frames) == result["rates"][way]["frames"], result
+    result = json.loads(call("packets", "--do", "exchange", "--runtime", "1", "--size", "9014",
+                             "--output-json", "-"))
+    assert result["checked"] and not result["wrong"], result
+    assert result["rates"]["received"]["bytes"] == 9014 * result["counts"]["made"] > 0, result
     text = call("packets", "--endpoint",
                 "emu-nic:?frames=3000&loss=50&damage=50&duplicate=50&checksum=50", "--runtime",
                 "60")

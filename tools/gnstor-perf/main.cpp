@@ -63,7 +63,7 @@ void add_packets(gnstor::tools::command_line& line, packet_options& o) {
       .one_of({"forward", "receive", "send", "exchange"})
       .show_default();
   line.option("--size", o.bytes, "bytes of a frame that is made, without its check sequence")
-      .range(gnstor::wire::ethernet::min_frame_bytes, gnstor::wire::ethernet::max_frame_bytes)
+      .range(gnstor::wire::ethernet::min_frame_bytes, gnstor::wire::ethernet::jumbo_frame_bytes)
       .show_default();
   line.option("--runtime", o.seconds, "seconds").range(1, 86400).show_default();
   line.option("--queues", o.queues,
@@ -72,8 +72,8 @@ void add_packets(gnstor::tools::command_line& line, packet_options& o) {
   line.option("--depth", o.depth, "descriptors of a ring (default: 32 on a CPU, 512 on a GPU)");
   line.option("--turn", o.turn, "of these, with one write of the tail (default: 128, or half)");
   line.option("--buffers", o.buffers, "packet buffers of each way (default: 4 per descriptor)");
-  line.option("--buffer-bytes", o.buffer_bytes, "of a packet buffer, for longer frames")
-      .show_default();
+  line.option("--buffer-bytes", o.buffer_bytes,
+              "of a packet buffer (default: 2048, or what --size needs)");
   line.option("--to", o.to, "hardware address of who gets what is sent");
   line.option("--output-json", o.json, "file for the result as JSON; - is standard output");
   line.flag("--quiet", o.quiet, "no line every second");

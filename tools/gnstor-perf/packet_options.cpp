@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 
 namespace gnstor::tools {
@@ -11,6 +12,12 @@ namespace gnstor::tools {
 std::string packet_options::usual_endpoint() const {
   return what == "exchange" ? "emu-nic:?ports=1&loopback=0&runner=cpu"
                             : "emu-nic:?ports=2&runner=cpu";
+}
+
+std::uint32_t packet_options::used_buffer_bytes() const {
+  if (buffer_bytes != 0) return buffer_bytes;
+  constexpr std::uint32_t usual = 2048;
+  return std::max(usual, (bytes + 1023) / 1024 * 1024);
 }
 
 std::string packet_options::full_endpoint() const {

@@ -135,7 +135,7 @@ std::string packets_json(const packet_options& o, const packet_result& r) {
                               {"depth", o.depth},
                               {"turn", o.turn},
                               {"buffers", o.buffers},
-                              {"buffer_bytes", o.buffer_bytes},
+                              {"buffer_bytes", o.used_buffer_bytes()},
                               {"seconds", r.seconds()},
                               {"notes", r.notes},
                               {"rates", rates},

@@ -93,7 +93,7 @@ class packet_job {
     f.depth = options_.depth != 0 ? options_.depth : usual;
     f.turn = options_.turn != 0 ? options_.turn : std::min(f.turn, f.depth / 2);
     f.buffers = options_.buffers != 0 ? options_.buffers : 4 * f.depth;
-    f.buffer_bytes = options_.buffer_bytes;
+    f.buffer_bytes = options_.used_buffer_bytes();
     return f;
   }
   /// One for each receive ring.

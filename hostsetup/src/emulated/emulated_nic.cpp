@@ -82,6 +82,7 @@ emulated_nic::emulated_nic(const nic_endpoint& where, const nic_options& options
   node_.queues = where_.queues;
   node_.frames = where_.frames;
   node_.frame_bytes = where_.frame_bytes;
+  node_.max_frame_bytes = std::max(node_.max_frame_bytes, where_.frame_bytes);
   for (const tap_interface& t : taps_)
     node_.max_frame_bytes = std::max(node_.max_frame_bytes, t.max_frame_bytes());
   node_.drops_when_full = where_.drops_when_full;
@@ -255,9 +256,9 @@ ring_words emulated_nic::open_ring(std::uint32_t port, std::uint32_t queue, ring
   }
   if (receives && memory.buffer_bytes < node_.max_frame_bytes) {
     throw input_error(fmt::format(
-        "port {}: its frames have up to {} bytes and a buffer has {}: use a larger buffer_bytes, "
-        "or a smaller MTU",
-        port, node_.max_frame_bytes, memory.buffer_bytes));
+        "{}: its frames have up to {} bytes and a buffer has {}: use a larger buffer_bytes, or a "
+        "smaller MTU",
+        name_of(port, queue), node_.max_frame_bytes, memory.buffer_bytes));
   }
   const auto set = [&p](std::uint32_t offset, std::uint32_t value) {
     p.at(offset).store(value, relaxed);
