@@ -31,9 +31,8 @@ struct nic_port {
   ring_position transmit[most_queues];
   std::uint32_t next_transmit;  ///< the queue that sends the next frame
   std::uint32_t listens;        ///< all receive rings have been opened: the generator may begin
-  std::uint32_t
-      buffered;  ///< bytes of the frame in `buffer`, which waits for a descriptor; 0: none
-  alignas(16) unsigned char buffer[buffer_bytes];  ///< where a frame lies until its queue is known
+  std::uint32_t buffered;       ///< bytes of the frame in `buffer`; 0: there is none
+  alignas(16) unsigned char buffer[buffer_bytes];  ///< a frame until its ring has a descriptor
   std::uint64_t sequence;                          ///< the generator's next number
   std::uint32_t copies;                            ///< of it that were delivered
   std::uint64_t in_due;   ///< when the wire is free for the next frame to come: `wire_rate`

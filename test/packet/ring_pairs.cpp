@@ -276,6 +276,50 @@ TEST_CASE("seeded: also where rings stop and go on in any order") {
   });
 }
 
+TEST_CASE("a ring without descriptors holds up the others, unless frames are dropped") {
+  constexpr std::uint64_t frames = 20'000;
+  const auto ring_of = [](std::uint64_t n) { return reference_hash_of(0, n, 20) % 128 % 2; };
+  const std::uint32_t busy = ring_of(0);  // the kernels of the other one do not run
+  std::uint64_t of_ring[2] = {};
+  std::uint64_t first = 0;  // for the other one
+  for (std::uint64_t n = 0; n < frames; ++n) {
+    if (++of_ring[ring_of(n)] == 1 && ring_of(n) != busy) first = n;
+  }
+  REQUIRE(first > 0);
+  for (const std::string full : {"drop", "wait"}) {
+    CAPTURE(full);
+    gnstor::host::nic nic("emu-nic:?queues=2&flows=20&frames=20000&full=" + full +
+                          "&runner=" + (full == "drop" ? "sim" : "cpu"));
+    std::vector<sighting> seen(frames);
+    gnstor::host::packet_flow_options o = few;
+    o.receive_queue = o.send_queue = busy;
+    gnstor::host::packet_flow runs(nic, o);
+    o.receive_queue = o.send_queue = 1 - busy;
+    const gnstor::host::packet_flow rests(nic, o);
+    simt::host::executor machine;
+    runs.spawn(machine, note_ring{0, seen.data()});
+    nic.attach(machine);
+    std::thread stopper([&] {
+      if (full == "drop") return;  // it ends with the generator's frames
+      const auto delivered = [&nic] { return nic.statistics(0).delivered; };
+      for (int k = 0; k < 2000 && delivered() < first; ++k)
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      CHECK(delivered() == first);
+      runs.stop();
+    });
+    machine.run();
+    stopper.join();
+    const auto in = nic.statistics(0).queues;
+    CHECK(in[1 - busy].delivered == 0);
+    CHECK(runs.count(packet_cause::received) == in[busy].delivered);
+    if (full == "wait") continue;
+    CHECK(in[1 - busy].missed == of_ring[1 - busy]);
+    CHECK(in[busy].delivered + in[busy].missed == of_ring[busy]);
+    CHECK(in[busy].delivered > 0);
+  }
+}
+
 TEST_CASE("a port of several rings begins when all are open, so that it misses nothing") {
   constexpr std::uint64_t frames = 100;
   gnstor::host::nic nic("emu-nic:?queues=2&flows=50&frames=100&runner=cpu");
