@@ -44,10 +44,20 @@ class reference_host {
   }
   /// @param has_sum false: without a checksum
   frame_bytes datagram(std::uint32_t bytes, bool has_sum) {
-    const auto length = static_cast<std::uint16_t>(8 + bytes);
-    frame_bytes udp = {0x30, any(), 0, 7, 0, 0, 0, 0};
+    frame_bytes data;
+    const auto from = static_cast<std::uint16_t>(0x3000 | any());
+    for (std::uint32_t k = 0; k < bytes; ++k) data.push_back(any());
+    return datagram_of(data, from, 7, has_sum);
+  }
+  /// One with these bytes, from a port to a port.
+  frame_bytes datagram_of(const frame_bytes& data, std::uint16_t from, std::uint16_t to,
+                          bool has_sum) {
+    const auto length = static_cast<std::uint16_t>(8 + data.size());
+    frame_bytes udp(8);
+    put16(udp, 0, from);
+    put16(udp, 2, to);
     put16(udp, 4, length);
-    for (std::uint32_t k = 0; k < bytes; ++k) udp.push_back(any());
+    udp.insert(udp.end(), data.begin(), data.end());
     if (has_sum) {
       std::uint32_t pseudo = 17u + length;
       for (const auto* a : {peer_ip, ip}) pseudo += a[0] * 256u + a[1] + a[2] * 256u + a[3];
@@ -92,6 +102,23 @@ class reference_host {
       std::swap(f[34], f[36]);
       std::swap(f[35], f[37]);
     }
+    return f;
+  }
+
+  /// The same of a datagram, with other bytes and a checksum.
+  static frame_bytes answer_with(const frame_bytes& question, const frame_bytes& data) {
+    frame_bytes f = answer(question);
+    cut(f, 42);
+    f.insert(f.end(), data.begin(), data.end());
+    put16(f, 16, static_cast<std::uint16_t>(f.size() - 14));
+    sign(f);
+    const auto length = static_cast<std::uint16_t>(f.size() - 34);
+    put16(f, 38, length);
+    put16(f, 40, 0);
+    std::uint32_t pseudo = 17u + length;
+    for (std::size_t k = 26; k < 34; k += 2) pseudo += f[k] * 256u + f[k + 1];
+    const std::uint16_t sum = sum_of(f, 34, f.size(), pseudo);
+    put16(f, 40, sum == 0 ? 0xffff : sum);
     return f;
   }
 

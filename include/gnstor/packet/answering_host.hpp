@@ -1,9 +1,7 @@
 #pragma once
 
-#include <gnstor/packet/ipv4_check.hpp>
 #include <gnstor/packet/packet_answers.hpp>
 #include <gnstor/packet/packet_application.hpp>
-#include <gnstor/wire/ethernet/udp_header.hpp>
 
 namespace gnstor::inline v0 {
 
@@ -40,47 +38,14 @@ struct answering_host {
 
  private:
   using cause = packet_cause;
-  static constexpr std::uint32_t at_ip = 14;
-  static constexpr std::uint32_t at_data = 34;
 
   /// `received` if the packet is an answer now; else why there is none.
   GNSTOR_HD cause answer_ipv4(const packet& p) const {
-    namespace ether = wire::ethernet;
-    auto* ip = p.header<ether::ipv4_header>(at_ip);
-    const cause problem = detail::problem_of_ipv4(ip, p.length() - at_ip);
-    if (problem != cause::received) return problem;
-    if (ip->destination != address) return cause::not_for_us;
-    constexpr std::uint32_t first_multicast = 0xe0000000;
-    if (ip->source == address || ip->source == 0 || ip->source >= first_multicast)
-      return cause::malformed;
-    if (ip->header_bytes() != sizeof *ip || ip->is_fragment()) return cause::unsupported;
-    // What Ethernet filled a short frame up with is not answered.
-    if (!p.resize(at_ip + ip->total_bytes)) return cause::malformed;
-    cause why = cause::unsupported;
-    if (ip->is(ether::ip_protocol::icmp)) why = detail::answer_echo(p, at_data);
-    if (ip->is(ether::ip_protocol::udp)) why = answer_udp(p, *ip);
-    if (why != cause::received) return why;
-    ip->destination = ip->source;
-    ip->source = address;  // the sum of both is the same
-    detail::set_time_to_live(*ip, 64);
-    return cause::received;
-  }
-
-  GNSTOR_HD cause answer_udp(const packet& p, const wire::ethernet::ipv4_header& ip) const {
-    namespace ether = wire::ethernet;
-    auto* udp = p.header<ether::udp_header>(at_data);
-    const std::uint32_t length = p.length() - at_data;
-    if (udp == nullptr || udp->total_bytes != length) return cause::malformed;
-    const auto* bytes = reinterpret_cast<const unsigned char*>(udp);
-    if (udp->checksum != 0 &&
-        ether::pseudo_header(ip, udp->total_bytes).add_bytes(bytes, length).value() != 0) {
-      return cause::wrong_checksum;
-    }
-    // Two echo servers would talk for ever.
-    if (udp->destination != echo_port || udp->source == echo_port) return cause::unsupported;
-    udp->destination = udp->source;
-    udp->source = echo_port;  // the sum of both is the same
-    return cause::received;
+    return detail::answer_ipv4(p, address, [this](const auto&, const auto& udp) {
+      // Two echo servers would talk for ever.
+      const bool echoes = udp.destination == echo_port && udp.source != echo_port;
+      return echoes ? cause::received : cause::unsupported;
+    });
   }
 };
 

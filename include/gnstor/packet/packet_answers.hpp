@@ -1,12 +1,14 @@
 #pragma once
-/// What a station of one IPv4 address answers, whatever else an application does: ARP requests and
-/// pings, each in the buffer that the question came in. RFC 826, RFC 792.
+/// What a station of one IPv4 address answers, whatever else an application does: ARP requests,
+/// pings and datagrams, each in the buffer that the question came in. RFC 826, RFC 792, RFC 768.
 
+#include <gnstor/packet/ipv4_check.hpp>
 #include <gnstor/packet/packet.hpp>
 #include <gnstor/wire/ethernet/arp_packet.hpp>
 #include <gnstor/wire/ethernet/ethernet_header.hpp>
 #include <gnstor/wire/ethernet/icmp_header.hpp>
 #include <gnstor/wire/ethernet/internet_checksum.hpp>
+#include <gnstor/wire/ethernet/udp_header.hpp>
 
 namespace gnstor::detail {
 
@@ -57,6 +59,57 @@ GNSTOR_HD inline void set_time_to_live(wire::ethernet::ipv4_header& ip, std::uin
   const ether::network16 before = word();
   ip.time_to_live = hops;
   ip.checksum = ether::updated_checksum(ip.checksum, before, word());
+}
+
+/// Makes a sound UDP datagram the answer that `make(ip, udp)` makes of it, but for addresses.
+/// @param make changes lengths, data and checksum, and returns `received`; else why it does not
+/// @par Result as of `answer_arp`
+template <class Make>
+GNSTOR_HD packet_cause answer_udp(const packet& p, wire::ethernet::ipv4_header& ip,
+                                  std::uint32_t at, const Make& make) {
+  namespace ether = wire::ethernet;
+  auto* udp = p.header<ether::udp_header>(at);
+  const std::uint32_t length = p.length() - at;
+  if (udp == nullptr || udp->total_bytes != length) return packet_cause::malformed;
+  const auto* bytes = reinterpret_cast<const unsigned char*>(udp);
+  if (udp->checksum != 0 &&
+      ether::pseudo_header(ip, udp->total_bytes).add_bytes(bytes, length).value() != 0) {
+    return packet_cause::wrong_checksum;
+  }
+  const packet_cause why = make(ip, *udp);
+  if (why != packet_cause::received) return why;
+  const ether::network16 port = udp->destination;
+  udp->destination = udp->source;
+  udp->source = port;  // the sum of both is the same
+  return packet_cause::received;
+}
+
+/// Makes an IPv4 packet to `address` the answer, but for the Ethernet header: a ping, or a datagram
+/// that `make` answers, as `answer_udp` says.
+/// @par Result as of `answer_arp`
+template <class Make>
+GNSTOR_HD packet_cause answer_ipv4(const packet& p, std::uint32_t address, const Make& make) {
+  namespace ether = wire::ethernet;
+  constexpr std::uint32_t at_ip = sizeof(ether::ethernet_header);
+  constexpr std::uint32_t at_data = at_ip + sizeof(ether::ipv4_header);
+  auto* ip = p.header<ether::ipv4_header>(at_ip);
+  const packet_cause problem = problem_of_ipv4(ip, p.length() - at_ip);
+  if (problem != packet_cause::received) return problem;
+  if (ip->destination != address) return packet_cause::not_for_us;
+  constexpr std::uint32_t first_multicast = 0xe0000000;
+  if (ip->source == address || ip->source == 0 || ip->source >= first_multicast)
+    return packet_cause::malformed;
+  if (ip->header_bytes() != sizeof *ip || ip->is_fragment()) return packet_cause::unsupported;
+  // What Ethernet filled a short frame up with is not answered.
+  if (!p.resize(at_ip + ip->total_bytes)) return packet_cause::malformed;
+  packet_cause why = packet_cause::unsupported;
+  if (ip->is(ether::ip_protocol::icmp)) why = answer_echo(p, at_data);
+  if (ip->is(ether::ip_protocol::udp)) why = answer_udp(p, *ip, at_data, make);
+  if (why != packet_cause::received) return why;
+  ip->destination = ip->source;
+  ip->source = address;  // the sum of both is the same
+  set_time_to_live(*ip, 64);
+  return packet_cause::received;
 }
 
 }  // namespace gnstor::detail

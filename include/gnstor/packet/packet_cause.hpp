@@ -25,6 +25,7 @@ enum class packet_cause : std::uint8_t {
   replayed,            ///< of these: of a tunnel, and a sequence number that came before
   wrong_check,         ///< of these: of a tunnel, and not authentic
   exhausted,           ///< of these: a tunnel's key has no sequence number left
+  no_answer,           ///< of these: done, and it asked for no answer
   icmp_errors,         ///< sent back as an ICMP error, and so not dropped: it has its cause, too
   held_back,           ///< in an application's hands when the path stopped
   bad_check_sequence,  ///< dropped: damaged on the wire
@@ -61,6 +62,7 @@ constexpr const char* name_of(packet_cause cause) {
     case packet_cause::replayed: return "replayed";
     case packet_cause::wrong_check: return "wrong_check";
     case packet_cause::exhausted: return "exhausted";
+    case packet_cause::no_answer: return "no_answer";
     case packet_cause::icmp_errors: return "icmp_errors";
     case packet_cause::held_back: return "held_back";
     case packet_cause::bad_check_sequence: return "bad_check_sequence";

@@ -1,19 +1,10 @@
 #pragma once
 
 #include <gnstor/packet/esp_transform.hpp>
+#include <gnstor/packet/ipv4_prefix.hpp>
 #include <gnstor/packet/replay_window.hpp>
 
 namespace gnstor::inline v0 {
-
-/// IPv4 addresses that begin with the same bits.
-struct ipv4_prefix {
-  std::uint32_t address = 0;  ///< 0x0a400000: 10.64.0.0
-  std::uint32_t bits = 0;     ///< 0: all addresses
-
-  GNSTOR_HD constexpr bool holds(std::uint32_t a) const {
-    return bits == 0 || (a ^ address) >> (32 - bits) == 0;
-  }
-};
 
 /// One direction of an ESP tunnel between two gateways, in memory that its kernel reaches. RFC
 /// 4301, 4.4.2.
