@@ -46,7 +46,7 @@ struct own_table {
 
   explicit own_table(std::uint64_t buckets, std::uint64_t seed = 1)
       : words(key_value_shape{buckets, value_bytes}.words()),
-        server{key_value_table({buckets, value_bytes}, words.data(), &control, seed, 1'000'000'000),
+        server{key_value_table({buckets, value_bytes}, words.data(), &control, seed, 100'000'000),
                {{0x02, 0x47, 0x4e, 0x53, 0x00, 0x01}},
                0x0a400002} {}
 };
