@@ -43,7 +43,7 @@ if(GNSTOR_BUILD_TOOLS)
 endif()
 if(GNSTOR_BUILD_EXAMPLES)
   add_dependencies(interop_programs bfs remote_memory_sum answer_packets forward_packets
-                   ipsec_gateway route_packets)
+                   ipsec_gateway route_packets serve_keys)
 endif()
 file(GLOB interop_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.test)
 foreach(script IN LISTS interop_tests)

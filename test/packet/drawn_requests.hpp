@@ -78,7 +78,7 @@ class drawn_requests {
     return k < std::size(numbers) ? numbers[k] : std::to_string(draw(1000));
   }
   std::string expiry() {
-    constexpr const char* times[] = {"-1", "2592000", "2592001", "4294967296", "5", "-", "1005"};
+    constexpr const char* times[] = {"-1", "2592000", "2592001", "4294967296", "50", "-", "1005"};
     const std::uint32_t k = draw(20);
     return k < std::size(times) ? times[k] : "0";
   }

@@ -1,5 +1,6 @@
 /// Kernels of a GPU forward packets over rings that an emulated NIC serves.
 #include <gnstor/host/executor.hpp>
+#include <gnstor/host/key_value_table.hpp>
 #include <gnstor/host/packet_flow.hpp>
 #include <gnstor/host/route_table.hpp>
 #include <gnstor/packet/esp_gcm.hpp>
@@ -39,7 +40,63 @@ struct pass_hashed {
   }
 };
 
+/// Each thread stores a value of its own bytes under one of few keys, and looks at what is there.
+struct store_and_look {
+  template <class Lane>
+  GNSTOR_HD void operator()(Lane& lane, key_value_table table, std::uint32_t keys,
+                            std::uint64_t* wrong) const {
+    const std::uint32_t me = lane.global_thread();
+    unsigned char value[96];
+    for (std::uint32_t round = 0; round < 20; ++round) {
+      const unsigned char name = static_cast<unsigned char>('a' + (me * 7 + round) % keys);
+      const key_value_key key(&name, 1, table.seed());
+      key_value_item item;
+      item.value = value;
+      item.bytes = 20 + me % 77;
+      item.flags = me;
+      for (std::uint32_t k = 0; k < item.bytes; ++k) value[k] = static_cast<unsigned char>(me + k);
+      const auto stored = table.store(key, item, key_value_table::store_kind::set);
+      key_value_item found;
+      const auto got = table.get(key, [&](const key_value_item& i) {
+        found = i;
+        return i.bytes <= sizeof value ? value : nullptr;
+      });
+      bool is_right =
+          stored == key_value_table::outcome::done &&
+          (got == key_value_table::outcome::done || got == key_value_table::outcome::not_found);
+      if (got == key_value_table::outcome::done) {
+        is_right = is_right && found.bytes == 20 + found.flags % 77;
+        for (std::uint32_t k = 0; k < found.bytes && k < sizeof value; ++k)
+          is_right = is_right && value[k] == static_cast<unsigned char>(found.flags + k);
+      }
+      if (!is_right) device_word<std::uint64_t>(*wrong).fetch_add(1, relaxed);
+    }
+  }
+};
+
 }  // namespace
+
+TEST_CASE("for tools: threads of a GPU share a table of keys and values") {
+  for (const std::uint32_t keys : {1u, 3u, 26u}) {
+    CAPTURE(keys);
+    host::nic nic("emu-nic:?frames=0");
+    host::key_value_table table(
+        nic, {.slots = 16, .value_bytes = 96, .patience = std::chrono::seconds(10)});
+    const host::memory_block words = nic.allocate(sizeof(std::uint64_t));
+    host::executor machine;
+    machine.spawn(8, 128, store_and_look{}, table.ref(), keys,
+                  static_cast<std::uint64_t*>(words.data()));
+    machine.run();
+    std::uint64_t wrong = 0;
+    words.read(0, &wrong, sizeof wrong);
+    CHECK(wrong == 0);
+    const key_value_counts c = table.counts();
+    CHECK(c.busy == 0);
+    CHECK(c.total_items == 8 * 128 * 20);
+    CHECK(c.get_hits + c.get_misses == c.cmd_get);
+    CHECK(c.curr_items <= keys);
+  }
+}
 
 TEST_CASE("for tools: kernels of a GPU make packets, and know them again") {
   constexpr std::uint64_t frames = 2000;

@@ -94,11 +94,11 @@ class reference_cache {
     return !text.empty();
   }
   /// What to answer instead; nothing: it is in `expires`.
-  std::string read_expiry(std::string text, std::uint64_t& expires) const {
+  std::string read_expiry(std::string text, std::uint64_t& expires, const char* if_none) const {
     const bool is_past = !text.empty() && text[0] == '-';
     if (is_past) text = text.substr(1);
     std::uint64_t seconds = 0;
-    if (!read(text, seconds, 0xffffffff)) return bad_format;
+    if (!read(text, seconds, 0xffffffff)) return if_none;
     expires = 0;
     if (seconds == 0) return {};
     if (now == 0) return "CLIENT_ERROR no clock here: exptime has to be 0\r\n";
@@ -178,7 +178,7 @@ class reference_cache {
         (own == 6 && !read(words[5], unique, ~std::uint64_t{0}))) {
       return bad_format;
     }
-    const std::string problem = read_expiry(words[3], e.expires);
+    const std::string problem = read_expiry(words[3], e.expires, bad_format);
     if (!problem.empty()) return problem;
     if (size > value_bytes_) {
       if (words[0] == "set")
@@ -209,7 +209,8 @@ class reference_cache {
     if (key.size() > 250) return bad_format;
     std::uint64_t number = 0;
     if (command == "touch") {
-      const std::string problem = read_expiry(words[2], number);
+      const std::string problem =
+          read_expiry(words[2], number, "CLIENT_ERROR invalid exptime argument\r\n");
       if (!problem.empty()) return problem;
     }
     const bool counts = command == "incr" || command == "decr";

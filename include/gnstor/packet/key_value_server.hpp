@@ -149,7 +149,7 @@ struct key_value_server {
         (how == kind::cas && !unique.read(item.unique))) {
       return answer.only(bad_format()), wants_answer;
     }
-    if (!read_expiry(exptime, item.expires, answer)) return wants_answer;
+    if (!read_expiry(exptime, item.expires, bad_format(), answer)) return wants_answer;
     const key_value_key name(key.at, key.bytes, table.seed());
     if (size > table.shape().value_bytes) {
       // As memcached does it: who has set something new shall not find what was before.
@@ -252,7 +252,8 @@ struct key_value_server {
     if (exptime.bytes == 0 || words.next().bytes != 0)
       return answer.only("ERROR\r\n"), wants_answer;
     if (key.bytes > most_key_bytes) return answer.only(bad_format()), wants_answer;
-    if (!read_expiry(exptime, expires, answer)) return wants_answer;
+    if (!read_expiry(exptime, expires, "CLIENT_ERROR invalid exptime argument\r\n", answer))
+      return wants_answer;
     say(table.touch({key.at, key.bytes, table.seed()}, expires), "TOUCHED\r\n", answer);
     return wants_answer;
   }
@@ -269,7 +270,8 @@ struct key_value_server {
 
   /// 0: never; up to 30 days: from now on; more: since 1970; less than 0: at once. False, and
   /// answered, if it is no such number, or if nobody keeps a clock.
-  GNSTOR_HD bool read_expiry(word exptime, std::uint32_t& expires, text& answer) const {
+  GNSTOR_HD bool read_expiry(word exptime, std::uint32_t& expires, const char* if_none,
+                             text& answer) const {
     constexpr std::uint32_t longest_span = 30 * 24 * 3600;
     const bool is_past = exptime.bytes != 0 && exptime.at[0] == '-';
     if (is_past) {
@@ -277,7 +279,7 @@ struct key_value_server {
       --exptime.bytes;
     }
     std::uint64_t seconds = 0;
-    if (!exptime.read(seconds, ~0u)) return answer.only(bad_format()), false;
+    if (!exptime.read(seconds, ~0u)) return answer.only(if_none), false;
     expires = 0;
     if (seconds == 0) return true;
     const std::uint32_t now = table.now_s();
