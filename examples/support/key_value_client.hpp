@@ -1,6 +1,7 @@
 #pragma once
 /// A client of a key-value server, of kernels: it makes requests, looks at answers, and times them.
 
+#include <gnstor/core/hash.hpp>
 #include <gnstor/core/latency_histogram.hpp>
 #include <gnstor/packet/packet_application.hpp>
 #include <gnstor/packet/packet_source.hpp>
