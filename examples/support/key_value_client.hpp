@@ -28,7 +28,8 @@ struct key_value_talk {
   gnstor::latency_histogram took;
 
   /// Prints it. True if all is well.
-  bool report(std::uint64_t requests, double seconds) const {
+  /// @param may_miss items had to make room
+  bool report(std::uint64_t requests, double seconds, bool may_miss) const {
     const auto wide = [](std::uint64_t n) { return static_cast<unsigned long long>(n); };
     const auto us = [this](double share) {
       return static_cast<double>(took.percentile(share)) / 1000;
@@ -38,7 +39,7 @@ struct key_value_talk {
                 static_cast<double>(answered) / seconds);
     std::printf("from request to answer: 50 %% in %.1f us, 99 %% in %.1f us, 99.9 %% in %.1f us\n",
                 us(0.5), us(0.99), us(0.999));
-    return answered == requests && wrong == 0 && misses == 0;
+    return answered == requests && wrong == 0 && (misses == 0 || may_miss);
   }
 };
 
@@ -50,9 +51,10 @@ struct key_value_load {
   std::uint32_t keys = 1000;
   std::uint32_t value_bytes = 100;
   std::uint32_t server = 0;  ///< its address
+  std::uint32_t client = 0;  ///< and its own
   ether::mac_address server_mac{};
 
-  static constexpr std::uint32_t client = 0x0a400001;  // 10.64.0.1
+  static constexpr std::uint32_t most_window = 1 << 15;
   static constexpr std::uint16_t client_port = 40000;
   static constexpr std::uint32_t at_text = 50;
 
@@ -80,7 +82,8 @@ struct key_value_load {
     for (; text[n] != 0; ++n) to[n] = static_cast<unsigned char>(text[n]);
     return n;
   }
-  /// "key:N flags", or what stands behind a key in an answer. @return the bytes
+  /// A request to store a value, or an item of an answer: they differ in what stands before the key
+  /// and between flags and bytes. @return the bytes
   GNSTOR_HD std::uint32_t put_item(unsigned char* to, const char* before, std::uint32_t which,
                                    std::uint32_t version, const char* between) const {
     std::uint32_t n = put(to, before);
@@ -107,7 +110,7 @@ struct key_value_requests {
     std::uint64_t n = asked.load(gnstor::relaxed);
     const std::uint64_t ended = ended_requests();
     if (n >= load.requests || n >= ended + load.window) return false;
-    if (n < load.requests && n >= load.keys && ended < load.keys) return false;  // stored first
+    if (n >= load.keys && ended < load.keys) return false;  // each is stored first
     if (!asked.compare_exchange(n, n + 1, gnstor::relaxed)) return false;
     unsigned char* const text = p.data() + key_value_load::at_text;
     std::uint32_t bytes = 0;
@@ -139,7 +142,7 @@ struct key_value_requests {
     ip.total_bytes = static_cast<std::uint16_t>(bytes - 14);
     ip.time_to_live = 64;
     ip.protocol = static_cast<std::uint8_t>(ether::ip_protocol::udp);
-    ip.source = key_value_load::client;
+    ip.source = load.client;
     ip.destination = load.server;
     ip.checksum =
         ether::internet_checksum().add_bytes(reinterpret_cast<unsigned char*>(&ip), 20).value();
