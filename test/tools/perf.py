@@ -3,6 +3,8 @@
 import json
 import subprocess
 import sys
+import time
+import urllib.request
 
 PROGRAM = sys.argv[1]
 
@@ -91,6 +93,32 @@ def check_packets():
     assert "WRONG: 0 of" in text and "loopback=" in text, text
 
 
+def check_metrics():
+    """What Prometheus hears while kernels run is what the result says later, or less."""
+    with subprocess.Popen([PROGRAM, "packets", "--runtime", "3", "--quiet", "--queues", "2",
+                           "--metrics", "127.0.0.1:0", "--output-json", "-"], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        first = process.stderr.readline()
+        if "no prometheus-cpp" in first:
+            print("no prometheus-cpp here: metrics are not looked at")
+            return
+        url = first.split()[1]
+        found = {}
+        while not found.get('gnstor_packet_frames_total{cause="received"}') \
+                and process.poll() is None:
+            time.sleep(0.1)
+            with urllib.request.urlopen(url, timeout=5) as answer:
+                lines = answer.read().decode().splitlines()
+            found = dict(line.rsplit(" ", 1) for line in lines if line.startswith("gnstor_"))
+        result = json.loads(process.communicate()[0])
+    for cause in ("received", "sent"):
+        heard = float(found[f'gnstor_packet_frames_total{{cause="{cause}"}}'])
+        assert 0 < heard <= result["counts"][cause], (heard, result)
+    assert float(found['gnstor_nic_frames_total{port="1",count="sent"}']) > 0, found
+    assert float(found['gnstor_nic_ring_frames_total{port="0",queue="1",count="delivered"}']) > 0
+    assert "HOST:PORT" in call("packets", "--metrics", "nowhere", code=1)
+
+
 def check_refusals():
     for words, remedy in (
             (("run", "--bs", "5000"), "a multiple of 4K"),
@@ -114,5 +142,6 @@ def check_refusals():
 check_verify()
 check_run()
 check_packets()
+check_metrics()
 check_refusals()
 print("gnstor-perf: all right")

@@ -4,6 +4,7 @@
 #include "packet_run.hpp"
 #include "perf_report.hpp"
 #include "perf_run.hpp"
+#include "prometheus_answers.hpp"
 #include <gnstor/host/error.hpp>
 
 #include <command_line/command_line.hpp>
@@ -18,6 +19,7 @@ using gnstor::tools::packet_options;
 using gnstor::tools::packet_result;
 using gnstor::tools::perf_options;
 using gnstor::tools::perf_result;
+using gnstor::tools::prometheus_answers;
 namespace host = gnstor::host;
 
 void add_common(gnstor::tools::command_line& line, perf_options& o) {
@@ -75,6 +77,8 @@ void add_packets(gnstor::tools::command_line& line, packet_options& o) {
   line.option("--buffer-bytes", o.buffer_bytes,
               "of a packet buffer (default: 2048, or what --size needs)");
   line.option("--to", o.to, "hardware address of who gets what is sent");
+  line.option("--metrics", o.metrics,
+              "HOST:PORT: answers Prometheus there, whoever asks (GET /metrics)");
   line.option("--output-json", o.json, "file for the result as JSON; - is standard output");
   line.flag("--quiet", o.quiet, "no line every second");
 }
@@ -145,8 +149,12 @@ int verify(const perf_options& o) {
 int packets(const packet_options& o) {
   packet_result r;
   {
+    const prometheus_answers answers(o.metrics);
     live_line<packet_result> live(o.quiet, gnstor::tools::packets_live_text);
-    r = gnstor::tools::run_packets(o, live.looker());
+    r = gnstor::tools::run_packets(o, [&](const packet_result& now, double seconds) {
+      answers.note(now);
+      live.show(now, seconds);
+    });
   }
   put(o.json, gnstor::tools::packets_text(o, r), gnstor::tools::packets_json(o, r));
   return r.wrong.empty() ? 0 : 1;

@@ -19,8 +19,9 @@ struct packet_options {
   std::uint32_t turn = 0;          ///< 0: 128, or half of the depth
   std::uint32_t buffers = 0;       ///< 0: four of each descriptor
   std::uint32_t buffer_bytes = 0;  ///< 0: 2048, or as many KiB as `bytes` needs
-  std::string to;    ///< hardware address that frames are sent to; empty: 02:00:00:00:01:PORT
-  std::string json;  ///< file; "-": standard output
+  std::string to;       ///< hardware address that frames are sent to; empty: 02:00:00:00:01:PORT
+  std::string metrics;  ///< HOST:PORT for Prometheus; empty: nowhere
+  std::string json;     ///< file; "-": standard output
   bool quiet = false;
 
   bool receives() const { return what != "send"; }

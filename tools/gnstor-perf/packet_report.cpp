@@ -75,10 +75,12 @@ std::string packets_text(const packet_options& o, const packet_result& r) {
         "  numbered frames: {} sound, {} changed, {} missing, {} reordered; {} others\n", r.sound,
         r.unsound, r.missing, r.reordered, r.foreign);
   }
-  for (std::size_t port = 0; port < r.rings.size(); ++port) {
+  for (std::size_t port = 0; port < r.ports.size(); ++port) {
+    const auto& rings = r.ports[port].queues;
+    if (rings.size() < 2) continue;
     text += fmt::format("  port {}, ring pairs:", port);
-    for (std::size_t q = 0; q < r.rings[port].size(); ++q) {
-      const host::nic_queue_statistics& s = r.rings[port][q];
+    for (std::size_t q = 0; q < rings.size(); ++q) {
+      const host::nic_queue_statistics& s = rings[q];
       text += fmt::format("{} {}: {} received, {} sent", q == 0 ? "" : ";", q, s.delivered, s.sent);
       if (s.missed != 0) text += fmt::format(", {} missed", s.missed);
     }
@@ -123,9 +125,10 @@ std::string packets_json(const packet_options& o, const packet_result& r) {
   for (const double share : {0.5, 0.9, 0.99, 0.999, 0.9999})
     transits["percentile"][fmt::format("{:.6f}", share * 100)] = r.transits.percentile(share);
   nlohmann::json rings = nlohmann::json::array();
-  for (const auto& port : r.rings) {
+  for (const host::nic_statistics& port : r.ports) {
+    if (port.queues.size() < 2) continue;
     nlohmann::json pairs = nlohmann::json::array();
-    for (const host::nic_queue_statistics& s : port)
+    for (const host::nic_queue_statistics& s : port.queues)
       pairs.push_back({{"received", s.delivered}, {"missed", s.missed}, {"sent", s.sent}});
     rings.push_back(pairs);
   }

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <gnstor/core/latency_histogram.hpp>
-#include <gnstor/host/nic_queue_statistics.hpp>
+#include <gnstor/host/nic_statistics.hpp>
 #include <gnstor/packet/packet_counters.hpp>
 
 #include <cstdint>
@@ -13,8 +13,7 @@ namespace gnstor::tools {
 /// What a run of `gnstor-perf packets` found.
 struct packet_result {
   packet_counters counts{};  ///< of all flows
-  /// Of each port, where it has several ring pairs: what each of them counted.
-  std::vector<std::vector<host::nic_queue_statistics>> rings;
+  std::vector<host::nic_statistics> ports;
   std::uint64_t elapsed_ns = 0;
   latency_histogram transits{};  ///< from a wire to a wire, where the NIC measures it
   // Of the numbered frames that came, where kernels compared them:

@@ -163,7 +163,7 @@ class packet_job {
         r.missing += n.missing();
         r.reordered += n.reordered;
       }
-      if (nic_.queues() > 1) r.rings.push_back(nic_.statistics(port).queues);
+      r.ports.push_back(nic_.statistics(port));
       if (!options_.is_emulated()) continue;
       const latency_histogram h = nic_.transits(port);
       for (std::uint32_t k = 0; k < h.buckets; ++k) r.transits.count[k] += h.count[k];
