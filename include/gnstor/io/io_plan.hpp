@@ -9,6 +9,7 @@
 #include <gnstor/io/io_step.hpp>
 #include <gnstor/io/memory_cursor.hpp>
 #include <gnstor/io/placement.hpp>
+#include <gnstor/io/round_robin_placement.hpp>
 #include <gnstor/io/volume_info.hpp>
 #include <gnstor/wire/afa/slba.hpp>
 
@@ -55,7 +56,7 @@ class io_plan {
   };
   /// Blocks of one stripe, one command per replica.
   struct piece {
-    vba first{};
+    vba first{};  ///< where the SSD has it: of a striped volume another than the volume's address
     std::uint32_t blocks = 0;
     io_buffer buffer{};
     replica_set where{};
@@ -156,7 +157,7 @@ class io_plan {
 
   /// Commands of a flush: one for each SSD that is not absent.
   GNSTOR_HD std::uint32_t flush_steps() const {
-    if (info_.plain()) return 1;
+    if (info_.plain() && !info_.striped()) return 1;
     return info_.ssd_count - static_cast<std::uint32_t>(cuda::std::popcount(info_.absent));
   }
   GNSTOR_HD io_step flush_step(std::uint32_t k) const {
@@ -206,11 +207,26 @@ class io_plan {
     p.first = vba(at);
     p.blocks = n;
     p.buffer = buffer;
+    if (info_.striped()) {
+      const dealt d = dealt_out(stripe_.quotient(at), info_.ssd_count);
+      p.where = d.where;
+      p.first = vba(d.row * stripe_.value() + stripe_.remainder(at));
+      return p;
+    }
     p.where =
         placement_.replicas(info_.vid, info_.hash_factor, stripe_.quotient(at), info_.replicas);
     if ((info_.absent | info_.filling) != 0)
       p.where = serving(p.where, info_.absent, op == opcode::read ? info_.filling : 0);
     return p;
+  }
+  /// Stripe `stripe` of a striped volume: its SSD, and which of that one's stripes it is.
+  struct dealt {
+    replica_set where{};
+    std::uint32_t row = 0;
+  };
+  GNSTOR_HD_SLOW static dealt dealt_out(std::uint32_t stripe, std::uint32_t ssd_count) {
+    const round_robin_placement turns(ssd_count);
+    return {turns.replicas(volume_id(0), 0, stripe, 1), turns.row(stripe)};
   }
   /// The replicas that take part in this epoch: reads go to those in sync. Where nobody is left
   /// they go to who is avoided or being filled, else to who is absent; who is filled or absent

@@ -3,6 +3,7 @@
 #include <gnstor/core/units.hpp>
 #include <gnstor/io/outcome.hpp>
 #include <gnstor/memory/io_buffer.hpp>
+#include <gnstor/qp/member_nsid.hpp>
 #include <gnstor/wire/nvme/read_write.hpp>
 
 #include <type_traits>
@@ -25,7 +26,7 @@ struct io_step {
   std::uint16_t operation = 0;     ///< of an asynchronous one: slot in the operation table
   std::uint32_t blocks = 1;        ///< logical blocks, 1 to 65536; of a Flush 1
   std::uint32_t epoch = 0;         ///< CDW2
-  std::uint32_t namespace_id = 0;  ///< of a plain namespace; 0: the SSD's index + 1
+  std::uint32_t namespace_id = 0;  ///< of plain namespaces; 0: the SSD's index + 1
   std::uint64_t slba = 0;          ///< as on the wire
   std::uint64_t ssds = 0;          ///< one byte per SSD, in the order of trying: its index
   std::uint64_t expires_ns = 0;    ///< of an asynchronous one: `deadline::at_ns` of this attempt
@@ -41,7 +42,8 @@ struct io_step {
 
   /// The command for the SSD that is asked now, without a command id.
   GNSTOR_HD constexpr wire::nvme::submission_entry command() const {
-    const std::uint32_t nsid = namespace_id != 0 ? namespace_id : ssd().value + 1u;
+    const std::uint32_t nsid =
+        namespace_id != 0 ? member_nsid::pack(namespace_id, ssd().value) : ssd().value + 1u;
     if (opcode == wire::nvme::nvm_opcode::flush) return wire::nvme::make_flush(0, nsid);
     auto c = wire::nvme::make_read_write(
         opcode, 0, nsid, slba, blocks,

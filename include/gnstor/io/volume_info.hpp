@@ -18,7 +18,7 @@ struct volume_info {
   std::uint64_t capacity_blocks = 0;  ///< 4 KiB blocks
   std::uint32_t stripe_blocks = 16;   ///< consecutive blocks on the same SSDs
   std::uint32_t replicas = 2;
-  std::uint32_t ssd_count = 0;
+  std::uint32_t ssd_count = 0;             ///< SSDs that it is spread over
   std::uint32_t max_transfer_blocks = 32;  ///< of one command
   std::uint32_t namespace_id = 0;          ///< of a plain namespace; 0: a volume of an array
   std::uint32_t lba_bytes = block_bytes;   ///< of a plain namespace: 512 or 4096
@@ -59,6 +59,9 @@ struct volume_info {
 
   /// True for a plain namespace: block addresses are its own, and nothing checks a client's rights.
   GNSTOR_HD constexpr bool plain() const { return namespace_id != 0; }
+  /// True for plain namespaces of several local controllers that are one volume: its stripes lie on
+  /// them in turn (`round_robin_placement`).
+  GNSTOR_HD constexpr bool striped() const { return plain() && ssd_count > 1; }
 };
 
 static_assert(std::is_trivially_copyable_v<volume_info> && sizeof(volume_info) == 80);

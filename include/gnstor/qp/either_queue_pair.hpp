@@ -7,33 +7,40 @@
 
 namespace gnstor::detail {
 
-/// Stands for the queue pair of a local controller where there is none.
+/// Stands for the queue pair of a local controller where there is none, and for that of several.
 struct no_local_queue_pair {};
+struct no_striped_queue_pair {};
 
 }  // namespace gnstor::detail
 
 namespace gnstor::inline v0 {
 
 /// The queue pair of whichever transport an endpoint asked for: a NIC's own rings, the proxy's, or
-/// those of a controller on this machine's bus.
+/// those of a controller on this machine's bus, or of several.
 ///
 /// It lets one compiled kernel serve every endpoint, for one branch per operation that all lanes of
 /// a group take alike. Kernels that know their transport use its model directly.
 /// @tparam Nic the queue pair of a NIC whose doorbell the lanes ring
 /// @tparam Local that of a local controller, if endpoints may ask for one
-template <restartable_queue_pair Nic, class Local = detail::no_local_queue_pair>
+/// @tparam Striped that of several of them, likewise
+template <restartable_queue_pair Nic, class Local = detail::no_local_queue_pair,
+          class Striped = detail::no_striped_queue_pair>
 class either_queue_pair {
   static constexpr bool has_local = !std::same_as<Local, detail::no_local_queue_pair>;
+  static constexpr bool has_striped = !std::same_as<Striped, detail::no_striped_queue_pair>;
 
  public:
   GNSTOR_HD either_queue_pair(Nic queue) : nic_(queue), kind_(kind::nic) {}
   GNSTOR_HD either_queue_pair(proxy_queue_pair<> queue) : proxy_(queue), kind_(kind::proxy) {}
   GNSTOR_HD either_queue_pair(Local queue) requires has_local : local_(queue), kind_(kind::local) {}
+  GNSTOR_HD either_queue_pair(Striped queue) requires has_striped : striped_(queue),
+                                                                    kind_(kind::striped) {}
 
   /// The NIC's own rings, for kernels that know their transport; null where it is another one.
   GNSTOR_HD const Nic* nic() const { return kind_ == kind::nic ? &nic_ : nullptr; }
-  /// Those of a local controller, likewise.
+  /// Those of a local controller, likewise, and of several.
   GNSTOR_HD const Local* local() const { return kind_ == kind::local ? &local_ : nullptr; }
+  GNSTOR_HD const Striped* striped() const { return kind_ == kind::striped ? &striped_ : nullptr; }
 
   /// Every operation does what the chosen model's does, under the same contract.
   GNSTOR_HD std::uint32_t depth() const {
@@ -44,7 +51,7 @@ class either_queue_pair {
   }
   GNSTOR_HD void write_send(std::uint64_t index,
                             const wire::nvme::submission_entry& capsule) const {
-    visit([&](const auto& q) { q.write_send(index, capsule); });
+    visit([=](const auto& q) { q.write_send(index, capsule); });
   }
   GNSTOR_HD void write_one_sided(std::uint64_t index, const one_sided& transfer) const requires
       one_sided_queue_pair<Nic> &&(!has_local) {
@@ -69,7 +76,7 @@ class either_queue_pair {
     visit([](const auto& q) { q.post_receives(); });
   }
   GNSTOR_HD completion poll(const simt::group& g) const {
-    return visit([&](const auto& q) { return q.poll(g); });
+    return visit([=](const auto& q) { return q.poll(g); });
   }
   GNSTOR_HD void retire(std::uint64_t index) const {
     visit([=](const auto& q) { q.retire(index); });
@@ -94,7 +101,7 @@ class either_queue_pair {
   }
 
  private:
-  enum class kind : std::uint8_t { nic, proxy, local };
+  enum class kind : std::uint8_t { nic, proxy, local, striped };
 
   /// Calls `operation` with the queue pair that it is.
   template <class Operation>
@@ -102,13 +109,24 @@ class either_queue_pair {
     if constexpr (has_local) {
       if (kind_ == kind::local) return operation(local_);
     }
+    if constexpr (has_striped) {
+      if (kind_ == kind::striped) return called(striped_, operation);
+    }
     return kind_ == kind::proxy ? operation(proxy_) : operation(nic_);
+  }
+
+  /// Of several controllers: called, not copied to where it is used, so that kernels that read from
+  /// one need no registers for it.
+  template <class Operation>
+  GNSTOR_HD_SLOW static auto called(Striped queue, Operation operation) {
+    return operation(queue);
   }
 
   union {
     Nic nic_;
     proxy_queue_pair<> proxy_;
     Local local_;
+    Striped striped_;
   };
   kind kind_;
 };
