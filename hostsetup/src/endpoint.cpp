@@ -1,4 +1,5 @@
 #include "endpoint_option.hpp"
+#include <gnstor/core/units.hpp>
 #include <gnstor/host/error.hpp>
 #include <gnstor/host/text_values.hpp>
 #include <gnstor/pcie/pci_address.hpp>
@@ -108,6 +109,12 @@ rdma_endpoint parse_rdma(std::string_view rest, std::string_view whole) {
   return e;
 }
 
+/// Stripes are whole blocks of 4096 bytes.
+void check_stripe(std::uint32_t bytes) {
+  if (bytes % block_bytes == 0) return;
+  throw input_error(fmt::format("endpoint option stripe={}: use a multiple of 4096 bytes", bytes));
+}
+
 nvme_endpoint parse_nvme(std::string_view text) {
   nvme_endpoint e;
   const std::string_view rest = text.substr(text.find(':') + 1);
@@ -116,21 +123,43 @@ nvme_endpoint parse_nvme(std::string_view text) {
         fmt::format("endpoint '{}': expected '?' and options after 'emu-nvme:'", text));
   }
   if (!rest.empty()) apply_all(e, rest.substr(1), nvme_options());
+  check_stripe(e.stripe_bytes);
   return e;
+}
+
+/// One address, or several with commas between them.
+std::vector<std::string> parse_addresses(std::string_view list, std::string_view whole) {
+  std::vector<std::string> all;
+  for (std::size_t at = 0; at <= list.size();) {
+    const std::size_t comma = std::min(list.find(',', at), list.size());
+    const auto address = pcie::pci_address::parse(list.substr(at, comma - at));
+    if (!address) {
+      throw input_error(fmt::format(
+          "endpoint '{}': expected nvme://DOMAIN:BUS:DEVICE.FUNCTION, such as "
+          "nvme://0000:01:00.0, or several with commas between them; gnstorctl local list shows "
+          "the controllers of this machine",
+          whole));
+    }
+    if (std::find(all.begin(), all.end(), address->text()) != all.end()) {
+      throw input_error(fmt::format("endpoint '{}': {} is given twice: each controller once", whole,
+                                    address->text()));
+    }
+    all.push_back(address->text());
+    at = comma + 1;
+  }
+  if (all.size() > pcie_endpoint::max_controllers) {
+    throw input_error(fmt::format("endpoint '{}': {} controllers: use 1 to {}", whole, all.size(),
+                                  pcie_endpoint::max_controllers));
+  }
+  return all;
 }
 
 pcie_endpoint parse_pcie(std::string_view rest, std::string_view whole) {
   const auto question = rest.find('?');
-  const auto address = pcie::pci_address::parse(rest.substr(0, question));
-  if (!address) {
-    throw input_error(fmt::format(
-        "endpoint '{}': expected nvme://DOMAIN:BUS:DEVICE.FUNCTION, such as nvme://0000:01:00.0; "
-        "gnstorctl local list shows the controllers of this machine",
-        whole));
-  }
   pcie_endpoint e;
-  e.address = address->text();
+  e.addresses = parse_addresses(rest.substr(0, question), whole);
   if (question != std::string_view::npos) apply_all(e, rest.substr(question + 1), pcie_options());
+  check_stripe(e.stripe_bytes);
   return e;
 }
 

@@ -26,13 +26,16 @@ constexpr section sections[] = {
      "An array by its manager (gnstor-target --manage), which says where the data is, for programs "
      "that link gnstor::control. The options of rdma:// hold, too."},
     {option_use::local, "emu-nvme:?NAME=VALUE&...",
-     "A local NVMe controller emulated inside this process: its namespaces are volumes, and "
+     "A local NVMe controller emulated inside this process, or several: its namespaces are "
+     "volumes, "
+     "and "
      "kernels drive its queues themselves, by the bytes of NVMe over PCIe."},
     {option_use::disk, "disk:PATH?NAME=VALUE&...",
      "A block device or a file of this machine: one volume, whose queues kernels drive, while CPU "
      "threads have Linux read and write (io_uring, past the page cache)."},
-    {option_use::bus, "nvme://DOMAIN:BUS:DEVICE.FUNCTION?NAME=VALUE&...",
-     "A local NVMe controller on this machine's bus. Taken from Linux by gnstorctl local bind it "
+    {option_use::bus, "nvme://DOMAIN:BUS:DEVICE.FUNCTION[,...]?NAME=VALUE&...",
+     "A local NVMe controller on this machine's bus, or several, over which volumes are striped. "
+     "Taken from Linux by gnstorctl local bind it "
      "is driven by VFIO behind an IOMMU, else by its registers and huge pages; kept by its driver "
      "it is reached through Linux."},
     {option_use::lent, "homi:NAME?NAME=VALUE&...",

@@ -1,4 +1,5 @@
 #include "batch_maker.hpp"
+#include "same_disk.hpp"
 #include <base/start_thread.hpp>
 #include <gnstor/host/error.hpp>
 #include <gnstor/host/file_iterator.hpp>
@@ -107,6 +108,7 @@ file_iterator::file_iterator(session& s, const volume_info& where,
   if (!where.plain())
     throw input_error(
         "files lie on plain namespaces (emu-nvme:, nvme://), not on an array's volumes");
+  refuse_striped(where, "a volume of several controllers");
   if (options.batch == 0 || options.batch_bytes < block_bytes)
     throw input_error("file_iterator_options: a batch has at least one file and 4096 bytes");
   if (options.lanes == 0 || options.lanes > 1024)

@@ -30,6 +30,7 @@ file_pages::file_pages(session& s, const volume_info& where, const files::file_l
                     "another target)",
                     layout.name, where.vid.value));
   }
+  refuse_striped(where, layout.name);
   table_->layout = layout;
   table_->pieces = pieces_of(layout, where);
   const std::size_t bytes = table_->pieces.size() * sizeof(file_piece);

@@ -13,6 +13,8 @@ using bus = endpoint_option<pcie_endpoint>;
 using lent = endpoint_option<homi_endpoint>;
 using packets = endpoint_option<nic_endpoint>;
 
+constexpr std::uint64_t most_stripe = 1 << 20;
+
 std::vector<local> controller() {
   constexpr auto use = option_use::local;
   return {
@@ -54,6 +56,13 @@ std::vector<local> controller() {
        [](nvme_endpoint& e, const value& v) { set(e.threads, v); }},
       {"lanes", use, syntax::number(1, 32), "1", "Lanes of each warp of runner=sim.",
        [](nvme_endpoint& e, const value& v) { set(e.lanes, v); }},
+      {"controllers", use, syntax::number(1, 16), "1",
+       "Controllers, each as the other options say: a volume is striped over namespaces of all of "
+       "them. Of media=file the second one's file is FILE-2.",
+       [](nvme_endpoint& e, const value& v) { set(e.controllers, v); }},
+      {"stripe", use, syntax::size(block_bytes, most_stripe), "128K",
+       "Of several controllers: what lies on one before the next one's turn, a multiple of 4K.",
+       [](nvme_endpoint& e, const value& v) { set(e.stripe_bytes, v); }},
   };
 }
 
@@ -209,6 +218,10 @@ std::span<const bus> pcie_options() {
                  [](pcie_endpoint& e, const value& v) {
                    e.path = static_cast<pcie_endpoint::path_kind>(v.number);
                  }});
+    a.push_back({"stripe", option_use::bus, syntax::size(block_bytes, most_stripe), "128K",
+                 "Of several controllers: what lies on one before the next one's turn, a multiple "
+                 "of 4K.",
+                 [](pcie_endpoint& e, const value& v) { set(e.stripe_bytes, v); }});
     return a;
   }();
   return all;

@@ -45,16 +45,30 @@ std::unique_ptr<array_link> open_lent(const homi_endpoint& where, const session_
                                      where.nsid);
 }
 
-/// By the path that is chosen for it.
-std::unique_ptr<nvme_device> open_on_bus(const pcie_endpoint& where,
-                                         const session_options& options) {
-  const auto address = pcie::pci_address::parse(where.address);
-  if (!address) throw input_error(where.address + ": expected DOMAIN:BUS:DEVICE.FUNCTION");
-  const pcie::pci_function f(*address);
-  const auto chosen = pcie::path_choice::of(f, where.path);
-  if (chosen.path == pcie_endpoint::path_kind::linux_driver)
-    return open_kept(f, chosen.why, where, options);
-  return std::make_unique<pcie_nvme>(f, chosen, options);
+/// Each by the path that is chosen for it. All are chosen before one is opened, and all are open
+/// before one is reset.
+std::vector<std::unique_ptr<nvme_device>> open_on_bus(const pcie_endpoint& where,
+                                                      const session_options& options) {
+  struct choice {
+    pcie::pci_function function;
+    pcie::path_choice path;
+  };
+  std::vector<choice> chosen;
+  for (const std::string& text : where.addresses) {
+    const auto address = pcie::pci_address::parse(text);
+    if (!address) throw input_error(text + ": expected DOMAIN:BUS:DEVICE.FUNCTION");
+    const pcie::pci_function f(*address);
+    chosen.push_back({f, pcie::path_choice::of(f, where.path)});
+  }
+  std::vector<std::unique_ptr<nvme_device>> all;
+  for (const choice& c : chosen) {
+    if (c.path.path == pcie_endpoint::path_kind::linux_driver) {
+      all.push_back(open_kept(c.function, c.path.why, where, options));
+    } else {
+      all.push_back(std::make_unique<pcie_nvme>(c.function, c.path, options));
+    }
+  }
+  return all;
 }
 
 }  // namespace
@@ -70,12 +84,16 @@ std::unique_ptr<array_link> open_link(const endpoint& where, const session_optio
         "then configure it again");
 #endif
   }
-  if (where.nvme)
-    return std::make_unique<nvme_link>(open_emulated_nvme(*where.nvme, options), options);
+  if (where.nvme) {
+    return std::make_unique<nvme_link>(
+        open_emulated_controllers(*where.nvme, options), options,
+        nvme_link::selection{.stripe_bytes = where.nvme->stripe_bytes});
+  }
   if (where.disk) return std::make_unique<nvme_link>(open_disk(*where.disk, options), options);
   if (where.pcie) {
-    return std::make_unique<nvme_link>(open_on_bus(*where.pcie, options), options,
-                                       nvme_link::selection{where.pcie->nsid, where.pcie->queues});
+    return std::make_unique<nvme_link>(
+        open_on_bus(*where.pcie, options), options,
+        nvme_link::selection{where.pcie->nsid, where.pcie->queues, where.pcie->stripe_bytes});
   }
   if (where.homi) return open_lent(*where.homi, options);
   return open_emulated(where, options);

@@ -12,6 +12,13 @@
 
 namespace gnstor::host {
 
+void refuse_striped(const volume_info& where, const std::string& who) {
+  if (!where.striped()) return;
+  throw input_error(who +
+                    ": files lie on a namespace of one controller, and this volume is striped over "
+                    "several: open a session on the one alone");
+}
+
 void check_same_disk(session& s, const volume_info& where, const files::mounted_file& file) {
   // The superblock of XFS is at byte 0, that of ext4 at 1024.
   constexpr std::uint64_t bytes = block_bytes;

@@ -13,10 +13,14 @@ namespace gnstor::test {
 inline constexpr const char* array_runners[] = {"emu:?capacity=16M&runner=cpu",
                                                 "emu:?capacity=16M&runner=cpu&transport=proxy",
                                                 "emu:?capacity=16M&runner=sim&lanes=4"};
-/// The same, and a local controller, which has no replicas.
+/// The same, and a local controller, or several, which have no replicas.
 inline constexpr const char* runners[] = {
-    array_runners[0], array_runners[1], array_runners[2], "emu-nvme:?bytes=16M&namespaces=4",
-    "emu-nvme:?bytes=16M&namespaces=4&lba=512&runner=sim&workers=2&lanes=4"};
+    array_runners[0],
+    array_runners[1],
+    array_runners[2],
+    "emu-nvme:?bytes=16M&namespaces=4",
+    "emu-nvme:?bytes=16M&namespaces=4&lba=512&runner=sim&workers=2&lanes=4",
+    "emu-nvme:?bytes=8M&namespaces=4&controllers=3&stripe=16K&runner=sim&lanes=4"};
 
 /// Memory of a session's kernels, registered.
 struct registered {

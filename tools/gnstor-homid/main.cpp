@@ -44,9 +44,13 @@ std::unique_ptr<host::nvme_device> open_controller(const std::string& text) {
   // As many queues as it has: channels and one.
   const host::session_options all{.client = host::machine::cpu,
                                   .channels = host::homi::most_queues - 1};
+  const bool several = (where.nvme && where.nvme->controllers != 1) ||
+                       (where.pcie && where.pcie->addresses.size() != 1);
+  if (several)
+    throw host::input_error(text + ": a daemon lends one controller: start one daemon for each");
   if (where.nvme) return host::open_emulated_nvme(*where.nvme, all);
   if (where.pcie) {
-    const host::pcie::pci_function f(*host::pcie::pci_address::parse(where.pcie->address));
+    const host::pcie::pci_function f(*host::pcie::pci_address::parse(where.pcie->addresses[0]));
     return std::make_unique<host::pcie_nvme>(
         f, host::pcie::path_choice::of(f, host::pcie_endpoint::path_kind::device), all);
   }

@@ -24,15 +24,17 @@ constexpr std::size_t whole_lines(std::size_t n) { return (n + 127) / 128 * 128;
 
 }  // namespace
 
-emulated_nvme::emulated_nvme(const nvme_endpoint& where, const session_options& options)
+emulated_nvme::emulated_nvme(const nvme_endpoint& where, const session_options& options,
+                             std::uint32_t number)
     : where_(where),
       options_(options),
+      number_(number),
       windows_("emu-nvme", [this](auto k, const auto& mapping) { publish(k, mapping); }) {
   choose();
   lay_out();
   make_namespaces();
   fw::nvme_controller::options o;
-  o.serial = "EMULATED0";
+  o.serial = "EMULATED" + std::to_string(number == 0 ? 0 : number - 1);
   o.max_transfer = where_.max_transfer;
   o.doorbells = static_cast<std::uint32_t*>(host_doorbells_.data());
   o.near_doorbells = reinterpret_cast<std::uint32_t*>(static_cast<unsigned char*>(control_.data()));
@@ -254,22 +256,39 @@ void emulated_nvme::serve(simt::host::executor& run, std::uint32_t& stop) {
   run.serve_in(simt::domain::nic, n.shape.roles(), where_.lanes, stop, fw::nvme_service{n});
 }
 
-void emulated_nvme::drive(const std::function<void()>& work) {
-  if (runner_ == runner_kind::cpu) return work();
-  if (runner_ == runner_kind::gpu) return drive_on_gpu(work);
-  const std::lock_guard lock(drive_use_);
+void emulated_nvme::drive_together(const std::function<void()>& work,
+                                   std::span<nvme_device* const> others) {
+  if (runner_ == runner_kind::simulated) return drive_simulated(work, others);
+  const auto inner = [&] {
+    if (others.empty()) return work();
+    others[0]->drive_together(work, others.subspan(1));
+  };
+  if (runner_ == runner_kind::cpu) return inner();
+  drive_on_gpu(inner);
+}
+
+/// One executor for all of them: lanes of one cannot wait for another executor's.
+void emulated_nvme::drive_simulated(const std::function<void()>& work,
+                                    std::span<nvme_device* const> others) {
+  std::vector<emulated_nvme*> all{this};
+  for (nvme_device* d : others) all.push_back(dynamic_cast<emulated_nvme*>(d));
+  std::vector<std::unique_lock<std::mutex>> held;
+  for (emulated_nvme* d : all) held.emplace_back(d->drive_use_);
+  const auto set_serving = [&all](std::uint32_t on) {
+    for (emulated_nvme* d : all) d->serving_ = on;
+  };
   simt::host::executor run;
-  std::uint32_t stop = 0;
-  serve(run, stop);
-  serving_ = 1;
+  std::vector<std::uint32_t> stops(all.size());
+  for (std::size_t k = 0; k < all.size(); ++k) all[k]->serve(run, stops[k]);
+  set_serving(1);
   run.spawn_in(simt::domain::gpu0, 1, 1, call_back{}, &work);
   try {
     run.run();
   } catch (...) {
-    serving_ = 0;
+    set_serving(0);
     throw;
   }
-  serving_ = 0;
+  set_serving(0);
 }
 
 void emulated_nvme::attach(simt::host::executor& executor) {

@@ -27,7 +27,9 @@ class emulated_nvme final : public nvme_device,
  public:
   /// Throws `input_error` for options that exclude each other, `error` where there is not so much
   /// memory, or a file cannot be used.
-  emulated_nvme(const nvme_endpoint& where, const session_options& options);
+  /// @param number of several of one endpoint, which it is: from 1; 0: the only one
+  emulated_nvme(const nvme_endpoint& where, const session_options& options,
+                std::uint32_t number = 0);
   ~emulated_nvme() override;
 
   std::uint64_t read(std::uint64_t offset, std::uint32_t bytes) override {
@@ -39,7 +41,9 @@ class emulated_nvme final : public nvme_device,
   std::uint64_t map(void* memory, std::uint64_t bytes) override;
   void unmap(std::uint64_t address) noexcept override;
 
-  std::string name() const override { return "emu-nvme"; }
+  std::string name() const override {
+    return number_ == 0 ? "emu-nvme" : "emu-nvme controller " + std::to_string(number_ - 1);
+  }
   place node_reach() const override { return host_place_; }
   place kernel_reach() const override { return kernel_place_; }
   memory_block allocate(place where, std::size_t bytes) override {
@@ -49,7 +53,9 @@ class emulated_nvme final : public nvme_device,
   doorbell_file shared_doorbells() const override;
   /// DMA addresses that commands named and that were not mapped, so far.
   std::uint64_t faults() const;
-  void drive(const std::function<void()>& work) override;
+  void drive(const std::function<void()>& work) override { drive_together(work, {}); }
+  void drive_together(const std::function<void()>& work,
+                      std::span<nvme_device* const> others) override;
   void attach(simt::host::executor& executor) override;
   void attach(simt::cuda::executor& executor) override;
   void inject_fault(std::uint32_t nsid, std::string_view fault) override;
@@ -68,6 +74,7 @@ class emulated_nvme final : public nvme_device,
   void publish(std::uint32_t window, const fw::dma_mapping& mapping);
   void await_round() const noexcept;
   void serve(simt::host::executor& run, std::uint32_t& stop);
+  void drive_simulated(const std::function<void()>& work, std::span<nvme_device* const> others);
   void drive_on_gpu(const std::function<void()>& work);
   fw::nvme_node stopped_by(std::uint32_t* stop) const;
 
@@ -81,6 +88,7 @@ class emulated_nvme final : public nvme_device,
 
   nvme_endpoint where_;
   session_options options_;
+  std::uint32_t number_;
   runner_kind runner_ = runner_kind::cpu;
   place host_place_ = place::host;    ///< memory of this CPU that the workers reach
   place kernel_place_ = place::host;  ///< memory of kernels that the workers reach

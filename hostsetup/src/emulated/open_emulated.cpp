@@ -33,6 +33,18 @@ std::unique_ptr<nvme_device> open_emulated_nvme(const nvme_endpoint& where,
   return std::make_unique<emulated_nvme>(where, options);
 }
 
+std::vector<std::unique_ptr<nvme_device>> open_emulated_controllers(
+    const nvme_endpoint& where, const session_options& options) {
+  std::vector<std::unique_ptr<nvme_device>> all;
+  if (where.controllers == 1) all.push_back(open_emulated_nvme(where, options));
+  for (std::uint32_t number = 1; where.controllers != 1 && number <= where.controllers; ++number) {
+    nvme_endpoint one = where;
+    if (number > 1 && !one.file.empty()) one.file += "-" + std::to_string(number);
+    all.push_back(std::make_unique<emulated_nvme>(one, options, number));
+  }
+  return all;
+}
+
 std::unique_ptr<nic_link> open_emulated_nic(const nic_endpoint& where, const nic_options& options) {
   return std::make_unique<emulated_nic>(where, options);
 }

@@ -10,6 +10,7 @@
 #include <local/nvme_device.hpp>
 
 #include <memory>
+#include <vector>
 
 namespace gnstor::host {
 
@@ -22,10 +23,14 @@ std::unique_ptr<array_link> open_emulated(const endpoint& where, const session_o
 std::unique_ptr<memory_link> open_emulated_memory(const memory_endpoint& where,
                                                   const remote_memory_options& options);
 
-/// Makes the controller that an endpoint `emu-nvme:` describes, inside this process. Throws
-/// `input_error` for options that exclude each other, `error` for memory or files that cannot be.
+/// Makes the controller that an endpoint `emu-nvme:` describes, the first if several, inside this
+/// process. Throws `input_error` for options that exclude each other, `error` for memory or files
+/// that cannot be.
 std::unique_ptr<nvme_device> open_emulated_nvme(const nvme_endpoint& where,
                                                 const session_options& options);
+/// Makes all of them.
+std::vector<std::unique_ptr<nvme_device>> open_emulated_controllers(const nvme_endpoint& where,
+                                                                    const session_options& options);
 
 /// Makes the Ethernet controller that an endpoint `emu-nic:` describes, inside this process.
 /// Throws `input_error` for options that exclude each other, `error` for memory that cannot be.

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,9 @@ class nvme_device : public pcie::pcie_device {
   virtual doorbell_file shared_doorbells() const;
   /// Runs `work` on this CPU so that the device makes progress beside it.
   virtual void drive(const std::function<void()>& work) = 0;
+  /// The same for this one and others of an endpoint together.
+  virtual void drive_together(const std::function<void()>& work,
+                              std::span<nvme_device* const> others);
   /// Adds to an executor what has to run beside its kernels, if anything.
   virtual void attach(simt::host::executor& executor) = 0;
   virtual void attach(simt::cuda::executor& executor) = 0;

@@ -1,262 +1,273 @@
 #include "nvme_link.hpp"
 
+#include "namespace_rules.hpp"
 #include "own_controller.hpp"
 #include <base/cuda_support.hpp>
 #include <gnstor/host/error.hpp>
+#include <gnstor/qp/member_nsid.hpp>
 #include <gnstor/simt/clock.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstddef>
 
 namespace gnstor::host {
 namespace {
 
 constexpr std::uint32_t own_depth = 128;
-constexpr std::uint64_t most_blocks = std::uint64_t{1} << 32;  ///< of a volume: VBAs have 32 bits
 constexpr std::size_t paged(std::size_t n) { return (n + 4095) / 4096 * 4096; }
-
-/// Why gnstor cannot use a namespace, with the remedy; empty if it can.
-std::string problem_of(std::uint32_t nsid, const wire::nvme::identify_namespace& said) {
-  const wire::nvme::lba_format format = said.format();
-  if (format.metadata_bytes != 0 || (said.dps & wire::nvme::dps_type_mask) != 0) {
-    return fmt::format(
-        "namespace {} has metadata beside its blocks; gnstor moves data alone: give it an LBA "
-        "format without (nvme format --lbaf=N --pi=0, which erases it)",
-        nsid);
-  }
-  if (format.data_shift != 9 && format.data_shift != 12) {
-    return fmt::format(
-        "namespace {} has blocks of 2^{} bytes; gnstor uses blocks of 512 and 4096 bytes: give it "
-        "another LBA format (nvme format --block-size=4096, which erases it)",
-        nsid, format.data_shift);
-  }
-  if (nsid > 0xffff) return fmt::format("namespace {}: ids above 65535 fit no volume id", nsid);
-  return {};
-}
 
 }  // namespace
 
 nvme_link::nvme_link(std::unique_ptr<nvme_device> device, const session_options& options,
                      const selection& chosen)
-    : nvme_link(std::move(device), nullptr, options, chosen.nsid, chosen.queues) {}
+    : options_(options), regions_(dma_region::most) {
+  members_.push_back(std::make_unique<nvme_member>(std::move(device), nullptr, options.device));
+  set_up(chosen);
+}
+
+nvme_link::nvme_link(std::vector<std::unique_ptr<nvme_device>> devices,
+                     const session_options& options, const selection& chosen)
+    : options_(options), regions_(dma_region::most) {
+  for (auto& d : devices)
+    members_.push_back(std::make_unique<nvme_member>(std::move(d), nullptr, options.device));
+  set_up(chosen);
+}
 
 nvme_link::nvme_link(std::unique_ptr<nvme_device> device, std::unique_ptr<queue_owner> owner,
-                     const session_options& options, std::uint32_t only_nsid,
-                     std::uint32_t most_queues)
-    : options_(options),
-      device_(std::move(device)),
-      owner_(std::move(owner)),
-      regions_(dma_region::most),
-      granules_(dma_region::most),
-      imported_(dma_region::most) {
-  if (!owner_) {
-    owner_ = std::make_unique<own_controller>(
-        *device_,
-        pcie::nvme_controller::options{device_->name(), std::min(options.channels + 1, most_queues),
-                                       options.timeout});
+                     const session_options& options, std::uint32_t only_nsid)
+    : options_(options), regions_(dma_region::most) {
+  members_.push_back(
+      std::make_unique<nvme_member>(std::move(device), std::move(owner), options.device));
+  set_up({only_nsid});
+}
+
+void nvme_link::set_up(const selection& chosen) {
+  for (const auto& m : members_) {
+    if (m->has_owner()) continue;
+    m->set_owner(std::make_unique<own_controller>(
+        m->device(),
+        pcie::nvme_controller::options{
+            m->device().name(), std::min(options_.channels + 1, chosen.queues), options_.timeout}));
   }
   choose_transfer();
-  find_namespaces(only_nsid);
-  const std::vector<std::uint16_t>& granted = owner_->queues();
-  const auto for_kernels = static_cast<std::uint32_t>(granted.size() - 1);
-  kernels_.count = std::min(options.channels, for_kernels);
-  if (kernels_.count < options.channels) {
-    notes_.push_back(fmt::format("{} has {} I/O queues, one of them this CPU's: {} channels of {}",
-                                 device_->name(), for_kernels + 1, kernels_.count,
-                                 options.channels));
-  }
-  kernels_.depth = options.depth;
-  kernels_.ids.assign(granted.begin(), granted.begin() + kernels_.count);
-  own_.count = 1;
-  own_.depth = std::min(own_depth, owner_->max_queue_entries() / 2);
-  own_.ids = {granted[kernels_.count]};
-  own_.asynchronous = kernels_.asynchronous = options.asynchronous;
-  make_channels(own_, device_->node_reach());
-  make_channels(kernels_, device_->kernel_reach());
-  if (options.client == machine::gpu && kernels_.count != 0) restart_on_gpu({}, options.device);
+  find_namespaces(chosen);
+  share_queues(chosen.queues);
+  own_.asynchronous = kernels_.asynchronous = options_.asynchronous;
+  make_channels(own_, first().node_reach());
+  make_channels(kernels_, first().kernel_reach());
+  if (options_.client == machine::gpu && kernels_.count != 0) restart_on_gpu({}, options_.device);
 }
 
 nvme_link::~nvme_link() {
-  // First: nothing that it knows is touched afterwards.
-  owner_.reset();
+  // First: nothing that they know is touched afterwards.
+  for (const auto& m : members_) m->end();
 }
 
 std::unique_ptr<array_link> nvme_link::another(const endpoint&, const session_options&) const {
-  throw input_error(device_->name() +
+  throw input_error(first().name() +
                     ": a local controller has one session: open one with more channels");
 }
 
-void nvme_link::find_namespaces(std::uint32_t only) {
-  for (const std::uint32_t nsid : owner_->namespaces()) {
-    if (only != 0 && nsid != only) continue;
-    const wire::nvme::identify_namespace said = owner_->identify_namespace(nsid);
-    std::string problem = problem_of(nsid, said);
-    if (!problem.empty()) {
-      notes_.push_back(std::move(problem));
-      continue;
+/// As much as every controller takes, and the PRP lists of a queue have room for in one piece.
+void nvme_link::choose_transfer() {
+  const std::uint32_t depth = std::max(options_.depth, own_depth);
+  transfer_ = ~0u;
+  for (const auto& m : members_) transfer_ = std::min(transfer_, m->owner().max_transfer_bytes());
+  for (const auto& m : members_) {
+    const std::uint64_t piece = m->device().contiguous_bytes();
+    while (nvme_member::queue_bytes(depth, transfer_) > piece) {
+      if (transfer_ <= block_bytes) {
+        throw input_error(
+            fmt::format("{}: queues of {} commands do not fit {} bytes in one piece: use a smaller "
+                        "session_options::depth",
+                        m->device().name(), depth, piece));
+      }
+      transfer_ /= 2;
     }
-    volume_info v;
-    v.vid = volume_id(static_cast<std::uint16_t>(nsid));
-    v.namespace_id = nsid;
-    v.lba_bytes = 1u << said.format().data_shift;
-    v.capacity_blocks = std::min(said.nsze / (block_bytes / v.lba_bytes), most_blocks);
-    v.max_transfer_blocks = transfer_ / block_bytes;
-    v.stripe_blocks = v.max_transfer_blocks;
-    v.replicas = 1;
-    v.ssd_count = 1;
-    namespaces_.push_back(v);
+  }
+}
+
+void nvme_link::find_namespaces(const selection& chosen) {
+  for (const std::uint32_t nsid : members_[0]->owner().namespaces()) {
+    if (chosen.nsid == 0 || nsid == chosen.nsid) add_namespace(nsid, chosen);
   }
   if (namespaces_.empty()) {
-    throw input_error(fmt::format("{} has no namespace{} that gnstor can use{}{}", device_->name(),
-                                  only == 0 ? "" : fmt::format(" {}", only),
-                                  notes_.empty() ? "" : ": ", notes_.empty() ? "" : notes_.back()));
+    const std::string which = chosen.nsid == 0 ? std::string() : fmt::format(" {}", chosen.nsid);
+    throw input_error(fmt::format("{} has no namespace{} that gnstor can use{}{}", first().name(),
+                                  which, notes_.empty() ? "" : ": ",
+                                  notes_.empty() ? "" : notes_.back()));
   }
+  if (width() == 1) return;
+  notes_.push_back(fmt::format(
+      "volumes are striped over {} controllers, {} KiB on each in turn, without replicas: what one "
+      "controller loses is lost",
+      width(), namespaces_[0].stripe_blocks * block_bytes / 1024));
 }
 
-std::size_t nvme_link::queue_bytes(std::uint32_t depth, std::uint32_t transfer) const {
-  return paged(nvme_pcie_queue_layout::of(depth, transfer).bytes +
-               remote_channel::bytes(depth, options_.asynchronous));
-}
-
-/// As much as the controller takes, and the PRP lists of a queue have room for in one piece.
-void nvme_link::choose_transfer() {
-  transfer_ = owner_->max_transfer_bytes();
-  const std::uint32_t depth = std::max(options_.depth, own_depth);
-  while (queue_bytes(depth, transfer_) > device_->contiguous_bytes()) {
-    if (transfer_ <= block_bytes) {
-      throw input_error(
-          fmt::format("{}: queues of {} commands do not fit {} bytes in one piece: use a smaller "
-                      "session_options::depth",
-                      device_->name(), depth, device_->contiguous_bytes()));
+/// One that cannot be used is noted; one of which several controllers say different things is
+/// refused.
+void nvme_link::add_namespace(std::uint32_t nsid, const selection& chosen) {
+  std::vector<named_namespace> said;
+  for (const auto& m : members_) {
+    const std::vector<std::uint32_t> has = m->owner().namespaces();
+    if (std::find(has.begin(), has.end(), nsid) == has.end()) {
+      notes_.push_back(
+          fmt::format("{} has no namespace {}: it is no volume", m->device().name(), nsid));
+      return;
     }
-    transfer_ /= 2;
+    said.push_back({m->device().name(), m->owner().identify_namespace(nsid)});
+    std::string problem = problem_of(nsid, said.back().what);
+    if (!problem.empty()) {
+      notes_.push_back(width() == 1 ? std::move(problem) : said.back().controller + ": " + problem);
+      return;
+    }
+  }
+  namespaces_.push_back(volume_of(nsid, said, transfer_, chosen.stripe_bytes));
+}
+
+/// Says which queues are whose: as many channels as the controller of the fewest has queues for.
+void nvme_link::share_queues(std::uint32_t most) {
+  const nvme_member* least = members_[0].get();
+  for (const auto& m : members_)
+    if (m->owner().queues().size() < least->owner().queues().size()) least = m.get();
+  const auto for_kernels =
+      static_cast<std::uint32_t>(std::min<std::size_t>(least->owner().queues().size(), most) - 1);
+  kernels_.count = std::min(options_.channels, for_kernels);
+  if (kernels_.count < options_.channels) {
+    notes_.push_back(fmt::format("{} has {} I/O queues, one of them this CPU's: {} channels of {}",
+                                 least->device().name(), for_kernels + 1, kernels_.count,
+                                 options_.channels));
+  }
+  own_.count = 1;
+  kernels_.depth = options_.depth;
+  own_.depth = own_depth;
+  for (const auto& m : members_) {
+    own_.depth = std::min(own_.depth, m->owner().max_queue_entries() / 2);
+    const std::vector<std::uint16_t>& granted = m->owner().queues();
+    nvme_member::queue_group own;
+    nvme_member::queue_group kernels;
+    kernels.ids.assign(granted.begin(), granted.begin() + kernels_.count);
+    own.ids = {granted[kernels_.count]};
+    own_.queues.push_back(std::move(own));
+    kernels_.queues.push_back(std::move(kernels));
   }
 }
 
 void nvme_link::make_channels(channel_group& c, place where) {
-  c.each = queue_bytes(c.depth, transfer_);
-  c.each_block = static_cast<std::uint32_t>(
-      std::clamp<std::uint64_t>(device_->contiguous_bytes() / c.each, 1, std::max(c.count, 1u)));
-  for (std::uint32_t k = 0; k < c.count; k += c.each_block) {
-    const std::size_t bytes = std::min(c.each_block, c.count - k) * c.each;
-    queue_block& b = c.queues.emplace_back(queue_block{device_->allocate(where, bytes), 0});
-    b.dma = device_->map(b.memory.data(), bytes);
-  }
-  const std::size_t regions = paged(c.count * sizeof(remote_channel));
-  const std::size_t outcomes = regions + dma_region::most * sizeof(dma_region);
+  const std::size_t states = paged(c.count * sizeof(remote_channel));
+  const std::size_t striped =
+      states + paged(c.count * remote_channel::bytes(c.depth, options_.asynchronous));
+  const std::size_t one = nvme_striped_layout::of(c.depth, width()).bytes;
+  const std::size_t regions = striped + (width() == 1 ? 0 : paged(c.count * one));
+  const std::size_t outcomes = regions + width() * dma_region::most * sizeof(dma_region);
   c.shared =
       memory_block(where, paged(outcomes + c.count * sizeof(std::uint64_t)), options_.device);
   auto* base = static_cast<unsigned char*>(c.shared.data());
   c.channels = reinterpret_cast<remote_channel*>(base);
-  c.regions = reinterpret_cast<dma_region*>(base + regions);
+  c.states = base + states;
+  c.striped = base + striped;
   c.outcomes = reinterpret_cast<std::uint64_t*>(base + outcomes);
-  for (std::uint32_t k = 0; k < c.count; ++k) make_channel(c, where, k);
+  for (std::uint32_t m = 0; m < width(); ++m) {
+    nvme_member::queue_group& g = c.queues[m];
+    g.depth = c.depth;
+    g.transfer = transfer_;
+    g.where = where;
+    g.regions = reinterpret_cast<dma_region*>(base + regions) + m * dma_region::most;
+    members_[m]->make(g, options_.priority);
+  }
+  for (std::uint32_t k = 0; k < c.count; ++k) make_channel(c, k);
 }
 
-void nvme_link::make_channel(channel_group& c, place where, std::uint32_t k) {
-  const nvme_pcie_queue_layout layout = nvme_pcie_queue_layout::of(c.depth, transfer_);
-  const queue_block& b = c.queues[k / c.each_block];
-  const std::size_t at = k % c.each_block * c.each;
-  const std::uint64_t lists = b.dma + at + layout.lists;
-  b.memory.write(at + offsetof(nvme_pcie_queue_state, lists), &lists, sizeof lists);
+void nvme_link::make_channel(channel_group& c, std::uint32_t k) {
+  const auto offset = [&c](const unsigned char* at) {
+    return static_cast<std::size_t>(at - static_cast<unsigned char*>(c.shared.data()));
+  };
+  unsigned char* const state = c.states + k * remote_channel::bytes(c.depth, c.asynchronous);
   channel_state open{};
   open.phase = static_cast<std::uint32_t>(channel_phase::ready);
-  b.memory.write(at + layout.bytes, &open, sizeof open);
-  unsigned char* const queue = static_cast<unsigned char*>(b.memory.data()) + at;
-  const std::uint16_t id = c.ids[k];
-  const remote_channel channel(
-      nvme_pcie_queue_pair<>(queue, c.depth, transfer_, device_->doorbells(id, where), c.regions),
-      queue + layout.bytes, c.asynchronous);
-  c.shared.write(k * sizeof channel, &channel, sizeof channel);
-  create_queues(c, k);
-}
-
-void nvme_link::create_queues(const channel_group& c, std::uint32_t k) {
-  const nvme_pcie_queue_layout layout = nvme_pcie_queue_layout::of(c.depth, transfer_);
-  const std::uint64_t at = c.queues[k / c.each_block].dma + k % c.each_block * c.each;
-  owner_->create_queues(c.ids[k], nvme_pcie_queue_layout::entries(c.depth), at + layout.submissions,
-                        at + layout.completions, options_.priority);
+  c.shared.write(offset(state), &open, sizeof open);
+  const auto channel_over = [&](any_queue_pair queue) {
+    const remote_channel channel(queue, state, c.asynchronous);
+    c.shared.write(k * sizeof channel, &channel, sizeof channel);
+  };
+  if (width() == 1) return channel_over(members_[0]->queue(c.queues[0], k));
+  const nvme_striped_layout layout = nvme_striped_layout::of(c.depth, width());
+  unsigned char* const memory = c.striped + k * layout.bytes;
+  for (std::uint32_t m = 0; m < width(); ++m) {
+    const nvme_pcie_queue_pair<> queue = members_[m]->queue(c.queues[m], k);
+    c.shared.write(offset(memory) + layout.queues + m * sizeof queue, &queue, sizeof queue);
+  }
+  channel_over(nvme_striped_queue_pair(memory, c.depth, width()));
 }
 
 io_buffer nvme_link::register_memory(void* address, std::uint64_t bytes) {
   const std::lock_guard lock(use_);
   // Index 0 stays empty: a key of 0 opens nothing.
   for (std::uint32_t k = 1; k < regions_.size(); ++k) {
-    dma_region& r = regions_[k];
-    if (r.bytes != 0) continue;
-    const auto base = reinterpret_cast<std::uint64_t>(address);
-    const std::uint32_t generation = (r.key >> 8) + 1;  // a key does not open what follows it
-    dma_region now = {base, bytes, 0, generation << 8 | k, device_->granule_shift()};
-    imported_[k] = device_->import(address, bytes);
-    if (imported_[k] != nullptr) {
-      now.granule_shift = pcie::imported_memory::granule_shift;
-      write_granules(now, k, imported_[k]->granules());
-    } else if (now.granule_shift == 0) {
-      now.dma = device_->map(address, bytes);
-    } else {
-      write_granules(now, k, device_->map_granules(address, bytes));
+    region_key& r = regions_[k];
+    if (r.used) continue;
+    // A key does not open what follows it.
+    const std::uint32_t key = ((r.key >> 8) + 1) << 8 | k;
+    std::size_t opened = 0;
+    try {
+      for (; opened < members_.size(); ++opened) members_[opened]->open_region(key, address, bytes);
+    } catch (...) {
+      while (opened-- > 0) members_[opened]->close_region(key);
+      throw;
     }
-    r = now;
-    write_region(k);
-    return io_buffer{base, bytes, r.key, r.key};
+    r = {key, true};
+    return io_buffer{reinterpret_cast<std::uint64_t>(address), bytes, key, key};
   }
   throw error(fmt::format(
       "{} memory regions are registered and there can be no more: register fewer, larger ones",
       regions_.size() - 1));
 }
 
-/// The table of a region's granules, where this CPU's lanes and kernels reach it.
-void nvme_link::write_granules(dma_region& r, std::uint32_t index,
-                               const std::vector<std::uint64_t>& at) {
-  const std::size_t bytes = at.size() * sizeof at[0];
-  granules_[index] = memory_block(device_->kernel_reach(), bytes, options_.device);
-  granules_[index].write(0, at.data(), bytes);
-  r.dma = reinterpret_cast<std::uint64_t>(granules_[index].data());
-}
-
 void nvme_link::unregister_memory(const io_buffer& buffer) noexcept {
   const std::lock_guard lock(use_);
-  dma_region& r = regions_[dma_region::index_of(buffer.rkey)];
-  if (r.bytes == 0 || r.key != buffer.rkey) return;
-  const std::uint32_t index = dma_region::index_of(buffer.rkey);
-  const std::uint64_t dma = r.dma;
-  r.bytes = 0;
-  try {
-    write_region(index);
-  } catch (const std::exception&) {
-    // The GPU failed, and with it every lane that could use the key.
-  }
-  if (r.granule_shift == 0) {
-    device_->unmap(dma);
-  } else {
-    granules_[index] = memory_block();
-    imported_[index].reset();
-  }
-}
-
-/// Shows a region to the lanes.
-void nvme_link::write_region(std::uint32_t index) {
-  for (const channel_group* c : {&own_, &kernels_}) {
-    if (c->regions == nullptr) continue;
-    copy_in(c->shared.where(), options_.device, c->regions + index, &regions_[index],
-            sizeof(dma_region));
-  }
+  region_key& r = regions_[dma_region::index_of(buffer.rkey)];
+  if (!r.used || r.key != buffer.rkey) return;
+  r.used = false;
+  for (const auto& m : members_) m->close_region(r.key);
 }
 
 status nvme_link::execute_admin(const wire::nvme::submission_entry& command, deadline d) {
   const std::lock_guard lock(use_);
-  return owner_->execute(command, d);
+  if (width() == 1) return members_[0]->owner().execute(command, d);
+  const member_nsid to = member_nsid::unpack(command.nsid);
+  if (to.controller >= width())
+    return status::make(status_code::invalid_argument, reporter::caller);
+  wire::nvme::submission_entry own = command;
+  own.nsid = to.nsid;
+  return members_[to.controller]->owner().execute(own, d);
 }
 
 void nvme_link::reset(std::uint32_t k, std::uint64_t timeout_ns) {
   const std::lock_guard lock(use_);
   const deadline d = simt::within(timeout_ns);
+  std::uint32_t lost = 0;
+  for (std::uint32_t m = 0; m < width(); ++m)
+    if (members_[m]->is_gone()) lost |= 1u << m;
+  // Nothing is left to wait for at one that is gone; where all are, that is the reset's failure.
+  if (width() == 1 || lost == (1u << width()) - 1) lost = 0;
+  const auto each_there = [&](const auto& act) {
+    for (std::uint32_t m = 0; m < width(); ++m)
+      if ((lost >> m & 1) == 0) act(m);
+  };
   restart(k, restart_step::bar, d);
-  device_->drive([&] { owner_->delete_queues(kernels_.ids[k]); });
+  drive([&] {
+    each_there(
+        [&](std::uint32_t m) { members_[m]->owner().delete_queues(kernels_.queues[m].ids[k]); });
+  });
   restart(k, restart_step::settle, d);
-  create_queues(kernels_, k);
+  each_there(
+      [&](std::uint32_t m) { members_[m]->create(kernels_.queues[m], k, options_.priority); });
+  if (width() != 1) {
+    auto* const state = reinterpret_cast<nvme_striped_state*>(
+        kernels_.striped + k * nvme_striped_layout::of(kernels_.depth, width()).bytes);
+    copy_in(kernels_.shared.where(), options_.device, &state->lost, &lost, sizeof lost);
+  }
   restart(k, restart_step::open, d);
 }
 
@@ -270,7 +281,7 @@ void nvme_link::restart(std::uint32_t k, restart_step step, deadline d) {
   if (options_.client == machine::gpu) {
     restart_on_gpu(e, options_.device);
   } else {
-    device_->drive([&] {
+    drive([&] {
       simt::lane<> lane;
       restart_channel{}(lane, e);
     });
@@ -282,12 +293,37 @@ void nvme_link::restart(std::uint32_t k, restart_step step, deadline d) {
   throw io_error(fmt::format("resetting channel {}: {}: {}", k, to_text(step), to_string(s)), s);
 }
 
+void nvme_link::drive(const std::function<void()>& work) {
+  std::vector<nvme_device*> others;
+  for (std::uint32_t m = 1; m < width(); ++m) others.push_back(&members_[m]->device());
+  first().drive_together(work, others);
+}
+
+void nvme_link::attach(simt::host::executor& beside) {
+  for (const auto& m : members_) m->device().attach(beside);
+}
+void nvme_link::attach(simt::cuda::executor& beside) {
+  for (const auto& m : members_) m->device().attach(beside);
+}
+
+void nvme_link::inject_fault(std::uint32_t ssd, std::string_view fault) {
+  if (width() == 1) return first().inject_fault(ssd + 1, fault);
+  if (ssd >= width())
+    throw input_error(fmt::format("controller {}: the endpoint has {}", ssd, width()));
+  for (const volume_info& v : namespaces_)
+    members_[ssd]->device().inject_fault(v.namespace_id, fault);
+}
+
 void nvme_link::inject_nic_fault(std::uint32_t, std::string_view) {
-  throw input_error(device_->name() + ": a local controller has no NIC");
+  throw input_error(first().name() + ": a local controller has no NIC");
 }
 
 std::vector<std::string> nvme_link::notes() const {
-  std::vector<std::string> all = device_->notes();
+  std::vector<std::string> all;
+  for (const auto& m : members_) {
+    for (std::string& note : m->device().notes())
+      if (std::find(all.begin(), all.end(), note) == all.end()) all.push_back(std::move(note));
+  }
   all.insert(all.end(), notes_.begin(), notes_.end());
   return all;
 }

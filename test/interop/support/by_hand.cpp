@@ -82,7 +82,7 @@ nvme::prp_pair lay(std::uint64_t data, std::uint32_t offset, std::uint32_t bytes
 std::unique_ptr<pcie::mapped_device> opened(const std::string& endpoint) {
   const host::endpoint where = host::endpoint::parse(endpoint);
   if (!where.pcie) throw input_error(endpoint + ": expected nvme://");
-  return pcie::open_device(pcie::pci_function(*pcie::pci_address::parse(where.pcie->address)));
+  return pcie::open_device(pcie::pci_function(*pcie::pci_address::parse(where.pcie->addresses[0])));
 }
 
 }  // namespace

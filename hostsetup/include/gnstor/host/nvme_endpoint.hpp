@@ -6,7 +6,8 @@
 
 namespace gnstor::host {
 
-/// A local NVMe controller that is emulated in this process: `emu-nvme:?name=value&...`.
+/// A local NVMe controller that is emulated in this process, or several alike:
+/// `emu-nvme:?name=value&...`.
 ///
 /// `session` opens it like an array: its namespaces are volumes, which kernels read and write by
 /// I/O queues of their own. docs/endpoints.md shows the options.
@@ -31,10 +32,12 @@ struct nvme_endpoint {
   std::string file;  ///< of media=file; of namespace N behind the first FILE.N
   media_kind media = media_kind::host;
   runner_kind runner = runner_kind::automatic;
-  std::uint32_t workers = 0;  ///< warps or lanes that serve a queue together; 0: by the
-                              ///< runner
-  std::uint32_t threads = 1;  ///< of the CPU runner
-  std::uint32_t lanes = 1;    ///< of each warp of the simulated runner
+  std::uint32_t workers = 0;      ///< warps or lanes that serve a queue together; 0: by the
+                                  ///< runner
+  std::uint32_t threads = 1;      ///< of the CPU runner
+  std::uint32_t lanes = 1;        ///< of each warp of the simulated runner
+  std::uint32_t controllers = 1;  ///< 1 to 16: a volume is striped over all of them
+  std::uint32_t stripe_bytes = 128 << 10;  ///< a multiple of 4096
 
   /// True if `text` names such a controller, right or wrong.
   static bool is_meant_by(std::string_view text) { return text.starts_with("emu-nvme:"); }

@@ -20,18 +20,15 @@
 namespace gnstor::host::pcie {
 
 /// Memory in huge pages of 2 MiB, whose addresses on the bus are known: the kernel does not move
-/// them. For devices that no IOMMU stands before. Needs root, to learn the addresses.
+/// them. For devices that no IOMMU stands before; all of a process that live at the same time share
+/// them, so that several reach the same memory. Needs root, to learn the addresses.
 class huge_pages {
  public:
   static constexpr std::uint32_t shift = 21;
   static constexpr std::uint64_t page_bytes = std::uint64_t{1} << shift;
 
   /// Throws `error` where this process may not know where its memory lies.
-  huge_pages() : state_(std::make_shared<state>()) {
-    state_->pagemap = file_descriptor(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
-    if (!state_->pagemap.is_open())
-      throw error(fmt::format("reading /proc/self/pagemap: {}", std::strerror(errno)));
-  }
+  huge_pages() : state_(of_process()) {}
 
   /// Zero-filled memory; up to 2 MiB lie in one piece on the bus. Throws `error` if no huge pages
   /// are left.
@@ -125,6 +122,19 @@ class huge_pages {
       return frame * 4096;
     }
   };
+
+  static std::shared_ptr<state> of_process() {
+    static std::mutex use;
+    static std::weak_ptr<state> newest;
+    const std::lock_guard lock(use);
+    if (auto living = newest.lock()) return living;
+    auto fresh = std::make_shared<state>();
+    fresh->pagemap = file_descriptor(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
+    if (!fresh->pagemap.is_open())
+      throw error(fmt::format("reading /proc/self/pagemap: {}", std::strerror(errno)));
+    newest = fresh;
+    return fresh;
+  }
 
   std::shared_ptr<state> state_;
 };
