@@ -57,11 +57,10 @@ std::vector<local> controller() {
       {"lanes", use, syntax::number(1, 32), "1", "Lanes of each warp of runner=sim.",
        [](nvme_endpoint& e, const value& v) { set(e.lanes, v); }},
       {"controllers", use, syntax::number(1, 16), "1",
-       "Controllers, each as the other options say: a volume is striped over namespaces of all of "
-       "them. Of media=file the second one's file is FILE-2.",
+       "Controllers alike, over which volumes are striped. The second one's file is FILE-2.",
        [](nvme_endpoint& e, const value& v) { set(e.controllers, v); }},
       {"stripe", use, syntax::size(block_bytes, most_stripe), "128K",
-       "Of several controllers: what lies on one before the next one's turn, a multiple of 4K.",
+       "Of several: what lies on one before the next one's turn, a multiple of 4K.",
        [](nvme_endpoint& e, const value& v) { set(e.stripe_bytes, v); }},
   };
 }
@@ -211,7 +210,7 @@ std::span<const bus> pcie_options() {
         option_use::bus, "I/O queues taken at most: one for each channel, and this CPU's own.");
     a.push_back({"path", option_use::bus, syntax::one_of({"auto", "device", "relay", "linux"}),
                  "auto",
-                 "How its queues are reached: kernels ring its doorbells; they fill its queues and "
+                 "How queues are reached: kernels ring its doorbells; they fill its queues and "
                  "a thread of this CPU rings the doorbells; or Linux, whose driver keeps it, "
                  "carries out what they ask for, and nothing is written to what is in use. auto is "
                  "linux where a driver of Linux has it, else device.",
@@ -219,8 +218,7 @@ std::span<const bus> pcie_options() {
                    e.path = static_cast<pcie_endpoint::path_kind>(v.number);
                  }});
     a.push_back({"stripe", option_use::bus, syntax::size(block_bytes, most_stripe), "128K",
-                 "Of several controllers: what lies on one before the next one's turn, a multiple "
-                 "of 4K.",
+                 "Of several: what lies on one before the next one's turn, a multiple of 4K.",
                  [](pcie_endpoint& e, const value& v) { set(e.stripe_bytes, v); }});
     return a;
   }();

@@ -3,6 +3,7 @@
 #include "refusals.hpp"
 #include "temp_folder.hpp"
 #include "volume/session_rig.hpp"
+#include <emulated/open_emulated.hpp>
 #include <gnstor/host/array.hpp>
 #include <gnstor/host/error.hpp>
 #include <gnstor/host/file_array.hpp>
@@ -10,11 +11,13 @@
 #include <gnstor/wire/nvme/media_status.hpp>
 
 #include <doctest/doctest.h>
+#include <local/nvme_link.hpp>
 
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <numeric>
+#include <session_impl.hpp>
 #include <string>
 
 using namespace gnstor;
@@ -111,6 +114,17 @@ std::vector<unsigned char> block_of(host::session& s, const volume_info& v,
   return {memory.bytes(), memory.bytes() + block_bytes};
 }
 
+/// A session over controllers that are not alike.
+host::session over(const std::vector<std::string>& ways, const host::session_options& how) {
+  std::vector<std::unique_ptr<host::nvme_device>> devices;
+  for (const std::string& where : ways)
+    devices.push_back(host::open_emulated_nvme(*host::endpoint::parse(where).nvme, how));
+  return host::session_access::over(
+      host::endpoint::parse(ways[0]), how,
+      std::make_unique<host::nvme_link>(std::move(devices), how,
+                                        host::nvme_link::selection{.stripe_bytes = 8192}));
+}
+
 constexpr const char* three[] = {
     "emu-nvme:?controllers=3&bytes=2M&stripe=16K",
     "emu-nvme:?controllers=3&bytes=2M&stripe=16K&runner=sim&workers=2&lanes=8"};
@@ -169,6 +183,34 @@ TEST_CASE("what a kernel writes lies block by block where the stripes say, and n
       }
     }
   }
+}
+
+TEST_CASE("of controllers that are not alike the least of each counts") {
+  host::session s = over({"emu-nvme:?bytes=4M&queues=9", "emu-nvme:?bytes=1028K&mdts=16K",
+                          "emu-nvme:?bytes=2M&queues=3&namespaces=2"},
+                         {.channels = 8});
+  const volume_info v = s.open_volume(volume_id(1));
+  CHECK(v.capacity_blocks * block_bytes == 3 << 20);
+  CHECK(v.max_transfer_blocks * block_bytes == 16 << 10);
+  CHECK(s.channels().size() == 2);
+  CHECK(notes_say(s, "2 channels of 8"));
+  CHECK(s.volumes().size() == 1);  // the third one's second namespace is nobody else's
+  const auto written = random_bytes(100 * block_bytes, 2);
+  s.write(v, 50 * block_bytes, written.data(), written.size());
+  std::vector<unsigned char> there(written.size());
+  s.read(v, 50 * block_bytes, there.data(), there.size());
+  CHECK(there == written);
+  host::session first = over({"emu-nvme:?namespaces=2&bytes=1M", "emu-nvme:?bytes=1M"}, {});
+  CHECK(notes_say(first, "emu-nvme has no namespace 2: it is no volume"));
+}
+
+TEST_CASE("controllers of different blocks are refused by name") {
+  const auto open = [](const char* a, const char* b) {
+    return refusal_of<host::input_error>([=] { (void)over({a, b}, {}); });
+  };
+  CHECK(says(open("emu-nvme:?lba=512", "emu-nvme:?lba=4096"),
+             "namespace 1 of emu-nvme has blocks of 4096 bytes, that of emu-nvme of 512"));
+  CHECK(says(open("emu-nvme:?lba=4096", "emu-nvme:?lba=512"), "of 512 bytes"));
 }
 
 TEST_CASE("a media error of one controller reaches the lanes of its stripes alone") {
@@ -243,6 +285,11 @@ TEST_CASE("a controller that is pulled out fails its own stripes, at once after 
       CHECK(all[k].ssd == 0);
     }
   }
+  // This CPU's own reads know it, too.
+  std::vector<unsigned char> block(block_bytes);
+  s.read(v, 16 << 10, block.data(), block.size());
+  for (int round = 0; round < 300; ++round)
+    REQUIRE_THROWS_AS(s.read(v, 0, block.data(), block.size()), host::io_error);
   s.inject_fault(1, "dead");
   s.inject_fault(2, "dead");
   CHECK_THROWS_AS(s.reset_channel(0, 100_ms), host::error);

@@ -172,6 +172,62 @@ TEST_CASE("a striped volume lies on its controllers in turn, whatever their numb
   }
 }
 
+TEST_CASE("answers are taken in turn of each controller, whichever has the most") {
+  const gnstor::host::memory_block data(gnstor::host::place::host, 64 << 10);
+  striped_rig rig({.controllers = 3, .depth = 8}, data.data(), data.bytes());
+  const nvme_striped_queue_pair q = rig.queue();
+  const auto address = reinterpret_cast<std::uint64_t>(data.data());
+  // Controller 0 has four answers, the others one each.
+  constexpr std::uint32_t to[] = {0, 0, 0, 1, 0, 2};
+  for (std::uint16_t id = 0; id < 6; ++id) {
+    const result<std::uint64_t> at = q.try_reserve(1);
+    REQUIRE(at.status.ok());
+    q.write_send(at.value,
+                 wire::nvme::make_read_write(
+                     wire::nvme::nvm_opcode::read, id, member_nsid::pack(1, to[id]), 0, 1,
+                     wire::nvme::make_keyed_sgl(address, block_bytes, nvme_fixture::key)));
+    q.publish(at.value, 1);
+  }
+  q.ring();
+  for (std::uint32_t k = 0; k < 3; ++k) rig.at(k).rig.serve();
+  std::vector<std::uint16_t> order;
+  for (int look = 0; look < 7; ++look) {
+    const completion c = q.poll(simt::group::self());
+    if (c.kind == completion_kind::response) order.push_back(c.response.command_id);
+  }
+  CHECK(order == std::vector<std::uint16_t>{0, 3, 5, 1, 2, 4});
+  CHECK(q.taken() == 6);
+  CHECK(q.announced() == 6);
+}
+
+TEST_CASE("a command for a controller that is gone, or that there is not, is refused by another") {
+  const gnstor::host::memory_block data(gnstor::host::place::host, 64 << 10);
+  striped_rig rig({.controllers = 3, .depth = 8}, data.data(), data.bytes());
+  const nvme_striped_queue_pair q = rig.queue();
+  q.rings().state().lost = 1;
+  const auto address = reinterpret_cast<std::uint64_t>(data.data());
+  for (const std::uint32_t to : {0u, 2u, 3u, 77u}) {
+    CAPTURE(to);
+    const result<std::uint64_t> at = q.try_reserve(1);
+    REQUIRE(at.status.ok());
+    q.write_send(at.value,
+                 wire::nvme::make_read_write(
+                     wire::nvme::nvm_opcode::write, 5, member_nsid::pack(1, to), 0, 1,
+                     wire::nvme::make_keyed_sgl(address, block_bytes, nvme_fixture::key)));
+    q.publish(at.value, 1);
+    q.ring();
+    for (std::uint32_t k = 0; k < 3; ++k) rig.at(k).rig.serve();
+    const completion c = q.poll(simt::group::self());
+    REQUIRE(c.kind == completion_kind::response);
+    CHECK(c.response.command_id == 5);
+    CHECK(detail::response_status(c.response).ok() == (to == 2));
+    q.retire(at.value);
+  }
+  CHECK(rig.at(0).rig.served().writes == 0);
+  CHECK(rig.at(1).rig.served().writes == 0);
+  CHECK(rig.at(2).rig.served().writes == 1);
+}
+
 TEST_CASE("lanes that share few slots over many controllers all come to their ends") {
   for (const std::uint32_t depth : {2u, 4u, 64u}) {
     CAPTURE(depth);

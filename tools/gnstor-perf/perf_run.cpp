@@ -31,9 +31,13 @@ std::uint16_t id_in(const std::string& text) {
   return error == std::errc{} && end == text.data() + text.size() ? id : std::uint16_t{0};
 }
 
-/// The largest volume that an endpoint gives: a local controller's namespace, or half of what an
+/// The largest volume that an endpoint gives: local controllers' namespaces, or half of what an
 /// array with two replicas holds.
 std::uint64_t usual_bytes(const host::endpoint& where) {
+  if (where.nvme && where.nvme->controllers != 1) {
+    const std::uint64_t stripe = where.nvme->stripe_bytes;
+    return where.nvme->bytes / stripe * stripe * where.nvme->controllers;
+  }
   if (where.nvme) return where.nvme->bytes;
   if (where.rdma || where.pcie || where.homi) return 64 << 20;
   return std::min<std::uint64_t>(where.capacity_bytes * where.ssds / where.replicas / 2, 64 << 20);

@@ -240,7 +240,18 @@ status nvme_link::execute_admin(const wire::nvme::submission_entry& command, dea
     return status::make(status_code::invalid_argument, reporter::caller);
   wire::nvme::submission_entry own = command;
   own.nsid = to.nsid;
-  return members_[to.controller]->owner().execute(own, d);
+  if (to.nsid != 0) return members_[to.controller]->owner().execute(own, d);
+  status outcome;
+  for (const auto& m : members_)
+    if (outcome.ok()) outcome = m->owner().execute(own, d);
+  return outcome;
+}
+
+/// Has the lanes of channel `k` ask controllers no more that are gone, by bit.
+void nvme_link::leave_out(const channel_group& c, std::uint32_t k, std::uint32_t gone) {
+  auto* const state = reinterpret_cast<nvme_striped_state*>(
+      c.striped + k * nvme_striped_layout::of(c.depth, width()).bytes);
+  copy_in(c.shared.where(), options_.device, &state->lost, &gone, sizeof gone);
 }
 
 void nvme_link::reset(std::uint32_t k, std::uint64_t timeout_ns) {
@@ -264,9 +275,8 @@ void nvme_link::reset(std::uint32_t k, std::uint64_t timeout_ns) {
   each_there(
       [&](std::uint32_t m) { members_[m]->create(kernels_.queues[m], k, options_.priority); });
   if (width() != 1) {
-    auto* const state = reinterpret_cast<nvme_striped_state*>(
-        kernels_.striped + k * nvme_striped_layout::of(kernels_.depth, width()).bytes);
-    copy_in(kernels_.shared.where(), options_.device, &state->lost, &lost, sizeof lost);
+    leave_out(kernels_, k, lost);
+    leave_out(own_, 0, lost);
   }
   restart(k, restart_step::open, d);
 }

@@ -46,7 +46,8 @@ class nvme_link final : public array_link {
   }
   io_buffer register_memory(void* address, std::uint64_t bytes) override;
   void unregister_memory(const io_buffer& buffer) noexcept override;
-  /// To the controller that the NSID names, as of `member_nsid`.
+  /// To the controller that the NSID names, as of `member_nsid`; of no namespace: to each, until
+  /// one refuses.
   status execute_admin(const wire::nvme::submission_entry& command, deadline d) override;
   const remote_channel& host() const override { return *own_.channels; }
   const remote_channel* kernels() const override { return kernels_.channels; }
@@ -88,6 +89,7 @@ class nvme_link final : public array_link {
   void share_queues(std::uint32_t most);
   void make_channels(channel_group& c, place where);
   void make_channel(channel_group& c, std::uint32_t k);
+  void leave_out(const channel_group& c, std::uint32_t k, std::uint32_t gone);
   void restart(std::uint32_t k, restart_step step, deadline d);
 
   session_options options_;
