@@ -57,6 +57,8 @@ refuses "no such PCI function" gnstorctl local bind 0000:77:00.0
 refuses "expected DOMAIN" gnstorctl local bind 77
 refuses "no NVMe controller" gnstorctl local bind 0000:00:1f.0
 mkdir -p /mnt
+refuses "nvme has it: gnstorctl local bind $second" gnstor dump "$second,$third?path=device"
+refuses "$second is given twice" gnstor dump "$second,$third,$second"
 must mkfs.xfs -q -f "$(disk_of LAB2 1)"
 must mount "$(disk_of LAB2 1)" /mnt
 refuses "is mounted on /mnt: unmount or close it first; nothing was changed" \
@@ -109,6 +111,37 @@ must gnstor-perf verify --endpoint "nvme://$third?scratch=yes" --size 4M --bs 4K
 refuses "cannot be created in a standard NVMe subsystem" \
   gnstor-perf verify --endpoint "nvme://$third"
 must gnstor dump "$first" --nsid 2 --mib 16 --image /tmp/written
+
+step "two controllers are one volume"
+refuses "$third has blocks of 512 bytes, that of $second of 4096" \
+  gnstor dump "$second,$third?nsid=1"
+must gnstor find-bad "$second" --io 4096 --bad 1025 --mib 8 # it was let go
+refuses "has no namespace 9" gnstor dump "$first,$third?nsid=9"
+both="$first,$third?nsid=1&stripe=64K"
+says "all bytes right" gnstor write "$both" --io 1M --lanes 2 --mib 6 --seed 9
+must grep "striped over 2 controllers, 64 KiB on each in turn" /tmp/said
+says "all bytes right after resets" gnstor reset "$both" --mib 4 --seed 9
+must gnstor dump "$both" --mib 6 --image /tmp/striped --io 4096
+for one in "$first" "$third"; do
+  must gnstorctl local release "$one"
+done
+for serial in LAB0 LAB2; do
+  within 20 disk_of $serial 1
+  within 10 test -b "$(disk_of $serial 1)"
+  k=0
+  [ $serial = LAB2 ] && k=1
+  : > /tmp/part
+  while [ $k -lt 96 ]; do
+    dd if=/tmp/striped bs=64K skip=$k count=1 2>/dev/null >> /tmp/part
+    k=$((k + 2))
+  done
+  same "the stripes of $serial" "$(sum_of "$(disk_of $serial 1)" 3)" "$(sum /tmp/part)"
+done
+says "$third through Linux" gnstor dump "$both" --mib 6 --image /tmp/read
+must cmp /tmp/striped /tmp/read
+for one in "$first" "$third"; do
+  must gnstorctl local bind "$one" --driver $driver
+done
 
 step "PRPs of all forms"
 says "a list that is one pointer to the next: right" gnstor lists "$first"
