@@ -200,6 +200,33 @@ TEST_CASE("answers are taken in turn of each controller, whichever has the most"
   CHECK(q.announced() == 6);
 }
 
+TEST_CASE("an index that is not published keeps its reservation, whatever is answered behind it") {
+  const gnstor::host::memory_block data(gnstor::host::place::host, 64 << 10);
+  striped_rig rig({.controllers = 2, .depth = 2}, data.data(), data.bytes());
+  const nvme_striped_queue_pair q = rig.queue();
+  const auto address = reinterpret_cast<std::uint64_t>(data.data());
+  const auto write_to = [&](std::uint64_t index, std::uint32_t controller) {
+    q.write_send(index, wire::nvme::make_read_write(
+                            wire::nvme::nvm_opcode::read, static_cast<std::uint16_t>(index),
+                            member_nsid::pack(1, controller), 0, 1,
+                            wire::nvme::make_keyed_sgl(address, block_bytes, nvme_fixture::key)));
+  };
+  REQUIRE(q.try_reserve(1).value == 0);
+  REQUIRE(q.try_reserve(1).value == 1);
+  write_to(1, 1);
+  q.publish(1, 1);
+  q.ring();
+  rig.at(1).rig.serve();
+  REQUIRE(q.poll(simt::group::self()).kind == completion_kind::response);
+  q.retire(1);
+  // Another lap's mark would take the place of index 0's.
+  CHECK(q.try_reserve(1).status.code == status_code::would_block);
+  write_to(0, 0);
+  q.publish(0, 1);
+  CHECK(q.published() == 2);
+  CHECK(q.try_reserve(2).value == 2);
+}
+
 TEST_CASE("a command for a controller that is gone, or that there is not, is refused by another") {
   const gnstor::host::memory_block data(gnstor::host::place::host, 64 << 10);
   striped_rig rig({.controllers = 3, .depth = 8}, data.data(), data.bytes());

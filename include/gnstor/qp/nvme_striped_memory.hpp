@@ -13,8 +13,9 @@ inline constexpr std::uint32_t max_striped_controllers = 16;
 struct nvme_striped_state {
   alignas(128) std::uint64_t reserved;   ///< send indices handed out
   alignas(128) std::uint64_t published;  ///< send indices whose entries are complete
-  alignas(128) std::uint64_t retired;    ///< send indices whose commands were answered, or before
+  alignas(128) std::uint64_t retired;    ///< send indices that may be handed out anew a lap later
   alignas(128) std::uint64_t announced;  ///< send indices that their controllers know
+  std::uint64_t closed;                  ///< first index of a life that is not open yet, or 0
   alignas(128) std::uint32_t turn;       ///< the controller whose completions are looked at first
   alignas(128) std::uint32_t lost;       ///< controllers that are gone, by bit: set by the host
 };
@@ -23,15 +24,13 @@ struct nvme_striped_state {
 struct nvme_striped_layout {
   std::uint64_t state = 0;
   std::uint64_t reservations = 0;
-  std::uint64_t ids = 0;     ///< of the command last sent at each index
   std::uint64_t queues = 0;  ///< `nvme_pcie_queue_pair<>` of each controller
   std::uint64_t bytes = 0;
 
   GNSTOR_HD static constexpr nvme_striped_layout of(std::uint32_t depth, std::uint32_t count) {
     nvme_striped_layout l;
     l.reservations = l.state + sizeof(nvme_striped_state);
-    l.ids = l.reservations + std::uint64_t{depth} * sizeof(std::uint64_t);
-    l.queues = (l.ids + std::uint64_t{depth} * sizeof(std::uint16_t) + 127) / 128 * 128;
+    l.queues = (l.reservations + std::uint64_t{depth} * sizeof(std::uint64_t) + 127) / 128 * 128;
     l.bytes = (l.queues + count * sizeof(nvme_pcie_queue_pair<>) + 127) / 128 * 128;
     return l;
   }

@@ -31,7 +31,12 @@ class nvme_striped_queue_pair {
     indices_.write_send(index, command);
   }
   GNSTOR_HD void write_nop(std::uint64_t index) const { indices_.write_nop(index); }
-  GNSTOR_HD void publish(std::uint64_t first, std::uint32_t n) const { indices_.publish(first, n); }
+  /// As of `nvme_pcie_queue_pair`; what is published is retired, as each command has its entry in a
+  /// controller's queue by then.
+  GNSTOR_HD void publish(std::uint64_t first, std::uint32_t n) const {
+    indices_.publish(first, n);
+    retire(first + n - 1);
+  }
 
   /// Rings the doorbell of each controller that does not know of everything.
   /// @par Callers one lane of a group
@@ -71,8 +76,20 @@ class nvme_striped_queue_pair {
     return completion{};
   }
 
-  /// Commands up to `index` were answered, or sent before it.
-  GNSTOR_HD void retire(std::uint64_t index) const { indices_.retire(index); }
+  /// Frees every index that is published: controllers answer in any order, so that an answer says
+  /// nothing of the commands before it. Not those of a life that is yet to be opened: that is what
+  /// retiring the index before it, or its first one, does.
+  GNSTOR_HD void retire(std::uint64_t index) const {
+    // Paired with the exchange of a restart, which comes after it has closed the life.
+    const std::uint64_t published = word(state().published).load(acquire);
+    const std::uint64_t closed = word(state().closed).load(relaxed);
+    if (closed != 0 && index + 1 >= closed) {
+      word(state().closed).store(0, relaxed);
+    } else if (closed != 0 && published >= closed) {
+      return;
+    }
+    indices_.retire(published - 1);
+  }
   GNSTOR_HD command_id sent_id(std::uint64_t index) const { return indices_.sent_id(index); }
   GNSTOR_HD std::uint64_t published() const { return indices_.published(); }
   GNSTOR_HD std::uint64_t announced() const { return word(state().announced).load(relaxed); }

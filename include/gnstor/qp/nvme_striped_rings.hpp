@@ -1,6 +1,5 @@
 #pragma once
 
-#include <gnstor/core/assert.hpp>
 #include <gnstor/core/bounded.hpp>
 #include <gnstor/qp/member_nsid.hpp>
 #include <gnstor/qp/nvme_striped_memory.hpp>
@@ -41,9 +40,8 @@ class nvme_striped_rings {
   /// Writes a command into the queue of the controller that its NSID names, and publishes it there.
   /// One for a controller that is gone, or that there is not, goes to another one's namespace 0,
   /// whose refusal reaches the caller.
-  /// @par Callers the lane that owns the reserved `index`
-  GNSTOR_HD void write_send(std::uint64_t index, wire::nvme::submission_entry command) const {
-    sent(index) = command.command_id;
+  /// @par Callers the lane that owns the reserved index
+  GNSTOR_HD void write_send(std::uint64_t, wire::nvme::submission_entry command) const {
     const member_nsid to = member_nsid::unpack(command.nsid);
     const std::uint32_t lost = device_word<std::uint32_t>(state().lost).load(relaxed);
     std::uint32_t k = to.controller;
@@ -61,9 +59,9 @@ class nvme_striped_rings {
     q.publish(entry, 1);
   }
   /// Nothing: no controller has to know of an index that carries no command.
-  GNSTOR_HD void write_nop(std::uint64_t index) const { sent(index) = 0xffff; }
-  /// The id of the command last written at `index`.
-  GNSTOR_HD command_id sent_id(std::uint64_t index) const { return command_id(sent(index)); }
+  GNSTOR_HD void write_nop(std::uint64_t) const {}
+  /// Of no command: a controller's completions name commands, and never an index that failed.
+  GNSTOR_HD command_id sent_id(std::uint64_t) const { return command_id(0xffff); }
   /// The send indices handed out of controller `k`'s queue.
   GNSTOR_HD device_word<std::uint64_t> reserved(std::uint32_t k) const {
     return device_word<std::uint64_t>(at(k).rings().state().reserved);
@@ -74,9 +72,6 @@ class nvme_striped_rings {
 
  private:
   GNSTOR_HD nvme_striped_layout layout() const { return nvme_striped_layout::of(depth_, count_); }
-  GNSTOR_HD std::uint16_t& sent(std::uint64_t index) const {
-    return reinterpret_cast<std::uint16_t*>(memory_ + layout().ids)[index & (depth_ - 1)];
-  }
 
   unsigned char* memory_;
   std::uint32_t depth_;
@@ -106,6 +101,7 @@ class nvme_striped_rings::life {
     for (std::uint32_t k = 0; k < rings_.count(); ++k)
       if (!rings_.at(k).restart(rings_.at(k).bar().next)) return false;
     device_word<std::uint64_t>(rings_.state().announced).store(next, relaxed);
+    device_word<std::uint64_t>(rings_.state().closed).store(next, relaxed);
     // Paired with the acquire load of whoever rings: the queues are those of this life.
     device_word<std::uint64_t>(rings_.state().published).exchange(next, acq_rel);
     return true;
