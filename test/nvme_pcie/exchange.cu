@@ -212,3 +212,8 @@ TEST_CASE("lanes of a warp go apart on a local controller's namespace") {
     exchange_volume("emu-nvme:?bytes=64M&media=hbm", 2, 96, 64);
   }
 }
+TEST_CASE("lanes of a warp go apart on a volume that is striped over several controllers") {
+  exchange_volume("emu-nvme:?bytes=16M&controllers=2&stripe=4K", 1, 1, 2);
+  exchange_volume("emu-nvme:?bytes=64M&media=hbm&controllers=3&stripe=8K", 2, 32, 16);
+  exchange_volume("emu-nvme:?bytes=64M&media=hbm&controllers=4&stripe=4K", 4, 128, 128);
+}
