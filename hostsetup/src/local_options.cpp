@@ -1,6 +1,7 @@
 /// The options of what is on this machine's own bus, real or emulated: NVMe controllers, disks,
 /// NICs.
 #include "option_values.hpp"
+#include <gnstor/core/units.hpp>
 
 namespace gnstor::host {
 namespace {

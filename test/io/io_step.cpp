@@ -134,7 +134,8 @@ TEST_CASE("a step that is packed comes back as it was, at its limits too") {
   CHECK(t.ssd().value == 62);
 }
 
-TEST_CASE("the command names the SSD by its namespace, or a plain namespace by its own number") {
+TEST_CASE(
+    "the command names the SSD by its namespace, or a plain one by its number and its controller") {
   detail::io_step s = read_of({7, 2});
   s.slba = 0x1122334455667788;
   s.blocks = 8;
@@ -145,9 +146,11 @@ TEST_CASE("the command names the SSD by its namespace, or a plain namespace by i
   CHECK(wire::nvme::blocks_of(s.command()) == 8);
   s.go_on(damaged);
   CHECK(s.command().nsid == 3);
-  s.namespace_id = 42;
-  CHECK(s.command().nsid == 42);
+  s.namespace_id = 42;  // of the third of several controllers
+  CHECK(s.command().nsid == member_nsid::pack(42, 2));
   s.opcode = wire::nvme::nvm_opcode::flush;
+  CHECK(s.command().nsid == member_nsid::pack(42, 2));
+  s.ssds = 0;  // of the only one
   CHECK(s.command().nsid == 42);
   s.opcode = wire::nvme::nvm_opcode::write_zeroes;
   CHECK((s.command().cdw12 & wire::nvme::write_zeroes_deallocate) == 0);

@@ -73,7 +73,10 @@ def check_packets():
         result = json.loads(call("packets", "--do", what, "--runtime", "1", "--queues", "3",
                                  "--depth", "8", "--output-json", "-"))
         assert result["checked"] and not result["wrong"], result
-        assert result["numbered"]["missing"] == result["numbered"]["reordered"] == 0, result
+        # What comes for a ring that has stopped before the others is missed, and counted.
+        missed = sum(pair["missed"] for port in result["rings"] for pair in port)
+        assert result["numbered"]["missing"] <= missed, result
+        assert result["numbered"]["reordered"] == 0, result
         for way, is_used in (("received", what != "send"), ("sent", what != "receive")):
             frames = [pair[way] for port in result["rings"] for pair in port]
             assert len(frames) == (3 if what == "exchange" else 6), result
@@ -104,7 +107,7 @@ def check_metrics():
             return
         url = first.split()[1]
         found = {}
-        while not found.get('gnstor_packet_frames_total{cause="received"}') \
+        while float(found.get('gnstor_packet_frames_total{cause="sent"}', 0)) == 0 \
                 and process.poll() is None:
             time.sleep(0.1)
             with urllib.request.urlopen(url, timeout=5) as answer:
@@ -116,7 +119,7 @@ def check_metrics():
         assert 0 < heard <= result["counts"][cause], (heard, result)
     assert float(found['gnstor_nic_frames_total{port="1",count="sent"}']) > 0, found
     assert float(found['gnstor_nic_ring_frames_total{port="0",queue="1",count="delivered"}']) > 0
-    assert "HOST:PORT" in call("packets", "--metrics", "nowhere", code=1)
+    assert "HOST:PORT" in call("packets", "--metrics", "nowhere", code=2)
 
 
 def check_refusals():
