@@ -154,10 +154,15 @@ void nvme_link::share_queues(std::uint32_t most) {
   }
 }
 
+/// Of a channel's state, with what the next one's alignment takes.
+std::size_t nvme_link::state_bytes(std::uint32_t depth, bool asynchronous) {
+  constexpr std::size_t unit = alignof(channel_state);
+  return (remote_channel::bytes(depth, asynchronous) + unit - 1) / unit * unit;
+}
+
 void nvme_link::make_channels(channel_group& c, place where) {
   const std::size_t states = paged(c.count * sizeof(remote_channel));
-  const std::size_t striped =
-      states + paged(c.count * remote_channel::bytes(c.depth, options_.asynchronous));
+  const std::size_t striped = states + paged(c.count * state_bytes(c.depth, options_.asynchronous));
   const std::size_t one = nvme_striped_layout::of(c.depth, width()).bytes;
   const std::size_t regions = striped + (width() == 1 ? 0 : paged(c.count * one));
   const std::size_t outcomes = regions + width() * dma_region::most * sizeof(dma_region);
@@ -183,7 +188,7 @@ void nvme_link::make_channel(channel_group& c, std::uint32_t k) {
   const auto offset = [&c](const unsigned char* at) {
     return static_cast<std::size_t>(at - static_cast<unsigned char*>(c.shared.data()));
   };
-  unsigned char* const state = c.states + k * remote_channel::bytes(c.depth, c.asynchronous);
+  unsigned char* const state = c.states + k * state_bytes(c.depth, c.asynchronous);
   channel_state open{};
   open.phase = static_cast<std::uint32_t>(channel_phase::ready);
   c.shared.write(offset(state), &open, sizeof open);

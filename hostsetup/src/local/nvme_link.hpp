@@ -87,6 +87,7 @@ class nvme_link final : public array_link {
   void add_namespace(std::uint32_t nsid, const selection& chosen);
   void choose_transfer();
   void share_queues(std::uint32_t most);
+  static std::size_t state_bytes(std::uint32_t depth, bool asynchronous);
   void make_channels(channel_group& c, place where);
   void make_channel(channel_group& c, std::uint32_t k);
   void leave_out(const channel_group& c, std::uint32_t k, std::uint32_t gone);
