@@ -1,5 +1,6 @@
 /// Bits that flip in flash: whoever reads them gets an error, alone or in a larger command, before
 /// and after garbage collection has moved them.
+// label: thorough
 #include "courier.hpp"
 #include "node_fixture.hpp"
 #include "qp/seed_sweep.hpp"

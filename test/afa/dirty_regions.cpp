@@ -1,4 +1,5 @@
 /// DIRTY REGIONS through a queue pair: what an SSD of several shards has marked, and bad requests.
+// label: thorough
 #include "sharded_ssd.hpp"
 #include <gnstor/wire/afa/io_opcode.hpp>
 

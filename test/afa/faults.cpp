@@ -1,5 +1,6 @@
 /// Faults drawn from the seed, between lanes and the real firmware: what each request reports, what
 /// each read finds, and what a reset leaves behind.
+// label: thorough
 #include "fault_client.hpp"
 #include "node_fixture.hpp"
 #include "qp/seed_sweep.hpp"

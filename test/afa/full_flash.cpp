@@ -1,5 +1,6 @@
 /// Writes to an SSD whose flash is all taken: by blocks that wait for readers to pass by, and by
 /// blocks that each hold something.
+// label: thorough
 #include "courier.hpp"
 #include "node_fixture.hpp"
 #include "qp/seed_sweep.hpp"

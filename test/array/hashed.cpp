@@ -1,5 +1,6 @@
 /// Arrays that keep words of those pages alone that lie in frames. GNSTOR_SEEDS and
 /// GNSTOR_FIRST_SEED as `qp/seed_sweep.hpp` says.
+// label: thorough
 #include "pager_rig.hpp"
 #include "qp/seed_sweep.hpp"
 #include "verdict.hpp"

@@ -1,5 +1,6 @@
 /// Paging under contention on the host runtime. GNSTOR_SEEDS and GNSTOR_FIRST_SEED as
 /// `qp/seed_sweep.hpp` says.
+// label: thorough
 #include "qp/seed_sweep.hpp"
 #include "rig.hpp"
 #include "verdict.hpp"

@@ -1,5 +1,6 @@
 /// Arrays whose faults a pager serves, on the host runtime. GNSTOR_SEEDS and GNSTOR_FIRST_SEED as
 /// `qp/seed_sweep.hpp` says.
+// label: thorough
 #include "lambda_kernel.hpp"
 #include "pager_rig.hpp"
 #include "qp/seed_sweep.hpp"

@@ -1,5 +1,6 @@
 /// Several pages held at once: all, or none. GNSTOR_SEEDS and GNSTOR_FIRST_SEED as
 /// `qp/seed_sweep.hpp` says.
+// label: thorough
 #include "lambda_kernel.hpp"
 #include "pager_rig.hpp"
 #include "qp/seed_sweep.hpp"

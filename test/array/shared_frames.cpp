@@ -1,4 +1,5 @@
 /// Arrays that share their frames.
+// label: thorough
 #include "alone.hpp"
 #include "mapped_rig.hpp"
 #include "pager_rig.hpp"

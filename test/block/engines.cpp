@@ -1,4 +1,5 @@
 /// Several engines on one channel, and an SSD that falls silent under one of them.
+// label: thorough
 #include "rig.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 /// SSDs that fail, fall silent or are replaced under block devices.
+// label: thorough
 #include "rig.hpp"
 
 #include <host/disk_shadow.hpp>

@@ -1,4 +1,5 @@
 /// One SSD that is silent, under 32 callers that ask others and 32 that ask it.
+// label: thorough
 #include "rig.hpp"
 
 #include <qp/seeds.hpp>

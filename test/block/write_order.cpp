@@ -1,4 +1,5 @@
 /// Changes of one block that are under way at once: every replica takes them in the same order.
+// label: thorough
 #include "rig.hpp"
 #include <emulated/call_back.hpp>
 #include <gnstor/core/bounded.hpp>
@@ -93,7 +94,7 @@ struct order_rig {
   /// What one SSD has of a block: its first byte.
   unsigned char on(std::uint32_t ssd, std::uint64_t block) {
     volume_info v = volume;
-    v.set_membership(~(std::uint64_t{1} << ssd), 0);
+    v.set_membership(~(std::uint64_t{1} << ssd), 0, {});
     std::vector<std::byte> found(block_bytes);
     REQUIRE(looks.io.read(v, block, found).ok());
     return std::to_integer<unsigned char>(found[0]);

@@ -228,6 +228,8 @@ def described(item):
 def settle(item, name, text, toolchain, verdicts, tree):
     """What is wrong with a bug or a control, which `text` describes; empty when nothing is."""
     if verdicts:
+        if verdicts.has_to_wait(name):
+            raise LeftForLater("whatever has changed")
         reason = verdicts.reason_to_run(name, text, described(item))
         if not reason:
             print("found before, built from the same; GNSTOR_BUGS=all runs it")

@@ -1,4 +1,5 @@
 /// Channels that belong to one warp each, against a scripted peer.
+// label: thorough
 #include "exchange_run.hpp"
 #include "owned_exchange.hpp"
 #include <gnstor/channel/doorbell/batch.hpp>

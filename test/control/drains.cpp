@@ -14,7 +14,7 @@ bool every_replica_holds(const managed_array& array, managed_client& as,
                          const std::vector<unsigned char>& bytes) {
   for (std::uint32_t away = 0; away < r.ssd_count; ++away) {
     volume_info v = as.describe(r);
-    v.set_membership(std::uint64_t{1} << away, 0);  // as if that one were absent
+    v.set_membership(std::uint64_t{1} << away, 0, {});  // as if that one were absent
     std::vector<unsigned char> found(bytes.size());
     if (!as.io.read(v, 0, std::as_writable_bytes(std::span(found))).ok() || found != bytes)
       return false;

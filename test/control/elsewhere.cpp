@@ -1,4 +1,5 @@
 /// A manager whose array a target elsewhere serves: whom it takes for gone, and when its time ends.
+// label: thorough
 #include "rig.hpp"
 
 #include <atomic>

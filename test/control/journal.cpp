@@ -1,5 +1,6 @@
 /// What a manager leaves to the next one: in a file that a power cut, a full disk or somebody else
 /// may have been at.
+// label: thorough
 #include "rig.hpp"
 
 #include <control/manager_journal.hpp>

@@ -1,4 +1,5 @@
 /// Kernels of sessions whose array has a manager: they go on while SSDs fail, and see no error.
+// label: thorough
 #include "kernels.hpp"
 
 using namespace gnstor;

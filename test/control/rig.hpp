@@ -41,7 +41,7 @@ struct managed_client {
     v.ssd_count = r.ssd_count;
     v.max_transfer_blocks = said.max_transfer_blocks;
     v.writable = true;
-    v.set_membership(said.absent, said.filling);
+    v.set_membership(said.absent, said.filling, said.others());
     return v;
   }
   status write(const wire::afa::volume_record& r, const std::vector<unsigned char>& bytes) {

@@ -1,4 +1,5 @@
 /// Scrubs: in which order volumes have their turn, and what is found and mended.
+// label: thorough
 #include "rig.hpp"
 
 #include <control/scrub_schedule.hpp>

@@ -1,5 +1,6 @@
 /// Two hosts that make, open, write, close and delete volumes of the same few names, as they like.
 #include "rig.hpp"
+
 #include <qp/seeds.hpp>
 
 #include <atomic>

@@ -1,4 +1,5 @@
 /// Clients of several daemons that stand by for each other.
+// label: thorough
 #include <gnstor/host/control_error.hpp>
 #include <serve/control/control_server.hpp>
 

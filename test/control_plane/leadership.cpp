@@ -1,4 +1,5 @@
 /// Who leads, by a lease of an etcd that does what the test wants.
+// label: thorough
 #include <gnstor/host/error.hpp>
 #include <serve/leadership/leadership.hpp>
 

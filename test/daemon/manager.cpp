@@ -305,7 +305,7 @@ TEST_CASE("a failed SSD leaves with the epoch, and a new one serves once it is f
   CHECK(a.open(2, 10) == verdict::torn_volume);  // one replica: some of it was there alone
   a.log.clear();
   a.replace(1);
-  CHECK(a.log == std::vector<std::string>{"update 1", "delete 1", "add 1", "delete 1", "add 1",
+  CHECK(a.log == std::vector<std::string>{"update 1", "delete 1", "delete 1", "add 1", "add 1",
                                           "attach 1", "update 0", "update 1", "update 2"});
   CHECK(a.states[1].volumes.size() == 2);
   CHECK(a.offered == 2);  // of what nobody has the repair makes errors, not zeroes

@@ -1,3 +1,4 @@
+// label: thorough
 #include "concurrent_shards.hpp"
 
 #include "under_tsan.hpp"

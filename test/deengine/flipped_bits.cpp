@@ -1,5 +1,6 @@
 /// One bit flips in the metadata of an SSD that was stopped or killed: no block is ever read as
 /// something that it is not.
+// label: thorough
 // not under tsan: one lane works
 
 #include "killed_copy.hpp"

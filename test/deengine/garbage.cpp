@@ -1,4 +1,5 @@
 /// Garbage collection: an SSD whose volumes hold all they can takes overwrites for ever.
+// label: thorough
 // not under tsan: one lane works
 
 #include "../../benchmark/support/greedy_amplification.hpp"

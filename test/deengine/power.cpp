@@ -1,4 +1,5 @@
 /// Power cuts: at any store of any command, with DRAM gone and torn pages.
+// label: thorough
 // not under tsan: one lane works
 
 #include "lost_ssd.hpp"

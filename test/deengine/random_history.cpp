@@ -1,4 +1,5 @@
 /// Random histories of one SSD against a plain map, with restarts in the middle.
+// label: thorough
 // not under tsan: one lane works
 
 #include "rig.hpp"

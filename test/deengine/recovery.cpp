@@ -1,4 +1,5 @@
 /// A metadata block that comes back from a stop, a kill, or from somebody else.
+// label: thorough
 
 #include "rig.hpp"
 #include <deengine/save.hpp>

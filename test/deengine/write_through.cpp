@@ -1,4 +1,5 @@
 /// Firmware that works on a copy of its metadata and is killed at any store: flash alone is left.
+// label: thorough
 // not under tsan: one lane works
 
 #include "killed_copy.hpp"

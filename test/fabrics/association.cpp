@@ -1,4 +1,5 @@
 /// What a controller's own thread does: signs of life, events, losses and reconnects.
+// label: thorough
 
 #include "eventually.hpp"
 #include "scripted_target.hpp"

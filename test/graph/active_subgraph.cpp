@@ -1,4 +1,5 @@
 /// Steps that copy their own edges first: what paged graph programs are compared with.
+// label: thorough
 #include "../../benchmark/program_paging/active_subgraph.hpp"
 
 #include "../../examples/graph/bfs_search.hpp"

@@ -1,4 +1,5 @@
 /// What the emulated NIC does to entries, keys and doorbells that are wrong, step by step.
+// label: thorough
 #include "afa/node_fixture.hpp"
 #include <gnstor/wire/afa/slba.hpp>
 #include <gnstor/wire/nvme/read_write.hpp>

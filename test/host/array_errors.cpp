@@ -1,5 +1,6 @@
 /// What an array's owner learns of stores that no kernel could learn of. Nothing may be lost in
 /// silence.
+// label: thorough
 #include "walk.hpp"
 #include <gnstor/host/array.hpp>
 #include <gnstor/host/hashed.hpp>

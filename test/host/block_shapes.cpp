@@ -1,4 +1,5 @@
 /// Arrays used by blocks of any shape, on the host runtime.
+// label: thorough
 #include "block_shapes.hpp"
 
 #include "under_asan.hpp"

@@ -1,5 +1,6 @@
 /// A firmware thread that ends by an assertion: whoever waits for the array, or asks it, learns it
 /// why at once, and nothing is sealed.
+// label: thorough
 
 #include "spoiled_flash.hpp"
 #include "temp_folder.hpp"

@@ -1,4 +1,5 @@
 /// A success is final: what an SSD that was given up still writes reaches nobody's data.
+// label: thorough
 #include "late_rig.hpp"
 #include "sleepy_thread.hpp"
 #include "under_tsan.hpp"

@@ -1,5 +1,6 @@
 /// One bit flips in the metadata of one SSD of an array that was closed or killed: its other
 /// replicas give what was written, or the array says what is wrong and is not opened.
+// label: thorough
 // not under tsan: it forks
 
 #include "deengine/metadata_in_use.hpp"

@@ -26,7 +26,7 @@ constexpr std::uint32_t warps = 8;  ///< of a kernel that writes
 /// Each warp is a writer: its first lane writes a number, and when it is acknowledged says so.
 struct write_numbers {
   struct shared {};
-  numbers what;
+  written_numbers what;
 
   template <class Lane>
   GNSTOR_HD void operator()(Lane& lane, remote_volume v, io_buffer pages,
@@ -85,7 +85,7 @@ TEST_CASE("(a process that is killed writes numbers)" * doctest::skip()) {
   REQUIRE(endpoint != nullptr);
   const bool by_kernel = number_from(kernel_variable, 0) != 0;
   const auto blocks = static_cast<std::uint32_t>(number_from(blocks_variable, 0));
-  const numbers what{by_kernel ? warps : 1, blocks, true};
+  const written_numbers what{by_kernel ? warps : 1, blocks, true};
   const ledger progress(std::getenv(ledger_variable), what.writers);
   if (!by_kernel) return write_for_ever(endpoint, what, progress);
   host::session s(endpoint, {.channels = warps});

@@ -1,5 +1,6 @@
 /// Sessions with several emulated NICs: channels take turns with them, each moves what its rate
 /// allows, and one that fails takes no other with it.
+// label: thorough
 #include "random_bytes.hpp"
 #include <gnstor/host/array.hpp>
 #include <gnstor/host/error.hpp>

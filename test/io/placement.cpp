@@ -107,10 +107,10 @@ TEST_CASE("the placement is what it was: an SSD of an older build finds the same
 TEST_CASE("a volume knows of its own SSDs only who is absent or filled") {
   volume_info v;
   v.ssd_count = 3;
-  v.set_membership(0b101010, 0b010001);
+  v.set_membership(0b101010, 0b010001, {});
   CHECK(v.absent == 0b010);
   CHECK(v.filling == 0b001);
   v.ssd_count = 64;
-  v.set_membership(~std::uint64_t{0} << 63, 1);
+  v.set_membership(~std::uint64_t{0} << 63, 1, {});
   CHECK(v.absent == std::uint64_t{1} << 63);
 }

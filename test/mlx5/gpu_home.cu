@@ -57,6 +57,6 @@ TEST_CASE("a GPU that is not there is refused with the number that there are") {
     (void)mlx5::gpu_home(1000);
     FAIL("made");
   } catch (const gnstor::host::input_error& e) {
-    CHECK(std::string(e.what()).find("GPU 1000 was asked for, but this machine has") == 0);
+    CHECK(std::string(e.what()).find("GPU 1000 was asked for, and this machine has") == 0);
   }
 }

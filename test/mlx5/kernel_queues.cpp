@@ -1,5 +1,6 @@
 /// The queues of a session's kernels over a ConnectX: the NIC's own where every step works, the
 /// proxy's where one does not.
+// label: thorough
 #include "session_rig.hpp"
 #include <gnstor/simt/clock.hpp>
 #include <gnstor/wire/fabrics/private_data.hpp>

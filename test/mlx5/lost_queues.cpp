@@ -1,4 +1,5 @@
 /// Queues of the NIC's own that are lost: who notices, what is flushed, and how they come back.
+// label: thorough
 #include "fabrics/eventually.hpp"
 #include "session_rig.hpp"
 

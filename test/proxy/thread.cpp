@@ -1,4 +1,5 @@
 /// The proxy thread: real threads, real time.
+// label: thorough
 #include "copy_lanes.hpp"
 #include "exchange_image.hpp"
 #include "proxy/proxy_thread.hpp"

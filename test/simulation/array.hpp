@@ -232,7 +232,7 @@ class simulated_array {
   daemon::ssd_report report(std::uint32_t k) {
     daemon::ssd_report r;
     const fw::membership_record m = ssd(k).membership();
-    r.serving = {m.epoch, m.absent, m.filling};
+    r.serving = {m.epoch, m.absent, m.filling, ssd(k).others()};
     const auto table = ssd(k).parts().volumes_table<thread_scope_device>();
     for (std::uint32_t v = 0; v < shape_.max_volumes; ++v) {
       if (table.read(v).vid != 0) r.volumes.push_back(table.read(v));

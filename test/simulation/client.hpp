@@ -142,9 +142,9 @@ class simulated_client {
     v.capacity_blocks = o.r.capacity_blocks;
     v.stripe_blocks = o.r.stripe_blocks == 0 ? 1 : o.r.stripe_blocks;
     v.replicas = o.r.replicas;
-    v.ssd_count = o.r.ssd_count == 0 ? swarm_.ssds : o.r.ssd_count;
+    v.ssd_count = o.r.ssd_count == 0 ? swarm_.places() : o.r.ssd_count;
     v.max_transfer_blocks = fw::max_transfer_blocks;
-    v.set_membership(serving.absent, serving.filling);
+    v.set_membership(serving.absent, serving.filling, serving.others);
     return {v, channel_set<simulated_channel>(&line.channel(), 1),
             rendezvous_placement(v.ssd_count)};
   }
@@ -189,7 +189,7 @@ class simulated_client {
     const std::uint32_t pieces = r.where.blocks / o.r.stripe_blocks + 2;
     r.commands = r.what == request::kind::flush  ? swarm_.ssds
                  : r.what == request::kind::read ? pieces
-                                                 : pieces * o.r.replicas;
+                                                 : pieces * (o.r.replicas + 1);
     std::uint32_t room = simulated_array::depth;
     for (const request& other : under_way_) room -= other.commands;
     if (r.commands > room) return;

@@ -122,7 +122,7 @@ class tenants {
       r.capacity_blocks = s_.shape.capacity;
       r.stripe_blocks = s_.shape.stripe_blocks;
       if (s_.shape.spreads != 0 || s_.dice.one_in(3))  // not all SSDs: others joined later
-        r.ssd_count = s_.shape.replicas + s_.dice.below(s_.shape.ssds - s_.shape.replicas + 1);
+        r.ssd_count = s_.shape.replicas + s_.dice.below(s_.shape.places() - s_.shape.replicas + 1);
       return s_.driver.manager.create(w.request, r);
     }
     simulated_client* writer = w.writer < 0 ? nullptr : s_.clients[w.writer].get();
@@ -209,7 +209,7 @@ class tenants {
   bool may_spread(std::uint16_t vid) const {
     const auto all = s_.driver.manager.volumes();
     return std::any_of(all.begin(), all.end(), [&](const wire::afa::volume_record& r) {
-      return r.vid == vid && r.ssd_count < s_.shape.ssds;
+      return r.vid == vid && r.ssd_count < s_.shape.places();
     });
   }
   /// The SSD that a volume may leave; 0: none.

@@ -1,5 +1,6 @@
 /// Registers, features, identify and logs of the admin queue, byte by byte.
 #include "rig.hpp"
+#include <gnstor/version.hpp>
 
 using namespace gnstor;
 using namespace gnstor::test;
@@ -190,8 +191,8 @@ TEST_CASE("log pages: health counts the traffic, offsets are honoured, unknown p
   CHECK(smart.number(48, 8) == 1);
   CHECK(smart.number(64, 8) == 1);
   CHECK(smart.number(80, 8) == 1);
-  CHECK(q->send(host_queue::get_log(3, 512)).text(8, 5) == "0.1.0");
-  CHECK(q->send(host_queue::get_log(3, 8, 8)).text(0, 5) == "0.1.0");
+  CHECK(q->send(host_queue::get_log(3, 512)).text(8, 5) == gnstor::version_text);
+  CHECK(q->send(host_queue::get_log(3, 8, 8)).text(0, 5) == gnstor::version_text);
   CHECK(q->send(host_queue::get_log(1, 64)).number(0, 8) == 0);
   CHECK(q->send(host_queue::get_log(5, 4096)).number(4 * 6, 4) == 1);
   const reply longer = q->send(host_queue::get_log(2, 4096));

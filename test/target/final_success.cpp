@@ -1,4 +1,5 @@
 /// A success of the target's own reads is final, too.
+// label: thorough
 #include "../host/late_rig.hpp"
 
 #include <control/array_client.hpp>

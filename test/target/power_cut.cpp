@@ -1,4 +1,5 @@
 /// What a host of the target learns of a power cut, and what a Flush does about it.
+// label: thorough
 #include "host/disk_shadow.hpp"
 #include "host/temp_folder.hpp"
 #include "rig.hpp"

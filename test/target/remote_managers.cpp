@@ -1,4 +1,5 @@
 /// Managers that run elsewhere: which of them rules, and what others are refused.
+// label: thorough
 #include "emulated_rig.hpp"
 #include <gnstor/host/error.hpp>
 #include <gnstor/wire/afa/array_description.hpp>
@@ -230,6 +231,8 @@ TEST_CASE("a host that is no manager is refused each of its commands, though non
     fill.opcode = static_cast<std::uint8_t>(op);
     CHECK(io.send(fill, zeroes).status == refused(own_status::not_permitted));
   }
+  fill.opcode = static_cast<std::uint8_t>(wire::afa::io_opcode::forget);
+  CHECK(io.send(fill).status == refused(own_status::not_permitted));
   // Nothing of it has happened.
   CHECK(remote_manager(rig, first_name).claim(2) == 0);
 }

@@ -1,4 +1,5 @@
 /// One SSD that is silent, under 32 connections of a target that ask others and 32 that ask it.
+// label: thorough
 #include "emulated_rig.hpp"
 #include <gnstor/io/placement.hpp>
 

@@ -1,5 +1,6 @@
 /// An array node whose SSDs take their time, behind the NIC and the firmware that serve it: what a
 /// client sees is what the model says.
+// label: thorough
 
 #include "paced_rig.hpp"
 #include <gnstor/wire/nvme/features.hpp>

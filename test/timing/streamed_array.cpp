@@ -1,5 +1,6 @@
 /// Reads whose data leaves by the NIC's own memory, through queue pair, NIC and firmware: bytes,
 /// and what a client waits beside the model of `stream_model.hpp`, which decides by itself.
+// label: thorough
 
 #include "paced_rig.hpp"
 

@@ -1,4 +1,5 @@
 /// Warps with a channel of their own begin operations and take them later.
+// label: thorough
 #include "own_batch.hpp"
 #include "session_rig.hpp"
 

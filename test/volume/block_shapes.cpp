@@ -1,4 +1,5 @@
 /// Volumes and channels used by blocks of any shape, end to end.
+// label: thorough
 #include "block_shapes.hpp"
 
 using namespace gnstor::test;

@@ -1,4 +1,5 @@
 /// Volumes over channels that belong to one warp each, end to end.
+// label: thorough
 #include "owned_requests.hpp"
 #include "session_rig.hpp"
 
