@@ -16,6 +16,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import typing
 import xml.etree.ElementTree
 
@@ -23,6 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SLOWEST = 10
 LAST_LINES = 12  # of a test that failed: the report is read where the whole output is cut
 ANSWERED = "found before, built from the same"  # what test/bugs/mutate.py says then
+LATE = "the time for guests is over"  # what test/interop/lab/case.bash says then
 SANITIZERS = ("asan", "tsan")  # presets that test/skips.txt may name
 SKIPPED_CASE = re.compile(r"^skipped case: (.*)$", re.M)  # what test/main.cpp says
 
@@ -86,6 +88,13 @@ def bugs(tests):
                f", {waiting} were left for another run (test/bugs/verdicts.py)" * bool(waiting))
 
 
+def guests(tests):
+    """The line that says which guests were left for another run."""
+    late = [test.name for test in tests if test.skipped and LATE in test.output]
+    if late:
+        yield "== left for another run, the time for guests is over: " + ", ".join(late)
+
+
 def over_budget(tests, budgets, rooms):
     """The warnings of rooms that take too long, or have no budget."""
     took = collections.Counter()
@@ -143,6 +152,9 @@ class Machine:
         if where == "no-xfs":
             return not os.path.exists("/usr/include/xfs/xfs_format.h") or not shutil.which(
                 "mkfs.xfs", path=os.environ["PATH"] + ":/usr/sbin:/sbin")
+        if where == "late":
+            until = os.environ.get("GNSTOR_GUESTS_UNTIL")
+            return bool(until) and time.time() >= float(until)
         if where == "no-nbd":
             return not all(map(shutil.which, ("nbdkit", "nbdcopy", "nbdsh", "qemu-img", "fio")))
         if where == "no-nvdisasm":
@@ -171,8 +183,8 @@ def main(arguments):
     budgets = {room: float(seconds) for room, seconds in lines_of(ROOT / "test/budgets.txt")}
     print(f"== the slowest of {len(tests)} tests")
     # What failed comes last: where a long output is cut, its end is kept.
-    print("\n".join([*slowest(tests), *bugs(tests), *over_budget(tests, budgets, rooms),
-                     *failures(tests)]))
+    print("\n".join([*slowest(tests), *bugs(tests), *guests(tests),
+                     *over_budget(tests, budgets, rooms), *failures(tests)]))
     wrong = unexpected(list(skips(tests)), lines_of(ROOT / "test/skips.txt"), Machine())
     for preset, name in wrong:
         print(f"== skipped, and test/skips.txt does not allow it here: {name} ({preset})")

@@ -16,8 +16,9 @@ when GNSTOR_BUGS=all. A header that everything includes makes hundreds run, whic
 hour; so after the time that GNSTOR_BUGS_UNTIL says, in seconds since 1970, a bug is left for
 another run, and skipped, if it was found before, today is not its turn, and all that changed are
 files that it does not name itself. Its verdict stays as it was, for the older sources. After
-GNSTOR_BUGS_AT_MOST every bug waits that has not run in this build and failed: a machine that has to
-be done by an hour is, whatever has changed, and says how many wait.
+GNSTOR_BUGS_AT_MOST every bug waits that has not run in this build and failed, and it is not even
+looked whether its verdict holds: a machine that has to be done by an hour is, whatever has changed,
+and says how many wait.
 
 What runs leaves its verdict in the build; this script puts those in the file:
 
@@ -229,18 +230,21 @@ class Verdicts:
             return f"its verdict cannot be read: {error}"
         return "its turn has come" if has_its_turn(name, day()) else ""
 
+    def has_to_wait(self, name):
+        """Whether a bug is left for another run, whatever is known of it."""
+        return is_past("GNSTOR_BUGS_AT_MOST") and not self._never_waits(name)
+
+    def _never_waits(self, name):
+        if os.environ.get("GNSTOR_BUGS") == "all":
+            return True
+        try:  # it ran in this build, and was not found
+            return json.loads((self.folder / f"{name}.json").read_text()) is None
+        except (OSError, ValueError):
+            return False
+
     def may_wait(self, name, text, sources):
         """Whether a bug that has to run is left for another run."""
-        if os.environ.get("GNSTOR_BUGS") == "all":
-            return False
-        try:
-            if json.loads((self.folder / f"{name}.json").read_text()) is None:
-                return False  # it ran in this build, and was not found
-        except (OSError, ValueError):
-            pass
-        if is_past("GNSTOR_BUGS_AT_MOST"):
-            return True
-        if not is_past("GNSTOR_BUGS_UNTIL"):
+        if self._never_waits(name) or not is_past("GNSTOR_BUGS_UNTIL"):
             return False
         try:
             same = self._kept["verdicts"][name][2] == named(self.toolchain, text, sources)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -79,6 +80,17 @@ class Report(unittest.TestCase):
         later = passed("bugs.c")._replace(skipped=True)
         self.assertIn("1 ran, 1 kept their verdict, 1 were left",
                       next(report_tests.bugs([*ran, later])))
+
+    def test_guests_that_were_left_are_named(self):
+        late = passed("interop.nbd", output=report_tests.LATE)._replace(skipped=True)
+        self.assertEqual(list(report_tests.guests([passed("interop.xfs")])), [])
+        self.assertIn(": interop.nbd", next(report_tests.guests([passed("interop.xfs"), late])))
+        self.assertIn(report_tests.LATE, (ROOT / "test/interop/lab/case.bash").read_text())
+
+    def test_guests_are_late_only_when_their_time_is_over(self):
+        for until, late in [("", False), ("9999999999", False), ("1", True)]:
+            with mock.patch.dict(os.environ, {"GNSTOR_GUESTS_UNTIL": until}):
+                self.assertEqual(report_tests.Machine().is_so("late"), late)
 
     def test_mutate_says_what_is_counted(self):
         self.assertIn(report_tests.ANSWERED, (ROOT / "test/bugs/mutate.py").read_text())
