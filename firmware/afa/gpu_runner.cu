@@ -1,6 +1,7 @@
 #include <afa/copy_service.hpp>
 #include <afa/gpu_runner.hpp>
 #include <afa/service.hpp>
+#include <gnstor/simt/cuda_executor.cuh>
 
 #include <cuda_runtime.h>
 
@@ -48,6 +49,10 @@ gpu_runner::gpu_runner(const node& n, int device)
   int before = 0;
   check(cudaGetDevice(&before), "asking for the current GPU");
   check(cudaSetDevice(device), "choosing the GPU");
+  // The copy workers do not end: a launch behind them that lacks room would never come back.
+  for (const void* kernel :
+       {reinterpret_cast<const void*>(&copy), reinterpret_cast<const void*>(&serve)})
+    (void)simt::cuda::require_local_memory(kernel);
   for (cudaStream_t* s : {&streams_->copies, &streams_->engines})
     check(cudaStreamCreateWithFlags(s, cudaStreamNonBlocking), "creating a stream");
   try {

@@ -31,31 +31,35 @@ struct frame_sinks {
   std::uint64_t* next;  ///< where generators have flows: of each generator's the highest number so
                         ///< far, and 1
 
-  /// True if it is a sound frame of some stream, and `which`.
+  /// Takes a frame, one from each lane of `team`, in the order of ranks. True if it is a sound
+  /// frame of some stream, and `which`.
+  /// @param frame null: this lane has none
   /// @param addresses of the generators
-  GNSTOR_HD bool take(const unsigned char* frame, std::uint32_t bytes,
+  /// @par Callers every lane of `team`
+  template <class Team>
+  GNSTOR_HD bool take(const Team& team, const unsigned char* frame, std::uint32_t bytes,
                       const wire::ethernet::numbered_addresses& addresses, numbered::label& which) {
-    if (!numbered::read(frame, bytes, which) || which.stream >= most) {
-      nic_counters::add(foreign);
-      return false;
-    }
-    frame_sink& s = of[which.stream];
+    wire::ethernet::frame_head head;
+    if (frame != nullptr) head.load(frame, bytes);
+    const bool is_known =
+        frame != nullptr && numbered::read(head, bytes, which) && which.stream < most;
+    team.count(frame == nullptr || is_known ? nullptr : &foreign);
+    frame_sink& s = of[is_known ? which.stream : 0];
     const bool is_made = which.stream >= generators;
-    if (!numbered::is_sound(frame, bytes, which,
-                            is_made ? wire::ethernet::numbered_addresses{} : addresses)) {
-      nic_counters::add(s.unsound);
-      return false;
-    }
-    std::uint64_t& highest =
-        is_made || next == nullptr
-            ? s.next
-            : next[which.stream * addresses.flows + addresses.flow(which.sequence)];
-    if (which.sequence + 1 < highest) nic_counters::add(s.reordered);
-    if (which.sequence + 1 > highest) highest = which.sequence + 1;
-    nic_counters::add(s.digest, numbered::digest_of(which.sequence));
+    const bool is_sound =
+        is_known && numbered::is_sound(head, frame, bytes, which,
+                                       is_made ? wire::ethernet::numbered_addresses{} : addresses);
+    team.count(is_known && !is_sound ? &s.unsound : nullptr);
+    std::uint64_t* const highest =
+        !is_sound ? nullptr
+        : is_made || next == nullptr
+            ? &s.next
+            : &next[which.stream * addresses.flows + addresses.flow(which.sequence)];
+    team.count(team.is_behind(highest, which.sequence + 1) ? &s.reordered : nullptr);
+    team.count(is_sound ? &s.digest : nullptr, numbered::digest_of(which.sequence));
     // Paired with the acquire of who looks whether all have come.
-    system_word<std::uint64_t>(s.count).fetch_add(1, release);
-    return true;
+    team.count(is_sound ? &s.count : nullptr, 1, release);
+    return is_sound;
   }
 };
 

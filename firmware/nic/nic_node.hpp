@@ -1,6 +1,7 @@
 #pragma once
 
 #include <nic/frame_transits.hpp>
+#include <nic/generator_order.hpp>
 #include <nic/nic_port.hpp>
 #include <nic/wire_rate.hpp>
 
@@ -25,6 +26,7 @@ struct nic_node {
   wire_faults faults;
   wire_rate rate;                                ///< of each wire, each way
   wire::ethernet::numbered_addresses addresses;  ///< of the generators' frames
+  generator_order order;                         ///< where each ring has a generator of its own
   std::uint32_t* stop = nullptr;
 
   /// The memory of `bytes` at a bus address; null if it is nobody's.

@@ -18,6 +18,9 @@ struct ring_position {
   std::uint64_t used;      ///< descriptors, ever
   std::uint64_t frames;    ///< that went by them
   std::uint64_t missed;    ///< that were for this ring, and found no descriptor
+  std::uint64_t sequence;  ///< where each ring has a generator of its own: its next frame
+  std::uint32_t copies;    ///< of that, which were delivered
+  std::uint32_t lock;      ///< where several may serve the ring: somebody does
 };
 
 /// A port of an emulated NIC: registers, rings each way, a generator and sinks on its wire.

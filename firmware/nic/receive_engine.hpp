@@ -1,8 +1,7 @@
 #pragma once
 
-#include <nic/nic_model.hpp>
 #include <nic/nic_wire.hpp>
-#include <nic/receive_steering.hpp>
+#include <nic/receive_report.hpp>
 #include <nic/ring_engine.hpp>
 
 #include <cstring>
@@ -23,14 +22,14 @@ class receive_engine {
 
   /// One round. True if anything was done.
   GNSTOR_HD bool tick() {
-    const auto report = [](wire::intel::descriptor& d) { set_done(d); };
+    const auto set_done = [](wire::intel::descriptor& d) { report::set_done(d); };
     bool busy = false;
     bool any = false;
     for (std::uint32_t q = 0; q < node_->queues; ++q) {
       ring_engine r = ring(q);
-      if (!r.is_enabled(report)) continue;
+      if (!r.is_enabled(set_done)) continue;
       any = true;
-      busy = r.report_due(report) || busy;
+      busy = r.report_due(set_done) || busy;
     }
     // Before all of its rings have been opened a port would miss what is for the others.
     if (any && node_->queues != 1) any = port_->is_listening();
@@ -53,23 +52,15 @@ class receive_engine {
     }
     unsigned char* const to = node_->find(d->address, bytes);
     if (to != nullptr) std::memcpy(to, frame, bytes);
-    write_back(*d, to != nullptr, bytes, format::end_of_packet, where);
+    write_back(*d, to != nullptr, bytes, report::whole, where);
     deliver(r, where.queue, to != nullptr);
     return true;
   }
 
  private:
-  using format = typename Model::receive_format;
+  using report = receive_report<Model>;
   using choice = receive_steering::choice;
-  using frame_error = wire::intel::frame_error;
   static constexpr std::uint32_t burst = 32;
-
-  /// Done bits come in a write of their own, after everything else: a driver polls.
-  GNSTOR_HD static void set_done(wire::intel::descriptor& d) {
-    system_word<std::uint32_t> word(format::done_word(d));
-    // Paired with the acquire of the receive kernel.
-    word.store(word.load(relaxed) | wire::intel::descriptor_done, release);
-  }
 
   /// Brings the next frame. False if there is none, or it has to wait for a descriptor.
   GNSTOR_HD bool bring() {
@@ -88,7 +79,7 @@ class receive_engine {
     }
     unsigned char* const to = node_->find(d->address, a.bytes);
     if (to != nullptr) write(a, to);
-    write_back(*d, to != nullptr, a.bytes, status_of(a), where);
+    write_back(*d, to != nullptr, a.bytes, report::status_of(a), where);
     deliver(r, where.queue, to != nullptr);
     pass(a, to != nullptr);
     return true;
@@ -126,30 +117,11 @@ class receive_engine {
   GNSTOR_HD ring_engine ring(std::uint32_t queue) {
     return {*node_, *port_, Model::registers::receive(queue), port_->receive[queue]};
   }
-  GNSTOR_HD static std::uint32_t status_of(const wire_arrival& a) {
-    std::uint32_t status = format::end_of_packet;
-    if (a.is_checked) status |= format::ip_checked;
-    if (a.error == frame_error::check_sequence) status |= format::check_sequence_error;
-    if (a.error == frame_error::checksum) status |= format::ip_error;
-    return status;
-  }
-  /// Says in a descriptor what came, but for the done bit. Where the buffer is nobody's it says
-  /// that nothing came.
+  /// Says in a descriptor what came.
   GNSTOR_HD void write_back(wire::intel::descriptor& d, bool has_frame, std::uint32_t bytes,
                             std::uint32_t status, const choice& where) {
     if (!has_frame) nic_counters::add(port_->counters.faults);
-    d.address = has_frame ? hashed(where) : 0;
-    format::other_word(d) = has_frame ? bytes : 0;
-    system_word<std::uint32_t>(format::done_word(d))
-        .store(has_frame ? status : status | Model::no_frame, relaxed);
-  }
-
-  GNSTOR_HD static std::uint64_t hashed(const choice& where) {
-    if constexpr (requires { format::hashed(where.type, where.hash); }) {
-      return format::hashed(where.type, where.hash);
-    } else {
-      return 0;
-    }
+    report::write(d, has_frame, bytes, status, where);
   }
 
   const nic_node* node_;

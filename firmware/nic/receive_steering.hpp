@@ -92,7 +92,7 @@ class receive_steering {
         v4.version() == 4 && v4.header_bytes() >= sizeof v4) {
       const hash addresses = hash(empty).add(v4.source).add(v4.destination);
       const std::uint8_t above = v4.is_fragment() ? no_ports : v4.protocol;
-      return finish({frame, bytes, at + v4.header_bytes()}, above, addresses, of_ipv4, c);
+      return finish({frame, bytes, at + v4.header_bytes()}, above, addresses, of_ipv4(), c);
     }
     if (type != static_cast<std::uint16_t>(ether::ether_type::ipv6) ||
         !read(frame, bytes, at, v6) || v6.version() != 6) {
@@ -101,8 +101,8 @@ class receive_steering {
     hash addresses(empty);
     for (const ether::network16 field : v6.source) addresses.add(field);
     for (const ether::network16 field : v6.destination) addresses.add(field);
-    finish({frame, bytes, static_cast<std::uint32_t>(at + sizeof v6)}, v6.next, addresses, of_ipv6,
-           c);
+    finish({frame, bytes, static_cast<std::uint32_t>(at + sizeof v6)}, v6.next, addresses,
+           of_ipv6(), c);
   }
 
   /// What an IP version's hashes are called, and the bits of MRQC that ask for them.
@@ -116,12 +116,14 @@ class receive_steering {
     std::uint32_t at;
   };
   static constexpr std::uint8_t no_ports = 255;
-  static constexpr version_types of_ipv4{
-      rss_type::ipv4_tcp,         rss_type::ipv4_udp,         rss_type::ipv4,
-      registers::hashes_ipv4_tcp, registers::hashes_ipv4_udp, registers::hashes_ipv4};
-  static constexpr version_types of_ipv6{
-      rss_type::ipv6_tcp,         rss_type::ipv6_udp,         rss_type::ipv6,
-      registers::hashes_ipv6_tcp, registers::hashes_ipv6_udp, registers::hashes_ipv6};
+  GNSTOR_HD static constexpr version_types of_ipv4() {
+    return {rss_type::ipv4_tcp,         rss_type::ipv4_udp,         rss_type::ipv4,
+            registers::hashes_ipv4_tcp, registers::hashes_ipv4_udp, registers::hashes_ipv4};
+  }
+  GNSTOR_HD static constexpr version_types of_ipv6() {
+    return {rss_type::ipv6_tcp,         rss_type::ipv6_udp,         rss_type::ipv6,
+            registers::hashes_ipv6_tcp, registers::hashes_ipv6_udp, registers::hashes_ipv6};
+  }
 
   /// With the ports where there are some and they are asked for, else the addresses alone.
   GNSTOR_HD void finish(const place& where, std::uint8_t protocol, hash addresses,

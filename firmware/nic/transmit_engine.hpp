@@ -3,6 +3,7 @@
 #include <nic/nic_model.hpp>
 #include <nic/receive_engine.hpp>
 #include <nic/ring_engine.hpp>
+#include <nic/transmit_request.hpp>
 
 namespace gnstor::fw {
 
@@ -22,7 +23,7 @@ class transmit_engine {
 
   /// One round. True if anything was done.
   GNSTOR_HD bool tick() {
-    const auto report = [](wire::intel::descriptor& d) { set_done(d); };
+    const auto report = [](wire::intel::descriptor& d) { request::set_done(d); };
     bool busy = false;
     std::uint32_t enabled = 0;  // a bit per queue
     for (std::uint32_t q = 0; q < node_->queues; ++q) {
@@ -43,16 +44,8 @@ class transmit_engine {
   }
 
  private:
-  using format = typename Model::transmit_format;
+  using request = transmit_request<Model>;
   static constexpr std::uint32_t burst = 32;
-
-  /// Only where it was asked for.
-  GNSTOR_HD static void set_done(wire::intel::descriptor& d) {
-    if ((d.lower & wire::intel::transmit_command::report_status) == 0) return;
-    system_word<std::uint32_t> word(d.upper);
-    // Paired with the acquire of the transmit kernel: the frame has been read.
-    word.store(word.load(relaxed) | wire::intel::descriptor_done, release);
-  }
 
   /// False if a queue has no frame, or it has to wait.
   GNSTOR_HD bool send_next(std::uint32_t queue) {
@@ -69,16 +62,13 @@ class transmit_engine {
   /// False if the frame has to wait.
   GNSTOR_HD bool send(const wire::intel::descriptor& d, std::uint32_t queue) {
     nic_counters& c = port_->counters;
-    const std::uint32_t bytes = format::length(d);
-    if (!format::is_data(d) || bytes == 0 || bytes > node_->max_frame_bytes) {
-      nic_counters::add(c.bad_transmits);
+    const auto frame = request::of(*node_, d);
+    if (std::uint64_t* const fault = frame.fault(c)) {
+      nic_counters::add(*fault);
       return true;
     }
-    const unsigned char* const from = node_->find(d.address, bytes);
-    if (from == nullptr) {
-      nic_counters::add(c.faults);
-      return true;
-    }
+    const unsigned char* const from = frame.from;
+    const std::uint32_t bytes = frame.bytes;
     if (!(in_ == nullptr ? wire_.send(from, bytes) : in_->bring_back(from, bytes))) return false;
     nic_counters::add(c.sent);
     nic_counters::add(port_->transmit[queue].frames);

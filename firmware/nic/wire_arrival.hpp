@@ -20,6 +20,11 @@ struct wire_arrival {
   bool is_checked = false;   ///< its IP checksum was looked at
   std::uint64_t number = 0;  ///< the wire's own
   wire_faults::fate fate = wire_faults::fate::sound;
+
+  /// True if it comes as it was made.
+  GNSTOR_HD constexpr bool is_good() const {
+    return fate == wire_faults::fate::sound || fate == wire_faults::fate::duplicated;
+  }
 };
 
 }  // namespace gnstor::fw

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <gnstor/core/bounded.hpp>
+#include <gnstor/simt/atomic_ref.hpp>
 #include <gnstor/wire/ethernet/frame_limits.hpp>
 
 #include <type_traits>
@@ -28,11 +30,24 @@ struct wire_rate {
   /// Has the wire carry a frame that begins now. @return when it is free again
   GNSTOR_HD constexpr std::uint64_t take(std::uint64_t due, std::uint32_t bytes,
                                          std::uint64_t now_ns) const {
+    return take_all(due, bytes, 1, now_ns);
+  }
+  /// The same of several frames, of `bytes` together.
+  GNSTOR_HD constexpr std::uint64_t take_all(std::uint64_t due, std::uint64_t bytes,
+                                             std::uint64_t frames, std::uint64_t now_ns) const {
     if (byte_ps == 0) return 0;
     const std::uint64_t now = now_ns * 1000;
     const std::uint64_t late = now - due;
     const std::uint64_t begin = late < slack_ps ? due : now - slack_ps;
-    return begin + (bytes + wire::ethernet::wire_overhead_bytes) * byte_ps;
+    return begin + (bytes + frames * wire::ethernet::wire_overhead_bytes) * byte_ps;
+  }
+  /// The same of a wire that several give frames to: `due` is a word that they share.
+  GNSTOR_HD void take_shared(std::uint64_t& due, std::uint64_t bytes, std::uint64_t frames,
+                             std::uint64_t now_ns) const {
+    const device_word<std::uint64_t> word(due);
+    std::uint64_t seen = word.load(relaxed);
+    for (bounded n{1u << 20}; n;)
+      if (word.compare_exchange(seen, take_all(seen, bytes, frames, now_ns), relaxed)) return;
   }
 
  private:

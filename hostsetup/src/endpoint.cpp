@@ -1,6 +1,6 @@
-#include "endpoint_option.hpp"
+#include "option_list.hpp"
 #include <gnstor/core/units.hpp>
-#include <gnstor/host/error.hpp>
+#include <gnstor/host/nic_endpoint.hpp>
 #include <gnstor/host/text_values.hpp>
 #include <gnstor/pcie/pci_address.hpp>
 
@@ -12,83 +12,6 @@
 
 namespace gnstor::host {
 namespace {
-
-/// What a value should have been, for the end of a message.
-std::string wanted(const option_syntax& s) {
-  switch (s.what) {
-    case option_syntax::kind::number:
-      return fmt::format("expected a number from {} to {}", s.low, s.high);
-    case option_syntax::kind::size:
-      return fmt::format(
-          "expected a size such as 64M, up to {}T: a number of bytes, or one with K, M, G or T "
-          "behind it",
-          s.high >> 40);
-    case option_syntax::kind::text: return fmt::format("name a {}, or leave it away", s.stands_for);
-    case option_syntax::kind::word: break;
-  }
-  return "expected " + s.usage();
-}
-
-/// Reads what stands behind an option's `=`; empty if its syntax does not allow it.
-std::optional<option_value> read(const option_syntax& s, std::string_view text) {
-  if (s.what == option_syntax::kind::text) {
-    return text.empty() ? std::nullopt : std::optional(option_value{0, text});
-  }
-  if (s.what == option_syntax::kind::word) {
-    const auto at = std::find(s.words.begin(), s.words.end(), text);
-    if (at == s.words.end()) return {};
-    return option_value{static_cast<std::uint64_t>(at - s.words.begin()), text};
-  }
-  const auto number = s.what == option_syntax::kind::size ? parse_size(text) : parse_number(text);
-  if (!number || *number < s.low || *number > s.high) return {};
-  return option_value{*number, text};
-}
-
-template <class Endpoint>
-std::string names_of(std::span<const endpoint_option<Endpoint>> options) {
-  std::string names;
-  for (const auto& o : options) names.append(names.empty() ? "" : ", ").append(o.name);
-  return names;
-}
-
-/// Applies one "name=value".
-template <class Endpoint>
-void apply(Endpoint& e, std::string_view name, std::string_view text,
-           std::span<const endpoint_option<Endpoint>> options) {
-  const auto option =
-      std::find_if(options.begin(), options.end(), [&](const auto& o) { return o.name == name; });
-  if (option == options.end()) {
-    throw input_error(
-        fmt::format("endpoint option '{}' is unknown; these exist: {}", name, names_of(options)));
-  }
-  const std::optional<option_value> value = read(option->syntax, text);
-  if (!value) {
-    throw input_error(fmt::format("endpoint option {}={}: {}", name, text, wanted(option->syntax)));
-  }
-  option->apply(e, *value);
-}
-
-/// Applies "name=value&name=value". No name comes twice: which one was meant?
-template <class Endpoint>
-void apply_all(Endpoint& e, std::string_view rest,
-               std::span<const endpoint_option<Endpoint>> options) {
-  std::vector<std::string_view> given;
-  for (; !rest.empty();) {
-    const auto end = rest.find('&');
-    const std::string_view item = rest.substr(0, end);
-    const auto equals = item.find('=');
-    if (equals == std::string_view::npos) {
-      throw input_error(fmt::format("endpoint option '{}': expected name=value; these exist: {}",
-                                    item, names_of(options)));
-    }
-    const std::string_view name = item.substr(0, equals);
-    apply(e, name, item.substr(equals + 1), options);
-    if (std::find(given.begin(), given.end(), name) != given.end())
-      throw input_error(fmt::format("endpoint option '{}' is given twice: give it once", name));
-    given.push_back(name);
-    rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
-  }
-}
 
 rdma_endpoint parse_rdma(std::string_view rest, std::string_view whole) {
   rdma_endpoint e;
@@ -163,16 +86,29 @@ pcie_endpoint parse_pcie(std::string_view rest, std::string_view whole) {
   return e;
 }
 
+/// One path, or several with commas between them.
 disk_endpoint parse_disk(std::string_view rest, std::string_view whole) {
   const auto question = rest.find('?');
   disk_endpoint e;
-  e.path = rest.substr(0, question);
-  if (e.path.empty()) {
-    throw input_error(fmt::format(
-        "endpoint '{}': expected disk:PATH, a block device or a file, such as disk:/dev/sdb",
-        whole));
+  for (const std::string& path : between_commas(rest.substr(0, question))) {
+    if (path.empty()) {
+      throw input_error(fmt::format(
+          "endpoint '{}': expected disk:PATH, a block device or a file, such as disk:/dev/sdb, or "
+          "several with commas between them",
+          whole));
+    }
+    if (std::find(e.paths.begin(), e.paths.end(), path) != e.paths.end()) {
+      throw input_error(
+          fmt::format("endpoint '{}': {} is given twice: each disk once", whole, path));
+    }
+    e.paths.push_back(path);
+  }
+  if (e.paths.size() > disk_endpoint::max_disks) {
+    throw input_error(fmt::format("endpoint '{}': {} disks: use 1 to {}", whole, e.paths.size(),
+                                  disk_endpoint::max_disks));
   }
   if (question != std::string_view::npos) apply_all(e, rest.substr(question + 1), disk_options());
+  check_stripe(e.stripe_bytes);
   return e;
 }
 
@@ -232,125 +168,7 @@ void parse_managed(endpoint& e, std::string_view rest, std::string_view whole) {
   apply_all(*e.rdma, others, rdma_options());
 }
 
-constexpr std::string_view nic_scheme = "emu-nic:";
-constexpr std::string_view tap_scheme = "tap:";
-constexpr std::string_view pcap_scheme = "pcap:";
-constexpr std::string_view ethernet_scheme = "eth://";
-
-/// Names of interfaces, as Linux takes them: up to 15 bytes, and those that a shell leaves alone.
-bool is_interface_name(std::string_view name) {
-  const auto fits = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-'; };
-  return !name.empty() && name.size() <= 15 && std::all_of(name.begin(), name.end(), fits);
-}
-
-nic_endpoint parse_tap(std::string_view rest, std::string_view whole) {
-  const auto question = rest.find('?');
-  nic_endpoint e;
-  e.frames = 0;
-  e.taps = between_commas(rest.substr(0, question));
-  for (const std::string& name : e.taps) {
-    if (!is_interface_name(name) || std::count(e.taps.begin(), e.taps.end(), name) != 1)
-      e.ports = 0;
-  }
-  if (e.ports == 0 || e.taps.empty() || e.taps.size() > 8) {
-    throw input_error(fmt::format(
-        "endpoint '{}': expected tap:NAME, an interface of Linux, such as tap:tap0, or up to eight "
-        "of them with commas between, one for each port; a name has 1 to 15 letters, digits, - and "
-        "_",
-        whole));
-  }
-  e.ports = static_cast<std::uint32_t>(e.taps.size());
-  if (question != std::string_view::npos) apply_all(e, rest.substr(question + 1), tap_options());
-  return e;
-}
-
-void refuse_shared_enable(const nic_endpoint& e, std::string_view whole) {
-  if (e.queues == 1 || e.model == nic_endpoint::model_kind::intel_82599) return;
-  throw input_error(fmt::format(
-      "endpoint '{}': an 82574's RCTL and TCTL enable all of its rings at once, so that none could "
-      "stop alone: use model=82599, or queues=1",
-      whole));
-}
-
-nic_endpoint parse_pcap(std::string_view rest, std::string_view whole) {
-  const auto question = rest.find('?');
-  nic_endpoint e;
-  e.frames = 0;
-  e.captures = between_commas(rest.substr(0, question));
-  const auto plays = [](const std::string& file) { return file != "-" && !file.empty(); };
-  if (e.captures.size() > 8 || std::none_of(e.captures.begin(), e.captures.end(), plays) ||
-      std::count(e.captures.begin(), e.captures.end(), "") != 0) {
-    throw input_error(fmt::format(
-        "endpoint '{}': expected pcap:FILE, a capture as tcpdump -w writes it, or up to eight of "
-        "them with commas between, one for each port; - is a port that receives nothing",
-        whole));
-  }
-  e.ports = static_cast<std::uint32_t>(e.captures.size());
-  if (question != std::string_view::npos) apply_all(e, rest.substr(question + 1), pcap_options());
-  refuse_shared_enable(e, whole);
-  return e;
-}
-
-nic_endpoint parse_ethernet(std::string_view rest, std::string_view whole) {
-  const auto question = rest.find('?');
-  nic_endpoint e;
-  for (const std::string& one : between_commas(rest.substr(0, question))) {
-    const auto address = pcie::pci_address::parse(one);
-    const std::string name = address ? address->text() : "";
-    if (name.empty() || std::count(e.functions.begin(), e.functions.end(), name) != 0) {
-      throw input_error(fmt::format(
-          "endpoint '{}': expected eth://DOMAIN:BUS:DEVICE.FUNCTION, such as eth://0000:02:00.0, "
-          "or "
-          "several with commas between, one for each port; gnstorctl local list shows the "
-          "controllers of this machine",
-          whole));
-    }
-    e.functions.push_back(name);
-  }
-  e.model = nic_endpoint::model_kind::intel_82574;
-  e.ports = static_cast<std::uint32_t>(e.functions.size());
-  e.frames = 0;
-  if (question != std::string_view::npos)
-    apply_all(e, rest.substr(question + 1), ethernet_options());
-  return e;
-}
-
 }  // namespace
-
-nic_endpoint nic_endpoint::parse(std::string_view text) {
-  if (text.starts_with(ethernet_scheme))
-    return parse_ethernet(text.substr(ethernet_scheme.size()), text);
-  if (text.starts_with(tap_scheme)) return parse_tap(text.substr(tap_scheme.size()), text);
-  if (text.starts_with(pcap_scheme)) return parse_pcap(text.substr(pcap_scheme.size()), text);
-  nic_endpoint e;
-  const std::string_view rest =
-      text.starts_with(nic_scheme) ? text.substr(nic_scheme.size()) : std::string_view("!");
-  if (!rest.empty() && rest.front() != '?') {
-    throw input_error(fmt::format(
-        "endpoint '{}': expected emu-nic:?NAME=VALUE&..., an Ethernet controller, tap:NAME, an "
-        "interface of Linux, pcap:FILE, a capture, or eth://DOMAIN:BUS:DEVICE.FUNCTION, a "
-        "controller of this machine",
-        text));
-  }
-  if (!rest.empty()) apply_all(e, rest.substr(1), nic_endpoint_options());
-  refuse_shared_enable(e, text);
-  if (e.queues != 1 && e.flows == 0) e.flows = 1024;
-  if (e.loops >> e.ports != 0) {
-    throw input_error(
-        fmt::format("endpoint '{}': loopback names no port of {}, which are counted "
-                    "from 0",
-                    text, e.ports));
-  }
-  const std::uint32_t shares =
-      e.lost + e.duplicated + e.damaged + e.miscounted + e.runts + e.oversize;
-  if (shares > 1024) {
-    throw input_error(
-        fmt::format("endpoint '{}': loss, duplicate, damage, checksum, runt and oversize are {} of "
-                    "1024 frames together; use less",
-                    text, shares));
-  }
-  return e;
-}
 
 endpoint endpoint::parse(std::string_view text) {
   constexpr std::string_view rdma_scheme = "rdma://";
@@ -392,9 +210,9 @@ endpoint endpoint::parse(std::string_view text) {
                     "host::remote_memory, for a host::memory_array",
                     text));
   }
-  if (text.starts_with(nic_scheme)) {
-    throw input_error(fmt::format(
-        "endpoint '{}' is an Ethernet controller, not an array: open it by host::nic", text));
+  if (nic_endpoint::is_meant_by(text)) {
+    throw input_error(
+        fmt::format("endpoint '{}' is a NIC, not an array: open it by host::nic", text));
   }
   const auto colon = text.find(':');
   if (colon == std::string_view::npos || text.substr(0, colon) != "emu") {

@@ -138,7 +138,14 @@ void packet_flow::begin(bool receives, std::size_t applications) {
   has_begun_ = true;
 }
 
-void packet_flow::stop() { system_word<std::uint32_t>(*stop_).store(1, release); }
+void packet_flow::stop() {
+  if (memory_.where() != place::device) return system_word<std::uint32_t>(*stop_).store(1, release);
+  const std::uint32_t yes = 1;
+  const auto at =
+      reinterpret_cast<unsigned char*>(stop_) - static_cast<unsigned char*>(memory_.data());
+  memory_.write(static_cast<std::size_t>(at), &yes, sizeof yes);
+}
+
 std::uint64_t packet_flow::count(packet_cause cause) const {
   packet_counters& counters = path_.control->counters;
   if (own_.where() == place::host) return counters.read(cause);

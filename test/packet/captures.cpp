@@ -1,4 +1,5 @@
 /// A NIC with capture files on its wires: what they hold is received, what is sent is in others.
+// label: thorough
 
 #include "host/temp_folder.hpp"
 #include "qp/seeds.hpp"

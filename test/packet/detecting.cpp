@@ -1,4 +1,5 @@
 /// Packets compared with rules in kernels, against a serial reference.
+// label: thorough
 
 #include "drawn_intrusion.hpp"
 #include "scripted_wire.hpp"

@@ -21,8 +21,8 @@ struct stop_after {
 };
 
 /// Runs a path and stops it after `wait_ns`.
-std::string run_until(packet_rig& rig, host::options chosen, std::uint64_t wait_ns) {
-  return rig.run(chosen, forward_all{}, [&](host::executor& machine) {
+std::string run_until(packet_rig& rig, simt::host::options chosen, std::uint64_t wait_ns) {
+  return rig.run(chosen, forward_all{}, [&](simt::host::executor& machine) {
     machine.spawn_in(simt::domain::cpu, 1, 1, stop_after{}, rig.control().stop, wait_ns);
   });
 }
@@ -30,7 +30,7 @@ std::string run_until(packet_rig& rig, host::options chosen, std::uint64_t wait_
 }  // namespace
 
 TEST_CASE("a path that stops in the middle sends what it has, and every buffer is home") {
-  sweep(host::mode::seeded, 100, [](host::options chosen) -> std::string {
+  sweep(simt::host::mode::seeded, 100, [](simt::host::options chosen) -> std::string {
     packet_rig_shape shape;
     shape.frames = 1'000'000;
     packet_rig rig(shape);
@@ -66,7 +66,7 @@ TEST_CASE("where nobody waits frames without a descriptor are counted as missed"
 
 TEST_CASE("a NIC that sends nothing any more gives the packets back when the path stops") {
   std::uint64_t full = 0;
-  sweep(host::mode::seeded, 40, [&full](host::options chosen) -> std::string {
+  sweep(simt::host::mode::seeded, 40, [&full](simt::host::options chosen) -> std::string {
     packet_rig_shape shape;
     shape.drain_ns = 1'000'000;
     packet_rig rig(shape);
@@ -87,7 +87,7 @@ TEST_CASE("a NIC that lets go of nothing keeps its buffers: they are counted as 
   shape.drain_ns = 50'000;
   packet_rig rig(shape);
   rig.die();
-  REQUIRE(run_until(rig, {.run = host::mode::seeded, .seed = 3}, 100'000) == "");
+  REQUIRE(run_until(rig, {.run = simt::host::mode::seeded, .seed = 3}, 100'000) == "");
   CHECK(rig.count(packet_cause::received) == 0);
   CHECK(rig.count(packet_cause::stuck) == 8);
 }

@@ -1,7 +1,7 @@
 /// An emulated NIC as a program opens it, served by a CPU thread and by lanes.
 
+#include "thrown.hpp"
 #include <gnstor/host/endpoint.hpp>
-#include <gnstor/host/error.hpp>
 #include <gnstor/host/packet_flow.hpp>
 #include <gnstor/simt_host/executor.hpp>
 
@@ -12,6 +12,7 @@
 #include <vector>
 
 using namespace gnstor;
+using gnstor::test::thrown;
 
 namespace {
 
@@ -45,20 +46,11 @@ std::string forward(const std::string& endpoint, const sieve& app = {}) {
   }
 }
 
-template <class Work>
-std::string thrown(const Work& work) {
-  try {
-    work();
-    return {};
-  } catch (const host::input_error& e) {
-    return e.what();
-  }
-}
-
 }  // namespace
 
-TEST_CASE("a CPU thread serves a NIC as lanes do") {
-  for (const char* runner : {"cpu", "sim", "cpu&model=82574", "sim&model=82574"}) {
+TEST_CASE("a CPU thread and blocks serve a NIC as lanes do") {
+  for (const char* runner :
+       {"cpu", "sim", "gpu", "cpu&model=82574", "sim&model=82574", "gpu&model=82574"}) {
     CAPTURE(runner);
     CHECK(forward(std::string("emu-nic:?frames=3000&runner=") + runner) == "");
     CHECK(forward(std::string("emu-nic:?frames=3000&destinations=any&runner=") + runner) == "");
@@ -69,7 +61,7 @@ TEST_CASE("a CPU thread serves a NIC as lanes do") {
 }
 
 TEST_CASE("a port that is a loop brings back what is sent, and it comes out where it came from") {
-  for (const char* runner : {"cpu", "sim"}) {
+  for (const char* runner : {"cpu", "sim", "gpu"}) {
     CAPTURE(runner);
     host::nic nic(std::string("emu-nic:?loopback=1&frames=1000&late=200&runner=") + runner);
     host::packet_flow there(nic, small);
@@ -97,7 +89,8 @@ TEST_CASE("flows are opened and closed beside a thread that serves the NIC") {
 }
 
 TEST_CASE("jumbo frames go through kernels whose buffers are long enough, and are refused else") {
-  for (const char* what : {"cpu", "sim", "cpu&model=82574", "sim&queues=2&flows=20"}) {
+  for (const char* what :
+       {"cpu", "sim", "gpu", "cpu&model=82574", "sim&queues=2&flows=20", "gpu&queues=2&flows=20"}) {
     CAPTURE(what);
     host::nic nic(std::string("emu-nic:?frames=500&size=9014&late=100&runner=") + what);
     CHECK(
@@ -141,7 +134,8 @@ TEST_CASE("an endpoint that says nonsense is answered by what exists") {
   CHECK(parse("emu-nic:?destinations=all").find("expected private|any") != std::string::npos);
   CHECK(parse("emu-nic:?speed=10").find("these exist: model, ports") != std::string::npos);
   CHECK(parse("emu-nic:?loss=600&damage=600").find("1200 of 1024") != std::string::npos);
-  CHECK(thrown([] { host::endpoint::parse("emu-nic:"); }).find("host::nic") != std::string::npos);
+  for (const char* nic : {"emu-nic:", "tap:tap0", "pcap:in.pcap", "eth://0000:02:00.0"})
+    CHECK(thrown([&] { host::endpoint::parse(nic); }).find("host::nic") != std::string::npos);
 }
 
 TEST_CASE("an Ethernet controller of the bus is named as the kernel names it") {

@@ -145,8 +145,14 @@ TEST_CASE("for tools: kernels of a GPU carry packets through a tunnel") {
   CHECK(in.count(packet_cause::sent) == 1000);
 }
 
-TEST_CASE("for tools: kernels of a GPU forward what a CPU thread's NIC brings") {
-  for (const char* where : {"emu-nic:?frames=2000", "emu-nic:?frames=2000&loss=50&damage=50"}) {
+TEST_CASE("for tools: kernels of a GPU forward what a NIC brings that it serves itself, or a CPU") {
+  for (const char* where :
+       {"emu-nic:?frames=2000", "emu-nic:?frames=2000&runner=cpu",
+        "emu-nic:?frames=2000&model=82574",
+        "emu-nic:?frames=2000&loss=50&duplicate=50&damage=50&checksum=50&runt=50&late=200",
+        "emu-nic:?frames=2000&loss=50&damage=50&runner=cpu",
+        "emu-nic:?frames=2000&rate=1&size=1514", "emu-nic:?frames=2000&size=60",
+        "emu-nic:?frames=2000&size=61"}) {
     CAPTURE(where);
     host::nic nic(where);
     host::packet_flow flow(nic, {.depth = 256, .turn = 64, .buffers = 1024});
@@ -161,8 +167,29 @@ TEST_CASE("for tools: kernels of a GPU forward what a CPU thread's NIC brings") 
   }
 }
 
-TEST_CASE("for tools: kernels of a GPU forward by several ring pairs of a port") {
-  host::nic nic("emu-nic:?queues=4&flows=500&frames=2000");
+TEST_CASE("for tools: a NIC on the GPU is stopped in the middle, and gives all buffers back") {
+  host::nic nic("emu-nic:?frames=1000000000000&size=60");
+  host::packet_flow flow(nic, {.depth = 256, .turn = 64, .buffers = 1024});
+  host::executor machine;
+  flow.spawn(machine, pass_ipv4{});
+  nic.attach(machine);
+  std::thread stopper([&flow] {
+    for (int k = 0; k < 3000 && flow.count(packet_cause::sent) < 100'000; ++k)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    flow.stop();
+  });
+  machine.run();
+  stopper.join();
+  nic.check();
+  CHECK(flow.count(packet_cause::sent) >= 100'000);
+  CHECK(flow.count(packet_cause::stuck) + flow.count(packet_cause::unsent) == 0);
+  CHECK(flow.count(packet_cause::sent) == nic.statistics(0).given);
+}
+
+namespace {
+void forward_by_several(const char* where) {
+  CAPTURE(where);
+  host::nic nic(where);
   std::deque<host::packet_flow> flows;
   host::executor machine;
   for (std::uint32_t q = 0; q < nic.queues(); ++q) {
@@ -180,6 +207,12 @@ TEST_CASE("for tools: kernels of a GPU forward by several ring pairs of a port")
     CHECK(flows[q].count(packet_cause::sent) == nic.statistics(0).queues[q].delivered);
     CHECK(flows[q].count(packet_cause::sent) == nic.statistics(1).queues[q].sent);
   }
+}
+}  // namespace
+
+TEST_CASE("for tools: kernels of a GPU forward by several ring pairs of a port") {
+  forward_by_several("emu-nic:?queues=4&flows=500&frames=2000");
+  forward_by_several("emu-nic:?queues=4&flows=500&frames=2000&runner=cpu");
 }
 
 TEST_CASE("for tools: kernels of a GPU route by the longest prefix") {

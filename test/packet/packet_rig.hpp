@@ -8,6 +8,7 @@
 #include <gnstor/packet/transmit_kernel.hpp>
 #include <gnstor/simt_host/executor.hpp>
 
+#include <nic/nic_ring_service.hpp>
 #include <nic/nic_service.hpp>
 
 #include <algorithm>
@@ -32,6 +33,8 @@ struct packet_rig_shape {
   std::uint64_t drain_ns = 1'000'000'000;
   std::uint64_t settle_ns = 100'000'000;
   std::uint64_t step_budget = 20'000'000;
+  std::uint32_t ring_threads = 0;  ///< the NIC as on a GPU, a block of so many per ring; 0: a lane
+                                   ///< per port
 };
 
 /// Passes everything on.
@@ -189,7 +192,12 @@ class rig_of {
       machine.spawn(path_.turns(), path_.turn, application_kernel<App>{app, k}, path_);
     machine.spawn(path_.turns(), path_.turn, transmit_kernel{}, path_);
     beside(machine);
-    machine.serve_in(simt::domain::nic, 2, 1, stop_, fw::nic_service<Model, Wires>{node_, wires});
+    if (shape_.ring_threads == 0) {
+      machine.serve_in(simt::domain::nic, 2, 1, stop_, fw::nic_service<Model, Wires>{node_, wires});
+    } else {
+      using service = fw::nic_ring_service<Model>;
+      machine.serve(service::blocks(node_), shape_.ring_threads, stop_, service{node_});
+    }
     return run_to_end(machine);
   }
 

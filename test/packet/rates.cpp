@@ -94,7 +94,7 @@ TEST_CASE("a port's wire is busy while a frame passes, each way by itself") {
 }
 
 TEST_CASE("frames come no faster than the wire is") {
-  for (const char* runner : {"cpu", "sim"}) {
+  for (const char* runner : {"cpu", "sim", "gpu"}) {
     CAPTURE(runner);
     host::nic nic(std::string("emu-nic:?size=1514&rate=1&frames=9000&runner=") + runner);
     host::packet_flow flow(nic, {0, 1, 32, 8, 64});

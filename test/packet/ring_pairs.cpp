@@ -1,8 +1,10 @@
 /// Several ring pairs per port, each with a flow of its own: frames of a 5-tuple come to one ring,
 /// and each comes out once and in order.
+// label: thorough
 
 #include "qp/seed_sweep.hpp"
 #include "reference_rss.hpp"
+#include "thrown.hpp"
 #include <gnstor/host/error.hpp>
 #include <gnstor/host/packet_flow.hpp>
 #include <gnstor/packet/numbered_sink.hpp>
@@ -139,24 +141,15 @@ std::string fault_beside_stopped(ring_rig& rig, std::uint64_t frames, std::uint3
   return rig.flow(1).count(packet_cause::stuck) == 0 ? "" : "the NIC kept its ring";
 }
 
-template <class Work>
-std::string thrown(const Work& work) {
-  try {
-    work();
-    return {};
-  } catch (const gnstor::host::input_error& e) {
-    return e.what();
-  }
-}
-
 }  // namespace
 
 TEST_CASE("frames of a 5-tuple come to the ring of their hash, once and in order") {
-  for (const char* runner : {"cpu", "sim"}) {
+  for (const char* runner : {"cpu", "sim", "gpu"}) {
     for (const std::uint32_t queues : {2, 3, 8, 16}) {
       CAPTURE(runner);
       CAPTURE(queues);
-      const std::uint64_t frames = under_tsan ? 600 : 3000;
+      // Blocks are many lanes.
+      const std::uint64_t frames = under_tsan || std::string(runner) == "gpu" ? 600 : 3000;
       ring_rig rig(fmt::format("emu-nic:?queues={}&flows=200&frames={}&runner={}&late=200", queues,
                                frames, runner),
                    frames);
@@ -198,7 +191,7 @@ TEST_CASE("kernels send by several rings of a port, and what comes back is sprea
   constexpr std::uint32_t none = gnstor::host::packet_flow_options::no_port;
   constexpr std::uint32_t queues = 3;
   constexpr std::uint64_t frames = 300;  // of each ring
-  for (const char* runner : {"cpu", "sim"}) {
+  for (const char* runner : {"cpu", "sim", "gpu"}) {
     CAPTURE(runner);
     gnstor::host::nic nic(
         fmt::format("emu-nic:?ports=1&loopback=0&frames=0&queues={}&runner={}", queues, runner));
@@ -252,9 +245,9 @@ TEST_CASE("kernels send by several rings of a port, and what comes back is sprea
 }
 
 TEST_CASE("a flow that stops leaves the other rings of its ports alone") {
-  for (const char* runner : {"cpu", "sim"}) {
+  for (const char* runner : {"cpu", "sim", "gpu"}) {
     CAPTURE(runner);
-    const std::uint64_t frames = under_tsan ? 4000 : 40'000;
+    const std::uint64_t frames = under_tsan || std::string(runner) == "gpu" ? 4000 : 40'000;
     gnstor::host::packet_flow_options shape = few;
     shape.drain = std::chrono::seconds(2);
     ring_rig rig(
@@ -266,14 +259,19 @@ TEST_CASE("a flow that stops leaves the other rings of its ports alone") {
 }
 
 TEST_CASE("seeded: also where rings stop and go on in any order") {
-  sweep(simt::host::mode::seeded, 20, [](simt::host::options chosen) -> std::string {
-    chosen.step_budget = 40'000'000;
-    ring_rig rig("emu-nic:?queues=3&flows=30&frames=400&size=60&runner=sim&late=300&seed=" +
-                     std::to_string(chosen.seed),
-                 400);
-    const std::string what = rig.run(chosen, 1);
-    return what.empty() ? fault_beside_stopped(rig, 400, 30) : what;
-  });
+  for (const char* runner : {"sim", "gpu"}) {
+    CAPTURE(runner);
+    const std::uint64_t share = std::string(runner) == "gpu" ? 5 : 20;
+    sweep(simt::host::mode::seeded, share, [runner](simt::host::options chosen) -> std::string {
+      chosen.step_budget = 200'000'000;
+      ring_rig rig(fmt::format("emu-nic:?queues=3&flows=30&frames=400&size=60&runner={}&late=300&"
+                               "seed={}",
+                               runner, chosen.seed),
+                   400);
+      const std::string what = rig.run(chosen, 1);
+      return what.empty() ? fault_beside_stopped(rig, 400, 30) : what;
+    });
+  }
 }
 
 TEST_CASE("a ring without descriptors holds up the others, unless frames are dropped") {

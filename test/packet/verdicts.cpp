@@ -81,7 +81,7 @@ struct shorten {
 };
 
 template <class App>
-std::string run(packet_rig& rig, host::options chosen = {}) {
+std::string run(packet_rig& rig, simt::host::options chosen = {}) {
   const std::string thrown = rig.run(chosen, App{});
   return thrown.empty() ? rig.fault() : thrown;
 }
@@ -89,7 +89,7 @@ std::string run(packet_rig& rig, host::options chosen = {}) {
 }  // namespace
 
 TEST_CASE("dropped packets go home, and the others are sent in order") {
-  sweep(host::mode::seeded, 40, [](host::options chosen) -> std::string {
+  sweep(simt::host::mode::seeded, 40, [](simt::host::options chosen) -> std::string {
     packet_rig_shape shape;
     shape.settle_ns = 100'000;
     packet_rig rig(shape);
@@ -103,7 +103,7 @@ TEST_CASE("dropped packets go home, and the others are sent in order") {
 }
 
 TEST_CASE("a packet that is held is sent when its application says so, or goes home at the end") {
-  sweep(host::mode::weak, 40, [](host::options chosen) -> std::string {
+  sweep(simt::host::mode::weak, 40, [](simt::host::options chosen) -> std::string {
     packet_rig_shape shape;
     shape.pool.buffers = 24;
     shape.settle_ns = 100'000;
@@ -116,7 +116,7 @@ TEST_CASE("a packet that is held is sent when its application says so, or goes h
 }
 
 TEST_CASE("a chain of applications has each packet one after another") {
-  sweep(host::mode::weak, 40, [](host::options chosen) {
+  sweep(simt::host::mode::weak, 40, [](simt::host::options chosen) {
     packet_rig_shape shape;
     shape.applications = 3;
     packet_rig rig(shape);
@@ -126,7 +126,7 @@ TEST_CASE("a chain of applications has each packet one after another") {
 }
 
 TEST_CASE("what no NIC can send goes home and is counted, and the others are sent in order") {
-  sweep(host::mode::seeded, 40, [](host::options chosen) -> std::string {
+  sweep(simt::host::mode::seeded, 40, [](simt::host::options chosen) -> std::string {
     packet_rig_shape shape;
     shape.frames = 64;
     shape.settle_ns = 100'000;

@@ -50,7 +50,7 @@ TEST_CASE("lanes that wait at different call sites never share a group") {
 }
 
 TEST_CASE("lanes in different iterations of a loop may share a group") {
-  const std::uint64_t seed = first_seed(sweep, [](std::uint64_t s) {
+  const std::uint64_t seed = first_seed(sweep_seeds, [](std::uint64_t s) {
     std::uint32_t mixed = 0;
     run(seeded(s), 1, 32, [&](auto& lane) {
       for (std::uint32_t round = 0; round < 4; ++round) {

@@ -129,40 +129,42 @@ bool forgets_a_failed_exchange(host::options chosen) {
 }
 
 std::uint64_t count_weak(bool (*found)(host::options)) {
-  return count_seeds(sweep, [&](std::uint64_t s) { return found(weak(s)); });
+  return count_seeds(sweep_seeds, [&](std::uint64_t s) { return found(weak(s)); });
 }
 std::uint64_t count_seeded(bool (*found)(host::options)) {
-  return count_seeds(sweep, [&](std::uint64_t s) { return found(seeded(s)); });
+  return count_seeds(sweep_seeds, [&](std::uint64_t s) { return found(seeded(s)); });
 }
 
 }  // namespace
 
 TEST_CASE("a message published or observed relaxed is missed in weak mode, never in seeded mode") {
-  CHECK(count_seeded(hears_the_message<relaxed, acquire>) == sweep);
-  CHECK(count_seeded(hears_the_message<release, relaxed>) == sweep);
+  CHECK(count_seeded(hears_the_message<relaxed, acquire>) == sweep_seeds);
+  CHECK(count_seeded(hears_the_message<release, relaxed>) == sweep_seeds);
   for (auto* wrong : {misses_the_message<relaxed, acquire>, misses_the_message<release, relaxed>}) {
     CHECK(count_seeded(wrong) == 0);
-    const std::uint64_t seed = first_seed(sweep, [&](std::uint64_t s) { return wrong(weak(s)); });
-    MESSAGE("first seed " << seed << ", found by " << count_weak(wrong) << " of " << sweep);
+    const std::uint64_t seed =
+        first_seed(sweep_seeds, [&](std::uint64_t s) { return wrong(weak(s)); });
+    MESSAGE("first seed " << seed << ", found by " << count_weak(wrong) << " of " << sweep_seeds);
     CHECK(seed > 0);
   }
 }
 
 TEST_CASE("a message with release and acquire is never missed") {
   CHECK(count_weak(misses_the_message<release, acquire>) == 0);
-  CHECK(count_weak(hears_the_message<release, acquire>) == sweep);
+  CHECK(count_weak(hears_the_message<release, acquire>) == sweep_seeds);
 }
 
 TEST_CASE("relaxed words between a release fence and an acquire fence carry a message") {
   CHECK(count_weak(misses_the_message<relaxed, relaxed, true>) == 0);
-  CHECK(count_weak(hears_the_message<relaxed, relaxed, true>) == sweep);
+  CHECK(count_weak(hears_the_message<relaxed, relaxed, true>) == sweep_seeds);
 }
 
 TEST_CASE("two lanes may both miss the other's flag, and an acq_rel fence does not prevent it") {
-  CHECK(count_seeds(sweep, [](std::uint64_t s) { return both_enter(seeded(s), false); }) == 0);
+  CHECK(count_seeds(sweep_seeds, [](std::uint64_t s) { return both_enter(seeded(s), false); }) ==
+        0);
   for (bool fences : {false, true}) {
     const std::uint64_t seed =
-        first_seed(sweep, [&](std::uint64_t s) { return both_enter(weak(s), fences); });
+        first_seed(sweep_seeds, [&](std::uint64_t s) { return both_enter(weak(s), fences); });
     MESSAGE("first seed " << seed);
     CHECK(seed > 0);
   }
@@ -170,12 +172,13 @@ TEST_CASE("two lanes may both miss the other's flag, and an acq_rel fence does n
 
 TEST_CASE("a relaxed read-modify-write hands a release on; a relaxed store does not") {
   const auto count = [](delivery wanted) {
-    return count_seeds(sweep, [&](std::uint64_t s) { return through(weak(s), true) == wanted; });
+    return count_seeds(sweep_seeds,
+                       [&](std::uint64_t s) { return through(weak(s), true) == wanted; });
   };
   CHECK(count(delivery::hollow) == 0);
-  CHECK(count(delivery::whole) == sweep);
+  CHECK(count(delivery::whole) == sweep_seeds);
   const std::uint64_t seed = first_seed(
-      sweep, [](std::uint64_t s) { return through(weak(s), false) == delivery::hollow; });
+      sweep_seeds, [](std::uint64_t s) { return through(weak(s), false) == delivery::hollow; });
   MESSAGE("first seed " << seed);
   CHECK(seed > 0);
 }
@@ -183,9 +186,9 @@ TEST_CASE("a relaxed read-modify-write hands a release on; a relaxed store does 
 TEST_CASE(
     "only sync orders the lanes of a warp: a broadcast alone lets the next lane read an older "
     "value") {
-  CHECK(count_seeds(sweep, [](std::uint64_t s) { return goes_back(weak(s), true); }) == 0);
+  CHECK(count_seeds(sweep_seeds, [](std::uint64_t s) { return goes_back(weak(s), true); }) == 0);
   const std::uint64_t seed =
-      first_seed(sweep, [](std::uint64_t s) { return goes_back(weak(s), false); });
+      first_seed(sweep_seeds, [](std::uint64_t s) { return goes_back(weak(s), false); });
   MESSAGE("first seed " << seed);
   CHECK(seed > 0);
 }

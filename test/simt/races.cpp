@@ -24,13 +24,13 @@ bool loses_an_update(host::options chosen) {
 TEST_CASE("load, add, store loses an update under some seed, and never in fast mode") {
   CHECK(!loses_an_update({}));
   const std::uint64_t seed =
-      first_seed(sweep, [](std::uint64_t s) { return loses_an_update(seeded(s)); });
+      first_seed(sweep_seeds, [](std::uint64_t s) { return loses_an_update(seeded(s)); });
   MESSAGE("first seed " << seed);
   CHECK(seed > 0);
 }
 
 TEST_CASE("fetch_add loses no update in any mode") {
-  for (std::uint64_t seed = 1; seed <= sweep; ++seed) {
+  for (std::uint64_t seed = 1; seed <= sweep_seeds; ++seed) {
     for (host::mode mode : {host::mode::seeded, host::mode::weak}) {
       std::uint32_t counter = 0;
       run({.run = mode, .seed = seed}, 1, 32,
@@ -77,8 +77,8 @@ bool tears_a_copy(host::options chosen) {
 TEST_CASE("a page copy can be torn in the seeded modes only") {
   CHECK(!tears_a_copy({}));
   for (host::mode mode : {host::mode::seeded, host::mode::weak}) {
-    const std::uint64_t seed =
-        first_seed(sweep, [&](std::uint64_t s) { return tears_a_copy({.run = mode, .seed = s}); });
+    const std::uint64_t seed = first_seed(
+        sweep_seeds, [&](std::uint64_t s) { return tears_a_copy({.run = mode, .seed = s}); });
     MESSAGE("first seed " << seed);
     CHECK(seed > 0);
   }

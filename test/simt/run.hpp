@@ -12,10 +12,10 @@ namespace gnstor::test {
 namespace host = simt::host;
 
 #if defined(__SANITIZE_THREAD__)
-inline constexpr std::uint64_t sweep =
-    20;  ///< seeds of a sweep; ThreadSanitizer is a hundred times slower
+inline constexpr std::uint64_t sweep_seeds =
+    20;  ///< of a sweep; ThreadSanitizer is a hundred times slower
 #else
-inline constexpr std::uint64_t sweep = 400;
+inline constexpr std::uint64_t sweep_seeds = 400;
 #endif
 
 /// A host-only kernel from a lambda that takes the lane.

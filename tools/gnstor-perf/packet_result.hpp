@@ -20,7 +20,7 @@ struct packet_result {
   std::uint64_t sound = 0;
   std::uint64_t unsound = 0;
   std::uint64_t foreign = 0;
-  std::uint64_t missing = 0;  ///< of those below the highest number
+  std::uint64_t missing = 0;  ///< of those that were given, or below the highest number
   std::uint64_t reordered = 0;
   bool is_checked = false;         ///< each frame that went the whole way was compared
   std::string wrong;               ///< what the comparison found

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "nic_memory.hpp"
 #include "pcap_port.hpp"
 #include "tap_interface.hpp"
 #include <gnstor/host/nic_endpoint.hpp>
@@ -17,8 +18,8 @@
 namespace gnstor::host {
 
 /// An Ethernet controller in this process: the rings and registers of an 82599 or an 82574, served
-/// by a CPU thread or by lanes of the host executor. On its wires are generators and sinks, or
-/// interfaces of Linux.
+/// by a CPU thread, or beside the kernels by lanes of their executor: one per port, or as on a GPU
+/// a block per ring. On its wires are generators and sinks, or interfaces of Linux.
 class emulated_nic final : public nic_link {
  public:
   /// Throws `input_error` for options that exclude each other, `error` where there is not so much
@@ -36,7 +37,7 @@ class emulated_nic final : public nic_link {
     return memory_block(reach_, bytes, options_.device);
   }
   memory_block allocate_words(std::size_t bytes) override {
-    return memory_block(reach_ == place::pinned ? place::device : place::host, bytes,
+    return memory_block(reach_ == place::host ? place::host : place::device, bytes,
                         options_.device);
   }
   std::uint64_t map(void* memory, std::uint64_t bytes) override;
@@ -58,9 +59,15 @@ class emulated_nic final : public nic_link {
   /// Serves the rings, by whom `run` says: `run(service)`.
   template <class Run, class Wires>
   void with_service(const Run& run, const Wires& wires);
+  /// The same by blocks: `run(service)`.
+  template <class Run>
+  void with_ring_service(const Run& run) const;
+  void choose_runner();
+  void set_up_node();
   void open_captures();
   void serve() noexcept;
   fw::nic_port& port_at(std::uint32_t port) const;
+  const char* who_serves() const;
   static fw::ring_position& position_of(fw::nic_port& port, std::uint32_t queue,
                                         ring_direction way) {
     return way == ring_direction::receive ? port.receive[queue] : port.transmit[queue];
@@ -76,6 +83,9 @@ class emulated_nic final : public nic_link {
   }
   /// Has each port's frames spread over its receive rings.
   void set_up_scaling();
+  void set_up_registers(fw::nic_port& port) const;
+  /// Says which frames are for which ring, as the registers of the ports choose.
+  fw::generator_order order_of(const std::vector<std::unique_ptr<fw::nic_port>>& ports);
   /// A ring, as an error names it.
   std::string name_of(std::uint32_t port, std::uint32_t queue) const;
   void note_opened(std::uint32_t port, std::uint32_t queue);
@@ -86,12 +96,9 @@ class emulated_nic final : public nic_link {
   nic_options options_;
   place reach_ = place::host;  ///< memory of kernels that the NIC reaches
   bool has_thread_ = false;
+  bool has_blocks_ = false;  ///< else lanes serve it where no thread does
+  std::unique_ptr<nic_memory> memory_;
   fw::nic_node node_;
-  memory_block ports_;  ///< with the registers: kernels write tails
-  std::vector<fw::nic_window> windows_;
-  std::vector<std::uint64_t> paths_;
-  std::unique_ptr<fw::frame_transits> transits_;  ///< where they are measured
-  std::vector<std::uint64_t> sequences_;          ///< of each port's sinks, by generator and flow
   /// Of a port a bit per receive ring.
   struct receive_rings {
     std::uint32_t open = 0;    ///< those that a flow has
@@ -101,7 +108,6 @@ class emulated_nic final : public nic_link {
   std::vector<tap_interface> taps_;         ///< one per port, or none
   mutable std::deque<pcap_port> captures_;  ///< likewise
   mutable std::mutex use_;                  ///< of windows, paths and what was opened
-  std::uint32_t stop_ = 0;
   std::thread thread_;
 };
 

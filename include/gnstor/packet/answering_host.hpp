@@ -19,32 +19,12 @@ struct answering_host {
   /// @par Callers each lane for its own packets
   /// @par Result `forward` for an answer, `drop` for everything else
   /// @par Bound the bytes of a frame: it is summed up once or twice
-  // [snippet
   template <class Lane>
   GNSTOR_HD packet_verdict receive(Lane&, packet p) const {
-    namespace ether = wire::ethernet;
-    auto* frame = p.header<ether::ethernet_header>(0);
-    if (frame == nullptr || frame->source.is_group()) return p.refuse(cause::malformed);
-    cause why = cause::unsupported;
-    if (frame->is(ether::ether_type::arp)) why = detail::answer_arp(p, mac, address);
-    if (frame->is(ether::ether_type::ipv4))
-      why = frame->destination == mac ? answer_ipv4(p) : cause::not_for_us;
-    if (why != cause::received) return p.refuse(why);
-    frame->destination = frame->source;
-    frame->source = mac;
-    return packet_verdict::forward;
-  }
-  // snippet]
-
- private:
-  using cause = packet_cause;
-
-  /// `received` if the packet is an answer now; else why there is none.
-  GNSTOR_HD cause answer_ipv4(const packet& p) const {
-    return detail::answer_ipv4(p, address, [this](const auto&, const auto& udp) {
+    return detail::answer_frame(p, mac, address, [this](const auto&, const auto& udp) {
       // Two echo servers would talk for ever.
       const bool echoes = udp.destination == echo_port && udp.source != echo_port;
-      return echoes ? cause::received : cause::unsupported;
+      return echoes ? packet_cause::received : packet_cause::unsupported;
     });
   }
 };

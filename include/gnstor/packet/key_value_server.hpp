@@ -31,19 +31,8 @@ struct key_value_server {
   /// @par Bound the bytes of a frame, and a wait of the table for each key
   template <class Lane>
   GNSTOR_HD packet_verdict receive(Lane&, packet p) const {
-    namespace ether = wire::ethernet;
-    auto* frame = p.header<ether::ethernet_header>(0);
-    if (frame == nullptr || frame->source.is_group()) return p.refuse(cause::malformed);
-    cause why = cause::unsupported;
-    if (frame->is(ether::ether_type::arp)) why = detail::answer_arp(p, mac, address);
-    if (frame->is(ether::ether_type::ipv4)) {
-      const auto make = [this, &p](auto& ip, auto& udp) { return serve(p, ip, udp); };
-      why = frame->destination == mac ? detail::answer_ipv4(p, address, make) : cause::not_for_us;
-    }
-    if (why != cause::received) return p.refuse(why);
-    frame->destination = frame->source;
-    frame->source = mac;
-    return packet_verdict::forward;
+    return detail::answer_frame(p, mac, address,
+                                [this, &p](auto& ip, auto& udp) { return serve(p, ip, udp); });
   }
 
  private:

@@ -17,7 +17,7 @@ struct numbered_sink {
   std::uint64_t before = 0;           ///< this lane's highest number, and 1
   std::uint64_t* of_lanes = nullptr;  ///< where there are several streams: the same, zeroed, of
                                       ///< each lane and stream
-  std::uint16_t streams = 1;                       ///< with consecutive numbers
+  std::uint16_t streams = 1;          ///< with consecutive numbers
   wire::ethernet::numbered_addresses addresses{};  ///< that they were made with
 
   /// @par Callers each lane for its own packets
@@ -27,13 +27,15 @@ struct numbered_sink {
     using frame = wire::ethernet::numbered_frame;
     frame::label which{};
     const unsigned char* const bytes = p.data();
-    if (!frame::read(bytes, p.length(), which) || which.stream < stream ||
+    wire::ethernet::frame_head head;
+    head.load(bytes, p.length());
+    if (!frame::read(head, p.length(), which) || which.stream < stream ||
         which.stream - stream >= streams) {
       add(counts->foreign);
       return packet_verdict::drop;
     }
     const std::uint32_t k = which.stream - stream;
-    if (!frame::is_sound(bytes, p.length(), which, addresses)) {
+    if (!frame::is_sound(head, bytes, p.length(), which, addresses)) {
       add(counts[k].unsound);
     } else if (of_lanes == nullptr) {
       note(which.sequence, counts[k], before);

@@ -112,4 +112,26 @@ GNSTOR_HD packet_cause answer_ipv4(const packet& p, std::uint32_t address, const
   return packet_cause::received;
 }
 
+/// Makes a frame the answer to its sender: an ARP request for `address`, or what `answer_ipv4`
+/// does.
+/// @par Result `forward`, or `drop` with the reason
+// [snippet
+template <class Make>
+GNSTOR_HD packet_verdict answer_frame(const packet& p, const wire::ethernet::mac_address& mac,
+                                      std::uint32_t address, const Make& make) {
+  namespace ether = wire::ethernet;
+  auto* frame = p.header<ether::ethernet_header>(0);
+  if (frame == nullptr || frame->source.is_group()) return p.refuse(packet_cause::malformed);
+  packet_cause why = packet_cause::unsupported;
+  if (frame->is(ether::ether_type::arp)) why = answer_arp(p, mac, address);
+  if (frame->is(ether::ether_type::ipv4)) {
+    why = frame->destination == mac ? answer_ipv4(p, address, make) : packet_cause::not_for_us;
+  }
+  if (why != packet_cause::received) return p.refuse(why);
+  frame->destination = frame->source;
+  frame->source = mac;
+  return packet_verdict::forward;
+}
+// snippet]
+
 }  // namespace gnstor::detail

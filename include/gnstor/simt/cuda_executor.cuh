@@ -73,12 +73,26 @@ namespace gnstor::simt::cuda {
 /// Makes room for kernels of up to `bytes` of local memory a thread on the current device.
 ///
 /// Launching a kernel that needs more than there is waits for every kernel that runs, and a
-/// persistent one never ends. So the room is made before: a session makes 2.5 KiB.
+/// persistent one never ends. So the room is made before: a session makes 3 KiB.
 inline void reserve_local_memory(std::size_t bytes) {
   std::size_t there = 0;
   gnstor::detail::cuda_check(cudaDeviceGetLimit(&there, cudaLimitStackSize), "cudaDeviceGetLimit");
   if (there >= bytes) return;
   gnstor::detail::cuda_check(cudaDeviceSetLimit(cudaLimitStackSize, bytes), "cudaDeviceSetLimit");
+}
+
+/// Loads a kernel, and throws `std::runtime_error` if it needs more local memory than there is room
+/// for: its launch would wait for every kernel that runs. @return what is known of it
+inline cudaFuncAttributes require_local_memory(const void* kernel) {
+  cudaFuncAttributes loaded;
+  gnstor::detail::cuda_check(cudaFuncGetAttributes(&loaded, kernel), "cudaFuncGetAttributes");
+  std::size_t room = 0;
+  gnstor::detail::cuda_check(cudaDeviceGetLimit(&room, cudaLimitStackSize), "cudaDeviceGetLimit");
+  if (loaded.localSizeBytes <= room) return loaded;
+  throw std::runtime_error("a kernel needs " + std::to_string(loaded.localSizeBytes) +
+                           " bytes of local memory a thread and there are " + std::to_string(room) +
+                           ": call simt::cuda::reserve_local_memory before the first session "
+                           "or kernel");
 }
 
 /// Runs kernels on the current CUDA device: every grid of one `run()` on a stream of its own, so
@@ -236,21 +250,11 @@ class executor {
   /// Loads a kernel and checks that it can be launched beside a running one, `threads` to a block.
   template <class... Parameters>
   static void check_room(void (*kernel)(Parameters...), std::uint32_t threads) {
-    cudaFuncAttributes loaded;
-    gnstor::detail::cuda_check(cudaFuncGetAttributes(&loaded, kernel), "cudaFuncGetAttributes");
+    const cudaFuncAttributes loaded = require_local_memory(reinterpret_cast<const void*>(kernel));
     if (threads > static_cast<std::uint32_t>(loaded.maxThreadsPerBlock)) {
       throw std::runtime_error("a block of " + std::to_string(threads) +
                                " threads does not fit: this kernel allows " +
                                std::to_string(loaded.maxThreadsPerBlock));
-    }
-    std::size_t room = 0;
-    gnstor::detail::cuda_check(cudaDeviceGetLimit(&room, cudaLimitStackSize), "cudaDeviceGetLimit");
-    if (loaded.localSizeBytes > room) {
-      throw std::runtime_error("a kernel needs " + std::to_string(loaded.localSizeBytes) +
-                               " bytes of local memory a thread and there are " +
-                               std::to_string(room) +
-                               ": call simt::cuda::reserve_local_memory before the first session "
-                               "or kernel");
     }
   }
 

@@ -18,7 +18,7 @@ start() {
   within 20 grep -q "serving on" /tmp/served
   ip addr add 10.64.0.1/24 dev "$tap"
   must ip link set "$tap" up
-  says " 0% packet loss" ping -c 2 -i 0.1 -W 10 $address
+  pings -c 2 -i 0.1 -W 10 $address
 }
 stop() {
   kill -INT "$serving"

@@ -20,8 +20,10 @@ struct nic_endpoint {
     intel_82574,  ///< extended ones
   };
   enum class runner_kind : std::uint8_t {
-    automatic,  ///< CPU threads where kernels run on a GPU, else lanes of their executor
+    automatic,  ///< blocks of the GPU where kernels run on one, else lanes of their executor; with
+                ///< taps or captures a CPU thread
     cpu,        ///< a CPU thread
+    gpu,        ///< a block per ring, beside the kernels; also in their host executor
     simulated,  ///< lanes of the kernels' own host executor
   };
 
@@ -54,6 +56,8 @@ struct nic_endpoint {
   std::uint32_t late = 0;
   runner_kind runner = runner_kind::automatic;
 
+  /// True if it begins as such an endpoint does, right or wrong.
+  static bool is_meant_by(std::string_view text);
   /// Throws `input_error` that names what is wrong and what exists.
   static nic_endpoint parse(std::string_view text);
 };

@@ -2,6 +2,7 @@
 
 #include <gnstor/core/hash.hpp>
 #include <gnstor/wire/ethernet/ethernet_header.hpp>
+#include <gnstor/wire/ethernet/frame_head.hpp>
 #include <gnstor/wire/ethernet/frame_limits.hpp>
 #include <gnstor/wire/ethernet/internet_checksum.hpp>
 #include <gnstor/wire/ethernet/numbered_addresses.hpp>
@@ -29,7 +30,8 @@ struct numbered_frame {
     std::uint16_t bytes;   ///< of the frame
   };
   static_assert(sizeof(label) == 16);
-  static_assert(headers + sizeof(label) <= min_frame_bytes);
+  static constexpr std::uint32_t filled = headers + sizeof(label);  ///< from here on: fill
+  static_assert(filled <= min_frame_bytes && filled <= frame_head::most);
 
   /// What a number adds to a digest of numbers, which says whatever their order whether they are
   /// those that were to come.
@@ -40,18 +42,20 @@ struct numbered_frame {
   /// Writes the frame: `bytes` of it, at least `min_frame_bytes`.
   GNSTOR_HD static void make(unsigned char* to, const label& which,
                              const numbered_addresses& addresses = {}) {
-    const std::uint16_t bytes = which.bytes;
-    ethernet_header e{numbered_addresses::port(which.stream),
-                      {{0x02, 0, 0, 0, 2, static_cast<std::uint8_t>(which.stream)}},
-                      network16::of(0x0800)};
-    std::memcpy(to, &e, sizeof e);
+    frame_head head;
+    const ethernet_header e{numbered_addresses::port(which.stream),
+                            {{0x02, 0, 0, 0, 2, static_cast<std::uint8_t>(which.stream)}},
+                            network16::of(0x0800)};
+    std::memcpy(head.at, &e, sizeof e);
     ipv4_header ip = header_of(which, addresses);
     ip.checksum = internet_checksum().add_bytes(reinterpret_cast<unsigned char*>(&ip), 20).value();
-    std::memcpy(to + 14, &ip, sizeof ip);
+    std::memcpy(head.at + 14, &ip, sizeof ip);
     const udp_header udp = udp_of(which, addresses);
-    std::memcpy(to + 34, &udp, sizeof udp);
-    std::memcpy(to + headers, &which, sizeof which);
-    for (std::uint32_t k = headers + sizeof which; k < bytes; ++k) to[k] = fill_of(which, k);
+    std::memcpy(head.at + 34, &udp, sizeof udp);
+    std::memcpy(head.at + headers, &which, sizeof which);
+    for (std::uint32_t k = filled; k < frame_head::most; ++k) head.at[k] = fill_of(which, k);
+    head.store(to, which.bytes);
+    for (std::uint32_t k = frame_head::most; k < which.bytes; ++k) to[k] = fill_of(which, k);
   }
 
   /// A label with its check.
@@ -64,28 +68,44 @@ struct numbered_frame {
 
   /// What a frame of `bytes` is; false if it is none of these.
   GNSTOR_HD static bool read(const unsigned char* from, std::uint32_t bytes, label& which) {
-    if (bytes < headers + sizeof which) return false;
-    std::memcpy(&which, from + headers, sizeof which);
+    frame_head head;
+    head.load(from, bytes);
+    return read(head, bytes, which);
+  }
+  /// The same of one whose head is here.
+  GNSTOR_HD static bool read(const frame_head& head, std::uint32_t bytes, label& which) {
+    if (bytes < filled) return false;
+    std::memcpy(&which, head.at + headers, sizeof which);
     return which.check == check_of(which);
   }
 
   /// True if nothing but what a forwarder may change differs from what was made.
   GNSTOR_HD static bool is_sound(const unsigned char* from, std::uint32_t bytes, const label& which,
                                  const numbered_addresses& addresses = {}) {
+    frame_head head;
+    head.load(from, bytes);
+    return is_sound(head, from, bytes, which, addresses);
+  }
+  /// The same of one whose head is here.
+  GNSTOR_HD static bool is_sound(const frame_head& head, const unsigned char* from,
+                                 std::uint32_t bytes, const label& which,
+                                 const numbered_addresses& addresses) {
     if (bytes != which.bytes) return false;
     ipv4_header ip;
-    std::memcpy(&ip, from + 14, sizeof ip);
+    std::memcpy(&ip, head.at + 14, sizeof ip);
     const ipv4_header made = header_of(which, addresses);
-    bool sound = internet_checksum().add_bytes(from + 14, 20).value() == 0 &&
+    bool sound = internet_checksum().add_bytes(head.at + 14, 20).value() == 0 &&
                  ip.time_to_live != 0 && ip.time_to_live <= first_time_to_live &&
                  ip.total_bytes == made.total_bytes && ip.source == made.source &&
-                 ip.destination == made.destination && from[12] == 0x08 && from[13] == 0;
+                 ip.destination == made.destination && head.at[12] == 0x08 && head.at[13] == 0;
     udp_header udp;
-    std::memcpy(&udp, from + 34, sizeof udp);
+    std::memcpy(&udp, head.at + 34, sizeof udp);
     const udp_header sent = udp_of(which, addresses);
     sound = sound && udp.source == sent.source && udp.destination == sent.destination &&
             udp.total_bytes == sent.total_bytes && udp.checksum == sent.checksum;
-    for (std::uint32_t k = headers + sizeof which; k < bytes; ++k)
+    for (std::uint32_t k = filled; k < frame_head::most; ++k)
+      sound = sound && (k >= bytes || head.at[k] == fill_of(which, k));
+    for (std::uint32_t k = frame_head::most; k < bytes; ++k)
       sound = sound && from[k] == fill_of(which, k);
     return sound;
   }
