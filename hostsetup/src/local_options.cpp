@@ -70,17 +70,21 @@ std::vector<on_disk> disks() {
   constexpr auto use = option_use::disk;
   return {
       {"readonly", use, yes_or_no(), "no",
-       "yes: nothing is written; a device that is mounted may be read so.",
+       "yes: nothing is written; devices that are mounted may be read so.",
        [](disk_endpoint& e, const value& v) { e.read_only = is_yes(v); }},
       {"scratch", use, yes_or_no(), "no",
-       "yes: create_volume takes the disk, whatever is on it; without, its data is somebody's and "
-       "it is opened as volume 1.",
+       "yes: create_volume takes the disks, whatever is on them; without, their data is somebody's "
+       "and they are opened as volume 1.",
        [](disk_endpoint& e, const value& v) { e.scratch = is_yes(v); }},
       {"queues", use, syntax::number(2, 65), "(as many as channels, and one)",
        "I/O queues at most: one for each channel, and this CPU's own.",
        [](disk_endpoint& e, const value& v) { set(e.queues, v); }},
-      {"threads", use, syntax::number(1, 64), "1", "Threads of this CPU that serve the queues.",
+      {"threads", use, syntax::number(1, 64), "1",
+       "Threads of this CPU that serve the queues, of each disk.",
        [](disk_endpoint& e, const value& v) { set(e.threads, v); }},
+      {"stripe", use, syntax::size(block_bytes, most_stripe), "128K",
+       "Of several: what lies on one before the next one's turn, a multiple of 4K.",
+       [](disk_endpoint& e, const value& v) { set(e.stripe_bytes, v); }},
   };
 }
 
@@ -184,9 +188,9 @@ std::vector<packets> ethernet() {
       share<&nic_endpoint::runts>("runt", "Those that are too short: the MAC drops them."),
       share<&nic_endpoint::oversize>("oversize", "Those that are too long, likewise."),
       share<&nic_endpoint::late>("late", "Descriptors whose done bit comes up to 32 rounds late."),
-      {"runner", use, syntax::one_of({"auto", "cpu", "sim"}), "auto",
-       "Who serves the rings: a CPU thread, or lanes of the host executor; auto is the thread "
-       "where kernels run on a GPU.",
+      {"runner", use, syntax::one_of({"auto", "cpu", "gpu", "sim"}), "auto",
+       "Who serves the rings: a CPU thread, blocks of the kernels' GPU, in whose memory all lies "
+       "then, or lanes of the host executor; auto is gpu where kernels run on one, else sim.",
        [](nic_endpoint& e, const value& v) {
          e.runner = static_cast<nic_endpoint::runner_kind>(v.number);
        }},

@@ -128,6 +128,9 @@ TEST_CASE("a log that was not ended is refused" * doctest::skip(no_mkfs)) {
     REQUIRE(image.all()[flags] == std::byte{xfs::operation_unmount});
     image.store(flags, xfs::operation_start, 1);
     says(image, "the log holds changes");
+    says(image, "unmount the file system, or freeze it (fsfreeze --freeze)");
+    says(image,
+         "after a crash, mount it once, so that Linux replays the log, and unmount it again");
   }
   SUBCASE("a unit of its end was never written") {
     image.store(log + xfs::log_unit_bytes, 0, 4);

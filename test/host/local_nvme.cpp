@@ -1,4 +1,5 @@
 /// Sessions of a local NVMe controller: its faults, its resets, its files, and what it refuses.
+#include "local_kernels.hpp"
 #include "refusals.hpp"
 #include "temp_folder.hpp"
 #include "volume/session_rig.hpp"
@@ -43,24 +44,6 @@ struct sum_view {
   }
 };
 
-/// Adds 1 to every `stride`-th element.
-struct add_one {
-  template <class Lane>
-  void operator()(Lane& lane, remote_array<std::uint64_t> view, std::uint64_t stride) const {
-    for (std::uint64_t k = lane.global_thread(); k * stride < view.size(); k += lane.grid_threads())
-      view[k * stride] += 1;
-  }
-};
-
-std::vector<status> read_all(host::session& s, const volume_info& v, registered& memory,
-                             std::uint32_t lanes, duration timeout = 10_s) {
-  std::vector<std::uint64_t> packed(lanes);
-  run(s, 1, lanes, read_own{}, s.ref(v), memory.buffer, timeout.ns(), packed.data());
-  std::vector<status> all;
-  for (const std::uint64_t p : packed) all.push_back(status::unpack(p));
-  return all;
-}
-
 constexpr const char* ways[] = {"emu-nvme:?runner=cpu", "emu-nvme:?runner=sim&workers=2&lanes=8"};
 
 }  // namespace
@@ -72,14 +55,14 @@ TEST_CASE("a media error reaches every lane that read, with the controller's own
     const volume_info v = s.create_volume({.bytes = 1 << 20});
     registered memory(s, 32 * block_bytes);
     s.inject_fault(0, "media_error");
-    for (const status& one : read_all(s, v, memory, 32)) {
+    for (const status& one : outcomes_of(read_own{}, s, v, memory, 32)) {
       CHECK(one.code == status_code::nvme_error);
       CHECK(one.nvme_type == 2);
       CHECK(one.nvme_code ==
             static_cast<std::uint8_t>(wire::nvme::media_status::unrecovered_read_error));
     }
     s.inject_fault(0, "none");
-    for (const status& one : read_all(s, v, memory, 32)) CHECK(one.ok());
+    for (const status& one : outcomes_of(read_own{}, s, v, memory, 32)) CHECK(one.ok());
   }
 }
 
@@ -95,16 +78,16 @@ TEST_CASE("requests that are never answered end by their deadline, and a reset f
     for (int life = 0; life < 5; ++life) {
       CAPTURE(life);
       s.inject_fault(0, "silent");
-      for (const status& one : read_all(s, v, memory, 8, 50_ms))
+      for (const status& one : outcomes_of(read_own{}, s, v, memory, 8, 50_ms))
         CHECK(one.code == status_code::timed_out);
       s.inject_fault(0, "none");
       // Every slot is held by a request given up.
-      for (const status& one : read_all(s, v, memory, 8, 50_ms))
+      for (const status& one : outcomes_of(read_own{}, s, v, memory, 8, 50_ms))
         CHECK(one.code == status_code::timed_out);
       s.reset_channel(0, 5_s);
       CHECK(s.phase(0) == channel_phase::ready);
       std::memset(memory.bytes(), 0, written.size());
-      for (const status& one : read_all(s, v, memory, 8)) CHECK(one.ok());
+      for (const status& one : outcomes_of(read_own{}, s, v, memory, 8)) CHECK(one.ok());
       CHECK(std::memcmp(memory.bytes(), written.data(), written.size()) == 0);
     }
   }
@@ -115,7 +98,7 @@ TEST_CASE("a controller that is pulled out leaves no request waiting, and the se
   const volume_info v = s.create_volume({.bytes = 1 << 20});
   registered memory(s, 4 * block_bytes);
   s.inject_fault(0, "dead");
-  for (const status& one : read_all(s, v, memory, 4, 50_ms))
+  for (const status& one : outcomes_of(read_own{}, s, v, memory, 4, 50_ms))
     CHECK(one.code == status_code::timed_out);
   CHECK_THROWS_AS(s.reset_channel(0, 100_ms), host::error);
 }

@@ -1,5 +1,7 @@
 /// Sessions over several local NVMe controllers: one volume is striped over all of them, and what
 /// happens to one of them happens to its stripes alone.
+// label: thorough
+#include "local_kernels.hpp"
 #include "refusals.hpp"
 #include "temp_folder.hpp"
 #include "volume/session_rig.hpp"
@@ -78,24 +80,6 @@ struct read_member {
   }
 };
 
-/// Adds 1 to every `stride`-th element.
-struct add_one_each {
-  template <class Lane>
-  void operator()(Lane& lane, remote_array<std::uint64_t> view, std::uint64_t stride) const {
-    for (std::uint64_t k = lane.global_thread(); k * stride < view.size(); k += lane.grid_threads())
-      view[k * stride] += 1;
-  }
-};
-
-std::vector<status> read_each(host::session& s, const volume_info& v, registered& memory,
-                              std::uint32_t lanes, duration timeout = 10_s) {
-  std::vector<std::uint64_t> packed(lanes);
-  run(s, 1, lanes, read_stripes{}, s.ref(v), memory.buffer, timeout.ns(), packed.data());
-  std::vector<status> all;
-  for (const std::uint64_t p : packed) all.push_back(status::unpack(p));
-  return all;
-}
-
 bool notes_say(const host::session& s, const std::string& part) {
   for (const std::string& note : s.notes())
     if (note.find(part) != std::string::npos) return true;
@@ -124,6 +108,44 @@ host::session over(const std::vector<std::string>& ways, const host::session_opt
       std::make_unique<host::nvme_link>(std::move(devices), how,
                                         host::nvme_link::selection{.stripe_bytes = 8192}));
 }
+
+/// A controller that takes no memory once it has gone, as one behind VFIO; or for another reason.
+class refusing_device final : public host::nvme_device {
+ public:
+  refusing_device(std::unique_ptr<host::nvme_device> device, const bool& refuses)
+      : device_(std::move(device)), refuses_(&refuses) {}
+  std::uint64_t read(std::uint64_t offset, std::uint32_t bytes) override {
+    return device_->read(offset, bytes);
+  }
+  void write(std::uint64_t offset, std::uint64_t value, std::uint32_t bytes) override {
+    device_->write(offset, value, bytes);
+  }
+  std::uint64_t map(void* memory, std::uint64_t bytes) override {
+    if (*refuses_) throw host::error("it takes no memory");
+    return device_->map(memory, bytes);
+  }
+  void unmap(std::uint64_t address) noexcept override { device_->unmap(address); }
+  std::string name() const override { return device_->name(); }
+  host::place node_reach() const override { return device_->node_reach(); }
+  host::place kernel_reach() const override { return device_->kernel_reach(); }
+  host::memory_block allocate(host::place where, std::size_t bytes) override {
+    return device_->allocate(where, bytes);
+  }
+  nvme_pcie_doorbells doorbells(std::uint16_t queue, host::place where) override {
+    return device_->doorbells(queue, where);
+  }
+  void drive(const std::function<void()>& work) override { device_->drive(work); }
+  void attach(simt::host::executor& beside) override { device_->attach(beside); }
+  void attach(simt::cuda::executor& beside) override { device_->attach(beside); }
+  void inject_fault(std::uint32_t nsid, std::string_view fault) override {
+    device_->inject_fault(nsid, fault);
+  }
+  std::vector<std::string> notes() const override { return device_->notes(); }
+
+ private:
+  std::unique_ptr<host::nvme_device> device_;
+  const bool* refuses_;
+};
 
 constexpr const char* three[] = {
     "emu-nvme:?controllers=3&bytes=2M&stripe=16K",
@@ -220,7 +242,7 @@ TEST_CASE("a media error of one controller reaches the lanes of its stripes alon
     const volume_info v = s.create_volume({.bytes = 1 << 20});
     registered memory(s, 30 * 16 << 10);
     s.inject_fault(1, "media_error");
-    const auto all = read_each(s, v, memory, 30);
+    const auto all = outcomes_of(read_stripes{}, s, v, memory, 30);
     for (std::uint32_t k = 0; k < 30; ++k) {
       CAPTURE(k);
       CHECK(all[k].ok() == (k % 3 != 1));
@@ -230,7 +252,7 @@ TEST_CASE("a media error of one controller reaches the lanes of its stripes alon
       CHECK(all[k].ssd == 1);
     }
     s.inject_fault(1, "none");
-    for (const status& one : read_each(s, v, memory, 30)) CHECK(one.ok());
+    for (const status& one : outcomes_of(read_stripes{}, s, v, memory, 30)) CHECK(one.ok());
   }
 }
 
@@ -245,7 +267,7 @@ TEST_CASE("requests that one controller never answers end alone, and a reset fre
     for (int life = 0; life < 4; ++life) {
       CAPTURE(life);
       s.inject_fault(2, "silent");
-      const auto all = read_each(s, v, memory, 12, 200_ms);
+      const auto all = outcomes_of(read_stripes{}, s, v, memory, 12, 200_ms);
       for (std::uint32_t k = 0; k < 12; ++k) {
         CAPTURE(k);
         if (k % 3 == 2) CHECK(all[k].code == status_code::timed_out);
@@ -255,7 +277,7 @@ TEST_CASE("requests that one controller never answers end alone, and a reset fre
       s.reset_channel(0, 5_s);
       CHECK(s.phase(0) == channel_phase::ready);
       std::memset(memory.bytes(), 0, written.size());
-      for (const status& one : read_each(s, v, memory, 12)) CHECK(one.ok());
+      for (const status& one : outcomes_of(read_stripes{}, s, v, memory, 12)) CHECK(one.ok());
       CHECK(std::memcmp(memory.bytes(), written.data(), written.size()) == 0);
     }
   }
@@ -267,7 +289,7 @@ TEST_CASE("a controller that is pulled out fails its own stripes, at once after 
   const volume_info v = s.create_volume({.bytes = 1 << 20});
   registered memory(s, 12 * 16 << 10);
   s.inject_fault(0, "dead");
-  auto all = read_each(s, v, memory, 12, 100_ms);
+  auto all = outcomes_of(read_stripes{}, s, v, memory, 12, 100_ms);
   for (std::uint32_t k = 0; k < 12; ++k) {
     CAPTURE(k);
     if (k % 3 == 0) CHECK(all[k].code == status_code::timed_out);
@@ -276,7 +298,7 @@ TEST_CASE("a controller that is pulled out fails its own stripes, at once after 
   // Its requests hold their slots; the reset frees them, and no more are sent to it.
   s.reset_channel(0, 5_s);
   for (int round = 0; round < 5; ++round) {
-    all = read_each(s, v, memory, 12, 5_s);
+    all = outcomes_of(read_stripes{}, s, v, memory, 12, 5_s);
     for (std::uint32_t k = 0; k < 12; ++k) {
       CAPTURE(k);
       CHECK(all[k].ok() == (k % 3 != 0));
@@ -295,6 +317,41 @@ TEST_CASE("a controller that is pulled out fails its own stripes, at once after 
   CHECK_THROWS_AS(s.reset_channel(0, 100_ms), host::error);
 }
 
+TEST_CASE("memory is registered for the controllers that are left, where one takes none any more") {
+  bool refuses[2] = {};
+  const host::session_options how{.channels = 1, .depth = 16, .timeout = 500_ms};
+  const char* where = "emu-nvme:?bytes=2M";
+  std::vector<std::unique_ptr<host::nvme_device>> devices;
+  for (const bool& one : refuses) {
+    devices.push_back(std::make_unique<refusing_device>(
+        host::open_emulated_nvme(*host::endpoint::parse(where).nvme, how), one));
+  }
+  host::session s = host::session_access::over(
+      host::endpoint::parse(where), how,
+      std::make_unique<host::nvme_link>(std::move(devices), how,
+                                        host::nvme_link::selection{.stripe_bytes = 16 << 10}));
+  const volume_info v = s.open_volume(volume_id(1));
+  const auto said = [&] { return refusal_of([&] { registered(s, 4096); }); };
+  // One that is there has to take it.
+  refuses[1] = true;
+  CHECK(says(said(), "it takes no memory"));
+  s.inject_fault(1, "dead");
+  registered memory(s, 4 * 16 << 10);
+  std::vector<unsigned char> block(block_bytes);
+  s.read(v, 0, block.data(), block.size());
+  s.reset_channel(0, 5_s);
+  const auto all = outcomes_of(read_stripes{}, s, v, memory, 4);
+  for (std::uint32_t k = 0; k < 4; ++k) {
+    CAPTURE(k);
+    CHECK(all[k].ok() == (k % 2 == 0));
+    if (k % 2 != 0) CHECK(all[k].ssd == 1);
+  }
+  // Where none is left, that is said.
+  s.inject_fault(0, "dead");
+  refuses[0] = true;
+  CHECK(says(said(), "it takes no memory"));
+}
+
 TEST_CASE("view[i] over several controllers reads and writes pages as small as a logical block") {
   for (const std::string runner : {"", "&runner=sim&lanes=32"}) {
     for (const std::uint32_t page : {512u, 4096u, 65536u}) {
@@ -309,7 +366,7 @@ TEST_CASE("view[i] over several controllers reads and writes pages as small as a
       a.write(0, numbers.size(), numbers.data());
       constexpr std::uint64_t stride = 100;
       host::executor machine;
-      machine.spawn(2, 32, add_one_each{}, a.view(), stride);
+      machine.spawn(2, 32, add_one{}, a.view(), stride);
       s.attach(machine);
       machine.run();
       a.flush();

@@ -5,6 +5,7 @@
 #include <gnstor/host/executor.hpp>
 #include <gnstor/host/registered_memory.hpp>
 #include <gnstor/host/session.hpp>
+#include <gnstor/simt/clock.hpp>
 #include <gnstor/wire/nvme/media_status.hpp>
 
 #include <command_line/command_line.hpp>
@@ -51,6 +52,7 @@ struct job {
   std::uint64_t timeout_ns = 0;
   std::uint64_t* wrong = nullptr;     ///< words that differ
   std::uint64_t* outcomes = nullptr;  ///< of each request
+  std::uint64_t* took_ns = nullptr;   ///< likewise
 };
 
 /// Each lane writes or reads every so many requests, in memory of its own.
@@ -69,6 +71,7 @@ struct move {
       const vba where(static_cast<std::uint32_t>(j.first + at));
       const io_buffer part = mine.slice(0, std::uint64_t{n} * block_bytes);
       constexpr std::uint64_t per_block = block_bytes / 8;
+      const std::uint64_t begun = simt::now_ns();
       status s;
       if (writes) {
         for (std::uint64_t k = 0; k < n * per_block; ++k)
@@ -86,6 +89,7 @@ struct move {
         }
       }
       j.outcomes[r] = s.pack();
+      j.took_ns[r] = simt::now_ns() - begun;
     }
   }
 };
@@ -105,6 +109,15 @@ class bench {
                 volume_.max_transfer_blocks * 4096u, session_.channels().size());
   }
   host::session& session() { return session_; }
+  const volume_info& volume() const { return volume_; }
+  /// Which of several controllers request `r` is for.
+  std::uint32_t controller_of(std::uint64_t r) const {
+    const std::uint64_t stripe = r * (w_.io / block_bytes) / volume_.stripe_blocks;
+    return static_cast<std::uint32_t>(stripe % volume_.ssd_count);
+  }
+  /// How long request `r` of the last run took.
+  std::uint64_t took_ns(std::uint64_t r) const { return took_ns_[r]; }
+  std::uint64_t wrong() const { return wrong_; }
 
   /// Writes or reads all; returns what each request ended with.
   std::vector<status> run(bool writes, unsigned char* image = nullptr) {
@@ -118,6 +131,8 @@ class bench {
     wrong_ = 0;
     j.wrong = &wrong_;
     j.outcomes = outcomes.data();
+    took_ns_.assign(outcomes.size(), 0);
+    j.took_ns = took_ns_.data();
     host::executor machine;
     machine.spawn(w_.warps, w_.lanes, move{}, &j, writes);
     session_.attach(machine);
@@ -141,6 +156,7 @@ class bench {
   volume_info volume_;
   host::registered_memory memory_;
   std::uint64_t wrong_ = 0;
+  std::vector<std::uint64_t> took_ns_;
 };
 
 void write_and_read(const wanted& w) {
@@ -204,6 +220,93 @@ void outlive(const wanted& w) {
   throw host::error("the controller was not pulled out within 60 s");
 }
 
+/// What a run came to, where one of several controllers may have gone.
+struct toll {
+  std::uint32_t controller = ~0u;  ///< whose requests failed
+  std::uint64_t lost = 0;          ///< requests that failed
+  std::uint64_t kept = 0;          ///< requests that did not
+  std::uint64_t lost_ms = 0;       ///< the longest of those that failed
+  std::uint64_t kept_ms = 0;       ///< the longest of the others
+  status first;                    ///< of those that failed
+
+  /// Throws where requests of more than one controller failed, or what was read is wrong.
+  static toll of(const bench& b, const std::vector<status>& all) {
+    toll t;
+    for (std::uint64_t r = 0; r < all.size(); ++r) {
+      const std::uint64_t ms = b.took_ns(r) / 1'000'000;
+      if (all[r].ok()) {
+        ++t.kept;
+        t.kept_ms = std::max(t.kept_ms, ms);
+        continue;
+      }
+      const std::string outcome = host::to_string(all[r]);
+      if (t.lost == 0) {
+        t.controller = b.controller_of(r);
+        t.first = all[r];
+      } else if (b.controller_of(r) != t.controller) {
+        throw host::error("request " + std::to_string(r) + " is for the controller that is left, " +
+                          "and ended with " + outcome);
+      }
+      if (all[r].code == status_code::nvme_error && all[r].ssd != t.controller)
+        throw host::error("request " + std::to_string(r) + " has another's status: " + outcome);
+      ++t.lost;
+      t.lost_ms = std::max(t.lost_ms, ms);
+    }
+    if (b.wrong() != 0) throw host::error(std::to_string(b.wrong()) + " words are wrong");
+    return t;
+  }
+  void print(const char* when) const {
+    std::printf(
+        "%s: controller %u: %llu requests failed, the longest after %llu ms, %s; %llu of "
+        "the other: right, the longest %llu ms\n",
+        when, controller, static_cast<unsigned long long>(lost),
+        static_cast<unsigned long long>(lost_ms), host::to_string(first).c_str(),
+        static_cast<unsigned long long>(kept), static_cast<unsigned long long>(kept_ms));
+    std::fflush(stdout);
+  }
+};
+
+/// Reads a volume of two controllers until one is pulled out: the requests of its stripes fail by
+/// their deadline, and those of the other one go on; after a reset they fail at once.
+void survive(const wanted& w) {
+  using clock = std::chrono::steady_clock;
+  constexpr std::uint64_t spare_ms = 3000;  // emulated processors are slow
+  bench b(w);
+  if (b.volume().ssd_count != 2 || b.volume().stripe_blocks % (w.io / block_bytes) != 0)
+    throw host::error("needs two controllers, and stripes of whole requests");
+  b.run_well(true);
+  std::puts("reading");
+  std::fflush(stdout);
+  toll t;
+  for (const auto began = clock::now(); t.lost == 0;) {
+    if (clock::now() - began > std::chrono::seconds(60))
+      throw host::error("no controller was pulled out within 60 s");
+    t = toll::of(b, b.run(false));
+  }
+  t.print("pulled out");
+  if (t.lost_ms > w.timeout_ms + spare_ms) throw host::error("a request outlived its deadline");
+  const std::uint32_t gone = t.controller;
+  for (std::uint32_t k = 0; k < b.session().channels().size(); ++k) b.session().reset_channel(k);
+  for (const bool writes : {false, true, false}) {
+    t = toll::of(b, b.run(writes));
+    t.print(writes ? "written after a reset" : "read after a reset");
+    if (t.controller != gone || t.lost != t.kept)
+      throw host::error("half of the requests are the lost controller's");
+    if (t.first.code != status_code::nvme_error || t.lost_ms > spare_ms)
+      throw host::error("a request of a controller that is known to be gone was not refused");
+  }
+  // This CPU's own queue, and what every controller is asked for.
+  std::vector<unsigned char> block(block_bytes);
+  const std::uint64_t stripe = std::uint64_t{b.volume().stripe_blocks} * block_bytes;
+  b.session().read(b.volume(), (1 - gone) * stripe, block.data(), block.size());
+  try {
+    b.session().read(b.volume(), gone * stripe, block.data(), block.size());
+    throw host::error("this CPU read a stripe of the controller that is gone");
+  } catch (const host::io_error& e) {
+    std::printf("this CPU: %s\n", e.what());
+  }
+}
+
 void print(const std::vector<std::string>& lines) {
   for (const std::string& line : lines) std::puts(line.c_str());
 }
@@ -227,6 +330,7 @@ int run(int argc, char** argv) {
                           {"find-bad", "read, where one block cannot be read"},
                           {"reset", "bring channels back, and open again"},
                           {"outlive", "read until the controller is pulled out"},
+                          {"survive", "read until one controller of two is pulled out"},
                           {"lists", "PRP lists of all forms, by a driver's own hand"},
                           {"admin", "features and events"}});
   if (const auto code = line.parse(argc, argv)) return *code;
@@ -235,6 +339,7 @@ int run(int argc, char** argv) {
   if (command == "find-bad") find_bad(w);
   if (command == "reset") reset(w);
   if (command == "outlive") outlive(w);
+  if (command == "survive") survive(w);
   if (command == "lists") print(interop::try_prp_lists(w.endpoint, w.nsid));
   if (command == "admin") print(interop::try_admin(w.endpoint));
   return 0;

@@ -1,5 +1,6 @@
 /// One queue pair over several local controllers, in every mode of the host runtime: what a kernel
 /// writes lies on them stripe by stripe, as one loop on the CPU says.
+// label: thorough
 #include "nvme_rig.hpp"
 #include "qp/seed_sweep.hpp"
 #include "striped_blocks.hpp"

@@ -81,6 +81,11 @@ void disk::measure_device() {
   memory_alignment_ = block_bytes_;
 }
 
+bool disk::is_gone() const {
+  std::uint64_t left = 0;
+  return device_ && (::ioctl(file_.get(), BLKGETSIZE64, &left) != 0 || left == 0);
+}
+
 void disk::measure_file(std::uint64_t bytes) {
   constexpr std::uint32_t page = 4096;  // what every file system's direct I/O takes
   bytes_ = bytes / page * page;

@@ -31,6 +31,9 @@ class disk {
   std::uint32_t memory_alignment() const { return memory_alignment_; }
   /// True if reads and writes go past the page cache.
   bool is_direct() const { return direct_; }
+  /// True of a device that was pulled out, or whose driver has let it go: Linux says that it has no
+  /// bytes any more, and ends reads there as at a file's end, and writes as on a full disk.
+  bool is_gone() const;
   /// A flush has failed: nothing is known to be durable any more, whatever a later one says. Any
   /// thread.
   void lose() const { lost_->store(true, std::memory_order_release); }

@@ -278,6 +278,8 @@ void disk_worker::ended(std::uint32_t slot, std::int32_t result) {
   if ((result == -EAGAIN || result == -EINTR) && ++r.tries < most_tries) return start(slot);
   std::uint16_t status = 0;
   if (goes_on(r, result, status)) return start(slot);
+  if (status != 0 && disk_of(r).is_gone())
+    status = make_status(generic_status::namespace_not_ready, true);
   if (is_of_medium(status) && !r.alone && is_plain_transfer(r)) {
     r.alone = true;
     lonely_.push_back(slot);

@@ -4,6 +4,7 @@
 #include <gnstor/pcie/block_device_use.hpp>
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <map>
@@ -30,14 +31,42 @@ std::map<std::uint32_t, std::string> namespaces_of(const pcie::pci_function& con
   return all;
 }
 
+/// Which device or file a path leads to, by whatever name; empty where there is none.
+std::string identity_of(const std::string& path) {
+  struct stat about {};
+  if (::stat(path.c_str(), &about) != 0) return {};
+  if (S_ISBLK(about.st_mode)) return fmt::format("device {}", about.st_rdev);
+  return fmt::format("file {} of {}", about.st_ino, about.st_dev);
+}
+
+/// Throws where two paths lead to one disk, whose stripes would be written over each other.
+void refuse_same(const std::vector<std::string>& paths) {
+  std::map<std::string, std::string> known;
+  for (const std::string& path : paths) {
+    const std::string identity = identity_of(path);
+    if (identity.empty()) continue;  // opening it says why
+    const auto [other, is_new] = known.emplace(identity, path);
+    if (is_new) continue;
+    throw input_error(
+        fmt::format("disk:{} is the same disk as {}: name each once", path, other->second));
+  }
+}
+
 }  // namespace
 
-std::unique_ptr<nvme_device> open_disk(const disk_endpoint& where, const session_options& options) {
-  std::vector<disk> disks;
-  disks.emplace_back(where.path, where.read_only);
-  disk_nvme::options o{"disk:" + where.path, where.queues, where.threads, {}};
-  o.notes.push_back(note_on(disks.front(), {}));
-  return std::make_unique<disk_nvme>(std::move(disks), std::move(o), options);
+std::vector<std::unique_ptr<nvme_device>> open_disks(const disk_endpoint& where,
+                                                     const session_options& options) {
+  refuse_same(where.paths);
+  std::vector<std::vector<disk>> opened;  // all of them before one is served
+  for (const std::string& path : where.paths)
+    opened.emplace_back().emplace_back(path, where.read_only);
+  std::vector<std::unique_ptr<nvme_device>> all;
+  for (std::vector<disk>& one : opened) {
+    disk_nvme::options o{"disk:" + one[0].path(), where.queues, where.threads, {}};
+    o.notes.push_back(note_on(one[0], {}));
+    all.push_back(std::make_unique<disk_nvme>(std::move(one), std::move(o), options));
+  }
+  return all;
 }
 
 std::unique_ptr<nvme_device> open_kept(const pcie::pci_function& controller, const std::string& why,

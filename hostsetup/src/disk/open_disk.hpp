@@ -9,12 +9,15 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace gnstor::host {
 
-/// Opens the disk that an endpoint `disk:` names. Throws `input_error` for what is none or is in
-/// use, `error` where it cannot be opened or there is no io_uring.
-std::unique_ptr<nvme_device> open_disk(const disk_endpoint& where, const session_options& options);
+/// Opens the disks that an endpoint `disk:` names, in its order. Throws `input_error` for what is
+/// none, is in use, or is another one of them, `error` where it cannot be opened or there is no
+/// io_uring.
+std::vector<std::unique_ptr<nvme_device>> open_disks(const disk_endpoint& where,
+                                                     const session_options& options);
 
 /// Opens the namespaces of an NVMe controller that Linux's driver keeps. Those in use are read, and
 /// nothing is written to them. Throws likewise.

@@ -59,7 +59,8 @@ void log_reader::dirty() const {
   throw input_error(
       source_->name() +
       ": the log holds changes that have not reached their places: unmount the file system, or "
-      "freeze it (fsfreeze --freeze) while it is read; after a crash, mount it first");
+      "freeze it (fsfreeze --freeze) while it is read; after a crash, mount it once, so that Linux "
+      "replays the log, and unmount it again");
 }
 
 structure log_reader::unit(std::uint64_t at, std::uint32_t count) const {

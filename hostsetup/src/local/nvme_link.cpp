@@ -1,6 +1,5 @@
 #include "nvme_link.hpp"
 
-#include "namespace_rules.hpp"
 #include "own_controller.hpp"
 #include <base/cuda_support.hpp>
 #include <gnstor/host/error.hpp>
@@ -10,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 
 namespace gnstor::host {
 namespace {
@@ -123,7 +123,21 @@ void nvme_link::add_namespace(std::uint32_t nsid, const selection& chosen) {
       return;
     }
   }
-  namespaces_.push_back(volume_of(nsid, said, transfer_, chosen.stripe_bytes));
+  const volume_info v = volume_of(nsid, said, transfer_, chosen.stripe_bytes);
+  if (v.striped()) note_unused(v, said);
+  namespaces_.push_back(v);
+}
+
+/// Says which namespaces are larger than what a volume uses of each.
+void nvme_link::note_unused(const volume_info& v, const std::vector<named_namespace>& said) {
+  const std::uint64_t used = v.capacity_blocks / v.ssd_count * block_bytes;
+  for (const named_namespace& one : said) {
+    const std::uint64_t has = one.what.nsze * v.lba_bytes;
+    if (has - used < std::uint64_t{v.stripe_blocks} * block_bytes) continue;
+    notes_.push_back(
+        fmt::format("namespace {} of {}: {} MiB of {} MiB are used, as many as of the others",
+                    v.namespace_id, one.controller, used >> 20, has >> 20));
+  }
 }
 
 /// Says which queues are whose: as many channels as the controller of the fewest has queues for.
@@ -206,6 +220,27 @@ void nvme_link::make_channel(channel_group& c, std::uint32_t k) {
   channel_over(nvme_striped_queue_pair(memory, c.depth, width()));
 }
 
+/// Lets every controller reach memory, but those that are gone: their commands fail anyway, and the
+/// others go on. Where none is left, that is the failure.
+void nvme_link::open_regions(std::uint32_t key, void* address, std::uint64_t bytes) {
+  std::exception_ptr failure;
+  bool is_open = false;
+  for (const auto& m : members_) {
+    try {
+      m->open_region(key, address, bytes);
+      is_open = true;
+    } catch (...) {
+      failure = std::current_exception();
+      if (m->is_gone()) continue;
+      is_open = false;
+      break;
+    }
+  }
+  if (is_open) return;
+  for (const auto& m : members_) m->close_region(key);
+  std::rethrow_exception(failure);
+}
+
 io_buffer nvme_link::register_memory(void* address, std::uint64_t bytes) {
   const std::lock_guard lock(use_);
   // Index 0 stays empty: a key of 0 opens nothing.
@@ -214,13 +249,7 @@ io_buffer nvme_link::register_memory(void* address, std::uint64_t bytes) {
     if (r.used) continue;
     // A key does not open what follows it.
     const std::uint32_t key = ((r.key >> 8) + 1) << 8 | k;
-    std::size_t opened = 0;
-    try {
-      for (; opened < members_.size(); ++opened) members_[opened]->open_region(key, address, bytes);
-    } catch (...) {
-      while (opened-- > 0) members_[opened]->close_region(key);
-      throw;
-    }
+    open_regions(key, address, bytes);
     r = {key, true};
     return io_buffer{reinterpret_cast<std::uint64_t>(address), bytes, key, key};
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "namespace_rules.hpp"
 #include "nvme_member.hpp"
 #include <gnstor/host/session.hpp>
 #include <link/array_link.hpp>
@@ -85,11 +86,13 @@ class nvme_link final : public array_link {
   void set_up(const selection& chosen);
   void find_namespaces(const selection& chosen);
   void add_namespace(std::uint32_t nsid, const selection& chosen);
+  void note_unused(const volume_info& v, const std::vector<named_namespace>& said);
   void choose_transfer();
   void share_queues(std::uint32_t most);
   static std::size_t state_bytes(std::uint32_t depth, bool asynchronous);
   void make_channels(channel_group& c, place where);
   void make_channel(channel_group& c, std::uint32_t k);
+  void open_regions(std::uint32_t key, void* address, std::uint64_t bytes);
   void leave_out(const channel_group& c, std::uint32_t k, std::uint32_t gone);
   void restart(std::uint32_t k, restart_step step, deadline d);
 

@@ -2,41 +2,8 @@
 # NVMe controllers of the bus, driven by gnstor's kernels: Linux writes and reads before and
 # afterwards. WAY: bus (resource0 and huge pages) or vfio.
 . /lab/guest.sh
-mount -t tmpfs tmpfs /run 2>/dev/null
+. /lab/local.sh
 modprobe -a nvme xfs
-driver=none
-if [ "$WAY" = vfio ]; then
-  modprobe -a vfio_iommu_type1 vfio-pci
-  driver=vfio-pci
-else
-  echo 160 > /proc/sys/vm/nr_hugepages
-fi
-# address_of SERIAL: the controller's place on the bus.
-address_of() {
-  for one in /sys/class/nvme/nvme*; do
-    [ "$(tr -d ' ' < "$one/serial")" = "$1" ] && basename "$(readlink "$one/device")" && return
-  done
-  return 1
-}
-# gnstor COMMAND ADDRESS[?OPTIONS] [option]...
-gnstor() {
-  verb=$1
-  where=$2
-  shift 2
-  interop_local_nvme "$verb" --endpoint "nvme://$where" "$@"
-}
-# sum FILE
-sum() { sha256sum < "$1" | cut -d' ' -f1; }
-# disk_of SERIAL NSID: the block device.
-disk_of() {
-  for one in /sys/class/nvme/nvme*; do
-    [ "$(tr -d ' ' < "$one/serial")" = "$1" ] || continue
-    for space in "$one"/nvme*n*; do
-      [ "$(cat "$space/nsid" 2>/dev/null)" = "$2" ] && echo "/dev/$(basename "$space")" && return
-    done
-  done
-  return 1
-}
 within 20 disk_of LAB0 2
 within 20 disk_of LAB2 1
 first=$(address_of LAB0)
@@ -139,6 +106,14 @@ for serial in LAB0 LAB2; do
 done
 says "$third through Linux" gnstor dump "$both" --mib 6 --image /tmp/read
 must cmp /tmp/striped /tmp/read
+# The same by the paths of the disks; two names of one are none.
+disks="$(disk_of LAB0 1),$(disk_of LAB2 1)"
+says "striped over 2 controllers" interop_local_nvme dump \
+  --endpoint "disk:$disks?stripe=64K&readonly=yes" --mib 6 --image /tmp/read
+must cmp /tmp/striped /tmp/read
+must cp -a "$(disk_of LAB2 1)" /dev/another
+refuses "/dev/another is the same disk as /dev/nvme" \
+  interop_local_nvme dump --endpoint "disk:$disks,/dev/another?readonly=yes"
 for one in "$first" "$third"; do
   must gnstorctl local bind "$one" --driver $driver
 done
