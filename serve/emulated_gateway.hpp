@@ -121,7 +121,6 @@ class emulated_gateway final : public array_gateway {
   void list_hosts(std::uint16_t first, wire::afa::host_list& to) const;
   void forget(const member& m);
   void let_go(member& m) noexcept;
-  void end_leases() noexcept;
 
   volume_traffic traffic_;
   phase_counts phases_;
