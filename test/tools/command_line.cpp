@@ -1,6 +1,9 @@
+#include <gnstor/version.hpp>
+
 #include <command_line/command_line.hpp>
 #include <doctest/doctest.h>
 
+#include <cstdio>
 #include <iostream>
 #include <sstream>
 
@@ -130,6 +133,18 @@ TEST_CASE("help ends the program well and shows the defaults that it is to show"
   }
   CHECK(help.says("--frames"));
   for (const char* text : {"77", "--root"}) CHECK_FALSE(help.says(text));
+}
+
+TEST_CASE("every program says its version, which is the number that sources compare") {
+  std::string endpoint;
+  command_line line("Sums a volume");
+  line.option("--endpoint", endpoint).required();
+  const outcome said = parse(line, {"--version"});
+  CHECK(said.code == 0);
+  int major = 0, minor = 0, patch = 0;
+  REQUIRE(std::sscanf(gnstor::version_text, "%d.%d.%d", &major, &minor, &patch) == 3);
+  CHECK(major * 10000 + minor * 100 + patch == GNSTOR_VERSION);
+  CHECK(said.says(std::string("gnstor ") + gnstor::version_text));
 }
 
 TEST_CASE("one of several commands is given, with options on either side") {

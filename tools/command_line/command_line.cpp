@@ -1,6 +1,7 @@
 #include "command_line.hpp"
 
 #include <gnstor/host/text_values.hpp>
+#include <gnstor/version.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -129,7 +130,9 @@ const command_option& command_option::hidden() const {
 }
 
 command_line::command_line(const std::string& about)
-    : own_(std::make_unique<CLI::App>(about)), app_(own_.get()) {}
+    : own_(std::make_unique<CLI::App>(about)), app_(own_.get()) {
+  app_->set_version_flag("--version", std::string("gnstor ") + version_text);
+}
 
 command_line::command_line(CLI::App& verb) : app_(&verb) {}
 

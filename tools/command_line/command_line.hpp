@@ -26,7 +26,8 @@ concept option_value =
     std::same_as<T, std::int32_t> || std::same_as<T, std::int64_t> ||
     std::same_as<T, std::vector<std::string>> || std::same_as<T, std::vector<std::uint64_t>>;
 
-/// The command line of a program: its options, what `--help` says of them, and their values.
+/// The command line of a program: its options, what `--help` says of them, and their values;
+/// `--version` says the library's.
 ///
 /// CLI11 does the work. It is behind this class because its headers take longer to compile than
 /// everything else in a small program.

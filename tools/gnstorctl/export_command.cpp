@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 
 namespace gnstor::tools {
 namespace {
@@ -22,6 +24,21 @@ std::string quoted(const std::string& word) {
   std::string all = "'";
   for (const char c : word) all += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return all + "'";
+}
+
+/// The plugin of the build, or the installation, that this program is of; else the one that nbdkit
+/// finds by name.
+std::string plugin() {
+  namespace fs = std::filesystem;
+  std::error_code problem;
+  const fs::path here = fs::read_symlink("/proc/self/exe", problem).parent_path();
+  for (const char* from_here :
+       {"../nbd/gnstor-plugin.so", "../lib/nbdkit/plugins/nbdkit-gnstor-plugin.so",
+        "../lib64/nbdkit/plugins/nbdkit-gnstor-plugin.so"}) {
+    const fs::path file = (here / from_here).lexically_normal();
+    if (!here.empty() && fs::exists(file, problem)) return file.string();
+  }
+  return "gnstor";
 }
 
 std::string listening(const export_wanted& w) {
@@ -56,7 +73,7 @@ std::string endpoint(const export_wanted& w) {
 }  // namespace
 
 std::string export_command(const export_wanted& w) {
-  return fmt::format("nbdkit {} --threads 64 gnstor {} {}{}", listening(w),
+  return fmt::format("nbdkit {} --threads 64 {} {} {}{}", listening(w), quoted(plugin()),
                      quoted("endpoint=" + endpoint(w)), quoted("volume=" + w.volume),
                      w.read_only ? " readonly=yes" : "");
 }

@@ -16,11 +16,14 @@ std::string lease_of(const v1::Volume& v) {
   return fmt::format("client {}, {} s", v.writer(), v.lease_left_ms() / 1000);
 }
 
+bool is_spare(const v1::Ssd& s) { return s.aim() == v1::Ssd::AIM_SPARE && !s.has_stands_in_for(); }
+
 std::string state_of(const v1::Ssd& s) {
   switch (s.state()) {
     case v1::Ssd::STATE_IN_SYNC: return "in sync";
     case v1::Ssd::STATE_FILLING: return "being filled";
     case v1::Ssd::STATE_ABSENT:
+      if (is_spare(s)) return s.answers() ? "stands by" : "stands by, does not answer";
       if (s.has_maintenance_left_ms())
         return fmt::format("out for {} s more", s.maintenance_left_ms() / 1000);
       return s.answers() ? "absent, answers" : "absent";
@@ -28,8 +31,34 @@ std::string state_of(const v1::Ssd& s) {
   }
 }
 
+/// How far an SSD is filled.
+std::string filled(const v1::Array& a, std::uint32_t ssd) {
+  for (const v1::Repair& r : a.repairs()) {
+    if (r.kind() != "fill" || r.ssd() != ssd || r.total_bytes() == 0) continue;
+    return fmt::format(": {:.1f} %", 100.0 * static_cast<double>(r.done_bytes()) /
+                                         static_cast<double>(r.total_bytes()));
+  }
+  return "";
+}
+
+/// In whose place it serves, and who serves in its own. Empty: there is no such one.
+std::string place_of(const v1::Array& a, const v1::Ssd& s) {
+  if (s.has_stands_in_for() && s.state() == v1::Ssd::STATE_FILLING)
+    return fmt::format("to serve for SSD {}{}", s.stands_in_for(), filled(a, s.index()));
+  if (s.has_stands_in_for() && s.state() == v1::Ssd::STATE_IN_SYNC && !s.has_successor())
+    return fmt::format("serves for SSD {}", s.stands_in_for());
+  if (!s.has_successor() || s.successor() >= static_cast<std::uint32_t>(a.ssds_size())) return "";
+  if (s.state() != v1::Ssd::STATE_ABSENT)
+    return fmt::format("being moved to SSD {}{}", s.successor(), filled(a, s.successor()));
+  const bool whole = a.ssds(static_cast<int>(s.successor())).state() == v1::Ssd::STATE_IN_SYNC;
+  return fmt::format("{}SSD {} {} for it", whole ? "may be pulled, " : "", s.successor(),
+                     whole ? "serves" : "is filled");
+}
+
 /// What is being done with its volumes, and how far that is.
 std::string aim_of(const v1::Array& a, const v1::Ssd& s) {
+  if (const std::string place = place_of(a, s); !place.empty()) return place;
+  if (is_spare(s)) return "spare";
   const bool drains = s.aim() == v1::Ssd::AIM_DRAIN;
   if (!drains && s.aim() != v1::Ssd::AIM_JOIN) return "-";
   if (s.volumes_left() == 0) return drains ? "drained: detach it" : "joined";
@@ -50,9 +79,10 @@ std::string aim_of(const v1::Array& a, const v1::Ssd& s) {
   return words;
 }
 
-/// It was emptied before: no volume misses it.
+/// It was emptied before, or a sound one serves in its place: no volume misses it. Or it stands by.
 bool is_taken_away(const v1::Array& a, const v1::Ssd& s) {
-  return s.state() == v1::Ssd::STATE_ABSENT && s.volumes() == 0 && a.volumes() != 0;
+  if (s.state() != v1::Ssd::STATE_ABSENT) return false;
+  return is_spare(s) ? s.answers() : s.volumes() == 0 && a.volumes() != 0;
 }
 
 std::string what_of(const v1::Repair& r) {
@@ -244,7 +274,10 @@ std::string health_text(const v1::Array& a) {
   };
   for (const v1::Ssd& s : a.ssds()) {
     if (is_taken_away(a, s)) continue;
-    if (s.has_maintenance_left_ms()) {
+    if (is_spare(s) && s.state() == v1::Ssd::STATE_ABSENT) {
+      add(fmt::format("SSD {}, a spare, does not answer", s.index()),
+          fmt::format("gnstorctl ssd add {} --cancel if it is not to be one", s.index()));
+    } else if (s.has_maintenance_left_ms()) {
       add(fmt::format("SSD {} is out for planned work", s.index()),
           fmt::format("gnstorctl ssd replace {} within {} s spares it what has not changed",
                       s.index(), s.maintenance_left_ms() / 1000));
