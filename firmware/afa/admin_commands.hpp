@@ -40,7 +40,7 @@ class admin_commands {
       case wire::afa::admin_opcode::volume_delete: return remove(command, caller(c.client));
       case wire::afa::admin_opcode::array_update: {
         const auto members = *static_cast<const wire::afa::array_membership*>(payload);
-        return caller(c.client).manager ? drive_->array_update(members)
+        return caller(c.client).manager ? drive_->array_update(members, command.others)
                                         : wire::afa::make_status(wire::afa::status::not_permitted);
       }
       case wire::afa::admin_opcode::volume_list:
@@ -152,6 +152,7 @@ class admin_commands {
     out.free_blocks = drive.free_pages();
     out.moved_blocks = drive.moved_pages();
     for (std::uint32_t k = 0; k < node_->shape.ssd_count; ++k) out.ssd_ids[k] = k + 1;
+    out.set_others(drive.others());
     out.term = term().latest();
   }
 

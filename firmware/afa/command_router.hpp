@@ -109,27 +109,28 @@ class command_router {
   }
 
   /// Checks a Read, Write, Fill or Write Zeroes and finds its shard. Write Zeroes moves no data and
-  /// may be as long as a stripe. A Dirty Regions has the rights of a Fill.
+  /// may be as long as a stripe, as may Forget. That and Dirty Regions have the rights of a Fill.
   GNSTOR_HD bool route_io(decision& d, node::ssd::foresight& early) {
     command_head& c = d.command;
     const wire::nvme::submission_entry& e = c.entry;
     const bool read = is(e, wire::nvme::nvm_opcode::read);
-    const bool zeroes = is(e, wire::nvme::nvm_opcode::write_zeroes);
+    const bool forget = is(e, wire::afa::io_opcode::forget);
+    const bool dataless = forget || is(e, wire::nvme::nvm_opcode::write_zeroes);
     const bool regions = is(e, wire::afa::io_opcode::dirty_regions);
-    const bool fill = regions || is(e, wire::afa::io_opcode::fill);
-    if (!read && !zeroes && !fill && !is(e, wire::nvme::nvm_opcode::write)) {
+    const bool fill = regions || forget || is(e, wire::afa::io_opcode::fill);
+    if (!read && !dataless && !fill && !is(e, wire::nvme::nvm_opcode::write)) {
       return answer_now(c, wire::nvme::generic_status::invalid_opcode);
     }
     const node::ssd drive = node_->ssds[c.ssd];  // asked for early, with what comes next
     const std::uint32_t blocks = wire::nvme::blocks_of(e);
-    if (!zeroes && blocks > node_->transfer_blocks())
+    if (!dataless && blocks > node_->transfer_blocks())
       return answer_now(c, wire::nvme::generic_status::invalid_field);
-    const std::uint32_t length = zeroes ? 0 : blocks * block_bytes;
+    const std::uint32_t length = dataless ? 0 : blocks * block_bytes;
     const bool fits =
         regions ? e.dptr.length() >= sizeof(wire::afa::dirty_regions) : e.dptr.length() == length;
     if (!fits) return answer_now(c, wire::nvme::generic_status::invalid_sgl_length);
     if (regions && !aligned(c)) return false;
-    if (!zeroes && !opens(c, read || regions ? remote_write : remote_read)) return false;
+    if (!dataless && !opens(c, read || regions ? remote_write : remote_read)) return false;
     const ssd_fault fault = fault_of(c.ssd);
     const auto at = wire::afa::slba::unpack(wire::nvme::slba_of(e));
     request r;

@@ -140,11 +140,16 @@ class shard_engine {
   GNSTOR_HD bool is_rare(const command_head& c) const {
     if (c.stage == command_stage::commit)
       return !is_io(c, wire::nvme::nvm_opcode::write) || !drive_.commits_simply(c.where);
-    return c.admin != 0 || is_io(c, wire::nvme::nvm_opcode::write_zeroes) || is_regions(c);
+    return c.admin != 0 || is_io(c, wire::nvme::nvm_opcode::write_zeroes) || is_regions(c) ||
+           is_forget(c);
   }
   GNSTOR_HD static bool is_regions(const command_head& c) {
     return c.admin == 0 &&
            c.entry.opcode == static_cast<std::uint8_t>(wire::afa::io_opcode::dirty_regions);
+  }
+  GNSTOR_HD static bool is_forget(const command_head& c) {
+    return c.admin == 0 &&
+           c.entry.opcode == static_cast<std::uint8_t>(wire::afa::io_opcode::forget);
   }
   GNSTOR_HD static bool is_lba_status(const command_head& c) {
     return c.admin != 0 && wire::nvme::is_get_lba_status(c.entry);
@@ -254,8 +259,9 @@ class shard_engine {
       return again ? wire::nvme::make_status(wire::nvme::generic_status::capacity_exceeded)
                    : status;
     }
-    if (drive.is_filling() || drive.is_doubtful(c.where)) return zero(drive, c.where, by, again);
-    return drive.deallocate(c.where, by);  // blocks never written read as zeroes
+    if (!is_forget(c) && (drive.is_filling() || drive.is_doubtful(c.where)))
+      return zero(drive, c.where, by, again);
+    return drive.deallocate(c.where, by, is_forget(c));  // blocks never written read as zeroes
   }
   /// Writes zeroes: a block that an SSD under filling did not have would be given its old contents,
   /// and one that a doubtful shard did not have would stay a media error.

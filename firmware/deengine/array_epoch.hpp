@@ -29,6 +29,13 @@ class array_epoch {
     return header_->membership[header_->membership_at(now())];
   }
 
+  /// Which SSDs serve at places that are not their own. @par Callers as `membership`
+  GNSTOR_HD wire::afa::stand_ins others() const {
+    return header_->others[header_->membership_at(now())];
+  }
+  /// The place whose blocks belong on this SSD: its own, unless it stands in for another.
+  GNSTOR_HD std::uint32_t place() const { return word(header_->place).load(acquire); }
+
   /// Changes of rights and epochs so far. @par Order acquires what they have made
   GNSTOR_HD std::uint32_t changes() const { return word(header_->changes).load(acquire); }
   /// @par Order pairs with the acquire in `changes`: whoever counts this change finds what it made
@@ -40,24 +47,33 @@ class array_epoch {
   }
 
   /// As `engine_ref::array_update`.
-  GNSTOR_HD std::uint16_t update(const wire::afa::array_membership& m) const {
+  GNSTOR_HD std::uint16_t update(const wire::afa::array_membership& m,
+                                 wire::afa::stand_ins stand) const {
     using wire::afa::make_status;
     using wire::afa::status;
-    if (m.version != wire::afa::payload_version) return make_status(status::bad_payload_version);
+    if (m.version != (stand.any() ? wire::afa::version_with_others : wire::afa::payload_version))
+      return make_status(status::bad_payload_version);
     const std::uint32_t ssds = header_->ssd_count;
     const std::uint64_t beyond = ssds < 64 ? ~std::uint64_t{0} << ssds : 0;
-    if (((m.absent | m.filling) & beyond) != 0 || (m.absent & m.filling) != 0)
+    if (((m.absent | m.filling) & beyond) != 0 || (m.absent & m.filling) != 0 ||
+        !stand.is_sound(ssds))
       return make_status(status::bad_payload);
     const membership_record old = membership();
-    if (m.epoch == old.epoch && m.absent == old.absent && m.filling == old.filling) return 0;
+    if (m.epoch == old.epoch && m.absent == old.absent && m.filling == old.filling &&
+        stand == others())
+      return 0;
     if (m.epoch <= old.epoch) return make_status(status::stale_epoch);
-    membership_record& other = header_->membership[1 - header_->membership_at(old.epoch)];
-    other = membership_record::of(m.epoch, m.absent, m.filling);
+    const std::uint32_t next = 1 - header_->membership_at(old.epoch);
+    membership_record& other = header_->membership[next];
+    other = membership_record::of(m.epoch, m.absent, m.filling, stand);
+    header_->others[next] = stand;
     const write_through& flash = header_->through;
     if (flash.any()) *flash(&other) = other;
+    if (flash.any()) flash.store(header_->others[next].bits, stand.bits);
     flash.order();  // a process killed here has the old epoch
     if (flash.any()) flash.store(header_->epoch, m.epoch);
     flash.order();
+    word(header_->place).store(stand.place_of(header_->self), release);
     word(header_->epoch).store(m.epoch, release);
     const bool lacks = ((m.absent | m.filling) >> header_->self & 1) != 0;
     word(header_->read_epoch).store(lacks ? 0 : m.epoch, release);

@@ -34,9 +34,6 @@ class engine_ref {
       : meta_(meta, g), data_(static_cast<char*>(data)), quiescence_(quiescence) {}
 
   GNSTOR_HD const geometry& shape() const { return meta_.shape(); }
-  GNSTOR_HD ssd_index self() const {
-    return ssd_index(static_cast<std::uint16_t>(meta_.header().self));
-  }
   GNSTOR_HD std::uint32_t ssd_count() const { return volumes().ssd_count(); }
   GNSTOR_HD std::uint32_t epoch() const { return volumes().epoch(); }
   GNSTOR_HD std::uint32_t shard_of(volume_id vid, std::uint32_t stripe) const {
@@ -136,9 +133,10 @@ class engine_ref {
   /// True if the blocks of a command belong on this SSD.
   /// @param known what `check_rights` found @param fewer by a placement over so many SSDs fewer
   GNSTOR_HD bool belongs(const admission& a, const known_grant& known, unsigned fewer = 0) const {
+    const ssd_index place(static_cast<std::uint16_t>(serving().place()));
     return rendezvous_placement(known.ssd_count - fewer)
         .holds(a.vid, known.hash_factor, known.stripe.quotient(a.first.value), known.replicas,
-               self());
+               place);
   }
 
   /// Asks memory for what finding a command's pages touches first: the buckets of the mapping. A
@@ -279,9 +277,11 @@ class engine_ref {
   }
 
   /// Makes the command's blocks unwritten again. @par Callers the shard's owner, one lane
+  /// @param forgets it is a Forget, which an SSD in sync refuses: not_permitted
   /// @par Errors unknown_volume, stale_epoch, not_permitted, as `commit`
-  GNSTOR_HD std::uint16_t deallocate(const admission& a, const write_claim& by) const {
-    return store(a.shard).deallocate(a, by);
+  GNSTOR_HD std::uint16_t deallocate(const admission& a, const write_claim& by,
+                                     bool forgets = false) const {
+    return store(a.shard).deallocate(a, by, forgets);
   }
 
   /// Frees blocks whose readers are done. @par Callers the shard's owner, one lane
@@ -295,8 +295,7 @@ class engine_ref {
     return store(shard).tend(blocks);
   }
 
-  /// True if blocks or pages are few, so that `tend` should not wait.
-  /// @par Callers anybody
+  /// True if blocks or pages are few, so that `tend` should not wait. @par Callers anybody
   GNSTOR_HD bool scarce() const { return store(0).scarce(); }
 
   /// Garbage collection: where few blocks are free, looks at `pages` pages, and at least at one a
@@ -325,10 +324,12 @@ class engine_ref {
   }
 
   // As `ssd_volumes`:
-  GNSTOR_HD std::uint16_t array_update(const wire::afa::array_membership& m) const {
-    return volumes().array_update(m);
+  GNSTOR_HD std::uint16_t array_update(const wire::afa::array_membership& m,
+                                       wire::afa::stand_ins others = {}) const {
+    return volumes().array_update(m, others);
   }
   GNSTOR_HD membership_record membership() const { return volumes().membership(); }
+  GNSTOR_HD wire::afa::stand_ins others() const { return volumes().others(); }
   GNSTOR_HD bool is_filling() const { return volumes().is_filling(); }
   GNSTOR_HD std::uint16_t volume_add(std::uint32_t epoch, const wire::afa::volume_record& r) const {
     return volumes().volume_add(epoch, r);
@@ -356,7 +357,6 @@ class engine_ref {
   }
 
   GNSTOR_HD metadata parts() const { return meta_; }  ///< for recovery and tests
-
  private:
   GNSTOR_HD ssd_volumes<Scope> volumes() const { return ssd_volumes<Scope>(meta_); }
   GNSTOR_HD permission_table<Scope> permissions() const {

@@ -24,7 +24,7 @@ inline mount_status format(void* base, std::uint64_t bytes, const geometry& g,
   }
   meta.clear_shards();
   metadata_header header;
-  header.self = who.self;
+  header.self = header.place = who.self;
   header.ssd_count = who.ssd_count;
   header.epoch = header.read_epoch = who.epoch;
   header.membership[0] = membership_record::of(who.epoch, 0, 0);

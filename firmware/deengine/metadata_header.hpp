@@ -46,6 +46,11 @@ struct alignas(128) metadata_header {
   std::uint32_t gpu_stop = gpu_at_rest;
   write_through through;   ///< of a copy: where flash is
   std::uint64_t term = 0;  ///< atomic, the admin owner's: the latest manager's, in flash
+  /// The admin owner's, in flash: who stands in for others, in the epoch of the membership of the
+  /// same number, which vouches for it.
+  wire::afa::stand_ins others[2];
+  /// Atomic: the place whose blocks belong here. Its own, unless this SSD stands in for another.
+  std::uint32_t place = 0;
 
   /// The value `identity` must have.
   GNSTOR_HD constexpr std::uint32_t expected_identity() const {
@@ -66,6 +71,12 @@ struct alignas(128) metadata_header {
     std::atomic_signal_fence(std::memory_order_seq_cst);  // the halves are read by their own types
   }
 
+  /// True if a membership is what was written.
+  constexpr bool is_sealed(std::uint32_t at) const { return membership[at].is_sealed(others[at]); }
+  /// The value `place` must have.
+  constexpr std::uint32_t expected_place() const {
+    return others[membership_at(epoch)].place_of(self);
+  }
   /// Where the membership of the present epoch is.
   GNSTOR_HD constexpr std::uint32_t membership_at(std::uint32_t now) const {
     return membership[0].epoch == now ? 0 : 1;

@@ -24,8 +24,8 @@ class page_owners {
 
  private:
   bool belongs(const fw::oob_entry& e, std::uint32_t stripe, std::uint32_t ssd_count) const {
-    const ssd_index self(static_cast<std::uint16_t>(meta_.header().self));
-    return rendezvous_placement(ssd_count).holds(e.vid, hash_factor_, stripe, replicas_, self);
+    const ssd_index place(static_cast<std::uint16_t>(meta_.header().place));
+    return rendezvous_placement(ssd_count).holds(e.vid, hash_factor_, stripe, replicas_, place);
   }
   void learn(std::uint16_t vid) {
     vid_ = vid;

@@ -42,14 +42,15 @@ inline bool recover_volumes(const metadata& meta) {
 inline bool recover_membership(const metadata& meta) {
   fw::metadata_header& header = meta.header();
   const fw::membership_record* both = header.membership;
-  std::uint32_t at = both[1].is_sealed() && both[1].epoch > both[0].epoch ? 1 : 0;
-  if (!both[at].is_sealed()) at = 1 - at;
-  if (!both[at].is_sealed()) return false;
+  std::uint32_t at = header.is_sealed(1) && both[1].epoch > both[0].epoch ? 1 : 0;
+  if (!header.is_sealed(at)) at = 1 - at;
+  if (!header.is_sealed(at)) return false;
   const fw::membership_record& other = both[1 - at];
   const bool never = other.epoch == 0 && other.absent == 0 && other.filling == 0;
   // The other was being written when the process was killed, or is the one that counts.
-  if (!other.is_sealed() && !never && header.epoch != both[at].epoch) return false;
+  if (!header.is_sealed(1 - at) && !never && header.epoch != both[at].epoch) return false;
   header.epoch = both[at].epoch;
+  header.place = header.expected_place();
   const std::uint64_t behind = both[at].absent | both[at].filling;
   const bool lacks = header.self < 64 && (behind >> header.self & 1) != 0;
   header.read_epoch = lacks ? 0 : header.epoch;
@@ -305,6 +306,7 @@ inline mount_status recover(void* base, std::uint64_t bytes, const geometry& g,
   if (stopped == checkpoint_state::whole) {
     if (rebooted && !who.flushes) distrust_dirty_logs(base, g);  // others may be older
     header.boot = who.boot;
+    header.place = header.expected_place();
     end_checkpoint(base, g);
     return mount_status::ok;
   }

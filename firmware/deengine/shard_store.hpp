@@ -127,13 +127,17 @@ class shard_store {
   }
 
   /// As `engine_ref::deallocate`.
-  GNSTOR_HD std::uint16_t deallocate(const admission& a, const write_claim& by) const {
-    const std::uint16_t refused = still_refused(a, by, wire::afa::right_write);
+  GNSTOR_HD std::uint16_t deallocate(const admission& a, const write_claim& by,
+                                     bool forgets) const {
+    const std::uint16_t refused =
+        still_refused(a, by, forgets ? wire::afa::right_fill : wire::afa::right_write);
     if (refused != 0) return refused;
+    if (forgets && !serving().is_filling())
+      return wire::afa::make_status(wire::afa::status::not_permitted);
     bool any = false;
     for (std::uint32_t k = 0; k < a.blocks; ++k) any = any || meta_.find(shard_, a.key(k)) != none;
+    if (any || forgets) meta_.template dirty<Scope>().mark(a.dirties);
     if (!any) return 0;
-    meta_.template dirty<Scope>().mark(a.dirties);
     meta_.through().order();
     const trim_journal<Scope> journal(meta_.trims(shard_), meta_.shape().trim_cells(), flash_,
                                       state(), shard_);
@@ -152,7 +156,6 @@ class shard_store {
     repay();
     flash_.invalidate(shard_, page);
   }
-
   /// As `engine_ref::tend`.
   GNSTOR_HD bool tend(std::uint32_t blocks) const { return tended(*this, blocks); }
   /// As `engine_ref::reap`.
@@ -168,9 +171,10 @@ class shard_store {
     if (state().swept == deletions()) return true;  // what has moved away was dropped
     // Asked later than the placement: who finds an older one keeps more.
     if (volumes().spread(e.vid) != wire::afa::volume_spread::dropping) return true;
-    const ssd_index self(static_cast<std::uint16_t>(meta_.header().self));
+    const array_epoch<Scope> serving(meta_.header());
+    const ssd_index place(static_cast<std::uint16_t>(serving.place()));
     return rendezvous_placement(g.ssd_count)
-        .holds(e.vid, g.hash_factor, e.block.value / g.stripe_blocks, g.replicas, self);
+        .holds(e.vid, g.hash_factor, e.block.value / g.stripe_blocks, g.replicas, place);
   }
   /// True if blocks or pages are few, so that those of deleted volumes are asked for.
   GNSTOR_HD bool scarce() const {

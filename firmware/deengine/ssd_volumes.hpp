@@ -21,11 +21,15 @@ class ssd_volumes {
   /// epochs are refused, and not committed. The very membership of the present epoch changes
   /// nothing.
   /// @par Callers the admin owner
+  /// @param others that stand in for some
   /// @par Errors bad_payload_version, bad_payload (an SSD that is absent and filling, or that there
   /// is not), stale_epoch: the epoch is over, or is known with another membership
-  GNSTOR_HD std::uint16_t array_update(const wire::afa::array_membership& m) const {
-    return serving().update(m);
+  GNSTOR_HD std::uint16_t array_update(const wire::afa::array_membership& m,
+                                       wire::afa::stand_ins others = {}) const {
+    return serving().update(m, others);
   }
+  /// Which SSDs stand in for others. @par Callers the admin owner
+  GNSTOR_HD wire::afa::stand_ins others() const { return serving().others(); }
   /// Which SSDs serve. @par Callers the admin owner
   GNSTOR_HD membership_record membership() const { return serving().membership(); }
   /// True while this SSD lacks what others have: it is filled or absent. @par Callers anybody

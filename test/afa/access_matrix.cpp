@@ -13,6 +13,7 @@ using wire::nvme::nvm_opcode;
 
 constexpr auto fill = static_cast<nvm_opcode>(wire::afa::io_opcode::fill);
 constexpr auto regions = static_cast<nvm_opcode>(wire::afa::io_opcode::dirty_regions);
+constexpr auto forget = static_cast<nvm_opcode>(wire::afa::io_opcode::forget);
 
 namespace {
 
@@ -61,7 +62,7 @@ struct bench {
     const std::uint32_t blocks = crosses ? 2 : 1;
     // The last block of a stripe: one more is in the next.
     const std::uint32_t first = ((forged & behind_the_end) != 0 ? 64u : 0u) + (crosses ? 3 : 0);
-    const bool moves = op != nvm_opcode::write_zeroes;
+    const bool moves = op != nvm_opcode::write_zeroes && op != forget;
     auto e = wire::nvme::make_read_write(
         op, 0, 1u + ((forged & another_ssd) != 0 ? wrong : right),
         wire::afa::pack_slba(volume_id((forged & unknown_vid) != 0 ? 8 : 9),
@@ -87,15 +88,16 @@ std::uint8_t reason(std::uint16_t rights, nvm_opcode op, std::uint32_t forged) {
   // The epoch is compared after the volume was looked up, and reported before what was found.
   if ((forged & old_epoch) != 0) return code(wire::afa::status::stale_epoch);
   if ((forged & unknown_vid) != 0) return code(wire::afa::status::unknown_volume);
-  const std::uint16_t needs = op == nvm_opcode::read        ? wire::afa::right_read
-                              : op == fill || op == regions ? wire::afa::right_fill
-                                                            : wire::afa::right_write;
+  const bool fills = op == fill || op == regions || op == forget;
+  const std::uint16_t needs = op == nvm_opcode::read ? wire::afa::right_read
+                              : fills                ? wire::afa::right_fill
+                                                     : wire::afa::right_write;
   if (rights == unlisted || (rights & needs) == 0) return code(wire::afa::status::not_permitted);
   if (op == regions) return 0;  // it is about the volume as a whole
   if ((forged & behind_the_end) != 0) return code(wire::afa::status::beyond_capacity);
   if ((forged & across_stripes) != 0) return code(wire::afa::status::crosses_stripe);
   if ((forged & another_ssd) != 0) return code(wire::afa::status::wrong_ssd);
-  return 0;
+  return op == forget ? code(wire::afa::status::not_permitted) : 0;  // this SSD is in sync
 }
 
 }  // namespace
@@ -106,7 +108,7 @@ TEST_CASE("every command with every right and every set of forged fields ends as
   for (std::uint16_t rights = 0; rights <= unlisted; ++rights) {
     bench b(rights);
     for (const nvm_opcode op :
-         {nvm_opcode::read, nvm_opcode::write, nvm_opcode::write_zeroes, fill, regions}) {
+         {nvm_opcode::read, nvm_opcode::write, nvm_opcode::write_zeroes, fill, regions, forget}) {
       std::vector<courier_request> requests;
       for (std::uint32_t forged = 0; forged < all_forgeries; ++forged)
         requests.push_back(b.command(op, forged));
@@ -132,5 +134,5 @@ TEST_CASE("every command with every right and every set of forged fields ends as
     }
   }
   CHECK(allowed == 16 + 4 * 8);
-  CHECK(refused == 9 * 5 * all_forgeries - allowed);
+  CHECK(refused == 9 * 6 * all_forgeries - allowed);
 }

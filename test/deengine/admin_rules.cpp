@@ -23,7 +23,7 @@ constexpr admin_caller manager{client_id(9), 900, true};
 
 constexpr std::uint16_t refused(status s) { return wire::afa::make_status(s); }
 
-wire::afa::volume_record volume() {
+wire::afa::volume_record some_volume() {
   wire::afa::volume_record r{};
   r.vid = 5;
   r.owner = owner.host;
@@ -41,19 +41,19 @@ wire::afa::volume_chmod change(const std::vector<volume_client>& to) {
 }  // namespace
 
 TEST_CASE("the owner and the manager delete a volume, nobody else does") {
-  CHECK(may_delete(volume(), owner) == 0);
-  CHECK(may_delete(volume(), manager) == 0);
+  CHECK(may_delete(some_volume(), owner) == 0);
+  CHECK(may_delete(some_volume(), manager) == 0);
   for (const admin_caller& who : {guest, stranger, nobody})
-    CHECK(may_delete(volume(), who) == refused(status::not_owner));
+    CHECK(may_delete(some_volume(), who) == refused(status::not_owner));
   CHECK(may_delete({}, owner) == refused(status::unknown_volume));
-  wire::afa::volume_record old = volume();
+  wire::afa::volume_record old = some_volume();
   old.owner = 0;  // of an array that knew no owners
   CHECK(may_delete(old, nobody) == refused(status::not_owner));
   CHECK(may_delete(old, manager) == 0);
 }
 
 TEST_CASE("the owner gives and takes rights, others take and give back their own alone") {
-  const auto r = volume();
+  const auto r = some_volume();
   CHECK(may_change(r, change({{7, right_read}, {2, 0}}), owner) == 0);
   CHECK(may_change(r, change({{2, right_read | right_write}}), guest) == 0);
   for (const bool named : {false, true}) {  // but it does not have the volume deleted, or named
@@ -73,7 +73,7 @@ TEST_CASE("the owner gives and takes rights, others take and give back their own
 }
 
 TEST_CASE("the right to fill, places and owners are the manager's") {
-  wire::afa::volume_record r = volume();
+  wire::afa::volume_record r = some_volume();
   r.clients[r.client_count++] = {9, right_read | right_fill};
   CHECK(may_change(r, change({{1, right_read | right_fill}}), owner) ==
         refused(status::not_permitted));
@@ -93,7 +93,7 @@ TEST_CASE("the right to fill, places and owners are the manager's") {
 }
 
 TEST_CASE("a host adds volumes of its own alone") {
-  wire::afa::volume_record r = volume();
+  wire::afa::volume_record r = some_volume();
   CHECK(may_add(r, owner) == 0);
   CHECK(may_add(r, manager) == 0);
   CHECK(may_add(r, guest) == refused(status::not_permitted));
@@ -113,7 +113,7 @@ TEST_CASE("where there is a manager, no host changes volumes, not even its own")
     who.managed = true;
     return who;
   };
-  const auto r = volume();
+  const auto r = some_volume();
   for (const admin_caller& who : {owner, guest, stranger, nobody}) {
     CHECK(may_add(r, managed(who)) == refused(status::managed));
     CHECK(may_delete(r, managed(who)) == refused(status::managed));

@@ -86,6 +86,34 @@ TEST_CASE("a cut between the words of a new epoch leaves the old epoch or the ne
   CHECK(fw::recover(r.meta(), r.meta_bytes(), r.shape, r.who) == fw::mount_status::damaged);
 }
 
+TEST_CASE("an SSD that stands in takes the blocks of that place alone, after a power cut, too") {
+  rig r(shape);
+  constexpr std::uint32_t with = wire::afa::version_with_others;
+  const auto others = wire::afa::stand_ins{}.with(1, 0);
+  record v = volume(1, 100);
+  v.replicas = 1;
+  v.ssd_count = 2;
+  REQUIRE(r.ssd().volume_add(1, v) == 0);
+  CHECK(r.ssd().array_update({version, 2, 2, 0}, others) == afa(status::bad_payload_version));
+  CHECK(r.ssd().array_update({with, 2, 2, 0}) == afa(status::bad_payload_version));
+  CHECK(r.ssd().array_update({with, 2, 2, 0}, wire::afa::stand_ins{}.with(5, 0)) ==
+        afa(status::bad_payload));
+  REQUIRE(r.ssd().array_update({with, 2, 2, 0}, others) == 0);
+  CHECK(r.ssd().array_update({version, 2, 2, 0}) == afa(status::stale_epoch));
+  for (int cuts = 0; cuts < 2; ++cuts) {
+    CHECK(r.ssd().others() == others);
+    for (std::uint32_t block = 0; block < 100; ++block) {
+      const bool belongs = rendezvous_placement(2).holds(volume_id(1), v.hash_factor,
+                                                         block / v.stripe_blocks, 1, ssd_index(1));
+      CHECK(admit(r, block, 1).ok() == belongs);
+    }
+    REQUIRE(power_model{}.cut(r.meta(), r.data.data()));
+    REQUIRE(fw::recover(r.meta(), r.meta_bytes(), r.shape, r.who) == fw::mount_status::ok);
+  }
+  REQUIRE(r.ssd().array_update({version, 3, 0, 0}) == 0);
+  CHECK(!r.ssd().others().any());
+}
+
 TEST_CASE("what was admitted in an epoch is not committed in the next") {
   rig r(shape);
   REQUIRE(r.ssd().volume_add(1, volume(1, 100)) == 0);
@@ -174,4 +202,45 @@ TEST_CASE("a Fill gives an SSD what it lacks or has damaged, and changes nothing
   r.ssd().lookup(r.ssd().check(r.io(1, 4, 1, false)), &page);
   REQUIRE(page != engine::no_page);
   CHECK(r.ssd().seal_of(page) != gnstor::detail::page_crc_alone(r.ssd().page(page)));
+}
+
+TEST_CASE("a Forget takes blocks from an SSD that lacks others, for good, and marks them") {
+  rig r(shape);
+  REQUIRE(r.ssd().volume_add(1, filled_volume()) == 0);
+  const auto write = [&](std::uint32_t block, std::uint64_t stamp) {
+    const fw::admission a = admit(r, block, 1);
+    std::uint32_t page = 0;
+    REQUIRE(r.take(a, &page) == 0);
+    store(r, page, stamp);
+    REQUIRE(r.commit(a, &page) == 0);
+  };
+  for (std::uint32_t b = 0; b < 4; ++b) write(b, 100 + b);
+  r.clean(1);
+  const auto forget = [&](std::uint32_t first, std::uint32_t blocks, std::uint16_t client = 3) {
+    fw::request q = r.io(1, first, blocks, true, client);
+    q.fill = true;
+    const fw::admission a = r.ssd().check(q);
+    return a.ok() ? r.ssd().deallocate(a, {client_id(client), r.ssd().epoch()}, true) : a.status;
+  };
+  CHECK(forget(0, 2) == afa(status::not_permitted));  // it is in sync: nobody takes what it has
+  CHECK(forget(0, 2, 1) == afa(status::not_permitted));
+  CHECK(r.read(1, 0) == 100);
+  CHECK_FALSE(r.dirty(1).holds(0));
+
+  REQUIRE(r.ssd().array_update({version, 2, 1, 0}) == 0);  // absent, as one that is back
+  CHECK(forget(0, 2, 1) == afa(status::not_permitted));
+  REQUIRE(forget(0, 2) == 0);
+  CHECK(r.dirty(1).holds(0));
+  const std::uint32_t stripe = filled_volume().stripe_blocks;
+  REQUIRE(forget(stripe, 1) == 0);  // of what it never had somebody else's block is marked, too
+  CHECK(r.dirty(1).holds(1));
+  r.mount();
+  REQUIRE(r.ssd().array_update({version, 3, 0, 1}) == 0);
+  write(1, 300);
+  REQUIRE(fill(r, 0, 4, 200) == 0);
+  REQUIRE(r.ssd().array_update({version, 4, 0, 0}) == 0);
+  CHECK(r.read(1, 0) == 200);  // what it forgot is given to it
+  CHECK(r.read(1, 1) == 300);  // unless a client has written it since
+  CHECK(r.read(1, 2) == 102);
+  CHECK(r.read(1, 3) == 103);
 }

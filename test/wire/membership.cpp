@@ -70,6 +70,18 @@ TEST_CASE("a Fill, with what it may say besides, byte by byte") {
   CHECK(hex_at(entry, 52, 4) == "01000000");
 }
 
+TEST_CASE("a Forget, which moves no data, byte by byte") {
+  nvme::submission_entry entry =
+      nvme::make_read_write(static_cast<nvme::nvm_opcode>(afa::io_opcode::forget), 9, 3,
+                            afa::pack_slba(volume_id(0x1122), client_id(0x3344), vba(0x55667788)),
+                            128, nvme::make_empty_sgl());
+  afa::set_epoch(entry, 0xa1a2a3a4);
+  const std::string bytes = hex(entry);
+  CHECK(bytes.substr(0, 26) == "84400900 03000000 a4a3a2a1");
+  CHECK(hex_at(entry, 40, 12) == "88776655 44332211 7f000000");
+  CHECK(afa::direction_of(afa::io_opcode::forget) == nvme::transfer_direction::none);
+}
+
 TEST_CASE("a read of an SSD that is being filled ends with type 7h, code 0Fh") {
   nvme::completion_entry answer{};
   answer.sq_head = 0x1112;

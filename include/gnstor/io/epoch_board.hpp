@@ -4,14 +4,16 @@
 #include <gnstor/io/outcome.hpp>
 #include <gnstor/simt/atomic_ref.hpp>
 #include <gnstor/simt/clock.hpp>
+#include <gnstor/wire/afa/stand_ins.hpp>
 
 namespace gnstor::inline v0 {
 
 /// What an array's epoch says of its SSDs, by bit.
 struct array_epoch {
   std::uint32_t number = 0;
-  std::uint64_t absent = 0;   ///< take part in nothing
-  std::uint64_t filling = 0;  ///< take writes, and are not read yet
+  std::uint64_t absent = 0;       ///< take part in nothing
+  std::uint64_t filling = 0;      ///< take writes, and are not read yet
+  wire::afa::stand_ins others{};  ///< serve at places that are not their own
 };
 
 /// Where a session writes down its array's epoch while kernels run: in memory that they and this
@@ -28,6 +30,7 @@ class alignas(64) epoch_board {
     const std::uint32_t before = word32(version_).load(relaxed);
     word32(version_).store(before + 1, relaxed);
     word32(number_).store(now.number, release);
+    word32(others_).store(now.others.bits, release);
     word64(absent_).store(now.absent, release);
     word64(filling_).store(now.filling, release);
     word32(version_).store(before + 2, release);
@@ -41,6 +44,7 @@ class alignas(64) epoch_board {
     const std::uint32_t before = word32(version_).load(acquire);
     if (before == 0 || before % 2 != 0) return false;
     now.number = word32(number_).load(acquire);
+    now.others.bits = word32(others_).load(acquire);
     now.absent = word64(absent_).load(acquire);
     now.filling = word64(filling_).load(acquire);
     return word32(version_).load(relaxed) == before;
@@ -70,6 +74,7 @@ class alignas(64) epoch_board {
   std::uint32_t version_ = 0;
   std::uint32_t wished_ = 0;
   std::uint32_t number_ = 0;
+  std::uint32_t others_ = 0;
   std::uint64_t absent_ = 0;
   std::uint64_t filling_ = 0;
 };

@@ -42,7 +42,7 @@ class io_plan {
   GNSTOR_HD io_plan in(const array_epoch& now) const {
     io_plan other = *this;
     other.info_.epoch = now.number;
-    other.info_.set_membership(now.absent, now.filling);
+    other.info_.set_membership(now.absent, now.filling, now.others);
     return other;
   }
 
@@ -158,7 +158,9 @@ class io_plan {
   /// Commands of a flush: one for each SSD that is not absent.
   GNSTOR_HD std::uint32_t flush_steps() const {
     if (info_.plain() && !info_.striped()) return 1;
-    return info_.ssd_count - static_cast<std::uint32_t>(cuda::std::popcount(info_.absent));
+    if (!info_.others.any())
+      return info_.ssd_count - static_cast<std::uint32_t>(cuda::std::popcount(info_.absent));
+    return static_cast<std::uint32_t>(cuda::std::popcount(info_.ssds() & ~info_.absent));
   }
   GNSTOR_HD io_step flush_step(std::uint32_t k) const {
     io_step s;
@@ -182,10 +184,11 @@ class io_plan {
  private:
   /// The `k`-th SSD that is not absent.
   GNSTOR_HD std::uint32_t present(std::uint32_t k) const {
-    if (info_.absent == 0) return k;
+    if (info_.absent == 0 && !info_.others.any()) return k;
+    const std::uint64_t serve = info_.ssds() & ~info_.absent;
     std::uint32_t ssd = 0;
-    for (std::uint32_t left = k; ssd < info_.ssd_count; ++ssd) {
-      if ((info_.absent >> ssd & 1) == 0 && left-- == 0) break;
+    for (std::uint32_t left = k; ssd < max_ssds; ++ssd) {
+      if ((serve >> ssd & 1) != 0 && left-- == 0) break;
     }
     return ssd;
   }
@@ -215,8 +218,9 @@ class io_plan {
     }
     p.where =
         placement_.replicas(info_.vid, info_.hash_factor, stripe_.quotient(at), info_.replicas);
-    if ((info_.absent | info_.filling) != 0)
-      p.where = serving(p.where, info_.absent, op == opcode::read ? info_.filling : 0);
+    if ((info_.absent | info_.filling | info_.others.bits) != 0)
+      p.where =
+          serving(p.where, info_.others, info_.absent, op == opcode::read ? info_.filling : 0);
     return p;
   }
   /// Stripe `stripe` of a striped volume: its SSD, and which of that one's stripes it is.
@@ -231,10 +235,12 @@ class io_plan {
   /// The replicas that take part in this epoch: reads go to those in sync. Where nobody is left
   /// they go to who is avoided or being filled, else to who is absent; who is filled or absent
   /// answers with an error.
-  GNSTOR_HD_SLOW static replica_set serving(const replica_set placed, std::uint64_t absent,
+  /// By value, so that kernels need not keep in memory what they hold in registers.
+  GNSTOR_HD_SLOW static replica_set serving(const replica_set placed,
+                                            const wire::afa::stand_ins others, std::uint64_t absent,
                                             std::uint64_t unread) {
-    replica_set kept = placed.without(absent | unread);
-    if (kept.count == 0) kept = placed.without(absent);
+    replica_set kept = placed.served(others, absent | unread);
+    if (kept.count == 0) kept = placed.served(others, absent);
     return kept.count != 0 ? kept : placed;
   }
 

@@ -2,6 +2,7 @@
 
 #include <gnstor/core/units.hpp>
 #include <gnstor/wire/afa/array_limits.hpp>
+#include <gnstor/wire/afa/stand_ins.hpp>
 
 namespace gnstor::inline v0 {
 
@@ -39,6 +40,18 @@ struct replica_set {
     replica_set kept;
     for (std::uint32_t k = 0; k < count; ++k) {
       if ((ssds >> ssd[k].value & 1) == 0) kept.ssd.set(kept.count++, ssd[k]);
+    }
+    return kept;
+  }
+  /// Of places: the SSDs that serve at them, but for some by bit; those that stand in come last.
+  /// Where a place has two SSDs both are among them, unless there are `max_replicas` already.
+  GNSTOR_HD constexpr replica_set served(wire::afa::stand_ins others, std::uint64_t but) const {
+    replica_set kept = without(but);
+    for (std::uint32_t k = 0; k < wire::afa::stand_ins::most; ++k) {
+      const ssd_index who(static_cast<std::uint16_t>(others.ssd(k)));
+      const ssd_index at(static_cast<std::uint16_t>(others.place(k)));
+      const bool serves = others.has(k) && (but >> who.value & 1) == 0 && contains(at);
+      if (serves && kept.count < max_replicas) kept.ssd.set(kept.count++, who);
     }
     return kept;
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gnstor/core/units.hpp>
+#include <gnstor/wire/afa/stand_ins.hpp>
 
 #include <type_traits>
 
@@ -27,15 +28,22 @@ struct volume_info {
   bool writable = true;           ///< this client held the right to write when it opened the volume
   std::uint8_t unit_shift = 12;   ///< log2 of the bytes of what is counted here as a block
   client_id writer{};             ///< who held it then; 0: nobody
+  wire::afa::stand_ins others{};  ///< SSDs that serve at places of its SSDs in this epoch
   epoch_board* epochs = nullptr;  ///< set by `session::ref`: what kernels follow when SSDs fail
 
-  /// Takes over what an epoch says of the SSDs that this volume is spread over.
-  GNSTOR_HD constexpr void set_membership(std::uint64_t all_absent, std::uint64_t all_filling) {
-    const std::uint64_t own =
-        ssd_count < 64 ? (std::uint64_t{1} << ssd_count) - 1 : ~std::uint64_t{0};
-    absent = all_absent & own;
-    filling = all_filling & own;
+  /// Takes over what an epoch says of the SSDs that this volume lies on.
+  GNSTOR_HD constexpr void set_membership(std::uint64_t all_absent, std::uint64_t all_filling,
+                                          wire::afa::stand_ins all_others) {
+    others = all_others.within(places());
+    absent = all_absent & ssds();
+    filling = all_filling & ssds();
   }
+  /// The places that its blocks are dealt to, by bit: as many as it is spread over.
+  GNSTOR_HD constexpr std::uint64_t places() const {
+    return ssd_count < 64 ? (std::uint64_t{1} << ssd_count) - 1 : ~std::uint64_t{0};
+  }
+  /// The SSDs that may have some of them, by bit; not all serve.
+  GNSTOR_HD constexpr std::uint64_t ssds() const { return places() | others.all(); }
 
   /// Bytes of what is counted here as a block: 4096, or of a plain namespace `lba_bytes`.
   GNSTOR_HD constexpr std::uint32_t unit_bytes() const { return 1u << unit_shift; }

@@ -2,6 +2,7 @@
 
 #include <gnstor/core/units.hpp>
 #include <gnstor/wire/afa/admin_opcode.hpp>
+#include <gnstor/wire/afa/stand_ins.hpp>
 #include <gnstor/wire/nvme/submission_entry.hpp>
 
 namespace gnstor::wire::afa {
@@ -18,6 +19,7 @@ struct admin_command {
   bool takes_over = false;        ///< CDW11 bit 0, with a term: also while another manager is there
   std::uint64_t hash_factor = 0;  ///< CDW12 and 13, in a DELETE: of the volume that is meant; 0:
                                   ///< whichever has this VID
+  stand_ins others{};             ///< CDW12, in an ARRAY UPDATE: who stands in from now on
 
   /// The command as a submission queue entry.
   GNSTOR_HD constexpr nvme::submission_entry pack() const {
@@ -30,7 +32,7 @@ struct admin_command {
     entry.dptr = payload;
     entry.cdw10 = volume.value;
     entry.cdw11 = takes_over ? 1 : 0;
-    entry.cdw12 = static_cast<std::uint32_t>(hash_factor);
+    entry.cdw12 = static_cast<std::uint32_t>(hash_factor) | others.bits;
     entry.cdw13 = static_cast<std::uint32_t>(hash_factor >> 32);
     entry.cdw14 = static_cast<std::uint32_t>(term);
     entry.cdw15 = static_cast<std::uint32_t>(term >> 32);
@@ -46,6 +48,7 @@ struct admin_command {
     command.volume = volume_id(static_cast<std::uint16_t>(entry.cdw10));
     command.takes_over = (entry.cdw11 & 1) != 0;
     command.hash_factor = entry.cdw12 | std::uint64_t{entry.cdw13} << 32;
+    if (command.opcode == admin_opcode::array_update) command.others.bits = entry.cdw12;
     command.term = entry.cdw14 | std::uint64_t{entry.cdw15} << 32;
     command.payload = entry.dptr;
     return command;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gnstor/wire/afa/stand_ins.hpp>
 #include <gnstor/wire/afa/volume_record.hpp>
 
 #include <type_traits>
@@ -13,7 +14,7 @@ inline constexpr std::uint32_t max_array_ssds = 64;  ///< SSDs of one array
 /// Both ends compute placement over `ssd_ids` in this order; an index elsewhere is an index into
 /// it.
 struct array_description {
-  std::uint32_t version;  ///< `payload_version`
+  std::uint32_t version;  ///< `payload_version`, or `version_with_others`
   std::uint32_t epoch;
   std::uint16_t ssd_count;   ///< entries of `ssd_ids` in use
   std::uint16_t own_ssd;     ///< index of the SSD that sends or receives this
@@ -26,8 +27,27 @@ struct array_description {
   std::uint64_t moved_blocks;         ///< that garbage collection has moved since it was formatted
   std::uint64_t absent;               ///< as in `array_membership`
   std::uint64_t filling;              ///< likewise
-  std::uint64_t ssd_ids[max_array_ssds];  ///< names that stay with an SSD over all epochs
+  /// Bits 31:0: names that stay with an SSD over all epochs. Bits 63:32 say who stands in: see
+  /// `set_others`.
+  std::uint64_t ssd_ids[max_array_ssds];
   std::uint64_t term;  ///< the latest of those whose manager has ordered something of that SSD
+
+  /// Says which SSDs stand in: the entry of such an SSD has 1 + its place in its upper half.
+  GNSTOR_HD constexpr void set_others(stand_ins now) {
+    if (now.any()) version = version_with_others;
+    if (now.has(0)) ssd_ids[now.ssd(0) & 63] |= std::uint64_t{now.place(0) + 1} << 32;
+    if (now.has(1)) ssd_ids[now.ssd(1) & 63] |= std::uint64_t{now.place(1) + 1} << 32;
+  }
+  /// Those that do; more than `stand_ins::most` are left out.
+  constexpr stand_ins others() const {
+    stand_ins all;
+    if (version != version_with_others) return all;
+    for (std::uint32_t k = 0; k < max_array_ssds && k < ssd_count; ++k) {
+      const auto at = static_cast<std::uint32_t>(ssd_ids[k] >> 32);
+      if (at != 0 && all.has_room()) all = all.with((at - 1) & 0xff, k);
+    }
+    return all;
+  }
 };
 
 static_assert(sizeof(array_description) == 584 && std::is_trivial_v<array_description>);

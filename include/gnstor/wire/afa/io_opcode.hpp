@@ -14,6 +14,10 @@ enum class io_opcode : std::uint8_t {
   /// write that was committed before, and of none that is refused since. It needs the right to
   /// fill.
   dirty_regions = 0x82,
+  /// Takes blocks from an SSD that is absent or being filled: it lacks them from now on, so that
+  /// Fill gives them to it, and they count as dirty. Moves no data, and may be as long as a stripe.
+  /// It needs the right to fill, and an SSD in sync refuses it.
+  forget = 0x84,
 };
 
 /// CDW13 bit 0 of Fill: the blocks read as errors from now on, as nobody has what they held. Its
@@ -28,5 +32,6 @@ GNSTOR_HD constexpr nvme::transfer_direction direction_of(io_opcode opcode) {
 static_assert(direction_of(io_opcode::fill) == nvme::transfer_direction::host_to_controller);
 static_assert(direction_of(io_opcode::dirty_regions) ==
               nvme::transfer_direction::controller_to_host);
+static_assert(direction_of(io_opcode::forget) == nvme::transfer_direction::none);
 
 }  // namespace gnstor::wire::afa
