@@ -60,7 +60,7 @@ array_volume::array_volume(emulated_gateway& array, const wire::afa::volume_reco
   info_.stripe_blocks = r.stripe_blocks;
   info_.replicas = r.replicas;
   info_.ssd_count = r.ssd_count != 0 ? r.ssd_count : about.ssd_count;
-  info_.set_membership(about.absent, about.filling);
+  info_.set_membership(about.absent, about.filling, about.others());
   info_.max_transfer_blocks = about.max_transfer_blocks;
   writable_ = !other_writer(r, info_.client);
 }
@@ -75,7 +75,7 @@ void array_volume::follow_epoch() {
   const wire::afa::array_description about = array_->about();
   const std::lock_guard lock(info_guard_);
   info_.epoch = about.epoch;
-  info_.set_membership(about.absent, about.filling);
+  info_.set_membership(about.absent, about.filling, about.others());
 }
 
 /// Carries out an operation on the volume; once more if the array has come to another epoch, which

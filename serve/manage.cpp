@@ -1,7 +1,10 @@
 #include "manage.hpp"
 
+#include <base/log.hpp>
 #include <emulated/emulated_client.hpp>
 #include <gnstor/host/error.hpp>
+
+#include <string>
 
 namespace gnstor::serve {
 namespace {
@@ -17,6 +20,19 @@ host::session_options manager_options() {
   return o;
 }
 
+/// The journal beside an array's files; null, which is said, where there can be none: no array is
+/// without a manager for that.
+std::shared_ptr<host::manager_journal> journal_beside(const std::string& folder) {
+  try {
+    return std::make_shared<host::manager_journal>(folder + "/manager.journal",
+                                                   "the SSDs in this folder");
+  } catch (const host::error& e) {
+    host::log(host::log_level::warning,
+              std::string("what happens is not kept for the next start: ") + e.what());
+    return nullptr;
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<host::emulated_client> manager_link(std::shared_ptr<host::emulated_array> array) {
@@ -28,10 +44,8 @@ std::unique_ptr<host::emulated_client> manager_link(std::shared_ptr<host::emulat
 std::unique_ptr<host::array_manager> manage(std::shared_ptr<host::emulated_array> array,
                                             host::manager_settings settings,
                                             host::emulated_front_end::target served_by) {
-  if (!settings.journal && !array->folder().empty()) {
-    settings.journal = std::make_shared<host::manager_journal>(array->folder() + "/manager.journal",
-                                                               "the SSDs in this folder");
-  }
+  if (!settings.journal && !array->folder().empty())
+    settings.journal = journal_beside(array->folder());
   auto link = manager_link(std::move(array));
   auto front_end = std::make_unique<host::emulated_front_end>(*link, std::move(served_by));
   return std::make_unique<host::array_manager>(std::move(link), std::move(front_end),

@@ -264,13 +264,14 @@ target_queue::needs target_queue::volume_needs(const submission_entry& e) const 
 
 target_queue::needs target_queue::array_needs(const submission_entry& e) const {
   const bool lasts = is_to_last(e);
-  if (is(e, nvm_opcode::flush) || is(e, nvm_opcode::write_zeroes))
-    return {.blocking = true, .lasting = lasts};
   const bool read = is(e, nvm_opcode::read);
   const bool fill = is(e, io_opcode::fill);
   const bool regions = is(e, io_opcode::dirty_regions);
-  if ((fill || regions) && controller_->manager() == nullptr)
+  const bool forget = is(e, io_opcode::forget);
+  if ((fill || regions || forget) && controller_->manager() == nullptr)
     return {.refused = wire::afa::make_status(wire::afa::status::not_permitted, true)};
+  if (forget || is(e, nvm_opcode::flush) || is(e, nvm_opcode::write_zeroes))
+    return {.blocking = true, .lasting = lasts};
   if (regions)
     return {.data = data_phase::send,
             .bytes = sizeof(wire::afa::dirty_regions),

@@ -80,8 +80,9 @@ inline std::optional<wire::afa::volume_chmod> caught_up(const wire::afa::volume_
   using wire::afa::volume_chmod;
   const bool lies_alike = has.ssd_count == known.ssd_count && has.replicas == known.replicas &&
                           has.stripe_blocks == known.stripe_blocks;
-  constexpr auto whole = wire::afa::volume_spread::whole;
-  if (!lies_alike || has.spread != whole || known.spread != whole) return {};
+  const bool rests = known.spread == wire::afa::volume_spread::whole ||
+                     known.spread == wire::afa::volume_spread::dropping;
+  if (!lies_alike || has.spread != known.spread || !rests) return {};
   volume_chmod change{};
   change.sets = volume_chmod::sets_name | volume_chmod::sets_labels | volume_chmod::sets_capacity;
   change.name = known.name;

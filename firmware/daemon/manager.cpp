@@ -127,33 +127,8 @@ void manager::answered(std::uint64_t order, std::uint16_t status) {
   op.pending &= ~bit(ssd);
 }
 
-void manager::ssd_failed(std::uint32_t ssd) {
-  operation* const under_way = next_operation();
-  if (under_way != nullptr && under_way->what == action::replace && under_way->ssd == ssd) {
-    under_way->gone = true;  // it was to serve, and has failed before
-    under_way->pending = 0;
-  }
-  if ((now_serving_.absent & bit(ssd)) != 0) return;
-  for (const operation& op : queue_) {
-    if (op.what == action::fail && op.ssd == ssd) return;
-  }
-  if (under_way != nullptr) {  // what is under way is asked again, of all that are left
-    operation& op = *under_way;
-    op.sent = false;
-    op.pending = 0;
-    if (op.what == action::replace && op.step != 0 && op.step < 4)
-      op.step = 1;  // in the next epoch
-  }
-  queue_.push_front({.what = action::fail, .ssd = ssd});
-}
-
-void manager::ssd_replaced(std::uint32_t ssd, std::vector<std::uint16_t> has,
-                           std::optional<ssd_report> says) {
-  queue_.push_back(
-      {.what = action::replace, .ssd = ssd, .has = std::move(has), .says = std::move(says)});
-}
-
-void manager::finished(std::uint64_t repair, bool ok, std::vector<std::uint32_t> damaged) {
+void manager::finished(std::uint64_t repair, bool ok, std::vector<std::uint32_t> damaged,
+                       const regions_by_volume& forgotten) {
   for (const auto& [ssd, id] : fills_) {
     if (id != repair) continue;
     if (!ok) return start_fill(ssd);
@@ -178,6 +153,7 @@ void manager::finished(std::uint64_t repair, bool ok, std::vector<std::uint32_t>
   if (repair == 0 || asker == queue_.end()) return;
   operation& op = *asker;
   op.repair = 0;
+  if (op.what == action::replace) return has_forgotten(op, ok, forgotten);
   if (!ok && moves_data(op)) op.step = giving_up;
   if (!ok) return;
   ++op.step;
@@ -275,8 +251,8 @@ bool manager::all_informed(operation& op, std::uint64_t whom, const ssd_order& o
 bool manager::all_informed_of_epoch(operation& op) {
   ssd_order o;
   o.opcode = admin_opcode::array_update;
-  o.membership = {wire::afa::payload_version, now_serving_.epoch, now_serving_.absent,
-                  now_serving_.filling};
+  o.membership = present_membership();
+  o.others = now_serving_.others;
   return all_informed(op, present(), o);
 }
 
@@ -325,7 +301,12 @@ void manager::change_epoch(std::uint64_t absent, std::uint64_t filling) {
 
 void manager::start_fill(std::uint32_t ssd) {
   fills_[ssd] = next_id_;
-  out_.repairs.push_back({next_id_++, repair_kind::fill, 0, ssd, {}, kept_[ssd]});
+  const kept_data& kept = kept_[ssd];
+  out_.repairs.push_back({.id = next_id_++,
+                          .kind = repair_kind::fill,
+                          .ssd = ssd,
+                          .left_out = kept.whole,
+                          .kept = kept.partly});
 }
 
 /// Has blocks mended that a scrub found in an epoch before this one.
@@ -362,8 +343,10 @@ void manager::give_up_repairs() {
 
 /// True if some blocks of the volume may be on no SSD that is in sync.
 bool manager::is_torn(const wire::afa::volume_record& r, std::uint64_t also) const {
-  const std::uint64_t behind = (now_serving_.absent | now_serving_.filling | also) & own(r);
-  return static_cast<std::uint32_t>(std::popcount(behind)) >= r.replicas;
+  membership then = now_serving_;
+  then.absent |= also;
+  const std::uint64_t away = places(r) & ~then.sound_places();
+  return static_cast<std::uint32_t>(std::popcount(away)) >= r.replicas;
 }
 
 bool manager::is_taken(const wire::afa::volume_name& name, std::uint16_t vid) const {

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <daemon/membership.hpp>
+#include <daemon/operation.hpp>
 #include <daemon/orders.hpp>
-#include <daemon/planned_absences.hpp>
+#include <daemon/ssd_absences.hpp>
 #include <daemon/ssd_plans.hpp>
+#include <daemon/ssd_report.hpp>
 
 #include <cstdint>
 #include <list>
@@ -12,24 +15,14 @@
 
 namespace gnstor::daemon {
 
-/// What the array is in the present epoch: what clients address it by.
-struct membership {
-  std::uint32_t epoch = 1;
-  std::uint64_t absent = 0;   ///< by bit: SSDs that take part in nothing
-  std::uint64_t filling = 0;  ///< SSDs that take writes and are being given what they lack
-};
-
-/// What an SSD says after the manager has started anew.
-struct ssd_report {
-  membership serving;
-  std::vector<wire::afa::volume_record> volumes;
-};
-
 /// What a manager is given once.
 struct manager_options {
   std::uint32_t ssds = 1;
   std::uint16_t client = 1;  ///< as whom its repairs read and fill
   std::uint64_t lease_ns = 300'000'000'000;
+  /// What an SSD has that failed still counts if it begins to come back within this; 0: it is
+  /// filled whole.
+  std::uint64_t keeps_ns = 3'600'000'000'000;
 };
 
 /// The array's manager: volumes, write leases, epochs, and who is in sync (a pure state machine).
@@ -96,29 +89,56 @@ class manager {
   void set_aim(std::uint32_t ssd, ssd_aim aim);
 
   // ---- events
-  void tick(std::uint64_t now) {
-    now_ = now > now_ ? now : now_;
-    absences_.expire(now_);
-  }
+  void tick(std::uint64_t now);
   /// How an SSD answered an order. @param status NVMe status field
   void answered(std::uint64_t order, std::uint16_t status);
   /// An order was not answered, or a client says that an SSD fails.
   void ssd_failed(std::uint32_t ssd);
-  /// An SSD is taken out for planned work, as if it had failed; but if it is back before `until`,
-  /// what it has of volumes that nobody was let write meanwhile still counts.
+  /// An SSD is taken out for planned work, as if it had failed. If it is back before `until`, what
+  /// it has of volumes that nobody was let write meanwhile counts as it is.
   void ssd_leaves(std::uint32_t ssd, std::uint64_t until);
+  /// The manager before this one took an SSD out for planned work. What of its data counts still is
+  /// what no SSD has been informed of since.
+  /// @param away as that one knew it @par Callers right after `recover`
+  void restore_absence(std::uint32_t ssd, ssd_absences::absence away);
   /// A formatted SSD is in the place of one that had failed, or that one again.
-  /// @param has the volumes that it knows: of those nothing counts any more, but what `ssd_leaves`
-  /// says
+  /// @param has the volumes that it knows: of those nothing counts but what `ssd_absences` says
   /// @param says of itself; nothing: it is not the one that was there
   void ssd_replaced(std::uint32_t ssd, std::vector<std::uint16_t> has = {},
                     std::optional<ssd_report> says = {});
+  /// The same at a place that is not its own: of an SSD that has failed, or of one that serves,
+  /// which goes on until this one is in sync, and is detached then.
+  /// @param place of which the SSD is absent, or in sync; see `may_stand_in`
+  void ssd_stands_in(std::uint32_t ssd, std::uint32_t place, std::vector<std::uint16_t> has = {},
+                     std::optional<ssd_report> says = {});
+  /// Why an absent SSD cannot stand in at a place now.
+  enum class hindrance : std::uint8_t {
+    none,
+    used,         ///< volumes lie on the SSD's own place
+    no_room,      ///< `stand_ins::most` stand in already
+    under_way,    ///< another SSD is about to serve at the place
+    many_copies,  ///< a volume has so many replicas that no SSD can have them beside those
+    absent_self,  ///< the SSD takes part in the array
+  };
+  hindrance may_stand_in(std::uint32_t ssd, std::uint32_t place) const;
+  /// False: a volume has so many replicas that no SSD can serve at a place beside those that do.
+  bool has_room_at(std::uint32_t place) const;
+  /// The SSD that is being filled to serve at a place at which another one does; nothing: none is.
+  std::optional<std::uint32_t> successor_at(std::uint32_t place) const;
+  /// True if volumes lie on a place.
+  bool is_used(std::uint32_t place) const;
+  /// What of a volume is away: places, by bit, at which no SSD in sync serves.
+  std::uint64_t behind(const wire::afa::volume_record& r) const {
+    return places(r) & ~now_serving_.sound_places();
+  }
   /// The last connection of a client is gone: it is as if it had closed all volumes, not cleanly,
   /// and whoever wants to write in its place need not wait for the lease.
   void client_gone(std::uint16_t client);
   /// How a repair ended. @param damaged what a scrub found: it is mended in the next epoch, which
   /// begins for that
-  void finished(std::uint64_t repair, bool ok, std::vector<std::uint32_t> damaged = {});
+  /// @param forgotten of each volume, what was taken from an SSD
+  void finished(std::uint64_t repair, bool ok, std::vector<std::uint32_t> damaged = {},
+                const regions_by_volume& forgotten = {});
   /// Asks for a scrub of a volume. No reply: what it finds is nobody's request.
   void scrub(std::uint16_t vid);
 
@@ -167,8 +187,8 @@ class manager {
   ssd_aim aim_of(std::uint32_t ssd) const { return plans_.of(ssd); }
   /// SSDs that a volume is spread over that is created now.
   std::uint32_t width() const;
-  /// SSDs that are out for planned work.
-  const planned_absences& absences() const { return absences_; }
+  /// SSDs that are away, and what of theirs counts.
+  const ssd_absences& absences() const { return absences_; }
 
  private:
   struct volume {
@@ -176,26 +196,11 @@ class manager {
     std::uint16_t writer = 0;       ///< 0: nobody
     std::uint64_t lease_until = 0;  ///< 0: it does not know that it may write, but some SSDs do
     bool unequal = false;           ///< its replicas may differ, though nobody may write
+    std::uint32_t changed_in = 0;   ///< latest epoch of a change that an SSD knew at `recover`
     bool going = false;             ///< it is being removed: nobody repairs it any more
   };
-  enum class action : std::uint8_t {
-    create,
-    open,
-    close,
-    expel,
-    leave,
-    remove,
-    fail,
-    replace,
-    settle,
-    adopt,
-    spread,
-    forget,
-    move_on,
-    rename,
-    mend,
-    narrow
-  };
+  using operation = daemon::operation;
+  using action = operation::action;
   // Steps of a spread that others name:
   static constexpr std::uint32_t converging = 2;  ///< likewise of an open
   // Of an open:
@@ -206,45 +211,6 @@ class manager {
   static constexpr std::uint32_t telling = 7;
   static constexpr std::uint32_t moving_on = 8;
   static constexpr std::uint32_t giving_up = 20;
-  struct operation {
-    action what{};
-    std::uint64_t request = 0;
-    std::uint16_t vid = 0;
-    std::uint16_t client = 0;
-    bool write = false;    ///< of an open
-    bool asks = false;     ///< of an open: only where the client has a right already
-    bool admits = false;   ///< of an open: also from now on
-    bool levels = false;   ///< of an open: nobody gets the right, only replicas are made equal
-    bool clean = false;    ///< of a close
-    bool all = false;      ///< of a leave: also what the client was admitted to
-    bool in_use = false;   ///< of a removal: whoever may write it, not the client alone
-    bool drops = false;    ///< of an adoption: not all have the volume
-    bool zeroes = false;   ///< of a volume that becomes narrower: it was spread before
-    bool begun = false;    ///< likewise: some SSD may know of it
-    bool cleared = false;  ///< SSDs that a volume does not lie on have lost it
-    std::uint32_t ssd = 0;
-    wire::afa::volume_record r{};
-    // How far it is:
-    std::uint32_t step = 0;
-    bool gone = false;                    ///< the SSD that was to replace another has failed
-    bool sent = false;                    ///< this step's orders are out
-    std::uint64_t first_order = 0;        ///< older ones are forgotten
-    std::uint64_t pending = 0;            ///< SSDs that have not answered, by bit
-    bool current = false;                 ///< it has begun, and stands aside for no other
-    std::uint64_t repair = 0;             ///< that it waits for; 0: none
-    std::uint16_t refusal = 0;            ///< the first SSD's that refused
-    std::uint64_t added = 0;              ///< SSDs that have taken a volume that is created, by bit
-    std::vector<std::uint64_t> also{};    ///< further requests that ask the same
-    std::vector<std::uint32_t> blocks{};  ///< of a mend
-    std::vector<std::uint16_t> left{};    ///< volumes that are still to be dealt with
-    std::vector<std::uint16_t> has{};     ///< volumes that the SSD of a replacement knows
-    std::optional<ssd_report> says{};     ///< what it says of itself
-    planned_absences::absence counts{};   ///< what of its data does
-    std::vector<std::uint16_t> kept{};    ///< volumes of which it has what others have
-    std::uint64_t until = 0;              ///< of a failure that is planned: its end; 0: it is none
-    wire::afa::volume_chmod change{};     ///< of a rename
-  };
-
   /// What the SSDs say of a volume when an array is taken over. SSDs by bit.
   struct finding {
     std::uint64_t holders = 0;
@@ -261,11 +227,21 @@ class manager {
     return options_.ssds == 64 ? ~std::uint64_t{0} : bit(options_.ssds) - 1;
   }
   std::uint64_t present() const { return everyone() & ~now_serving_.absent; }
-  /// SSDs that a volume is spread over.
-  static std::uint64_t own(const wire::afa::volume_record& r) {
+  /// Places, by bit, at which no SSD takes writes.
+  std::uint64_t empty_places() const;
+  /// Places that a volume is spread over.
+  static std::uint64_t places(const wire::afa::volume_record& r) {
     return r.ssd_count == 0 || r.ssd_count >= 64 ? ~std::uint64_t{0} : bit(r.ssd_count) - 1;
   }
+  /// SSDs that have it, unless they are absent.
+  std::uint64_t own(const wire::afa::volume_record& r) const {
+    return places(r) | now_serving_.others.of(places(r));
+  }
+  std::uint32_t place_for(const operation& op) const {
+    return op.place.value_or(now_serving_.others.place_of(op.ssd));
+  }
 
+  void attach_unreleased(std::uint64_t answering, std::uint64_t but);
   std::map<std::uint16_t, finding> learn(const std::vector<std::optional<ssd_report>>& reports);
   std::uint64_t adopt(std::uint16_t vid, const finding& f, std::uint64_t here);
   bool is_settled(const volume& v) const;
@@ -273,10 +249,12 @@ class manager {
   void run();
   operation* next_operation();
   operation* current_operation();
-  /// True while an open waits for its volume's replicas, or a spread for its copy: other volumes do
-  /// not.
+  /// True while an open waits for its volume's replicas, a spread for its copy, or an SSD that is
+  /// back until it has lost what others have changed: everything else does not.
   static bool stands_aside(const operation& op) {
-    return op.repair != 0 && ((op.what == action::open && op.step == converging) || moves_data(op));
+    const bool opens = op.what == action::open && op.step == converging;
+    const bool forgets = op.what == action::replace && op.step == replacing::forgetting;
+    return op.repair != 0 && (opens || forgets || moves_data(op));
   }
   /// True of what changes where a volume lies.
   static bool moves_data(const operation& op) {
@@ -293,9 +271,34 @@ class manager {
   bool advance_remove(operation& op);
   bool advance_fail(operation& op);
   bool advance_replace(operation& op);
+  bool fits(const operation& op) const;
   bool unfit(const operation& op);
-  planned_absences::absence absence_until(std::uint64_t until) const;
-  planned_absences::absence still_counts(const operation& op) const;
+  bool gives_up(operation& op);
+  void begins_to_forget(operation& op);
+  bool forgets(operation& op);
+  static std::uint64_t known_capacity(const operation& op, std::uint16_t vid);
+  void order_to_forget(operation& op, bool last);
+  void has_forgotten(operation& op, bool ok, const regions_by_volume& forgotten);
+  void begins_to_lose(operation& op);
+  bool takes_volumes(operation& op);
+  bool loses_name(operation& op, std::uint16_t vid);
+  void note_sent(operation& op, const wire::afa::volume_chmod& change);
+  static void note_said(operation& op, const wire::afa::volume_chmod& change);
+  void forget_said(operation& op, std::uint16_t vid);
+  static bool waits_for_marks(const operation& op);
+  bool fences(operation& op);
+  bool forgets_last(operation& op);
+  void takes_place(operation& op);
+  std::uint64_t released_by(std::uint32_t ssd);
+  std::uint64_t side_by_side() const;
+  /// True while two SSDs serve at one place: nothing moves to another one meanwhile.
+  bool is_exchanging() const { return side_by_side() != 0; }
+  bool is_crowded(const wire::afa::volume_record& r, std::uint64_t also) const;
+  wire::afa::array_membership present_membership() const;
+  void begin_absence(std::uint32_t ssd, ssd_absences::absence away);
+  bool keeps_partly(std::uint32_t ssd) const;
+  ssd_absences::absence absence_of(const operation& fails) const;
+  ssd_absences::absence still_counts(const operation& op) const;
   std::optional<wire::afa::volume_chmod> kept_by(const operation& op, std::uint16_t vid) const;
   bool advance_settle(operation& op);
   bool advance_mend(operation& op);
@@ -330,6 +333,7 @@ class manager {
   void order_mend(std::uint16_t vid, std::vector<std::uint32_t> blocks);
   void cancel(std::uint64_t repair);
   void give_up_repairs();
+  void refill();
   /// @param also SSDs, by bit, as if they were away, too
   bool is_torn(const wire::afa::volume_record& r, std::uint64_t also = 0) const;
   volume* find(std::uint16_t vid);
@@ -342,14 +346,18 @@ class manager {
   std::map<std::uint16_t, volume> volumes_;
   std::list<operation> queue_;
   std::uint32_t begun_ = 0;  ///< of those: `current` ones
-  planned_absences absences_;
+  ssd_absences absences_;
   ssd_plans plans_;
   bool at_rest_ = false;  ///< nobody plans anything for SSDs, and no volume is between two places
-  std::map<std::uint32_t, std::uint64_t> fills_;              ///< by SSD: the repair
-  std::map<std::uint32_t, std::vector<std::uint16_t>> kept_;  ///< by SSD: what no fill concerns
-  std::map<std::uint64_t, std::uint16_t> scrubs_;             ///< by repair: the volume
-  std::map<std::uint64_t, repair_order> mends_;               ///< likewise
-  std::map<std::uint64_t, std::uint32_t> asked_;              ///< by order: the SSD
+  std::map<std::uint32_t, std::uint64_t> fills_;  ///< by SSD: the repair
+  struct kept_data {
+    std::vector<std::uint16_t> whole{};  ///< volumes that no fill concerns
+    blocks_kept partly{};
+  };
+  std::map<std::uint32_t, kept_data> kept_;        ///< by SSD that is filled
+  std::map<std::uint64_t, std::uint16_t> scrubs_;  ///< by repair: the volume
+  std::map<std::uint64_t, repair_order> mends_;    ///< likewise
+  std::map<std::uint64_t, std::uint32_t> asked_;   ///< by order: the SSD
   std::uint64_t next_id_ = 1;
   orders out_;
 };

@@ -5,6 +5,7 @@
 #include <daemon/manager.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace gnstor::daemon {
@@ -65,7 +66,7 @@ bool manager::advance_narrow(operation& op) {
 /// True while not every SSD that a volume would lie on is in sync: blocks of the last one would
 /// have a replica less there.
 bool manager::lacks_heir(const operation& op) const {
-  return ((now_serving_.absent | now_serving_.filling) & (bit(op.ssd) - 1)) != 0;
+  return (~now_serving_.sound_places() & (bit(op.ssd) - 1)) != 0 || is_exchanging();
 }
 
 /// Decides whether a volume may lie on one SSD fewer. False: that is answered.
@@ -145,7 +146,7 @@ void manager::set_aim(std::uint32_t ssd, ssd_aim aim) {
 /// change was refused, or interrupted, half-way.
 void manager::pursue_aims() {
   if (at_rest_ || !knows_epoch_ || current_operation() != nullptr) return;
-  if (std::any_of(queue_.begin(), queue_.end(), moves_data)) return;
+  if (std::any_of(queue_.begin(), queue_.end(), moves_data) || is_exchanging()) return;
   bool any = plans_.any();
   for (const auto& [vid, v] : volumes_) {
     any = any || is_moving(v.r.spread);
@@ -182,8 +183,11 @@ std::vector<manager::ssd_plan> manager::plans() const {
   for (std::uint32_t k = 0; k < options_.ssds; ++k) {
     ssd_plan& p = all[k];
     p.aim = plans_.of(k);
-    for (std::uint32_t count = k; count <= options_.ssds; ++count) {
-      const bool on_it = count > k;
+    const std::uint32_t place = now_serving_.others.place_of(k);
+    const bool released = (present() & bit(k)) == 0 &&
+                          (now_serving_.at(place) & present() & now_serving_.in_sync()) != 0;
+    for (std::uint32_t count = place; count <= options_.ssds && !released; ++count) {
+      const bool on_it = count > place;
       p.volumes += on_it ? volumes[count] : 0;
       const bool left = p.aim == ssd_aim::drain ? on_it : p.aim == ssd_aim::join && !on_it;
       if (!left) continue;
@@ -195,10 +199,10 @@ std::vector<manager::ssd_plan> manager::plans() const {
 }
 
 /// SSDs that a new volume is spread over: not the last ones that are to be empty, or that are
-/// absent and on which none lies.
+/// absent and on which none lies, and none behind one that serves elsewhere.
 std::uint32_t manager::width() const {
   std::uint32_t count = options_.ssds;
-  const std::uint64_t drained = plans_.drained();
+  const std::uint64_t drained = plans_.kept_free() | now_serving_.others.all();
   std::uint32_t used = 0;
   if (now_serving_.absent != 0) {
     for (const auto& [vid, v] : volumes_) used = std::max(used, v.r.ssd_count);
@@ -209,7 +213,8 @@ std::uint32_t manager::width() const {
     if ((drained & last) == 0 && !empty) break;
     --count;
   }
-  return count;
+  // An SSD that serves elsewhere cannot hold what lies at its own place, too.
+  return std::min(count, static_cast<std::uint32_t>(std::countr_zero(now_serving_.others.all())));
 }
 
 }  // namespace gnstor::daemon

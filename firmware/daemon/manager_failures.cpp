@@ -1,32 +1,69 @@
-/// What becomes of SSDs: one that has failed, what takes its place, and blocks that are mended.
+/// What becomes of SSDs that fail, or are in sync again, and of blocks that are mended.
 
 #include <daemon/manager.hpp>
-#include <gnstor/wire/afa/status.hpp>
 
 #include <utility>
+#include <vector>
 
 namespace gnstor::daemon {
 
 using wire::afa::admin_opcode;
 
+void manager::ssd_failed(std::uint32_t ssd) {
+  operation* const under_way = next_operation();
+  for (operation& op : queue_) {
+    if (op.what != action::replace || op.ssd != ssd || (&op != under_way && op.step == 0)) continue;
+    op.gone = true;  // it was to serve, and has failed before
+    op.pending = 0;
+    if (op.repair != 0) cancel(std::exchange(op.repair, 0));
+  }
+  if ((now_serving_.absent & bit(ssd)) != 0) return;
+  for (const operation& op : queue_) {
+    if (op.what == action::fail && op.ssd == ssd) return;
+  }
+  if (under_way != nullptr) {  // what is under way is asked again, of all that are left
+    operation& op = *under_way;
+    op.sent = false;
+    op.pending = 0;
+    if (op.what == action::replace && op.step != 0 && op.step < replacing::informing) {
+      op.step = replacing::telling;  // in the next epoch, which ends what others have heard
+      op.fenced_at = 0;
+    }
+  }
+  queue_.push_front({.what = action::fail, .ssd = ssd});
+}
+
 bool manager::advance_fail(operation& op) {
   if (op.step == 0) {
     std::uint64_t failed = 0;
+    std::uint64_t places = 0;
+    std::vector<std::pair<std::uint32_t, ssd_absences::absence>> leave;
     for (operation& other : queue_) {  // together: none of them answers what the others ask
       if (other.what != action::fail || other.step != 0) continue;
       other.step = 1;
       failed |= bit(other.ssd);
+      places |= bit(now_serving_.others.place_of(other.ssd));
       out_.detached.push_back(other.ssd);
       absences_.end(other.ssd);
       kept_.erase(other.ssd);
-      if (other.until != 0 && knows_epoch_ && (now_serving_.filling & bit(other.ssd)) == 0)
-        absences_.begin(other.ssd, absence_until(other.until));
+      if (knows_epoch_ && (now_serving_.filling & bit(other.ssd)) == 0)
+        leave.push_back({other.ssd, absence_of(other)});
       const auto fill = fills_.find(other.ssd);
       if (fill == fills_.end()) continue;
       cancel(fill->second);
       fills_.erase(fill);
     }
     change_epoch(now_serving_.absent | failed, now_serving_.filling & ~failed);
+    absences_.lose(places);
+    for (auto& [ssd, a] : leave) begin_absence(ssd, std::move(a));
+    // One that was about to serve beside another at its place does not any more.
+    std::uint64_t needless = 0;
+    for (std::uint32_t k = 0; k < wire::afa::stand_ins::most; ++k) {
+      const wire::afa::stand_ins& others = now_serving_.others;
+      if (!others.has(k) || (now_serving_.absent & bit(others.ssd(k))) == 0) continue;
+      if ((now_serving_.at(others.place(k)) & present()) != 0) needless |= bit(others.ssd(k));
+    }
+    now_serving_.others = now_serving_.others.without(needless);
     give_up_repairs();
   }
   if (!all_informed_of_epoch(op)) return false;
@@ -34,81 +71,20 @@ bool manager::advance_fail(operation& op) {
   return true;
 }
 
-bool manager::advance_replace(operation& op) {
-  if (op.gone) return unfit(op);
-  if (op.step == 0) {
-    if ((now_serving_.absent & bit(op.ssd)) == 0) return true;
-    op.step = 1;
-  }
-  if (op.step == 1) {
-    ssd_order o;
-    o.opcode = admin_opcode::array_update;
-    o.membership = {wire::afa::payload_version, now_serving_.epoch, now_serving_.absent,
-                    now_serving_.filling};
-    if (!all_informed(op, bit(op.ssd), o)) return false;
-    if (op.refusal != 0) return unfit(op);
-    op.step = 2;
-    op.left.clear();
-    op.kept.clear();
-    op.counts = still_counts(op);
-    for (const auto& [vid, v] : volumes_) {
-      if ((own(v.r) & bit(op.ssd)) != 0) op.left.push_back(vid);
-    }
-    for (const std::uint16_t vid : op.has) {
-      if (find(vid) == nullptr || (own(find(vid)->r) & bit(op.ssd)) == 0) op.left.push_back(vid);
+/// Takes those out that have served at the place of an SSD which is in sync from now on; by bit.
+std::uint64_t manager::released_by(std::uint32_t ssd) {
+  const std::uint32_t place = now_serving_.others.place_of(ssd);
+  const std::uint64_t released = now_serving_.at(place) & ~bit(ssd) & present();
+  for (std::uint32_t k = 0; k < options_.ssds; ++k) {
+    if ((released & bit(k)) == 0) continue;
+    out_.detached.push_back(k);
+    kept_.erase(k);
+    if (const auto fill = fills_.find(k); fill != fills_.end()) {
+      cancel(fill->second);
+      fills_.erase(fill);
     }
   }
-  for (; op.step < 4 && !op.left.empty(); op.left.pop_back()) {
-    const std::uint16_t vid = op.left.back();
-    if (const auto change = op.step == 2 ? kept_by(op, vid) : std::nullopt) {
-      ssd_order rest;
-      rest.opcode = admin_opcode::volume_chmod;
-      rest.vid = vid;
-      rest.chmod = *change;
-      if (!all_informed(op, bit(op.ssd), rest)) return false;
-      if (op.refusal == 0) {
-        op.kept.push_back(vid);
-        continue;
-      }
-      op.counts.volumes.erase(vid);
-    }
-    if (op.step == 2) {  // nothing that it wrote before counts: it may have missed newer writes
-      ssd_order all;     // without a hash factor: whatever volume has this VID there
-      all.opcode = admin_opcode::volume_delete;
-      all.vid = vid;
-      if (!all_informed(op, bit(op.ssd), all)) return false;
-      if (op.refusal != 0 && !wire::afa::is_status(op.refusal, wire::afa::status::unknown_volume))
-        return unfit(op);
-    }
-    const volume* v = find(vid);
-    if (v == nullptr || (own(v->r) & bit(op.ssd)) == 0) continue;  // deleted while it was away
-    op.step = 3;
-    ssd_order empty;
-    empty.opcode = admin_opcode::volume_add;
-    empty.vid = vid;
-    empty.record = v->r;
-    if (!all_informed(op, bit(op.ssd), empty)) return false;
-    if (op.refusal != 0) return unfit(op);
-    op.step = 2;
-  }
-  if (op.step == 2) {
-    op.step = 4;
-    kept_[op.ssd] = op.kept;
-    absences_.end(op.ssd);
-    out_.attached.push_back(op.ssd);
-    change_epoch(now_serving_.absent & ~bit(op.ssd), now_serving_.filling | bit(op.ssd));
-  }
-  if (!all_informed_of_epoch(op)) return false;
-  publish();
-  if ((now_serving_.filling & bit(op.ssd)) != 0) start_fill(op.ssd);
-  return true;
-}
-
-/// The SSD that was to replace another does not do: its place stays empty, and somebody hears so.
-bool manager::unfit(const operation& op) {
-  absences_.end(op.ssd);
-  out_.unfit.push_back(op.ssd);
-  return true;
+  return released;
 }
 
 bool manager::advance_settle(operation& op) {
@@ -119,7 +95,11 @@ bool manager::advance_settle(operation& op) {
     fills_.erase(fill);
     kept_.erase(op.ssd);
     op.step = 1;
-    change_epoch(now_serving_.absent, now_serving_.filling & ~bit(op.ssd));
+    const std::uint64_t released = released_by(op.ssd);
+    change_epoch(now_serving_.absent | released, now_serving_.filling & ~(bit(op.ssd) | released));
+    const std::uint32_t place = now_serving_.others.place_of(op.ssd);
+    now_serving_.others =
+        now_serving_.others.without(now_serving_.others.of(bit(place)) & ~bit(op.ssd));
   }
   if (!all_informed_of_epoch(op)) return false;
   publish();

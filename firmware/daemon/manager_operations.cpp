@@ -37,6 +37,14 @@ bool manager::advance_create(operation& op) {
       answer(op, verdict::torn_volume);
       return true;
     }
+    if ((places(op.r) & now_serving_.others.all()) != 0) {
+      answer(op, verdict::refused);  // that SSD has what lies at another place
+      return true;
+    }
+    if (is_crowded(op.r, 0)) {
+      answer(op, verdict::busy);  // no SSD can have its replicas beside those
+      return true;
+    }
     op.r.clients[op.r.client_count++] = {options_.client, std::uint16_t(right_read | right_fill)};
     op.step = 1;
   }
@@ -66,7 +74,9 @@ bool manager::advance_create(operation& op) {
 
 /// Takes the write right of the operation's volume, whoever had it; nothing, if an SSD refuses.
 bool manager::fenced(operation& op) {
-  absences_.changes(op.vid);  // its replicas may be made equal next
+  // Its replicas may be made equal next, or it may come to lie elsewhere.
+  if (moves_data(op)) absences_.forget(op.vid);
+  absences_.changes(op.vid);
   volume& v = volumes_[op.vid];
   std::vector<volume_client> fence;
   if (v.writer != 0)
@@ -120,6 +130,10 @@ bool manager::advance_open(operation& op) {
       return advance_open(op);
     case converging: order_repair(op, repair_kind::converge); return false;  // `finished` goes on
     case cleaning: {
+      if (absences_.need_marks(op.vid)) {
+        op.step = granting;
+        return advance_open(op);
+      }
       wire::afa::volume_chmod clean{};
       clean.sets = wire::afa::volume_chmod::sets_clean;
       if (!chmod(op, clean)) return false;
@@ -168,7 +182,7 @@ bool manager::withdrawn(operation& op, bool clean, bool all) {
   wire::afa::volume_chmod change{};
   change.clients[change.client_count++] = {op.client, kept};
   // Asked again after a failure it is as true: nobody got the right meanwhile.
-  if (clean && v.writer == op.client && !v.unequal)
+  if (clean && v.writer == op.client && !v.unequal && !absences_.need_marks(op.vid))
     change.sets = wire::afa::volume_chmod::sets_clean;
   if (!chmod(op, change)) return false;
   if (v.writer != op.client) return true;
@@ -224,6 +238,17 @@ bool manager::advance_leave(operation& op) {
   return true;
 }
 
+/// Begins fills anew that may have left a volume out, also those that are over and not settled yet.
+void manager::refill() {
+  std::erase_if(queue_, [](const operation& op) {
+    return op.what == action::settle && op.step == 0 && !op.current;
+  });
+  for (auto& [ssd, id] : fills_) {
+    cancel(id);
+    start_fill(ssd);
+  }
+}
+
 bool manager::advance_remove(operation& op) {
   if (op.step == 0) {  // it is only now known which volume this is, and who may write it
     const volume* v = find(op.vid);
@@ -239,6 +264,7 @@ bool manager::advance_remove(operation& op) {
       return true;
     }
     volumes_[op.vid].going = true;
+    absences_.forget(op.vid);
     const bool repairs = !fills_.empty() || !scrubs_.empty() || !mends_.empty();
     op.step = repairs ? 1 : 2;
     // What a repair has read of this volume must not reach a later one of its VID: the next epoch
@@ -260,6 +286,7 @@ bool manager::advance_remove(operation& op) {
     if (!chmod(op, gone)) return false;
     if (op.refusal != 0) {  // asked for again, it goes on; so does who takes over
       volumes_[op.vid].going = false;
+      refill();
       answer(op, verdict::refused);
       return true;
     }

@@ -1,6 +1,8 @@
 #include <daemon/client_rights.hpp>
 #include <daemon/manager.hpp>
 
+#include <algorithm>
+
 namespace gnstor::daemon {
 
 using wire::afa::volume_record;
@@ -11,15 +13,23 @@ void manager::recover(const std::vector<std::optional<ssd_report>>& reports, std
   now_ = now;
   knows_epoch_ = false;
   std::uint64_t answering = 0;
+  std::uint64_t takes_writes = 0;
   for (std::uint32_t k = 0; k < options_.ssds; ++k) {
     if (!reports[k]) continue;
     answering |= bit(k);
+    takes_writes |= reports[k]->serving.filling & bit(k);
     if (reports[k]->serving.epoch > now_serving_.epoch) now_serving_ = reports[k]->serving;
   }
+  // Who does not answer may have heard of the next epoch, from a manager that ended then: no other
+  // membership gets its number.
+  if (answering != everyone()) ++now_serving_.epoch;
   // Front ends may have forgotten it; an absent SSD would serve who knows its epoch.
   for (std::uint32_t k = 0; k < options_.ssds; ++k) {
     if ((now_serving_.absent & bit(k)) != 0) out_.detached.push_back(k);
   }
+  // Who is to be filled and does not know may still have what others have changed since it left.
+  const std::uint64_t unaware = now_serving_.filling & ~takes_writes;
+  attach_unreleased(answering, unaware);
   const auto found = learn(reports);
   bool moved = false;
   std::uint64_t lost = 0;
@@ -36,9 +46,21 @@ void manager::recover(const std::vector<std::optional<ssd_report>>& reports, std
   }
   // Who knows the last epoch only in part is informed first.
   queue_.push_front({.what = action::settle, .step = 1});
-  const std::uint64_t failed = (present() & ~answering) | lost;
+  const std::uint64_t failed = (present() & (~answering | unaware)) | lost;
   for (std::uint32_t k = 0; k < options_.ssds; ++k) {
     if ((failed & bit(k)) != 0) ssd_failed(k);
+  }
+}
+
+/// Has front ends serve the SSDs again that the manager before this one was about to release when
+/// it ended: refused already, they are in sync in the epoch that all SSDs know, where whoever
+/// follows them may be not. Where an SSD does not answer nobody knows whether that was the last
+/// epoch: they stay as they are.
+/// @param but SSDs that leave
+void manager::attach_unreleased(std::uint64_t answering, std::uint64_t but) {
+  if ((present() & ~answering) != 0) return;
+  for (std::uint32_t k = 0; k < options_.ssds; ++k) {
+    if ((side_by_side() & ~but & bit(k)) != 0) out_.attached.push_back(k);
   }
 }
 
@@ -68,6 +90,7 @@ std::map<std::uint16_t, manager::finding> manager::learn(
         known.spread = volume_spread::whole;
       }
       volume& v = volumes_[r.vid];
+      v.changed_in = std::max(v.changed_in, r.epoch);
       f.differs = f.differs || (v.r.vid != 0 && !alike(v.r, known));
       v.r = v.r.vid == 0 ? known : merged(v.r, known);
     }

@@ -44,15 +44,17 @@ bool manager::advance_spread(operation& op) {
       return true;
     }
     op.ssd = v->r.ssd_count;
-    const bool away =
-        ((now_serving_.absent | now_serving_.filling | plans_.drained()) & bit(op.ssd)) != 0;
+    const bool away = ((now_serving_.absent | now_serving_.filling | plans_.kept_free() |
+                        now_serving_.others.all()) &
+                       bit(op.ssd)) != 0 ||
+                      is_exchanging();
     if (away || (v->writer != 0 && v->lease_until > now_)) {
       answer(op, verdict::busy);
       return true;
     }
     op.step = 1;
   }
-  if (op.step < telling && is_torn(volumes_[op.vid].r)) op.step = giving_up;
+  if (op.step < telling && (is_torn(volumes_[op.vid].r) || is_exchanging())) op.step = giving_up;
   if (op.step == 1) {
     if (!fenced(op)) return false;
     if (op.refusal != 0) {

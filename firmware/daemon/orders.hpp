@@ -1,7 +1,9 @@
 #pragma once
 
+#include <daemon/repair_work.hpp>
 #include <gnstor/wire/afa/admin_opcode.hpp>
 #include <gnstor/wire/afa/array_membership.hpp>
+#include <gnstor/wire/afa/stand_ins.hpp>
 #include <gnstor/wire/afa/volume_chmod.hpp>
 #include <gnstor/wire/afa/volume_record.hpp>
 
@@ -20,28 +22,7 @@ struct ssd_order {
   wire::afa::volume_record record{};  ///< of a DELETE its hash factor alone, unless that is 0
   wire::afa::volume_chmod chmod{};
   wire::afa::array_membership membership{};
-};
-
-/// What a repairer is to do.
-enum class repair_kind : std::uint8_t {
-  converge,  ///< make all replicas of a volume equal; nobody else may write it
-  fill,      ///< give an SSD what its places hold; writers go on
-  scrub,     ///< read every replica of a volume, and find those that are damaged; writers go on
-  mend,      ///< give those what a sound replica has, in a later epoch; writers go on
-  spread,    ///< give an SSD its share of a volume that it joins; nobody else may write it
-  drain,     ///< give the other SSDs of a volume what its last one holds; nobody else may write it
-};
-
-/// Work on data, done by a `repair`.
-struct repair_order {
-  std::uint64_t id = 0;
-  repair_kind kind{};
-  std::uint16_t vid = 0;                  ///< of all but fill
-  std::uint32_t ssd = 0;                  ///< of fill, spread and drain
-  std::vector<std::uint32_t> blocks{};    ///< of mend: what a scrub found, in order
-  std::vector<std::uint16_t> left_out{};  ///< of fill: volumes that the SSD has as others do
-  /// Of drain: zeroes are written, too. SSDs may find blocks again that they dropped long ago.
-  bool zeroes = false;
+  wire::afa::stand_ins others{};  ///< of ARRAY UPDATE
 };
 
 /// How the manager answers a request.

@@ -14,16 +14,49 @@ repair::repair(const repair_order& order, const membership& serving, std::uint32
   for (const wire::afa::volume_record& r : volumes) {
     const bool left_out =
         std::find(order.left_out.begin(), order.left_out.end(), r.vid) != order.left_out.end();
-    if (order.kind == repair_kind::fill ? !left_out : r.vid == order.vid) volumes_.push_back(r);
+    const bool wanted = order.kind == repair_kind::fill     ? !left_out
+                        : order.kind == repair_kind::forget ? order.kept.regions.contains(r.vid)
+                                                            : r.vid == order.vid;
+    if (!wanted) continue;
+    volumes_.push_back(r);
+    if (const auto known = order.capacities.find(r.vid); known != order.capacities.end()) {
+      auto& blocks = volumes_.back().capacity_blocks;
+      blocks = std::min<std::uint64_t>(blocks, known->second);
+    }
   }
-  if (order.kind == repair_kind::converge && !volumes_.empty()) {
-    const std::uint32_t count = volumes_[0].ssd_count != 0 ? volumes_[0].ssd_count : ssds;
-    const std::uint64_t own = count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
-    unasked_ = own & ~serving_.absent;
-  }
-  if (asks_regions()) return;
   begin_piece();
   go_on();
+}
+
+/// Looks in which regions of the next volume something may be to do. False: SSDs are asked first.
+bool repair::begin_volume() {
+  const wire::afa::volume_record& r = volumes_[volume_];
+  const bool forgets = order_.kind == repair_kind::forget;
+  const auto kept = order_.kept.regions.find(r.vid);
+  begun_ = true;
+  first_ = alone_until_ = 0;
+  by_region_ = forgets || order_.kind == repair_kind::converge ||
+               (order_.kind == repair_kind::fill && kept != order_.kept.regions.end());
+  dirty_ =
+      order_.kind == repair_kind::fill && by_region_ ? kept->second : wire::afa::dirty_regions{};
+  if (!forgets && order_.kind != repair_kind::converge) return true;
+  const std::uint32_t count = r.ssd_count != 0 ? r.ssd_count : ssds_;
+  const std::uint64_t own = count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
+  unasked_ = (own | serving_.others.of(own)) & ~serving_.absent;
+  again_ = forgets && kept->second.version != 0;
+  if (forgets && !again_) unasked_ |= std::uint64_t{1} << order_.ssd;
+  return !asks_regions();
+}
+
+/// A volume is dealt with.
+void repair::end_volume() {
+  if (order_.kind == repair_kind::forget) forgotten_[volumes_[volume_].vid] = marked_;
+  leave_volume();
+}
+void repair::leave_volume() {
+  ++volume_;
+  begun_ = false;
+  first_ = alone_until_ = 0;
 }
 
 /// Asks the next SSD for its dirty regions. False: all have been asked.
@@ -41,9 +74,22 @@ bool repair::asks_regions() {
 void repair::note_regions() {
   wire::afa::dirty_regions said;
   std::memcpy(&said, memory_, sizeof said);
-  const bool known = said.version == wire::afa::payload_version && said.vid == volumes_[0].vid;
+  const std::uint16_t vid = volumes_[volume_].vid;
+  const bool known = said.version == wire::afa::payload_version && said.vid == vid;
   for (std::size_t w = 0; w < std::size(said.words); ++w)
     dirty_.words[w] |= known ? said.words[w] : ~std::uint32_t{0};
+}
+
+/// All SSDs have answered: what a volume's SSD has lost before is not dealt with again.
+void repair::compare_regions() {
+  if (order_.kind != repair_kind::forget) return;
+  marked_ = order_.kept.regions.at(volumes_[volume_].vid);
+  marked_.version = wire::afa::payload_version;
+  marked_.vid = volumes_[volume_].vid;
+  for (std::size_t w = 0; w < std::size(marked_.words); ++w) {
+    dirty_.words[w] &= ~marked_.words[w];
+    marked_.words[w] |= dirty_.words[w];
+  }
 }
 
 std::uint64_t repair::looked_at() const {
@@ -69,18 +115,23 @@ void repair::end(bool ok) {
 
 /// Carries on until there is something to ask.
 void repair::go_on() {
-  while (!over_ && !(deciding_ ? decide() : look())) continue;
+  while (!over_ && !asking_ && !(deciding_ ? decide() : look())) continue;
 }
 
 /// True if there may be something to do for a stripe, whose replicas are known.
 bool repair::concerns(const wire::afa::volume_record& r, std::uint32_t stripe) const {
   const ssd_index ssd(static_cast<std::uint16_t>(order_.ssd));
+  const std::uint32_t region = wire::afa::dirty_region_of(stripe, r.region_shift);
   switch (order_.kind) {
-    case repair_kind::fill: return where_.contains(ssd);
+    case repair_kind::fill: return where_.contains(ssd) && lacks(region);
+    case repair_kind::forget: {
+      const auto place = static_cast<std::uint16_t>(serving_.others.place_of(order_.ssd));
+      return placed_.contains(ssd_index(place)) && lacks(region);
+    }
     case repair_kind::spread:
       return rendezvous_placement(r.ssd_count + 1)
           .holds(volume_id(r.vid), r.hash_factor, stripe, r.replicas, ssd);
-    case repair_kind::drain: return where_.contains(ssd);
+    case repair_kind::drain: return placed_.contains(ssd);
     case repair_kind::converge:
     case repair_kind::scrub:
     case repair_kind::mend: break;
@@ -88,10 +139,35 @@ bool repair::concerns(const wire::afa::volume_record& r, std::uint32_t stripe) c
   return true;
 }
 
-/// Of a volume that is to converge: the first stripe behind those from `stripe` on that no SSD has
-/// changed; 0: that one may be.
+/// What the SSD that was away has of the present stripe.
+repair::left repair::what_is_left() const {
+  const std::uint32_t place = serving_.others.place_of(order_.ssd);
+  std::uint64_t others = 0;
+  for (std::uint32_t k = 0; k < placed_.count; ++k)
+    others |= std::uint64_t{1} << placed_.ssd[k].value;
+  others &= ~(std::uint64_t{1} << place);
+  if ((others & ~order_.kept.lost) != 0) return left::marked;
+  return (others & ~order_.kept.together) == 0 ? left::latest : left::unknown;
+}
+
+/// True if the SSD that was away lacks what others have of the present stripe.
+bool repair::lacks(std::uint32_t region) const {
+  if (!by_region_) return true;
+  switch (what_is_left()) {
+    case left::marked: return dirty_.holds(region);
+    case left::latest: return false;
+    case left::unknown: break;
+  }
+  return !again_;
+}
+
+/// Of a volume of which only some regions count: the first stripe behind those from `stripe` on in
+/// which nothing is to do; 0: in that one something may be.
 std::uint64_t repair::clean_until(const wire::afa::volume_record& r, std::uint64_t stripe) const {
-  if (order_.kind != repair_kind::converge) return 0;
+  if (!by_region_) return 0;
+  // Where others were lost, each stripe is looked at.
+  const std::uint64_t self = std::uint64_t{1} << serving_.others.place_of(order_.ssd);
+  if (order_.kind != repair_kind::converge && !again_ && (order_.kept.lost & ~self) != 0) return 0;
   const std::uint32_t region =
       wire::afa::dirty_region_of(static_cast<std::uint32_t>(stripe), r.region_shift);
   if (dirty_.holds(region)) return 0;
@@ -103,7 +179,8 @@ std::uint64_t repair::clean_until(const wire::afa::volume_record& r, std::uint64
 /// Finds the next piece that has something to do.
 void repair::begin_piece() {
   if (order_.kind == repair_kind::mend) return begin_listed();
-  for (; volume_ < volumes_.size(); ++volume_, first_ = alone_until_ = 0) {
+  for (; volume_ < volumes_.size(); end_volume()) {
+    if (!begun_ && !begin_volume()) return;
     const wire::afa::volume_record& r = volumes_[volume_];
     while (first_ < r.capacity_blocks) {
       const std::uint64_t stripe = first_ / r.stripe_blocks;
@@ -115,7 +192,9 @@ void repair::begin_piece() {
           std::min<std::uint64_t>((stripe + 1) * r.stripe_blocks, r.capacity_blocks);
       place(r, static_cast<std::uint32_t>(stripe));
       if (concerns(r, static_cast<std::uint32_t>(stripe))) {
-        const std::uint64_t most = first_ < alone_until_ ? 1 : most_blocks;
+        const std::uint64_t most = order_.kind == repair_kind::forget ? end
+                                   : first_ < alone_until_            ? 1
+                                                                      : most_blocks;
         blocks_ = static_cast<std::uint32_t>(std::min(most, end - first_));
         return unseen();
       }
@@ -145,10 +224,11 @@ void repair::begin_listed() {
   unseen();
 }
 
-/// Finds the replicas of a stripe.
+/// Finds the replicas of a stripe, and of those the SSDs that take part.
 void repair::place(const wire::afa::volume_record& r, std::uint32_t stripe) {
   const rendezvous_placement placement(r.ssd_count != 0 ? r.ssd_count : ssds_);
-  where_ = placement.replicas(volume_id(r.vid), r.hash_factor, stripe, r.replicas);
+  placed_ = placement.replicas(volume_id(r.vid), r.hash_factor, stripe, r.replicas);
+  where_ = placed_.served(serving_.others, serving_.absent);
 }
 
 /// Begins a piece: nothing is known of its replicas.
@@ -167,12 +247,14 @@ bool repair::ask_ssd(repair_step::kind what, std::uint32_t ssd, std::uint32_t fr
                       volumes_[volume_].vid,
                       vba(static_cast<std::uint32_t>(first_)),
                       blocks_,
-                      from * most_blocks};
+                      from * most_blocks,
+                      order_.fenced != 0 && ssd != order_.ssd ? order_.fenced : serving_.epoch};
   return true;
 }
 
 /// Reads the replicas that are in sync; to fill or to spread, one that is sound will do.
 bool repair::look() {
+  if (order_.kind == repair_kind::forget) return ask_ssd(repair_step::kind::forget, order_.ssd, 0);
   for (; turn_ < where_.count; ++turn_) {
     if (!in_sync(where_.ssd[turn_].value)) continue;
     const bool one_will_do = order_.kind == repair_kind::fill || moves();
@@ -188,7 +270,7 @@ bool repair::look() {
     begin_piece();
     return false;
   }
-  if (sound == std::end(seen_) && moves()) {
+  if (sound == std::end(seen_) && (moves() || waits_for_source())) {
     end(false);  // it is not moved to where a mend would not find it
     return false;
   }
@@ -210,7 +292,20 @@ bool repair::look() {
   return false;
 }
 
-/// Who is given a piece that moves: the SSD that joins, or the one that holds it without the last.
+/// True if an SSD that is back has lost what another one has, which is to be in sync first. That
+/// one has been there since, or left with it and came back earlier: no two wait for each other.
+bool repair::waits_for_source() const {
+  if (order_.kind != repair_kind::fill || !by_region_) return false;
+  for (std::uint32_t k = 0; k < where_.count; ++k) {
+    const std::uint32_t ssd = where_.ssd[k].value;
+    const bool knows = (order_.kept.lost >> serving_.others.place_of(ssd) & 1) == 0;
+    if (knows && is_filling(ssd)) return true;
+  }
+  return false;
+}
+
+/// Who is given a piece that moves: the SSD that joins, or the one at the place that holds it
+/// without the last. No place has two meanwhile.
 std::uint32_t repair::heir() const {
   const wire::afa::volume_record& r = volumes_[volume_];
   if (order_.kind == repair_kind::spread) return order_.ssd;
@@ -218,8 +313,9 @@ std::uint32_t repair::heir() const {
   const replica_set then = rendezvous_placement(order_.ssd)
                                .replicas(volume_id(r.vid), r.hash_factor, stripe, r.replicas);
   std::uint32_t k = 0;
-  while (k + 1 < then.count && where_.contains(then.ssd[k])) ++k;
-  return then.ssd[k].value;
+  while (k + 1 < then.count && placed_.contains(then.ssd[k])) ++k;
+  const std::uint64_t there = serving_.at(then.ssd[k].value) & ~serving_.absent;
+  return there == 0 ? then.ssd[k].value : static_cast<std::uint32_t>(std::countr_zero(there));
 }
 
 bool repair::is_zero(std::uint32_t replica) const {
@@ -260,7 +356,8 @@ bool repair::decide() {
         return ask(repair_step::kind::write, turn_, base_);
       }
       case repair_kind::spread:
-      case repair_kind::drain: break;  // who is given it is none of these
+      case repair_kind::drain:
+      case repair_kind::forget: break;  // who is given it is none of these
     }
   }
   next_piece();
@@ -272,20 +369,23 @@ void repair::answered(step_end how) {
   if (asking_ && how == step_end::done) {
     note_regions();
     if (asks_regions()) return;
+    compare_regions();
     begin_piece();
     return go_on();
   }
-  if (asking_) return end(how == step_end::gone);  // without the volume there is nothing to compare
-  if (how == step_end::failed || (deciding_ && how == step_end::damaged)) return end(false);
+  const bool forgets = order_.kind == repair_kind::forget;
+  if (std::exchange(asking_, false) && !forgets)
+    return end(how == step_end::gone);  // without the volume there is nothing to compare
+  if (how == step_end::failed || ((deciding_ || forgets) && how == step_end::damaged))
+    return end(false);
   if (how == step_end::gone && moves()) return end(false);
   if (how == step_end::gone) {  // there is nothing to repair
-    ++volume_;
-    first_ = alone_until_ = 0;
+    leave_volume();
     begin_piece();
+  } else if (forgets || spoiling_) {
+    next_piece();
   } else if (!deciding_) {
     seen_[turn_++] = how == step_end::done ? sight::sound : sight::damaged;
-  } else if (spoiling_) {
-    next_piece();
   } else {
     mended_ += blocks_;
     ++turn_;

@@ -19,6 +19,7 @@ struct repair_step {
     fill,     ///< FILL
     spoil,    ///< FILL of what nobody has any more: the blocks read as errors
     regions,  ///< DIRTY REGIONS, as whose data one block of memory is kept
+    forget,   ///< FORGET, without data
   };
   kind what{};
   std::uint32_t ssd = 0;
@@ -26,6 +27,7 @@ struct repair_step {
   vba first{};
   std::uint32_t blocks = 0;
   std::uint32_t buffer = 0;  ///< block of the repair's memory where its data begins
+  std::uint32_t epoch = 0;   ///< CDW2
 };
 
 /// How a step ended.
@@ -47,6 +49,10 @@ enum class step_end : std::uint8_t {
 /// A scrub only finds damage: what it has read may be older than a write that is under way, which
 /// the damaged replica may have had already. In a later epoch every such write has ended.
 /// Blocks of which no replica is sound read as errors afterwards, not as zeroes.
+///
+/// An SSD that is back loses what others say has changed since it left (forget), and is filled
+/// where it has. What lies on it alone among those that were there is not theirs to judge: nobody
+/// wrote it if they all left with it, else nobody knows, and it loses that, too.
 class repair {
  public:
   static constexpr std::uint32_t most_blocks = 32;  ///< of one command
@@ -60,7 +66,6 @@ class repair {
          std::vector<wire::afa::volume_record> volumes, char* memory);
 
   const repair_order& order() const { return order_; }
-  std::uint32_t epoch() const { return serving_.epoch; }
   /// The next command, or nothing: it is over. The same until it was `answered`.
   const std::optional<repair_step>& step() const { return step_; }
   void answered(step_end how);
@@ -73,6 +78,8 @@ class repair {
   const std::vector<std::uint32_t>& damaged() const { return damaged_; }
   static constexpr std::size_t most_damaged = 65536;
   std::uint64_t lost() const { return lost_; }  ///< blocks of which no replica was sound
+  /// Of forget: of each volume that is there, the regions of which its SSD has lost what it had.
+  const regions_by_volume& forgotten() const { return forgotten_; }
   /// Blocks of volumes that it has dealt with, and that there are.
   std::uint64_t looked_at() const;
   std::uint64_t to_look_at() const;
@@ -80,11 +87,21 @@ class repair {
  private:
   /// What a replica of the present piece is.
   enum class sight : std::uint8_t { unread, sound, damaged };
+  /// What an SSD that was away has of a stripe.
+  enum class left : std::uint8_t {
+    marked,   ///< what others have: where it was changed, one of them has marked the region
+    latest,   ///< what nobody has changed
+    unknown,  ///< it may be older than what was lost meanwhile
+  };
 
   void go_on();
   void begin_piece();
+  bool begin_volume();
+  void end_volume();
+  void leave_volume();
   bool asks_regions();
   void note_regions();
+  void compare_regions();
   void begin_listed();
   void place(const wire::afa::volume_record& r, std::uint32_t stripe);
   void unseen();
@@ -94,6 +111,9 @@ class repair {
   void end(bool ok);
   std::uint64_t clean_until(const wire::afa::volume_record& r, std::uint64_t stripe) const;
   bool concerns(const wire::afa::volume_record& r, std::uint32_t stripe) const;
+  left what_is_left() const;
+  bool lacks(std::uint32_t region) const;
+  bool waits_for_source() const;
   bool ask(repair_step::kind what, std::uint32_t replica, std::uint32_t from);
   bool ask_ssd(repair_step::kind what, std::uint32_t ssd, std::uint32_t from);
   char* data(std::uint32_t replica) {
@@ -122,16 +142,24 @@ class repair {
   std::uint64_t mended_ = 0;
   std::uint64_t lost_ = 0;
   std::vector<std::uint32_t> damaged_;
-  std::uint64_t unasked_ = 0;  ///< of converge: SSDs, by bit, whose dirty regions are to be asked
+  std::uint64_t unasked_ = 0;  ///< SSDs, by bit, whose dirty regions are to be asked
   bool asking_ = false;        ///< one of them is
-  wire::afa::dirty_regions dirty_{};  ///< of all of them together
+  bool begun_ = false;         ///< the present volume has
+  /// Of the present volume: regions that something may be to do in; of converge and forget what all
+  /// SSDs together say.
+  wire::afa::dirty_regions dirty_{};
+  bool by_region_ = false;             ///< it counts
+  bool again_ = false;                 ///< of forget: the volume has been dealt with before
+  wire::afa::dirty_regions marked_{};  ///< of forget: with those of before
+  regions_by_volume forgotten_{};
   // Where it is:
   std::size_t volume_ = 0;
   std::uint64_t first_ = 0;        ///< block of the volume
   std::uint32_t blocks_ = 0;       ///< of the piece
   std::uint64_t alone_until_ = 0;  ///< block by block up to here, as a replica has damage
   std::size_t listed_ = 0;         ///< of `repair_order::blocks`
-  replica_set where_;
+  replica_set placed_;             ///< places of its replicas
+  replica_set where_;              ///< SSDs that serve there
   sight seen_[max_replicas] = {};
   std::uint32_t base_ = 0;  ///< the replica that the others are compared with
   std::uint32_t turn_ = 0;  ///< the replica that is dealt with

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 
@@ -10,6 +11,7 @@ enum class ssd_aim : std::uint8_t {
   none,
   drain,  ///< it is emptied: no volume is to lie on it
   join,   ///< every volume that lies on all SSDs before it is spread over it
+  spare,  ///< no volume is to lie on it: it stands by to serve at another one's place
 };
 
 /// SSDs that are to be emptied, or to be given their share, and which volumes are tried again when.
@@ -29,12 +31,16 @@ class ssd_plans {
     const auto at = aims_.find(ssd);
     return at == aims_.end() ? ssd_aim::none : at->second;
   }
-  bool any() const { return !aims_.empty(); }
+  /// True if a volume may have to be moved.
+  bool any() const {
+    return std::any_of(aims_.begin(), aims_.end(),
+                       [](const auto& entry) { return entry.second != ssd_aim::spare; });
+  }
   /// SSDs, by bit, that are to be, or are, empty.
-  std::uint64_t drained() const {
+  std::uint64_t kept_free() const {
     std::uint64_t some = 0;
     for (const auto& [ssd, aim] : aims_)
-      if (aim == ssd_aim::drain) some |= std::uint64_t{1} << ssd;
+      if (aim != ssd_aim::join) some |= std::uint64_t{1} << ssd;
     return some;
   }
   /// A volume could not be moved: it is tried again from `until` on.

@@ -20,7 +20,8 @@ void need(bool sound, const char* what) {
 }  // namespace
 
 void check_reply(const wire::afa::array_description& said) {
-  need(said.version == wire::afa::payload_version, "version of its description");
+  need(said.version == wire::afa::payload_version || said.version == wire::afa::version_with_others,
+       "version of its description");
   need(said.ssd_count >= 1 && said.ssd_count <= wire::afa::max_array_ssds, "number of SSDs");
   need(said.block_bytes == block_bytes, "block size");
   need(said.max_transfer_blocks >= 1 && said.max_transfer_blocks <= 65536, "largest transfer");
@@ -28,6 +29,7 @@ void check_reply(const wire::afa::array_description& said) {
   const std::uint64_t none = said.ssd_count < 64 ? ~std::uint64_t{0} << said.ssd_count : 0;
   need(((said.absent | said.filling) & none) == 0 && (said.absent & said.filling) == 0,
        "SSDs that are absent or filled");
+  need(said.others().is_sound(said.ssd_count), "SSDs that stand in for others");
 }
 
 void check_reply(const wire::afa::volume_list& said, std::uint16_t asked, std::uint32_t ssd_count) {

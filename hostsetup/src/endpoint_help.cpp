@@ -30,9 +30,10 @@ constexpr section sections[] = {
      "volumes, "
      "and "
      "kernels drive its queues themselves, by the bytes of NVMe over PCIe."},
-    {option_use::disk, "disk:PATH?NAME=VALUE&...",
-     "A block device or a file of this machine: one volume, whose queues kernels drive, while CPU "
-     "threads have Linux read and write (io_uring, past the page cache)."},
+    {option_use::disk, "disk:PATH[,PATH...]?NAME=VALUE&...",
+     "A block device or a file of this machine, or several, over which the volume is striped: its "
+     "queues are driven by kernels, while CPU threads have Linux read and write (io_uring, past "
+     "the page cache)."},
     {option_use::bus, "nvme://DOMAIN:BUS:DEVICE.FUNCTION[,...]?NAME=VALUE&...",
      "A local NVMe controller on this machine's bus, or several, over which volumes are striped. "
      "Taken from Linux by gnstorctl local bind it "

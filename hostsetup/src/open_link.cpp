@@ -89,7 +89,11 @@ std::unique_ptr<array_link> open_link(const endpoint& where, const session_optio
         open_emulated_controllers(*where.nvme, options), options,
         nvme_link::selection{.stripe_bytes = where.nvme->stripe_bytes});
   }
-  if (where.disk) return std::make_unique<nvme_link>(open_disk(*where.disk, options), options);
+  if (where.disk) {
+    return std::make_unique<nvme_link>(
+        open_disks(*where.disk, options), options,
+        nvme_link::selection{.stripe_bytes = where.disk->stripe_bytes});
+  }
   if (where.pcie) {
     return std::make_unique<nvme_link>(
         open_on_bus(*where.pcie, options), options,

@@ -22,6 +22,7 @@ std::unique_ptr<session::impl> session::impl::open(endpoint where, const session
   std::unique_ptr<array_control> manager;
   if (where.control) manager = open_control(where, settled(o));
   auto made = std::make_unique<impl>(where, o);
+  if (!manager) made->need_own_places();
   if (manager) made->manage(std::move(manager));
   return made;
 }
@@ -35,6 +36,15 @@ session::impl::impl(const endpoint& e, const session_options& o,
   check_reply(array);
   client = client_id(array.own_client);
   if (array.ssd_count > 1) learn();  // that one may be absent, and know an epoch of before
+}
+
+/// Throws `error` where SSDs stand in for others: a session without a manager asks each volume's
+/// SSDs by their numbers.
+void session::impl::need_own_places() const {
+  if (!link->namespaces().empty() || !array.others().any()) return;
+  throw error(
+      "an SSD of this array serves in the place of another, as its manager has arranged: have that "
+      "manage it (gnstord), and open it by gnstor://HOST");
 }
 
 session::impl::~impl() {
@@ -142,7 +152,7 @@ volume_info session::impl::describe(const wire::afa::volume_record& r) const {
     if (r.clients[k].client == client.value)
       v.writable = (r.clients[k].rights & wire::afa::right_write) != 0;
   }
-  v.set_membership(array.absent, array.filling);
+  v.set_membership(array.absent, array.filling, array.others());
   return v;
 }
 

@@ -42,6 +42,7 @@ struct session::impl {
 
   /// Executes an admin command on SSD `ssd`, in the session's epoch; its payload begins at
   /// `page()`.
+  void need_own_places() const;
   status attempt(wire::afa::admin_command c, std::uint32_t ssd, std::uint32_t payload_bytes = 0);
   /// The same with a payload elsewhere, in the epoch that `c` names.
   status ask(wire::afa::admin_command c, std::uint32_t ssd, const io_buffer& payload,
@@ -186,7 +187,9 @@ struct session_access {
 
   static session over(const endpoint& e, const session_options& o,
                       std::unique_ptr<array_link> connected) {
-    return session(std::make_unique<session::impl>(e, o, std::move(connected)));
+    auto made = std::make_unique<session::impl>(e, o, std::move(connected));
+    made->need_own_places();
+    return session(std::move(made));
   }
   /// The same of an array that has a manager.
   static session over(const endpoint& e, const session_options& o,

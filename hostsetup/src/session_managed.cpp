@@ -121,7 +121,7 @@ void session::impl::learn() {
 volume_info session::impl::present(volume_info v) const {
   if (array.epoch == v.epoch) return v;
   v.epoch = array.epoch;
-  v.set_membership(array.absent, array.filling);
+  v.set_membership(array.absent, array.filling, array.others());
   return v;
 }
 

@@ -251,8 +251,8 @@ bool block_device::add_allocated(std::uint64_t first, std::uint32_t blocks, std:
   const std::uint64_t silent = v.absent | v.filling;
   // All replicas of a block may be among them.
   if (static_cast<std::uint32_t>(std::popcount(silent)) >= v.replicas) return false;
-  for (std::uint32_t ssd = 0; ssd < v.ssd_count; ++ssd) {
-    if ((silent >> ssd & 1) != 0) continue;
+  for (std::uint32_t ssd = 0; ssd < max_ssds; ++ssd) {
+    if ((v.ssds() >> ssd & 1) == 0 || (silent >> ssd & 1) != 0) continue;
     if (!ask_allocated(ssd, v.epoch, first, blocks, to).ok()) return false;
   }
   return true;

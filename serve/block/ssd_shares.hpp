@@ -35,6 +35,9 @@ class ssd_asks {
       commands_ += reads ? pieces : pieces * on.count;
       std::uint64_t asked = 0;
       for (std::uint32_t n = 0; n < on.count; ++n) asked |= std::uint64_t{1} << on.ssd[n].value;
+      const std::uint64_t others = v.others.of(asked);
+      if (!reads) commands_ += pieces * static_cast<std::uint32_t>(std::popcount(others));
+      asked |= others;
       const std::uint64_t readable = asked & ~(v.absent | v.filling);
       ssds_ |= reads && !v.plain() && readable != 0 ? readable : asked;
     }
@@ -42,8 +45,8 @@ class ssd_asks {
   /// Of a flush of a volume: one for each SSD.
   static ssd_asks of_flush(const volume_info& v) {
     ssd_asks a;
-    a.commands_ = v.plain() ? 1 : v.ssd_count;
-    a.ssds_ = a.commands_ < max_ssds ? (std::uint64_t{1} << a.commands_) - 1 : ~std::uint64_t{0};
+    a.ssds_ = v.plain() ? 1 : v.ssds();
+    a.commands_ = static_cast<std::uint32_t>(std::popcount(a.ssds_));
     return a;
   }
   std::uint32_t commands() const { return commands_; }

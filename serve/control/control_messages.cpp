@@ -41,6 +41,16 @@ outcome outcome_of(control_reason why) {
   return {v1::REASON_UNSPECIFIED, grpc::StatusCode::UNKNOWN};
 }
 
+v1::Ssd::Aim aim_of(host::ssd_aim aim) {
+  switch (aim) {
+    case host::ssd_aim::none: return v1::Ssd::AIM_NONE;
+    case host::ssd_aim::drain: return v1::Ssd::AIM_DRAIN;
+    case host::ssd_aim::join: return v1::Ssd::AIM_JOIN;
+    case host::ssd_aim::spare: return v1::Ssd::AIM_SPARE;
+  }
+  return v1::Ssd::AIM_NONE;
+}
+
 v1::Ssd::State state_of(host::ssd_standing standing) {
   switch (standing) {
     case host::ssd_standing::in_sync: return v1::Ssd::STATE_IN_SYNC;
@@ -95,12 +105,12 @@ v1::Array to_message(const host::array_state& a) {
     one.set_capacity_bytes(s.capacity_blocks * block_bytes);
     one.set_free_bytes(s.free_blocks * block_bytes);
     one.set_moved_bytes(s.moved_blocks * block_bytes);
-    one.set_aim(s.aim == host::ssd_aim::drain  ? v1::Ssd::AIM_DRAIN
-                : s.aim == host::ssd_aim::join ? v1::Ssd::AIM_JOIN
-                                               : v1::Ssd::AIM_NONE);
+    one.set_aim(aim_of(s.aim));
     one.set_volumes(s.volumes);
     one.set_volumes_left(s.volumes_left);
     one.set_waits_for(s.waits_for);
+    if (s.stands_in_for) one.set_stands_in_for(*s.stands_in_for);
+    if (s.successor) one.set_successor(*s.successor);
     if (s.maintenance_left)
       one.set_maintenance_left_ms(static_cast<std::uint64_t>(
           std::chrono::duration_cast<std::chrono::milliseconds>(*s.maintenance_left).count()));

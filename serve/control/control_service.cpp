@@ -418,7 +418,9 @@ grpc::Status control_service::AddSsd(context* call, const v1::MoveVolumesRequest
                                      v1::Array* out) {
   return answered(calls_, __func__, [&] {
     caller(*call).need_administrator("adding an SSD");
-    in->cancel() ? manager()->keep(in->index()) : manager()->add(in->index());
+    in->cancel()  ? manager()->keep(in->index())
+    : in->spare() ? manager()->add_spare(in->index())
+                  : manager()->add(in->index());
     after_change([&] { show(out); });
   });
 }
@@ -426,7 +428,7 @@ grpc::Status control_service::AddSsd(context* call, const v1::MoveVolumesRequest
 grpc::Status control_service::ReplaceSsd(context* call, const v1::SsdRequest* in, v1::Array* out) {
   return answered(calls_, __func__, [&] {
     caller(*call).need_administrator("replacing an SSD");
-    manager()->replace(in->index());
+    in->has_with() ? manager()->exchange(in->index(), in->with()) : manager()->replace(in->index());
     after_change([&] { show(out); });
   });
 }

@@ -3,6 +3,8 @@
 
 #include <host/temp_folder.hpp>
 
+#include <cstdio>
+
 using namespace gnstor;
 using namespace gnstor::test;
 using host::ssd_standing;
@@ -16,6 +18,27 @@ struct filled_array : managed_array {
     bytes = random_bytes(1024 * block_bytes, 7);
     (void)manager->open(1, writer.id(), true);
     REQUIRE(writer.write(r, bytes).ok());
+  }
+  /// All is there by SSD 1, whichever other one is away.
+  void check_without_others() {
+    for (const std::uint32_t other : {0u, 2u, 3u}) {
+      CAPTURE(other);
+      manager->detach(other);
+      REQUIRE(comes_to(other, ssd_standing::absent));
+      CHECK(writer.holds(r, bytes));
+      manager->replace(other);
+      REQUIRE(comes_to(other, ssd_standing::in_sync));
+    }
+  }
+  bool said(const std::string& words) const {
+    const auto events = manager->events(1);
+    return std::any_of(events.begin(), events.end(),
+                       [&](const host::array_event& e) { return e.words == words; });
+  }
+  /// The volume's writer gives it back and opens it again: no region is dirty by then.
+  void open_again() {
+    manager->close(r.vid, writer.id(), true);
+    (void)manager->open(r.vid, writer.id(), true);
   }
   managed_client writer{shared, "writer"};
   wire::afa::volume_record r{};
@@ -51,14 +74,7 @@ TEST_CASE("an SSD that comes back is filled, and then any other may fail") {
   array.manager->replace(1);
   REQUIRE(array.comes_to(1, ssd_standing::in_sync));
   CHECK(array.manager->state().degraded == 0);
-  for (const std::uint32_t other : {0u, 2u, 3u}) {
-    CAPTURE(other);
-    array.manager->detach(other);
-    REQUIRE(array.comes_to(other, ssd_standing::absent));
-    CHECK(array.writer.holds(array.r, array.bytes));
-    array.manager->replace(other);
-    REQUIRE(array.comes_to(other, ssd_standing::in_sync));
-  }
+  array.check_without_others();
 }
 
 TEST_CASE("an SSD that was out for planned work is filled with what was written meanwhile alone") {
@@ -78,10 +94,7 @@ TEST_CASE("an SSD that was out for planned work is filled with what was written 
   array.manager->replace(1);
   REQUIRE(array.comes_to(1, ssd_standing::in_sync));
   CHECK_FALSE(array.manager->state().ssds[1].maintenance_left);
-  const auto events = array.manager->events(1);
-  CHECK(std::any_of(events.begin(), events.end(), [](const host::array_event& e) {
-    return e.words == "SSD 1 has 1 volumes as it left them";
-  }));
+  CHECK(array.said("SSD 1 has 1 volumes as it left them"));
   // Both are there by its replicas, whichever other one is lost.
   for (const std::uint32_t other : {0u, 2u, 3u}) {
     CAPTURE(other);
@@ -92,6 +105,65 @@ TEST_CASE("an SSD that was out for planned work is filled with what was written 
     array.manager->replace(other);
     REQUIRE(array.comes_to(other, ssd_standing::in_sync));
   }
+}
+
+TEST_CASE("an SSD that was detached by mistake is given what was written meanwhile alone") {
+  filled_array array;
+  array.open_again();
+  array.manager->detach(1);
+  REQUIRE(array.comes_to(1, ssd_standing::absent));
+  const std::uint32_t stripe = array.r.stripe_blocks;
+  const auto some = random_bytes(3 * stripe * block_bytes, 5);
+  const std::size_t first = std::size_t{7} * stripe;
+  REQUIRE(
+      array.writer.io.write(array.writer.describe(array.r), first, std::as_bytes(std::span(some)))
+          .ok());
+  std::copy(some.begin(), some.end(), array.bytes.begin() + first * block_bytes);
+  REQUIRE(
+      array.writer.io.write_zeroes(array.writer.describe(array.r), std::size_t{20} * stripe, stripe)
+          .ok());
+  std::fill_n(array.bytes.begin() + std::size_t{20} * stripe * block_bytes,
+              std::size_t{stripe} * block_bytes, 0);
+
+  array.manager->replace(1);
+  REQUIRE(array.comes_to(1, ssd_standing::in_sync));
+  CHECK(array.said("SSD 1 has 1 volumes but for what was changed since it left"));
+  // No more than regions in which something was written, and of those its own stripes.
+  unsigned looked_at = 0;
+  unsigned of = 0;
+  unsigned given = 0;
+  for (const host::array_event& e : array.manager->events(1))
+    (void)std::sscanf(e.words.c_str(), "SSD 1: %u of %u blocks were looked at, %u were given",
+                      &looked_at, &of, &given);
+  CHECK(of == 1024);
+  CHECK(looked_at <= 4 * stripe);
+  CHECK(looked_at > 0);
+  CHECK(given <= looked_at);
+  array.check_without_others();
+}
+
+TEST_CASE("an SSD that is back is given what a volume has grown by meanwhile, and keeps the rest") {
+  filled_array array;
+  array.manager->close(array.r.vid, array.writer.id(), true);
+  array.r = array.create("odd", 1013).record;  // its last stripe is cut off
+  (void)array.manager->open(array.r.vid, array.writer.id(), true);
+  array.bytes.resize(1013 * block_bytes);
+  REQUIRE(array.writer.write(array.r, array.bytes).ok());
+  array.open_again();
+  array.manager->detach(1);
+  array.manager->grow(array.r.vid, 1500);
+  array.r = array.manager->find(array.r.vid).record;
+  // All that it has of the last stripe is old now, and what comes behind it has never seen.
+  const auto more = random_bytes(400 * block_bytes, 6);
+  REQUIRE(
+      array.writer.io.write(array.writer.describe(array.r), 1008, std::as_bytes(std::span(more)))
+          .ok());
+  array.bytes.resize(1008 * block_bytes);
+  array.bytes.insert(array.bytes.end(), more.begin(), more.end());
+  array.manager->replace(1);
+  REQUIRE(array.comes_to(1, ssd_standing::in_sync));
+  CHECK(array.said("SSD 1 has 2 volumes but for what was changed since it left"));
+  array.check_without_others();
 }
 
 TEST_CASE("who wants to write does not wait for an SSD that is being filled") {

@@ -3,6 +3,7 @@
 #include "rig.hpp"
 #include <daemon/repair.hpp>
 
+#include <bit>
 #include <cstring>
 #include <iterator>
 #include <optional>
@@ -73,6 +74,7 @@ struct letters {
         case repair_step::kind::spoil:
           if (here == 0) here = 'X';
           break;
+        case repair_step::kind::forget: here = 0; break;
         case repair_step::kind::regions: break;
       }
     }
@@ -458,4 +460,226 @@ TEST_CASE("a share is not given on of which nobody has a sound replica") {
     CHECK(job.ok() == (bad == 1));
     CHECK(job.lost() == 0);
   }
+}
+
+namespace {
+
+/// A volume that SSD 1 was away from: what it has is old where the others have changed it.
+struct one_returns {
+  explicit one_returns(std::uint16_t replicas) : r(described(1, replicas)), a(written(r)) {
+    r.region_shift = 1;
+    a.dirty.emplace(4);
+  }
+  /// The others have another letter in a block, and have marked that.
+  void change(std::uint32_t block, char letter) {
+    const replica_set w = where(r, block);
+    for (std::uint32_t k = 0; k < w.count; ++k) {
+      const std::uint32_t ssd = w.ssd[k].value;
+      if (ssd == 1) continue;
+      a.ssd[ssd][block] = letter;
+      mark(ssd, block);
+    }
+  }
+  void mark(std::uint32_t ssd, std::uint32_t block) {
+    const std::uint32_t region = wire::afa::dirty_region_of(block / r.stripe_blocks, 1);
+    (*a.dirty)[ssd].words[region / 32] |= 1u << region % 32;
+  }
+  repair begin(daemon::repair_order order, const daemon::membership& serving) {
+    order.id = 1;
+    order.ssd = 1;
+    return {order, serving, 4, {r, described(9)}, a.memory.data()};
+  }
+  bool on_it(std::uint32_t block) const { return where(r, block).contains(ssd_index(1)); }
+  std::uint64_t others_of(std::uint32_t block) const {
+    std::uint64_t all = 0;
+    const replica_set w = where(r, block);
+    for (std::uint32_t k = 0; k < w.count; ++k) all |= std::uint64_t{1} << w.ssd[k].value;
+    return all & ~std::uint64_t{2};
+  }
+
+  wire::afa::volume_record r;
+  letters a;
+};
+
+}  // namespace
+
+TEST_CASE("an SSD that is back forgets what any SSD has marked, and is given that alone") {
+  one_returns v(2);
+  for (const std::uint32_t b : {3u, 40u, 41u, 77u}) v.change(b, 'z');
+  v.change(60, '\0');  // what others have deallocated
+  v.mark(1, 20);       // where nobody knows whether others took what it did
+  daemon::repair_order order{.kind = repair_kind::forget};
+  order.kept = {{{1, {}}}, 2, 2};
+  repair job = v.begin(order, {.epoch = 5, .absent = 2});
+  REQUIRE(job.step());
+  CHECK(job.step()->epoch == 5);
+  (void)v.a.run(job);
+  REQUIRE(job.ok());
+  REQUIRE(job.forgotten().size() == 1);
+  const wire::afa::dirty_regions said = job.forgotten().at(1);
+  CHECK(said.version == wire::afa::payload_version);
+  CHECK(said.holds(wire::afa::dirty_region_of(20 / 4, 1)));
+  std::uint32_t kept = 0;
+  for (std::uint32_t b = 0; b < 100; ++b) {
+    CAPTURE(b);
+    if (!v.on_it(b)) continue;
+    const bool marked = said.holds(wire::afa::dirty_region_of(b / 4, 1));
+    CHECK((v.a.ssd[1][b] == 0) == (marked || b % 3 != 0));
+    kept += v.a.ssd[1][b] != 0 ? 1 : 0;
+  }
+  CHECK(kept > 5);
+
+  // Asked again it loses only what is new, by the epochs in which the SSDs are then.
+  v.change(90, 'y');
+  order.kept.regions = job.forgotten();
+  order.fenced = 6;
+  repair again = v.begin(order, {.epoch = 5, .absent = 2});
+  std::uint32_t forgets = 0;
+  while (again.step()) {
+    const daemon::repair_step p = *again.step();
+    CHECK(p.epoch == (p.ssd == 1 ? 5 : 6));
+    CHECK((p.what == repair_step::kind::forget) == (p.ssd == 1));
+    if (p.what == repair_step::kind::forget) {
+      ++forgets;
+      CHECK(wire::afa::dirty_region_of(p.first.value / 4, 1) ==
+            wire::afa::dirty_region_of(90 / 4, 1));
+    }
+    again.answered(v.a.serve(p));
+  }
+  CHECK(forgets > 0);
+  CHECK(again.ok());
+
+  daemon::repair_order fill{.kind = repair_kind::fill};
+  fill.kept = {again.forgotten(), 2, 2};
+  fill.left_out = {9};
+  repair gives = v.begin(fill, {.epoch = 6, .filling = 2});
+  std::uint32_t commands = 0;
+  for (; gives.step(); ++commands) {
+    const std::uint32_t region = wire::afa::dirty_region_of(gives.step()->first.value / 4, 1);
+    CHECK(again.forgotten().at(1).holds(region));
+    gives.answered(v.a.serve(*gives.step()));
+  }
+  CHECK(gives.ok());
+  CHECK(commands > 4);
+  for (std::uint32_t b = 0; b < 100; ++b) {
+    CAPTURE(b);
+    const replica_set w = where(v.r, b);
+    if (v.on_it(b)) CHECK(v.a.ssd[1][b] == v.a.ssd[w.ssd[w.ssd[0].value == 1 ? 1 : 0].value][b]);
+  }
+}
+
+TEST_CASE("what lies on an SSD that is back and on lost ones is its own, if they left together") {
+  for (const std::uint32_t unmarked : {80u, 100u}) {
+    CAPTURE(unmarked);
+    one_returns v(2);
+    // SSD 2 left with it, SSD 3 later.
+    daemon::repair_order order{.kind = repair_kind::forget};
+    order.kept = {{{1, {}}}, 0b0110, 0b1110};
+    for (std::uint32_t b = 0; b < unmarked; b += 3) v.mark(1, b);
+    repair job = v.begin(order, {.epoch = 5, .absent = 0b1110});
+    (void)v.a.run(job);
+    REQUIRE(job.ok());
+    std::uint32_t seen[3] = {};
+    for (std::uint32_t b = 0; b < 100; b += 3) {
+      if (!v.on_it(b)) continue;
+      CAPTURE(b);
+      const std::uint64_t others = v.others_of(b);
+      const bool judged = others == 0b0001;  // by who has been there all the time
+      CHECK((v.a.ssd[1][b] != 0) == (others == 0b0100 || (judged && b >= unmarked)));
+      ++seen[others == 0b0100 ? 0 : judged ? 1 : 2];
+    }
+    for (const std::uint32_t n : seen) CHECK(n > 0);
+
+    daemon::repair_order fill{.kind = repair_kind::fill};
+    fill.kept = {job.forgotten(), 0b0110, 0b1110};
+    fill.left_out = {9};
+    repair gives = v.begin(fill, {.epoch = 6, .absent = 0b1100, .filling = 2});
+    (void)v.a.run(gives);
+    CHECK(gives.ok());
+    for (std::uint32_t b = 0; b < 100; b += 3) {
+      if (!v.on_it(b)) continue;
+      CAPTURE(b);
+      // What only SSD 3 may have had reads as an error.
+      const char before = char('a' + b % 26);
+      CHECK(v.a.ssd[1][b] == (v.others_of(b) == 0b1000 ? 'X' : before));
+    }
+  }
+}
+
+TEST_CASE("a single replica is its own SSD's, whatever is marked") {
+  one_returns v(1);
+  daemon::repair_order order{.kind = repair_kind::forget};
+  order.kept = {{{1, {}}}, 2, 0b1010};
+  for (std::uint32_t b = 0; b < 100; b += 3) v.mark(1, b);
+  repair job = v.begin(order, {.epoch = 5, .absent = 2});
+  while (job.step()) {
+    REQUIRE(job.step()->what == repair_step::kind::regions);
+    job.answered(v.a.serve(*job.step()));
+  }
+  CHECK(job.ok());
+  daemon::repair_order fill{.kind = repair_kind::fill};
+  fill.kept = {job.forgotten(), 2, 0b1010};
+  fill.left_out = {9};
+  repair gives = v.begin(fill, {.epoch = 6, .filling = 2});
+  CHECK_FALSE(gives.step());
+  CHECK(gives.ok());
+}
+
+TEST_CASE("what was taken from an SSD is given by who is to be in sync first, never as an error") {
+  one_returns v(2);
+  v.change(40, 'z');
+  REQUIRE(v.on_it(40));
+  const auto other = static_cast<std::uint32_t>(std::countr_zero(v.others_of(40)));
+  daemon::repair_order fill{.kind = repair_kind::fill};
+  fill.kept = {{{1, (*v.a.dirty)[other]}}, 2, 2};
+  fill.kept.regions.at(1).version = wire::afa::payload_version;
+  v.a.ssd[1][40] = 0;
+  repair early = v.begin(fill, {.epoch = 6, .filling = 2 | std::uint64_t{1} << other});
+  (void)v.a.run(early);
+  CHECK_FALSE(early.ok());
+  CHECK(v.a.ssd[1][40] == 0);
+  repair job = v.begin(fill, {.epoch = 7, .filling = 2});
+  (void)v.a.run(job);
+  CHECK(job.ok());
+  CHECK(v.a.ssd[1][40] == 'z');
+}
+
+TEST_CASE("a volume that is gone is not kept, and an SSD that refuses ends the attempt") {
+  one_returns v(2);
+  daemon::repair_order order{.kind = repair_kind::forget};
+  order.kept = {{{1, {}}, {9, {}}}, 2, 2};
+  repair job = v.begin(order, {.epoch = 5, .absent = 2});
+  while (job.step()) job.answered(job.step()->vid == 1 ? step_end::gone : v.a.serve(*job.step()));
+  CHECK(job.ok());
+  CHECK(job.forgotten().size() == 1);
+  CHECK(job.forgotten().contains(9));
+  for (const step_end how : {step_end::failed, step_end::damaged}) {
+    one_returns other(2);
+    other.change(40, 'z');
+    repair refused = other.begin(order, {.epoch = 5, .absent = 2});
+    while (refused.step() && refused.step()->what == repair_step::kind::regions)
+      refused.answered(other.a.serve(*refused.step()));
+    REQUIRE(refused.step());
+    refused.answered(how);
+    CHECK_FALSE(refused.step());
+    CHECK_FALSE(refused.ok());
+  }
+}
+
+TEST_CASE("an SSD forgets no further than it knows of a volume that has grown") {
+  one_returns v(2);
+  for (std::uint32_t b = 0; b < 100; ++b) v.mark(0, b);
+  daemon::repair_order order{.kind = repair_kind::forget};
+  order.kept = {{{1, {}}}, 2, 2};
+  order.capacities = {{1, 58}};
+  repair job = v.begin(order, {.epoch = 5, .absent = 2});
+  std::uint32_t last = 0;
+  while (job.step()) {
+    if (job.step()->what == repair_step::kind::forget)
+      last = job.step()->first.value + job.step()->blocks;
+    job.answered(v.a.serve(*job.step()));
+  }
+  CHECK(job.ok());
+  CHECK(last <= 58);
+  CHECK(last > 40);
 }

@@ -34,8 +34,11 @@ inline wire::afa::volume_record described(std::uint16_t vid, std::uint16_t repli
 
 /// SSDs that believe what they are sent, unless they are dead.
 struct obedient_array {
-  explicit obedient_array(std::uint32_t ssds)
-      : options{.ssds = ssds, .client = 1, .lease_ns = 1000}, boss(options), states(ssds) {}
+  /// @param keeps_ns as in `manager_options`
+  explicit obedient_array(std::uint32_t ssds, std::uint64_t keeps_ns = 0)
+      : options{.ssds = ssds, .client = 1, .lease_ns = 1000, .keeps_ns = keeps_ns},
+        boss(options),
+        states(ssds) {}
 
   struct ssd {
     daemon::membership serving;
@@ -84,6 +87,11 @@ struct obedient_array {
         if (status == 0 && s.volumes.contains(o.vid) && !same(s.volumes[o.vid], o.record) &&
             !wire::afa::confirms(s.volumes[o.vid], o.record))
           status = wire::afa::make_status(wire::afa::status::volume_exists);
+        for (const auto& [vid, r] : s.volumes) {
+          if (s.volumes.size() > 100) break;  // it would take long
+          if (status == 0 && vid != o.vid && !r.name.empty() && r.name == o.record.name)
+            status = wire::afa::make_status(wire::afa::status::name_exists);
+        }
         if (status == 0) s.volumes[o.vid] = o.record;
         break;
       case admin_opcode::volume_delete:
@@ -92,16 +100,25 @@ struct obedient_array {
           s.volumes.erase(o.vid);
         break;
       case admin_opcode::array_update:
-        s.serving = {o.membership.epoch, o.membership.absent, o.membership.filling};
+        s.serving = {o.membership.epoch, o.membership.absent, o.membership.filling, o.others};
         break;
       case admin_opcode::volume_chmod:
         if (!s.volumes.contains(o.vid))
           status = wire::afa::make_status(wire::afa::status::unknown_volume);
+        else if ((o.chmod.sets & wire::afa::volume_chmod::sets_name) != 0 && has_name(s, o))
+          status = wire::afa::make_status(wire::afa::status::name_exists);
         else
           status = wire::afa::apply_chmod(s.volumes[o.vid], o.chmod, ssds);
+        if (status == 0) s.volumes[o.vid].epoch = o.epoch;
         break;
       default: FAIL("an order of no kind");
     }
+  }
+  static bool has_name(const ssd& s, const daemon::ssd_order& o) {
+    return !o.chmod.name.empty() &&
+           std::any_of(s.volumes.begin(), s.volumes.end(), [&](const auto& entry) {
+             return entry.first != o.vid && entry.second.name == o.chmod.name;
+           });
   }
   static bool same(const wire::afa::volume_record& a, const wire::afa::volume_record& b) {
     return std::memcmp(&a, &b, sizeof a) == 0;

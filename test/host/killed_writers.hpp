@@ -24,7 +24,7 @@
 namespace gnstor::test {
 
 /// Who writes where: each writer has blocks of its own, and one write under way.
-struct numbers {
+struct written_numbers {
   std::uint32_t writers;
   std::uint32_t blocks;  ///< of each writer
   bool scattered;        ///< else in order
@@ -69,12 +69,13 @@ class ledger {
 };
 
 /// The volume of the numbers, which the first process creates.
-inline volume_info numbered_volume(host::session& s, const numbers& n) {
+inline volume_info numbered_volume(host::session& s, const written_numbers& n) {
   return s.volumes().empty() ? s.create_volume({.bytes = n.bytes()}) : s.open_volume(volume_id(1));
 }
 
 /// Writes from this CPU, as one writer, until it is killed.
-inline void write_for_ever(const std::string& endpoint, const numbers& n, const ledger& progress) {
+inline void write_for_ever(const std::string& endpoint, const written_numbers& n,
+                           const ledger& progress) {
   host::session s(endpoint, {.channels = 1, .depth = 16});
   const volume_info v = numbered_volume(s, n);
   std::vector<std::uint64_t> block(block_bytes / 8);
@@ -88,7 +89,7 @@ inline void write_for_ever(const std::string& endpoint, const numbers& n, const 
 /// Starts processes that write, and kills them again and again.
 struct killed_writers {
   std::string endpoint;
-  numbers what;
+  written_numbers what;
   const ledger& progress;
   std::uint64_t most_before_kill = 400;
 

@@ -283,6 +283,31 @@ TEST_CASE("what an SSD that is absent says of a creation deletes nothing when th
   }
 }
 
+TEST_CASE("what an SSD that is absent says of a deletion deletes nothing when the array opens") {
+  const temp_folder folder;
+  const std::string where = "emu:?capacity=16M&runner=cpu&flash=" + folder.path();
+  {
+    const shared_sessions shared(where);
+    raw_admin manager(shared.link("manager", true));
+    for (std::uint32_t k = 0; k < 4; ++k)
+      REQUIRE(manager.add(k, record(1, client_id(9), 77), 1).ok());
+    wire::afa::volume_chmod going{};
+    going.version = wire::afa::payload_version;
+    going.vid = 1;
+    going.spread = volume_spread::deleting;
+    wire::afa::admin_command c;
+    c.opcode = wire::afa::admin_opcode::volume_chmod;
+    c.volume = volume_id(1);
+    c.epoch = 1;
+    REQUIRE(manager.send(c, 3, going).ok());  // it fails then, and the deletion is given up
+    const wire::afa::array_membership m{wire::afa::payload_version, 2, 8, 0};
+    for (std::uint32_t k = 0; k < 3; ++k) REQUIRE(manager.update(k, m).ok());
+  }
+  const shared_sessions shared(where);
+  raw_admin manager(shared.link("manager", true));
+  for (std::uint32_t k = 0; k < 3; ++k) CHECK(manager.list(k, 2).count == 1);
+}
+
 TEST_CASE("volumes are opened, renamed and deleted by name, by the host that owns them") {
   const shared_sessions shared;
   host::session s = shared.open("host");

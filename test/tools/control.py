@@ -217,6 +217,62 @@ def drains(array):
         array.right("volume", "delete", name, "--yes")
 
 
+def exchanges(program, control, folder):
+    """SSDs are exchanged for spares, and what is out for planned work survives a restart."""
+    array = Daemon(program, control, folder, "ssds=6&capacity=64M").start()
+    array.wrong(1, "over SSD 5 behind it", "ssd", "add", "4", "--spare")
+    check("stands by" in array.right("ssd", "add", "5", "--spare"), "a spare stands by")
+    array.right("ssd", "add", "4", "--spare")
+    array.right("volume", "create", "data", "--size", "16M")
+    check(volume(array, "data")["ssds"] == 4, "no volume lies on a spare")
+    array.right("array", "health")
+    array.wrong(1, "volumes lie on it", "ssd", "add", "3", "--spare")
+    array.wrong(1, "volumes lie on SSD 3", "ssd", "replace", "1", "--with", "3")
+    array.wrong(1, "the array has 6", "ssd", "replace", "1", "--with", "6")
+    check("SSD 4" in array.right("ssd", "drain", "1"), "the list says who follows")
+
+    def served(a, place, ssd):
+        return (a["settled"] and a["ssds"][place]["state"] == "STATE_ABSENT"
+                and a["ssds"][ssd]["state"] == "STATE_IN_SYNC"
+                and a["ssds"][ssd].get("stands_in_for") == place)
+    array.until(lambda a: served(a, 1, 4), "SSD 4 serves for SSD 1")
+    said = array.right("ssd", "list")
+    check("may be pulled" in said and "serves for SSD 1" in said, "the list says so", said)
+    check("SSD 1 has left" in array.right("array", "events"), "an event says so")
+    array.right("array", "health")  # nobody misses it
+    array.wrong(1, "it is absent", "ssd", "drain", "1")
+    array.stop()
+    array.start("--spare-after", "1")
+    array.until(lambda a: served(a, 1, 4), "the next manager finds it so")
+    check("stands by" in array.right("ssd", "list"), "SSD 5 is a spare still")
+    array.right("array", "health")
+
+    array.right("ssd", "maintain", "2", "--for", "600")
+    array.stop()
+    array.start("--spare-after", "1")
+    array.until(lambda a: a["settled"], "taken over")
+    check("out for" in array.right("ssd", "list"), "an SSD is out still")
+    array.right("ssd", "replace", "2")
+    array.until(lambda a: a["ssds"][2]["state"] == "STATE_IN_SYNC", "SSD 2 in sync")
+    check("SSD 2 has 1 volumes as it left them" in array.right("array", "events"),
+          "the next manager knows what it had", array.right("array", "events"))
+
+    array.right("ssd", "detach", "0")
+    array.until(lambda a: served(a, 0, 5), "a spare serves for an SSD that has failed")
+    array.wrong(1, "can leave its last one only", "ssd", "drain", "2")
+    for place, ssd in ((1, 4), (0, 5)):
+        array.right("ssd", "replace", str(place))
+        array.until(lambda a, place=place, ssd=ssd: a["settled"]
+                    and a["ssds"][place]["state"] == "STATE_IN_SYNC"
+                    and a["ssds"][ssd]["state"] == "STATE_ABSENT", f"SSD {place} is back")
+    array.right("array", "health")
+    said = array.right("ssd", "list")
+    check(said.count("stands by") == 2, "both are spares again", said,
+          array.right("array", "events"))
+    array.right("ssd", "add", "5", "--cancel")
+    check(array.stop() == 0, "it ends in order")
+
+
 def hosts(array):
     array.right("volume", "create", "edges", "--size", "1M", "--owner", "old-host")
     array.right("volume", "create", "data", "--size", "1M")
@@ -522,6 +578,15 @@ def bad_input(program, control, folder):
     says(["--journal", "/dev/null/j", "--array", f"emu:?ssds=4&flash={folder}"], "--journal")
     says(["--server", "127.0.0.1:1", "array", "show"], "no daemon answers", control)
     says(["volume"], "subcommand", control)
+    foreign = pathlib.Path(folder) / "manager.journal"
+    foreign.write_text("mine\n")
+    with_one = Daemon(program, control, folder).start()
+    check("took over the array" in with_one.right("array", "events"), "a manager without a journal")
+    with_one.process.send_signal(signal.SIGTERM)
+    _, said = with_one.process.communicate()
+    check("is no journal of a manager" in said, "why nothing is kept", said)
+    check(foreign.read_text() == "mine\n", "somebody's file", foreign.read_text())
+    foreign.unlink()
     with_one = Daemon(program, control, folder).start()
     says(["--listen", with_one.address], "in use")
     says(["--listen", "127.0.0.1:0", "--array", f"emu:?ssds=4&capacity=64M&flash={folder}"],
@@ -556,6 +621,8 @@ def main():
         examples(array)
         kills(array, given.kills, given.seed)
         check(array.stop() == 0, "it ends in order")
+    with tempfile.TemporaryDirectory() as folder:
+        exchanges(given.daemon, given.control, folder)
     with tempfile.TemporaryDirectory() as folder:
         page(given.daemon, given.control)
         supervised(given.daemon, given.control)

@@ -4,7 +4,8 @@
 #include <gnstor/host/executor.hpp>
 #include <gnstor/host/session.hpp>
 
-#include <random>
+#include "host/random_bytes.hpp"
+
 #include <vector>
 
 namespace gnstor::test {
@@ -46,13 +47,6 @@ void run(gnstor::host::session& s, std::uint32_t grid, std::uint32_t block, Kern
   machine.spawn(grid, block, kernel, args...);
   s.attach(machine);
   machine.run();
-}
-
-inline std::vector<unsigned char> random_bytes(std::size_t count, std::uint32_t seed) {
-  std::mt19937 random(seed);
-  std::vector<unsigned char> out(count);
-  for (auto& b : out) b = static_cast<unsigned char>(random());
-  return out;
 }
 
 }  // namespace gnstor::test

@@ -36,6 +36,16 @@ void manager_options::add_to(command_line& line, const std::string& listen_optio
               "hours after which all volumes are read again, and damaged replicas mended; 0: never")
       .range(0, 87'600)
       .show_default();
+  line.option("--spare-after", spare_after_s,
+              "seconds that an SSD is absent until a spare serves in its place; 0: not by itself")
+      .range(0, 604'800)
+      .show_default();
+  line.option(
+          "--back-after", back_after_s,
+          "seconds that an SSD which failed has answered again until it is taken back, unless it "
+          "keeps failing; 0: not by itself")
+      .range(0, 604'800)
+      .show_default();
   line.option("--journal", journal,
               "FILE: keeps events, plans for SSDs and how far scrubs are for the next start; "
               "default: manager.journal in the folder of flash=");
@@ -73,6 +83,8 @@ host::manager_settings manager_options::settings() const {
   s.ssd_timeout = std::chrono::milliseconds(ssd_timeout_ms);
   s.repair_bytes_per_s = repair_rate;
   s.scrub_every = std::chrono::hours(scrub_every_h);
+  if (spare_after_s != 0) s.spare_after = std::chrono::seconds(spare_after_s);
+  if (back_after_s != 0) s.back_after = std::chrono::seconds(back_after_s);
   return s;
 }
 

@@ -18,6 +18,8 @@ struct manager_options {
   std::uint32_t ssd_timeout_ms = 300;
   std::uint64_t repair_rate = 0;
   std::uint32_t scrub_every_h = 168;
+  std::uint32_t spare_after_s = 60;
+  std::uint32_t back_after_s = 5;
   std::string journal;  ///< file; empty: in the folder of the array's files, or in memory
   std::string metrics;  ///< HOST:PORT for Prometheus; empty: nowhere
   serve::tls_files tls;

@@ -29,6 +29,17 @@ remote_volume volume_over(const array_link& link, const volume_info& v) {
   return {v, channel_set<remote_channel>(&link.host(), 1), rendezvous_placement(v.ssd_count)};
 }
 
+/// The SSD that serves at the first place that has one: every volume of which anything can be read
+/// lies there.
+std::uint32_t who_knows_all(const wire::afa::array_description& said) {
+  for (std::uint32_t place = 0; place < said.ssd_count; ++place) {
+    const std::uint64_t own = std::uint64_t{1} << place;
+    const std::uint64_t there = (own | said.others().of(own)) & ~said.absent;
+    if (there != 0) return static_cast<std::uint32_t>(std::countr_zero(there));
+  }
+  return 0;
+}
+
 }  // namespace
 
 array_client::array_client(array_link& link, std::uint64_t timeout_ns)
@@ -123,8 +134,7 @@ std::vector<wire::afa::volume_record> array_client::list(std::uint32_t ssd, std:
 
 std::vector<wire::afa::volume_record> array_client::volumes(
     const wire::afa::array_description& said) {
-  // Every SSD that takes part knows all volumes.
-  const auto ssd = static_cast<std::uint32_t>(std::countr_one(said.absent));
+  const std::uint32_t ssd = who_knows_all(said);
   std::vector<wire::afa::volume_record> all;
   // Where another epoch is on its way, that SSD may be ahead of it or behind.
   std::uint32_t epoch = said.epoch;

@@ -43,6 +43,7 @@ void array_manager::look_at_ssds(std::unique_lock<std::mutex>& lock) {
     if (notices_end(s)) return;
     const bool still = (core_.serving().absent >> k & 1) == 0;
     if (!now.answers) now.said = looks_[k].said;
+    if (now.answers && !looks_[k].answers) unfit_ &= ~(std::uint64_t{1} << k);  // it may be another
     looks_[k] = now;
     if (now.answers || !takes_part || !still) continue;
     say(
@@ -102,8 +103,7 @@ void array_manager::end_rule(std::string why) {
   ended_ = std::move(why);
   orders_.clear();
   front_ends_.clear();
-  repairs_.halt();
-  converging_.halt();
+  for (repair_worker* const worker : workers()) worker->halt();
   say(ended_);
   answered_.notify_all();
 }

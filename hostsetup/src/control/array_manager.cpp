@@ -88,13 +88,14 @@ array_manager::array_manager(std::unique_ptr<array_link> link,
       looks_(options_.ssds),
       scrubs_(settings_.scrub_every, std::chrono::steady_clock::now()),
       repairs_(client_, employer(), settings_.repair_bytes_per_s),
-      converging_(client_, employer(), settings_.repair_bytes_per_s) {
+      converging_(client_, employer(), settings_.repair_bytes_per_s),
+      forgetting_(client_, employer(), settings_.repair_bytes_per_s) {
   take_over();
   take_up_plans();
+  take_up_absences();
   take_up_scrubs();
   thread_ = start_thread("managing an array", [this] { run(); });
-  repairs_.start();
-  converging_.start();
+  for (repair_worker* const worker : workers()) worker->start();
 }
 
 repair_worker::employer array_manager::employer() {
@@ -115,8 +116,7 @@ array_manager::~array_manager() {
     work_.notify_all();
     answered_.notify_all();
   }
-  repairs_.stop();
-  converging_.stop();
+  for (repair_worker* const worker : workers()) worker->stop();
   if (thread_.joinable()) thread_.join();
 }
 
@@ -135,6 +135,7 @@ status array_manager::send(const daemon::ssd_order& o) {
   c.volume = volume_id(o.vid);
   c.term = term_;
   if (o.opcode == admin_opcode::volume_delete) c.hash_factor = o.record.hash_factor;
+  if (o.opcode == admin_opcode::array_update) c.others = o.others;
   std::vector<std::byte> payload = payload_of(o);
   return client_.admin(c.pack(), payload);
 }
@@ -184,8 +185,8 @@ void array_manager::take_over() {
       if (!looks_[k].answers) return;
       const wire::afa::array_description said = client_.describe(k, term_);
       looks_[k].said = said;
-      reports[k] =
-          daemon::ssd_report{{said.epoch, said.absent, said.filling}, client_.list(k, said.epoch)};
+      reports[k] = daemon::ssd_report{{said.epoch, said.absent, said.filling, said.others()},
+                                      client_.list(k, said.epoch)};
     } catch (const error& e) {
       looks_[k].answers = false;
       log(log_level::warning, e.what());
@@ -235,6 +236,8 @@ void array_manager::run() {
     if (begins_scrub(today)) continue;
     if (today >= look_next_) {
       look_at_ssds(lock);
+      take_back(lock);
+      use_spares(lock);
       look_next_ = today + settings_.look_every;
       continue;
     }
@@ -247,17 +250,25 @@ void array_manager::obey(daemon::orders&& out) {
   for (const std::uint32_t k : out.attached) front_ends_.push_back({k, false});
   for (const std::uint32_t k : out.unfit) {
     unfit_ |= bit(k);
+    if (core_.absences().planned(k) == nullptr) journal_->back(k);  // nothing of it counts any more
+    returns_.failed(k, std::chrono::steady_clock::now());
     say(fmt::format("SSD {} cannot take its place again: it refuses orders, or has failed", k));
   }
   orders_.insert(orders_.end(), out.ssds.begin(), out.ssds.end());
   for (const std::uint64_t id : out.cancelled) {
-    repairs_.cancel(id);
-    converging_.cancel(id);
+    for (repair_worker* const worker : workers()) worker->cancel(id);
   }
   for (const daemon::repair_order& r : out.repairs) {
     if (!r.left_out.empty())
       say(fmt::format("SSD {} has {} volumes as it left them", r.ssd, r.left_out.size()));
-    (r.kind == daemon::repair_kind::converge ? converging_ : repairs_).add(r);
+    if (r.kind == daemon::repair_kind::fill && !r.kept.regions.empty()) {
+      say(fmt::format("SSD {} has {} volumes but for what was changed since it left", r.ssd,
+                      r.kept.regions.size()));
+    }
+    (r.kind == daemon::repair_kind::converge ? converging_
+     : r.kind == daemon::repair_kind::forget ? forgetting_
+                                             : repairs_)
+        .add(r);
   }
   for (const daemon::reply& r : out.replies) {
     const auto at = requests_.find(r.request);
@@ -271,16 +282,19 @@ void array_manager::obey(daemon::orders&& out) {
     const bool was_filling = (known_filling_ & bit(k)) != 0;
     const bool absent = (serving.absent & bit(k)) != 0;
     const bool filling = (serving.filling & bit(k)) != 0;
-    if (absent && !was_absent) say(fmt::format("SSD {} is absent in epoch {}", k, serving.epoch));
+    if (absent && !was_absent) {
+      say(why_absent(k));
+      returns_.failed(k, std::chrono::steady_clock::now());
+    }
     if (filling && !was_filling) say(fmt::format("SSD {} is being filled", k));
+    if (!absent && was_absent) journal_->back(k);
     if (!absent && !filling && (was_absent || was_filling))
       say(fmt::format("SSD {} is in sync again in epoch {}", k, serving.epoch));
   }
   known_absent_ = serving.absent;
   known_filling_ = serving.filling;
   note_aims();
-  repairs_.wake();
-  converging_.wake();
+  for (repair_worker* const worker : workers()) worker->wake();
 }
 
 void array_manager::carry_out(std::unique_lock<std::mutex>& lock) {

@@ -6,11 +6,14 @@
 #include "host_watch.hpp"
 #include "manager_journal.hpp"
 #include "repair_worker.hpp"
+#include "return_watch.hpp"
 #include "scrub_schedule.hpp"
 #include <daemon/manager.hpp>
 #include <gnstor/host/error.hpp>
 #include <link/array_link.hpp>
 
+#include <array>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -20,6 +23,7 @@
 #include <optional>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 namespace gnstor::host {
 
@@ -31,6 +35,10 @@ struct manager_settings {
   std::chrono::milliseconds request_timeout{30'000};  ///< of one request
   std::uint64_t repair_bytes_per_s = 0;               ///< that repairs write or fill; 0: no limit
   std::chrono::seconds scrub_every{0};                ///< all volumes; 0: never
+  /// How long a place may be without an SSD before a spare takes it; nothing: for ever.
+  std::optional<std::chrono::milliseconds> spare_after;
+  /// How long an SSD that failed must have answered again until it is taken back; nothing: never.
+  std::optional<std::chrono::milliseconds> back_after;
   /// What a manager before this one has left, and this one leaves; null: nothing.
   std::shared_ptr<manager_journal> journal;
   /// A target elsewhere answers for its SSDs, also for those that are silent, and within
@@ -106,16 +114,25 @@ class array_manager {
   /// filled with those volumes alone that somebody could write meanwhile. 0: it has failed.
   void detach(std::uint32_t ssd, bool force = false, std::chrono::milliseconds maintenance = {});
   /// Puts a formatted SSD, or the same one again, in the place of an absent one; returns when it is
-  /// being filled, or takes part already.
+  /// being filled, or takes part already. Who stands in for it leaves when it is in sync.
   void replace(std::uint32_t ssd);
-  /// Empties an SSD, the last one of all volumes that lie on it: the others are given its share,
-  /// volume by volume, and at no time has a block fewer replicas in sync. Returns at once: `state`
-  /// says how far it is. New volumes do not lie on it. A volume that a host may write waits.
+  /// Has another SSD, on which no volume lies, serve at the place of one, which may have failed;
+  /// else it serves until the other one is in sync, and is taken out then. I/O goes on, and at no
+  /// time has a block fewer replicas in sync. Returns when the other one is being filled.
+  void exchange(std::uint32_t ssd, std::uint32_t with);
+  /// Empties an SSD, and at no time has a block fewer replicas in sync. The last one of all volumes
+  /// that lie on it: the others are given its share, volume by volume; a volume that a host may
+  /// write waits. Another one is exchanged for a spare. Returns when that has begun: `state` says
+  /// how far it is. New volumes do not lie on it.
   void drain(std::uint32_t ssd);
   /// Spreads every volume over an SSD that lies on all those before it; likewise. An absent one is
   /// put in its place first.
   void add(std::uint32_t ssd);
-  /// Calls that off: volumes stay where they are by then.
+  /// Takes an SSD on which no volume lies out, to serve at the place of another one some day:
+  /// where `drain` wants one, or where an SSD has been absent for `spare_after`.
+  void add_spare(std::uint32_t ssd);
+  /// Calls off what was asked for: volumes stay where they are by then, an exchange ends, a spare
+  /// is none any more.
   void keep(std::uint32_t ssd);
 
   /// The number of its rule: each manager of an array has a later one than all before.
@@ -150,6 +167,7 @@ class array_manager {
   void claim();
   void take_over();
   repair_worker::employer employer();
+  std::array<repair_worker*, 3> workers() { return {&repairs_, &converging_, &forgetting_}; }
   void run();
   void obey(daemon::orders&& out);
   void carry_out(std::unique_lock<std::mutex>& lock);
@@ -170,6 +188,21 @@ class array_manager {
   std::uint64_t capacity() const;
   void make_equal(std::uint32_t ssd);
   void need_drainable(std::uint32_t ssd) const;
+  void need_exchangeable(std::uint32_t ssd) const;
+  void need_fit(std::uint32_t ssd, std::uint32_t with) const;
+  std::optional<std::uint32_t> spare_for(std::uint32_t place, std::uint64_t but = 0) const;
+  std::vector<std::uint32_t> empty_places(std::chrono::steady_clock::time_point now);
+  daemon::ssd_report asked(std::uint32_t ssd);
+  void note_places(ssd_state& s) const;
+  void hand_over(std::uint32_t place, std::uint32_t to, daemon::ssd_report says);
+  void use_spares(std::unique_lock<std::mutex>& lock);
+  bool may_come_back(std::uint32_t ssd) const;
+  std::uint64_t needed_before(std::uint32_t ssd) const;
+  void take_back(std::unique_lock<std::mutex>& lock);
+  std::string why_absent(std::uint32_t ssd) const;
+  void take_up_absences();
+  void note_absence(std::uint32_t ssd);
+  bool is_out(std::uint32_t ssd) const { return (core_.serving().absent >> ssd & 1) != 0; }
   void plan_for(std::uint32_t ssd, daemon::ssd_aim aim);
   void take_up_plans();
   void note_aims();
@@ -208,15 +241,19 @@ class array_manager {
   std::uint64_t unfit_ = 0;   ///< SSDs that could not take their places, by bit
   std::uint64_t moving_ = 0;  ///< SSDs that are being emptied, or given their share, by bit
   std::chrono::steady_clock::time_point look_next_;
+  std::map<std::uint32_t, std::chrono::steady_clock::time_point> empty_since_;  ///< places
   scrub_schedule scrubs_;
   scrub_tally scrubbed_;
   bool stopping_ = false;
   std::string ended_;     ///< why it does nothing any more; empty: it does
   bool deposed_ = false;  ///< then: another manager has taken over
   host_watch host_watch_;
-  std::uint64_t term_ = 0;    ///< constant once it has taken over
-  repair_worker repairs_;     ///< one after another, but for
-  repair_worker converging_;  ///< what somebody waits for who wants to write
+  return_watch returns_;
+  std::uint64_t waiting_ = 0;  ///< SSDs, by bit, of which was said that they wait for others
+  std::uint64_t term_ = 0;     ///< constant once it has taken over
+  repair_worker repairs_;      ///< one after another, but for
+  repair_worker converging_;   ///< what somebody waits for who wants to write, and
+  repair_worker forgetting_;   ///< what an SSD that is back waits for
   std::thread thread_;
 };
 

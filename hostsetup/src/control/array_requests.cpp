@@ -111,10 +111,7 @@ volume_record array_manager::known(std::uint16_t vid) const {
 volume_state array_manager::state_of(const volume_record& r) const {
   volume_state v;
   v.record = r;
-  const daemon::membership& serving = core_.serving();
-  const std::uint64_t own =
-      r.ssd_count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << r.ssd_count) - 1;
-  const std::uint64_t behind = (serving.absent | serving.filling) & own;
+  const std::uint64_t behind = core_.behind(r);
   v.torn = static_cast<std::uint32_t>(std::popcount(behind)) >= r.replicas;
   v.degraded = behind != 0 && !v.torn;
   const std::optional<daemon::manager::lease> l = core_.lease_of(r.vid);
@@ -135,7 +132,10 @@ std::uint64_t array_manager::provisioned() const {
 std::uint64_t array_manager::capacity() const {
   std::uint64_t blocks = 0;
   for (std::uint32_t k = 0; k < options_.ssds; ++k) {
-    if (core_.aim_of(k) != daemon::ssd_aim::drain) blocks += looks_[k].said.capacity_blocks;
+    const daemon::ssd_aim aim = core_.aim_of(k);
+    const bool elsewhere = core_.serving().others.place_of(k) != k;
+    if (aim != daemon::ssd_aim::drain && aim != daemon::ssd_aim::spare && !elsewhere)
+      blocks += looks_[k].said.capacity_blocks;
   }
   return blocks;
 }

@@ -41,6 +41,10 @@ bool array_manager::begins_scrub(std::chrono::steady_clock::time_point now) {
 /// Says what was compared after a writer, what a scrub found, and what was mended.
 void array_manager::note_repair(const daemon::repair& done) {
   const std::uint16_t vid = done.order().vid;
+  if (done.order().kind == daemon::repair_kind::fill && done.ok()) {
+    say(fmt::format("SSD {}: {} of {} blocks were looked at, {} were given to it", done.order().ssd,
+                    done.compared(), done.to_look_at(), done.mended()));
+  }
   if (done.order().kind == daemon::repair_kind::mend) scrubbed_.mended += done.mended();
   if (done.order().kind == daemon::repair_kind::mend && done.mended() != 0)
     say(fmt::format("volume {}: {} damaged blocks are mended", vid, done.mended()));

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 namespace gnstor::host {
 
@@ -70,6 +71,7 @@ void array_manager::detach(std::uint32_t ssd, bool force, std::chrono::milliseco
         "bring the absent ones back first and let them be filled (gnstorctl ssd list), or use "
         "--force");
   }
+  returns_.taken_out(ssd);
   if (maintenance.count() == 0) {
     core_.ssd_failed(ssd);
     say(fmt::format("SSD {} was detached", ssd));
@@ -79,6 +81,54 @@ void array_manager::detach(std::uint32_t ssd, bool force, std::chrono::milliseco
   }
   await(lock, fmt::format("detaching SSD {}", ssd),
         [&] { return core_.knows_epoch() && (core_.published().absent >> ssd & 1) != 0; });
+  note_absence(ssd);
+}
+
+/// Tells the next manager what an SSD that is out for planned work has, and until when that counts.
+void array_manager::note_absence(std::uint32_t ssd) {
+  const auto* const a = core_.absences().planned(ssd);
+  if (a == nullptr) return journal_->back(ssd);
+  const std::uint64_t today = now();
+  const std::chrono::milliseconds left((a->until > today ? a->until - today : 0) / 1'000'000);
+  journal_->away(ssd, {a->epoch, std::chrono::system_clock::now() + left, a->volumes});
+}
+
+/// What the manager before has left of SSDs that are out for planned work.
+/// @par Callers the constructor
+void array_manager::take_up_absences() {
+  for (const auto& [ssd, a] : journal_->absences()) {
+    const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(
+        a.until - std::chrono::system_clock::now());
+    const bool counts = ssd < options_.ssds && is_out(ssd) && left.count() > 0;
+    if (counts) {
+      const auto until = now() + static_cast<std::uint64_t>(left.count());
+      core_.restore_absence(ssd, {.epoch = a.epoch, .until = until, .volumes = a.volumes});
+    }
+    const auto* const kept = counts ? core_.absences().planned(ssd) : nullptr;
+    if (kept != nullptr) {
+      say(
+          fmt::format("SSD {} is out for planned work for {} s more, with {} volumes as it left "
+                      "them",
+                      ssd, left.count() / 1'000'000'000, kept->volumes.size()));
+    } else {
+      journal_->back(ssd);
+    }
+  }
+}
+
+/// What an SSD says of itself. Throws `control_error` if it does not answer.
+daemon::ssd_report array_manager::asked(std::uint32_t ssd) {
+  try {
+    const wire::afa::array_description said = client_.describe(ssd);
+    daemon::ssd_report says;
+    says.serving = {said.epoch, said.absent, said.filling, said.others()};
+    says.volumes = client_.list(ssd, said.epoch);
+    return says;
+  } catch (const error& e) {
+    throw control_error(control_reason::unavailable,
+                        fmt::format("SSD {} does not answer: {}", ssd, e.what()),
+                        "see whether it is plugged in and powered");
+  }
 }
 
 void array_manager::replace(std::uint32_t ssd) {
@@ -91,21 +141,35 @@ void array_manager::replace(std::uint32_t ssd) {
                           fmt::format("SSD {} takes part in the array", ssd),
                           "detach it first (gnstorctl ssd detach)");
     }
+    if (core_.aim_of(ssd) == daemon::ssd_aim::spare &&
+        core_.serving().others.place_of(ssd) == ssd) {
+      throw control_error(control_reason::bad_request,
+                          fmt::format("SSD {} is a spare, and no volume is to lie on it", ssd),
+                          fmt::format("gnstorctl ssd add {} makes it an SSD like others; ssd "
+                                      "replace N --with {} has it serve for another one",
+                                      ssd, ssd));
+    }
   }
+  daemon::ssd_report says = asked(ssd);
   std::vector<std::uint16_t> has;
-  daemon::ssd_report says;
-  try {
-    const wire::afa::array_description said = client_.describe(ssd);
-    says.serving = {said.epoch, said.absent, said.filling};
-    says.volumes = client_.list(ssd, said.epoch);
-    for (const volume_record& r : says.volumes) has.push_back(r.vid);
-  } catch (const error& e) {
-    throw control_error(control_reason::unavailable,
-                        fmt::format("SSD {} does not answer: {}", ssd, e.what()),
-                        "see whether it is plugged in and powered");
-  }
+  for (const volume_record& r : says.volumes) has.push_back(r.vid);
   std::unique_lock lock(guard_);
+  if (const std::uint32_t place = core_.serving().others.place_of(ssd); !core_.has_room_at(place)) {
+    throw control_error(
+        control_reason::bad_request,
+        fmt::format("taking SSD {} into the array: another one serves at its place, and a volume "
+                    "has so many replicas that no two can",
+                    ssd),
+        "detach that one first (gnstorctl ssd list), or delete or copy the volume");
+  }
   unfit_ &= ~(std::uint64_t{1} << ssd);
+  returns_.taken_in(ssd);
+  if (const std::uint64_t later = needed_before(ssd); later != 0) {
+    say(fmt::format(
+        "SSD {} is taken in while SSD {} is not in sync: what lies on these alone may be "
+        "lost",
+        ssd, std::countr_zero(later)));
+  }
   core_.ssd_replaced(ssd, std::move(has), std::move(says));
   say(fmt::format("SSD {} is taken into the array again", ssd));
   const auto refused = [&] { return (unfit_ >> ssd & 1) != 0; };
@@ -120,45 +184,13 @@ void array_manager::replace(std::uint32_t ssd) {
   }
 }
 
-/// Throws `control_error` unless an SSD is the last one of all volumes that lie on it, and the
-/// others have room for what it holds.
-void array_manager::need_drainable(std::uint32_t ssd) const {
-  const std::string what = fmt::format("draining SSD {}", ssd);
-  for (const volume_record& r : core_.volumes()) {
-    if (r.ssd_count <= ssd) continue;
-    for (std::uint32_t k = ssd + 1; k < r.ssd_count; ++k) {
-      if (core_.aim_of(k) == daemon::ssd_aim::drain) continue;
-      throw control_error(
-          control_reason::bad_request,
-          fmt::format("{}: {} lies on SSDs 0 to {}, and a volume can leave its last one only", what,
-                      called(r), r.ssd_count - 1),
-          fmt::format("drain SSD {} first; or take this one out for planned work (gnstorctl ssd "
-                      "maintain {})",
-                      r.ssd_count - 1, ssd));
-    }
-    if (r.replicas <= ssd) continue;
-    throw control_error(control_reason::bad_request,
-                        fmt::format("{}: {} has {} replicas, and would lie on {} SSDs", what,
-                                    called(r), r.replicas, ssd),
-                        "delete or copy that volume first");
-  }
-  const std::uint64_t there = capacity();
-  const bool counts = core_.aim_of(ssd) != daemon::ssd_aim::drain;
-  const std::uint64_t left = there - (counts ? looks_[ssd].said.capacity_blocks : 0);
-  if (provisioned() + promised_blocks_ <= left) return;
-  throw control_error(control_reason::no_room,
-                      fmt::format("{}: volumes need {} bytes of flash with their replicas, and {} "
-                                  "would be left",
-                                  what, provisioned() * block_bytes, left * block_bytes),
-                      "delete volumes, or add an SSD first");
-}
-
 /// Says what is to become of an SSD, also to whoever manages the array next.
 void array_manager::plan_for(std::uint32_t ssd, daemon::ssd_aim aim) {
   const std::uint64_t it = std::uint64_t{1} << ssd;
   journal_->plan(ssd, aim);
   core_.set_aim(ssd, aim);
-  moving_ = aim == daemon::ssd_aim::none ? moving_ & ~it : moving_ | it;
+  const bool moves = aim == daemon::ssd_aim::drain || aim == daemon::ssd_aim::join;
+  moving_ = moves ? moving_ | it : moving_ & ~it;
 }
 
 /// Goes on with what was begun under the manager before: unless yet another one has been in charge
@@ -167,10 +199,24 @@ void array_manager::take_up_plans() {
   const bool up_to_date = journal_->last_term() + 1 == term_;
   journal_->term_begins(term_);
   for (const auto& [ssd, aim] : journal_->plans()) {
+    const bool serves_nothing_of_its_own =
+        ssd < options_.ssds && !core_.is_used(ssd) &&
+        (is_out(ssd) || core_.serving().others.place_of(ssd) != ssd);
+    if (aim == daemon::ssd_aim::spare &&
+        serves_nothing_of_its_own) {  // whoever was in charge since
+      plan_for(ssd, aim);
+      continue;
+    }
     if (!up_to_date || ssd >= options_.ssds) {
       journal_->plan(ssd, daemon::ssd_aim::none);
       say(fmt::format("SSD {} is not {} further: another manager has been in charge since", ssd,
-                      aim == daemon::ssd_aim::drain ? "drained" : "given its share"));
+                      aim == daemon::ssd_aim::drain   ? "drained"
+                      : aim == daemon::ssd_aim::spare ? "a spare"
+                                                      : "given its share"));
+      continue;
+    }
+    if (aim == daemon::ssd_aim::spare) {
+      journal_->plan(ssd, daemon::ssd_aim::none);
       continue;
     }
     plan_for(ssd, aim);
@@ -183,48 +229,6 @@ void array_manager::take_up_plans() {
     say(fmt::format("SSD {} is {} further: {} volumes are left", ssd,
                     aim == daemon::ssd_aim::drain ? "drained" : "given its share", now.left));
   }
-}
-
-void array_manager::drain(std::uint32_t ssd) {
-  need_ssd(ssd);
-  const std::lock_guard lock(guard_);
-  need_rule(fmt::format("draining SSD {}", ssd));
-  need_drainable(ssd);
-  plan_for(ssd, daemon::ssd_aim::drain);
-  say(fmt::format("SSD {} is being drained: {} volumes lie on it", ssd,
-                  core_.plans()[ssd].volumes));
-  work_.notify_all();
-}
-
-void array_manager::add(std::uint32_t ssd) {
-  need_ssd(ssd);
-  bool absent = false;
-  {
-    const std::lock_guard lock(guard_);
-    need_rule(fmt::format("adding SSD {}", ssd));
-    absent = (core_.serving().absent >> ssd & 1) != 0;
-  }
-  if (absent) replace(ssd);
-  const std::lock_guard lock(guard_);
-  need_rule(fmt::format("adding SSD {}", ssd));
-  plan_for(ssd, daemon::ssd_aim::join);
-  say(fmt::format("SSD {} is being given its share of {} volumes", ssd, core_.plans()[ssd].left));
-  work_.notify_all();
-}
-
-void array_manager::keep(std::uint32_t ssd) {
-  need_ssd(ssd);
-  const std::lock_guard lock(guard_);
-  need_rule(fmt::format("leaving the volumes of SSD {} where they are", ssd));
-  const daemon::manager::ssd_plan plan = core_.plans()[ssd];
-  if (plan.aim == daemon::ssd_aim::none) {
-    throw control_error(control_reason::bad_request,
-                        fmt::format("SSD {} is neither being drained nor being added", ssd),
-                        "gnstorctl ssd list shows what is under way");
-  }
-  plan_for(ssd, daemon::ssd_aim::none);
-  say(fmt::format("SSD {}: {} volumes stay where they are", ssd, plan.left));
-  work_.notify_all();
 }
 
 /// Says of SSDs that they are empty, or have their share.
@@ -283,20 +287,23 @@ array_state array_manager::state() const {
     s.capacity_blocks = looks_[k].said.capacity_blocks;
     s.free_blocks = looks_[k].said.free_blocks;
     s.moved_blocks = looks_[k].said.moved_blocks;
-    const auto* const out = core_.absences().of(k);
+    const auto* const out = core_.absences().planned(k);
     if (out != nullptr && out->until > now())
       s.maintenance_left = std::chrono::nanoseconds(out->until - now());
     const daemon::manager::ssd_plan& plan = plans[k];
-    s.aim = plan.aim == daemon::ssd_aim::drain  ? ssd_aim::drain
-            : plan.aim == daemon::ssd_aim::join ? ssd_aim::join
-                                                : ssd_aim::none;
+    s.aim = plan.aim == daemon::ssd_aim::drain   ? ssd_aim::drain
+            : plan.aim == daemon::ssd_aim::join  ? ssd_aim::join
+            : plan.aim == daemon::ssd_aim::spare ? ssd_aim::spare
+                                                 : ssd_aim::none;
     s.volumes = plan.volumes;
     s.volumes_left = plan.left;
     s.waits_for = plan.waits_for;
+    note_places(s);
     a.ssds.push_back(s);
   }
-  a.repairs = converging_.state();
-  for (const repair_state& r : repairs_.state()) a.repairs.push_back(r);
+  for (const repair_worker* const worker : {&converging_, &forgetting_, &repairs_}) {
+    for (const repair_state& r : worker->state()) a.repairs.push_back(r);
+  }
   a.capacity_blocks = capacity();
   a.provisioned_blocks = provisioned();
   for (const volume_record& r : core_.volumes()) {

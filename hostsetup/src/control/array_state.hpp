@@ -33,6 +33,7 @@ enum class ssd_aim : std::uint8_t {
   none,
   drain,  ///< it is being emptied, or is empty: no new volume lies on it
   join,   ///< it is being given its share of volumes that were there before it
+  spare,  ///< it stands by to serve at another one's place
 };
 
 /// An SSD of the array. Blocks are of 4 KiB.
@@ -49,6 +50,10 @@ struct ssd_state {
   std::uint32_t volumes = 0;       ///< that lie on it
   std::uint32_t volumes_left = 0;  ///< that are to be moved yet
   std::uint16_t waits_for = 0;     ///< VID of one of those that a host may write; 0: none
+  /// The SSD at whose place it serves, or is about to; nothing: at its own.
+  std::optional<std::uint32_t> stands_in_for{};
+  /// The SSD that serves at its place, or is being filled to do so.
+  std::optional<std::uint32_t> successor{};
 };
 
 /// A repair that is under way. Blocks are those of volumes, each counted once.

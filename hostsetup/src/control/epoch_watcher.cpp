@@ -32,7 +32,7 @@ epoch_watcher::~epoch_watcher() {
 void epoch_watcher::write(const wire::afa::array_description& said) {
   const std::lock_guard lock(guard_);
   if (said.epoch <= written_) return;
-  board_->write({said.epoch, said.absent, said.filling});
+  board_->write({said.epoch, said.absent, said.filling, said.others()});
   written_ = said.epoch;
 }
 
@@ -47,7 +47,7 @@ volume_info epoch_watcher::present(volume_info v) const {
   array_epoch now;
   if (board_->read(now) && now.number > v.epoch) {
     v.epoch = now.number;
-    v.set_membership(now.absent, now.filling);
+    v.set_membership(now.absent, now.filling, now.others);
   }
   return v;
 }

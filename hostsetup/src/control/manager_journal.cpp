@@ -35,9 +35,16 @@ std::string line_of(const array_event& e) {
 
 std::string line_of(std::uint32_t ssd, daemon::ssd_aim aim) {
   return fmt::format("plan {} {}\n", ssd,
-                     aim == daemon::ssd_aim::drain  ? "drain"
-                     : aim == daemon::ssd_aim::join ? "join"
-                                                    : "none");
+                     aim == daemon::ssd_aim::drain   ? "drain"
+                     : aim == daemon::ssd_aim::join  ? "join"
+                     : aim == daemon::ssd_aim::spare ? "spare"
+                                                     : "none");
+}
+
+std::string line_of(std::uint32_t ssd, const manager_journal::absence& a) {
+  std::string line = fmt::format("away {} {} {}", ssd, a.epoch, milliseconds(a.until));
+  for (const auto& [vid, factor] : a.volumes) line += fmt::format(" {} {}", vid, factor);
+  return line + " .\n";
 }
 
 /// Takes the first word of a line. Empty: there is none.
@@ -165,8 +172,14 @@ bool manager_journal::read_line(const std::string& text) {
     if (!number(line, ssd)) return false;
     if (line == "drain") plans_[ssd] = daemon::ssd_aim::drain;
     if (line == "join") plans_[ssd] = daemon::ssd_aim::join;
+    if (line == "spare") plans_[ssd] = daemon::ssd_aim::spare;
     if (line == "none") plans_.erase(ssd);
-    return line == "drain" || line == "join" || line == "none";
+    return line == "drain" || line == "join" || line == "spare" || line == "none";
+  }
+  if (what == "away") return read_absence(line);
+  if (what == "back") {
+    std::uint32_t ssd = 0;
+    return number(line, ssd) && (away_.erase(ssd), true);
   }
   if (what == "pass") {
     pass began;
@@ -186,10 +199,25 @@ bool manager_journal::read_line(const std::string& text) {
   return true;
 }
 
+bool manager_journal::read_absence(std::string_view line) {
+  std::uint32_t ssd = 0;
+  absence a;
+  if (!number(line, ssd) || !number(line, a.epoch) || !time(line, a.until)) return false;
+  while (line != ".") {  // by which it is seen to be whole
+    std::uint16_t vid = 0;
+    std::uint64_t factor = 0;
+    if (!number(line, vid) || !number(line, factor)) return false;
+    a.volumes[vid] = factor;
+  }
+  away_[ssd] = std::move(a);
+  return true;
+}
+
 std::string manager_journal::as_text() const {
   std::string text = fmt::format("{}{}\n", first_words, array_);
   if (term_ != 0) text += fmt::format("term {}\n", term_);
   for (const auto& [ssd, aim] : plans_) text += line_of(ssd, aim);
+  for (const auto& [ssd, a] : away_) text += line_of(ssd, a);
   if (pass_) text += fmt::format("pass {}\n", milliseconds(pass_->began));
   if (pass_ && pass_->is_over) text += "passed\n";
   if (pass_) {
@@ -290,6 +318,22 @@ void manager_journal::plan(std::uint32_t ssd, daemon::ssd_aim aim) {
 std::map<std::uint32_t, daemon::ssd_aim> manager_journal::plans() const {
   const std::lock_guard lock(guard_);
   return plans_;
+}
+
+void manager_journal::away(std::uint32_t ssd, const absence& a) {
+  const std::lock_guard lock(guard_);
+  away_[ssd] = a;
+  append(line_of(ssd, a), true);
+}
+
+void manager_journal::back(std::uint32_t ssd) {
+  const std::lock_guard lock(guard_);
+  if (away_.erase(ssd) != 0) append(fmt::format("back {}\n", ssd), true);
+}
+
+std::map<std::uint32_t, manager_journal::absence> manager_journal::absences() const {
+  const std::lock_guard lock(guard_);
+  return away_;
 }
 
 void manager_journal::pass_begins(clock::time_point now) {

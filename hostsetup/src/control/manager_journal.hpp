@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace gnstor::host {
@@ -58,6 +59,17 @@ class manager_journal {
   void plan(std::uint32_t ssd, daemon::ssd_aim aim);
   std::map<std::uint32_t, daemon::ssd_aim> plans() const;
 
+  /// An SSD that is out for planned work.
+  struct absence {
+    std::uint32_t epoch = 0;  ///< in which it served last
+    clock::time_point until;
+    std::map<std::uint16_t, std::uint64_t> volumes{};  ///< as in `daemon::ssd_absences`
+  };
+  void away(std::uint32_t ssd, const absence& a);
+  /// It is back, or too late.
+  void back(std::uint32_t ssd);
+  std::map<std::uint32_t, absence> absences() const;
+
   void pass_begins(clock::time_point now);
   void scrubbed(std::uint16_t vid);
   void pass_is_over();
@@ -67,6 +79,7 @@ class manager_journal {
  private:
   void read(const std::string& text);
   bool read_line(const std::string& line);
+  bool read_absence(std::string_view line);
   std::string as_text() const;
   void keep(array_event e);
   void write_anew();
@@ -84,6 +97,7 @@ class manager_journal {
   std::uint64_t last_event_ = 0;
   std::uint64_t term_ = 0;
   std::map<std::uint32_t, daemon::ssd_aim> plans_;
+  std::map<std::uint32_t, absence> away_;
   std::optional<pass> pass_;
 };
 

@@ -23,6 +23,7 @@ const char* name_of(daemon::repair_kind kind) {
     case daemon::repair_kind::mend: return "mend";
     case daemon::repair_kind::spread: return "spread";
     case daemon::repair_kind::drain: return "drain";
+    case daemon::repair_kind::forget: return "forget";
   }
   return "repair";
 }
@@ -37,8 +38,7 @@ repair_state waiting(const daemon::repair_order& order) {
 }
 
 /// The command of a step, without its data.
-wire::nvme::submission_entry command_of(const daemon::repair_step& p, client_id client,
-                                        std::uint32_t epoch) {
+wire::nvme::submission_entry command_of(const daemon::repair_step& p, client_id client) {
   using kind = daemon::repair_step::kind;
   const auto opcode =
       p.what == kind::read ? wire::nvme::nvm_opcode::read : wire::nvme::nvm_opcode::write;
@@ -46,12 +46,14 @@ wire::nvme::submission_entry command_of(const daemon::repair_step& p, client_id 
       opcode, 0, p.ssd + 1, wire::afa::pack_slba(volume_id(p.vid), client, p.first), p.blocks,
       wire::nvme::make_empty_sgl());
   command.cdw12 |= wire::nvme::force_unit_access;
-  command.cdw2 = epoch;
+  command.cdw2 = p.epoch;
   if (p.what == kind::spoil) command.cdw13 = wire::afa::fill_unreadable;
   if (p.what == kind::fill || p.what == kind::spoil)
     command.opcode = static_cast<std::uint8_t>(wire::afa::io_opcode::fill);
   if (p.what == kind::regions)
     command.opcode = static_cast<std::uint8_t>(wire::afa::io_opcode::dirty_regions);
+  if (p.what == kind::forget)
+    command.opcode = static_cast<std::uint8_t>(wire::afa::io_opcode::forget);
   return command;
 }
 
@@ -137,7 +139,7 @@ void repair_worker::carry_out(std::unique_lock<std::mutex>& lock,
   }
   if (cancelled_) return;
   std::vector<wire::afa::volume_record> volumes;
-  if (order.kind == daemon::repair_kind::fill) {
+  if (order.kind == daemon::repair_kind::fill || order.kind == daemon::repair_kind::forget) {
     volumes = manager_.core.volumes();
   } else if (const auto* r = manager_.core.record_of(order.vid)) {
     volumes.push_back(*r);
@@ -150,34 +152,36 @@ void repair_worker::carry_out(std::unique_lock<std::mutex>& lock,
     const daemon::repair_step p = *work.step();
     status broken;
     lock.unlock();
-    const daemon::step_end how = step(p, work.epoch(), broken);
+    const daemon::step_end how = step(p, broken);
     lock.lock();
     if (cancelled_) break;
-    if (!broken.ok()) manager_.failed(p.ssd, broken);
+    // An SSD that is back may be late where the machine is busy: it is asked once more.
+    const bool again = order.kind == daemon::repair_kind::forget && failures_ == 0;
+    if (!broken.ok() && !again) manager_.failed(p.ssd, broken);
     work.answered(how);
     now_.done = work.looked_at();
     now_.mended = work.mended();
     using kind = daemon::repair_step::kind;
-    if (p.what != kind::read && p.what != kind::regions)
+    if (p.what != kind::read && p.what != kind::regions && p.what != kind::forget)
       pace(lock, std::uint64_t{p.blocks} * block_bytes);
   }
   if (cancelled_) return;
   failures_ = work.ok() ? 0 : failures_ + 1;
-  manager_.core.finished(order.id, work.ok(), work.damaged());
+  manager_.core.finished(order.id, work.ok(), work.damaged(), work.forgotten());
   if (manager_.ended) manager_.ended(work);
   manager_.wake();
 }
 
-daemon::step_end repair_worker::step(const daemon::repair_step& p, std::uint32_t epoch,
-                                     status& broken) {
-  const auto data = std::span(memory_).subspan(std::size_t{p.buffer} * block_bytes,
-                                               std::size_t{p.blocks} * block_bytes);
+daemon::step_end repair_worker::step(const daemon::repair_step& p, status& broken) {
+  const std::size_t bytes =
+      p.what == daemon::repair_step::kind::forget ? 0 : std::size_t{p.blocks} * block_bytes;
+  const auto data = std::span(memory_).subspan(std::size_t{p.buffer} * block_bytes, bytes);
   status s;
   try {
     // One shard after another has its turn for it.
     s = p.what == daemon::repair_step::kind::regions
-            ? client_->io(command_of(p, as_, epoch), data, std::chrono::seconds(5))
-            : client_->io(command_of(p, as_, epoch), data);
+            ? client_->io(command_of(p, as_), data, std::chrono::seconds(5))
+            : client_->io(command_of(p, as_), data);
   } catch (const error& e) {  // no memory for it here: the repair is ordered again
     log(log_level::warning, e.what());
     return daemon::step_end::failed;
@@ -190,8 +194,12 @@ daemon::step_end repair_worker::step(const daemon::repair_step& p, std::uint32_t
   if (answered && s.nvme_type == static_cast<std::uint8_t>(type::vendor_specific) &&
       s.nvme_code == static_cast<std::uint8_t>(wire::afa::status::unknown_volume))
     return daemon::step_end::gone;
+  // A target of before this release does not know how to forget: its SSDs are filled whole.
+  const bool unknown =
+      p.what == daemon::repair_step::kind::forget &&
+      s.nvme_code == static_cast<std::uint8_t>(wire::nvme::generic_status::invalid_opcode);
   if (s.code == status_code::timed_out ||
-      (answered && s.nvme_type == static_cast<std::uint8_t>(type::generic)))
+      (answered && !unknown && s.nvme_type == static_cast<std::uint8_t>(type::generic)))
     broken = s;
   s.ssd = static_cast<std::uint16_t>(p.ssd);
   log(log_level::warning, fmt::format("repairing volume {}: {}", p.vid, to_string(s)));

@@ -48,7 +48,7 @@ class repair_worker {
  private:
   void run();
   void carry_out(std::unique_lock<std::mutex>& lock, const daemon::repair_order& order);
-  daemon::step_end step(const daemon::repair_step& p, std::uint32_t epoch, status& broken);
+  daemon::step_end step(const daemon::repair_step& p, status& broken);
   void pace(std::unique_lock<std::mutex>& lock, std::uint64_t bytes);
 
   array_client* client_;

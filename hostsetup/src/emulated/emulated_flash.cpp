@@ -150,6 +150,7 @@ std::string emulated_array::explain(std::uint32_t index, fw::mount_status outcom
 /// An empty SSD in the midst of an array with volumes is one whose file is gone. Throws `error`.
 void emulated_array::refuse_gaps() const {
   std::uint32_t known = 0;
+  const fw::membership_record latest = latest_membership();  // one that is absent may be another
   for (const drive& d : drives_) {
     const fw::metadata meta(d.host_metadata, geometry_);
     const auto volumes = meta.volumes_table<thread_scope_system>();
@@ -159,7 +160,7 @@ void emulated_array::refuse_gaps() const {
     if (used) known = std::max(known, meta.header().ssd_count);
   }
   for (std::uint32_t k = 0; k < known && k < endpoint_.ssds; ++k) {
-    if (!drives_[k].fresh) continue;
+    if (!drives_[k].fresh || (latest.absent >> k & 1) != 0) continue;
     throw error(
         fmt::format("{} is missing or empty, and the array was made with {} SSDs, volumes "
                     "on them: put the file back",
@@ -179,7 +180,7 @@ fw::membership_record emulated_array::latest_membership() const {
 
 /// Deletes volumes whose creation has ended half-way, with the process that ran it: nobody is there
 /// yet who might go on with it. And those whose deletion has: some SSDs have forgotten them. What
-/// an SSD says of a creation counts only if it was there when that ended.
+/// an SSD says of either counts only if it was there when that ended.
 void emulated_array::forget_unconfirmed() const {
   using table = fw::permission_table<thread_scope_system>;
   const auto of = [&](const drive& d) -> table {
@@ -191,8 +192,10 @@ void emulated_array::forget_unconfirmed() const {
     const bool absent = (latest.absent >> k & 1) != 0;
     for (std::uint32_t v = 0; v < geometry_.max_volumes; ++v) {
       const wire::afa::volume_record r = here.read(v);
-      const bool unborn = r.spread == wire::afa::volume_spread::creating && !absent;
-      if (r.vid == 0 || (!unborn && r.spread != wire::afa::volume_spread::deleting)) continue;
+      // What an absent one says was settled without it: the volume may be in use.
+      const bool ended = r.spread == wire::afa::volume_spread::creating ||
+                         r.spread == wire::afa::volume_spread::deleting;
+      if (r.vid == 0 || absent || !ended) continue;
       for (const drive& other : drives_) {
         const table there = of(other);
         if (there.find(volume_id(r.vid)).hash_factor == r.hash_factor)
