@@ -16,6 +16,7 @@ import time
 import rig
 
 HOSTS = ("alice", "bob")
+SPARES = "ssds=6&capacity=64M&replicas=2"  # of which 4 and 5 are spares
 # A session's writes fail when its connection is lost: they are safe to try again.
 PERSISTENT = ("--timeout", "1000", "--retry", "20000")
 TAKE_OVER_S = 2.0  # from a writer's end to the next one's right, mostly
@@ -129,6 +130,21 @@ def target_killed(hosts, draw, rounds):
     target_suffers(hosts, draw, rounds, kill, "killed")
 
 
+def upgraded(hosts, draw, rounds):
+    """The daemons, then the target, end in order and others take their places, as docs/upgrading.md
+    says: who writes sees no error."""
+    def upgrade(target):
+        for server in [*getattr(target, "daemons", []), target]:
+            rig.check(rig.Server.end(server) == 0, server.program, "ends in order")
+            rig.Server.start(server)
+            rig.check(hosts.progress(4), "the writer does not go on behind", server.program)
+            time.sleep(draw.uniform(0, 0.2))
+        rig.check(rig.eventually(target.healthy), "the array is not in sync again",
+                  *target.gnstorctl("array", "health"))
+
+    target_suffers(hosts, draw, rounds, upgrade, "upgraded")
+
+
 def stop_for(target, seconds):
     target.process.send_signal(signal.SIGSTOP)
     time.sleep(seconds)
@@ -222,6 +238,57 @@ def drained(hosts, draw, rounds):
     print(f"an SSD was drained, and came back, {rounds} times")
 
 
+def exchanged(hosts, draw, rounds):
+    """An SSD in the middle is exchanged for a spare, and comes back, while a host writes and the
+    target is killed now and then: the writer sees no error, and no replica is ever missing."""
+    target = hosts.target
+    writer = hosts.writer("alice", draw.randrange(1 << 30), *PERSISTENT)
+
+    def array():
+        code, said = target.gnstorctl("--format", "json", "array", "show")
+        return json.loads(said) if code == 0 else {}
+
+    def comes(what, holds, again):
+        def asked():
+            if draw.random() < 0.1:
+                target.end(signal.SIGKILL)
+                target.start()
+            now = array()
+            rig.check(now.get("degraded", 0) == 0, what, "a replica is missing", now)
+            if now and holds(now["ssds"]):
+                return True
+            target.gnstorctl(*again)  # a manager that was killed may not have begun it
+            return bool(rig.failures)
+        rig.check(rig.eventually(asked, 60), what, array())
+        rig.check(hosts.progress(4), what, "the writer does not go on:", writer.said())
+
+    for k in range(rounds):
+        ssd = draw.randrange(4)
+        code, said = target.gnstorctl("ssd", "drain", str(ssd))
+        if ssd == 3:  # the others could have its share
+            target.gnstorctl("ssd", "drain", "3", "--cancel")
+            code, said = target.gnstorctl("ssd", "replace", "3", "--with", "5")
+        rig.check(code == 0 and f"being moved to SSD {5 if ssd == 3 else 4}" in said
+                  or "may be pulled" in said, "gnstorctl ssd drain", ssd, said)
+        spare = "5" if ssd == 3 else "4"
+        comes(f"SSD {ssd} is exchanged",
+              lambda all: all[ssd].get("successor") == int(spare)
+              and all[ssd]["state"] == "STATE_ABSENT"
+              and all[int(spare)]["state"] == "STATE_IN_SYNC",
+              ("ssd", "replace", str(ssd), "--with", spare))
+        code, said = target.gnstorctl("array", "health")
+        rig.check(code == 0, "nobody misses the SSD that left:", said)
+        comes(f"SSD {ssd} is back", lambda all: all[ssd]["state"] == "STATE_IN_SYNC"
+              and all[int(spare)]["state"] == "STATE_ABSENT", ("ssd", "replace", str(ssd)))
+        if rig.failures:
+            return
+    rig.check(writer.end() == 0, "the writer ends in order:", writer.said())
+    for host in HOSTS:
+        hosts.check(host)
+    hosts.check_replicas()
+    print(f"an SSD was exchanged, and came back, {rounds} times")
+
+
 def both_killed(hosts, draw, rounds):
     """A writer and the target are killed: the other host writes when the target is back, and the
     lease that the one had is over: nothing tells the new target that its holder is gone."""
@@ -305,8 +372,10 @@ FAULTS = {"client": (client_killed, 1, {}, ()),
           "target": (target_killed, 1, {}, ()),
           "both": (both_killed, 0.3, {}, ("--lease", "1")),
           "drain": (drained, 0.3, {}, ()),
+          "exchange": (exchanged, 0.3, {}, ("--repair-rate", "16M")),
           "repair": (repair_killed, 0.3, {}, ()),
           "hang": (target_stopped, 0.3, {}, ()),
+          "upgrade": (upgraded, 0.3, {}, ()),
           "given_up": (target_given_up, 0.3, {}, ()),
           "stopped": (client_stopped, 1, {"keep_alive_ms": 500}, ()),
           "cut": (client_cut_off, 0.3, {"keep_alive_ms": 500}, ()),
@@ -337,7 +406,11 @@ def main():
             begin = time.monotonic()
             (folder / name).mkdir()
             kind = rig.ManagedElsewhere if given.elsewhere else rig.Target
-            target = kind(programs, folder / name, more=of_target).start()
+            how = {"array": SPARES} if name == "exchange" else {}
+            target = kind(programs, folder / name, more=of_target, **how).start()
+            for ssd in ("5", "4") if how else ():  # before there is a volume
+                code, said = target.gnstorctl("ssd", "add", ssd, "--spare")
+                rig.check(code == 0, "gnstorctl ssd add --spare", ssd, said)
             hosts = Hosts(programs, target, folder / name, **of_hosts)
             fault(hosts, random.Random(f"{given.seed} {name}"), max(1, int(given.rounds * share)))
             rig.check(target.end() == 0, "gnstor-target ends in order")

@@ -58,7 +58,8 @@ def printed_words(target, volume, *more):
     code, said = target.gnstorctl("volume", "export", volume, *more)
     rig.check(code == 0, "gnstorctl volume export", said)
     words = shlex.split(said)
-    rig.check(words[0] == "nbdkit" and "gnstor" in words, "it is a command of nbdkit:", said)
+    plugin = target.programs.build / "nbd/gnstor-plugin.so"
+    rig.check(words[0] == "nbdkit" and str(plugin) in words, "it is a command of nbdkit:", said)
     return [w for w in words if "=" in w]
 
 

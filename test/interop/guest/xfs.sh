@@ -25,6 +25,25 @@ same_files() {
   done
   echo "$(wc -l < /tmp/sums) files are the same; $(cat /tmp/said)"
 }
+# after_a_crash: a copy of the disk, as it is while Linux has it mounted, is refused, and read once
+# what the message says was done.
+after_a_crash() {
+  mounted=$disk
+  ram_disk crashed $((384 + FILES / 8)) 512
+  crashed=$disk
+  disk=$mounted
+  rm -r /mnt/dir0
+  sync
+  must dd if="$mounted" of="$crashed" bs=1M iflag=direct oflag=direct 2> /dev/null
+  refuses "after a crash, mount it once" interop_files tree --at "$crashed"
+  what_linux_says
+  mkdir -p /crashed
+  must mount -t xfs -o nouuid "$crashed" /crashed # Linux replays the log
+  must umount /crashed
+  same_files "$crashed"
+  echo 0 > /sys/kernel/config/nullb/crashed/power
+  rmdir /sys/kernel/config/nullb/crashed
+}
 # try NAME SECTOR_BYTES MKFS_OPTION...
 try() {
   name=$1
@@ -44,6 +63,7 @@ try() {
     must interop_files freeze --at /mnt
     same_files "$disk"
     must interop_files thaw --at /mnt
+    after_a_crash
     rm -rf /mnt/dir1
     sync
     refuses "the log holds changes" interop_files tree --at "$disk"

@@ -28,10 +28,20 @@ refuses() {
   if [ $code = 0 ] || [ $code -gt 123 ]; then failed "$* (exit code $code: it should refuse)"; fi
   grep -E -m 3 -- "$wanted" /tmp/said || failed "$*: not '$wanted', but: $(tail -20 /tmp/said)"
 }
+# pings OPTION...: every request is answered. For the last one ping waits as long as two round trips
+# take, however much -W says: too short on a busy machine, so it may try three times.
+pings() {
+  for _ in 1 2 3; do
+    ping "$@" > /tmp/said 2>&1
+    grep " 0% packet loss" /tmp/said && return
+  done
+  failed "ping $*: $(tail -20 /tmp/said)"
+}
 now() { cut -d. -f1 /proc/uptime; }
-# within SECONDS COMMAND...: it has to succeed by then; it is tried several times a second.
+# within SECONDS COMMAND...: it has to succeed by then; it is tried several times a second. A slow
+# machine has more patience.
 within() {
-  limit=$1
+  limit=$(($1 * ${PATIENCE:-1}))
   last=$(($(now) + limit))
   shift
   until "$@" > /dev/null 2>&1; do
