@@ -16,7 +16,12 @@ class manager_driver {
       : options(o),
         manager(o),
         line(queue, client_id(o.client), daemon::repair::memory_blocks),
-        swarm_(s) {}
+        swarm_(s) {
+    for (std::uint32_t k = s.places(); k < s.ssds; ++k) {
+      manager.set_aim(k, daemon::ssd_aim::spare);
+      manager.ssd_failed(k);
+    }
+  }
 
   daemon::manager_options options;
   daemon::manager manager;
@@ -25,7 +30,10 @@ class manager_driver {
   std::uint64_t repairs_done = 0;
   std::uint64_t scrubs_done = 0;
   std::uint64_t lost_blocks = 0;
-  std::uint64_t kept = 0;  ///< volumes that an SSD which came back still had
+  std::uint64_t kept = 0;         ///< volumes that an SSD which came back still had
+  std::uint64_t kept_partly = 0;  ///< likewise, but for what others had changed
+  std::uint64_t forgotten = 0;    ///< stripes that it was taken
+  std::uint64_t fences = 0;       ///< times that nobody could write until all was
 
   void step(draws& d, simulated_array& array, std::uint64_t now_ns) {
     if (down_until_ > now_ns) return;
@@ -33,7 +41,7 @@ class manager_driver {
     manager.tick(now_ns);
     const daemon::orders out = manager.take_orders();
     for (const std::uint32_t k : out.detached) array.set_fault(k, fw::ssd_fault::dead);
-    for (const std::uint32_t k : out.attached) array.set_fault(k, fw::ssd_fault::none);
+    for (const std::uint32_t k : out.attached) attach(array, k);
     for (const auto& o : out.ssds) orders_.push_back({o, now_ns + d.below(20'000)});
     for (const std::uint64_t id : out.cancelled) {
       std::erase_if(jobs_, [id](const daemon::repair_order& r) { return r.id == id; });
@@ -41,6 +49,8 @@ class manager_driver {
     }
     for (const auto& r : out.repairs) {
       kept += r.left_out.size();
+      kept_partly += r.kind == daemon::repair_kind::fill ? r.kept.regions.size() : 0;
+      fences += r.fenced != 0 ? 1 : 0;
       jobs_.push_back(r);
     }
     for (const auto& r : out.replies) replies.push_back(r);
@@ -95,6 +105,7 @@ class manager_driver {
   std::function<std::vector<std::uint16_t>(std::uint64_t now_ns)> vanished;
   /// SSDs that do not answer orders, by bit: their electronics are gone.
   std::uint64_t broken = 0;
+  std::uint64_t doomed = 0;  ///< SSDs that have lost what they had acknowledged, and refuse all
 
  private:
   struct order {
@@ -102,6 +113,10 @@ class manager_driver {
     std::uint64_t at_ns;
   };
 
+  /// Its front end serves it again; one that is broken stays so.
+  void attach(simulated_array& array, std::uint32_t ssd) const {
+    if (((broken | doomed) >> ssd & 1) == 0) array.set_fault(ssd, fw::ssd_fault::none);
+  }
   void take_over(simulated_array& array, std::uint64_t now_ns) {
     std::vector<std::optional<daemon::ssd_report>> reports;
     for (std::uint32_t k = 0; k < swarm_.ssds; ++k) {
@@ -111,6 +126,8 @@ class manager_driver {
     }
     manager = daemon::manager(options);
     manager.recover(reports, now_ns);
+    for (std::uint32_t k = swarm_.places(); k < swarm_.ssds; ++k)
+      manager.set_aim(k, daemon::ssd_aim::spare);
     for (const std::uint16_t client : vanished(now_ns)) manager.client_gone(client);
     down_until_ = 0;
   }
@@ -141,7 +158,7 @@ class manager_driver {
       case wire::afa::admin_opcode::volume_chmod: return ssd.volume_chmod(o.epoch, o.chmod);
       case wire::afa::admin_opcode::volume_delete:
         return ssd.volume_delete(o.epoch, volume_id(o.vid), o.record.hash_factor);
-      case wire::afa::admin_opcode::array_update: return ssd.array_update(o.membership);
+      case wire::afa::admin_opcode::array_update: return ssd.array_update(o.membership, o.others);
       default: return wire::nvme::make_status(wire::nvme::generic_status::invalid_opcode);
     }
   }
@@ -194,19 +211,23 @@ class manager_driver {
   void send(const daemon::repair_step& p, std::uint64_t now_ns) {
     ++steps_;
     const io_buffer b = line.buffer(0, daemon::repair::memory_blocks);
+    const bool forgets = p.what == daemon::repair_step::kind::forget;
     auto command = wire::nvme::make_read_write(
         p.what == daemon::repair_step::kind::read ? wire::nvme::nvm_opcode::read
                                                   : wire::nvme::nvm_opcode::write,
         0, p.ssd + 1, wire::afa::pack_slba(volume_id(p.vid), line.client(), p.first), p.blocks,
-        wire::nvme::make_keyed_sgl(b.address + std::uint64_t{p.buffer} * block_bytes,
-                                   p.blocks * block_bytes, b.rkey));
+        forgets ? wire::nvme::make_empty_sgl()
+                : wire::nvme::make_keyed_sgl(b.address + std::uint64_t{p.buffer} * block_bytes,
+                                             p.blocks * block_bytes, b.rkey));
     command.cdw12 |= wire::nvme::force_unit_access;
-    command.cdw2 = repair_->epoch();
+    command.cdw2 = p.epoch;
     if (p.what == daemon::repair_step::kind::spoil) command.cdw13 = wire::afa::fill_unreadable;
     if (p.what == daemon::repair_step::kind::fill || p.what == daemon::repair_step::kind::spoil)
       command.opcode = static_cast<std::uint8_t>(wire::afa::io_opcode::fill);
     if (p.what == daemon::repair_step::kind::regions)
       command.opcode = static_cast<std::uint8_t>(wire::afa::io_opcode::dirty_regions);
+    forgotten += forgets ? 1 : 0;
+    if (forgets) command.opcode = static_cast<std::uint8_t>(wire::afa::io_opcode::forget);
     const result<ticket> t = line.channel().submit(command);
     if (!t) return;
     ticket_ = t.value;
@@ -223,8 +244,9 @@ class manager_driver {
     const bool sound = kind == daemon::repair_kind::scrub && damaged.empty();
     if (ok && (mended || sound)) ++scrubs_done;
     const std::uint64_t id = repair_->order().id;
+    const daemon::regions_by_volume forgotten = repair_->forgotten();
     repair_.reset();
-    manager.finished(id, ok, std::move(damaged));
+    manager.finished(id, ok, std::move(damaged), forgotten);
   }
   void fail_repair() {
     const std::uint64_t id = repair_->order().id;

@@ -114,8 +114,10 @@ class judge {
     const std::uint64_t away = r.seen.absent | (r.read ? r.seen.filling : 0);
     if (r.flush) {
       replica_set all;
-      for (std::uint32_t k = 0; k < r.seen.ssd_count; ++k)
-        all.ssd.set(all.count++, ssd_index(static_cast<std::uint16_t>(k)));
+      for (std::uint32_t k = 0; k < max_ssds; ++k) {
+        if ((r.seen.ssds() >> k & 1) != 0)
+          all.ssd.set(all.count++, ssd_index(static_cast<std::uint16_t>(k)));
+      }
       return visit(0u, 0u, all.without(away));
     }
     const std::uint32_t end = r.where.first + r.where.blocks;
@@ -124,7 +126,7 @@ class judge {
       const std::uint32_t next = std::min(end, (stripe + 1) * r.seen.stripe_blocks);
       visit(at, next - at,
             placement.replicas(r.seen.vid, r.seen.hash_factor, stripe, r.seen.replicas)
-                .without(away));
+                .served(r.seen.others, away));
       at = next;
     }
   }
@@ -295,23 +297,30 @@ class judge {
     });
     return none;
   }
-  /// A read that every replica of some stripe failed.
+  /// A read that every replica of some stripe failed. What the last one said is reported: another
+  /// one may have had a reason of its own.
   excuse without_replica(const request& r, status s) const {
     bool none = false;
     bool stood = false;
+    std::optional<excuse> withheld;
     for_stripes(r, [&](std::uint32_t first, std::uint32_t blocks, const replica_set& who) {
       std::uint32_t hopeless = 0;
       bool waited = false;
+      std::optional<excuse> refused;
       for (std::uint32_t k = 0; k < who.count; ++k) {
         const bool bad = !sound(r, who.ssd[k].value, first, blocks);
         const bool slow = !bad && stood_still(r, who.ssd[k].value);
-        hopeless += bad || slow ? 1 : 0;
+        const auto why = bad || slow ? std::nullopt : why_withheld(r, who.ssd[k].value);
+        if (why) refused = why;
+        hopeless += bad || slow || why ? 1 : 0;
         waited = waited || slow;
       }
-      if (hopeless == who.count) (waited ? stood : none) = true;
+      if (hopeless == who.count && refused) withheld = refused;
+      if (hopeless == who.count && !refused) (waited ? stood : none) = true;
     });
     if (none) return excuse::no_replica_left;
     if (stood) return excuse::engine_stood_still;
+    if (withheld) return *withheld;
     accuse(r, s, "a replica was sound");
   }
   /// True if an SSD could answer a read of these blocks all the time.

@@ -16,7 +16,10 @@ struct scene {
     std::uint32_t silences = 0;
     std::uint32_t returns = 0;  ///< of SSDs with what they had
     std::uint32_t maintenances = 0;
-    std::uint32_t kept = 0;  ///< volumes that needed no fill
+    std::uint32_t kept = 0;         ///< volumes that needed no fill
+    std::uint64_t kept_partly = 0;  ///< or only where others had changed them
+    std::uint64_t forgotten = 0;    ///< stripes that had been
+    std::uint64_t fences = 0;       ///< times that writers waited for that
     std::uint32_t corrupted = 0;
     std::uint32_t damages = 0;
     std::uint32_t forgeries = 0;
@@ -25,7 +28,12 @@ struct scene {
     std::uint32_t hand_overs = 0;
     std::uint32_t recreations = 0;
     std::uint32_t spreads = 0;
-    std::uint32_t drains = 0;  ///< volumes that left their last SSDs
+    std::uint32_t drains = 0;       ///< volumes that left their last SSDs
+    std::uint32_t exchanges = 0;    ///< of SSDs that serve, begun
+    std::uint32_t calls_off = 0;    ///< of exchanges, and of those that come home
+    std::uint32_t exchanged = 0;    ///< and ended well
+    std::uint32_t stand_ins = 0;    ///< of SSDs that had failed, likewise
+    std::uint32_t homecomings = 0;  ///< places that their own SSDs took back
     std::uint32_t stalls = 0;
     std::uint64_t repairs = 0;
     std::uint64_t lost_blocks = 0;
@@ -39,6 +47,9 @@ struct scene {
       returns += other.returns;
       maintenances += other.maintenances;
       kept += other.kept;
+      kept_partly += other.kept_partly;
+      forgotten += other.forgotten;
+      fences += other.fences;
       corrupted += other.corrupted;
       damages += other.damages;
       forgeries += other.forgeries;
@@ -48,6 +59,11 @@ struct scene {
       recreations += other.recreations;
       spreads += other.spreads;
       drains += other.drains;
+      exchanges += other.exchanges;
+      calls_off += other.calls_off;
+      exchanged += other.exchanged;
+      stand_ins += other.stand_ins;
+      homecomings += other.homecomings;
       stalls += other.stalls;
       repairs += other.repairs;
       lost_blocks += other.lost_blocks;
@@ -89,17 +105,35 @@ struct scene {
     events.push_back("step " + std::to_string(checker.now()) + ": " + what);
     if (events.size() > 60) events.erase(events.begin());
   }
-  /// SSDs that may be without something that was acknowledged.
-  std::uint64_t behind() const {
-    return driver.serving().absent | driver.serving().filling | unsound;
+  /// Places of which no SSD may be relied on to have all that was acknowledged: by the epoch that
+  /// everybody knows, or by the one that SSDs are being informed of.
+  /// @param also SSDs, by bit, as if they had failed, too
+  std::uint64_t behind(std::uint64_t also = 0) const {
+    // Where two SSDs serve at a place, the one that is left may be the one that has failed.
+    const auto by = [&](const daemon::membership& m) {
+      std::uint64_t bad = ~m.sound_places();
+      for (std::uint32_t k = 0; k < shape.ssds; ++k) {
+        if (((unsound | also) & ~m.absent) >> k & 1)
+          bad |= std::uint64_t{1} << m.others.place_of(k);
+      }
+      return bad & ((std::uint64_t{1} << shape.places()) - 1);
+    };
+    return by(driver.serving()) | by(driver.manager.serving());
+  }
+  /// True of an absent SSD that nobody misses: another one is in sync at its place, or it is a
+  /// spare.
+  bool is_at_rest(std::uint32_t ssd) const {
+    const daemon::membership& m = driver.serving();
+    const std::uint32_t place = m.others.place_of(ssd);
+    const bool other = (m.at(place) & m.in_sync() & ~(std::uint64_t{1} << ssd)) != 0;
+    return other || place >= shape.places();
   }
   /// False if losing this SSD, too, would lose what this world is to keep. True: it counts as lost
   /// until it is in sync again.
   bool may_lose(std::uint32_t ssd) {
     const std::uint64_t bit = std::uint64_t{1} << ssd;
     if ((unsound & bit) != 0) return true;
-    if (static_cast<std::uint32_t>(std::popcount(behind() | bit)) > shape.most_failed())
-      return false;
+    if (static_cast<std::uint32_t>(std::popcount(behind(bit))) > shape.most_failed()) return false;
     unsound |= bit;
     note_losses();
     return true;
@@ -135,7 +169,7 @@ struct scene {
   void forgive() {
     if (!driver.is_idle()) return;
     std::uint64_t still =
-        driver.serving().absent | driver.serving().filling | doomed | driver.broken;
+        driver.serving().absent | driver.serving().filling | driver.doomed | driver.broken;
     for (std::uint32_t k = 0; k < shape.ssds; ++k)
       still |= std::uint64_t{array.fault(k) != fw::ssd_fault::none ? 1u : 0u} << k;
     if (damaged) still |= std::uint64_t{1} << *damaged;
@@ -168,7 +202,6 @@ struct scene {
   std::vector<std::string> events;
   std::uint64_t now_ns = 1'000'000;
   std::uint64_t stamp = 1;
-  std::uint64_t doomed = 0;                ///< SSDs that have lost what they had acknowledged
   std::uint64_t unsound = 0;               ///< SSDs that may be without an acknowledged write
   std::optional<std::uint32_t> damaged{};  ///< an SSD with a bad page
   /// Volumes that a manager may not find again: all SSDs that knew them failed at once.
@@ -186,7 +219,7 @@ struct scene {
           volume_id(r.vid), r.hash_factor, block / r.stripe_blocks, r.replicas);
       return placed.without(behind()).count == 0;
     };
-    return covered(r.ssd_count) || (r.ssd_count < shape.ssds && covered(r.ssd_count + 1)) ||
+    return covered(r.ssd_count) || (r.ssd_count < shape.places() && covered(r.ssd_count + 1)) ||
            (r.ssd_count > r.replicas && covered(r.ssd_count - 1));
   }
   void stall(std::uint32_t role, std::uint32_t most_rounds) {

@@ -60,6 +60,8 @@ struct swarm {
   std::uint32_t recreations = 0;
   std::uint32_t spreads = 0;
   std::uint32_t drains = 0;
+  std::uint32_t spares = 0;  ///< of the SSDs: the last ones, on which no volume lies
+  std::uint32_t exchanges = 0;
   std::uint32_t stalls = 0;
   bool forgetful = false;                     ///< nobody renews a lease
   bool beyond = false;                        ///< more SSDs may fail than there are replicas
@@ -70,7 +72,9 @@ struct swarm {
 
   /// How many SSDs may be out of sync at once: some replica of everything is left, or, beyond that,
   /// one SSD that knows the array.
-  std::uint32_t most_failed() const { return beyond ? ssds - 1 : replicas - 1; }
+  std::uint32_t most_failed() const { return beyond ? places() - 1 : replicas - 1; }
+  /// Those that volumes may be spread over.
+  std::uint32_t places() const { return ssds - spares; }
   std::uint64_t lease_ns() const { return forgetful ? 600'000 : 1'500'000; }
   std::string describe() const {
     return std::to_string(ssds) + " SSDs of " + std::to_string(shards) + " shards, " +
@@ -78,7 +82,8 @@ struct swarm {
            std::to_string(capacity) + " blocks in stripes of " + std::to_string(stripe_blocks) +
            ", " + std::to_string(clients) + " clients" + (timing ? ", SSDs take their time" : "") +
            (sends ? ", the NIC, too" : "") + (twins ? ", twin blocks" : "") +
-           (beyond ? ", failures beyond the replicas" : "");
+           (beyond ? ", failures beyond the replicas" : "") +
+           (spares != 0 ? ", " + std::to_string(spares) + " spares" : "");
   }
 
   /// An SSD some thirty times as fast as real ones, with a write buffer of a few requests.
@@ -166,6 +171,9 @@ struct swarm {
     if (s.timing && own.one_in(3)) s.sends = quick_sends(own);
     if (own.one_in(2)) s.maintenances = 1'000 + own.below(3'000);
     if (own.one_in(2)) s.drains = 1 + own.below(4);
+    if (own.one_in(3)) s.spares = 1 + own.below(2);
+    if (s.spares != 0) s.exchanges = 4'000 + own.below(12'000);
+    s.ssds += s.spares;
     return s;
   }
 };

@@ -76,7 +76,22 @@ class world {
     if (m.epoch == noted_epoch_) return;
     noted_epoch_ = m.epoch;
     scene_.note("epoch " + std::to_string(m.epoch) + ": absent " + std::to_string(m.absent) +
-                ", filling " + std::to_string(m.filling));
+                ", filling " + std::to_string(m.filling) + ", others " +
+                std::to_string(m.others.bits));
+    for (std::uint32_t k = 0; k < wire::afa::stand_ins::most; ++k) {
+      const std::uint64_t bit = m.others.has(k) ? std::uint64_t{1} << m.others.ssd(k) : 0;
+      if ((bit & m.in_sync() & noted_.filling) == 0) continue;
+      const bool served = (noted_.in_sync() >> m.others.place(k) & 1) != 0;
+      ++(served ? scene_.happened.exchanged : scene_.happened.stand_ins);
+    }
+    if (noted_.others.any() && noted_.others.within(~m.in_sync()) != noted_.others) {
+      for (std::uint32_t k = 0; k < scene_.shape.places(); ++k) {
+        const bool back = (noted_.filling & m.in_sync() & ~noted_.in_sync()) >> k & 1;
+        const std::uint64_t own = std::uint64_t{1} << k;
+        scene_.happened.homecomings += back && noted_.others.of(own) != 0 ? 1 : 0;
+      }
+    }
+    noted_ = m;
   }
   void client_step(std::uint32_t k) {
     simulated_client& c = *scene_.clients[k];
@@ -104,7 +119,7 @@ class world {
     const daemon::membership& m = scene_.driver.serving();
     return "epoch " + std::to_string(m.epoch) + ", absent " + std::to_string(m.absent) +
            ", filling " + std::to_string(m.filling) + ", broken " +
-           std::to_string(scene_.driver.broken | scene_.doomed) + ", manager " +
+           std::to_string(scene_.driver.broken | scene_.driver.doomed) + ", manager " +
            scene_.driver.standing() + ", node " + (scene_.array.is_idle() ? "idle" : "busy") +
            scene_.array.describe_queues() + (scene_.damaged ? ", a page damaged" : "") +
            ", answered " + std::to_string(answered()) + ", under way" + tenants_.under_way();
@@ -114,6 +129,7 @@ class world {
     const swarm quiet = scene_.shape;
     scene_.shape = swarm{};
     scene_.shape.ssds = quiet.ssds;
+    scene_.shape.spares = quiet.spares;
     scene_.shape.replicas = quiet.replicas;
     scene_.shape.clients = quiet.clients;
     scene_.shape.volumes = quiet.volumes;
@@ -130,9 +146,10 @@ class world {
       misfortunes_.tell_of_doomed();
       if (k % 64 != 0) continue;
       const daemon::membership& m = scene_.driver.serving();
-      bool rests = scene_.driver.is_idle() && m.absent == 0 && m.filling == 0 &&
-                   scene_.doomed == 0 && scene_.driver.broken == 0 && !scene_.damaged &&
-                   scene_.array.is_idle();
+      bool rests = scene_.driver.is_idle() && m.filling == 0 && scene_.driver.doomed == 0 &&
+                   scene_.driver.broken == 0 && !scene_.damaged && scene_.array.is_idle();
+      for (std::uint32_t s = 0; s < scene_.shape.ssds; ++s)
+        rests = rests && ((m.absent >> s & 1) == 0 || scene_.is_at_rest(s));
       for (const auto& c : scene_.clients) rests = rests && c->is_idle();
       if (!rests) continue;
       if (!std::exchange(compared, true)) compare(true);
@@ -150,9 +167,12 @@ class world {
     for (const wire::afa::volume_record& r : scene_.driver.manager.volumes()) {
       if (!scene_.checker.knows(r.vid)) continue;
       for (std::uint32_t b = 0; b < r.capacity_blocks; ++b) {
+        const daemon::membership& m = scene_.driver.serving();
         const replica_set where =
             rendezvous_placement(r.ssd_count)
-                .replicas(volume_id(r.vid), r.hash_factor, b / r.stripe_blocks, r.replicas);
+                .replicas(volume_id(r.vid), r.hash_factor, b / r.stripe_blocks, r.replicas)
+                .served(m.others, m.absent);
+        if (where.count != r.replicas) throw broken_promise{"a replica is missing at rest"};
         std::optional<std::uint64_t> first;
         for (std::uint32_t k = 0; k < where.count; ++k) {
           const auto found = scene_.array.look(where.ssd[k].value, r, b);
@@ -177,6 +197,9 @@ class world {
     if (!unequal_may_differ) look_for_leftovers();
     scene_.happened.repairs = scene_.driver.repairs_done;
     scene_.happened.kept = static_cast<std::uint32_t>(scene_.driver.kept);
+    scene_.happened.kept_partly = scene_.driver.kept_partly;
+    scene_.happened.forgotten = scene_.driver.forgotten;
+    scene_.happened.fences = scene_.driver.fences;
     if (scene_.driver.lost_blocks != 0 && !scene_.shape.beyond)
       throw broken_promise{"a repair found no sound replica"};
   }
@@ -187,7 +210,9 @@ class world {
       if (daemon::is_moving(r.spread))
         throw broken_promise{"volume " + std::to_string(r.vid) + " is half spread at rest"};
       if (!scene_.checker.knows(r.vid)) continue;
-      for (std::uint32_t k = r.ssd_count; k < scene_.shape.ssds; ++k) {
+      const daemon::membership& m = scene_.driver.serving();
+      for (std::uint32_t k = 0; k < scene_.shape.ssds; ++k) {
+        if (m.others.place_of(k) < r.ssd_count || (m.absent >> k & 1) != 0) continue;
         const auto has = scene_.array.report(k).volumes;
         const bool kept = std::any_of(has.begin(), has.end(),
                                       [&](const auto& other) { return other.vid == r.vid; });
@@ -195,12 +220,14 @@ class world {
           throw broken_promise{"SSD " + std::to_string(k) + " has kept volume " +
                                std::to_string(r.vid) + ", which does not lie there"};
       }
-      for (std::uint32_t k = 0; k < r.ssd_count; ++k) {
+      for (std::uint32_t k = 0; k < scene_.shape.ssds; ++k) {
+        const std::uint32_t place = m.others.place_of(k);
+        if (place >= r.ssd_count || (m.absent >> k & 1) != 0) continue;
         scene_.array.sweep(k);
         for (std::uint32_t b = 0; b < r.capacity_blocks; ++b) {
           const bool belongs = rendezvous_placement(r.ssd_count)
                                    .holds(volume_id(r.vid), r.hash_factor, b / r.stripe_blocks,
-                                          r.replicas, ssd_index(static_cast<std::uint16_t>(k)));
+                                          r.replicas, ssd_index(static_cast<std::uint16_t>(place)));
           if (!belongs && scene_.array.look(k, r, b) != 0)
             throw broken_promise{"SSD " + std::to_string(k) + " has kept block " +
                                  std::to_string(b) + " of volume " + std::to_string(r.vid)};
@@ -214,6 +241,7 @@ class world {
   hostile_host hostile_;
   misfortunes misfortunes_;
   std::uint32_t noted_epoch_ = 0;
+  daemon::membership noted_{};
 };
 
 }  // namespace gnstor::test
