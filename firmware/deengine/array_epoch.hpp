@@ -34,7 +34,9 @@ class array_epoch {
     return header_->others[header_->membership_at(now())];
   }
   /// The place whose blocks belong on this SSD: its own, unless it stands in for another.
-  GNSTOR_HD std::uint32_t place() const { return word(header_->place).load(acquire); }
+  GNSTOR_HD std::uint32_t place(memory_order order = acquire) const {
+    return word(header_->place).load(order);
+  }
 
   /// Changes of rights and epochs so far. @par Order acquires what they have made
   GNSTOR_HD std::uint32_t changes() const { return word(header_->changes).load(acquire); }

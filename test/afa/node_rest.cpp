@@ -77,7 +77,7 @@ TEST_CASE("a thread goes through one more round after a use before it rests for 
 TEST_CASE("what a user asks for is seen at once, however short the use") {
   fw::node_rest rest;
   looker thread(rest);
-  std::chrono::nanoseconds longest{0};
+  std::uint32_t late = 0;
   for (std::uint32_t n = 1; n <= 2000; ++n) {
     // At times while it is about to rest, at times when it has rested for long.
     if (n % 100 == 0) std::this_thread::sleep_for(20ms);
@@ -88,8 +88,9 @@ TEST_CASE("what a user asks for is seen at once, however short the use") {
     }
     for (; thread.answered != n;) {
     }
-    longest = std::max<std::chrono::nanoseconds>(longest, clock_type::now() - began);
+    late += clock_type::now() - began > 40ms ? 1 : 0;
   }
-  MESSAGE("the longest took ", longest.count() / 1000, " us");
-  CHECK(longest < 40ms);
+  // A use that was missed waits for 50 ms: at least each of the 20 after a rest. A busy machine
+  // holds a thread up so long now and then.
+  CHECK(late <= 3);
 }

@@ -132,9 +132,12 @@ TEST_CASE("an SSD that was detached by mistake is given what was written meanwhi
   unsigned looked_at = 0;
   unsigned of = 0;
   unsigned given = 0;
-  for (const host::array_event& e : array.manager->events(1))
-    (void)std::sscanf(e.words.c_str(), "SSD 1: %u of %u blocks were looked at, %u were given",
-                      &looked_at, &of, &given);
+  for (const host::array_event& e : array.manager->events(1)) {
+    unsigned now = 0;  // it begins anew where the machine is so busy that the SSD seems to have gone
+    if (std::sscanf(e.words.c_str(), "SSD 1: %u of %u blocks were looked at, %u were given", &now,
+                    &of, &given) == 3)
+      looked_at = std::max(looked_at, now);
+  }
   CHECK(of == 1024);
   CHECK(looked_at <= 4 * stripe);
   CHECK(looked_at > 0);

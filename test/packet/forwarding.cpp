@@ -77,6 +77,16 @@ TEST_CASE("packets behind which none comes are sent all the same, and at once") 
     shape.step_budget = 1'000'000;
     return forward(shape, chosen);
   });
+  // One warp's packets, and the turn is not over.
+  sweep(host::mode::seeded, 4, [](host::options chosen) {
+    packet_rig_shape shape;
+    shape.pool = {.lanes = 128, .buffers = 256, .bytes = 2048};
+    shape.turn = 64;
+    shape.frames = 32;
+    shape.settle_ns = 10'000'000'000;
+    shape.step_budget = 1'000'000;
+    return forward(shape, chosen);
+  });
 }
 
 TEST_CASE("a transmit ring that is full waits, and loses nothing") {

@@ -37,8 +37,9 @@ struct idle_source {
   std::uint64_t* asked;
   template <class Lane>
   GNSTOR_HD bool make(Lane&, packet, std::uint64_t position) const {
-    const atomic_ref<std::uint64_t, packet_pool::scope> sent(control->send_position);
-    GNSTOR_VERIFY(position < sent.load(relaxed) + buffers + 8);
+    const atomic_ref<std::uint64_t, packet_pool::scope> taken(control->send_taken);
+    const auto sent = send_place::unpack(taken.load(relaxed));
+    GNSTOR_VERIFY(position < sent.position + buffers + 8);
     atomic_ref<std::uint64_t, packet_pool::scope>(*asked).fetch_add(1, relaxed);
     if (position > 4000) system_word<std::uint32_t>(*control->stop).store(1, relaxed);
     return false;

@@ -12,9 +12,10 @@ struct packet_control {
   alignas(128) std::uint32_t* stop;           ///< where this CPU and the NIC reach it; not 0:
                                               ///< receive no more, send what there is, end
   alignas(128) std::uint64_t receive_turn;    ///< whose turn it is to write the receive tail
-  alignas(128) std::uint64_t send_position;   ///< the first position that is not sent yet
-  std::uint32_t send_tail;                    ///< of who has the position: next free descriptor
-  std::uint32_t send_rung;                    ///< likewise: what the tail register says
+  alignas(128) std::uint64_t send_taken;      ///< `send_place`: from here on nobody sends yet
+  alignas(128) std::uint64_t send_filled;     ///< `send_place`: before it descriptors are filled
+  std::uint32_t send_rung;                    ///< of who fills next: the descriptor that the tail
+                                              ///< register names, counted as in a `send_place`
   std::uint32_t send_quiet;                   ///< likewise: empty positions in a row, at the end
   std::uint32_t send_was_full;                ///< likewise
   alignas(128) std::uint32_t sent_all;        ///< not 0: nothing will be sent any more

@@ -2,6 +2,7 @@
 
 #include <gnstor/packet/packet_path.hpp>
 #include <gnstor/packet/packet_source.hpp>
+#include <gnstor/packet/send_place.hpp>
 #include <gnstor/simt/clock.hpp>
 
 namespace gnstor::inline v0 {
@@ -60,8 +61,8 @@ class source_lane {
   /// True if a place may be left empty: who sends is not far behind. Laps are counted in 32 bits.
   GNSTOR_HD bool is_near() const {
     if (!path_.sends) return true;
-    const std::uint64_t sent = word64(path_.control->send_position).load(relaxed);
-    return position_ < sent + path_.pool.shape().buffers;
+    const auto sent = send_place::unpack(word64(path_.control->send_taken).load(relaxed));
+    return position_ < sent.position + path_.pool.shape().buffers;
   }
   template <class Source, class Lane>
   GNSTOR_HD bool fill(Source& source, Lane& lane, std::uint32_t buffer) const {

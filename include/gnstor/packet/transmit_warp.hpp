@@ -1,7 +1,9 @@
 #pragma once
 
 #include <gnstor/packet/packet_path.hpp>
+#include <gnstor/packet/send_place.hpp>
 #include <gnstor/simt/clock.hpp>
+#include <gnstor/simt/fence.hpp>
 #include <gnstor/simt/group.hpp>
 
 #include <cuda/std/bit>
@@ -11,9 +13,10 @@ namespace gnstor::inline v0 {
 /// One warp of a transmit kernel: each lane has the packets of one small pool, and takes back the
 /// buffer of one descriptor.
 ///
-/// Warps take turns by the position: who has it sends the packets of its lanes that have come, in
-/// order, each to the next descriptor, up to the first lane whose packet is still to come. The tail
-/// is written once a turn, and where the warp has to wait. GPU-Ether, section IV.A (Tx-kernel).
+/// Warps take turns by the position: who has it takes the packets of its lanes that have come, in
+/// order, up to the first lane whose packet is still to come, and passes the position on before it
+/// has filled their descriptors. What it has filled it says in the same order; the tail is written
+/// once a turn, and where the warp has to wait. GPU-Ether, section IV.A (Tx-kernel).
 template <class Receive, class Transmit>
 class transmit_warp {
  public:
@@ -26,13 +29,17 @@ class transmit_warp {
   /// Does what can be done now. True if that was anything.
   /// @par Callers every lane of `g`, a whole warp, converged
   GNSTOR_HD bool step(const simt::group& g) {
-    const bool freed = take_back();
+    const bool freed = take_back(g);
     if (look_for_end(g)) return false;
-    return send(g) || g.any(freed);
+    const bool took = !turn_.is_open && take_turn(g);
+    const bool filled = turn_.is_open && say_filled(g);
+    is_busy_ = took || filled || freed;
+    return is_busy_;
   }
 
  private:
   static constexpr std::uint32_t least_bytes = 17;
+  static constexpr std::uint32_t looks = 8;  ///< at a word that another warp is about to store
   using word32 = atomic_ref<std::uint32_t, packet_pool::scope>;
   using word64 = atomic_ref<std::uint64_t, packet_pool::scope>;
 
@@ -43,24 +50,40 @@ class transmit_warp {
     over,      ///< and it did not
   };
 
-  /// What a lane has for the position that is its own.
+  /// The packet that a lane sends next, looked for before it is its turn.
   struct offer {
     std::uint32_t buffer = packet_pool::none;
-    bool is_settled = false;  ///< the packet is here, or none will come
-    bool is_older = false;    ///< it was held back, and goes beside the lane's position
-    bool is_empty = true;     ///< at the end: the lane has no packet, of no position
+    std::uint32_t lap = 0;
+    std::uint32_t length = 0;
+    std::int32_t start = 0;
+  };
+  /// What the warp has taken, and has not said to be filled.
+  struct taken_turn {
+    send_place from{};
+    std::uint32_t passed = 0;  ///< positions
+    std::uint32_t sent = 0;    ///< packets
+    bool is_open = false;
+    bool is_empty = false;  ///< at the end: no lane of the warp has a packet, of no position
+    bool waits = false;     ///< it did not come to its last lane
+    bool was_full = false;
   };
 
-  /// Gives the buffer of this lane's descriptor back when the NIC has sent it.
-  GNSTOR_HD bool take_back() {
-    word32 sending = packet_pool::word(path_.sending[lane_]);
+  /// Gives the buffers of the lanes' descriptors back that the NIC has sent.
+  GNSTOR_HD bool take_back(const simt::group& g) {
     // Paired with the release of who filled the descriptor.
-    const std::uint32_t held = sending.load(acquire);
-    if (held == 0 || !path_.transmit.is_done(lane_)) return false;
-    path_.count(packet_cause::sent);
-    path_.count(packet_cause::sent_bytes,
-                packet_pool::word(path_.pool.state(held - 1).length).load(relaxed));
-    give_back(held - 1);
+    const std::uint32_t held = packet_pool::word(path_.sending[lane_]).load(acquire);
+    const bool is_done = held != 0 && path_.transmit.is_done(lane_);
+    const std::uint32_t done = g.count(is_done);
+    if (done == 0) return false;
+    std::uint32_t bytes =
+        is_done ? packet_pool::word(path_.pool.state(held - 1).length).load(relaxed) : 0;
+    if (is_done) give_back(held - 1);
+    for (std::uint32_t step = 1; step < g.size(); step *= 2)
+      bytes += g.shfl(bytes, static_cast<int>((g.thread_rank() + step) % g.size()));
+    if (g.leads()) {
+      path_.count(packet_cause::sent, done);
+      path_.count(packet_cause::sent_bytes, bytes);
+    }
     return true;
   }
   GNSTOR_HD void give_back(std::uint32_t buffer) {
@@ -69,120 +92,202 @@ class transmit_warp {
     packet_pool::word(path_.sending[lane_]).store(0, release);
   }
 
-  /// Sends what there is, if it is this warp's turn.
-  GNSTOR_HD bool send(const simt::group& g) {
-    word64 position(path_.control->send_position);
-    std::uint64_t at = 0;
+  /// Looks for the packet that comes next, where none was found before.
+  GNSTOR_HD void look_ahead() {
+    if (next_.buffer != packet_pool::none) return;
+    // Before the look: what is settled then is in the sender's hands, or has gone.
+    settled_ = path_.settled(path_.applications, lane_).load(acquire);
+    next_.buffer = path_.pool.oldest(lane_, packet_owner::sender, settled_);
+    if (next_.buffer == packet_pool::none) return;
+    packet_state& s = path_.pool.state(next_.buffer);
+    next_.lap = packet_pool::word(s.lap).load(relaxed);
+    next_.length = packet_pool::word(s.length).load(relaxed);
+    next_.start = s.start;
+  }
+
+  /// Takes what there is to send, if it is this warp's turn, passes the position on, and fills the
+  /// descriptors.
+  GNSTOR_HD bool take_turn(const simt::group& g) {
     bool no_more = false;
-    if (g.leads()) {
-      at = position.load(acquire);
-      no_more = path_.has_ended(path_.applications);
+    if (!is_busy_) {
+      if (g.leads()) no_more = path_.has_ended(path_.applications);
+      no_more = g.broadcast(std::uint32_t{no_more}) != 0;
+      g.sync();  // the leader's acquire reaches the lanes
     }
-    at = g.broadcast(at);
-    no_more = g.broadcast(std::uint32_t{no_more}) != 0;
+    look_ahead();
+    std::uint64_t taken = 0;
+    std::uint64_t filled = 0;
+    if (g.leads()) {
+      // Paired with the release of `fill_next`: what is filled by then is marked in `sending`.
+      filled = word64(path_.control->send_filled).load(acquire);
+      taken = await_turn(g.size());
+    }
+    const send_place at = send_place::unpack(g.broadcast(taken));
+    const send_place marked = send_place::unpack(g.broadcast(filled));
+    if (!is_mine(at, g.size())) return false;
+    g.sync();  // likewise
+    decide(g, at, marked, no_more);
+    return turn_.is_open;
+  }
+
+  /// What `send_taken` says, which may become this warp's turn in a moment.
+  /// @par Callers the leader
+  GNSTOR_HD std::uint64_t await_turn(std::uint32_t width) const {
+    word64 word(path_.control->send_taken);
+    std::uint64_t now = word.load(relaxed);
+    for (std::uint32_t k = 1; k < looks; ++k) {
+      const auto first = static_cast<std::uint32_t>(send_place::unpack(now).position) & last_lane();
+      const std::uint32_t before = ((lane_ | (width - 1)) - first) & last_lane();
+      if (before < width || before >= 2 * width) break;
+      now = word.load(relaxed);
+    }
+    return now;
+  }
+  /// All numbers of lanes are below a power of two.
+  GNSTOR_HD std::uint32_t last_lane() const { return path_.lanes() - 1; }
+  GNSTOR_HD bool is_mine(const send_place& at, std::uint32_t width) const {
+    const std::uint32_t lane = static_cast<std::uint32_t>(at.position) & last_lane();
+    return ((lane ^ lane_) & ~(width - 1)) == 0;
+  }
+
+  /// Decides which of the lanes' packets are sent now, from position `at` on.
+  /// @param marked up to where descriptors are filled, at least
+  GNSTOR_HD void decide(const simt::group& g, const send_place& at, const send_place& marked,
+                        bool no_more) {
     const std::uint32_t width = g.size();
-    if (at / width % (path_.lanes() / width) != lane_ / width) return false;
-    g.sync();  // the leader's acquires reach the lanes
-    const auto first = static_cast<std::uint32_t>(at % width);
-    const offer mine = look(static_cast<std::uint32_t>(at / path_.lanes()), no_more);
-    // Lanes from `first` on whose position is decided; the next one may send something older.
-    const std::uint32_t decided = g.ballot(mine.is_settled && !mine.is_older) >> first;
-    std::uint32_t passed = static_cast<std::uint32_t>(cuda::std::countr_one(decided));
-    if (passed > width - first) passed = width - first;
     const std::uint32_t rank = g.thread_rank();
+    const auto first = static_cast<std::uint32_t>(at.position) & (width - 1);
+    const auto lap = static_cast<std::uint32_t>(
+        at.position >> static_cast<std::uint32_t>(cuda::std::countr_zero(path_.lanes())));
+    const bool has_any = next_.buffer != packet_pool::none;
+    const auto ahead = static_cast<std::int32_t>((has_any ? next_.lap : settled_ - 1) - lap);
+    // One that was held back goes beside the lane's position.
+    const bool is_older = has_any && ahead < 0;
+    const bool is_settled = no_more || (ahead >= 0 && !is_older);
+    const std::uint32_t decided = g.ballot(is_settled && !is_older) >> first;
+    auto passed = static_cast<std::uint32_t>(cuda::std::countr_one(decided));
+    if (passed > width - first) passed = width - first;
     const bool takes_part =
-        rank >= first && (rank < first + passed || (rank == first + passed && mine.is_older));
-    const bool has = takes_part && mine.buffer != packet_pool::none;
-    const bool sendable = has && is_sendable(mine.buffer);
-    const std::uint32_t sent = fill(g, sendable, mine.buffer, first, passed);
-    if (has && !sendable && rank <= first + passed) give_up(mine.buffer, packet_cause::unsendable);
-    const bool is_empty = g.all(mine.is_empty);
-    g.sync();
-    if (g.leads()) pass_on(at, passed, sent, no_more && is_empty, first + passed < width);
-    g.sync();
-    return passed + sent != 0;
+        rank >= first && (rank < first + passed || (rank == first + passed && is_older));
+    const bool has = takes_part && has_any && ahead <= 0;
+    const bool sendable = has && is_sendable();
+    const std::uint32_t sent = place(g, at, marked, sendable, first, passed);
+    const bool is_empty = no_more && !has_any && !path_.pool.has_any(lane_, packet_owner::sender);
+    turn_.is_empty = g.all(is_empty);
+    turn_.from = at;
+    turn_.passed = passed;
+    turn_.sent = sent;
+    turn_.waits = first + passed < width;
+    turn_.is_open = passed + sent != 0;
+    if (has && !sendable && rank <= first + passed) {
+      give_up(next_.buffer, packet_cause::unsendable);
+      next_.buffer = packet_pool::none;
+    }
+    if (!turn_.is_open && g.leads()) ring_what_is_filled(marked);
   }
 
   /// A NIC fills a short frame up, but an 82599 takes none of under 17 bytes (so Linux's ixgbe).
-  GNSTOR_HD bool is_sendable(std::uint32_t buffer) const {
-    const std::uint32_t bytes = packet_pool::word(path_.pool.state(buffer).length).load(relaxed);
-    return bytes >= least_bytes && bytes <= Transmit::max_bytes;
+  GNSTOR_HD bool is_sendable() const {
+    return next_.length >= least_bytes && next_.length <= Transmit::max_bytes;
   }
 
-  /// @param lap of the position
-  GNSTOR_HD offer look(std::uint32_t lap, bool no_more) const {
-    offer o;
-    // Before the look: what is settled then is in the sender's hands, or has gone.
-    const std::uint32_t settled = path_.settled(path_.applications, lane_).load(acquire);
-    o.buffer = path_.pool.oldest(lane_, packet_owner::sender, lap + 1);
-    const bool is_here = o.buffer != packet_pool::none;
-    const std::uint32_t its =
-        is_here ? packet_pool::word(path_.pool.state(o.buffer).lap).load(relaxed) : lap;
-    o.is_older = its != lap;
-    // The packet of this very lap may be seen before it is said to be settled.
-    o.is_settled =
-        no_more || static_cast<std::int32_t>(settled - lap) > 0 || (is_here && !o.is_older);
-    o.is_empty = !no_more || !path_.pool.has_any(lane_, packet_owner::sender);
-    return o;
-  }
-
-  /// Fills the next descriptors with the buffers of the lanes that want it, as far as there is
-  /// room: `passed` is less then.
+  /// Gives the next descriptors to the lanes that want one, as far as there is room: `passed` is
+  /// less then. Passes the position on, and fills them.
   /// @return how many
-  GNSTOR_HD std::uint32_t fill(const simt::group& g, bool wants, std::uint32_t buffer,
-                               std::uint32_t first, std::uint32_t& passed) {
+  GNSTOR_HD std::uint32_t place(const simt::group& g, const send_place& at,
+                                const send_place& marked, bool wants, std::uint32_t first,
+                                std::uint32_t& passed) {
     const std::uint32_t depth = path_.transmit.depth();
     const std::uint32_t lower = (1u << g.thread_rank()) - 1;
     const std::uint32_t wanting = g.ballot(wants);
     const auto before = static_cast<std::uint32_t>(cuda::std::popcount(wanting & lower));
-    const std::uint32_t slot = (path_.control->send_tail + before) % depth;
-    const bool fits = !wants || (is_free(slot) && is_free((slot + 1) % depth));
+    // Those that others have taken may not be marked yet.
+    const std::uint32_t unmarked =
+        static_cast<std::uint16_t>(at.descriptor - marked.descriptor) + before;
+    const std::uint32_t slot = (at.descriptor + before) & (depth - 1);
+    const bool fits = !wants || (unmarked + 2 <= depth && has_room(slot));
     const std::uint32_t refused = g.ballot(!fits);
     const auto limit =
         refused == 0 ? g.size() : static_cast<std::uint32_t>(cuda::std::countr_zero(refused));
     if (first + passed > limit) passed = limit - first;
-    if (wants && g.thread_rank() < limit) {
-      packet_state& s = path_.pool.state(buffer);
-      path_.transmit.fill(slot,
-                          path_.pool.dma_address(buffer) +
-                              static_cast<std::uint64_t>(static_cast<std::int64_t>(s.start)),
-                          packet_pool::word(s.length).load(relaxed));
-      path_.pool.hand_over(buffer, packet_owner::sender, packet_owner::sending);
-      // Paired with the acquire of `take_back`.
-      packet_pool::word(path_.sending[slot]).store(buffer + 1, release);
-    }
-    if (g.leads()) note_full(refused != 0);
     const std::uint32_t below = limit >= 32 ? ~0u : (1u << limit) - 1;
-    return static_cast<std::uint32_t>(cuda::std::popcount(wanting & below));
+    const auto sent = static_cast<std::uint32_t>(cuda::std::popcount(wanting & below));
+    turn_.was_full = refused != 0;
+    // No order: the next warp needs nothing but the place.
+    if (g.leads() && passed + sent != 0)
+      word64(path_.control->send_taken).store(at.after(passed, sent).pack(), relaxed);
+    // Paired with the release of `give_back`.
+    simt::fence<packet_pool::scope>(acquire);
+    if (wants && g.thread_rank() < limit) fill(slot);
+    return sent;
+  }
+  /// One descriptor stays free: of a tail that comes to the head a NIC says that there is nothing.
+  GNSTOR_HD bool has_room(std::uint32_t slot) const {
+    return is_free(slot) && is_free((slot + 1) & (path_.transmit.depth() - 1));
   }
   GNSTOR_HD bool is_free(std::uint32_t slot) const {
-    return packet_pool::word(path_.sending[slot]).load(acquire) == 0;
+    return packet_pool::word(path_.sending[slot]).load(relaxed) == 0;
+  }
+  GNSTOR_HD void fill(std::uint32_t slot) {
+    const std::uint64_t frame = path_.pool.dma_address(next_.buffer) +
+                                static_cast<std::uint64_t>(std::int64_t{next_.start});
+    path_.transmit.fill(slot, frame, next_.length);
+    path_.pool.hand_over(next_.buffer, packet_owner::sender, packet_owner::sending);
+    // Paired with the acquire of `take_back`.
+    packet_pool::word(path_.sending[slot]).store(next_.buffer + 1, release);
+    next_.buffer = packet_pool::none;
+  }
+
+  /// Says that the descriptors of this warp's turn are filled, behind those of the turns before.
+  GNSTOR_HD bool say_filled(const simt::group& g) {
+    g.sync();  // what the lanes have filled, before the leader says so
+    bool is_said = false;
+    if (g.leads()) is_said = fill_next();
+    is_said = g.broadcast(std::uint32_t{is_said}) != 0;
+    if (is_said) turn_.is_open = false;
+    return is_said;
+  }
+  /// @par Callers the leader
+  /// @par Order releases the descriptors filled to the NIC, and the words beside `send_filled` to
+  /// the next warp
+  GNSTOR_HD bool fill_next() {
+    packet_control& c = *path_.control;
+    word64 filled(c.send_filled);
+    std::uint64_t now = filled.load(acquire);
+    for (std::uint32_t k = 1; k < looks && now != turn_.from.pack(); ++k)
+      now = filled.load(acquire);
+    if (now != turn_.from.pack()) return false;
+    const send_place next = turn_.from.after(turn_.passed, turn_.sent);
+    note_full(turn_.was_full);
+    const bool ends_turn = turn_.passed != 0 && (next.position & (path_.turn - 1)) == 0;
+    if (ends_turn || turn_.waits) ring(next.descriptor);
+    c.send_quiet = turn_.is_empty ? c.send_quiet + turn_.passed : 0;
+    // All lanes had nothing, one after another, after the last stage has ended.
+    if (c.send_quiet >= path_.lanes() || is_late()) end_sending();
+    // Paired with the acquire above, and in `take_turn`.
+    filled.store(next.pack(), release);
+    return true;
+  }
+  /// Of who has the turn and nothing to send: nobody else is to ring soon.
+  /// @par Callers the leader
+  GNSTOR_HD void ring_what_is_filled(const send_place& marked) {
+    if (is_late()) end_sending();
+    if (marked.pack() != turn_.from.pack()) return;
+    note_full(turn_.was_full);
+    ring(marked.descriptor);
+  }
+  /// Writes the tail if there is anything behind it.
+  /// @par Callers as the words beside `send_filled`
+  GNSTOR_HD void ring(std::uint16_t descriptor) const {
+    if (descriptor == path_.control->send_rung) return;
+    path_.transmit.write_tail(descriptor & (path_.transmit.depth() - 1));
+    path_.control->send_rung = descriptor;
   }
   GNSTOR_HD void note_full(bool is_full) const {
     if (is_full && path_.control->send_was_full == 0) path_.count(packet_cause::ring_full);
     path_.control->send_was_full = is_full;
   }
-
-  /// Gives the position to whose it is now, and rings where a turn or the packets end.
-  /// @par Callers the leader
-  /// @par Order releases the descriptors filled to the NIC, and the words beside the position to
-  /// the next warp
-  GNSTOR_HD void pass_on(std::uint64_t at, std::uint32_t passed, std::uint32_t sent, bool is_empty,
-                         bool waits) {
-    packet_control& c = *path_.control;
-    c.send_tail = (c.send_tail + sent) % path_.transmit.depth();
-    const bool ends_turn = passed != 0 && (at + passed) % path_.turn == 0;
-    if (c.send_tail != c.send_rung && (ends_turn || waits)) {
-      path_.transmit.write_tail(c.send_tail);
-      c.send_rung = c.send_tail;
-    }
-    c.send_quiet = is_empty ? c.send_quiet + passed : 0;
-    // All lanes had nothing, one after another, after the last stage has ended.
-    if (c.send_quiet >= path_.lanes()) end_sending();
-    // Paired with the acquire in `send`.
-    if (passed != 0) word64(c.send_position).store(at + passed, release);
-    if (until_.expired(simt::now_ns())) end_sending();
-  }
+  GNSTOR_HD bool is_late() const { return stops_ && until_.expired(simt::now_ns()); }
   GNSTOR_HD void end_sending() const {
     packet_pool::word(path_.control->sent_all).store(1, release);
   }
@@ -190,6 +295,8 @@ class transmit_warp {
   /// True from when nothing is sent any more: then the warp waits for the stages before, gives up
   /// what they still bring, waits for what the NIC has, and in the end makes it let go.
   GNSTOR_HD bool look_for_end(const simt::group& g) {
+    // A busy warp looks seldom.
+    if (is_busy_ && ++steps_ % 16 != 0) return false;
     bool no_more = false;
     if (g.leads()) {
       note_end();
@@ -197,13 +304,14 @@ class transmit_warp {
     }
     const auto now = static_cast<ending>(g.broadcast(static_cast<std::uint32_t>(ending_)));
     if (now == ending::none) return false;
+    is_busy_ = false;
     no_more = g.broadcast(std::uint32_t{no_more}) != 0;
     g.sync();
     if (!no_more) return true;
     give_up_unsent();
     const bool is_home = packet_pool::word(path_.sending[lane_]).load(acquire) == 0;
     const bool is_out = now == ending::disabled && !path_.transmit.is_enabled();
-    if (g.all(is_home || is_out || now == ending::over)) leave();
+    if (g.all(is_home || is_out || now == ending::over)) leave(g);
     return true;
   }
   /// @par Callers the leader
@@ -238,10 +346,11 @@ class transmit_warp {
     path_.count(why);
     path_.pool.hand_over(buffer, packet_owner::sender, packet_owner::free);
   }
-  GNSTOR_HD void leave() {
+  GNSTOR_HD void leave(const simt::group& g) {
     has_ended_ = true;
+    take_back(g);
     const std::uint32_t held = packet_pool::word(path_.sending[lane_]).load(acquire);
-    if (held == 0 || take_back()) return;
+    if (held == 0) return;
     const bool kept = path_.transmit.is_enabled();
     path_.count(kept ? packet_cause::stuck : packet_cause::unsent);
     if (!kept) give_back(held - 1);
@@ -249,6 +358,11 @@ class transmit_warp {
 
   packet_path<Receive, Transmit> path_;
   std::uint32_t lane_;
+  offer next_;
+  std::uint32_t settled_ = 0;  ///< laps of this lane that were, when it found nothing to send
+  taken_turn turn_;
+  std::uint32_t steps_ = 0;
+  bool is_busy_ = false;  ///< the last step did something
   bool has_ended_ = false;
   bool stops_ = false;  ///< the leader's, as what follows: the path is to stop
   ending ending_ = ending::none;
