@@ -1,11 +1,11 @@
 #pragma once
 
 #include <deengine/admission.hpp>
+#include <deengine/block_place.hpp>
 #include <deengine/foresight.hpp>
 #include <deengine/request.hpp>
 #include <deengine/shard_store.hpp>
 #include <deengine/ssd_volumes.hpp>
-#include <gnstor/io/placement.hpp>
 #include <gnstor/simt/warp.hpp>
 
 namespace gnstor::fw {
@@ -60,7 +60,7 @@ class engine_ref {
     const std::uint32_t place = serving().place(relaxed);
     admission a = check_rights(r, known, now);
     a.changes = changed;
-    if (!a.ok() || is_at(place, a.vid, known, known.stripe.quotient(a.first.value), 0)) return a;
+    if (!a.ok() || is_at(place, a.vid, known, a.first)) return a;
     const bool gathers = permissions().spread(r.vid) == wire::afa::volume_spread::gathering;
     return gathers && belongs(a, known, 1) ? a : refuse(wire::afa::status::wrong_ssd);
   }
@@ -135,8 +135,7 @@ class engine_ref {
   /// True if the blocks of a command belong on this SSD. Not what a write asks first.
   /// @param known what `check_rights` found @param fewer by a placement over so many SSDs fewer
   GNSTOR_HD bool belongs(const admission& a, const known_grant& known, unsigned fewer = 0) const {
-    return is_at_rarely(serving().place(), a.vid, known, known.stripe.quotient(a.first.value),
-                        fewer);
+    return is_at_rarely(serving().place(), a.vid, known, a.first, fewer);
   }
 
   /// Asks memory for what finding a command's pages touches first: the buckets of the mapping. A
@@ -370,20 +369,6 @@ class engine_ref {
   GNSTOR_HD void look_at_rights(const known_grant& known, bool write, foresight& out) const {
     out.epoch = serving().expected(write);
     out.version = permission_table<Scope>::version_now(known);
-  }
-
-  /// True if a volume's stripe belongs at a place, by a placement over so many SSDs fewer.
-  GNSTOR_HD static bool is_at(std::uint32_t place, volume_id vid, const known_grant& known,
-                              std::uint32_t stripe, unsigned fewer) {
-    return rendezvous_placement(known.ssd_count - fewer)
-        .holds(vid, known.hash_factor, stripe, known.replicas,
-               ssd_index(static_cast<std::uint16_t>(place)));
-  }
-  /// The same, called, so that the code of each command stays short.
-  GNSTOR_HD_SLOW static bool is_at_rarely(std::uint32_t place, volume_id vid,
-                                          const known_grant known, std::uint32_t stripe,
-                                          unsigned fewer) {
-    return is_at(place, vid, known, stripe, fewer);
   }
 
   GNSTOR_HD static admission refuse(std::uint16_t status) {

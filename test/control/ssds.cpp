@@ -133,7 +133,7 @@ TEST_CASE("an SSD that was detached by mistake is given what was written meanwhi
   unsigned of = 0;
   unsigned given = 0;
   for (const host::array_event& e : array.manager->events(1)) {
-    unsigned now = 0;  // it begins anew where the machine is so busy that the SSD seems to have gone
+    unsigned now = 0;  // it begins anew where a busy machine has the SSD seem to be gone
     if (std::sscanf(e.words.c_str(), "SSD 1: %u of %u blocks were looked at, %u were given", &now,
                     &of, &given) == 3)
       looked_at = std::max(looked_at, now);
