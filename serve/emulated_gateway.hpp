@@ -48,6 +48,8 @@ class emulated_gateway final : public array_gateway {
   std::uint32_t max_transfer_blocks() const override { return about_.max_transfer_blocks; }
   std::uint64_t identity() const override { return identity_; }
   bool has_write_cache() const override { return array_->has_write_cache(); }
+  /// As `emulated_array::what_survives`.
+  std::string what_survives() const { return array_->what_survives(); }
   joined join(const host_identity& who) override;
   joined join_manager(const host_identity& who, const wire::afa::manager_claim& said) override;
   void tick() override;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deengine/array_name.hpp>
 #include <deengine/doubt_record.hpp>
 #include <deengine/geometry.hpp>
 #include <deengine/membership_record.hpp>
@@ -51,6 +52,7 @@ struct alignas(128) metadata_header {
   wire::afa::stand_ins others[2];
   /// Atomic: the place whose blocks belong here. Its own, unless this SSD stands in for another.
   std::uint32_t place = 0;
+  array_name array;  ///< in flash
 
   /// The value `identity` must have.
   GNSTOR_HD constexpr std::uint32_t expected_identity() const {
@@ -84,6 +86,7 @@ struct alignas(128) metadata_header {
 };
 
 static_assert(offsetof(metadata_header, identity) == offsetof(metadata_header, ssd_count) + 4);
+static_assert(offsetof(metadata_header, array) == 200, "docs/flash-format.md");
 static_assert(sizeof(metadata_header) == 256 && std::is_trivially_copyable_v<metadata_header>);
 
 }  // namespace gnstor::fw

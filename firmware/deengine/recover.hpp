@@ -294,7 +294,8 @@ inline mount_status recover(void* base, std::uint64_t bytes, const geometry& g,
   metadata_header& header = meta.header();
   if (header.magic != metadata_header::right_magic) return mount_status::not_formatted;
   if (header.version != metadata_header::right_version) return mount_status::other_version;
-  if (header.identity != header.expected_identity()) return mount_status::damaged;
+  if (header.identity != header.expected_identity() || !header.array.is_sound())
+    return mount_status::damaged;
   if (!(header.shape == g)) return mount_status::other_geometry;
   const bool grows = who.may_grow && header.ssd_count < who.ssd_count;
   if (header.self != who.self || (header.ssd_count != who.ssd_count && !grows))

@@ -58,7 +58,8 @@ class power_model {
     lose(meta, 52, 12 - 4);
     lose(meta, 72, 4);
     lose(meta, 160, 176 - 160);
-    lose(meta, 192, 256 - 192);
+    lose(meta, 192, 200 - 192);
+    lose(meta, 208, 256 - 208);
     lose(meta, 256, at.volumes - 256);
     lose(meta, at.free, at.states - at.free);
     lose(meta, at.mappings, at.oob - at.mappings);

@@ -6,6 +6,7 @@
 #include "temp_folder.hpp"
 #include "under_tsan.hpp"
 #include <deengine/layout.hpp>
+#include <deengine/metadata_header.hpp>
 #include <gnstor/core/hash.hpp>
 #include <gnstor/host/error.hpp>
 #include <gnstor/host/session.hpp>
@@ -14,7 +15,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -191,6 +194,75 @@ TEST_CASE("flash in use is refused, and free once its session ends") {
     CHECK(v.vid.value == 1);
   }
   CHECK(refusal(endpoint(folder)).empty());
+}
+
+TEST_CASE("an array says what of it survives no power cut") {
+  const auto says = [](const std::string& where) {
+    const std::vector<std::string> notes = host::session(where).notes();
+    return notes.empty() ? std::string() : notes.back();
+  };
+  const temp_folder folder;
+  CHECK(says("emu:?capacity=16M").find("nothing in it survives this process") != std::string::npos);
+  CHECK(says(endpoint(folder, "capacity=16M&sync=no")).find("sync=no") == 0);
+  // Where the folder itself lies in memory, that is what counts.
+  const std::string here = says(endpoint(folder));
+  CHECK((here.empty() || here.find("tmpfs") != std::string::npos));
+  if (!std::filesystem::is_directory("/dev/shm")) return;
+  const temp_folder memory("/dev/shm");
+  CHECK(says(endpoint(memory)).find("survives this process, and no power cut") !=
+        std::string::npos);
+}
+
+TEST_CASE("an SSD of another array is refused, and changes neither") {
+  const temp_folder folder;
+  const temp_folder other;
+  const auto bytes = random_bytes(1 << 20, 3);
+  {
+    host::session s(endpoint(folder));
+    const volume_info v = s.create_volume({.bytes = bytes.size()});
+    s.write(v, 0, bytes.data(), bytes.size());
+    host::session t(endpoint(other));
+    (void)t.create_volume({.bytes = 4096});
+    (void)t.create_volume({.bytes = 8192});
+  }
+  const std::string mine = folder.path() + "/ssd1.flash";
+  std::filesystem::rename(mine, mine + ".kept");
+  std::filesystem::copy_file(other.path() + "/ssd1.flash", mine);
+  const std::string said = refusal(endpoint(folder));
+  CHECK(said.find("ssd1.flash is of another array") != std::string::npos);
+  CHECK(said.find("ssd0.flash") != std::string::npos);
+  std::filesystem::rename(mine + ".kept", mine);
+  host::session s(endpoint(folder));
+  std::vector<unsigned char> read(bytes.size());
+  s.read(s.open_volume(volume_id(1)), 0, read.data(), read.size());
+  CHECK(read == bytes);
+}
+
+TEST_CASE("SSDs that were made before arrays had names are one array from now on") {
+  const temp_folder folder;
+  { host::session s(endpoint(folder)); }
+  const auto name_in = [&](std::uint32_t ssd) {
+    std::fstream file(folder.path() + "/ssd" + std::to_string(ssd) + ".flash",
+                      std::ios::binary | std::ios::in | std::ios::out);
+    return file;
+  };
+  for (std::uint32_t k = 0; k < 4; ++k) {
+    auto file = name_in(k);
+    file.seekp(offsetof(fw::metadata_header, array));
+    const fw::array_name none;
+    file.write(reinterpret_cast<const char*>(&none), sizeof none);
+  }
+  { host::session s(endpoint(folder)); }
+  fw::array_name first;
+  for (std::uint32_t k = 0; k < 4; ++k) {
+    auto file = name_in(k);
+    file.seekg(offsetof(fw::metadata_header, array));
+    fw::array_name its;
+    file.read(reinterpret_cast<char*>(&its), sizeof its);
+    CHECK(its.any());
+    if (k == 0) first = its;
+    CHECK(its == first);
+  }
 }
 
 TEST_CASE("a flash folder that is missing, or holds something else, is named with the remedy") {

@@ -65,6 +65,10 @@ serve::array_management managed(const target_options& options) {
   serve::array_management m;
   if (options.manages && !options.manager_secret.empty())
     throw host::input_error("--manage and --manager-secret: an array has one manager at a time");
+  if (!options.manages && !options.manager.metrics.empty()) {
+    throw host::input_error(
+        "--metrics: they are the manager's: give it to that gnstord, or use --manage here");
+  }
   if (!options.managers.empty() && options.manager_secret.empty())
     throw host::input_error("--managers: they need --manager-secret, to manage the array");
   if (!options.manager_secret.empty() && !(options.volumes.empty() && options.reassigned.empty())) {
@@ -134,6 +138,7 @@ serving::serving(const target_options& options)
   serve::provide_volumes(array_, options_.volumes);
   for (const auto& [vid, nqn] : heirs_) array_.reassign(vid, nqn);
   follow();
+  if (const std::string survives = array_.what_survives(); !survives.empty()) say(survives);
 #if defined(GNSTOR_WITH_CONTROL)
   if (array_.manager() == nullptr) return;
   const host::verbs::net_address at{address_in(options.listen).host, server_.port()};

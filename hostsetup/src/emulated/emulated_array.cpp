@@ -76,6 +76,7 @@ emulated_array::emulated_array(const endpoint& where, machine client, int client
   try {
     for (std::uint32_t k = 0; k < where.ssds; ++k) mount(k);
     refuse_gaps();
+    name_array();
     forget_unconfirmed();
     detached_ = latest_membership().absent;
     for (std::uint32_t k = 0; k < where.ssds; ++k) tell_of(k);

@@ -52,6 +52,9 @@ class emulated_array : public std::enable_shared_from_this<emulated_array> {
   bool resident() const { return !on_gpu() || endpoint_.resident; }
   /// True if a power cut may lose what was acknowledged, until a Flush: CPU threads serve files.
   bool has_write_cache() const { return node_.medium != nullptr; }
+  /// What of the flash ends with this process, or with the machine's power. Empty: what is flushed
+  /// survives both.
+  std::string what_survives() const;
   const fw::node& node() const { return node_; }
   const fw::geometry& geometry() const { return geometry_; }
 
@@ -167,6 +170,7 @@ class emulated_array : public std::enable_shared_from_this<emulated_array> {
   std::string path_of(std::uint32_t index) const;
   std::string explain(std::uint32_t index, fw::mount_status outcome) const;
   void refuse_gaps() const;
+  void name_array() const;
   fw::membership_record latest_membership() const;
   void forget_unconfirmed() const;
   bool syncs() const { return !endpoint_.flash.empty() && endpoint_.sync.value_or(true); }

@@ -351,6 +351,8 @@ std::vector<std::string> emulated_client::notes() const {
         fmt::format("nic_rate= is a model: each NIC moves at most {} bytes of data per second",
                     where.nic_rate));
   }
+  const std::string survives = array_->what_survives();
+  if (!survives.empty()) all.push_back(survives);
   return all;
 }
 

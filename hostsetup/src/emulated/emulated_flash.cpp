@@ -8,6 +8,8 @@
 #include <deengine/save.hpp>
 
 #include <fmt/format.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
 
 #include <algorithm>
 #include <array>
@@ -129,6 +131,27 @@ std::string emulated_array::explain_lost(std::uint32_t index) const {
       path_of(index), std::strerror(drives_[index].file->error()), index);
 }
 
+/// In words, for who relies on it.
+std::string emulated_array::what_survives() const {
+  if (endpoint_.flash.empty()) {
+    return fmt::format("its flash is {} memory: nothing in it survives this process",
+                       on_gpu() && endpoint_.media == media_kind::hbm ? "a GPU's" : "this host's");
+  }
+  if (on_gpu() && drives_[0].pinned.data() == nullptr) {
+    return fmt::format("{} is written when this process ends in order, and not before",
+                       endpoint_.flash);
+  }
+  struct statfs about {};
+  if (::statfs(endpoint_.flash.c_str(), &about) == 0 && about.f_type == TMPFS_MAGIC) {
+    return fmt::format(
+        "{} is in this machine's memory (tmpfs): what is flushed survives this process, and no "
+        "power cut",
+        endpoint_.flash);
+  }
+  if (syncs()) return {};
+  return "sync=no: a Flush waits for no disk, and a power cut takes what it likes";
+}
+
 /// Why an SSD does not mount.
 std::string emulated_array::explain(std::uint32_t index, fw::mount_status outcome) const {
   const auto& header = *static_cast<const fw::metadata_header*>(drives_[index].host_metadata);
@@ -166,6 +189,30 @@ void emulated_array::refuse_gaps() const {
                     "on them: put the file back",
                     path_of(k), known));
   }
+}
+
+/// Refuses an SSD of another array, and gives the array's name to those that have none. Throws
+/// `error`.
+void emulated_array::name_array() const {
+  const auto of = [](const drive& d) -> fw::array_name& {
+    return static_cast<fw::metadata_header*>(d.host_metadata)->array;
+  };
+  fw::array_name name;
+  std::uint32_t first = 0;
+  for (std::uint32_t k = 0; k < drives_.size(); ++k) {
+    const fw::array_name its = of(drives_[k]);
+    if (!its.any()) continue;
+    if (!name.any()) {
+      name = its;
+      first = k;
+    } else if (!(its == name)) {
+      throw error(fmt::format(
+          "{} is of another array than {}: put the file of this array back. Nothing was changed",
+          path_of(k), path_of(first)));
+    }
+  }
+  if (!name.any()) name = fw::array_name::of(std::random_device{}() | 1);
+  for (const drive& d : drives_) of(d) = name;
 }
 
 /// What the SSDs know of the latest epoch that any of them knows.
