@@ -2,6 +2,7 @@
 
 #include "block_device.hpp"
 #include <base/log.hpp>
+#include <gnstor/host/control_error.hpp>
 #include <gnstor/host/volume_text.hpp>
 #include <gnstor/simt/clock.hpp>
 
@@ -62,7 +63,16 @@ block_array::block_array(host::session session, const block_array_options& wante
   buffers_.emplace(link(), wanted.buffers, buffer_bytes);
 }
 
-block_array::~block_array() = default;
+block_array::~block_array() {
+  for (const auto& [vid, device] : open_) {
+    if (device.expired()) continue;  // it has given its right back
+    try {
+      session_.close_volume(volume_id(vid));
+    } catch (const std::exception& e) {
+      host::log(host::log_level::warning, e.what());
+    }
+  }
+}
 
 std::vector<block_array::entry> block_array::list() {
   std::vector<entry> all;
@@ -83,7 +93,12 @@ std::shared_ptr<block_device> block_array::open(std::string_view volume, bool re
   std::shared_ptr<block_device> device;
   const std::lock_guard lock(guard_);
   const auto opened = [&](auto which) {
-    return read_only ? session_.open_read_only(which) : session_.open_volume(which);
+    try {
+      return read_only ? session_.open_read_only(which) : session_.open_volume(which);
+    } catch (const host::control_error& e) {
+      if (e.why() != host::control_reason::unknown_volume) throw;
+      throw host::input_error(e.what());
+    }
   };
   const volume_info v = by_id ? opened(volume_id(vid)) : opened(volume);
   std::weak_ptr<block_device>& there = open_[v.vid.value];

@@ -34,6 +34,8 @@ class block_array {
   explicit block_array(const block_array_options& wanted);
   /// Over a session that is there already, opened by `session_options_for`.
   block_array(host::session session, const block_array_options& wanted);
+  /// Gives the rights to write back, also of devices that are still there: nobody may use these any
+  /// more. nbdkit ends without closing a client that is just about to leave.
   ~block_array();
   block_array(const block_array&) = delete;
   block_array& operator=(const block_array&) = delete;
@@ -59,6 +61,8 @@ class block_array {
   volume_traffic& traffic() { return traffic_; }
   /// Where requests are: a call is several, if it is long.
   const phase_counts& phases() const { return phases_; }
+  /// As `session::notes`.
+  std::vector<std::string> notes() const { return session_.notes(); }
   /// Throws `error` with the reason if the array serves nothing any more.
   void check() const;
 

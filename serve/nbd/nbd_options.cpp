@@ -115,7 +115,13 @@ const char* nbd_options::help() {
          "readonly=yes       takes no right to write: others may\n"
          "host-name=NAME     as whom the array knows this server [gnstor-nbd]\n"
          "timeout=SECONDS    of a request, SSDs that fail included [30]\n"
-         "buffers=N          of 128 KiB, registered [64]";
+         "buffers=N          of 128 KiB, registered [64]\n"
+         "Examples:\n"
+         "  nbdkit --threads 64 gnstor-plugin.so endpoint='emu:?flash=/srv/array' volume=disk "
+         "create=1G\n"
+         "  nbdkit --threads 64 gnstor-plugin.so endpoint=gnstor://HOST volume=disk\n"
+         "  nbdkit --threads 64 --filter=blocksize gnstor-plugin.so endpoint=gnstor://HOST "
+         "minblock=4096";
 }
 
 }  // namespace gnstor::serve

@@ -14,6 +14,7 @@
 #include <nbdkit-plugin.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -123,6 +124,8 @@ int after_fork() {
   return guarded(-1, [] {
     plugin_state& p = plugin();
     p.array = std::make_unique<block_array>(p.options.array);
+    for (const std::string& note : p.array->notes())
+      std::fprintf(stderr, "gnstor: %s\n", note.c_str());
     if (p.options.create_bytes != 0) p.array->provide(p.options.volume, p.options.create_bytes);
     if (!p.options.volume.empty())
       p.exported = p.array->open(p.options.volume, p.options.read_only);
@@ -178,8 +181,15 @@ void* open_export(int readonly) {
     const bool reads = readonly != 0 || p.options.read_only;
     const std::unique_lock lock(p.guard);
     if (p.exported) {
-      // What could not be had at the start may be free by now.
-      if (!p.exported->writable() && !reads) p.exported = p.array->open(p.options.volume);
+      try {
+        // As it is by now: grown, made anew, or free to be written.
+        p.exported = p.array->open(p.options.volume, p.options.read_only);
+      } catch (const gnstor::host::input_error&) {
+        throw;  // there is no such volume any more
+      } catch (const std::exception& e) {
+        // Requests wait for the array to come back, and say so where it does not.
+        nbdkit_debug("%s: the export stays as it was", e.what());
+      }
       return new connection{p.exported, reads};
     }
     const std::string name = nbdkit_export_name() != nullptr ? nbdkit_export_name() : "";

@@ -161,6 +161,49 @@ def away(programs, folder, target, held):
     print("a target was away for longer than a request may take")
 
 
+def changed(programs, folder, target):
+    """A volume that has grown is seen by the next connection; so is one of the same name that was
+    made after it was deleted, and that there is none."""
+    def gnstorctl(*words):
+        code, said = target.gnstorctl(*words)
+        rig.check(code == 0, "gnstorctl", *words, said)
+
+    gnstorctl("volume", "create", "other", "--size", "8M", "--owner", "changed")
+    export = Export(programs, folder, "changed",
+                    [*printed_words(target, "other"), "host-name=changed"])
+    before = export.connect()
+    before.pwrite(b"g" * BLOCK, 0)
+    gnstorctl("volume", "grow", "other", "--size", "16M")
+    h = export.connect()
+    rig.check(h.get_size() == 16 << 20, "a grown volume has", h.get_size(), "bytes")
+    rig.check(h.pread(BLOCK, 0) == b"g" * BLOCK, "what was there before it grew is there")
+    h.pwrite(b"h" * BLOCK, (16 << 20) - BLOCK)
+    rig.check(before.pread(BLOCK, 0) == b"g" * BLOCK, "an older connection goes on")
+    h.shutdown()
+    gnstorctl("lease", "revoke", "other", "changed")
+    gnstorctl("volume", "delete", "other", "--yes")
+    try:
+        before.pread(BLOCK, 0)
+        rig.check(False, "a volume that was deleted is read")
+    except nbd.Error as e:
+        rig.check(e.errno == "ESHUTDOWN", "a volume that was deleted: ESHUTDOWN, not", e)
+    before.shutdown()
+    try:
+        export.connect()
+        rig.check(False, "a volume that was deleted is exported")
+    except nbd.Error:
+        rig.check("other" in export.said(), "the server says which volume is gone", export.said())
+    gnstorctl("volume", "create", "other", "--size", "12M", "--owner", "changed")
+    h = export.connect()
+    rig.check(h.get_size() == 12 << 20, "a volume made anew has", h.get_size(), "bytes")
+    rig.check(h.pread(BLOCK, 0) == bytes(BLOCK), "and nothing of its predecessor")
+    h.pwrite(b"n" * BLOCK, 0)
+    h.shutdown()
+    rig.check(export.end() == 0, "nbdkit ends in order", export.said())
+    gnstorctl("volume", "delete", "other", "--yes")
+    print("an export followed its volume: grown, deleted, made anew")
+
+
 def two_hosts(programs, folder, target, first, held):
     """The second server exports it to be read while the first may write; kill -9 of the first
     gives it the right."""
@@ -212,6 +255,7 @@ def main():
         rig.check(code == 0, "gnstorctl volume create", said)
         words = [*printed_words(target, "disk"), "host-name=gnstor-nbd"]
         export = Export(programs, folder, "first", words)
+        changed(programs, folder, target)
         held = failing_ssds(target, export)
         started_again(target, export, held)
         away(programs, folder, target, held)
