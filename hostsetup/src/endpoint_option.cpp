@@ -41,9 +41,10 @@ std::vector<emulated> deployment() {
        [](endpoint& e, const value& v) { e.grow = is_yes(v); }},
       {"sync", use, yes_or_no(), "yes",
        "Whether a Flush, a write with FUA and the end of a session wait until the files of flash= "
-       "are on their disk. What was flushed then survives a power cut of the machine; what was "
-       "only acknowledged survives the process alone. no is for files in memory and for what may "
-       "be made anew. Not where a GPU runs the firmware: its files lie in memory.",
+       "are on their disk. What was flushed then survives a power cut of the machine, but for "
+       "blocks that were overwritten or moved since; what was only acknowledged survives the "
+       "process alone. no is for files in memory and for what may be made anew. Not where a GPU "
+       "runs the firmware: its files lie in memory.",
        [](endpoint& e, const value& v) { e.sync = is_yes(v); }},
       {"runner", use, syntax::one_of({"auto", "cpu", "gpu", "sim"}), "auto",
        "Who runs the firmware: CPU threads, a persistent GPU kernel, or lanes of the host "

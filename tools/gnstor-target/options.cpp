@@ -8,7 +8,11 @@ std::optional<int> parse(int argc, char** argv, target_options& options) {
   command_line line(
       "Serves an emulated array as an NVMe-oF target over RDMA: GNStor's own protocol, and each "
       "volume as a plain namespace.\n"
-      "A plain host: nvme connect -t rdma -a ADDRESS -s 4420 -n nqn.2026-11.io.gnstor:volume.1");
+      "Examples:\n"
+      "  gnstor-target --array 'emu:?ssds=4&capacity=1G&flash=/srv/array' --volume 1G\n"
+      "  nvme connect -t rdma -a ADDRESS -s 4420 -n nqn.2026-11.io.gnstor:volume.1  # of Linux\n"
+      "  gnstor-target --array 'emu:?capacity=1G&flash=/srv/array' --manage   # and gnstorctl\n"
+      "  gnstor-target --array 'emu:?capacity=1G' --manager-secret /etc/gnstor/secret");
   line.option("--listen", options.listen, "ADDRESS:PORT; [ADDRESS]:PORT for IPv6").show_default();
   line.option("--array", options.array, "the array's endpoint: emu:?ssds=4&capacity=1G&flash=DIR")
       .show_default();
