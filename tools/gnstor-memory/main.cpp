@@ -5,13 +5,13 @@
 /// exit code 0 when SIGTERM or SIGINT asked it to, and with 1 and the reason when it cannot start.
 
 #include <gnstor/host/error.hpp>
-#include <gnstor/host/log.hpp>
 #include <gnstor/host/mapped_endpoint.hpp>
 #include <gnstor/host/memory_endpoint.hpp>
 #include <gnstor/host/text_values.hpp>
 #include <serve/rdma/memory_server.hpp>
 
 #include <command_line/command_line.hpp>
+#include <command_line/program_log.hpp>
 #include <fmt/format.h>
 
 #include <chrono>
@@ -34,7 +34,7 @@ struct options {
   std::vector<std::string> regions;
   std::vector<std::string> allowed;
   std::string secret;
-  bool quiet = false;
+  gnstor::tools::program_log log;
 };
 
 /// NAME=ENDPOINT as --region takes it.
@@ -115,13 +115,9 @@ int main(int argc, char** argv) {
               "ADDRESS of a host that may use them, else all; may be repeated");
   line.option("--secret", o.secret,
               "FILE of 32 hexadecimal digits that clients have to know: their endpoints' secret=");
-  line.flag("--quiet", o.quiet, "say nothing of single connections");
+  o.log.add_to(line);
   if (const auto code = line.parse(argc, argv)) return *code;
-  gnstor::host::set_log_level(o.quiet ? gnstor::host::log_level::warning
-                                      : gnstor::host::log_level::info);
-  gnstor::host::set_log_sink([](gnstor::host::log_level, std::string_view words) {
-    fmt::print(stderr, "gnstor-memory: {}\n", words);
-  });
+  o.log.start("gnstor-memory");
   std::signal(SIGTERM, note_signal);
   std::signal(SIGINT, note_signal);
   std::signal(SIGUSR1, note_withdrawal);

@@ -12,7 +12,6 @@
 #include "options.hpp"
 #include "serve.hpp"
 #include "serving.hpp"
-#include <gnstor/host/log.hpp>
 
 #include <csignal>
 #include <cstdio>
@@ -28,11 +27,7 @@ extern "C" void note_signal(int) { stop_requested = 1; }
 int main(int argc, char** argv) {
   gnstor::tools::target_options options;
   if (const std::optional<int> done = gnstor::tools::parse(argc, argv, options)) return *done;
-  gnstor::host::set_log_level(options.quiet ? gnstor::host::log_level::warning
-                                            : gnstor::host::log_level::info);
-  gnstor::host::set_log_sink([](gnstor::host::log_level, std::string_view words) {
-    std::fprintf(stderr, "gnstor-target: %.*s\n", static_cast<int>(words.size()), words.data());
-  });
+  options.log.start("gnstor-target");
   std::signal(SIGTERM, note_signal);
   std::signal(SIGINT, note_signal);
   std::signal(SIGPIPE, SIG_IGN);

@@ -51,7 +51,7 @@ std::optional<int> parse(int argc, char** argv, target_options& options) {
               "hosts; without it these only read");
   options.manager.add_to(line, "--control");
   line.config_file();
-  line.flag("--quiet", options.quiet, "say nothing of single connections");
+  options.log.add_to(line);
   return line.parse(argc, argv);
 }
 

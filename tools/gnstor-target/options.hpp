@@ -1,5 +1,6 @@
 #pragma once
 
+#include <command_line/program_log.hpp>
 #include <management/manager_options.hpp>
 
 #include <cstdint>
@@ -23,7 +24,7 @@ struct target_options {
   manager_options manager;              ///< then
   std::string manager_secret;           ///< file: who knows it manages the array from elsewhere
   std::string managers;                 ///< where those answer: HOST:PORT,...
-  bool quiet = false;
+  program_log log;
 };
 
 /// Reads the command line; the exit code where the program is to end at once.

@@ -5,7 +5,6 @@
 /// reason when it cannot start, or another manager is in charge.
 
 #include "managing.hpp"
-#include <gnstor/host/log.hpp>
 
 #include <fmt/format.h>
 
@@ -13,8 +12,6 @@
 #include <cstdio>
 
 namespace {
-
-namespace host = gnstor::host;
 
 volatile std::sig_atomic_t stop_requested = 0;
 
@@ -25,9 +22,7 @@ extern "C" void note_signal(int) { stop_requested = 1; }
 int main(int argc, char** argv) {
   gnstor::tools::daemon_options o;
   if (const auto code = gnstor::tools::parse(argc, argv, o)) return *code;
-  host::set_log_level(o.quiet ? host::log_level::warning : host::log_level::info);
-  host::set_log_sink(
-      [](host::log_level, std::string_view words) { fmt::print(stderr, "gnstord: {}\n", words); });
+  o.log.start("gnstord");
   std::signal(SIGTERM, note_signal);
   std::signal(SIGINT, note_signal);
   std::signal(SIGPIPE, SIG_IGN);

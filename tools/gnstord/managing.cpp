@@ -79,7 +79,7 @@ std::optional<int> parse(int argc, char** argv, daemon_options& o) {
   line.option("--etcd-key", o.etcd_tls.key, "FILE in PEM: its key");
   o.manager.add_to(line, "--listen");
   line.config_file();
-  line.flag("--quiet", o.quiet, "say only what goes wrong");
+  o.log.add_to(line);
   return line.parse(argc, argv);
 }
 

@@ -5,6 +5,7 @@
 #include <serve/control/control_server.hpp>
 #include <serve/leadership/leadership.hpp>
 
+#include <command_line/program_log.hpp>
 #include <management/manager_options.hpp>
 
 #include <chrono>
@@ -22,7 +23,7 @@ struct daemon_options {
   std::string etcd;    ///< HOST:PORT,...; empty: this daemon leads
   serve::etcd_tls etcd_tls;
   manager_options manager;
-  bool quiet = false;
+  program_log log;
 };
 
 /// Reads the command line; the exit code where the program is to end at once.
