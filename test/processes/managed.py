@@ -53,6 +53,12 @@ def traffic(target):
         counted = by_name.get(volume, {})
         rig.check(sum(map(int, counted.get("latencies", []))) >= int(counted.get("writes", 0)),
                   "latencies of", volume, said)
+    code, said = target.gnstorctl("--watch", "0.5", "--times", "2", "volume", "traffic")
+    rounds = said.split("ID ")[1:]
+    rig.check(code == 0 and len(rounds) == 2 and "/s" not in rounds[0], "--watch:", said)
+    row = next((line.split() for line in rounds[-1].splitlines() if " steady " in line), [])
+    rig.check(len(row) > 3 and row[3].endswith("/s") and 0 < int(row[3][:-2]) < 1_000_000,
+              "writes per second:", said)
     code, said = target.gnstorctl("host", "list")
     rig.check(code == 0 and said.count("connected") >= 3, "the hosts are listed:", said)
 

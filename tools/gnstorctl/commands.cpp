@@ -47,7 +47,8 @@ int commands::show_all(connection& c, std::string (*text)(const std::vector<v1::
 void commands::array(command_line& line) {
   does(line.verb("show", "epoch, SSDs, capacity, and repairs under way"), "gnstorctl array show",
        [this](connection& c) {
-         return show(c.call(&v1::Control::Stub::ShowArray, v1::ShowArrayRequest{}), array_text);
+         return show(c.call(&v1::Control::Stub::ShowArray, v1::ShowArrayRequest{}),
+                     [this](const v1::Array& a) { return rates_.array_text(a); });
        });
   does(line.verb("health", "what is wrong, and what to do; exit code 3 if anything is"),
        "gnstorctl array health", [this](connection& c) {

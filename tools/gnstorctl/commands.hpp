@@ -2,6 +2,7 @@
 
 #include "command_words.hpp"
 #include "print.hpp"
+#include "rates.hpp"
 
 #include <command_line/command_line.hpp>
 #include <managed/daemon_connection.hpp>
@@ -30,8 +31,8 @@ class commands {
  private:
   using command = std::function<int(connection&)>;
 
-  template <class Message>
-  int show(const Message& m, std::string (*text)(const Message&)) const {
+  template <class Message, class Text>
+  int show(const Message& m, const Text& text) const {
     std::fputs((w_->format == "json" ? json(m) + "\n" : text(m)).c_str(), stdout);
     return 0;
   }
@@ -52,6 +53,7 @@ class commands {
 
   command_words* w_;
   command chosen_;
+  rates rates_;
   std::string (*local_)(const local_wanted&) = nullptr;
   bool script_ = false;
 };

@@ -68,7 +68,9 @@ int main(int argc, char** argv) try {
   line.option("--timeout", w.timeout_ms, "milliseconds that a call may take")
       .range(1, 600'000)
       .show_default();
-  line.option("--watch", w.watch_s, "do it again after so many seconds, until interrupted")
+  line.option("--watch", w.watch_s,
+              "do it again after so many seconds, until interrupted: volume traffic says rates "
+              "then, and array show how fast repairs are")
       .positive();
   line.option("--times", w.times, "with --watch: end after so many times");
   const commands all(line, w);

@@ -102,6 +102,36 @@ std::string progress_of(const v1::Repair& r) {
                      in_units(r.mended_bytes()));
 }
 
+/// How fast a repair has gone on in the last `seconds`, and how long it takes yet at that pace.
+std::string pace_of(const v1::Repair& r, const v1::Array& before, double seconds) {
+  for (const v1::Repair& b : before.repairs()) {
+    const bool same = b.kind() == r.kind() && b.volume() == r.volume() && b.ssd() == r.ssd();
+    if (!same || r.waits() || b.done_bytes() > r.done_bytes()) continue;
+    const auto per_second =
+        static_cast<std::uint64_t>(static_cast<double>(r.done_bytes() - b.done_bytes()) / seconds);
+    if (per_second == 0) return ", 0 B/s";
+    const std::uint64_t left = (r.total_bytes() - r.done_bytes()) / per_second;
+    return fmt::format(", {}/s, {}:{:02} left", in_units(per_second), left / 60, left % 60);
+  }
+  return "";
+}
+
+std::string array_head(const v1::Array& a) {
+  std::string text =
+      table({{"epoch", fmt::format("{}{}", a.epoch(), a.settled() ? "" : ", another one begins")},
+             {"SSDs", std::to_string(a.ssds_size())},
+             {"volumes", a.degraded() + a.torn() == 0
+                             ? std::to_string(a.volumes())
+                             : fmt::format("{}, {} degraded, {} with blocks that nobody has",
+                                           a.volumes(), a.degraded(), a.torn())},
+             {"manager's term", std::to_string(a.term())},
+             {"capacity", in_units(a.capacity_bytes())},
+             {"provisioned", in_units(a.provisioned_bytes())},
+             {"data at", a.endpoint().empty() ? "not served" : a.endpoint()},
+             {"version", a.version()}});
+  return text + "\n" + ssds_text(a);
+}
+
 }  // namespace
 
 std::string printable(const std::string& text) {
@@ -161,9 +191,19 @@ std::string leases_text(const std::vector<v1::Volume>& volumes) {
   return rows.size() == 1 ? "no leases\n" : table(rows);
 }
 
-std::string traffic_text(const v1::TrafficList& traffic) {
+std::string traffic_text(const v1::TrafficList& traffic) { return traffic_text(traffic, 0); }
+
+std::string traffic_text(const v1::TrafficList& traffic, double seconds) {
   std::vector<std::vector<std::string>> rows = {
       {"ID", "NAME", "READS", "WRITES", "READ", "WRITTEN", "ERRORS", "MEAN", "99 % BELOW"}};
+  const auto times = [&](std::uint64_t n) {
+    return seconds <= 0 ? std::to_string(n)
+                        : fmt::format("{:.0f}/s", static_cast<double>(n) / seconds);
+  };
+  const auto bytes = [&](std::uint64_t n) {
+    if (seconds <= 0) return in_units(n);
+    return in_units(static_cast<std::uint64_t>(static_cast<double>(n) / seconds)) + "/s";
+  };
   for (const v1::Traffic& t : traffic.volumes()) {
     std::uint64_t all = 0;
     for (const std::uint64_t n : t.latencies()) all += n;
@@ -171,8 +211,8 @@ std::string traffic_text(const v1::TrafficList& traffic) {
     int at = 0;
     while (at + 1 < t.latencies_size() && (below += t.latencies(at)) * 100 < all * 99) ++at;
     rows.push_back({std::to_string(t.volume()), t.name().empty() ? "-" : printable(t.name()),
-                    std::to_string(t.reads()), std::to_string(t.writes()), in_units(t.read_bytes()),
-                    in_units(t.written_bytes()), std::to_string(t.errors()),
+                    times(t.reads()), times(t.writes()), bytes(t.read_bytes()),
+                    bytes(t.written_bytes()), times(t.errors()),
                     all == 0 ? "-" : fmt::format("{} us", t.latency_ns() / all / 1000),
                     all == 0 ? "-" : fmt::format("{} us", std::uint64_t{1} << at)});
   }
@@ -240,24 +280,15 @@ std::string ssds_text(const v1::Array& a) {
   return table(rows);
 }
 
-std::string array_text(const v1::Array& a) {
-  std::string text =
-      table({{"epoch", fmt::format("{}{}", a.epoch(), a.settled() ? "" : ", another one begins")},
-             {"SSDs", std::to_string(a.ssds_size())},
-             {"volumes", a.degraded() + a.torn() == 0
-                             ? std::to_string(a.volumes())
-                             : fmt::format("{}, {} degraded, {} with blocks that nobody has",
-                                           a.volumes(), a.degraded(), a.torn())},
-             {"manager's term", std::to_string(a.term())},
-             {"capacity", in_units(a.capacity_bytes())},
-             {"provisioned", in_units(a.provisioned_bytes())},
-             {"data at", a.endpoint().empty() ? "not served" : a.endpoint()},
-             {"version", a.version()}});
-  text += "\n" + ssds_text(a);
-  if (a.repairs_size() == 0) return text;
+std::string array_text(const v1::Array& a) { return array_text(a, {}, 1); }
+
+std::string array_text(const v1::Array& a, const v1::Array& before, double seconds) {
+  const std::string head = array_head(a);
+  if (a.repairs_size() == 0) return head;
   std::vector<std::vector<std::string>> rows = {{"REPAIR", "PROGRESS"}};
-  for (const v1::Repair& r : a.repairs()) rows.push_back({what_of(r), progress_of(r)});
-  return text + "\n" + table(rows);
+  for (const v1::Repair& r : a.repairs())
+    rows.push_back({what_of(r), progress_of(r) + pace_of(r, before, seconds)});
+  return head + "\n" + table(rows);
 }
 
 bool is_healthy(const v1::Array& a) {

@@ -19,10 +19,14 @@ std::string volume_text(const v1::Volume& v);
 std::string volumes_text(const std::vector<v1::Volume>& volumes);
 std::string leases_text(const std::vector<v1::Volume>& volumes);
 std::string traffic_text(const v1::TrafficList& traffic);
+/// Of what was done in the last `seconds`: per second.
+std::string traffic_text(const v1::TrafficList& traffic, double seconds);
 std::string hosts_text(const v1::HostList& hosts);
 std::string admission_text(const v1::HostAdmission& done);
 std::string removal_text(const v1::HostRemoval& done);
 std::string array_text(const v1::Array& a);
+/// With the pace of repairs since `before`, which was `seconds` ago.
+std::string array_text(const v1::Array& a, const v1::Array& before, double seconds);
 std::string ssds_text(const v1::Array& a);
 std::string event_text(const v1::Event& e);
 /// In a line what is wrong, each with a remedy; "healthy" if nothing is.

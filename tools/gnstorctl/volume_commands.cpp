@@ -80,7 +80,7 @@ void commands::volumes(command_line& line) {
   does(line.verb("traffic", "what hosts have done with each volume, and how long it took"),
        "gnstorctl volume traffic", [this](connection& c) {
          return show(c.call(&v1::Control::Stub::ListTraffic, v1::ListTrafficRequest{}),
-                     traffic_text);
+                     [this](const v1::TrafficList& t) { return rates_.traffic_text(t); });
        });
   exports(line);
   changes(line);
