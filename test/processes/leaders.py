@@ -17,9 +17,10 @@ import time
 import rig
 from faults import Hosts
 
-# What is wanted is half of it: other tests may keep this machine busy, and the figures are printed.
-RESUMES_S = 10.0  # from a leader's end to the next one's first change
-WITHOUT_ETCD_S = 20.0  # likewise, when etcd has to choose a leader first
+# Twice what is promised, as other tests may keep this machine busy; the figures are printed.
+SLACK = 1.0 if os.environ.get("GNSTOR_STRICT") == "1" else 2.0
+RESUMES_S = 5.0 * SLACK  # from a leader's end to the next one's first change
+WITHOUT_ETCD_S = 10.0 * SLACK  # likewise, when etcd has to choose a leader first
 
 
 class Etcd:
