@@ -349,10 +349,11 @@ def silenced(hosts, draw, rounds, what, fall_silent, wake_up):
     usual, slowest = sorted(took)[len(took) // 2], max(took)
     over = hosts.fenced_after_s
     rig.check(usual < over + 1 and slowest < over + MOST_S,
-              f"a host could write only {usual:.2f} s after one that was {what}, {slowest:.2f} s at "
-              f"most")
+              f"a host could write only {usual:.2f} s after one that was {what}, "
+              f"{slowest:.2f} s at most")
     hosts.check_replicas()
-    print(f"{rounds} writers {what}: the other wrote after {usual:.2f} s, {slowest:.2f} s at most")
+    print(f"{rounds} writers {what}:",
+          f"the other wrote after {usual:.2f} s, {slowest:.2f} s at most")
 
 
 def stop(writer):
