@@ -81,6 +81,29 @@ TEST_CASE("a NIC that sends nothing any more gives the packets back when the pat
   CHECK(full > 0);
 }
 
+TEST_CASE(
+    "where the time to end is over while a slow NIC still sends, each packet has an account") {
+  std::uint64_t unsent = 0;
+  sweep(simt::host::mode::seeded, 200, [&unsent](simt::host::options chosen) -> std::string {
+    packet_rig_shape shape;
+    shape.pool = {.lanes = 16, .buffers = 64, .bytes = 2048};
+    shape.frames = 1'000'000;
+    shape.faults = {.seed = chosen.seed, .late = 400};
+    shape.drain_ns = chosen.seed % 40 * 500;
+    packet_rig rig(shape);
+    const std::string thrown = run_until(rig, chosen, 20'000 + chosen.seed * 500);
+    if (!thrown.empty()) return thrown;
+    unsent += rig.count(packet_cause::unsent);
+    const std::string fault = rig.fault_but_for_the_rest();
+    // What the NIC kept for longer than that is stuck, and in no other account.
+    const bool is_kept = rig.count(packet_cause::stuck) != 0;
+    const bool is_of_kept =
+        fault == "a packet is in no account" || fault == "the NIC sent another number";
+    return is_kept && is_of_kept ? std::string() : fault;
+  });
+  CHECK(unsent > 0);
+}
+
 TEST_CASE("a NIC that lets go of nothing keeps its buffers: they are counted as stuck") {
   packet_rig_shape shape;
   shape.frames = 3;

@@ -84,7 +84,7 @@ TEST_CASE("packets behind which none comes are sent all the same, and at once") 
     shape.turn = 64;
     shape.frames = 32;
     shape.settle_ns = 10'000'000'000;
-    shape.step_budget = 4'000'000;
+    shape.step_budget = 20'000'000;
     return forward(shape, chosen);
   });
 }

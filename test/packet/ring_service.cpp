@@ -39,7 +39,7 @@ std::string forward(const packet_rig_shape& shape, host::options chosen) {
 packet_rig_shape by_blocks(std::uint32_t threads = 4) {
   packet_rig_shape shape;
   shape.ring_threads = threads;
-  shape.step_budget = 80'000'000;
+  shape.step_budget = 400'000'000;  // a wire's faults may have it wait for the time to settle
   return shape;
 }
 

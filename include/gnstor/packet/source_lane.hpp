@@ -62,7 +62,7 @@ class source_lane {
   GNSTOR_HD bool is_near() const {
     if (!path_.sends) return true;
     const auto sent = send_place::unpack(word64(path_.control->send_taken).load(relaxed));
-    return position_ < sent.position + path_.pool.shape().buffers;
+    return sent.is_near(position_, path_.pool.shape().buffers);
   }
   template <class Source, class Lane>
   GNSTOR_HD bool fill(Source& source, Lane& lane, std::uint32_t buffer) const {

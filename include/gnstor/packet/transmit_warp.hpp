@@ -121,6 +121,8 @@ class transmit_warp {
       // Paired with the release of `fill_next`: what is filled by then is marked in `sending`.
       filled = word64(path_.control->send_filled).load(acquire);
       taken = await_turn(g.size());
+      if (is_late() && is_mine(send_place::unpack(taken), g.size()))
+        taken = end_late(taken, filled, g.size());
     }
     const send_place at = send_place::unpack(g.broadcast(taken));
     const send_place marked = send_place::unpack(g.broadcast(filled));
@@ -130,6 +132,17 @@ class transmit_warp {
     return turn_.is_open;
   }
 
+  /// The time to end is over: who has the turn keeps it, so that nobody takes any more, and ends
+  /// once all that was taken is filled. Else a warp could fill descriptors of one that has left.
+  /// @return a place of another warp's
+  /// @par Callers the leader, where the turn is its warp's
+  GNSTOR_HD std::uint64_t end_late(std::uint64_t taken, std::uint64_t filled, std::uint32_t width) {
+    if (filled == taken) {
+      ring(send_place::unpack(filled).descriptor);
+      end_sending();
+    }
+    return send_place{lane_ + width}.pack();  // there are two turns at least
+  }
   /// What `send_taken` says, which may become this warp's turn in a moment.
   /// @par Callers the leader
   GNSTOR_HD std::uint64_t await_turn(std::uint32_t width) const {
@@ -263,7 +276,7 @@ class transmit_warp {
     if (ends_turn || turn_.waits) ring(next.descriptor);
     c.send_quiet = turn_.is_empty ? c.send_quiet + turn_.passed : 0;
     // All lanes had nothing, one after another, after the last stage has ended.
-    if (c.send_quiet >= path_.lanes() || is_late()) end_sending();
+    if (c.send_quiet >= path_.lanes()) end_sending();
     // Paired with the acquire above, and in `take_turn`.
     filled.store(next.pack(), release);
     return true;
@@ -271,7 +284,6 @@ class transmit_warp {
   /// Of who has the turn and nothing to send: nobody else is to ring soon.
   /// @par Callers the leader
   GNSTOR_HD void ring_what_is_filled(const send_place& marked) {
-    if (is_late()) end_sending();
     if (marked.pack() != turn_.from.pack()) return;
     note_full(turn_.was_full);
     ring(marked.descriptor);
