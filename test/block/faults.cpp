@@ -1,6 +1,7 @@
 /// SSDs that fail, fall silent or are replaced under block devices.
 // label: thorough
 #include "rig.hpp"
+#include <gnstor/host/control_error.hpp>
 
 #include <host/disk_shadow.hpp>
 #include <host/temp_folder.hpp>
@@ -144,7 +145,8 @@ TEST_CASE("where a manager is, a flush goes on without an SSD whose disk refuses
   CHECK(device->flush() == block_error::none);  // on the disks of the others
   REQUIRE(rig.managed.comes_to(1, host::ssd_standing::absent));
   disk.break_disk_of({});  // what it has not written is forgotten, whatever it says from now on
-  rig.managed.manager->replace(1);
+  CHECK_THROWS_WITH_AS(rig.managed.manager->replace(1),
+                       doctest::Contains("SSD 1 cannot take its place"), host::control_error);
   std::this_thread::sleep_for(500ms);
   CHECK(rig.managed.manager->state().ssds[1].standing != host::ssd_standing::in_sync);
   std::vector<std::byte> found(1 << 20);
