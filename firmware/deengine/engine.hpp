@@ -56,13 +56,14 @@ class engine_ref {
     const std::uint32_t changed = r.write ? serving().changes() : 0;
     foresight now;
     look_at_rights(known, r.write, now);
-    // No order: `changed`, which `commit` asks, has acquired it, or is not the latest.
+    // No order: who would be refused by an old one is asked for once more.
     const std::uint32_t place = serving().place(relaxed);
     admission a = check_rights(r, known, now);
     a.changes = changed;
     if (!a.ok() || is_at(place, a.vid, known, a.first)) return a;
     const bool gathers = permissions().spread(r.vid) == wire::afa::volume_spread::gathering;
-    return gathers && belongs(a, known, 1) ? a : refuse(wire::afa::status::wrong_ssd);
+    if (belongs(a, known) || (gathers && belongs(a, known, 1))) return a;
+    return refuse(wire::afa::status::wrong_ssd);
   }
 
   using foresight = fw::foresight;

@@ -205,6 +205,7 @@ volume_info session::impl::open_managed(volume_id vid, bool write) {
     opened.writer = v.writer;
     opened.writable = writes;
     if (writes) leases->keep(v);
+    rights_granted += writes && !held ? 1 : 0;
     return opened;
   } catch (...) {
     if (writes && !held) give_up(vid);  // nobody would renew it

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <session_impl.hpp>
 #include <utility>
+#include <vector>
 
 namespace gnstor::serve {
 namespace {
@@ -64,8 +65,10 @@ block_array::block_array(host::session session, const block_array_options& wante
 }
 
 block_array::~block_array() {
-  for (const auto& [vid, device] : open_) {
-    if (device.expired()) continue;  // it has given its right back
+  for (const auto& [vid, devices] : open_) {
+    const bool is_used = std::any_of(devices.begin(), devices.end(),
+                                     [](const auto& device) { return !device.expired(); });
+    if (!is_used) continue;  // its right was given back
     try {
       session_.close_volume(volume_id(vid));
     } catch (const std::exception& e) {
@@ -89,8 +92,7 @@ std::shared_ptr<block_device> block_array::open(std::string_view volume, bool re
   const char* const end = volume.data() + volume.size();
   const bool by_id = std::from_chars(volume.data(), end, vid).ptr == end && vid != 0;
   // Before the lock: the end of a device takes it.
-  std::shared_ptr<block_device> known;
-  std::shared_ptr<block_device> device;
+  std::vector<std::shared_ptr<block_device>> known;  // of this id, the latest last
   const std::lock_guard lock(guard_);
   const auto opened = [&](auto which) {
     try {
@@ -100,17 +102,27 @@ std::shared_ptr<block_device> block_array::open(std::string_view volume, bool re
       throw host::input_error(e.what());
     }
   };
+  const std::uint64_t granted = host::session_access::rights_granted(session_);
   const volume_info v = by_id ? opened(volume_id(vid)) : opened(volume);
-  std::weak_ptr<block_device>& there = open_[v.vid.value];
-  known = there.lock();
-  const bool same = known && known->volume().hash_factor == v.hash_factor &&
-                    known->writable() == v.writable &&
-                    known->bytes() == v.capacity_blocks * block_bytes;
-  if (same) return known;
-  device = std::make_shared<block_device>(*this, v);
-  there = device;
-  return device;
+  const bool anew = host::session_access::rights_granted(session_) != granted;
+  std::vector<std::weak_ptr<block_device>>& there = open_[v.vid.value];
+  for (const std::weak_ptr<block_device>& one : there) {
+    if (std::shared_ptr<block_device> d = one.lock()) known.push_back(std::move(d));
+  }
+  for (const std::shared_ptr<block_device>& d : known) {
+    if (anew) d->lose_right();
+    if (d->volume().hash_factor != v.hash_factor) d->retire();
+  }
+  const bool same = !known.empty() && known.back()->volume().hash_factor == v.hash_factor &&
+                    known.back()->writable() == v.writable &&
+                    known.back()->bytes() == v.capacity_blocks * block_bytes;
+  if (same) return known.back();
+  known.push_back(std::make_shared<block_device>(*this, v));
+  there.assign(known.begin(), known.end());
+  return known.back();
 }
+
+bool block_array::is_managed() const { return host::session_access::managed(session_); }
 
 void block_array::provide(const std::string& name, std::uint64_t bytes) {
   for (const entry& e : list())
@@ -123,7 +135,9 @@ void block_array::close(const volume_info& v) noexcept {
   try {
     const std::lock_guard lock(guard_);
     const auto at = open_.find(v.vid.value);
-    if (at == open_.end() || !at->second.expired()) return;  // it has been opened anew
+    if (at == open_.end()) return;
+    std::erase_if(at->second, [](const auto& device) { return device.expired(); });
+    if (!at->second.empty()) return;  // somebody uses it by another device
     open_.erase(at);
     session_.close_volume(v.vid);
   } catch (const std::exception& e) {

@@ -61,6 +61,8 @@ class block_array {
   volume_traffic& traffic() { return traffic_; }
   /// Where requests are: a call is several, if it is long.
   const phase_counts& phases() const { return phases_; }
+  /// True if a manager says who may write, and where volumes lie.
+  bool is_managed() const;
   /// As `session::notes`.
   std::vector<std::string> notes() const { return session_.notes(); }
   /// Throws `error` with the reason if the array serves nothing any more.
@@ -81,7 +83,8 @@ class block_array {
   std::mutex guard_;  ///< of `session_` and `open_`
   host::session session_;
   host::epoch_watcher* const epochs_;                          ///< null: plain namespaces
-  std::map<std::uint16_t, std::weak_ptr<block_device>> open_;  ///< by VID
+  std::map<std::uint16_t, std::vector<std::weak_ptr<block_device>>> open_;  ///< by VID; the last
+                                                                            ///< is the latest
   volume_traffic traffic_;
   phase_counts phases_;
   block_service service_;

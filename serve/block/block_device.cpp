@@ -141,11 +141,13 @@ block_error block_device::counted(volume_traffic::kind what, std::uint64_t size,
 }
 
 block_error block_device::read(std::uint64_t offset, std::span<std::byte> to) {
+  if (is_gone_) return block_error::gone;
   return counted(volume_traffic::kind::read, to.size(),
                  [&] { return move(block_request::kind::read, offset, to.data(), to.size()); });
 }
 
 block_error block_device::write(std::uint64_t offset, std::span<const std::byte> from) {
+  if (is_gone_) return block_error::gone;
   if (!writable()) return block_error::not_permitted;
   return counted(volume_traffic::kind::write, from.size(), [&] {
     return move(block_request::kind::write, offset, const_cast<std::byte*>(from.data()),
@@ -154,11 +156,14 @@ block_error block_device::write(std::uint64_t offset, std::span<const std::byte>
 }
 
 block_error block_device::write_zeroes(std::uint64_t offset, std::uint64_t size) {
+  if (is_gone_) return block_error::gone;
   if (!writable()) return block_error::not_permitted;
   return size == 0 ? block_error::none : simple(block_request::kind::write_zeroes, offset, size);
 }
 
-block_error block_device::flush() { return simple(block_request::kind::flush, 0, 0); }
+block_error block_device::flush() {
+  return is_gone_ ? block_error::gone : simple(block_request::kind::flush, 0, 0);
+}
 
 block_error block_device::simple(block_request::kind what, std::uint64_t offset,
                                  std::uint64_t size) {
@@ -225,7 +230,7 @@ status block_device::read_one_by_one(part& p, std::uint64_t offset, std::byte* t
 std::vector<block_device::extent> block_device::extents(std::uint64_t offset, std::uint64_t size,
                                                         bool one) {
   constexpr std::uint64_t most_bytes = 256 << 20;  // of one call
-  bool known = !volume_.plain() && clock::now() > unsure_until_.load();
+  bool known = !volume_.plain() && !is_gone_ && clock::now() > unsure_until_.load();
   std::vector<extent> all;
   const std::uint64_t end = offset + std::min(size, most_bytes);
   for (std::uint64_t at = offset; at < end && !(one && all.size() > 1);) {

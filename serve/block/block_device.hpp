@@ -29,6 +29,11 @@ class block_device {
   /// False also once the right has been lost.
   bool writable() const { return writable_.load(std::memory_order_relaxed); }
   const volume_info& volume() const { return volume_; }
+  /// The right was lost, and is granted anew by now: others may have written meanwhile, and who
+  /// uses this device does not know.
+  void lose_right() { writable_ = false; }
+  /// The volume is gone, and another one has its id: every call ends with `gone`.
+  void retire() { is_gone_ = true; }
 
   block_error read(std::uint64_t offset, std::span<std::byte> to);
   block_error write(std::uint64_t offset, std::span<const std::byte> from);
@@ -65,6 +70,7 @@ class block_device {
   block_array* array_;
   const volume_info volume_;
   std::atomic<bool> writable_;
+  std::atomic<bool> is_gone_{false};
   /// Until when no SSD is asked what it has: one did not answer.
   std::atomic<clock::time_point> unsure_until_{clock::time_point{}};
 };

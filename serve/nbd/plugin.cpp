@@ -14,6 +14,7 @@
 #include <nbdkit-plugin.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <mutex>
@@ -37,8 +38,9 @@ struct plugin_state {
 #if defined(GNSTOR_WITH_METRICS)
   std::unique_ptr<gnstor::serve::metrics_server> metrics;  ///< goes before the array
 #endif
-  std::mutex guard;                        ///< of `exported`
-  std::shared_ptr<block_device> exported;  ///< the one that `volume=` names
+  std::mutex guard;                                  ///< of the two that follow
+  std::chrono::steady_clock::time_point ask_from{};  ///< not before whether the volume has changed
+  std::shared_ptr<block_device> exported;            ///< the one that `volume=` names
   std::string default_name;
 };
 plugin_state& plugin() {
@@ -175,23 +177,38 @@ const char* default_export(int, int) {
   });
 }
 
+/// The volume that `volume=` names, as it is by now: grown, made anew, or free to be written. Where
+/// nobody says, as it was: requests wait for the array, and say so where it does not come back.
+/// @param reads no more is wanted
+std::shared_ptr<block_device> exported(plugin_state& p, bool reads) {
+  using clock = std::chrono::steady_clock;
+  std::shared_ptr<block_device> known;
+  {
+    const std::unique_lock lock(p.guard);
+    known = p.exported;
+    const bool wants = p.array->is_managed() || (!known->writable() && !reads);
+    if (!wants || clock::now() < p.ask_from) return known;
+  }
+  try {
+    std::shared_ptr<block_device> now = p.array->open(p.options.volume, p.options.read_only);
+    const std::unique_lock lock(p.guard);
+    return p.exported = now;
+  } catch (const gnstor::host::input_error&) {
+    throw;  // there is no such volume any more
+  } catch (const std::exception& e) {
+    nbdkit_debug("%s: the export stays as it was", e.what());
+    constexpr std::chrono::seconds pause{5};  // for connections not to wait one after another
+    const std::unique_lock lock(p.guard);
+    p.ask_from = clock::now() + pause;
+    return known;
+  }
+}
+
 void* open_export(int readonly) {
   return guarded(static_cast<void*>(nullptr), [&]() -> void* {
     plugin_state& p = plugin();
     const bool reads = readonly != 0 || p.options.read_only;
-    const std::unique_lock lock(p.guard);
-    if (p.exported) {
-      try {
-        // As it is by now: grown, made anew, or free to be written.
-        p.exported = p.array->open(p.options.volume, p.options.read_only);
-      } catch (const gnstor::host::input_error&) {
-        throw;  // there is no such volume any more
-      } catch (const std::exception& e) {
-        // Requests wait for the array to come back, and say so where it does not.
-        nbdkit_debug("%s: the export stays as it was", e.what());
-      }
-      return new connection{p.exported, reads};
-    }
+    if (!p.options.volume.empty()) return new connection{exported(p, reads), reads};
     const std::string name = nbdkit_export_name() != nullptr ? nbdkit_export_name() : "";
     if (name.empty()) {
       throw gnstor::host::input_error(

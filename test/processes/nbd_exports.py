@@ -181,13 +181,21 @@ def changed(programs, folder, target):
     rig.check(before.pread(BLOCK, 0) == b"g" * BLOCK, "an older connection goes on")
     h.shutdown()
     gnstorctl("lease", "revoke", "other", "changed")
+    h = export.connect()  # the owner gets its right again
+    rig.check(not h.is_read_only(), "the next connection may write")
+    try:
+        before.pwrite(b"o" * BLOCK, 0)
+        rig.check(False, "who lost the right before writes beside who has it")
+    except nbd.Error as e:
+        rig.check(e.errno == "EPERM", "a right that was lost: EPERM, not", e)
+    h.shutdown()
+    gnstorctl("lease", "revoke", "other", "changed")
     gnstorctl("volume", "delete", "other", "--yes")
     try:
         before.pread(BLOCK, 0)
         rig.check(False, "a volume that was deleted is read")
     except nbd.Error as e:
         rig.check(e.errno == "ESHUTDOWN", "a volume that was deleted: ESHUTDOWN, not", e)
-    before.shutdown()
     try:
         export.connect()
         rig.check(False, "a volume that was deleted is exported")
@@ -197,6 +205,12 @@ def changed(programs, folder, target):
     h = export.connect()
     rig.check(h.get_size() == 12 << 20, "a volume made anew has", h.get_size(), "bytes")
     rig.check(h.pread(BLOCK, 0) == bytes(BLOCK), "and nothing of its predecessor")
+    try:
+        before.pread(BLOCK, 0)
+        rig.check(False, "a connection of the predecessor reads its successor")
+    except nbd.Error as e:
+        rig.check(e.errno == "ESHUTDOWN", "a predecessor's connection: ESHUTDOWN, not", e)
+    before.shutdown()
     h.pwrite(b"n" * BLOCK, 0)
     h.shutdown()
     rig.check(export.end() == 0, "nbdkit ends in order", export.said())

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 using namespace gnstor::tools;
@@ -37,9 +38,15 @@ TEST_CASE("a message that comes again and again is counted, and others are said"
   using minutes = std::chrono::minutes;
   repeated_messages log;
   std::vector<std::string> said;
+  std::vector<log_level> levels;
   const auto pass = [&](const char* message, int minute) {
+    const bool is_later = std::string_view(message) == "later";
     log.pass(
-        message, [&](const std::string& words) { said.push_back(words); },
+        is_later ? log_level::info : log_level::warning, message,
+        [&](log_level level, const std::string& words) {
+          said.push_back(words);
+          levels.push_back(level);
+        },
         repeated_messages::clock::time_point(minutes(minute)));
   };
   for (int k = 0; k < 12; ++k) pass("again", 1);
@@ -47,10 +54,12 @@ TEST_CASE("a message that comes again and again is counted, and others are said"
   pass("once", 1);
   CHECK(said.back() == "once");
   said.clear();
+  levels.clear();
   pass("later", 2);
   REQUIRE(said.size() == 2);
   CHECK(said[0] == "again (7 times more in a minute)");
   CHECK(said[1] == "later");
+  CHECK(levels == std::vector{log_level::warning, log_level::info});  // each its own
   pass("again", 2);
   CHECK(said.back() == "again");
 }
@@ -59,6 +68,7 @@ TEST_CASE("messages that differ each time are all said, however many") {
   repeated_messages log;
   std::size_t said = 0;
   for (int k = 0; k < 5000; ++k)
-    log.pass("message " + std::to_string(k), [&](const std::string&) { ++said; });
+    log.pass(log_level::info, "message " + std::to_string(k),
+             [&](log_level, const std::string&) { ++said; });
   CHECK(said == 5000);
 }

@@ -5,6 +5,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -93,16 +94,16 @@ std::string program_log::format_for_stderr() {
 }
 
 void program_log::start(const std::string& program) const {
-  auto least = host::log_level::warning;
-  for (std::size_t k = 0; k < names.size() && !quiet; ++k) {
-    if (level == names[k]) least = static_cast<host::log_level>(k);
+  auto least = quiet ? host::log_level::warning : host::log_level::debug;
+  for (std::size_t k = 0; k < names.size(); ++k) {
+    if (level == names[k]) least = std::max(least, static_cast<host::log_level>(k));
   }
   host::set_log_level(least);
   const std::string chosen = format == "auto" ? format_for_stderr() : format;
   host::set_log_sink([program, chosen, repeated = std::make_shared<repeated_messages>()](
                          host::log_level how, std::string_view words) {
-    repeated->pass(words, [&](const std::string& message) {
-      std::fprintf(stderr, "%s\n", line(chosen, program, how, message).c_str());
+    repeated->pass(how, words, [&](host::log_level its, const std::string& message) {
+      std::fprintf(stderr, "%s\n", line(chosen, program, its, message).c_str());
     });
   });
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <gnstor/host/log.hpp>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -10,8 +12,8 @@
 
 namespace gnstor::tools {
 
-/// Keeps one message from filling the log: it is said a few times a minute, and at the end of that
-/// minute how often it was left out.
+/// Keeps one message from filling the log: it is said a few times a minute, and how often it was
+/// left out with whatever is said next after that minute.
 class repeated_messages {
  public:
   using clock = std::chrono::steady_clock;
@@ -20,11 +22,14 @@ class repeated_messages {
 
   /// Calls `say` with `message`, unless it was said often, and with what was left out of others.
   /// @par Callers one at a time
-  void pass(std::string_view message, const std::function<void(const std::string&)>& say,
+  /// @param level of the message; `say` gets that of what it is to say
+  void pass(host::log_level level, std::string_view message,
+            const std::function<void(host::log_level, const std::string&)>& say,
             clock::time_point now = clock::now());
 
  private:
   struct count {
+    host::log_level level = host::log_level::info;
     clock::time_point since{};
     std::uint32_t said = 0;
     std::uint64_t left_out = 0;

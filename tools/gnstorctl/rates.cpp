@@ -40,7 +40,7 @@ std::string rates::traffic_text(const v1::TrafficList& now, clock::time_point wh
   for (const v1::Traffic& t : now.volumes()) {
     v1::Traffic d = t;
     for (const v1::Traffic& b : before.volumes())
-      if (b.volume() == t.volume() && b.name() == t.name()) d = difference(t, b);
+      if (b.volume() == t.volume()) d = difference(t, b);
     *changed.add_volumes() = d;
   }
   return tools::traffic_text(changed, seconds);

@@ -207,7 +207,7 @@ void emulated_array::name_array() const {
       first = k;
     } else if (!(its == name)) {
       throw error(fmt::format(
-          "{} is of another array than {}: put the file of this array back. Nothing was changed",
+          "{} is of another array than {}: put the file of this array back",
           path_of(k), path_of(first)));
     }
   }
