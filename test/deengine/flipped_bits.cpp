@@ -160,7 +160,7 @@ void say(const char* what, const std::map<std::string, tally>& said) {
   CHECK(touched > flips / 50);
 }
 
-const auto flips = static_cast<std::uint32_t>(number_from("GNSTOR_FLIPS", 2400));
+const auto flips = static_cast<std::uint32_t>(number_from("GNSTOR_FLIPS", 4800));
 
 }  // namespace
 
