@@ -49,13 +49,7 @@ class ring_receiver {
   /// @par Callers every lane of `team`
   GNSTOR_HD std::uint32_t bring_back(const block_team& team, std::uint32_t n, const returned& f) {
     beginning b{};
-    if (team.leads()) {
-      b.ring.is_mine = ring_.try_lock();
-      b.ring.now.open = b.ring.is_mine && ring_.is_open();
-      b.ring.given = b.ring.now.open ? ring_.given() : 0;
-      b.ring.head = position_->head;
-      b.ring.depth = ring_.depth();
-    }
+    if (team.leads()) b.ring = begin_bringing_back();
     b = team.share(b);
     if (!b.ring.is_mine) return 0;
     const bool is_one = team.rank() < n && f.frame != nullptr;
@@ -88,6 +82,18 @@ class ring_receiver {
     std::uint64_t end;       ///< the number of a frame that does not come yet
   };
 
+  /// The ring's position is another block's while that one has the lock.
+  /// @par Callers the leader
+  GNSTOR_HD ring_engine::round begin_bringing_back() {
+    ring_engine::round r{};
+    r.is_mine = ring_.try_lock();
+    if (!r.is_mine) return r;
+    r.now.open = ring_.is_open();
+    r.given = r.now.open ? ring_.given() : 0;
+    r.head = position_->head;
+    r.depth = ring_.depth();
+    return r;
+  }
   /// @par Callers the leader
   GNSTOR_HD beginning begin() {
     beginning b{};
