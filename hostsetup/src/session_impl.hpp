@@ -77,7 +77,7 @@ struct session::impl {
   volume_info open_managed(volume_id vid, bool write);
   void close_managed(volume_id vid);
   void give_up(volume_id vid) noexcept;
-  std::uint64_t rights_granted = 0;
+  std::function<void(volume_id)> before_right;
   void leave_managed() noexcept;
 
   // ---- an array without one: what becomes of volumes on the SSDs (session_volumes.cpp)
@@ -178,9 +178,11 @@ struct session_access {
   static array_link& link(const session& s) { return *s.impl_->link; }
   /// True if its array has a manager, which brings it to another epoch when an SSD fails.
   static bool managed(const session& s) { return s.impl_->control != nullptr; }
-  /// How often a manager has given the session a right to write that it did not hold, so that
-  /// others may have written before.
-  static std::uint64_t rights_granted(const session& s) { return s.impl_->rights_granted; }
+  /// Has `call` be made before a manager is asked for a right to write that the session does not
+  /// hold: others may have written since it held it. Empty: no more.
+  static void before_right(session& s, std::function<void(volume_id)> call) {
+    s.impl_->before_right = std::move(call);
+  }
   /// Follows the array's epochs, for who reads and writes beside the session; null for plain
   /// namespaces, which have none.
   static epoch_watcher* follow_epochs(session& s) {

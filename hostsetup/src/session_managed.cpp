@@ -179,6 +179,7 @@ volume_info session::impl::open_managed(volume_id vid, bool write) {
   volume_state v;
   bool writes = write;
   const bool held = leases->keeps(vid);
+  if (write && !held && before_right) before_right(vid);
   try {
     // Asked to open it once more, the manager would fence the writes that are under way.
     v = write && held ? control->renew(vid) : control->open(vid, write);
@@ -205,7 +206,6 @@ volume_info session::impl::open_managed(volume_id vid, bool write) {
     opened.writer = v.writer;
     opened.writable = writes;
     if (writes) leases->keep(v);
-    rights_granted += writes && !held ? 1 : 0;
     return opened;
   } catch (...) {
     if (writes && !held) give_up(vid);  // nobody would renew it

@@ -40,6 +40,15 @@ std::string with_patience(const std::string& endpoint) {
   return fmt::format("{}{}loss_timeout_ms=3600000", endpoint, joint);
 }
 
+/// Those of some devices that somebody uses.
+std::vector<std::shared_ptr<block_device>> alive(
+    const std::vector<std::weak_ptr<block_device>>& all) {
+  std::vector<std::shared_ptr<block_device>> used;
+  for (const std::weak_ptr<block_device>& one : all)
+    if (std::shared_ptr<block_device> d = one.lock()) used.push_back(std::move(d));
+  return used;
+}
+
 }  // namespace
 
 host::session_options block_array::session_options_for(const block_array_options& wanted) {
@@ -87,32 +96,41 @@ std::vector<block_array::entry> block_array::list() {
   return all;
 }
 
-std::shared_ptr<block_device> block_array::open(std::string_view volume, bool read_only) {
+/// Opens a volume in the session. Where that has to ask for the right to write, devices that had it
+/// lose it before: others may have written meanwhile.
+/// @param former of that volume's devices, which may not end while the lock is held
+volume_info block_array::opened(std::string_view volume, bool read_only,
+                                std::vector<std::shared_ptr<block_device>>& former) {
   std::uint16_t vid = 0;
   const char* const end = volume.data() + volume.size();
   const bool by_id = std::from_chars(volume.data(), end, vid).ptr == end && vid != 0;
-  // Before the lock: the end of a device takes it.
-  std::vector<std::shared_ptr<block_device>> known;  // of this id, the latest last
-  const std::lock_guard lock(guard_);
-  const auto opened = [&](auto which) {
-    try {
-      return read_only ? session_.open_read_only(which) : session_.open_volume(which);
-    } catch (const host::control_error& e) {
-      if (e.why() != host::control_reason::unknown_volume) throw;
-      throw host::input_error(e.what());
-    }
+  const auto open = [&](auto which) {
+    return read_only ? session_.open_read_only(which) : session_.open_volume(which);
   };
-  const std::uint64_t granted = host::session_access::rights_granted(session_);
-  const volume_info v = by_id ? opened(volume_id(vid)) : opened(volume);
-  const bool anew = host::session_access::rights_granted(session_) != granted;
+  host::session_access::before_right(session_, [&](volume_id which) {
+    former = alive(open_[which.value]);
+    for (const std::shared_ptr<block_device>& d : former) d->lose_right();
+  });
+  const auto no_more = [this](void*) { host::session_access::before_right(session_, {}); };
+  const std::unique_ptr<void, decltype(no_more)> at_the_end(this, no_more);
+  try {
+    return by_id ? open(volume_id(vid)) : open(volume);
+  } catch (const host::control_error& e) {
+    if (e.why() != host::control_reason::unknown_volume) throw;
+    throw host::input_error(e.what());
+  }
+}
+
+std::shared_ptr<block_device> block_array::open(std::string_view volume, bool read_only) {
+  // Before the lock: the end of a device takes it.
+  std::vector<std::shared_ptr<block_device>> former;
+  std::vector<std::shared_ptr<block_device>> known;  // the latest last
+  const std::lock_guard lock(guard_);
+  const volume_info v = opened(volume, read_only, former);
   std::vector<std::weak_ptr<block_device>>& there = open_[v.vid.value];
-  for (const std::weak_ptr<block_device>& one : there) {
-    if (std::shared_ptr<block_device> d = one.lock()) known.push_back(std::move(d));
-  }
-  for (const std::shared_ptr<block_device>& d : known) {
-    if (anew) d->lose_right();
+  known = alive(there);
+  for (const std::shared_ptr<block_device>& d : known)
     if (d->volume().hash_factor != v.hash_factor) d->retire();
-  }
   const bool same = !known.empty() && known.back()->volume().hash_factor == v.hash_factor &&
                     known.back()->writable() == v.writable &&
                     known.back()->bytes() == v.capacity_blocks * block_bytes;

@@ -70,6 +70,8 @@ class block_array {
 
  private:
   friend class block_device;
+  volume_info opened(std::string_view volume, bool read_only,
+                     std::vector<std::shared_ptr<block_device>>& former);
   void close(const volume_info& v) noexcept;
   host::array_link& link() const;
   host::staging_pool::loan borrow();

@@ -198,6 +198,57 @@ TEST_CASE("a read of all buffers ends though every block is damaged") {
   CHECK(read(*device, 0, block_bytes) == stamped(0, 1));
 }
 
+TEST_CASE("a right that was lost and is granted anew is the next device's alone") {
+  managed_devices rig;
+  const auto first = rig.array->open("disk");
+  REQUIRE(first->write(0, stamped(0, 1)) == block_error::none);
+  CHECK(rig.array->open("disk") == first);
+  rig.managed.manager->grow(first->volume().vid.value, 4096);
+  const auto grown = rig.array->open("disk");
+  CHECK(grown != first);
+  CHECK(first->write(0, stamped(0, 2)) == block_error::none);  // the right was kept all the time
+  rig.managed.manager->close(first->volume().vid.value, first->volume().client, false);
+  const auto anew = rig.array->open("disk");
+  CHECK(anew->write(0, stamped(0, 3)) == block_error::none);
+  CHECK(first->write(0, stamped(0, 4)) == block_error::not_permitted);
+  CHECK(grown->write(0, stamped(0, 4)) == block_error::not_permitted);
+  CHECK(read(*first, 0, block_bytes) == stamped(0, 3));
+}
+
+TEST_CASE("a device of a volume that was made anew under its id is gone") {
+  managed_devices rig;
+  const auto before = rig.array->open("disk");
+  const std::uint16_t vid = before->volume().vid.value;
+  REQUIRE(before->write(0, stamped(0, 1)) == block_error::none);
+  rig.managed.manager->close(vid, before->volume().client, false);
+  rig.managed.manager->remove(vid, false);
+  (void)rig.managed.create("disk", 2048);
+  const auto now = rig.array->open("disk");
+  REQUIRE(now->volume().vid.value == vid);
+  REQUIRE(now->write(0, stamped(0, 9)) == block_error::none);
+  std::vector<std::byte> found(block_bytes);
+  CHECK(before->read(0, found) == block_error::gone);
+  CHECK(before->write(0, stamped(0, 1)) == block_error::gone);
+  CHECK(before->write_zeroes(0, block_bytes) == block_error::gone);
+  CHECK(before->flush() == block_error::gone);
+  CHECK(read(*now, 0, block_bytes) == stamped(0, 9));
+}
+
+TEST_CASE("an array that ends gives back what devices hold that nobody has closed") {
+  managed_devices rig;
+  // As nbdkit does to a client that is about to leave: it never ends.
+  static const auto* const device = new std::shared_ptr<block_device>(rig.array->open("disk"));
+  const std::uint16_t vid = (*device)->volume().vid.value;
+  REQUIRE(rig.managed.manager->find(vid).writer.value != 0);
+  // Another one of the host goes on: its leaving ends nothing.
+  const auto beside = open_devices(rig.managed.shared, {},
+                                   std::make_unique<host::manager_control>(
+                                       *rig.managed.manager, host::control_role::administrator(),
+                                       block_array_options{}.host_name));
+  rig.array.reset();
+  CHECK(rig.managed.manager->find(vid).writer.value == 0);
+}
+
 TEST_CASE("a volume that is deleted under a device says so, and nothing else") {
   plain_devices rig;
   const auto device = rig.array->open("disk");

@@ -5,6 +5,7 @@
 #include <gnstor/host/array.hpp>
 
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 namespace gnstor::test {
@@ -17,6 +18,28 @@ struct add_one {
       view[k * stride] += 1;
   }
 };
+
+/// Writes an array of `count` elements, adds 1 to every `stride`-th of them by a kernel, and reads
+/// the volume below.
+/// @return the first element that is wrong; `count` if none is
+inline std::size_t first_wrong_after_adding(host::session& s, std::size_t count,
+                                            const host::array_options& how, std::uint64_t stride) {
+  std::vector<std::uint64_t> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), 1u);
+  const volume_info v = s.create_volume({.bytes = count * sizeof numbers[0]});
+  host::array<std::uint64_t> a(s, v, count, how);
+  a.write(0, count, numbers.data());
+  host::executor machine;
+  machine.spawn(2, 32, add_one{}, a.view(), stride);
+  s.attach(machine);
+  machine.run();
+  a.flush();
+  std::vector<std::uint64_t> there(count / 512 * 512);
+  s.read(v, 0, there.data(), there.size() * sizeof there[0]);
+  for (std::size_t k = 0; k < there.size(); ++k)
+    if (there[k] != numbers[k] + (k % stride == 0)) return k;
+  return count;
+}
 
 /// Runs a kernel whose lanes each read what is their own, and returns how that ended for each.
 template <class Kernel>

@@ -2,6 +2,7 @@
 /// happens to one of them happens to its stripes alone.
 // label: thorough
 #include "local_kernels.hpp"
+#include "nvme_device_over.hpp"
 #include "refusals.hpp"
 #include "temp_folder.hpp"
 #include "volume/session_rig.hpp"
@@ -110,40 +111,16 @@ host::session over(const std::vector<std::string>& ways, const host::session_opt
 }
 
 /// A controller that takes no memory once it has gone, as one behind VFIO; or for another reason.
-class refusing_device final : public host::nvme_device {
+class refusing_device final : public nvme_device_over {
  public:
   refusing_device(std::unique_ptr<host::nvme_device> device, const bool& refuses)
-      : device_(std::move(device)), refuses_(&refuses) {}
-  std::uint64_t read(std::uint64_t offset, std::uint32_t bytes) override {
-    return device_->read(offset, bytes);
-  }
-  void write(std::uint64_t offset, std::uint64_t value, std::uint32_t bytes) override {
-    device_->write(offset, value, bytes);
-  }
+      : nvme_device_over(std::move(device)), refuses_(&refuses) {}
   std::uint64_t map(void* memory, std::uint64_t bytes) override {
     if (*refuses_) throw host::error("it takes no memory");
-    return device_->map(memory, bytes);
+    return below().map(memory, bytes);
   }
-  void unmap(std::uint64_t address) noexcept override { device_->unmap(address); }
-  std::string name() const override { return device_->name(); }
-  host::place node_reach() const override { return device_->node_reach(); }
-  host::place kernel_reach() const override { return device_->kernel_reach(); }
-  host::memory_block allocate(host::place where, std::size_t bytes) override {
-    return device_->allocate(where, bytes);
-  }
-  nvme_pcie_doorbells doorbells(std::uint16_t queue, host::place where) override {
-    return device_->doorbells(queue, where);
-  }
-  void drive(const std::function<void()>& work) override { device_->drive(work); }
-  void attach(simt::host::executor& beside) override { device_->attach(beside); }
-  void attach(simt::cuda::executor& beside) override { device_->attach(beside); }
-  void inject_fault(std::uint32_t nsid, std::string_view fault) override {
-    device_->inject_fault(nsid, fault);
-  }
-  std::vector<std::string> notes() const override { return device_->notes(); }
 
  private:
-  std::unique_ptr<host::nvme_device> device_;
   const bool* refuses_;
 };
 
@@ -358,22 +335,8 @@ TEST_CASE("view[i] over several controllers reads and writes pages as small as a
       CAPTURE(runner);
       CAPTURE(page);
       host::session s("emu-nvme:?lba=512&bytes=2M&controllers=3&stripe=4K" + runner);
-      std::vector<std::uint64_t> numbers(60'000);
-      std::iota(numbers.begin(), numbers.end(), 1u);
-      const volume_info v = s.create_volume({.bytes = numbers.size() * sizeof numbers[0]});
-      host::array<std::uint64_t> a(s, v, numbers.size(),
-                                   {.frame_bytes = 64 * page, .page_bytes = page});
-      a.write(0, numbers.size(), numbers.data());
-      constexpr std::uint64_t stride = 100;
-      host::executor machine;
-      machine.spawn(2, 32, add_one{}, a.view(), stride);
-      s.attach(machine);
-      machine.run();
-      a.flush();
-      std::vector<std::uint64_t> there(numbers.size() / 512 * 512);
-      s.read(v, 0, there.data(), there.size() * sizeof there[0]);
-      for (std::uint64_t k = 0; k < there.size(); ++k)
-        if (there[k] != numbers[k] + (k % stride == 0)) FAIL_CHECK("element " << k);
+      CHECK(first_wrong_after_adding(s, 60'000, {.frame_bytes = 64 * page, .page_bytes = page},
+                                     100) == 60'000);
     }
   }
 }

@@ -196,21 +196,8 @@ TEST_CASE("what goes wrong at one disk of a list fails the requests of its strip
 TEST_CASE("view[i] over several disks reads and writes its pages") {
   const images two({1 << 20, 1 << 20});
   host::session s(two.endpoint(striped));
-  std::vector<std::uint64_t> numbers(100'000);
-  std::iota(numbers.begin(), numbers.end(), 1u);
-  const volume_info v = s.create_volume({.bytes = numbers.size() * sizeof numbers[0]});
-  host::array<std::uint64_t> a(s, v, numbers.size(), {.frame_bytes = 32 << 12, .page_bytes = 4096});
-  a.write(0, numbers.size(), numbers.data());
-  constexpr std::uint64_t stride = 300;
-  host::executor machine;
-  machine.spawn(2, 32, add_one{}, a.view(), stride);
-  s.attach(machine);
-  machine.run();
-  a.flush();
-  std::vector<std::uint64_t> there(numbers.size() / 512 * 512);
-  s.read(v, 0, there.data(), there.size() * sizeof there[0]);
-  for (std::uint64_t k = 0; k < there.size(); ++k)
-    if (there[k] != numbers[k] + (k % stride == 0)) FAIL_CHECK("element " << k);
+  CHECK(first_wrong_after_adding(s, 100'000, {.frame_bytes = 32 << 12, .page_bytes = 4096}, 300) ==
+        100'000);
 }
 
 TEST_CASE("a list that is no list of disks is refused with the remedy, and nothing is held") {

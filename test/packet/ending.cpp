@@ -1,45 +1,15 @@
 /// Paths that stop early, and wires that give too much or take nothing.
 
-#include "packet_rig.hpp"
+#include "rig_runs.hpp"
 
 #include <doctest/doctest.h>
 
 using namespace gnstor;
 using namespace gnstor::test;
 
-namespace {
-
-/// Stops a path from the CPU after a while.
-struct stop_after {
-  template <class Lane>
-  GNSTOR_HD void operator()(Lane&, std::uint32_t* stop, std::uint64_t wait_ns) const {
-    const deadline d = simt::within(wait_ns);
-    for (until wait{d}; wait;) {
-    }
-    system_word<std::uint32_t>(*stop).store(1, release);
-  }
-};
-
-/// Runs a path and stops it after `wait_ns`.
-std::string run_until(packet_rig& rig, simt::host::options chosen, std::uint64_t wait_ns) {
-  return rig.run(chosen, forward_all{}, [&](simt::host::executor& machine) {
-    machine.spawn_in(simt::domain::cpu, 1, 1, stop_after{}, rig.control().stop, wait_ns);
-  });
-}
-
-}  // namespace
-
 TEST_CASE("a path that stops in the middle sends what it has, and every buffer is home") {
-  sweep(simt::host::mode::seeded, 100, [](simt::host::options chosen) -> std::string {
-    packet_rig_shape shape;
-    shape.frames = 1'000'000;
-    packet_rig rig(shape);
-    const std::string thrown = run_until(rig, chosen, 1'000 + chosen.seed * 2'000);
-    if (!thrown.empty()) return thrown;
-    const std::string fault = rig.fault_but_for_the_rest();
-    if (!fault.empty()) return fault;
-    return rig.count(packet_cause::unsent) + rig.count(packet_cause::stuck) == 0 ? "" : "unsent";
-  });
+  sweep(simt::host::mode::seeded, 100,
+        [](simt::host::options chosen) { return fault_of_stopping({}, chosen); });
 }
 
 TEST_CASE("where the receive ring is full a generator waits, and nothing is missed") {
@@ -66,18 +36,8 @@ TEST_CASE("where nobody waits frames without a descriptor are counted as missed"
 
 TEST_CASE("a NIC that sends nothing any more gives the packets back when the path stops") {
   std::uint64_t full = 0;
-  sweep(simt::host::mode::seeded, 40, [&full](simt::host::options chosen) -> std::string {
-    packet_rig_shape shape;
-    shape.drain_ns = 1'000'000;
-    packet_rig rig(shape);
-    rig.pause_transmit();
-    const std::string thrown = run_until(rig, chosen, 200'000);
-    if (!thrown.empty()) return thrown;
-    const std::string fault = rig.fault_but_for_the_rest();
-    if (!fault.empty()) return fault;
-    full += rig.count(packet_cause::ring_full);
-    return rig.count(packet_cause::unsent) == rig.count(packet_cause::received) ? "" : "not all";
-  });
+  sweep(simt::host::mode::seeded, 40,
+        [&full](simt::host::options chosen) { return fault_of_stalling({}, chosen, full); });
   CHECK(full > 0);
 }
 

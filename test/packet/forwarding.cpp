@@ -1,33 +1,11 @@
 /// Packets from a port to another: all of them, once, in order, whatever the schedule and the wire.
 
-#include "packet_rig.hpp"
+#include "rig_runs.hpp"
 
 #include <doctest/doctest.h>
 
 using namespace gnstor;
 using namespace gnstor::test;
-
-namespace {
-
-constexpr fw::wire_faults bad_wire(std::uint64_t seed) {
-  return {.seed = seed,
-          .lost = 50,
-          .duplicated = 50,
-          .damaged = 50,
-          .miscounted = 50,
-          .runts = 50,
-          .oversize = 50,
-          .late = 300};
-}
-
-template <class Model = fw::nic_82599>
-std::string forward(const packet_rig_shape& shape, host::options chosen) {
-  rig_of<Model> rig(shape);
-  const std::string thrown = rig.run(chosen, forward_all{});
-  return thrown.empty() ? rig.fault_of_forwarding() : thrown;
-}
-
-}  // namespace
 
 TEST_CASE("a path of the default shape forwards every frame once and in order") {
   packet_rig_shape shape;

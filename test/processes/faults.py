@@ -61,6 +61,12 @@ class Hosts:
         one = self.client("check", host)
         rig.check(one.wait() == 0, "the volume as", host, "sees it:", one.said())
 
+    def end(self, writer):
+        """The last one that writes ends, and everything is as it wrote it."""
+        rig.check(writer.end() == 0, "the writer ends in order:", writer.said())
+        for host in HOSTS:
+            self.check(host)
+        self.check_replicas()
 
     def check_replicas(self):
         """Each replica of each block holds what it should: it is read while the other is away."""
@@ -111,10 +117,7 @@ def target_suffers(hosts, draw, rounds, happens, what, *options):
         rig.check(other.wait() == 0, "another host's right:", other.said())
         if rig.failures:
             return
-    rig.check(writer.end() == 0, "the writer ends in order:", writer.said())
-    for host in HOSTS:
-        hosts.check(host)
-    hosts.check_replicas()
+    hosts.end(writer)
     print(f"the target was {what} {rounds} times: its writer went on after {slowest:.2f} s at most")
 
 
@@ -284,10 +287,7 @@ def exchanged(hosts, draw, rounds):
               and all[int(spare)]["state"] == "STATE_ABSENT", ("ssd", "replace", str(ssd)))
         if rig.failures:
             return
-    rig.check(writer.end() == 0, "the writer ends in order:", writer.said())
-    for host in HOSTS:
-        hosts.check(host)
-    hosts.check_replicas()
+    hosts.end(writer)
     print(f"an SSD was exchanged, and came back, {rounds} times")
 
 

@@ -18,6 +18,7 @@ CASES = [
     ("an unknown scheme", "--array tape:0", "unknown scheme"),
     ("an heir without a name", "--reassign 3", "VID=NQN"),
     ("an heir of no volume", "--reassign 0=nqn.2026-11.io.gnstor:host:a", "VID=NQN"),
+    ("metrics without a manager", "--metrics 127.0.0.1:0", "use --manage here"),
     ("a time that is none", "--timeout 0", "--timeout"),
 ]
 

@@ -61,8 +61,8 @@ std::vector<std::pair<volume_id, std::string>> heirs_in(const std::vector<std::s
                   option));
 }
 
-serve::array_management managed(const target_options& options) {
-  serve::array_management m;
+/// Refuses options that contradict each other, before anything is opened.
+const target_options& checked(const target_options& options) {
   if (options.manages && !options.manager_secret.empty())
     throw host::input_error("--manage and --manager-secret: an array has one manager at a time");
   if (!options.manages && !options.manager.metrics.empty()) {
@@ -75,6 +75,11 @@ serve::array_management managed(const target_options& options) {
     throw host::input_error(
         "--volume and --reassign: this array is managed elsewhere; use gnstorctl volume create");
   }
+  return options;
+}
+
+serve::array_management managed(const target_options& options) {
+  serve::array_management m;
   if (!options.manager_secret.empty())
     m.elsewhere = host::shared_secret::in_file(options.manager_secret);
 #if defined(GNSTOR_WITH_CONTROL)
@@ -126,7 +131,7 @@ serve::rdma_server_options server_options(const target_options& options,
 }  // namespace
 
 serving::serving(const target_options& options)
-    : options_(options),
+    : options_(checked(options)),
       where_(host::endpoint::parse(options.array)),
       heirs_(heirs_in(options.reassigned)),
       listener_(address_in(options.listen)),
