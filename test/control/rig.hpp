@@ -6,6 +6,7 @@
 
 #include <control/array_client.hpp>
 #include <control/array_manager.hpp>
+#include <control/in_epochs.hpp>
 #include <doctest/doctest.h>
 #include <host/random_bytes.hpp>
 #include <host/shared_sessions.hpp>
@@ -50,6 +51,12 @@ struct managed_client {
   bool holds(const wire::afa::volume_record& r, const std::vector<unsigned char>& bytes) {
     std::vector<unsigned char> found(bytes.size());
     return io.read(describe(r), 0, std::as_writable_bytes(std::span(found))).ok() && found == bytes;
+  }
+
+  /// An operation that may meet a change of the epoch: again in the next one.
+  status in_any_epoch(const std::function<status()>& operation) {
+    const auto epoch = [&] { return io.describe().epoch; };
+    return host::in_epochs(std::chrono::seconds(20), epoch, operation, [] {});
   }
 
   std::unique_ptr<host::emulated_client> link;
