@@ -16,6 +16,8 @@ class durable_medium {
   /// Makes all that SSD `ssd` holds by now outlive a power cut, then ends the command by
   /// `node::settled`, now or later, from whatever thread.
   virtual void settle(std::uint32_t ssd, std::uint32_t handle) = 0;
+  /// The same for nobody's command: erase blocks of SSD `ssd` wait for it, and few are free.
+  virtual void make_room(std::uint32_t ssd) = 0;
 };
 
 }  // namespace gnstor::fw

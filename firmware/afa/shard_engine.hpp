@@ -58,6 +58,7 @@ class shard_engine {
         } else if (idle) {
           drive_.reap(shard_);
         }
+        ask_for_room();
       }
       asked = g.broadcast(asked);
       g.sync();
@@ -69,6 +70,8 @@ class shard_engine {
  private:
   static constexpr std::uint32_t pages_a_round = 8;  ///< that garbage collection looks at
   static constexpr std::uint64_t most_wait_ns = 2'000'000'000;  ///< of a write for pages
+  /// The same where these may come back with a Flush to a disk.
+  static constexpr std::uint64_t most_wait_for_disk_ns = 30'000'000'000;
 
   /// Where a command goes from here.
   enum class next : std::uint8_t {
@@ -160,13 +163,27 @@ class shard_engine {
 
   /// Moves a few pages if blocks are few, as `asked` or found the last time.
   GNSTOR_HD void collect(const simt::group& g, bool asked) {
-    if (asked || collecting_) collecting_ = drive_.collect(g, shard_, pages_a_round);
+    if (!asked && !collecting_) return;
+    collecting_ = drive_.collect(g, shard_, pages_a_round);
+    if (g.leads()) ask_for_room();
+  }
+  /// Where blocks wait for a Flush, and few are free: has one made. On CPUs alone.
+  GNSTOR_HD void ask_for_room() const {
+#if !defined(__CUDA_ARCH__)
+    if (node_->medium == nullptr) return;
+    const device_word<std::uint32_t> wanted(drive_.parts().header().flushes.wanted);
+    if (wanted.load(relaxed) != 0 && wanted.exchange(0, relaxed) != 0)
+      node_->medium->make_room(ssd_);
+#endif
   }
 
   /// True if a command that cannot go on now may be tried again.
-  GNSTOR_HD static bool may_wait(command_head& c) {
+  GNSTOR_HD static bool may_wait([[maybe_unused]] const node& n, command_head& c) {
     const auto now = static_cast<std::uint32_t>(simt::now_ns() >> 16) | 1;
     if (c.waits == 0) c.waits = now;
+#if !defined(__CUDA_ARCH__)
+    if (n.medium != nullptr) return now - c.waits < (most_wait_for_disk_ns >> 16);
+#endif
     return now - c.waits < (most_wait_ns >> 16);
   }
 
@@ -182,7 +199,7 @@ class shard_engine {
       if (c.status == 0) return next::copy;
       full = true;
       // Volumes hold less than there is, so that blocks come back; but nobody waits for ever.
-      if (may_wait(c)) return next::again;
+      if (may_wait(*node_, c)) return next::again;
     }
     return next::done;
   }
@@ -219,7 +236,7 @@ class shard_engine {
         c.status = serve_rare(n, ssd, shard, handle, again);
         if (is_regions(c) && again) next = c.where.shard;
         if (is_lba_status(c) && again) next = shard + 1;
-        if (again && (next != shard || may_wait(c))) {
+        if (again && (next != shard || may_wait(n, c))) {
           n.inbox(ssd, next).push(handle);
         } else {
           if (again && c.stage == command_stage::commit)

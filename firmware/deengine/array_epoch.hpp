@@ -67,8 +67,8 @@ class array_epoch {
     if (m.epoch <= old.epoch) return make_status(status::stale_epoch);
     const std::uint32_t next = 1 - header_->membership_at(old.epoch);
     membership_record& other = header_->membership[next];
-    other = membership_record::of(m.epoch, m.absent, m.filling, stand);
-    header_->others[next] = stand;
+    replace(other, membership_record::of(m.epoch, m.absent, m.filling, stand));
+    word(header_->others[next].bits).store(stand.bits, relaxed);
     const write_through& flash = header_->through;
     if (flash.any()) *flash(&other) = other;
     if (flash.any()) flash.store(header_->others[next].bits, stand.bits);
@@ -84,6 +84,14 @@ class array_epoch {
   }
 
  private:
+  /// For who looks beside the admin owner: `metadata_image`.
+  GNSTOR_HD static void replace(membership_record& at, const membership_record& by) {
+    std::uint64_t words[sizeof by / sizeof(std::uint64_t)];
+    memcpy(words, &by, sizeof by);
+    auto* to = reinterpret_cast<std::uint64_t*>(&at);
+    for (std::uint32_t w = 0; w < sizeof by / sizeof *to; ++w)
+      atomic_ref<std::uint64_t, Scope>(to[w]).store(words[w], relaxed);
+  }
   GNSTOR_HD static atomic_ref<std::uint32_t, Scope> word(std::uint32_t& w) {
     return atomic_ref<std::uint32_t, Scope>(w);
   }

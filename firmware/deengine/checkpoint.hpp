@@ -135,6 +135,7 @@ namespace gnstor::fw {
 inline bool checkpoint(void* base, const geometry& g) {
   const metadata meta(base, g);
   meta.header().checkpoint = 0;
+  meta.header().flushes = {};  // nobody changes pages that a power cut may bring back
   if (!gnstor::detail::come_to_rest(meta)) return false;
   const std::uint64_t flash = gnstor::detail::flash_sum(meta)();
   meta.header().checkpoint = seal::of(flash << 32 | gnstor::detail::seal_of_metadata(meta));

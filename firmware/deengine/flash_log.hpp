@@ -15,9 +15,9 @@ namespace gnstor::fw {
 /// back (a view).
 ///
 /// A block returns to the pool when it is closed, holds no live page, no look can find one of its
-/// pages any more and no reader pins it. A closed block may become the shard's victim: its live
-/// pages are moved to the shard's target block, one after another. Where a write to one of its
-/// pages is not committed yet, it is left alone until then.
+/// pages any more, no power cut brings one back and no reader pins it. A closed block may become
+/// the shard's victim: its live pages are moved to the shard's target block, one after another.
+/// Where a write to one of its pages is not committed yet, it is left alone until then.
 /// @par Callers the owner of `shard`, one lane; `pin` and `unpin` say otherwise
 template <thread_scope Scope>
 class flash_log {
@@ -54,9 +54,7 @@ class flash_log {
     return {through()(records + std::uint64_t{block} * words), shape_.pages_per_block, block,
             through()};
   }
-  GNSTOR_HD const write_through& through() const {
-    return (reinterpret_cast<const metadata_header*>(at_.shards) - 1)->through;  // as `layout` says
-  }
+  GNSTOR_HD const write_through& through() const { return header().through; }
   /// True if the calling shard owns `block`. Only the shard itself ever writes its own number, so a
   /// relaxed load will do.
   GNSTOR_HD bool owned_by(std::uint32_t block, std::uint32_t shard) const {
@@ -186,10 +184,11 @@ class flash_log {
     shard_state& s = at_.shards[shard];
     // Where nobody looks beside the owner a period is over at once: all lists are passed in one go.
     for (int pass = 0; pass < 2; ++pass) {
-      if (s.retiring != none && quiescence_.over(s.quiescence)) move_list(s.retiring, s.retired);
+      if (s.retiring != none && may_go(s)) move_list(s.retiring, s.retired);
       if (s.retiring != none || s.condemned == none) break;
       move_list(s.condemned, s.retiring);
       s.quiescence = quiescence_.begin();
+      s.flush = header().flushes.template stamp<Scope>();
     }
     free_unpinned(s);
   }
@@ -207,7 +206,8 @@ class flash_log {
     record(block).clear();
     through().order();  // before the pages hold something else
     state(block).unrecorded = 0;
-    ++state(block).erases;
+    const atomic_ref<std::uint32_t, Scope> erases(state(block).erases);
+    erases.store(erases.load(relaxed) + 1, release);  // `metadata_image` looks beside the owner
   }
 
   /// Keeps the block of a live page from being reused until `unpin`.
@@ -225,6 +225,18 @@ class flash_log {
   }
 
  private:
+  GNSTOR_HD metadata_header& header() const {
+    return *(reinterpret_cast<metadata_header*>(at_.shards) - 1);  // as `layout` says
+  }
+  /// True if no look finds the `retiring` blocks any more, and no power cut brings their pages
+  /// back.
+  GNSTOR_HD bool may_go(const shard_state& s) const {
+    if (!quiescence_.over(s.quiescence)) return false;
+    if (header().flushes.template is_kept<Scope>(s.flush)) return true;
+    if (pool().left() <= 2 * shape_.few_blocks()) header().flushes.template want<Scope>();
+    return false;
+  }
+
   static constexpr std::uint32_t changes_at_once = 64;  ///< blocks that a `reap` ranks anew
   static constexpr std::uint32_t choices_at_once = 2;   ///< blocks that may turn out unsettled
   static constexpr std::uint32_t parked_turn = 5;       ///< of so many choices one was parked

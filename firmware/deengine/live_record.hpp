@@ -61,27 +61,34 @@ class live_record {
   /// @param oob of the block's first page
   GNSTOR_HD void write(std::uint32_t k, std::uint64_t sequence, const oob_entry* oob) const {
     std::uint64_t* to = seal_of(k);
-    *to = 0;
+    put(*to, 0);
     through_.order();
     std::uint64_t sum = mix64(start(k) ^ sequence);
     for (std::uint32_t first = 0; first < pages_; first += 64) {
       std::uint64_t live = 0;
       for (std::uint32_t page = first; page < pages_ && page < first + 64; ++page)
         live |= std::uint64_t{oob[page].state == page_state::valid ? 1u : 0u} << page % 64;
-      to[2 + first / 64] = live;
+      put(to[2 + first / 64], live);
       sum = mix64(sum ^ live);
     }
-    to[1] = sequence;
+    put(to[1], sequence);
     through_.order();
-    *to = seal::of(sum);
+    put(*to, seal::of(sum));
     // A process killed here has both, and both are true.
     through_.order();
-    *seal_of(1 - k) = 0;
+    put(*seal_of(1 - k), 0);
   }
   /// Forgets all. @par Callers also who erases the block, once that is done
-  GNSTOR_HD void clear() const { *seal_of(0) = *seal_of(1) = 0; }
+  GNSTOR_HD void clear() const {
+    put(*seal_of(0), 0);
+    put(*seal_of(1), 0);
+  }
 
  private:
+  /// For who looks beside the owner: `metadata_image`.
+  GNSTOR_HD static void put(std::uint64_t& at, std::uint64_t value) {
+    system_word<std::uint64_t>(at).store(value, relaxed);
+  }
   GNSTOR_HD static constexpr std::uint32_t image_words(std::uint32_t pages_per_block) {
     return 2 + (pages_per_block + 63) / 64;
   }

@@ -2,6 +2,7 @@
 
 #include <deengine/array_name.hpp>
 #include <deengine/doubt_record.hpp>
+#include <deengine/flush_numbers.hpp>
 #include <deengine/geometry.hpp>
 #include <deengine/membership_record.hpp>
 #include <deengine/write_through.hpp>
@@ -53,6 +54,7 @@ struct alignas(128) metadata_header {
   /// Atomic: the place whose blocks belong here. Its own, unless this SSD stands in for another.
   std::uint32_t place = 0;
   array_name array;  ///< in flash
+  flush_numbers flushes;
 
   /// The value `identity` must have.
   GNSTOR_HD constexpr std::uint32_t expected_identity() const {
@@ -87,6 +89,7 @@ struct alignas(128) metadata_header {
 
 static_assert(offsetof(metadata_header, identity) == offsetof(metadata_header, ssd_count) + 4);
 static_assert(offsetof(metadata_header, array) == 200, "docs/flash-format.md");
+static_assert(offsetof(metadata_header, flushes) == 208, "docs/flash-format.md");
 static_assert(sizeof(metadata_header) == 256 && std::is_trivially_copyable_v<metadata_header>);
 
 }  // namespace gnstor::fw

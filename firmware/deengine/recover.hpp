@@ -303,6 +303,7 @@ inline mount_status recover(void* base, std::uint64_t bytes, const geometry& g,
   if (bytes < meta.bytes()) return mount_status::too_small;
   header.through = {};  // whatever somebody has written there
   const checkpoint_state stopped = look_at_checkpoint(base, g);
+  header.flushes = {};
   const bool rebooted = header.boot != who.boot;
   if (stopped == checkpoint_state::whole) {
     if (rebooted && !who.flushes) distrust_dirty_logs(base, g);  // others may be older

@@ -38,6 +38,8 @@ struct alignas(128) shard_state {
   // Deallocations:
   std::uint32_t trims = 0;      ///< entries of the shard's `trim_journal` so far
   std::uint32_t record_at = 0;  ///< next block whose `live_record` is looked at
+  /// Stamp of the Flush without which the `retiring` blocks stay as they are: `flush_numbers`.
+  std::uint64_t flush = 0;
 };
 
 static_assert(sizeof(shard_state) == 128 && std::is_trivially_copyable_v<shard_state>);

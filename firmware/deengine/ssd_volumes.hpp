@@ -45,8 +45,10 @@ class ssd_volumes {
                                      const wire::afa::volume_record& r) const {
     if (command_epoch != epoch()) return wire::afa::make_status(wire::afa::status::stale_epoch);
     const bool known = permissions().look_up(volume_id(r.vid)).vid() != 0;
-    const std::uint16_t refused =
-        permissions().add(r, meta_.header().next_generation++, ssd_count());
+    const atomic_ref<std::uint32_t, Scope> next(meta_.header().next_generation);
+    const std::uint32_t generation = next.load(relaxed);
+    next.store(generation + 1, relaxed);
+    const std::uint16_t refused = permissions().add(r, generation, ssd_count());
     if (refused == 0 && !known && is_filling())
       logs().distrust(permissions().slot_of(volume_id(r.vid)));
     return refused;

@@ -30,7 +30,7 @@ std::vector<emulated> deployment() {
        "Flash of each SSD. Volumes may hold 31 of 32 parts of it, less under 64M.",
        [](endpoint& e, const value& v) { set(e.capacity_bytes, v); }},
       {"flash", use, syntax::text("DIR"), "(memory)",
-       "Existing folder with one file per SSD, which takes its whole capacity on the disk at once: "
+       "Existing folder with files for each SSD, which take their whole room on the disk at once: "
        "volumes survive the process, also one that is killed. Where a GPU runs the firmware the "
        "folder must be on tmpfs (such as /dev/shm, which a reboot empties), or media=hbm.",
        [](endpoint& e, const value& v) { e.flash = v.text; }},
@@ -41,9 +41,9 @@ std::vector<emulated> deployment() {
        [](endpoint& e, const value& v) { e.grow = is_yes(v); }},
       {"sync", use, yes_or_no(), "yes",
        "Whether a Flush, a write with FUA and the end of a session wait until the files of flash= "
-       "are on their disk. What was flushed then survives a power cut of the machine, but for "
-       "blocks that were overwritten or moved since; what was only acknowledged survives the "
-       "process alone. no is for files in memory and for what may be made anew. Not where a GPU "
+       "are on their disk. What was flushed then survives a power cut of the machine; what was "
+       "only acknowledged survives the process, and a power cut once it is five seconds old. no is "
+       "for files in memory and for what may be made anew. Not where a GPU "
        "runs the firmware: its files lie in memory.",
        [](endpoint& e, const value& v) { e.sync = is_yes(v); }},
       {"runner", use, syntax::one_of({"auto", "cpu", "gpu", "sim"}), "auto",

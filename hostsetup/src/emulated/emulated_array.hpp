@@ -2,6 +2,7 @@
 
 #include "flash_file.hpp"
 #include "flash_syncer.hpp"
+#include "flushed_flash.hpp"
 #include <afa/firmware_failure.hpp>
 #include <afa/node.hpp>
 #include <afa/node_rest.hpp>
@@ -147,7 +148,8 @@ class emulated_array : public std::enable_shared_from_this<emulated_array> {
     memory_block metadata;  ///< on the GPU
     memory_block pages;     ///< unless they lie in the file
     std::unique_ptr<flash_file> file;
-    memory_block pinned;  ///< the file, where a GPU stores to it
+    std::unique_ptr<flushed_flash> flushed;  ///< where a Flush brings the file to its disk
+    memory_block pinned;                     ///< the file, where a GPU stores to it
     void* host_metadata = nullptr;
     bool fresh = true;      ///< formatted now
     bool reported = false;  ///< that its file is lost
@@ -168,6 +170,7 @@ class emulated_array : public std::enable_shared_from_this<emulated_array> {
   void reach(std::uint32_t index);
   void install(std::uint32_t index);
   std::string path_of(std::uint32_t index) const;
+  std::string log_of(std::uint32_t index) const;
   std::string explain(std::uint32_t index, fw::mount_status outcome) const;
   void refuse_gaps() const;
   void name_array() const;

@@ -94,6 +94,7 @@ void emulated_array::mount(std::uint32_t index) {
     d.fresh = d.file->fresh() || is_blank(d.host_metadata);
     if (on_gpu() && endpoint_.media == media_kind::host) reach(index);
     if (!d.fresh) end_former_gpu(d.host_metadata, geometry_);
+    if (!d.fresh) flushed_flash::restore(log_of(index), d.host_metadata, geometry_, who.boot);
   } else {
     d.staging = memory_block(place::host, meta_bytes);
     d.host_metadata = d.staging.data();
@@ -103,6 +104,8 @@ void emulated_array::mount(std::uint32_t index) {
                                        : fw::recover(d.host_metadata, meta_bytes, geometry_, who);
   if (d.file && d.file->error() != 0) throw error(explain_lost(index));
   if (outcome != fw::mount_status::ok) throw error(explain(index, outcome));
+  if (syncs() && !on_gpu())
+    d.flushed = std::make_unique<flushed_flash>(log_of(index), geometry_, *d.file);
 }
 
 /// Has the GPU reach an SSD's file. Throws `error` where it cannot.
@@ -121,6 +124,11 @@ void emulated_array::reach(std::uint32_t index) {
 
 std::string emulated_array::path_of(std::uint32_t index) const {
   return fmt::format("{}/ssd{}.flash", endpoint_.flash, index);
+}
+
+/// What the last Flush left of that, beside it.
+std::string emulated_array::log_of(std::uint32_t index) const {
+  return fmt::format("{}/ssd{}.flushed", endpoint_.flash, index);
 }
 
 /// Why an SSD whose file is lost serves nothing.
@@ -206,9 +214,8 @@ void emulated_array::name_array() const {
       name = its;
       first = k;
     } else if (!(its == name)) {
-      throw error(fmt::format(
-          "{} is of another array than {}: put the file of this array back",
-          path_of(k), path_of(first)));
+      throw error(fmt::format("{} is of another array than {}: put the file of this array back",
+                              path_of(k), path_of(first)));
     }
   }
   if (!name.any()) name = fw::array_name::of(std::random_device{}() | 1);
@@ -259,6 +266,7 @@ void emulated_array::remove_new_files() noexcept {
     // Whoever opens the array gets another reason.
   }
   for (const drive& d : drives_) {
+    if (d.flushed) d.flushed->undo();
     if (d.file) d.file->undo();
   }
 }
@@ -310,8 +318,8 @@ void emulated_array::refuse_sync() const {
 void emulated_array::prepare_files() {
   if (endpoint_.flash.empty() || on_gpu()) return;
   syncer_ = std::make_unique<flash_syncer>(
-      node_, [this](std::uint32_t ssd) { return drives_[ssd].file->sync(); },
-      [this] { report_lost(); });
+      node_, [this](std::uint32_t ssd, bool asked) { return drives_[ssd].flushed->flush(asked); },
+      [this] { report_lost(); }, syncs());
   if (syncs()) node_.medium = syncer_.get();
   for (std::uint32_t k = 0; k < endpoint_.ssds; ++k) {
     drives_[k].file->tell(node_.faults + k, static_cast<std::uint32_t>(fw::ssd_fault::dead),
@@ -330,12 +338,18 @@ void emulated_array::report_lost() {
 /// Marks the files as in use. What a mount believes without a look is off the disk before anything
 /// else changes.
 void emulated_array::open_flash() {
-  for (drive& d : drives_) {
+  for (std::uint32_t k = 0; k < drives_.size(); ++k) {
+    drive& d = drives_[k];
     fw::end_checkpoint(d.host_metadata, geometry_);
     // Files that get everything at the end may get only some SSDs' part.
     if (on_gpu() && d.file && d.pinned.data() == nullptr)
       fw::distrust_dirty_logs(d.host_metadata, geometry_, true);
-    if (d.file && syncs()) (void)d.file->sync();
+    if (d.flushed) {
+      (void)d.flushed->begin();
+    } else if (d.file) {
+      if (syncs()) (void)d.file->sync();
+      (void)std::remove(log_of(k).c_str());  // it would bring back what it knows
+    }
   }
 }
 
@@ -350,9 +364,10 @@ void emulated_array::close_flash() {
     if (!d.file) continue;
     // The seal goes to the disk behind what it vouches for. Where there is none, the next mount
     // looks at all pages.
+    if (d.flushed) (void)d.flushed->flush();
     if (syncs()) (void)d.file->sync();
     if (!is_lost(k)) (void)fw::checkpoint(d.host_metadata, geometry_);
-    if (syncs()) (void)d.file->sync();
+    if (syncs() && d.file->sync() && d.flushed) d.flushed->end();
     if (is_lost(k)) failed = explain_lost(k);
   }
   if (!failed.empty()) throw error(failed);

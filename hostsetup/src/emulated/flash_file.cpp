@@ -1,5 +1,7 @@
 #include "flash_file.hpp"
 
+#include "keep_name.hpp"
+#include "reserve_file.hpp"
 #include <gnstor/host/error.hpp>
 
 #include <fcntl.h>
@@ -15,33 +17,6 @@
 #include <utility>
 
 namespace gnstor::host {
-namespace {
-
-/// Makes a file `bytes` long, with room on its disk for all of them; what it holds stays. False,
-/// and `errno`, if it cannot.
-bool reserve(int file, std::size_t bytes) {
-  const auto length = static_cast<off_t>(bytes);
-  for (int tries = 0; tries < 16; ++tries) {
-    if (fallocate(file, 0, 0, length) == 0) return true;
-    if (errno != EINTR) break;
-  }
-  if (errno != EOPNOTSUPP) return false;
-  // Where the file system cannot, the C library writes to each of its blocks.
-  errno = posix_fallocate(file, 0, length);
-  return errno == 0;
-}
-
-/// Puts a new file's name on the disk. Where that fails, so will its first `sync`.
-void keep_name(const std::string& path) {
-  const std::string folder = path.substr(0, path.rfind('/') + 1);
-  const int parent =
-      open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (parent < 0) return;
-  (void)fsync(parent);
-  close(parent);
-}
-
-}  // namespace
 
 flash_file::flash_file(const std::string& path, std::size_t bytes) : path_(path), bytes_(bytes) {
   const auto fail = [&](const std::string& why) {
@@ -68,7 +43,7 @@ flash_file::flash_file(const std::string& path, std::size_t bytes) : path_(path)
                     "another folder",
                     info.st_size, bytes));
   }
-  if (!reserve(descriptor_, bytes)) {
+  if (!reserve_file(descriptor_, bytes)) {
     const int why = errno;
     fail(fmt::format("{} ({} bytes): make room, or use a smaller capacity= or another flash=",
                      std::strerror(why), bytes));

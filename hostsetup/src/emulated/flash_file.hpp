@@ -26,6 +26,8 @@ class flash_file {
   /// Writes what was stored to the disk. False if the file is lost, by this or before. Any thread
   /// may call it.
   bool sync() noexcept;
+  /// The file is lost, for that `errno`.
+  void lose(int error) { guard_->fail(error); }
   /// Why the file is lost, as an `errno`; 0: it is not. What its memory holds may be of any time
   /// then. Any thread.
   int error() const { return guard_->error(); }

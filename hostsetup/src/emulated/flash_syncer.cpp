@@ -2,13 +2,16 @@
 
 #include <base/start_thread.hpp>
 
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
 #include <utility>
 
 namespace gnstor::host {
 
 void flash_syncer::start() {
   if (thread_.joinable()) return;
-  waiting_.reserve(node_.shape.commands());
+  waiting_.reserve(most_waiting());
   thread_ = start_thread("writing flash files to their disk", [this] { serve(); });
 }
 
@@ -36,32 +39,61 @@ void flash_syncer::settle(std::uint32_t ssd, std::uint32_t handle) {
   sem_post(&bell_);
 }
 
+void flash_syncer::make_room(std::uint32_t ssd) {
+  if (!thread_.joinable()) return settle(ssd, nobody);
+  {
+    const std::lock_guard lock(guard_);
+    for (const request& r : waiting_) {
+      if (r.ssd == ssd && r.handle == nobody) return;
+    }
+    waiting_.push_back({ssd, nobody});
+  }
+  sem_post(&bell_);
+}
+
 void flash_syncer::serve() {
   std::vector<request> taken;
-  taken.reserve(node_.shape.commands());
+  taken.reserve(most_waiting() + node_.shape.ssd_count);
   for (bool more = true; more;) {
-    while (sem_wait(&bell_) != 0) continue;     // a signal's handler has run
+    const bool rang = wait();
     while (sem_trywait(&bell_) == 0) continue;  // what follows answers them all
     {
       const std::lock_guard lock(guard_);
       taken.swap(waiting_);
       more = !stopping_;
     }
+    for (std::uint32_t ssd = 0; !rang && ssd < node_.shape.ssd_count; ++ssd)
+      taken.push_back({ssd, nobody});
     carry_out(taken);
     taken.clear();
     look_();
   }
 }
 
+/// Waits for the bell. False: it is time without it.
+bool flash_syncer::wait() {
+  if (!often_) {
+    while (sem_wait(&bell_) != 0) continue;  // a signal's handler has run
+    return true;
+  }
+  timespec until{};
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_sec += longest.count();
+  while (sem_clockwait(&bell_, CLOCK_MONOTONIC, &until) != 0) {
+    if (errno == ETIMEDOUT) return false;  // else a signal's handler has run
+  }
+  return true;
+}
+
 /// Each SSD's file is written once, whoever asked.
 void flash_syncer::carry_out(const std::vector<request>& requests) const {
   for (std::uint32_t ssd = 0; ssd < node_.shape.ssd_count; ++ssd) {
-    bool done = false;
-    bool written = false;
+    const auto of_ssd = [&](const request& r) { return r.ssd == ssd; };
+    const auto asked = [&](const request& r) { return of_ssd(r) && r.handle != nobody; };
+    if (std::none_of(requests.begin(), requests.end(), of_ssd)) continue;
+    const bool written = sync_(ssd, std::any_of(requests.begin(), requests.end(), asked));
     for (const request& r : requests) {
-      if (r.ssd != ssd) continue;
-      if (!std::exchange(done, true)) written = sync_(ssd);
-      node_.settled(ssd, r.handle, written);
+      if (asked(r)) node_.settled(ssd, r.handle, written);
     }
   }
 }

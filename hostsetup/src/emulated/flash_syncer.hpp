@@ -5,6 +5,7 @@
 
 #include <semaphore.h>
 
+#include <chrono>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -16,14 +17,17 @@ namespace gnstor::host {
 ///
 /// One thread does it, for all that came meanwhile at once: ten Flushes of an SSD cost no more than
 /// two. A node in virtual time has no other threads: there it is done where it is asked for. The
-/// thread also looks at the files when somebody, a signal handler even, rings its bell.
+/// thread also does it every few seconds, and looks at the files when somebody, a signal handler
+/// even, rings its bell.
 class flash_syncer final : public fw::durable_medium {
  public:
-  /// @param sync writes the file of an SSD to its disk; false if it cannot
+  /// @param sync writes the file of an SSD to its disk, `asked` to; else if there is anything new.
+  /// False if it cannot
   /// @param look is called, by the thread, after the bell rang
-  flash_syncer(const fw::node& n, std::function<bool(std::uint32_t ssd)> sync,
-               std::function<void()> look)
-      : node_(n), sync_(std::move(sync)), look_(std::move(look)) {
+  /// @param often also without a command, every few seconds
+  flash_syncer(const fw::node& n, std::function<bool(std::uint32_t ssd, bool asked)> sync,
+               std::function<void()> look, bool often)
+      : node_(n), sync_(std::move(sync)), look_(std::move(look)), often_(often) {
     sem_init(&bell_, 0, 0);
   }
   /// Answers what was asked for, and ends the thread.
@@ -33,19 +37,28 @@ class flash_syncer final : public fw::durable_medium {
   void start();
 
   void settle(std::uint32_t ssd, std::uint32_t handle) override;
+  void make_room(std::uint32_t ssd) override;
   sem_t* bell() { return &bell_; }
 
  private:
+  static constexpr std::uint32_t nobody = ~0u;  ///< no command
+  /// How old what is not on the disk gets: as long as what the kernel's file systems keep.
+  static constexpr std::chrono::seconds longest{5};
+
   struct request {
     std::uint32_t ssd;
     std::uint32_t handle;
   };
+  /// Commands, and for each SSD nobody's.
+  std::uint32_t most_waiting() const { return node_.shape.commands() + node_.shape.ssd_count; }
   void serve();
+  bool wait();
   void carry_out(const std::vector<request>& requests) const;
 
   fw::node node_;
-  std::function<bool(std::uint32_t ssd)> sync_;
+  std::function<bool(std::uint32_t ssd, bool asked)> sync_;
   std::function<void()> look_;
+  bool often_;
   sem_t bell_;
   std::mutex guard_;  ///< of what follows
   std::vector<request> waiting_;
