@@ -293,6 +293,7 @@ void emulated_array::stop() {
   if (!std::exchange(started_, false)) return;
   attached_ = false;
   suspend();
+  if (syncer_) syncer_->stop();
   close_flash();
 }
 

@@ -15,15 +15,19 @@ void flash_syncer::start() {
   thread_ = start_thread("writing flash files to their disk", [this] { serve(); });
 }
 
-flash_syncer::~flash_syncer() {
-  if (thread_.joinable()) {
-    {
-      const std::lock_guard lock(guard_);
-      stopping_ = true;
-    }
-    sem_post(&bell_);
-    thread_.join();
+void flash_syncer::stop() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(guard_);
+    stopping_ = true;
   }
+  sem_post(&bell_);
+  thread_.join();
+  stopping_ = false;
+}
+
+flash_syncer::~flash_syncer() {
+  stop();
   sem_destroy(&bell_);
 }
 

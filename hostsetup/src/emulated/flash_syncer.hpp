@@ -30,11 +30,12 @@ class flash_syncer final : public fw::durable_medium {
       : node_(n), sync_(std::move(sync)), look_(std::move(look)), often_(often) {
     sem_init(&bell_, 0, 0);
   }
-  /// Answers what was asked for, and ends the thread.
   ~flash_syncer() override;
 
   /// Has a thread do it, if none does: before CPU threads run the node. Throws `error`.
   void start();
+  /// Answers what was asked for, and ends the thread: after these threads have ended.
+  void stop();
 
   void settle(std::uint32_t ssd, std::uint32_t handle) override;
   void make_room(std::uint32_t ssd) override;
