@@ -291,6 +291,45 @@ def exchanged(hosts, draw, rounds):
     print(f"an SSD was exchanged, and came back, {rounds} times")
 
 
+def ssd_died(hosts, draw, rounds):
+    """The blocks of an SSD are gone while a host writes: a spare takes its place by itself, the
+    writer sees no error, and every block holds what was acknowledged."""
+    target = hosts.target
+
+    def ssds():
+        code, said = target.gnstorctl("--format", "json", "array", "show")
+        return json.loads(said)["ssds"] if code == 0 else []
+
+    writer = hosts.writer("alice", draw.randrange(1 << 30))
+    slowest = filled = 0.0
+    dead = draw.sample(range(4), min(rounds, 2))
+    for ssd in dead:
+        time.sleep(draw.uniform(0, 0.3))
+        begin = time.monotonic()
+        file = target.folder / "flash" / f"ssd{ssd}.flash"
+        os.truncate(file, file.stat().st_size - (64 << 20))  # its pages, not what it knows of them
+        rig.check(rig.eventually(lambda: ssds()[ssd]["state"] == "STATE_ABSENT"), "it is taken out")
+        rig.check(hosts.progress(20), "the writer does not go on:", writer.said())
+        slowest = max(slowest, time.monotonic() - begin)
+        rig.check(rig.eventually(lambda: ssds()[ssd].get("successor", -1) >= 4 and target.healthy(),
+                                 60), "no spare takes its place:", ssds())
+        filled = max(filled, time.monotonic() - begin)
+        if rig.failures:
+            return
+    rig.check(writer.end() == 0, "the writer ends in order:", writer.said())
+    for host in HOSTS:
+        hosts.check(host)
+    # Each replica of each block once by itself, also those on spares.
+    for ssd in sorted(set(range(4)) - set(dead)):
+        for verb in ("detach", "replace"):
+            code, said = target.gnstorctl("ssd", verb, str(ssd))
+            rig.check(code == 0, "gnstorctl ssd", verb, ssd, said)
+            hosts.check("alice")
+        rig.check(rig.eventually(target.healthy), "the array is not in sync again", ssds())
+    print(f"{len(dead)} SSDs died: the writer went on after {slowest:.2f} s at most,",
+          f"a spare was in sync after {filled:.2f} s")
+
+
 def both_killed(hosts, draw, rounds):
     """A writer and the target are killed: the other host writes when the target is back, and the
     lease that the one had is over: nothing tells the new target that its holder is gone."""
@@ -384,6 +423,7 @@ FAULTS = {"client": (client_killed, 1, {}, ()),
           "both": (both_killed, 0.3, {}, ("--lease", "1")),
           "drain": (drained, 0.3, {}, ()),
           "exchange": (exchanged, 0.3, {}, ("--repair-rate", "16M")),
+          "dead": (ssd_died, 0.5, {}, ("--spare-after", "1")),
           "repair": (repair_killed, 0.3, {}, ()),
           "hang": (target_stopped, 0.3, {}, ()),
           "upgrade": (upgraded, 0.3, {}, ()),
@@ -417,7 +457,7 @@ def main():
             begin = time.monotonic()
             (folder / name).mkdir()
             kind = rig.ManagedElsewhere if given.elsewhere else rig.Target
-            how = {"array": SPARES} if name == "exchange" else {}
+            how = {"array": SPARES} if name in ("dead", "exchange") else {}
             target = kind(programs, folder / name, more=of_target, **how).start()
             for ssd in ("5", "4") if how else ():  # before there is a volume
                 code, said = target.gnstorctl("ssd", "add", ssd, "--spare")
