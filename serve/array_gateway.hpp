@@ -1,5 +1,6 @@
 #pragma once
 
+#include "command_engine.hpp"
 #include "host_identity.hpp"
 #include <gnstor/core/units.hpp>
 #include <gnstor/host/memory_block.hpp>
@@ -68,6 +69,9 @@ class array_gateway {
   /// Carries out requests of block volumes for one thread, which calls it; null: nothing does. The
   /// array outlives it.
   virtual std::unique_ptr<block_engine> make_engine() { return nullptr; }
+  /// Carries out I/O commands of a host that has joined, for one thread, which calls it; null:
+  /// nothing does. The array outlives it.
+  virtual std::unique_ptr<command_engine> make_command_engine(client_id) { return nullptr; }
   /// Where requests of engines are, for who moves their data; null: nobody counts.
   virtual phase_counts* phases() { return nullptr; }
   /// Lets the array read and write memory, for engines' requests. Throws `error`.

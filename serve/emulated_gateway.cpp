@@ -26,7 +26,6 @@ constexpr std::uint32_t most_clients = 15;  ///< beside the target's own
 constexpr std::uint32_t queue_depth = 128;
 /// By which engines send what plain hosts ask for.
 constexpr std::uint32_t own_channels = 4;
-constexpr std::size_t most_lost = 16;  ///< registrations of memory that silent SSDs may use
 constexpr const char* own_name = "gnstor-target";
 /// Of a command of the target's own to an array that has a manager, in nanoseconds: what an SSD
 /// does not answer in time waits for the epoch without it.
@@ -138,6 +137,8 @@ struct emulated_gateway::member {
   bool leaving = false;
   std::atomic<std::uint32_t> left_in{0};  ///< the last epoch in which an SSD did not answer in time
   std::set<std::uint16_t> written;        ///< volumes that it has taken the right to write
+  lost_memory lost;                       ///< of engines
+  std::unique_ptr<ssd_shares> shares;     ///< of the link's channel, among these
   std::unique_ptr<host::emulated_client> link;  ///< goes before the buffers: a late answer may
   std::unique_ptr<host::array_client> client;   ///< still be on its way to one
 
@@ -297,6 +298,7 @@ std::uint16_t emulated_gateway::connect(member& m) {
   try {
     m.link = std::make_unique<host::emulated_client>(array_, plain_options(timeout_ns_), name);
     m.who.client = m.link->client();
+    m.shares = std::make_unique<ssd_shares>(m.link->host().queue().depth());
     m.client = std::make_unique<host::array_client>(*m.link, timeout_ns_);
     return 0;
   } catch (const std::exception&) {
@@ -388,18 +390,41 @@ io_buffer emulated_gateway::register_memory(void* address, std::uint64_t bytes) 
   return host::session_access::link(*session_).register_memory(address, bytes);
 }
 
-/// A command that found the key of its memory gone would break a queue pair, and with it all that
-/// others have there: of what was lost the last few stay registered.
 void emulated_gateway::unregister_memory(const io_buffer& buffer, host::memory_block memory,
                                          bool lost) {
   host::array_link& link = host::session_access::link(*session_);
   if (!lost) return link.unregister_memory(buffer);
-  const std::lock_guard lock(lost_guard_);
-  lost_.emplace_back(buffer, std::move(memory));
-  if (lost_.size() <= most_lost) return;
-  link.unregister_memory(lost_.front().first);
-  forgotten_.push_back(std::move(lost_.front().second));
-  lost_.pop_front();
+  lost_.keep(link, buffer, std::move(memory));
+}
+
+/// A member whose commands engines carry out.
+class emulated_gateway::commands_of final : public command_user {
+ public:
+  commands_of(emulated_gateway& g, std::shared_ptr<member> m)
+      : gateway_(g), member_(std::move(m)) {}
+
+  host::array_link& link() override { return *member_->link; }
+  ssd_shares& shares() override { return *member_->shares; }
+  void ended(const ssd_command& c) override {
+    const status s = c.outcome;
+    if (!s.ok() && !s.retry_safe()) member_->note_left(c.entry.cdw2);
+    gateway_.note(c.entry, c.memory.bytes, status_field(s), std::chrono::nanoseconds(c.took_ns()));
+  }
+  void give_back(const io_buffer& buffer, host::memory_block memory, bool lost) override {
+    if (!lost) return member_->link->unregister_memory(buffer);
+    member_->lost.keep(*member_->link, buffer, std::move(memory));
+  }
+
+ private:
+  emulated_gateway& gateway_;
+  std::shared_ptr<member> member_;
+};
+
+std::unique_ptr<command_engine> emulated_gateway::make_command_engine(client_id client) {
+  std::shared_ptr<member> who = find(client);
+  if (who == nullptr) return nullptr;
+  return std::make_unique<command_engine>(std::make_shared<commands_of>(*this, std::move(who)),
+                                          duration::of_ns(timeout_ns_));
 }
 
 std::shared_ptr<emulated_gateway::member> emulated_gateway::find(client_id client) {
@@ -429,17 +454,22 @@ std::uint16_t emulated_gateway::io(client_id client, const wire::nvme::submissio
   const status s = who->client->io(entry, payload);
   if (!s.ok() && !s.retry_safe()) who->note_left(entry.cdw2);
   const std::uint16_t said = status_field(s);
-  const std::uint16_t vid = wire::afa::slba::unpack(wire::nvme::slba_of(entry)).volume.value;
-  if (vid != 0) {  // a Flush is of an SSD
-    const auto opcode = static_cast<wire::nvme::nvm_opcode>(entry.opcode);
-    using kind = volume_traffic::kind;
-    traffic_.note(vid,
-                  opcode == wire::nvme::nvm_opcode::read    ? kind::read
-                  : opcode == wire::nvme::nvm_opcode::write ? kind::write
-                                                            : kind::other,
-                  payload.size() / block_bytes, said, std::chrono::steady_clock::now() - began);
-  }
+  note(entry, payload.size(), said, std::chrono::steady_clock::now() - began);
   return said;
+}
+
+/// Counts what a host has done with a volume; a Flush is of an SSD.
+void emulated_gateway::note(const wire::nvme::submission_entry& entry, std::uint64_t bytes,
+                            std::uint16_t said, std::chrono::nanoseconds took) {
+  const std::uint16_t vid = wire::afa::slba::unpack(wire::nvme::slba_of(entry)).volume.value;
+  if (vid == 0) return;
+  const auto opcode = static_cast<wire::nvme::nvm_opcode>(entry.opcode);
+  using kind = volume_traffic::kind;
+  traffic_.note(vid,
+                opcode == wire::nvme::nvm_opcode::read    ? kind::read
+                : opcode == wire::nvme::nvm_opcode::write ? kind::write
+                                                          : kind::other,
+                bytes / block_bytes, said, took);
 }
 
 }  // namespace gnstor::serve

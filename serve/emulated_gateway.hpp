@@ -1,6 +1,7 @@
 #pragma once
 
 #include "array_gateway.hpp"
+#include "lost_memory.hpp"
 #include "remote_managers.hpp"
 #include "volume_traffic.hpp"
 #include <emulated/emulated_client.hpp>
@@ -13,7 +14,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -54,6 +54,7 @@ class emulated_gateway final : public array_gateway {
   joined join_manager(const host_identity& who, const wire::afa::manager_claim& said) override;
   void tick() override;
   std::unique_ptr<block_engine> make_engine() override;
+  std::unique_ptr<command_engine> make_command_engine(client_id client) override;
   phase_counts* phases() override { return &phases_; }
   io_buffer register_memory(void* address, std::uint64_t bytes) override;
   void unregister_memory(const io_buffer& buffer, host::memory_block memory, bool lost) override;
@@ -112,9 +113,12 @@ class emulated_gateway final : public array_gateway {
  private:
   struct member;
   struct association;
+  class commands_of;
   std::shared_ptr<member> find(client_id client);
   void remember(const wire::afa::array_description& said);
   std::uint16_t connect(member& m);
+  void note(const wire::nvme::submission_entry& entry, std::uint64_t bytes, std::uint16_t said,
+            std::chrono::nanoseconds took);
   status ask_for_rights(volume_id vid, std::uint16_t rights, bool equal);
   status set_rights(volume_id vid, std::uint32_t ssds, wire::afa::volume_client who);
   status change_volume(volume_id vid, std::uint32_t ssds, wire::afa::volume_chmod change);
@@ -140,10 +144,7 @@ class emulated_gateway final : public array_gateway {
   std::atomic<std::uint32_t> engines_{0};            ///< made so far
   std::vector<std::shared_ptr<ssd_shares>> shares_;  ///< of each own channel
   const std::shared_ptr<write_order> order_ = std::make_shared<write_order>();
-  std::mutex lost_guard_;  ///< of `lost_`
-  /// Memory that silent SSDs may use still, the oldest first.
-  std::deque<std::pair<io_buffer, host::memory_block>> lost_;
-  std::vector<host::memory_block> forgotten_;  ///< which are registered no more
+  lost_memory lost_;
   /// What is needed with each command.
   struct known_array {
     std::uint16_t ssd_count = 0;

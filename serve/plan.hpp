@@ -33,6 +33,7 @@ struct plan {
   bool behind_others = false;  ///< executing it may wait for what is being executed
   bool joins = false;          ///< a Connect, which may wait for the array's manager
   bool moves_blocks = false;   ///< a block engine may carry it out: `target_queue::prepare`
+  bool relayed = false;        ///< a command engine may carry it out: `target_queue::relay`
   bool managing = false;       ///< of a manager elsewhere, whom others may wait for
   bool invalidate = false;     ///< the host asks that the response invalidate `key`
   std::uint16_t status = 0;    ///< NVMe status field, if `respond`

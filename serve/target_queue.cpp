@@ -61,6 +61,13 @@ bool is_managers(const submission_entry& e) {
          e.opcode == wire::afa::traffic_list::opcode;
 }
 
+/// The command of a plan, as SSDs are to carry it out: what is to last says so itself.
+submission_entry as_lasting(const plan& p) {
+  submission_entry e = p.entry;
+  if (p.lasting && !is(e, nvm_opcode::flush)) e.cdw12 |= wire::nvme::force_unit_access;
+  return e;
+}
+
 }  // namespace
 
 target_queue::target_queue(target_model& target, std::uint16_t qid, std::uint32_t entries,
@@ -95,7 +102,10 @@ plan target_queue::admit(std::span<const std::byte> message, std::uint64_t now_m
   p.blocking = n.blocking;
   p.lasting = n.lasting;
   p.behind_others = n.behind_others;
-  p.moves_blocks = n.moves_blocks && !n.lasting && controller_->of().store->blocks() != nullptr;
+  p.moves_blocks = n.moves_blocks && controller_->of().store->blocks() != nullptr;
+  p.relayed = connected() && qid_ != 0 && p.blocking &&
+              p.entry.opcode != wire::nvme::fabrics_opcode &&
+              controller_->of().kind == subsystem_kind::array && controller_->manager() == nullptr;
   p.joins = !connected();
   p.managing = connected() && controller_->manager() != nullptr;
   if (connected() && qid_ == 0 &&
@@ -233,7 +243,7 @@ target_queue::needs target_queue::volume_needs(const submission_entry& e) const 
   if (e.nsid != only_namespace && !(flush && e.nsid == wire::nvme::all_namespaces)) {
     return {.refused = no(generic_status::invalid_namespace)};
   }
-  if (flush) return {.blocking = true, .lasting = lasts};
+  if (flush) return {.blocking = true, .lasting = lasts, .moves_blocks = lasts};
   if (is(e, nvm_opcode::dataset_management)) {
     if (wire::nvme::ranges_of(e) > most_dataset_ranges)
       return {.refused = make_status(command_status::command_size_limit_exceeded, true)};
@@ -336,8 +346,7 @@ answer target_queue::execute(const plan& p, std::span<std::byte> data, std::uint
     if (lasts && a.status == 0) a.status = controller_->of().store->flush();
     return a;
   }
-  submission_entry own = p.entry;
-  if (p.lasting && !is(own, nvm_opcode::flush)) own.cdw12 |= wire::nvme::force_unit_access;
+  const submission_entry own = as_lasting(p);
   if (auto* manager = controller_->manager()) return {manager->io(own, data)};
   return {target_->array().io(controller_->host().client, own, data)};
 }
@@ -429,6 +438,10 @@ bool target_queue::prepare(const plan& p, const io_buffer& memory, block_request
     a = {make_status(generic_status::aborted_by_queue_deletion)};
     return false;
   }
+  if (is(p.entry, nvm_opcode::flush)) {
+    a = prepare_flush(r);
+    return a.status == 0;
+  }
   r.what = is(p.entry, nvm_opcode::read)    ? kind::read
            : is(p.entry, nvm_opcode::write) ? kind::write
                                             : kind::write_zeroes;
@@ -437,6 +450,13 @@ bool target_queue::prepare(const plan& p, const io_buffer& memory, block_request
   r.memory = memory;
   a = {controller_->of().store->blocks()->prepare(r)};
   return a.status == 0;
+}
+
+answer target_queue::prepare_flush(block_request& r) {
+  r.what = block_request::kind::flush;
+  r.first = r.blocks = 0;
+  r.memory = {};
+  return {controller_->of().store->blocks()->prepare(r)};
 }
 
 answer target_queue::conclude(const block_request& r, std::chrono::nanoseconds took) {
@@ -449,6 +469,18 @@ answer target_queue::conclude(const block_request& r, std::chrono::nanoseconds t
   }
   return {controller_->of().store->blocks()->conclude(r, took)};
 }
+
+bool target_queue::relay(const plan& p, const io_buffer& memory, ssd_command& c, answer& a) const {
+  if (closing_.load(std::memory_order_acquire) || ended()) {
+    a = {make_status(generic_status::aborted_by_queue_deletion)};
+    return false;
+  }
+  c.entry = as_lasting(p);
+  c.memory = memory;
+  return true;
+}
+
+answer target_queue::conclude(const ssd_command& c) { return {status_field(c.outcome)}; }
 
 // ---- responses
 

@@ -31,8 +31,16 @@ class target_queue {
   /// False: it has ended already, as `a`.
   /// @param memory of `p.bytes` bytes at least that the array reaches: what the host sent, or room
   bool prepare(const plan& p, const io_buffer& memory, block_request& r, answer& a);
+  /// Fills in the Flush that a change which is to last needs once it has succeeded.
+  answer prepare_flush(block_request& r);
   /// How a prepared request has ended.
   answer conclude(const block_request& r, std::chrono::nanoseconds took);
+  /// Fills in a command for a command engine, by which a plan that is `relayed` is carried out.
+  /// False: it has ended already, as `a`.
+  /// @param memory of `p.bytes` bytes that the array reaches: what the host sent, or room
+  bool relay(const plan& p, const io_buffer& memory, ssd_command& c, answer& a) const;
+  /// How a relayed command has ended.
+  static answer conclude(const ssd_command& c);
   /// The response capsule.
   wire::nvme::completion_entry respond(const plan& p, const answer& a);
   /// The response to a held event request, if there is something to report.

@@ -1,5 +1,6 @@
 #include "block_engine.hpp"
 
+#include "lost_commands.hpp"
 #include <gnstor/channel/channel_set.hpp>
 #include <gnstor/core/bounded.hpp>
 #include <gnstor/io/callback_table.hpp>
@@ -24,14 +25,6 @@ constexpr std::uint64_t pause_ns = 5'000'000;
 constexpr std::uint64_t silent_pause_ns = 2'000'000;
 /// Requests that are sent before answers are looked for again.
 constexpr std::uint32_t most_at_once = 64;
-
-/// Commands of a channel that were given up, and may be answered still.
-std::uint32_t lost_of(const remote_channel& channel) {
-  channel_state& s = channel.counters();
-  const std::uint64_t late = device_word<std::uint64_t>(s.late).load(relaxed);
-  const std::uint64_t given_up = device_word<std::uint64_t>(s.timed_out).load(relaxed);
-  return given_up > late ? static_cast<std::uint32_t>(given_up - late) : 0;
-}
 
 status closed() { return status::make(status_code::closed, reporter::channel); }
 
@@ -174,7 +167,7 @@ bool block_engine::round() {
   moved = finds_epoch() || moved;
   if (failed_) give_up();
   if (!behind_.empty()) end_late_behind(simt::now_ns());
-  if (shares_->has_lost()) shares_->settle(lost_of(channel));
+  if (shares_->has_lost()) shares_->settle(lost_commands(channel));
   const bool looks = look_at_silent();
   if (sends_ || under_way_.empty()) moved = begin_some() || moved;
   // Else what comes is others', who look for it.

@@ -6,6 +6,7 @@
 #include <gnstor/io/io_event.hpp>
 #include <gnstor/volume/remote_volume.hpp>
 #include <link/array_link.hpp>
+#include <serve/request_engine.hpp>
 
 #include <control/epoch_watcher.hpp>
 
@@ -38,14 +39,10 @@ struct block_settings {
   std::shared_ptr<write_order> order{};
 };
 
-/// Reads and writes volumes for one thread that never waits: sends its requests by a channel of a
-/// link, as many at once as that has room for, and calls `done` when they have ended. Data moves
-/// between the SSDs and the requests' memory, without a copy.
-///
-/// Requests have no order: one that must come behind another is submitted when that has ended. Only
-/// changes of the same block are carried out one after another, so that all its replicas end up
-/// equal. All members are its thread's; engines of several threads may share a channel.
-class block_engine {
+/// Reads and writes volumes, and calls `done` when requests have ended. Data moves between the SSDs
+/// and the requests' memory, without a copy. Changes of the same block are carried out one after
+/// another, so that all its replicas end up equal.
+class block_engine final : public request_engine {
  public:
   /// @param link was opened with `session_options::asynchronous`; outlives this, as does `epochs`
   /// @param channel `array_link::host_of`
@@ -55,32 +52,23 @@ class block_engine {
                const block_settings& settings, std::shared_ptr<ssd_shares> shares);
   /// Of a channel of `link`.
   static std::shared_ptr<ssd_shares> shares_of(const host::array_link& link);
-  /// @pre `is_idle()`
-  ~block_engine();
-  block_engine(const block_engine&) = delete;
-  block_engine& operator=(const block_engine&) = delete;
+  ~block_engine() override;
 
   /// Begins a request. @par Callers the thread, also in `block_request::done`
   void submit(block_request& r);
-  /// Has an event descriptor written when there is something to do after `arm`: not for requests
-  /// that only wait. False: the link wakes nobody, and `progress` has to be called all the time.
-  /// @param event_fd outlives the engine
-  bool wakes(int event_fd);
-  /// Asks for that. Call `progress` once more before you sleep, and sleep a few milliseconds at
-  /// most: time-outs ring no bell.
-  void arm();
-  /// Sends and takes answers, as far as can be done now. True if anything moved.
-  bool progress();
-  /// True if there is no request.
-  bool is_idle() const {
+  bool wakes(int event_fd) override;
+  void arm() override;
+  bool progress() override;
+  bool is_idle() const override {
     return under_way_.empty() && next_.empty() && waiting_.empty() && withheld_.empty() &&
            behind_.empty();
   }
-  /// True if requests wait for another epoch or connection, for an SSD that is silent, or for their
-  /// turn behind others' changes, and for nothing else.
-  bool only_waits() const { return away_ || (under_way_.empty() && next_.empty() && !is_idle()); }
-  /// Ends what is not under way with `closed`; the rest ends within its time.
-  void give_up();
+  /// @par Result also true if requests wait for another epoch or connection, for an SSD that is
+  /// silent, or for their turn behind others' changes, and for nothing else
+  bool only_waits() const override {
+    return away_ || (under_way_.empty() && next_.empty() && !is_idle());
+  }
+  void give_up() override;
 
  private:
   friend class block_request;  // says that its turn has come

@@ -49,6 +49,13 @@ class ssd_asks {
     a.commands_ = static_cast<std::uint32_t>(std::popcount(a.ssds_));
     return a;
   }
+  /// Of one command to the SSD of a namespace; of no SSD's share where there is none.
+  static ssd_asks of_command(std::uint32_t nsid) {
+    ssd_asks a;
+    a.commands_ = 1;
+    a.ssds_ = nsid - 1 < max_ssds ? std::uint64_t{1} << (nsid - 1) : 0;
+    return a;
+  }
   std::uint32_t commands() const { return commands_; }
   std::uint64_t ssds() const { return ssds_; }
 

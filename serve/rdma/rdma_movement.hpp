@@ -18,7 +18,7 @@ class rdma_queue::movement final : public block_request {
     part_ = part;
   }
   void done() noexcept override {
-    if (memory_lost) queue_->lose_stage(queue_->commands_[k_], memory);
+    if (memory_lost && memory.bytes != 0) queue_->lose_stage(queue_->commands_[k_], memory);
     if (part_ != all) return queue_->part_ended(k_, part_, outcome);
     queue_->moved_.push_back(k_);  // it has room for all
   }
@@ -34,6 +34,23 @@ class rdma_queue::movement final : public block_request {
   rdma_queue* queue_ = nullptr;
   std::uint32_t k_ = 0;
   std::uint32_t part_ = all;
+};
+
+/// A command that is passed on to an SSD.
+class rdma_queue::relaying final : public ssd_command {
+ public:
+  void of(rdma_queue& queue, std::uint32_t k) {
+    queue_ = &queue;
+    k_ = k;
+  }
+  void done() noexcept override {
+    if (memory_lost && memory.bytes != 0) queue_->lose_stage(queue_->commands_[k_], memory);
+    queue_->relayed_.push_back(k_);  // it has room for all
+  }
+
+ private:
+  rdma_queue* queue_ = nullptr;
+  std::uint32_t k_ = 0;
 };
 
 /// A read that leaves part by part.

@@ -14,8 +14,9 @@ namespace gnstor::serve {
 /// The hosts of a volume move its blocks without a thread's waiting for them.
 void rdma_queue::prepare_engine() {
   const auto& c = queue_.association();
-  if (queue_.id() == 0 || c->of().kind != subsystem_kind::volume || !c->of().store->blocks())
-    return;
+  if (queue_.id() == 0) return;
+  if (c->of().kind == subsystem_kind::array && c->manager() == nullptr) return prepare_relay();
+  if (c->of().kind != subsystem_kind::volume || !c->of().store->blocks()) return;
   std::unique_ptr<block_engine> engine = array_->make_engine();
   if (engine == nullptr) return;
   movements_ = std::vector<movement>(memory_.entries());
@@ -23,14 +24,34 @@ void rdma_queue::prepare_engine() {
   arrived_.reserve(memory_.entries());
   moved_.reserve(memory_.entries());
   reach_ = array_->register_memory(memory_.staging().data(), memory_.staging().size());
-  engine_ = std::move(engine);
+  mover_ = std::move(engine);
+  engine_ = mover_.get();
+  wakes_ = engine_->wakes(wake_up_);
+}
+
+/// The hosts of the array have their commands passed on likewise.
+void rdma_queue::prepare_relay() {
+  std::unique_ptr<command_engine> engine =
+      array_->make_command_engine(queue_.association()->host().client);
+  if (engine == nullptr) return;
+  relayings_ = std::vector<relaying>(memory_.entries());
+  relayed_.reserve(memory_.entries());
+  reach_ = engine->register_memory(memory_.staging().data(), memory_.staging().size());
+  relay_ = std::move(engine);
+  engine_ = relay_.get();
   wakes_ = engine_->wakes(wake_up_);
 }
 
 void rdma_queue::give_memory_back() {
-  if (engine_ == nullptr) return;
-  engine_.reset();
-  array_->unregister_memory(reach_, memory_.release(), lost_blocks_ != 0);
+  engine_ = nullptr;
+  const bool lost = lost_blocks_ != 0;
+  if (relay_ != nullptr) {
+    relay_->give_back(reach_, memory_.release(), lost);
+    relay_.reset();
+  } else if (mover_ != nullptr) {
+    mover_.reset();
+    array_->unregister_memory(reach_, memory_.release(), lost);
+  }
 }
 
 /// A command whose blocks an engine moves comes to a phase; the engine counts its own.
@@ -55,17 +76,27 @@ void rdma_queue::move_blocks(std::uint32_t k) {
   command& c = commands_[k];
   movement& m = movements_[k];
   m.of(*this, k);
-  io_buffer memory{};
-  if (c.what.bytes != 0) {
-    memory = reach_.slice(std::uint64_t{c.stage.first} * block_bytes,
-                          std::uint64_t{c.stage.blocks} * block_bytes);
-    if (c.what.data == data_phase::in_capsule)
-      std::memcpy(staged_data(c).data(), data_of(c, k).data(), c.what.bytes);
-  }
-  if (!queue_.prepare(c.what, memory, m, c.outcome)) return respond(k);
+  if (!queue_.prepare(c.what, memory_of(c, k), m, c.outcome)) return respond(k);
   const bool read = c.what.data == data_phase::send;
   if (sends_parts_ && read && c.what.bytes > parted_read::part_bytes) return move_parts(k);
-  engine_->submit(m);
+  mover_->submit(m);
+}
+
+/// The memory of a command as the array reaches it, with what the host has sent.
+io_buffer rdma_queue::memory_of(command& c, std::uint32_t k) {
+  if (c.what.bytes == 0) return {};
+  if (c.what.data == data_phase::in_capsule)
+    std::memcpy(staged_data(c).data(), data_of(c, k).data(), c.what.bytes);
+  return reach_.slice(std::uint64_t{c.stage.first} * block_bytes, c.what.bytes);
+}
+
+/// Has the engine pass a command on.
+void rdma_queue::relay(std::uint32_t k) {
+  command& c = commands_[k];
+  relaying& r = relayings_[k];
+  r.of(*this, k);
+  if (!queue_.relay(c.what, memory_of(c, k), r, c.outcome)) return respond(k);
+  relay_->submit(r);
 }
 
 /// Has it move them in parts, whose data leaves while others are still on their way.
@@ -90,7 +121,7 @@ void rdma_queue::move_parts(std::uint32_t k) {
     m.blocks = bytes / block_bytes;
     m.memory = whole.memory.slice(at, bytes);
   }
-  for (std::uint32_t p = 0, count = all.under_way; p < count; ++p) engine_->submit(all.requests[p]);
+  for (std::uint32_t p = 0, count = all.under_way; p < count; ++p) mover_->submit(all.requests[p]);
 }
 
 void rdma_queue::part_ended(std::uint32_t k, std::uint32_t part, status outcome) {
@@ -160,6 +191,22 @@ std::optional<stage_range> rdma_queue::other_stage(command& c, std::uint64_t byt
   return found;
 }
 
+/// Notes what the engine has ended of a command. True if that goes on: what is to last is flushed
+/// behind it.
+/// @param answers else nobody waits for it
+bool rdma_queue::goes_on(std::uint32_t k, bool answers) {
+  command& c = commands_[k];
+  movement& m = movements_[k];
+  const std::uint64_t took = c.parted ? simt::now_ns() - c.began_ns : m.took_ns();
+  c.outcome = queue_.conclude(m, std::chrono::nanoseconds(took));
+  const bool flushes = m.what == block_request::kind::flush;
+  if (!answers || !c.what.lasting || flushes || c.outcome.status != 0) return false;
+  c.outcome = queue_.prepare_flush(m);
+  if (c.outcome.status != 0) return false;
+  mover_->submit(m);
+  return true;
+}
+
 /// Notes what the engine has ended, and answers it; sends the parts that have come.
 void rdma_queue::take_moved(bool answers) {
   for (const std::uint32_t k : arrived_) {
@@ -169,12 +216,15 @@ void rdma_queue::take_moved(bool answers) {
   }
   arrived_.clear();
   for (const std::uint32_t k : moved_) {
-    command& c = commands_[k];
-    const std::uint64_t took = c.parted ? simt::now_ns() - c.began_ns : movements_[k].took_ns();
-    c.outcome = queue_.conclude(movements_[k], std::chrono::nanoseconds(took));
+    if (goes_on(k, answers)) continue;
     if (answers && broken_ == nullptr) respond(k);
   }
   moved_.clear();
+  for (const std::uint32_t k : relayed_) {
+    commands_[k].outcome = target_queue::conclude(relayings_[k]);
+    if (answers && broken_ == nullptr) respond(k);
+  }
+  relayed_.clear();
 }
 
 }  // namespace gnstor::serve

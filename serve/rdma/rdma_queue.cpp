@@ -288,7 +288,7 @@ void rdma_queue::begin(std::uint32_t k) {
     return;
   }
   const bool staged = c.what.data == data_phase::fetch || c.what.data == data_phase::send ||
-                      (c.what.data == data_phase::in_capsule && moves(c));
+                      (c.what.data == data_phase::in_capsule && (moves(c) || relays(c)));
   if (staged && c.stage.blocks == 0 && !c.early && (!want_stage_.empty() || !take_stage(c))) {
     turn(c, request_phase::buffer);
     want_stage_.push_back(k);
@@ -328,6 +328,7 @@ void rdma_queue::run(std::uint32_t k) {
   command& c = commands_[k];
   leave(c);
   if (moves(c)) return move_blocks(k);
+  if (relays(c)) return relay(k);
   if (!c.what.blocking) {
     c.outcome = queue_.execute(c.what, data_of(c, k), now_ms());
     respond(k);

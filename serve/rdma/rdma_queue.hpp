@@ -62,6 +62,8 @@ class rdma_queue {
   /// Its blocks, which an engine moves, and those of a part of it.
   class movement;
   struct parts;
+  /// Its command, which an engine passes on.
+  class relaying;
   static constexpr std::uint32_t most_early_writes = 64;
 
   void serve();
@@ -84,8 +86,12 @@ class rdma_queue {
   std::span<std::byte> staged_data(const command& c) const;
   void turn(command& c, request_phase to);
   void leave(command& c);
-  bool moves(const command& c) const { return c.what.moves_blocks && engine_ != nullptr; }
+  bool moves(const command& c) const { return c.what.moves_blocks && mover_ != nullptr; }
+  bool relays(const command& c) const { return c.what.relayed && relay_ != nullptr; }
   void prepare_engine();
+  void prepare_relay();
+  io_buffer memory_of(command& c, std::uint32_t k);
+  void relay(std::uint32_t k);
   void move_blocks(std::uint32_t k);
   void move_parts(std::uint32_t k);
   void part_ended(std::uint32_t k, std::uint32_t part, status outcome);
@@ -93,6 +99,7 @@ class rdma_queue {
   void lose_stage(command& c, const io_buffer& memory);
   std::optional<stage_range> other_stage(command& c, std::uint64_t bytes);
   void take_moved(bool answers);
+  bool goes_on(std::uint32_t k, bool answers);
   bool moving() const { return engine_ != nullptr && !engine_->is_idle(); }
   void post(host::verbs::work_kind kind, const host::verbs::work& w);
   void send_posted();
@@ -118,14 +125,18 @@ class rdma_queue {
   std::deque<std::uint32_t> want_response_;  ///< commands
   std::uint32_t at_work_ = 0;                ///< commands with the workers
   std::vector<host::verbs::chained_work> to_post_;
-  std::unique_ptr<block_engine> engine_;  ///< of a volume's hosts; else null
-  bool wakes_ = false;                    ///< the engine wakes the thread
-  io_buffer reach_{};                     ///< the staging memory, as the array knows it
-  std::uint32_t lost_blocks_ = 0;         ///< of it, that silent SSDs may use
-  std::vector<movement> movements_;       ///< by command
-  std::vector<parts> parted_;             ///< likewise
-  std::vector<std::uint32_t> arrived_;    ///< commands that have parts to send
-  std::vector<std::uint32_t> moved_;      ///< commands whose blocks have been moved
+  std::unique_ptr<block_engine> mover_;    ///< of a volume's hosts; else null
+  std::unique_ptr<command_engine> relay_;  ///< of the array's hosts; else null
+  request_engine* engine_ = nullptr;       ///< either, or null
+  bool wakes_ = false;                     ///< the engine wakes the thread
+  io_buffer reach_{};                      ///< the staging memory, as the array knows it
+  std::uint32_t lost_blocks_ = 0;          ///< of it, that silent SSDs may use
+  std::vector<movement> movements_;        ///< by command
+  std::vector<relaying> relayings_;        ///< likewise
+  std::vector<std::uint32_t> relayed_;     ///< commands that have ended
+  std::vector<parts> parted_;              ///< likewise
+  std::vector<std::uint32_t> arrived_;     ///< commands that have parts to send
+  std::vector<std::uint32_t> moved_;       ///< commands whose blocks have been moved
   const bool sends_parts_;
   std::uint32_t early_writes_ = 0;  ///< writes of parts that the device may not have done yet
   const char* broken_ = nullptr;    ///< why the connection is given up
