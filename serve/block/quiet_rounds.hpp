@@ -26,7 +26,7 @@ class quiet_rounds {
   }
 
  private:
-  static constexpr std::uint32_t few = 30;
+  static constexpr std::uint32_t few = 150;
   static constexpr std::uint32_t keen = 2000;
   static constexpr std::chrono::microseconds nap{20};
 
