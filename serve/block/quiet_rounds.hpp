@@ -12,8 +12,12 @@ namespace gnstor::serve {
 /// long, so that others have its core.
 class quiet_rounds {
  public:
+  static constexpr std::uint32_t few = 30;
+  /// For kernels, which poll: what sleeps meanwhile is late for them.
+  static constexpr std::uint32_t many = 150;
+
   /// True where one that is woken should sleep.
-  bool is_long() const { return rounds_ >= few; }
+  bool is_long(std::uint32_t enough = few) const { return rounds_ >= enough; }
   /// @param moved the round before had something to do
   void after(bool moved) {
     rounds_ = moved ? 0 : rounds_ + 1;
@@ -26,7 +30,6 @@ class quiet_rounds {
   }
 
  private:
-  static constexpr std::uint32_t few = 150;
   static constexpr std::uint32_t keen = 2000;
   static constexpr std::chrono::microseconds nap{20};
 

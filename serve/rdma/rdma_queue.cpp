@@ -112,7 +112,8 @@ void rdma_queue::serve() {
   for (; !stopping_ && broken_ == nullptr;) {
     const bool moved = round();
     const bool busy = moving() && !engine_->only_waits();
-    if (moved || (busy && !(wakes_ && quiet.is_long()))) {
+    const std::uint32_t enough = relay_ ? quiet_rounds::many : quiet_rounds::few;
+    if (moved || (busy && !(wakes_ && quiet.is_long(enough)))) {
       if (busy) quiet.after(moved);
     } else {
       sleep(moving() ? look_ms : nap_ms);
