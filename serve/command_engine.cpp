@@ -35,6 +35,12 @@ void command_engine::arm() {
   if (listens) user_->link().arm(0);
 }
 
+bool command_engine::may_ask(std::uint32_t nsid) {
+  ssd_shares& shares = user_->shares();
+  if (shares.has_lost()) shares.settle(lost_commands(user_->link().host()));
+  return (ssd_asks::of_command(nsid).ssds() & shares.owing()) == 0;
+}
+
 void command_engine::submit(ssd_command& c) {
   const std::uint64_t now = simt::now_ns();
   c.submitted_ns_ = now;
@@ -54,7 +60,10 @@ bool command_engine::progress() {
   if (is_idle()) return false;
   bool moved = false;
   try {
-    user_->link().drive([&] { moved = round(); });
+    user_->link().drive([&] {
+      failed_ = false;
+      moved = round();
+    });
   } catch (const std::exception&) {
     failed_ = true;   // whoever owns the array says why
     moved = round();  // what is under way has been broken with its queue pair
@@ -81,7 +90,7 @@ bool command_engine::begin_some(const remote_channel& channel) {
     ssd_command& c = *next_.front();
     next_.pop_front();
     if (c.ends_.expired(now)) {
-      finish(c, status::make(status_code::no_memory, reporter::channel));
+      finish(c, status::make(status_code::no_memory, reporter::channel), false);
       moved = true;
       continue;
     }
@@ -123,6 +132,7 @@ bool command_engine::take_answers(const remote_channel& channel) {
   const bool broken = channel.phase() != channel_phase::ready;
   const std::uint64_t now = under_way_.empty() ? 0 : simt::now_ns();
   std::vector<ssd_command*> over;
+  over.reserve(under_way_.size());
   std::erase_if(under_way_, [&](ssd_command* c) {
     status s = broken ? channel.try_wait(c->ticket_) : channel.take(c->ticket_);
     if (s.code == status_code::would_block) {
@@ -145,13 +155,15 @@ bool command_engine::take_answers(const remote_channel& channel) {
 
 void command_engine::give_up() {
   const std::deque<ssd_command*> all = std::exchange(next_, {});
-  for (ssd_command* c : all) finish(*c, status::make(status_code::closed, reporter::channel));
+  for (ssd_command* c : all)
+    finish(*c, status::make(status_code::closed, reporter::channel), false);
 }
 
-void command_engine::finish(ssd_command& c, status s) {
+/// @param sent else nobody hears of it
+void command_engine::finish(ssd_command& c, status s, bool sent) {
   c.outcome = s;
   c.ended_ns_ = simt::now_ns();
-  user_->ended(c);
+  if (sent) user_->ended(c);
   c.done();
 }
 

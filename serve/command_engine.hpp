@@ -46,6 +46,9 @@ class command_engine final : public request_engine {
     user_->give_back(buffer, std::move(memory), lost);
   }
 
+  /// False while the SSD of a namespace owes answers to commands that were given up: what is asked
+  /// of it then is better asked where memory is not lost with an answer.
+  bool may_ask(std::uint32_t nsid);
   /// Begins a command. @par Callers the thread, also in `ssd_command::done`
   void submit(ssd_command& c);
 
@@ -60,7 +63,7 @@ class command_engine final : public request_engine {
   bool round();
   bool begin_some(const remote_channel& channel);
   bool take_answers(const remote_channel& channel);
-  void finish(ssd_command& c, status s);
+  void finish(ssd_command& c, status s, bool sent = true);
 
   std::shared_ptr<command_user> user_;
   duration patience_;

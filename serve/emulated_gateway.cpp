@@ -375,6 +375,8 @@ void emulated_gateway::let_go(member& m) noexcept {
 }
 
 std::unique_ptr<block_engine> emulated_gateway::make_engine() {
+  // As for commands.
+  if (!host::session_access::link(*session_).can_wake()) return nullptr;
   const std::uint64_t attempt = managed_ ? std::min(timeout_ns_ / 4, managed_timeout) : 0;
   const std::uint32_t turn = engines_.fetch_add(1) % own_channels;
   const block_settings settings{.patience = duration::of_ns(timeout_ns_),
@@ -422,7 +424,8 @@ class emulated_gateway::commands_of final : public command_user {
 
 std::unique_ptr<command_engine> emulated_gateway::make_command_engine(client_id client) {
   std::shared_ptr<member> who = find(client);
-  if (who == nullptr) return nullptr;
+  // A GPU's node reaches no memory but what was pinned for it, and rings no bells.
+  if (who == nullptr || !who->link->can_wake()) return nullptr;
   return std::make_unique<command_engine>(std::make_shared<commands_of>(*this, std::move(who)),
                                           duration::of_ns(timeout_ns_));
 }

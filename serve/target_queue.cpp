@@ -3,6 +3,7 @@
 #include "block_volume.hpp"
 #include "deallocate.hpp"
 #include "identify.hpp"
+#include "status_field.hpp"
 #include <gnstor/wire/afa/admin_opcode.hpp>
 #include <gnstor/wire/afa/array_description.hpp>
 #include <gnstor/wire/afa/array_membership.hpp>

@@ -47,6 +47,7 @@ class ssd_asks {
     ssd_asks a;
     a.ssds_ = v.plain() ? 1 : v.ssds();
     a.commands_ = static_cast<std::uint32_t>(std::popcount(a.ssds_));
+    a.is_flush_ = true;
     return a;
   }
   /// Of one command to the SSD of a namespace; of no SSD's share where there is none.
@@ -58,19 +59,23 @@ class ssd_asks {
   }
   std::uint32_t commands() const { return commands_; }
   std::uint64_t ssds() const { return ssds_; }
+  /// It may wait for disks, longer than others for SSDs.
+  bool is_flush() const { return is_flush_; }
 
  private:
   std::uint32_t commands_ = 0;
   std::uint64_t ssds_ = 0;
+  bool is_flush_ = false;
 };
 static_assert(max_ssds == 64, "a bit each");
 
 /// How much of a channel is in use, and by what asks which SSD. No operation is begun that the
 /// channel has no room for, as its thread would wait in the middle of it. What asks one SSD has
 /// three quarters of the channel at most, so that one that is silent leaves room for what asks
-/// others. Commands that were given up keep their slots of the channel until their late answers: an
-/// SSD that has left a quarter of the channel's unanswered is silent, and is asked nothing more
-/// before some have come. Any thread may call.
+/// others; flushes have a quarter, so that nobody waits for a disk who has not asked. Commands that
+/// were given up keep their slots of the channel until their late answers: an SSD that has left a
+/// quarter of the channel's unanswered is silent, and is asked nothing more before some have come.
+/// Any thread may call.
 class ssd_shares {
  public:
   /// @param commands that the channel holds
@@ -93,6 +98,11 @@ class ssd_shares {
     }
     if (!take(under_way_, a.commands(), all_ - lost_.load(std::memory_order_relaxed)))
       return outcome::no_room;
+    if (a.is_flush() && !take(flushes_, a.commands(), all_ - most_)) {
+      under_way_.fetch_sub(a.commands(), std::memory_order_relaxed);
+      lacking = 0;  // of no SSD: what is no flush goes on
+      return outcome::no_share;
+    }
     std::uint64_t taken = 0;
     for (std::uint64_t left = a.ssds(); left != 0; left &= left - 1) {
       const auto ssd = static_cast<std::uint32_t>(std::countr_zero(left));
@@ -109,6 +119,7 @@ class ssd_shares {
   /// An operation that has taken its share gave up commands to these SSDs, by bit.
   void lose(const ssd_asks& a, std::uint64_t ssds) {
     const std::lock_guard lock(losing_);
+    owing_.fetch_or(ssds, std::memory_order_relaxed);
     for (; ssds != 0; ssds &= ssds - 1)
       lost_by_ssd_[static_cast<std::uint32_t>(std::countr_zero(ssds))] += a.commands();
     unsettled_.store(true, std::memory_order_relaxed);
@@ -130,12 +141,18 @@ class ssd_shares {
       owed -= less;
     }
     std::uint64_t silent = 0;
-    for (std::uint32_t ssd = 0; ssd < max_ssds; ++ssd)
+    std::uint64_t owing = 0;
+    for (std::uint32_t ssd = 0; ssd < max_ssds; ++ssd) {
       silent |= std::uint64_t{lost_by_ssd_[ssd] >= silent_from_} << ssd;
+      owing |= std::uint64_t{lost_by_ssd_[ssd] != 0} << ssd;
+    }
+    owing_.store(owing, std::memory_order_relaxed);
     silent_.store(silent, std::memory_order_relaxed);
     lost_.store(std::min(lost, all_), std::memory_order_relaxed);
     unsettled_.store(owed != 0, std::memory_order_relaxed);
   }
+  /// SSDs that owe answers, by bit, as `lose` and `settle` have learned.
+  std::uint64_t owing() const { return owing_.load(std::memory_order_relaxed); }
   /// SSDs that are silent, by bit.
   std::uint64_t silent() const { return silent_.load(std::memory_order_relaxed); }
 
@@ -148,6 +165,7 @@ class ssd_shares {
     return false;
   }
   void give(const ssd_asks& a, std::uint64_t ssds) {
+    if (a.is_flush()) flushes_.fetch_sub(a.commands(), std::memory_order_relaxed);
     under_way_.fetch_sub(a.commands(), std::memory_order_relaxed);
     for (; ssds != 0; ssds &= ssds - 1) {
       const auto ssd = static_cast<std::uint32_t>(std::countr_zero(ssds));
@@ -159,8 +177,10 @@ class ssd_shares {
   const std::uint32_t most_;         ///< of operations that ask one SSD
   const std::uint32_t silent_from_;  ///< commands that one has not answered
   counter under_way_{0};
+  counter flushes_{0};  ///< of these, commands of flushes
   std::array<counter, max_ssds> by_ssd_{};
   counter lost_{0};  ///< slots of the channel
+  std::atomic<std::uint64_t> owing_{0};
   std::atomic<std::uint64_t> silent_{0};
   std::atomic<bool> unsettled_{false};
   std::mutex losing_;  ///< of what follows

@@ -1,8 +1,12 @@
 /// Blocks of a volume, which a queue's engine moves.
 
 #include "rdma_movement.hpp"
+#include <base/log.hpp>
 #include <gnstor/core/bounded.hpp>
+#include <gnstor/host/error.hpp>
 #include <gnstor/simt/clock.hpp>
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
@@ -34,9 +38,14 @@ void rdma_queue::prepare_relay() {
   std::unique_ptr<command_engine> engine =
       array_->make_command_engine(queue_.association()->host().client);
   if (engine == nullptr) return;
+  try {
+    reach_ = engine->register_memory(memory_.staging().data(), memory_.staging().size());
+  } catch (const host::error& e) {
+    host::log(host::log_level::info, fmt::format("{}: by workers: {}", name_, e.what()));
+    return;  // the array's tables are full
+  }
   relayings_ = std::vector<relaying>(memory_.entries());
   relayed_.reserve(memory_.entries());
-  reach_ = engine->register_memory(memory_.staging().data(), memory_.staging().size());
   relay_ = std::move(engine);
   engine_ = relay_.get();
   wakes_ = engine_->wakes(wake_up_);
@@ -44,7 +53,7 @@ void rdma_queue::prepare_relay() {
 
 void rdma_queue::give_memory_back() {
   engine_ = nullptr;
-  const bool lost = lost_blocks_ != 0;
+  const bool lost = stages_.lost() != 0;
   if (relay_ != nullptr) {
     relay_->give_back(reach_, memory_.release(), lost);
     relay_.reset();
@@ -90,13 +99,31 @@ io_buffer rdma_queue::memory_of(command& c, std::uint32_t k) {
   return reach_.slice(std::uint64_t{c.stage.first} * block_bytes, c.what.bytes);
 }
 
+/// Has the engine pass a command on, unless that could cost much of the staging memory: of what
+/// asks one SSD half of it at most, and nothing of one that owes answers already. Workers have
+/// memory of their own.
+void rdma_queue::choose_way(command& c) {
+  const std::uint32_t ssd = c.what.entry.nsid - 1;
+  if (!c.what.relayed || relay_ == nullptr || ssd >= max_ssds) return;
+  const std::uint32_t blocks = std::max((c.what.bytes + block_bytes - 1) / block_bytes, 1u);
+  std::uint32_t& all = relayed_blocks_[ssd];
+  if (all + blocks > stages_.size() / 2 || !relay_->may_ask(c.what.entry.nsid)) return;
+  c.relayed = blocks;
+  all += blocks;
+}
+
+void rdma_queue::end_relay(command& c) {
+  relayed_blocks_[c.what.entry.nsid - 1] -= std::exchange(c.relayed, 0);
+}
+
 /// Has the engine pass a command on.
 void rdma_queue::relay(std::uint32_t k) {
   command& c = commands_[k];
   relaying& r = relayings_[k];
   r.of(*this, k);
-  if (!queue_.relay(c.what, memory_of(c, k), r, c.outcome)) return respond(k);
-  relay_->submit(r);
+  if (queue_.relay(c.what, memory_of(c, k), r, c.outcome)) return relay_->submit(r);
+  end_relay(c);
+  respond(k);
 }
 
 /// Has it move them in parts, whose data leaves while others are still on their way.
@@ -174,10 +201,10 @@ void rdma_queue::lose_stage(command& c, const io_buffer& memory) {
   const auto own = std::find_if(c.more_stages.begin(), c.more_stages.end(),
                                 [&](const stage_range& r) { return r.first == first; });
   if (own != c.more_stages.end()) {
-    lost_blocks_ += own->blocks;
+    stages_.lose(*own);
     c.more_stages.erase(own);
   } else {
-    lost_blocks_ += c.stage.blocks;
+    stages_.lose(c.stage);
     c.stage = {};
   }
 }
@@ -221,6 +248,7 @@ void rdma_queue::take_moved(bool answers) {
   }
   moved_.clear();
   for (const std::uint32_t k : relayed_) {
+    end_relay(commands_[k]);
     commands_[k].outcome = target_queue::conclude(relayings_[k]);
     if (answers && broken_ == nullptr) respond(k);
   }

@@ -56,6 +56,7 @@ rdma_queue::rdma_queue(host::verbs::connection connection, queue_memory memory,
       name_(fmt::format("queue {} of {}", qid, connection_->peer().text())),
       commands_(memory_.entries()),
       stage_of_response_(memory_.entries()),
+      most_blocks_(static_cast<std::uint32_t>(target.limits().transfer_bytes / block_bytes)),
       sends_parts_(sends_parts),
       wake_up_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
   if (wake_up_ < 0) {
@@ -146,7 +147,7 @@ bool rdma_queue::round() {
   bool moved = found != 0 || !back.empty();
   if (moving()) moved = engine_->progress() || moved;
   // Its host connects again, and gets other memory.
-  if (2 * lost_blocks_ > stages_.size() && stages_.size() != 0)
+  if (2 * stages_.lost() > stages_.size() || !stages_.can_hold(most_blocks_))
     broken_ = "closed: SSDs that do not answer may use most of its memory";
   take_moved(true);
   if (broken_ == nullptr) send_events();
@@ -200,9 +201,10 @@ void rdma_queue::close() {
   take_moved(false);
   for (command& c : commands_) leave(c);
   for (command& c : stage_of_response_) leave(c);
-  queue_.close(broken_ != nullptr);
   connection_.reset();
+  // What the array knows of the host by this queue ends before the association does.
   give_memory_back();
+  queue_.close(broken_ != nullptr);
 }
 
 // ---- completions
@@ -277,7 +279,10 @@ void rdma_queue::received(std::uint32_t k, std::uint32_t bytes) {
       c.outcome.status = c.what.status;
       respond(k);
       break;
-    case next_step::execute: begin(k); break;
+    case next_step::execute:
+      choose_way(c);
+      begin(k);
+      break;
   }
 }
 
@@ -289,7 +294,7 @@ void rdma_queue::begin(std::uint32_t k) {
     return;
   }
   const bool staged = c.what.data == data_phase::fetch || c.what.data == data_phase::send ||
-                      (c.what.data == data_phase::in_capsule && (moves(c) || relays(c)));
+                      (c.what.data == data_phase::in_capsule && (moves(c) || c.relayed != 0));
   if (staged && c.stage.blocks == 0 && !c.early && (!want_stage_.empty() || !take_stage(c))) {
     turn(c, request_phase::buffer);
     want_stage_.push_back(k);
@@ -329,7 +334,7 @@ void rdma_queue::run(std::uint32_t k) {
   command& c = commands_[k];
   leave(c);
   if (moves(c)) return move_blocks(k);
-  if (relays(c)) return relay(k);
+  if (c.relayed != 0) return relay(k);
   if (!c.what.blocking) {
     c.outcome = queue_.execute(c.what, data_of(c, k), now_ms());
     respond(k);

@@ -8,6 +8,7 @@
 #include <serve/target_workers.hpp>
 #include <verbs/connection.hpp>
 
+#include <array>
 #include <deque>
 #include <functional>
 
@@ -53,6 +54,7 @@ class rdma_queue {
     std::vector<stage_range> more_stages{};  ///< of parts that got other memory
     bool early = false;                      ///< its data is in the early stage
     bool parted = false;                     ///< its data leaves as `parted_` says
+    std::uint32_t relayed = 0;               ///< blocks, at least 1, if an engine passes it on
     std::uint32_t writes = 0;                ///< of parts, posted
     std::uint64_t began_ns = 0;              ///< its parts were asked for
     bool in_phase = false;                   ///< `phase`
@@ -87,11 +89,12 @@ class rdma_queue {
   void turn(command& c, request_phase to);
   void leave(command& c);
   bool moves(const command& c) const { return c.what.moves_blocks && mover_ != nullptr; }
-  bool relays(const command& c) const { return c.what.relayed && relay_ != nullptr; }
   void prepare_engine();
   void prepare_relay();
   io_buffer memory_of(command& c, std::uint32_t k);
   void relay(std::uint32_t k);
+  void choose_way(command& c);
+  void end_relay(command& c);
   void move_blocks(std::uint32_t k);
   void move_parts(std::uint32_t k);
   void part_ended(std::uint32_t k, std::uint32_t part, status outcome);
@@ -130,13 +133,15 @@ class rdma_queue {
   request_engine* engine_ = nullptr;       ///< either, or null
   bool wakes_ = false;                     ///< the engine wakes the thread
   io_buffer reach_{};                      ///< the staging memory, as the array knows it
-  std::uint32_t lost_blocks_ = 0;          ///< of it, that silent SSDs may use
+  const std::uint32_t most_blocks_;        ///< of a command
   std::vector<movement> movements_;        ///< by command
   std::vector<relaying> relayings_;        ///< likewise
   std::vector<std::uint32_t> relayed_;     ///< commands that have ended
-  std::vector<parts> parted_;              ///< likewise
-  std::vector<std::uint32_t> arrived_;     ///< commands that have parts to send
-  std::vector<std::uint32_t> moved_;       ///< commands whose blocks have been moved
+  /// Blocks of commands that the engine passes on, by SSD.
+  std::array<std::uint32_t, max_ssds> relayed_blocks_{};
+  std::vector<parts> parted_;           ///< likewise
+  std::vector<std::uint32_t> arrived_;  ///< commands that have parts to send
+  std::vector<std::uint32_t> moved_;    ///< commands whose blocks have been moved
   const bool sends_parts_;
   std::uint32_t early_writes_ = 0;  ///< writes of parts that the device may not have done yet
   const char* broken_ = nullptr;    ///< why the connection is given up

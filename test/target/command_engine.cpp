@@ -174,6 +174,16 @@ TEST_CASE("what asks a silent SSD ends in its time; what asks others does not wa
   CHECK(given_up > 0);
   CHECK(given_up < 128);  // the rest was never sent
   CHECK(alice.joined.held->left_behind());
+  CHECK(!alice.engine->may_ask(silent));
+  CHECK(alice.engine->may_ask(silent % 3 + 1));
+  CHECK(alice.engine->may_ask(77));
+  rig.array.inject_fault(silent - 1, "dead");  // what it has is answered
+  const auto until = steady_clock::now() + 20s;
+  while (!alice.engine->may_ask(silent) && steady_clock::now() < until) {
+    alice.submit(nvm_opcode::read, 0);  // somebody looks at the channel
+    alice.drive();
+  }
+  CHECK(alice.engine->may_ask(silent));
   rig.array.inject_fault(silent - 1, "none");
 }
 
