@@ -22,7 +22,9 @@ struct alignas(32) block_state {
   std::uint32_t next = none;      ///< block of the same list
   std::uint32_t previous = none;  ///< likewise, in a ranking
   std::uint32_t changed = none;   ///< next of those whose live pages have changed since, or itself
-  std::uint32_t erases = 0;       ///< how worn it is
+  std::uint32_t erases = 0;       ///< atomic: how worn it is; `erasing` beside that meanwhile
+
+  static constexpr std::uint32_t erasing = 0x8000'0000;  ///< of `erases`: its pages go just now
 };
 
 static_assert(sizeof(block_state) == 32 && std::is_trivially_copyable_v<block_state>);

@@ -76,6 +76,7 @@ class flash_log {
       const std::uint32_t block = take(shard, shape_.kept_blocks(), left_free);
       few = few || left_free <= shape_.few_blocks();
       if (block == none) {
+        header().flushes.template want<Scope>();  // others may wait for one
         give_all(taken);
         return false;
       }
@@ -195,6 +196,11 @@ class flash_log {
 
   /// Marks every page of `block` erased.
   GNSTOR_HD void erase(std::uint32_t block) const {
+    // `metadata_image` looks beside the owner: it takes a block that it finds so for erased.
+    const atomic_ref<std::uint32_t, Scope> erases(state(block).erases);
+    const std::uint32_t before = erases.load(relaxed) & ~block_state::erasing;
+    erases.store(before | block_state::erasing, relaxed);
+    simt::fence<Scope>(release);
     // A process killed here has pages that are no more, or are what they were: none in between.
     for (std::uint32_t k = 0; k < pages_per_block(); ++k)
       oob(block * pages_per_block() + k).unseal(through());
@@ -206,8 +212,7 @@ class flash_log {
     record(block).clear();
     through().order();  // before the pages hold something else
     state(block).unrecorded = 0;
-    const atomic_ref<std::uint32_t, Scope> erases(state(block).erases);
-    erases.store(erases.load(relaxed) + 1, release);  // `metadata_image` looks beside the owner
+    erases.store(before + 1, release);
   }
 
   /// Keeps the block of a live page from being reused until `unpin`.

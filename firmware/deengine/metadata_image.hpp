@@ -13,11 +13,12 @@ namespace gnstor::fw {
 /// What flash holds of an SSD's metadata, as it was while the firmware went on: what a power cut is
 /// to leave.
 ///
-/// `take` finds no single moment, but something as good: the SSD as a kill would have left it, with
-/// everything that was done before `take`, if no block was used anew meanwhile whose pages had not
-/// ended before (`flush_numbers`). Each thing that has a seal is copied as it was at some moment,
-/// and what makes others superfluous comes after these: a trim journal before the live records that
-/// replace it, these before the pages that have taken over, and marks of what has changed last.
+/// `take` finds no single moment, but something as good: an SSD with everything that was done
+/// before `take`, and of each block what it was then or later, if no erase block was used anew
+/// meanwhile whose pages had not ended before (`flush_numbers`). Each thing that has a seal is
+/// copied as it was at some moment, and what makes others superfluous comes after these: a trim
+/// journal before the live records that replace it, these before the pages that have taken over,
+/// and marks of what has changed last. `ssd_identity::was_copied` has a mount know it.
 /// @par Callers one thread, on the host
 class metadata_image {
  public:
@@ -54,18 +55,28 @@ class metadata_image {
 
   /// Makes it what the metadata at `base` is.
   void take(const void* base) {
+    take(base, [] {});
+  }
+  /// @param between is called between the parts: for tests, in which everything else goes on then
+  template <class Between>
+  void take(const void* base, const Between& between) {
     const metadata from(const_cast<void*>(base), shape_);
     take_header(from);
     take_volumes(from);
+    between();
     const std::uint64_t trims = std::uint64_t{shape_.shards} * shape_.trim_cells();
     take_each(from.trims(0), at_.trims(shape_), trims);
-    const std::uint32_t words = live_record::words_for(shape_.pages_per_block);
+    between();
     for (std::uint32_t block = 0; block < shape_.blocks(); ++block) {
-      const std::uint64_t first = std::uint64_t{block} * words;
-      take_whole(from.records() + first, at_.records(shape_) + first * sizeof(std::uint64_t),
-                 words);
+      take_record(from, block);
+      if (block == shape_.blocks() / 2) between();
     }
-    for (std::uint32_t block = 0; block < shape_.blocks(); ++block) take_pages(from, block);
+    between();
+    for (std::uint32_t block = 0; block < shape_.blocks(); ++block) {
+      take_pages(from, block);
+      if (block == shape_.blocks() / 2) between();
+    }
+    between();
     take_marks(from);
   }
 
@@ -82,17 +93,20 @@ class metadata_image {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     part(0, sizeof(metadata_header));
   }
-  const metadata_header& header() const {
-    return *reinterpret_cast<const metadata_header*>(words_.get());
+  metadata_header header() const {
+    metadata_header h;
+    std::memcpy(static_cast<void*>(&h), words_.get(), sizeof h);
+    return h;
   }
 
  private:
   using word = system_word<std::uint64_t>;
 
-  /// What is known of an erase block that need not be looked at: erases, plus 1.
+  /// What is known of an erase block: its erases, plus 1, when
   struct known {
-    std::uint32_t empty = 0;  ///< it was free
-    std::uint32_t full = 0;   ///< all of its pages were committed
+    std::uint32_t empty = 0;   ///< it was free
+    std::uint32_t full = 0;    ///< all of its pages were committed
+    std::uint32_t record = 0;  ///< its live record was copied
   };
 
   static std::uint64_t load(const std::uint64_t& w) {
@@ -159,26 +173,56 @@ class metadata_image {
       if (words_[to / sizeof *slot] != load(slot[0])) take_whole(slot, to, n);
     }
   }
+  static std::uint32_t erases_of(const metadata& from, std::uint32_t block) {
+    return system_word<std::uint32_t>(from.blocks()[block].erases).load(acquire) + 1;
+  }
+  static bool is_erased_now(std::uint32_t erases) {
+    return ((erases - 1) & block_state::erasing) != 0;
+  }
+  void take_record(const metadata& from, std::uint32_t block) {
+    const std::uint32_t words = live_record::words_for(shape_.pages_per_block);
+    const std::uint64_t first = std::uint64_t{block} * words;
+    seen_[block].record = erases_of(from, block);
+    take_whole(from.records() + first, at_.records(shape_) + first * sizeof(std::uint64_t), words);
+  }
+  /// A block whose pages go just now has none that is needed; one that was erased since its record
+  /// was copied has none that the record knows.
   void take_pages(const metadata& from, std::uint32_t block) {
-    block_state& state = from.blocks()[block];
     known& was = seen_[block];
-    // The erases before the owner: who takes a block that was erased since has counted that.
-    const std::uint32_t erases = system_word<std::uint32_t>(state.erases).load(acquire) + 1;
-    const bool is_free = system_word<std::uint32_t>(state.owner).load(acquire) == 0;
-    if (was.full == erases || (was.empty == erases && is_free)) return;
-    const std::uint32_t first = block * shape_.pages_per_block;
-    bool full = true;
-    bool empty = true;
-    for (std::uint32_t k = 0; k < shape_.pages_per_block; ++k) {
-      const oob_entry e = take_page(from, first + k);
-      full = full && e.is_sealed();
-      empty = empty && !e.is_sealed();
+    for (bounded tries{~std::uint64_t{0}}; tries;) {
+      // The erases before the owner: who takes a block that was erased since has counted that.
+      const std::uint32_t erases = erases_of(from, block);
+      if (is_erased_now(erases)) return forget_pages(block);
+      const bool is_free =
+          system_word<std::uint32_t>(from.blocks()[block].owner).load(acquire) == 0;
+      const bool same = was.record == erases;
+      if (same && (was.full == erases || (was.empty == erases && is_free))) return;
+      if (!same) forget_record(block);
+      std::uint32_t sealed = 0;
+      for (std::uint32_t k = 0; k < shape_.pages_per_block; ++k)
+        sealed += take_page(from, block * shape_.pages_per_block + k) ? 1 : 0;
+      if (erases_of(from, block) != erases) continue;
+      was.full = sealed == shape_.pages_per_block ? erases : 0;
+      was.empty = sealed == 0 && is_free ? erases : 0;
+      return;
     }
-    was.full = full ? erases : 0;
-    was.empty = empty && is_free ? erases : 0;
+  }
+  void forget_record(std::uint32_t block) {
+    const std::uint32_t words = live_record::words_for(shape_.pages_per_block);
+    for (std::uint32_t k = 0; k < words; ++k)
+      put(at_.records(shape_) + (std::uint64_t{block} * words + k) * sizeof(std::uint64_t), 0);
+  }
+  void forget_pages(std::uint32_t block) {
+    const std::uint64_t first = std::uint64_t{block} * shape_.pages_per_block;
+    const std::uint64_t bytes = shape_.pages_per_block * sizeof(oob_entry);
+    for (std::uint64_t k = 0; k < bytes; k += sizeof(std::uint64_t))
+      put(at_.oob + first * sizeof(oob_entry) + k, 0);
+    forget_record(block);
+    seen_[block].full = seen_[block].empty = 0;
   }
   /// Copies an OOB entry. Its state is what nobody believes: what changes it alone is no change.
-  oob_entry take_page(const metadata& from, std::uint32_t page) {
+  /// @return true if the page is committed
+  bool take_page(const metadata& from, std::uint32_t page) {
     oob_entry e;
     const auto* there = reinterpret_cast<const std::uint64_t*>(from.oob() + page);
     std::array<std::uint64_t, sizeof e / sizeof(std::uint64_t)> now;
@@ -195,7 +239,7 @@ class metadata_image {
     std::memcpy(now.data(), &e, sizeof e);
     const std::uint64_t to = at_.oob + std::uint64_t{page} * sizeof e;
     for (std::size_t k = 0; k < now.size(); ++k) put(to + k * sizeof now[k], now[k]);
-    return e;
+    return e.is_sealed();
   }
   void take_marks(const metadata& from) {
     const auto* base = reinterpret_cast<const char*>(&from.header());

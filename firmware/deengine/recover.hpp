@@ -151,6 +151,26 @@ inline bool recover_pages(const metadata& meta, page_owners& shard_of_page, bloc
   return true;
 }
 
+/// Of metadata that was copied while the firmware went on: a page that has ended by its record may
+/// have one before it of which no record says so yet, and the deallocation that did be missing.
+inline void end_former_pages(const metadata& meta, page_owners& shard_of_page) {
+  for (std::uint32_t page = 0; page < meta.shape().pages; ++page) {
+    const oob_entry& e = meta.oob()[page];
+    if (!e.is_sealed() || e.state == page_state::valid) continue;
+    const std::int64_t shard = shard_of_page(e);
+    if (shard < 0) continue;
+    const auto s = static_cast<std::uint32_t>(shard);
+    const std::uint32_t slot = meta.find(s, e.key());
+    if (slot == fw::cuckoo_map::none) continue;
+    fw::cuckoo_map map = meta.mapping(s);
+    oob_entry& former = meta.oob()[map.page(slot)];
+    if (former.sequence > e.sequence) continue;
+    former.state = page_state::stale;
+    map.erase(slot);
+    --meta.shard(s).mapped;
+  }
+}
+
 /// Repeats the deallocations of a shard: pages of before have ended.
 inline void recover_trims(const metadata& meta, mount_doubts& doubts, std::uint32_t shard) {
   fw::cuckoo_map map = meta.mapping(shard);
@@ -211,7 +231,7 @@ inline bool recover_block(const metadata& meta, page_owners& shard_of_page, std:
   const std::uint32_t pages = meta.shape().pages_per_block;
   const auto flash = meta.flash<thread_scope_system>();
   fw::block_state& state = flash.state(block);
-  const std::uint32_t erases = state.erases;
+  const std::uint32_t erases = state.erases & ~fw::block_state::erasing;
   state = fw::block_state{};
   state.erases = erases;
   state.image = static_cast<std::uint8_t>(flash.record(block).read().number);
@@ -329,6 +349,7 @@ inline mount_status recover(void* base, std::uint64_t bytes, const geometry& g,
   for (std::uint32_t first = 0; first < g.pages; first += detail::pages_at_once) {
     if (!detail::recover_pages(meta, owners, records, doubts, first)) return mount_status::damaged;
   }
+  if (who.was_copied) detail::end_former_pages(meta, owners);
   for (std::uint32_t s = 0; s < g.shards; ++s) detail::recover_trims(meta, doubts, s);
   if (stopped == checkpoint_state::damaged && !doubts.found()) doubts.distrust_all();
   doubts.settle(owners);

@@ -13,7 +13,9 @@ struct ssd_identity {
   /// Which start of its machine this is, where flash is a file that another one may have lost parts
   /// of, in any order; 0 where flash keeps what was stored.
   std::uint32_t boot = 0;
-  bool flushes = true;  ///< to recover: an SSD that was stopped in order was on its disk by then
+  bool was_copied = false;  ///< to recover: a `metadata_image` has made it
+  /// To recover: an SSD that was stopped in order was on its disk by then.
+  bool flushes = true;
 };
 
 }  // namespace gnstor::fw

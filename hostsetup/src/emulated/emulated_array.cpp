@@ -77,7 +77,7 @@ emulated_array::emulated_array(const endpoint& where, machine client, int client
     for (std::uint32_t k = 0; k < where.ssds; ++k) mount(k);
     refuse_gaps();
     name_array();
-    forget_unconfirmed();
+    if (endpoint_.flash.empty() || on_gpu()) forget_unconfirmed();
     detached_ = latest_membership().absent;
     for (std::uint32_t k = 0; k < where.ssds; ++k) tell_of(k);
     for (std::uint32_t k = 0; k < where.ssds; ++k) install(k);

@@ -1,6 +1,7 @@
 /// What an emulated array does with its SSDs' flash before the firmware runs and after.
 
 #include "emulated_array.hpp"
+#include "keep_name.hpp"
 #include <base/cuda_support.hpp>
 #include <base/log.hpp>
 #include <deengine/checkpoint.hpp>
@@ -14,8 +15,11 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <random>
 #include <string>
@@ -44,6 +48,13 @@ void end_former_gpu(void* metadata, const fw::geometry& g) {
   stop.store(header::gpu_is_to_stop, release);
   std::this_thread::sleep_for(time);
   stop.store(header::gpu_at_rest, release);
+}
+
+/// Throws `error` if it cannot.
+void remove_log(const std::string& path) {
+  if (std::remove(path.c_str()) != 0)
+    throw error(fmt::format("{}: {}; remove it", path, std::strerror(errno)));
+  keep_name(path);
 }
 
 /// "64M", or bytes.
@@ -94,7 +105,11 @@ void emulated_array::mount(std::uint32_t index) {
     d.fresh = d.file->fresh() || is_blank(d.host_metadata);
     if (on_gpu() && endpoint_.media == media_kind::host) reach(index);
     if (!d.fresh) end_former_gpu(d.host_metadata, geometry_);
-    if (!d.fresh) flushed_flash::restore(log_of(index), d.host_metadata, geometry_, who.boot);
+    if (d.fresh) {
+      (void)std::remove(log_of(index).c_str());  // it was of another file of that name
+    } else {
+      who.was_copied = flushed_flash::restore(log_of(index), d.host_metadata, geometry_, who.boot);
+    }
   } else {
     d.staging = memory_block(place::host, meta_bytes);
     d.host_metadata = d.staging.data();
@@ -338,8 +353,9 @@ void emulated_array::report_lost() {
 /// Marks the files as in use. What a mount believes without a look is off the disk before anything
 /// else changes.
 void emulated_array::open_flash() {
-  for (std::uint32_t k = 0; k < drives_.size(); ++k) {
-    drive& d = drives_[k];
+  // From the last on: an array that grows is there with all of its SSDs, or as it was.
+  for (std::uint32_t left = static_cast<std::uint32_t>(drives_.size()); left != 0; --left) {
+    drive& d = drives_[left - 1];
     fw::end_checkpoint(d.host_metadata, geometry_);
     // Files that get everything at the end may get only some SSDs' part.
     if (on_gpu() && d.file && d.pinned.data() == nullptr)
@@ -347,10 +363,14 @@ void emulated_array::open_flash() {
     if (d.flushed) {
       (void)d.flushed->begin();
     } else if (d.file) {
-      if (syncs()) (void)d.file->sync();
-      (void)std::remove(log_of(k).c_str());  // it would bring back what it knows
+      const std::string log = log_of(left - 1);
+      const bool was_synced = std::filesystem::exists(log);
+      if (syncs() || was_synced) (void)d.file->sync();
+      if (was_synced) remove_log(log);  // it would bring back what it knows
     }
   }
+  // Not before: the files say by then that they are in use.
+  if (!endpoint_.flash.empty() && !on_gpu()) forget_unconfirmed();
 }
 
 /// Brings everything back to the files, and these to their disk. Throws `error` if a disk failed.
@@ -366,8 +386,8 @@ void emulated_array::close_flash() {
     // looks at all pages.
     if (d.flushed) (void)d.flushed->flush();
     if (syncs()) (void)d.file->sync();
-    if (!is_lost(k)) (void)fw::checkpoint(d.host_metadata, geometry_);
-    if (syncs() && d.file->sync() && d.flushed) d.flushed->end();
+    const bool sealed = !is_lost(k) && fw::checkpoint(d.host_metadata, geometry_);
+    if (syncs() && d.file->sync() && d.flushed && sealed) d.flushed->end();
     if (is_lost(k)) failed = explain_lost(k);
   }
   if (!failed.empty()) throw error(failed);

@@ -58,15 +58,19 @@ void flash_syncer::make_room(std::uint32_t ssd) {
 void flash_syncer::serve() {
   std::vector<request> taken;
   taken.reserve(most_waiting() + node_.shape.ssd_count);
+  auto until = std::chrono::steady_clock::now() + longest;
   for (bool more = true; more;) {
-    const bool rang = wait();
+    wait(until);
+    const auto now = std::chrono::steady_clock::now();
+    const bool all = often_ && now >= until;
+    if (all) until = now + longest;
     while (sem_trywait(&bell_) == 0) continue;  // what follows answers them all
     {
       const std::lock_guard lock(guard_);
       taken.swap(waiting_);
       more = !stopping_;
     }
-    for (std::uint32_t ssd = 0; !rang && ssd < node_.shape.ssd_count; ++ssd)
+    for (std::uint32_t ssd = 0; all && ssd < node_.shape.ssd_count; ++ssd)
       taken.push_back({ssd, nobody});
     carry_out(taken);
     taken.clear();
@@ -74,19 +78,15 @@ void flash_syncer::serve() {
   }
 }
 
-/// Waits for the bell. False: it is time without it.
-bool flash_syncer::wait() {
-  if (!often_) {
-    while (sem_wait(&bell_) != 0) continue;  // a signal's handler has run
-    return true;
+/// Waits for the bell, where it is often no longer than until then.
+void flash_syncer::wait(std::chrono::steady_clock::time_point until) {
+  const auto since_start = until.time_since_epoch();  // of CLOCK_MONOTONIC
+  const auto whole = std::chrono::duration_cast<std::chrono::seconds>(since_start);
+  const timespec limit{static_cast<time_t>(whole.count()),
+                       static_cast<long>(std::chrono::nanoseconds(since_start - whole).count())};
+  while ((often_ ? sem_clockwait(&bell_, CLOCK_MONOTONIC, &limit) : sem_wait(&bell_)) != 0) {
+    if (errno == ETIMEDOUT) return;  // else a signal's handler has run
   }
-  timespec until{};
-  clock_gettime(CLOCK_MONOTONIC, &until);
-  until.tv_sec += longest.count();
-  while (sem_clockwait(&bell_, CLOCK_MONOTONIC, &until) != 0) {
-    if (errno == ETIMEDOUT) return false;  // else a signal's handler has run
-  }
-  return true;
 }
 
 /// Each SSD's file is written once, whoever asked.

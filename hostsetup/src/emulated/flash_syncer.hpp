@@ -53,7 +53,7 @@ class flash_syncer final : public fw::durable_medium {
   /// Commands, and for each SSD nobody's.
   std::uint32_t most_waiting() const { return node_.shape.commands() + node_.shape.ssd_count; }
   void serve();
-  bool wait();
+  void wait(std::chrono::steady_clock::time_point until);
   void carry_out(const std::vector<request>& requests) const;
 
   fw::node node_;

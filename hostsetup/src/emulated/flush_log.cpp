@@ -60,18 +60,28 @@ class page_buffer {
   std::unique_ptr<char, void (*)(void*)> data_;
 };
 
-/// What the sum of a batch must be.
+/// The sum of a batch: begins with its size, and goes on with each of its pages.
+class batch_sum {
+ public:
+  explicit batch_sum(std::uint64_t bytes) : sum_(mix64(bytes)) {}
+  void add(const char* one) { sum_ = mix64(sum_ ^ gnstor::detail::page_crc_alone(one)); }
+  std::uint64_t value() const { return sum_; }
+
+ private:
+  std::uint64_t sum_;
+};
+
+/// What the sum of a batch that was read must be.
 std::uint64_t sum_of(char* batch, std::uint64_t bytes) {
   batch_head head;
   std::memcpy(&head, batch, sizeof head);
   const std::uint64_t said = std::exchange(head.sum, 0);
   std::memcpy(batch, &head, sizeof head);
-  std::uint64_t sum = mix64(bytes);
-  for (std::uint64_t at = 0; at < bytes; at += page)
-    sum = mix64(sum ^ gnstor::detail::page_crc_alone(batch + at));
+  batch_sum sum(bytes);
+  for (std::uint64_t at = 0; at < bytes; at += page) sum.add(batch + at);
   head.sum = said;
   std::memcpy(batch, &head, sizeof head);
-  return sum;
+  return sum.value();
 }
 
 bool write_all(int file, const char* from, std::uint64_t bytes, std::uint64_t to) {
@@ -143,18 +153,26 @@ class half_reader {
   bool ended_ = false;
 };
 
-/// A file as it is; null: there is none that can be read.
+/// A file as it is; null: there is none, or it is too small to hold anything. Throws `error` if it
+/// cannot be read.
 std::unique_ptr<page_buffer> contents(const std::string& path, std::uint64_t& bytes) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return nullptr;
+  if (file < 0 && errno == ENOENT) return nullptr;
   struct stat info {};
   std::unique_ptr<page_buffer> all;
-  if (fstat(file, &info) == 0 && info.st_size >= static_cast<off_t>(2 * page)) {
+  bool read = file >= 0 && fstat(file, &info) == 0;
+  if (read && info.st_size >= static_cast<off_t>(2 * page)) {
     bytes = static_cast<std::uint64_t>(info.st_size);
     all = std::make_unique<page_buffer>(rounded(bytes));
-    if (!read_all(file, all->data(), bytes)) all.reset();
+    errno = EIO;  // where it ends too soon
+    read = read_all(file, all->data(), bytes);
   }
-  close(file);
+  const int reason = errno;
+  if (file >= 0) close(file);
+  if (!read) {
+    throw error(fmt::format("{}: {}; what was flushed is there: have it be readable again", path,
+                            std::strerror(reason)));
+  }
   return all;
 }
 
@@ -243,9 +261,11 @@ bool flush_log::end() {
   return write(nullptr, {}, true);
 }
 
+/// A batch may be of all there is: it is written in pieces.
 bool flush_log::write(const char* image, const std::vector<std::uint32_t>& pages, bool ends) {
+  const std::uint64_t before = head_bytes(pages.size());
   const std::uint64_t bytes = batch_bytes(pages.size());
-  page_buffer batch(bytes);
+  page_buffer first(before);
   batch_head head;
   head.generation = generation_;
   head.number = number_;
@@ -253,18 +273,25 @@ bool flush_log::write(const char* image, const std::vector<std::uint32_t>& pages
   head.pages = pages.size();
   head.ends = ends ? 1 : 0;
   if (!pages.empty())
-    std::memcpy(batch.data() + sizeof head, pages.data(), pages.size() * sizeof pages[0]);
-  char* to = batch.data() + head_bytes(pages.size());
-  for (const std::uint32_t number : pages) {
-    std::memcpy(to, image + std::uint64_t{number} * page, page);
-    to += page;
+    std::memcpy(first.data() + sizeof head, pages.data(), pages.size() * sizeof pages[0]);
+  std::memcpy(first.data(), &head, sizeof head);
+  batch_sum sum(bytes);
+  for (std::uint64_t at = 0; at < before; at += page) sum.add(first.data() + at);
+  for (const std::uint32_t number : pages) sum.add(image + std::uint64_t{number} * page);
+  head.sum = sum.value();
+  std::memcpy(first.data(), &head, sizeof head);
+  std::uint64_t to = generation_ % 2 * half_bytes_ + at_;
+  if (!write_all(descriptor_, first.data(), before, to)) return false;
+  to += before;
+  for (std::size_t k = 0; k < pages.size();) {
+    std::size_t run = 1;  // pages that follow each other
+    while (k + run < pages.size() && pages[k + run] == pages[k] + run) ++run;
+    if (!write_all(descriptor_, image + std::uint64_t{pages[k]} * page, run * page, to))
+      return false;
+    to += run * page;
+    k += run;
   }
-  std::memcpy(batch.data(), &head, sizeof head);
-  head.sum = sum_of(batch.data(), bytes);
-  std::memcpy(batch.data(), &head, sizeof head);
-  const std::uint64_t half = generation_ % 2 * half_bytes_;
-  if (!write_all(descriptor_, batch.data(), bytes, half + at_) || fdatasync(descriptor_) != 0)
-    return false;
+  if (fdatasync(descriptor_) != 0) return false;
   at_ += bytes;
   ++number_;
   return true;

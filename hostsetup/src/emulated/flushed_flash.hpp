@@ -25,7 +25,9 @@ class flushed_flash {
   /// changes where it was stopped in order, where it is of this start of the machine, so that the
   /// page cache has it, or where there is no log of this very SSD.
   /// @param boot as `ssd_identity`
-  static void restore(const std::string& path, void* metadata, const fw::geometry& g,
+  /// @return true if it is what it was then
+  /// Throws `error` if there is a log that cannot be read.
+  static bool restore(const std::string& path, void* metadata, const fw::geometry& g,
                       std::uint32_t boot);
 
   /// Begins: from now on blocks wait for Flushes. Once it returns true a power cut leaves the flash
@@ -43,8 +45,10 @@ class flushed_flash {
  private:
   fw::metadata_header& header() const { return *static_cast<fw::metadata_header*>(file_.data()); }
   bool keep(bool written);
+  bool flush_now(bool asked);
 
   flash_file& file_;
+  bool busy_ = false;  ///< of lanes of one thread, which wait for each other
   fw::metadata_image image_;
   flush_log log_;
 };
