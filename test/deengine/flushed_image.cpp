@@ -175,7 +175,7 @@ TEST_CASE("a power cut leaves what the last Flush found, whatever was written si
     CAPTURE(beside);
     std::uint64_t moved = 0;
     std::uint32_t refused = 0;
-    for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    for (std::uint64_t seed = 1; seed <= (under_tsan ? 2 : 12); ++seed) {
       CAPTURE(seed);
       written_volumes v(seed);
       for (std::uint32_t cuts = 0; cuts < 40; ++cuts) {
@@ -187,8 +187,8 @@ TEST_CASE("a power cut leaves what the last Flush found, whatever was written si
       moved += v.moved;
       refused += v.refused;
     }
-    CHECK(moved > 1000);
-    CHECK(refused > 100);
+    CHECK(moved > (under_tsan ? 100 : 1000));
+    CHECK(refused > (under_tsan ? 10 : 100));
   }
 }
 
