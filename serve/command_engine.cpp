@@ -17,23 +17,11 @@ constexpr std::uint32_t most_answers = 256;
 
 }  // namespace
 
-command_engine::~command_engine() {
-  if (listens_) user_->link().wake(0, event_fd_, false);
-}
+command_engine::~command_engine() { listener_.end(user_->link()); }
 
-bool command_engine::wakes(int event_fd) {
-  if (!user_->link().can_wake()) return false;
-  event_fd_ = event_fd;
-  return true;
-}
+bool command_engine::wakes(int event_fd) { return listener_.wakes(user_->link(), event_fd); }
 
-/// Who has nothing under way is not woken by what others have.
-void command_engine::arm() {
-  const bool listens = !is_idle();
-  if (event_fd_ >= 0 && std::exchange(listens_, listens) != listens)
-    user_->link().wake(0, event_fd_, listens);
-  if (listens) user_->link().arm(0);
-}
+void command_engine::arm() { listener_.arm(user_->link(), !is_idle()); }
 
 bool command_engine::may_ask(std::uint32_t nsid) {
   ssd_shares& shares = user_->shares();

@@ -5,9 +5,9 @@
 #include <gnstor/core/duration.hpp>
 #include <gnstor/host/memory_block.hpp>
 #include <link/array_link.hpp>
+#include <serve/block/channel_listener.hpp>
 
 #include <deque>
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -72,8 +72,7 @@ class command_engine final : public request_engine {
   bool withheld_ = false;                ///< all of `next_` asks SSDs that are silent
   bool failed_ = false;                  ///< the array serves nothing any more
   std::shared_ptr<void> use_;            ///< of the link, while something is under way
-  int event_fd_ = -1;                    ///< of `wakes`
-  bool listens_ = false;                 ///< it is written with the channel's completions
+  channel_listener listener_{0};
 };
 
 }  // namespace gnstor::serve

@@ -359,7 +359,6 @@ inline mount_status recover(void* base, std::uint64_t bytes, const geometry& g,
   const bool filled = ((m.absent | m.filling) >> header.self & 1) != 0;
   if (rebooted || filled || stopped != checkpoint_state::none) distrust_dirty_logs(base, g);
   cuda::std::atomic_signal_fence(release);
-  header.boot = who.boot;
   // Flash is changed from here on, and holds all that the checkpoint says.
   cuda::std::atomic_signal_fence(release);
   end_checkpoint(base, g);
@@ -369,6 +368,9 @@ inline mount_status recover(void* base, std::uint64_t bytes, const geometry& g,
   detail::recover_counts(meta);
   detail::write_all_down(meta);
   doubts.end();
+  // Last: who is killed before begins with the same copy again, if there is one.
+  cuda::std::atomic_signal_fence(release);
+  header.boot = who.boot;
   return mount_status::ok;
 }
 

@@ -35,6 +35,7 @@ block_engine::block_engine(host::array_link& link, std::uint32_t channel,
                            std::shared_ptr<ssd_shares> shares)
     : link_(&link),
       channel_(channel),
+      listener_(channel),
       epochs_(epochs),
       settings_(settings),
       shares_(std::move(shares)),
@@ -44,23 +45,11 @@ std::shared_ptr<ssd_shares> block_engine::shares_of(const host::array_link& link
   return std::make_shared<ssd_shares>(link.host().queue().depth());
 }
 
-block_engine::~block_engine() {
-  if (listens_) link_->wake(channel_, event_fd_, false);
-}
+block_engine::~block_engine() { listener_.end(*link_); }
 
-bool block_engine::wakes(int event_fd) {
-  if (!link_->can_wake()) return false;
-  event_fd_ = event_fd;
-  return true;
-}
+bool block_engine::wakes(int event_fd) { return listener_.wakes(*link_, event_fd); }
 
-/// Who has nothing under way is not woken by what others have.
-void block_engine::arm() {
-  const bool listens = wants_answers();
-  if (event_fd_ >= 0 && std::exchange(listens_, listens) != listens)
-    link_->wake(channel_, event_fd_, listens);
-  if (listens) link_->arm(channel_);
-}
+void block_engine::arm() { listener_.arm(*link_, wants_answers()); }
 
 /// An operation has ended: perhaps another engine's, which uses the same channel.
 void block_engine::ended::operator()(const io_event& e) const {
@@ -70,7 +59,7 @@ void block_engine::ended::operator()(const io_event& e) const {
   const std::lock_guard lock(owner.guard_);
   owner.handed_over_.emplace_back(&r, e.outcome);
   owner.any_handed_over_.store(true, std::memory_order_release);
-  owner.wake();
+  owner.listener_.wake();
 }
 
 void block_engine::submit(block_request& r) {
@@ -105,14 +94,7 @@ void block_engine::turn_comes(block_request& r) {
     come_.push_back(&r);  // it has room for all
     any_handed_over_.store(true, std::memory_order_release);
   }
-  wake();
-}
-
-/// Whoever sleeps looks again.
-void block_engine::wake() const {
-  if (event_fd_ < 0) return;
-  constexpr std::uint64_t one = 1;
-  (void)!::write(event_fd_, &one, sizeof one);
+  listener_.wake();
 }
 
 /// A request comes to a phase, from another or from none.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "block_request.hpp"
+#include "channel_listener.hpp"
 #include "phase_counts.hpp"
 #include <gnstor/core/duration.hpp>
 #include <gnstor/io/io_event.hpp>
@@ -81,7 +82,6 @@ class block_engine final : public request_engine {
   /// True if answers, its own or others', let it go on.
   bool wants_answers() const { return !under_way_.empty() || !next_.empty(); }
   void turn_comes(block_request& r);
-  void wake() const;
   bool take_handed_over();
   void end_former_life();
   void end_expired();
@@ -109,6 +109,7 @@ class block_engine final : public request_engine {
 
   host::array_link* link_;
   const std::uint32_t channel_;
+  channel_listener listener_;
   host::epoch_watcher* epochs_;
   const block_settings settings_;
   const std::shared_ptr<ssd_shares> shares_;
@@ -126,8 +127,6 @@ class block_engine final : public request_engine {
   bool failed_ = false;            ///< the array serves nothing any more
   bool away_ = false;              ///< the connection is lost, and is not there again
   std::uint64_t next_try_ns_ = 0;  ///< when that is looked at again
-  int event_fd_ = -1;              ///< of `wakes`
-  bool listens_ = false;           ///< it is written with the channel's completions
 
   std::mutex guard_;  ///< of what follows
   /// Operations of this engine whose answers another one has taken from the channel.
