@@ -156,6 +156,7 @@ TEST_CASE("nothing counts of an SSD that failed, came too late, or was there lon
   filling.fail(1);
   filling.replace(1);
   filling.take_out(1);  // before it has been filled
+  CHECK(filling.boss.absences().of(1) == nullptr);
   CHECK(filling.comes_back(1).empty());
 
   quiet_array next;
