@@ -29,4 +29,11 @@ const char* connection_limits::refusal(std::span<const known_connection> there,
   return nullptr;
 }
 
+std::size_t connection_limits::staging_bytes(std::size_t connections, std::size_t taken,
+                                             const memory& m) const {
+  const std::size_t others = all > connections + 1 ? all - connections - 1 : 0;
+  const std::size_t kept = taken + others * (m.capsules + m.least);
+  return kept + m.capsules + m.wanted <= memory_bytes ? m.wanted : m.least;
+}
+
 }  // namespace gnstor::serve

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -27,14 +28,24 @@ struct known_connection {
 /// memory. Its I/O queues it may join all at once, as Linux does, before the first Connect of them.
 struct connection_limits {
   std::uint32_t all = 128;
-  std::uint32_t of_host = 96;           ///< so that one host leaves room for another
-  std::uint32_t strangers = 16;         ///< admin queues before their Connect
-  std::uint32_t strangers_of_host = 8;  ///< likewise
-  std::uint32_t io_queues = 16;         ///< of one association
+  std::uint32_t of_host = 96;            ///< so that one host leaves room for another
+  std::uint32_t strangers = 16;          ///< admin queues before their Connect
+  std::uint32_t strangers_of_host = 8;   ///< likewise
+  std::uint32_t io_queues = 16;          ///< of one association
+  std::size_t memory_bytes = 256 << 20;  ///< of all together, as `staging_bytes` shares it out
 
   /// Why another connection of `peer`, for queue `qid`, is refused; null: it may come.
   const char* refusal(std::span<const known_connection> there, std::string_view peer,
                       std::uint16_t qid) const;
+
+  /// Memory for data of one that comes, so that as many as may still come find some, too.
+  struct memory {
+    std::size_t capsules = 0;  ///< of each connection, beside its data, at most
+    std::size_t least = 0;     ///< for data: without it a connection cannot work
+    std::size_t wanted = 0;    ///< for data
+  };
+  /// @param connections there are, which have `taken` bytes
+  std::size_t staging_bytes(std::size_t connections, std::size_t taken, const memory& m) const;
 };
 
 }  // namespace gnstor::serve

@@ -10,7 +10,8 @@ worker_pool::worker_pool(std::uint32_t threads) {
   threads_.reserve(threads);
   try {
     for (std::uint32_t k = 0; k < threads; ++k)
-      threads_.push_back(host::start_thread("waiting for the array", [this] { serve(); }));
+      threads_.push_back(
+          host::start_thread("worker", "waiting for the array", [this] { serve(); }));
   } catch (...) {
     end();
     throw;

@@ -6,6 +6,8 @@
 #include <afa/node_runner.hpp>
 #include <afa/service.hpp>
 
+#include <pthread.h>
+
 #include <atomic>
 #include <exception>
 #include <thread>
@@ -45,6 +47,7 @@ class cpu_runner final : public node_runner {
 
  private:
   void serve(std::uint32_t turn, std::uint32_t step) {
+    pthread_setname_np(pthread_self(), "array node");
     try {
       service{node_}.run(simt::group::warp(), turn, step, {}, node_rest::sleeper(rest_));
     } catch (const std::exception& e) {

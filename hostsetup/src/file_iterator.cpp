@@ -26,7 +26,8 @@ struct file_iterator::state {
 
   void start() {
     over = false;
-    if (options.ahead != 0) thread = start_thread("reading files ahead", [this] { read_ahead(); });
+    if (options.ahead != 0)
+      thread = start_thread("read ahead", "reading files ahead", [this] { read_ahead(); });
   }
   void stop() {
     {

@@ -35,7 +35,7 @@ class thread_pager : public pager_run {
  public:
   explicit thread_pager(std::unique_ptr<simt::host::executor> run) : run_(std::move(run)) {
     run_->spawn(1, 1, stay_until{}, &over_);
-    thread_ = host::start_thread("a pager", [this] {
+    thread_ = host::start_thread("pager", "a pager", [this] {
       try {
         run_->run();
       } catch (...) {

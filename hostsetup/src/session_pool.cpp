@@ -38,7 +38,7 @@ struct session_pool::impl {
         max_bytes_(o.max_bytes),
         at_once_(s.client_place() == place::device),
         grown_(options_for(s, o), [this](std::uint64_t bytes) { return supply(bytes); }),
-        thread_(start_thread("a pool that grows", [this] { serve(); })) {}
+        thread_(start_thread("growing pool", "a pool that grows", [this] { serve(); })) {}
 
   ~impl() {
     {

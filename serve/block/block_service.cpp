@@ -30,7 +30,7 @@ block_service::block_service(host::array_link& link, host::epoch_watcher* epochs
                       "; allow more open files (ulimit -n)");
   }
   wakes_ = engine_.wakes(event_);
-  thread_ = host::start_thread("reading and writing volumes", [this] { serve(); });
+  thread_ = host::start_thread("block engine", "reading and writing volumes", [this] { serve(); });
 }
 
 block_service::~block_service() {

@@ -24,7 +24,7 @@ constexpr std::chrono::milliseconds stand_back_time{3000};
 
 leadership::leadership(settings s)
     : settings_(std::move(s)), etcd_(settings_.servers, settings_.tls, call_time) {
-  thread_ = host::start_thread("asking etcd who leads", [this] { run(); });
+  thread_ = host::start_thread("etcd", "asking etcd who leads", [this] { run(); });
 }
 
 leadership::~leadership() {

@@ -32,6 +32,7 @@ queue_memory::queue_memory(const host::verbs::protection_domain& domain,
       entries_(entries),
       receive_bytes_(receive_bytes(limits)),
       staging_bytes_(staging_bytes),
+      bytes_(capsule_bytes(limits, entries) + staging_bytes),
       early_(domain, early_entries, receive_bytes_, early_stage_bytes) {}
 
 void queue_memory::complete() {
@@ -47,6 +48,10 @@ host::memory_block queue_memory::release() {
 
 std::size_t queue_memory::early_bytes(const target_limits& limits) {
   return staging_at(early_entries, receive_bytes(limits)) + early_stage_bytes;
+}
+
+std::size_t queue_memory::capsule_bytes(const target_limits& limits, std::uint32_t entries) {
+  return early_bytes(limits) + staging_at(entries - early_entries, receive_bytes(limits));
 }
 
 }  // namespace gnstor::serve

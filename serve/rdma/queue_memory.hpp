@@ -30,6 +30,10 @@ class queue_memory {
 
   /// Bytes that a connection has before its Connect.
   static std::size_t early_bytes(const target_limits& limits);
+  /// Bytes of one that is complete, but for its staging memory.
+  static std::size_t capsule_bytes(const target_limits& limits, std::uint32_t entries);
+  /// All that it has once it is complete.
+  std::size_t bytes() const { return bytes_; }
 
   std::uint32_t entries() const { return entries_; }
   /// The receive `k`: a command, and room for data in its capsule.
@@ -72,6 +76,7 @@ class queue_memory {
   std::uint32_t entries_;
   std::size_t receive_bytes_;
   std::size_t staging_bytes_;
+  std::size_t bytes_;
   part early_;
   std::optional<part> rest_;
 };

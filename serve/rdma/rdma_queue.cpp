@@ -73,7 +73,7 @@ rdma_queue::~rdma_queue() {
 }
 
 void rdma_queue::start() {
-  thread_ = host::start_thread("serving a connection", [this] {
+  thread_ = host::start_thread("connection", "serving a connection", [this] {
     try {
       serve();
     } catch (const std::exception& e) {

@@ -42,6 +42,8 @@ class rdma_queue {
   void stop();
   /// The connection as the limits see it. Any thread may ask.
   known_connection known() const { return {peer_, queue_.id(), standing_.load()}; }
+  /// Memory that it has, or will have once its Connect has succeeded.
+  std::size_t memory_bytes() const { return memory_.bytes(); }
   /// True once the thread has nothing more to do.
   bool finished() const { return finished_.load(std::memory_order_acquire); }
 

@@ -16,8 +16,9 @@ using namespace std::chrono_literals;
 using wire::fabrics::reject_reason;
 
 // Staging memory of a queue.
-constexpr std::size_t least_transfers = 4;       ///< of the largest size
-constexpr std::size_t least_io_bytes = 2 << 20;  ///< of I/O queues
+constexpr std::size_t some_transfers = 4;       ///< of the largest size
+constexpr std::size_t some_io_bytes = 2 << 20;  ///< of I/O queues
+constexpr std::size_t least_bytes = 512 << 10;  ///< or one transfer, where that is more
 
 void reject(host::verbs::incoming request, reject_reason why) {
   wire::fabrics::connection_reject said{};
@@ -106,9 +107,7 @@ void rdma_server::greet(host::verbs::incoming request) {
 
 void rdma_server::admit(host::verbs::incoming& request, const connection_check& c) {
   const host::verbs::protection_domain& domain = domain_of(request);
-  const std::size_t staging = std::max(least_transfers * target_->limits().transfer_bytes,
-                                       c.request.qid == 0 ? 0 : least_io_bytes);
-  queue_memory memory(domain, target_->limits(), c.entries, staging);
+  queue_memory memory(domain, target_->limits(), c.entries, staging_bytes(c.request.qid));
   host::verbs::connection_options size;
   size.send_depth = rdma_queue::send_depth(c.entries);
   size.receive_depth = c.entries;
@@ -119,6 +118,18 @@ void rdma_server::admit(host::verbs::incoming& request, const connection_check& 
   queues_.reserve(queues_.size() + 1);
   queue->start();
   queues_.push_back(std::move(queue));
+}
+
+/// Of a connection that comes: less, where many are there.
+std::size_t rdma_server::staging_bytes(std::uint16_t qid) const {
+  const target_limits& limits = target_->limits();
+  connection_limits::memory m;
+  m.capsules = queue_memory::capsule_bytes(limits, limits.queue_entries);
+  m.least = std::max<std::size_t>(least_bytes, limits.transfer_bytes);
+  m.wanted = std::max(some_transfers * limits.transfer_bytes, qid == 0 ? 0 : some_io_bytes);
+  std::size_t taken = 0;
+  for (const auto& q : queues_) taken += q->memory_bytes();
+  return options_.limits.staging_bytes(queues_.size(), taken, m);
 }
 
 const host::verbs::protection_domain& rdma_server::domain_of(const host::verbs::incoming& request) {

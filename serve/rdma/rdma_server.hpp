@@ -13,7 +13,7 @@ namespace gnstor::serve {
 
 /// How an RDMA server is set up.
 struct rdma_server_options {
-  connection_limits limits;   ///< each connection of a member has about 3 MiB of pinned memory
+  connection_limits limits;   ///< and memory of all connections, which is pinned
   std::uint32_t workers = 4;  ///< threads that wait for the array
   bool sends_parts = false;   ///< long reads leave part by part, as they come from the array
   /// Called about once a second, for what changes behind the target's back, by a thread of its own.
@@ -39,6 +39,7 @@ class rdma_server {
  private:
   void greet(host::verbs::incoming request);
   void admit(host::verbs::incoming& request, const connection_check& c);
+  std::size_t staging_bytes(std::uint16_t qid) const;
   const host::verbs::protection_domain& domain_of(const host::verbs::incoming& request);
   void look_after();
 

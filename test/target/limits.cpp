@@ -101,6 +101,39 @@ TEST_CASE("no host takes all connections, however it mixes them") {
   CHECK(c.there.size() == c.limits.all);
 }
 
+TEST_CASE("all connections together never have more memory than is said, and each can work") {
+  std::mt19937 random(11);
+  for (const std::uint32_t transfer : {131072u, 1u << 20}) {
+    CAPTURE(transfer);
+    const serve::target_limits limits{.transfer_bytes = transfer};
+    const serve::connection_limits all;
+    const std::size_t capsules = serve::queue_memory::capsule_bytes(limits, limits.queue_entries);
+    const std::size_t least = std::max<std::size_t>(512 << 10, transfer);
+    const std::size_t wanted = std::max<std::size_t>(2 << 20, 4 * transfer);
+    std::vector<std::size_t> there;
+    std::size_t taken = 0;
+    std::uint32_t less = 0;
+    for (int k = 0; k < 20'000; ++k) {
+      const bool grows = k / 1000 % 2 == 0;  // to all that may be, and back to a few
+      if (there.size() < all.all && random() % 8 < (grows ? 6 : 2)) {
+        const std::size_t stage = all.staging_bytes(there.size(), taken, {capsules, least, wanted});
+        REQUIRE((stage == least || stage == wanted));
+        if (transfer == 131072 && there.size() < 32) REQUIRE(stage == wanted);
+        less += stage == least ? 1 : 0;
+        there.push_back(capsules + stage);
+        taken += there.back();
+      } else if (!there.empty()) {
+        std::swap(there[random() % there.size()], there.back());
+        taken -= there.back();
+        there.pop_back();
+      }
+      REQUIRE(taken <= 256 << 20);
+      REQUIRE(taken + (all.all - there.size()) * (capsules + least) <= 256 << 20);
+    }
+    CHECK(less > 0);
+  }
+}
+
 TEST_CASE("one host, by name or by address, takes half of the associations and no more") {
   for (const bool by_name : {true, false}) {
     CAPTURE(by_name);

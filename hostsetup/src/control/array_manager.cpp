@@ -94,7 +94,7 @@ array_manager::array_manager(std::unique_ptr<array_link> link,
   take_up_plans();
   take_up_absences();
   take_up_scrubs();
-  thread_ = start_thread("managing an array", [this] { run(); });
+  thread_ = start_thread("manager", "managing an array", [this] { run(); });
   for (repair_worker* const worker : workers()) worker->start();
 }
 
@@ -199,7 +199,7 @@ void array_manager::take_over() {
   std::vector<std::thread> others;  // several SSDs at a time: of each its volumes come in pages
   try {
     while (others.size() + 1 < std::min(options_.ssds, most_askers))
-      others.push_back(start_thread("taking an array over", ask_all));
+      others.push_back(start_thread("take-over", "taking an array over", ask_all));
   } catch (const error&) {
     // Then it takes longer.
   }

@@ -17,7 +17,7 @@ constexpr std::chrono::milliseconds after_nothing{100};
 
 epoch_watcher::epoch_watcher(epoch_board& board, question ask, bool kernels)
     : board_(&board), kernels_(kernels), ask_(std::move(ask)) {
-  thread_ = start_thread("following the array's epochs", [this] { run(); });
+  thread_ = start_thread("epochs", "following the array's epochs", [this] { run(); });
 }
 
 epoch_watcher::~epoch_watcher() {

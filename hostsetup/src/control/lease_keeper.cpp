@@ -36,7 +36,7 @@ lease_keeper::~lease_keeper() {
 
 void lease_keeper::keep(const volume_state& opened) {
   std::unique_lock lock(guard_);
-  if (!thread_.joinable()) thread_ = start_thread("renewing leases", [this] { run(); });
+  if (!thread_.joinable()) thread_ = start_thread("leases", "renewing leases", [this] { run(); });
   // What is heard of the lease before must not end this one.
   changed_.wait(lock, [&] { return asking_ != opened.record.vid; });
   due_[opened.record.vid] = clock::now() + pause_of(opened);

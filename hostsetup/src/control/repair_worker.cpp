@@ -69,7 +69,7 @@ repair_worker::repair_worker(array_client& client, const employer& e, std::uint6
 repair_worker::~repair_worker() { stop(); }
 
 void repair_worker::start() {
-  thread_ = start_thread("repairs of an array", [this] { run(); });
+  thread_ = start_thread("repairs", "repairs of an array", [this] { run(); });
 }
 
 void repair_worker::halt() {

@@ -78,7 +78,7 @@ void disk_nvme::start_servers() {
   serving_ = 1;
   for (const auto& s : servers_) {
     server* const own = s.get();
-    s->thread = start_thread("serving a disk", [this, own] { serve(*own); });
+    s->thread = start_thread("disk", "serving a disk", [this, own] { serve(*own); });
   }
 }
 

@@ -52,7 +52,8 @@ emulated_nic::emulated_nic(const nic_endpoint& where, const nic_options& options
   set_up_node();
   set_up_scaling();
   if (has_thread_)
-    thread_ = start_thread("serving an emulated Ethernet controller", [this] { serve(); });
+    thread_ = start_thread("emulated NIC", "serving an emulated Ethernet controller",
+                           [this] { serve(); });
 }
 
 void emulated_nic::choose_runner() {

@@ -225,8 +225,8 @@ void emulated_nvme::start_threads() {
   serving_ = 1;
   rounds_ = std::make_unique<std::atomic<std::uint64_t>[]>(where_.threads);
   for (std::uint32_t t = 0; t < where_.threads; ++t)
-    threads_.push_back(
-        start_thread("serving an emulated NVMe controller", [this, t] { serve(t); }));
+    threads_.push_back(start_thread("emulated NVMe", "serving an emulated NVMe controller",
+                                    [this, t] { serve(t); }));
 }
 
 /// A CPU thread: the workers whose turn is `turn` of `threads`.

@@ -12,7 +12,7 @@ namespace gnstor::host {
 void flash_syncer::start() {
   if (thread_.joinable()) return;
   waiting_.reserve(most_waiting());
-  thread_ = start_thread("writing flash files to their disk", [this] { serve(); });
+  thread_ = start_thread("flash sync", "writing flash files to their disk", [this] { serve(); });
 }
 
 void flash_syncer::stop() {

@@ -52,7 +52,7 @@ controller::controller(transport& way, controller_options options)
     say(fmt::format("host NQN {} ({}): targets know this host by it", host_.nqn, host_.origin));
   }
   adopt(establish(), false);
-  thread_ = start_thread("keeping a connection alive", [this] { run(); });
+  thread_ = start_thread("keep-alive", "keeping a connection alive", [this] { run(); });
 }
 
 controller::~controller() {

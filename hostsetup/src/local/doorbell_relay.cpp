@@ -12,7 +12,7 @@ namespace gnstor::host {
 doorbell_relay::doorbell_relay(std::uint32_t queues)
     : most_(2 * queues), boxes_(place::host, std::size_t{most_} * box_bytes), own_(most_) {
   for (std::uint32_t k = 0; k < most_; ++k) box(k) = empty;
-  thread_ = start_thread("ringing doorbells", [this] { run(); });
+  thread_ = start_thread("doorbells", "ringing doorbells", [this] { run(); });
 }
 
 doorbell_relay::~doorbell_relay() {

@@ -32,7 +32,7 @@ proxy_thread::proxy_thread(proxy_thread_options options) : options_(options) {
     throw input_error("a proxy thread that sleeps " + std::to_string(options.sleep_us) +
                       " us at a time: 50 us is the most");
   }
-  thread_ = start_thread("passing kernels' requests on", [this] { run(); });
+  thread_ = start_thread("proxy", "passing kernels' requests on", [this] { run(); });
 }
 
 proxy_thread::~proxy_thread() {
