@@ -107,6 +107,18 @@ std::uint64_t repair::to_look_at() const {
   return blocks;
 }
 
+void repair::join(const repair& part) {
+  ok_ = ok_ && part.ok_;
+  compared_ += part.compared_;
+  mended_ += part.mended_;
+  lost_ += part.lost_;
+  std::vector<std::uint32_t> both;
+  std::merge(damaged_.begin(), damaged_.end(), part.damaged_.begin(), part.damaged_.end(),
+             std::back_inserter(both));
+  if (both.size() > most_damaged) both.resize(most_damaged);
+  damaged_ = std::move(both);
+}
+
 void repair::end(bool ok) {
   step_.reset();
   over_ = true;
@@ -190,6 +202,10 @@ void repair::begin_piece() {
       }
       const std::uint64_t end =
           std::min<std::uint64_t>((stripe + 1) * r.stripe_blocks, r.capacity_blocks);
+      if (is_others(stripe)) {
+        first_ = end;
+        continue;
+      }
       place(r, static_cast<std::uint32_t>(stripe));
       if (concerns(r, static_cast<std::uint32_t>(stripe))) {
         const std::uint64_t most = order_.kind == repair_kind::forget ? end
@@ -216,7 +232,9 @@ void repair::begin_listed() {
   if (volume_ == volumes_.size()) return end(true);
   const wire::afa::volume_record& r = volumes_[volume_];
   const auto& all = order_.blocks;
-  while (listed_ < all.size() && all[listed_] >= r.capacity_blocks) ++listed_;
+  while (listed_ < all.size() &&
+         (all[listed_] >= r.capacity_blocks || is_others(all[listed_] / r.stripe_blocks)))
+    ++listed_;
   if (listed_ == all.size()) return end(true);
   first_ = all[listed_];
   blocks_ = 1;

@@ -69,6 +69,8 @@ class repair {
   /// The next command, or nothing: it is over. The same until it was `answered`.
   const std::optional<repair_step>& step() const { return step_; }
   void answered(step_end how);
+  /// Takes up what another part of the same work has come to, once both are over.
+  void join(const repair& part);
   /// Once it is over: nothing is left to do.
   bool ok() const { return ok_; }
   std::uint64_t compared() const { return compared_; }  ///< blocks of which replicas were read
@@ -80,7 +82,7 @@ class repair {
   std::uint64_t lost() const { return lost_; }  ///< blocks of which no replica was sound
   /// Of forget: of each volume that is there, the regions of which its SSD has lost what it had.
   const regions_by_volume& forgotten() const { return forgotten_; }
-  /// Blocks of volumes that it has dealt with, and that there are.
+  /// Blocks of volumes that it has dealt with, and that there are; those of other parts too.
   std::uint64_t looked_at() const;
   std::uint64_t to_look_at() const;
 
@@ -110,6 +112,7 @@ class repair {
   void next_piece();
   void end(bool ok);
   std::uint64_t clean_until(const wire::afa::volume_record& r, std::uint64_t stripe) const;
+  bool is_others(std::uint64_t stripe) const { return stripe % order_.parts != order_.part; }
   bool concerns(const wire::afa::volume_record& r, std::uint32_t stripe) const;
   left what_is_left() const;
   bool lacks(std::uint32_t region) const;

@@ -44,6 +44,9 @@ struct repair_order {
   bool zeroes = false;
   blocks_kept kept{};                                   ///< of fill and forget
   std::map<std::uint16_t, std::uint64_t> capacities{};  ///< of forget: blocks that its SSD knows
+  /// It is one of so many that deal with stripes in turns, and this is its turn. Never of forget.
+  std::uint32_t parts = 1;
+  std::uint32_t part = 0;
   std::uint32_t fenced = 0;  ///< of forget: the epoch that others are in already; 0: its SSD's own
 };
 

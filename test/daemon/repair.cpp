@@ -5,8 +5,10 @@
 
 #include <bit>
 #include <cstring>
+#include <deque>
 #include <iterator>
 #include <optional>
+#include <random>
 #include <set>
 #include <utility>
 
@@ -310,6 +312,71 @@ TEST_CASE("a scrub finds what is damaged, and what it found is mended, nothing e
   CHECK(a.ssd[where(r, 33).ssd[0].value][33] == char('a' + 33 % 26));
   CHECK(a.ssd[where(r, 36).ssd[1].value][36] == 'm');
   CHECK(a.ssd[where(r, 42).ssd[1].value][42] == 'F');
+}
+
+/// Carries out a repair in parts, whose commands come in a drawn order; what they come to together.
+repair run_parts(letters& a, daemon::repair_order order, const daemon::membership& serving,
+                 const wire::afa::volume_record& r, std::uint32_t seed) {
+  struct one {
+    std::vector<char> memory;
+    repair work;
+  };
+  std::deque<one> all;
+  order.parts = 3;
+  for (order.part = 0; order.part < order.parts; ++order.part) {
+    std::vector<char> memory(a.memory.size());
+    char* const at = memory.data();
+    all.push_back({std::move(memory), repair(order, serving, 4, {r, described(9)}, at)});
+  }
+  std::mt19937 random(seed);
+  for (;;) {
+    std::vector<one*> left;
+    for (one& o : all)
+      if (o.work.step()) left.push_back(&o);
+    if (left.empty()) break;
+    one& next = *left[random() % left.size()];
+    std::swap(a.memory, next.memory);
+    const step_end how = a.serve(*next.work.step());
+    std::swap(a.memory, next.memory);
+    next.work.answered(how);
+  }
+  for (std::uint32_t k = 1; k < 3; ++k) all[0].work.join(all[k].work);
+  return std::move(all[0].work);
+}
+
+TEST_CASE("parts of a repair do together what it does alone, each stripe once") {
+  const auto r = described(1, 2);
+  letters before = written(r);
+  for (std::uint32_t b = 0; b < 90; b += 9) before.ssd[where(r, b).ssd[1].value][b] = 'q';
+  for (std::uint32_t b = 3; b < 90; b += 21) before.ssd[where(r, b).ssd[0].value][b] = 'B';
+  for (std::uint32_t k = 0; k < 2; ++k) before.ssd[where(r, 60).ssd[k].value][60] = 'C';
+  std::vector<std::uint32_t> found;
+  for (const repair_kind kind :
+       {repair_kind::scrub, repair_kind::mend, repair_kind::fill, repair_kind::converge}) {
+    for (std::uint32_t seed = 1; seed <= 20; ++seed) {
+      CAPTURE(static_cast<int>(kind));
+      CAPTURE(seed);
+      letters alone = before;
+      daemon::membership serving{.epoch = 3};
+      if (kind == repair_kind::fill) {
+        serving.filling = 2;
+        alone.ssd[1].clear();
+      }
+      letters together = alone;
+      const daemon::repair_order order{1, kind, 1, 1, found};
+      repair whole(order, serving, 4, {r, described(9)}, alone.memory.data());
+      alone.run(whole);
+      const repair sum = run_parts(together, order, serving, r, seed);
+      CHECK(sum.ok() == whole.ok());
+      CHECK(sum.compared() == whole.compared());
+      CHECK(sum.mended() == whole.mended());
+      CHECK(sum.lost() == whole.lost());
+      CHECK(sum.damaged() == whole.damaged());
+      CHECK(together.ssd == alone.ssd);
+      if (kind == repair_kind::scrub) found = whole.damaged();
+    }
+  }
+  CHECK(found.size() > 3);
 }
 
 TEST_CASE("a repair ends where an SSD is silent, and passes by what was deleted") {

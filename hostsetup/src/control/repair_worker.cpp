@@ -28,6 +28,10 @@ const char* name_of(daemon::repair_kind kind) {
   return "repair";
 }
 
+/// Stripes that a repair deals with at a time, where it has many; and how many blocks are many.
+constexpr std::uint64_t most_parts = 4;
+constexpr std::uint64_t part_blocks = 512;
+
 repair_state waiting(const daemon::repair_order& order) {
   repair_state s;
   s.kind = name_of(order.kind);
@@ -60,11 +64,7 @@ wire::nvme::submission_entry command_of(const daemon::repair_step& p, client_id 
 }  // namespace
 
 repair_worker::repair_worker(array_client& client, const employer& e, std::uint64_t bytes_per_s)
-    : client_(&client),
-      manager_(e),
-      as_(manager_.core.client()),
-      bytes_per_s_(bytes_per_s),
-      memory_(std::size_t{daemon::repair::memory_blocks} * block_bytes) {}
+    : client_(&client), manager_(e), as_(manager_.core.client()), bytes_per_s_(bytes_per_s) {}
 
 repair_worker::~repair_worker() { stop(); }
 
@@ -138,44 +138,91 @@ void repair_worker::carry_out(std::unique_lock<std::mutex>& lock,
     changed_.wait_for(lock, pause, [&] { return cancelled_; });
   }
   if (cancelled_) return;
-  std::vector<wire::afa::volume_record> volumes;
-  if (order.kind == daemon::repair_kind::fill || order.kind == daemon::repair_kind::forget) {
-    volumes = manager_.core.volumes();
-  } else if (const auto* r = manager_.core.record_of(order.vid)) {
-    volumes.push_back(*r);
+  parts all = parts_of(order);
+  now_.total = all.front().work.to_look_at();
+  gives_up_ = false;
+  std::vector<std::thread> helpers;
+  try {
+    for (std::size_t k = 1; k < all.size(); ++k) {
+      helpers.push_back(start_thread("repairs", "repairs of an array", [this, &all, k] {
+        std::unique_lock own(manager_.guard);
+        work_on(own, all, all[k]);
+      }));
+    }
+  } catch (const error&) {
+    // Then it is done one part after another.
   }
-  daemon::repair work(order, manager_.core.published(),
-                      static_cast<std::uint32_t>(manager_.core.ssds()), std::move(volumes),
-                      reinterpret_cast<char*>(memory_.data()));
-  now_.total = work.to_look_at();
-  while (work.step() && !cancelled_) {
-    const daemon::repair_step p = *work.step();
-    status broken;
-    lock.unlock();
-    const daemon::step_end how = step(p, broken);
-    lock.lock();
-    if (cancelled_) break;
-    // An SSD that is back may be late where the machine is busy: it is asked once more.
-    const bool again = order.kind == daemon::repair_kind::forget && failures_ == 0;
-    if (!broken.ok() && !again) manager_.failed(p.ssd, broken);
-    work.answered(how);
-    now_.done = work.looked_at();
-    now_.mended = work.mended();
-    using kind = daemon::repair_step::kind;
-    if (p.what != kind::read && p.what != kind::regions && p.what != kind::forget)
-      pace(lock, std::uint64_t{p.blocks} * block_bytes);
-  }
+  work_on(lock, all, all.front());
+  for (std::size_t k = helpers.size() + 1; k < all.size(); ++k) work_on(lock, all, all[k]);
+  lock.unlock();
+  for (std::thread& t : helpers) t.join();
+  lock.lock();
   if (cancelled_) return;
+  daemon::repair& work = all.front().work;
+  for (std::size_t k = 1; k < all.size(); ++k) work.join(all[k].work);
   failures_ = work.ok() ? 0 : failures_ + 1;
   manager_.core.finished(order.id, work.ok(), work.damaged(), work.forgotten());
   if (manager_.ended) manager_.ended(work);
   manager_.wake();
 }
 
-daemon::step_end repair_worker::step(const daemon::repair_step& p, status& broken) {
+repair_worker::parts repair_worker::parts_of(const daemon::repair_order& order) const {
+  using kind = daemon::repair_kind;
+  std::vector<wire::afa::volume_record> volumes;
+  if (order.kind == kind::fill || order.kind == kind::forget) {
+    volumes = manager_.core.volumes();
+  } else if (const auto* r = manager_.core.record_of(order.vid)) {
+    volumes.push_back(*r);
+  }
+  std::uint64_t blocks = order.kind == kind::mend ? order.blocks.size() : 0;
+  if (order.kind != kind::mend)
+    for (const wire::afa::volume_record& r : volumes) blocks += r.capacity_blocks;
+  daemon::repair_order own = order;
+  own.parts = static_cast<std::uint32_t>(
+      order.kind == kind::forget ? 1
+                                 : std::clamp<std::uint64_t>(blocks / part_blocks, 1, most_parts));
+  parts all;
+  for (; own.part < own.parts; ++own.part) {
+    std::vector<std::byte> memory(std::size_t{daemon::repair::memory_blocks} * block_bytes);
+    auto* const at = reinterpret_cast<char*>(memory.data());
+    all.push_back({std::move(memory),
+                   daemon::repair(own, manager_.core.published(),
+                                  static_cast<std::uint32_t>(manager_.core.ssds()), volumes, at)});
+  }
+  return all;
+}
+
+/// Goes through a part's steps, until it is over, or some part has failed.
+void repair_worker::work_on(std::unique_lock<std::mutex>& lock, parts& all, part& one) {
+  using kind = daemon::repair_step::kind;
+  daemon::repair& work = one.work;
+  while (work.step() && !cancelled_ && !gives_up_) {
+    const daemon::repair_step p = *work.step();
+    status broken;
+    lock.unlock();
+    const daemon::step_end how = step(p, one.memory, broken);
+    lock.lock();
+    if (cancelled_) return;
+    // An SSD that is back may be late where the machine is busy: it is asked once more.
+    const bool again = work.order().kind == daemon::repair_kind::forget && failures_ == 0;
+    if (!broken.ok() && !again) manager_.failed(p.ssd, broken);
+    work.answered(how);
+    now_.done = now_.mended = 0;
+    for (const part& other : all) {
+      now_.done += other.work.looked_at() / all.size();
+      now_.mended += other.work.mended();
+    }
+    if (p.what != kind::read && p.what != kind::regions && p.what != kind::forget)
+      pace(lock, std::uint64_t{p.blocks} * block_bytes * all.size());
+  }
+  gives_up_ = gives_up_ || !work.ok();
+}
+
+daemon::step_end repair_worker::step(const daemon::repair_step& p, std::span<std::byte> memory,
+                                     status& broken) {
   const std::size_t bytes =
       p.what == daemon::repair_step::kind::forget ? 0 : std::size_t{p.blocks} * block_bytes;
-  const auto data = std::span(memory_).subspan(std::size_t{p.buffer} * block_bytes, bytes);
+  const auto data = memory.subspan(std::size_t{p.buffer} * block_bytes, bytes);
   status s;
   try {
     // One shard after another has its turn for it.

@@ -9,11 +9,14 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <span>
 #include <thread>
+#include <vector>
 
 namespace gnstor::host {
 
-/// Carries out the repairs that a manager orders, one after another, by I/O of the manager's own.
+/// Carries out the repairs that a manager orders, one after another, by I/O of the manager's own:
+/// of a large one several stripes at a time.
 /// @par Callers every function is called with the manager's lock held
 class repair_worker {
  public:
@@ -46,9 +49,17 @@ class repair_worker {
   bool has_scrub(std::uint16_t vid) const;
 
  private:
+  /// One of those who deal with a repair's stripes in turns, and its memory.
+  struct part {
+    std::vector<std::byte> memory;
+    daemon::repair work;
+  };
+  using parts = std::deque<part>;
   void run();
   void carry_out(std::unique_lock<std::mutex>& lock, const daemon::repair_order& order);
-  daemon::step_end step(const daemon::repair_step& p, status& broken);
+  parts parts_of(const daemon::repair_order& order) const;
+  void work_on(std::unique_lock<std::mutex>& lock, parts& all, part& one);
+  daemon::step_end step(const daemon::repair_step& p, std::span<std::byte> memory, status& broken);
   void pace(std::unique_lock<std::mutex>& lock, std::uint64_t bytes);
 
   array_client* client_;
@@ -63,7 +74,7 @@ class repair_worker {
   bool stopping_ = false;
   std::uint32_t failures_ = 0;  ///< in a row
   repair_state now_;
-  std::vector<std::byte> memory_;
+  bool gives_up_ = false;  ///< some part of what is under way has failed
   std::thread thread_;
 };
 
