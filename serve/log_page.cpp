@@ -79,7 +79,7 @@ nvme::commands_log commands(subsystem_kind kind) {
     return said;
   }
   for (const own a : {own::volume_add, own::volume_chmod, own::volume_delete, own::volume_list,
-                      own::array_describe}) {
+                      own::array_describe, own::ssd_describe}) {
     said.admin[static_cast<std::uint8_t>(a)] = nvme::command_supported;
   }
   said.admin[wire::afa::association_end::opcode] = nvme::command_supported;

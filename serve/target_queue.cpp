@@ -11,6 +11,7 @@
 #include <gnstor/wire/afa/dirty_regions.hpp>
 #include <gnstor/wire/afa/host_list.hpp>
 #include <gnstor/wire/afa/io_opcode.hpp>
+#include <gnstor/wire/afa/ssd_description.hpp>
 #include <gnstor/wire/afa/ssd_detach.hpp>
 #include <gnstor/wire/afa/status.hpp>
 #include <gnstor/wire/afa/traffic_list.hpp>
@@ -203,6 +204,11 @@ target_queue::needs target_queue::array_admin_needs(const submission_entry& e) c
     case admin_opcode::array_describe:
       return {.data = data_phase::send,
               .bytes = sizeof(wire::afa::array_description),
+              .blocking = true,
+              .more_is_fine = true};
+    case admin_opcode::ssd_describe:
+      return {.data = data_phase::send,
+              .bytes = sizeof(wire::afa::ssd_description),
               .blocking = true,
               .more_is_fine = true};
     case admin_opcode::array_update: break;

@@ -2,6 +2,7 @@
 
 #include <afa/node.hpp>
 #include <deengine/admin_rules.hpp>
+#include <deengine/flash_use.hpp>
 #include <deengine/manager_term.hpp>
 #include <gnstor/wire/afa/admin_command.hpp>
 #include <gnstor/wire/afa/array_description.hpp>
@@ -48,6 +49,9 @@ class admin_commands {
                                    *static_cast<wire::afa::volume_list*>(payload));
       case wire::afa::admin_opcode::array_describe:
         describe(*static_cast<wire::afa::array_description*>(payload), c.client);
+        return 0;
+      case wire::afa::admin_opcode::ssd_describe:
+        describe(*static_cast<wire::afa::ssd_description*>(payload));
         return 0;
     }
     return wire::nvme::make_status(wire::nvme::generic_status::invalid_opcode);
@@ -154,6 +158,14 @@ class admin_commands {
     for (std::uint32_t k = 0; k < node_->shape.ssd_count; ++k) out.ssd_ids[k] = k + 1;
     out.set_others(drive.others());
     out.term = term().latest();
+  }
+
+  GNSTOR_HD void describe(wire::afa::ssd_description& out) const {
+    wire::afa::ssd_description said{};
+    said.version = wire::afa::payload_version;
+    said.epoch = drive_->epoch();
+    look_at_flash<thread_scope_device>(drive_->parts(), said);
+    out = said;
   }
 
   const node* node_;

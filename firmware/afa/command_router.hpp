@@ -7,6 +7,7 @@
 #include <gnstor/wire/afa/array_membership.hpp>
 #include <gnstor/wire/afa/io_opcode.hpp>
 #include <gnstor/wire/afa/slba.hpp>
+#include <gnstor/wire/afa/ssd_description.hpp>
 #include <gnstor/wire/afa/volume_chmod.hpp>
 #include <gnstor/wire/afa/volume_list.hpp>
 #include <gnstor/wire/nvme/features.hpp>
@@ -207,6 +208,10 @@ class command_router {
       case wire::afa::admin_opcode::array_describe:
         needs = remote_write;
         length = sizeof(wire::afa::array_description);
+        break;
+      case wire::afa::admin_opcode::ssd_describe:
+        needs = remote_write;
+        length = sizeof(wire::afa::ssd_description);
         break;
       default: return answer_now(c, wire::nvme::generic_status::invalid_opcode);
     }

@@ -128,17 +128,23 @@ homi_endpoint parse_homi(std::string_view rest, std::string_view whole) {
 /// Options of the manager are its own, all others those of the connection with the data.
 void parse_managed(endpoint& e, std::string_view rest, std::string_view whole) {
   const auto question = rest.find('?');
-  std::string_view path = rest.substr(0, question);
-  if (path.ends_with('/')) path.remove_suffix(1);
+  const std::string_view path = rest.substr(0, question);
+  const auto slash = std::min(path.find('/'), path.size());
+  const std::string_view array = path.substr(std::min(slash + 1, path.size()));
+  if (!array.empty() && !control_endpoint::is_array_name(array)) {
+    throw input_error(fmt::format(
+        "endpoint '{}': '{}' is no name of an array: letters, digits, '.', '_' and '-', "
+        "64 at most",
+        whole, array));
+  }
   e.control.emplace();
   bool first = true;
-  for (const std::string& one : between_commas(path)) {
+  for (const std::string& one : between_commas(path.substr(0, slash))) {
     const std::optional<host_port> address = parse_host_port(one);
     if (!address) {
       throw input_error(fmt::format(
-          "endpoint '{}': expected gnstor://HOST[:PORT], several with commas between them, an IPv6 "
-          "address in brackets, a port from 1 to 65535, and nothing behind it: a manager has one "
-          "array",
+          "endpoint '{}': expected gnstor://HOST[:PORT][/ARRAY], several hosts with commas between "
+          "them, an IPv6 address in brackets, a port from 1 to 65535",
           whole));
     }
     control_endpoint daemon;
@@ -150,6 +156,7 @@ void parse_managed(endpoint& e, std::string_view rest, std::string_view whole) {
       e.control->others += (e.control->others.empty() ? "" : ",") + daemon.server();
     }
   }
+  e.control->array = array;
   e.rdma.emplace();
   if (question == std::string_view::npos) return;
   std::string own;

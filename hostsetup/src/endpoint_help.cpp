@@ -22,7 +22,7 @@ constexpr section sections[] = {
      "How an array is emulated, for measurements and tests."},
     {option_use::connection, "rdma://HOST[:PORT]/NQN?NAME=VALUE&...",
      "An NVMe over Fabrics subsystem behind RDMA; without an NQN the session lists what there is."},
-    {option_use::managing, "gnstor://HOST[:PORT],...?NAME=VALUE&...",
+    {option_use::managing, "gnstor://HOST[:PORT],...[/ARRAY]?NAME=VALUE&...",
      "An array by its manager (gnstor-target --manage), which says where the data is, for programs "
      "that link gnstor::control. The options of rdma:// hold, too."},
     {option_use::local, "emu-nvme:?NAME=VALUE&...",

@@ -105,6 +105,17 @@ v1::Array to_message(const host::array_state& a) {
     one.set_capacity_bytes(s.capacity_blocks * block_bytes);
     one.set_free_bytes(s.free_blocks * block_bytes);
     one.set_moved_bytes(s.moved_blocks * block_bytes);
+    one.set_epoch(s.epoch);
+    if (s.flash.erase_blocks != 0) {
+      v1::Flash& flash = *one.mutable_flash();
+      flash.set_usable_bytes(s.flash.usable_blocks * block_bytes);
+      flash.set_used_bytes(s.flash.used_blocks * block_bytes);
+      flash.set_erase_blocks(s.flash.erase_blocks);
+      flash.set_seen_blocks(s.flash.seen_blocks);
+      flash.set_erases(s.flash.erases);
+      flash.set_least_erases(s.flash.least_erases);
+      flash.set_most_erases(s.flash.most_erases);
+    }
     one.set_aim(aim_of(s.aim));
     one.set_volumes(s.volumes);
     one.set_volumes_left(s.volumes_left);

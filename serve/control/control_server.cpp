@@ -80,8 +80,8 @@ std::shared_ptr<grpc::ServerCredentials> credentials_of(const tls_files& tls) {
 }  // namespace
 
 struct control_server::impl {
-  impl(const manager_holder& manager, std::string endpoint)
-      : holder(&manager), service(manager, std::move(endpoint)) {}
+  impl(const manager_holder& manager, array_label array)
+      : holder(&manager), service(manager, std::move(array)) {}
   const manager_holder* holder;
   control_service service;
   std::string address;
@@ -89,18 +89,18 @@ struct control_server::impl {
 };
 
 control_server::control_server(const std::string& listen, host::array_manager& manager,
-                               std::string endpoint, const tls_files& tls)
-    : control_server(listen, std::make_unique<manager_holder>(manager), std::move(endpoint), tls) {}
+                               array_label array, const tls_files& tls)
+    : control_server(listen, std::make_unique<manager_holder>(manager), std::move(array), tls) {}
 
 control_server::control_server(const std::string& listen, const manager_holder& manager,
-                               std::string endpoint, const tls_files& tls)
-    : impl_(std::make_unique<impl>(manager, std::move(endpoint))) {
+                               array_label array, const tls_files& tls)
+    : impl_(std::make_unique<impl>(manager, std::move(array))) {
   start(listen, tls);
 }
 
 control_server::control_server(const std::string& listen, std::unique_ptr<manager_holder> own,
-                               std::string endpoint, const tls_files& tls)
-    : own_(std::move(own)), impl_(std::make_unique<impl>(*own_, std::move(endpoint))) {
+                               array_label array, const tls_files& tls)
+    : own_(std::move(own)), impl_(std::make_unique<impl>(*own_, std::move(array))) {
   start(listen, tls);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "array_label.hpp"
 #include "call_counts.hpp"
 #include "manager_holder.hpp"
 
@@ -24,11 +25,10 @@ class control_server {
   /// @param listen HOST:PORT, port 0 for any, or unix:PATH; without TLS HOST is of the loopback
   /// interface
   /// @param manager who answers; it outlives this
-  /// @param endpoint where sessions find the array's data; empty: it is not served
-  control_server(const std::string& listen, const manager_holder& manager, std::string endpoint,
+  control_server(const std::string& listen, const manager_holder& manager, array_label array,
                  const tls_files& tls = {});
   /// The same for one manager, which outlives this.
-  control_server(const std::string& listen, host::array_manager& manager, std::string endpoint,
+  control_server(const std::string& listen, host::array_manager& manager, array_label array,
                  const tls_files& tls = {});
   ~control_server();
   control_server(const control_server&) = delete;
@@ -43,8 +43,8 @@ class control_server {
 
  private:
   struct impl;
-  control_server(const std::string& listen, std::unique_ptr<manager_holder> own,
-                 std::string endpoint, const tls_files& tls);
+  control_server(const std::string& listen, std::unique_ptr<manager_holder> own, array_label array,
+                 const tls_files& tls);
   void start(const std::string& listen, const tls_files& tls);
 
   std::unique_ptr<manager_holder> own_;  ///< null: it is somebody else's

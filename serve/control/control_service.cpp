@@ -66,8 +66,8 @@ client_id client_of(const std::string& nqn) { return host::client_identity::clie
 
 }  // namespace
 
-control_service::control_service(const manager_holder& manager, std::string endpoint)
-    : holder_(&manager), endpoint_(std::move(endpoint)) {}
+control_service::control_service(const manager_holder& manager, array_label array)
+    : holder_(&manager), array_(std::move(array)) {}
 
 /// The volume that is meant. Throws `control_error`.
 wire::afa::volume_record control_service::meant(const v1::VolumeKey& key) const {
@@ -95,7 +95,8 @@ void control_service::show(std::uint16_t vid, v1::Volume* out) const {
 }
 void control_service::show(v1::Array* out) const {
   *out = to_message(manager()->state());
-  out->set_endpoint(endpoint_);
+  out->set_endpoint(array_.endpoint);
+  out->set_name(array_.name);
   out->set_version(std::string(product_version));
   out->set_term(manager()->term());
 }

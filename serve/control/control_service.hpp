@@ -1,5 +1,6 @@
 #pragma once
 
+#include "array_label.hpp"
 #include "call_counts.hpp"
 #include "manager_holder.hpp"
 #include <gnstor/v1/control.grpc.pb.h>
@@ -13,8 +14,7 @@ namespace gnstor::serve {
 class control_service final : public v1::Control::Service {
  public:
   /// @param manager who answers; it outlives this
-  /// @param endpoint where sessions find the array's data; empty: it is not served
-  control_service(const manager_holder& manager, std::string endpoint);
+  control_service(const manager_holder& manager, array_label array);
   const call_counts& calls() const { return calls_; }
   /// Ends calls that wait for events.
   void stop() { stopping_ = true; }
@@ -58,7 +58,7 @@ class control_service final : public v1::Control::Service {
   std::shared_ptr<host::array_manager> manager() const { return holder_->get(); }
 
   const manager_holder* holder_;
-  std::string endpoint_;
+  const array_label array_;
   call_counts calls_;
   std::atomic<bool> stopping_{false};
 };

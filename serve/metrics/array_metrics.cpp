@@ -53,8 +53,10 @@ void add_ssds(const host::array_state& a, std::vector<MetricFamily>& to) {
   metric_family volumes("ssd_volumes", "Volumes that lie on the SSD.");
   metric_family left("ssd_volumes_left",
                      "Of those that are moved off it, or onto it: still to do.");
+  metric_family epoch("ssd_epoch", "Epoch that the SSD knew when it was looked at last.");
   for (const host::ssd_state& s : a.ssds) {
     const metric_labels ssd = {{"ssd", std::to_string(s.index)}};
+    epoch.add(s.epoch, ssd);
     up.add(s.answers, ssd);
     for (const auto one :
          {host::ssd_standing::in_sync, host::ssd_standing::filling, host::ssd_standing::absent})
@@ -65,8 +67,30 @@ void add_ssds(const host::array_state& a, std::vector<MetricFamily>& to) {
     volumes.add(s.volumes, ssd);
     left.add(s.volumes_left, ssd);
   }
-  for (metric_family* f : {&up, &state, &capacity, &erased, &moved, &volumes, &left})
+  for (metric_family* f : {&up, &state, &epoch, &capacity, &erased, &moved, &volumes, &left})
     to.push_back(f->take());
+}
+
+/// How the flash of those SSDs is used that have said so.
+void add_flash(const host::array_state& a, std::vector<MetricFamily>& to) {
+  metric_family usable("ssd_usable_bytes",
+                       "What the SSD's mapping tables and flash have room for.");
+  metric_family used("ssd_used_bytes", "Of that: holds data, or was set aside for it.");
+  metric_family erases("ssd_erases_total",
+                       "Erases of its erase blocks since it was formatted, of many by a sample.",
+                       MetricType::Counter);
+  metric_family wear("ssd_erase_block_erases", "The least and the most that one of them has had.");
+  for (const host::ssd_state& s : a.ssds) {
+    const wire::afa::ssd_description& f = s.flash;
+    if (f.erase_blocks == 0 || f.seen_blocks == 0) continue;
+    const metric_labels ssd = {{"ssd", std::to_string(s.index)}};
+    usable.add(static_cast<double>(f.usable_blocks) * bytes_of_block, ssd);
+    used.add(static_cast<double>(f.used_blocks) * bytes_of_block, ssd);
+    erases.add(static_cast<double>(f.erases) / f.seen_blocks * f.erase_blocks, ssd);
+    wear.add(f.least_erases, {ssd[0], {"of", "least"}});
+    wear.add(f.most_erases, {ssd[0], {"of", "most"}});
+  }
+  for (metric_family* f : {&usable, &used, &erases, &wear}) to.push_back(f->take());
 }
 
 void add_repairs(const host::array_state& a, std::vector<MetricFamily>& to) {
@@ -167,6 +191,7 @@ void add_managed(host::array_manager& manager, std::vector<MetricFamily>& to) {
   const host::array_state a = manager.state();
   add_array(a, to);
   add_ssds(a, to);
+  add_flash(a, to);
   add_repairs(a, to);
   add_scrubs(a.scrubs, to);
   add_volumes(manager.volumes(), to);

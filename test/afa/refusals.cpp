@@ -371,6 +371,19 @@ TEST_CASE("an admin command wants its own queue, length, key and an aligned addr
     CHECK(e[4].outcome.ok());
     const auto* seen = reinterpret_cast<const wire::afa::array_description*>(f.block(0).address);
     CHECK(seen->own_ssd == 1);
+    const std::uint32_t seen_epoch = seen->epoch;
     CHECK(seen->own_client == node_fixture::client.value);
+
+    list.opcode = wire::afa::admin_opcode::ssd_describe;
+    constexpr std::uint32_t flash = sizeof(wire::afa::ssd_description);
+    const auto f_says = sent(f, lanes, {with(0, flash - 1), with(4, flash), with(0, flash)});
+    check_refused(f_says[0], generic(generic_status::invalid_sgl_length));
+    check_refused(f_says[1], generic(generic_status::invalid_sgl_offset));
+    CHECK(f_says[2].outcome.ok());
+    const auto* said = reinterpret_cast<const wire::afa::ssd_description*>(f.block(0).address);
+    CHECK(said->version == wire::afa::payload_version);
+    CHECK(said->epoch == seen_epoch);
+    CHECK(said->erase_blocks == said->seen_blocks);
+    CHECK(said->used_blocks == 0);
   }
 }

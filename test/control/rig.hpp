@@ -104,7 +104,8 @@ struct managed_array {
   shared_sessions shared;
   // An SSD that is not dead answers, however busy this machine is.
   host::manager_settings settings{.ssd_timeout = std::chrono::seconds(5),
-                                  .look_every = std::chrono::milliseconds(20)};
+                                  .look_every = std::chrono::milliseconds(20),
+                                  .flash_every = std::chrono::milliseconds(50)};
   std::unique_ptr<host::array_manager> manager;
 };
 

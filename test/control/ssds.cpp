@@ -63,6 +63,21 @@ TEST_CASE("an SSD that stops serving is absent in the next epoch, and everything
   }));
 }
 
+TEST_CASE("the manager knows how the flash of each SSD is used, of one that is away as it was") {
+  filled_array array;
+  const auto knows = [&](std::uint32_t k) { return array.manager->state().ssds[k].flash; };
+  REQUIRE(array.comes([&](const host::array_state& a) {
+    std::uint64_t used = 0;
+    for (const host::ssd_state& ssd : a.ssds) used += ssd.flash.used_blocks;
+    return used >= 2 * array.r.capacity_blocks;
+  }));
+  array.writer.link->inject_fault(2, "dead");
+  REQUIRE(array.comes_to(2, ssd_standing::absent));
+  CHECK(knows(2).erase_blocks == knows(1).erase_blocks);
+  CHECK(array.comes([](const host::array_state& a) { return a.ssds[1].epoch == a.epoch; }));
+  CHECK(array.manager->state().ssds[2].epoch < array.manager->state().epoch);
+}
+
 TEST_CASE("an SSD that comes back is filled, and then any other may fail") {
   filled_array array;
   array.manager->detach(1);
@@ -353,7 +368,8 @@ TEST_CASE("an SSD remembers the latest term over its end, and refuses every orde
   for (const auto opcode :
        {wire::afa::admin_opcode::array_update, wire::afa::admin_opcode::volume_add,
         wire::afa::admin_opcode::volume_chmod, wire::afa::admin_opcode::volume_list,
-        wire::afa::admin_opcode::array_describe, wire::afa::admin_opcode::volume_delete}) {
+        wire::afa::admin_opcode::array_describe, wire::afa::admin_opcode::ssd_describe,
+        wire::afa::admin_opcode::volume_delete}) {
     CAPTURE(static_cast<int>(opcode));
     c.opcode = opcode;
     c.epoch = 2;
@@ -370,6 +386,9 @@ TEST_CASE("an SSD remembers the latest term over its end, and refuses every orde
         break;
       case wire::afa::admin_opcode::array_describe:
         s = manager.send(c, 0, wire::afa::array_description{});
+        break;
+      case wire::afa::admin_opcode::ssd_describe:
+        s = manager.send(c, 0, wire::afa::ssd_description{});
         break;
       case wire::afa::admin_opcode::volume_delete: s = manager.send(c, 0, m); break;
     }

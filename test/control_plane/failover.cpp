@@ -20,7 +20,8 @@ using stub = v1::Control::Stub;
 /// Two daemons of one array, of which one answers for its manager.
 struct two_daemons : managed_array {
   two_daemons()
-      : one("127.0.0.1:0", holders[0], "one"), other("127.0.0.1:0", holders[1], "other") {}
+      : one("127.0.0.1:0", holders[0], {.endpoint = "one"}),
+        other("127.0.0.1:0", holders[1], {.endpoint = "other"}) {}
   std::string servers() const { return one.address() + "," + other.address(); }
   /// Lets daemon `k` lead; the other one stands by.
   void lead(int k) {

@@ -15,8 +15,9 @@ namespace {
 
 /// A managed array, and a daemon that answers for its manager.
 struct served_array : managed_array {
-  explicit served_array(const std::string& data = "")
-      : server(std::make_unique<serve::control_server>("127.0.0.1:0", *manager, data)) {}
+  explicit served_array(const std::string& data = "", const std::string& name = "")
+      : server(std::make_unique<serve::control_server>("127.0.0.1:0", *manager,
+                                                       serve::array_label{data, name})) {}
   std::string port() const { return server->address().substr(server->address().rfind(':') + 1); }
   std::unique_ptr<host::daemon_control> control(const std::string& name) const {
     const std::string nqn = host::client_identity::named(name).nqn;
@@ -120,7 +121,8 @@ TEST_CASE("a session keeps its leases while the daemon is away, and goes on") {
   array.stop();
   array.settings.lease = std::chrono::milliseconds(1500);
   array.start();
-  array.server = std::make_unique<serve::control_server>("127.0.0.1:0", *array.manager, "");
+  array.server =
+      std::make_unique<serve::control_server>("127.0.0.1:0", *array.manager, serve::array_label{});
   const std::string port = array.port();
   host::session alice = array.session("alice");
   const volume_info v = alice.create_volume({.bytes = 1 << 16, .name = "a"});
@@ -128,7 +130,8 @@ TEST_CASE("a session keeps its leases while the daemon is away, and goes on") {
   array.server.reset();  // no I/O passes it
   alice.write(v, 0, bytes.data(), bytes.size());
   std::this_thread::sleep_for(std::chrono::milliseconds(700));
-  array.server = std::make_unique<serve::control_server>("127.0.0.1:" + port, *array.manager, "");
+  array.server = std::make_unique<serve::control_server>("127.0.0.1:" + port, *array.manager,
+                                                         serve::array_label{});
   std::this_thread::sleep_for(std::chrono::milliseconds(2000));
   CHECK(refused([&] { (void)array.manager->open(v.vid.value, client_id(99), true); }) ==
         control_reason::busy);
@@ -165,7 +168,18 @@ TEST_CASE("a gnstor:// endpoint asks the daemon where the data is, and says what
     CHECK(said.find("0.0.0.0") == std::string::npos);  // where the daemon is, not everywhere
   }
   has(complaint("gnstor://127.0.0.1:1"), "no daemon answers");
-  has(complaint("gnstor://127.0.0.1:1/array"), "nothing behind it");
+  {
+    const served_array named("", "scratch");
+    const std::string at = "gnstor://127.0.0.1:" + named.port();
+    has(complaint(at + "/other"), "manages 'scratch', not 'other'");
+    for (const char* good : {"", "/", "/scratch"})  // as far as it gets
+      has(complaint(at + good), "gnstor-target --manage");
+  }
+  {
+    const served_array nameless;
+    has(complaint("gnstor://127.0.0.1:" + nameless.port() + "/scratch"), "without a name");
+  }
+  has(complaint("gnstor://127.0.0.1:1/a/b"), "no name of an array");
   has(complaint("gnstor://127.0.0.1:99999"), "a port from 1 to 65535");
   has(complaint("gnstor://127.0.0.1:1?tls_ca=/none"), "TLS needs all of");
   has(complaint("gnstor://127.0.0.1:1?tls_ca=/none&tls_cert=/none&tls_key=/none"), "in PEM");
@@ -189,4 +203,7 @@ TEST_CASE("the data of a managed array is where the daemon says, by the user's o
   CHECK(data.keep_alive_ms == 500);
   CHECK(host::data_of("rdma://[::]:4420/x", *e.control, *e.rdma).host == "fe80::1");
   CHECK(host::endpoint::parse("gnstor://mgmt").control->server() == "mgmt:4422");
+  const auto standby = *host::endpoint::parse("gnstor://a:1,[::1]:2/lab.4_x-y?queues=2").control;
+  CHECK(standby.server() == "a:1,[::1]:2");
+  CHECK(standby.array == "lab.4_x-y");
 }

@@ -4,6 +4,7 @@
 
 #include "../../benchmark/support/greedy_amplification.hpp"
 #include "rig.hpp"
+#include <deengine/flash_use.hpp>
 
 #include <deque>
 #include <random>
@@ -95,6 +96,55 @@ TEST_CASE("shards that lend each other blocks take overwrites of all that volume
     o.restart();
     o.write_some(10'000);
     o.verify();
+  }
+}
+
+TEST_CASE("an SSD says what is used and how worn it is, of few erase blocks and of many") {
+  for (const fw::geometry& shape :
+       {shared,
+        fw::geometry{.pages = 6000 * 8, .shards = 4, .pages_per_block = 8, .max_volumes = 4}}) {
+    const std::uint32_t held = 3 * shape.credit_step() * shape.shards;
+    const std::uint32_t blocks = shape.usable_pages() - held;
+    CAPTURE(blocks);
+    overwritten o(shape, blocks);
+    const fw::metadata meta = o.ssd.ssd().parts();
+    const auto look = [&] {
+      wire::afa::ssd_description said{};
+      fw::look_at_flash<thread_scope_device>(meta, said);
+      return said;
+    };
+    CHECK(look().usable_blocks == shape.usable_pages());
+    CHECK(look().used_blocks >= blocks);
+    CHECK(look().used_blocks <= blocks + held);
+    CHECK(look().erase_blocks == shape.blocks());
+    CHECK(look().erases == 0);
+    CHECK(look().most_erases == 0);
+    o.write_some(3 * blocks);
+    std::uint64_t erases = 0;
+    std::uint32_t most = 0;
+    std::uint32_t least = ~0u;
+    for (std::uint32_t b = 0; b < shape.blocks(); ++b) {
+      erases += meta.blocks()[b].erases;
+      most = std::max(most, meta.blocks()[b].erases);
+      least = std::min(least, meta.blocks()[b].erases);
+    }
+    const wire::afa::ssd_description said = look();
+    REQUIRE(said.seen_blocks <= fw::most_worn_seen);
+    REQUIRE(said.seen_blocks >= std::min(shape.blocks(), fw::most_worn_seen / 2));
+    const double all = static_cast<double>(said.erases) / said.seen_blocks * shape.blocks();
+    CHECK(all > 0.9 * static_cast<double>(erases));
+    CHECK(all < 1.1 * static_cast<double>(erases));
+    CHECK(said.most_erases <= most);
+    CHECK(said.least_erases >= least);
+    if (said.seen_blocks == shape.blocks()) {
+      CHECK(said.erases == erases);
+      CHECK(said.most_erases == most);
+      CHECK(said.least_erases == least);
+    }
+    REQUIRE(o.ssd.ssd().volume_delete(1, volume_id(1)) == 0);
+    o.restart();  // what the volume held is dropped
+    CHECK(look().used_blocks <= held);
+    CHECK(look().erases >= said.erases);
   }
 }
 

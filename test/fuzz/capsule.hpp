@@ -102,6 +102,8 @@ inline std::vector<std::vector<std::uint8_t>> capsule_seeds() {
   add(1, nullptr, 0, admin(wire::afa::admin_opcode::volume_list, sizeof(wire::afa::volume_list)));
   add(1, nullptr, 0,
       admin(wire::afa::admin_opcode::array_describe, sizeof(wire::afa::array_description)));
+  add(1, nullptr, 0,
+      admin(wire::afa::admin_opcode::ssd_describe, sizeof(wire::afa::ssd_description)));
   return all;
 }
 

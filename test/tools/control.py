@@ -531,10 +531,12 @@ def metrics(program, control, folder):
 
     found = asked()
     until = time.monotonic() + 20
-    while found.get("gnstor_scrub_volumes_total") != 1 and time.monotonic() < until:
-        time.sleep(0.05)
-        found = asked()
     said = array.array()
+    while time.monotonic() < until and (
+            found.get("gnstor_scrub_volumes_total") != 1 or
+            found.get('gnstor_ssd_epoch{ssd="3"}') != said["epoch"]):
+        time.sleep(0.05)
+        found, said = asked(), array.array()
     for name, value in [("gnstor_array_epoch", said["epoch"]), ("gnstor_volumes", 1),
                         ("gnstor_array_capacity_bytes", int(said["capacity_bytes"])),
                         ("gnstor_array_provisioned_bytes", int(said["provisioned_bytes"])),
@@ -542,7 +544,9 @@ def metrics(program, control, folder):
                         ('gnstor_ssd_state{ssd="2",state="absent"}', 1),
                         ('gnstor_ssd_state{ssd="2",state="in_sync"}', 0),
                         ('gnstor_ssd_state{ssd="1",state="in_sync"}', 1),
-                        ('gnstor_ssd_up{ssd="3"}', 1),
+                        ('gnstor_ssd_up{ssd="3"}', 1), ('gnstor_ssd_erases_total{ssd="3"}', 0),
+                        ('gnstor_ssd_epoch{ssd="3"}', said["epoch"]),
+                        ('gnstor_ssd_erase_block_erases{ssd="0",of="most"}', 0),
                         ("gnstor_scrub_volumes_total", 1), ("gnstor_scrub_lost_blocks_total", 0),
                         ('gnstor_rpcs_total{method="CreateVolume",code="OK"}', 1),
                         ('gnstor_rpcs_total{method="ShowVolume",code="NOT_FOUND"}', 1),

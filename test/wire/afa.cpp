@@ -75,10 +75,10 @@ TEST_CASE("an admin command's VID is in CDW10, its epoch in CDW2, and it unpacks
   constexpr afa::admin_opcode opcodes[] = {
       afa::admin_opcode::volume_add, afa::admin_opcode::volume_chmod,
       afa::admin_opcode::volume_delete, afa::admin_opcode::volume_list,
-      afa::admin_opcode::array_describe};
+      afa::admin_opcode::array_describe, afa::admin_opcode::ssd_describe};
   for (int round = 0; round < random_rounds; ++round) {
     afa::admin_command sent;
-    sent.opcode = opcodes[fields.draw<std::uint32_t>() % 5];
+    sent.opcode = opcodes[fields.draw<std::uint32_t>() % 6];
     sent.command_id = fields.draw<std::uint16_t>();
     sent.nsid = fields.draw<std::uint32_t>();
     sent.epoch = fields.draw<std::uint32_t>();
@@ -105,6 +105,7 @@ TEST_CASE("the admin opcodes are those of the wire contract, all vendor specific
   CHECK(static_cast<int>(afa::admin_opcode::volume_delete) == 0xc8);
   CHECK(static_cast<int>(afa::admin_opcode::volume_list) == 0xca);
   CHECK(static_cast<int>(afa::admin_opcode::array_describe) == 0xce);
+  CHECK(static_cast<int>(afa::admin_opcode::ssd_describe) == 0xd2);
 }
 
 TEST_CASE("a volume record's bytes") {

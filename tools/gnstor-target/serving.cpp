@@ -148,7 +148,8 @@ serving::serving(const target_options& options)
   if (array_.manager() == nullptr) return;
   const host::verbs::net_address at{address_in(options.listen).host, server_.port()};
   control_ = std::make_unique<serve::control_server>(
-      options.manager.listen, *array_.manager(), fmt::format("rdma://{}/{}", at.text(), array_nqn),
+      options.manager.listen, *array_.manager(),
+      options.manager.label(fmt::format("rdma://{}/{}", at.text(), array_nqn)),
       options.manager.tls);
   metrics_ = options.manager.serve_metrics(*control_, array_.phases());
 #endif

@@ -118,7 +118,8 @@ std::string pace_of(const v1::Repair& r, const v1::Array& before, double seconds
 
 std::string array_head(const v1::Array& a) {
   std::string text =
-      table({{"epoch", fmt::format("{}{}", a.epoch(), a.settled() ? "" : ", another one begins")},
+      table({{"name", a.name().empty() ? "-" : printable(a.name())},
+             {"epoch", fmt::format("{}{}", a.epoch(), a.settled() ? "" : ", another one begins")},
              {"SSDs", std::to_string(a.ssds_size())},
              {"volumes", a.degraded() + a.torn() == 0
                              ? std::to_string(a.volumes())
@@ -271,10 +272,14 @@ std::string admission_text(const v1::HostAdmission& done) {
 
 std::string ssds_text(const v1::Array& a) {
   std::vector<std::vector<std::string>> rows = {
-      {"SSD", "STATE", "CAPACITY", "ERASED", "MOVED", "VOLUMES", "PLAN"}};
+      {"SSD", "STATE", "CAPACITY", "USED", "ERASED", "MOVED", "ERASES", "VOLUMES", "PLAN"}};
   for (const v1::Ssd& s : a.ssds()) {
+    const v1::Flash& flash = s.flash();
+    const auto said = [&](const std::string& text) { return s.has_flash() ? text : "?"; };
     rows.push_back({std::to_string(s.index()), state_of(s), in_units(s.capacity_bytes()),
-                    in_units(s.free_bytes()), in_units(s.moved_bytes()),
+                    said(in_units(flash.used_bytes())), in_units(s.free_bytes()),
+                    in_units(s.moved_bytes()),
+                    said(fmt::format("{} to {}", flash.least_erases(), flash.most_erases())),
                     std::to_string(s.volumes()), aim_of(a, s)});
   }
   return table(rows);

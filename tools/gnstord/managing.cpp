@@ -90,7 +90,8 @@ managing::managing(daemon_options options)
                   ? std::nullopt
                   : std::optional(host::shared_secret::in_file(options_.secret))),
       journal_(journal_for(options_, where_)),
-      server_(options_.manager.listen, holder_, data_of(where_), options_.manager.tls),
+      server_(options_.manager.listen, holder_, options_.manager.label(data_of(where_)),
+              options_.manager.tls),
       metrics_(options_.manager.serve_metrics(server_)) {
   if (options_.etcd.empty()) return;
   leadership_ = std::make_unique<serve::leadership>(serve::leadership::settings{

@@ -4,12 +4,14 @@
 #include <serve/metrics/array_metrics.hpp>
 #include <serve/metrics/metrics_server.hpp>
 #endif
+#include <gnstor/host/control_endpoint.hpp>
 #include <gnstor/host/error.hpp>
 
 #include <fmt/format.h>
 
 #include <chrono>
 #include <cstdio>
+#include <utility>
 
 namespace gnstor::tools {
 
@@ -46,6 +48,9 @@ void manager_options::add_to(command_line& line, const std::string& listen_optio
           "keeps failing; 0: not by itself")
       .range(0, 604'800)
       .show_default();
+  line.option("--name", name,
+              "the array's name: gnstor://HOST/NAME is refused by a daemon whose array has another "
+              "one");
   line.option("--journal", journal,
               "FILE: keeps events, plans for SSDs and how far scrubs are for the next start; "
               "default: manager.journal in the folder of flash=");
@@ -75,6 +80,14 @@ std::shared_ptr<host::manager_journal> manager_options::open_journal(
     const std::string& array) const {
   if (journal.empty()) return nullptr;
   return std::make_shared<host::manager_journal>(journal, array);
+}
+
+serve::array_label manager_options::label(std::string endpoint) const {
+  if (!name.empty() && !host::control_endpoint::is_array_name(name)) {
+    throw host::input_error(
+        fmt::format("--name '{}': letters, digits, '.', '_' and '-', 64 at most", name));
+  }
+  return {std::move(endpoint), name};
 }
 
 host::manager_settings manager_options::settings() const {

@@ -20,6 +20,7 @@ struct manager_options {
   std::uint32_t scrub_every_h = 168;
   std::uint32_t spare_after_s = 60;
   std::uint32_t back_after_s = 5;
+  std::string name;     ///< of the array, for clients; empty: none
   std::string journal;  ///< file; empty: in the folder of the array's files, or in memory
   std::string metrics;  ///< HOST:PORT for Prometheus; empty: nowhere
   serve::tls_files tls;
@@ -28,6 +29,9 @@ struct manager_options {
   /// @param listen the name of the option for the address
   void add_to(command_line& line, const std::string& listen);
   host::manager_settings settings() const;
+  /// What is said of the array to clients. Throws `input_error` if its name is none.
+  /// @param endpoint where sessions find its data; empty: it is not served
+  serve::array_label label(std::string endpoint) const;
   /// What managers of an array leave to each other; null: `journal` names no file. Throws `error`.
   /// @param array that it is of
   std::shared_ptr<host::manager_journal> open_journal(const std::string& array) const;

@@ -93,6 +93,17 @@ wire::afa::array_description array_client::describe(std::uint32_t ssd, std::uint
   return d;
 }
 
+wire::afa::ssd_description array_client::describe_flash(std::uint32_t ssd) {
+  wire::afa::admin_command c;
+  c.opcode = wire::afa::admin_opcode::ssd_describe;
+  c.nsid = ssd + 1;
+  wire::afa::ssd_description d{};
+  const status s = admin(c.pack(), std::as_writable_bytes(std::span(&d, 1)));
+  if (!s.ok())
+    throw io_error(fmt::format("describing the flash of SSD {}: {}", ssd, to_string(s)), s);
+  return d;
+}
+
 wire::afa::array_description array_client::describe() {
   std::vector<std::optional<wire::afa::array_description>> said;
   std::exception_ptr why;

@@ -4,6 +4,7 @@
 #include <gnstor/core/duration.hpp>
 #include <gnstor/volume/remote_volume.hpp>
 #include <gnstor/wire/afa/array_description.hpp>
+#include <gnstor/wire/afa/ssd_description.hpp>
 #include <gnstor/wire/afa/volume_record.hpp>
 
 #include <functional>
@@ -42,6 +43,8 @@ class array_client {
   /// What one SSD says. Throws `io_error`.
   /// @param term of a manager, which that SSD follows from now on; 0: nobody's
   wire::afa::array_description describe(std::uint32_t ssd, std::uint64_t term = 0);
+  /// How the flash of one SSD is used, and how worn it is. Throws `io_error`.
+  wire::afa::ssd_description describe_flash(std::uint32_t ssd);
   /// The volumes of an array that has described itself so, in order of VID; without those that are
   /// being made or spread. Throws `io_error`.
   std::vector<wire::afa::volume_record> volumes(const wire::afa::array_description& said);

@@ -17,6 +17,7 @@ bool array_manager::look_at_ssd(std::uint32_t ssd, bool takes_part, look& now, s
   try {
     now.said = client_.describe(ssd, term_);
     if (takes_part) outcome = client_.io(wire::nvme::make_flush(0, ssd + 1), {});
+    if (outcome.ok()) look_at_flash(ssd, now);
   } catch (const io_error& e) {
     outcome = e.outcome();
   } catch (const error& e) {
@@ -26,12 +27,27 @@ bool array_manager::look_at_ssd(std::uint32_t ssd, bool takes_part, look& now, s
   return true;
 }
 
+/// Asks it now and then how worn it is. One that does not say, as those of an earlier version, is
+/// as well as another.
+void array_manager::look_at_flash(std::uint32_t ssd, look& now) {
+  const auto today = std::chrono::steady_clock::now();
+  if (today < now.flash_at + settings_.flash_every) return;
+  now.flash_at = today;
+  now.flash = {};
+  try {
+    now.flash = client_.describe_flash(ssd);
+  } catch (const io_error&) {
+    // The next look finds out whether it serves.
+  }
+}
+
 /// Asks each SSD that takes part whether it serves: one that does not has failed.
 void array_manager::look_at_ssds(std::unique_lock<std::mutex>& lock) {
   for (std::uint32_t k = 0; k < options_.ssds && !stopping_; ++k) {
     const bool takes_part = (core_.serving().absent >> k & 1) == 0;
+    const look before = looks_[k];
     lock.unlock();
-    look now;
+    look now = before;
     status s;
     bool known = look_at_ssd(k, takes_part, now, s);
     // Where the machine is busy, one that is well may be late: it is asked once more.

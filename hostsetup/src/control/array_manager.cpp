@@ -37,6 +37,7 @@ const char* name_of(admin_opcode op) {
     case admin_opcode::array_update: return "ARRAY UPDATE";
     case admin_opcode::volume_list: return "VOLUME LIST";
     case admin_opcode::array_describe: return "ARRAY DESCRIBE";
+    case admin_opcode::ssd_describe: return "SSD DESCRIBE";
   }
   return "a command";
 }
@@ -53,7 +54,8 @@ std::vector<std::byte> payload_of(const daemon::ssd_order& o) {
     case admin_opcode::array_update: return bytes(o.membership);
     case admin_opcode::volume_delete:
     case admin_opcode::volume_list:
-    case admin_opcode::array_describe: break;
+    case admin_opcode::array_describe:
+    case admin_opcode::ssd_describe: break;
   }
   return {};
 }

@@ -32,6 +32,7 @@ struct manager_settings {
   std::chrono::milliseconds lease{300'000};           ///< of a write right
   std::chrono::milliseconds ssd_timeout{300};         ///< without an answer an SSD has failed
   std::chrono::milliseconds look_every{250};          ///< at each SSD, to see whether it serves
+  std::chrono::milliseconds flash_every{5000};        ///< likewise, to see how its flash is used
   std::chrono::milliseconds request_timeout{30'000};  ///< of one request
   std::uint64_t repair_bytes_per_s = 0;               ///< that repairs write or fill; 0: no limit
   std::chrono::seconds scrub_every{0};                ///< all volumes; 0: never
@@ -159,6 +160,8 @@ class array_manager {
   struct look {
     bool answers = true;
     wire::afa::array_description said{};
+    wire::afa::ssd_description flash{};                ///< zeroes where it did not say
+    std::chrono::steady_clock::time_point flash_at{};  ///< when it was asked for that
   };
   struct front_end_change {
     std::uint32_t ssd;
@@ -173,6 +176,7 @@ class array_manager {
   void carry_out(std::unique_lock<std::mutex>& lock);
   void change_front_end(std::unique_lock<std::mutex>& lock);
   bool look_at_ssd(std::uint32_t ssd, bool takes_part, look& now, status& outcome);
+  void look_at_flash(std::uint32_t ssd, look& now);
   void look_at_ssds(std::unique_lock<std::mutex>& lock);
   void take_up_scrubs();
   bool begins_scrub(std::chrono::steady_clock::time_point now);

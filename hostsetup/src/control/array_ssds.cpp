@@ -287,6 +287,8 @@ array_state array_manager::state() const {
     s.capacity_blocks = looks_[k].said.capacity_blocks;
     s.free_blocks = looks_[k].said.free_blocks;
     s.moved_blocks = looks_[k].said.moved_blocks;
+    s.epoch = looks_[k].said.epoch;
+    s.flash = looks_[k].flash;
     const auto* const out = core_.absences().planned(k);
     if (out != nullptr && out->until > now())
       s.maintenance_left = std::chrono::nanoseconds(out->until - now());

@@ -2,6 +2,7 @@
 /// What an array's manager says of it, for whoever operates it.
 
 #include <gnstor/core/units.hpp>
+#include <gnstor/wire/afa/ssd_description.hpp>
 #include <gnstor/wire/afa/volume_record.hpp>
 
 #include <chrono>
@@ -44,6 +45,8 @@ struct ssd_state {
   std::uint64_t capacity_blocks = 0;
   std::uint64_t free_blocks = 0;
   std::uint64_t moved_blocks = 0;
+  std::uint32_t epoch = 0;             ///< that it knew when it was asked last
+  wire::afa::ssd_description flash{};  ///< zeroes: it has not said
   /// How long it may stay out until nothing of its data counts; nothing: it does not already.
   std::optional<std::chrono::nanoseconds> maintenance_left{};
   ssd_aim aim = ssd_aim::none;

@@ -147,6 +147,14 @@ extern "C" void gnstor_open_daemon(const gnstor::host::control_endpoint& where,
   auto daemon = std::make_unique<daemon_connection>(
       where.server(), std::chrono::seconds(35),
       daemon_connection::tls_files{where.certificate, where.key, where.authority}, host);
-  opened.data = daemon->call(&stub::ShowArray, gnstor::v1::ShowArrayRequest{}).endpoint();
+  const gnstor::v1::Array array = daemon->call(&stub::ShowArray, gnstor::v1::ShowArrayRequest{});
+  if (!where.array.empty() && array.name() != where.array) {
+    throw input_error(fmt::format(
+        "the daemon at {} manages {}, not '{}': ask the one that does, or leave the name out",
+        where.server(),
+        array.name().empty() ? "an array without a name (--name)" : "'" + array.name() + "'",
+        where.array));
+  }
+  opened.data = array.endpoint();
   opened.control = std::make_unique<daemon_control>(std::move(daemon), host);
 }

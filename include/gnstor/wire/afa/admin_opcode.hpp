@@ -12,6 +12,7 @@ enum class admin_opcode : std::uint8_t {
   array_update = 0xc9,    ///< data: one `array_membership`
   volume_list = 0xca,     ///< answers one `volume_list`
   array_describe = 0xce,  ///< answers one `array_description`
+  ssd_describe = 0xd2,    ///< answers one `ssd_description`
 };
 
 /// Which way the command's data moves, by its opcode.
@@ -29,6 +30,8 @@ static_assert(direction_of(admin_opcode::array_update) ==
 static_assert(direction_of(admin_opcode::volume_list) ==
               nvme::transfer_direction::controller_to_host);
 static_assert(direction_of(admin_opcode::array_describe) ==
+              nvme::transfer_direction::controller_to_host);
+static_assert(direction_of(admin_opcode::ssd_describe) ==
               nvme::transfer_direction::controller_to_host);
 
 }  // namespace gnstor::wire::afa
