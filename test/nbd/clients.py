@@ -1,6 +1,6 @@
 """Real NBD clients, which others wrote, on volumes that nbdkit exports by our plugin.
 
-usage: clients.py PLUGIN
+usage: clients.py PLUGIN [GNSTOR_HOMID GNSTOR_PERF]
 """
 import contextlib
 import json
@@ -19,6 +19,7 @@ import time
 import urllib.request
 
 PLUGIN = os.path.abspath(sys.argv[1])
+HOMID, PERF = [os.path.abspath(tool) for tool in sys.argv[2:4]] or (None, None)
 MIB = 1 << 20
 SIZE = 48 * MIB
 ARRAY = "emu:?ssds=4&capacity=64M&replicas=2&flash={}"
@@ -286,6 +287,55 @@ def test_exports(folder):
         check(info["is_read_only"], "readonly=yes exports it to be read")
 
 
+def test_local(folder):
+    """A namespace of a local controller that gnstor-homid owns, beside a process with another."""
+    import nbd
+    if HOMID is None:
+        say("  gnstor-homid was not built")
+        return
+    daemon = subprocess.Popen([HOMID, "--controller", "emu-nvme:?bytes=32M&namespaces=2&queues=24",
+                               "--name", f"{folder}/homi"], stderr=open(f"{folder}/daemon", "ab"))
+    try:
+        for _ in range(200):
+            if os.path.exists(f"{folder}/homi"):
+                break
+            time.sleep(0.05)
+        words = [f"endpoint=homi:{folder}/homi", "volume=1"]
+        pathlib.Path(f"{folder}/data").write_bytes(os.urandom(16 * MIB))
+        beside = subprocess.Popen([PERF, "verify", "--endpoint",
+                                   f"homi:{folder}/homi?scratch=yes&nsid=2", "--size", "16M",
+                                   "--quiet"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        with server(folder, *words) as uri:
+            run("nbdcopy", "--flush", f"{folder}/data", uri)
+            run("nbdcopy", f"{folder}/data", uri)  # again, beside the other process
+            h = nbd.NBD()
+            h.connect_uri(uri)
+            h.trim(2 * MIB, 4 * MIB)
+            h.zero(MIB, 8 * MIB)
+            h.pwrite(b"z" * 8192, 12 * MIB, nbd.CMD_FLAG_FUA)
+            h.flush()
+            h.shutdown()
+        wanted = bytearray(pathlib.Path(f"{folder}/data").read_bytes())
+        wanted[4 * MIB:6 * MIB] = bytes(2 * MIB)
+        wanted[8 * MIB:9 * MIB] = bytes(MIB)
+        wanted[12 * MIB:12 * MIB + 8192] = b"z" * 8192
+        with server(folder, *words, "readonly=yes") as uri:
+            h = nbd.NBD()
+            h.connect_uri(uri)
+            check(h.is_read_only() and h.get_size() == 32 * MIB, "its export is a namespace")
+            found = b"".join(h.pread(MIB, at) for at in range(0, 16 * MIB, MIB))
+            check(found == wanted, "what was copied, trimmed, zeroed and written is there")
+            h.shutdown()
+        output = beside.communicate(timeout=60)[0].decode()
+        if beside.returncode != 0:
+            say(output)
+        check(beside.returncode == 0, "the process with the other namespace has verified it")
+        check(daemon.poll() is None, "gnstor-homid goes on")
+    finally:
+        daemon.terminate()
+        check(daemon.wait(timeout=30) == 0, "and ends in order")
+
+
 def test_kill(folder):
     """kill -9 of the server: what it had flushed is there when it is started again."""
     import nbd
@@ -395,7 +445,7 @@ def main():
         say(f"skipped: apt-get install {' '.join(missing)}")
         return 77
     for test in (test_arguments, test_copies, test_qemu, test_fio, test_requests, test_exports,
-                 test_kill, test_aborts):
+                 test_local, test_kill, test_aborts):
         say(f"{test.__name__}:")
         with tempfile.TemporaryDirectory() as folder:
             try:
