@@ -60,6 +60,14 @@ v1::Ssd::State state_of(host::ssd_standing standing) {
   return v1::Ssd::STATE_UNSPECIFIED;
 }
 
+/// A text, or as many whole characters of its beginning as there is room for.
+std::string clipped(const std::string& text, std::size_t most) {
+  if (text.size() <= most) return text;
+  std::size_t end = most - 3;
+  while (end != 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+  return text.substr(0, end) + "...";
+}
+
 }  // namespace
 
 v1::Volume to_message(const host::volume_state& v, std::uint32_t epoch) {
@@ -178,12 +186,15 @@ v1::Event to_message(const host::array_event& e) {
 }
 
 grpc::Status to_status(const host::control_error& e) {
+  // It names what was asked for, which may be of any length. All of a status, each byte as up to
+  // three, has to fit into the 8 KiB that gRPC lets a call's metadata have.
+  constexpr std::size_t most = 1000;
   const outcome o = outcome_of(e.why());
   v1::Refusal r;
   r.set_reason(o.reason);
-  r.set_message(e.complaint());
-  r.set_remedy(e.remedy());
-  return {o.code, e.what(), r.SerializeAsString()};
+  r.set_message(clipped(e.complaint(), most));
+  r.set_remedy(clipped(e.remedy(), most / 2));
+  return {o.code, clipped(e.what(), most), r.SerializeAsString()};
 }
 
 }  // namespace gnstor::serve

@@ -4,6 +4,7 @@
 #include <gnstor/host/text_values.hpp>
 
 #include <fmt/format.h>
+#include <google/protobuf/stubs/logging.h>
 #include <grpcpp/grpcpp.h>
 #include <managed/pem_file.hpp>
 #include <sys/socket.h>
@@ -105,6 +106,8 @@ control_server::control_server(const std::string& listen, std::unique_ptr<manage
 }
 
 void control_server::start(const std::string& listen, const tls_files& tls) {
+  // What clients send that is no message is refused; it is not to fill the log, too.
+  google::protobuf::SetLogHandler(nullptr);
   const std::string where = checked(listen, tls.given());
   int port = 0;
   grpc::ServerBuilder builder;
