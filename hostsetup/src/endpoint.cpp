@@ -158,6 +158,7 @@ void parse_managed(endpoint& e, std::string_view rest, std::string_view whole) {
   }
   e.control->array = array;
   e.rdma.emplace();
+  e.rdma->keep_alive_ms = control_endpoint::default_keep_alive_ms;
   if (question == std::string_view::npos) return;
   std::string own;
   std::string others;

@@ -141,7 +141,8 @@ std::vector<remote> connection() {
       {"host_id", use, syntax::text("UUID"), "(this machine's)", "The same as a UUID.",
        [](rdma_endpoint& e, const value& v) { e.host_id = v.text; }},
       {"keep_alive_ms", use, syntax::number(0, most_patience_ms), "10000",
-       "A link that falls silent is noticed within 1.5 times this; 0: never.",
+       "A link that falls silent is noticed within 1.5 times this; 0: never. Of gnstor://: 1000, "
+       "after which others may write in place of a host that is cut off.",
        [](rdma_endpoint& e, const value& v) { set(e.keep_alive_ms, v); }},
       {"loss_timeout_ms", use, syntax::number(0, most_patience_ms), "60000",
        "How long a lost association is tried again.",

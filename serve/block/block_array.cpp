@@ -32,12 +32,17 @@ block_settings settings_for(const host::session& s, const block_array_options& w
 }
 
 /// An endpoint whose connection is made again for as long as may be, unless it says how long: no
-/// request waits for that longer than its own time.
-std::string with_patience(const std::string& endpoint) {
-  const bool remote = endpoint.starts_with("rdma://") || endpoint.starts_with("gnstor://");
-  if (!remote || endpoint.find("loss_timeout_ms=") != std::string::npos) return endpoint;
-  const char joint = endpoint.find('?') == std::string::npos ? '?' : '&';
-  return fmt::format("{}{}loss_timeout_ms=3600000", endpoint, joint);
+/// request waits for that longer than its own time. And a machine that stands still for seconds
+/// loses no right: a file system that cannot be written any more would be the price.
+std::string with_patience(std::string endpoint) {
+  if (!endpoint.starts_with("rdma://") && !endpoint.starts_with("gnstor://")) return endpoint;
+  for (const auto& [name, ms] :
+       {std::pair{"loss_timeout_ms=", 3'600'000}, std::pair{"keep_alive_ms=", 10'000}}) {
+    if (endpoint.find(name) != std::string::npos) continue;
+    const char joint = endpoint.find('?') == std::string::npos ? '?' : '&';
+    endpoint += fmt::format("{}{}{}", joint, name, ms);
+  }
+  return endpoint;
 }
 
 /// Those of some devices that somebody uses.

@@ -201,6 +201,7 @@ TEST_CASE("the data of a managed array is where the daemon says, by the user's o
   CHECK(data.subsystem == "nqn.2026-11.io.gnstor:array");
   CHECK(data.queues == 3);
   CHECK(data.keep_alive_ms == 500);
+  CHECK(host::endpoint::parse("gnstor://mgmt").rdma->keep_alive_ms == 1000);
   CHECK(host::data_of("rdma://[::]:4420/x", *e.control, *e.rdma).host == "fe80::1");
   CHECK(host::endpoint::parse("gnstor://mgmt").control->server() == "mgmt:4422");
   const auto standby = *host::endpoint::parse("gnstor://a:1,[::1]:2/lab.4_x-y?queues=2").control;

@@ -28,12 +28,14 @@ class Hosts:
 
     volume = "data"
 
-    def __init__(self, programs, target, folder, keep_alive_ms=10_000):
+    def __init__(self, programs, target, folder, keep_alive_ms=10_000):  # 0: the default
         self.programs, self.target, self.folder = programs, target, folder
         self.log, self.cut = folder / "log", folder / "cut"
-        self.endpoint = f"{target.endpoint}?keep_alive_ms={keep_alive_ms}"
+        self.endpoint = target.endpoint
+        if keep_alive_ms:
+            self.endpoint += f"?keep_alive_ms={keep_alive_ms}"
         # Who falls silent has lost its right by then: its keep-alive, or a lease of a second, ends.
-        self.fenced_after_s = min(keep_alive_ms / 1000, 1) + 1
+        self.fenced_after_s = min((keep_alive_ms or 1000) / 1000, 1) + 1
         code = self.client("create", "alice", "--admit", "bob").wait()
         rig.check(code == 0, "the volume is made")
 
@@ -426,6 +428,7 @@ FAULTS = {"client": (client_killed, 1, {}, ()),
           "dead": (ssd_died, 0.5, {}, ("--spare-after", "1")),
           "repair": (repair_killed, 0.3, {}, ()),
           "hang": (target_stopped, 0.3, {}, ()),
+          "default": (target_stopped, 0.3, {"keep_alive_ms": 0}, ()),
           "upgrade": (upgraded, 0.3, {}, ()),
           "given_up": (target_given_up, 0.3, {}, ()),
           "stopped": (client_stopped, 1, {"keep_alive_ms": 500}, ()),

@@ -11,8 +11,13 @@ import sys
 import rig
 
 
+def patient(target):
+    """Its endpoint, for a machine that may be busy for seconds."""
+    return target.endpoint + "?keep_alive_ms=10000"
+
+
 def share(programs, target, folder):
-    two = rig.Client(programs, folder, "interop_managed", "share", "--endpoint", target.endpoint)
+    two = rig.Client(programs, folder, "interop_managed", "share", "--endpoint", patient(target))
     rig.check(two.wait() == 0, "two hosts share a volume:", two.said())
 
 
@@ -21,7 +26,7 @@ def steady(programs, target, folder):
     one: neither sees an error."""
     enough = folder / "enough"
     alice, carol = (rig.Client(programs, folder, "interop_managed", what, "--endpoint",
-                               target.endpoint, "--until", enough) for what in ("steady", "kernel"))
+                               patient(target), "--until", enough) for what in ("steady", "kernel"))
     for volume in ("steady", "counters"):
         made = rig.eventually(lambda name=volume: target.gnstorctl("volume", "show", name)[0] == 0)
         rig.check(made, "nobody makes volume", volume, alice.said(), carol.said())

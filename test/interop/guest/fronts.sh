@@ -4,7 +4,7 @@
 . /lab/guest.sh
 . /lab/target.sh
 address=10.1.0.1
-manager=gnstor://127.0.0.1
+manager=gnstor://127.0.0.1?keep_alive_ms=10000  # the guest is slow
 mib=4
 start_rdma $address
 start_host

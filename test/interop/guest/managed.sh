@@ -8,7 +8,7 @@ start_host
 # However busy this machine is: only who is asked to detaches an SSD.
 serve $address:4420 --array 'emu:?ssds=4&capacity=128M' --manage --ssd-timeout 20000 \
   --metrics 127.0.0.1:9400
-manager=gnstor://127.0.0.1
+manager=gnstor://127.0.0.1?keep_alive_ms=10000  # the guest is slow
 
 step "two of gnstor's hosts, by the manager alone"
 must interop_managed share --endpoint $manager

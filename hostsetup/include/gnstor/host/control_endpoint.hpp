@@ -11,10 +11,14 @@ namespace gnstor::host {
 ///
 /// `gnstor://HOST[:PORT][,HOST[:PORT]...][/ARRAY]?name=value&...`; an IPv6 address stands in
 /// brackets. Several are daemons that stand by for each other: the one that leads is found. With
-/// ARRAY a daemon whose array has another name (`gnstord --name`) is refused. Its options are the
-/// last three members, and those of `rdma://` for the connection with the data. A program that uses
-/// it links `gnstor::control`.
+/// ARRAY a daemon whose array has another name (`gnstord --name`) is refused, when the session is
+/// opened. Its options are the last three members, and those of `rdma://` for the connection with
+/// the data. A program that uses it links `gnstor::control`.
 struct control_endpoint {
+  /// Of the connection with the data, unless its option says otherwise: a writer that is cut off
+  /// loses its rights soon.
+  static constexpr std::uint32_t default_keep_alive_ms = 1000;
+
   std::string host;
   std::uint16_t port = 4422;
   std::string others;       ///< HOST:PORT,... of those that stand by; empty: there is one
