@@ -1,5 +1,7 @@
 #include "connection_limits.hpp"
 
+#include <algorithm>
+
 namespace gnstor::serve {
 
 const char* connection_limits::refusal(std::span<const known_connection> there,
@@ -31,9 +33,12 @@ const char* connection_limits::refusal(std::span<const known_connection> there,
 
 std::size_t connection_limits::staging_bytes(std::size_t connections, std::size_t taken,
                                              const memory& m) const {
+  const std::size_t each = m.capsules + m.least;
+  if (taken + each > memory_bytes) return 0;
+  // Half of it is kept at most: where transfers are large, all cannot have their least.
   const std::size_t others = all > connections + 1 ? all - connections - 1 : 0;
-  const std::size_t kept = taken + others * (m.capsules + m.least);
-  return kept + m.capsules + m.wanted <= memory_bytes ? m.wanted : m.least;
+  const std::size_t kept = std::min(others * each, memory_bytes / 2);
+  return taken + kept + m.capsules + m.wanted <= memory_bytes ? m.wanted : m.least;
 }
 
 }  // namespace gnstor::serve

@@ -45,6 +45,7 @@ struct connection_limits {
     std::size_t wanted = 0;    ///< for data
   };
   /// @param connections there are, which have `taken` bytes
+  /// @par Result 0: there is not enough for one more
   std::size_t staging_bytes(std::size_t connections, std::size_t taken, const memory& m) const;
 };
 

@@ -17,7 +17,9 @@ class target_workers {
 
   static constexpr std::uint32_t last_waiters = 2;
   static constexpr std::uint32_t joining = 4;
-  static constexpr std::uint32_t managing = 4;
+  /// As many as a manager elsewhere sends commands at once: three repairs, of which two have four
+  /// each under way, and what itself asks. One that waits for a silent SSD keeps none from others.
+  static constexpr std::uint32_t managing = 12;
 
   explicit target_workers(std::uint32_t threads)
       : quick_(threads),

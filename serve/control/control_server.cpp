@@ -4,7 +4,7 @@
 #include <gnstor/host/text_values.hpp>
 
 #include <fmt/format.h>
-#include <google/protobuf/stubs/logging.h>
+#include <google/protobuf/stubs/common.h>
 #include <grpcpp/grpcpp.h>
 #include <managed/pem_file.hpp>
 #include <sys/socket.h>
@@ -107,7 +107,9 @@ control_server::control_server(const std::string& listen, std::unique_ptr<manage
 
 void control_server::start(const std::string& listen, const tls_files& tls) {
   // What clients send that is no message is refused; it is not to fill the log, too.
+#if GOOGLE_PROTOBUF_VERSION < 4022000
   google::protobuf::SetLogHandler(nullptr);
+#endif
   const std::string where = checked(listen, tls.given());
   int port = 0;
   grpc::ServerBuilder builder;

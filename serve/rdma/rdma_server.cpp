@@ -18,7 +18,7 @@ using wire::fabrics::reject_reason;
 // Staging memory of a queue.
 constexpr std::size_t some_transfers = 4;       ///< of the largest size
 constexpr std::size_t some_io_bytes = 2 << 20;  ///< of I/O queues
-constexpr std::size_t least_bytes = 512 << 10;  ///< or one transfer, where that is more
+constexpr std::size_t least_bytes = 512 << 10;  ///< or two transfers, where that is more
 
 void reject(host::verbs::incoming request, reject_reason why) {
   wire::fabrics::connection_reject said{};
@@ -125,11 +125,13 @@ std::size_t rdma_server::staging_bytes(std::uint16_t qid) const {
   const target_limits& limits = target_->limits();
   connection_limits::memory m;
   m.capsules = queue_memory::capsule_bytes(limits, limits.queue_entries);
-  m.least = std::max<std::size_t>(least_bytes, limits.transfer_bytes);
+  m.least = std::max<std::size_t>(least_bytes, 2 * std::size_t{limits.transfer_bytes});
   m.wanted = std::max(some_transfers * limits.transfer_bytes, qid == 0 ? 0 : some_io_bytes);
   std::size_t taken = 0;
   for (const auto& q : queues_) taken += q->memory_bytes();
-  return options_.limits.staging_bytes(queues_.size(), taken, m);
+  const std::size_t bytes = options_.limits.staging_bytes(queues_.size(), taken, m);
+  if (bytes == 0) throw host::error("there is no memory for the buffers of another connection");
+  return bytes;
 }
 
 const host::verbs::protection_domain& rdma_server::domain_of(const host::verbs::incoming& request) {

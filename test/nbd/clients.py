@@ -291,8 +291,9 @@ def test_local(folder):
     """A namespace of a local controller that gnstor-homid owns, beside a process with another."""
     import nbd
     if HOMID is None:
-        say("  gnstor-homid was not built")
+        say("  the tools were not built")
         return
+    beside = None
     daemon = subprocess.Popen([HOMID, "--controller", "emu-nvme:?bytes=32M&namespaces=2&queues=24",
                                "--name", f"{folder}/homi"], stderr=open(f"{folder}/daemon", "ab"))
     try:
@@ -300,6 +301,9 @@ def test_local(folder):
             if os.path.exists(f"{folder}/homi"):
                 break
             time.sleep(0.05)
+        else:
+            raise AssertionError("gnstor-homid does not start: " +
+                                 pathlib.Path(f"{folder}/daemon").read_text())
         words = [f"endpoint=homi:{folder}/homi", "volume=1"]
         pathlib.Path(f"{folder}/data").write_bytes(os.urandom(16 * MIB))
         beside = subprocess.Popen([PERF, "verify", "--endpoint",
@@ -332,8 +336,11 @@ def test_local(folder):
         check(beside.returncode == 0, "the process with the other namespace has verified it")
         check(daemon.poll() is None, "gnstor-homid goes on")
     finally:
+        if beside is not None:
+            beside.kill()
         daemon.terminate()
-        check(daemon.wait(timeout=30) == 0, "and ends in order")
+        code = daemon.wait(timeout=30)
+    check(code == 0, "and ends in order")
 
 
 def test_kill(folder):

@@ -7,7 +7,7 @@ add_dependencies(host_tests gnstor_nbd)
 # Debian's Python: it has libnbd's module.
 find_program(GNSTOR_SYSTEM_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH)
 set(local_tools)
-if(TARGET gnstor-homid)
+if(GNSTOR_BUILD_TOOLS)  # which are made later
   add_dependencies(host_tests gnstor-homid gnstor-perf)
   set(local_tools $<TARGET_FILE:gnstor-homid> $<TARGET_FILE:gnstor-perf>)
 endif()

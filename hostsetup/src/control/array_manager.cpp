@@ -108,7 +108,16 @@ repair_worker::employer array_manager::employer() {
               [this](std::uint32_t ssd, status s) {
                 if (!notices_end(s)) core_.ssd_failed(ssd);
               },
-          .ended = [this](const daemon::repair& done) { note_repair(done); }};
+          .ended = [this](const daemon::repair& done) { note_repair(done); },
+          .depth = [this] { return may_send_many() ? ~0u : 1u; }};
+}
+
+/// True unless a target elsewhere may answer late if it is sent many commands at once: those of
+/// earlier versions have four threads for what a manager sends. It is of this one if its SSDs say
+/// how their flash is used.
+bool array_manager::may_send_many() const {
+  return !settings_.remote || std::any_of(looks_.begin(), looks_.end(),
+                                          [](const look& l) { return l.flash.erase_blocks != 0; });
 }
 
 array_manager::~array_manager() {

@@ -170,6 +170,7 @@ class array_manager {
   void claim();
   void take_over();
   repair_worker::employer employer();
+  bool may_send_many() const;
   std::array<repair_worker*, 3> workers() { return {&repairs_, &converging_, &forgetting_}; }
   void run();
   void obey(daemon::orders&& out);

@@ -28,9 +28,14 @@ const char* name_of(daemon::repair_kind kind) {
   return "repair";
 }
 
-/// Stripes that a repair deals with at a time, where it has many; and how many blocks are many.
-constexpr std::uint64_t most_parts = 4;
-constexpr std::uint64_t part_blocks = 512;
+/// Stripes that a repair deals with at a time, where it has many.
+constexpr std::uint32_t most_parts = 4;
+
+/// Blocks of a repair for which another part is worth it. To converge has mostly little to do, and
+/// each part asks for that.
+std::uint64_t blocks_of_part(daemon::repair_kind kind) {
+  return kind == daemon::repair_kind::converge ? 16384 : 512;
+}
 
 repair_state waiting(const daemon::repair_order& order) {
   repair_state s;
@@ -142,6 +147,7 @@ void repair_worker::carry_out(std::unique_lock<std::mutex>& lock,
   now_.total = all.front().work.to_look_at();
   gives_up_ = false;
   std::vector<std::thread> helpers;
+  helpers.reserve(all.size());
   try {
     for (std::size_t k = 1; k < all.size(); ++k) {
       helpers.push_back(start_thread("repairs", "repairs of an array", [this, &all, k] {
@@ -149,7 +155,7 @@ void repair_worker::carry_out(std::unique_lock<std::mutex>& lock,
         work_on(own, all, all[k]);
       }));
     }
-  } catch (const error&) {
+  } catch (const std::exception&) {
     // Then it is done one part after another.
   }
   work_on(lock, all, all.front());
@@ -166,7 +172,7 @@ void repair_worker::carry_out(std::unique_lock<std::mutex>& lock,
   manager_.wake();
 }
 
-repair_worker::parts repair_worker::parts_of(const daemon::repair_order& order) const {
+repair_worker::parts repair_worker::parts_of(const daemon::repair_order& order) {
   using kind = daemon::repair_kind;
   std::vector<wire::afa::volume_record> volumes;
   if (order.kind == kind::fill || order.kind == kind::forget) {
@@ -178,16 +184,19 @@ repair_worker::parts repair_worker::parts_of(const daemon::repair_order& order) 
   if (order.kind != kind::mend)
     for (const wire::afa::volume_record& r : volumes) blocks += r.capacity_blocks;
   daemon::repair_order own = order;
-  own.parts = static_cast<std::uint32_t>(
-      order.kind == kind::forget ? 1
-                                 : std::clamp<std::uint64_t>(blocks / part_blocks, 1, most_parts));
+  const std::uint32_t depth =
+      manager_.depth ? std::clamp(manager_.depth(), 1u, most_parts) : most_parts;
+  own.parts = order.kind == kind::forget ? 1
+                                         : static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
+                                               blocks / blocks_of_part(order.kind), 1, depth));
   parts all;
   for (; own.part < own.parts; ++own.part) {
-    std::vector<std::byte> memory(std::size_t{daemon::repair::memory_blocks} * block_bytes);
-    auto* const at = reinterpret_cast<char*>(memory.data());
-    all.push_back({std::move(memory),
-                   daemon::repair(own, manager_.core.published(),
-                                  static_cast<std::uint32_t>(manager_.core.ssds()), volumes, at)});
+    if (memory_.size() == own.part)
+      memory_.emplace_back(std::size_t{daemon::repair::memory_blocks} * block_bytes);
+    std::vector<std::byte>& memory = memory_[own.part];
+    all.push_back({memory, daemon::repair(own, manager_.core.published(),
+                                          static_cast<std::uint32_t>(manager_.core.ssds()), volumes,
+                                          reinterpret_cast<char*>(memory.data()))});
   }
   return all;
 }
@@ -196,13 +205,14 @@ repair_worker::parts repair_worker::parts_of(const daemon::repair_order& order) 
 void repair_worker::work_on(std::unique_lock<std::mutex>& lock, parts& all, part& one) {
   using kind = daemon::repair_step::kind;
   daemon::repair& work = one.work;
+  ++at_work_;
   while (work.step() && !cancelled_ && !gives_up_) {
     const daemon::repair_step p = *work.step();
     status broken;
     lock.unlock();
     const daemon::step_end how = step(p, one.memory, broken);
     lock.lock();
-    if (cancelled_) return;
+    if (cancelled_) break;
     // An SSD that is back may be late where the machine is busy: it is asked once more.
     const bool again = work.order().kind == daemon::repair_kind::forget && failures_ == 0;
     if (!broken.ok() && !again) manager_.failed(p.ssd, broken);
@@ -213,8 +223,9 @@ void repair_worker::work_on(std::unique_lock<std::mutex>& lock, parts& all, part
       now_.mended += other.work.mended();
     }
     if (p.what != kind::read && p.what != kind::regions && p.what != kind::forget)
-      pace(lock, std::uint64_t{p.blocks} * block_bytes * all.size());
+      pace(lock, std::uint64_t{p.blocks} * block_bytes * at_work_);
   }
+  --at_work_;
   gives_up_ = gives_up_ || !work.ok();
 }
 

@@ -29,6 +29,8 @@ class repair_worker {
     std::function<void(std::uint32_t ssd, status said)> failed;
     /// A repair has ended; one that was cancelled does not.
     std::function<void(const daemon::repair&)> ended;
+    /// Commands that may be sent to SSDs at once, at least 1; nothing: as many as it likes.
+    std::function<std::uint32_t()> depth{};
   };
 
   /// @param client outlives this
@@ -51,13 +53,13 @@ class repair_worker {
  private:
   /// One of those who deal with a repair's stripes in turns, and its memory.
   struct part {
-    std::vector<std::byte> memory;
+    std::span<std::byte> memory;
     daemon::repair work;
   };
   using parts = std::deque<part>;
   void run();
   void carry_out(std::unique_lock<std::mutex>& lock, const daemon::repair_order& order);
-  parts parts_of(const daemon::repair_order& order) const;
+  parts parts_of(const daemon::repair_order& order);
   void work_on(std::unique_lock<std::mutex>& lock, parts& all, part& one);
   daemon::step_end step(const daemon::repair_step& p, std::span<std::byte> memory, status& broken);
   void pace(std::unique_lock<std::mutex>& lock, std::uint64_t bytes);
@@ -74,7 +76,9 @@ class repair_worker {
   bool stopping_ = false;
   std::uint32_t failures_ = 0;  ///< in a row
   repair_state now_;
-  bool gives_up_ = false;  ///< some part of what is under way has failed
+  bool gives_up_ = false;                       ///< some part of what is under way has failed
+  std::uint32_t at_work_ = 0;                   ///< parts that are not over
+  std::vector<std::vector<std::byte>> memory_;  ///< of parts
   std::thread thread_;
 };
 
