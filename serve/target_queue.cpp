@@ -258,6 +258,7 @@ target_queue::needs target_queue::volume_needs(const submission_entry& e) const 
             .bytes = wire::nvme::ranges_of(e) * sizeof(wire::nvme::dataset_range),
             .blocking = true,
             .lasting = lasts,
+            .moves_blocks = true,
             .more_is_fine = true};
   }
   const bool read = is(e, nvm_opcode::read);
@@ -457,6 +458,21 @@ bool target_queue::prepare(const plan& p, const io_buffer& memory, block_request
   r.memory = memory;
   a = {controller_->of().store->blocks()->prepare(r)};
   return a.status == 0;
+}
+
+answer target_queue::ranges_of(const plan& p, std::span<const std::byte> data,
+                               std::vector<wire::nvme::dataset_range>& ranges) const {
+  return {ranges_to_deallocate(controller_->of().store->shape(), p.entry, data, ranges)};
+}
+
+answer target_queue::prepare_range(block_request& r, const wire::nvme::dataset_range& range) {
+  if (closing_.load(std::memory_order_acquire) || ended())
+    return {make_status(generic_status::aborted_by_queue_deletion)};
+  r.what = block_request::kind::write_zeroes;
+  r.first = range.slba;
+  r.blocks = range.blocks;
+  r.memory = {};
+  return {controller_->of().store->blocks()->prepare(r)};
 }
 
 answer target_queue::prepare_flush(block_request& r) {

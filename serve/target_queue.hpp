@@ -31,6 +31,12 @@ class target_queue {
   /// False: it has ended already, as `a`.
   /// @param memory of `p.bytes` bytes at least that the array reaches: what the host sent, or room
   bool prepare(const plan& p, const io_buffer& memory, block_request& r, answer& a);
+  /// Of a plan that `moves_blocks` and is a Dataset Management command: what it deallocates, each
+  /// by a request of its own.
+  /// @param data what the host sent
+  answer ranges_of(const plan& p, std::span<const std::byte> data,
+                   std::vector<wire::nvme::dataset_range>& ranges) const;
+  answer prepare_range(block_request& r, const wire::nvme::dataset_range& range);
   /// Fills in the Flush that a change which is to last needs once it has succeeded.
   answer prepare_flush(block_request& r);
   /// How a prepared request has ended.

@@ -2,8 +2,10 @@
 /// What `rdma_queue` keeps of a command whose blocks an engine moves.
 
 #include "rdma_queue.hpp"
+#include <gnstor/wire/nvme/dataset_range.hpp>
 
 #include <deque>
+#include <vector>
 
 namespace gnstor::serve {
 
@@ -17,6 +19,9 @@ class rdma_queue::movement final : public block_request {
     k_ = k;
     part_ = part;
   }
+  /// Of a command that has several: those that come next, the last one first.
+  std::vector<wire::nvme::dataset_range> ranges{};
+
   void done() noexcept override {
     if (memory_lost && memory.bytes != 0) queue_->lose_stage(queue_->commands_[k_], memory);
     if (part_ != all) return queue_->part_ended(k_, part_, outcome);

@@ -85,10 +85,27 @@ void rdma_queue::move_blocks(std::uint32_t k) {
   command& c = commands_[k];
   movement& m = movements_[k];
   m.of(*this, k);
+  m.ranges.clear();
+  if (c.what.entry.opcode == std::uint8_t(wire::nvme::nvm_opcode::dataset_management)) {
+    c.outcome = queue_.ranges_of(c.what, data_of(c, k), m.ranges);
+    std::reverse(m.ranges.begin(), m.ranges.end());
+    if (!moves_range(c, m)) respond(k);
+    return;
+  }
   if (!queue_.prepare(c.what, memory_of(c, k), m, c.outcome)) return respond(k);
   const bool read = c.what.data == data_phase::send;
   if (sends_parts_ && read && c.what.bytes > parted_read::part_bytes) return move_parts(k);
   mover_->submit(m);
+}
+
+/// Has the engine deallocate the next range of a command. False: there is none, or it has failed.
+bool rdma_queue::moves_range(command& c, movement& m) {
+  if (c.outcome.status != 0 || m.ranges.empty()) return false;
+  c.outcome = queue_.prepare_range(m, m.ranges.back());
+  m.ranges.pop_back();
+  if (c.outcome.status != 0) return false;
+  mover_->submit(m);
+  return true;
 }
 
 /// The memory of a command as the array reaches it, with what the host has sent.
@@ -218,14 +235,15 @@ std::optional<stage_range> rdma_queue::other_stage(command& c, std::uint64_t byt
   return found;
 }
 
-/// Notes what the engine has ended of a command. True if that goes on: what is to last is flushed
-/// behind it.
+/// Notes what the engine has ended of a command. True if that goes on: it has more ranges, or what
+/// is to last is flushed behind it.
 /// @param answers else nobody waits for it
 bool rdma_queue::goes_on(std::uint32_t k, bool answers) {
   command& c = commands_[k];
   movement& m = movements_[k];
   const std::uint64_t took = c.parted ? simt::now_ns() - c.began_ns : m.took_ns();
   c.outcome = queue_.conclude(m, std::chrono::nanoseconds(took));
+  if (answers && moves_range(c, m)) return true;
   const bool flushes = m.what == block_request::kind::flush;
   if (!answers || !c.what.lasting || flushes || c.outcome.status != 0) return false;
   c.outcome = queue_.prepare_flush(m);

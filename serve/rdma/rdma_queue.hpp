@@ -98,6 +98,7 @@ class rdma_queue {
   void choose_way(command& c);
   void end_relay(command& c);
   void move_blocks(std::uint32_t k);
+  bool moves_range(command& c, movement& m);
   void move_parts(std::uint32_t k);
   void part_ended(std::uint32_t k, std::uint32_t part, status outcome);
   void send_parts(std::uint32_t k, bool early);

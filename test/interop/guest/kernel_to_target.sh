@@ -35,6 +35,18 @@ must blkdiscard "$first" -o 0 -l 1048576
 must nvme write-zeroes "$first" -s 0 -c 15
 must nvme flush "$first" -n 1
 
+step "several ranges in one command"
+head -c 1048576 /dev/urandom > /tmp/whole
+must dd if=/tmp/whole of="$first" bs=64k oflag=direct 2> /dev/null
+must nvme dsm "$first" -n 1 -d --slbs=4,100,200 --blocks=8,1,16
+refuses "LBA Out of Range" nvme dsm "$first" -n 1 -d --slbs=30,99999999 --blocks=1,1  # neither
+for range in 4:8 100:1 200:16; do
+  must dd if=/dev/zero of=/tmp/whole bs=4096 seek=${range%:*} count=${range#*:} conv=notrunc \
+    2> /dev/null
+done
+must dd if="$first" of=/tmp/read bs=64k count=16 iflag=direct 2> /dev/null
+must cmp /tmp/whole /tmp/read
+
 step "fio, verified"
 must fio --name=mixed --filename="$first" --ioengine=libaio --direct=1 --rw=randrw --iodepth=16 \
   --bsrange=4k-128k --size=24m --verify=crc32c --verify_fatal=1 --minimal > /tmp/fio
