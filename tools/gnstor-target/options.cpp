@@ -35,8 +35,8 @@ std::optional<int> parse(int argc, char** argv, target_options& options) {
       .one_of({"stored", "synchronised"})
       .show_default();
   line.option("--max-transfer", options.max_transfer,
-              "data of one command of a host; each of its queues has at least four times that as "
-              "registered memory, and 2M")
+              "data of one command of a host; each of its queues has four times that as registered "
+              "memory, and 2M at least; twice that, and 512K, where many are connected")
       .one_of({"128K", "256K", "512K", "1M"})
       .show_default();
   line.flag("--manage", options.manages,
