@@ -4,7 +4,7 @@
 . /lab/guest.sh
 . /lab/target.sh
 address=10.1.0.1
-manager=gnstor://127.0.0.1?keep_alive_ms=10000  # the guest is slow
+manager='gnstor://127.0.0.1?keep_alive_ms=10000'  # the guest is slow
 mib=4
 start_rdma $address
 start_host
@@ -19,7 +19,7 @@ released() { ! gnstorctl lease list | grep -q disk; }
 nbd=/dev/nbd0
 open_nbd() {
   rm -f /tmp/nbd.sock
-  nbdkit -f -U /tmp/nbd.sock --threads 8 /lab/gnstor-plugin.so endpoint=$manager volume=disk \
+  nbdkit -f -U /tmp/nbd.sock --threads 8 /lab/gnstor-plugin.so "endpoint=$manager" volume=disk \
     host-name=door > /tmp/nbdkit 2>&1 &
   door=$!
   within 20 test -S /tmp/nbd.sock
@@ -36,7 +36,7 @@ open_nvme() {
   disk=$(block_device $volume_nqn.1 1)
 }
 close_nvme() { must nvme disconnect -n $volume_nqn.1; }
-by_view() { interop_viewed read --endpoint $manager --volume disk | sha256sum | cut -d' ' -f1; }
+by_view() { interop_viewed read --endpoint "$manager" --volume disk | sha256sum | cut -d' ' -f1; }
 # write DEVICE: new bytes everywhere; their sum is in now_sum.
 write() {
   head -c $((mib << 20)) /dev/urandom > /tmp/image
@@ -55,7 +55,7 @@ nvme_reads() {
 }
 view_reads() {
   same "by view[i]" "$now_sum" "$(by_view)"
-  refuses "read-only: another host writes" interop_viewed write --endpoint $manager --volume disk
+  refuses "read-only: another host writes" interop_viewed write --endpoint "$manager" --volume disk
 }
 head -c 65536 /dev/urandom > /tmp/other
 
@@ -82,7 +82,7 @@ close_nvme
 within 10 released
 
 step "view[i] writes"
-interop_viewed write --endpoint $manager --volume disk --until /tmp/enough > /tmp/view 2>&1 &
+interop_viewed write --endpoint "$manager" --volume disk --until /tmp/enough > /tmp/view 2>&1 &
 viewer=$!
 within 60 grep -q written /tmp/view
 before=$now_sum

@@ -8,10 +8,10 @@ start_host
 # However busy this machine is: only who is asked to detaches an SSD.
 serve $address:4420 --array 'emu:?ssds=4&capacity=128M' --manage --ssd-timeout 20000 \
   --metrics 127.0.0.1:9400
-manager=gnstor://127.0.0.1?keep_alive_ms=10000  # the guest is slow
+manager='gnstor://127.0.0.1?keep_alive_ms=10000'  # the guest is slow
 
 step "two of gnstor's hosts, by the manager alone"
-must interop_managed share --endpoint $manager
+must interop_managed share --endpoint "$manager"
 refuses "the array has a manager" interop_managed share --endpoint "rdma://$address/$array_nqn"
 
 step "an operator makes a volume, and the kernel's host uses it"
@@ -27,9 +27,9 @@ must dd if=/tmp/image of="$disk" bs=64k oflag=direct
 says "gnstor-target|client|[0-9]" gnstorctl lease list
 
 step "an SSD is detached and comes back under all of them, a kernel of gnstor too: no error"
-interop_managed steady --endpoint $manager --until /tmp/enough > /tmp/steady 2>&1 &
+interop_managed steady --endpoint "$manager" --until /tmp/enough > /tmp/steady 2>&1 &
 steady=$!
-interop_managed kernel --endpoint $manager --until /tmp/enough > /tmp/kernel 2>&1 &
+interop_managed kernel --endpoint "$manager" --until /tmp/enough > /tmp/kernel 2>&1 &
 kernel=$!
 in_sync() { gnstorctl array health; }
 comes_back() {
