@@ -64,6 +64,12 @@ def traffic(target):
     row = next((line.split() for line in rounds[-1].splitlines() if " steady " in line), [])
     rig.check(len(row) > 3 and row[3].endswith("/s") and 0 < int(row[3][:-2]) < 1_000_000,
               "writes per second:", said)
+    def flash_known():
+        code, said = target.gnstorctl("--format", "json", "array", "show")
+        return code == 0 and all(int(ssd.get("flash", {}).get("used_bytes", 0)) > 0
+                                 for ssd in json.loads(said)["ssds"])
+    rig.check(rig.eventually(flash_known, 20), "how the SSDs' flash is used:",
+              target.gnstorctl("ssd", "list")[1])
     code, said = target.gnstorctl("host", "list")
     rig.check(code == 0 and said.count("connected") >= 3, "the hosts are listed:", said)
 

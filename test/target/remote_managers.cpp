@@ -7,6 +7,7 @@
 #include <gnstor/wire/afa/host_list.hpp>
 #include <gnstor/wire/afa/io_opcode.hpp>
 #include <gnstor/wire/afa/manager_claim.hpp>
+#include <gnstor/wire/afa/ssd_description.hpp>
 #include <gnstor/wire/afa/ssd_detach.hpp>
 #include <gnstor/wire/afa/traffic_list.hpp>
 #include <serve/status_field.hpp>
@@ -75,6 +76,18 @@ class remote_manager {
       client_ = client_id(static_cast<std::uint16_t>(
           r.number(offsetof(wire::afa::array_description, own_client), 2)));
     return r;
+  }
+  /// SSD DESCRIBE of an SSD, whoever asks.
+  wire::afa::ssd_description flash(std::uint32_t ssd) {
+    wire::afa::admin_command c;
+    c.opcode = wire::afa::admin_opcode::ssd_describe;
+    c.nsid = ssd + 1;
+    c.payload = to_host(sizeof(wire::afa::ssd_description));
+    const reply r = admin_.send(c.pack());
+    REQUIRE(r.status == 0);
+    wire::afa::ssd_description said;
+    std::memcpy(&said, r.data.data(), sizeof said);
+    return said;
   }
   std::uint16_t claim(std::uint64_t term, bool takes_over = false) {
     return describe(0, term, takes_over).status;
@@ -378,6 +391,20 @@ TEST_CASE("a manager learns which hosts there are") {
     CHECK((r.address[0] == 0 || std::string(r.address) == "192.0.2.7"));
   }
   CHECK(away == 1);
+}
+
+TEST_CASE("a manager learns how the flash of each SSD is used") {
+  lent_array rig;
+  remote_manager manager(rig, first_name);
+  REQUIRE(manager.claim(7) == 0);
+  for (std::uint32_t ssd = 0; ssd < ssds; ++ssd) {
+    CAPTURE(ssd);
+    const wire::afa::ssd_description said = manager.flash(ssd);
+    CHECK(said.version == wire::afa::payload_version);
+    CHECK(said.erase_blocks != 0);
+    CHECK(said.seen_blocks == said.erase_blocks);
+    CHECK(said.usable_blocks > said.used_blocks);
+  }
 }
 
 TEST_CASE("a manager learns what hosts do with volumes") {

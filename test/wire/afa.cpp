@@ -2,10 +2,14 @@
 
 #include "hex.hpp"
 #include "random_fields.hpp"
+#include <gnstor/wire/afa/association_end.hpp>
 #include <gnstor/wire/afa/command.hpp>
 #include <gnstor/wire/afa/describe.hpp>
+#include <gnstor/wire/afa/host_list.hpp>
 #include <gnstor/wire/afa/slba.hpp>
+#include <gnstor/wire/afa/ssd_detach.hpp>
 #include <gnstor/wire/afa/status.hpp>
+#include <gnstor/wire/afa/traffic_list.hpp>
 #include <gnstor/wire/afa/volume.hpp>
 
 #include <doctest/doctest.h>
@@ -73,8 +77,8 @@ TEST_CASE("a namespace id without an SSD gives an index beyond any array") {
 TEST_CASE("an admin command's VID is in CDW10, its epoch in CDW2, and it unpacks to itself") {
   random_fields fields("admin command");
   constexpr afa::admin_opcode opcodes[] = {
-      afa::admin_opcode::volume_add, afa::admin_opcode::volume_chmod,
-      afa::admin_opcode::volume_delete, afa::admin_opcode::volume_list,
+      afa::admin_opcode::volume_add,     afa::admin_opcode::volume_chmod,
+      afa::admin_opcode::volume_delete,  afa::admin_opcode::volume_list,
       afa::admin_opcode::array_describe, afa::admin_opcode::ssd_describe};
   for (int round = 0; round < random_rounds; ++round) {
     afa::admin_command sent;
@@ -105,7 +109,26 @@ TEST_CASE("the admin opcodes are those of the wire contract, all vendor specific
   CHECK(static_cast<int>(afa::admin_opcode::volume_delete) == 0xc8);
   CHECK(static_cast<int>(afa::admin_opcode::volume_list) == 0xca);
   CHECK(static_cast<int>(afa::admin_opcode::array_describe) == 0xce);
-  CHECK(static_cast<int>(afa::admin_opcode::ssd_describe) == 0xd2);
+  CHECK(static_cast<int>(afa::admin_opcode::ssd_describe) == 0xda);
+}
+
+TEST_CASE("no two commands of the admin queue have the same opcode") {
+  std::set<int> all;
+  int count = 0;
+  const auto add = [&](auto opcode) {
+    all.insert(static_cast<int>(opcode));
+    ++count;
+  };
+  for (const auto op : {afa::admin_opcode::volume_add, afa::admin_opcode::volume_chmod,
+                        afa::admin_opcode::volume_delete, afa::admin_opcode::array_update,
+                        afa::admin_opcode::volume_list, afa::admin_opcode::array_describe,
+                        afa::admin_opcode::ssd_describe})
+    add(op);
+  add(afa::association_end::opcode);
+  add(afa::host_list::opcode);
+  add(afa::ssd_detach::opcode);
+  add(afa::traffic_list::opcode);
+  CHECK(static_cast<int>(all.size()) == count);
 }
 
 TEST_CASE("a volume record's bytes") {

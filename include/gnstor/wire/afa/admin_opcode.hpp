@@ -12,7 +12,7 @@ enum class admin_opcode : std::uint8_t {
   array_update = 0xc9,    ///< data: one `array_membership`
   volume_list = 0xca,     ///< answers one `volume_list`
   array_describe = 0xce,  ///< answers one `array_description`
-  ssd_describe = 0xd2,    ///< answers one `ssd_description`
+  ssd_describe = 0xda,    ///< answers one `ssd_description`
 };
 
 /// Which way the command's data moves, by its opcode.
