@@ -58,7 +58,8 @@ if(TARGET gnstor_nbd)
                        SKIP_RETURN_CODE 77)
 endif()
 # The faults belong to a thorough run: they take minutes.
-foreach(fault client target both dead exchange repair hang upgrade given_up stopped cut lease)
+foreach(fault client target both dead exchange repair hang default upgrade given_up stopped cut
+        lease)
   add_test(NAME processes.faults.${fault} COMMAND Python3::Interpreter ${processes}/faults.py
            ${PROJECT_BINARY_DIR} --only ${fault})
   set_tests_properties(processes.faults.${fault} PROPERTIES
