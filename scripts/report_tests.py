@@ -2,8 +2,9 @@
 """Says what a run of tests cost, and what it left out. Reads the JUnit files that CTest wrote.
 
 Prints the ten slowest tests, how many planted bugs kept their verdict, each room whose host tests
-took longer than test/budgets.txt gives them, the last lines of each test that failed, and each skip
-that test/skips.txt does not allow here. Fails if there is one of those.
+took longer than test/budgets.txt gives them, the last lines of each test that failed, also of one
+that passed when it ran again alone, and each skip that test/skips.txt does not allow here. Fails if
+there is one of those.
 
 Usage: report_tests.py PRESET=JUNIT...
 """
@@ -36,10 +37,27 @@ class Test(typing.NamedTuple):
     output: str
     skipped: bool
     failed: bool = False
+    unsteady: bool = False  # it failed, and passed when it ran again; `output` is of the first
 
 
 def read(preset, path):
-    """What ran, was skipped, or could not run: a test whose program is missing has failed."""
+    """What ran, was skipped, or could not run: a test whose program is missing has failed.
+
+    What ran again, alone, lies in a file beside `path` whose name ends in -again.
+    """
+    path = pathlib.Path(path)
+    tests = read_file(preset, path)
+    again = path.with_name(f"{path.stem}-again{path.suffix}")
+    if not again.exists():
+        return tests
+    passed = {test.name for test in read_file(preset, again)
+              if not test.failed and not test.skipped}
+    return [test._replace(failed=False, unsteady=True)
+            if test.failed and test.name in passed else test for test in tests]
+
+
+def read_file(preset, path):
+    """The tests of one JUnit file."""
     return [read_case(preset, case)
             for case in xml.etree.ElementTree.parse(path).getroot().iter("testcase")]
 
@@ -69,10 +87,11 @@ def slowest(tests):
 
 
 def failures(tests):
-    """The last lines of each test that failed, under its name."""
-    for test in tests:
-        if test.failed:
-            yield f"== failed after {test.seconds:.1f} s: {test.name} ({test.preset})"
+    """The last lines of each test that failed, under its name; those that passed again first."""
+    for test in sorted(tests, key=lambda test: test.failed):
+        if test.failed or test.unsteady:
+            yield (f"== {'failed' if test.failed else 'unsteady: failed, then passed alone,'} "
+                   f"after {test.seconds:.1f} s: {test.name} ({test.preset})")
             said = [line for line in test.output.splitlines() if line.strip()]
             yield from (f"    {line[:300]}" for line in said[-LAST_LINES:])
 

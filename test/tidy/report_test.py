@@ -64,6 +64,26 @@ class Report(unittest.TestCase):
         self.assertNotIn("line 27\n", printed)
         self.assertNotIn("other", printed)
 
+    def test_what_passed_alone_is_unsteady_and_quoted_and_what_was_skipped_then_has_failed(self):
+        def failed(name):
+            return case(name, output=f"{name} says").replace(
+                "<system-out>", "<failure/><system-out>")
+        with tempfile.TemporaryDirectory() as folder:
+            junit = pathlib.Path(folder) / "junit.xml"
+            junit.write_text("<testsuite>" + "".join(map(failed, "abc")) + case("d")
+                             + "</testsuite>")
+            junit.with_name("junit-again.xml").write_text(
+                "<testsuite>" + case("a", output="fine") + failed("b") + case("c", skipped=True)
+                + "</testsuite>")
+            tests = report_tests.read("host", junit)
+        self.assertEqual([(test.name, test.failed, test.unsteady) for test in tests],
+                         [("a", False, True), ("b", True, False), ("c", True, False),
+                          ("d", False, False)])
+        printed = "\n".join(report_tests.failures(tests))
+        self.assertIn("unsteady: failed, then passed alone, after 1.0 s: a (host)\n    a says",
+                      printed)
+        self.assertIn("failed after 1.0 s: b (host)", printed)
+
     def test_a_test_that_was_not_built_has_failed(self):
         gone = case("fuzz.replay", skipped=True).replace("SKIP_RETURN_CODE=77", "Unable to find")
         code, printed = self.said(gone, case("a.b"))
