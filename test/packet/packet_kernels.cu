@@ -126,7 +126,10 @@ TEST_CASE("for tools: kernels of a GPU make packets, and know them again") {
 }
 
 TEST_CASE("for tools: kernels of a GPU carry packets through a tunnel") {
-  host::nic nic("emu-nic:?loopback=1&frames=1000&size=1000");
+  // What a tool watches is some hundred times slower, and the NIC waits for nobody as long.
+  const std::uint64_t frames = test::under_a_tool() ? 20 : 1000;
+  host::nic nic(frames == 20 ? "emu-nic:?loopback=1&frames=20&size=100"
+                             : "emu-nic:?loopback=1&frames=1000&size=1000");
   const std::uint8_t material[20] = {1, 2, 3};
   const auto own = std::make_unique<security_association<esp_gcm>>();
   own->spi = 0x1001;
@@ -143,7 +146,7 @@ TEST_CASE("for tools: kernels of a GPU carry packets through a tunnel") {
   nic.attach(machine);
   machine.run();
   nic.check();
-  CHECK(in.count(packet_cause::sent) == 1000);
+  CHECK(in.count(packet_cause::sent) == frames);
 }
 
 TEST_CASE("for tools: kernels of a GPU forward what a NIC brings that it serves itself, or a CPU") {
