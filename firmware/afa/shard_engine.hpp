@@ -264,7 +264,8 @@ class shard_engine {
     if (c.admin != 0) return admin_commands(n, ssd).execute(c);
     if (is_regions(c)) {
       auto& out = *reinterpret_cast<wire::afa::dirty_regions*>(c.entry.dptr.address);
-      again = !drive.dirty_regions(c.where, out);
+      again = !drive.dirty_regions(c.where, out,
+                                   (c.entry.cdw13 & wire::afa::dirty_regions_since_taken) != 0);
       return 0;
     }
     if (c.stage == command_stage::commit) {

@@ -70,11 +70,12 @@ GNSTOR_HD constexpr std::uint16_t may_change(const Volume& known,
                                              const wire::afa::volume_chmod& change,
                                              const admin_caller& who) {
   using wire::afa::make_status;
+  using wire::afa::volume_chmod;
   if (known.vid() == 0) return make_status(wire::afa::status::unknown_volume);
   if (who.manager) return 0;
   if (who.managed) return make_status(wire::afa::status::managed);
   if (change.owner != 0 || change.ssd_count != 0 ||
-      (change.sets & wire::afa::volume_chmod::sets_clean) != 0)
+      (change.sets & (volume_chmod::sets_clean | volume_chmod::sets_hold)) != 0)
     return make_status(wire::afa::status::not_permitted);
   const bool own = who.host != 0 && who.host == known.owner();
   bool admitted = false;

@@ -1,11 +1,11 @@
 #pragma once
 
+#include <deengine/admin_calls.hpp>
 #include <deengine/admission.hpp>
 #include <deengine/block_place.hpp>
 #include <deengine/foresight.hpp>
 #include <deengine/request.hpp>
 #include <deengine/shard_store.hpp>
-#include <deengine/ssd_volumes.hpp>
 #include <gnstor/simt/warp.hpp>
 
 namespace gnstor::fw {
@@ -20,7 +20,7 @@ namespace gnstor::fw {
 /// Statuses are NVMe status fields, 0 for success. GNStor, 4.3.
 /// @tparam Scope the widest distance between two callers
 template <thread_scope Scope>
-class engine_ref {
+class engine_ref : public admin_calls<engine_ref<Scope>> {
  public:
   /// The block was never written: zeroes; or, in another epoch than its check's, has moved away; or
   /// nobody knows: `is_doubtful`.
@@ -102,7 +102,9 @@ class engine_ref {
     const std::uint32_t right = r.fill    ? wire::afa::right_fill
                                 : r.write ? wire::afa::right_write
                                           : wire::afa::right_read;
-    if ((grant.rights & right) == 0) return refuse(status::not_permitted);
+    const bool permitted = (grant.rights & right) != 0;
+    if (!permitted && !gathers(r, known)) return refuse(status::not_permitted);
+    if (permitted && r.write && grant.is_held(right, r.epoch)) return refuse(status::stale_epoch);
     if (std::uint64_t{r.first.value} + r.blocks > grant.capacity_blocks)
       return refuse(status::beyond_capacity);
     const std::uint32_t stripe = known.stripe.quotient(r.first.value);
@@ -267,13 +269,14 @@ class engine_ref {
   /// now.
   /// @par Callers the owner of the shard in the command, one lane
   /// @param a of `check_volume`
-  GNSTOR_HD bool dirty_regions(admission& a, wire::afa::dirty_regions& out) const {
-    if (++a.shard < shape().shards) return false;
-    out = {};
-    out.version = wire::afa::payload_version;
-    out.vid = a.vid.value;
-    meta_.template dirty<Scope>().read(dirty_log<Scope>::slot_of(a.dirties), out);
-    return true;
+  /// @param takes what was marked since the last time, which all shards' owners have committed
+  /// once the last one of them has been asked
+  GNSTOR_HD bool dirty_regions(admission& a, wire::afa::dirty_regions& out, bool takes) const {
+    const bool first = a.shard == 0;
+    const bool last = ++a.shard == shape().shards;
+    if (takes ? first : last)
+      meta_.template dirty<Scope>().answer(a.vid, dirty_log<Scope>::slot_of(a.dirties), takes, out);
+    return last;
   }
 
   /// Makes the command's blocks unwritten again. @par Callers the shard's owner, one lane
@@ -323,29 +326,7 @@ class engine_ref {
     return meta_.header().doubts.covers(a.shard, a.generation);
   }
 
-  // As `ssd_volumes`:
-  GNSTOR_HD std::uint16_t array_update(const wire::afa::array_membership& m,
-                                       wire::afa::stand_ins others = {}) const {
-    return volumes().array_update(m, others);
-  }
-  GNSTOR_HD membership_record membership() const { return volumes().membership(); }
-  GNSTOR_HD wire::afa::stand_ins others() const { return volumes().others(); }
-  GNSTOR_HD bool is_filling() const { return volumes().is_filling(); }
-  GNSTOR_HD std::uint16_t volume_add(std::uint32_t epoch, const wire::afa::volume_record& r) const {
-    return volumes().volume_add(epoch, r);
-  }
-  GNSTOR_HD std::uint16_t volume_chmod(std::uint32_t epoch,
-                                       const wire::afa::volume_chmod& change) const {
-    return volumes().volume_chmod(epoch, change);
-  }
-  GNSTOR_HD std::uint16_t volume_delete(std::uint32_t epoch, volume_id vid,
-                                        std::uint64_t hash_factor = 0) const {
-    return volumes().volume_delete(epoch, vid, hash_factor);
-  }
-  GNSTOR_HD std::uint16_t volume_list(std::uint32_t epoch, volume_id first,
-                                      wire::afa::volume_list& out) const {
-    return volumes().volume_list(epoch, first, out);
-  }
+  GNSTOR_HD ssd_volumes<Scope> volumes() const { return ssd_volumes<Scope>(meta_); }
 
   /// Pages that nobody has taken. @par Callers anybody
   GNSTOR_HD std::uint64_t free_pages() const {
@@ -358,7 +339,6 @@ class engine_ref {
 
   GNSTOR_HD metadata parts() const { return meta_; }  ///< for recovery and tests
  private:
-  GNSTOR_HD ssd_volumes<Scope> volumes() const { return ssd_volumes<Scope>(meta_); }
   GNSTOR_HD permission_table<Scope> permissions() const {
     return meta_.template volumes_table<Scope>();
   }
@@ -370,6 +350,14 @@ class engine_ref {
   GNSTOR_HD void look_at_rights(const known_grant& known, bool write, foresight& out) const {
     out.epoch = serving().expected(write);
     out.version = permission_table<Scope>::version_now(known);
+  }
+
+  /// True of a write of the manager that gives this SSD what it is about to hold, and no client
+  /// writes here.
+  GNSTOR_HD bool gathers(const request& r, const known_grant& known) const {
+    return r.write && !r.fill && (known.rights & wire::afa::right_fill) != 0 &&
+           permissions().spread(r.vid) == wire::afa::volume_spread::gathering &&
+           !is_at_rarely(serving().place(), r.vid, known, r.first, 0);
   }
 
   GNSTOR_HD static admission refuse(std::uint16_t status) {

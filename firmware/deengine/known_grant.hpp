@@ -17,6 +17,7 @@ struct known_grant {
   std::uint64_t capacity_blocks;
   divisor stripe;  ///< blocks
   std::uint32_t generation;
+  std::uint32_t held_until;
   std::uint16_t replicas;
   std::uint16_t ssd_count;
   std::uint16_t rights;
@@ -32,6 +33,7 @@ struct known_grant {
             g.capacity_blocks,
             divisor(g.stripe_blocks),
             g.generation,
+            g.held_until,
             static_cast<std::uint16_t>(g.replicas),
             static_cast<std::uint16_t>(g.ssd_count),
             static_cast<std::uint16_t>(g.rights),
@@ -44,8 +46,8 @@ struct known_grant {
     return slot == other.slot && version == other.version && client == other.client;
   }
   GNSTOR_HD volume_grant grant() const {
-    return {hash_factor, capacity_blocks, generation, stripe.value(),
-            replicas,    ssd_count,       rights,     region_shift};
+    return {hash_factor, capacity_blocks, generation,   stripe.value(), replicas,
+            ssd_count,   rights,          region_shift, held_until};
   }
 };
 

@@ -331,6 +331,7 @@ class permission_table {
     g.hash_factor = at(image, offsetof(record, hash_factor));
     g.capacity_blocks = at(image, offsetof(record, capacity_blocks));
     g.stripe_blocks = static_cast<std::uint32_t>(at(image, offsetof(record, stripe_blocks)));
+    g.held_until = static_cast<std::uint32_t>(at(image, offsetof(record, held_until)));
     g.generation =
         static_cast<std::uint32_t>(word(image[volume_slot::generation_word]).load(relaxed));
     g.rights = 0;

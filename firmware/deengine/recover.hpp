@@ -325,6 +325,7 @@ inline mount_status recover(void* base, std::uint64_t bytes, const geometry& g,
   const checkpoint_state stopped = look_at_checkpoint(base, g);
   header.flushes = {};
   const bool rebooted = header.boot != who.boot;
+  for (std::uint32_t k = 0; k < g.max_volumes; ++k) meta.dirty<thread_scope_system>().say_twice(k);
   if (stopped == checkpoint_state::whole) {
     if (rebooted && !who.flushes) distrust_dirty_logs(base, g);  // others may be older
     header.boot = who.boot;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gnstor/core/config.hpp>
+#include <gnstor/wire/afa/volume_client.hpp>
 
 namespace gnstor::fw {
 
@@ -15,6 +16,12 @@ struct volume_grant {
   std::uint32_t ssd_count = 0;  ///< that the placement chooses from
   std::uint32_t rights = 0;     ///< `right_read`, `right_write`
   std::uint32_t region_shift = 0;
+  std::uint32_t held_until = 0;  ///< as in `volume_record`
+
+  /// True if what needs `right` has to wait for another epoch.
+  GNSTOR_HD bool is_held(std::uint32_t right, std::uint32_t epoch) const {
+    return right == wire::afa::right_write && epoch < held_until;
+  }
 };
 
 }  // namespace gnstor::fw

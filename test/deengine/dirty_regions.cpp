@@ -107,7 +107,9 @@ TEST_CASE("a flipped bit of a log makes regions dirty, and none clean") {
       const std::uint64_t was = words[w];
       words[w] ^= std::uint64_t{1} << bit;
       CHECK(r.dirty(1).holds(33));
-      CHECK(count(r, 1) == 32);
+      // A mark in the upper half alone is nobody's.
+      const bool damaged = bit == 1 || (bit >= 32 && bit != 33 % 32 + 32);
+      CHECK(count(r, 1) == (damaged ? 32 : bit == 33 ? 1 : 2));
       REQUIRE(r.write(1, 16 * 33, 1, 100) == 0);
       CHECK(r.dirty(1).holds(33));
       words[w] = was;
@@ -122,11 +124,89 @@ TEST_CASE("a log is asked for of every shard's owner, one after another") {
   fw::admission a = r.ssd().check_volume(r.io(1, 0, 1, true), known);
   wire::afa::dirty_regions out;
   std::uint32_t asked = 1;
-  for (; !r.ssd().dirty_regions(a, out); ++asked) {
+  for (; !r.ssd().dirty_regions(a, out, false); ++asked) {
     REQUIRE(asked < shape.shards);
     CHECK(a.shard == asked);
   }
   CHECK(asked == shape.shards);
+}
+
+TEST_CASE("who asks again and again is answered what was marked since, and no mark is lost") {
+  rig r(shape);
+  REQUIRE(r.ssd().volume_add(1, volume(1, 16 * 640)) == 0);
+  const auto taken = [&] {
+    fw::known_grant known{};
+    fw::admission a = r.ssd().check_volume(r.io(1, 0, 1, true), known);
+    wire::afa::dirty_regions out{};
+    while (!r.ssd().dirty_regions(a, out, true)) continue;
+    CHECK(out.version == wire::afa::payload_version);
+    CHECK(out.vid == 1);
+    std::vector<std::uint32_t> regions;
+    for (std::uint32_t k = 0; k < wire::afa::dirty_region_count; ++k)
+      if (out.holds(k)) regions.push_back(k);
+    return regions;
+  };
+  using list = std::vector<std::uint32_t>;
+  REQUIRE(r.write(1, 16 * 3, 1, 100) == 0);
+  CHECK(taken() == list{3});
+  CHECK(taken().empty());
+  REQUIRE(r.write(1, 16 * 3, 1, 101) == 0);
+  REQUIRE(r.write(1, 16 * 40, 1, 102) == 0);
+  CHECK(taken() == list{3, 40});
+  REQUIRE(r.write(1, 16 * 40 + 1, 1, 103) == 0);
+  CHECK(count(r, 1) == 2);
+  r.mount();  // killed, which begins anew
+  CHECK(count(r, 1) == 2);
+  CHECK(taken() == list{3, 40});
+
+  SUBCASE("damage counts as marks, also once it was taken") {
+    const fw::layout at = fw::layout::of(shape);
+    auto* words = reinterpret_cast<std::uint64_t*>(static_cast<char*>(r.meta()) + at.dirty(shape));
+    while (*words == 0) ++words;
+    *words = std::uint64_t{1} << 41;
+    CHECK(taken().size() == 32);
+    CHECK(count(r, 1) == 33);
+  }
+  SUBCASE("a mark is one of those that are asked for without this") {
+    CHECK(r.dirty(1).holds(3));
+    CHECK(r.dirty(1).holds(40));
+  }
+  SUBCASE("once it lies elsewhere marks are kept as before") {
+    wire::afa::volume_chmod change{};
+    change.version = wire::afa::payload_version;
+    change.vid = 1;
+    change.ssd_count = 2;
+    change.spread = wire::afa::volume_spread::moved;
+    REQUIRE(r.ssd().volume_chmod(1, change) == 0);
+    CHECK(taken() == list{3, 40});
+  }
+}
+
+TEST_CASE("a volume that is held takes no write before its epoch, and all else goes on") {
+  rig r(shape);
+  r.seals = true;
+  record v = volume(1, 640);
+  v.clients[v.client_count++] = {9, wire::afa::right_read | wire::afa::right_fill};
+  REQUIRE(r.ssd().volume_add(1, v) == 0);
+  REQUIRE(r.write(1, 5, 1, 100) == 0);
+  fw::known_grant known{};
+  const fw::admission late = r.ssd().check(r.io(1, 5, 1, true), known);
+  std::uint32_t page = 0;
+  REQUIRE(r.take(late, &page) == 0);
+  wire::afa::volume_chmod hold{};
+  hold.version = wire::afa::payload_version;
+  hold.vid = 1;
+  hold.sets = wire::afa::volume_chmod::sets_hold;
+  hold.held_until = 2;
+  REQUIRE(r.ssd().volume_chmod(1, hold) == 0);
+  CHECK(r.ssd().check(r.io(1, 5, 1, true), known).status == afa(wire::afa::status::stale_epoch));
+  CHECK(r.commit(late, &page) == afa(wire::afa::status::stale_epoch));  // admitted before
+  CHECK(r.ssd().check(r.io(1, 5, 1, false), known).ok());
+  fw::request given = r.io(1, 5, 1, true, 9);
+  given.fill = true;
+  CHECK(r.ssd().check(given).ok());
+  REQUIRE(r.ssd().array_update({wire::afa::payload_version, 2, 0, 0}) == 0);
+  CHECK(r.ssd().check(r.io(1, 5, 1, true), known).ok());
 }
 
 TEST_CASE("marks that a machine has lost with its page cache are not missed") {

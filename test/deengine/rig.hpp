@@ -119,7 +119,7 @@ struct rig {
     fw::admission a = ssd().check_volume(io(vid, 0, 1, true), known);
     REQUIRE(a.ok());
     wire::afa::dirty_regions out;
-    for (std::uint32_t shards = 1; !ssd().dirty_regions(a, out); ++shards)
+    for (std::uint32_t shards = 1; !ssd().dirty_regions(a, out, false); ++shards)
       REQUIRE(shards < shape.shards);
     CHECK(out.version == wire::afa::payload_version);
     CHECK(out.vid == vid);

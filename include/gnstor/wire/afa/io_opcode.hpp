@@ -24,6 +24,11 @@ enum class io_opcode : std::uint8_t {
 /// data does not count.
 inline constexpr std::uint32_t fill_unreadable = 1;
 
+/// CDW13 bit 0 of Dirty Regions: answers the regions that were marked since the last answer to a
+/// command with this bit, and begins anew; no mark is wiped by that. Every write that marked one of
+/// them has been committed by then.
+inline constexpr std::uint32_t dirty_regions_since_taken = 1;
+
 /// Which way the command's data moves, by its opcode.
 GNSTOR_HD constexpr nvme::transfer_direction direction_of(io_opcode opcode) {
   return nvme::direction_of(static_cast<std::uint8_t>(opcode));

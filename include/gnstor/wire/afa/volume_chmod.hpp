@@ -18,6 +18,8 @@ struct volume_chmod {
   static constexpr std::uint32_t sets_capacity = 4;
   /// All replicas are equal: no region is dirty any more. The manager's alone to say.
   static constexpr std::uint32_t sets_clean = 8;
+  /// `held_until`. The manager's alone to say.
+  static constexpr std::uint32_t sets_hold = 16;
 
   std::uint32_t version;  ///< `payload_version`
   std::uint16_t vid;
@@ -25,9 +27,9 @@ struct volume_chmod {
   std::uint32_t ssd_count;     ///< as in `volume_record`; 0: it stays
   volume_spread
       spread;  ///< with `ssd_count`: moved, gathering, dropping; else deleting, or whole: as it is
-  std::uint64_t owner;  ///< from now on, as in `volume_record`; 0: it stays
-  std::uint32_t sets;   ///< which of the following count: `sets_name`, ...
-  std::uint32_t reserved28;
+  std::uint64_t owner;            ///< from now on, as in `volume_record`; 0: it stays
+  std::uint32_t sets;             ///< which of the following count: `sets_name`, ...
+  std::uint32_t held_until;       ///< as in `volume_record`
   std::uint64_t capacity_blocks;  ///< from now on
   std::uint32_t reserved40[6];
   volume_name name;      ///< from now on
@@ -43,7 +45,7 @@ static_assert(offsetof(volume_chmod, ssd_count) == 8);
 static_assert(offsetof(volume_chmod, spread) == 12);
 static_assert(offsetof(volume_chmod, owner) == 16);
 static_assert(offsetof(volume_chmod, sets) == 24);
-static_assert(offsetof(volume_chmod, reserved28) == 28);
+static_assert(offsetof(volume_chmod, held_until) == 28);
 static_assert(offsetof(volume_chmod, capacity_blocks) == 32);
 static_assert(offsetof(volume_chmod, reserved40) == 40);
 static_assert(offsetof(volume_chmod, name) == 64);

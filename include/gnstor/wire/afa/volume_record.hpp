@@ -50,7 +50,10 @@ struct volume_record {
   /// The host that created it: it alone deletes the volume and says who else may use it. A number
   /// made of its NQN by the array. 0 in VOLUME ADD: who sends it; 0 in an SSD: nobody.
   std::uint64_t owner;
-  std::uint32_t reserved56[2];
+  /// The first epoch in which clients may write it: in those before it is about to lie elsewhere,
+  /// and their writes are refused as of a stale epoch. The manager's alone to say.
+  std::uint32_t held_until;
+  std::uint32_t reserved60;
   volume_name name;      ///< no two volumes of an array have the same; or none
   volume_labels labels;  ///< whatever its users want to say of it
   volume_client clients[max_volume_clients];
@@ -69,7 +72,8 @@ static_assert(offsetof(volume_record, spread) == 36);
 static_assert(offsetof(volume_record, ssd_count) == 40);
 static_assert(offsetof(volume_record, region_shift) == 44);
 static_assert(offsetof(volume_record, owner) == 48);
-static_assert(offsetof(volume_record, reserved56) == 56);
+static_assert(offsetof(volume_record, held_until) == 56);
+static_assert(offsetof(volume_record, reserved60) == 60);
 static_assert(offsetof(volume_record, name) == 64);
 static_assert(offsetof(volume_record, labels) == 128);
 static_assert(offsetof(volume_record, clients) == 256);

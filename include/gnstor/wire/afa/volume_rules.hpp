@@ -74,7 +74,8 @@ GNSTOR_HD constexpr bool may_spread(const volume_record& r, const volume_chmod& 
 /// True if a volume may be called, and be as long, as a VOLUME CHMOD says: it never shrinks.
 GNSTOR_HD constexpr bool may_set(const volume_record& r, const volume_chmod& change) {
   constexpr std::uint32_t known = volume_chmod::sets_name | volume_chmod::sets_labels |
-                                  volume_chmod::sets_capacity | volume_chmod::sets_clean;
+                                  volume_chmod::sets_capacity | volume_chmod::sets_clean |
+                                  volume_chmod::sets_hold;
   const auto sets = [&](std::uint32_t what) { return (change.sets & what) != 0; };
   return (change.sets & ~known) == 0 && (!sets(volume_chmod::sets_name) || is_text(change.name)) &&
          (!sets(volume_chmod::sets_labels) || is_text(change.labels)) &&
@@ -140,6 +141,7 @@ GNSTOR_HD constexpr std::uint16_t apply_chmod(volume_record& r, const volume_chm
   if ((change.sets & volume_chmod::sets_name) != 0) r.name = change.name;
   if ((change.sets & volume_chmod::sets_labels) != 0) r.labels = change.labels;
   if ((change.sets & volume_chmod::sets_capacity) != 0) r.capacity_blocks = change.capacity_blocks;
+  if ((change.sets & volume_chmod::sets_hold) != 0) r.held_until = change.held_until;
   if (change.spread == volume_spread::deleting) r.spread = change.spread;
   if (change.ssd_count != 0) {
     r.ssd_count = change.ssd_count;
