@@ -48,10 +48,19 @@ inline void apply(wire::afa::volume_record& r, const wire::afa::volume_chmod& ch
   if ((change.sets & wire::afa::volume_chmod::sets_labels) != 0) r.labels = change.labels;
   if ((change.sets & wire::afa::volume_chmod::sets_capacity) != 0)
     r.capacity_blocks = std::max(r.capacity_blocks, change.capacity_blocks);
+  if ((change.sets & wire::afa::volume_chmod::sets_hold) != 0) r.held_until = change.held_until;
   if (change.spread == wire::afa::volume_spread::deleting) r.spread = change.spread;
   if (change.ssd_count == 0) return;
   r.ssd_count = change.ssd_count;
   r.spread = change.spread;
+}
+
+/// Has a change say until when a volume is held, where it ever was: SSDs of before do not know
+/// that.
+inline void hold(wire::afa::volume_chmod& change, std::uint32_t until) {
+  if (until == 0) return;
+  change.sets |= wire::afa::volume_chmod::sets_hold;
+  change.held_until = until;
 }
 
 /// What tells every SSD the clients of a record, how long its volume is, and where it lies. None of
@@ -61,6 +70,7 @@ inline wire::afa::volume_chmod settled(const wire::afa::volume_record& r,
   wire::afa::volume_chmod change{};
   change.sets = wire::afa::volume_chmod::sets_capacity;
   change.capacity_blocks = r.capacity_blocks;
+  hold(change, r.held_until);
   change.client_count = static_cast<std::uint16_t>(r.client_count);
   for (std::uint32_t k = 0; k < r.client_count; ++k) {
     change.clients[k] = r.clients[k];
@@ -88,6 +98,7 @@ inline std::optional<wire::afa::volume_chmod> caught_up(const wire::afa::volume_
   change.name = known.name;
   change.labels = known.labels;
   change.capacity_blocks = known.capacity_blocks;
+  hold(change, known.held_until);
   change.owner = known.owner;
   const auto add = [&change](wire::afa::volume_client c) {
     if (change.client_count < wire::afa::max_volume_clients)
@@ -145,6 +156,7 @@ inline wire::afa::volume_record merged(wire::afa::volume_record known,
   more.ssd_count = latest_count(known, other);
   more.sets = wire::afa::volume_chmod::sets_capacity;
   more.capacity_blocks = other.capacity_blocks;
+  hold(more, std::max(known.held_until, other.held_until));
   for (std::uint32_t k = 0; k < other.client_count; ++k) {
     if (!has_rights(known, other.clients[k].client))
       more.clients[more.client_count++] = other.clients[k];

@@ -21,7 +21,7 @@ void manager::open(std::uint64_t request, std::uint16_t vid, std::uint16_t clien
   // Who asks again, because the replicas took longer than its patience, waits for the same.
   for (operation& op : queue_) {
     const bool same = op.what == action::open && op.vid == vid && op.client == client && op.write &&
-                      write && !op.admits && op.asks == admitted_only;
+                      write && !op.admits && op.admitted_only == admitted_only;
     if (same && op.step == converging && !leaves_later(op)) return op.also.push_back(request);
   }
   queue_.push_back({.what = action::open,
@@ -29,7 +29,7 @@ void manager::open(std::uint64_t request, std::uint16_t vid, std::uint16_t clien
                     .vid = vid,
                     .client = client,
                     .write = write,
-                    .asks = admitted_only});
+                    .admitted_only = admitted_only});
 }
 /// True if the client of an open gives the volume up behind it: asked again, it comes behind that.
 bool manager::leaves_later(const operation& open) const {
@@ -84,7 +84,7 @@ void manager::renew(std::uint64_t request, std::uint16_t vid, std::uint16_t clie
            ((op.what == action::close || op.what == action::expel) && op.vid == vid &&
             op.client == client) ||
            (op.what == action::leave && op.client == client) ||
-           (moves_data(op) && op.vid == vid && op.step != 0);
+           (moves_data(op) && op.vid == vid && op.step != 0 && !op.live);
   });
   if (v != nullptr && v->writer == client && v->lease_until != 0 && !taken) {
     v->lease_until = now_ + options_.lease_ns;
@@ -154,6 +154,7 @@ void manager::finished(std::uint64_t repair, bool ok, std::vector<std::uint32_t>
   operation& op = *asker;
   op.repair = 0;
   if (op.what == action::replace) return has_forgotten(op, ok, forgotten);
+  if (op.live) return moved_some(op, ok, forgotten);
   if (!ok && moves_data(op)) op.step = giving_up;
   if (!ok) return;
   ++op.step;

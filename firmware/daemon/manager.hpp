@@ -76,15 +76,17 @@ class manager {
   void remove(std::uint64_t request, std::uint16_t vid, std::uint64_t of = 0, bool in_use = true,
               std::uint16_t client = 0);
   /// Spreads a volume over the next SSD of the array that it is not spread over yet: that SSD is
-  /// given its share, no more, and the others drop it. Meanwhile nobody may write the volume;
-  /// readers go on, and open it again in the next epoch.
+  /// given its share, no more, and the others drop it. Nobody may open it for writing meanwhile;
+  /// who writes it already goes on, but for a second at most at the end, and `busy` if so much is
+  /// written that this does not suffice. Readers go on, too, by the new placement in the next
+  /// epoch.
   void spread(std::uint64_t request, std::uint16_t vid);
   /// Has a volume no longer lie on the last SSD that it is spread over: the others are given that
-  /// one's share first. As for a spread, nobody may write it meanwhile, and readers go on.
+  /// one's share first. Who writes or reads it meanwhile goes on as for a spread.
   /// @param last that SSD; `refused` if another one is, or as many SSDs are left as it has replicas
   void narrow(std::uint64_t request, std::uint16_t vid, std::uint32_t last);
-  /// What is to become of an SSD from now on: volumes are moved one after another, those that
-  /// somebody may write when that is over. `none`: they stay where they are by then. No reply:
+  /// What is to become of an SSD from now on: volumes are moved one after another, those of which
+  /// too much is written later. `none`: they stay where they are by then. No reply:
   /// `plan_of` says how far it is.
   void set_aim(std::uint32_t ssd, ssd_aim aim);
 
@@ -181,7 +183,7 @@ class manager {
     ssd_aim aim = ssd_aim::none;
     std::uint32_t volumes = 0;    ///< that lie on it
     std::uint32_t left = 0;       ///< that are to be moved
-    std::uint16_t waits_for = 0;  ///< one of those that somebody may write; 0: none
+    std::uint16_t waits_for = 0;  ///< one of those of which too much is written now; 0: none
   };
   std::vector<ssd_plan> plans() const;  ///< of each SSD
   ssd_aim aim_of(std::uint32_t ssd) const { return plans_.of(ssd); }
@@ -210,11 +212,14 @@ class manager {
   static constexpr std::uint32_t copying = 5;
   static constexpr std::uint32_t telling = 7;
   static constexpr std::uint32_t moving_on = 8;
+  static constexpr std::uint32_t releasing =
+      16;  ///< clients may write again, from the next epoch on
   static constexpr std::uint32_t giving_up = 20;
   /// What the SSDs say of a volume when an array is taken over. SSDs by bit.
   struct finding {
     std::uint64_t holders = 0;
     std::uint64_t claimed = 0;  ///< of those: SSDs that only keep a place for it
+    std::uint64_t joined = 0;   ///< of those: SSDs that do not know its clients yet
     bool confirmed = false;     ///< some SSD knows that all have it
     bool goes = false;          ///< some SSD knows that it is to be deleted
     bool differs = false;       ///< two SSDs know different things of it
@@ -245,6 +250,7 @@ class manager {
   std::map<std::uint16_t, finding> learn(const std::vector<std::optional<ssd_report>>& reports);
   std::uint64_t adopt(std::uint16_t vid, const finding& f, std::uint64_t here);
   bool is_settled(const volume& v) const;
+  bool is_held(const wire::afa::volume_record& r) const;
   std::uint16_t writer_of(const finding& f, std::uint64_t should) const;
   void run();
   operation* next_operation();
@@ -254,7 +260,9 @@ class manager {
   static bool stands_aside(const operation& op) {
     const bool opens = op.what == action::open && op.step == converging;
     const bool forgets = op.what == action::replace && op.step == replacing::forgetting;
-    return op.repair != 0 && (opens || forgets || moves_data(op));
+    const bool moves =
+        moves_data(op) && op.step != moving::watching_last && op.step != moving::copying_last;
+    return op.repair != 0 && (opens || forgets || moves);
   }
   /// True of what changes where a volume lies.
   static bool moves_data(const operation& op) {
@@ -304,6 +312,16 @@ class manager {
   bool advance_mend(operation& op);
   bool advance_adopt(operation& op);
   bool advance_spread(operation& op);
+  bool begins_beside_writer(operation& op);
+  void moves_beside_writer(operation& op, repair_kind kind);
+  void moved_some(operation& op, bool ok, const regions_by_volume& written);
+  void gives_move_up(operation& op);
+  bool lets_write(operation& op);
+  bool lets_write_where_it_was(operation& op);
+  /// True until all of a volume that moves is copied: it can be given up.
+  static bool is_copying(const operation& op) {
+    return op.step < telling || (op.step >= moving::watching && op.step <= moving::copying_last);
+  }
   bool joins(operation& op);
   bool advance_narrow(operation& op);
   bool begins_narrow(operation& op);

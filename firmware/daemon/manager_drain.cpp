@@ -16,12 +16,13 @@ using wire::afa::volume_spread;
 namespace {
 
 constexpr std::uint64_t try_again_ns = 1'000'000'000;
+constexpr std::uint64_t try_later_ns = 60'000'000'000;  ///< where too much was written
 
 }  // namespace
 
 // ---- one volume
 
-/// The writer is fenced and all replicas are made equal; the SSDs that stay learn that they are to
+/// All replicas are made equal, unless somebody writes; the SSDs that stay learn that they are to
 /// gather, and are given what the last one holds, which keeps it; then each of them is informed
 /// where the volume lies; then there is another epoch, so that nobody reads or writes by the former
 /// placement; and only then the last one loses the volume. At no time has a block fewer replicas in
@@ -31,10 +32,7 @@ constexpr std::uint64_t try_again_ns = 1'000'000'000;
 /// first SSD on that is informed it is finished, by whichever manager.
 bool manager::advance_narrow(operation& op) {
   if (op.step == 0 && !begins_narrow(op)) return true;
-  if (op.step < telling && lacks_heir(op)) {
-    if (op.repair != 0) cancel(std::exchange(op.repair, 0));
-    op.step = giving_up;
-  }
+  if (is_copying(op) && lacks_heir(op)) gives_move_up(op);
   if (op.step == 1) {
     if (!fenced(op)) return false;
     if (op.refusal != 0) {
@@ -53,8 +51,10 @@ bool manager::advance_narrow(operation& op) {
     change.spread = volume_spread::gathering;
     op.begun = true;  // some SSD may know
     if (!chmod(op, change)) return false;
-    op.step = op.refusal == 0 ? copying : giving_up;
+    op.step = op.refusal != 0 ? giving_up : op.live ? moving::watching : copying;
   }
+  if (is_copying(op) && op.step >= moving::watching) moves_beside_writer(op, repair_kind::drain);
+  if (is_copying(op) && op.step >= moving::watching) return false;
   if (op.step == copying) {
     order_repair(op, repair_kind::drain);
     return false;
@@ -89,12 +89,12 @@ bool manager::begins_narrow(operation& op) {
     answer(op, verdict::refused);
     return false;
   }
-  if (lacks_heir(op) || (v->writer != 0 && v->lease_until > now_)) {
+  if (lacks_heir(op)) {
     answer(op, verdict::busy);
     return false;
   }
   op.zeroes = v->r.spread != volume_spread::whole;
-  op.step = 1;
+  op.step = begins_beside_writer(op) ? gathering : 1;
   return true;
 }
 
@@ -105,23 +105,28 @@ bool manager::announced(operation& op) {
     answer(op, verdict::failed);
     return true;
   }
+  if (op.step == giving_up && !lets_write(op)) return false;
   if (op.step == telling || op.step == giving_up) {
     volume_record r = volumes_[op.vid].r;
     if (op.step == telling && r.spread == volume_spread::gathering) r.ssd_count = op.ssd;
     r.spread = volume_spread::moved;
-    if (!chmod(op, settled(r))) return false;
+    if (!chmod(op, settled(r, volumes_[op.vid].writer))) return false;
     volumes_[op.vid].r.ssd_count = r.ssd_count;
     volumes_[op.vid].r.spread = r.spread;
     if (op.refusal != 0) {  // but some may know: it is finished when it is asked for again
       answer(op, verdict::failed);
       return true;
     }
+    op.step = releasing;
+  }
+  if (op.step == releasing) {
+    if (!lets_write(op)) return false;
     op.step = moving_on;
   }
   if (!moved_on(op)) return false;
   const volume_record& r = volumes_[op.vid].r;
   const bool over = r.spread != volume_spread::moved && r.ssd_count <= op.ssd;
-  answer(op, over ? verdict::done : verdict::failed);
+  answer(op, over ? verdict::done : op.put_off ? verdict::busy : verdict::failed);
   return true;
 }
 
@@ -135,10 +140,8 @@ void manager::set_aim(std::uint32_t ssd, ssd_aim aim) {
   at_rest_ = false;
   plans_.set(ssd, aim);
   for (operation& op : queue_) {  // what is under way for the former aim
-    const bool copies = op.request == 0 && moves_data(op) && op.step == copying && op.repair != 0;
-    if (!copies || op.ssd != ssd) continue;
-    cancel(std::exchange(op.repair, 0));
-    op.step = giving_up;
+    const bool aside = stands_aside(op) && is_copying(op) && op.step >= copying;
+    if (op.request == 0 && moves_data(op) && aside && op.ssd == ssd) gives_move_up(op);
   }
 }
 
@@ -154,7 +157,7 @@ void manager::pursue_aims() {
     const bool leaves = plans_.of(count - 1) == ssd_aim::drain && v.r.replicas < count;
     const bool grows = plans_.of(count) == ssd_aim::join;
     if (!leaves && !grows && !is_moving(v.r.spread)) continue;
-    if (v.going || is_torn(v.r) || (v.writer != 0 && v.lease_until > now_)) continue;
+    if (v.going || is_torn(v.r)) continue;
     if (plans_.is_put_off(vid, now_)) continue;
     queue_.push_back({.what = leaves || !grows ? action::narrow : action::spread, .vid = vid});
     queue_.back().ssd = leaves ? count - 1 : count;
@@ -166,7 +169,7 @@ void manager::pursue_aims() {
 /// What an operation that nobody has asked for has come to.
 void manager::note_move(const operation& op, verdict said) {
   if (op.request == 0 && moves_data(op) && said != verdict::done)
-    plans_.put_off(op.vid, now_ + try_again_ns);
+    plans_.put_off(op.vid, now_ + (op.put_off ? try_later_ns : try_again_ns));
 }
 
 std::vector<manager::ssd_plan> manager::plans() const {
@@ -177,7 +180,8 @@ std::vector<manager::ssd_plan> manager::plans() const {
     const std::uint32_t count = std::min(v.r.ssd_count, options_.ssds);
     if (v.going) continue;
     ++volumes[count];
-    if (written[count] == 0 && v.writer != 0 && v.lease_until > now_) written[count] = vid;
+    const bool is_written = v.writer != 0 && v.lease_until > now_;
+    if (written[count] == 0 && is_written && plans_.is_put_off(vid, now_)) written[count] = vid;
   }
   std::vector<ssd_plan> all(options_.ssds);
   for (std::uint32_t k = 0; k < options_.ssds; ++k) {

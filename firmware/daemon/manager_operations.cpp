@@ -108,7 +108,7 @@ bool manager::advance_open(operation& op) {
   const std::uint16_t own = right_read | right_fill;
   switch (op.step) {
     case 0:
-      if (op.asks && !has_rights(v->r, op.client)) {  // who was expelled while this waited
+      if (op.admitted_only && !has_rights(v->r, op.client)) {  // who was expelled while this waited
         answer(op, verdict::not_admitted);
         return true;
       }

@@ -60,7 +60,8 @@ bool manager::conflict(const operation& earlier, const operation& later) {
   if (moves_ssds(later)) return moves_ssds(earlier);
   if (moves_data(earlier) && stands_aside(earlier))  // who only reads that volume goes on, too
     return of_all(later) ||
-           (later.vid == earlier.vid && (later.what != action::open || later.write));
+           (later.vid == earlier.vid && (later.what != action::open || later.write) &&
+            !(earlier.live && (later.what == action::close || later.what == action::expel)));
   if (of_all(earlier) || of_all(later)) return true;
   if (of_names(earlier) && of_names(later)) return true;
   const bool same_client = earlier.client != 0 && earlier.client == later.client;

@@ -37,7 +37,7 @@ void manager::recover(const std::vector<std::optional<ssd_report>>& reports, std
     // Nobody knows whether all was copied: it stays where it was, and what was copied is dropped.
     volume_spread& spread = volumes_[vid].r.spread;
     if (spread == volume_spread::gathering) spread = volume_spread::moved;
-    moved = moved || volumes_[vid].r.spread == volume_spread::moved;
+    moved = moved || spread == volume_spread::moved || is_held(volumes_[vid].r);
     lost |= adopt(vid, f, present() & answering);
   }
   if (moved) queue_.push_back({.what = action::move_on, .step = moving_on});
@@ -100,6 +100,7 @@ std::map<std::uint16_t, manager::finding> manager::learn(
     const volume* v = find(vid);
     if (v != nullptr && v->r.ssd_count > ssd) {
       found[vid].holders |= bit(ssd);
+      found[vid].joined |= bit(ssd);
     } else {
       queue_.push_back({.what = action::forget, .vid = vid, .ssd = ssd});
     }
@@ -117,7 +118,7 @@ bool manager::is_settled(const volume& v) const {
     repairs = repairs || (c.client == options_.client &&
                           c.rights == (wire::afa::right_read | wire::afa::right_fill));
   }
-  return repairs && v.r.spread == volume_spread::whole;
+  return repairs && v.r.spread == volume_spread::whole && !is_held(v.r);
 }
 
 /// Who may go on writing a volume: who may on every SSD that it is on, and nobody else on any. A
@@ -125,8 +126,14 @@ bool manager::is_settled(const volume& v) const {
 std::uint16_t manager::writer_of(const finding& f, std::uint64_t should) const {
   if (f.writers.size() != 1) return 0;
   const auto& [client, ssds] = *f.writers.begin();
-  return client != options_.client && ssds == f.holders && (should & ~ssds) == 0 ? client
-                                                                                 : std::uint16_t{0};
+  // One that joins a volume learns of its clients last.
+  const bool all = (f.holders & ~(ssds | f.joined)) == 0 && (should & ~(ssds | f.joined)) == 0;
+  return client != options_.client && all ? client : std::uint16_t{0};
+}
+
+/// True of a volume that nobody may write before another epoch: it was about to lie elsewhere.
+bool manager::is_held(const wire::afa::volume_record& r) const {
+  return r.held_until > now_serving_.epoch;
 }
 
 /// Orders that a volume be brought to a state that all SSDs share.
@@ -139,7 +146,7 @@ std::uint64_t manager::adopt(std::uint16_t vid, const finding& f, std::uint64_t 
   op.added = op.drops ? 0 : f.claimed;
   op.step = op.added != 0 ? 0 : 1;
   v.unequal = true;
-  if (!op.drops && v.r.spread != volume_spread::moved) v.writer = writer_of(f, here & own(v.r));
+  if (!op.drops) v.writer = writer_of(f, here & own(v.r));
   // It may have had its lease a moment ago: it gets another one.
   if (v.writer != 0) v.lease_until = now_ + options_.lease_ns;
   if (op.drops || f.differs || f.claimed != 0 || !is_settled(v)) queue_.push_back(op);
@@ -165,6 +172,7 @@ bool manager::advance_adopt(operation& op) {
     op.step = 1;
   }
   wire::afa::volume_chmod change = settled(op.r, volumes_[op.vid].writer);
+  if (is_held(op.r)) change.held_until = now_serving_.epoch + 1;
   const bool known = std::any_of(change.clients, change.clients + change.client_count,
                                  [&](const auto& c) { return c.client == options_.client; });
   // Who made the volume without a manager did not admit one.

@@ -16,10 +16,10 @@ using wire::afa::right_write;
 using wire::afa::volume_record;
 using wire::afa::volume_spread;
 
-/// The writer is fenced and all replicas are made equal; the SSD that joins is given its share, and
+/// All replicas are made equal, unless somebody writes; the SSD that joins is given its share, and
 /// nobody knows; then every SSD is informed where the volume lies; then there is another epoch, so
 /// that nobody reads or writes by the former placement; and only then the others drop what has
-/// moved.
+/// moved. From the last copy to that epoch nobody may write.
 ///
 /// Until all is copied it can be given up, and is: by a failure of the SSD, or of this manager.
 /// From the first SSD on that is informed it is finished, by whichever manager.
@@ -48,13 +48,14 @@ bool manager::advance_spread(operation& op) {
                         now_serving_.others.all()) &
                        bit(op.ssd)) != 0 ||
                       is_exchanging();
-    if (away || (v->writer != 0 && v->lease_until > now_)) {
+    if (away) {
       answer(op, verdict::busy);
       return true;
     }
-    op.step = 1;
+    op.step = begins_beside_writer(op) ? 3 : 1;
   }
-  if (op.step < telling && (is_torn(volumes_[op.vid].r) || is_exchanging())) op.step = giving_up;
+  const bool apart = is_torn(volumes_[op.vid].r) || is_exchanging();
+  if (is_copying(op) && apart) gives_move_up(op);
   if (op.step == 1) {
     if (!fenced(op)) return false;
     if (op.refusal != 0) {
@@ -67,7 +68,7 @@ bool manager::advance_spread(operation& op) {
     order_repair(op, repair_kind::converge);
     return false;  // `finished` goes on
   }
-  if (op.step < telling || op.step == giving_up) {
+  if (is_copying(op) || op.step >= giving_up) {
     const bool over = joins(op);
     if (op.step != telling) return over;
   }
@@ -75,12 +76,16 @@ bool manager::advance_spread(operation& op) {
     wire::afa::volume_record r = volumes_[op.vid].r;
     r.ssd_count = op.ssd + 1;
     r.spread = volume_spread::moved;
-    if (!chmod(op, settled(r))) return false;
+    if (!chmod(op, settled(r, volumes_[op.vid].writer))) return false;
     if (op.refusal != 0) {  // but some may know: it is finished when it is asked for again
       volumes_[op.vid].r = r;
       answer(op, verdict::failed);
       return true;
     }
+    op.step = releasing;
+  }
+  if (op.step == releasing) {
+    if (!lets_write(op)) return false;
     op.step = moving_on;
   }
   if (!moved_on(op)) return false;
@@ -93,16 +98,15 @@ bool manager::advance_spread(operation& op) {
 /// it was given up, and the operation is over.
 bool manager::joins(operation& op) {
   const volume& v = volumes_[op.vid];
-  if ((present() & bit(op.ssd)) == 0) {
-    answer(op, verdict::failed);
-    return true;
-  }
+  const bool is_there = (present() & bit(op.ssd)) != 0;
+  if (!is_there && op.step < giving_up) gives_move_up(op);
+  if (op.step >= giving_up && !lets_write_where_it_was(op)) return false;
   ssd_order o;
   o.vid = op.vid;
   o.opcode = admin_opcode::volume_delete;  // what an attempt that was cut short has left
   if (op.step == giving_up) {
-    if (!all_informed(op, bit(op.ssd), o)) return false;
-    answer(op, verdict::failed);
+    if (is_there && !all_informed(op, bit(op.ssd), o)) return false;
+    answer(op, op.put_off ? verdict::busy : verdict::failed);
     return true;
   }
   if (op.step == 3) {
@@ -122,9 +126,12 @@ bool manager::joins(operation& op) {
       answer(op, verdict::refused);
       return true;
     }
-    op.step = copying;
+    op.step = op.live ? moving::watching : copying;
   }
-  if (op.step == copying) {
+  if (op.step >= moving::watching) {
+    moves_beside_writer(op, repair_kind::spread);
+    if (op.step == giving_up) return joins(op);
+  } else if (op.step == copying) {
     order_repair(op, repair_kind::spread);
   } else {
     op.step = telling;  // `finished` has come here

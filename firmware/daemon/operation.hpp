@@ -37,17 +37,17 @@ struct operation {
   std::uint64_t request = 0;
   std::uint16_t vid = 0;
   std::uint16_t client = 0;
-  bool write = false;    ///< of an open
-  bool asks = false;     ///< of an open: only where the client has a right already
-  bool admits = false;   ///< of an open: also from now on
-  bool levels = false;   ///< of an open: nobody gets the right, only replicas are made equal
-  bool clean = false;    ///< of a close
-  bool all = false;      ///< of a leave: also what the client was admitted to
-  bool in_use = false;   ///< of a removal: whoever may write it, not the client alone
-  bool drops = false;    ///< of an adoption: not all have the volume
-  bool zeroes = false;   ///< of a volume that becomes narrower: it was spread before
-  bool begun = false;    ///< likewise: some SSD may know of it
-  bool cleared = false;  ///< SSDs that a volume does not lie on have lost it
+  bool write = false;          ///< of an open
+  bool admitted_only = false;  ///< of an open: only where the client has a right already
+  bool admits = false;         ///< of an open: also from now on
+  bool levels = false;         ///< of an open: nobody gets the right, only replicas are made equal
+  bool clean = false;          ///< of a close
+  bool all = false;            ///< of a leave: also what the client was admitted to
+  bool in_use = false;         ///< of a removal: whoever may write it, not the client alone
+  bool drops = false;          ///< of an adoption: not all have the volume
+  bool zeroes = false;         ///< of a volume that becomes narrower: it was spread before
+  bool begun = false;          ///< likewise: some SSD may know of it
+  bool cleared = false;        ///< SSDs that a volume does not lie on have lost it
   std::uint32_t ssd = 0;
   std::optional<std::uint32_t> place{};  ///< of a replacement: not the SSD's present one
   wire::afa::volume_record r{};
@@ -67,6 +67,16 @@ struct operation {
   std::uint64_t until = 0;              ///< of a failure that is planned: its end; 0: it is none
   wire::afa::volume_chmod change{};     ///< of a rename
 
+  // Of a volume that moves while somebody writes it:
+  bool live = false;                 ///< it does
+  bool asks = false;                 ///< SSDs are asked where it was written
+  bool held = false;                 ///< some SSD may let nobody write it
+  bool put_off = false;              ///< too much of it is written: it is tried again later
+  std::uint32_t held_in = 0;         ///< the epoch in which all do
+  wire::afa::dirty_regions marks{};  ///< that were written since they were copied
+  std::uint64_t round_began = 0;     ///< ns
+  std::uint64_t round_took = 0;      ///< ns
+
   // Of a replacement:
   std::vector<std::uint16_t> learnt{};  ///< volumes that its SSD is to know behind those `left`
   std::vector<std::uint16_t> has{};     ///< that it knows
@@ -77,9 +87,20 @@ struct operation {
   std::uint32_t known_epoch = 0;  ///< the latest one that the SSD was informed of
   bool attached = false;          ///< its front end lets commands pass
   std::size_t asks_of = 0;        ///< volumes whose changes are asked for
-  std::uint32_t rounds = 0;       ///< in which it has lost what others have changed
-  std::uint32_t attempts = 0;     ///< of that which came to nothing
-  std::uint64_t fenced_at = 0;    ///< ns: since then nobody writes
+  // And of both:
+  std::uint32_t rounds = 0;     ///< in which it has lost what others have changed, or was given it
+  std::uint32_t attempts = 0;   ///< of that which came to nothing, or to copy
+  std::uint64_t fenced_at = 0;  ///< ns: since then nobody writes
+};
+
+/// The steps of a volume that moves while somebody writes it, between those of a spread, or of one
+/// that becomes narrower. Up to `copying` they go on beside all else.
+struct moving {
+  static constexpr std::uint32_t watching = 11;  ///< SSDs are asked where it was written
+  static constexpr std::uint32_t copying = 12;   ///< that is copied; at first, everything
+  static constexpr std::uint32_t holding = 13;   ///< every SSD learns that nobody may write it
+  static constexpr std::uint32_t watching_last = 14;
+  static constexpr std::uint32_t copying_last = 15;
 };
 
 /// The steps of a replacement.

@@ -33,13 +33,12 @@ bool repair::begin_volume() {
   const wire::afa::volume_record& r = volumes_[volume_];
   const bool forgets = order_.kind == repair_kind::forget;
   const auto kept = order_.kept.regions.find(r.vid);
+  const bool asks = forgets || watches() || order_.kind == repair_kind::converge;
   begun_ = true;
   first_ = alone_until_ = 0;
-  by_region_ = forgets || order_.kind == repair_kind::converge ||
-               (order_.kind == repair_kind::fill && kept != order_.kept.regions.end());
-  dirty_ =
-      order_.kind == repair_kind::fill && by_region_ ? kept->second : wire::afa::dirty_regions{};
-  if (!forgets && order_.kind != repair_kind::converge) return true;
+  by_region_ = asks || kept != order_.kept.regions.end();
+  dirty_ = by_region_ && !asks ? kept->second : wire::afa::dirty_regions{};
+  if (!asks) return true;
   const std::uint32_t count = r.ssd_count != 0 ? r.ssd_count : ssds_;
   const std::uint64_t own = count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
   unasked_ = (own | serving_.others.of(own)) & ~serving_.absent;
@@ -51,6 +50,7 @@ bool repair::begin_volume() {
 /// A volume is dealt with.
 void repair::end_volume() {
   if (order_.kind == repair_kind::forget) forgotten_[volumes_[volume_].vid] = marked_;
+  if (watches()) forgotten_[volumes_[volume_].vid] = dirty_;
   leave_volume();
 }
 void repair::leave_volume() {
@@ -67,7 +67,8 @@ bool repair::asks_regions() {
   unasked_ &= unasked_ - 1;
   first_ = 0;
   blocks_ = 1;
-  return ask_ssd(repair_step::kind::regions, ssd, 0);
+  using asked = repair_step::kind;
+  return ask_ssd(watches() ? asked::regions_since : asked::regions, ssd, 0);
 }
 
 /// Adds what an SSD has answered. One that says anything else says that all is dirty.
@@ -117,6 +118,7 @@ bool repair::concerns(const wire::afa::volume_record& r, std::uint32_t stripe) c
       return rendezvous_placement(r.ssd_count + 1)
           .holds(volume_id(r.vid), r.hash_factor, stripe, r.replicas, ssd);
     case repair_kind::drain: return placed_.contains(ssd);
+    case repair_kind::watch: return false;
     case repair_kind::converge:
     case repair_kind::scrub:
     case repair_kind::mend: break;
@@ -152,7 +154,8 @@ std::uint64_t repair::clean_until(const wire::afa::volume_record& r, std::uint64
   if (!by_region_) return 0;
   // Where others were lost, each stripe is looked at.
   const std::uint64_t self = std::uint64_t{1} << serving_.others.place_of(order_.ssd);
-  if (order_.kind != repair_kind::converge && !again_ && (order_.kept.lost & ~self) != 0) return 0;
+  const bool counts = order_.kind == repair_kind::fill || order_.kind == repair_kind::forget;
+  if (counts && !again_ && (order_.kept.lost & ~self) != 0) return 0;
   const std::uint32_t region =
       wire::afa::dirty_region_of(static_cast<std::uint32_t>(stripe), r.region_shift);
   if (dirty_.holds(region)) return 0;
@@ -167,7 +170,7 @@ void repair::begin_piece() {
   for (; volume_ < volumes_.size(); end_volume()) {
     if (!begun_ && !begin_volume()) return;
     const wire::afa::volume_record& r = volumes_[volume_];
-    while (first_ < r.capacity_blocks) {
+    while (!watches() && first_ < r.capacity_blocks) {
       const std::uint64_t stripe = first_ / r.stripe_blocks;
       if (const std::uint64_t clean = clean_until(r, stripe)) {
         first_ = std::min<std::uint64_t>(clean * r.stripe_blocks, r.capacity_blocks);
@@ -348,6 +351,7 @@ bool repair::decide() {
       }
       case repair_kind::spread:
       case repair_kind::drain:
+      case repair_kind::watch:
       case repair_kind::forget: break;  // who is given it is none of these
     }
   }
@@ -366,7 +370,7 @@ void repair::answered(step_end how) {
   }
   const bool forgets = order_.kind == repair_kind::forget;
   if (std::exchange(asking_, false) && !forgets)
-    return end(how == step_end::gone);  // without the volume there is nothing to compare
+    return end(how == step_end::gone && !watches());  // without it there is nothing to compare
   if (how == step_end::failed || ((deciding_ || forgets) && how == step_end::damaged))
     return end(false);
   if (how == step_end::gone && moves()) return end(false);

@@ -20,6 +20,8 @@ struct repair_step {
     spoil,    ///< FILL of what nobody has any more: the blocks read as errors
     regions,  ///< DIRTY REGIONS, as whose data one block of memory is kept
     forget,   ///< FORGET, without data
+    /// DIRTY REGIONS since it was asked so the last time, likewise.
+    regions_since,
   };
   kind what{};
   std::uint32_t ssd = 0;
@@ -45,10 +47,14 @@ enum class step_end : std::uint8_t {
 /// a write that reached some of them has left its mark there, and no other is compared. Reads are
 /// with FUA, so that they see every write committed before. What it gives to an SSD under filling
 /// or to one whose data is damaged goes by FILL, which undoes nothing that a writer has written
-/// meanwhile; only converging and spreading, when nobody may write, write over what is there.
+/// meanwhile; only converging, when nobody may write, and what moves a volume write over what is
+/// there, the latter where no client writes yet.
 /// A scrub only finds damage: what it has read may be older than a write that is under way, which
 /// the damaged replica may have had already. In a later epoch every such write has ended.
 /// Blocks of which no replica is sound read as errors afterwards, not as zeroes.
+///
+/// Where a volume moves that clients write, what they have written meanwhile is moved again: the
+/// SSDs are asked for that (watch).
 ///
 /// An SSD that is back loses what others say has changed since it left (forget), and is filled
 /// where it has. What lies on it alone among those that were there is not theirs to judge: nobody
@@ -80,7 +86,8 @@ class repair {
   const std::vector<std::uint32_t>& damaged() const { return damaged_; }
   static constexpr std::size_t most_damaged = 65536;
   std::uint64_t lost() const { return lost_; }  ///< blocks of which no replica was sound
-  /// Of forget: of each volume that is there, the regions of which its SSD has lost what it had.
+  /// Of forget: of each volume that is there, the regions of which its SSD has lost what it had; of
+  /// watch, those that were written.
   const regions_by_volume& forgotten() const { return forgotten_; }
   /// Blocks of volumes that it has dealt with, and that there are; those of other parts too.
   std::uint64_t looked_at() const;
@@ -129,6 +136,7 @@ class repair {
   bool moves() const {
     return order_.kind == repair_kind::spread || order_.kind == repair_kind::drain;
   }
+  bool watches() const { return order_.kind == repair_kind::watch; }
   std::uint32_t heir() const;
   bool is_zero(std::uint32_t replica) const;
   bool differs(std::uint32_t a, std::uint32_t b) const;

@@ -15,9 +15,10 @@ enum class repair_kind : std::uint8_t {
   fill,      ///< give an SSD what its places hold; writers go on
   scrub,     ///< read every replica of a volume, and find those that are damaged; writers go on
   mend,      ///< give those what a sound replica has, in a later epoch; writers go on
-  spread,    ///< give an SSD its share of a volume that it joins; nobody else may write it
-  drain,     ///< give the other SSDs of a volume what its last one holds; nobody else may write it
+  spread,    ///< give an SSD its share of a volume that it joins; writers go on
+  drain,     ///< give the other SSDs of a volume what its last one holds; writers go on
   forget,    ///< take from an SSD that is back what others have changed meanwhile; writers go on
+  watch,     ///< ask where a volume was written since that was asked the last time
 };
 
 /// Regions of volumes, by VID.
@@ -40,11 +41,13 @@ struct repair_order {
   std::uint32_t ssd = 0;                  ///< of fill, spread, drain and forget
   std::vector<std::uint32_t> blocks{};    ///< of mend: what a scrub found, in order
   std::vector<std::uint16_t> left_out{};  ///< of fill: volumes that the SSD has as others do
-  /// Of drain: zeroes are written, too. SSDs may find blocks again that they dropped long ago.
+  /// Of spread and drain: zeroes are written, too. SSDs may find blocks again that they dropped
+  /// long ago, and one may have been given by now what has been deallocated since.
   bool zeroes = false;
-  blocks_kept kept{};                                   ///< of fill and forget
+  blocks_kept kept{};  ///< of fill and forget; of spread and drain `regions`, or nothing: all
   std::map<std::uint16_t, std::uint64_t> capacities{};  ///< of forget: blocks that its SSD knows
-  /// It is one of so many that deal with stripes in turns, and this is its turn. Never of forget.
+  /// It is one of so many that deal with stripes in turns, and this is its turn. Never of forget
+  /// and watch.
   std::uint32_t parts = 1;
   std::uint32_t part = 0;
   std::uint32_t fenced = 0;  ///< of forget: the epoch that others are in already; 0: its SSD's own

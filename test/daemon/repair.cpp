@@ -44,7 +44,7 @@ struct letters {
     return commands;
   }
   step_end serve(const repair_step& p) {
-    if (p.what == repair_step::kind::regions) {
+    if (p.what == repair_step::kind::regions || p.what == repair_step::kind::regions_since) {
       wire::afa::dirty_regions said{};
       said.version = wire::afa::payload_version;
       said.vid = p.vid;
@@ -77,7 +77,8 @@ struct letters {
           if (here == 0) here = 'X';
           break;
         case repair_step::kind::forget: here = 0; break;
-        case repair_step::kind::regions: break;
+        case repair_step::kind::regions:
+        case repair_step::kind::regions_since: break;
       }
     }
     return damaged ? step_end::damaged : step_end::done;

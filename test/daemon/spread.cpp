@@ -118,11 +118,9 @@ TEST_CASE(
     CHECK(a.rights(k, 1, 21) == (wire::afa::right_read | wire::afa::right_write));
 }
 
-TEST_CASE("nobody writes a volume while it is spread") {
+TEST_CASE("nobody begins to write a volume while it is spread") {
   grown_array a;
   REQUIRE(a.open(1, 20) == verdict::done);
-  a.spread();
-  CHECK(a.last().said == verdict::busy);
   a.boss.tick(2000);  // the lease is over, and its holder says nothing
   a.spread();
   a.obey();

@@ -89,12 +89,13 @@ class circumstances {
     if (o.opcode == admin_opcode::volume_delete && d.volumes.erase(o.vid) != 0)
       d.removed[o.vid] = step_;
     if (o.opcode == admin_opcode::volume_add && !d.volumes.contains(o.record.vid))
-      d.volumes[o.record.vid] = {o.record, step_, step_, {}};
+      d.volumes[o.record.vid] = {o.record, step_, step_, 0, {}};
     if (o.opcode != admin_opcode::volume_chmod || !d.volumes.contains(o.chmod.vid)) return;
     known_volume& v = d.volumes[o.chmod.vid];
     const wire::afa::volume_record before = v.r;
     daemon::apply(v.r, o.chmod);
     if (v.r.ssd_count != before.ssd_count) v.spread = step_;
+    if (v.r.held_until != before.held_until) v.held = step_;
     for (std::uint32_t k = 0; k < o.chmod.client_count; ++k) {
       const std::uint16_t client = o.chmod.clients[k].client;
       if (rights_of(before, client) != rights_of(v.r, client)) v.rights_changed[client] = step_;
@@ -103,6 +104,12 @@ class circumstances {
   /// It was in another epoch than this one.
   bool was_in_another(std::uint32_t ssd, std::uint32_t epoch, std::uint64_t since) const {
     return ssds_[ssd].epoch != epoch || ssds_[ssd].epoch_changed >= since;
+  }
+  /// It let nobody write the volume in this epoch.
+  bool held(std::uint32_t ssd, std::uint16_t vid, std::uint32_t epoch, std::uint64_t since) const {
+    if (lacked_volume(ssd, vid, since)) return false;
+    const known_volume& v = ssds_[ssd].volumes.at(vid);
+    return v.r.held_until > epoch || v.held >= since;
   }
   /// It did not know the volume, or another one of that VID.
   bool lacked_volume(std::uint32_t ssd, std::uint16_t vid, std::uint64_t since) const {
@@ -169,6 +176,7 @@ class circumstances {
     wire::afa::volume_record r{};
     std::uint64_t added = 0;
     std::uint64_t spread = 0;
+    std::uint64_t held = 0;
     std::map<std::uint16_t, std::uint64_t> rights_changed{};
   };
   struct disk {

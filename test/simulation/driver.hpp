@@ -224,8 +224,10 @@ class manager_driver {
     if (p.what == daemon::repair_step::kind::spoil) command.cdw13 = wire::afa::fill_unreadable;
     if (p.what == daemon::repair_step::kind::fill || p.what == daemon::repair_step::kind::spoil)
       command.opcode = static_cast<std::uint8_t>(wire::afa::io_opcode::fill);
-    if (p.what == daemon::repair_step::kind::regions)
+    const bool since = p.what == daemon::repair_step::kind::regions_since;
+    if (since || p.what == daemon::repair_step::kind::regions)
       command.opcode = static_cast<std::uint8_t>(wire::afa::io_opcode::dirty_regions);
+    if (since) command.cdw13 = wire::afa::dirty_regions_since_taken;
     forgotten += forgets ? 1 : 0;
     if (forgets) command.opcode = static_cast<std::uint8_t>(wire::afa::io_opcode::forget);
     const result<ticket> t = line.channel().submit(command);

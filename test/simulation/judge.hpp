@@ -28,8 +28,9 @@ enum class excuse : std::uint8_t {
   given_up,            ///< its client reset the connection, for another request that had failed
   power_cut,           ///< the array's power went
   client_died,         ///< its client's process ended
+  held,                ///< a write of a volume that was about to lie elsewhere
 };
-inline constexpr std::size_t excuses = 11;
+inline constexpr std::size_t excuses = 12;
 
 constexpr const char* to_string(excuse e) {
   constexpr const char* names[excuses] = {"SSD failed",
@@ -42,7 +43,8 @@ constexpr const char* to_string(excuse e) {
                                           "right passed on",
                                           "connection given up",
                                           "power cut",
-                                          "client died"};
+                                          "client died",
+                                          "volume held"};
   return names[static_cast<std::size_t>(e)];
 }
 
@@ -261,6 +263,7 @@ class judge {
     switch (static_cast<wire::afa::status>(s.nvme_code)) {
       case status::stale_epoch:
         if (befell_.was_in_another(s.ssd, r.seen.epoch, r.since)) return excuse::former_epoch;
+        if (!r.read && befell_.held(s.ssd, vid, r.seen.epoch, r.since)) return excuse::held;
         break;
       case status::unknown_volume:
         if (befell_.lacked_volume(s.ssd, vid, r.since)) return excuse::no_volume;

@@ -29,6 +29,7 @@ struct scene {
     std::uint32_t recreations = 0;
     std::uint32_t spreads = 0;
     std::uint32_t drains = 0;       ///< volumes that left their last SSDs
+    std::uint32_t beside = 0;       ///< of both: while a client had the right to write
     std::uint32_t exchanges = 0;    ///< of SSDs that serve, begun
     std::uint32_t calls_off = 0;    ///< of exchanges, and of those that come home
     std::uint32_t exchanged = 0;    ///< and ended well
@@ -59,6 +60,7 @@ struct scene {
       recreations += other.recreations;
       spreads += other.spreads;
       drains += other.drains;
+      beside += other.beside;
       exchanges += other.exchanges;
       calls_off += other.calls_off;
       exchanged += other.exchanged;

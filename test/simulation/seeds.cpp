@@ -40,6 +40,7 @@ void expect_each_kind(const scene::tally& all) {
   CHECK(all.recreations > 10);
   CHECK(all.spreads > 10);
   CHECK(all.drains > 10);
+  CHECK(all.beside > 10);
   CHECK(all.exchanged > 10);
   CHECK(all.calls_off > 10);
   CHECK(all.stand_ins > 5);
@@ -92,10 +93,11 @@ TEST_CASE("an array under every fault loses nothing that it has acknowledged") {
           << " pages damaged, " << all.forgeries << " commands forged, " << all.client_deaths
           << " clients died, " << all.manager_crashes << " managers crashed, " << all.hand_overs
           << " leases granted, " << all.recreations << " volumes removed, " << all.spreads
-          << " spread, " << all.drains << " drained, " << all.exchanges << " SSDs to be exchanged, "
-          << all.calls_off << " not any more, " << all.exchanged << " exchanged, " << all.stand_ins
-          << " stood in for, " << all.homecomings << " back at their places, " << all.stalls
-          << " engines stood still, " << all.repairs << " repairs, " << all.lost_blocks
-          << " blocks lost with all replicas, " << all.lost_volumes << " volumes with all SSDs");
+          << " spread, " << all.drains << " drained, " << all.beside << " of these written, "
+          << all.exchanges << " SSDs to be exchanged, " << all.calls_off << " not any more, "
+          << all.exchanged << " exchanged, " << all.stand_ins << " stood in for, "
+          << all.homecomings << " back at their places, " << all.stalls << " engines stood still, "
+          << all.repairs << " repairs, " << all.lost_blocks << " blocks lost with all replicas, "
+          << all.lost_volumes << " volumes with all SSDs");
   MESSAGE(requests.describe());
 }

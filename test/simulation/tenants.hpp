@@ -148,12 +148,13 @@ class tenants {
                       writer->volumes[w.vid].lease_until < s_.now_ns;
     // One that failed fails again where blocks are lost: others have to come to something, too.
     const std::uint32_t spreads = s_.shape.spreads * (1 + 8 * w.failed_spreads);
-    if (over && s_.dice.one_in(spreads) && may_spread(w.vid)) {
+    const bool moves = over || s_.dice.one_in(2);  // also while somebody writes
+    if (moves && s_.dice.one_in(spreads) && may_spread(w.vid)) {
       w.asked = wish::stage::spread;
       return s_.driver.manager.spread(w.request, w.vid);
     }
     const std::uint32_t drains = s_.shape.drains * (1 + 8 * w.failed_spreads);
-    const std::uint32_t last = over && s_.dice.one_in(drains) ? last_to_leave(w.vid) : 0;
+    const std::uint32_t last = moves && s_.dice.one_in(drains) ? last_to_leave(w.vid) : 0;
     if (last != 0) {
       w.asked = wish::stage::drain;
       return s_.driver.manager.narrow(w.request, w.vid, last);
@@ -269,6 +270,7 @@ class tenants {
           for (std::uint32_t k = 0; k < s_.shape.clients; ++k) {
             if (static_cast<std::int32_t>(k) != keeps) s_.clients[k]->fenced(w.vid);
           }
+          s_.happened.beside += done && keeps >= 0 ? 1 : 0;
           w.writer = keeps;
         }
         if (done)

@@ -256,6 +256,14 @@ void array_manager::run() {
   }
 }
 
+/// Who does a repair: what nobody waits for holds up nothing that somebody does.
+repair_worker& array_manager::worker_of(const daemon::repair_order& r) {
+  using kind = daemon::repair_kind;
+  const bool again = (r.kind == kind::spread || r.kind == kind::drain) && !r.kept.regions.empty();
+  if (r.kind == kind::converge) return converging_;
+  return r.kind == kind::forget || r.kind == kind::watch || again ? forgetting_ : repairs_;
+}
+
 void array_manager::obey(daemon::orders&& out) {
   for (const std::uint32_t k : out.detached) front_ends_.push_back({k, true});
   for (const std::uint32_t k : out.attached) front_ends_.push_back({k, false});
@@ -276,10 +284,7 @@ void array_manager::obey(daemon::orders&& out) {
       say(fmt::format("SSD {} has {} volumes but for what was changed since it left", r.ssd,
                       r.kept.regions.size()));
     }
-    (r.kind == daemon::repair_kind::converge ? converging_
-     : r.kind == daemon::repair_kind::forget ? forgetting_
-                                             : repairs_)
-        .add(r);
+    worker_of(r).add(r);
   }
   for (const daemon::reply& r : out.replies) {
     const auto at = requests_.find(r.request);

@@ -172,6 +172,7 @@ class array_manager {
   repair_worker::employer employer();
   bool may_send_many() const;
   std::array<repair_worker*, 3> workers() { return {&repairs_, &converging_, &forgetting_}; }
+  repair_worker& worker_of(const daemon::repair_order& r);
   void run();
   void obey(daemon::orders&& out);
   void carry_out(std::unique_lock<std::mutex>& lock);
@@ -258,7 +259,8 @@ class array_manager {
   std::uint64_t term_ = 0;     ///< constant once it has taken over
   repair_worker repairs_;      ///< one after another, but for
   repair_worker converging_;   ///< what somebody waits for who wants to write, and
-  repair_worker forgetting_;   ///< what an SSD that is back waits for
+  /// What an SSD that is back waits for, or whoever writes a volume that moves.
+  repair_worker forgetting_;
   std::thread thread_;
 };
 

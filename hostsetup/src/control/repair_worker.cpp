@@ -24,6 +24,7 @@ const char* name_of(daemon::repair_kind kind) {
     case daemon::repair_kind::spread: return "spread";
     case daemon::repair_kind::drain: return "drain";
     case daemon::repair_kind::forget: return "forget";
+    case daemon::repair_kind::watch: return "watch";
   }
   return "repair";
 }
@@ -46,6 +47,11 @@ repair_state waiting(const daemon::repair_order& order) {
   return s;
 }
 
+bool asks_regions(const daemon::repair_step& p) {
+  using kind = daemon::repair_step::kind;
+  return p.what == kind::regions || p.what == kind::regions_since;
+}
+
 /// The command of a step, without its data.
 wire::nvme::submission_entry command_of(const daemon::repair_step& p, client_id client) {
   using kind = daemon::repair_step::kind;
@@ -59,8 +65,9 @@ wire::nvme::submission_entry command_of(const daemon::repair_step& p, client_id 
   if (p.what == kind::spoil) command.cdw13 = wire::afa::fill_unreadable;
   if (p.what == kind::fill || p.what == kind::spoil)
     command.opcode = static_cast<std::uint8_t>(wire::afa::io_opcode::fill);
-  if (p.what == kind::regions)
+  if (asks_regions(p))
     command.opcode = static_cast<std::uint8_t>(wire::afa::io_opcode::dirty_regions);
+  if (p.what == kind::regions_since) command.cdw13 = wire::afa::dirty_regions_since_taken;
   if (p.what == kind::forget)
     command.opcode = static_cast<std::uint8_t>(wire::afa::io_opcode::forget);
   return command;
@@ -186,9 +193,10 @@ repair_worker::parts repair_worker::parts_of(const daemon::repair_order& order) 
   daemon::repair_order own = order;
   const std::uint32_t depth =
       manager_.depth ? std::clamp(manager_.depth(), 1u, most_parts) : most_parts;
-  own.parts = order.kind == kind::forget ? 1
-                                         : static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
-                                               blocks / blocks_of_part(order.kind), 1, depth));
+  const bool whole = order.kind == kind::forget || order.kind == kind::watch;
+  own.parts = whole ? 1
+                    : static_cast<std::uint32_t>(
+                          std::clamp<std::uint64_t>(blocks / blocks_of_part(order.kind), 1, depth));
   parts all;
   for (; own.part < own.parts; ++own.part) {
     if (memory_.size() == own.part)
@@ -222,7 +230,7 @@ void repair_worker::work_on(std::unique_lock<std::mutex>& lock, parts& all, part
       now_.done += other.work.looked_at() / all.size();
       now_.mended += other.work.mended();
     }
-    if (p.what != kind::read && p.what != kind::regions && p.what != kind::forget)
+    if (p.what != kind::read && !asks_regions(p) && p.what != kind::forget)
       pace(lock, std::uint64_t{p.blocks} * block_bytes * at_work_);
   }
   --at_work_;
@@ -237,9 +245,8 @@ daemon::step_end repair_worker::step(const daemon::repair_step& p, std::span<std
   status s;
   try {
     // One shard after another has its turn for it.
-    s = p.what == daemon::repair_step::kind::regions
-            ? client_->io(command_of(p, as_), data, std::chrono::seconds(5))
-            : client_->io(command_of(p, as_), data);
+    s = asks_regions(p) ? client_->io(command_of(p, as_), data, std::chrono::seconds(5))
+                        : client_->io(command_of(p, as_), data);
   } catch (const error& e) {  // no memory for it here: the repair is ordered again
     log(log_level::warning, e.what());
     return daemon::step_end::failed;
