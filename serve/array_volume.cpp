@@ -63,6 +63,7 @@ array_volume::array_volume(emulated_gateway& array, const wire::afa::volume_reco
   info_.set_membership(about.absent, about.filling, about.others());
   info_.max_transfer_blocks = about.max_transfer_blocks;
   writable_ = !other_writer(r, info_.client);
+  array.follow(info_);
 }
 
 volume_info array_volume::info() const {
@@ -72,8 +73,10 @@ volume_info array_volume::info() const {
 
 /// Takes over what the array has said the last time.
 void array_volume::follow_epoch() {
-  const wire::afa::array_description about = array_->about();
   const std::lock_guard lock(info_guard_);
+  info_ = array_->present(info_);
+  if (array_->managed()) return;
+  const wire::afa::array_description about = array_->about();
   info_.epoch = about.epoch;
   info_.set_membership(about.absent, about.filling, about.others());
 }
@@ -125,7 +128,7 @@ bool array_volume::is(const wire::afa::volume_record& r) const {
   const volume_info v = info();
   return r.vid == v.vid.value && r.hash_factor == v.hash_factor &&
          r.capacity_blocks >= v.capacity_blocks && r.stripe_blocks == v.stripe_blocks &&
-         r.replicas == v.replicas && (r.ssd_count == 0 || r.ssd_count == v.ssd_count);
+         r.replicas == v.replicas;
 }
 
 volume_shape array_volume::shape() const {

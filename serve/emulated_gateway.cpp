@@ -178,6 +178,10 @@ volume_info emulated_gateway::present(volume_info v) const {
   return epochs_ != nullptr ? epochs_->present(v) : v;
 }
 
+void emulated_gateway::follow(const volume_info& v) {
+  if (epochs_ != nullptr) (void)epochs_->follow(v);
+}
+
 void emulated_gateway::refresh() { remember(own_->describe()); }
 
 void emulated_gateway::remember(const wire::afa::array_description& said) {
@@ -185,6 +189,7 @@ void emulated_gateway::remember(const wire::afa::array_description& said) {
   if (said.epoch < description_.epoch) return;  // another thread has asked later
   description_ = said;
   about_.epoch = said.epoch;
+  if (epochs_ != nullptr) epochs_->write(said);
 }
 
 /// Hosts keep their leases: they come back where this array is served next, and write on.

@@ -81,6 +81,8 @@ class emulated_gateway final : public array_gateway {
   wire::afa::array_description about() const;
   /// A volume in the latest epoch that anybody here has learned.
   volume_info present(volume_info v) const;
+  /// Has `present` say where a volume lies, too, from now on.
+  void follow(const volume_info& v);
   /// Asks the array for its epoch and for what that says of its SSDs. Throws `io_error`.
   void refresh();
   /// Creates a volume on which nobody has a right yet. Throws what `session::create_volume` throws.

@@ -236,7 +236,7 @@ volume_info session::refresh(const volume_info& volume) {
 
 remote_volume session::ref(const volume_info& volume) const {
   volume_info mine = volume;
-  mine.epochs = static_cast<epoch_board*>(impl_->board.data());
+  mine.epochs = impl_->watcher ? impl_->watcher->follow(volume) : nullptr;
   return remote_volume(mine, channels(), rendezvous_placement(volume.ssd_count));
 }
 

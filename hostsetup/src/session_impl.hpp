@@ -15,6 +15,7 @@
 #include <control/lease_keeper.hpp>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <utility>
@@ -64,10 +65,13 @@ struct session::impl {
   /// Asks for it while kernels run, for them; nothing if no SSD answers.
   /// @par Callers the watcher's thread
   std::optional<wire::afa::array_description> look(std::uint32_t ssd_count);
+  template <class Payload>
+  status look(const wire::afa::admin_command& c, std::uint32_t ssd, Payload& one);
   void renew_look_page();
   void watch_epochs();
   /// A volume in the epoch that was learned last.
   volume_info present(volume_info v) const;
+  volume_info placed(volume_info v);
   volume_info renewed(volume_info v);
   /// Carries out an operation on a volume; where a manager may help, again in each new epoch, until
   /// the time for a command is over.
@@ -148,14 +152,16 @@ struct session::impl {
   memory_block staging;                    ///< admin payload page, then the host's I/O buffer
   io_buffer staging_buffer{};
   std::vector<memory_block> retired;  ///< former staging buffers
-  memory_block board;                 ///< of epochs, where kernels may follow them
+  memory_block boards;                ///< of epochs, where kernels may follow them
   struct {
     memory_block memory;
     io_buffer buffer{};
     std::vector<memory_block> retired;
   } look_page;                             ///< the watcher's: what SSDs describe
-  std::unique_ptr<epoch_watcher> watcher;  ///< with `board`
-  wire::afa::array_description array{};    ///< what the array said of itself
+  std::unique_ptr<epoch_watcher> watcher;  ///< with `boards`
+  /// By VID and hash factor: SSDs that a volume is spread over, and in which epoch.
+  std::map<std::pair<std::uint16_t, std::uint64_t>, std::pair<std::uint32_t, std::uint32_t>> lies;
+  wire::afa::array_description array{};  ///< what the array said of itself
   std::uint64_t driven_in = 0;  ///< `array_link::fresh_starts` of what this session did last
   client_id client{};
   std::set<std::uint16_t> taken;    ///< plain namespaces in use as scratch volumes

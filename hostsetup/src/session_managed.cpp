@@ -10,7 +10,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -61,6 +63,39 @@ std::optional<wire::afa::array_description> ask_all(std::uint32_t ssd_count,
   return *agreed;
 }
 
+/// How many SSDs a volume is spread over in an epoch. 0: there is no such volume; nothing: no SSD
+/// of that epoch says.
+/// @param list `status(wire::afa::admin_command, ssd, volume_list&)`: asks one
+template <class List>
+std::optional<std::uint32_t> ask_where(const volume_info& v,
+                                       const wire::afa::array_description& epoch,
+                                       const List& list) {
+  wire::afa::admin_command c;
+  c.opcode = wire::afa::admin_opcode::volume_list;
+  c.volume = v.vid;
+  c.epoch = epoch.epoch;
+  bool answered = true;
+  for (std::uint32_t k = 0; k < epoch.ssd_count; ++k) {
+    if ((epoch.absent >> k & 1) != 0) continue;
+    wire::afa::volume_list said{};
+    const status s = list(c, k, said);
+    if (is_own(s, wire::afa::status::stale_epoch)) return std::nullopt;
+    answered = answered && s.ok();
+    if (!s.ok()) continue;
+    check_reply(said, v.vid.value, epoch.ssd_count);
+    const volume_record* const first = said.records;
+    const volume_record* const end = first + said.count;
+    const volume_record* const at = std::find_if(first, end, [&](const volume_record& r) {
+      return r.vid == v.vid.value && r.hash_factor == v.hash_factor && is_listed(r.spread);
+    });
+    if (at != end) return at->ssd_count != 0 ? at->ssd_count : epoch.ssd_count;
+  }
+  return answered ? std::optional<std::uint32_t>(0) : std::nullopt;
+}
+
+/// Boards of epochs: volumes that kernels use beyond these go on where they were.
+constexpr std::size_t most_boards = 64;
+
 }  // namespace
 
 void session::impl::manage(std::unique_ptr<array_control> manager) {
@@ -72,20 +107,37 @@ void session::impl::manage(std::unique_ptr<array_control> manager) {
 void session::impl::watch_epochs() {
   // Lanes read it only when an I/O has failed: a GPU need not have it near.
   const bool on_gpu = link->kernel_reach() == place::device;
-  board = link->allocate(on_gpu ? place::pinned : link->kernel_reach(), sizeof(epoch_board));
+  boards = link->allocate(on_gpu ? place::pinned : link->kernel_reach(),
+                          most_boards * sizeof(epoch_board));
+  auto* const first = static_cast<epoch_board*>(boards.data());
+  std::uninitialized_default_construct_n(first, most_boards);
   renew_look_page();
   const std::uint32_t ssds = array.ssd_count;
   watcher = std::make_unique<epoch_watcher>(
-      *new (board.data()) epoch_board, [this, ssds] { return look(ssds); },
+      std::span(first, most_boards), [this, ssds] { return look(ssds); },
+      [this](const volume_info& v, const wire::afa::array_description& epoch) {
+        return ask_where(v, epoch, [this](const auto& c, std::uint32_t ssd, auto& said) {
+          return look(c, ssd, said);
+        });
+      },
       link->kernel_count() != 0);
   watcher->write(array);
 }
 
 void session::impl::renew_look_page() {
-  memory_block fresh = link->allocate(link->node_reach(), sizeof(wire::afa::array_description));
+  memory_block fresh = link->allocate(link->node_reach(), sizeof(wire::afa::volume_list));
   look_page.buffer = link->register_memory(fresh.data(), fresh.bytes());
   if (look_page.memory.data() != nullptr) look_page.retired.push_back(std::move(look_page.memory));
   look_page.memory = std::move(fresh);
+}
+
+/// Asks an SSD for something from the watcher's thread.
+template <class Payload>
+status session::impl::look(const wire::afa::admin_command& c, std::uint32_t ssd, Payload& one) {
+  const status s = ask(c, ssd, look_page.buffer.slice(0, sizeof one), patience);
+  if (s.left_behind()) renew_look_page();  // the SSD may still write this one
+  if (s.ok()) std::memcpy(&one, look_page.memory.data(), sizeof one);
+  return s;
 }
 
 std::optional<wire::afa::array_description> session::impl::look(std::uint32_t ssd_count) {
@@ -93,10 +145,7 @@ std::optional<wire::afa::array_description> session::impl::look(std::uint32_t ss
   return ask_all(
       ssd_count,
       [&](const wire::afa::admin_command& c, std::uint32_t ssd, wire::afa::array_description& one) {
-        const status s = ask(c, ssd, look_page.buffer.slice(0, sizeof one), patience);
-        if (s.left_behind()) renew_look_page();  // the SSD may still write this one
-        if (s.ok()) std::memcpy(&one, look_page.memory.data(), sizeof one);
-        return s;
+        return look(c, ssd, one);
       },
       why);
 }
@@ -125,6 +174,27 @@ volume_info session::impl::present(volume_info v) const {
   return v;
 }
 
+/// The same, and spread over as many SSDs as it is there; if nobody says, as it was in its epoch.
+volume_info session::impl::placed(volume_info v) {
+  if (array.epoch == v.epoch) return v;
+  auto& [epoch, count] = lies[{v.vid.value, v.hash_factor}];
+  if (epoch == array.epoch) {
+    v.ssd_count = count;
+    return present(v);
+  }
+  const auto ssds = ask_where(v, array, [this](const auto& c, std::uint32_t ssd, auto& said) {
+    const limited look(options, patience);
+    const status s = attempt(c, ssd, sizeof said);
+    if (s.ok()) std::memcpy(&said, page(), sizeof said);
+    return s;
+  });
+  if (!ssds) return v;  // there is another epoch, or about to be
+  epoch = array.epoch;
+  if (*ssds != 0) v.ssd_count = *ssds;
+  count = v.ssd_count;
+  return present(v);
+}
+
 /// The size that a volume has now, and the SSDs that it is spread over; as they were if nobody
 /// says.
 volume_info session::impl::renewed(volume_info v) {
@@ -142,7 +212,7 @@ volume_info session::impl::renewed(volume_info v) {
 status session::impl::follow(const volume_info& v,
                              const std::function<status(const volume_info&)>& operation) {
   if (!control) return operation(v);
-  volume_info now = present(v);
+  volume_info now = placed(v);
   return in_epochs(
       options.timeout,
       // Where the connection was made again, and the target has said that nothing of the former one
@@ -160,7 +230,7 @@ status session::impl::follow(const volume_info& v,
         } catch (const io_error& e) {
           log(log_level::warning, e.what());
         }
-        now = present(now);
+        now = placed(now);
       });
 }
 

@@ -132,6 +132,7 @@ std::shared_ptr<block_device> block_array::open(std::string_view volume, bool re
   std::vector<std::shared_ptr<block_device>> known;  // the latest last
   const std::lock_guard lock(guard_);
   const volume_info v = opened(volume, read_only, former);
+  if (epochs_ != nullptr) (void)epochs_->follow(v);
   std::vector<std::weak_ptr<block_device>>& there = open_[v.vid.value];
   known = alive(there);
   for (const std::shared_ptr<block_device>& d : known)

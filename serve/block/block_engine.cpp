@@ -399,10 +399,9 @@ bool block_engine::may_be_sent_again(status s) const {
 bool block_engine::finds_epoch() {
   if (waiting_.empty()) return false;
   const std::uint64_t now = simt::now_ns();
-  array_epoch known;
-  const bool any = epochs_ != nullptr && epochs_->board().read(known);
   const auto stays = [&](block_request* r) {
-    return !(any && known.number > r->sent_in_) && r->sent_by_ == started_;
+    const bool later = epochs_ != nullptr && epochs_->present(r->volume).epoch > r->sent_in_;
+    return !later && r->sent_by_ == started_;
   };
   const auto goes = std::stable_partition(waiting_.begin(), waiting_.end(), stays);
   const bool moved = goes != waiting_.end();

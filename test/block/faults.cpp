@@ -118,6 +118,27 @@ TEST_CASE("where a manager is, an SSD that falls silent and comes back costs nob
   CHECK(l.wrong() == 0);
 }
 
+TEST_CASE("a volume that moves to fewer SSDs and back is read and written meanwhile") {
+  managed_devices rig;
+  const auto device = rig.array->open("disk");
+  REQUIRE(device->writable());
+  load l(*device, 8);
+  wait_for(l, 200);
+  for (const bool drains : {true, false}) {
+    CAPTURE(drains);
+    if (drains) rig.managed.manager->drain(3);
+    if (!drains) rig.managed.manager->add(3);
+    const std::uint32_t volumes = drains ? 0 : 1;
+    CHECK(rig.managed.comes(
+        [=](const host::array_state& a) { return a.ssds[3].volumes == volumes; }));
+    wait_for(l, 200);
+  }
+  l.stop();
+  MESSAGE("the longest took ", l.longest().count(), " ms");
+  CHECK(l.failed() == 0);
+  CHECK(l.wrong() == 0);
+}
+
 TEST_CASE("where a manager is, an SSD whose file fails costs nobody an error") {
   const temp_folder folder;
   managed_devices rig({}, "&flash=" + folder.path());

@@ -45,19 +45,19 @@ TEST_CASE("an SSD is drained while another volume is written, and no replica is 
   REQUIRE(every_replica_holds(array, alice, array.manager->find("data").record, bytes));
 
   array.manager->drain(3);
-  CHECK(array.comes([](const host::array_state& a) { return a.ssds[3].volumes == 1; }));
-  const host::ssd_state waits = array.manager->state().ssds[3];
-  CHECK(waits.volumes_left == 1);
-  CHECK(waits.waits_for == busy.record.vid);  // bob writes it
   const auto more = random_bytes(64 * block_bytes, 2);
   const auto writes = [&] { return bob.write(array.manager->find("busy").record, more); };
-  CHECK(bob.in_any_epoch(writes).ok());
+  for (std::uint32_t k = 0; k < 3 || !is_drained(array.manager->state()); ++k) {
+    REQUIRE(k < 10'000);
+    REQUIRE(bob.in_any_epoch(writes).ok());  // whose right nobody has taken
+  }
+  CHECK(array.manager->find("busy").record.ssd_count == 3);
+  CHECK(every_replica_holds(array, bob, array.manager->find("busy").record, more));
   const auto moved = array.manager->find("data");
   CHECK(moved.record.ssd_count == 3);
   CHECK(!moved.degraded);
   CHECK(every_replica_holds(array, alice, moved.record, bytes));
   array.manager->close(busy.record.vid, bob.id(), true);
-  CHECK(array.comes(is_drained));
   CHECK(array.create("new", 16).record.ssd_count == 3);
 
   array.manager->detach(3);

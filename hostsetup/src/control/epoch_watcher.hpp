@@ -4,47 +4,77 @@
 #include <gnstor/io/volume_info.hpp>
 #include <gnstor/wire/afa/array_description.hpp>
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <thread>
+#include <utility>
 
 namespace gnstor::host {
 
-/// Keeps an epoch board up to date while kernels run: when one of their lanes asks, this asks the
-/// array, from a thread of its own.
+/// Keeps epoch boards up to date while kernels run: when one of their lanes asks, this asks the
+/// array, from a thread of its own; and for each volume that is followed where it lies by then.
 class epoch_watcher {
  public:
   /// Asks the array for its epoch; nothing if no SSD says.
   using question = std::function<std::optional<wire::afa::array_description>()>;
+  /// Asks in an epoch how many SSDs a volume is spread over: 0 if there is no such volume; nothing
+  /// if no SSD says.
+  using locator = std::function<std::optional<std::uint32_t>(
+      const volume_info& v, const wire::afa::array_description& epoch)>;
 
-  /// @param board outlives this, as does what `ask` needs
-  /// @param kernels lanes write their wishes on the board, where they are looked for all the time;
+  /// @param boards the first is of no volume; the others are given to volumes as they are followed.
+  /// They outlive this, as does what `ask` and `locate` need
+  /// @param kernels lanes write their wishes on the boards, where they are looked for all the time;
   /// false: whoever has one calls `wish`
-  epoch_watcher(epoch_board& board, question ask, bool kernels = true);
+  epoch_watcher(std::span<epoch_board> boards, question ask, locator locate = {},
+                bool kernels = true);
   ~epoch_watcher();
   epoch_watcher(const epoch_watcher&) = delete;
   epoch_watcher& operator=(const epoch_watcher&) = delete;
 
-  /// Writes down an epoch that somebody has learned, unless a later one is known.
-  /// @par Callers any thread
+  /// Finds out in each epoch from now on where a volume lies.
+  /// @return its board; that of no volume where all others are taken @par Callers any thread
+  epoch_board* follow(const volume_info& v);
+  /// Notes an epoch that somebody has learned, unless a later one is known. The boards of volumes
+  /// have it once it is known where they lie. @par Callers any thread
   void write(const wire::afa::array_description& said);
   /// Has the array asked soon. @par Callers any thread of this CPU
   void wish();
-  epoch_board& board() const { return *board_; }
-  /// A volume in the epoch on the board, unless its own is later. @par Callers any thread
+  /// That of no volume.
+  epoch_board& board() const { return boards_.front(); }
+  /// A volume in the latest epoch of which it is known where it lies, unless its own is later.
+  /// @par Callers any thread
   volume_info present(volume_info v) const;
 
  private:
-  void run();
+  struct place {
+    volume_info volume{};
+    epoch_board* board = nullptr;
+    std::uint32_t epoch = 0;  ///< the latest in which it is known where it lies
+    std::uint32_t ssd_count = 0;
+  };
 
-  epoch_board* const board_;
+  void run();
+  bool take_wishes() const;
+  bool locate(std::unique_lock<std::mutex>& lock);
+  void show(const place& where) const;
+  place* behind();
+
+  const std::span<epoch_board> boards_;
   const bool kernels_;
   question ask_;
-  std::mutex guard_;  ///< of what follows, and of the board's writers
+  locator locate_;
+  mutable std::mutex guard_;  ///< of what follows, and of the boards' writers
   std::condition_variable changed_;
-  std::uint32_t written_ = 0;  ///< the number of the epoch on the board
+  wire::afa::array_description said_{};
+  std::atomic<std::uint32_t> written_{0};                            ///< the number of that epoch
+  std::map<std::pair<std::uint16_t, std::uint64_t>, place> places_;  ///< by VID and hash factor
+  std::size_t used_ = 1;                                             ///< boards
   bool stopping_ = false;
   std::thread thread_;
 };

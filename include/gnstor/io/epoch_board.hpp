@@ -14,10 +14,12 @@ struct array_epoch {
   std::uint64_t absent = 0;       ///< take part in nothing
   std::uint64_t filling = 0;      ///< take writes, and are not read yet
   wire::afa::stand_ins others{};  ///< serve at places that are not their own
+  /// That the board's volume is spread over; 0: as it was, or the board is of no volume.
+  std::uint32_t ssd_count = 0;
 };
 
-/// Where a session writes down its array's epoch while kernels run: in memory that they and this
-/// CPU reach. Zero-filled at first.
+/// Where a session writes down its array's epoch while kernels run, and where a volume lies in it:
+/// in memory that they and this CPU reach. Zero-filled at first.
 ///
 /// The host alone writes what the epoch is; lanes that need another one than they know say so, and
 /// the host then asks the array.
@@ -31,6 +33,7 @@ class alignas(64) epoch_board {
     word32(version_).store(before + 1, relaxed);
     word32(number_).store(now.number, release);
     word32(others_).store(now.others.bits, release);
+    word32(ssd_count_).store(now.ssd_count, release);
     word64(absent_).store(now.absent, release);
     word64(filling_).store(now.filling, release);
     word32(version_).store(before + 2, release);
@@ -45,6 +48,7 @@ class alignas(64) epoch_board {
     if (before == 0 || before % 2 != 0) return false;
     now.number = word32(number_).load(acquire);
     now.others.bits = word32(others_).load(acquire);
+    now.ssd_count = word32(ssd_count_).load(acquire);
     now.absent = word64(absent_).load(acquire);
     now.filling = word64(filling_).load(acquire);
     return word32(version_).load(relaxed) == before;
@@ -77,6 +81,7 @@ class alignas(64) epoch_board {
   std::uint32_t others_ = 0;
   std::uint64_t absent_ = 0;
   std::uint64_t filling_ = 0;
+  std::uint32_t ssd_count_ = 0;
 };
 
 static_assert(sizeof(epoch_board) == 64);

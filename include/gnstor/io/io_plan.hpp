@@ -42,6 +42,10 @@ class io_plan {
   GNSTOR_HD io_plan in(const array_epoch& now) const {
     io_plan other = *this;
     other.info_.epoch = now.number;
+    if constexpr (std::is_same_v<Placement, rendezvous_placement>) {
+      if (now.ssd_count != 0) other.placement_ = Placement(now.ssd_count);
+      if (now.ssd_count != 0) other.info_.ssd_count = now.ssd_count;
+    }
     other.info_.set_membership(now.absent, now.filling, now.others);
     return other;
   }

@@ -1,0 +1,112 @@
+/// Volumes that are moved to fewer SSDs and back while kernels and sessions write them.
+// label: thorough
+#include "kernels.hpp"
+
+#include <atomic>
+
+using namespace gnstor;
+using namespace gnstor::test;
+
+namespace {
+
+/// Moves the volume from the last SSD, and back, while somebody goes on.
+/// @param goes_on waits until he has come further; false: he does not
+template <class GoesOn>
+void move_to_and_fro(managed_array& array, const GoesOn& goes_on) {
+  const std::uint32_t last = array.shared.where.ssds - 1;
+  for (int round = 0; round < rounds_of(3, 1); ++round) {
+    CAPTURE(round);
+    array.manager->drain(last);
+    REQUIRE(array.comes([=](const host::array_state& a) { return a.ssds[last].volumes == 0; }));
+    REQUIRE(goes_on());
+    array.manager->add(last);
+    REQUIRE(array.comes([=](const host::array_state& a) { return a.ssds[last].volumes == 1; }));
+    REQUIRE(goes_on());
+  }
+}
+
+void write_while_it_moves(failing_array& r, bool own_channel) {
+  constexpr std::uint32_t lanes = kernel_notes::lanes;
+  host::memory_block memory = r.alice.allocate(2 * lanes * block_bytes);
+  const io_buffer buffer = r.alice.register_memory(memory.data(), memory.bytes());
+  host::executor machine;
+  machine.spawn(2, lanes / 2, keep_writing{buffer, &r.notes, own_channel}, r.alice.ref(r.v));
+  r.alice.attach(machine);
+  std::thread kernel([&] { machine.run(); });
+  CHECK(r.goes_on());
+  try {
+    move_to_and_fro(r.array, [&] { return r.goes_on(); });
+  } catch (...) {
+    system_word<std::uint32_t>(r.notes.stop).store(1, release);
+    kernel.join();
+    INFO(host::to_string(status::unpack(r.notes.failed)));
+    CHECK(r.notes.failed == 0);
+    throw;
+  }
+  system_word<std::uint32_t>(r.notes.stop).store(1, release);
+  kernel.join();
+  INFO(host::to_string(status::unpack(r.notes.failed)));
+  CHECK(r.notes.failed == 0);
+  CHECK(r.notes.wrong == 0);
+  CHECK(r.notes.finished == lanes);
+}
+
+}  // namespace
+
+TEST_CASE("a kernel writes and reads on while its volume moves") {
+  for (const std::uint16_t replicas : {std::uint16_t{1}, std::uint16_t{2}}) {
+    CAPTURE(replicas);
+    failing_array r;
+    r.alice.delete_volume("a");
+    r.v = r.alice.create_volume({.bytes = 4 << 20, .replicas = replicas, .name = "a"});
+    write_while_it_moves(r, false);
+  }
+}
+
+TEST_CASE("so do warps with a channel of their own, and a kernel behind a proxy") {
+  failing_array own;
+  write_while_it_moves(own, true);
+  failing_array proxy("emu:?ssds=4&capacity=16M&runner=cpu&transport=proxy");
+  write_while_it_moves(proxy, false);
+}
+
+TEST_CASE("a session writes and reads on while its volume moves") {
+  failing_array r;
+  std::atomic<bool> stops{false};
+  std::atomic<int> rounds{0};
+  std::string failed;
+  std::thread writer([&] {
+    try {
+      for (std::uint64_t seed = 1; !stops; ++seed) {
+        const auto bytes = random_bytes(256 * 1024, seed);
+        const std::uint64_t at = seed % 8 * bytes.size();
+        r.alice.write(r.v, at, bytes.data(), bytes.size());
+        std::vector<unsigned char> found(bytes.size());
+        r.alice.read(r.v, at, found.data(), found.size());
+        if (found != bytes) throw host::error("other bytes");
+        ++rounds;
+      }
+    } catch (const std::exception& e) {
+      failed = e.what();
+    }
+  });
+  const auto goes_on = [&] {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    for (const int before = rounds; rounds < before + 3;) {
+      if (std::chrono::steady_clock::now() > until || !failed.empty()) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return true;
+  };
+  try {
+    move_to_and_fro(r.array, goes_on);
+  } catch (...) {
+    stops = true;
+    writer.join();
+    CHECK(failed == "");
+    throw;
+  }
+  stops = true;
+  writer.join();
+  CHECK(failed == "");
+}
