@@ -52,12 +52,15 @@ struct bench {
     }
     return all;
   }
-  /// What a write of `blocks` blocks has to leave behind in an epoch without `absent`.
+  /// What a write of `blocks` blocks has to leave behind in an epoch without `absent`, where the
+  /// volume is spread over `ssds`.
   std::set<std::pair<std::uint32_t, std::uint32_t>> placed(std::uint64_t absent,
-                                                           std::uint32_t blocks = 60) const {
+                                                           std::uint32_t blocks = 60,
+                                                           std::uint32_t ssds = 5) const {
     std::set<std::pair<std::uint32_t, std::uint32_t>> all;
     for (std::uint32_t at = 3; at < 3 + blocks; ++at) {
-      const auto where = rendezvous_placement(5).replicas(info.vid, info.hash_factor, at / 16, 2);
+      const auto where =
+          rendezvous_placement(ssds).replicas(info.vid, info.hash_factor, at / 16, 2);
       for (std::uint32_t k = 0; k < 2; ++k) {
         if ((absent >> where.ssd[k].value & 1) == 0) all.insert({at, where.ssd[k].value});
       }
@@ -78,7 +81,7 @@ struct write_epochs {
 
   template <class Lane>
   void operator()(Lane&) const {
-    for (std::uint32_t k = 1; k <= last; ++k) board->write({k, k * 3ull, k * 5ull});
+    for (std::uint32_t k = 1; k <= last; ++k) board->write({k, k * 3ull, k * 5ull, {}, k * 7});
   }
 };
 /// Waits for each next one.
@@ -92,7 +95,9 @@ struct follow_epochs {
     array_epoch now;
     for (std::uint32_t known = 0; known < last; known = now.number) {
       const bool came = board->await_after(known, simt::within(1'000'000'000), now);
-      if (came && now.absent == now.number * 3ull && now.filling == now.number * 5ull) continue;
+      if (came && now.absent == now.number * 3ull && now.filling == now.number * 5ull &&
+          now.ssd_count == now.number * 7)
+        continue;
       system_word<std::uint32_t>(*mixed).fetch_add(1, relaxed);
       return;
     }
@@ -136,6 +141,18 @@ TEST_CASE("a write goes again to all replicas of the next epoch, as a whole") {
   for (const sent_command& c : b.script.sent) {
     later = later || c.epoch == 10;
     CHECK(c.epoch == (later ? 10 : 9));
+  }
+}
+
+TEST_CASE("a write goes again to where its volume lies in the next epoch") {
+  for (const std::uint32_t ssds : {3u, 4u, 5u, 6u}) {
+    CAPTURE(ssds);
+    bench b;
+    b.board.write({10, 1u << 1, 0, {}, ssds});
+    b.script.judge = [](const sent_command& c) { return c.epoch == 9 ? stale() : status{}; };
+    CHECK(b.moved(true).ok());
+    CHECK(b.copies(9) == b.placed(0));
+    CHECK(b.copies(10) == b.placed(1u << 1, 60, ssds));
   }
 }
 

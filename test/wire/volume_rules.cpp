@@ -54,7 +54,7 @@ TEST_CASE("what nobody knows is not set, and nothing beside it") {
   afa::volume_record r = volume();
   afa::volume_chmod change{};
   change.version = afa::payload_version;
-  change.sets = afa::volume_chmod::sets_capacity | 16;
+  change.sets = afa::volume_chmod::sets_capacity | 32;
   change.capacity_blocks = 200;
   CHECK(afa::apply_chmod(r, change, 4) == afa::make_status(afa::status::bad_payload));
   CHECK(r.capacity_blocks == 100);
