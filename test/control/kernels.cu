@@ -1,5 +1,5 @@
-/// Kernels that go on while SSDs fail, on a GPU; the array's node runs on it, too, or on CPU
-/// threads.
+/// Kernels that go on while SSDs fail, or their volume moves, on a GPU; the array's node runs on
+/// it, too, or on CPU threads.
 #include "host/gpu_node.hpp"
 #include "kernels.hpp"
 
@@ -37,5 +37,17 @@ TEST_CASE("a GPU's array stays what it is while SSDs fail and come back" *
     CAPTURE(endpoint);
     failing_array r(endpoint);
     count_while_ssds_fail(r);
+  }
+}
+
+TEST_CASE("a kernel on a GPU writes and reads on while its volume moves" *
+          doctest::skip(under_a_tool())) {
+  for (const std::string& endpoint : {by_cpu, by_gpu}) {
+    for (const bool own_channel : {false, true}) {
+      CAPTURE(endpoint);
+      CAPTURE(own_channel);
+      failing_array r(endpoint);
+      write_while_it_moves(r, own_channel);
+    }
   }
 }

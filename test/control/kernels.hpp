@@ -1,6 +1,6 @@
 #pragma once
-/// Kernels of sessions whose array has a manager go on while SSDs fail: the same on a CPU and on a
-/// GPU.
+/// Kernels of sessions whose array has a manager go on while SSDs fail, and while their volume
+/// moves: the same on a CPU and on a GPU.
 
 #include "rig.hpp"
 #include <gnstor/host/array.hpp>
@@ -203,6 +203,48 @@ inline void count_while_ssds_fail(failing_array& r) {
   machine.spawn(1, kernel_notes::lanes, keep_counting{}, numbers.view(), &r.notes);
   r.fail_ssds_beside(machine);
   numbers.close();
+}
+
+/// Moves the volume from the last SSD, and back, while somebody goes on.
+/// @param goes_on waits until he has come further; false: he does not
+template <class GoesOn>
+void move_to_and_fro(managed_array& array, const GoesOn& goes_on) {
+  const std::uint32_t last = array.shared.where.ssds - 1;
+  for (int round = 0; round < rounds_of(3, 1); ++round) {
+    CAPTURE(round);
+    array.manager->drain(last);
+    REQUIRE(array.comes([=](const host::array_state& a) { return a.ssds[last].volumes == 0; }));
+    REQUIRE(goes_on());
+    array.manager->add(last);
+    REQUIRE(array.comes([=](const host::array_state& a) { return a.ssds[last].volumes == 1; }));
+    REQUIRE(goes_on());
+  }
+}
+
+inline void write_while_it_moves(failing_array& r, bool own_channel) {
+  constexpr std::uint32_t lanes = kernel_notes::lanes;
+  host::memory_block memory = r.alice.allocate(2 * lanes * block_bytes);
+  const io_buffer buffer = r.alice.register_memory(memory.data(), memory.bytes());
+  host::executor machine;
+  machine.spawn(2, lanes / 2, keep_writing{buffer, &r.notes, own_channel}, r.alice.ref(r.v));
+  r.alice.attach(machine);
+  std::thread kernel([&] { machine.run(); });
+  CHECK(r.goes_on());
+  try {
+    move_to_and_fro(r.array, [&] { return r.goes_on(); });
+  } catch (...) {
+    system_word<std::uint32_t>(r.notes.stop).store(1, release);
+    kernel.join();
+    INFO(host::to_string(status::unpack(r.notes.failed)));
+    CHECK(r.notes.failed == 0);
+    throw;
+  }
+  system_word<std::uint32_t>(r.notes.stop).store(1, release);
+  kernel.join();
+  INFO(host::to_string(status::unpack(r.notes.failed)));
+  CHECK(r.notes.failed == 0);
+  CHECK(r.notes.wrong == 0);
+  CHECK(r.notes.finished == lanes);
 }
 
 }  // namespace gnstor::test
