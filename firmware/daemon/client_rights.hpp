@@ -83,6 +83,11 @@ inline wire::afa::volume_chmod settled(const wire::afa::volume_record& r,
   return change;
 }
 
+/// True while a volume's placement changes: nobody may write it until that is over.
+inline bool is_moving(wire::afa::volume_spread s) {
+  return s == wire::afa::volume_spread::moved || s == wire::afa::volume_spread::gathering;
+}
+
 /// What makes an SSD that was away for a while say the same of a volume as others do; nothing where
 /// one change of it cannot.
 inline std::optional<wire::afa::volume_chmod> caught_up(const wire::afa::volume_record& has,
@@ -90,15 +95,23 @@ inline std::optional<wire::afa::volume_chmod> caught_up(const wire::afa::volume_
   using wire::afa::volume_chmod;
   const bool lies_alike = has.ssd_count == known.ssd_count && has.replicas == known.replicas &&
                           has.stripe_blocks == known.stripe_blocks;
-  const bool rests = known.spread == wire::afa::volume_spread::whole ||
-                     known.spread == wire::afa::volume_spread::dropping;
-  if (!lies_alike || has.spread != known.spread || !rests) return {};
+  using wire::afa::volume_spread;
+  // It missed the last steps of a move to it, or of one that was given up and left it where it was.
+  const bool has_come =
+      known.spread == volume_spread::moved || known.spread == volume_spread::dropping;
+  const bool missed = has_come && has.spread != known.spread &&
+                      has.spread != volume_spread::creating &&
+                      has.spread != volume_spread::deleting;
+  if (!lies_alike || (has.spread != known.spread && !missed)) return {};
+  if (known.spread != volume_spread::whole && !has_come) return {};
   volume_chmod change{};
   change.sets = volume_chmod::sets_name | volume_chmod::sets_labels | volume_chmod::sets_capacity;
   change.name = known.name;
   change.labels = known.labels;
   change.capacity_blocks = known.capacity_blocks;
   hold(change, known.held_until);
+  if (missed) change.ssd_count = known.ssd_count;
+  if (missed) change.spread = known.spread;
   change.owner = known.owner;
   const auto add = [&change](wire::afa::volume_client c) {
     if (change.client_count < wire::afa::max_volume_clients)
@@ -110,11 +123,6 @@ inline std::optional<wire::afa::volume_chmod> caught_up(const wire::afa::volume_
   for (std::uint32_t k = 0; k < known.client_count; ++k) add(known.clients[k]);
   if (change.client_count > wire::afa::max_volume_clients) return {};
   return change;
-}
-
-/// True while a volume's placement changes: nobody may write it until that is over.
-inline bool is_moving(wire::afa::volume_spread s) {
-  return s == wire::afa::volume_spread::moved || s == wire::afa::volume_spread::gathering;
 }
 
 /// How far a volume's spreading is, of which two SSDs say something.

@@ -55,6 +55,7 @@ void manager::expel(std::uint64_t request, std::uint16_t vid, std::uint16_t clie
 }
 void manager::remove(std::uint64_t request, std::uint16_t vid, std::uint64_t of, bool in_use,
                      std::uint16_t client) {
+  gives_moves_up_for(vid);
   queue_.push_back(
       {.what = action::remove, .request = request, .vid = vid, .client = client, .in_use = in_use});
   queue_.back().r.hash_factor = of;
@@ -62,6 +63,7 @@ void manager::remove(std::uint64_t request, std::uint16_t vid, std::uint64_t of,
 
 void manager::rename(std::uint64_t request, std::uint16_t vid,
                      const wire::afa::volume_chmod& change) {
+  gives_moves_up_for(vid);
   wire::afa::volume_chmod wanted{};
   wanted.sets = change.sets;
   wanted.name = change.name;

@@ -210,6 +210,7 @@ class manager {
   static constexpr std::uint32_t granting = 4;
   static constexpr std::uint32_t gathering = 3;  ///< of a volume that becomes narrower
   static constexpr std::uint32_t copying = 5;
+  static constexpr std::uint32_t copied = 6;
   static constexpr std::uint32_t telling = 7;
   static constexpr std::uint32_t moving_on = 8;
   static constexpr std::uint32_t releasing =
@@ -305,6 +306,7 @@ class manager {
   wire::afa::array_membership present_membership() const;
   void begin_absence(std::uint32_t ssd, ssd_absences::absence away);
   bool keeps_partly(std::uint32_t ssd) const;
+  bool has_joined(std::uint32_t ssd, std::uint16_t vid) const;
   ssd_absences::absence absence_of(const operation& fails) const;
   ssd_absences::absence still_counts(const operation& op) const;
   std::optional<wire::afa::volume_chmod> kept_by(const operation& op, std::uint16_t vid) const;
@@ -312,10 +314,16 @@ class manager {
   bool advance_mend(operation& op);
   bool advance_adopt(operation& op);
   bool advance_spread(operation& op);
+  bool begins_spread(operation& op);
+  bool needs_no_marks(std::uint16_t vid) const;
   bool begins_beside_writer(operation& op);
   void moves_beside_writer(operation& op, repair_kind kind);
   void moved_some(operation& op, bool ok, const regions_by_volume& written);
   void gives_move_up(operation& op);
+  void gives_moves_up_for(std::uint16_t vid);
+  bool hold_is_over(const operation& op) const;
+  bool is_unfinished(std::uint16_t vid) const;
+  void takes_over_hold(operation& op);
   bool lets_write(operation& op);
   bool lets_write_where_it_was(operation& op);
   /// True until all of a volume that moves is copied: it can be given up.

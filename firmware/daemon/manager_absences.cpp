@@ -98,11 +98,19 @@ ssd_absences::absence manager::absence_of(const operation& fails) const {
     if (v.going) continue;
     if (planned && v.writer == 0 && !v.unequal) {
       a.volumes[vid] = v.r.hash_factor;
-    } else if (a.partly && (places(v.r) & bit(fails.ssd)) != 0) {
+    } else if (a.partly && ((places(v.r) & bit(fails.ssd)) != 0 || has_joined(fails.ssd, vid))) {
       a.changed[vid] = {v.r.hash_factor};
     }
   }
   return a;
+}
+
+/// True if some SSD may know already that a volume lies on one that is given its share.
+bool manager::has_joined(std::uint32_t ssd, std::uint16_t vid) const {
+  return std::any_of(queue_.begin(), queue_.end(), [=](const operation& op) {
+    return op.what == action::spread && op.vid == vid && op.ssd == ssd && !is_copying(op) &&
+           op.step < giving_up;
+  });
 }
 
 /// What of it counts still, now that it is back. One that was there long ago has not come to the

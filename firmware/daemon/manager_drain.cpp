@@ -16,7 +16,8 @@ using wire::afa::volume_spread;
 namespace {
 
 constexpr std::uint64_t try_again_ns = 1'000'000'000;
-constexpr std::uint64_t try_later_ns = 60'000'000'000;  ///< where too much was written
+/// Where somebody writes: too much was written, an SSD failed, or does not know how.
+constexpr std::uint64_t try_later_ns = 60'000'000'000;
 
 }  // namespace
 
@@ -32,7 +33,7 @@ constexpr std::uint64_t try_later_ns = 60'000'000'000;  ///< where too much was 
 /// first SSD on that is informed it is finished, by whichever manager.
 bool manager::advance_narrow(operation& op) {
   if (op.step == 0 && !begins_narrow(op)) return true;
-  if (is_copying(op) && lacks_heir(op)) gives_move_up(op);
+  if (is_copying(op) && (lacks_heir(op) || hold_is_over(op))) gives_move_up(op);
   if (op.step == 1) {
     if (!fenced(op)) return false;
     if (op.refusal != 0) {
@@ -59,7 +60,7 @@ bool manager::advance_narrow(operation& op) {
     order_repair(op, repair_kind::drain);
     return false;
   }
-  if (op.step == copying + 1) op.step = telling;  // `finished` has come here
+  if (op.step == copied) op.step = telling;  // `finished` has come here
   return announced(op);
 }
 
@@ -76,7 +77,8 @@ bool manager::begins_narrow(operation& op) {
     answer(op, v == nullptr ? verdict::unknown_volume : verdict::torn_volume);
     return false;
   }
-  if (is_moving(v->r.spread)) {  // a former change was refused half-way: that is finished first
+  if (is_moving(v->r.spread) || is_held(v->r)) {  // what was refused half-way is finished first
+    takes_over_hold(op);
     op.begun = true;
     op.step = v->r.spread == volume_spread::moved ? telling : giving_up;
     return true;
@@ -152,11 +154,12 @@ void manager::pursue_aims() {
   if (std::any_of(queue_.begin(), queue_.end(), moves_data) || is_exchanging()) return;
   bool any = plans_.any();
   for (const auto& [vid, v] : volumes_) {
-    any = any || is_moving(v.r.spread);
+    const bool unfinished = is_unfinished(vid);
+    any = any || unfinished;
     const std::uint32_t count = v.r.ssd_count;
     const bool leaves = plans_.of(count - 1) == ssd_aim::drain && v.r.replicas < count;
     const bool grows = plans_.of(count) == ssd_aim::join;
-    if (!leaves && !grows && !is_moving(v.r.spread)) continue;
+    if (!leaves && !grows && !unfinished) continue;
     if (v.going || is_torn(v.r)) continue;
     if (plans_.is_put_off(vid, now_)) continue;
     queue_.push_back({.what = leaves || !grows ? action::narrow : action::spread, .vid = vid});
@@ -168,8 +171,10 @@ void manager::pursue_aims() {
 
 /// What an operation that nobody has asked for has come to.
 void manager::note_move(const operation& op, verdict said) {
-  if (op.request == 0 && moves_data(op) && said != verdict::done)
-    plans_.put_off(op.vid, now_ + (op.put_off ? try_later_ns : try_again_ns));
+  const volume* const v = find(op.vid);
+  const bool goes_on = v == nullptr || is_torn(v->r);  // at once, when it is not torn any more
+  if (op.request != 0 || !moves_data(op) || said == verdict::done || goes_on) return;
+  plans_.put_off(op.vid, now_ + (op.live && !is_unfinished(op.vid) ? try_later_ns : try_again_ns));
 }
 
 std::vector<manager::ssd_plan> manager::plans() const {

@@ -1,6 +1,7 @@
 /// How a volume is moved while somebody writes it: what was written meanwhile is moved again, and
 /// the last of it while nobody may write.
 
+#include <daemon/client_rights.hpp>
 #include <daemon/manager.hpp>
 
 #include <algorithm>
@@ -14,9 +15,7 @@ using wire::afa::volume_chmod;
 
 namespace {
 
-/// So few regions are moved while nobody may write.
-constexpr std::uint32_t few_left = 4;
-/// Copies after which it is given up, if each is still too long for that.
+/// Copies after which it is given up, if each is too long for writers to wait for the last one.
 constexpr std::uint32_t most_copies = 10;
 /// How long nobody may write, at most, until the last of it is moved.
 constexpr std::uint64_t most_held_ns = 1'000'000'000;
@@ -58,7 +57,10 @@ void manager::moves_beside_writer(operation& op, repair_kind kind) {
       if (op.repair != 0) return;
       // What somebody was about to be answered nobody knows any more.
       if (std::exchange(op.asks, true)) op.rounds = 0;
-      return order_repair(op, repair_kind::watch);
+      op.watched = true;
+      order_repair(op, repair_kind::watch);
+      out_.repairs.back().urgent = is_held;
+      return;
     case moving::copying:
     case moving::copying_last: {
       if (op.repair != 0) return;
@@ -66,6 +68,7 @@ void manager::moves_beside_writer(operation& op, repair_kind kind) {
       op.zeroes = op.zeroes || op.attempts++ != 0;
       order_repair(op, kind);
       if (op.rounds != 0) out_.repairs.back().kept.regions[op.vid] = op.marks;
+      out_.repairs.back().urgent = is_held;
       op.round_began = now_;
       return;
     }
@@ -100,7 +103,7 @@ void manager::moved_some(operation& op, bool ok, const regions_by_volume& writte
       op.marks = fresh;
       op.step = moving::copying;
       if (op.rounds == 0) break;
-      if (count(fresh) <= few_left || op.round_took <= most_round_ns) {
+      if (count(fresh) == 0 || op.round_took <= most_round_ns) {
         op.step = moving::holding;
       } else if (op.rounds >= most_copies) {
         op.put_off = true;
@@ -114,10 +117,21 @@ void manager::moved_some(operation& op, bool ok, const regions_by_volume& writte
       break;
     case moving::watching_last:
       for (std::size_t w = 0; w < std::size(fresh.words); ++w) op.marks.words[w] |= fresh.words[w];
-      op.step = count(op.marks) != 0 ? moving::copying_last : telling;
+      op.step = count(op.marks) != 0 ? moving::copying_last : copied;
       break;
-    default: op.step = telling; break;
+    default: op.step = copied; break;
   }
+}
+
+/// True if writers go on that were held, in an epoch that a failure has begun.
+bool manager::hold_is_over(const operation& op) const {
+  return op.live && op.step == copied && op.held_in != now_serving_.epoch;
+}
+
+/// True of a volume whose move has to be finished, or taken back: some SSD refused half-way.
+bool manager::is_unfinished(std::uint16_t vid) const {
+  const auto at = volumes_.find(vid);
+  return at != volumes_.end() && (is_moving(at->second.r.spread) || is_held(at->second.r));
 }
 
 void manager::gives_move_up(operation& op) {
@@ -125,15 +139,34 @@ void manager::gives_move_up(operation& op) {
   op.step = giving_up;
 }
 
+/// Ends such a move for now, for who asks for something that it would keep waiting.
+void manager::gives_moves_up_for(std::uint16_t vid) {
+  for (operation& op : queue_) {
+    if (!moves_data(op) || !op.live || op.vid != vid || !stands_aside(op)) continue;
+    op.put_off = true;
+    gives_move_up(op);
+  }
+}
+
+/// Goes on with a volume that some SSD may hold for a move that another operation began.
+void manager::takes_over_hold(operation& op) {
+  const volume& v = volumes_[op.vid];
+  if (!is_held(v.r)) return;
+  op.live = v.writer != 0;
+  op.held = op.watched = true;
+  op.fenced_at = now_ | 1;
+}
+
 /// Lets clients write a volume again that was held, from the next epoch on: all SSDs know where it
-/// lies. False: they have not answered.
+/// lies. Where nobody was kept waiting, marks are only said twice again. False: they have not
+/// answered. One that refuses is asked again by the operation that goes on with this one.
 bool manager::lets_write(operation& op) {
-  if (!op.held) return true;
+  if (!op.held && !op.watched) return true;
   volume_chmod free{};
   free.sets = volume_chmod::sets_hold;
-  free.held_until = now_serving_.epoch + 1;
+  free.held_until = now_serving_.epoch + (op.fenced_at != 0 ? 1 : 0);
   if (!chmod(op, free)) return false;
-  op.held = false;
+  op.held = op.watched = false;
   return true;
 }
 

@@ -3,6 +3,8 @@
 #include <gnstor/wire/afa/dirty_regions.hpp>
 #include <gnstor/wire/afa/status.hpp>
 
+#include <algorithm>
+
 namespace gnstor::daemon {
 
 using wire::afa::admin_opcode;
@@ -96,6 +98,14 @@ void manager::order_repair(operation& op, repair_kind kind) {
   out_.repairs.back().zeroes = op.zeroes;
 }
 
+/// True if nobody needs to know where a volume was written: no SSD that is away, and no move of it.
+bool manager::needs_no_marks(std::uint16_t vid) const {
+  return !absences_.need_marks(vid) &&
+         std::none_of(queue_.begin(), queue_.end(), [=](const operation& op) {
+           return moves_data(op) && op.vid == vid && op.live;
+         });
+}
+
 /// Whoever writes next gets the right when the one before is fenced and all replicas are equal, and
 /// each SSD knows that they are: what it marks as dirty from then on is the next one's. That comes
 /// before the right does, or it could undo a mark.
@@ -130,7 +140,7 @@ bool manager::advance_open(operation& op) {
       return advance_open(op);
     case converging: order_repair(op, repair_kind::converge); return false;  // `finished` goes on
     case cleaning: {
-      if (absences_.need_marks(op.vid)) {
+      if (!needs_no_marks(op.vid)) {
         op.step = granting;
         return advance_open(op);
       }
@@ -182,7 +192,7 @@ bool manager::withdrawn(operation& op, bool clean, bool all) {
   wire::afa::volume_chmod change{};
   change.clients[change.client_count++] = {op.client, kept};
   // Asked again after a failure it is as true: nobody got the right meanwhile.
-  if (clean && v.writer == op.client && !v.unequal && !absences_.need_marks(op.vid))
+  if (clean && v.writer == op.client && !v.unequal && needs_no_marks(op.vid))
     change.sets = wire::afa::volume_chmod::sets_clean;
   if (!chmod(op, change)) return false;
   if (v.writer != op.client) return true;

@@ -24,37 +24,8 @@ using wire::afa::volume_spread;
 /// Until all is copied it can be given up, and is: by a failure of the SSD, or of this manager.
 /// From the first SSD on that is informed it is finished, by whichever manager.
 bool manager::advance_spread(operation& op) {
-  if (op.step == 0) {
-    const volume* v = find(op.vid);
-    if (v == nullptr || is_torn(v->r)) {
-      answer(op, v == nullptr ? verdict::unknown_volume : verdict::torn_volume);
-      return true;
-    }
-    if (v->r.spread == volume_spread::gathering) {  // it is about to become narrower
-      answer(op, verdict::busy);
-      return true;
-    }
-    if (v->r.spread == volume_spread::moved) {  // a former one was refused half-way
-      op.ssd = v->r.ssd_count - 1;
-      op.step = telling;
-      return advance_spread(op);
-    }
-    if (v->r.ssd_count >= options_.ssds) {
-      answer(op, verdict::done);
-      return true;
-    }
-    op.ssd = v->r.ssd_count;
-    const bool away = ((now_serving_.absent | now_serving_.filling | plans_.kept_free() |
-                        now_serving_.others.all()) &
-                       bit(op.ssd)) != 0 ||
-                      is_exchanging();
-    if (away) {
-      answer(op, verdict::busy);
-      return true;
-    }
-    op.step = begins_beside_writer(op) ? 3 : 1;
-  }
-  const bool apart = is_torn(volumes_[op.vid].r) || is_exchanging();
+  if (op.step == 0 && !begins_spread(op)) return true;
+  const bool apart = is_torn(volumes_[op.vid].r) || is_exchanging() || hold_is_over(op);
   if (is_copying(op) && apart) gives_move_up(op);
   if (op.step == 1) {
     if (!fenced(op)) return false;
@@ -91,6 +62,40 @@ bool manager::advance_spread(operation& op) {
   if (!moved_on(op)) return false;
   const volume* v = find(op.vid);
   answer(op, v->r.spread == volume_spread::moved ? verdict::failed : verdict::done);
+  return true;
+}
+
+/// Decides whether a volume may be spread. False: that is answered.
+bool manager::begins_spread(operation& op) {
+  const volume* v = find(op.vid);
+  if (v == nullptr || is_torn(v->r)) {
+    answer(op, v == nullptr ? verdict::unknown_volume : verdict::torn_volume);
+    return false;
+  }
+  if (v->r.spread == volume_spread::gathering) {  // it is about to become narrower
+    answer(op, verdict::busy);
+    return false;
+  }
+  if (v->r.spread == volume_spread::moved || is_held(v->r)) {  // a former one was refused half-way
+    takes_over_hold(op);
+    op.ssd = v->r.ssd_count - 1;
+    op.step = v->r.spread == volume_spread::moved ? telling : releasing;
+    return true;
+  }
+  if (v->r.ssd_count >= options_.ssds) {
+    answer(op, verdict::done);
+    return false;
+  }
+  op.ssd = v->r.ssd_count;
+  const bool away = ((now_serving_.absent | now_serving_.filling | plans_.kept_free() |
+                      now_serving_.others.all()) &
+                     bit(op.ssd)) != 0 ||
+                    is_exchanging();
+  if (away) {
+    answer(op, verdict::busy);
+    return false;
+  }
+  op.step = begins_beside_writer(op) ? 3 : 1;
   return true;
 }
 
@@ -180,7 +185,7 @@ bool manager::cleared(operation& op) {
   o.opcode = admin_opcode::volume_delete;
   const volume_record& r = volumes_[op.vid].r;
   const std::uint64_t beyond = present() & ~own(r);
-  if (beyond != 0 && !op.sent && is_torn(r)) {  // it may have the only copy: not now
+  if (!op.sent && is_torn(r)) {  // some SSD may have the only copy: not now
     op.refusal = wire::afa::make_status(wire::afa::status::not_permitted);
     return true;
   }

@@ -70,6 +70,7 @@ struct operation {
   // Of a volume that moves while somebody writes it:
   bool live = false;                 ///< it does
   bool asks = false;                 ///< SSDs are asked where it was written
+  bool watched = false;              ///< some SSD may know what was asked for, in its marks
   bool held = false;                 ///< some SSD may let nobody write it
   bool put_off = false;              ///< too much of it is written: it is tried again later
   std::uint32_t held_in = 0;         ///< the epoch in which all do

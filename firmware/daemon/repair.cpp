@@ -42,6 +42,9 @@ bool repair::begin_volume() {
   const std::uint32_t count = r.ssd_count != 0 ? r.ssd_count : ssds_;
   const std::uint64_t own = count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
   unasked_ = (own | serving_.others.of(own)) & ~serving_.absent;
+  // One that it leaves is asked alone: what the others are given meanwhile they mark, too.
+  const std::uint64_t last = serving_.at(order_.ssd) & ~serving_.absent;
+  if (watches() && order_.ssd < count && last != 0) unasked_ = last;
   again_ = forgets && kept->second.version != 0;
   if (forgets && !again_) unasked_ |= std::uint64_t{1} << order_.ssd;
   return !asks_regions();

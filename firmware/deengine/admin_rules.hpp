@@ -22,7 +22,7 @@ GNSTOR_HD constexpr std::uint16_t may_add(const wire::afa::volume_record& r,
                                           const admin_caller& who) {
   if (who.manager) return 0;
   if (who.managed) return wire::afa::make_status(wire::afa::status::managed);
-  bool allowed = who.host != 0 && (r.owner == 0 || r.owner == who.host) &&
+  bool allowed = who.host != 0 && (r.owner == 0 || r.owner == who.host) && r.held_until == 0 &&
                  (r.spread == wire::afa::volume_spread::whole ||
                   r.spread == wire::afa::volume_spread::creating);
 #if defined(__CUDACC__)

@@ -63,7 +63,7 @@ class dirty_log {
   }
   /// What was marked of it since the last `take`, which none of those who look at marks by `read`
   /// sees. One that nobody has asked for before: all marks, and perhaps fewer.
-  /// @par Callers the owner of a shard, before it has been with all others
+  /// @par Callers as `read`, and then with every shard's owner once more
   GNSTOR_HD void take(std::uint32_t slot, wire::afa::dirty_regions& out) const {
 #if defined(__CUDACC__)
 #pragma unroll 1

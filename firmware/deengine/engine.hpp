@@ -265,18 +265,17 @@ class engine_ref : public admin_calls<engine_ref<Scope>> {
   }
 
   /// Where a volume is dirty, once every shard's owner has been asked in turn: so it is known of
-  /// all writes that they have committed before. False: the next one's number is in the command
-  /// now.
-  /// @par Callers the owner of the shard in the command, one lane
+  /// all writes that they have committed before. False: the command goes on to the shard whose
+  /// number is in it now, modulo their count.
+  /// @par Callers the owner of that shard, one lane
   /// @param a of `check_volume`
-  /// @param takes what was marked since the last time, which all shards' owners have committed
-  /// once the last one of them has been asked
+  /// @param takes what was marked since the last time. All are asked twice: what is marked by the
+  /// end of the first round is committed by that of the second
   GNSTOR_HD bool dirty_regions(admission& a, wire::afa::dirty_regions& out, bool takes) const {
-    const bool first = a.shard == 0;
-    const bool last = ++a.shard == shape().shards;
-    if (takes ? first : last)
+    const std::uint32_t asked = ++a.shard;
+    if (asked == shape().shards)
       meta_.template dirty<Scope>().answer(a.vid, dirty_log<Scope>::slot_of(a.dirties), takes, out);
-    return last;
+    return asked == (takes ? 2 : 1) * shape().shards;
   }
 
   /// Makes the command's blocks unwritten again. @par Callers the shard's owner, one lane

@@ -65,7 +65,10 @@ class ssd_volumes {
     const std::uint16_t refused = permissions().chmod(change, command_epoch, ssd_count());
     const bool equal = (change.sets & wire::afa::volume_chmod::sets_clean) != 0 && !is_filling();
     if (refused == 0 && equal) logs().clear(permissions().slot_of(volume_id(change.vid)));
-    if (refused == 0 && change.ssd_count != 0)
+    // Who moves it asks no more what was marked since.
+    const bool rests = (change.sets & wire::afa::volume_chmod::sets_hold) != 0 &&
+                       change.held_until <= command_epoch + 1;
+    if (refused == 0 && (rests || change.ssd_count != 0))
       logs().say_twice(permissions().slot_of(volume_id(change.vid)));
     const bool drops = change.spread == dropping && before != dropping;
     if (refused == 0 && drops) serving().count_deletion();

@@ -231,7 +231,7 @@ std::vector<wire::afa::volume_record> session::volumes() {
 volume_info session::refresh(const volume_info& volume) {
   if (!impl_->link->namespaces().empty()) return volume;
   impl_->learn();
-  return impl_->renewed(impl_->present(volume));
+  return impl_->renewed(impl_->placed(volume));
 }
 
 remote_volume session::ref(const volume_info& volume) const {

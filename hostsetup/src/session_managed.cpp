@@ -63,34 +63,45 @@ std::optional<wire::afa::array_description> ask_all(std::uint32_t ssd_count,
   return *agreed;
 }
 
-/// How many SSDs a volume is spread over in an epoch. 0: there is no such volume; nothing: no SSD
-/// of that epoch says.
+/// Where a volume lies in an epoch, and what else the SSDs say on the same page. Nothing: no SSD of
+/// that epoch says.
 /// @param list `status(wire::afa::admin_command, ssd, volume_list&)`: asks one
 template <class List>
-std::optional<std::uint32_t> ask_where(const volume_info& v,
-                                       const wire::afa::array_description& epoch,
-                                       const List& list) {
+std::vector<epoch_watcher::located> ask_where(const volume_info& v,
+                                              const wire::afa::array_description& epoch,
+                                              const List& list) {
   wire::afa::admin_command c;
   c.opcode = wire::afa::admin_opcode::volume_list;
   c.volume = v.vid;
   c.epoch = epoch.epoch;
   bool answered = true;
+  std::vector<epoch_watcher::located> leaves;
   for (std::uint32_t k = 0; k < epoch.ssd_count; ++k) {
     if ((epoch.absent >> k & 1) != 0) continue;
     wire::afa::volume_list said{};
     const status s = list(c, k, said);
-    if (is_own(s, wire::afa::status::stale_epoch)) return std::nullopt;
+    if (is_own(s, wire::afa::status::stale_epoch)) return {};
     answered = answered && s.ok();
     if (!s.ok()) continue;
     check_reply(said, v.vid.value, epoch.ssd_count);
-    const volume_record* const first = said.records;
-    const volume_record* const end = first + said.count;
-    const volume_record* const at = std::find_if(first, end, [&](const volume_record& r) {
-      return r.vid == v.vid.value && r.hash_factor == v.hash_factor && is_listed(r.spread);
+    std::vector<epoch_watcher::located> all;
+    for (std::uint32_t n = 0; n < said.count; ++n) {
+      const volume_record& r = said.records[n];
+      const bool mine = r.vid == v.vid.value && r.hash_factor == v.hash_factor;
+      const bool leaving = r.spread == wire::afa::volume_spread::gathering;
+      const epoch_watcher::located here{volume_id(r.vid), r.hash_factor,
+                                        r.ssd_count != 0 ? r.ssd_count : epoch.ssd_count};
+      // An SSD that a volume leaves says so for longer than the others.
+      if (mine && leaving) leaves = {here};
+      if (is_listed(r.spread) && !leaving) all.push_back(here);
+    }
+    const bool found = std::any_of(all.begin(), all.end(), [&](const auto& l) {
+      return l.vid == v.vid && l.hash_factor == v.hash_factor;
     });
-    if (at != end) return at->ssd_count != 0 ? at->ssd_count : epoch.ssd_count;
+    if (found) return all;
   }
-  return answered ? std::optional<std::uint32_t>(0) : std::nullopt;
+  if (leaves.empty() && answered) leaves.push_back({v.vid, v.hash_factor, 0});
+  return leaves;
 }
 
 /// Boards of epochs: volumes that kernels use beyond these go on where they were.
@@ -182,15 +193,18 @@ volume_info session::impl::placed(volume_info v) {
     v.ssd_count = count;
     return present(v);
   }
-  const auto ssds = ask_where(v, array, [this](const auto& c, std::uint32_t ssd, auto& said) {
+  const auto said = ask_where(v, array, [this](const auto& c, std::uint32_t ssd, auto& said) {
     const limited look(options, patience);
     const status s = attempt(c, ssd, sizeof said);
     if (s.ok()) std::memcpy(&said, page(), sizeof said);
     return s;
   });
-  if (!ssds) return v;  // there is another epoch, or about to be
+  if (said.empty()) return v;  // there is another epoch, or about to be
   epoch = array.epoch;
-  if (*ssds != 0) v.ssd_count = *ssds;
+  for (const epoch_watcher::located& l : said) {
+    const bool mine = l.vid == v.vid && l.hash_factor == v.hash_factor;
+    if (mine && l.ssd_count != 0) v.ssd_count = l.ssd_count;
+  }
   count = v.ssd_count;
   return present(v);
 }
@@ -250,6 +264,8 @@ volume_info session::impl::open_managed(volume_id vid, bool write) {
   bool writes = write;
   const bool held = leases->keeps(vid);
   if (write && !held && before_right) before_right(vid);
+  // Before the manager says where it lies: by a later epoch than that it may lie elsewhere.
+  learn();
   try {
     // Asked to open it once more, the manager would fence the writes that are under way.
     v = write && held ? control->renew(vid) : control->open(vid, write);
@@ -263,7 +279,6 @@ volume_info session::impl::open_managed(volume_id vid, bool write) {
     v = control->open(vid, false);
   }
   try {
-    learn();
     volume_info opened = describe(v.record);
     if (writes && !opened.writable) {
       throw control_error(

@@ -147,10 +147,9 @@ TEST_CASE("a volume moves while it is written: copied, copied again, held, and a
     CHECK(a.repairs[0].kept.regions.at(1).holds(500));
     CHECK(!a.repairs[0].kept.regions.at(1).holds(400));
     for (std::uint32_t k = 0; k < 5; ++k) CHECK(!a.is_held(k));
-    a.boss.tick(11 * s);
     CHECK(a.ended().kind == copies);
     CHECK(a.ended(a.regions({9, 10})).kind == repair_kind::watch);
-    // Little is left: nobody may write now.
+    // That was short: nobody may write now.
     for (std::uint32_t k = 0; k < (grows ? 4u : 5u); ++k) CHECK(a.is_held(k));
     for (std::uint32_t k = 0; k < 4; ++k) CHECK(a.at(k).ssd_count == (grows ? 4 : 5));
     a.boss.renew(++a.request, 1, 20);
@@ -263,6 +262,112 @@ TEST_CASE("a manager that takes over in the middle of such a move takes no right
     CHECK(moved > 5);
     CHECK(stayed > 5);
     CHECK(held > 5);
+  }
+}
+
+TEST_CASE("what a writer has written is known to the move also where it closes in order") {
+  for (const bool grows : {true, false}) {
+    CAPTURE(grows);
+    written_array a(grows);
+    a.move();
+    a.obey();
+    (void)a.ended();
+    bool wiped = false;
+    a.before_order = [&](const daemon::ssd_order& o) {
+      wiped = wiped || (o.chmod.sets & wire::afa::volume_chmod::sets_clean) != 0;
+    };
+    a.boss.close(++a.request, 1, 20, true);
+    CHECK(a.last().said == verdict::done);
+    a.settle();
+    CHECK(a.said() == verdict::done);
+    CHECK(!wiped);
+  }
+}
+
+TEST_CASE("an SSD that fails as the last copy ends: nobody is informed of the move") {
+  for (const bool grows : {true, false}) {
+    for (const bool copies : {true, false}) {
+      CAPTURE(grows);
+      CAPTURE(copies);
+      written_array a(grows);
+      a.move();
+      a.obey();
+      (void)a.ended();
+      (void)a.ended();
+      (void)a.ended();
+      REQUIRE(a.is_held(0));
+      if (copies) (void)a.ended(a.regions({3}));
+      REQUIRE(a.repairs.size() == 1);
+      const std::uint64_t last = a.repairs[0].id;
+      a.repairs.clear();
+      const std::uint32_t victim = grows ? 4 : 2;
+      a.states[victim].dead = true;
+      a.boss.ssd_failed(victim);  // noted, and not carried out yet
+      a.boss.finished(last, true);
+      a.obey();
+      a.settle();
+      CHECK(a.said() == verdict::failed);
+      CHECK(a.width() != a.wanted());
+      a.check_sound();
+    }
+  }
+}
+
+TEST_CASE("an SSD that refuses an order of such a move half-way: it is finished or taken back") {
+  for (const bool grows : {true, false}) {
+    std::uint32_t refusals = 0;
+    for (std::uint32_t at = 1; at < 60; ++at) {
+      CAPTURE(grows);
+      CAPTURE(at);
+      written_array a(grows);
+      std::uint32_t n = 0;
+      a.swallow = [&](const daemon::ssd_order& o) {
+        if (o.opcode != admin_opcode::volume_chmod || ++n != at) return false;
+        a.boss.answered(o.id, wire::afa::make_status(wire::afa::status::bad_payload));
+        return true;
+      };
+      a.move();
+      a.settle();
+      if (n < at) break;
+      ++refusals;
+      a.swallow = nullptr;
+      a.boss.tick(2 * s);  // what is half done is tried again by itself
+      a.settle();
+      a.check_sound();
+      a.boss.tick(100 * s);
+      a.move();
+      a.settle();
+      CHECK(a.said() == verdict::done);
+      CHECK(a.width() == a.wanted());
+      a.check_sound();
+    }
+    CHECK(refusals > 15);
+  }
+}
+
+TEST_CASE("who renames, extends or deletes a volume that moves does not wait for that") {
+  for (const bool grows : {true, false}) {
+    for (const bool removes : {true, false}) {
+      CAPTURE(grows);
+      CAPTURE(removes);
+      written_array a(grows);
+      a.move();
+      a.obey();
+      (void)a.ended();
+      if (removes) {
+        a.boss.remove(++a.request, 1);
+      } else {
+        wire::afa::volume_chmod longer{};
+        longer.sets = wire::afa::volume_chmod::sets_capacity;
+        longer.capacity_blocks = a.boss.volumes()[0].capacity_blocks * 2;
+        a.boss.rename(++a.request, 1, longer);
+      }
+      CHECK(a.last().said == verdict::done);
+      CHECK(a.replies.back().request == a.request);
+      CHECK(a.said() == verdict::busy);
+      CHECK(a.boss.volumes().size() == (removes ? 0 : 1));
+      if (!removes) a.check_sound();
+    }
   }
 }
 

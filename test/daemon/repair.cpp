@@ -116,6 +116,31 @@ repair begin(letters& a, repair_kind kind, const wire::afa::volume_record& r,
 
 }  // namespace
 
+TEST_CASE("who moves a volume asks where it was written; one that it leaves is asked alone") {
+  const auto r = described(1, 3);
+  letters a = written(r);
+  a.dirty.emplace(4);
+  for (std::uint32_t k = 0; k < 4; ++k) (*a.dirty)[k].words[k] = 1u << k;
+  for (const std::uint32_t ssd : {3u, 4u}) {  // the last of the volume, and one that joins
+    CAPTURE(ssd);
+    repair job = begin(a, repair_kind::watch, r, {}, ssd);
+    std::uint32_t asked = 0;
+    while (job.step()) {
+      CHECK(job.step()->what == repair_step::kind::regions_since);
+      asked |= 1u << job.step()->ssd;
+      job.answered(a.serve(*job.step()));
+    }
+    CHECK(asked == (ssd == 3 ? 8u : 15u));
+    CHECK(job.ok());
+    const wire::afa::dirty_regions& found = job.forgotten().at(1);
+    for (std::uint32_t k = 0; k < 4; ++k) CHECK((found.words[k] != 0) == (ssd == 4 || k == 3));
+  }
+  a.gone = true;
+  repair vain = begin(a, repair_kind::watch, r, {}, 4);
+  (void)a.run(vain);
+  CHECK(!vain.ok());
+}
+
 TEST_CASE("to converge makes replicas equal, by a value that one of them had") {
   const auto r = described(1, 3);
   letters a = written(r);

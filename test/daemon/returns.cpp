@@ -482,17 +482,29 @@ TEST_CASE("an SSD that fails while it forgets may try again") {
   CHECK(a.repair(repair_kind::fill).kept.regions.size() == 3);
 }
 
-TEST_CASE(
-    "a volume that was spread long ago is kept like others, one that is being spread is not") {
+TEST_CASE("a volume that has moved meanwhile is kept like others, one that is about to is not") {
   using wire::afa::volume_spread;
   wire::afa::volume_record a = described(1);
+  a.ssd_count = 4;
   wire::afa::volume_record b = a;
   CHECK(daemon::caught_up(a, b));
   a.spread = b.spread = volume_spread::dropping;
   CHECK(daemon::caught_up(a, b));
-  a.spread = volume_spread::whole;
+  // It missed the end of a move that brought it its share, or that was given up.
+  for (const volume_spread missed : {volume_spread::whole, volume_spread::gathering,
+                                     volume_spread::joining, volume_spread::moved}) {
+    a.spread = missed;
+    auto change = daemon::caught_up(a, b);
+    REQUIRE(change);
+    change->version = wire::afa::payload_version;
+    CHECK(change->spread == volume_spread::dropping);
+    wire::afa::volume_record there = a;
+    CHECK(wire::afa::apply_chmod(there, *change, 5) == 0);
+    CHECK(there.spread == volume_spread::dropping);
+  }
+  a.spread = volume_spread::creating;
   CHECK_FALSE(daemon::caught_up(a, b));
-  a.spread = b.spread = volume_spread::moved;
+  a.spread = b.spread = volume_spread::gathering;
   CHECK_FALSE(daemon::caught_up(a, b));
 }
 

@@ -129,6 +129,16 @@ TEST_CASE("a log is asked for of every shard's owner, one after another") {
     CHECK(a.shard == asked);
   }
   CHECK(asked == shape.shards);
+  // Who takes marks asks all twice: what was marked before is committed then.
+  a = r.ssd().check_volume(r.io(1, 0, 1, true), known);
+  for (asked = 1; !r.ssd().dirty_regions(a, out, true); ++asked) {
+    REQUIRE(asked < 2 * shape.shards);
+    CHECK(a.shard == asked);
+    // Marked while the first shards have been asked already.
+    if (asked == 1) REQUIRE(r.write(1, 16 * 9, 1, 100) == 0);
+  }
+  CHECK(asked == 2 * shape.shards);
+  CHECK(out.holds(9));
 }
 
 TEST_CASE("who asks again and again is answered what was marked since, and no mark is lost") {

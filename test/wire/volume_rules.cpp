@@ -83,12 +83,15 @@ TEST_CASE(
     CHECK(!says(from, 3, spread::gathering));
     CHECK(!says(from, 3, spread::dropping));
     CHECK(!says(from, 6, spread::moved));
-    CHECK(says(from, 4, spread::dropping) == (from == spread::dropping));
+    CHECK(says(from, 4, spread::dropping));  // one that was away
   }
   CHECK(says(spread::gathering, 3, spread::moved));
   CHECK(says(spread::gathering, 4, spread::moved));  // it is given up
   CHECK(says(spread::gathering, 4, spread::gathering));
-  CHECK(!says(spread::gathering, 4, spread::dropping));
+  CHECK(says(spread::gathering, 4, spread::dropping));
+  CHECK(says(spread::joining, 4, spread::dropping));
+  CHECK(!says(spread::creating, 4, spread::dropping));
+  CHECK(!says(spread::deleting, 4, spread::dropping));
   CHECK(!says(spread::gathering, 5, spread::moved));
   CHECK(!says(spread::gathering, 2, spread::moved));
   CHECK(!says(spread::moved, 4, spread::gathering));

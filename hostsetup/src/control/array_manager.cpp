@@ -91,7 +91,8 @@ array_manager::array_manager(std::unique_ptr<array_link> link,
       scrubs_(settings_.scrub_every, std::chrono::steady_clock::now()),
       repairs_(client_, employer(), settings_.repair_bytes_per_s),
       converging_(client_, employer(), settings_.repair_bytes_per_s),
-      forgetting_(client_, employer(), settings_.repair_bytes_per_s) {
+      forgetting_(client_, employer(), settings_.repair_bytes_per_s),
+      following_(client_, employer(), settings_.repair_bytes_per_s) {
   take_over();
   take_up_plans();
   take_up_absences();
@@ -260,8 +261,8 @@ void array_manager::run() {
 repair_worker& array_manager::worker_of(const daemon::repair_order& r) {
   using kind = daemon::repair_kind;
   const bool again = (r.kind == kind::spread || r.kind == kind::drain) && !r.kept.regions.empty();
-  if (r.kind == kind::converge) return converging_;
-  return r.kind == kind::forget || r.kind == kind::watch || again ? forgetting_ : repairs_;
+  if (r.kind == kind::watch || again) return following_;
+  return r.kind == kind::converge ? converging_ : r.kind == kind::forget ? forgetting_ : repairs_;
 }
 
 void array_manager::obey(daemon::orders&& out) {

@@ -171,7 +171,9 @@ class array_manager {
   void take_over();
   repair_worker::employer employer();
   bool may_send_many() const;
-  std::array<repair_worker*, 3> workers() { return {&repairs_, &converging_, &forgetting_}; }
+  std::array<repair_worker*, 4> workers() {
+    return {&repairs_, &converging_, &forgetting_, &following_};
+  }
   repair_worker& worker_of(const daemon::repair_order& r);
   void run();
   void obey(daemon::orders&& out);
@@ -259,8 +261,8 @@ class array_manager {
   std::uint64_t term_ = 0;     ///< constant once it has taken over
   repair_worker repairs_;      ///< one after another, but for
   repair_worker converging_;   ///< what somebody waits for who wants to write, and
-  /// What an SSD that is back waits for, or whoever writes a volume that moves.
-  repair_worker forgetting_;
+  repair_worker forgetting_;   ///< what an SSD that is back waits for
+  repair_worker following_;    ///< what was written of a volume that moves: its writer waits for it
   std::thread thread_;
 };
 

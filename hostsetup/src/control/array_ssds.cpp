@@ -303,7 +303,7 @@ array_state array_manager::state() const {
     note_places(s);
     a.ssds.push_back(s);
   }
-  for (const repair_worker* const worker : {&converging_, &forgetting_, &repairs_}) {
+  for (const repair_worker* const worker : {&converging_, &forgetting_, &following_, &repairs_}) {
     for (const repair_state& r : worker->state()) a.repairs.push_back(r);
   }
   a.capacity_blocks = capacity();

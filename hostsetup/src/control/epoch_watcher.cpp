@@ -42,14 +42,16 @@ epoch_board* epoch_watcher::follow(const volume_info& v) {
   const std::lock_guard lock(guard_);
   const auto [at, fresh] = places_.try_emplace({v.vid.value, v.hash_factor});
   place& where = at->second;
-  if (!fresh) return where.board;
-  where = {v, boards_.data(), v.epoch, v.ssd_count};
-  if (used_ < boards_.size()) where.board = &boards_[used_++];
-  if (written_ <= v.epoch) {
-    if (written_ == v.epoch) show(where);
-  } else {
-    changed_.notify_all();  // it may lie elsewhere by now
+  if (!fresh && !where.gone) return where.board;
+  where = {v, boards_.data(), 0, v.ssd_count};
+  if (!free_.empty()) {
+    where.board = free_.back();
+    free_.pop_back();
+  } else if (used_ < boards_.size()) {
+    where.board = &boards_[used_++];
   }
+  // What it was opened with may be older than the epoch that it was opened in.
+  if (is_behind(where)) changed_.notify_all();
   return where.board;
 }
 
@@ -58,8 +60,8 @@ void epoch_watcher::write(const wire::afa::array_description& said) {
   if (said.epoch <= written_) return;
   said_ = said;
   written_ = said.epoch;
-  boards_.front().write(epoch_of(said, 0));
-  if (behind() != nullptr) changed_.notify_all();
+  show_first();
+  if (any_behind()) changed_.notify_all();
 }
 
 void epoch_watcher::wish() {
@@ -70,26 +72,28 @@ void epoch_watcher::wish() {
 }
 
 volume_info epoch_watcher::present(volume_info v) const {
-  if (written_ <= v.epoch) return v;
+  if (written_ < v.epoch || (written_ == v.epoch && !moved_)) return v;
   const std::lock_guard lock(guard_);
   const auto at = places_.find({v.vid.value, v.hash_factor});
-  if (at != places_.end() && at->second.epoch < written_) return v;  // soon
+  if (at != places_.end() && is_behind(at->second)) return v;  // soon
   v.epoch = said_.epoch;
   if (at != places_.end() && at->second.ssd_count != 0) v.ssd_count = at->second.ssd_count;
   v.set_membership(said_.absent, said_.filling, said_.others());
   return v;
 }
 
-/// A volume of which it is not known where it lies in the latest epoch; null: of all it is.
-epoch_watcher::place* epoch_watcher::behind() {
-  const auto at = std::find_if(places_.begin(), places_.end(),
-                               [this](const auto& entry) { return entry.second.epoch < written_; });
-  return at == places_.end() ? nullptr : &at->second;
+bool epoch_watcher::any_behind() const {
+  return std::any_of(places_.begin(), places_.end(),
+                     [this](const auto& entry) { return is_behind(entry.second); });
 }
 
-/// Writes a volume's board.
-void epoch_watcher::show(const place& where) const {
-  if (where.board != boards_.data()) where.board->write(epoch_of(said_, where.ssd_count));
+/// Writes the board that is of no volume, unless that would have somebody ask the wrong SSDs.
+void epoch_watcher::show_first() {
+  for (const auto& [which, where] : places_) {
+    if (where.board != boards_.data() || where.gone) continue;
+    if (is_behind(where) || where.ssd_count != where.volume.ssd_count) return;
+  }
+  boards_.front().write(epoch_of(said_, 0));
 }
 
 bool epoch_watcher::take_wishes() const {
@@ -98,41 +102,63 @@ bool epoch_watcher::take_wishes() const {
   return any;
 }
 
+/// Notes where a volume lies in an epoch. @param ssds 0: there is no such volume
+void epoch_watcher::found(place& where, const wire::afa::array_description& in,
+                          std::uint32_t ssds) {
+  where.gone = ssds == 0;
+  where.epoch = in.epoch;
+  const bool own = where.board != boards_.data();
+  if (where.gone) {  // who still goes by its board is refused, whatever it says
+    if (own) free_.push_back(std::exchange(where.board, boards_.data()));
+    return;
+  }
+  where.ssd_count = ssds;
+  if (ssds != where.volume.ssd_count) moved_ = true;
+  if (own) where.board->write(epoch_of(in, ssds));
+}
+
 /// Finds out where volumes lie in the latest epoch. False: nobody says of one.
 bool epoch_watcher::locate(std::unique_lock<std::mutex>& lock) {
-  while (place* const where = behind()) {
-    const volume_info v = where->volume;
+  bool all = true;
+  // No entry is ever taken away.
+  for (auto at = places_.begin(); at != places_.end() && !stopping_; ++at) {
+    if (!is_behind(at->second)) continue;
+    const volume_info v = at->second.volume;
     const wire::afa::array_description epoch = said_;
     lock.unlock();
-    std::optional<std::uint32_t> ssds;
+    std::vector<located> said;
     try {
-      ssds = locate_(v, epoch);
+      said = locate_(v, epoch);
     } catch (const std::exception& e) {
       log(log_level::warning, e.what());
     }
     lock.lock();
-    if (stopping_ || !ssds) return false;
-    if (epoch.epoch != written_) continue;  // it may have moved again
-    // No entry is ever taken away.
-    where->epoch = epoch.epoch;
-    if (*ssds != 0) where->ssd_count = *ssds;
-    show(*where);
+    if (epoch.epoch != written_) said.clear();  // it may have moved again
+    for (const located& l : said) {
+      const auto which = places_.find({l.vid.value, l.hash_factor});
+      if (which != places_.end() && is_behind(which->second))
+        found(which->second, epoch, l.ssd_count);
+    }
+    all = all && !is_behind(at->second);
   }
-  return true;
+  if (all) show_first();
+  return all;
 }
 
 void epoch_watcher::run() {
   std::unique_lock lock(guard_);
   while (!stopping_) {
-    if (behind() != nullptr && !locate(lock)) {
-      changed_.wait_for(lock, after_no_place, [this] { return stopping_; });
-      boards_.front().wish();  // there may be another epoch
-      if (stopping_) break;
+    if (any_behind()) {
+      if (!locate(lock) && !stopping_) {
+        changed_.wait_for(lock, after_no_place, [this] { return stopping_; });
+        boards_.front().wish();  // there may be another epoch
+      }
+      if (stopping_) break;  // said while the lock was free
     }
     if (!take_wishes()) {
       if (kernels_) {
         changed_.wait_for(lock, between_looks);
-      } else if (behind() == nullptr) {
+      } else if (!any_behind()) {
         changed_.wait(lock);
       }
       continue;

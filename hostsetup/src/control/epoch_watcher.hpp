@@ -13,6 +13,7 @@
 #include <span>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace gnstor::host {
 
@@ -22,13 +23,20 @@ class epoch_watcher {
  public:
   /// Asks the array for its epoch; nothing if no SSD says.
   using question = std::function<std::optional<wire::afa::array_description>()>;
-  /// Asks in an epoch how many SSDs a volume is spread over: 0 if there is no such volume; nothing
-  /// if no SSD says.
-  using locator = std::function<std::optional<std::uint32_t>(
-      const volume_info& v, const wire::afa::array_description& epoch)>;
+  /// How many SSDs a volume is spread over; 0: there is no such volume.
+  struct located {
+    volume_id vid{};
+    std::uint64_t hash_factor = 0;
+    std::uint32_t ssd_count = 0;
+  };
+  /// Asks in an epoch where a volume lies. Says it of others, too, if it happens to hear it;
+  /// nothing if no SSD says.
+  using locator = std::function<std::vector<located>(const volume_info& v,
+                                                     const wire::afa::array_description& epoch)>;
 
-  /// @param boards the first is of no volume; the others are given to volumes as they are followed.
-  /// They outlive this, as does what `ask` and `locate` need
+  /// @param boards the first is of no volume, and of those for which no other is left; the others
+  /// are given to volumes as they are followed. They outlive this, as does what `ask` and `locate`
+  /// need
   /// @param kernels lanes write their wishes on the boards, where they are looked for all the time;
   /// false: whoever has one calls `wish`
   epoch_watcher(std::span<epoch_board> boards, question ask, locator locate = {},
@@ -37,8 +45,10 @@ class epoch_watcher {
   epoch_watcher(const epoch_watcher&) = delete;
   epoch_watcher& operator=(const epoch_watcher&) = delete;
 
-  /// Finds out in each epoch from now on where a volume lies.
-  /// @return its board; that of no volume where all others are taken @par Callers any thread
+  /// Finds out in this epoch and in each from now on where a volume lies.
+  /// @return its board. The first one where all others are taken: it has no further epoch once a
+  /// volume of those lies elsewhere, as who goes by it would ask the wrong SSDs
+  /// @par Callers any thread
   epoch_board* follow(const volume_info& v);
   /// Notes an epoch that somebody has learned, unless a later one is known. The boards of volumes
   /// have it once it is known where they lie. @par Callers any thread
@@ -57,13 +67,16 @@ class epoch_watcher {
     epoch_board* board = nullptr;
     std::uint32_t epoch = 0;  ///< the latest in which it is known where it lies
     std::uint32_t ssd_count = 0;
+    bool gone = false;  ///< there is no such volume any more
   };
 
   void run();
   bool take_wishes() const;
   bool locate(std::unique_lock<std::mutex>& lock);
-  void show(const place& where) const;
-  place* behind();
+  void found(place& where, const wire::afa::array_description& in, std::uint32_t ssds);
+  void show_first();
+  bool is_behind(const place& where) const { return !where.gone && where.epoch < written_; }
+  bool any_behind() const;
 
   const std::span<epoch_board> boards_;
   const bool kernels_;
@@ -75,6 +88,8 @@ class epoch_watcher {
   std::atomic<std::uint32_t> written_{0};                            ///< the number of that epoch
   std::map<std::pair<std::uint16_t, std::uint64_t>, place> places_;  ///< by VID and hash factor
   std::size_t used_ = 1;                                             ///< boards
+  std::vector<epoch_board*> free_;  ///< of those, that are nobody's any more
+  std::atomic<bool> moved_{false};  ///< some volume lies elsewhere than when it was followed
   bool stopping_ = false;
   std::thread thread_;
 };

@@ -145,7 +145,7 @@ void repair_worker::run() {
 
 void repair_worker::carry_out(std::unique_lock<std::mutex>& lock,
                               const daemon::repair_order& order) {
-  if (failures_ != 0) {  // of the same or another one: not at once again
+  if (failures_ != 0 && !order.urgent) {  // of the same or another one: not at once again
     const auto pause = std::chrono::milliseconds(20) * (1u << std::min(failures_, 8u));
     changed_.wait_for(lock, pause, [&] { return cancelled_; });
   }
@@ -230,7 +230,7 @@ void repair_worker::work_on(std::unique_lock<std::mutex>& lock, parts& all, part
       now_.done += other.work.looked_at() / all.size();
       now_.mended += other.work.mended();
     }
-    if (p.what != kind::read && !asks_regions(p) && p.what != kind::forget)
+    if (!order_.urgent && p.what != kind::read && !asks_regions(p) && p.what != kind::forget)
       pace(lock, std::uint64_t{p.blocks} * block_bytes * at_work_);
   }
   --at_work_;

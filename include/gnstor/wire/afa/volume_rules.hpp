@@ -67,8 +67,9 @@ GNSTOR_HD constexpr bool may_spread(const volume_record& r, const volume_chmod& 
     return stays && r.replicas < r.ssd_count &&
            (gathers || r.spread == volume_spread::whole || r.spread == volume_spread::dropping);
   }
-  return change.spread == volume_spread::dropping && stays &&
-         (moved || r.spread == volume_spread::dropping);
+  // An SSD that was away hears of the last step alone.
+  return change.spread == volume_spread::dropping && stays && r.spread != volume_spread::creating &&
+         r.spread != volume_spread::deleting;
 }
 
 /// True if a volume may be called, and be as long, as a VOLUME CHMOD says: it never shrinks.
