@@ -93,9 +93,16 @@ inline bool is_moving(wire::afa::volume_spread s) {
 inline std::optional<wire::afa::volume_chmod> caught_up(const wire::afa::volume_record& has,
                                                         wire::afa::volume_record known) {
   using wire::afa::volume_chmod;
-  const bool lies_alike = has.ssd_count == known.ssd_count && has.replicas == known.replicas &&
-                          has.stripe_blocks == known.stripe_blocks;
   using wire::afa::volume_spread;
+  // While a move is announced it may have left before it heard so.
+  const bool announced = known.spread == volume_spread::moved;
+  const bool rested = has.spread == volume_spread::whole || has.spread == volume_spread::dropping;
+  const bool grew = announced && rested && has.ssd_count + 1 == known.ssd_count;
+  const bool shrank =
+      announced && has.spread == volume_spread::gathering && has.ssd_count == known.ssd_count + 1;
+  const bool lies_alike = (has.ssd_count == known.ssd_count || grew || shrank) &&
+                          has.replicas == known.replicas &&
+                          has.stripe_blocks == known.stripe_blocks;
   // It missed the last steps of a move to it, or of one that was given up and left it where it was.
   const bool has_come =
       known.spread == volume_spread::moved || known.spread == volume_spread::dropping;

@@ -320,6 +320,7 @@ class manager {
   void moves_beside_writer(operation& op, repair_kind kind);
   void moved_some(operation& op, bool ok, const regions_by_volume& written);
   void gives_move_up(operation& op);
+  bool is_waited_for(const operation& move) const;
   void gives_moves_up_for(std::uint16_t vid);
   bool hold_is_over(const operation& op) const;
   bool is_unfinished(std::uint16_t vid) const;

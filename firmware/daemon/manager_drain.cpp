@@ -112,6 +112,7 @@ bool manager::announced(operation& op) {
     volume_record r = volumes_[op.vid].r;
     if (op.step == telling && r.spread == volume_spread::gathering) r.ssd_count = op.ssd;
     r.spread = volume_spread::moved;
+    if (op.step == giving_up && is_held(r)) r.held_until = now_serving_.epoch + 1;
     if (!chmod(op, settled(r, volumes_[op.vid].writer))) return false;
     volumes_[op.vid].r.ssd_count = r.ssd_count;
     volumes_[op.vid].r.spread = r.spread;
@@ -127,7 +128,7 @@ bool manager::announced(operation& op) {
   }
   if (!moved_on(op)) return false;
   const volume_record& r = volumes_[op.vid].r;
-  const bool over = r.spread != volume_spread::moved && r.ssd_count <= op.ssd;
+  const bool over = r.spread != volume_spread::moved && r.ssd_count <= op.ssd && !is_held(r);
   answer(op, over ? verdict::done : op.put_off ? verdict::busy : verdict::failed);
   return true;
 }
@@ -173,7 +174,8 @@ void manager::pursue_aims() {
 void manager::note_move(const operation& op, verdict said) {
   const volume* const v = find(op.vid);
   const bool goes_on = v == nullptr || is_torn(v->r);  // at once, when it is not torn any more
-  if (op.request != 0 || !moves_data(op) || said == verdict::done || goes_on) return;
+  const bool over = said == verdict::done && !is_unfinished(op.vid);
+  if (op.request != 0 || !moves_data(op) || over || goes_on) return;
   plans_.put_off(op.vid, now_ + (op.live && !is_unfinished(op.vid) ? try_later_ns : try_again_ns));
 }
 

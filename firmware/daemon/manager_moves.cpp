@@ -51,6 +51,10 @@ void manager::moves_beside_writer(operation& op, repair_kind kind) {
     op.put_off = op.held_in == now_serving_.epoch;
     return gives_move_up(op);
   }
+  if (!is_held && op.repair == 0 && !op.sent && is_waited_for(op)) {
+    op.put_off = true;
+    return gives_move_up(op);
+  }
   switch (op.step) {
     case moving::watching:
     case moving::watching_last:
@@ -68,6 +72,7 @@ void manager::moves_beside_writer(operation& op, repair_kind kind) {
       op.zeroes = op.zeroes || op.attempts++ != 0;
       order_repair(op, kind);
       if (op.rounds != 0) out_.repairs.back().kept.regions[op.vid] = op.marks;
+      out_.repairs.back().live = true;
       out_.repairs.back().urgent = is_held;
       op.round_began = now_;
       return;
@@ -139,7 +144,14 @@ void manager::gives_move_up(operation& op) {
   op.step = giving_up;
 }
 
-/// Ends such a move for now, for who asks for something that it would keep waiting.
+/// True if somebody wants to rename, extend or delete a volume that moves, and would wait for that.
+bool manager::is_waited_for(const operation& move) const {
+  return std::any_of(queue_.begin(), queue_.end(), [&](const operation& op) {
+    return op.vid == move.vid && (op.what == action::rename || op.what == action::remove);
+  });
+}
+
+/// Has such a move go no further than that.
 void manager::gives_moves_up_for(std::uint16_t vid) {
   for (operation& op : queue_) {
     if (!moves_data(op) || !op.live || op.vid != vid || !stands_aside(op)) continue;
@@ -151,8 +163,8 @@ void manager::gives_moves_up_for(std::uint16_t vid) {
 /// Goes on with a volume that some SSD may hold for a move that another operation began.
 void manager::takes_over_hold(operation& op) {
   const volume& v = volumes_[op.vid];
+  op.live = v.writer != 0;  // it writes on
   if (!is_held(v.r)) return;
-  op.live = v.writer != 0;
   op.held = op.watched = true;
   op.fenced_at = now_ | 1;
 }

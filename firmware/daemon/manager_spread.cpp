@@ -61,7 +61,9 @@ bool manager::advance_spread(operation& op) {
   }
   if (!moved_on(op)) return false;
   const volume* v = find(op.vid);
-  answer(op, v->r.spread == volume_spread::moved ? verdict::failed : verdict::done);
+  const bool over =
+      v->r.spread != volume_spread::moved && v->r.ssd_count > op.ssd && !is_held(v->r);
+  answer(op, over ? verdict::done : verdict::failed);
   return true;
 }
 
@@ -78,8 +80,9 @@ bool manager::begins_spread(operation& op) {
   }
   if (v->r.spread == volume_spread::moved || is_held(v->r)) {  // a former one was refused half-way
     takes_over_hold(op);
-    op.ssd = v->r.ssd_count - 1;
-    op.step = v->r.spread == volume_spread::moved ? telling : releasing;
+    const bool moved = v->r.spread == volume_spread::moved;
+    op.ssd = moved ? v->r.ssd_count - 1 : v->r.ssd_count;
+    op.step = moved ? telling : releasing;
     return true;
   }
   if (v->r.ssd_count >= options_.ssds) {

@@ -42,9 +42,9 @@ bool repair::begin_volume() {
   const std::uint32_t count = r.ssd_count != 0 ? r.ssd_count : ssds_;
   const std::uint64_t own = count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
   unasked_ = (own | serving_.others.of(own)) & ~serving_.absent;
-  // One that it leaves is asked alone: what the others are given meanwhile they mark, too.
-  const std::uint64_t last = serving_.at(order_.ssd) & ~serving_.absent;
-  if (watches() && order_.ssd < count && last != 0) unasked_ = last;
+  // One that it leaves is asked alone, and read: what others are given meanwhile they mark, too.
+  const bool leaves = watches() && order_.ssd < count && in_sync(order_.ssd);
+  if (leaves) unasked_ = std::uint64_t{1} << order_.ssd;
   again_ = forgets && kept->second.version != 0;
   if (forgets && !again_) unasked_ |= std::uint64_t{1} << order_.ssd;
   return !asks_regions();
@@ -60,40 +60,6 @@ void repair::leave_volume() {
   ++volume_;
   begun_ = false;
   first_ = alone_until_ = 0;
-}
-
-/// Asks the next SSD for its dirty regions. False: all have been asked.
-bool repair::asks_regions() {
-  asking_ = unasked_ != 0;
-  if (!asking_) return false;
-  const auto ssd = static_cast<std::uint32_t>(std::countr_zero(unasked_));
-  unasked_ &= unasked_ - 1;
-  first_ = 0;
-  blocks_ = 1;
-  using asked = repair_step::kind;
-  return ask_ssd(watches() ? asked::regions_since : asked::regions, ssd, 0);
-}
-
-/// Adds what an SSD has answered. One that says anything else says that all is dirty.
-void repair::note_regions() {
-  wire::afa::dirty_regions said;
-  std::memcpy(&said, memory_, sizeof said);
-  const std::uint16_t vid = volumes_[volume_].vid;
-  const bool known = said.version == wire::afa::payload_version && said.vid == vid;
-  for (std::size_t w = 0; w < std::size(said.words); ++w)
-    dirty_.words[w] |= known ? said.words[w] : ~std::uint32_t{0};
-}
-
-/// All SSDs have answered: what a volume's SSD has lost before is not dealt with again.
-void repair::compare_regions() {
-  if (order_.kind != repair_kind::forget) return;
-  marked_ = order_.kept.regions.at(volumes_[volume_].vid);
-  marked_.version = wire::afa::payload_version;
-  marked_.vid = volumes_[volume_].vid;
-  for (std::size_t w = 0; w < std::size(marked_.words); ++w) {
-    dirty_.words[w] &= ~marked_.words[w];
-    marked_.words[w] |= dirty_.words[w];
-  }
 }
 
 void repair::end(bool ok) {
@@ -226,6 +192,13 @@ void repair::place(const wire::afa::volume_record& r, std::uint32_t stripe) {
   const rendezvous_placement placement(r.ssd_count != 0 ? r.ssd_count : ssds_);
   placed_ = placement.replicas(volume_id(r.vid), r.hash_factor, stripe, r.replicas);
   where_ = placed_.served(serving_.others, serving_.absent);
+  const ssd_index last(static_cast<std::uint16_t>(order_.ssd));
+  if (order_.kind != repair_kind::drain || !where_.contains(last)) return;
+  replica_set first;  // what it has marked is read from it
+  first.ssd.set(first.count++, last);
+  for (std::uint32_t k = 0; k < where_.count; ++k)
+    if (where_.ssd[k].value != last.value) first.ssd.set(first.count++, where_.ssd[k]);
+  where_ = first;
 }
 
 /// Begins a piece: nothing is known of its replicas.
@@ -267,7 +240,8 @@ bool repair::look() {
     begin_piece();
     return false;
   }
-  if (sound == std::end(seen_) && (moves() || waits_for_source())) {
+  const bool unread = order_.live && seen_[0] == sight::damaged;  // others may not have it yet
+  if ((sound == std::end(seen_) && (moves() || waits_for_source())) || unread) {
     end(false);  // it is not moved to where a mend would not find it
     return false;
   }

@@ -50,6 +50,7 @@ struct repair_order {
   /// and watch.
   std::uint32_t parts = 1;
   std::uint32_t part = 0;
+  bool live = false;         ///< of spread and drain: clients write meanwhile
   bool urgent = false;       ///< writers wait until it is over: it is not slowed down
   std::uint32_t fenced = 0;  ///< of forget: the epoch that others are in already; 0: its SSD's own
 };

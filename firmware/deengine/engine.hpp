@@ -60,7 +60,10 @@ class engine_ref : public admin_calls<engine_ref<Scope>> {
     const std::uint32_t place = serving().place(relaxed);
     admission a = check_rights(r, known, now);
     a.changes = changed;
-    if (!a.ok() || is_at(place, a.vid, known, a.first)) return a;
+    if (!a.ok()) return r.write ? gathered(*this, r, known, now, a) : a;
+    if (r.write && !r.fill && r.epoch < known.held_until)
+      return refuse(wire::afa::status::stale_epoch);
+    if (is_at(place, a.vid, known, a.first)) return a;
     const bool gathers = permissions().spread(r.vid) == wire::afa::volume_spread::gathering;
     if (belongs(a, known) || (gathers && belongs(a, known, 1))) return a;
     return refuse(wire::afa::status::wrong_ssd);
@@ -102,9 +105,7 @@ class engine_ref : public admin_calls<engine_ref<Scope>> {
     const std::uint32_t right = r.fill    ? wire::afa::right_fill
                                 : r.write ? wire::afa::right_write
                                           : wire::afa::right_read;
-    const bool permitted = (grant.rights & right) != 0;
-    if (!permitted && !gathers(r, known)) return refuse(status::not_permitted);
-    if (permitted && r.write && grant.is_held(right, r.epoch)) return refuse(status::stale_epoch);
+    if ((grant.rights & right) == 0) return refuse(status::not_permitted);
     if (std::uint64_t{r.first.value} + r.blocks > grant.capacity_blocks)
       return refuse(status::beyond_capacity);
     const std::uint32_t stripe = known.stripe.quotient(r.first.value);
@@ -351,12 +352,20 @@ class engine_ref : public admin_calls<engine_ref<Scope>> {
     out.version = permission_table<Scope>::version_now(known);
   }
 
-  /// True of a write of the manager that gives this SSD what it is about to hold, and no client
-  /// writes here.
-  GNSTOR_HD bool gathers(const request& r, const known_grant& known) const {
-    return r.write && !r.fill && (known.rights & wire::afa::right_fill) != 0 &&
-           permissions().spread(r.vid) == wire::afa::volume_spread::gathering &&
-           !is_at_rarely(serving().place(), r.vid, known, r.first, 0);
+  /// What becomes of a write that was refused. One without the right to write is the manager's,
+  /// which gives this SSD what it is about to hold, and no client writes here. Not inlined: a look
+  /// for a read's page is not to pay for it.
+  GNSTOR_HD_SLOW static admission gathered(const engine_ref self, request r, known_grant& known,
+                                           const foresight& now, const admission refused) {
+    using wire::afa::volume_spread;
+    if (r.fill || refused.status != wire::afa::make_status(wire::afa::status::not_permitted))
+      return refused;
+    r.fill = true;
+    admission a = self.check_rights(r, known, now);
+    a.changes = refused.changes;
+    const bool gathers = a.ok() && self.permissions().spread(r.vid) == volume_spread::gathering &&
+                         !self.belongs(a, known) && self.belongs(a, known, 1);
+    return gathers ? a : refused;
   }
 
   GNSTOR_HD static admission refuse(std::uint16_t status) {

@@ -18,10 +18,10 @@ struct known_grant {
   divisor stripe;  ///< blocks
   std::uint32_t generation;
   std::uint32_t held_until;
-  std::uint16_t replicas;
-  std::uint16_t ssd_count;
-  std::uint16_t rights;
-  std::uint16_t region_shift;
+  std::uint8_t replicas;
+  std::uint8_t ssd_count;
+  std::uint8_t rights;
+  std::uint8_t region_shift;
   std::uint16_t vid;
   std::uint16_t client;
 
@@ -34,10 +34,10 @@ struct known_grant {
             divisor(g.stripe_blocks),
             g.generation,
             g.held_until,
-            static_cast<std::uint16_t>(g.replicas),
-            static_cast<std::uint16_t>(g.ssd_count),
-            static_cast<std::uint16_t>(g.rights),
-            static_cast<std::uint16_t>(g.region_shift),
+            static_cast<std::uint8_t>(g.replicas),
+            static_cast<std::uint8_t>(g.ssd_count),
+            static_cast<std::uint8_t>(g.rights),
+            static_cast<std::uint8_t>(g.region_shift),
             vid.value,
             client.value};
   }
@@ -52,5 +52,6 @@ struct known_grant {
 };
 
 static_assert(std::is_trivially_default_constructible_v<known_grant>, "it lies in shared memory");
+static_assert(sizeof(known_grant) == 64, "so many are kept by each queue's engine");
 
 }  // namespace gnstor::fw

@@ -100,12 +100,14 @@ std::vector<epoch_watcher::located> ask_where(const volume_info& v,
     });
     if (found) return all;
   }
-  if (leaves.empty() && answered) leaves.push_back({v.vid, v.hash_factor, 0});
+  // Those that have it may be absent.
+  const std::uint32_t none = epoch.absent == 0 ? 0 : v.ssd_count;
+  if (leaves.empty() && answered) leaves.push_back({v.vid, v.hash_factor, none});
   return leaves;
 }
 
-/// Boards of epochs: volumes that kernels use beyond these go on where they were.
-constexpr std::size_t most_boards = 64;
+/// Boards of epochs: kernels that use a volume beyond these follow none.
+constexpr std::size_t most_boards = 4096;
 
 }  // namespace
 

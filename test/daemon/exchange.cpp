@@ -342,10 +342,9 @@ TEST_CASE("the next manager believes what an SSD has that is out, but for what w
   a.create(2);
   a.create(3);
   const std::uint64_t factor = a.boss.record_of(1)->hash_factor;
-  const daemon::ssd_absences::absence left{
-      .epoch = a.boss.published().epoch,
-      .until = 1'000'000,
-      .volumes = {{1, factor}, {2, factor}, {3, factor + 1}}};
+  const daemon::ssd_absences::absence left{.epoch = a.boss.published().epoch,
+                                           .until = 1'000'000,
+                                           .volumes = {{1, factor}, {2, factor}, {3, factor + 1}}};
   a.boss.ssd_leaves(2, 1'000'000);
   a.obey();
   REQUIRE(a.open(2, 7) == verdict::done);

@@ -371,6 +371,34 @@ TEST_CASE("who renames, extends or deletes a volume that moves does not wait for
   }
 }
 
+TEST_CASE("so does one that asks between two steps of the move") {
+  for (const bool grows : {true, false}) {
+    for (const int after : {0, 1, 2, 3}) {  // repairs
+      CAPTURE(grows);
+      CAPTURE(after);
+      written_array a(grows);
+      a.move();
+      if (after != 0) a.obey();
+      for (int k = 0; k < after; ++k) {
+        a.boss.tick(10 * s * (k + 1));
+        REQUIRE(a.repairs.size() == 1);
+        const std::uint64_t id = a.repairs[0].id;
+        a.repairs.clear();
+        a.boss.finished(id, true, {}, a.regions({1, 2, 3}));
+        if (k + 1 < after) a.obey();
+      }
+      wire::afa::volume_chmod named{};
+      named.sets = wire::afa::volume_chmod::sets_labels;
+      a.boss.rename(++a.request, 1, named);
+      CHECK(a.last().said == verdict::done);
+      CHECK(a.replies.back().request == a.request);
+      CHECK(a.said() == verdict::busy);
+      CHECK(a.repairs.empty());
+      a.check_sound();
+    }
+  }
+}
+
 TEST_CASE("where too much is written a move is given up, and nobody was kept from writing") {
   for (const bool grows : {true, false}) {
     CAPTURE(grows);

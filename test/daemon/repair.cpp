@@ -116,6 +116,36 @@ repair begin(letters& a, repair_kind kind, const wire::afa::volume_record& r,
 
 }  // namespace
 
+TEST_CASE("a volume that clients write leaves an SSD by what that one has, and no other") {
+  wire::afa::volume_record r = described(1, 2);
+  r.ssd_count = 4;
+  letters a = written(r);
+  daemon::repair_order order{1, repair_kind::drain, 1, 3};
+  order.live = true;
+  bool sound = true;
+  const auto carried_out = [&] {
+    repair job(order, {}, 4, {r}, a.memory.data());
+    std::uint32_t reads = 0;
+    while (job.step()) {
+      const bool is_read = job.step()->what == repair_step::kind::read;
+      if (is_read && sound) CHECK(job.step()->ssd == 3);
+      reads += is_read ? 1 : 0;
+      job.answered(a.serve(*job.step()));
+    }
+    CHECK(reads != 0);
+    return job.ok();
+  };
+  CHECK(carried_out());
+  for (auto& [block, here] : a.ssd[3]) {  // others may not have what it has marked
+    if (here == 0) continue;
+    here = 'X';
+    sound = false;
+    break;
+  }
+  REQUIRE(!sound);
+  CHECK_FALSE(carried_out());
+}
+
 TEST_CASE("who moves a volume asks where it was written; one that it leaves is asked alone") {
   const auto r = described(1, 3);
   letters a = written(r);

@@ -504,6 +504,25 @@ TEST_CASE("a volume that has moved meanwhile is kept like others, one that is ab
   }
   a.spread = volume_spread::creating;
   CHECK_FALSE(daemon::caught_up(a, b));
+  // It left while others were informed: it has all that it is to have, or more.
+  b.spread = volume_spread::moved;
+  for (const bool grew : {true, false}) {
+    a.spread = grew ? volume_spread::whole : volume_spread::gathering;
+    b.ssd_count = grew ? 5 : 3;
+    auto change = daemon::caught_up(a, b);
+    REQUIRE(change);
+    change->version = wire::afa::payload_version;
+    wire::afa::volume_record there = a;
+    CHECK(wire::afa::apply_chmod(there, *change, 5) == 0);
+    CHECK(there.ssd_count == b.ssd_count);
+    CHECK(there.spread == volume_spread::moved);
+    b.ssd_count = grew ? 3 : 5;
+    CHECK_FALSE(daemon::caught_up(a, b));
+  }
+  b.spread = volume_spread::dropping;  // others have dropped since what they had
+  a.spread = volume_spread::whole;
+  CHECK_FALSE(daemon::caught_up(a, b));
+  b.ssd_count = 4;
   a.spread = b.spread = volume_spread::gathering;
   CHECK_FALSE(daemon::caught_up(a, b));
 }

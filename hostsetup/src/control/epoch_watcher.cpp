@@ -38,12 +38,12 @@ epoch_watcher::~epoch_watcher() {
 }
 
 epoch_board* epoch_watcher::follow(const volume_info& v) {
-  if (v.plain() || !locate_) return boards_.data();
+  if (v.plain() || !locate_) return nullptr;
   const std::lock_guard lock(guard_);
   const auto [at, fresh] = places_.try_emplace({v.vid.value, v.hash_factor});
   place& where = at->second;
   if (!fresh && !where.gone) return where.board;
-  where = {v, boards_.data(), 0, v.ssd_count};
+  where = {v, nullptr, 0, v.ssd_count};
   if (!free_.empty()) {
     where.board = free_.back();
     free_.pop_back();
@@ -60,7 +60,7 @@ void epoch_watcher::write(const wire::afa::array_description& said) {
   if (said.epoch <= written_) return;
   said_ = said;
   written_ = said.epoch;
-  show_first();
+  boards_.front().write(epoch_of(said, 0));
   if (any_behind()) changed_.notify_all();
 }
 
@@ -87,15 +87,6 @@ bool epoch_watcher::any_behind() const {
                      [this](const auto& entry) { return is_behind(entry.second); });
 }
 
-/// Writes the board that is of no volume, unless that would have somebody ask the wrong SSDs.
-void epoch_watcher::show_first() {
-  for (const auto& [which, where] : places_) {
-    if (where.board != boards_.data() || where.gone) continue;
-    if (is_behind(where) || where.ssd_count != where.volume.ssd_count) return;
-  }
-  boards_.front().write(epoch_of(said_, 0));
-}
-
 bool epoch_watcher::take_wishes() const {
   bool any = false;
   for (std::size_t k = 0; k < used_; ++k) any = boards_[k].take_wish() || any;
@@ -107,14 +98,13 @@ void epoch_watcher::found(place& where, const wire::afa::array_description& in,
                           std::uint32_t ssds) {
   where.gone = ssds == 0;
   where.epoch = in.epoch;
-  const bool own = where.board != boards_.data();
   if (where.gone) {  // who still goes by its board is refused, whatever it says
-    if (own) free_.push_back(std::exchange(where.board, boards_.data()));
+    if (where.board != nullptr) free_.push_back(std::exchange(where.board, nullptr));
     return;
   }
   where.ssd_count = ssds;
   if (ssds != where.volume.ssd_count) moved_ = true;
-  if (own) where.board->write(epoch_of(in, ssds));
+  if (where.board != nullptr) where.board->write(epoch_of(in, ssds));
 }
 
 /// Finds out where volumes lie in the latest epoch. False: nobody says of one.
@@ -141,7 +131,6 @@ bool epoch_watcher::locate(std::unique_lock<std::mutex>& lock) {
     }
     all = all && !is_behind(at->second);
   }
-  if (all) show_first();
   return all;
 }
 

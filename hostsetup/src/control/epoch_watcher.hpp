@@ -34,9 +34,8 @@ class epoch_watcher {
   using locator = std::function<std::vector<located>(const volume_info& v,
                                                      const wire::afa::array_description& epoch)>;
 
-  /// @param boards the first is of no volume, and of those for which no other is left; the others
-  /// are given to volumes as they are followed. They outlive this, as does what `ask` and `locate`
-  /// need
+  /// @param boards the first is of no volume; the others are given to volumes as they are followed.
+  /// They outlive this, as does what `ask` and `locate` need
   /// @param kernels lanes write their wishes on the boards, where they are looked for all the time;
   /// false: whoever has one calls `wish`
   epoch_watcher(std::span<epoch_board> boards, question ask, locator locate = {},
@@ -46,9 +45,7 @@ class epoch_watcher {
   epoch_watcher& operator=(const epoch_watcher&) = delete;
 
   /// Finds out in this epoch and in each from now on where a volume lies.
-  /// @return its board. The first one where all others are taken: it has no further epoch once a
-  /// volume of those lies elsewhere, as who goes by it would ask the wrong SSDs
-  /// @par Callers any thread
+  /// @return its board; null where all are taken @par Callers any thread
   epoch_board* follow(const volume_info& v);
   /// Notes an epoch that somebody has learned, unless a later one is known. The boards of volumes
   /// have it once it is known where they lie. @par Callers any thread
@@ -74,7 +71,6 @@ class epoch_watcher {
   bool take_wishes() const;
   bool locate(std::unique_lock<std::mutex>& lock);
   void found(place& where, const wire::afa::array_description& in, std::uint32_t ssds);
-  void show_first();
   bool is_behind(const place& where) const { return !where.gone && where.epoch < written_; }
   bool any_behind() const;
 
