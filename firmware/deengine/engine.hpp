@@ -60,10 +60,12 @@ class engine_ref : public admin_calls<engine_ref<Scope>> {
     const std::uint32_t place = serving().place(relaxed);
     admission a = check_rights(r, known, now);
     a.changes = changed;
-    if (!a.ok()) return r.write ? gathered(*this, r, known, now, a) : a;
-    if (r.write && !r.fill && r.epoch < known.held_until)
+    if (!a.ok()) return a;
+    const bool gathers_only = r.write && !r.fill && known.gathers_only();
+    if (r.write && !r.fill && !gathers_only && r.epoch < known.held_until)
       return refuse(wire::afa::status::stale_epoch);
-    if (is_at(place, a.vid, known, a.first)) return a;
+    if (is_at(place, a.vid, known, a.first))
+      return gathers_only ? refuse(wire::afa::status::not_permitted) : a;
     const bool gathers = permissions().spread(r.vid) == wire::afa::volume_spread::gathering;
     if (belongs(a, known) || (gathers && belongs(a, known, 1))) return a;
     return refuse(wire::afa::status::wrong_ssd);
@@ -350,22 +352,6 @@ class engine_ref : public admin_calls<engine_ref<Scope>> {
   GNSTOR_HD void look_at_rights(const known_grant& known, bool write, foresight& out) const {
     out.epoch = serving().expected(write);
     out.version = permission_table<Scope>::version_now(known);
-  }
-
-  /// What becomes of a write that was refused. One without the right to write is the manager's,
-  /// which gives this SSD what it is about to hold, and no client writes here. Not inlined: a look
-  /// for a read's page is not to pay for it.
-  GNSTOR_HD_SLOW static admission gathered(const engine_ref self, request r, known_grant& known,
-                                           const foresight& now, const admission refused) {
-    using wire::afa::volume_spread;
-    if (r.fill || refused.status != wire::afa::make_status(wire::afa::status::not_permitted))
-      return refused;
-    r.fill = true;
-    admission a = self.check_rights(r, known, now);
-    a.changes = refused.changes;
-    const bool gathers = a.ok() && self.permissions().spread(r.vid) == volume_spread::gathering &&
-                         !self.belongs(a, known) && self.belongs(a, known, 1);
-    return gathers ? a : refused;
   }
 
   GNSTOR_HD static admission refuse(std::uint16_t status) {

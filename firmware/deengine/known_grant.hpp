@@ -41,6 +41,8 @@ struct known_grant {
             vid.value,
             client.value};
   }
+  /// As `volume_grant::gathers`.
+  GNSTOR_HD bool gathers_only() const { return (rights & volume_grant::gathers) != 0; }
   /// True if both were looked up for the same client of the same image.
   GNSTOR_HD bool same(const known_grant& other) const {
     return slot == other.slot && version == other.version && client == other.client;

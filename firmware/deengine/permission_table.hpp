@@ -347,6 +347,12 @@ class permission_table {
       if (static_cast<std::uint16_t>(c) == client.value)
         g.rights = static_cast<std::uint16_t>(c >> 16);
     }
+    // What it is to be given while a client has the right to write.
+    const auto spread = static_cast<wire::afa::volume_spread>(
+        static_cast<std::uint32_t>(at(image, offsetof(record, spread))));
+    constexpr std::uint32_t both = wire::afa::right_fill | wire::afa::right_write;
+    if ((g.rights & both) == wire::afa::right_fill && spread == wire::afa::volume_spread::gathering)
+      g.rights |= wire::afa::right_write | volume_grant::gathers;
     return static_cast<std::uint16_t>(vid_and_replicas) == vid.value;
   }
 

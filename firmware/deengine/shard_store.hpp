@@ -249,13 +249,7 @@ class shard_store {
     if (found == permission_table<Scope>::answer::absent || grant.generation != a.generation)
       return wire::afa::make_status(status::unknown_volume);
     if (serving().now() != by.epoch) return wire::afa::make_status(status::stale_epoch);
-    if ((grant.rights & right) == 0) {
-      // What the manager was let write here it may, for as long as the SSD gathers.
-      const bool gathers = right == wire::afa::right_write &&
-                           (grant.rights & wire::afa::right_fill) != 0 &&
-                           volumes().spread(a.vid) == wire::afa::volume_spread::gathering;
-      return gathers ? std::uint16_t{0} : wire::afa::make_status(status::not_permitted);
-    }
+    if ((grant.rights & right) == 0) return wire::afa::make_status(status::not_permitted);
     return grant.is_held(right, by.epoch) ? wire::afa::make_status(status::stale_epoch)
                                           : std::uint16_t{0};
   }
