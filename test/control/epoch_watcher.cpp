@@ -4,8 +4,11 @@
 #include <qp/seeds.hpp>
 
 #include <array>
+#include <atomic>
 #include <chrono>
+#include <optional>
 #include <thread>
+#include <vector>
 
 using namespace gnstor;
 using namespace std::chrono_literals;
@@ -118,7 +121,7 @@ TEST_CASE("a volume of which no SSD says anything keeps no other from going on")
 }
 
 TEST_CASE("a watcher ends while it finds out where a volume lies") {
-  for (int k = 0; k < rounds_of(300, 100); ++k) {
+  for (int k = 0; k < test::rounds_of(300, 100); ++k) {
     std::array<epoch_board, 2> boards;
     std::atomic<bool> asked{false};
     std::optional<host::epoch_watcher> watcher;
