@@ -234,7 +234,7 @@ class shard_engine {
         bool again = false;
         std::uint32_t next = shard;
         c.status = serve_rare(n, ssd, shard, handle, again);
-        if (is_regions(c) && again) next = c.where.shard % n.ssds[ssd].shape().shards;
+        if (is_regions(c) && again) next = c.where.shard;
         if (is_lba_status(c) && again) next = shard + 1;
         if (again && (next != shard || may_wait(n, c))) {
           n.inbox(ssd, next).push(handle);

@@ -268,17 +268,20 @@ class engine_ref : public admin_calls<engine_ref<Scope>> {
   }
 
   /// Where a volume is dirty, once every shard's owner has been asked in turn: so it is known of
-  /// all writes that they have committed before. False: the command goes on to the shard whose
-  /// number is in it now, modulo their count.
-  /// @par Callers the owner of that shard, one lane
+  /// all writes that they have committed before. False: the next one's number is in the command
+  /// now.
+  /// @par Callers the owner of the shard in the command, one lane
   /// @param a of `check_volume`
   /// @param takes what was marked since the last time. All are asked twice: what is marked by the
   /// end of the first round is committed by that of the second
   GNSTOR_HD bool dirty_regions(admission& a, wire::afa::dirty_regions& out, bool takes) const {
-    const std::uint32_t asked = ++a.shard;
-    if (asked == shape().shards)
+    if (++a.shard < shape().shards) return false;
+    const bool second = a.first.value != 0;  // what a volume's command says of blocks is the round
+    a.shard = 0;
+    a.first = vba(1);
+    if (!second)
       meta_.template dirty<Scope>().answer(a.vid, dirty_log<Scope>::slot_of(a.dirties), takes, out);
-    return asked == (takes ? 2 : 1) * shape().shards;
+    return second || !takes;
   }
 
   /// Makes the command's blocks unwritten again. @par Callers the shard's owner, one lane
