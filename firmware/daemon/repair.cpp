@@ -240,7 +240,9 @@ bool repair::look() {
     begin_piece();
     return false;
   }
-  const bool unread = order_.live && seen_[0] == sight::damaged;  // others may not have it yet
+  // Others may not have yet what the SSD that is left has marked.
+  const bool unread = order_.live && order_.kind == repair_kind::drain &&
+                      where_.ssd[0].value == order_.ssd && seen_[0] == sight::damaged;
   if ((sound == std::end(seen_) && (moves() || waits_for_source())) || unread) {
     end(false);  // it is not moved to where a mend would not find it
     return false;

@@ -144,6 +144,17 @@ TEST_CASE("a volume that clients write leaves an SSD by what that one has, and n
   }
   REQUIRE(!sound);
   CHECK_FALSE(carried_out());
+  // Of a spread all are asked, and any sound replica will do.
+  letters b = written(r);
+  daemon::repair_order grows{1, repair_kind::spread, 1, 4};
+  grows.live = true;
+  for (std::uint32_t block = 0; block < r.capacity_blocks; block += 3)
+    b.ssd[where(r, block).ssd[0].value][block] = 'X';
+  b.ssd.resize(5);
+  repair job(grows, {}, 5, {r}, b.memory.data());
+  (void)b.run(job);
+  CHECK(job.ok());
+  CHECK(job.mended() != 0);
 }
 
 TEST_CASE("who moves a volume asks where it was written; one that it leaves is asked alone") {
