@@ -51,3 +51,11 @@ TEST_CASE("a kernel on a GPU writes and reads on while its volume moves" *
     }
   }
 }
+
+TEST_CASE("a GPU's array stays what it is while its volume moves" * doctest::skip(under_a_tool())) {
+  for (const std::string& endpoint : {by_cpu, by_gpu}) {
+    CAPTURE(endpoint);
+    failing_array r(endpoint);
+    count_while_it_moves(r);
+  }
+}

@@ -108,6 +108,24 @@ struct keep_counting {
   }
 };
 
+/// Moves the volume of an array from its last SSD, and back, while somebody goes on.
+/// @param goes_on waits until he has come further; false: he does not
+/// @return false at the first thing that does not come to pass
+template <class GoesOn>
+bool moves_to_and_fro(managed_array& array, const GoesOn& goes_on) {
+  const std::uint32_t last = array.shared.where.ssds - 1;
+  const auto has = [&](std::uint32_t volumes) {
+    return array.comes([=](const host::array_state& a) { return a.ssds[last].volumes == volumes; });
+  };
+  for (int round = 0; round < rounds_of(3, 1); ++round) {
+    array.manager->drain(last);
+    if (!has(0) || !goes_on()) return false;
+    array.manager->add(last);
+    if (!has(1) || !goes_on()) return false;
+  }
+  return true;
+}
+
 /// An array whose SSDs fail beside a kernel of the session `alice`.
 struct failing_array {
   explicit failing_array(const std::string& endpoint = "emu:?ssds=4&capacity=16M&runner=cpu")
@@ -147,25 +165,36 @@ struct failing_array {
     }
     return false;
   }
-  /// Lets SSDs fail and come back beside `machine`, which runs a kernel with these notes.
-  void fail_ssds_beside(host::executor& machine) {
+  /// Does something beside `machine`, which runs a kernel with these notes: it sees no error.
+  /// @param happens `bool()`: false at the first thing that does not come to pass
+  template <class Happens>
+  void runs_beside(host::executor& machine, const Happens& happens) {
     alice.attach(machine);
     std::thread kernel([&] { machine.run(); });
     CHECK(goes_on());
-    int left = rounds_of(3, 2);
-    for (const std::uint32_t ssd : {1u, 3u, 0u}) {
-      if (left-- == 0) break;
-      CAPTURE(ssd);
-      const bool went_on = fails_and_comes_back(ssd);
-      CHECK(went_on);
-      if (!went_on) break;
-    }
+    CHECK(happens());
     system_word<std::uint32_t>(notes.stop).store(1, release);
     kernel.join();
     CHECK(notes.failed == 0);
     INFO(host::to_string(status::unpack(notes.failed)));
     CHECK(notes.wrong == 0);
     CHECK(alice.refresh(v).epoch > v.epoch);
+  }
+  /// Lets SSDs fail and come back.
+  void fail_ssds_beside(host::executor& machine) {
+    runs_beside(machine, [this] {
+      int left = rounds_of(3, 2);
+      for (const std::uint32_t ssd : {1u, 3u, 0u}) {
+        if (left-- == 0) break;
+        CAPTURE(ssd);
+        if (!fails_and_comes_back(ssd)) return false;
+      }
+      return true;
+    });
+  }
+  /// Moves the volume to fewer SSDs, and back.
+  void move_volume_beside(host::executor& machine) {
+    runs_beside(machine, [this] { return moves_to_and_fro(array, [this] { return goes_on(); }); });
   }
   /// False at the first thing that does not come to pass.
   bool fails_and_comes_back(std::uint32_t ssd) {
@@ -185,66 +214,40 @@ struct failing_array {
   std::unique_ptr<host::emulated_client> front_end;
 };
 
-inline void write_while_ssds_fail(failing_array& r, bool own_channel) {
+/// Has a kernel write and read while something happens.
+template <class Beside>
+void write_while(failing_array& r, bool own_channel, const Beside& beside) {
   constexpr std::uint32_t lanes = kernel_notes::lanes;
   host::memory_block memory = r.alice.allocate(2 * lanes * block_bytes);
   const io_buffer buffer = r.alice.register_memory(memory.data(), memory.bytes());
   host::executor machine;
   machine.spawn(2, lanes / 2, keep_writing{buffer, &r.notes, own_channel}, r.alice.ref(r.v));
-  r.fail_ssds_beside(machine);
+  beside(machine);
   CHECK(r.notes.finished == lanes);
 }
+inline void write_while_ssds_fail(failing_array& r, bool own_channel) {
+  write_while(r, own_channel, [&](host::executor& machine) { r.fail_ssds_beside(machine); });
+}
+inline void write_while_it_moves(failing_array& r, bool own_channel) {
+  write_while(r, own_channel, [&](host::executor& machine) { r.move_volume_beside(machine); });
+}
 
-inline void count_while_ssds_fail(failing_array& r) {
+/// Has a kernel count up the elements of an array while something happens.
+template <class Beside>
+void count_while(failing_array& r, const Beside& beside) {
   host::array<std::uint32_t> numbers(
       r.alice, r.v, 128 * 1024,
       {.frame_bytes = 64 * 4096, .page_bytes = 4096, .timeout = std::chrono::seconds(30)});
   host::executor machine;
   machine.spawn(1, kernel_notes::lanes, keep_counting{}, numbers.view(), &r.notes);
-  r.fail_ssds_beside(machine);
+  beside(machine);
   numbers.close();
 }
-
-/// Moves the volume from the last SSD, and back, while somebody goes on.
-/// @param goes_on waits until he has come further; false: he does not
-template <class GoesOn>
-void move_to_and_fro(managed_array& array, const GoesOn& goes_on) {
-  const std::uint32_t last = array.shared.where.ssds - 1;
-  for (int round = 0; round < rounds_of(3, 1); ++round) {
-    CAPTURE(round);
-    array.manager->drain(last);
-    REQUIRE(array.comes([=](const host::array_state& a) { return a.ssds[last].volumes == 0; }));
-    REQUIRE(goes_on());
-    array.manager->add(last);
-    REQUIRE(array.comes([=](const host::array_state& a) { return a.ssds[last].volumes == 1; }));
-    REQUIRE(goes_on());
-  }
+inline void count_while_ssds_fail(failing_array& r) {
+  count_while(r, [&](host::executor& machine) { r.fail_ssds_beside(machine); });
 }
-
-inline void write_while_it_moves(failing_array& r, bool own_channel) {
-  constexpr std::uint32_t lanes = kernel_notes::lanes;
-  host::memory_block memory = r.alice.allocate(2 * lanes * block_bytes);
-  const io_buffer buffer = r.alice.register_memory(memory.data(), memory.bytes());
-  host::executor machine;
-  machine.spawn(2, lanes / 2, keep_writing{buffer, &r.notes, own_channel}, r.alice.ref(r.v));
-  r.alice.attach(machine);
-  std::thread kernel([&] { machine.run(); });
-  CHECK(r.goes_on());
-  try {
-    move_to_and_fro(r.array, [&] { return r.goes_on(); });
-  } catch (...) {
-    system_word<std::uint32_t>(r.notes.stop).store(1, release);
-    kernel.join();
-    INFO(host::to_string(status::unpack(r.notes.failed)));
-    CHECK(r.notes.failed == 0);
-    throw;
-  }
-  system_word<std::uint32_t>(r.notes.stop).store(1, release);
-  kernel.join();
-  INFO(host::to_string(status::unpack(r.notes.failed)));
-  CHECK(r.notes.failed == 0);
-  CHECK(r.notes.wrong == 0);
-  CHECK(r.notes.finished == lanes);
+inline void count_while_it_moves(failing_array& r) {
+  count_while(r, [&](host::executor& machine) { r.move_volume_beside(machine); });
 }
 
 }  // namespace gnstor::test

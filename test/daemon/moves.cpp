@@ -31,6 +31,12 @@ struct written_array : obedient_array {
     if (!grows) boss.narrow(++request, 1, 4);
     asked = request;
   }
+  /// Asks for the move, and ends the first repairs of it.
+  void begin(int repairs_ended) {
+    move();
+    obey();
+    for (int k = 0; k < repairs_ended; ++k) (void)ended();
+  }
   std::uint32_t width() { return boss.volumes().at(0).ssd_count; }
   std::uint32_t wanted() const { return grows ? 5 : 4; }
   const wire::afa::volume_record& at(std::uint32_t k) { return states[k].volumes[1]; }
@@ -269,9 +275,7 @@ TEST_CASE("what a writer has written is known to the move also where it closes i
   for (const bool grows : {true, false}) {
     CAPTURE(grows);
     written_array a(grows);
-    a.move();
-    a.obey();
-    (void)a.ended();
+    a.begin(1);
     bool wiped = false;
     a.before_order = [&](const daemon::ssd_order& o) {
       wiped = wiped || (o.chmod.sets & wire::afa::volume_chmod::sets_clean) != 0;
@@ -290,11 +294,7 @@ TEST_CASE("an SSD that fails as the last copy ends: nobody is informed of the mo
       CAPTURE(grows);
       CAPTURE(copies);
       written_array a(grows);
-      a.move();
-      a.obey();
-      (void)a.ended();
-      (void)a.ended();
-      (void)a.ended();
+      a.begin(3);
       REQUIRE(a.is_held(0));
       if (copies) (void)a.ended(a.regions({3}));
       REQUIRE(a.repairs.size() == 1);
@@ -351,9 +351,7 @@ TEST_CASE("who renames, extends or deletes a volume that moves does not wait for
       CAPTURE(grows);
       CAPTURE(removes);
       written_array a(grows);
-      a.move();
-      a.obey();
-      (void)a.ended();
+      a.begin(1);
       if (removes) {
         a.boss.remove(++a.request, 1);
       } else {
@@ -426,10 +424,7 @@ TEST_CASE("a second is as long as nobody may write, then it is given up for now"
       CAPTURE(grows);
       CAPTURE(copies);
       written_array a(grows);
-      a.move();
-      a.obey();
-      (void)a.ended();
-      (void)a.ended();
+      a.begin(2);
       CHECK(a.ended(a.regions({5})).kind == repair_kind::watch);
       REQUIRE(a.is_held(0));
       if (copies) (void)a.ended();
@@ -453,9 +448,7 @@ TEST_CASE("a writer that closes, or is expelled, while its volume moves does not
     for (const bool expelled : {false, true}) {
       CAPTURE(grows);
       written_array a(grows);
-      a.move();
-      a.obey();
-      (void)a.ended();
+      a.begin(1);
       if (!expelled) a.boss.close(++a.request, 1, 20, false);
       if (expelled) a.boss.expel(++a.request, 1, 20);
       CHECK(a.last().said == verdict::done);
@@ -481,9 +474,7 @@ TEST_CASE("what was asked when an epoch began nobody knows: all of it is copied 
   for (const bool grows : {true, false}) {
     CAPTURE(grows);
     written_array a(grows);
-    a.move();
-    a.obey();
-    (void)a.ended();
+    a.begin(1);
     a.boss.tick(10 * s);
     (void)a.ended();
     REQUIRE(a.repairs.size() == 1);

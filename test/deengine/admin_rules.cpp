@@ -88,7 +88,10 @@ TEST_CASE("the right to fill, places and owners are the manager's") {
   wire::afa::volume_chmod equal = change({});
   equal.sets = wire::afa::volume_chmod::sets_clean;
   CHECK(may_change(r, equal, owner) == refused(status::not_permitted));
-  for (const auto& c : {moved, given, equal, change({{9, 0}})})
+  wire::afa::volume_chmod held = change({});
+  held.sets = wire::afa::volume_chmod::sets_hold;
+  CHECK(may_change(r, held, owner) == refused(status::not_permitted));
+  for (const auto& c : {moved, given, equal, held, change({{9, 0}})})
     CHECK(may_change(r, c, manager) == 0);
 }
 
@@ -104,6 +107,10 @@ TEST_CASE("a host adds volumes of its own alone") {
   CHECK(may_add(r, guest) == refused(status::not_permitted));
   r.spread = wire::afa::volume_spread::creating;
   CHECK(may_add(r, guest) == 0);
+  r.held_until = 1;
+  CHECK(may_add(r, guest) == refused(status::not_permitted));
+  CHECK(may_add(r, manager) == 0);
+  r.held_until = 0;
   r.clients[0].rights = right_fill;
   CHECK(may_add(r, guest) == refused(status::not_permitted));
 }

@@ -264,6 +264,47 @@ TEST_CASE("an SSD that gathers takes what will belong to it, and keeps it over a
   }
 }
 
+TEST_CASE("the manager writes what an SSD gathers beside a writer, and nothing else") {
+  grown r;
+  REQUIRE(r.spread(3, volume_spread::moved) == 0);
+  wire::afa::volume_chmod filler{};
+  filler.version = wire::afa::payload_version;
+  filler.vid = 1;
+  filler.client_count = 1;
+  filler.clients[0] = {9, wire::afa::right_read | wire::afa::right_fill};
+  REQUIRE(r.ssd().volume_chmod(1, filler) == 0);
+  const auto asked = [&](std::uint32_t b) { return r.ssd().check(r.io(1, b, 1, true, 9)); };
+  for (std::uint32_t b = 0; b < capacity; b += stripe)
+    CHECK(asked(b).status == afa(status::not_permitted));
+  REQUIRE(r.spread(3, volume_spread::dropping) == 0);
+  REQUIRE(r.spread(3, volume_spread::gathering) == 0);
+  wire::afa::volume_chmod hold{};
+  hold.version = wire::afa::payload_version;
+  hold.vid = 1;
+  hold.sets = wire::afa::volume_chmod::sets_hold;
+  hold.held_until = 2;
+  for (const bool held : {false, true}) {
+    if (held) REQUIRE(r.ssd().volume_chmod(1, hold) == 0);
+    std::uint32_t gathered = 0;
+    for (std::uint32_t b = 0; b < capacity; b += stripe) {
+      CAPTURE(b);
+      const fw::admission a = asked(b);
+      CHECK(a.status == (r.belongs(b, 3) ? afa(status::not_permitted) : 0));
+      if (!a.ok()) continue;
+      ++gathered;
+      std::uint32_t page = 0;
+      bool again = false;
+      REQUIRE(r.take(a, &page) == 0);
+      r.fill(page, 500 + b);
+      // Asked again, as what the volume's clients may do has changed since.
+      REQUIRE(r.ssd().volume_chmod(1, filler) == 0);
+      CHECK(r.ssd().commit(a, {client_id(9), 1}, &page, again) == 0);
+      CHECK(r.stamp(r.mapped(b)) == 500 + b);
+    }
+    CHECK(gathered > 10);
+  }
+}
+
 TEST_CASE("what an SSD has gathered is dropped where the volume stays as it was") {
   grown r;
   REQUIRE(r.spread(3, volume_spread::moved) == 0);
