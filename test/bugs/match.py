@@ -1,15 +1,37 @@
 #!/usr/bin/env python3
-"""Checks that every planted bug still finds what it changes, and what it compiles: a source that it
-changes among it.
+"""Checks that every planted bug still finds what it changes, what it compiles, a source that it
+changes among it, and a test case that it runs.
 
 Planting takes a compiler and minutes; this takes neither, so that a change that leaves a bug behind
 is seen in the ordinary run. Prints what does not match; its exit status says whether anything.
 """
 
 import pathlib
+import re
+import shlex
 import sys
 
-from mutate import BugError, mutated, parse
+from mutate import BugError, case_filter, mutated, parse
+
+NAME = re.compile(r'^TEST_CASE\w*\(\s*((?:"(?:[^"\\\n]|\\.)*"\s*)+)', re.M)
+
+
+def selects(bug, source):
+    """Whether the names in the sources, or theirs, hold one that the bug's test is called by."""
+    options = shlex.split(bug["run"])[1:]
+    files = [o.replace("--source-file", "--test-case") for o in options if "--source-file=" in o]
+    cases = [o for o in options if "--test-case=" in o]
+    if not (files or cases) or len(files) + len(cases) < len(options):
+        return False
+    is_meant = case_filter(files) if files else lambda name: True
+    is_selected = case_filter(cases) if cases else lambda name: True
+    if not (is_meant and is_selected):
+        return False
+    for path in filter(is_meant, bug["source"]):
+        for words in NAME.findall((source / path).read_text()):
+            if is_selected("".join(re.findall(r'"([^"\n]*)"', words))):
+                return True
+    return False
 
 
 def fault(path, source):
@@ -24,6 +46,8 @@ def fault(path, source):
         return f"no such source: {', '.join(missing)}"
     if bug["file"].endswith(".cpp") and bug["file"] not in bug["source"]:
         return f"what it changes is not compiled: add source: {bug['file']}"
+    if not selects(bug, source):
+        return f"no test case in its sources is called so: {bug['run']}"
     return None
 
 
