@@ -153,7 +153,9 @@ class command_router {
       c.where = regions ? drive.check_volume(r, d.known) : drive.check(r, d.known);
     }
     d.learnt = d.known.slot != nullptr && !d.known.same(before);
-    if (c.where.ok() && !healthy(c, fault, !read)) return false;
+    // Of one that is gone no refusal counts either: it may know less than others do by now.
+    const bool gone = fault == ssd_fault::dead || fault == ssd_fault::silent;
+    if ((c.where.ok() || gone) && !healthy(c, fault, !read)) return false;
     c.status = c.where.status;
     return c.where.ok();
   }

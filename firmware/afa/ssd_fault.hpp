@@ -8,8 +8,10 @@ namespace gnstor::fw {
 enum class ssd_fault : std::uint32_t {
   none = 0,
   media_error,  ///< reads end with Unrecovered Read Error
-  dead,         ///< every I/O ends with Internal Error, also what it swallowed while it was silent
-  silent,       ///< I/O is swallowed: no answer
+  /// Every I/O ends with Internal Error, whatever the SSD would say to it; also what it swallowed
+  /// while it was silent.
+  dead,
+  silent,  ///< I/O is swallowed: no answer
 };
 
 }  // namespace gnstor::fw

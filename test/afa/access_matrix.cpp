@@ -136,3 +136,25 @@ TEST_CASE("every command with every right and every set of forged fields ends as
   CHECK(allowed == 16 + 4 * 8);
   CHECK(refused == 9 * 6 * all_forgeries - allowed);
 }
+
+TEST_CASE("an SSD that is gone says nothing of rights, epochs or volumes, which it may not know") {
+  bench b(unlisted);
+  b.f.node.faults[b.right] = static_cast<std::uint32_t>(fw::ssd_fault::dead);
+  b.f.node.faults[b.wrong] = static_cast<std::uint32_t>(fw::ssd_fault::dead);
+  std::vector<courier_request> requests;
+  for (const nvm_opcode op : {nvm_opcode::read, nvm_opcode::write}) {
+    for (std::uint32_t forged = 0; forged < all_forgeries; ++forged)
+      requests.push_back(b.command(op, forged));
+  }
+  host::executor machine;
+  machine.spawn(
+      1, 1, courier{b.f.channels, requests.data(), static_cast<std::uint32_t>(requests.size())});
+  machine.serve_in(simt::domain::nic, b.f.node.shape.roles(), 1, *b.f.node.stop,
+                   fw::service{b.f.node});
+  machine.run();
+  for (const courier_request& r : requests) {
+    CHECK(r.outcome.nvme_type == 0);
+    CHECK(r.outcome.nvme_code ==
+          static_cast<std::uint8_t>(wire::nvme::generic_status::internal_error));
+  }
+}
