@@ -17,6 +17,9 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
+#include <string>
+#include <utility>
 
 namespace gnstor::serve {
 
@@ -36,6 +39,9 @@ struct array_management {
 /// subsystem, and the target's own for the plain volumes.
 class emulated_gateway final : public array_gateway {
  public:
+  /// Hosts, and sessions of hosts, that there is room for beside the target's own.
+  static constexpr std::uint32_t most_members = 63;
+
   /// Starts the array. Throws `error` with the remedy.
   /// @param managed by nobody: hosts order the SSDs themselves
   emulated_gateway(const host::endpoint& where, std::uint64_t timeout_ns,
@@ -119,6 +125,9 @@ class emulated_gateway final : public array_gateway {
   std::shared_ptr<member> find(client_id client);
   void remember(const wire::afa::array_description& said);
   std::uint16_t connect(member& m);
+  std::set<std::uint16_t> clients_of_volumes(std::uint16_t rights);
+  client_id session_id(const host_identity& who);
+  bool is_last_of_host(const member& m) const;
   void note(const wire::nvme::submission_entry& entry, std::uint64_t bytes, std::uint16_t said,
             std::chrono::nanoseconds took);
   status ask_for_rights(volume_id vid, std::uint16_t rights, bool equal);
@@ -130,6 +139,22 @@ class emulated_gateway final : public array_gateway {
   void forget(const member& m);
   void let_go(member& m) noexcept;
 
+  // What a manager in this process asks for from the start on:
+  /// What is needed with each command.
+  struct known_array {
+    std::uint16_t ssd_count = 0;
+    std::atomic<std::uint16_t> own_client{0};  ///< asked for while the array starts, too
+    std::uint32_t max_transfer_blocks = 0;
+    std::atomic<std::uint32_t> epoch{0};
+  };
+  known_array about_;
+  mutable std::mutex guard_;  ///< of the next three
+  /// Since when hosts reach the target; nothing: they do not yet.
+  std::optional<std::chrono::steady_clock::time_point> since_;
+  /// By NQN, and by the number of a session of that host's; 0: it is the host and no more.
+  std::map<std::pair<std::string, std::uint64_t>, std::shared_ptr<member>> members_;
+  std::map<std::uint16_t, std::shared_ptr<member>> clients_;  ///< that are connected
+  host::log_limit refusals_{10};  ///< anybody can be refused, as often as they like
   volume_traffic traffic_;
   phase_counts phases_;
   std::uint64_t timeout_ns_;
@@ -147,25 +172,12 @@ class emulated_gateway final : public array_gateway {
   std::vector<std::shared_ptr<ssd_shares>> shares_;  ///< of each own channel
   const std::shared_ptr<write_order> order_ = std::make_shared<write_order>();
   lost_memory lost_;
-  /// What is needed with each command.
-  struct known_array {
-    std::uint16_t ssd_count = 0;
-    std::uint16_t own_client = 0;
-    std::uint32_t max_transfer_blocks = 0;
-    std::atomic<std::uint32_t> epoch{0};
-  };
-  known_array about_;
   mutable std::mutex description_guard_;  ///< of `description_`
   wire::afa::array_description description_{};
   std::uint64_t identity_ = 0;
   /// The last epoch in which an SSD did not answer a host in time that is forgotten since.
   std::atomic<std::uint32_t> left_by_forgotten_{0};
-  std::mutex session_use_;    ///< of `session_`
-  mutable std::mutex guard_;  ///< of what follows
-  /// Since when hosts reach the target; nothing: they do not yet.
-  std::optional<std::chrono::steady_clock::time_point> since_;
-  std::map<std::string, std::shared_ptr<member>> members_;    ///< by NQN
-  std::map<std::uint16_t, std::shared_ptr<member>> clients_;  ///< that are connected
+  std::mutex session_use_;  ///< of `session_`
 };
 
 }  // namespace gnstor::serve

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gnstor/core/units.hpp>
+#include <gnstor/wire/afa/session_claim.hpp>
 
 #include <array>
 #include <cstdint>
@@ -14,7 +15,8 @@ struct host_identity {
   std::array<std::uint8_t, 16> id{};
   client_id client{};  ///< under which the array knows it, once it has joined
 
-  std::string address;  ///< where its connection comes from; empty: not known
+  std::string address;                 ///< where its connection comes from; empty: not known
+  wire::afa::session_claim session{};  ///< which of the host's sessions it is, if it is one
 
   bool is(const host_identity& other) const { return nqn == other.nqn && id == other.id; }
 };

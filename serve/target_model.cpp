@@ -1,5 +1,6 @@
 #include "target_model.hpp"
 
+#include <gnstor/wire/afa/connect_claims.hpp>
 #include <gnstor/wire/fabrics/connect.hpp>
 #include <link/client_identity.hpp>
 
@@ -102,8 +103,10 @@ join_result target_model::join_admin(const connect_command& c, const connect_dat
   host.address = peer;
   host.client = gnstor::host::client_identity::client_of(host.nqn);
   if (host.nqn.empty()) return wrong_data(offsetof(connect_data, hostnqn));
-  wire::afa::manager_claim claim;
-  std::memcpy(&claim, data.reserved768, sizeof claim);
+  wire::afa::connect_claims claims;
+  std::memcpy(&claims, data.reserved768, sizeof claims);
+  wire::afa::manager_claim& claim = claims.manager;
+  host.session = claims.session;
   const std::string wanted = nqn_in(data.subnqn);
   std::shared_ptr<const subsystem> of;
   std::uint16_t id = 0;

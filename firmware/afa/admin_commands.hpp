@@ -147,6 +147,9 @@ class admin_commands {
     out.ssd_count = static_cast<std::uint16_t>(node_->shape.ssd_count);
     out.own_ssd = static_cast<std::uint16_t>(ssd_);
     out.own_client = client.value;
+    host_seen own{.host = client};
+    if (known_host* host = host_of(client); host != nullptr) (void)host->read(own);
+    out.own_host = own.host.value;
     out.block_bytes = block_bytes;
     out.max_transfer_blocks = node_->transfer_blocks();
     out.capacity_blocks = drive.shape().capacity_pages();

@@ -100,7 +100,7 @@ class command_router {
       return answer_now(c, wire::nvme::generic_status::invalid_namespace);
     }
     c.ssd = e.nsid - 1;
-    if (c.admin != 0) return route_admin(c);
+    if (c.admin != 0) return route_admin(c, d.joined.host);
     if (!is(e, wire::nvme::nvm_opcode::flush)) return route_io(d, early);
     (void)healthy(c, fault_of(c.ssd), true);  // what was acknowledged is in the medium already
     return false;
@@ -134,6 +134,7 @@ class command_router {
     if (!dataless && !opens(c, read || regions ? remote_write : remote_read)) return false;
     const ssd_fault fault = fault_of(c.ssd);
     const auto at = wire::afa::slba::unpack(wire::nvme::slba_of(e));
+    if (at.client == d.joined.host) c.client = at.client;
     request r;
     r.vid = at.volume;
     r.client = at.client;
@@ -184,11 +185,11 @@ class command_router {
     return true;
   }
 
-  GNSTOR_HD bool route_admin(command_head& c) {
+  GNSTOR_HD bool route_admin(command_head& c, client_id host) {
     std::uint32_t needs = 0;
     std::uint32_t length = 0;
     if (wire::nvme::is_feature_command(c.entry)) return true;
-    if (wire::nvme::is_get_lba_status(c.entry)) return route_lba_status(c);
+    if (wire::nvme::is_get_lba_status(c.entry)) return route_lba_status(c, host);
     switch (static_cast<wire::afa::admin_opcode>(c.entry.opcode)) {
       case wire::afa::admin_opcode::volume_add:
         needs = remote_read;
@@ -222,7 +223,8 @@ class command_router {
     return aligned(c) && opens(c, needs);
   }
 
-  GNSTOR_HD bool route_lba_status(command_head& c) {
+  GNSTOR_HD bool route_lba_status(command_head& c, client_id host) {
+    if (wire::afa::slba::unpack(wire::nvme::slba_of(c.entry)).client == host) c.client = host;
     const std::uint64_t length = wire::nvme::lba_status_bytes(c.entry);
     if (length < sizeof(wire::nvme::lba_status_list) || c.entry.dptr.length() < length)
       return answer_now(c, wire::nvme::generic_status::invalid_sgl_length);

@@ -55,6 +55,7 @@ class fabrics_target {
     to.joined.queue_id = connect.qid;
     to.joined.controller = host.controller;
     to.joined.client = host.client;
+    to.joined.host = host.host;
     device_word<std::uint32_t>(node_->priorities[queue]).store(connect.cattr & 3, relaxed);
     to.joined.connected = 1;
     to.result = wire::fabrics::make_connect_result(host.controller);

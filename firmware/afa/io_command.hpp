@@ -35,7 +35,7 @@ struct command_head {
                                 ///< the last worker hands the command on. Of a lost one: the next
   std::uint32_t result = 0;     ///< dword 0 of the response
   std::uint16_t status = 0;     ///< NVMe status field
-  client_id client{};           ///< of the association
+  client_id client{};           ///< of the association, or its host's
   std::uint32_t admin = 0;      ///< it came by the admin queue
   std::uint32_t waits = 0;      ///< since when a write has waited for pages; 0 while it does not
   std::uint64_t media = 0;      ///< of an I/O: where the SSD's pages begin

@@ -334,12 +334,11 @@ class queue_engine {
   }
   /// What a Connect in the round's first entry has bound, in every lane.
   GNSTOR_HD static association of_leader(const simt::group& g, const association& mine) {
-    association a;
-    a.connected = g.broadcast(mine.connected);
-    a.queue_id = g.broadcast(mine.queue_id);
-    a.controller = g.broadcast(mine.controller);
-    a.client = client_id(g.broadcast(mine.client.value));
-    return a;
+    return {.connected = g.broadcast(mine.connected),
+            .queue_id = g.broadcast(mine.queue_id),
+            .controller = g.broadcast(mine.controller),
+            .client = client_id(g.broadcast(mine.client.value)),
+            .host = client_id(g.broadcast(mine.host.value))};
   }
 
   /// Serves the entry at `head` alone: one-sided transfers, faults, and what a broken queue pair

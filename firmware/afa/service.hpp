@@ -96,12 +96,22 @@ struct service {
     shard_engine engine = shard(role - shape.copy_workers);
     return tended(engine, g, 32 * round, quiet);  // it forgets that it was collecting: more often
   }
+  /// True of a place for a queue that nobody has: of those a target has many.
+  GNSTOR_HD static bool is_absent(queue_context& context, const simt::group& g) {
+    std::uint32_t life = 0;
+    if (g.leads()) life = device_word<std::uint32_t>(context.active).load(relaxed);
+    return g.broadcast(life) == static_cast<std::uint32_t>(queue_life::absent);
+  }
   /// One round of a queue's engine; then who sleeps until it has completions is woken.
   GNSTOR_HD bool tick(std::uint32_t queue, const simt::group& g) const {
 #if defined(__CUDA_ARCH__)
     return queue_engine::tick(array, queue, g);
 #else
-    const queue_context& context = array.queues[queue];
+    queue_context& context = array.queues[queue];
+    if (is_absent(context, g)) {
+      if (g.leads()) array.quiescence().quiet(queue);
+      return false;
+    }
     const std::uint64_t before = context.completion_tail;
     const bool busy = queue_engine::tick(array, queue, g);
     if (context.completion_tail > before) ring(context);  // it is 0 once it was drained

@@ -20,6 +20,16 @@ inline bool has_rights(wire::afa::volume_record& r, std::uint16_t client) {
   return entry_of(r, client) != r.clients + r.client_count;
 }
 
+/// True if a table has room for another host, and then for who is to write, which may be a session.
+inline bool has_room_for_host(wire::afa::volume_record& r, std::uint16_t client) {
+  using namespace wire::afa;
+  if (has_rights(r, client)) return true;
+  const auto stays = std::count_if(r.clients, r.clients + r.client_count, [](const auto& c) {
+    return (c.rights & right_write) == 0 || (c.rights & right_admitted) != 0;
+  });
+  return static_cast<std::uint32_t>(stays) + 1 < max_volume_clients;
+}
+
 /// What is left to a client that gives its rights back: who was admitted may read on, and come
 /// back.
 inline std::uint16_t kept_rights(wire::afa::volume_record& r, std::uint16_t client) {

@@ -17,11 +17,11 @@ void manager::create(std::uint64_t request, wire::afa::volume_record r) {
   queue_.push_back({.what = action::create, .request = request, .vid = r.vid, .r = r});
 }
 void manager::open(std::uint64_t request, std::uint16_t vid, std::uint16_t client, bool write,
-                   bool admitted_only) {
+                   std::uint16_t admitted) {
   // Who asks again, because the replicas took longer than its patience, waits for the same.
   for (operation& op : queue_) {
     const bool same = op.what == action::open && op.vid == vid && op.client == client && op.write &&
-                      write && !op.admits && op.admitted_only == admitted_only;
+                      write && !op.admits && op.admitted == admitted;
     if (same && op.step == converging && !leaves_later(op)) return op.also.push_back(request);
   }
   queue_.push_back({.what = action::open,
@@ -29,7 +29,7 @@ void manager::open(std::uint64_t request, std::uint16_t vid, std::uint16_t clien
                     .vid = vid,
                     .client = client,
                     .write = write,
-                    .admitted_only = admitted_only});
+                    .admitted = admitted});
 }
 /// True if the client of an open gives the volume up behind it: asked again, it comes behind that.
 bool manager::leaves_later(const operation& open) const {
@@ -106,9 +106,9 @@ void manager::end_opens_of(std::uint16_t client, verdict said) {
   });
 }
 
-void manager::client_gone(std::uint16_t client) {
+void manager::client_gone(std::uint16_t client, bool reads_on) {
   end_opens_of(client, verdict::busy);  // it would be given to nobody
-  queue_.push_back({.what = action::leave, .client = client});
+  queue_.push_back({.what = action::leave, .client = client, .reads_on = reads_on});
 }
 
 void manager::dismiss(std::uint64_t request, std::uint16_t client) {

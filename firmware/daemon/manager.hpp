@@ -52,9 +52,10 @@ class manager {
   /// which `sets` and `owner` count
   void rename(std::uint64_t request, std::uint16_t vid, const wire::afa::volume_chmod& change);
   /// Gives `client` the right to read a volume, or also to write it.
-  /// @param admitted_only `not_admitted` unless it has a right to it when its turn comes
+  /// @param admitted `not_admitted` unless this client has a right to it when its turn comes: the
+  /// same, or the host that it is a session of; 0: nobody need have
   void open(std::uint64_t request, std::uint16_t vid, std::uint16_t client, bool write,
-            bool admitted_only = false);
+            std::uint16_t admitted = 0);
   /// Makes the replicas of a volume equal that nobody may write, as an open would; `busy` if
   /// somebody may.
   void make_equal(std::uint64_t request, std::uint16_t vid);
@@ -135,7 +136,8 @@ class manager {
   }
   /// The last connection of a client is gone: it is as if it had closed all volumes, not cleanly,
   /// and whoever wants to write in its place need not wait for the lease.
-  void client_gone(std::uint16_t client);
+  /// @param reads_on others read by its rights, which are a whole host's
+  void client_gone(std::uint16_t client, bool reads_on = false);
   /// How a repair ended. @param damaged what a scrub found: it is mended in the next epoch, which
   /// begins for that
   /// @param forgotten of each volume, what was taken from an SSD

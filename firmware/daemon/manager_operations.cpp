@@ -115,10 +115,9 @@ bool manager::advance_open(operation& op) {
     answer(op, v == nullptr ? verdict::unknown_volume : verdict::torn_volume);
     return true;
   }
-  const std::uint16_t own = right_read | right_fill;
   switch (op.step) {
     case 0:
-      if (op.admitted_only && !has_rights(v->r, op.client)) {  // who was expelled while this waited
+      if (op.admitted != 0 && !has_rights(v->r, op.admitted)) {  // expelled while this waited
         answer(op, verdict::not_admitted);
         return true;
       }
@@ -126,6 +125,10 @@ bool manager::advance_open(operation& op) {
                        (v->writer != 0 && v->writer != op.client && v->lease_until > now_) ||
                        (v->writer != 0 && op.levels))) {
         answer(op, verdict::busy);
+        return true;
+      }
+      if (op.admits && !has_room_for_host(v->r, op.client)) {
+        answer(op, verdict::refused);
         return true;
       }
       op.step = !op.write ? granting : v->writer != 0 || v->unequal ? 1 : cleaning;
@@ -155,7 +158,7 @@ bool manager::advance_open(operation& op) {
         answer(op, verdict::done);
         return true;
       }
-      std::vector<volume_client> rights = {{options_.client, own}};
+      std::vector<volume_client> rights = {{options_.client, right_read | right_fill}};
       const bool keeps = v->writer == op.client && v->lease_until != 0;
       const std::uint16_t admitted = op.admits ? right_admitted : kept_rights(v->r, op.client);
       const std::uint16_t writes = op.write || keeps ? right_write : std::uint16_t{0};
@@ -187,8 +190,11 @@ bool manager::keeps_rights(const operation& op) {
 /// may write on there, with a lease that has passed: whoever writes next fences it.
 /// @param all also that it was admitted
 bool manager::withdrawn(operation& op, bool clean, bool all) {
-  const std::uint16_t kept = all ? std::uint16_t{0} : kept_rights(volumes_[op.vid].r, op.client);
   volume& v = volumes_[op.vid];
+  const bool reads_on = op.reads_on && has_rights(v.r, op.client);
+  const std::uint16_t kept =
+      all ? std::uint16_t{0}
+          : std::uint16_t(kept_rights(v.r, op.client) | (reads_on ? right_read : 0));
   wire::afa::volume_chmod change{};
   change.clients[change.client_count++] = {op.client, kept};
   // Asked again after a failure it is as true: nobody got the right meanwhile.

@@ -38,11 +38,12 @@ struct operation {
   std::uint16_t vid = 0;
   std::uint16_t client = 0;
   bool write = false;          ///< of an open
-  bool admitted_only = false;  ///< of an open: only where the client has a right already
+  std::uint16_t admitted = 0;  ///< of an open: only where this client has a right; 0: anyway
   bool admits = false;         ///< of an open: also from now on
   bool levels = false;         ///< of an open: nobody gets the right, only replicas are made equal
   bool clean = false;          ///< of a close
   bool all = false;            ///< of a leave: also what the client was admitted to
+  bool reads_on = false;       ///< of a leave: it loses the right to write alone
   bool in_use = false;         ///< of a removal: whoever may write it, not the client alone
   bool drops = false;          ///< of an adoption: not all have the volume
   bool zeroes = false;         ///< of a volume that becomes narrower: it was spread before

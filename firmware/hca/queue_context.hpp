@@ -37,7 +37,7 @@ struct association {
   std::uint16_t queue_id = 0;
   std::uint16_t controller = 0;
   client_id client{};
-  std::uint16_t spare = 0;
+  client_id host{};  ///< by which it may read, too; the same for a host that is no session
 };
 
 /// Whether a queue pair's engine works, and on what.

@@ -77,7 +77,7 @@ std::unique_ptr<array_link> open_link(const endpoint& where, const session_optio
   check_connecting(options);
   if (where.rdma) {
 #if defined(GNSTOR_WITH_RDMA)
-    return std::make_unique<fabrics_link>(*where.rdma, options);
+    return fabrics_link::open(where, options);
 #else
     throw error(
         "this build of gnstor has no RDMA: install libibverbs-dev, librdmacm-dev and uuid-dev, "

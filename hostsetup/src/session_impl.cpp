@@ -31,10 +31,12 @@ session::impl::impl(const endpoint& e, const session_options& o,
                     std::unique_ptr<array_link> connected)
     : where(e), options(settled(o)), link(std::move(connected)) {
   if (!link->namespaces().empty()) return;
+  std::memset(page(), 0, sizeof array);  // arrays of before do not say `own_host`
   admin(wire::afa::admin_opcode::array_describe, 0, volume_id(0), sizeof array, "describing");
   std::memcpy(&array, page(), sizeof array);
   check_reply(array);
   client = client_id(array.own_client);
+  as_host = array.own_host != 0 ? client_id(array.own_host) : client;
   if (array.ssd_count > 1) learn();  // that one may be absent, and know an epoch of before
 }
 
@@ -137,7 +139,7 @@ void session::impl::execute(const wire::nvme::submission_entry& command, std::ui
 volume_info session::impl::describe(const wire::afa::volume_record& r) const {
   volume_info v;
   v.vid = volume_id(r.vid);
-  v.client = client;
+  v.client = as_host;
   v.epoch = array.epoch;
   v.hash_factor = r.hash_factor;
   v.capacity_blocks = r.capacity_blocks;
@@ -147,10 +149,11 @@ volume_info session::impl::describe(const wire::afa::volume_record& r) const {
   v.max_transfer_blocks = array.max_transfer_blocks;
   v.writable = false;
   for (std::uint32_t k = 0; k < r.client_count && k < wire::afa::max_volume_clients; ++k) {
-    if ((r.clients[k].rights & wire::afa::right_write) != 0)
-      v.writer = client_id(r.clients[k].client);
-    if (r.clients[k].client == client.value)
-      v.writable = (r.clients[k].rights & wire::afa::right_write) != 0;
+    if ((r.clients[k].rights & wire::afa::right_write) == 0) continue;
+    v.writer = client_id(r.clients[k].client);
+    if (!(v.writer == client) && !(v.writer == as_host)) continue;
+    v.writable = true;
+    v.client = v.writer;
   }
   v.set_membership(array.absent, array.filling, array.others());
   return v;
@@ -211,6 +214,13 @@ void session::impl::transfer(bool write, const volume_info& v, std::uint64_t off
         (is_own(s, wire::afa::status::unknown_volume) || is_own(s, wire::afa::status::wrong_ssd))) {
       const volume_info there = renewed(present(v));  // it may lie elsewhere since it was opened
       if (there.ssd_count != v.ssd_count) s = follow(there, attempt);
+    }
+    // It writes no more, as another session of its host could: it reads as that host.
+    if (!write && v.client == client && !(client == as_host) &&
+        is_own(s, wire::afa::status::not_permitted)) {
+      volume_info as_reader = v;
+      as_reader.client = as_host;
+      s = follow(as_reader, attempt);
     }
     if (!s.ok()) {
       throw io_error(fmt::format("{} volume {} at byte {}: {}", write ? "writing" : "reading",

@@ -163,7 +163,8 @@ struct session::impl {
   std::map<std::pair<std::uint16_t, std::uint64_t>, std::pair<std::uint32_t, std::uint32_t>> lies;
   wire::afa::array_description array{};  ///< what the array said of itself
   std::uint64_t driven_in = 0;  ///< `array_link::fresh_starts` of what this session did last
-  client_id client{};
+  client_id client{};           ///< this session's own, by which it writes
+  client_id as_host{};  ///< that of its whole host, by which it reads; the same without a manager
   std::set<std::uint16_t> taken;    ///< plain namespaces in use as scratch volumes
   std::size_t created = 0;          ///< volume ids that this session has tried
   std::set<std::uint16_t> written;  ///< volumes that this session has the right to write

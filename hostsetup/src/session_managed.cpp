@@ -113,6 +113,7 @@ constexpr std::size_t most_boards = 4096;
 
 void session::impl::manage(std::unique_ptr<array_control> manager) {
   control = std::move(manager);
+  if (!(client == as_host)) control->writes_as(client);
   leases = std::make_unique<lease_keeper>(*control);
   if (link->kernel_count() != 0) watch_epochs();
 }

@@ -139,6 +139,7 @@ std::shared_ptr<block_device> block_array::open(std::string_view volume, bool re
     if (d->volume().hash_factor != v.hash_factor) d->retire();
   const bool same = !known.empty() && known.back()->volume().hash_factor == v.hash_factor &&
                     known.back()->writable() == v.writable &&
+                    known.back()->volume().client == v.client &&
                     known.back()->bytes() == v.capacity_blocks * block_bytes;
   if (same) return known.back();
   known.push_back(std::make_shared<block_device>(*this, v));

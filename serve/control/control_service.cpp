@@ -64,6 +64,13 @@ std::string named(const std::string& host) {
 
 client_id client_of(const std::string& nqn) { return host::client_identity::client_of(nqn); }
 
+/// The client id of a session that asks. Throws `control_error` where there can be none.
+client_id session_of(std::uint32_t id) {
+  if (id <= 0xffff) return client_id(static_cast<std::uint16_t>(id));
+  throw control_error(control_reason::bad_request, fmt::format("session {}", id),
+                      "give its client id, 1 to 65535, or 0 for the host as one client");
+}
+
 }  // namespace
 
 control_service::control_service(const manager_holder& manager, array_label array)
@@ -148,6 +155,7 @@ grpc::Status control_service::CreateVolume(context* call, const v1::CreateVolume
       wanted.stripe_blocks = static_cast<std::uint32_t>(in->stripe_bytes() / block_bytes);
     if (!nobodys) wanted.owner = host::client_identity::key_of(owner);
     const auto present = manager();
+    if (!nobodys) present->need_own_id(owner, "creating a volume");
     host::volume_state made = present->create(wanted);
     after_change([&] {
       if (!nobodys) made = present->open(made.record.vid, client_of(owner), false);
@@ -206,7 +214,7 @@ grpc::Status control_service::DeleteVolume(context* call, const v1::DeleteVolume
     caller(*call).need_owner(r, "deleting");
     if (in->host().empty()) return manager()->remove(r.vid, in->force(), r.hash_factor);
     const auto present = manager();
-    host::manager_control(*present, caller(*call), in->host())
+    host::manager_control(*present, caller(*call), in->host(), session_of(in->session()))
         .remove(volume_id(r.vid), r.hash_factor);
   });
 }
@@ -224,11 +232,12 @@ grpc::Status control_service::UnshareVolume(context* call, const v1::ShareVolume
 void control_service::share(const context* call, const v1::ShareVolumeRequest& in, bool allowed,
                             v1::Volume* out) const {
   const std::uint16_t vid = owned(call, in.volume(), allowed ? "sharing" : "unsharing");
-  const client_id whose = client_of(named(in.host()));
+  const std::string nqn = named(in.host());
   if (allowed) {
-    (void)manager()->admit(vid, whose);
+    manager()->need_own_id(nqn, "sharing a volume");
+    (void)manager()->admit(vid, client_of(nqn));
   } else {
-    manager()->expel(vid, whose);
+    manager()->expel(vid, nqn);
   }
   after_change([&] { show(vid, out); });
 }
@@ -256,7 +265,7 @@ grpc::Status control_service::OpenVolume(context* call, const v1::OpenVolumeRequ
                                          v1::Volume* out) {
   return answered(calls_, __func__, [&] {
     const auto present = manager();
-    host::manager_control asks(*present, caller(*call), in->host());
+    host::manager_control asks(*present, caller(*call), in->host(), session_of(in->session()));
     const auto opened = asks.open(volume_id(meant(in->volume()).vid), in->write());
     after_change([&] { show(opened, out); });
   });
@@ -266,7 +275,7 @@ grpc::Status control_service::RenewLease(context* call, const v1::LeaseRequest* 
                                          v1::Volume* out) {
   return answered(calls_, __func__, [&] {
     const auto present = manager();
-    host::manager_control asks(*present, caller(*call), in->host());
+    host::manager_control asks(*present, caller(*call), in->host(), session_of(in->session()));
     const auto renewed = asks.renew(volume_id(meant(in->volume()).vid));
     after_change([&] { show(renewed, out); });
   });
@@ -276,7 +285,7 @@ grpc::Status control_service::CloseVolume(context* call, const v1::LeaseRequest*
                                           v1::CloseVolumeResponse*) {
   return answered(calls_, __func__, [&] {
     const auto present = manager();
-    host::manager_control asks(*present, caller(*call), in->host());
+    host::manager_control asks(*present, caller(*call), in->host(), session_of(in->session()));
     asks.close(volume_id(meant(in->volume()).vid), in->clean());
   });
 }
@@ -310,8 +319,6 @@ grpc::Status control_service::ListHosts(context* call, const v1::ListHostsReques
   });
 }
 
-/// Volumes know a host by its client id alone: one of another host's would be given that one's
-/// rights.
 grpc::Status control_service::AddHost(context* call, const v1::AddHostRequest* in,
                                       v1::HostAdmission* out) {
   return answered(calls_, __func__, [&] {
@@ -325,13 +332,7 @@ grpc::Status control_service::AddHost(context* call, const v1::AddHostRequest* i
                           "rights to keep");
     }
     const auto present = manager();
-    for (const host::connected_host& h : present->hosts()) {
-      if (!(h.client == whose) || h.nqn == nqn) continue;
-      throw control_error(control_reason::name_exists,
-                          fmt::format("adding host {}: its client id {} is that of {}", in->host(),
-                                      whose.value, h.nqn),
-                          "give the host another name");
-    }
+    present->need_own_id(nqn, "adding a host");
     std::vector<std::uint16_t> anew;
     std::vector<std::uint16_t> all;
     for (const v1::VolumeKey& key : in->volumes()) {
@@ -391,7 +392,7 @@ grpc::Status control_service::RemoveHost(context* call, const v1::RemoveHostRequ
       change([&] { (void)present->admit(r.vid, client_of(heir)); });
       change([&] { present->set_owner(r.vid, host::client_identity::key_of(heir)); });
     }
-    change([&] { present->dismiss(client_of(gone)); });
+    change([&] { present->dismiss(gone); });
     after_change([&] {
       for (const wire::afa::volume_record& r : owned) show(r.vid, out->add_inherited());
     });

@@ -111,13 +111,13 @@ std::unique_ptr<host::array_manager> manage_remote(const host::rdma_endpoint& wh
   to.host_nqn = host::client_identity::named(o.host_name).nqn;
   to.loss_timeout_ms = 0;  // what became of the last orders is not known: the next one looks
   to.keep_alive_ms = keep_alive_ms;
-  wire::afa::manager_claim claim{};
-  claim.version = wire::afa::payload_version;
-  claim.patience_ms = static_cast<std::uint32_t>(patience.count());
-  std::copy(secret.bytes().begin(), secret.bytes().end(), claim.secret);
+  wire::afa::connect_claims claims{};
+  claims.manager.version = wire::afa::payload_version;
+  claims.manager.patience_ms = static_cast<std::uint32_t>(patience.count());
+  std::copy(secret.bytes().begin(), secret.bytes().end(), claims.manager.secret);
   std::unique_ptr<host::fabrics_link> link;
   try {
-    link = std::make_unique<host::fabrics_link>(to, o, claim);
+    link = std::make_unique<host::fabrics_link>(to, o, claims);
   } catch (const host::io_error& e) {
     if (!is_refused_host(e.outcome())) throw;
     throw host::input_error(fmt::format(

@@ -128,7 +128,7 @@ class node_fixture {
   /// Posts receives and connects channel `k` on this thread.
   void connect(std::uint32_t k) {
     refs[k].queue().post_receives();
-    image.here(node.queues)[k].joined = {1, 1, controller, client, 0};
+    image.here(node.queues)[k].joined = {1, 1, controller, client, client};
     refs[k].counters().phase = static_cast<std::uint32_t>(channel_phase::ready);
   }
 

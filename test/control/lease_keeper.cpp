@@ -26,6 +26,7 @@ struct scripted_manager final : host::array_control {
     v.lease_left = lasts;
     return v;
   }
+  void writes_as(client_id) override {}
   std::vector<volume_state> volumes() override { return {}; }
   volume_state find(volume_id) override { return {}; }
   volume_state find(const std::string&) override { return {}; }

@@ -229,7 +229,7 @@ TEST_CASE("a client that is dismissed has no right to any volume, on any SSD, wh
       CHECK(daemon::has_rights(r, 11) == (vid > 2));
     }
   }
-  a.boss.open(85, 2, 10, false, true);
+  a.boss.open(85, 2, 10, false, 10);
   a.obey();
   CHECK(a.last().said == verdict::not_admitted);
 }
@@ -260,7 +260,7 @@ TEST_CASE("who was expelled while its opening waited is not let in") {
   a.create(1);
   a.boss.admit(80, 1, 10);
   a.boss.expel(81, 1, 10);
-  a.boss.open(82, 1, 10, true, true);
+  a.boss.open(82, 1, 10, true, 10);
   CHECK(a.last().said == verdict::not_admitted);
   CHECK(a.rights(0, 1, 10) == 0);
   a.boss.open(83, 1, 10, true);  // its owner, say

@@ -10,6 +10,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cstring>
+
 namespace {
 
 using namespace gnstor;
@@ -74,6 +76,31 @@ TEST_CASE("a target that answers no keep alive is lost, and connected again") {
   const controller c(target, o);
   CHECK(eventually([&] { return heard.has("no sign of life"); }));
   CHECK(eventually([&] { return c.association() >= 2; }));
+}
+
+TEST_CASE("a session says who it is, and after a loss by which id it was known") {
+  scripted_target target;
+  controller_options o = options();
+  o.keep_alive = milliseconds(200);
+  o.claims.session.number = 77;
+  controller c(target, o);
+  c.stays(client_id(4711));
+  {
+    const std::lock_guard lock(target.script.mutex);
+    target.script.silent_keep_alive = true;
+  }
+  CHECK(eventually([&] { return c.association() > 1; }));
+  const std::lock_guard lock(target.script.mutex);
+  const auto said = [&](std::size_t connect) {
+    wire::afa::connect_claims claims{};
+    std::memcpy(&claims, target.script.connect_data.at(connect).reserved768, sizeof claims);
+    return claims;
+  };
+  CHECK(said(0).session.number == 77);
+  CHECK(said(0).session.client == 0);
+  CHECK_FALSE(said(0).manager.claims());
+  CHECK(said(1).session.number == 77);
+  CHECK(said(1).session.client == 4711);
 }
 
 TEST_CASE("an event about namespaces makes the controller look at them again") {

@@ -21,7 +21,8 @@ struct rig {
   rig() : f({.ssds = 1, .depth = depth}) {
     f.node.regions[1].base = 0;
     f.node.regions[1].bytes = ~std::uint64_t{0};
-    f.node.queues[0].joined = {1, 1, node_fixture::controller, node_fixture::client, 0};
+    f.node.queues[0].joined = {1, 1, node_fixture::controller, node_fixture::client,
+                               node_fixture::client};
     f.node.queues[0].at = memory.attributes();
   }
 

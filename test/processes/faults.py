@@ -105,6 +105,33 @@ def client_killed(hosts, draw, rounds):
     print(f"{rounds} writers killed: the other wrote after {usual:.2f} s, {slowest:.2f} s at most")
 
 
+def twin_killed(hosts, draw, rounds):
+    """Of two processes of one host name one writes; it is killed, and another one of that name
+    begins at once: it is let write, and nobody else meanwhile."""
+    took = []
+    for k in range(rounds):
+        writer = hosts.writer("alice", draw.randrange(1 << 30))
+        for host in HOSTS:
+            other = hosts.client("refused", host)
+            rig.check(other.wait() == 0, host, "beside alice:", other.said())
+        time.sleep(draw.uniform(0, 0.2))
+        writer.end(signal.SIGKILL)
+        killed = time.monotonic()
+        heir = hosts.client("write", "alice", "--seed", k, "--patience", 20_000)
+        rig.check(heir.until("open"), "its next self may not write:", heir.said())
+        took.append(time.monotonic() - killed)
+        rig.check(heir.until("writes"), "what its next self finds:", heir.said())
+        rig.check(heir.end() == 0, "its next self ends in order:", heir.said())
+        if rig.failures:
+            return
+    usual, slowest = sorted(took)[len(took) // 2], max(took)
+    rig.check(usual < TAKE_OVER_S and slowest < MOST_S,
+              f"it could write only {usual:.2f} s after the kill, {slowest:.2f} s at most")
+    hosts.check_replicas()
+    print(f"{rounds} writers killed: the next of that name wrote after {usual:.2f} s, "
+          f"{slowest:.2f} s at most")
+
+
 def target_suffers(hosts, draw, rounds, happens, what, *options):
     """The target's writer goes on after `happens(target)`, with the same right."""
     writer = hosts.writer("alice", draw.randrange(1 << 30), *options)
@@ -417,6 +444,7 @@ def client_cut_off(hosts, draw, rounds):
 
 # Each with its share of the rounds, and options of the hosts and of the target.
 FAULTS = {"client": (client_killed, 1, {}, ()),
+          "twins": (twin_killed, 0.5, {}, ()),
           "target": (target_killed, 1, {}, ()),
           "both": (both_killed, 0.3, {}, ("--lease", "1")),
           "drain": (drained, 0.3, {}, ()),

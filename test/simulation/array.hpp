@@ -204,7 +204,7 @@ class simulated_array {
     c.done_head = done;
     c.at = at;
     c.free_commands = depth;
-    c.joined = {1, 1, static_cast<std::uint16_t>(k + 1), client, 0};
+    c.joined = {1, 1, static_cast<std::uint16_t>(k + 1), client, client};
     c.active = static_cast<std::uint32_t>(fw::queue_life::serving);
   }
   void drain(std::uint32_t k) {

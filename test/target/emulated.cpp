@@ -261,10 +261,17 @@ TEST_CASE("several threads' commands on one volume do not mix") {
 
 TEST_CASE("there are as many own clients as the array has room for, and then a busy answer") {
   emulated_rig rig;
+  const auto name = [](std::uint32_t k) {
+    return "nqn.2026-11.io.gnstor:host:c" + std::to_string(k);
+  };
   std::vector<std::unique_ptr<host_queue>> all;
-  for (int k = 0; k < 15; ++k)
-    all.push_back(
-        rig.admin(array_nqn, ("nqn.2026-11.io.gnstor:host:c" + std::to_string(k)).c_str()));
+  constexpr std::uint32_t queues = 8;
+  for (std::uint32_t k = 0; k < queues; ++k) all.push_back(rig.admin(array_nqn, name(k).c_str()));
+  std::vector<serve::array_gateway::joined> others;
+  for (std::uint32_t k = queues; k < serve::emulated_gateway::most_members; ++k) {
+    others.push_back(rig.array.join({name(k), {}, {}}));
+    REQUIRE(others.back().refused == 0);
+  }
   host_queue late(rig.target, 0);
   CHECK(late.connect(array_nqn, "nqn.2026-11.io.gnstor:host:late").status ==
         wire::fabrics::make_status(wire::fabrics::connect_status::controller_busy));

@@ -196,7 +196,7 @@ TEST_CASE("only who knows the secret is a manager, whatever hosts may connect") 
   // An array that nobody elsewhere manages has no such managers.
   emulated_rig alone;
   const serve::host_identity who{first_name, {}, client_id(7)};
-  wire::afa::manager_claim claim{wire::afa::payload_version, 100, {}, {}};
+  wire::afa::manager_claim claim{wire::afa::payload_version, 100, {}};
   CHECK(alone.array.join_manager(who, claim).refused != 0);
 }
 

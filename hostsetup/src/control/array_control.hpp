@@ -28,6 +28,10 @@ class array_control {
  public:
   virtual ~array_control() = default;
 
+  /// Has this host be one session of it alone: whatever it opens for writing from now on it writes
+  /// by this id, which the array has given it.
+  virtual void writes_as(client_id session) = 0;
+
   /// The volumes that this host may open, in order of VID.
   virtual std::vector<volume_state> volumes() = 0;
   virtual volume_state find(volume_id vid) = 0;

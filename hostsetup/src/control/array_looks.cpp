@@ -68,7 +68,7 @@ void array_manager::look_at_ssds(std::unique_lock<std::mutex>& lock) {
                     k, settings_.ssd_timeout.count(), to_string(s)));
     core_.ssd_failed(k);
   }
-  if (settings_.remote && !stopping_) look_at_hosts(lock);
+  if (!stopping_) look_at_hosts(lock);
 }
 
 /// Ends the leases of hosts that are gone.
@@ -92,7 +92,10 @@ void array_manager::look_at_hosts(std::unique_lock<std::mutex>& lock) {
   const auto answered = std::chrono::steady_clock::now();
   for (const client_id gone : host_watch_.note(*there, writers, asked, answered)) {
     say(fmt::format("client {} is gone: its leases end", gone.value));
-    core_.client_gone(gone.value);
+    const bool others = std::any_of(there->hosts.begin(), there->hosts.end(), [=](const auto& h) {
+      return client_identity::client_of(h.nqn) == gone;
+    });
+    core_.client_gone(gone.value, others);
   }
 }
 

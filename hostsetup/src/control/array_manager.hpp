@@ -3,6 +3,7 @@
 #include "array_client.hpp"
 #include "array_control.hpp"
 #include "array_front_end.hpp"
+#include "host_session.hpp"
 #include "host_watch.hpp"
 #include "manager_journal.hpp"
 #include "repair_worker.hpp"
@@ -88,22 +89,39 @@ class array_manager {
   /// @param by whose own lease does not count
   void remove(std::uint16_t vid, bool force, std::uint64_t of = 0, client_id by = {});
   /// Lets a client read a volume, or also write it, for as long as its lease.
-  /// @param admitted_only `not_allowed` if it has no right to the volume when its turn comes
-  volume_state open(std::uint16_t vid, client_id client, bool write, bool admitted_only = false);
+  /// @param admitted `not_allowed` unless this one has a right to the volume when its turn comes;
+  /// 0: nobody need have
+  volume_state open(std::uint16_t vid, client_id client, bool write, client_id admitted = {});
+  /// The same for a host, or for a session of it. One that wants to write waits while who may now
+  /// has lost its connection: its former self, above all.
+  /// @param admitted_only `not_allowed` if its host has no right to the volume when its turn comes
+  volume_state open(std::uint16_t vid, const host_session& who, bool write, bool admitted_only);
   volume_state renew(std::uint16_t vid, client_id client);
+  volume_state renew(std::uint16_t vid, const host_session& who);
   /// Takes a client's rights; who was admitted may read on. @param clean every write of its was
   /// acknowledged
   void close(std::uint16_t vid, client_id client, bool clean);
+  /// The same of a host with all its sessions, or of one session: others of its host read on.
+  void close(std::uint16_t vid, const host_session& who, bool clean);
   /// Lets a client read a volume, and open it whenever it wants to; or takes every right from it.
   volume_state admit(std::uint16_t vid, client_id client);
   void expel(std::uint16_t vid, client_id client);
+  void expel(std::uint16_t vid, const std::string& nqn);  ///< of a host, with all its sessions
   /// Takes every right to every volume from a client, whatever it is doing. What it owns stays its
   /// own: see `set_owner`.
   void dismiss(client_id client);
+  void dismiss(const std::string& nqn);  ///< of a host, with all its sessions
+  /// As whom a host or a session writes. `unavailable`: it is no session that is connected.
+  client_id writer_id(const host_session& who);
+  /// Throws `control_error` if a host's client id is that of another one that is connected, or of a
+  /// session: volumes know hosts by it alone, so that one would be given this one's rights.
+  /// @param what is done, for the message
+  void need_own_id(const std::string& nqn, const std::string& what);
   /// Gives a volume to another host. @param owner as in `volume_record`; not 0
   void set_owner(std::uint16_t vid, std::uint64_t owner);
   /// A client's last connection is gone: its leases end, as if it had closed all volumes at once.
-  void client_gone(client_id client);
+  /// @param reads_on others read by its rights, which are a whole host's
+  void client_gone(client_id client, bool reads_on = false);
   /// Has all replicas of a volume read and those that are damaged mended, soon: returns at once.
   void scrub(std::uint16_t vid);
   void spread(std::uint16_t vid);
@@ -223,6 +241,12 @@ class array_manager {
   template <class Answer>
   Answer from_front_end(const char* what, Answer (array_front_end::*question)());
   void look_at_hosts(std::unique_lock<std::mutex>& lock);
+  array_front_end::connected connected();
+  array_front_end::connected await_former(std::uint16_t vid, const host_session& who);
+  void forget_who_is_gone(std::uint16_t vid, const array_front_end::connected& there);
+  void need_known_writer(std::uint16_t vid, const std::string& nqn,
+                         const array_front_end::connected& there) const;
+  std::vector<client_id> sessions_of(const std::string& nqn);
   void end_rule(std::string why);
   void say(std::string words);
   std::uint64_t now() const;

@@ -313,14 +313,14 @@ void array_manager::need_other(client_id client, std::uint16_t vid) const {
 }
 
 volume_state array_manager::open(std::uint16_t vid, client_id client, bool write,
-                                 bool admitted_only) {
+                                 client_id admitted) {
   need_other(client, vid);
   if (write && settings_.remote) {  // what a former life of the host held ends first
     std::unique_lock lock(guard_);
     look_at_hosts(lock);
   }
   (void)ask(fmt::format("opening volume {} for client {}", vid, client.value),
-            [&](std::uint64_t id) { core_.open(id, vid, client.value, write, admitted_only); });
+            [&](std::uint64_t id) { core_.open(id, vid, client.value, write, admitted.value); });
   const std::lock_guard lock(guard_);
   return state_of(known(vid));
 }
@@ -367,9 +367,9 @@ void array_manager::set_owner(std::uint16_t vid, std::uint64_t owner) {
             [&](std::uint64_t id) { core_.rename(id, vid, change); });
 }
 
-void array_manager::client_gone(client_id client) {
+void array_manager::client_gone(client_id client, bool reads_on) {
   const std::lock_guard lock(guard_);
-  core_.client_gone(client.value);
+  core_.client_gone(client.value, reads_on);
   work_.notify_all();
 }
 

@@ -256,15 +256,21 @@ Answer array_manager::from_front_end(const char* what, Answer (array_front_end::
   }
   try {
     return (front_end_.get()->*question)();
+  } catch (const io_error& e) {
+    const std::lock_guard lock(guard_);
+    if (notices_end(e.outcome())) need_rule(what);
+    throw control_error(control_reason::unavailable, fmt::format("{}: {}", what, e.what()),
+                        "try again");
   } catch (const error& e) {
     throw control_error(control_reason::unavailable, fmt::format("{}: {}", what, e.what()),
                         "try again");
   }
 }
 
-std::vector<connected_host> array_manager::hosts() {
-  return from_front_end("listing hosts", &array_front_end::hosts).hosts;
+array_front_end::connected array_manager::connected() {
+  return from_front_end("listing hosts", &array_front_end::hosts);
 }
+std::vector<connected_host> array_manager::hosts() { return connected().hosts; }
 
 std::vector<wire::afa::traffic_record> array_manager::traffic() {
   return from_front_end("asking for the traffic of volumes", &array_front_end::traffic);

@@ -7,11 +7,9 @@
 
 namespace gnstor::host {
 
-manager_control::manager_control(array_manager& manager, control_role who, const std::string& host)
-    : manager_(&manager),
-      who_(std::move(who)),
-      nqn_(who_.acts_for(host)),
-      client_(client_identity::client_of(nqn_)) {}
+manager_control::manager_control(array_manager& manager, control_role who, const std::string& host,
+                                 client_id session)
+    : manager_(&manager), who_(std::move(who)), asks_(who_.acts_for(host), session) {}
 
 std::vector<volume_state> manager_control::volumes() {
   std::vector<volume_state> all = manager_->volumes();
@@ -40,23 +38,21 @@ volume_state manager_control::owned(volume_id vid, const char* what) const {
 
 volume_state manager_control::create(const new_volume& wanted) {
   new_volume own = wanted;
-  own.owner = client_identity::key_of(nqn_);
+  own.owner = client_identity::key_of(asks_.nqn());
   const volume_state made = manager_->create(own);
-  return manager_->open(made.record.vid, client_, false);
+  return manager_->open(made.record.vid, asks_.host(), false);
 }
 
 volume_state manager_control::open(volume_id vid, bool write) {
   const volume_state v = find(vid);
   // An owner or an administrator may without; others may be expelled until their turn comes.
   const bool may_anyway = who_.is_administrator() || who_.owns(v.record);
-  return manager_->open(vid.value, client_, write, !may_anyway);
+  return manager_->open(vid.value, asks_, write, !may_anyway);
 }
 
-volume_state manager_control::renew(volume_id vid) { return manager_->renew(vid.value, client_); }
+volume_state manager_control::renew(volume_id vid) { return manager_->renew(vid.value, asks_); }
 
-void manager_control::close(volume_id vid, bool clean) {
-  manager_->close(vid.value, client_, clean);
-}
+void manager_control::close(volume_id vid, bool clean) { manager_->close(vid.value, asks_, clean); }
 
 void manager_control::remove(volume_id vid) {
   remove(vid, owned(vid, "deleting").record.hash_factor);
@@ -65,7 +61,7 @@ void manager_control::remove(volume_id vid) {
 void manager_control::remove(volume_id vid, std::uint64_t of) {
   (void)owned(vid, "deleting");
   // What it writes itself it may delete.
-  manager_->remove(vid.value, false, of, client_);
+  manager_->remove(vid.value, false, of, manager_->writer_id(asks_));
 }
 
 void manager_control::rename(volume_id vid, const wire::afa::volume_name& name) {
@@ -78,11 +74,11 @@ void manager_control::grow(volume_id vid, std::uint64_t capacity_blocks) {
 
 void manager_control::share(volume_id vid, const std::string& host, bool allowed) {
   const std::uint16_t known = owned(vid, allowed ? "sharing" : "unsharing").record.vid;
-  const client_id whose = client_identity::client_of(client_identity::nqn_of(host));
+  const std::string nqn = client_identity::nqn_of(host);
   if (allowed) {
-    (void)manager_->admit(known, whose);
+    (void)manager_->admit(known, client_identity::client_of(nqn));
   } else {
-    manager_->expel(known, whose);
+    manager_->expel(known, nqn);
   }
 }
 

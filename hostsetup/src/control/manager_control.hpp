@@ -13,8 +13,11 @@ class manager_control final : public array_control {
   /// @param who asks
   /// @param host the host that it asks for: its NQN, or the name that its sessions connect by;
   /// where `who` is a host, itself or empty
-  manager_control(array_manager& manager, control_role who, const std::string& host);
+  /// @param session as `writes_as` gives it
+  manager_control(array_manager& manager, control_role who, const std::string& host,
+                  client_id session = {});
 
+  void writes_as(client_id session) override { asks_ = host_session(asks_.nqn(), session); }
   std::vector<volume_state> volumes() override;
   volume_state find(volume_id vid) override;
   volume_state find(const std::string& name) override;
@@ -30,15 +33,14 @@ class manager_control final : public array_control {
   void share(volume_id vid, const std::string& host, bool allowed) override;
 
   /// As whom the array knows the host.
-  client_id client() const { return client_; }
+  client_id client() const { return asks_.host(); }
 
  private:
   volume_state owned(volume_id vid, const char* what) const;
 
   array_manager* manager_;
   control_role who_;
-  std::string nqn_;
-  client_id client_;
+  host_session asks_;
 };
 
 }  // namespace gnstor::host

@@ -100,6 +100,8 @@ void emulated_array::choose_shape(std::uint32_t queues, std::uint32_t depth) {
   fw::node_shape& s = node_.shape;
   s.max_queues = queues;
   s.max_depth = depth;
+  s.max_hosts = std::max(s.max_hosts, queues / 2);  // each has two at least
+  s.max_regions = std::max(s.max_regions, 8 * s.max_hosts);
   s.ssd_count = endpoint_.ssds;
   s.shards = geometry_.shards;
   s.check_reads = endpoint_.check_reads.value_or(!on_gpu()) ? 1 : 0;

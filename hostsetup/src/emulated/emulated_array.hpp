@@ -66,7 +66,8 @@ class emulated_array : public std::enable_shared_from_this<emulated_array> {
   /// A host that the array knows.
   struct admitted {
     std::uint16_t controller = 0;  ///< its controller id, and the number of its protection domain
-    client_id client{};            ///< that no other host has meanwhile
+    client_id client{};            ///< that no other host or session has meanwhile
+    client_id host{};              ///< that of its whole host; the same unless it is a session
   };
   /// Admits a host until it leaves. Throws `error` if `max_hosts` are here.
   /// @param manager it may do what is nobody else's, such as give a volume another owner
@@ -222,8 +223,9 @@ class emulated_array : public std::enable_shared_from_this<emulated_array> {
   /// Who has an entry of `node_.hosts`; nobody: key 0.
   struct host_slot {
     std::uint64_t key = 0;
-    client_id client{};
-    bool left = false;  ///< its queue pairs stay
+    client_id client{};   ///< of the whole host
+    client_id session{};  ///< as in `client_identity`
+    bool left = false;    ///< its queue pairs stay
   };
   client_id free_client(const client_identity& who) const;
   std::vector<host_slot> host_slots_;

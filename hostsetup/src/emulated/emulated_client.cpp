@@ -42,9 +42,10 @@ emulated_client::emulated_client(std::shared_ptr<emulated_array> array,
     : emulated_client(std::move(array), options) {
   choose_memory();
   nqn_ = who.nqn;
-  const auto [controller, client] = array_->admit(who, manager);
+  const auto [controller, client, whole_host] = array_->admit(who, manager);
   domain_ = controller;
   client_ = client;
+  whole_host_ = whole_host;
   admin_.count = 1;
   host_.count = host_channels;
   admin_.depth = admin_depth;

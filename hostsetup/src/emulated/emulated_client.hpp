@@ -37,6 +37,8 @@ class emulated_client : public array_link {
 
   /// As whom the array knows this host.
   client_id client() const { return client_; }
+  /// The same of its whole host, where it is one session.
+  client_id whole_host() const { return whole_host_; }
   /// False also where the node runs only while it is driven: what it was given and did not come to
   /// would go on, into memory that may be gone.
   bool last_of_host() const override {
@@ -115,6 +117,7 @@ class emulated_client : public array_link {
   session_options options_;
   std::string nqn_;
   client_id client_{};
+  client_id whole_host_{};
   std::uint32_t domain_ = 0;  ///< protection domain; 0 before the array admitted this host
   place node_reach_ = place::host;
   place kernel_reach_ = place::host;

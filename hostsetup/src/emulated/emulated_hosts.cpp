@@ -13,13 +13,15 @@
 
 namespace gnstor::host {
 
-/// A client id that no other host here has: the one that follows from the host's name, or the next.
+/// A client id that no other host here has, nor a session: the one that follows from the host's
+/// name, or the next.
 client_id emulated_array::free_client(const client_identity& who) const {
   const std::uint64_t key = client_identity::key_of(who.nqn);
   client_id wanted = who.client();
   for (std::size_t n = 0; n <= host_slots_.size(); ++n) {
     const bool taken = std::any_of(host_slots_.begin(), host_slots_.end(), [&](const host_slot& s) {
-      return s.key != 0 && s.key != key && s.client == wanted;
+      if (s.key == 0) return false;
+      return s.session == wanted || (s.key != key && s.client == wanted);
     });
     if (!taken) return wanted;
     wanted = client_id(static_cast<std::uint16_t>(wanted.value % 65535 + 1));
@@ -38,20 +40,21 @@ emulated_array::admitted emulated_array::admit(const client_identity& who, bool 
                     host_slots_.size()));
   }
   const auto controller = static_cast<std::uint16_t>(at + 1);
-  const client_id client = free_client(who);
+  const client_id host = free_client(who);
+  const client_id client = who.session != client_id{} ? who.session : host;
   std::uint64_t hostid[2];
   static_assert(sizeof hostid == sizeof who.hostid);
   std::memcpy(hostid, &who.hostid, sizeof hostid);
   fw::known_host& h = node_.hosts[at];
   for (std::uint32_t k = 0; k < 2; ++k) publish(&h.hostid[k], hostid[k]);
   publish(&h.key, client_identity::key_of(who.nqn));
-  publish(&h.client, std::uint32_t{client.value});
+  publish(&h.client, std::uint32_t{client.value} | std::uint32_t{host.value} << 16);
   publish(&h.controller, std::uint32_t{controller});
   publish(&h.manager, std::uint32_t{manager});
   publish(&h.admitted, ++lives_ == 0 ? ++lives_ : lives_);
-  host_slots_[at] = {client_identity::key_of(who.nqn), client};
+  host_slots_[at] = {client_identity::key_of(who.nqn), host, who.session};
   ++present_;
-  return {controller, client};
+  return {controller, client, host};
 }
 
 void emulated_array::welcome(const session_options& options) {

@@ -59,7 +59,7 @@ void admin_queue::connect(transport& way, const admin_options& options) {
   wanted.entries = entries;
   link_ = way.open(wanted, options.timeout);
   const wire::fabrics::connect_data data = make_connect_record(
-      options.host, options.subsystem, wire::fabrics::dynamic_controller, options.claim);
+      options.host, options.subsystem, wire::fabrics::dynamic_controller, options.claims);
   std::memcpy(page_, &data, sizeof data);
   connect_options said;
   said.data = registered_->buffer.slice(

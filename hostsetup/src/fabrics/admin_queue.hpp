@@ -5,7 +5,7 @@
 #include <gnstor/channel/channel.hpp>
 #include <gnstor/host/memory_block.hpp>
 #include <gnstor/qp/proxy_queue_pair.hpp>
-#include <gnstor/wire/afa/manager_claim.hpp>
+#include <gnstor/wire/afa/connect_claims.hpp>
 #include <gnstor/wire/fabrics/property_offset.hpp>
 
 #include <mutex>
@@ -22,7 +22,7 @@ struct admin_options {
   host_identity host;
   std::chrono::milliseconds keep_alive{0};  ///< the target's patience; 0: endless
   std::chrono::milliseconds timeout{5000};  ///< of each command, and of the connection
-  wire::afa::manager_claim claim{};         ///< of an array's manager
+  wire::afa::connect_claims claims{};
 };
 
 /// Owns the admin queue of one association: made by RDMA and Fabrics Connect, ended by the

@@ -132,9 +132,13 @@ std::vector<namespace_info> controller::list_namespaces(admin_queue& admin) {
 
 controller::found controller::establish() const {
   found f;
+  wire::afa::connect_claims claims = options_.claims;
+  const std::uint32_t client = client_;
+  if (client == 0) claims.session = {};
+  if (client != unsaid) claims.session.client = static_cast<std::uint16_t>(client);
   f.admin = std::make_shared<admin_queue>(
-      way_, admin_options{options_.subsystem, host_, options_.keep_alive, options_.timeout,
-                          options_.claim});
+      way_,
+      admin_options{options_.subsystem, host_, options_.keep_alive, options_.timeout, claims});
   const std::uint64_t cap = enable(*f.admin);
   const auto said = identify<wire::nvme::identify_controller>(*f.admin, wire::nvme::cns_controller,
                                                               0, "identifying the controller");

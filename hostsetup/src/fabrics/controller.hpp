@@ -71,6 +71,9 @@ class controller {
   link_handle open_link(std::uint16_t queue_id, unsigned char* memory, std::uint32_t depth);
   /// The data of an I/O queue's Connect in the present association.
   wire::fabrics::connect_data connect_data() const;
+  /// Has the next associations say as whom the target knows this session, which claims to be one:
+  /// it is to stay the same. 0: as its host alone, and it claims nothing more.
+  void stays(client_id client) { client_ = client.value; }
   /// A queue id that no open queue has. Throws `input_error` if all are in use.
   std::uint16_t take_queue_id();
   void give_queue_id(std::uint16_t queue_id);
@@ -103,9 +106,12 @@ class controller {
   std::shared_ptr<admin_queue> admin_or_throw() const;
   io_error lost_error() const;
 
+  static constexpr std::uint32_t unsaid = 0x10000;  ///< no client id
+
   transport& way_;
   controller_options options_;
   host_identity host_;
+  std::atomic<std::uint32_t> client_{unsaid};  ///< of `stays`
 
   mutable std::mutex mutex_;  ///< guards what follows up to `thread_`
   mutable std::condition_variable changed_;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gnstor/wire/afa/manager_claim.hpp>
+#include <gnstor/wire/afa/connect_claims.hpp>
 #include <gnstor/wire/nvme/arbitration.hpp>
 
 #include <chrono>
@@ -17,7 +17,7 @@ struct controller_options {
   std::string host_id;        ///< a UUID; empty: likewise
   std::uint32_t queues = 1;   ///< I/O queues wanted; `limits().queues` says what there is
   std::uint32_t depth = 128;  ///< requests on one I/O queue, a power of two; likewise
-  wire::afa::manager_claim claim{};  ///< of an array's manager; else it claims nothing
+  wire::afa::connect_claims claims{};  ///< of an array's manager, or a session; else nothing
   /// Of the I/O queues, where the controller arbitrates.
   wire::nvme::queue_class priority = wire::nvme::queue_class::urgent;
   /// The target ends the association after so long without a sign of life; 0: never. One is sent

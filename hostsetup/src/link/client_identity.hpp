@@ -16,6 +16,8 @@ namespace gnstor::host {
 struct client_identity {
   std::string nqn;
   std::uint8_t hostid[16] = {};
+  /// Of one session of the host alone, as whom it writes; 0: it is the host and no more.
+  client_id session{};
 
   /// The identity of a session that calls itself `name`: the same name is the same host.
   static client_identity named(std::string_view name) {

@@ -15,13 +15,6 @@ using stub = v1::Control::Stub;
 
 void mean(v1::VolumeKey* key, volume_id vid) { key->set_id(vid.value); }
 
-v1::LeaseRequest lease_of(volume_id vid, const std::string& host) {
-  v1::LeaseRequest r;
-  mean(r.mutable_volume(), vid);
-  r.set_host(host);
-  return r;
-}
-
 }  // namespace
 
 volume_state to_state(const v1::Volume& v) {
@@ -63,6 +56,14 @@ volume_state to_state(const v1::Volume& v) {
 daemon_control::daemon_control(std::unique_ptr<daemon_connection> daemon, std::string host)
     : daemon_(std::move(daemon)), host_(std::move(host)) {}
 
+v1::LeaseRequest daemon_control::lease_of(volume_id vid) const {
+  v1::LeaseRequest r;
+  mean(r.mutable_volume(), vid);
+  r.set_host(host_);
+  r.set_session(session_.value);
+  return r;
+}
+
 std::vector<volume_state> daemon_control::volumes() {
   std::vector<volume_state> all;
   daemon_->volumes([&](const v1::Volume& v) { all.push_back(to_state(v)); });
@@ -98,15 +99,16 @@ volume_state daemon_control::open(volume_id vid, bool write) {
   mean(r.mutable_volume(), vid);
   r.set_host(host_);
   r.set_write(write);
+  r.set_session(session_.value);
   return to_state(daemon_->repeatable(&stub::OpenVolume, r));
 }
 
 volume_state daemon_control::renew(volume_id vid) {
-  return to_state(daemon_->repeatable(&stub::RenewLease, lease_of(vid, host_)));
+  return to_state(daemon_->repeatable(&stub::RenewLease, lease_of(vid)));
 }
 
 void daemon_control::close(volume_id vid, bool clean) {
-  v1::LeaseRequest r = lease_of(vid, host_);
+  v1::LeaseRequest r = lease_of(vid);
   r.set_clean(clean);
   (void)daemon_->repeatable(&stub::CloseVolume, r);
 }
@@ -115,6 +117,7 @@ void daemon_control::remove(volume_id vid) {
   v1::DeleteVolumeRequest r;
   mean(r.mutable_volume(), vid);
   r.set_host(host_);
+  r.set_session(session_.value);
   (void)daemon_->call(&stub::DeleteVolume, r);
 }
 

@@ -12,6 +12,7 @@ class daemon_control final : public array_control {
   /// @param host the host's NQN
   daemon_control(std::unique_ptr<daemon_connection> daemon, std::string host);
 
+  void writes_as(client_id session) override { session_ = session; }
   std::vector<volume_state> volumes() override;
   volume_state find(volume_id vid) override;
   volume_state find(const std::string& name) override;
@@ -25,8 +26,11 @@ class daemon_control final : public array_control {
   void share(volume_id vid, const std::string& host, bool allowed) override;
 
  private:
+  v1::LeaseRequest lease_of(volume_id vid) const;
+
   std::unique_ptr<daemon_connection> daemon_;
   std::string host_;
+  client_id session_{};  ///< 0: it is the host and no more
 };
 
 /// A volume as a daemon describes it. What makes no sense is a `control_error`.

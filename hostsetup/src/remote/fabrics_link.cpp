@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <random>
 
 namespace gnstor::host {
 namespace {
@@ -83,13 +84,13 @@ std::string host_nqn_of(const rdma_endpoint& where, const session_options& optio
 }
 
 fabrics_link::fabrics_link(const rdma_endpoint& where, const session_options& options,
-                           const wire::afa::manager_claim& claim)
+                           const wire::afa::connect_claims& claims)
     : options_(options),
       proxies_({where.host, where.port}),
       way_(proxies_, proxies_.domain(), {where.host, where.port}, where.scatter_responses) {
   if (where.subsystem.empty()) list_subsystems(way_, where, options);
   fabrics::controller_options connecting = options_for(where, options);
-  connecting.claim = claim;
+  connecting.claims = claims;
   controller_ = std::make_unique<fabrics::controller>(way_, std::move(connecting));
   queues_.emplace(
       *controller_, way_,
@@ -97,6 +98,16 @@ fabrics_link::fabrics_link(const rdma_endpoint& where, const session_options& op
                                  options.client == machine::gpu ? place::pinned : place::host,
                                  options.asynchronous, [this] { return nic_lanes(); }});
   if (!is_array()) find_namespaces(where.nsid);
+}
+
+std::unique_ptr<array_link> fabrics_link::open(const endpoint& where,
+                                               const session_options& options) {
+  wire::afa::connect_claims claims{};
+  std::random_device source;
+  // Where nobody manages the array, hosts give themselves the right to write, each as a whole.
+  while (where.control && claims.session.number == 0)
+    claims.session.number = std::uint64_t{source()} << 32 | source();
+  return std::make_unique<fabrics_link>(*where.rdma, options, claims);
 }
 
 fabrics_link::~fabrics_link() {
@@ -129,9 +140,12 @@ void fabrics_link::connect_lanes(const channel_outcomes& channels, const connect
   connect_channels{}(lane, channels, said, timeout_ns);
 }
 
-/// True for GNStor's own array: it alone knows ARRAY DESCRIBE.
+/// True for GNStor's own array: it alone knows ARRAY DESCRIBE. As whom it knows this session it is
+/// to know it after a loss, too.
 bool fabrics_link::is_array() {
   memory_block page(place::host, sizeof(wire::afa::array_description));
+  auto* const about = static_cast<wire::afa::array_description*>(page.data());
+  *about = {};
   const io_buffer data = register_memory(page.data(), page.bytes());
   wire::afa::admin_command c;
   c.opcode = wire::afa::admin_opcode::array_describe;
@@ -142,6 +156,8 @@ bool fabrics_link::is_array() {
   unregister_memory(data);
   if (!said.ok() && said.code != status_code::nvme_error)
     throw io_error("asking the target whether it is an array: " + to_string(said), said);
+  const bool is_session = about->own_host != 0 && about->own_host != about->own_client;
+  if (said.ok()) controller_->stays(client_id(is_session ? about->own_client : std::uint16_t{0}));
   return said.ok();
 }
 
@@ -314,7 +330,7 @@ std::vector<std::string> fabrics_link::notes() const {
 
 std::unique_ptr<array_link> fabrics_link::another(const endpoint& where,
                                                   const session_options& options) const {
-  return std::make_unique<fabrics_link>(*where.rdma, options);
+  return open(where, options);
 }
 
 void fabrics_link::inject_fault(std::uint32_t, std::string_view) {

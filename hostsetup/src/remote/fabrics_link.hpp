@@ -25,9 +25,11 @@ class fabrics_link final : public array_link {
  public:
   /// Connects. Throws `input_error` that lists the subsystems if the endpoint names none; else what
   /// `fabrics::controller` throws.
-  /// @param claim of an array's manager; others claim nothing
+  /// @param claims of an array's manager, or a session of a managed array; else nothing
   fabrics_link(const rdma_endpoint& where, const session_options& options,
-               const wire::afa::manager_claim& claim = {});
+               const wire::afa::connect_claims& claims = {});
+  /// A session's way to where an endpoint's data is. Throws the same.
+  static std::unique_ptr<array_link> open(const endpoint& where, const session_options& options);
   ~fabrics_link() override;
 
   place node_reach() const override { return place::host; }

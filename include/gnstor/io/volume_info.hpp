@@ -13,7 +13,7 @@ class epoch_board;
 /// tables; or of a plain namespace of any NVMe-oF target, which then is a volume without replicas.
 struct volume_info {
   volume_id vid{};
-  client_id client{};       ///< as whom this client is known
+  client_id client{};  ///< as whom it is used: a session's own id where it writes it, or its host's
   std::uint32_t epoch = 0;  ///< array epoch
   std::uint64_t hash_factor = 0;
   std::uint64_t capacity_blocks = 0;  ///< 4 KiB blocks

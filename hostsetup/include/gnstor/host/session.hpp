@@ -38,8 +38,9 @@ struct session_options {
   /// Class of the session's queues: urgent, high, medium or low. It matters where several sessions
   /// share SSDs that arbitrate (`set_arbitration`).
   wire::nvme::queue_class priority = wire::nvme::queue_class::medium;
-  std::string host_name =
-      "default";  ///< who connects: the same name is the same client, with the same rights
+  /// Who connects: sessions of the same name have the same rights, and are one client, but where a
+  /// manager is: each of them writes there as one of its own.
+  std::string host_name = "default";
   duration timeout =
       std::chrono::seconds(10);  ///< of set-up commands and of `read`/`write` of this class
   former_timeout timeout_ns{};   ///< now `timeout`
@@ -86,6 +87,7 @@ class session {
 
   const endpoint& where() const;
   const session_options& options() const;
+  /// As whom the array knows it: this session alone where a manager is, else its whole host.
   client_id client() const;
   /// What was granted or done otherwise than asked, a sentence each: fewer queues than channels,
   /// say. And by how many paths the array is reached, where there are several.
@@ -97,8 +99,10 @@ class session {
   volume_info create_volume(const volume_options& wanted);
   /// Opens a volume that this host owns or was admitted to, and takes the right to write it where
   /// nobody holds that: `volume_info::writable` says whether it was granted, `writer` who holds it.
-  /// The right belongs to the host, not to the session; it goes back with `close_volume`, and when
-  /// the host's last session ends in order. Throws `input_error` if there is no such volume,
+  /// Where the array has a manager the right belongs to this session, is refused to others of its
+  /// host, and goes back with `close_volume` and the session's end; one whose holder has lost its
+  /// connection is waited for, five seconds at most. Else it belongs to the host, and goes back
+  /// when its last session ends in order. Throws `input_error` if there is no such volume,
   /// `io_error` where this host may not open it, naming the remedy.
   volume_info open_volume(volume_id vid);
   volume_info open_volume(std::string_view name);
@@ -109,11 +113,12 @@ class session {
   volume_info open_read_only(volume_id vid);
   volume_info open_read_only(std::string_view name);
   /// Gives back the right to write a volume, so that another host that was admitted can take it.
-  /// Nothing of this host's may be under way there. It may be read on.
+  /// Nothing of this host's may be under way there. `read` goes on; kernels read by what
+  /// `open_read_only` returns.
   void close_volume(volume_id vid);
   /// Lets another host open a volume that this one owns: to read it, and to write it while nobody
-  /// else does. Throws `io_error` where it belongs to somebody else, or 32 hosts have been
-  /// admitted.
+  /// else does. Throws `io_error` where it belongs to somebody else, or as many hosts have been
+  /// admitted as there is room for: 30.
   /// @param host its NQN, or its `session_options::host_name`
   void admit(volume_id vid, std::string_view host);
   /// Takes all rights to a volume that this host owns from another one.

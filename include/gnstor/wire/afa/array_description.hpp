@@ -19,7 +19,8 @@ struct array_description {
   std::uint16_t ssd_count;   ///< entries of `ssd_ids` in use
   std::uint16_t own_ssd;     ///< index of the SSD that sends or receives this
   std::uint16_t own_client;  ///< client id of the association
-  std::uint16_t reserved14;
+  /// That of its whole host, by which each session of it may read; 0, of older arrays: the same.
+  std::uint16_t own_host;
   std::uint32_t block_bytes;
   std::uint32_t max_transfer_blocks;  ///< of one command
   std::uint64_t capacity_blocks;      ///< that volumes may hold on each SSD
@@ -56,7 +57,7 @@ static_assert(offsetof(array_description, epoch) == 4);
 static_assert(offsetof(array_description, ssd_count) == 8);
 static_assert(offsetof(array_description, own_ssd) == 10);
 static_assert(offsetof(array_description, own_client) == 12);
-static_assert(offsetof(array_description, reserved14) == 14);
+static_assert(offsetof(array_description, own_host) == 14);
 static_assert(offsetof(array_description, block_bytes) == 16);
 static_assert(offsetof(array_description, max_transfer_blocks) == 20);
 static_assert(offsetof(array_description, capacity_blocks) == 24);

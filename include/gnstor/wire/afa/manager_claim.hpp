@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gnstor/wire/fabrics/connect_data.hpp>
+#include <gnstor/core/config.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -8,21 +8,18 @@
 
 namespace gnstor::wire::afa {
 
-/// What an array's manager says in the last 256 bytes of its admin queue's Connect data, which NVMe
-/// reserves: that it is one. All zero: it is a host like others.
+/// What an array's manager says when it connects: that it is one. All zero: it is a host like
+/// others.
 struct manager_claim {
   std::uint32_t version;      ///< `payload_version`; 0: this claims nothing
   std::uint32_t patience_ms;  ///< after which an SSD that has not answered has failed
   std::uint8_t secret[16];    ///< that the target was started with
-  std::uint8_t reserved24[232];
 
   GNSTOR_HD constexpr bool claims() const { return version != 0; }
 };
 
-static_assert(sizeof(manager_claim) == sizeof(fabrics::connect_data::reserved768) &&
-              std::is_trivial_v<manager_claim>);
+static_assert(sizeof(manager_claim) == 24 && std::is_trivial_v<manager_claim>);
 static_assert(offsetof(manager_claim, patience_ms) == 4);
 static_assert(offsetof(manager_claim, secret) == 8);
-static_assert(offsetof(manager_claim, reserved24) == 24);
 
 }  // namespace gnstor::wire::afa
