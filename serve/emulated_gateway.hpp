@@ -39,8 +39,9 @@ struct array_management {
 /// subsystem, and the target's own for the plain volumes.
 class emulated_gateway final : public array_gateway {
  public:
-  /// Hosts, and sessions of hosts, that there is room for beside the target's own.
-  static constexpr std::uint32_t most_members = 63;
+  /// Hosts, and sessions of hosts, that there is room for beside the target's own: with more, the
+  /// rings between engines, of a power of two of commands, would be twice as long.
+  static constexpr std::uint32_t most_members = 28;
 
   /// Starts the array. Throws `error` with the remedy.
   /// @param managed by nobody: hosts order the SSDs themselves

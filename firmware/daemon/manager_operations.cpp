@@ -81,8 +81,10 @@ bool manager::fenced(operation& op) {
   absences_.changes(op.vid);
   volume& v = volumes_[op.vid];
   std::vector<volume_client> fence;
-  if (v.writer != 0)
-    fence.push_back({v.writer, std::uint16_t(right_read | kept_rights(v.r, v.writer))});
+  // It reads on, unless who is next needs its place.
+  const bool full = v.r.client_count == wire::afa::max_volume_clients && v.writer != op.client;
+  const std::uint16_t reads = full ? std::uint16_t{0} : right_read;
+  if (v.writer != 0) fence.push_back({v.writer, std::uint16_t(reads | kept_rights(v.r, v.writer))});
   fence.push_back({options_.client, std::uint16_t(right_read | right_fill | right_write)});
   if (!chmod(op, fence)) return false;
   if (op.refusal != 0) return true;
@@ -127,7 +129,7 @@ bool manager::advance_open(operation& op) {
         answer(op, verdict::busy);
         return true;
       }
-      if (op.admits && !has_room_for_host(v->r, op.client)) {
+      if (!op.write && !op.levels && !has_room_for_host(v->r, op.client)) {
         answer(op, verdict::refused);
         return true;
       }

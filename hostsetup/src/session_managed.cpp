@@ -293,6 +293,7 @@ volume_info session::impl::open_managed(volume_id vid, bool write) {
     }
     opened.writer = v.writer;
     opened.writable = writes;
+    if (!writes) opened.client = as_host;  // it reads on when this session has closed the volume
     if (writes) leases->keep(v);
     return opened;
   } catch (...) {

@@ -286,7 +286,8 @@ grpc::Status control_service::CloseVolume(context* call, const v1::LeaseRequest*
   return answered(calls_, __func__, [&] {
     const auto present = manager();
     host::manager_control asks(*present, caller(*call), in->host(), session_of(in->session()));
-    asks.close(volume_id(meant(in->volume()).vid), in->clean());
+    const volume_id vid(meant(in->volume()).vid);
+    in->all_sessions() ? asks.revoke(vid) : asks.close(vid, in->clean());
   });
 }
 
@@ -383,6 +384,7 @@ grpc::Status control_service::RemoveHost(context* call, const v1::RemoveHostRequ
                           fmt::format("removing host {}: it owns {}", in->host(), names),
                           "delete them, or name who is to own them (--heir HOST)");
     }
+    present->need_known_writers(gone);  // before anything is changed
     bool begun = false;
     const auto change = [&](const auto& work) {
       begun ? after_change(work) : work();

@@ -99,9 +99,12 @@ TEST_CASE("clients that come and go leave room for others") {
     a.obey();
     for (const std::uint16_t vid : {1, 2}) CHECK(a.rights(1, vid, who) == 0);
   }
-  constexpr std::uint16_t last = 30 + wire::afa::max_volume_clients - 1;  // the manager has one
+  // The manager has one, and one is for who writes.
+  constexpr std::uint16_t last = 30 + wire::afa::max_volume_clients - 2;
   for (std::uint16_t who = 30; who < last; ++who) CHECK(a.open(1, who, false) == verdict::done);
   CHECK(a.open(1, last, false) == verdict::refused);
+  CHECK(a.open(1, last, true) == verdict::done);
+  a.boss.client_gone(last);
   a.boss.client_gone(30);
   CHECK(a.open(1, last, false) == verdict::done);
   a.boss.client_gone(33);

@@ -208,7 +208,9 @@ TEST_CASE("what is taken from a host is taken from its sessions") {
   guest_session one(rig, 1);
   REQUIRE(one.opens());
   SUBCASE("its lease") {
-    admin.close(volume_id(rig.vid), false);
+    admin.close(volume_id(rig.vid), true);  // as a program of before closes what it has read
+    CHECK(rig.writer() == one.id());
+    admin.revoke(volume_id(rig.vid));
     CHECK(rig.writer() == client_id{});
     CHECK(one.io(nvm_opcode::write, one.id()) == own(wire::afa::status::not_permitted));
     CHECK(one.io(nvm_opcode::read, rig.as_host) == 0);
@@ -295,7 +297,7 @@ TEST_CASE("a session that closes a volume leaves it to the others of its host") 
     return rig.array.manager()->hosts().size() == 2;  // the target itself, and the other session
   }));
   two.control().close(volume_id(rig.vid), true);
-  CHECK(rig.rights(as_host) == 0);
+  CHECK(two.io(nvm_opcode::read, as_host) == 0);  // what it has closed it may read on
 }
 
 TEST_CASE("an owner's last session leaves nothing in a volume's table") {
@@ -436,4 +438,27 @@ TEST_CASE("a target that ends in order takes no right from who comes back to the
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     had = one.client.value;
   }
+}
+
+TEST_CASE("a session that was fenced and lost its connection reads nothing that its host lost") {
+  shared_rig rig(quick(std::chrono::milliseconds(1000)));
+  guest_session one(rig, 1);
+  REQUIRE(one.opens());
+  const client_id heir(4712);
+  CHECK(rig.comes([&] {
+    try {
+      return rig.array.manager()->open(rig.vid, heir, true).writer == heir;
+    } catch (const host::control_error&) {
+      return false;
+    }
+  }));
+  rig.array.manager()->close(rig.vid, heir, true);
+  CHECK(rig.rights(one.id()) == right_read);
+  // As after a start of the target: a table has what no connection stands for.
+  (void)rig.array.manager()->open(rig.vid, client_id(4711), false);
+  CHECK(rig.rights(client_id(4711)) == right_read);
+  rig.array.manager()->expel(rig.vid, guest);
+  CHECK(rig.rights(client_id(4711)) == 0);
+  CHECK(rig.rights(one.id()) == 0);
+  CHECK(rig.rights(rig.as_host) == 0);
 }

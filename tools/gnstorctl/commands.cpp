@@ -142,6 +142,7 @@ void commands::leases(command_line& line) {
     v1::LeaseRequest r;
     *r.mutable_volume() = key_of(w_->volume);
     r.set_host(w_->host_name);
+    r.set_all_sessions(true);
     (void)c.call(&v1::Control::Stub::CloseVolume, r);
     return 0;
   });

@@ -101,8 +101,10 @@ class array_manager {
   /// Takes a client's rights; who was admitted may read on. @param clean every write of its was
   /// acknowledged
   void close(std::uint16_t vid, client_id client, bool clean);
-  /// The same of a host with all its sessions, or of one session: others of its host read on.
+  /// The same of a session, or of a host as one client: its sessions go on.
   void close(std::uint16_t vid, const host_session& who, bool clean);
+  /// The same of a host with all its sessions, whatever they are doing.
+  void revoke(std::uint16_t vid, const std::string& nqn);
   /// Lets a client read a volume, and open it whenever it wants to; or takes every right from it.
   volume_state admit(std::uint16_t vid, client_id client);
   void expel(std::uint16_t vid, client_id client);
@@ -111,6 +113,9 @@ class array_manager {
   /// own: see `set_owner`.
   void dismiss(client_id client);
   void dismiss(const std::string& nqn);  ///< of a host, with all its sessions
+  /// Throws `control_error` if some client that may write is not connected just now, so that nobody
+  /// can say whether it is a session of a host that is to lose its rights.
+  void need_known_writers(const std::string& nqn);
   /// As whom a host or a session writes. `unavailable`: it is no session that is connected.
   client_id writer_id(const host_session& who);
   /// Throws `control_error` if a host's client id is that of another one that is connected, or of a
@@ -246,7 +251,7 @@ class array_manager {
   void forget_who_is_gone(std::uint16_t vid, const array_front_end::connected& there);
   void need_known_writer(std::uint16_t vid, const std::string& nqn,
                          const array_front_end::connected& there) const;
-  std::vector<client_id> sessions_of(const std::string& nqn);
+  void expel_unknown(std::uint16_t vid, const array_front_end::connected& there);
   void end_rule(std::string why);
   void say(std::string words);
   std::uint64_t now() const;

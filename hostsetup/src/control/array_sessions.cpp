@@ -28,13 +28,6 @@ bool is_there(const array_front_end::connected& there, const host_session& who) 
   return at != nullptr && at->nqn == who.nqn();
 }
 
-/// True if that session's is the only connection of its host.
-bool is_alone(const array_front_end::connected& there, const host_session& who) {
-  return std::none_of(there.hosts.begin(), there.hosts.end(), [&](const connected_host& h) {
-    return h.nqn == who.nqn() && !(h.client == who.writer());
-  });
-}
-
 /// True of a client that somebody connected writes or reads by.
 bool is_used(const array_front_end::connected& there, client_id client) {
   return std::any_of(there.hosts.begin(), there.hosts.end(), [&](const connected_host& h) {
@@ -136,42 +129,59 @@ void array_manager::need_known_writer(std::uint16_t vid, const std::string& nqn,
 }
 
 void array_manager::close(std::uint16_t vid, const host_session& who, bool clean) {
-  const array_front_end::connected there = connected();
-  const client_id writer = find(vid).writer;
-  if (!who.is_session()) {  // the host with all its sessions
-    need_known_writer(vid, who.nqn(), there);
-    close(vid, who.host(), clean);
-    const connected_host* const at = find_in(there, writer);
-    if (at != nullptr && at->nqn == who.nqn() && !(writer == who.host())) close(vid, writer, clean);
-    return;
-  }
-  if (!is_there(there, who)) {
-    if (writer == who.writer()) (void)writer_id(who);  // it is on its way back, and would have it
+  if (who.is_session() && !is_there(connected(), who)) {
+    // It is on its way back, and would have the right still; or has lost it with its connection.
+    if (find(vid).writer == who.writer()) (void)writer_id(who);
     return;
   }
   close(vid, who.writer(), clean);  // also what it has only asked for yet
-  if (is_alone(there, who) && !(writer == who.host())) close(vid, who.host(), false);
+}
+
+void array_manager::revoke(std::uint16_t vid, const std::string& nqn) {
+  const array_front_end::connected there = connected();
+  need_known_writer(vid, nqn, there);
+  const client_id writer = find(vid).writer;
+  const connected_host* const at = find_in(there, writer);
+  close(vid, client_identity::client_of(nqn), false);
+  if (at != nullptr && at->nqn == nqn) close(vid, writer, false);
 }
 
 void array_manager::expel(std::uint16_t vid, const std::string& nqn) {
   need_known_writer(vid, nqn, connected());
   expel(vid, client_identity::client_of(nqn));
-  // Which no further one is let write from here on.
-  for (const client_id client : sessions_of(nqn)) expel(vid, client);
+  // No further one is let write from here on.
+  const array_front_end::connected there = connected();
+  for (const connected_host& h : there.hosts)
+    if (h.nqn == nqn) expel(vid, h.client);
+  expel_unknown(vid, there);
+  need_known_writer(vid, nqn, connected());
+}
+
+/// Takes from a volume's table who may be a session of anybody's: it reads as its host.
+void array_manager::expel_unknown(std::uint16_t vid, const array_front_end::connected& there) {
+  if (there.serving.count() == 0) return;  // nobody says who is there
+  const wire::afa::volume_record r = find(vid).record;
+  for (std::uint32_t k = 0; k < r.client_count; ++k) {
+    constexpr std::uint16_t known = wire::afa::right_admitted | wire::afa::right_write;
+    const client_id client(r.clients[k].client);
+    const bool reads = (r.clients[k].rights & known) == 0 && client.value != options_.client;
+    if (reads && !is_used(there, client)) expel(vid, client);
+  }
+}
+
+void array_manager::need_known_writers(const std::string& nqn) {
+  const array_front_end::connected there = connected();
+  for (const volume_state& v : volumes()) need_known_writer(v.record.vid, nqn, there);
 }
 
 void array_manager::dismiss(const std::string& nqn) {
-  const array_front_end::connected there = connected();
-  for (const volume_state& v : volumes()) need_known_writer(v.record.vid, nqn, there);
+  need_known_writers(nqn);
   dismiss(client_identity::client_of(nqn));
-  for (const client_id client : sessions_of(nqn)) dismiss(client);
-}
-
-std::vector<client_id> array_manager::sessions_of(const std::string& nqn) {
-  std::vector<client_id> all;
-  for (const connected_host& h : connected().hosts)
-    if (h.nqn == nqn && !(h.client == client_identity::client_of(nqn))) all.push_back(h.client);
-  return all;
+  const array_front_end::connected there = connected();
+  for (const connected_host& h : there.hosts)
+    if (h.nqn == nqn && !(h.client == client_identity::client_of(nqn))) dismiss(h.client);
+  for (const volume_state& v : volumes()) expel_unknown(v.record.vid, there);
+  need_known_writers(nqn);
 }
 
 }  // namespace gnstor::host

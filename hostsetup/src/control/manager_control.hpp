@@ -25,6 +25,8 @@ class manager_control final : public array_control {
   volume_state open(volume_id vid, bool write) override;
   volume_state renew(volume_id vid) override;
   void close(volume_id vid, bool clean) override;
+  /// Takes the host's rights, and its sessions'; they stay admitted.
+  void revoke(volume_id vid) { manager_->revoke(vid.value, asks_.nqn()); }
   void remove(volume_id vid) override;
   /// @param of hash factor of the volume that is meant, not a later one of its VID
   void remove(volume_id vid, std::uint64_t of);
