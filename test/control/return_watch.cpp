@@ -125,9 +125,10 @@ TEST_CASE("an SSD that somebody has taken out is not taken back by itself") {
   forgiving_array array;
   (void)array.create("data", 64);
   array.manager->detach(2);
-  array.manager->detach(1, true, minutes(10));
   std::this_thread::sleep_for(milliseconds(500));
   CHECK(array.manager->state().ssds[2].standing == ssd_standing::absent);
+  array.manager->detach(1, true, minutes(10));
+  std::this_thread::sleep_for(milliseconds(500));
   CHECK(array.manager->state().ssds[1].standing == ssd_standing::absent);
   array.stop();
   array.start();  // nor by the next manager, which knows nothing of it
