@@ -82,32 +82,43 @@ class Hosts:
                       *self.target.gnstorctl("array", "health"))
 
 
+def killed(hosts, writer, heir, seed):
+    """Kills who writes; seconds until `heir`, which begins at once, may write."""
+    writer.end(signal.SIGKILL)
+    begin = time.monotonic()
+    next_one = hosts.client("write", heir, "--seed", seed, "--patience", 20_000)
+    rig.check(next_one.until("open"), heir, "may not write:", next_one.said())
+    took = time.monotonic() - begin
+    rig.check(next_one.until("writes"), "what", heir, "finds:", next_one.said())
+    rig.check(next_one.end() == 0, heir, "ends in order:", next_one.said())
+    return took
+
+
+def took_over(hosts, took, who):
+    """Judges after how long writers were followed by others."""
+    usual, slowest = sorted(took)[len(took) // 2], max(took)
+    rig.check(usual < TAKE_OVER_S and slowest < MOST_S,
+              f"{who} could write only {usual:.2f} s after the kill, {slowest:.2f} s at most")
+    hosts.check_replicas()
+    print(f"{len(took)} writers killed: {who} wrote after {usual:.2f} s, {slowest:.2f} s at most")
+
+
 def client_killed(hosts, draw, rounds):
     """A writer is killed; the other host writes within `TAKE_OVER_S`."""
     took = []
     for k in range(rounds):
         writer = hosts.writer(HOSTS[k % 2], draw.randrange(1 << 30))
         time.sleep(draw.uniform(0, 0.3))
-        writer.end(signal.SIGKILL)
-        killed = time.monotonic()
-        heir = hosts.client("write", HOSTS[(k + 1) % 2], "--seed", k, "--patience", 20_000)
-        rig.check(heir.until("open"), "the heir may not write:", heir.said())
-        took.append(time.monotonic() - killed)
-        rig.check(heir.until("writes"), "what the heir finds:", heir.said())
-        time.sleep(draw.uniform(0, 0.1))
-        rig.check(heir.end() == 0, "the heir ends in order:", heir.said())
+        took.append(killed(hosts, writer, HOSTS[(k + 1) % 2], k))
         if rig.failures:
             return
-    usual, slowest = sorted(took)[len(took) // 2], max(took)
-    rig.check(usual < TAKE_OVER_S and slowest < MOST_S,
-              f"a host could write only {usual:.2f} s after the kill, {slowest:.2f} s at most")
-    hosts.check_replicas()
-    print(f"{rounds} writers killed: the other wrote after {usual:.2f} s, {slowest:.2f} s at most")
+    took_over(hosts, took, "the other host")
 
 
 def twin_killed(hosts, draw, rounds):
     """Of two processes of one host name one writes; it is killed, and another one of that name
-    begins at once: it is let write, and nobody else meanwhile."""
+    begins at once: it is let write, and nobody else meanwhile. What is revoked from the name is
+    revoked from who writes."""
     took = []
     for k in range(rounds):
         writer = hosts.writer("alice", draw.randrange(1 << 30))
@@ -115,21 +126,16 @@ def twin_killed(hosts, draw, rounds):
             other = hosts.client("refused", host)
             rig.check(other.wait() == 0, host, "beside alice:", other.said())
         time.sleep(draw.uniform(0, 0.2))
-        writer.end(signal.SIGKILL)
-        killed = time.monotonic()
-        heir = hosts.client("write", "alice", "--seed", k, "--patience", 20_000)
-        rig.check(heir.until("open"), "its next self may not write:", heir.said())
-        took.append(time.monotonic() - killed)
-        rig.check(heir.until("writes"), "what its next self finds:", heir.said())
-        rig.check(heir.end() == 0, "its next self ends in order:", heir.said())
+        took.append(killed(hosts, writer, "alice", k))
         if rig.failures:
             return
-    usual, slowest = sorted(took)[len(took) // 2], max(took)
-    rig.check(usual < TAKE_OVER_S and slowest < MOST_S,
-              f"it could write only {usual:.2f} s after the kill, {slowest:.2f} s at most")
-    hosts.check_replicas()
-    print(f"{rounds} writers killed: the next of that name wrote after {usual:.2f} s, "
-          f"{slowest:.2f} s at most")
+    writer = hosts.writer("alice", draw.randrange(1 << 30))
+    code, said = hosts.target.gnstorctl("lease", "revoke", hosts.volume, "alice")
+    rig.check(code == 0, "gnstorctl lease revoke:", said)
+    heir = hosts.writer("bob", draw.randrange(1 << 30))
+    rig.check(writer.wait() != 0, "alice writes on:", writer.said())
+    rig.check(heir.end() == 0, "bob ends in order:", heir.said())
+    took_over(hosts, took, "the next of that name")
 
 
 def target_suffers(hosts, draw, rounds, happens, what, *options):
