@@ -124,13 +124,18 @@ void share(const std::string& endpoint) {
   alice.admit(v.vid, "bob");
   const auto seen = bob.open_volume("graph");
   expect(!seen.writable && wrong_by_kernel(bob, seen, 3) == 0, "shared with him, his kernel reads");
+  const auto reads = alice.open_read_only("graph");
   const auto before = std::chrono::steady_clock::now();
   alice.close_volume(v.vid);
   const auto taken = bob.open_volume("graph");
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - before;
   expect(taken.writable && took.count() < 1.0,
          "he writes " + std::to_string(took.count()) + " s after she began to close it");
+  std::vector<std::uint32_t> page(gnstor::block_bytes / sizeof(std::uint32_t));
+  alice.read(v, 0, page.data(), gnstor::block_bytes);
+  expect(page[7] == 21, "what she has closed her session reads on");
   write_by_kernel(bob, taken, 5);
+  expect(wrong_by_kernel(alice, reads, 5) == 0, "what she had opened to read her kernel reads on");
   const auto again = alice.open_read_only("graph");
   expect(wrong_by_kernel(alice, again, 5) == 0, "and her kernel reads what his wrote");
   expect_refusal(control_reason::not_allowed, "he may not delete it",

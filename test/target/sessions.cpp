@@ -85,6 +85,12 @@ struct shared_rig : managed_rig {
   const client_id as_host = host::client_identity::client_of(guest);
 };
 
+/// A rig whose volume the guest owns, and was not admitted to.
+struct owned_rig : managed_rig {
+  owned_rig() { array.manager()->set_owner(vid, host::client_identity::key_of(guest)); }
+  const client_id as_host = host::client_identity::client_of(guest);
+};
+
 }  // namespace
 
 TEST_CASE("of two sessions of one host one writes, and both read") {
@@ -282,9 +288,8 @@ TEST_CASE("sessions that have gone leave nothing in a volume's table") {
 }
 
 TEST_CASE("a session that closes a volume leaves it to the others of its host") {
-  managed_rig rig;
-  const client_id as_host = host::client_identity::client_of(guest);
-  rig.array.manager()->set_owner(rig.vid, host::client_identity::key_of(guest));
+  owned_rig rig;
+  const client_id as_host = rig.as_host;
   guest_session one(rig, 1);
   guest_session two(rig, 2);
   REQUIRE(two.opens(false));  // as its owner's, which nobody has admitted
@@ -301,9 +306,8 @@ TEST_CASE("a session that closes a volume leaves it to the others of its host") 
 }
 
 TEST_CASE("an owner's last session leaves nothing in a volume's table") {
-  managed_rig rig;
-  const client_id as_host = host::client_identity::client_of(guest);
-  rig.array.manager()->set_owner(rig.vid, host::client_identity::key_of(guest));
+  owned_rig rig;
+  const client_id as_host = rig.as_host;
   guest_session one(rig, 1);
   guest_session two(rig, 2);
   REQUIRE(two.opens(false));
@@ -337,9 +341,8 @@ TEST_CASE("who may write and is not seen where the array is served again loses t
 }
 
 TEST_CASE("a program without sessions that leaves takes nothing from sessions of its host") {
-  managed_rig rig;
-  const client_id as_host = host::client_identity::client_of(guest);
-  rig.array.manager()->set_owner(rig.vid, host::client_identity::key_of(guest));
+  owned_rig rig;
+  const client_id as_host = rig.as_host;
   guest_session one(rig, 1);
   REQUIRE(one.opens(false));
   serve::array_gateway::joined former = rig.array.join({guest, {}, {}});
@@ -461,4 +464,17 @@ TEST_CASE("a session that was fenced and lost its connection reads nothing that 
   CHECK(rig.rights(client_id(4711)) == 0);
   CHECK(rig.rights(one.id()) == 0);
   CHECK(rig.rights(rig.as_host) == 0);
+}
+
+TEST_CASE("an heir gets the last place in a volume's table from the one that it fences") {
+  shared_rig rig(quick(std::chrono::milliseconds(1000)));
+  for (std::uint16_t k = 1; k < wire::afa::max_volume_clients - 2; ++k)
+    (void)rig.array.manager()->admit(rig.vid, client_id(static_cast<std::uint16_t>(100 + k)));
+  guest_session one(rig, 1);
+  guest_session two(rig, 2);
+  REQUIRE(one.opens());
+  CHECK(rig.record().client_count == wire::afa::max_volume_clients);
+  CHECK(rig.comes([&] { return two.opens(); }));
+  CHECK(rig.rights(one.id()) == 0);
+  CHECK(two.io(nvm_opcode::write, two.id()) == 0);
 }
