@@ -315,33 +315,37 @@ TEST_CASE("an SSD that fails as the last copy ends: nobody is informed of the mo
 
 TEST_CASE("an SSD that refuses an order of such a move half-way: it is finished or taken back") {
   for (const bool grows : {true, false}) {
-    std::uint32_t refusals = 0;
-    for (std::uint32_t at = 1; at < 60; ++at) {
-      CAPTURE(grows);
-      CAPTURE(at);
-      written_array a(grows);
-      std::uint32_t n = 0;
-      a.swallow = [&](const daemon::ssd_order& o) {
-        if (o.opcode != admin_opcode::volume_chmod || ++n != at) return false;
-        a.boss.answered(o.id, wire::afa::make_status(wire::afa::status::bad_payload));
-        return true;
-      };
-      a.move();
-      a.settle();
-      if (n < at) break;
-      ++refusals;
-      a.swallow = nullptr;
-      a.boss.tick(2 * s);  // what is half done is tried again by itself
-      a.settle();
-      a.check_sound();
-      a.boss.tick(100 * s);
-      a.move();
-      a.settle();
-      CHECK(a.said() == verdict::done);
-      CHECK(a.width() == a.wanted());
-      a.check_sound();
+    for (const bool aimed : {true, false}) {  // the array's own aim, or somebody's wish
+      std::uint32_t refusals = 0;
+      for (std::uint32_t at = 1; at < 60; ++at) {
+        CAPTURE(grows);
+        CAPTURE(aimed);
+        CAPTURE(at);
+        written_array a(grows);
+        std::uint32_t n = 0;
+        a.swallow = [&](const daemon::ssd_order& o) {
+          if (o.opcode != admin_opcode::volume_chmod || ++n != at) return false;
+          a.boss.answered(o.id, wire::afa::make_status(wire::afa::status::bad_payload));
+          return true;
+        };
+        if (aimed) a.boss.set_aim(4, grows ? daemon::ssd_aim::join : daemon::ssd_aim::drain);
+        if (!aimed) a.move();
+        a.settle();
+        if (n < at) break;
+        ++refusals;
+        a.swallow = nullptr;
+        a.boss.tick(2 * s);  // what is half done is tried again by itself
+        a.settle();
+        a.check_sound();
+        a.boss.tick(100 * s);
+        a.move();
+        a.settle();
+        CHECK(a.said() == verdict::done);
+        CHECK(a.width() == a.wanted());
+        a.check_sound();
+      }
+      CHECK(refusals > 15);
     }
-    CHECK(refusals > 15);
   }
 }
 
