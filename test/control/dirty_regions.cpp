@@ -1,6 +1,8 @@
 /// What is compared before a volume gets another writer: what the one before may have left unequal.
 #include "rig.hpp"
 
+#include <control/manager_control.hpp>
+
 using namespace gnstor;
 using namespace gnstor::test;
 
@@ -84,6 +86,22 @@ TEST_CASE("after a writer that went without a word, what it wrote is compared, a
   REQUIRE(comparisons(v.array).size() == 1);
   CHECK(begins(comparisons(v.array)[0],
                "volume 1: " + std::to_string(2 * stripe) + " of 2048 blocks"));
+}
+
+TEST_CASE("what a session's write left unequal is made equal before anybody else may write") {
+  written_volume v;
+  const host::client_identity name = host::client_identity::named("alice");
+  host::session s = host::session_access::over(
+      v.array.shared.where, shared_sessions::options("alice"), v.array.shared.link("alice"),
+      std::make_unique<host::manager_control>(*v.array.manager,
+                                              host::control_role::of_host(name.nqn), ""));
+  REQUIRE(s.open_volume("a").writable);
+  v.tear(5, 0);
+  s.close_volume(volume_id(1));
+  CHECK_FALSE(v.equal(5));
+  (void)v.array.manager->open(1, v.bob.id(), true);
+  CHECK(v.equal(5));
+  CHECK(comparisons(v.array).size() == 1);
 }
 
 TEST_CASE("a writer that gives its right back leaves nothing to compare") {

@@ -29,6 +29,11 @@ TEST_CASE("a kernel follows the epochs of its own session, whoever opened the vo
   write_while_ssds_fail(r, false);
 }
 
+TEST_CASE("a kernel asks the SSDs where the manager ends that has informed them") {
+  failing_array r;
+  write_while(r, false, [&](host::executor& machine) { r.end_manager_beside(machine); });
+}
+
 TEST_CASE("a kernel's array stays what it is while SSDs fail and come back") {
   failing_array r;
   count_while_ssds_fail(r);

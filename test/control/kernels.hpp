@@ -2,6 +2,7 @@
 /// Kernels of sessions whose array has a manager go on while SSDs fail, and while their volume
 /// moves: the same on a CPU and on a GPU.
 
+#include "lost_manager.hpp"
 #include "rig.hpp"
 #include <gnstor/host/array.hpp>
 #include <gnstor/host/executor.hpp>
@@ -144,8 +145,11 @@ struct failing_array {
     return session();
   }
   host::session session() {
-    auto manager = std::make_unique<host::manager_control>(
-        *array.manager, host::control_role::of_host(host::client_identity::named("alice").nqn), "");
+    auto manager = std::make_unique<lost_manager>(
+        std::make_unique<host::manager_control>(
+            *array.manager, host::control_role::of_host(host::client_identity::named("alice").nqn),
+            ""),
+        manager_lost);
     host::session_options o = shared_sessions::options("alice");
     o.channels = 2;
     o.asynchronous = true;
@@ -192,6 +196,16 @@ struct failing_array {
       return true;
     });
   }
+  /// Lets SSDs fail where nobody can ask the manager, which ends when the others are informed.
+  void end_manager_beside(host::executor& machine) {
+    runs_beside(machine, [this] {
+      manager_lost = true;
+      front_end->inject_fault(1, "dead");
+      if (!array.comes_to(1, host::ssd_standing::absent)) return false;
+      array.stop();
+      return goes_on();
+    });
+  }
   /// Moves the volume to fewer SSDs, and back.
   void move_volume_beside(host::executor& machine) {
     runs_beside(machine, [this] { return moves_to_and_fro(array, [this] { return goes_on(); }); });
@@ -208,6 +222,7 @@ struct failing_array {
   /// Pinned before a node runs on the GPU, and freed after it.
   host::memory_block shared;
   kernel_notes& notes;
+  std::atomic<bool> manager_lost{false};
   managed_array array;
   host::session alice;
   volume_info v;
