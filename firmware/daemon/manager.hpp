@@ -93,6 +93,9 @@ class manager {
 
   // ---- events
   void tick(std::uint64_t now);
+  /// The manager did nothing for so long before the tick that follows, as where its machine was
+  /// stopped: nobody could renew a lease, so that each goes on for that much longer.
+  void stood_still(std::uint64_t ns);
   /// How an SSD answered an order. @param status NVMe status field
   void answered(std::uint64_t order, std::uint16_t status);
   /// An order was not answered, or a client says that an SSD fails.

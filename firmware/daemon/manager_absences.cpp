@@ -37,6 +37,11 @@ void manager::tick(std::uint64_t now) {
   absences_.expire(now_, coming_back);
 }
 
+void manager::stood_still(std::uint64_t ns) {
+  for (auto& [vid, v] : volumes_)
+    if (v.writer != 0 && v.lease_until > now_) v.lease_until += ns;
+}
+
 void manager::ssd_leaves(std::uint32_t ssd, std::uint64_t until) {
   const auto fails = [=](const operation& op) { return op.what == action::fail && op.ssd == ssd; };
   if (std::any_of(queue_.begin(), queue_.end(), fails)) return;

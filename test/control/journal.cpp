@@ -184,6 +184,21 @@ TEST_CASE("a journal does not grow for ever") {
   CHECK(file.refusal().find("another manager uses") != std::string::npos);  // the new file, too
 }
 
+TEST_CASE("where a clock has been set back nothing that a journal has ends later for that") {
+  const auto now = [] { return manager_journal::clock::now(); };
+  const journal_file file;
+  file.open()->away(2, {.epoch = 3, .until = now() + 24h + 10min, .volumes = {{1, 5}}});
+  const auto ms =
+      std::chrono::duration_cast<std::chrono::milliseconds>((now() + 24h).time_since_epoch());
+  file.write(file.text() + "event 1 " + std::to_string(ms.count()) + " of another clock\n");
+  const auto j = file.open();
+  REQUIRE(j->absences().contains(2));
+  CHECK(j->absences().at(2).until - j->now() <= 10min);
+  CHECK(j->absences().at(2).until - j->now() > 9min);
+  j->event("of this clock");
+  CHECK(j->events(2).at(0).when < now() + 1h);
+}
+
 TEST_CASE("who takes an array over goes on with its plans, unless somebody was there meanwhile") {
   for (const bool others : {false, true}) {
     CAPTURE(others);

@@ -22,9 +22,7 @@ class lost_manager final : public host::array_control {
   host::volume_state find(volume_id vid) override { return reached().find(vid); }
   host::volume_state find(const std::string& name) override { return reached().find(name); }
   host::volume_state create(const host::new_volume& v) override { return reached().create(v); }
-  host::volume_state open(volume_id vid, bool write) override {
-    return reached().open(vid, write);
-  }
+  host::volume_state open(volume_id vid, bool write) override { return reached().open(vid, write); }
   host::volume_state renew(volume_id vid) override { return reached().renew(vid); }
   void close(volume_id vid, bool clean) override { reached().close(vid, clean); }
   void remove(volume_id vid) override { reached().remove(vid); }

@@ -170,6 +170,27 @@ TEST_CASE("who was admitted comes back after it has closed, is gone or was fence
   CHECK(a.last().said == verdict::unknown_volume);
 }
 
+TEST_CASE("while a manager stands still no lease ends") {
+  obedient_array a(2);
+  a.create(1);
+  REQUIRE(a.open(1, 10) == verdict::done);
+  REQUIRE(a.boss.lease_of(1)->until == 1000);
+  a.boss.tick(990);
+  a.boss.stood_still(50'000);
+  a.boss.tick(50'990);
+  CHECK(a.open(1, 11) == verdict::busy);
+  a.boss.renew(81, 1, 10);
+  CHECK(a.last().lease_until == 51'990);
+  a.boss.tick(51'990);
+  a.boss.stood_still(1000);
+  a.boss.tick(52'990);
+  a.boss.open(82, 1, 11, true);
+  a.obey();
+  (void)a.repaired();
+  CHECK(a.replies.back().request == 82);
+  CHECK(a.replies.back().said == verdict::done);
+}
+
 TEST_CASE("a writer renews its lease while others are let read, not while one is to take it") {
   obedient_array a(2);
   a.create(1);

@@ -196,6 +196,25 @@ def target_stopped(hosts, draw, rounds):
     target_suffers(hosts, draw, rounds, lambda t: stop_for(t, draw.uniform(0.1, 2)), "stopped")
 
 
+def manager_asleep(hosts, draw, rounds):
+    """The manager stands still for longer than the lease, and finds another host's wish when it
+    goes on: who writes writes on, by the lease that it had."""
+    manager = getattr(hosts.target, "daemons", [hosts.target])[0]
+    writer = hosts.writer("alice", draw.randrange(1 << 30), *PERSISTENT)
+    for _ in range(rounds):
+        time.sleep(draw.uniform(0, 0.3))
+        manager.process.send_signal(signal.SIGSTOP)
+        other = hosts.client("refused", "bob")
+        time.sleep(draw.uniform(3.2, 4))
+        manager.process.send_signal(signal.SIGCONT)
+        rig.check(other.wait() == 0, "another host's right:", other.said())
+        rig.check(hosts.progress(4), "the writer does not go on:", writer.said())
+        if rig.failures:
+            return
+    hosts.end(writer)
+    print(f"the manager stood still {rounds} times for longer than a lease")
+
+
 def target_given_up(hosts, draw, rounds):
     """The target stands still for longer than a session waits: what it finds then in its queues is
     too late. The session comes back, and writes on by the lease that it had."""
@@ -460,6 +479,7 @@ FAULTS = {"client": (client_killed, 1, {}, ()),
           "hang": (target_stopped, 0.3, {}, ()),
           "default": (target_stopped, 0.3, {"keep_alive_ms": 0}, ()),
           "upgrade": (upgraded, 0.3, {}, ()),
+          "asleep": (manager_asleep, 0.3, {}, ("--lease", "3")),
           "given_up": (target_given_up, 0.3, {}, ()),
           "stopped": (client_stopped, 1, {"keep_alive_ms": 500}, ()),
           "cut": (client_cut_off, 0.3, {"keep_alive_ms": 500}, ()),

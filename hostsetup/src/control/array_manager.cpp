@@ -25,6 +25,8 @@ constexpr std::uint32_t most_askers = 8;
 /// What a target may take beside what it waits for an SSD.
 constexpr std::chrono::milliseconds answer_time{2000};
 constexpr std::chrono::milliseconds no_time{0};
+/// Longer than this it does nothing only where it cannot.
+constexpr std::chrono::milliseconds standstill{2000};
 
 std::uint64_t bit(std::uint32_t ssd) { return std::uint64_t{1} << ssd; }
 
@@ -231,10 +233,23 @@ void array_manager::take_over() {
 
 // ---- what it does all the time
 
+/// Takes time that this thread did not run, as it was stopped or its machine was, for time in which
+/// nobody could ask it for anything.
+void array_manager::count_time() {
+  const std::uint64_t today = now();
+  const std::uint64_t missed = today - std::exchange(ran_at_, today);
+  if (missed != today && missed >= static_cast<std::uint64_t>(standstill.count()) * 1'000'000) {
+    core_.stood_still(missed);
+    say(fmt::format("did nothing for {} ms: leases go on for that much longer",
+                    missed / 1'000'000));
+  }
+  core_.tick(today);
+}
+
 void array_manager::run() {
   std::unique_lock lock(guard_);
   while (!stopping_ && ended_.empty()) {
-    core_.tick(now());
+    count_time();
     obey(core_.take_orders());
     if (!front_ends_.empty()) {  // before any SSD is informed of the epoch that follows
       change_front_end(lock);

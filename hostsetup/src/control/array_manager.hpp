@@ -255,6 +255,7 @@ class array_manager {
   void end_rule(std::string why);
   void say(std::string words);
   std::uint64_t now() const;
+  void count_time();
 
   std::unique_ptr<array_link> link_;
   std::unique_ptr<array_front_end> front_end_;
@@ -277,6 +278,7 @@ class array_manager {
   std::uint64_t known_filling_ = 0;
   std::uint64_t unfit_ = 0;   ///< SSDs that could not take their places, by bit
   std::uint64_t moving_ = 0;  ///< SSDs that are being emptied, or given their share, by bit
+  std::uint64_t ran_at_ = 0;  ///< when `run` last looked at the clock; 0: it has not yet
   std::chrono::steady_clock::time_point look_next_;
   std::map<std::uint32_t, std::chrono::steady_clock::time_point> empty_since_;  ///< places
   scrub_schedule scrubs_;

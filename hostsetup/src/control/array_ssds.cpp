@@ -90,15 +90,15 @@ void array_manager::note_absence(std::uint32_t ssd) {
   if (a == nullptr) return journal_->back(ssd);
   const std::uint64_t today = now();
   const std::chrono::milliseconds left((a->until > today ? a->until - today : 0) / 1'000'000);
-  journal_->away(ssd, {a->epoch, std::chrono::system_clock::now() + left, a->volumes});
+  journal_->away(ssd, {a->epoch, journal_->now() + left, a->volumes});
 }
 
 /// What the manager before has left of SSDs that are out for planned work.
 /// @par Callers the constructor
 void array_manager::take_up_absences() {
   for (const auto& [ssd, a] : journal_->absences()) {
-    const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(
-        a.until - std::chrono::system_clock::now());
+    const auto left =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(a.until - journal_->now());
     const bool counts = ssd < options_.ssds && is_out(ssd) && left.count() > 0;
     if (counts) {
       const auto until = now() + static_cast<std::uint64_t>(left.count());

@@ -125,6 +125,13 @@ manager_journal::manager_journal(std::string path, std::string array)
     : path_(std::move(path)), array_(std::move(array)), file_(locked(path_)) {
   const std::string text = all_of(file_.get(), path_);
   if (!text.empty()) read(text);
+  const auto ahead = std::chrono::duration_cast<std::chrono::seconds>(latest_ - clock::now());
+  if (ahead.count() > 0) {
+    log(log_level::warning,
+        fmt::format("the latest line of the journal {} is of a time that comes in {} s: this "
+                    "machine's clock has been set back; see whether it is right",
+                    path_, ahead.count()));
+  }
   if (text.empty() || text.back() != '\n' || lines_ > 2 * most_events) write_anew();
   if (failed_) throw error(fmt::format("the manager's journal {} cannot be written", path_));
 }
@@ -162,6 +169,7 @@ bool manager_journal::read_line(const std::string& text) {
     array_event e;
     if (!number(line, e.number) || !time(line, e.when) || e.number <= last_event_) return false;
     last_event_ = e.number;
+    latest_ = std::max(latest_, e.when);
     e.words = line;
     keep(std::move(e));
     return true;
@@ -185,6 +193,7 @@ bool manager_journal::read_line(const std::string& text) {
     pass began;
     if (!time(line, began.began)) return false;
     pass_ = began;
+    latest_ = std::max(latest_, began.began);
     return true;
   }
   if (what == "scrubbed") {
@@ -270,11 +279,17 @@ void manager_journal::keep(array_event e) {
   if (events_.size() > most_events) events_.pop_front();
 }
 
+manager_journal::clock::time_point manager_journal::now() const {
+  const std::lock_guard lock(guard_);
+  return std::max(clock::now(), latest_);
+}
+
 void manager_journal::event(std::string words) {
   std::replace_if(
       words.begin(), words.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
   const std::lock_guard lock(guard_);
   const array_event e{++last_event_, clock::now(), std::move(words)};
+  latest_ = std::max(latest_, e.when);
   keep(e);
   append(line_of(e));
 }
@@ -339,6 +354,7 @@ std::map<std::uint32_t, manager_journal::absence> manager_journal::absences() co
 void manager_journal::pass_begins(clock::time_point now) {
   const std::lock_guard lock(guard_);
   pass_ = pass{now, {}, false};
+  latest_ = std::max(latest_, now);
   append(fmt::format("pass {}\n", milliseconds(now)));
 }
 

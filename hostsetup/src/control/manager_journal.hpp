@@ -45,6 +45,10 @@ class manager_journal {
   manager_journal(const manager_journal&) = delete;
   manager_journal& operator=(const manager_journal&) = delete;
 
+  /// The time, or that of the latest line where this machine's clock has been set back since: what
+  /// is to end some time ends no later for that.
+  clock::time_point now() const;
+
   void event(std::string words);
   /// Events from number `from` on, the last 1,000 at most.
   std::vector<array_event> events(std::uint64_t from) const;
@@ -96,6 +100,7 @@ class manager_journal {
   std::deque<array_event> events_;
   std::uint64_t last_event_ = 0;
   std::uint64_t term_ = 0;
+  clock::time_point latest_{};  ///< when something happened
   std::map<std::uint32_t, daemon::ssd_aim> plans_;
   std::map<std::uint32_t, absence> away_;
   std::optional<pass> pass_;
