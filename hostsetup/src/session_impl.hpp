@@ -13,6 +13,7 @@
 #include <control/epoch_watcher.hpp>
 #include <control/in_epochs.hpp>
 #include <control/lease_keeper.hpp>
+#include <control/ssd_reporter.hpp>
 
 #include <functional>
 #include <map>
@@ -149,6 +150,7 @@ struct session::impl {
   std::unique_ptr<array_link> link;
   std::unique_ptr<array_control> control;  ///< null: the array has no manager
   std::unique_ptr<lease_keeper> leases;    ///< with `control`
+  std::unique_ptr<ssd_reporter> reporter;  ///< likewise
   memory_block staging;                    ///< admin payload page, then the host's I/O buffer
   io_buffer staging_buffer{};
   std::vector<memory_block> retired;  ///< former staging buffers

@@ -42,17 +42,20 @@ class limited {
 /// What an array's SSDs agree on; nothing if none answers.
 /// @param describe `status(wire::afa::admin_command, ssd, array_description&)`: asks one
 /// @param why set to what an SSD said that did not
+/// @param reporter hears of SSDs that do not answer although they take part; may be null
 template <class Describe>
 std::optional<wire::afa::array_description> ask_all(std::uint32_t ssd_count,
-                                                    const Describe& describe, status& why) {
+                                                    const Describe& describe, status& why,
+                                                    ssd_reporter* reporter) {
   std::vector<std::optional<wire::afa::array_description>> said(ssd_count);
+  std::vector<status> failed(ssd_count);
   wire::afa::admin_command c;
   c.opcode = wire::afa::admin_opcode::array_describe;
   for (std::uint32_t k = 0; k < ssd_count; ++k) {
     wire::afa::array_description one{};
     const status s = describe(c, k, one);
     if (!s.ok()) {
-      why = s;
+      why = failed[k] = s;
       continue;
     }
     check_reply(one);
@@ -60,6 +63,8 @@ std::optional<wire::afa::array_description> ask_all(std::uint32_t ssd_count,
   }
   const wire::afa::array_description* agreed = agreed_among(said);
   if (agreed == nullptr) return std::nullopt;
+  for (std::uint32_t k = 0; k < ssd_count && reporter != nullptr; ++k)
+    if ((agreed->absent >> k & 1) == 0) reporter->note(k, failed[k]);
   return *agreed;
 }
 
@@ -115,6 +120,7 @@ void session::impl::manage(std::unique_ptr<array_control> manager) {
   control = std::move(manager);
   if (!(client == as_host)) control->writes_as(client);
   leases = std::make_unique<lease_keeper>(*control);
+  reporter = std::make_unique<ssd_reporter>(*control);
   if (link->kernel_count() != 0) watch_epochs();
 }
 
@@ -155,13 +161,15 @@ status session::impl::look(const wire::afa::admin_command& c, std::uint32_t ssd,
 }
 
 std::optional<wire::afa::array_description> session::impl::look(std::uint32_t ssd_count) {
+  // Something has failed that another epoch may mend: the manager may not know that yet.
+  if (reporter) reporter->note_some("a kernel waits for another epoch");
   status why;
   return ask_all(
       ssd_count,
       [&](const wire::afa::admin_command& c, std::uint32_t ssd, wire::afa::array_description& one) {
         return look(c, ssd, one);
       },
-      why);
+      why, reporter.get());
 }
 
 void session::impl::learn() {
@@ -174,7 +182,7 @@ void session::impl::learn() {
         if (s.ok()) std::memcpy(&one, page(), sizeof one);
         return s;
       },
-      why);
+      why, reporter.get());
   if (!agreed) throw io_error("asking the array for its epoch: " + to_string(why), why);
   link->drive([this] { driven_in = link->fresh_starts(); });
   if (agreed->epoch >= array.epoch) array = *agreed;
@@ -239,7 +247,10 @@ status session::impl::follow(const volume_info& v,
         // An SSD that falls silent is not waited for as long as there is time: there is an epoch
         // without it by then.
         const limited one_attempt(options, duration::of_ns(options.timeout.ns() / 4));
-        return operation(now);
+        const status s = operation(now);
+        if (s.code == status_code::nvme_error) reporter->note(s.ssd, s);
+        if (s.code == status_code::timed_out) reporter->note_some("a request has timed out");
+        return s;
       },
       [&] {
         try {

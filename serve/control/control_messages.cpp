@@ -108,6 +108,7 @@ v1::Array to_message(const host::array_state& a) {
   for (const host::ssd_state& s : a.ssds) {
     v1::Ssd& one = *m.add_ssds();
     one.set_index(s.index);
+    one.set_reports(s.reports);
     one.set_state(state_of(s.standing));
     one.set_answers(s.answers);
     one.set_capacity_bytes(s.capacity_blocks * block_bytes);

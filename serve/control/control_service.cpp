@@ -291,6 +291,14 @@ grpc::Status control_service::CloseVolume(context* call, const v1::LeaseRequest*
   });
 }
 
+grpc::Status control_service::ReportSsd(context* call, const v1::ReportSsdRequest* in,
+                                        v1::ReportSsdResponse*) {
+  return answered(calls_, __func__, [&] {
+    const auto ssd = in->has_ssd() ? std::optional(in->ssd()) : std::nullopt;
+    manager()->reported(ssd, caller(*call).acts_for(in->host()), in->words());
+  });
+}
+
 grpc::Status control_service::ListTraffic(context* call, const v1::ListTrafficRequest*,
                                           v1::TrafficList* out) {
   return answered(calls_, __func__, [&] {

@@ -37,6 +37,7 @@ class control_service final : public v1::Control::Service {
   grpc::Status OpenVolume(context*, const v1::OpenVolumeRequest*, v1::Volume*) override;
   grpc::Status RenewLease(context*, const v1::LeaseRequest*, v1::Volume*) override;
   grpc::Status CloseVolume(context*, const v1::LeaseRequest*, v1::CloseVolumeResponse*) override;
+  grpc::Status ReportSsd(context*, const v1::ReportSsdRequest*, v1::ReportSsdResponse*) override;
   grpc::Status ListTraffic(context*, const v1::ListTrafficRequest*, v1::TrafficList*) override;
   grpc::Status ListHosts(context*, const v1::ListHostsRequest*, v1::HostList*) override;
   grpc::Status AddHost(context*, const v1::AddHostRequest*, v1::HostAdmission*) override;

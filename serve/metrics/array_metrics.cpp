@@ -53,10 +53,13 @@ void add_ssds(const host::array_state& a, std::vector<MetricFamily>& to) {
   metric_family volumes("ssd_volumes", "Volumes that lie on the SSD.");
   metric_family left("ssd_volumes_left",
                      "Of those that are moved off it, or onto it: still to do.");
+  metric_family reports("ssd_reports_total", "Reports of hosts that the SSD does not serve them.",
+                        MetricType::Counter);
   metric_family epoch("ssd_epoch", "Epoch that the SSD knew when it was looked at last.");
   for (const host::ssd_state& s : a.ssds) {
     const metric_labels ssd = {{"ssd", std::to_string(s.index)}};
     epoch.add(s.epoch, ssd);
+    reports.add(static_cast<double>(s.reports), ssd);
     up.add(s.answers, ssd);
     for (const auto one :
          {host::ssd_standing::in_sync, host::ssd_standing::filling, host::ssd_standing::absent})
@@ -67,7 +70,8 @@ void add_ssds(const host::array_state& a, std::vector<MetricFamily>& to) {
     volumes.add(s.volumes, ssd);
     left.add(s.volumes_left, ssd);
   }
-  for (metric_family* f : {&up, &state, &epoch, &capacity, &erased, &moved, &volumes, &left})
+  for (metric_family* f :
+       {&up, &state, &epoch, &reports, &capacity, &erased, &moved, &volumes, &left})
     to.push_back(f->take());
 }
 

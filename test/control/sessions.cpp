@@ -10,11 +10,14 @@ using host::ssd_standing;
 namespace {
 
 /// A session of the host `name`, which asks the manager in this process.
-host::session open_managed(const managed_array& array, const std::string& name) {
+host::session open_managed(const managed_array& array, const std::string& name,
+                           std::chrono::milliseconds timeout = std::chrono::seconds(5)) {
   auto manager = std::make_unique<host::manager_control>(
       *array.manager, host::control_role::of_host(host::client_identity::named(name).nqn), "");
-  return host::session_access::over(array.shared.where, shared_sessions::options(name),
-                                    array.shared.link(name), std::move(manager));
+  host::session_options o = shared_sessions::options(name);
+  o.timeout = timeout;
+  return host::session_access::over(array.shared.where, o, array.shared.link(name),
+                                    std::move(manager));
 }
 
 std::vector<unsigned char> read(host::session& s, const volume_info& v, std::size_t bytes) {
@@ -183,6 +186,52 @@ TEST_CASE("a session reads and writes on while SSDs fail and come back, without 
   CHECK(rounds >= 3);
   CHECK(alice.refresh(v).epoch > v.epoch);
   CHECK(read(alice, alice.refresh(v), bytes.size()) == bytes);
+}
+
+TEST_CASE("an SSD that a session does not reach is looked at, and is out if it does not serve") {
+  managed_array array;
+  array.stop();
+  array.settings.ssd_timeout = std::chrono::seconds(1);
+  array.settings.look_every = std::chrono::hours(1);  // not by itself
+  array.start();
+  host::session alice = open_managed(array, "alice", std::chrono::seconds(20));
+  const volume_info v = alice.create_volume({.bytes = 1 << 20, .name = "a"});
+  auto front_end = array.shared.link("faults");
+  for (const std::string fault : {"dead", "silent"}) {
+    CAPTURE(fault);
+    const std::uint32_t ssd = fault == "dead" ? 1 : 3;
+    front_end->inject_fault(ssd, fault);
+    const auto bytes = random_bytes(1 << 20, ssd);
+    alice.write(v, 0, bytes.data(), bytes.size());
+    CHECK(read(alice, v, bytes.size()) == bytes);
+    CHECK(array.manager->state().ssds[ssd].standing == ssd_standing::absent);
+    if (fault == "dead") CHECK(array.manager->state().ssds[ssd].reports != 0);
+    front_end->inject_fault(ssd, "none");
+    array.manager->replace(ssd);
+    REQUIRE(array.comes_to(ssd, ssd_standing::in_sync));
+  }
+}
+
+TEST_CASE("no host takes an SSD out by what it says of it") {
+  managed_array array;
+  const std::uint32_t epoch = array.manager->state().epoch;
+  const auto events = [&] {
+    std::size_t n = 0;
+    for (const host::array_event& e : array.manager->events(0))
+      n += e.words.find("serves here, but not nqn.x: as it says") != e.words.npos ? 1 : 0;
+    return n;
+  };
+  for (int k = 0; k < 50; ++k) {
+    array.manager->reported(2, "nqn.x", "as it says" + std::string(5000, 'x'));
+    std::this_thread::sleep_for(std::chrono::milliseconds(4));
+  }
+  CHECK(array.comes([&](const host::array_state&) { return events() != 0; }));
+  CHECK(events() == 1);
+  const host::array_state now = array.manager->state();
+  CHECK(now.epoch == epoch);
+  CHECK(now.ssds[2].standing == ssd_standing::in_sync);
+  CHECK(now.ssds[2].reports == 50);
+  CHECK(refused([&] { array.manager->reported(4, "nqn.x", ""); }) == control_reason::unknown_ssd);
 }
 
 TEST_CASE("nobody takes the manager's own rights, and what is refused ends no lease") {

@@ -89,6 +89,30 @@ TEST_CASE("sessions create, share, hand over and delete volumes by a daemon") {
   CHECK(alice.volumes().empty());
 }
 
+TEST_CASE("a host reports an SSD by a daemon, and no other host does so in its name") {
+  served_array array;
+  const auto control = array.control("alice");
+  control->report(2, "it is silent");
+  control->report({}, "some are");
+  CHECK(array.manager->state().ssds[2].reports == 1);
+  CHECK(array.comes([&](const host::array_state&) {
+    const auto events = array.manager->events(0);
+    return std::any_of(events.begin(), events.end(), [&](const host::array_event& e) {
+      return e.words.find("SSD 2 serves here, but not " +
+                          host::client_identity::named("alice").nqn + ": it is silent") !=
+             e.words.npos;
+    });
+  }));
+  CHECK(refused([&] { control->report(4, ""); }) == control_reason::unknown_ssd);
+  const std::string nqn = host::client_identity::named("bob").nqn;
+  host::daemon_control liar(
+      std::make_unique<host::daemon_connection>(array.server->address(), std::chrono::seconds(10),
+                                                host::daemon_connection::tls_files{}, nqn),
+      host::client_identity::named("alice").nqn);
+  CHECK(refused([&] { liar.report(2, ""); }) == control_reason::not_allowed);
+  CHECK(array.manager->state().ssds[2].reports == 1);
+}
+
 TEST_CASE("what a daemon says of a volume is what its manager knows") {
   served_array array;
   const host::volume_state made = array.create("a", 300, 3);

@@ -546,6 +546,7 @@ def metrics(program, control, folder):
                         ('gnstor_ssd_state{ssd="1",state="in_sync"}', 1),
                         ('gnstor_ssd_up{ssd="3"}', 1), ('gnstor_ssd_erases_total{ssd="3"}', 0),
                         ('gnstor_ssd_epoch{ssd="3"}', said["epoch"]),
+                        ('gnstor_ssd_reports_total{ssd="3"}', 0),
                         ('gnstor_ssd_erase_block_erases{ssd="0",of="most"}', 0),
                         ("gnstor_scrub_volumes_total", 1), ("gnstor_scrub_lost_blocks_total", 0),
                         ('gnstor_rpcs_total{method="CreateVolume",code="OK"}', 1),

@@ -3,6 +3,8 @@
 #include "array_state.hpp"
 #include <gnstor/host/control_error.hpp>
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,6 +54,10 @@ class array_control {
   /// Lets another host open a volume from now on, or no longer.
   /// @param host its NQN, or the name that its sessions connect by
   virtual void share(volume_id vid, const std::string& host, bool allowed) = 0;
+
+  /// Says that an SSD does not serve this host: the manager looks at it at once, and judges by what
+  /// it sees itself. @param ssd nothing: some SSD @param words how it fails
+  virtual void report(std::optional<std::uint32_t> ssd, const std::string& words) = 0;
 };
 
 }  // namespace gnstor::host

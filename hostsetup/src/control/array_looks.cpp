@@ -10,6 +10,14 @@
 #include <utility>
 
 namespace gnstor::host {
+namespace {
+
+/// At one SSD, for hosts that report it again and again.
+constexpr std::chrono::milliseconds between_looks{50};
+constexpr std::chrono::seconds between_complaints{60};  ///< of one SSD, that are events
+constexpr std::size_t most_words = 200;                 ///< of a host
+
+}  // namespace
 
 /// Asks an SSD what it knows, and whether it serves. False: nothing is known of it.
 bool array_manager::look_at_ssd(std::uint32_t ssd, bool takes_part, look& now, status& outcome) {
@@ -41,34 +49,74 @@ void array_manager::look_at_flash(std::uint32_t ssd, look& now) {
   }
 }
 
-/// Asks each SSD that takes part whether it serves: one that does not has failed.
+/// Asks an SSD whether it serves: one that takes part and does not has failed.
+void array_manager::look_at(std::uint32_t k, std::unique_lock<std::mutex>& lock) {
+  const bool takes_part = !is_out(k);
+  const look before = looks_[k];
+  reported_ &= ~(std::uint64_t{1} << k);  // by who does so from now on it is looked at again
+  lock.unlock();
+  look now = before;
+  now.began = std::chrono::steady_clock::now();
+  status s;
+  bool known = look_at_ssd(k, takes_part, now, s);
+  // Where the machine is busy, one that is well may be late: it is asked once more.
+  if (known && !s.ok() && takes_part && !is_lost(s)) known = look_at_ssd(k, takes_part, now, s);
+  now.answers = s.ok();
+  s.ssd = static_cast<std::uint16_t>(k);
+  lock.lock();
+  if (!known || notices_end(s)) return;
+  if (!now.answers) now.said = looks_[k].said;
+  if (now.answers && !looks_[k].answers) unfit_ &= ~(std::uint64_t{1} << k);  // it may be another
+  looks_[k] = now;
+  note_complaint(k, now.answers && takes_part);
+  if (now.answers || !takes_part || is_out(k)) return;
+  say(
+      fmt::format("SSD {} does not serve within {} ms, asked twice: {}; if it is well and the "
+                  "machine is busy, use a longer --ssd-timeout",
+                  k, settings_.ssd_timeout.count(), to_string(s)));
+  core_.ssd_failed(k);
+}
+
+/// Asks each SSD.
 void array_manager::look_at_ssds(std::unique_lock<std::mutex>& lock) {
-  for (std::uint32_t k = 0; k < options_.ssds && !stopping_; ++k) {
-    const bool takes_part = (core_.serving().absent >> k & 1) == 0;
-    const look before = looks_[k];
-    lock.unlock();
-    look now = before;
-    status s;
-    bool known = look_at_ssd(k, takes_part, now, s);
-    // Where the machine is busy, one that is well may be late: it is asked once more.
-    if (known && !s.ok() && takes_part && !is_lost(s)) known = look_at_ssd(k, takes_part, now, s);
-    now.answers = s.ok();
-    s.ssd = static_cast<std::uint16_t>(k);
-    lock.lock();
-    if (!known) continue;
-    if (notices_end(s)) return;
-    const bool still = (core_.serving().absent >> k & 1) == 0;
-    if (!now.answers) now.said = looks_[k].said;
-    if (now.answers && !looks_[k].answers) unfit_ &= ~(std::uint64_t{1} << k);  // it may be another
-    looks_[k] = now;
-    if (now.answers || !takes_part || !still) continue;
-    say(
-        fmt::format("SSD {} does not serve within {} ms, asked twice: {}; if it is well and the "
-                    "machine is busy, use a longer --ssd-timeout",
-                    k, settings_.ssd_timeout.count(), to_string(s)));
-    core_.ssd_failed(k);
+  for (std::uint32_t k = 0; k < options_.ssds && !stopping_ && ended_.empty(); ++k)
+    look_at(k, lock);
+  if (!stopping_ && ended_.empty()) look_at_hosts(lock);
+}
+
+void array_manager::reported(std::optional<std::uint32_t> ssd, const std::string& host,
+                             const std::string& words) {
+  if (ssd) need_ssd(*ssd);
+  const std::lock_guard lock(guard_);
+  if (ssd) {
+    complaint& c = complaints_[*ssd];
+    ++c.count;
+    if (!is_out(*ssd)) c.last = fmt::format("{}: {}", host, words.substr(0, most_words));
   }
-  if (!stopping_) look_at_hosts(lock);
+  for (std::uint32_t k = 0; k < options_.ssds; ++k)
+    if (!is_out(k) && ssd.value_or(k) == k) reported_ |= std::uint64_t{1} << k;
+  work_.notify_all();
+}
+
+/// Looks at one SSD that hosts have reported, unless that was looked at just now. True: it did.
+bool array_manager::looks_for_hosts(std::unique_lock<std::mutex>& lock) {
+  const auto today = std::chrono::steady_clock::now();
+  for (std::uint32_t k = 0; k < options_.ssds; ++k) {
+    if ((reported_ >> k & 1) == 0 || today < looks_[k].began + between_looks) continue;
+    look_at(k, lock);
+    return true;
+  }
+  return false;
+}
+
+/// Has somebody hear what hosts say of an SSD. @param serves this manager, which has looked at it
+void array_manager::note_complaint(std::uint32_t ssd, bool serves) {
+  complaint& c = complaints_[ssd];
+  const std::string last = std::exchange(c.last, {});
+  const auto today = std::chrono::steady_clock::now();
+  if (last.empty() || !serves || today < c.said_at + between_complaints) return;
+  c.said_at = today;
+  say(fmt::format("SSD {} serves here, but not {}; see the network between", ssd, last));
 }
 
 /// Ends the leases of hosts that are gone.

@@ -90,6 +90,7 @@ array_manager::array_manager(std::unique_ptr<array_link> link,
       }()),
       core_(options_),
       looks_(options_.ssds),
+      complaints_(options_.ssds),
       scrubs_(settings_.scrub_every, std::chrono::steady_clock::now()),
       repairs_(client_, employer(), settings_.repair_bytes_per_s),
       converging_(client_, employer(), settings_.repair_bytes_per_s),
@@ -260,7 +261,7 @@ void array_manager::run() {
       continue;
     }
     const auto today = std::chrono::steady_clock::now();
-    if (begins_scrub(today)) continue;
+    if (looks_for_hosts(lock) || begins_scrub(today)) continue;
     if (today >= look_next_) {
       look_at_ssds(lock);
       take_back(lock);
@@ -268,7 +269,7 @@ void array_manager::run() {
       look_next_ = today + settings_.look_every;
       continue;
     }
-    work_.wait_until(lock, look_next_);
+    work_.wait_until(lock, reported_ == 0 ? look_next_ : std::min(look_next_, today + retry_pause));
   }
 }
 

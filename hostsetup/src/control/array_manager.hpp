@@ -159,6 +159,12 @@ class array_manager {
   /// is none any more.
   void keep(std::uint32_t ssd);
 
+  /// A host says that an SSD does not serve it: the SSD is looked at, at once. No host takes one
+  /// out: what this manager sees itself counts. Throws `control_error` if there is none.
+  /// @param ssd nothing: some SSD @param host its NQN @param words how it fails
+  void reported(std::optional<std::uint32_t> ssd, const std::string& host,
+                const std::string& words);
+
   /// The number of its rule: each manager of an array has a later one than all before.
   std::uint64_t term() const { return term_; }
   /// Throws if this one does nothing any more: `deposed_error` if another manager has taken the
@@ -185,6 +191,13 @@ class array_manager {
     wire::afa::array_description said{};
     wire::afa::ssd_description flash{};                ///< zeroes where it did not say
     std::chrono::steady_clock::time_point flash_at{};  ///< when it was asked for that
+    std::chrono::steady_clock::time_point began{};     ///< the look
+  };
+  /// What hosts say of an SSD.
+  struct complaint {
+    std::uint64_t count = 0;
+    std::string last{};  ///< to be said beside what the next look sees; empty: it has been
+    std::chrono::steady_clock::time_point said_at{};
   };
   struct front_end_change {
     std::uint32_t ssd;
@@ -204,7 +217,10 @@ class array_manager {
   void change_front_end(std::unique_lock<std::mutex>& lock);
   bool look_at_ssd(std::uint32_t ssd, bool takes_part, look& now, status& outcome);
   void look_at_flash(std::uint32_t ssd, look& now);
+  void look_at(std::uint32_t ssd, std::unique_lock<std::mutex>& lock);
   void look_at_ssds(std::unique_lock<std::mutex>& lock);
+  bool looks_for_hosts(std::unique_lock<std::mutex>& lock);
+  void note_complaint(std::uint32_t ssd, bool serves);
   void take_up_scrubs();
   bool begins_scrub(std::chrono::steady_clock::time_point now);
   void note_repair(const daemon::repair& done);
@@ -267,6 +283,8 @@ class array_manager {
   mutable std::mutex guard_;  ///< of all that follows
   daemon::manager core_;
   std::vector<look> looks_;
+  std::vector<complaint> complaints_;
+  std::uint64_t reported_ = 0;  ///< SSDs that are to be looked at for that, by bit
   std::deque<front_end_change> front_ends_;
   std::deque<daemon::ssd_order> orders_;
   std::map<std::uint64_t, std::optional<daemon::reply>> requests_;  ///< that somebody waits for

@@ -295,6 +295,7 @@ array_state array_manager::state() const {
     s.moved_blocks = looks_[k].said.moved_blocks;
     s.epoch = looks_[k].said.epoch;
     s.flash = looks_[k].flash;
+    s.reports = complaints_[k].count;
     const auto* const out = core_.absences().planned(k);
     if (out != nullptr && out->until > now())
       s.maintenance_left = std::chrono::nanoseconds(out->until - now());

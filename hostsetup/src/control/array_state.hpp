@@ -57,6 +57,7 @@ struct ssd_state {
   std::optional<std::uint32_t> stands_in_for{};
   /// The SSD that serves at its place, or is being filled to do so.
   std::optional<std::uint32_t> successor{};
+  std::uint64_t reports = 0;  ///< by hosts that it does not serve, since the manager took over
 };
 
 /// A repair that is under way. Blocks are those of volumes, each counted once.

@@ -142,6 +142,14 @@ void daemon_control::share(volume_id vid, const std::string& host, bool allowed)
   (void)daemon_->repeatable(allowed ? &stub::ShareVolume : &stub::UnshareVolume, r);
 }
 
+void daemon_control::report(std::optional<std::uint32_t> ssd, const std::string& words) {
+  v1::ReportSsdRequest r;
+  if (ssd) r.set_ssd(*ssd);
+  r.set_host(host_);
+  r.set_words(words);
+  (void)daemon_->call(&stub::ReportSsd, r);
+}
+
 }  // namespace gnstor::host
 
 extern "C" void gnstor_open_daemon(const gnstor::host::control_endpoint& where,
