@@ -4,8 +4,8 @@
 #include <gnstor/host/error.hpp>
 #include <gnstor/simt/clock.hpp>
 #include <gnstor/wire/afa/slba.hpp>
-#include <gnstor/wire/nvme/lba_status.hpp>
 #include <gnstor/wire/nvme/status.hpp>
+#include <link/allocated_blocks.hpp>
 
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@ namespace gnstor::serve {
 namespace {
 
 /// Blocks of one Get LBA Status, as many as SSDs take.
-constexpr std::uint32_t most_status_blocks = 1024;
+constexpr std::uint32_t most_status_blocks = host::allocated_blocks::most;
 /// Of an SSD that is asked which blocks it has.
 constexpr duration status_patience = std::chrono::seconds(1);
 
@@ -266,9 +266,7 @@ bool block_device::add_allocated(std::uint64_t first, std::uint32_t blocks, std:
 status block_device::ask_allocated(std::uint32_t ssd, std::uint32_t epoch, std::uint64_t first,
                                    std::uint32_t blocks, std::vector<bool>& to) {
   host::staging_pool::loan stage = array_->buffers_->borrow();
-  constexpr std::uint32_t answer_bytes =
-      sizeof(wire::nvme::lba_status_list) +
-      most_status_blocks / 2 * sizeof(wire::nvme::lba_status_descriptor);
+  constexpr std::uint32_t answer_bytes = host::allocated_blocks::answer_bytes;
   wire::nvme::submission_entry e = wire::nvme::make_get_lba_status(
       0, ssd + 1,
       wire::afa::pack_slba(volume_.vid, volume_.client, vba(static_cast<std::uint32_t>(first))),
@@ -282,18 +280,8 @@ status block_device::ask_allocated(std::uint32_t ssd, std::uint32_t epoch, std::
   // One that is silent is not asked again soon.
   if (s.left_behind()) unsure_until_ = clock::now() + std::chrono::seconds(30);
   if (!s.ok()) return s;
-  wire::nvme::lba_status_list list;
-  std::memcpy(&list, stage.data(), sizeof list);
-  if (list.completion != wire::nvme::lba_status_whole || list.descriptors > most_status_blocks / 2)
+  if (!host::allocated_blocks::mark(e, {stage.data(), answer_bytes}, to))
     return status::make(status_code::invalid_argument, reporter::ssd);
-  for (std::uint32_t k = 0; k < list.descriptors; ++k) {
-    wire::nvme::lba_status_descriptor d;
-    std::memcpy(&d, stage.data() + sizeof list + k * sizeof d, sizeof d);
-    const std::uint64_t at = d.slba - wire::nvme::slba_of(e);
-    if (at > blocks || d.blocks > blocks - at)
-      return status::make(status_code::invalid_argument, reporter::ssd);
-    std::fill_n(to.begin() + static_cast<std::ptrdiff_t>(at), d.blocks, true);
-  }
   return {};
 }
 

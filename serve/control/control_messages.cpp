@@ -97,6 +97,10 @@ v1::Volume to_message(const host::volume_state& v, std::uint32_t epoch) {
   }
   m.set_torn(v.torn);
   m.set_degraded(v.degraded);
+  if (v.used) {
+    m.set_used_bytes(v.used->blocks * block_bytes);
+    m.set_used_is_estimate(!v.used->exact);
+  }
   m.set_epoch(epoch);
   return m;
 }

@@ -160,6 +160,8 @@ void add_calls(const call_counts& calls, std::vector<MetricFamily>& to) {
 
 void add_volumes(const std::vector<host::volume_state>& all, std::vector<MetricFamily>& to) {
   metric_family size("volume_bytes", "Size of the volume.");
+  metric_family used("volume_used_bytes",
+                     "Of that: was written and not deallocated since; of large ones an estimate.");
   metric_family replicas("volume_replicas", "Its replicas.");
   metric_family torn("volume_torn", "1 if some of its blocks may be on no SSD in sync.");
   metric_family clients("volume_clients",
@@ -169,6 +171,7 @@ void add_volumes(const std::vector<host::volume_state>& all, std::vector<MetricF
     const metric_labels of = {{"volume", std::to_string(v.record.vid)},
                               {"name", host::to_string(v.record.name)}};
     size.add(static_cast<double>(v.record.capacity_blocks) * bytes_of_block, of);
+    if (v.used) used.add(static_cast<double>(v.used->blocks) * bytes_of_block, of);
     replicas.add(v.record.replicas, of);
     torn.add(v.torn, of);
     std::uint32_t others = 0;
@@ -180,7 +183,8 @@ void add_volumes(const std::vector<host::volume_state>& all, std::vector<MetricF
                 {of[0], of[1], {"client", std::to_string(v.writer.value)}});
     }
   }
-  for (metric_family* f : {&size, &replicas, &torn, &clients, &lease}) to.push_back(f->take());
+  for (metric_family* f : {&size, &used, &replicas, &torn, &clients, &lease})
+    to.push_back(f->take());
 }
 
 /// What a manager knows.

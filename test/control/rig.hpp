@@ -105,7 +105,8 @@ struct managed_array {
   // An SSD that is not dead answers, however busy this machine is.
   host::manager_settings settings{.ssd_timeout = std::chrono::seconds(5),
                                   .look_every = std::chrono::milliseconds(20),
-                                  .flash_every = std::chrono::milliseconds(50)};
+                                  .flash_every = std::chrono::milliseconds(50),
+                                  .room_every = std::chrono::hours(1)};
   std::unique_ptr<host::array_manager> manager;
 };
 

@@ -218,6 +218,53 @@ TEST_CASE("who writes goes on when the manager ends, and when another one takes 
   CHECK(bob.holds(r, more));
 }
 
+TEST_CASE("how much of a volume holds data is known, of a large one about how much") {
+  constexpr std::uint64_t part = 1024;
+  managed_array array("emu:?ssds=4&capacity=128M&runner=cpu");
+  array.stop();
+  array.settings.room_every = std::chrono::milliseconds(100);
+  array.settings.room_parts = 4;
+  array.start();
+  managed_client alice(array.shared, "alice");
+  const auto small = array.create("small", 4 * part).record;
+  const auto large = array.create("large", 16 * part, 1).record;
+  const auto empty = array.create("empty", 100).record;
+  const auto used = [&](std::uint16_t vid) { return array.manager->find(vid).used; };
+  const auto comes_to = [&](std::uint16_t vid, std::uint64_t blocks) {
+    return array.comes(
+        [&](const host::array_state&) { return used(vid) && used(vid)->blocks == blocks; });
+  };
+  CHECK(comes_to(empty.vid, 0));
+  for (const auto& r : {small, large}) (void)array.manager->open(r.vid, alice.id(), true);
+  const auto bytes = random_bytes(70 * block_bytes, 1);
+  REQUIRE(alice.write(small, bytes).ok());
+  const std::uint64_t end = small.capacity_blocks - 70;
+  REQUIRE(alice.io.write(alice.describe(small), end, std::as_bytes(std::span(bytes))).ok());
+  CHECK(comes_to(small.vid, 140));
+  CHECK(used(small.vid)->exact);
+  REQUIRE(alice.io.write_zeroes(alice.describe(small), 10, 20).ok());
+  CHECK(comes_to(small.vid, 120));
+  // A quarter of each of the parts that one in four stands for.
+  const auto quarter = random_bytes(part / 4 * block_bytes, 2);
+  for (std::uint64_t k = 0; k < 16; ++k) {
+    REQUIRE(
+        alice.io.write(alice.describe(large), k * part, std::as_bytes(std::span(quarter))).ok());
+  }
+  CHECK(comes_to(large.vid, 4 * part));
+  CHECK_FALSE(used(large.vid)->exact);
+  // What an SSD that is away has, another one has, too; of one replica alone nobody says.
+  array.manager->detach(1, true);
+  REQUIRE(array.comes_to(1, host::ssd_standing::absent));
+  for (const std::uint64_t first : {30, 40}) {  // two passes
+    REQUIRE(alice.io.write_zeroes(alice.describe(small), first, 10).ok());
+    CHECK(comes_to(small.vid, 140 - first));
+  }
+  CHECK(used(large.vid)->blocks == 4 * part);
+  array.manager->remove(small.vid, true);
+  (void)array.create("another", 100);
+  CHECK(comes_to(array.manager->find("another").record.vid, 0));
+}
+
 TEST_CASE("thousands of volumes are made, found by name, and taken over") {
   constexpr std::uint32_t count = 1500;
   managed_array array("emu:?ssds=4&capacity=512M&runner=cpu");

@@ -58,12 +58,18 @@ def traffic(target):
         counted = by_name.get(volume, {})
         rig.check(sum(map(int, counted.get("latencies", []))) >= int(counted.get("writes", 0)),
                   "latencies of", volume, said)
-    code, said = target.gnstorctl("--watch", "0.5", "--times", "2", "volume", "traffic")
-    rounds = said.split("ID ")[1:]
-    rig.check(code == 0 and len(rounds) == 2 and "/s" not in rounds[0], "--watch:", said)
-    row = next((line.split() for line in rounds[-1].splitlines() if " steady " in line), [])
-    rig.check(len(row) > 3 and row[3].endswith("/s") and 0 < int(row[3][:-2]) < 1_000_000,
-              "writes per second:", said)
+    def writes_per_second():
+        code, said = target.gnstorctl("--watch", "0.5", "--times", "2", "volume", "traffic")
+        rounds = said.split("ID ")[1:]
+        rig.check(code == 0 and len(rounds) == 2 and "/s" not in rounds[0], "--watch:", said)
+        row = next((line.split() for line in rounds[-1].splitlines() if " steady " in line), [])
+        return len(row) > 3 and row[3].endswith("/s") and 0 < int(row[3][:-2]) < 1_000_000
+    rig.check(rig.eventually(writes_per_second, 20), "writes per second")
+    def room_known():
+        code, said = target.gnstorctl("--format", "json", "volume", "show", "steady")
+        return code == 0 and int(json.loads(said).get("used_bytes", 0)) > 0
+    rig.check(rig.eventually(room_known, 30), "how much of a volume holds data:",
+              target.gnstorctl("volume", "list")[1])
     def flash_known():
         code, said = target.gnstorctl("--format", "json", "array", "show")
         return code == 0 and all(int(ssd.get("flash", {}).get("used_bytes", 0)) > 0

@@ -534,7 +534,8 @@ def metrics(program, control, folder):
     said = array.array()
     while time.monotonic() < until and (
             found.get("gnstor_scrub_volumes_total") != 1 or
-            found.get('gnstor_ssd_epoch{ssd="3"}') != said["epoch"]):
+            found.get('gnstor_ssd_epoch{ssd="3"}') != said["epoch"] or
+            not any(name.startswith("gnstor_volume_used_bytes") for name in found)):
         time.sleep(0.05)
         found, said = asked(), array.array()
     for name, value in [("gnstor_array_epoch", said["epoch"]), ("gnstor_volumes", 1),
@@ -551,6 +552,7 @@ def metrics(program, control, folder):
                         ("gnstor_scrub_volumes_total", 1), ("gnstor_scrub_lost_blocks_total", 0),
                         ('gnstor_rpcs_total{method="CreateVolume",code="OK"}', 1),
                         ('gnstor_rpcs_total{method="ShowVolume",code="NOT_FOUND"}', 1),
+                        ('gnstor_volume_used_bytes{volume="1",name="odd \\"name\\""}', 0),
                         ('gnstor_volume_bytes{volume="1",name="odd \\"name\\""}', 1 << 20)]:
         check(found.get(name) == value, "metric", name, found.get(name), "not", value)
     known = {name.partition("{")[0] for name in found}

@@ -16,6 +16,11 @@ std::string lease_of(const v1::Volume& v) {
   return fmt::format("client {}, {} s", v.writer(), v.lease_left_ms() / 1000);
 }
 
+std::string used_of(const v1::Volume& v) {
+  if (!v.has_used_bytes()) return "-";
+  return (v.used_is_estimate() ? "~" : "") + in_units(v.used_bytes());
+}
+
 bool is_spare(const v1::Ssd& s) { return s.aim() == v1::Ssd::AIM_SPARE && !s.has_stands_in_for(); }
 
 std::string state_of(const v1::Ssd& s) {
@@ -171,11 +176,12 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
 
 std::string volumes_text(const std::vector<v1::Volume>& volumes) {
   std::vector<std::vector<std::string>> rows = {
-      {"ID", "NAME", "SIZE", "REPLICAS", "SSDS", "WRITER", "LABELS"}};
+      {"ID", "NAME", "SIZE", "USED", "REPLICAS", "SSDS", "WRITER", "LABELS"}};
   for (const v1::Volume& v : volumes) {
     rows.push_back({std::to_string(v.id()), v.name().empty() ? "-" : printable(v.name()),
-                    in_units(v.bytes()), std::to_string(v.replicas()), std::to_string(v.ssds()),
-                    lease_of(v), v.labels().empty() ? "-" : printable(v.labels())});
+                    in_units(v.bytes()), used_of(v), std::to_string(v.replicas()),
+                    std::to_string(v.ssds()), lease_of(v),
+                    v.labels().empty() ? "-" : printable(v.labels())});
   }
   return rows.size() == 1 ? "no volumes\n" : table(rows);
 }
@@ -247,6 +253,7 @@ std::string volume_text(const v1::Volume& v) {
                 {"name", v.name().empty() ? "-" : printable(v.name())},
                 {"labels", v.labels().empty() ? "-" : printable(v.labels())},
                 {"size", in_units(v.bytes())},
+                {"used", used_of(v)},
                 {"replicas", std::to_string(v.replicas())},
                 {"stripe", in_units(v.stripe_bytes())},
                 {"SSDs", std::to_string(v.ssds())},

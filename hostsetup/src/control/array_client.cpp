@@ -9,6 +9,7 @@
 #include <gnstor/wire/afa/array_limits.hpp>
 #include <gnstor/wire/afa/volume_list.hpp>
 #include <gnstor/wire/nvme/read_write.hpp>
+#include <link/allocated_blocks.hpp>
 
 #include <fmt/format.h>
 
@@ -102,6 +103,18 @@ wire::afa::ssd_description array_client::describe_flash(std::uint32_t ssd) {
   if (!s.ok())
     throw io_error(fmt::format("describing the flash of SSD {}: {}", ssd, to_string(s)), s);
   return d;
+}
+
+status array_client::mark_allocated(const volume_info& v, std::uint32_t ssd, std::uint64_t first,
+                                    std::vector<bool>& to) {
+  auto e = wire::nvme::make_get_lba_status(
+      0, ssd + 1, wire::afa::pack_slba(v.vid, v.client, vba(static_cast<std::uint32_t>(first))),
+      static_cast<std::uint32_t>(to.size()), allocated_blocks::answer_bytes);
+  e.cdw2 = v.epoch;
+  std::vector<std::byte> answer(allocated_blocks::answer_bytes);
+  const status s = admin(e, answer);
+  if (!s.ok() || allocated_blocks::mark(e, answer, to)) return s;
+  return status::make(status_code::invalid_argument, reporter::ssd);
 }
 
 wire::afa::array_description array_client::describe() {

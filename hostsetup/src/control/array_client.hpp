@@ -52,6 +52,11 @@ class array_client {
   /// @param epoch that SSD's
   std::vector<wire::afa::volume_record> list(std::uint32_t ssd, std::uint32_t epoch);
 
+  /// Marks the blocks from `first` on that one SSD has, of as many as `to` has room for, at most
+  /// `allocated_blocks::most`. @param v as it lies in the present epoch
+  status mark_allocated(const volume_info& v, std::uint32_t ssd, std::uint64_t first,
+                        std::vector<bool>& to);
+
   /// Reads or writes whole blocks, any number of them.
   status read(const volume_info& v, std::uint64_t first, std::span<std::byte> to);
   status write(const volume_info& v, std::uint64_t first, std::span<const std::byte> from);

@@ -171,6 +171,7 @@ void array_manager::end_rule(std::string why) {
   orders_.clear();
   front_ends_.clear();
   for (repair_worker* const worker : workers()) worker->halt();
+  room_.halt();
   say(ended_);
   answered_.notify_all();
 }

@@ -95,13 +95,15 @@ array_manager::array_manager(std::unique_ptr<array_link> link,
       repairs_(client_, employer(), settings_.repair_bytes_per_s),
       converging_(client_, employer(), settings_.repair_bytes_per_s),
       forgetting_(client_, employer(), settings_.repair_bytes_per_s),
-      following_(client_, employer(), settings_.repair_bytes_per_s) {
+      following_(client_, employer(), settings_.repair_bytes_per_s),
+      room_(client_, guard_, core_, settings_.room_every, settings_.room_parts) {
   take_over();
   take_up_plans();
   take_up_absences();
   take_up_scrubs();
   thread_ = start_thread("manager", "managing an array", [this] { run(); });
   for (repair_worker* const worker : workers()) worker->start();
+  room_.start();
 }
 
 repair_worker::employer array_manager::employer() {
@@ -131,6 +133,7 @@ array_manager::~array_manager() {
     work_.notify_all();
     answered_.notify_all();
   }
+  room_.stop();
   for (repair_worker* const worker : workers()) worker->stop();
   if (thread_.joinable()) thread_.join();
 }

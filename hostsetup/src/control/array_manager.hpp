@@ -8,6 +8,7 @@
 #include "manager_journal.hpp"
 #include "repair_worker.hpp"
 #include "return_watch.hpp"
+#include "room_survey.hpp"
 #include "scrub_schedule.hpp"
 #include <daemon/manager.hpp>
 #include <gnstor/host/error.hpp>
@@ -30,10 +31,12 @@ namespace gnstor::host {
 
 /// How an array is managed.
 struct manager_settings {
-  std::chrono::milliseconds lease{300'000};           ///< of a write right
-  std::chrono::milliseconds ssd_timeout{300};         ///< without an answer an SSD has failed
-  std::chrono::milliseconds look_every{250};          ///< at each SSD, to see whether it serves
-  std::chrono::milliseconds flash_every{5000};        ///< likewise, to see how its flash is used
+  std::chrono::milliseconds lease{300'000};      ///< of a write right
+  std::chrono::milliseconds ssd_timeout{300};    ///< without an answer an SSD has failed
+  std::chrono::milliseconds look_every{250};     ///< at each SSD, to see whether it serves
+  std::chrono::milliseconds flash_every{5000};   ///< likewise, to see how its flash is used
+  std::chrono::milliseconds room_every{10'000};  ///< at volumes, to see how much holds data
+  std::uint32_t room_parts = 256;  ///< of 4 MiB, that are looked at of a volume: it has 1 GiB
   std::chrono::milliseconds request_timeout{30'000};  ///< of one request
   std::uint64_t repair_bytes_per_s = 0;               ///< that repairs write or fill; 0: no limit
   std::chrono::seconds scrub_every{0};                ///< all volumes; 0: never
@@ -312,6 +315,7 @@ class array_manager {
   repair_worker converging_;   ///< what somebody waits for who wants to write, and
   repair_worker forgetting_;   ///< what an SSD that is back waits for
   repair_worker following_;    ///< what was written of a volume that moves: its writer waits for it
+  room_survey room_;
   std::thread thread_;
 };
 

@@ -114,6 +114,7 @@ volume_state array_manager::state_of(const volume_record& r) const {
   const std::uint64_t behind = core_.behind(r);
   v.torn = static_cast<std::uint32_t>(std::popcount(behind)) >= r.replicas;
   v.degraded = behind != 0 && !v.torn;
+  v.used = room_.of(r);
   const std::optional<daemon::manager::lease> l = core_.lease_of(r.vid);
   if (!l) return v;
   v.writer = client_id(l->client);

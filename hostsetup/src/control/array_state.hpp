@@ -13,11 +13,18 @@
 
 namespace gnstor::host {
 
+/// How much of a volume holds data.
+struct used_room {
+  std::uint64_t blocks = 0;  ///< that were written and not deallocated since, each counted once
+  bool exact = false;        ///< false: parts of the volume were looked at, drawn evenly
+};
+
 /// A volume, and who may write it.
 struct volume_state {
   wire::afa::volume_record record{};
   client_id writer{};                                  ///< 0: nobody
   std::optional<std::chrono::nanoseconds> lease_left;  ///< of the writer's; nothing: it has none
+  std::optional<used_room> used;                       ///< a while ago; nothing: not known yet
   bool degraded = false;  ///< fewer of its replicas are in sync than should be
   bool torn = false;      ///< some of its blocks may be on no SSD that is in sync
 };
