@@ -131,6 +131,8 @@ void session::impl::watch_epochs() {
                           most_boards * sizeof(epoch_board));
   auto* const first = static_cast<epoch_board*>(boards.data());
   std::uninitialized_default_construct_n(first, most_boards);
+  if (link->restores_channels())
+    std::for_each_n(first, most_boards, [](epoch_board& board) { board.say_channels_return(); });
   renew_look_page();
   const std::uint32_t ssds = array.ssd_count;
   watcher = std::make_unique<epoch_watcher>(
@@ -161,6 +163,11 @@ status session::impl::look(const wire::afa::admin_command& c, std::uint32_t ssd,
 }
 
 std::optional<wire::afa::array_description> session::impl::look(std::uint32_t ssd_count) {
+  try {
+    link->restore_channels();
+  } catch (const io_error& e) {  // they ask again
+    log(log_level::warning, e.what());
+  }
   // Something has failed that another epoch may mend: the manager may not know that yet.
   if (reporter) reporter->note_some("a kernel waits for another epoch");
   status why;

@@ -27,10 +27,7 @@ class scripted_target : public host::fabrics::transport {
   std::unique_ptr<host::fabrics::queue_link> open(const host::fabrics::queue_request& request,
                                                   std::chrono::milliseconds) override {
     const std::lock_guard lock(script.mutex);
-    if (!script.listening) {
-      throw host::verbs::connect_error(host::verbs::connect_failure::refused,
-                                       "connecting to scripted:4420: refused");
-    }
+    check_listening();
     requests.push_back(request);
     return std::make_unique<link>(*this, request);
   }
@@ -49,7 +46,7 @@ class scripted_target : public host::fabrics::transport {
   std::vector<host::fabrics::queue_request> requests;  ///< guarded by the script's mutex
 
  private:
-  struct link final : host::fabrics::queue_link {
+  struct link final : host::fabrics::restartable_link {
     link(scripted_target& t, const host::fabrics::queue_request& r)
         : of(t),
           queue_id(r.queue_id),
@@ -59,19 +56,46 @@ class scripted_target : public host::fabrics::transport {
       of.thread_.add(engine);
     }
     ~link() override {
-      of.thread_.remove(engine);
+      leave();
       const std::lock_guard lock(of.links_mutex_);
       of.links_.erase(this);
     }
     bool ended() const override { return ended_now; }
     void disconnect() override { ended_now = true; }
+    bool discard(std::uint64_t end) override {
+      leave();
+      return engine.discard(end);
+    }
+    void skip_to(std::uint64_t next) override { engine.skip_to(next); }
+    void restart(const host::fabrics::queue_request& r, std::chrono::milliseconds) override {
+      {
+        const std::lock_guard lock(of.script.mutex);
+        of.check_listening();
+        of.requests.push_back(r);
+      }
+      ended_now = false;
+      engine.restart(engine.forwarded(), scripted_queue(of.script, queue_id, ended_now, of.event_));
+      of.thread_.add(engine);
+      served = true;
+    }
+    void leave() {
+      if (served) of.thread_.remove(engine);
+      served = false;
+    }
 
     scripted_target& of;
     std::uint16_t queue_id;
     std::atomic<bool> ended_now{false};
+    bool served = true;
     host::proxy_engine<scripted_queue> engine;
   };
 
+  /// With the script's mutex.
+  void check_listening() const {
+    if (script.listening) return;
+    throw host::verbs::connect_error(host::verbs::connect_failure::refused,
+                                     "connecting to scripted:4420: refused");
+  }
   void drop(bool admin) {
     const std::lock_guard lock(links_mutex_);
     for (link* l : links_)

@@ -52,7 +52,7 @@ class Hosts:
 
     def lines(self):
         """How many the log has."""
-        return self.log.read_bytes().count(b"\n")
+        return self.log.read_bytes().count(b"\n") if self.log.exists() else 0
 
     def progress(self, lines, seconds=30):
         """Whether the log has grown so much by then."""
@@ -168,6 +168,33 @@ def target_killed(hosts, draw, rounds):
     rig.check(hosts.progress(4), "the writer does not go on:", writer.said())
     rig.check(writer.end() == 0, "the writer ends in order:", writer.said())
     target_suffers(hosts, draw, rounds, kill, "killed")
+
+
+def kernel_beside(hosts, draw, rounds):
+    """The target is killed and started again, or ends in order, while a kernel reads and writes: the
+    kernel waits, and sees no error."""
+    enough = hosts.folder / "enough"
+    kernel = rig.Client(hosts.programs, hosts.folder, "interop_managed", "restarts", "--endpoint",
+                        hosts.endpoint, "--until", enough)
+
+    def rounds_done():
+        return int((kernel.said().rsplit("round ", 1) + ["0"])[1].split("\n")[0] or 0)
+
+    rig.check(rig.eventually(lambda: rounds_done() > 0), "no kernel runs:", kernel.said())
+    slowest = 0.0
+    for k in range(rounds):
+        time.sleep(draw.uniform(0, 0.3))
+        begin, before = time.monotonic(), rounds_done()
+        hosts.target.end(*((signal.SIGKILL,) if k % 3 != 2 else ()))
+        hosts.target.start()
+        rig.check(rig.eventually(lambda now=before: rounds_done() > now + 1), "the kernel stands still",
+                  kernel.said())
+        slowest = max(slowest, time.monotonic() - begin)
+        if rig.failures:
+            return
+    enough.touch()
+    rig.check(kernel.wait() == 0, "a kernel beside a target that is killed:", kernel.said())
+    print(f"the target was killed {rounds} times: a kernel went on after {slowest:.2f} s at most")
 
 
 def upgraded(hosts, draw, rounds):
@@ -476,6 +503,7 @@ FAULTS = {"client": (client_killed, 1, {}, ()),
           "exchange": (exchanged, 0.3, {}, ("--repair-rate", "16M")),
           "dead": (ssd_died, 0.5, {}, ("--spare-after", "1")),
           "repair": (repair_killed, 0.3, {}, ()),
+          "kernel": (kernel_beside, 0.5, {}, ()),
           "hang": (target_stopped, 0.3, {}, ()),
           "default": (target_stopped, 0.3, {"keep_alive_ms": 0}, ()),
           "upgrade": (upgraded, 0.3, {}, ()),

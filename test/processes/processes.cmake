@@ -59,13 +59,13 @@ if(TARGET gnstor_nbd)
 endif()
 # The faults belong to a thorough run: they take minutes.
 foreach(fault client target both dead exchange repair hang default upgrade given_up stopped cut
-        lease asleep)
+        lease asleep kernel)
   add_test(NAME processes.faults.${fault} COMMAND Python3::Interpreter ${processes}/faults.py
            ${PROJECT_BINARY_DIR} --only ${fault})
   set_tests_properties(processes.faults.${fault} PROPERTIES
                        LABELS "host;thorough;room-processes" TIMEOUT 240)
 endforeach()
-foreach(fault client target both dead daemon upgrade asleep)
+foreach(fault client target both dead daemon upgrade asleep kernel)
   add_test(NAME processes.faults_elsewhere.${fault} COMMAND Python3::Interpreter
            ${processes}/faults.py ${PROJECT_BINARY_DIR} --only ${fault} --elsewhere)
   set_tests_properties(processes.faults_elsewhere.${fault} PROPERTIES

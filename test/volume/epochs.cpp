@@ -204,6 +204,61 @@ TEST_CASE("a request that no epoch helps ends at once") {
   CHECK_FALSE(b.board.take_wish());
 }
 
+TEST_CASE("a request whose channel dies goes again by the next connection, as a whole") {
+  for (const bool write : {true, false}) {
+    CAPTURE(write);
+    bench b;
+    b.board.write({9, 0, 0});
+    b.board.say_channels_return();
+    status why = status::make(status_code::flushed, reporter::channel);
+    SUBCASE("another request killed it") {}
+    SUBCASE("it was made again meanwhile") { why.code = status_code::reset; }
+    SUBCASE("it is being made again") { why.code = status_code::not_ready; }
+    SUBCASE("the peer is gone") {
+      why.code = status_code::transport_error;
+      why.syndrome = static_cast<std::uint8_t>(wire::mlx5::syndrome::transport_retry_exceeded);
+    }
+    int looks = 0;
+    bool dies = true;
+    std::size_t before = 0;
+    b.script.judge = [&](const sent_command& c) {
+      return dies && c.where.block.value >= 40 ? why : status{};
+    };
+    b.script.phase = [&] {
+      if (looks == 0) before = b.script.sent.size();
+      if (++looks < 4) return channel_phase::error;
+      dies = false;
+      return channel_phase::ready;
+    };
+    CHECK(b.moved(write).ok());
+    CHECK(looks == 4);
+    CHECK(b.board.take_wish());
+    // From the first block on.
+    REQUIRE(b.script.sent.size() > before);
+    CHECK(b.script.sent[before].where.block.value == 3);
+    b.script.sent.erase(b.script.sent.begin(), b.script.sent.begin() + static_cast<long>(before));
+    if (write) CHECK(b.copies(9) == b.placed(0));
+    CHECK(b.copies(10).empty());
+  }
+}
+
+TEST_CASE("a request that killed its channel itself, or whose channel stays dead, ends") {
+  bench b;
+  b.board.write({9, 0, 0});
+  status why = status::make(status_code::transport_error, reporter::nic);
+  why.syndrome = static_cast<std::uint8_t>(wire::mlx5::syndrome::remote_access_error);
+  SUBCASE("it reached for memory that is not its own") { b.board.say_channels_return(); }
+  SUBCASE("nobody makes channels again") { why.code = status_code::flushed; }
+  SUBCASE("it does not come back in time") {
+    b.board.say_channels_return();
+    why.code = status_code::flushed;
+    b.script.phase = [] { return channel_phase::error; };
+  }
+  b.script.judge = [=](const sent_command&) { return why; };
+  CHECK(b.moved(true, 4).code == why.code);
+  CHECK(b.script.sent.size() == 2);
+}
+
 TEST_CASE("without a manager a request fails as it fails") {
   bench b;
   b.board.write({10, 0, 0});

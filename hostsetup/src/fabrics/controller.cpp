@@ -262,20 +262,50 @@ wire::fabrics::connect_data controller::connect_data() const {
   return make_connect_record(host_, options_.subsystem, limits().controller_id);
 }
 
-controller::link_handle controller::open_link(std::uint16_t queue_id, unsigned char* memory,
-                                              std::uint32_t depth) {
-  const std::shared_ptr<admin_queue> present = admin();
+queue_request controller::request_for(std::uint16_t queue_id, unsigned char* memory,
+                                      std::uint32_t depth, const admin_queue& of) const {
   queue_request wanted;
   wanted.memory = memory;
   wanted.depth = depth;
   wanted.queue_id = queue_id;
   wanted.entries = depth;
-  wanted.controller = present->controller_id();
-  link_handle link(way_.open(wanted, options_.timeout).release(), link_closer{this});
+  wanted.controller = of.controller_id();
+  return wanted;
+}
+
+/// Notes a link of an association. Throws `io_error` if that was lost meanwhile.
+void controller::note_link(queue_link& link, const std::shared_ptr<admin_queue>& of,
+                           joined_association& in) {
   const std::lock_guard lock(mutex_);
-  if (admin_ != present) throw lost_error();
-  links_.push_back(link.get());
+  if (admin_ != of) throw lost_error();
+  links_.push_back(&link);
+  in = {association_, fresh_starts_};
+}
+
+controller::link_handle controller::open_link(std::uint16_t queue_id, unsigned char* memory,
+                                              std::uint32_t depth, joined_association& in) {
+  const std::shared_ptr<admin_queue> present = admin();
+  const queue_request wanted = request_for(queue_id, memory, depth, *present);
+  link_handle link(way_.open(wanted, options_.timeout).release(), link_closer{this});
+  note_link(*link, present, in);
   return link;
+}
+
+void controller::reopen_link(restartable_link& link, std::uint16_t queue_id, unsigned char* memory,
+                             std::uint32_t depth, joined_association& in) {
+  const std::shared_ptr<admin_queue> present = admin();
+  {
+    // It may be noted still, where it died alone, and its association after that.
+    const std::lock_guard lock(mutex_);
+    std::erase(links_, &link);
+  }
+  link.restart(request_for(queue_id, memory, depth, *present), options_.timeout);
+  try {
+    note_link(link, present, in);
+  } catch (...) {
+    link.disconnect();
+    throw;
+  }
 }
 
 void controller::link_closer::operator()(queue_link* link) const {

@@ -28,6 +28,11 @@ class controller {
     void operator()(queue_link* link) const;
   };
   using link_handle = std::unique_ptr<queue_link, link_closer>;
+  /// The association that a queue has joined.
+  struct joined_association {
+    std::uint64_t number = 0;
+    std::uint64_t fresh_starts = 0;  ///< when it began
+  };
 
   /// Connects. Throws `verbs::connect_error`, `input_error` or `io_error` with cause and remedy.
   /// @param way outlives the controller
@@ -68,7 +73,12 @@ class controller {
   std::uint64_t fresh_starts() const;
   /// Joins I/O queue `queue_id` (1 to `limits().queues`) of the present association; the device
   /// then sends Connect with `connect_data()`.
-  link_handle open_link(std::uint16_t queue_id, unsigned char* memory, std::uint32_t depth);
+  /// @param in set to the association that it has joined
+  link_handle open_link(std::uint16_t queue_id, unsigned char* memory, std::uint32_t depth,
+                        joined_association& in);
+  /// The same for a queue that lanes go on in. @par Callers as its `restart`
+  void reopen_link(restartable_link& link, std::uint16_t queue_id, unsigned char* memory,
+                   std::uint32_t depth, joined_association& in);
   /// The data of an I/O queue's Connect in the present association.
   wire::fabrics::connect_data connect_data() const;
   /// Has the next associations say as whom the target knows this session, which claims to be one:
@@ -103,6 +113,9 @@ class controller {
   void lose(const std::string& why);
   void reconnect_once();
   void say(const std::string& text) const;
+  queue_request request_for(std::uint16_t queue_id, unsigned char* memory, std::uint32_t depth,
+                            const admin_queue& of) const;
+  void note_link(queue_link& link, const std::shared_ptr<admin_queue>& of, joined_association& in);
   std::shared_ptr<admin_queue> admin_or_throw() const;
   io_error lost_error() const;
 

@@ -29,9 +29,12 @@ class io_channel final : public io_queue {
   std::uint64_t fresh_starts() const override { return slot_.fresh_starts(); }
   void reopen(std::chrono::milliseconds timeout) override;
   bool may_reopen() const override { return slot_.may_renew(); }
+  bool may_restart() const override { return slot_.may_resume(); }
+  void restart(const restart_lanes& lanes, deadline d) override;
 
  private:
   void open();
+  io_buffer write_connect_data() const;
 
   std::uint32_t depth_;
   bool asynchronous_;

@@ -1,10 +1,15 @@
 #pragma once
 
 #include <gnstor/channel/remote_channel.hpp>
+#include <link/restart_channel.hpp>
 
 #include <chrono>
+#include <functional>
 
 namespace gnstor::host::fabrics {
+
+/// Has the lanes' device take one step of a channel's reset. Throws `io_error` if it fails.
+using restart_lanes = std::function<void(restart_step, const connect_options&)>;
 
 /// One I/O queue of a link to a target, whoever drives it: what the link needs to hand it to lanes
 /// and to make it again. `io_channel` is driven by a CPU thread, `mlx5::nic_channel` by its lanes.
@@ -29,6 +34,15 @@ class io_queue {
   virtual void reopen(std::chrono::milliseconds timeout) = 0;
   /// True if `reopen` would not wait. Throws `io_error` once the controller has given up.
   virtual bool may_reopen() const = 0;
+  /// True if an ended queue can be made again while lanes use its channel, and may be now: nothing
+  /// of what it sent is under way. Throws as `may_reopen`.
+  virtual bool may_restart() const { return false; }
+  /// Does that: the channel is ready again. Throws `io_error`; it may be tried again when
+  /// `may_restart`.
+  virtual void restart(const restart_lanes& lanes, deadline d) {
+    static_cast<void>(lanes);
+    static_cast<void>(d);
+  }
 };
 
 }  // namespace gnstor::host::fabrics

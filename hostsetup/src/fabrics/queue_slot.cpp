@@ -3,10 +3,7 @@
 namespace gnstor::host::fabrics {
 
 queue_slot::queue_slot(controller& of)
-    : controller_(of),
-      queue_id_(of.take_queue_id()),
-      association_(of.association()),
-      fresh_starts_(of.fresh_starts()) {}
+    : controller_(of), queue_id_(of.take_queue_id()), in_{of.association(), of.fresh_starts()} {}
 
 queue_slot::~queue_slot() {
   leave();
@@ -14,7 +11,7 @@ queue_slot::~queue_slot() {
 }
 
 queue_link& queue_slot::join(unsigned char* memory, std::uint32_t depth) {
-  link_ = controller_.open_link(queue_id_, memory, depth);
+  link_ = controller_.open_link(queue_id_, memory, depth, in_);
   return *link_;
 }
 
@@ -31,17 +28,32 @@ void queue_slot::renew(std::chrono::milliseconds timeout, const std::function<vo
   // A queue that its user gave up costs the association, as one that died by itself.
   end();
   leave();
-  const std::uint64_t fresh = controller_.wait_ready(timeout, association_);
-  // Before it joins: it may be too few, and is never too many.
-  const std::uint64_t starts = controller_.fresh_starts();
+  (void)controller_.wait_ready(timeout, in_.number);
+  const controller::joined_association before = in_;
   try {
     open();
   } catch (...) {
     leave();
+    in_ = before;  // it may be tried once more in the same association
     throw;
   }
-  association_ = fresh;
-  fresh_starts_ = starts;
+}
+
+bool queue_slot::may_resume() const {
+  if (dynamic_cast<const restartable_link*>(link_.get()) == nullptr || !ended()) return false;
+  return controller_.is_ready(in_.number) && controller_.fresh_starts() > in_.fresh_starts;
+}
+
+bool queue_slot::discard(std::uint64_t end) {
+  return dynamic_cast<restartable_link&>(*link_).discard(end);
+}
+
+void queue_slot::skip_to(std::uint64_t next) {
+  dynamic_cast<restartable_link&>(*link_).skip_to(next);
+}
+
+void queue_slot::resume(unsigned char* memory, std::uint32_t depth) {
+  controller_.reopen_link(dynamic_cast<restartable_link&>(*link_), queue_id_, memory, depth, in_);
 }
 
 }  // namespace gnstor::host::fabrics

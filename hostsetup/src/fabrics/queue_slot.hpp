@@ -22,7 +22,7 @@ class queue_slot {
   controller& of() const { return controller_; }
   std::uint16_t queue_id() const { return queue_id_; }
   /// `controller::fresh_starts` when its connection was made.
-  std::uint64_t fresh_starts() const { return fresh_starts_; }
+  std::uint64_t fresh_starts() const { return in_.fresh_starts; }
   /// True without a connection, or if it has ended.
   bool ended() const { return link_ == nullptr || link_->ended(); }
   /// Ends the connection: what is in flight comes back flushed. @par Callers any thread
@@ -42,13 +42,21 @@ class queue_slot {
   /// be renewed once more.
   void renew(std::chrono::milliseconds timeout, const std::function<void()>& open);
   /// True if that would not wait. Throws `io_error` once the controller has given up.
-  bool may_renew() const { return controller_.is_ready(association_); }
+  bool may_renew() const { return controller_.is_ready(in_.number); }
+
+  /// True if lanes may go on in the queue by another connection now: nothing of what they have sent
+  /// by the one before is under way. Throws as `may_renew`.
+  bool may_resume() const;
+  /// For that, as those of `restartable_link`.
+  bool discard(std::uint64_t end);
+  void skip_to(std::uint64_t next);
+  /// Then joins the controller's present association for lanes that go on. Throws as `join`.
+  void resume(unsigned char* memory, std::uint32_t depth);
 
  private:
   controller& controller_;
   std::uint16_t queue_id_;
-  std::uint64_t association_;
-  std::uint64_t fresh_starts_;
+  controller::joined_association in_;
   controller::link_handle link_;
 };
 

@@ -75,6 +75,13 @@ class array_link {
   /// `input_error` where it cannot be done.
   virtual void reset(std::uint32_t k, std::uint64_t timeout_ns) = 0;
 
+  /// True if kernels' channels that die with their connection are made again beside those who use
+  /// them, by `restore_channels`.
+  virtual bool restores_channels() const { return false; }
+  /// Makes those again whose connection can be made again by now. Throws `io_error`: some are dead
+  /// still. @par Callers not in `drive`
+  virtual void restore_channels() {}
+
   /// Plain namespaces, instead of an array with volumes: empty for an array.
   virtual const std::vector<volume_info>& namespaces() const = 0;
 

@@ -62,6 +62,9 @@ class proxy_engine final : public proxy_task {
     }
     return true;
   }
+  /// Its lanes go on at request `next`, of which none is written yet. Only while nothing ticks this
+  /// engine.
+  void skip_to(std::uint64_t next) { next_ = next; }
   /// Begins anew at request `next` with another port. Only while nothing ticks this engine.
   void restart(std::uint64_t next, Port fresh) {
     port_ = std::move(fresh);

@@ -3,6 +3,7 @@
 #if defined(GNSTOR_WITH_RDMA)
 
 #include <base/cuda_support.hpp>
+#include <base/log.hpp>
 #include <fabrics/discovery.hpp>
 #include <gnstor/core/bounded.hpp>
 #include <gnstor/host/error.hpp>
@@ -11,6 +12,7 @@
 #include <gnstor/wire/afa/array_description.hpp>
 #include <gnstor/wire/afa/only_asks.hpp>
 #include <link/client_identity.hpp>
+#include <link/restart_channel.hpp>
 #include <mlx5/register_home_memory.hpp>
 
 #include <fmt/format.h>
@@ -23,6 +25,7 @@ namespace {
 
 constexpr std::uint64_t most_blocks = std::uint64_t{1} << 32;
 constexpr std::chrono::milliseconds longest_wait{60'000};  ///< for a lost association
+constexpr std::uint64_t step_timeout_ns = 2'000'000'000;   ///< of a channel's reset
 
 /// The host NQN of the session: the endpoint's, or its own name's; empty for this machine's.
 std::string host_nqn(const rdma_endpoint& where, const session_options& options) {
@@ -97,6 +100,10 @@ fabrics_link::fabrics_link(const rdma_endpoint& where, const session_options& op
       mlx5::kernel_queues_wanted{where.transport, options.channels,
                                  options.client == machine::gpu ? place::pinned : place::host,
                                  options.asynchronous, [this] { return nic_lanes(); }});
+  if (restores_channels()) {
+    step_outcome_ = memory_block(queues_->kernel_reach(), sizeof(std::uint64_t), options.device);
+    if (options.client == machine::gpu) restart_on_gpu({}, options.device);  // loads it
+  }
   if (!is_array()) find_namespaces(where.nsid);
 }
 
@@ -295,8 +302,58 @@ void fabrics_link::revive(const std::function<bool()>& make) {
 
 std::uint64_t fabrics_link::fresh_starts() const { return queues_->fresh_starts(); }
 
+/// Lets the device of a channel's lanes take one step of its reset.
+void fabrics_link::restart(const remote_channel& channel, restart_step step,
+                           const connect_options& said) {
+  restart_request e;
+  e.channel = &channel;
+  e.step = step;
+  e.options = said;
+  e.timeout_ns = std::min(options_.timeout.ns(), step_timeout_ns);
+  e.outcome = static_cast<std::uint64_t*>(step_outcome_.data());
+  if (options_.client == machine::gpu) {
+    restart_on_gpu(e, options_.device);
+  } else {
+    simt::lane<> lane;
+    restart_channel{}(lane, e);
+  }
+  const status s = status::unpack(*e.outcome);
+  if (s.ok()) return;
+  throw io_error(
+      fmt::format("making a kernels' channel again: {}: {}", to_text(step), to_string(s)), s);
+}
+
+void fabrics_link::restore_channels() {
+  if (!restores_channels() || reviver_ == std::this_thread::get_id()) return;
+  {
+    const std::shared_lock use(queue_use_);
+    if (!queues_->may_restart_kernels()) return;
+  }
+  const std::unique_lock alone(queue_use_);
+  queues_->restart_kernels([this](const auto& channel, restart_step step,
+                                  const auto& said) { restart(channel, step, said); },
+                           simt::within(step_timeout_ns));
+}
+
+/// Has lost channels of the kernels' made again beside those who may use them, where that can be.
+void fabrics_link::await_channels() {
+  using clock = std::chrono::steady_clock;
+  const auto until = clock::now() + std::min(controller_->options().loss_timeout, longest_wait);
+  for (; clock::now() < until; std::this_thread::sleep_for(std::chrono::milliseconds(1))) {
+    try {
+      restore_channels();
+    } catch (const io_error& e) {
+      log(log_level::warning, e.what());
+      return;
+    }
+    const std::shared_lock use(queue_use_);
+    if (queues_->kernels_work() || queues_->kernels_only_anew()) return;
+  }
+}
+
 /// There are no queues yet while lanes connect the first.
 void fabrics_link::revive_all() {
+  if (queues_ && restores_channels()) await_channels();
   if (queues_) revive([this] { return queues_->revive_all(); });
 }
 

@@ -45,8 +45,10 @@ class fabrics_link final : public array_link {
   const remote_channel* kernels() const override { return queues_->kernels(); }
   std::uint32_t kernel_count() const override { return queues_->kernel_count(); }
   /// Refuses a channel that is dead: an association comes back as a whole, with its queues made
-  /// anew, when kernels are attached next.
+  /// anew, by `restore_channels` or when kernels are attached next.
   void reset(std::uint32_t k, std::uint64_t timeout_ns) override;
+  bool restores_channels() const override { return queues_->restarts_kernels(); }
+  void restore_channels() override;
   std::uint64_t fresh_starts() const override;
   std::uint64_t lives() const override { return queues_->host_lives(); }
   const std::vector<volume_info>& namespaces() const override { return namespaces_; }
@@ -65,6 +67,8 @@ class fabrics_link final : public array_link {
 
  private:
   void revive_all();
+  void await_channels();
+  void restart(const remote_channel& channel, restart_step step, const connect_options& said);
   void revive(const std::function<bool()>& make);
   void check_namespaces();
   const std::shared_ptr<mlx5::memory_home>& gpu();
@@ -81,7 +85,8 @@ class fabrics_link final : public array_link {
   mlx5::nic_transport way_;
   std::unique_ptr<fabrics::controller> controller_;
   std::optional<fabrics_queues> queues_;
-  mutable std::shared_mutex queue_use_;     ///< of this CPU's queue, and of making queues anew
+  memory_block step_outcome_;            ///< of `restart`, where kernels' channels are made again
+  mutable std::shared_mutex queue_use_;  ///< of this CPU's queue, and of making queues anew
   std::atomic<std::thread::id> reviver_{};  ///< who does that
   std::vector<volume_info> namespaces_;
   std::vector<fabrics::namespace_info> identities_;  ///< of `namespaces_`, as they were at first

@@ -29,6 +29,7 @@ fabrics_queues::fabrics_queues(fabrics::controller& of, mlx5::nic_transport& way
   mlx5::kernel_queues made = mlx5::kernel_queues::make(of, way, rest);
   for (auto& queue : made.queues) queues_.push_back(std::move(queue));
   if (!made.note.empty()) notes_.push_back(made.note);
+  by_nic_ = made.lanes.home != nullptr;
   objects_ = memory_block(made.lanes.home != nullptr ? made.lanes.reach : kernels.proxy_reach,
                           count * sizeof(remote_channel), made.lanes.device);
   for (std::size_t k = 0; k < count; ++k) publish(k);
@@ -92,6 +93,32 @@ bool fabrics_queues::revive(std::size_t count, std::chrono::milliseconds patienc
   bool lost = false;
   for (bounded rounds{3}; rounds && revive_once(count, patience);) lost = true;
   return lost;
+}
+
+bool fabrics_queues::may_restart_kernels() const {
+  return std::any_of(queues_.begin() + static_cast<std::ptrdiff_t>(first_of_kernels()),
+                     queues_.end(), [](const auto& queue) { return queue->may_restart(); });
+}
+
+bool fabrics_queues::kernels_only_anew() const {
+  return std::any_of(queues_.begin() + static_cast<std::ptrdiff_t>(first_of_kernels()),
+                     queues_.end(), [](const auto& queue) {
+                       return queue->ended() && queue->may_reopen() && !queue->may_restart();
+                     });
+}
+
+bool fabrics_queues::kernels_work() const {
+  return std::none_of(queues_.begin() + static_cast<std::ptrdiff_t>(first_of_kernels()),
+                      queues_.end(), [](const auto& queue) { return queue->ended(); });
+}
+
+void fabrics_queues::restart_kernels(const restart_kernels_lanes& lanes, deadline d) {
+  for (std::size_t k = first_of_kernels(); k < queues_.size(); ++k) {
+    if (!queues_[k]->may_restart()) continue;
+    const remote_channel& channel = static_cast<const remote_channel*>(objects_.data())[k];
+    queues_[k]->restart(
+        [&](restart_step step, const connect_options& said) { lanes(channel, step, said); }, d);
+  }
 }
 
 void fabrics_queues::end() {

@@ -45,13 +45,25 @@ class fabrics_queues {
   /// How often what was sent by this CPU's queue was given up. Any thread may ask.
   std::uint64_t host_lives() const { return host_lives_; }
   /// True if channel `k` of the kernels' takes requests.
-  bool works(std::uint32_t k) const {
-    return !queues_[k + queues_.size() - kernel_count_]->ended();
-  }
+  bool works(std::uint32_t k) const { return !queues_[k + first_of_kernels()]->ended(); }
+  /// True if those are made again beside those who use them: the proxy's are.
+  bool restarts_kernels() const { return kernel_count_ != 0 && !by_nic_; }
+  /// Runs one step for a kernels' channel. Throws `io_error`.
+  using restart_kernels_lanes =
+      std::function<void(const remote_channel&, restart_step, const connect_options&)>;
+  /// True if some queue of the kernels' has ended and `restart_kernels` would make it again.
+  bool may_restart_kernels() const;
+  /// Makes lost queues of the kernels' again while their lanes use them. Throws `io_error`.
+  void restart_kernels(const restart_kernels_lanes& lanes, deadline d);
+  /// True if some have ended that can be made again now, and not beside those who use them.
+  bool kernels_only_anew() const;
+  /// True if all of them take requests.
+  bool kernels_work() const;
   /// Ends all queues for good.
   void end();
 
  private:
+  std::size_t first_of_kernels() const { return queues_.size() - kernel_count_; }
   bool revive(std::size_t count, std::chrono::milliseconds patience);
   bool revive_once(std::size_t count, std::chrono::milliseconds patience);
   void publish(std::size_t queue);
@@ -62,6 +74,7 @@ class fabrics_queues {
   std::optional<remote_channel> host_;
   const remote_channel* kernels_ = nullptr;
   std::uint32_t kernel_count_ = 0;
+  bool by_nic_ = false;  ///< kernels' queues are the NIC's own
   std::vector<std::string> notes_;
   bool reviving_ = false;
   std::atomic<std::uint64_t> host_lives_{0};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gnstor/channel/channel_state.hpp>
 #include <gnstor/core/deadline.hpp>
 #include <gnstor/io/outcome.hpp>
 #include <gnstor/simt/atomic_ref.hpp>
@@ -38,6 +39,9 @@ class alignas(64) epoch_board {
     word64(filling_).store(now.filling, release);
     word32(version_).store(before + 2, release);
   }
+  /// Says that channels which die with their connection are made again for those who wait.
+  /// @par Callers the host, before lanes use the board
+  void say_channels_return() { word32(channels_return_).store(1, release); }
   /// True if a lane has asked since the last time. @par Callers the host
   bool take_wish() { return word32(wished_).exchange(0, acq_rel) != 0; }
 
@@ -66,6 +70,18 @@ class alignas(64) epoch_board {
     }
     return false;
   }
+  /// Waits until a channel takes requests that has died with its connection: what was sent by that
+  /// is not under way any more then. False if it does not until `d`, or never will.
+  /// @par Callers any lane, converged or not
+  template <class Channel>
+  GNSTOR_HD bool await_channel(const Channel& channel, deadline d) {
+    if (word32(channels_return_).load(acquire) == 0) return false;
+    for (until more{d}; more;) {
+      if (channel.phase() == channel_phase::ready) return true;
+      wish();
+    }
+    return false;
+  }
 
  private:
   GNSTOR_HD static system_word<std::uint32_t> word32(std::uint32_t& w) {
@@ -82,6 +98,7 @@ class alignas(64) epoch_board {
   std::uint64_t absent_ = 0;
   std::uint64_t filling_ = 0;
   std::uint32_t ssd_count_ = 0;
+  std::uint32_t channels_return_ = 0;
 };
 
 static_assert(sizeof(epoch_board) == 64);
@@ -98,6 +115,14 @@ GNSTOR_HD_SLOW inline array_epoch epoch_after(status s, epoch_board& board, std:
   array_epoch now;
   if (!another_epoch_may_help(s) || !board.await_after(known, d, now)) return {};
   return now;
+}
+
+/// True if a request that has failed with `s` as its channel died may be sent again, as a whole:
+/// the channel has come back. Waits for it until `d`.
+/// @par Callers any lane, converged or not
+template <class Channel>
+GNSTOR_HD_SLOW bool comes_back(const Channel channel, status s, epoch_board& board, deadline d) {
+  return lost_with_channel(s) && board.await_channel(channel, d);
 }
 
 }  // namespace gnstor::detail

@@ -5,6 +5,7 @@
 #include <gnstor/core/status.hpp>
 #include <gnstor/simt/group.hpp>
 #include <gnstor/wire/afa/status.hpp>
+#include <gnstor/wire/mlx5/syndrome.hpp>
 #include <gnstor/wire/nvme/status.hpp>
 
 #include <cuda/std/bit>
@@ -49,6 +50,24 @@ GNSTOR_HD constexpr bool another_epoch_may_help(status s) {
            another_replica_may_help(s);
   return s.nvme_code == static_cast<std::uint8_t>(wire::afa::status::stale_epoch) ||
          s.nvme_code == static_cast<std::uint8_t>(wire::afa::status::rebuilding);
+}
+
+/// True if a request failed with the connection of its channel, and another one may carry it:
+/// unless it was itself what the connection died of.
+GNSTOR_HD constexpr bool lost_with_channel(status s) {
+  const bool lost = s.code == status_code::flushed || s.code == status_code::reset;
+  if (lost || s.code == status_code::not_ready) return true;  // the other one is being made
+  if (s.code != status_code::transport_error) return false;
+  using wire::mlx5::syndrome;
+  switch (static_cast<syndrome>(s.syndrome)) {
+    case syndrome::local_length_error:
+    case syndrome::local_protection_error:
+    case syndrome::memory_window_bind_error:
+    case syndrome::local_access_error:
+    case syndrome::remote_invalid_request:
+    case syndrome::remote_access_error: return false;
+    default: return true;
+  }
 }
 
 /// The first of `attempts` attempts' share of the time that is left; the last one gets all of it.

@@ -185,9 +185,10 @@ class volume_ref {
   using driver = detail::lane_io<Channel, Placement>;
   static constexpr std::uint32_t most_epochs = 1u << 20;  ///< that one request sees
 
-  /// Carries out `request(driver)`; where it fails as it may not in another epoch of the array,
-  /// again in each new one. Nothing of it is under way then, and nothing is sent again within an
-  /// epoch: what one SSD still had to do could pass what comes later.
+  /// Carries out `request(driver)`; where it fails as it may not in another epoch of the array, or
+  /// by another connection, again in each new one. Nothing of it is under way then, and nothing is
+  /// sent again within an epoch and a connection: what one SSD still had to do could pass what
+  /// comes later.
   template <class Request>
   GNSTOR_HD status carried_out(deadline d, const Request& request) const {
     plan_type plan = plan_;
@@ -198,6 +199,7 @@ class volume_ref {
     for (bounded epochs{most_epochs}; epochs;) {
       s = request(driver(plan, channels_));
       if (s.ok() || plan.info().epochs == nullptr) break;
+      if (detail::comes_back(channels_.mine(), s, *plan.info().epochs, d)) continue;
       const array_epoch now = detail::epoch_after(s, *plan.info().epochs, plan.info().epoch, d);
       if (now.number == 0) break;
       plan = plan.in(now);
