@@ -254,8 +254,8 @@ std::vector<block_device::extent> block_device::extents(std::uint64_t offset, st
 bool block_device::add_allocated(std::uint64_t first, std::uint32_t blocks, std::vector<bool>& to) {
   const volume_info v = array_->present(volume_);
   const std::uint64_t silent = v.absent | v.filling;
-  // All replicas of a block may be among them.
-  if (static_cast<std::uint32_t>(std::popcount(silent)) >= v.replicas) return false;
+  const auto lost = std::popcount(host::allocated_blocks::silent_places(v));
+  if (static_cast<std::uint32_t>(lost) >= v.replicas) return false;
   for (std::uint32_t ssd = 0; ssd < max_ssds; ++ssd) {
     if ((v.ssds() >> ssd & 1) == 0 || (silent >> ssd & 1) != 0) continue;
     if (!ask_allocated(ssd, v.epoch, first, blocks, to).ok()) return false;

@@ -1,5 +1,6 @@
 #include "control_messages.hpp"
 
+#include <base/clipped.hpp>
 #include <gnstor/host/volume_text.hpp>
 
 #include <algorithm>
@@ -58,14 +59,6 @@ v1::Ssd::State state_of(host::ssd_standing standing) {
     case host::ssd_standing::absent: return v1::Ssd::STATE_ABSENT;
   }
   return v1::Ssd::STATE_UNSPECIFIED;
-}
-
-/// A text, or as many whole characters of its beginning as there is room for.
-std::string clipped(const std::string& text, std::size_t most) {
-  if (text.size() <= most) return text;
-  std::size_t end = most - 3;
-  while (end != 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
-  return text.substr(0, end) + "...";
 }
 
 }  // namespace
@@ -197,9 +190,9 @@ grpc::Status to_status(const host::control_error& e) {
   const outcome o = outcome_of(e.why());
   v1::Refusal r;
   r.set_reason(o.reason);
-  r.set_message(clipped(e.complaint(), most));
-  r.set_remedy(clipped(e.remedy(), most / 2));
-  return {o.code, clipped(e.what(), most), r.SerializeAsString()};
+  r.set_message(host::clipped(e.complaint(), most));
+  r.set_remedy(host::clipped(e.remedy(), most / 2));
+  return {o.code, host::clipped(e.what(), most), r.SerializeAsString()};
 }
 
 }  // namespace gnstor::serve

@@ -171,8 +171,8 @@ def target_killed(hosts, draw, rounds):
 
 
 def kernel_beside(hosts, draw, rounds):
-    """The target is killed and started again, or ends in order, while a kernel reads and writes: the
-    kernel waits, and sees no error."""
+    """The target is killed and started again, or ends in order, while a kernel reads and writes:
+    the kernel waits, and sees no error."""
     enough = hosts.folder / "enough"
     kernel = rig.Client(hosts.programs, hosts.folder, "interop_managed", "restarts", "--endpoint",
                         hosts.endpoint, "--until", enough)
@@ -187,8 +187,8 @@ def kernel_beside(hosts, draw, rounds):
         begin, before = time.monotonic(), rounds_done()
         hosts.target.end(*((signal.SIGKILL,) if k % 3 != 2 else ()))
         hosts.target.start()
-        rig.check(rig.eventually(lambda now=before: rounds_done() > now + 1), "the kernel stands still",
-                  kernel.said())
+        rig.check(rig.eventually(lambda now=before: rounds_done() > now + 1),
+                  "the kernel stands still", kernel.said())
         slowest = max(slowest, time.monotonic() - begin)
         if rig.failures:
             return

@@ -2,11 +2,13 @@
 
 #include "array_manager.hpp"
 #include "own_status.hpp"
+#include <base/clipped.hpp>
 #include <base/log.hpp>
 #include <gnstor/wire/nvme/read_write.hpp>
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace gnstor::host {
@@ -14,8 +16,10 @@ namespace {
 
 /// At one SSD, for hosts that report it again and again.
 constexpr std::chrono::milliseconds between_looks{50};
-constexpr std::chrono::seconds between_complaints{60};  ///< of one SSD, that are events
-constexpr std::size_t most_words = 200;                 ///< of a host
+/// That are events, of all hosts: or nobody would find others.
+constexpr std::chrono::seconds between_complaints{60};
+constexpr std::size_t most_words = 200;  ///< of a host, in bytes
+constexpr std::size_t most_name = 223;   ///< likewise: an NQN
 
 }  // namespace
 
@@ -56,12 +60,12 @@ void array_manager::look_at(std::uint32_t k, std::unique_lock<std::mutex>& lock)
   reported_ &= ~(std::uint64_t{1} << k);  // by who does so from now on it is looked at again
   lock.unlock();
   look now = before;
-  now.began = std::chrono::steady_clock::now();
   status s;
   bool known = look_at_ssd(k, takes_part, now, s);
   // Where the machine is busy, one that is well may be late: it is asked once more.
   if (known && !s.ok() && takes_part && !is_lost(s)) known = look_at_ssd(k, takes_part, now, s);
   now.answers = s.ok();
+  now.ended = std::chrono::steady_clock::now();
   s.ssd = static_cast<std::uint16_t>(k);
   lock.lock();
   if (!known || notices_end(s)) return;
@@ -91,7 +95,10 @@ void array_manager::reported(std::optional<std::uint32_t> ssd, const std::string
   if (ssd) {
     complaint& c = complaints_[*ssd];
     ++c.count;
-    if (!is_out(*ssd)) c.last = fmt::format("{}: {}", host, words.substr(0, most_words));
+    std::string said = clipped(host, most_name) + ": " + clipped(words, most_words);
+    std::replace_if(
+        said.begin(), said.end(), [](unsigned char b) { return b < 0x20 || b == 0x7f; }, ' ');
+    if (!is_out(*ssd)) c.last = std::move(said);
   }
   for (std::uint32_t k = 0; k < options_.ssds; ++k)
     if (!is_out(k) && ssd.value_or(k) == k) reported_ |= std::uint64_t{1} << k;
@@ -101,22 +108,24 @@ void array_manager::reported(std::optional<std::uint32_t> ssd, const std::string
 /// Looks at one SSD that hosts have reported, unless that was looked at just now. True: it did.
 bool array_manager::looks_for_hosts(std::unique_lock<std::mutex>& lock) {
   const auto today = std::chrono::steady_clock::now();
+  std::optional<std::uint32_t> next;  // who was looked at longest ago
   for (std::uint32_t k = 0; k < options_.ssds; ++k) {
-    if ((reported_ >> k & 1) == 0 || today < looks_[k].began + between_looks) continue;
-    look_at(k, lock);
-    return true;
+    if ((reported_ >> k & 1) == 0 || today < looks_[k].ended + between_looks) continue;
+    if (!next || looks_[k].ended < looks_[*next].ended) next = k;
   }
-  return false;
+  if (next) look_at(*next, lock);
+  return next.has_value();
 }
 
 /// Has somebody hear what hosts say of an SSD. @param serves this manager, which has looked at it
 void array_manager::note_complaint(std::uint32_t ssd, bool serves) {
-  complaint& c = complaints_[ssd];
-  const std::string last = std::exchange(c.last, {});
+  std::string& last = complaints_[ssd].last;
+  if (!serves) last.clear();
   const auto today = std::chrono::steady_clock::now();
-  if (last.empty() || !serves || today < c.said_at + between_complaints) return;
-  c.said_at = today;
-  say(fmt::format("SSD {} serves here, but not {}; see the network between", ssd, last));
+  if (last.empty() || (complained_at_ && today < *complained_at_ + between_complaints)) return;
+  complained_at_ = today;
+  say(fmt::format("SSD {} serves here, but not {}; see the network between", ssd,
+                  std::exchange(last, {})));
 }
 
 /// Ends the leases of hosts that are gone.

@@ -25,8 +25,9 @@ constexpr std::uint32_t most_askers = 8;
 /// What a target may take beside what it waits for an SSD.
 constexpr std::chrono::milliseconds answer_time{2000};
 constexpr std::chrono::milliseconds no_time{0};
-/// Longer than this it does nothing only where it cannot.
-constexpr std::chrono::milliseconds standstill{2000};
+/// Where it did not run for so long, leases go on for longer: not where a machine is busy.
+constexpr std::chrono::milliseconds least_standstill{500};
+constexpr std::chrono::milliseconds usual_standstill{1000};
 
 std::uint64_t bit(std::uint32_t ssd) { return std::uint64_t{1} << ssd; }
 
@@ -91,6 +92,8 @@ array_manager::array_manager(std::unique_ptr<array_link> link,
       core_(options_),
       looks_(options_.ssds),
       complaints_(options_.ssds),
+      still_(std::clamp(settings_.lease / 4, least_standstill, usual_standstill),
+             std::chrono::steady_clock::now()),
       scrubs_(settings_.scrub_every, std::chrono::steady_clock::now()),
       repairs_(client_, employer(), settings_.repair_bytes_per_s),
       converging_(client_, employer(), settings_.repair_bytes_per_s),
@@ -101,9 +104,16 @@ array_manager::array_manager(std::unique_ptr<array_link> link,
   take_up_plans();
   take_up_absences();
   take_up_scrubs();
+  for (const auto& begin : {std::function<void()>([this] { still_.start(); }),
+                            std::function<void()>([this] { room_.start(); })}) {
+    try {
+      begin();
+    } catch (const error& e) {  // an array is managed without
+      log(log_level::warning, e.what());
+    }
+  }
   thread_ = start_thread("manager", "managing an array", [this] { run(); });
   for (repair_worker* const worker : workers()) worker->start();
-  room_.start();
 }
 
 repair_worker::employer array_manager::employer() {
@@ -237,17 +247,16 @@ void array_manager::take_over() {
 
 // ---- what it does all the time
 
-/// Takes time that this thread did not run, as it was stopped or its machine was, for time in which
-/// nobody could ask it for anything.
+/// Takes time in which this process did not run for time in which nobody could ask it for anything.
 void array_manager::count_time() {
-  const std::uint64_t today = now();
-  const std::uint64_t missed = today - std::exchange(ran_at_, today);
-  if (missed != today && missed >= static_cast<std::uint64_t>(standstill.count()) * 1'000'000) {
-    core_.stood_still(missed);
-    say(fmt::format("did nothing for {} ms: leases go on for that much longer",
-                    missed / 1'000'000));
+  const auto today = std::chrono::steady_clock::now();
+  const std::chrono::nanoseconds missed = still_.missed(today);
+  if (missed.count() != 0) {
+    core_.stood_still(static_cast<std::uint64_t>(missed.count()));
+    say(fmt::format("did not run for {} ms: leases go on for that much longer",
+                    missed.count() / 1'000'000));
   }
-  core_.tick(today);
+  core_.tick(now());
 }
 
 void array_manager::run() {
@@ -264,7 +273,7 @@ void array_manager::run() {
       continue;
     }
     const auto today = std::chrono::steady_clock::now();
-    if (looks_for_hosts(lock) || begins_scrub(today)) continue;
+    if (begins_scrub(today)) continue;
     if (today >= look_next_) {
       look_at_ssds(lock);
       take_back(lock);
@@ -272,6 +281,7 @@ void array_manager::run() {
       look_next_ = today + settings_.look_every;
       continue;
     }
+    if (looks_for_hosts(lock)) continue;  // between two looks at all
     work_.wait_until(lock, reported_ == 0 ? look_next_ : std::min(look_next_, today + retry_pause));
   }
 }

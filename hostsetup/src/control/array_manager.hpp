@@ -10,6 +10,7 @@
 #include "return_watch.hpp"
 #include "room_survey.hpp"
 #include "scrub_schedule.hpp"
+#include "standstill_watch.hpp"
 #include <daemon/manager.hpp>
 #include <gnstor/host/error.hpp>
 #include <link/array_link.hpp>
@@ -194,13 +195,12 @@ class array_manager {
     wire::afa::array_description said{};
     wire::afa::ssd_description flash{};                ///< zeroes where it did not say
     std::chrono::steady_clock::time_point flash_at{};  ///< when it was asked for that
-    std::chrono::steady_clock::time_point began{};     ///< the look
+    std::chrono::steady_clock::time_point ended{};     ///< when it was looked at last
   };
   /// What hosts say of an SSD.
   struct complaint {
     std::uint64_t count = 0;
-    std::string last{};  ///< to be said beside what the next look sees; empty: it has been
-    std::chrono::steady_clock::time_point said_at{};
+    std::string last{};  ///< to be said beside what the next look sees; empty: nothing
   };
   struct front_end_change {
     std::uint32_t ssd;
@@ -288,6 +288,7 @@ class array_manager {
   std::vector<look> looks_;
   std::vector<complaint> complaints_;
   std::uint64_t reported_ = 0;  ///< SSDs that are to be looked at for that, by bit
+  std::optional<std::chrono::steady_clock::time_point> complained_at_;  ///< that was an event
   std::deque<front_end_change> front_ends_;
   std::deque<daemon::ssd_order> orders_;
   std::map<std::uint64_t, std::optional<daemon::reply>> requests_;  ///< that somebody waits for
@@ -299,7 +300,7 @@ class array_manager {
   std::uint64_t known_filling_ = 0;
   std::uint64_t unfit_ = 0;   ///< SSDs that could not take their places, by bit
   std::uint64_t moving_ = 0;  ///< SSDs that are being emptied, or given their share, by bit
-  std::uint64_t ran_at_ = 0;  ///< when `run` last looked at the clock; 0: it has not yet
+  standstill_watch still_;
   std::chrono::steady_clock::time_point look_next_;
   std::map<std::uint32_t, std::chrono::steady_clock::time_point> empty_since_;  ///< places
   scrub_schedule scrubs_;

@@ -125,15 +125,24 @@ manager_journal::manager_journal(std::string path, std::string array)
     : path_(std::move(path)), array_(std::move(array)), file_(locked(path_)) {
   const std::string text = all_of(file_.get(), path_);
   if (!text.empty()) read(text);
-  const auto ahead = std::chrono::duration_cast<std::chrono::seconds>(latest_ - clock::now());
-  if (ahead.count() > 0) {
-    log(log_level::warning,
-        fmt::format("the latest line of the journal {} is of a time that comes in {} s: this "
-                    "machine's clock has been set back; see whether it is right",
-                    path_, ahead.count()));
-  }
-  if (text.empty() || text.back() != '\n' || lines_ > 2 * most_events) write_anew();
+  const bool set_back = clock::now() < latest_;
+  if (set_back) count_from_now();
+  if (text.empty() || text.back() != '\n' || lines_ > 2 * most_events || set_back) write_anew();
   if (failed_) throw error(fmt::format("the manager's journal {} cannot be written", path_));
+}
+
+/// Takes the time of the latest line for the present one: this machine's clock has been set back.
+void manager_journal::count_from_now() {
+  const clock::time_point today = clock::now();
+  const clock::duration ahead = latest_ - today;
+  log(log_level::warning,
+      fmt::format("the latest line of the journal {} is of a time that comes in {} s: this "
+                  "machine's clock has been set back; see whether it is right",
+                  path_, std::chrono::duration_cast<std::chrono::seconds>(ahead).count()));
+  for (auto& [ssd, a] : away_) a.until -= ahead;
+  if (pass_) pass_->began -= ahead;
+  for (array_event& e : events_) e.when = std::min(e.when, today);
+  latest_ = today;
 }
 
 void manager_journal::read(const std::string& text) {

@@ -45,8 +45,9 @@ class manager_journal {
   manager_journal(const manager_journal&) = delete;
   manager_journal& operator=(const manager_journal&) = delete;
 
-  /// The time, or that of the latest line where this machine's clock has been set back since: what
-  /// is to end some time ends no later for that.
+  /// The time, or that of the latest line where this machine's clock has been set back since. Who
+  /// reads the file after that counts from the time when it does: what is to end some time ends no
+  /// later for it.
   clock::time_point now() const;
 
   void event(std::string words);
@@ -82,6 +83,7 @@ class manager_journal {
 
  private:
   void read(const std::string& text);
+  void count_from_now();
   bool read_line(const std::string& line);
   bool read_absence(std::string_view line);
   std::string as_text() const;

@@ -117,8 +117,9 @@ std::optional<used_room> room_survey::look(const volume_info& v,
 std::optional<std::uint32_t> room_survey::count(const volume_info& v, std::uint64_t first,
                                                 std::uint32_t blocks,
                                                 std::unique_lock<std::mutex>& lock) {
-  const std::uint64_t silent = v.ssds() & (v.absent | v.filling);
-  if (static_cast<std::uint32_t>(std::popcount(silent)) >= v.replicas) return std::nullopt;
+  const auto lost = std::popcount(allocated_blocks::silent_places(v));
+  if (static_cast<std::uint32_t>(lost) >= v.replicas) return std::nullopt;
+  const std::uint64_t silent = v.absent | v.filling;
   std::vector<bool> there(blocks, false);
   for (std::uint32_t ssd = 0; ssd < wire::afa::max_ssds; ++ssd) {
     if ((v.ssds() >> ssd & 1) == 0 || (silent >> ssd & 1) != 0) continue;
@@ -127,10 +128,9 @@ std::optional<std::uint32_t> room_survey::count(const volume_info& v, std::uint6
     const status s = client_->mark_allocated(v, ssd, first, there);
     const auto took = clock::now() - began;
     lock.lock();
-    if (!s.ok() || stopping_) return std::nullopt;
     changed_.wait_for(lock, std::max<clock::duration>(took * rest, least_rest),
                       [this] { return stopping_; });
-    if (stopping_) return std::nullopt;
+    if (!s.ok() || stopping_) return std::nullopt;
   }
   return static_cast<std::uint32_t>(std::count(there.begin(), there.end(), true));
 }

@@ -39,7 +39,7 @@ class room_survey {
   void halt();
   /// The same, and waits for what is under way. Without the lock.
   void stop();
-  /// What is known of a volume, some passes old at most. With the lock.
+  /// What was found of a volume when it could be looked at last. With the lock.
   std::optional<used_room> of(const wire::afa::volume_record& r) const;
 
  private:

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gnstor/io/volume_info.hpp>
 #include <gnstor/wire/nvme/lba_status.hpp>
 
 #include <algorithm>
@@ -18,6 +19,16 @@ struct allocated_blocks {
   static constexpr std::uint32_t answer_bytes =
       sizeof(wire::nvme::lba_status_list) + most / 2 * sizeof(wire::nvme::lba_status_descriptor);
 
+  /// The places of a volume, by bit, at which no SSD in sync serves: as many as it has replicas,
+  /// and some blocks may be on nobody who can be asked.
+  static std::uint64_t silent_places(const volume_info& v) {
+    std::uint64_t silent = 0;
+    for (std::uint64_t left = v.places(); left != 0; left &= left - 1) {
+      const std::uint64_t place = left & -left;
+      if (((place | v.others.of(place)) & ~(v.absent | v.filling)) == 0) silent |= place;
+    }
+    return silent;
+  }
   /// Marks in `to`, which has one for each block that was asked for, those that an answer names.
   /// False: it makes no sense, or does not say all.
   static bool mark(const wire::nvme::submission_entry& asked, std::span<const std::byte> answer,

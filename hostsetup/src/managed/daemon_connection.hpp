@@ -41,6 +41,17 @@ class daemon_connection {
                       const Request& request) const {
     return ask(method, request, true);
   }
+  /// Calls the daemon that led last, once and for a short time: what need not be heard.
+  template <class Response, class Request>
+  void mention(grpc::Status (stub::*method)(grpc::ClientContext*, const Request&, Response*),
+               const Request& request, std::chrono::milliseconds most) const {
+    const way& to = present();
+    grpc::ClientContext context;
+    introduce(context);
+    context.set_deadline(std::chrono::system_clock::now() + most);
+    Response answer;
+    check(to, (to.calls.get()->*method)(&context, request, &answer));
+  }
   /// Calls `each` for all volumes.
   void volumes(const std::function<void(const v1::Volume&)>& each) const;
   /// Calls `each` for the events from number `from` on; with `follow` until the daemon ends.

@@ -147,7 +147,7 @@ void daemon_control::report(std::optional<std::uint32_t> ssd, const std::string&
   if (ssd) r.set_ssd(*ssd);
   r.set_host(host_);
   r.set_words(words);
-  (void)daemon_->call(&stub::ReportSsd, r);
+  daemon_->mention(&stub::ReportSsd, r, std::chrono::seconds(1));
 }
 
 }  // namespace gnstor::host
