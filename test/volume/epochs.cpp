@@ -259,6 +259,17 @@ TEST_CASE("a request that killed its channel itself, or whose channel stays dead
   CHECK(b.script.sent.size() == 2);
 }
 
+TEST_CASE("a request with which one connection after another dies ends before its time is up") {
+  bench b;
+  b.board.write({9, 0, 0});
+  b.board.say_channels_return();
+  b.script.judge = [](const sent_command&) {
+    return status::make(status_code::flushed, reporter::channel);
+  };
+  CHECK(b.moved(true, 4).code == status_code::flushed);
+  CHECK(b.script.sent.size() == 5 * 2);
+}
+
 TEST_CASE("without a manager a request fails as it fails") {
   bench b;
   b.board.write({10, 0, 0});

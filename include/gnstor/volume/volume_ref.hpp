@@ -184,6 +184,8 @@ class volume_ref {
  private:
   using driver = detail::lane_io<Channel, Placement>;
   static constexpr std::uint32_t most_epochs = 1u << 20;  ///< that one request sees
+  /// Connections that one request may lose, and go on: it may be what they die of.
+  static constexpr std::uint32_t most_losses = 4;
 
   /// Carries out `request(driver)`; where it fails as it may not in another epoch of the array, or
   /// by another connection, again in each new one. Nothing of it is under way then, and nothing is
@@ -193,13 +195,15 @@ class volume_ref {
   GNSTOR_HD status carried_out(deadline d, const Request& request) const {
     plan_type plan = plan_;
     status s;
+    std::uint32_t losses = 0;
 #if defined(__CUDACC__)
 #pragma unroll 1
 #endif
     for (bounded epochs{most_epochs}; epochs;) {
       s = request(driver(plan, channels_));
       if (s.ok() || plan.info().epochs == nullptr) break;
-      if (detail::comes_back(channels_.mine(), s, *plan.info().epochs, d)) continue;
+      const bool may = losses++ < most_losses;
+      if (may && detail::comes_back(channels_.mine(), s, *plan.info().epochs, d)) continue;
       const array_epoch now = detail::epoch_after(s, *plan.info().epochs, plan.info().epoch, d);
       if (now.number == 0) break;
       plan = plan.in(now);
