@@ -1,5 +1,6 @@
 #pragma once
 
+#include <base/log_limit.hpp>
 #include <gnstor/host/error.hpp>
 #include <gnstor/host/session.hpp>
 #include <gnstor/wire/afa/admin_command.hpp>
@@ -69,6 +70,7 @@ struct session::impl {
   template <class Payload>
   status look(const wire::afa::admin_command& c, std::uint32_t ssd, Payload& one);
   void renew_look_page();
+  void say_whether_channels_return();
   void watch_epochs();
   /// A volume in the epoch that was learned last.
   volume_info present(volume_info v) const;
@@ -155,6 +157,8 @@ struct session::impl {
   io_buffer staging_buffer{};
   std::vector<memory_block> retired;  ///< former staging buffers
   memory_block boards;                ///< of epochs, where kernels may follow them
+  bool channels_return = false;       ///< as the boards say
+  log_limit restores{1};              ///< of lost channels, that failed
   struct {
     memory_block memory;
     io_buffer buffer{};

@@ -131,8 +131,7 @@ void session::impl::watch_epochs() {
                           most_boards * sizeof(epoch_board));
   auto* const first = static_cast<epoch_board*>(boards.data());
   std::uninitialized_default_construct_n(first, most_boards);
-  if (link->restores_channels())
-    std::for_each_n(first, most_boards, [](epoch_board& board) { board.say_channels_return(); });
+  say_whether_channels_return();
   renew_look_page();
   const std::uint32_t ssds = array.ssd_count;
   watcher = std::make_unique<epoch_watcher>(
@@ -144,6 +143,15 @@ void session::impl::watch_epochs() {
       },
       link->kernel_count() != 0);
   watcher->write(array);
+}
+
+/// Has lanes wait for channels that were lost, or no longer.
+void session::impl::say_whether_channels_return() {
+  const bool they_do = link->restores_channels();
+  if (they_do == channels_return) return;
+  channels_return = they_do;
+  std::for_each_n(static_cast<epoch_board*>(boards.data()), most_boards,
+                  [=](epoch_board& board) { board.say_channels_return(they_do); });
 }
 
 void session::impl::renew_look_page() {
@@ -163,10 +171,11 @@ status session::impl::look(const wire::afa::admin_command& c, std::uint32_t ssd,
 }
 
 std::optional<wire::afa::array_description> session::impl::look(std::uint32_t ssd_count) {
+  say_whether_channels_return();
   try {
     link->restore_channels();
-  } catch (const io_error& e) {  // they ask again
-    log(log_level::warning, e.what());
+  } catch (const error& e) {  // they ask again
+    restores.log(log_level::warning, e.what());
   }
   // Something has failed that another epoch may mend: the manager may not know that yet.
   if (reporter) reporter->note_some("a kernel waits for another epoch");

@@ -134,8 +134,12 @@ TEST_CASE("where something of a lost queue may be under way its lanes do not go 
   CHECK(b.queue.ended());
   CHECK_FALSE(b.queue.may_restart());
   CHECK(b.queue.may_reopen());
-  b.lose(9);  // both are over then
-  REQUIRE(b.queue.may_restart());
+  SUBCASE("until that is over, and the target says so") {
+    const std::lock_guard lock(b.target.script.mutex);
+    b.target.script.end_status = 0;
+  }
+  SUBCASE("until there is another one, and both are over") { b.lose(9); }
+  REQUIRE(eventually([&] { return b.queue.may_restart(); }));
   CHECK(b.restarted() == "");
   CHECK(b.goes_on());
   CHECK(b.wrong == 0);
@@ -157,10 +161,12 @@ TEST_CASE("a queue that could not be made again is tried once more") {
   refuses(true, "nqn.2026-11.test:another");
   CHECK(b.restarted() == "connecting it again");
   refuses(true, "");
-  // A queue that ended in this association ends it: there is another one.
-  REQUIRE(eventually([&] { return b.queue.ended() && b.queue.may_restart(); }));
+  CHECK(b.queue.ended());
+  CHECK(b.queue.may_restart());
+  const std::uint64_t association = b.c.association();
   CHECK(b.restarted() == "");
   CHECK(b.goes_on());
+  CHECK(b.c.association() == association);  // it was none the worse
   CHECK(b.wrong == 0);
 }
 

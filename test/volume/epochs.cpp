@@ -14,6 +14,9 @@ namespace {
 using volume = volume_ref<fake_channel>;
 
 status own(wire::afa::status why) { return status::nvme(7, static_cast<std::uint8_t>(why), 0); }
+std::uint32_t word_of(channel_phase phase, std::uint32_t resets) {
+  return resets << 8 | static_cast<std::uint32_t>(phase);
+}
 status stale() { return own(wire::afa::status::stale_epoch); }
 status internal_error() {
   return status::nvme(0, static_cast<std::uint8_t>(wire::nvme::generic_status::internal_error), 0);
@@ -209,7 +212,7 @@ TEST_CASE("a request whose channel dies goes again by the next connection, as a 
     CAPTURE(write);
     bench b;
     b.board.write({9, 0, 0});
-    b.board.say_channels_return();
+    b.board.say_channels_return(true);
     status why = status::make(status_code::flushed, reporter::channel);
     SUBCASE("another request killed it") {}
     SUBCASE("it was made again meanwhile") { why.code = status_code::reset; }
@@ -224,14 +227,16 @@ TEST_CASE("a request whose channel dies goes again by the next connection, as a 
     b.script.judge = [&](const sent_command& c) {
       return dies && c.where.block.value >= 40 ? why : status{};
     };
-    b.script.phase = [&] {
+    b.script.life = [&] {
       if (looks == 0) before = b.script.sent.size();
-      if (++looks < 4) return channel_phase::error;
-      dies = false;
-      return channel_phase::ready;
+      ++looks;
+      if (looks == 1) return word_of(channel_phase::ready, 0);  // nobody has noted it yet
+      if (looks < 4) return word_of(channel_phase::error, 0);
+      dies = looks == 4;
+      return word_of(channel_phase::ready, looks == 4 ? 0 : 1);  // made anew, which counts not
     };
     CHECK(b.moved(write).ok());
-    CHECK(looks == 4);
+    CHECK(looks == 5);
     CHECK(b.board.take_wish());
     // From the first block on.
     REQUIRE(b.script.sent.size() > before);
@@ -242,17 +247,57 @@ TEST_CASE("a request whose channel dies goes again by the next connection, as a 
   }
 }
 
+TEST_CASE("a request goes again however late its lane looks at the channel") {
+  for (const std::uint32_t resets : {1u, 7u}) {
+    for (const channel_phase first :
+         {channel_phase::error, channel_phase::connecting, channel_phase::ready}) {
+      CAPTURE(resets);
+      CAPTURE(static_cast<std::uint32_t>(first));
+      bench b;
+      b.board.write({9, 0, 0});
+      b.board.say_channels_return(true);
+      int looks = 0;
+      b.script.judge = [&](const sent_command&) {
+        return looks == 0 ? status::make(status_code::flushed, reporter::channel) : status{};
+      };
+      b.script.life = [&] {
+        const bool before = first == channel_phase::error && looks < 2;
+        const auto in = ++looks < 3 ? first : channel_phase::ready;
+        return word_of(in, before ? resets - 1 : resets);
+      };
+      CHECK(b.moved(true, 4).ok());
+      CHECK(looks == (first == channel_phase::ready ? 1 : 3));
+    }
+  }
+}
+
 TEST_CASE("a request that killed its channel itself, or whose channel stays dead, ends") {
   bench b;
   b.board.write({9, 0, 0});
   status why = status::make(status_code::transport_error, reporter::nic);
   why.syndrome = static_cast<std::uint8_t>(wire::mlx5::syndrome::remote_access_error);
-  SUBCASE("it reached for memory that is not its own") { b.board.say_channels_return(); }
+  SUBCASE("it reached for memory that is not its own") {
+    b.board.say_channels_return(true);
+    b.script.life = [] { return word_of(channel_phase::ready, 1); };
+  }
   SUBCASE("nobody makes channels again") { why.code = status_code::flushed; }
-  SUBCASE("it does not come back in time") {
-    b.board.say_channels_return();
+  SUBCASE("they were to be made again, and will not after all") {
+    b.board.say_channels_return(true);
     why.code = status_code::flushed;
-    b.script.phase = [] { return channel_phase::error; };
+    b.script.life = [&] {
+      b.board.say_channels_return(false);
+      return word_of(channel_phase::error, 0);
+    };
+  }
+  SUBCASE("it was made anew for others") {
+    b.board.say_channels_return(true);
+    why.code = status_code::flushed;
+    b.script.life = [] { return word_of(channel_phase::ready, 0); };
+  }
+  SUBCASE("it does not come back in time") {
+    b.board.say_channels_return(true);
+    why.code = status_code::flushed;
+    b.script.life = [] { return word_of(channel_phase::error, 3); };
   }
   b.script.judge = [=](const sent_command&) { return why; };
   CHECK(b.moved(true, 4).code == why.code);
@@ -262,11 +307,14 @@ TEST_CASE("a request that killed its channel itself, or whose channel stays dead
 TEST_CASE("a request with which one connection after another dies ends before its time is up") {
   bench b;
   b.board.write({9, 0, 0});
-  b.board.say_channels_return();
+  b.board.say_channels_return(true);
   b.script.judge = [](const sent_command&) {
     return status::make(status_code::flushed, reporter::channel);
   };
-  CHECK(b.moved(true, 4).code == status_code::flushed);
+  b.script.life = [&] { return word_of(channel_phase::ready, 1); };
+  const status s = b.moved(true, 4);
+  CHECK(s.code == status_code::flushed);
+  CHECK(s.left_behind());  // though the last attempt was refused
   CHECK(b.script.sent.size() == 5 * 2);
 }
 

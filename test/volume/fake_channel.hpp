@@ -30,7 +30,7 @@ struct channel_script {
   std::vector<sent_command> sent;
   status answer[64] = {};                            ///< of each SSD
   std::function<status(const sent_command&)> judge;  ///< if set: of each command instead
-  std::function<channel_phase()> phase;              ///< if set: what the channel is in
+  std::function<std::uint32_t()> life;               ///< if set: the phase, and resets << 8
   std::uint32_t room = 1u << 30;                     ///< requests in flight at most
   std::uint32_t in_flight = 0;
   std::vector<std::uint32_t> asked;  ///< SSD of each ticket
@@ -60,7 +60,9 @@ class fake_channel {
     return ticket{command_id(static_cast<std::uint16_t>(script_->asked.size() - 1))};
   }
   bool poll() const { return false; }
-  channel_phase phase() const { return script_->phase ? script_->phase() : channel_phase::ready; }
+  std::uint32_t life_word() const {
+    return script_->life ? script_->life() : static_cast<std::uint32_t>(channel_phase::ready);
+  }
   status wait(ticket t, deadline d, std::uint32_t* = nullptr) const {
     const status s = script_->judge ? script_->judge(script_->sent[t.id.value])
                                     : script_->answer[script_->asked[t.id.value]];

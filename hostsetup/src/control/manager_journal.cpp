@@ -128,7 +128,8 @@ manager_journal::manager_journal(std::string path, std::string array)
   const bool set_back = clock::now() < latest_;
   if (set_back) count_from_now();
   if (text.empty() || text.back() != '\n' || lines_ > 2 * most_events || set_back) write_anew();
-  if (failed_) throw error(fmt::format("the manager's journal {} cannot be written", path_));
+  if (failed_ && !set_back)
+    throw error(fmt::format("the manager's journal {} cannot be written", path_));
 }
 
 /// Takes the time of the latest line for the present one: this machine's clock has been set back.

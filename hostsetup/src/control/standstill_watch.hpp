@@ -26,8 +26,12 @@ class standstill_watch {
   standstill_watch(const standstill_watch&) = delete;
   standstill_watch& operator=(const standstill_watch&) = delete;
 
-  /// Throws `error` if no thread can be started.
+  /// Looks from now on. Throws `error` if no thread can be started.
   void start() {
+    {
+      const std::lock_guard lock(guard_);
+      seen_ = clock::now();
+    }
     thread_ = start_thread("standstill", "noticing standstills", [this] { run(); });
   }
   void stop() {

@@ -167,8 +167,10 @@ void controller::adopt(found f, bool fresh) {
     if (queue_taken_.size() < limits_.queues + 1) queue_taken_.resize(limits_.queues + 1);
     phase_ = phase::ready;
     queue_lost_ = false;
+    if (fresh) ended_until_ = association_;
     ++association_;
     fresh_starts_ += fresh ? 1 : 0;
+    ends_former_ = f.number != 0 && !unknown_former_;
     life_sent_ = clock::now();
   }
   changed_.notify_all();
@@ -239,6 +241,16 @@ std::uint64_t controller::fresh_starts() const {
   return fresh_starts_;
 }
 
+bool controller::has_ended(std::uint64_t number) const {
+  const std::lock_guard lock(mutex_);
+  return number <= ended_until_;
+}
+
+bool controller::restores() const {
+  const std::lock_guard lock(mutex_);
+  return phase_ != phase::ended && ends_former_ && options_.loss_timeout.count() != 0;
+}
+
 std::uint64_t controller::wait_ready(milliseconds timeout, std::uint64_t after) const {
   std::unique_lock lock(mutex_);
   const auto there = [&] { return phase_ == phase::ready && association_ > after; };
@@ -291,14 +303,15 @@ controller::link_handle controller::open_link(std::uint16_t queue_id, unsigned c
   return link;
 }
 
+void controller::forget_link(queue_link& link) {
+  const std::lock_guard lock(mutex_);
+  std::erase(links_, &link);
+}
+
 void controller::reopen_link(restartable_link& link, std::uint16_t queue_id, unsigned char* memory,
                              std::uint32_t depth, joined_association& in) {
   const std::shared_ptr<admin_queue> present = admin();
-  {
-    // It may be noted still, where it died alone, and its association after that.
-    const std::lock_guard lock(mutex_);
-    std::erase(links_, &link);
-  }
+  forget_link(link);  // it is noted still where it died after its association was made
   link.restart(request_for(queue_id, memory, depth, *present), options_.timeout);
   try {
     note_link(link, present, in);

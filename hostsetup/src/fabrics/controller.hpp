@@ -71,6 +71,11 @@ class controller {
   /// way any more: the target has said so. What failed may be sent again then, and what came late
   /// of the first time cannot overtake it.
   std::uint64_t fresh_starts() const;
+  /// True if nothing is under way any more of what was sent in association `number`, which was
+  /// lost: the target has said so, by now.
+  bool has_ended(std::uint64_t number) const;
+  /// True unless no association will come after this one of which that will be known.
+  bool restores() const;
   /// Joins I/O queue `queue_id` (1 to `limits().queues`) of the present association; the device
   /// then sends Connect with `connect_data()`.
   /// @param in set to the association that it has joined
@@ -79,6 +84,8 @@ class controller {
   /// The same for a queue that lanes go on in. @par Callers as its `restart`
   void reopen_link(restartable_link& link, std::uint16_t queue_id, unsigned char* memory,
                    std::uint32_t depth, joined_association& in);
+  /// Its end does not end the association any more.
+  void forget_link(queue_link& link);
   /// The data of an I/O queue's Connect in the present association.
   wire::fabrics::connect_data connect_data() const;
   /// Has the next associations say as whom the target knows this session, which claims to be one:
@@ -110,6 +117,7 @@ class controller {
   bool watch_events(admin_queue& admin);
   bool watch_life(admin_queue& admin);
   void refresh_namespaces(admin_queue& admin);
+  void end_former_again(admin_queue& admin);
   void lose(const std::string& why);
   void reconnect_once();
   void say(const std::string& text) const;
@@ -131,6 +139,8 @@ class controller {
   phase phase_ = phase::lost;
   std::uint64_t association_ = 0;
   std::uint64_t fresh_starts_ = 0;
+  std::uint64_t ended_until_ = 0;  ///< associations up to this one are over at the target, too
+  bool ends_former_ = false;       ///< the target can say that of the present one
   std::shared_ptr<admin_queue> admin_;
   controller_limits limits_;
   std::vector<namespace_info> namespaces_;
@@ -152,6 +162,7 @@ class controller {
   clock::time_point life_sent_{};
   clock::time_point lost_at_{};
   clock::time_point next_try_{};
+  clock::time_point next_end_{};  ///< when the former ones are to be ended again
   std::chrono::milliseconds pause_{0};
   std::thread thread_;
 };

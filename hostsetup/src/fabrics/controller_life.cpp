@@ -18,6 +18,7 @@ using wire::nvme::admin_opcode;
 
 constexpr milliseconds heartbeat{10};     ///< between two looks at the association
 constexpr milliseconds first_pause{100};  ///< between two tries to make it again, doubling
+constexpr milliseconds end_pause{1000};   ///< between two tries to end those that were lost
 
 }  // namespace
 
@@ -54,6 +55,8 @@ void controller::watch_once() {
       lose(fmt::format("no sign of life from the target for {} ms", options_.keep_alive.count()));
     } else if (!watch_events(*present)) {
       lose("the target or the network ended it");
+    } else {
+      end_former_again(*present);
     }
   } catch (const std::exception& fault) {
     lose(fault.what());
@@ -138,6 +141,16 @@ void controller::lose(const std::string& why) {
   pause_ = first_pause;
 }
 
+/// Asks the target again to end the associations that were lost, where it could not at first: as
+/// long as an SSD did not answer.
+void controller::end_former_again(admin_queue& admin) {
+  if (former_.empty() || unknown_former_ || clock::now() < next_end_) return;
+  next_end_ = clock::now() + end_pause;
+  if (!end_former(admin)) return;
+  const std::lock_guard lock(mutex_);
+  ended_until_ = association_ - 1;
+}
+
 /// Has the target end the associations that were lost. True if nothing of them is under way.
 bool controller::end_former(admin_queue& admin) {
   for (; !former_.empty(); former_.pop_back()) {
@@ -156,6 +169,7 @@ void controller::reconnect_once() {
   try {
     found f = establish();
     const bool fresh = end_former(*f.admin);
+    next_end_ = clock::now() + end_pause;
     adopt(std::move(f), fresh);
     say(fmt::format("connected to subsystem '{}' at {} again", options_.subsystem, way_.peer()));
     return;

@@ -82,7 +82,7 @@ void io_channel::restart(const restart_lanes& lanes, deadline d) {
   try {
     lanes(restart_step::connect, slot_.connect(write_connect_data(), depth_));
   } catch (...) {
-    slot_.end();
+    slot_.leave_resumed();
     throw;
   }
 }

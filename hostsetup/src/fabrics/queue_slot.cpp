@@ -41,7 +41,7 @@ void queue_slot::renew(std::chrono::milliseconds timeout, const std::function<vo
 
 bool queue_slot::may_resume() const {
   if (dynamic_cast<const restartable_link*>(link_.get()) == nullptr || !ended()) return false;
-  return controller_.is_ready(in_.number) && controller_.fresh_starts() > in_.fresh_starts;
+  return controller_.is_ready(in_.number) && controller_.has_ended(in_.number);
 }
 
 bool queue_slot::discard(std::uint64_t end) {
@@ -53,7 +53,14 @@ void queue_slot::skip_to(std::uint64_t next) {
 }
 
 void queue_slot::resume(unsigned char* memory, std::uint32_t depth) {
+  before_ = in_;
   controller_.reopen_link(dynamic_cast<restartable_link&>(*link_), queue_id_, memory, depth, in_);
+}
+
+void queue_slot::leave_resumed() {
+  controller_.forget_link(*link_);  // the association is none the worse
+  link_->disconnect();
+  in_ = before_;
 }
 
 }  // namespace gnstor::host::fabrics

@@ -52,11 +52,14 @@ class queue_slot {
   void skip_to(std::uint64_t next);
   /// Then joins the controller's present association for lanes that go on. Throws as `join`.
   void resume(unsigned char* memory, std::uint32_t depth);
+  /// Takes that back, where the target has not let the queue in: nothing was sent by the lanes.
+  void leave_resumed();
 
  private:
   controller& controller_;
   std::uint16_t queue_id_;
   controller::joined_association in_;
+  controller::joined_association before_{};  ///< `resume`
   controller::link_handle link_;
 };
 

@@ -76,9 +76,9 @@ class array_link {
   virtual void reset(std::uint32_t k, std::uint64_t timeout_ns) = 0;
 
   /// True if kernels' channels that die with their connection are made again beside those who use
-  /// them, by `restore_channels`.
+  /// them, by `restore_channels`; it may become false, and true again.
   virtual bool restores_channels() const { return false; }
-  /// Makes those again whose connection can be made again by now. Throws `io_error`: some are dead
+  /// Makes those again whose connection can be made again by now. Throws `error`: some are dead
   /// still. @par Callers not in `drive`
   virtual void restore_channels() {}
 

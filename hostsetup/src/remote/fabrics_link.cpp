@@ -26,6 +26,7 @@ namespace {
 constexpr std::uint64_t most_blocks = std::uint64_t{1} << 32;
 constexpr std::chrono::milliseconds longest_wait{60'000};  ///< for a lost association
 constexpr std::uint64_t step_timeout_ns = 2'000'000'000;   ///< of a channel's reset
+constexpr std::chrono::milliseconds restore_pause{100};    ///< after one that failed
 
 /// The host NQN of the session: the endpoint's, or its own name's; empty for this machine's.
 std::string host_nqn(const rdma_endpoint& where, const session_options& options) {
@@ -100,10 +101,7 @@ fabrics_link::fabrics_link(const rdma_endpoint& where, const session_options& op
       mlx5::kernel_queues_wanted{where.transport, options.channels,
                                  options.client == machine::gpu ? place::pinned : place::host,
                                  options.asynchronous, [this] { return nic_lanes(); }});
-  if (restores_channels()) {
-    step_outcome_ = memory_block(queues_->kernel_reach(), sizeof(std::uint64_t), options.device);
-    if (options.client == machine::gpu) restart_on_gpu({}, options.device);  // loads it
-  }
+  step_outcome_ = memory_block(place::host, sizeof(std::uint64_t));
   if (!is_array()) find_namespaces(where.nsid);
 }
 
@@ -302,7 +300,13 @@ void fabrics_link::revive(const std::function<bool()>& make) {
 
 std::uint64_t fabrics_link::fresh_starts() const { return queues_->fresh_starts(); }
 
-/// Lets the device of a channel's lanes take one step of its reset.
+/// Not of kernels on a GPU: a step would be a kernel beside theirs, for which there need be no
+/// room.
+bool fabrics_link::restores_channels() const {
+  return options_.client == machine::cpu && queues_->restarts_kernels() && controller_->restores();
+}
+
+/// Takes one step of a channel's reset.
 void fabrics_link::restart(const remote_channel& channel, restart_step step,
                            const connect_options& said) {
   restart_request e;
@@ -311,12 +315,8 @@ void fabrics_link::restart(const remote_channel& channel, restart_step step,
   e.options = said;
   e.timeout_ns = std::min(options_.timeout.ns(), step_timeout_ns);
   e.outcome = static_cast<std::uint64_t*>(step_outcome_.data());
-  if (options_.client == machine::gpu) {
-    restart_on_gpu(e, options_.device);
-  } else {
-    simt::lane<> lane;
-    restart_channel{}(lane, e);
-  }
+  simt::lane<> lane;
+  restart_channel{}(lane, e);
   const status s = status::unpack(*e.outcome);
   if (s.ok()) return;
   throw io_error(
@@ -324,15 +324,18 @@ void fabrics_link::restart(const remote_channel& channel, restart_step step,
 }
 
 void fabrics_link::restore_channels() {
+  using clock = std::chrono::steady_clock;
   if (!restores_channels() || reviver_ == std::this_thread::get_id()) return;
   {
     const std::shared_lock use(queue_use_);
-    if (!queues_->may_restart_kernels()) return;
+    if (clock::now() < next_restore_ || !queues_->may_restart_kernels()) return;
   }
   const std::unique_lock alone(queue_use_);
+  next_restore_ = clock::now() + restore_pause;  // where it fails
   queues_->restart_kernels([this](const auto& channel, restart_step step,
                                   const auto& said) { restart(channel, step, said); },
                            simt::within(step_timeout_ns));
+  next_restore_ = {};
 }
 
 /// Has lost channels of the kernels' made again beside those who may use them, where that can be.
@@ -342,7 +345,7 @@ void fabrics_link::await_channels() {
   for (; clock::now() < until; std::this_thread::sleep_for(std::chrono::milliseconds(1))) {
     try {
       restore_channels();
-    } catch (const io_error& e) {
+    } catch (const error& e) {
       log(log_level::warning, e.what());
       return;
     }
@@ -358,7 +361,10 @@ void fabrics_link::revive_all() {
 }
 
 void fabrics_link::reset(std::uint32_t k, std::uint64_t) {
-  if (queues_->works(k)) return;
+  {
+    const std::shared_lock use(queue_use_);
+    if (queues_->works(k)) return;
+  }
   throw input_error(fmt::format(
       "channel {} of an rdma:// session cannot be reset by itself: its association, lost as a "
       "whole, is made again as a whole. End the kernels and attach the next ones to the session",

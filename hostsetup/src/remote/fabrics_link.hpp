@@ -47,7 +47,7 @@ class fabrics_link final : public array_link {
   /// Refuses a channel that is dead: an association comes back as a whole, with its queues made
   /// anew, by `restore_channels` or when kernels are attached next.
   void reset(std::uint32_t k, std::uint64_t timeout_ns) override;
-  bool restores_channels() const override { return queues_->restarts_kernels(); }
+  bool restores_channels() const override;
   void restore_channels() override;
   std::uint64_t fresh_starts() const override;
   std::uint64_t lives() const override { return queues_->host_lives(); }
@@ -85,8 +85,9 @@ class fabrics_link final : public array_link {
   mlx5::nic_transport way_;
   std::unique_ptr<fabrics::controller> controller_;
   std::optional<fabrics_queues> queues_;
-  memory_block step_outcome_;            ///< of `restart`, where kernels' channels are made again
-  mutable std::shared_mutex queue_use_;  ///< of this CPU's queue, and of making queues anew
+  memory_block step_outcome_;  ///< of `restart`, where kernels' channels are made again
+  std::chrono::steady_clock::time_point next_restore_{};  ///< after one that failed
+  mutable std::shared_mutex queue_use_;     ///< of this CPU's queue, and of making queues anew
   std::atomic<std::thread::id> reviver_{};  ///< who does that
   std::vector<volume_info> namespaces_;
   std::vector<fabrics::namespace_info> identities_;  ///< of `namespaces_`, as they were at first

@@ -4,10 +4,12 @@
 
 #include <fabrics/io_channel.hpp>
 #include <gnstor/core/bounded.hpp>
+#include <gnstor/host/error.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 
 namespace gnstor::host {
 
@@ -113,12 +115,18 @@ bool fabrics_queues::kernels_work() const {
 }
 
 void fabrics_queues::restart_kernels(const restart_kernels_lanes& lanes, deadline d) {
+  std::exception_ptr first;
   for (std::size_t k = first_of_kernels(); k < queues_.size(); ++k) {
     if (!queues_[k]->may_restart()) continue;
     const remote_channel& channel = static_cast<const remote_channel*>(objects_.data())[k];
-    queues_[k]->restart(
-        [&](restart_step step, const connect_options& said) { lanes(channel, step, said); }, d);
+    try {
+      queues_[k]->restart(
+          [&](restart_step step, const connect_options& said) { lanes(channel, step, said); }, d);
+    } catch (const error&) {  // the others may go on
+      if (!first) first = std::current_exception();
+    }
   }
+  if (first) std::rethrow_exception(first);
 }
 
 void fabrics_queues::end() {

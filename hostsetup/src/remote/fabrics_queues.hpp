@@ -53,7 +53,8 @@ class fabrics_queues {
       std::function<void(const remote_channel&, restart_step, const connect_options&)>;
   /// True if some queue of the kernels' has ended and `restart_kernels` would make it again.
   bool may_restart_kernels() const;
-  /// Makes lost queues of the kernels' again while their lanes use them. Throws `io_error`.
+  /// Makes lost queues of the kernels' again while their lanes use them. Throws the first `error`
+  /// when it has tried all.
   void restart_kernels(const restart_kernels_lanes& lanes, deadline d);
   /// True if some have ended that can be made again now, and not beside those who use them.
   bool kernels_only_anew() const;

@@ -47,7 +47,9 @@ class channel {
 
   GNSTOR_HD const QP& queue() const { return qp_; }
   GNSTOR_HD channel_state& counters() const { return *state_; }
-  GNSTOR_HD channel_phase phase() const { return phase_in(life().phase().load()); }
+  GNSTOR_HD channel_phase phase() const { return phase_in(life_word()); }
+  /// The phase, and how often the channel was reset: as in `channel_state::phase`.
+  GNSTOR_HD std::uint32_t life_word() const { return life().phase().load(); }
 
   /// Posts the receives and sends Fabrics Connect; the channel is ready when the target has
   /// accepted it.

@@ -39,9 +39,9 @@ class alignas(64) epoch_board {
     word64(filling_).store(now.filling, release);
     word32(version_).store(before + 2, release);
   }
-  /// Says that channels which die with their connection are made again for those who wait.
-  /// @par Callers the host, before lanes use the board
-  void say_channels_return() { word32(channels_return_).store(1, release); }
+  /// Says whether channels which die with their connection are made again for those who wait.
+  /// @par Callers the host
+  void say_channels_return(bool they_do) { word32(channels_return_).store(they_do, release); }
   /// True if a lane has asked since the last time. @par Callers the host
   bool take_wish() { return word32(wished_).exchange(0, acq_rel) != 0; }
 
@@ -70,14 +70,25 @@ class alignas(64) epoch_board {
     }
     return false;
   }
-  /// Waits until a channel takes requests that has died with its connection: what was sent by that
-  /// is not under way any more then. False if it does not until `d`, or never will.
-  /// @par Callers any lane, converged or not
+  /// Waits until a channel takes requests that has died with its connection: it was reset, and what
+  /// was sent by that connection is not under way any more. False if it does not until `d`, or will
+  /// not; nor one that was made anew, without a reset: others use that.
+  /// @par Callers any lane, converged or not, after a request of its has failed there
   template <class Channel>
   GNSTOR_HD bool await_channel(const Channel& channel, deadline d) {
-    if (word32(channels_return_).load(acquire) == 0) return false;
-    for (until more{d}; more;) {
-      if (channel.phase() == channel_phase::ready) return true;
+    constexpr std::uint32_t unknown = ~0u;
+    std::uint32_t resets = unknown;  // before it died
+    for (until more{d}; more && word32(channels_return_).load(acquire) != 0;) {
+      const std::uint32_t seen = channel.life_word();
+      const channel_phase phase = phase_in(seen);
+      const bool ready = phase == channel_phase::ready;
+      // The first look may come before anybody has noted that it died, or when it is back already:
+      // then the next request fails, too, or does not.
+      if (ready && resets_in(seen) != 0 && (resets == unknown || resets_in(seen) > resets))
+        return true;
+      if (resets == unknown && phase == channel_phase::error) resets = resets_in(seen);
+      if (resets == unknown && phase == channel_phase::connecting && resets_in(seen) != 0)
+        resets = resets_in(seen) - 1;  // its next life has begun
       wish();
     }
     return false;
@@ -117,12 +128,11 @@ GNSTOR_HD_SLOW inline array_epoch epoch_after(status s, epoch_board& board, std:
   return now;
 }
 
-/// True if a request that has failed with `s` as its channel died may be sent again, as a whole:
-/// the channel has come back. Waits for it until `d`.
+/// True if a channel has come back whose loss has cost a request. Waits for it until `d`.
 /// @par Callers any lane, converged or not
 template <class Channel>
-GNSTOR_HD_SLOW bool comes_back(const Channel channel, status s, epoch_board& board, deadline d) {
-  return lost_with_channel(s) && board.await_channel(channel, d);
+GNSTOR_HD_SLOW bool comes_back(const Channel channel, epoch_board& board, deadline d) {
+  return board.await_channel(channel, d);
 }
 
 }  // namespace gnstor::detail

@@ -202,8 +202,13 @@ class volume_ref {
     for (bounded epochs{most_epochs}; epochs;) {
       s = request(driver(plan, channels_));
       if (s.ok() || plan.info().epochs == nullptr) break;
-      const bool may = losses++ < most_losses;
-      if (may && detail::comes_back(channels_.mine(), s, *plan.info().epochs, d)) continue;
+      if (detail::lost_with_channel(s)) {
+        const bool may = losses++ < most_losses;
+        if (may && detail::comes_back(channels_.mine(), *plan.info().epochs, d)) continue;
+        // An attempt before a refusal was sent, and may be executed yet.
+        if (losses > 1 && s.code == status_code::flushed) s.by = reporter::queue_pair;
+        break;
+      }
       const array_epoch now = detail::epoch_after(s, *plan.info().epochs, plan.info().epoch, d);
       if (now.number == 0) break;
       plan = plan.in(now);
