@@ -23,12 +23,8 @@ using test::eventually;
 using test::scripted_target;
 
 controller_options options() {
-  controller_options o;
-  o.subsystem = "nqn.2026-11.test:subsystem";
-  o.host_nqn = "nqn.2026-11.test:host";
-  o.keep_alive = milliseconds(0);
+  controller_options o = test::scripted_options();
   o.loss_timeout = milliseconds(30'000);
-  o.reconnect_delay = milliseconds(20);
   return o;
 }
 

@@ -10,7 +10,6 @@ namespace {
 
 using namespace gnstor;
 using host::fabrics::controller;
-using host::fabrics::controller_options;
 using host::fabrics::io_channel;
 using host::fabrics::queue_slot;
 using test::eventually;
@@ -18,18 +17,9 @@ using test::scripted_target;
 
 constexpr std::chrono::milliseconds patience{20'000};
 
-controller_options options() {
-  controller_options o;
-  o.subsystem = "nqn.2026-11.test:subsystem";
-  o.host_nqn = "nqn.2026-11.test:host";
-  o.keep_alive = std::chrono::milliseconds(0);
-  o.reconnect_delay = std::chrono::milliseconds(20);
-  return o;
-}
-
 TEST_CASE("a slot that nobody joined gives its queue id back") {
   scripted_target target;
-  controller c(target, options());
+  controller c(target, test::scripted_options());
   {
     queue_slot slot(c);
     CHECK(slot.queue_id() == 1);
@@ -43,7 +33,7 @@ TEST_CASE("a slot that nobody joined gives its queue id back") {
 
 TEST_CASE("a lost queue whose Connect is refused is left, and can be made later") {
   scripted_target target;
-  controller c(target, options());
+  controller c(target, test::scripted_options());
   io_channel one(c);
   target.drop_all();
   CHECK(eventually([&] { return c.association() == 2; }));
@@ -64,7 +54,7 @@ TEST_CASE("a lost queue whose Connect is refused is left, and can be made later"
 
 TEST_CASE("a link's channel is the proxy's own, by another name") {
   scripted_target target;
-  controller c(target, options());
+  controller c(target, test::scripted_options());
   const io_channel one(c);
   const remote_channel same = one.channel();
   CHECK(same.phase() == channel_phase::ready);

@@ -24,11 +24,7 @@ using test::eventually;
 using test::scripted_target;
 
 controller_options restart_options() {
-  controller_options o;
-  o.subsystem = "nqn.2026-11.test:subsystem";
-  o.host_nqn = "nqn.2026-11.test:host";
-  o.keep_alive = std::chrono::milliseconds(0);
-  o.reconnect_delay = std::chrono::milliseconds(20);
+  controller_options o = test::scripted_options();
   o.depth = 16;
   return o;
 }

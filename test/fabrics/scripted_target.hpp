@@ -1,6 +1,7 @@
 #pragma once
 
 #include "scripted_queue.hpp"
+#include <fabrics/controller_options.hpp>
 #include <fabrics/transport.hpp>
 #include <proxy/proxy_engine.hpp>
 #include <proxy/proxy_thread.hpp>
@@ -9,6 +10,16 @@
 #include <set>
 
 namespace gnstor::test {
+
+/// Of a controller that connects to one, soon again, and sends no signs of life.
+inline host::fabrics::controller_options scripted_options() {
+  host::fabrics::controller_options o;
+  o.subsystem = "nqn.2026-11.test:subsystem";
+  o.host_nqn = "nqn.2026-11.test:host";
+  o.keep_alive = std::chrono::milliseconds(0);
+  o.reconnect_delay = std::chrono::milliseconds(20);
+  return o;
+}
 
 /// A target inside this process, for the host's side of NVMe over Fabrics without a network.
 class scripted_target : public host::fabrics::transport {
