@@ -5,6 +5,8 @@
 // the data. `link_ratio` is to SMs that add up the same pages in host memory in the same order,
 // `uvm_ratio` to managed memory, which lies on the host before, with the better of no advice and
 // read-mostly; `uvm_plain_ratio` without advice.
+// `copiers/ORDER/PAGE`: the same beside a kernel for which threads of the CPU copy the pages, one
+// that is missed at a time for each warp, to the GPU's memory.
 // `cold_elements/PAGE`: the same by `view[i]`, in order. `lone_fault/PAGE`: one thread, one page
 // after another. `/pager`: a pager fetches what kernels miss through `served_view`.
 // `resident/ORDER/PAGE/HOW/blocks:B`: `view[i]` where every page is there, B blocks of 256 threads
@@ -15,14 +17,19 @@
 // `resident/pages/PAGE`: the same by `view.page`, 16 bytes a lane.
 // `vector_add/HOW`: c = a + b with frames for a quarter of each, c written back; by `overwritten`
 // pages c is not fetched before.
-// `link_ratio` is to a kernel that reads a and b from host memory and writes c there.
+// `link_ratio` is to a kernel that reads a and b from host memory and writes c there,
+// `fetched_ratio` to one that reads c, too, before it writes it.
+#include "array_paging/cpu_copiers.cuh"
 #include "array_paging/rig.cuh"
 #include "support/registration.hpp"
 #include <gnstor/host/hashed.hpp>
 
 #include <benchmark/benchmark.h>
 
-#include <stdexcept>
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
 
 namespace {
 
@@ -38,30 +45,14 @@ host_data& data() {
   return d;
 }
 
-/// Seconds of all pages of managed memory once.
-double uvm_pages(const managed_data& m, std::uint32_t page, page_order order, std::uint64_t sum) {
-  tally t;
-  m.make_cold();
-  const double s =
-      timed([&] { sum_pages<<<blocks, threads>>>(m.data(), page / 4, order, t.word()); });
-  require_sum(t.value(), sum, "uvm");
-  return s;
-}
-
 void cold(benchmark::State& state, bool random, std::uint32_t page, std::uint32_t percent,
           bool with_uvm, bool with_pager) {
   host_data& d = data();
   const page_order order{d.bytes() / page, random};
   tally t;
-  compared link, uvm, uvm_plain;
-  std::unique_ptr<managed_data> plain, advised;
-  if (with_uvm) {
-    plain = std::make_unique<managed_data>(few_elements, false);
-    advised = std::make_unique<managed_data>(few_elements, true);
-  }
-  const page_order few{few_elements * 4 / page, random};
-  std::uint64_t few_sum = 0;
-  for (std::uint64_t i = 0; with_uvm && i < few_elements; ++i) few_sum += element_at(i);
+  compared link;
+  std::unique_ptr<managed_peers> uvm;
+  if (with_uvm) uvm = std::make_unique<managed_peers>(few_elements, page, random);
   page_cache_counters c;
   for (int k = 0; k < rounds; ++k) {
     const auto a = array_on(d, page, d.bytes() / 100 * percent);
@@ -75,25 +66,39 @@ void cold(benchmark::State& state, bool random, std::uint32_t page, std::uint32_
         timed([&] { sum_pages<<<blocks, threads>>>(d.data(), page / 4, order, t.word()); });
     require_sum(t.value(), d.sum(), "link");
     link.add(1 / ours, 1 / bare);
-    if (!with_uvm) continue;
-    const double one = uvm_pages(*plain, page, few, few_sum);
-    const double two = uvm_pages(*advised, page, few, few_sum);
-    const double share = static_cast<double>(few_elements) / elements;
-    uvm.add(1 / (share * ours), 1 / std::min(one, two));
-    uvm_plain.add(1 / (share * ours), 1 / one);
-    state.counters["uvm_plain_GB_per_s"] = 4e-9 * few_elements / one;
-    state.counters["uvm_advised_GB_per_s"] = 4e-9 * few_elements / two;
+    if (uvm) uvm->add(ours * few_elements / elements);
   }
   std::vector<double> seconds;
   for (const double r : link.ours) seconds.push_back(1 / r);
   report_rate(state, seconds, d.bytes());
   state.counters["M_faults_per_s"] = static_cast<double>(order.pages) / median(seconds) / 1e6;
   state.counters["link_ratio"] = link.ratio();
-  if (with_uvm) {
-    state.counters["uvm_ratio"] = uvm.ratio();
-    state.counters["uvm_plain_ratio"] = uvm_plain.ratio();
-  }
+  if (uvm) uvm->report(state);
   state.counters["evictions"] = static_cast<double>(c.evictions);
+}
+
+/// Pages of all sizes that threads of this CPU copy for a kernel, beside the kernel's own.
+void beside_copiers(benchmark::State& state, bool random, std::uint32_t page) {
+  host_data& d = data();
+  const page_order order{d.bytes() / page, random};
+  tally t;
+  cpu_copiers copiers(d.data(), page, blocks * threads / 32);
+  compared to_copiers;
+  std::vector<double> seconds, copied;
+  for (int k = 0; k < rounds; ++k) {
+    const auto a = array_on(d, page, d.bytes() / 4);
+    seconds.push_back(timed([&] { sum_pages<<<blocks, threads>>>(a->view(), order, t.word()); }));
+    require_sum(t.value(), d.sum(), "array");
+    copied.push_back(
+        timed([&] { sum_copied<<<blocks, threads>>>(copiers.ref(), order, t.word()); }));
+    copiers.check();
+    require_sum(t.value(), d.sum(), "copied");
+    to_copiers.add(1 / seconds.back(), 1 / copied.back());
+  }
+  report_rate(state, seconds, d.bytes());
+  state.counters["copiers_ratio"] = to_copiers.ratio();
+  state.counters["copiers_GB_per_s"] = static_cast<double>(d.bytes()) / median(copied) / 1e9;
+  state.counters["copiers"] = copiers.threads();
 }
 
 void cold_elements(benchmark::State& state, std::uint32_t page, bool with_pager) {
@@ -272,8 +277,15 @@ void vector_add(benchmark::State& state, add_by how) {
   constexpr std::uint64_t count = few_elements;
   host_data a(count), b(count), c(count);
   const managed_data x(count, false), y(count, false), z(count, false);
-  compared link, uvm;
+  compared link, fetched, uvm;
   std::vector<double> seconds;
+  const auto in_place = [&](auto kernel) {
+    return timed_by_clock([&] {
+      kernel<<<blocks, threads>>>(reinterpret_cast<const uint4*>(a.data()),
+                                  reinterpret_cast<const uint4*>(b.data()),
+                                  reinterpret_cast<uint4*>(c.data()), count / 4);
+    });
+  };
   for (int k = 0; k < rounds; ++k) {
     const auto pa = array_on(a, 4096, count), pb = array_on(b, 4096, count);
     const auto pc = array_on(c, 4096, count);
@@ -292,12 +304,9 @@ void vector_add(benchmark::State& state, add_by how) {
       pc->flush();
     }));
     check_sums(c.data(), count);
-    link.add(1 / seconds.back(), 1 / timed_by_clock([&] {
-                                   add_in_place<<<blocks, threads>>>(
-                                       reinterpret_cast<const uint4*>(a.data()),
-                                       reinterpret_cast<const uint4*>(b.data()),
-                                       reinterpret_cast<uint4*>(c.data()), count / 4);
-                                 }));
+    link.add(1 / seconds.back(), 1 / in_place(add_in_place<false>));
+    fetched.add(1 / seconds.back(), 1 / in_place(add_in_place<true>));
+    check_sums(c.data(), count);
     for (const managed_data* m : {&x, &y, &z}) m->make_cold();
     uvm.add(1 / seconds.back(), 1 / timed_by_clock([&] {
                                   add_elements<<<blocks, threads>>>(x.data(), y.data(), z.data(),
@@ -307,6 +316,7 @@ void vector_add(benchmark::State& state, add_by how) {
   }
   report_rate(state, seconds, 12 * count);
   state.counters["link_ratio"] = link.ratio();
+  state.counters["fetched_ratio"] = fetched.ratio();
   state.counters["uvm_ratio"] = uvm.ratio();
 }
 
@@ -337,6 +347,9 @@ const bool registered = [] {
   }
   for (const bool random : {false, true}) {
     const std::string order = random ? "rand" : "seq";
+    for (std::uint32_t page = 4096; page <= 1u << 20; page *= 4)
+      add_benchmark("copiers/" + order + "/" + std::to_string(page),
+                    [=](benchmark::State& s) { beside_copiers(s, random, page); });
     add_benchmark("hashed/" + order + "/4096",
                   [=](benchmark::State& s) { resident_hashed(s, random, 4096); });
   }

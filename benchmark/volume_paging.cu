@@ -1,10 +1,13 @@
 // Arrays on volumes of an emulated array whose node runs on the same GPU, flash in host memory or
-// in the GPU's: faults served by the warps that have them, or by a pager. Every ratio is the median
-// of rounds in which both sides took turns; every sum is checked.
+// in the GPU's, or (MEDIA `second`, where there is one) on a second GPU, flash in host memory:
+// faults served by the warps that have them, or by a pager. Every ratio is the median of rounds in
+// which both sides took turns; every sum is checked.
 //
 // `cold/MEDIA/ORDER/PAGE/WHO`: every page once, a warp each, through `view.page`; frames are a
 // quarter of the data. `link_ratio` is to SMs that add up the same pages in host memory in the same
-// order; the node moves pages over the same link. What a run takes whose kernel does nothing is not
+// order; the node moves pages over the same link. `uvm_ratio` is to managed memory that lies on the
+// host before, with the better of no advice and read-mostly, `uvm_plain_ratio` without advice. What
+// a run takes whose kernel does nothing is not
 // counted: the node starts and ends with each.
 // `cold_elements/MEDIA/PAGE/WHO`: the same by `view[i]`, in order.
 // `lone_fault/MEDIA/PAGE/WHO`: one thread, one page after another.
@@ -50,12 +53,15 @@ struct filled_volume {
 
   filled_volume(const std::string& media, std::uint32_t channels)
       : session(
-            "emu:?runner=gpu&resident=no&shards=32&ssds=4&replicas=1&capacity=512M&media=" + media,
+            "emu:?runner=gpu&resident=no&shards=32&ssds=4&replicas=1&capacity=512M&" + place(media),
             {.channels = channels}),
         volume(session.create_volume({.bytes = 4 * elements})) {
     constexpr std::uint64_t piece = std::uint64_t{64} << 20;
     for (std::uint64_t at = 0; at < 4 * elements; at += piece)
       session.write(volume, at, reinterpret_cast<const char*>(data().data()) + at, piece);
+  }
+  static std::string place(const std::string& media) {
+    return media == "second" ? "media=host&device=1" : "media=" + media;
   }
   std::unique_ptr<remote> array(std::uint32_t page, std::uint64_t frame_bytes) {
     return std::make_unique<remote>(
@@ -147,6 +153,8 @@ void cold(benchmark::State& state, const std::string& media, bool random, std::u
   const page_order order{d.bytes() / page, random};
   tally t;
   compared link;
+  std::unique_ptr<managed_peers> uvm;
+  if (media != "hbm" && page == 4096) uvm = std::make_unique<managed_peers>(elements, page, random);
   std::vector<double> seconds;
   page_cache_counters c;
   for (int k = 0; k < rounds; ++k) {
@@ -160,8 +168,10 @@ void cold(benchmark::State& state, const std::string& media, bool random, std::u
         1 / seconds.back(),
         1 / timed([&] { sum_pages<<<blocks, threads>>>(d.data(), page / 4, order, t.word()); }));
     require_sum(t.value(), d.sum(), "link");
+    if (uvm) uvm->add(seconds.back());
   }
   report_rate(state, seconds, d.bytes());
+  if (uvm) uvm->report(state);
   state.counters["M_faults_per_s"] = static_cast<double>(order.pages) / median(seconds) / 1e6;
   state.counters["link_ratio"] = link.ratio();
   state.counters["pages_in"] = static_cast<double>(c.pages_in);
@@ -324,7 +334,10 @@ void little(benchmark::State& state, const std::string& media, std::uint32_t cha
 }
 
 const bool registered = [] {
-  for (const std::string media : {"host", "hbm"}) {
+  int gpus = 0;
+  const bool has_second = cudaGetDeviceCount(&gpus) == cudaSuccess && gpus > 1;
+  for (const std::string media : {"host", "hbm", "second"}) {
+    if (media == "second" && !has_second) continue;
     for (const bool pager : {false, true}) {
       const std::string who = pager ? "/pager" : "/warp";
       for (const std::uint32_t page : {4096u, 65536u}) {

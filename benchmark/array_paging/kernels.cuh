@@ -172,26 +172,31 @@ __global__ void add_pages(View a, View b, View c) {
   const std::uint64_t step = c.elements_per_page();
   for (std::uint64_t i = thread_number() / 32 * step; i < c.size();
        i += thread_count() / 32 * step) {
-    const auto x = a.page(warp, i);
-    const auto y = b.page(warp, i);
-    if (!x || !y) continue;
-    const auto z = [&] {
+    const auto pages = [&] {
       if constexpr (Overwrite) {
-        return c.overwritten_page(warp, i);
+        return hold_pages(warp, to_read(a, i), to_read(b, i), to_overwrite(c, i));
       } else {
-        return c.writable_page(warp, i);
+        return hold_pages(warp, to_read(a, i), to_read(b, i), to_write(c, i));
       }
     }();
+    const auto x = pages.template get<0>(), y = pages.template get<1>();
+    const auto z = pages.template get<2>();
     for (std::uint64_t k = i + warp.thread_rank(); z.holds(k); k += 32) z[k] = x[k] + y[k];
   }
 }
 /// The least that moves the same bytes over the link both ways: two arrays read, one written.
+/// @tparam Fetch the third one is read, too, as a page is that was not there when it is written
+template <bool Fetch>
 __global__ void add_in_place(const uint4* a, const uint4* b, uint4* c, std::uint64_t count) {
+  std::uint64_t before = 0;
   for (std::uint64_t i = thread_number(); i < count; i += thread_count()) {
     const uint4 x = a[i];
     const uint4 y = b[i];
+    if (Fetch) before += sum_of(c[i]);
     c[i] = uint4{x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w};
   }
+  // Never so, which the compiler does not know: the loads stay.
+  if (Fetch && before == ~std::uint64_t{0}) c[0] = uint4{};
 }
 __global__ void count_wrong_sums(const std::uint32_t* c, std::uint64_t count,
                                  std::uint64_t* wrong) {

@@ -6,13 +6,17 @@
 #include "kernels.cuh"
 #include <gnstor/host/mapped_array.hpp>
 
+#include <benchmark/benchmark.h>
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 namespace gnstor::benchmarks {
 
@@ -117,6 +121,58 @@ class managed_data {
   bool advised_;
 };
 
+/// Throws unless a sum is right: no figure without its data.
+inline void require_sum(std::uint64_t is, std::uint64_t wanted, const char* what) {
+  if (is == wanted) return;
+  throw std::runtime_error(std::string(what) + ": the sum is " + std::to_string(is) + ", not " +
+                           std::to_string(wanted));
+}
+
+/// Managed memory whose pages lie on the host, beside an array: without advice, and read-mostly.
+class managed_peers {
+ public:
+  /// @param elements of each of the two
+  managed_peers(std::uint64_t elements, std::uint32_t page, bool random)
+      : plain_(elements, false),
+        advised_(elements, true),
+        order_{elements * 4 / page, random},
+        page_(page) {
+    for (std::uint64_t i = 0; i < elements; ++i) sum_ += element_at(i);
+  }
+  /// Reads every page of both once, cold.
+  /// @param seconds that the array took for as many elements
+  void add(double seconds) {
+    const double one = pages_of(plain_), two = pages_of(advised_);
+    better_.add(1 / seconds, 1 / std::min(one, two));
+    plain_ratio_.add(1 / seconds, 1 / one);
+    plain_rates_.push_back(4e-9 * static_cast<double>(plain_.count()) / one);
+    advised_rates_.push_back(4e-9 * static_cast<double>(plain_.count()) / two);
+  }
+  void report(benchmark::State& state) const {
+    state.counters["uvm_ratio"] = better_.ratio();
+    state.counters["uvm_plain_ratio"] = plain_ratio_.ratio();
+    state.counters["uvm_plain_GB_per_s"] = median(plain_rates_);
+    state.counters["uvm_advised_GB_per_s"] = median(advised_rates_);
+  }
+
+ private:
+  double pages_of(const managed_data& m) const {
+    tally t;
+    m.make_cold();
+    const double s =
+        timed([&] { sum_pages<<<blocks, threads>>>(m.data(), page_ / 4, order_, t.word()); });
+    require_sum(t.value(), sum_, "uvm");
+    return s;
+  }
+
+  managed_data plain_, advised_;
+  page_order order_;
+  std::uint32_t page_;
+  std::uint64_t sum_ = 0;
+  compared better_, plain_ratio_;
+  std::vector<double> plain_rates_, advised_rates_;
+};
+
 using paged = host::mapped_array<std::uint32_t>;
 
 /// Warps of a pager: GNSTOR_PAGER_WARPS, 0 for the default.
@@ -142,13 +198,6 @@ inline std::unique_ptr<paged> array_on(host_data& d, std::uint32_t page,
                                        std::uint64_t frame_bytes) {
   return std::make_unique<paged>(
       d.memory(), d.count(), host::array_options{.frame_bytes = frame_bytes, .page_bytes = page});
-}
-
-/// Throws unless a sum is right: no figure without its data.
-inline void require_sum(std::uint64_t is, std::uint64_t wanted, const char* what) {
-  if (is == wanted) return;
-  throw std::runtime_error(std::string(what) + ": the sum is " + std::to_string(is) + ", not " +
-                           std::to_string(wanted));
 }
 
 }  // namespace gnstor::benchmarks

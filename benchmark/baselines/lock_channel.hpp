@@ -42,7 +42,9 @@ class lock_channel {
 
   GNSTOR_HD const QP& queue() const { return qp_; }
   GNSTOR_HD channel_state& counters() const { return head_->counters; }
-  GNSTOR_HD channel_phase phase() const { return phase_in(phase_word().load(acquire)); }
+  GNSTOR_HD channel_phase phase() const { return phase_in(life_word()); }
+  /// As `channel::life_word`; never reset.
+  GNSTOR_HD std::uint32_t life_word() const { return phase_word().load(acquire); }
   /// Request slots that are not free; exact while nobody uses the channel.
   GNSTOR_HD std::uint32_t in_use() const { return head_->taken; }
 

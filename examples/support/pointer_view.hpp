@@ -3,9 +3,13 @@
 #include <gnstor/array/page_guard.hpp>
 #include <gnstor/array/page_use.hpp>
 #include <gnstor/core/status.hpp>
+#include <gnstor/simt/group.hpp>
 
-#include <algorithm>
+#include <cuda/std/tuple>
+
+#include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace support {
 
@@ -86,5 +90,42 @@ class pointer_view {
   std::uint64_t count_;
   std::uint32_t page_elements_;
 };
+
+/// A page of a `pointer_view` that is to be held beside others: for `hold_pages`.
+template <class T>
+struct pointer_request {
+  gnstor::result<typename pointer_view<T>::pinned> page;
+};
+template <class T>
+GNSTOR_HD pointer_request<const T> to_read(const pointer_view<T>& view, std::uint64_t index) {
+  const auto page = view.acquire_page(gnstor::simt::group::self(), index);
+  if (!page) return {page.status};
+  const typename pointer_view<const T>::pinned same{page.value.data, page.value.first,
+                                                    page.value.count};
+  return {same};
+}
+template <class T>
+GNSTOR_HD pointer_request<T> to_overwrite(const pointer_view<T>& view, std::uint64_t index) {
+  return {view.acquire_page(gnstor::simt::group::self(), index)};
+}
+
+/// See `gnstor::page_set`.
+template <class... Requests>
+struct pointer_pages {
+  cuda::std::tuple<Requests...> requests;
+
+  GNSTOR_HD explicit operator bool() const {
+    return cuda::std::apply([](const auto&... r) { return (... && r.page.status.ok()); }, requests);
+  }
+  template <std::size_t K>
+  GNSTOR_HD auto get() const {
+    return cuda::std::get<K>(requests).page.value;
+  }
+};
+template <gnstor::simt::warp_group G, class... T>
+GNSTOR_HD pointer_pages<pointer_request<T>...> hold_pages(const G&,
+                                                          const pointer_request<T>&... requests) {
+  return {{requests...}};
+}
 
 }  // namespace support

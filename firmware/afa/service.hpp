@@ -83,7 +83,7 @@ struct service {
 
  private:
   /// One round of engine `role`.
-  GNSTOR_HD bool serve(const simt::group& g, std::uint32_t role, std::uint32_t round,
+  GNSTOR_HD_INLINE bool serve(const simt::group& g, std::uint32_t role, std::uint32_t round,
                        std::uint32_t quiet) const {
     const node_shape& shape = array.shape;
     if (role < shape.copy_workers) return copy_engine::tick(array, role, g);

@@ -2,6 +2,7 @@
 #include "../../benchmark/baselines/lock_channel.hpp"
 
 #include "exchange_run.hpp"
+#include <gnstor/volume/volume_ref.hpp>
 
 namespace gnstor::test {
 
@@ -19,6 +20,10 @@ using namespace gnstor::test;
 namespace {
 
 using locked = baseline::lock_channel<>;
+
+/// Benchmarks read and write volumes through it: what `volume_ref` asks of a channel it has.
+[[maybe_unused]] constexpr auto reads_a_volume = &volume_ref<locked>::read<io_buffer>;
+[[maybe_unused]] constexpr auto writes_a_volume = &volume_ref<locked>::write<io_buffer>;
 
 std::string exchanged_locked(host::options chosen, exchange_shape s = {}) {
   return exchanged<locked>(chosen, s);

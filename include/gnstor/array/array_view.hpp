@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gnstor/array/array_element.hpp>
+#include <gnstor/array/array_range.hpp>
 #include <gnstor/array/copied_pages.hpp>
 #include <gnstor/array/element_layout.hpp>
 #include <gnstor/array/far_access.hpp>
@@ -188,6 +189,22 @@ class array_view {
       if (index < count_) far::prefetch(twin_, index);
     }
   }
+  /// Has the pages fetched that lanes of `g` want, each its own: without waiting where others fetch
+  /// pages, else all together. What fails is said when the page is used.
+  /// @par Callers every lane of `g`, converged, on the same view
+  /// @par Bound the view's timeout
+  template <simt::warp_group G>
+  GNSTOR_HD void prefetch(const G& g, std::uint64_t index, bool wants) const {
+    const bool there = index < count_;
+    if constexpr (served_page_store<Store>) {
+      if (wants && there) far::prefetch(twin_, index);
+      g.sync();
+    } else {
+      value_type unused{};
+      const bool misses = wants && there && !peek(index, unused);
+      if (g.any(misses)) (void)far::load_together(twin_, g, index, misses);
+    }
+  }
 
   /// Holds the page of `index` for all threads of `g`, lanes of a warp or a block
   /// (`simt::block_group`), until the end of the scope, once for many reads: `const auto page =
@@ -228,6 +245,33 @@ class array_view {
   template <simt::warp_group G, std::size_t N>
   [[nodiscard]] GNSTOR_HD auto pages(const G& g, const std::uint64_t (&indices)[N]) const {
     return detail::hold_for_reading(g, *this, indices, std::make_index_sequence<N>{});
+  }
+
+  /// Calls `body(elements, i)` for the elements of `count` from `first` on that lie on one page, a
+  /// `cuda::std::span` whose first one is element `i`, page after page; each is held meanwhile:
+  /// `view.read_range(warp, first, count, [&](auto part, std::uint64_t i) { ... });`. The next page
+  /// is on its way then, where others fetch pages.
+  /// @par Callers every thread of `g`, converged, with the same arguments; so they leave `body`
+  /// @par Result every lane the same
+  /// @par Order, Bound as `page`, for each page
+  /// @par Errors out_of_range: `body` is not called; a page's status: not for it and those after it
+  template <simt::thread_group G, class Body>
+  GNSTOR_HD status read_range(const G& g, std::uint64_t first, std::uint64_t count,
+                              const Body& body) const {
+    return range{*this, first, count}.template visit<const value_type>(g, page_use::read, body);
+  }
+  /// The same for writing.
+  template <simt::thread_group G, class Body>
+  GNSTOR_HD status write_range(const G& g, std::uint64_t first, std::uint64_t count,
+                               const Body& body) const requires(!reads_only) {
+    return range{*this, first, count}.template visit<T>(g, page_use::write, body);
+  }
+  /// The same for elements that `g` writes all: pages that lie in the range as a whole are not
+  /// fetched, and have any value until they are written.
+  template <simt::thread_group G, class Body>
+  GNSTOR_HD status overwrite_range(const G& g, std::uint64_t first, std::uint64_t count,
+                                   const Body& body) const requires(!reads_only) {
+    return range{*this, first, count}.template visit<T>(g, page_use::overwrite, body);
   }
 
   /// Pins the page of `index` for all lanes of `g` beyond a scope: `release_page` it afterwards.
@@ -271,6 +315,7 @@ class array_view {
 
  private:
   using far = detail::far_access<mutable_view>;
+  using range = detail::array_range<array_view>;
   template <class, array_store>
   friend class array_view;
   template <simt::warp_group, class...>

@@ -2,6 +2,8 @@
 
 #include <gnstor/core/config.hpp>
 
+#include <cuda/std/span>
+
 #include <cstdint>
 
 namespace gnstor::inline v0 {
@@ -20,6 +22,8 @@ class held_page {
   /// Index of the page's first element, and how many there are; none if it is not held.
   GNSTOR_HD std::uint64_t first() const { return first_; }
   GNSTOR_HD std::uint32_t count() const { return count_; }
+  /// All of them, from `first()` on.
+  GNSTOR_HD cuda::std::span<T> span() const { return {data_, count_}; }
 
  private:
   T* data_;

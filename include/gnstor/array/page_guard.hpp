@@ -5,6 +5,8 @@
 #include <gnstor/core/result.hpp>
 #include <gnstor/simt/thread_group.hpp>
 
+#include <cuda/std/span>
+
 namespace gnstor::inline v0 {
 
 /// A page of an array, held in its frame for all lanes of a group until the end of the scope; what
@@ -42,6 +44,8 @@ class page_guard {
   /// Index of the page's first element, and how many there are.
   GNSTOR_HD std::uint64_t first() const { return page_.value.first; }
   GNSTOR_HD std::uint32_t count() const { return page_.value.count; }
+  /// All of them, from `first()` on; none if the page is not held.
+  GNSTOR_HD cuda::std::span<T> span() const { return {page_.value.data, page_.value.count}; }
 
  private:
   GNSTOR_HD static int exceptions() { return detail::uncaught(); }
