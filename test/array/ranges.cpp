@@ -4,6 +4,7 @@
 #include "pager_rig.hpp"
 #include "qp/seed_sweep.hpp"
 #include "verdict.hpp"
+#include <gnstor/simt/warp_number.hpp>
 
 #include <doctest/doctest.h>
 
@@ -87,6 +88,31 @@ std::string served_run(host::options chosen) {
   return verdict(r, p.run(chosen, 2, 32, kernel, p.view(), r.expected.data(), &r.lanes), chosen);
 }
 
+/// y = A x, a row of A per warp in turn.
+struct rows_by_ranges {
+  struct shared {};
+  template <class Lane, class View>
+  void operator()(Lane& lane, View a, const words* x, words* y, std::uint64_t columns,
+                  access_record* record) const {
+    const simt::group warp = lane.warp();
+    for (std::uint64_t row = simt::warp_number(); row * columns < a.size();
+         row += simt::warp_count()) {
+      // [snippet
+      std::uint64_t sum = 0;
+      const std::uint64_t first = row * columns;
+      const status s = a.read_range(warp, first, columns, [&](auto part, std::uint64_t i) {
+        for (auto k = warp.thread_rank(); k < part.size(); k += warp.size())
+          sum += part[k] * x[i + k - first];
+      });
+      // snippet]
+      if (!s.ok()) disk::add(record->failed, 1);
+      for (std::uint32_t step = 16; step != 0; step /= 2)
+        sum += warp.shfl(sum, static_cast<int>((warp.thread_rank() + step) % 32));
+      if (warp.leads()) y[row] = sum;
+    }
+  }
+};
+
 /// Runs `body(lane, view)` as every lane of a warp; what that threw, or nothing.
 template <class Body>
 std::string run(on_disk& r, Body body) {
@@ -111,6 +137,23 @@ TEST_CASE("ranges of an array keep their words, weak") {
   sweep(host::mode::weak, share, ranges_run<on_disk>);
   sweep(host::mode::weak, share, ranges_run<on_memory>);
   sweep(host::mode::weak, share, served_run<on_disk>);
+}
+
+TEST_CASE("rows that begin and end within pages are read by ranges") {
+  constexpr std::uint64_t columns = 13, rows = 7;
+  on_disk r(rig_shape{.pages = 12, .frames = 4}, columns * rows);
+  std::vector<words> x(columns), y(rows), wanted(rows);
+  for (std::uint64_t i = 0; i < columns; ++i) x[i] = i + 1;
+  for (std::uint64_t i = 0; i < columns * rows; ++i) {
+    r.content[i] = mix64(i);
+    wanted[i / columns] += mix64(i) * x[i % columns];
+  }
+  const std::string thrown = r.run({.run = host::mode::seeded, .seed = 1}, 2, 32, rows_by_ranges{},
+                                   r.view(), x.data(), y.data(), columns, &r.lanes);
+  CHECK(thrown == "");
+  CHECK(r.lanes.failed == 0);
+  CHECK(y == wanted);
+  CHECK(r.quiet() == "");
 }
 
 TEST_CASE("a range is used page after page, and its elements alone") {

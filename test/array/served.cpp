@@ -38,6 +38,30 @@ std::string random_run(host::options chosen) {
                  chosen);
 }
 
+/// A ring with fewer slots than pages. Untouched memory costs nothing.
+class big_ring {
+ public:
+  static constexpr std::uint32_t pages = 3 * fault_ring::most_rings << 20;
+
+  fault_ring get() const {
+    const auto at = (reinterpret_cast<std::uintptr_t>(memory_.get()) + 127) / 128 * 128;
+    return {reinterpret_cast<void*>(at), pages};
+  }
+  /// Pushes as many faults of the first ring's pages as it lets in, as if a pager served it.
+  void fill_half() const {
+    const auto at = (reinterpret_cast<std::uintptr_t>(memory_.get()) + 127) / 128 * 128;
+    *reinterpret_cast<std::uint32_t*>(at + fault_ring::servers_offset()) = 1;
+    for (std::uint32_t k = 0; k < fault_ring::most_slots / 2; ++k) {
+      REQUIRE(get().has_room(page_index(0)));
+      get().push({page_index(fault_ring::most_rings * k), page_use::write});
+    }
+  }
+
+ private:
+  std::unique_ptr<void, decltype(&std::free)> memory_{
+      std::calloc(fault_ring::bytes(pages) / 128 + 2, 128), &std::free};
+};
+
 template <class Rig>
 std::string reading_run(host::options chosen) {
   const rig_shape shape{.pages = 2 + static_cast<std::uint32_t>(chosen.seed / 2 % 3),
@@ -135,6 +159,26 @@ TEST_CASE("without a pager a fault is not ready at once, and leaves nothing behi
   const result<words> got = p.view().load(3);
   CHECK(got.status == status::make(status_code::not_ready, reporter::array));
   CHECK(p.faults().is_empty());
+  CHECK(r.quiet() == "");
+}
+
+TEST_CASE("a page for whose fault there is no room in the ring is left as it was") {
+  const rig_shape shape{.timeout_ns = 100'000};
+  on_disk r(shape);
+  const big_ring ring;
+  ring.fill_half();
+  const auto pages = r.view().cache();
+  const served_store store(pages.store().page_bytes(), ring.get());
+  using view_type = pager_rig<words, on_disk>::view_type;
+  std::vector<std::uint64_t> twin(sizeof(view_type) / 8 + 1);
+  auto* const room = reinterpret_cast<view_type*>(twin.data());
+  const view_type& view =
+      *new (room) view_type(served_pages(store, pages), r.expected.size(), shape.timeout_ns, room);
+  for (int turn = 0; turn < 2; ++turn) {
+    CHECK(view.load(3).status == status::make(status_code::timed_out, reporter::array));
+    CHECK(!r.word(0).is(page_word::busy));
+    CHECK(r.word(0).references() == 0);
+  }
   CHECK(r.quiet() == "");
 }
 
@@ -251,19 +295,13 @@ TEST_CASE("an empty ring gives nothing, however often it went round") {
 }
 
 TEST_CASE("a ring with fewer slots than pages is full at half of them") {
+  const big_ring memory;
   constexpr std::uint32_t rings = fault_ring::most_rings;
-  const std::uint32_t pages = 3 * rings << 20;
-  // Untouched memory costs nothing: faults of the first ring's pages alone.
-  const std::unique_ptr<void, decltype(&std::free)> memory(
-      std::calloc(fault_ring::bytes(pages) / 128 + 2, 128), &std::free);
-  const auto at = (reinterpret_cast<std::uintptr_t>(memory.get()) + 127) / 128 * 128;
-  CHECK(fault_ring::slots_for(pages) == fault_ring::most_slots);
-  const fault_ring ring(reinterpret_cast<void*>(at), pages);
   const std::uint32_t half = fault_ring::most_slots / 2;
-  for (std::uint32_t k = 0; k < half; ++k) {
-    REQUIRE(ring.has_room(page_index(0)));
-    ring.push({page_index(rings * k), page_use::write});
-  }
+  CHECK(fault_ring::slots_for(big_ring::pages) == fault_ring::most_slots);
+  const fault_ring ring = memory.get();
+  CHECK(ring.has_room(page_index(0)));
+  memory.fill_half();
   CHECK(!ring.has_room(page_index(0)));
   CHECK(ring.has_room(page_index(1)));
   page_fault f;
