@@ -2,7 +2,6 @@
 
 #include <gnstor/channel/channel_state.hpp>
 #include <gnstor/core/deadline.hpp>
-#include <gnstor/io/outcome.hpp>
 #include <gnstor/simt/atomic_ref.hpp>
 #include <gnstor/simt/clock.hpp>
 #include <gnstor/wire/afa/stand_ins.hpp>
@@ -115,24 +114,3 @@ class alignas(64) epoch_board {
 static_assert(sizeof(epoch_board) == 64);
 
 }  // namespace gnstor::inline v0
-
-namespace gnstor::detail {
-
-/// The epoch in which a request may succeed that has failed with `s` in epoch `known`: waits for it
-/// until `d`. Number 0: there is none.
-/// @par Callers any lane, converged or not
-GNSTOR_HD_SLOW inline array_epoch epoch_after(status s, epoch_board& board, std::uint32_t known,
-                                              deadline d) {
-  array_epoch now;
-  if (!another_epoch_may_help(s) || !board.await_after(known, d, now)) return {};
-  return now;
-}
-
-/// True if a channel has come back whose loss has cost a request. Waits for it until `d`.
-/// @par Callers any lane, converged or not
-template <class Channel>
-GNSTOR_HD_SLOW bool comes_back(const Channel channel, epoch_board& board, deadline d) {
-  return board.await_channel(channel, d);
-}
-
-}  // namespace gnstor::detail

@@ -4,6 +4,7 @@
 #include <gnstor/core/result.hpp>
 #include <gnstor/io/io_ticket.hpp>
 #include <gnstor/io/lane_io.hpp>
+#include <gnstor/io/next_attempt.hpp>
 
 namespace gnstor::inline v0 {
 
@@ -184,8 +185,6 @@ class volume_ref {
  private:
   using driver = detail::lane_io<Channel, Placement>;
   static constexpr std::uint32_t most_epochs = 1u << 20;  ///< that one request sees
-  /// Connections that one request may lose, and go on: it may be what they die of.
-  static constexpr std::uint32_t most_losses = 4;
 
   /// Carries out `request(driver)`; where it fails as it may not in another epoch of the array, or
   /// by another connection, again in each new one. Nothing of it is under way then, and nothing is
@@ -202,16 +201,12 @@ class volume_ref {
     for (bounded epochs{most_epochs}; epochs;) {
       s = request(driver(plan, channels_));
       if (s.ok() || plan.info().epochs == nullptr) break;
-      if (detail::lost_with_channel(s)) {
-        const bool may = losses++ < most_losses;
-        if (may && detail::comes_back(channels_.mine(), *plan.info().epochs, d)) continue;
-        // An attempt before a refusal was sent, and may be executed yet.
-        if (losses > 1 && s.code == status_code::flushed) s.by = reporter::queue_pair;
-        break;
-      }
-      const array_epoch now = detail::epoch_after(s, *plan.info().epochs, plan.info().epoch, d);
-      if (now.number == 0) break;
-      plan = plan.in(now);
+      const auto next = detail::next_attempt::after(s, channels_.mine(), *plan.info().epochs,
+                                                    plan.info().epoch, losses, d);
+      s = next.outcome;
+      if (!next.goes_on) break;
+      losses = next.losses;
+      if (next.epoch.number != 0) plan = plan.in(next.epoch);
     }
     return s;
   }
