@@ -4,6 +4,7 @@
 
 #include "spoiled_flash.hpp"
 #include "temp_folder.hpp"
+#include <gnstor/host/array.hpp>
 #include <gnstor/host/error.hpp>
 #include <gnstor/host/executor.hpp>
 #include <gnstor/host/session.hpp>
@@ -62,6 +63,25 @@ std::string failure(const Call& call) {
 std::string unnamed(const std::string& words) {
   return words.find(assertion) != std::string::npos ? std::string() : words;
 }
+
+/// Lanes that read elements all over an array until one fails, while the first stores to some of
+/// its pages; and how the last access of each ended.
+struct use_everywhere {
+  struct shared {};
+  template <class Lane, class View>
+  void operator()(Lane& lane, View view, status* last, std::uint32_t* ended) const {
+    const device_word<std::uint32_t> over(*ended);
+    const std::uint32_t me = lane.global_thread();
+    std::uint64_t i = me * 1024;
+    for (bounded n{1'000'000}; n; i = (i + 1021) % view.size()) {
+      if (me == 0 && over.load(relaxed) == lane.grid_threads() - 1) break;
+      last[me] = me == 0 ? view.store(i / 16, 7) : view.load(i).status;
+      if (me != 0 && !last[me].ok()) break;
+      if (me == 0) lane.pause();
+    }
+    if (me != 0) over.fetch_add(1, relaxed);
+  }
+};
 
 /// Lanes that overwrite blocks of their own, over and over, and how their last request ended.
 struct overwrite {
@@ -130,6 +150,37 @@ TEST_CASE("lanes that wait for an array whose firmware dies are answered at once
     CHECK(unnamed(failure([&] { (void)s.volumes(); })) == "");
     CHECK(unnamed(failure([&] { s.reset_channel(0, duration::of_ns(patience_ns)); })) == "");
     s.unregister_memory(pages);
+    b.check_quick();
+  }
+}
+
+TEST_CASE("lanes of an array whose volume is lost under them are answered, and their kernel ends") {
+  for (const bool served : {false, true}) {
+    CAPTURE(served);
+    const bench b("&threads=2");
+    constexpr std::uint32_t lanes = 64;
+    host::session s(b.endpoint, {.channels = 2, .timeout = duration::of_ns(patience_ns)});
+    const volume_info v = s.create_volume({.bytes = 1 << 20, .replicas = 1});
+    host::array<std::uint32_t> array(
+        s, v, 1 << 16,
+        {.frame_bytes = 32 * 4096, .page_bytes = 4096, .timeout = duration::of_ns(patience_ns)});
+    std::vector<status> last(lanes);
+    std::uint32_t ended = 0;
+    b.spoil();
+    host::executor machine;
+    s.attach(machine);
+    if (served) {
+      machine.spawn(2, lanes / 2, use_everywhere{}, array.served_view(), last.data(), &ended);
+      array.attach(machine);
+    } else {
+      machine.spawn(2, lanes / 2, use_everywhere{}, array.view(), last.data(), &ended);
+    }
+    machine.run();
+    last.erase(last.begin());  // its pages are there, and stay
+    for (const status& one : last) CHECK(one.code != status_code::ok);
+    for (const status& one : last) CHECK(one.code != status_code::timed_out);
+    CHECK(unnamed(failure([&] { (void)s.volumes(); })) == "");
+    CHECK(failure([&] { array.close(); }) != "it succeeded");
     b.check_quick();
   }
 }

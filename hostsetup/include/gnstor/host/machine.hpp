@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 namespace gnstor::host {
 
 /// Which machine runs kernels: this CPU by the host SIMT runtime, or a GPU.
@@ -11,5 +13,9 @@ static constexpr machine this_machine = machine::gpu;
 #else
 static constexpr machine this_machine = machine::cpu;
 #endif
+
+/// Channels for kernels, unless you say otherwise. A queue of the array or the NIC serves each:
+/// four carry a third of what a GPU's link does.
+static constexpr std::uint32_t usual_channels = this_machine == machine::gpu ? 16 : 4;
 
 }  // namespace gnstor::host

@@ -29,10 +29,10 @@ class memory_link;
 
 /// How remote memory is reached.
 struct remote_memory_options {
-  machine client = this_machine;  ///< where the kernels that use it run
-  int device = 0;                 ///< their GPU
-  std::uint32_t channels = 4;     ///< for kernels, 1 to 64
-  std::uint32_t depth = 64;       ///< transfers under way per channel, a power of two to 1024
+  machine client = this_machine;            ///< where the kernels that use it run
+  int device = 0;                           ///< their GPU
+  std::uint32_t channels = usual_channels;  ///< for kernels, 1 to 64
+  std::uint32_t depth = 64;  ///< transfers under way per channel, a power of two to 1024
   duration timeout = std::chrono::seconds(10);  ///< of connecting, and of `read` and `write`
 };
 

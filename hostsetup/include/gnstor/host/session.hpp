@@ -29,12 +29,13 @@ struct session_pool_options;
 
 /// How a session is set up.
 struct session_options {
-  machine client = this_machine;  ///< where the kernels that use it run
-  int device = 0;                 ///< the client's GPU
-  std::uint32_t channels = 4;     ///< I/O channels for kernels; 0: this CPU alone reads and writes
-  std::uint32_t depth = 128;      ///< requests in flight per channel, a power of two
-  bool asynchronous = false;      ///< kernels may begin I/O and go on (what ends in `_async`): 136
-                              ///< bytes more per request in flight, 17 KiB per channel of depth 128
+  machine client = this_machine;            ///< where the kernels that use it run
+  int device = 0;                           ///< the client's GPU
+  std::uint32_t channels = usual_channels;  ///< for kernels; 0: this CPU alone reads and writes
+  std::uint32_t depth = 128;                ///< requests in flight per channel, a power of two
+  /// Kernels may begin I/O and go on (what ends in `_async`): 136 bytes more per request in flight,
+  /// 17 KiB per channel of depth 128.
+  bool asynchronous = false;
   /// Class of the session's queues: urgent, high, medium or low. It matters where several sessions
   /// share SSDs that arbitrate (`set_arbitration`).
   wire::nvme::queue_class priority = wire::nvme::queue_class::medium;
