@@ -44,7 +44,9 @@ add_library(gnstor_daemon STATIC ${sources})
 set_target_properties(gnstor_daemon PROPERTIES EXPORT_NAME control POSITION_INDEPENDENT_CODE ON)
 add_library(gnstor::control ALIAS gnstor_daemon)
 target_include_directories(gnstor_daemon PRIVATE ${PROJECT_SOURCE_DIR}/hostsetup/src)
-target_link_libraries(gnstor_daemon PUBLIC gnstor::host PRIVATE gnstor::control_api)
+# OpenSSL's is gRPC's own, which finds it.
+target_link_libraries(gnstor_daemon PUBLIC gnstor::host
+                      PRIVATE gnstor::control_api OpenSSL::Crypto)
 # What sessions look for: the linker takes it, though nothing else of this library is used.
 target_link_options(gnstor_daemon INTERFACE "LINKER:-u,gnstor_open_daemon")
 gnstor_warnings(gnstor_daemon)

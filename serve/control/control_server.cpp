@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <google/protobuf/stubs/common.h>
 #include <grpcpp/grpcpp.h>
-#include <managed/pem_file.hpp>
+#include <managed/certificate_file.hpp>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -74,7 +74,7 @@ std::shared_ptr<grpc::ServerCredentials> credentials_of(const tls_files& tls) {
   grpc::SslServerCredentialsOptions o(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
   o.pem_root_certs = host::pem_in(tls.authority, "--tls-ca");
   o.pem_key_cert_pairs.push_back(
-      {host::pem_in(tls.key, "--tls-key"), host::pem_in(tls.certificate, "--tls-cert")});
+      {host::pem_in(tls.key, "--tls-key"), host::certificate_in(tls.certificate, "--tls-cert")});
   return grpc::SslServerCredentials(o);
 }
 

@@ -432,10 +432,11 @@ def certificates(program, control):
         right("one", "array", "health")
         wrong("gives no role", "none", "array", "show")
         wrong("gives no role", "empty", "array", "show")
-        wrong("no daemon answers", "late", "array", "show")
-        wrong("no daemon answers", "me", "array", "show", folder=others)
-        wrong("no daemon answers", "me", "array", "show", authority=others)
-        array.wrong(1, "no daemon answers", "array", "show")  # without any
+        wrong("late.pem\": this certificate has expired", "late", "array", "show")
+        wrong("does not believe this certificate", "me", "array", "show", folder=others)
+        wrong("others/ca.pem\" has not signed its certificate", "me", "array", "show",
+              authority=others)
+        array.wrong(1, "wants TLS", "array", "show")
         array.wrong(1, "needs all of", "--tls-ca", f"{ours}/ca.pem", "array", "show")
         array.wrong(1, "not a file in PEM", *files("nobody", ours), "array", "show")
         check(array.stop() == 0, "it ends in order")
@@ -446,6 +447,7 @@ def certificates(program, control):
             check(done.returncode == 1 and expected in done.stderr, *words, done.stderr)
 
         refused("not a file in PEM", *files("nobody", ours))
+        refused("has expired", *files("late", ours))
         refused("needs all of", "--tls-key", f"{ours}/me.key")
         refused("is not the certificate's", "--tls-cert", f"{ours}/me.pem", "--tls-key",
                 f"{ours}/one.key", "--tls-ca", f"{ours}/ca.pem")

@@ -1,6 +1,6 @@
 #include "daemon_connection.hpp"
 
-#include "pem_file.hpp"
+#include "certificate_file.hpp"
 #include <gnstor/host/control_error.hpp>
 #include <gnstor/host/text_values.hpp>
 
@@ -47,14 +47,39 @@ std::shared_ptr<grpc::ChannelCredentials> credentials_of(const daemon_connection
   if (tls.authority.empty() || tls.certificate.empty() || tls.key.empty())
     throw input_error(
         "TLS needs all of a certificate, its key, and the authority of the other side");
-  return grpc::SslCredentials({pem_in(tls.authority), pem_in(tls.key), pem_in(tls.certificate)});
+  return grpc::SslCredentials(
+      {pem_in(tls.authority), pem_in(tls.key), certificate_in(tls.certificate)});
+}
+
+/// Why a daemon is not reached, as far as the connection says.
+control_error unreached(const std::string& server, const std::string& authority,
+                        const std::string& said) {
+  const auto has = [&](const char* words) { return said.find(words) != std::string::npos; };
+  if (has("andshake failed") || has("certificate verify failed")) {
+    return {control_reason::unavailable,
+            fmt::format("the daemon at {} is not believed: \"{}\" has not signed its certificate, "
+                        "or that has expired ({})",
+                        server, authority, said),
+            "say who has signed it (tls_ca), or give the daemon a new certificate"};
+  }
+  if (has("Socket closed")) {
+    return {control_reason::unavailable,
+            fmt::format("the daemon at {} has closed the connection: {} ({})", server,
+                        authority.empty()
+                            ? "it ends, or it wants TLS"
+                            : "it ends, speaks no TLS, or does not believe this certificate",
+                        said),
+            "see what its log says; with TLS it wants a certificate of its own authority's"};
+  }
+  return {control_reason::unavailable, fmt::format("no daemon answers at {} ({})", server, said),
+          "start it (gnstor-target --manage, or gnstord), or say where it is"};
 }
 
 }  // namespace
 
 daemon_connection::daemon_connection(const std::string& servers, std::chrono::milliseconds timeout,
                                      const tls_files& tls, std::string host)
-    : host_(std::move(host)), timeout_(timeout) {
+    : host_(std::move(host)), authority_(tls.authority), timeout_(timeout) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
@@ -162,12 +187,7 @@ void daemon_connection::check(const way& to, const grpc::Status& s) const {
   }
   if (refused) throw control_error(reason_of(r.reason()), r.message(), r.remedy());
   switch (s.error_code()) {
-    case grpc::StatusCode::UNAVAILABLE:
-      throw control_error(
-          control_reason::unavailable,
-          fmt::format("no daemon answers at {} ({})", to.server, s.error_message()),
-          "start it (gnstor-target --manage, or gnstord), or say where it is; one with TLS wants "
-          "a certificate, its key and the authority, and believes its own authority's alone");
+    case grpc::StatusCode::UNAVAILABLE: throw unreached(to.server, authority_, s.error_message());
     case grpc::StatusCode::UNIMPLEMENTED:
       throw control_error(control_reason::bad_request,
                           fmt::format("the daemon at {} does not know this call", to.server),

@@ -108,6 +108,7 @@ class daemon_connection {
   void check(const way& to, const grpc::Status& s) const;
 
   std::string host_;
+  std::string authority_;  ///< file of who signs the daemon's certificate; empty: no TLS
   std::chrono::milliseconds timeout_;
   std::vector<way> ways_;
   mutable std::atomic<std::size_t> present_{0};  ///< the way that led last, modulo their number
