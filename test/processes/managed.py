@@ -2,7 +2,7 @@
 """Two hosts at an array that gnstor-target serves; SSDs fail under one of them. The target manages
 it, or a gnstord elsewhere.
 
-Usage: managed.py BUILD_FOLDER [--elsewhere]
+Usage: managed.py BUILD_FOLDER [--elsewhere | --tls]
 """
 
 import json
@@ -13,12 +13,22 @@ import rig
 
 def patient(target):
     """Its endpoint, for a machine that may be busy for seconds."""
-    return target.endpoint + "?keep_alive_ms=10000"
+    return target.endpoint + ("&" if "?" in target.endpoint else "?") + "keep_alive_ms=10000"
 
 
 def share(programs, target, folder):
     two = rig.Client(programs, folder, "interop_managed", "share", "--endpoint", patient(target))
     rig.check(two.wait() == 0, "two hosts share a volume:", two.said())
+
+
+def encrypted(programs, target, folder):
+    """Hosts share a volume over TLS; one without a certificate hears why it cannot."""
+    share(programs, target, folder)
+    code, said = target.gnstorctl("volume", "list")
+    rig.check(code == 0, "gnstorctl over TLS:", said)
+    bare = rig.Client(programs, folder, "interop_managed", "share", "--endpoint",
+                      target.plain_endpoint)
+    rig.check(bare.wait() != 0 and "wants TLS" in bare.said(), "a host without TLS:", bare.said())
 
 
 def steady(programs, target, folder):
@@ -82,12 +92,17 @@ def traffic(target):
 
 def main():
     programs = rig.Programs(sys.argv[1])
-    elsewhere = "--elsewhere" in sys.argv
+    tls = "--tls" in sys.argv
+    kind = (rig.TlsTarget if tls else
+            rig.ManagedElsewhere if "--elsewhere" in sys.argv else rig.Target)
 
     def test(folder):
-        target = (rig.ManagedElsewhere if elsewhere else rig.Target)(programs, folder).start()
-        share(programs, target, folder)
-        steady(programs, target, folder)
+        target = kind(programs, folder).start()
+        if tls:
+            encrypted(programs, target, folder)
+        else:
+            share(programs, target, folder)
+            steady(programs, target, folder)
         rig.check(target.end() == 0, "gnstor-target ends in order")
 
     return rig.run(test)

@@ -47,7 +47,9 @@ add_test(NAME processes.managed COMMAND Python3::Interpreter ${processes}/manage
 set_tests_properties(processes.managed PROPERTIES LABELS "host;room-processes" TIMEOUT 120)
 add_test(NAME processes.elsewhere COMMAND Python3::Interpreter ${processes}/managed.py
          ${PROJECT_BINARY_DIR} --elsewhere)
-set_tests_properties(processes.elsewhere PROPERTIES LABELS "host;room-processes" TIMEOUT 120)
+add_test(NAME processes.tls COMMAND Python3::Interpreter ${processes}/managed.py
+         ${PROJECT_BINARY_DIR} --tls)
+set_tests_properties(processes.elsewhere processes.tls PROPERTIES LABELS "host;room-processes" TIMEOUT 120)
 if(TARGET gnstor_nbd)
   add_dependencies(test_processes gnstor_nbd)
   # Debian's Python: it has libnbd's module.
@@ -58,14 +60,14 @@ if(TARGET gnstor_nbd)
                        SKIP_RETURN_CODE 77)
 endif()
 # The faults belong to a thorough run: they take minutes.
-foreach(fault client target both dead exchange repair hang default upgrade given_up stopped cut
-        lease asleep kernel)
+foreach(fault client twins target both drain dead exchange repair hang default upgrade given_up
+        stopped cut lease asleep kernel)
   add_test(NAME processes.faults.${fault} COMMAND Python3::Interpreter ${processes}/faults.py
            ${PROJECT_BINARY_DIR} --only ${fault})
   set_tests_properties(processes.faults.${fault} PROPERTIES
                        LABELS "host;thorough;room-processes" TIMEOUT 240)
 endforeach()
-foreach(fault client target both dead daemon upgrade asleep kernel)
+foreach(fault client target both dead daemon drain exchange repair upgrade asleep kernel)
   add_test(NAME processes.faults_elsewhere.${fault} COMMAND Python3::Interpreter
            ${processes}/faults.py ${PROJECT_BINARY_DIR} --only ${fault} --elsewhere)
   set_tests_properties(processes.faults_elsewhere.${fault} PROPERTIES

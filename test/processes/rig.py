@@ -91,11 +91,20 @@ class Server:
         self.process.send_signal(how)
         return self.process.wait(30)
 
+    tls = None  # folder of certificates, with which gnstorctl comes
+
     def gnstorctl(self, *words):
         """Exit code and output."""
-        done = subprocess.run([self.programs.path("gnstorctl"), "--server", self.control, *words],
+        tls = () if self.tls is None else tls_files("me", self.tls)
+        done = subprocess.run([self.programs.path("gnstorctl"), "--server", self.control, *tls, *words],
                               text=True, capture_output=True, timeout=60, check=False)
         return done.returncode, done.stdout + done.stderr
+
+
+def tls_files(name, folder):
+    """Options that name a certificate, its key and who signs."""
+    return ["--tls-cert", folder / f"{name}.pem", "--tls-key", folder / f"{name}.key",
+            "--tls-ca", folder / "ca.pem"]
 
 
 class Target(Server):
@@ -130,6 +139,21 @@ class Daemon(Server):
                                  for what in ("txt", "cut"))
         self.arguments = ["--listen", self.control, "--array", f"rdma://{target.listen}/{ARRAY}",
                           "--manager-secret", target.secret, "--ssd-timeout", "20000", *more]
+
+
+class TlsTarget(Target):
+    """A target that manages over TLS; hosts and gnstorctl come with an administrator's
+    certificate."""
+
+    def __init__(self, programs, folder):
+        certificates = pathlib.Path(folder) / "certificates"
+        script = pathlib.Path(__file__).resolve().parents[2] / "scripts/test_ca"
+        subprocess.run([script, certificates, "me=admin:me"], check=True, capture_output=True)
+        super().__init__(programs, folder, more=tls_files("server", certificates))
+        self.tls = certificates
+        self.plain_endpoint = self.endpoint
+        self.endpoint += (f"?tls_cert={certificates}/me.pem&tls_key={certificates}/me.key"
+                          f"&tls_ca={certificates}/ca.pem")
 
 
 class ManagedElsewhere(Target):
