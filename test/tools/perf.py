@@ -40,6 +40,7 @@ def check_run():
             if ios == 0:
                 continue
             latency = job[way]["lat_ns"]
+            assert latency == job[way]["clat_ns"], job[way]
             points = [latency["percentile"][p] for p in ("50.000000", "99.000000")]
             assert 0 < latency["min"] <= points[0] <= points[1] <= latency["max"], latency
             assert abs(job[way]["iops"] * job[way]["runtime"] / 1000 / ios - 1) < 0.2, job
