@@ -48,6 +48,14 @@ std::string talk(host::options chosen, int count, std::uint32_t tries = 1) {
   return exchange(rig, chosen, std::move(frames), answers, tries);
 }
 
+/// Makes a frame one of a VLAN: this host is in none.
+void tag(frame_bytes& f, std::uint16_t type, std::uint16_t vlan) {
+  const unsigned char between[4] = {
+      static_cast<unsigned char>(type >> 8), static_cast<unsigned char>(type),
+      static_cast<unsigned char>(vlan >> 8), static_cast<unsigned char>(vlan)};
+  f.insert(f.begin() + 12, between, between + 4);
+}
+
 /// What makes a datagram one that a host does not answer, and why.
 struct change {
   packet_cause why;
@@ -109,6 +117,13 @@ constexpr change changes[] = {
        f[35] -= 1;
      }},
     {packet_cause::unsupported, [](frame_bytes& f) { f[12] = 0x86, f[13] = 0xdd; }},
+    {packet_cause::unsupported, [](frame_bytes& f) { tag(f, 0x8100, 5); }},
+    {packet_cause::unsupported, [](frame_bytes& f) { tag(f, 0x8100, 0); }},
+    {packet_cause::unsupported,
+     [](frame_bytes& f) {  // of a provider, and of its customer
+       tag(f, 0x8100, 5);
+       tag(f, 0x88a8, 7);
+     }},
     {packet_cause::not_for_us, [](frame_bytes& f) { f[5] ^= 1; }},
     {packet_cause::not_for_us,
      [](frame_bytes& f) {
