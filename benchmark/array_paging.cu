@@ -27,6 +27,7 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -321,6 +322,9 @@ void vector_add(benchmark::State& state, add_by how) {
 }
 
 const bool registered = [] {
+  // Before CUDA starts: copies of few bytes would wait in a queue behind the kernel that wants
+  // them.
+  (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   for (const bool random : {false, true}) {
     const std::string order = random ? "rand" : "seq";
     for (const std::uint32_t page : {4096u, 65536u}) {

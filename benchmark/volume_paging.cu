@@ -52,16 +52,15 @@ struct filled_volume {
   volume_info volume;
 
   filled_volume(const std::string& media, std::uint32_t channels)
-      : session(
-            "emu:?runner=gpu&resident=no&shards=32&ssds=4&replicas=1&capacity=512M&" + place(media),
-            {.channels = channels}),
+      : session("emu:?runner=gpu&shards=32&ssds=4&replicas=1&capacity=512M&" + place(media),
+                {.channels = channels}),
         volume(session.create_volume({.bytes = 4 * elements})) {
     constexpr std::uint64_t piece = std::uint64_t{64} << 20;
     for (std::uint64_t at = 0; at < 4 * elements; at += piece)
       session.write(volume, at, reinterpret_cast<const char*>(data().data()) + at, piece);
   }
   static std::string place(const std::string& media) {
-    return media == "second" ? "media=host&device=1" : "media=" + media;
+    return media == "second" ? "media=host&device=1" : "resident=no&media=" + media;
   }
   std::unique_ptr<remote> array(std::uint32_t page, std::uint64_t frame_bytes) {
     return std::make_unique<remote>(

@@ -103,8 +103,8 @@ class cpu_copiers {
   copiers_ref ref() { return {slots_, frames_, page_bytes_, ++runs_ << 24, failed_}; }
   /// Throws if a copy failed, or a warp had no answer.
   void check() const {
-    if (*failed_ != 0 || error_.load() != cudaSuccess)
-      throw std::runtime_error("a page was not copied in time");
+    cuda_check(error_.load(), "copying a page");
+    if (*failed_ != 0) throw std::runtime_error("a page was not copied in time");
   }
 
  private:

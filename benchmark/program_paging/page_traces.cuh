@@ -35,7 +35,7 @@ class trace_recording {
       : data_(&data),
         page_bytes_(page_bytes),
         pages_(static_cast<std::uint32_t>((data.bytes() + page_bytes - 1) / page_bytes)),
-        room_(std::uint32_t{256} * pages_ + (1u << 22)),
+        room_(std::uint32_t{64} * pages_ + (1u << 26)),
         window_(static_cast<std::uint32_t>(fewest / 2)),
         noted_(pages_),
         touches_(room_),

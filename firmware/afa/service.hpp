@@ -76,7 +76,7 @@ struct service {
       // Each engine has a warp for itself there, and code for warps that serve several in turn
       // would make reads of flash in an H200's memory a fifth slower: it takes the others'
       // registers.
-      GNSTOR_ASSERT(first >= roles);
+      GNSTOR_VERIFY(first >= roles);
 #else
       rounds.repeat(g, [&](std::uint32_t round, std::uint32_t quiet) {
         bool busy = false;

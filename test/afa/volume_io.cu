@@ -2,6 +2,7 @@
 #include "node_fixture.hpp"
 #include "qp/device_block.cuh"
 #include "volume_io.hpp"
+#include <afa/copy_service.hpp>
 #include <gnstor/simt/cuda_executor.cuh>
 
 using namespace gnstor;
@@ -30,7 +31,9 @@ std::string ran(std::uint32_t blocks, std::uint32_t lanes, std::uint32_t rounds,
   memory.upload(f.image);
   simt::cuda::executor machine;
   machine.spawn(blocks, lanes, body);
-  machine.spawn(f.node.shape.roles(), 32, fw::service{f.node});
+  const std::uint32_t workers = f.node.shape.copy_workers;
+  machine.spawn(workers, 32, fw::copy_service{f.node});
+  machine.spawn(f.node.shape.roles() - workers, 32, fw::service{f.node, workers});
   machine.run();
   memory.download(f.image);
   const volume_io_record& seen = *f.image.here(record);

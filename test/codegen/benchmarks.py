@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compiles every benchmark of the GPU to PTX with nvcc: CI has no GPU, and a benchmark that does not
+"""Compiles every benchmark of the GPU to PTX with nvcc: CI has no GPU, and one that does not
 compile is found on the day when it is to be run.
 
 Usage: benchmarks.py [--source DIR]. Exit code 77 (skipped) without nvcc.

@@ -96,8 +96,8 @@ class Server:
     def gnstorctl(self, *words):
         """Exit code and output."""
         tls = () if self.tls is None else tls_files("me", self.tls)
-        done = subprocess.run([self.programs.path("gnstorctl"), "--server", self.control, *tls, *words],
-                              text=True, capture_output=True, timeout=60, check=False)
+        done = subprocess.run([self.programs.path("gnstorctl"), "--server", self.control, *tls,
+                               *words], text=True, capture_output=True, timeout=60, check=False)
         return done.returncode, done.stdout + done.stderr
 
 
