@@ -322,8 +322,7 @@ void vector_add(benchmark::State& state, add_by how) {
 }
 
 const bool registered = [] {
-  // Before CUDA starts: copies of few bytes would wait in a queue behind the kernel that wants
-  // them.
+  // Before CUDA starts: small copies would wait in a queue behind the kernel that wants them.
   (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   for (const bool random : {false, true}) {
     const std::string order = random ? "rand" : "seq";

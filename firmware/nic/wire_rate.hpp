@@ -13,7 +13,7 @@ namespace gnstor::fw {
 /// Who serves a port comes round late at times. It may catch up with `slack_ps` of frames, so that
 /// over a longer while the wire carries what it can, and never more.
 struct wire_rate {
-  static constexpr std::uint64_t slack_ps = 50'000'000;
+  static constexpr std::int64_t slack_ps = 50'000'000;
 
   std::uint64_t byte_ps = 0;  ///< picoseconds that a byte takes; 0: none
 
@@ -37,8 +37,10 @@ struct wire_rate {
                                              std::uint64_t frames, std::uint64_t now_ns) const {
     if (byte_ps == 0) return 0;
     const std::uint64_t now = now_ns * 1000;
-    const std::uint64_t late = now - due;
-    const std::uint64_t begin = late < slack_ps ? due : now - slack_ps;
+    // Below zero where others have taken the wire since it was found free: these go first.
+    const auto late = static_cast<std::int64_t>(now - due);
+    const bool goes_on = due != 0 && late < slack_ps && late > -most_ahead_ps;
+    const std::uint64_t begin = goes_on ? due : now - slack_ps;
     return begin + (bytes + frames * wire::ethernet::wire_overhead_bytes) * byte_ps;
   }
   /// The same of a wire that several give frames to: `due` is a word that they share.

@@ -65,6 +65,30 @@ TEST_CASE("a wire carries what its rate says, by whoever is late now and then") 
   }
 }
 
+TEST_CASE("a wire that several find free at once carries the frames of all, one after another") {
+  std::mt19937 draw(5);
+  constexpr std::uint32_t owners = 16, at_once = 128;
+  for (const std::uint32_t gbits : {10, 25, 100}) {
+    CAPTURE(gbits);
+    const fw::wire_rate rate = fw::wire_rate::of_gbits(gbits);
+    std::uint64_t due = 0;
+    std::uint64_t now = std::uint64_t{1} << 40;
+    const std::uint64_t start = now;
+    std::uint64_t frames = 0;
+    while (frames < 500'000) {
+      now += 1 + draw() % 1000;
+      if (!rate.is_free(due, now)) continue;
+      for (std::uint32_t k = 0; k < owners; ++k)  // none of them looks again
+        rate.take_shared(due, std::uint64_t{at_once} * 60, at_once, now);
+      frames += owners * at_once;
+    }
+    const auto took = static_cast<double>(now - start);
+    const double exact = static_cast<double>(frames - owners * at_once) * 84.0 * 8 / gbits;
+    CHECK(took > exact - 51'000);
+    CHECK(took < exact * 1.02 + 50'000);
+  }
+}
+
 TEST_CASE("a port's wire is busy while a frame passes, each way by itself") {
   const auto port = std::make_unique<fw::nic_port>();
   port->listens = 1;
