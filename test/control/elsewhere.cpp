@@ -17,11 +17,17 @@ class scripted_front_end final : public host::array_front_end {
     std::mutex guard;
     connected there{std::chrono::seconds(60), {}};
     std::atomic<bool> lost{false};
+    std::atomic<bool> refuses_to_detach{false};
+    std::atomic<std::uint32_t> refused_detaches{0};
   };
   scripted_front_end(host::emulated_client& of, script& s) : of_(&of), script_(&s) {}
 
   void detach(std::uint32_t ssd, bool detached, std::uint64_t) override {
     check();
+    if (script_->refuses_to_detach) {
+      ++script_->refused_detaches;
+      throw host::io_error("not now", status::nvme(0, 6, 1));
+    }
     of_->detach(ssd, detached);
   }
   std::vector<wire::afa::traffic_record> traffic() override { return {}; }
@@ -152,4 +158,18 @@ TEST_CASE("while an SSD is detached the front end is lost: the epoch does not mo
   CHECK(refused([&] { array.manager->detach(1); }).has_value());
   CHECK(array.ends());
   CHECK(array.manager->state().epoch == epoch);
+}
+
+TEST_CASE("an epoch without an SSD waits until the front end has said that it is detached") {
+  array_elsewhere array;
+  (void)array.create("a");
+  const std::uint32_t epoch = array.manager->state().epoch;
+  array.said.refuses_to_detach = true;
+  std::thread operator_of([&] { array.manager->detach(1); });
+  CHECK(array_elsewhere::becomes([&] { return array.said.refused_detaches >= 3; }));
+  managed_client looks(array.shared, "looks");
+  for (std::uint32_t k = 0; k < 4; ++k) CHECK(looks.io.describe(k).epoch == epoch);
+  array.said.refuses_to_detach = false;
+  operator_of.join();
+  CHECK(array.manager->state().epoch == epoch + 1);
 }
