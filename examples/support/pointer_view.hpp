@@ -117,9 +117,12 @@ struct pointer_pages {
   GNSTOR_HD explicit operator bool() const {
     return cuda::std::apply([](const auto&... r) { return (... && r.page.status.ok()); }, requests);
   }
+  /// One without elements unless all are there.
   template <std::size_t K>
   GNSTOR_HD auto get() const {
-    return cuda::std::get<K>(requests).page.value;
+    auto page = cuda::std::get<K>(requests).page.value;
+    if (!*this) page.count = 0;
+    return page;
   }
 };
 template <gnstor::simt::warp_group G, class... T>

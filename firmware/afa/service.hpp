@@ -41,7 +41,8 @@ struct service {
              grant_cache(g, lane.shared().grants[warp]));
   }
 
-  /// Owns every `step`-th engine from the `turn`-th on, until the node is asked to stop.
+  /// Owns every `step`-th engine from the `turn`-th on, until the node is asked to stop. On a GPU
+  /// that is one engine, behind the copy workers, or none.
   /// @param grants of the queue whose engine is owned alone
   /// @param rest what a CPU thread does when it has had nothing to do for long
   template <class Rest = short_rest>

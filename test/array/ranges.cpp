@@ -113,6 +113,18 @@ struct rows_by_ranges {
   }
 };
 
+template <class Body>
+struct block_kernel {
+  struct shared {
+    simt::block_group::room room;
+  };
+  Body body;
+  template <class Lane, class View>
+  void operator()(Lane& lane, View view) const {
+    body(lane, view);
+  }
+};
+
 /// Runs `body(lane, view)` as every lane of a warp; what that threw, or nothing.
 template <class Body>
 std::string run(on_disk& r, Body body) {
@@ -176,6 +188,26 @@ TEST_CASE("a range is used page after page, and its elements alone") {
   CHECK(sizes == std::vector<std::uint64_t>{3, 8, 3});
   CHECK(r.saw.fetches == 3);
   CHECK(r.saw.stores == 0);
+  CHECK(r.quiet() == "");
+}
+
+TEST_CASE("a block uses a range of a view that only reads, each page once") {
+  on_disk r(rig_shape{.pages = 6, .frames = 3});
+  for (std::uint64_t i = 0; i < r.content.size(); ++i) r.content[i] = mix64(i);
+  std::vector<words> seen(40);
+  const auto body = [&](auto& lane, const auto& writing) {
+    const simt::block_group block(lane.shared().room);
+    const auto view = writing.read_only();
+    const status s = view.read_range(block, 3, 40, [&](auto part, std::uint64_t i) {
+      static_assert(std::is_same_v<decltype(part[0]), const words&>);
+      for (std::uint64_t k = lane.thread(); k < part.size(); k += 80) seen[i + k - 3] = part[k];
+    });
+    CHECK(s == status{});
+  };
+  CHECK(r.run({.run = host::mode::seeded, .seed = 1}, 1, 80, block_kernel<decltype(body)>{body},
+              r.view()) == "");
+  for (std::uint64_t i = 0; i < seen.size(); ++i) CHECK(seen[i] == mix64(i + 3));
+  CHECK(r.saw.fetches == 6);
   CHECK(r.quiet() == "");
 }
 
@@ -266,5 +298,21 @@ TEST_CASE("a range asks for its next page before it works on one, where others f
   CHECK(p.run({.run = host::mode::seeded, .seed = 1}, 1, 32, lambda_kernel<decltype(body)>{body},
               p.view()) == "");
   CHECK(asked == 5);
-  CHECK(r.quiet() == "");
+  // Of an overwritten one alone the page at its end is fetched.
+  const auto overwrite = [&](auto& lane, const auto& view) {
+    const simt::group g = lane.warp();
+    CHECK(view.overwrite_range(g, 8, 17, [&](auto part, std::uint64_t i) {
+      if (!g.leads()) return;
+      for (words& w : part) w = i;
+      const page_index end(3);
+      if (i == 16)
+        asked += view.cache().look(end).is(page_word::busy | page_word::resident) ? 1 : 0;
+    }) == status{});
+  };
+  on_disk fresh(shape);
+  pager_rig<words, on_disk> beside(fresh, shape, 1);
+  CHECK(beside.run({.run = host::mode::seeded, .seed = 1}, 1, 32,
+                   lambda_kernel<decltype(overwrite)>{overwrite}, beside.view()) == "");
+  CHECK(asked == 6);
+  CHECK(fresh.quiet() == "");
 }

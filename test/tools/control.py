@@ -440,6 +440,10 @@ def certificates(program, control):
         array.wrong(1, "needs all of", "--tls-ca", f"{ours}/ca.pem", "array", "show")
         array.wrong(1, "not a file in PEM", *files("nobody", ours), "array", "show")
         check(array.stop() == 0, "it ends in order")
+        with tempfile.TemporaryDirectory() as more:
+            plain = Daemon(program, control, more).start()
+            plain.wrong(1, "speaks no TLS", *files("me", ours), "array", "show")
+            check(plain.stop() == 0, "it ends in order")
 
         def refused(expected, *words):
             done = subprocess.run([program, "--listen", "127.0.0.1:0", *words], text=True,

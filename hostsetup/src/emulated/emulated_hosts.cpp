@@ -62,8 +62,8 @@ void emulated_array::welcome(const session_options& options) {
   const std::size_t room = node_.shape.max_queues - queue_count_ + free_queues_.size();
   if (options.channels + 2 > room) {
     throw input_error(fmt::format(
-        "the emulated array has {} queue pairs left, and a session of {} channels needs "
-        "{}: open the first one with sessions={} or more",
+        "the emulated array has {} queue pairs left, and a session of {} channels needs {}: use "
+        "fewer, or open the first one with sessions={} or more and as many channels",
         room, options.channels, options.channels + 2, endpoint_.sessions + 1));
   }
   if (options.depth > node_.shape.max_depth) {

@@ -55,14 +55,19 @@ std::shared_ptr<grpc::ChannelCredentials> credentials_of(const daemon_connection
 control_error unreached(const std::string& server, const std::string& authority,
                         const std::string& said) {
   const auto has = [&](const char* words) { return said.find(words) != std::string::npos; };
-  if (has("andshake failed") || has("certificate verify failed")) {
+  if (has("certificate verify failed") || has("is not in peer certificate")) {
     return {control_reason::unavailable,
             fmt::format("the daemon at {} is not believed: \"{}\" has not signed its certificate, "
-                        "or that has expired ({})",
+                        "or that has expired or names another host ({})",
                         server, authority, said),
             "say who has signed it (tls_ca), or give the daemon a new certificate"};
   }
-  if (has("Socket closed")) {
+  if (has("andshake failed")) {
+    return {control_reason::unavailable,
+            fmt::format("the daemon at {} speaks no TLS, or another protocol ({})", server, said),
+            "see whether it was started with a certificate (--tls-cert)"};
+  }
+  if (has("Socket closed") || has("onnection reset") || has("roken pipe")) {
     return {control_reason::unavailable,
             fmt::format("the daemon at {} has closed the connection: {} ({})", server,
                         authority.empty()
@@ -72,7 +77,8 @@ control_error unreached(const std::string& server, const std::string& authority,
             "see what its log says; with TLS it wants a certificate of its own authority's"};
   }
   return {control_reason::unavailable, fmt::format("no daemon answers at {} ({})", server, said),
-          "start it (gnstor-target --manage, or gnstord), or say where it is"};
+          std::string("start it (gnstor-target --manage, or gnstord), or say where it is") +
+              (authority.empty() ? "" : "; with TLS it believes its own authority's alone")};
 }
 
 }  // namespace
@@ -123,7 +129,10 @@ grpc::Status daemon_connection::reaches(const way& to) const {
   v1::Refusal r;
   r.set_reason(v1::REASON_NOT_LEADING);
   r.set_message(fmt::format("no daemon answers at {}", to.server));
-  r.set_remedy("see whether one of them runs, and whether etcd answers them");
+  r.set_remedy(authority_.empty()
+                   ? "see whether one of them runs, and whether etcd answers them"
+                   : "see whether one of them runs and believes this certificate, whether \"" +
+                         authority_ + "\" has signed theirs, and whether etcd answers them");
   return {grpc::StatusCode::UNAVAILABLE, r.message(), r.SerializeAsString()};
 }
 

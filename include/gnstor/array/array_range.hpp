@@ -33,7 +33,7 @@ struct array_range {
     for (std::uint64_t at = first, next = 0; at < first + count; at = next) {
       next = view.layout().first_beside(at) + page_elements;
       const std::uint64_t end = next < first + count ? next : first + count;
-      if (g.thread_rank() == 0 && next < first + count && use != page_use::overwrite)
+      if (g.thread_rank() == 0 && next < first + count && is_fetched(use, next))
         view.prefetch(next);
       const page_guard<T, View, G> held(view, g, view.acquire_page(g, at, use_of(use, at, end)));
       if (!held) return held.outcome();
@@ -43,6 +43,10 @@ struct array_range {
   }
 
  private:
+  GNSTOR_HD bool is_fetched(page_use use, std::uint64_t at) const {
+    const std::uint64_t after = at + view.elements_per_page();
+    return use_of(use, at, after < first + count ? after : first + count) != page_use::overwrite;
+  }
   /// A page is overwritten if all of its elements are in the range; its others keep what they have.
   GNSTOR_HD page_use use_of(page_use use, std::uint64_t at, std::uint64_t end) const {
     const bool whole = at == view.layout().first_beside(at) &&

@@ -190,9 +190,9 @@ class array_view {
     }
   }
   /// Has the pages fetched that lanes of `g` want, each its own: without waiting where others fetch
-  /// pages, else all together. What fails is said when the page is used.
+  /// pages, else all together. What fails is the array's error, and said when the page is used.
   /// @par Callers every lane of `g`, converged, on the same view
-  /// @par Bound the view's timeout
+  /// @par Bound the view's timeout; twice that for elements on two pages
   template <simt::warp_group G>
   GNSTOR_HD void prefetch(const G& g, std::uint64_t index, bool wants) const {
     const bool there = index < count_;
