@@ -11,7 +11,6 @@
 #include <vector>
 
 using namespace gnstor;
-using namespace gnstor::test;
 namespace host = gnstor::host;
 
 namespace {
