@@ -109,8 +109,8 @@ std::vector<emulated> emulation() {
        "ring.",
        [](endpoint& e, const value& v) { set(e.scatter_responses, v); }},
       {"sessions", use, syntax::number(1, 16), "1",
-       "Sessions that the array has queue pairs for, with as many channels as this one: this one, and "
-       "those that join it.",
+       "Sessions that the array has queue pairs for, with as many channels as this one: this one, "
+       "and those that join it.",
        [](endpoint& e, const value& v) { set(e.sessions, v); }},
       {"nics", use, syntax::one_of({"1", "2", "4", "8"}), "1",
        "NICs of the array node, each with copy workers of its own: the session's channel k uses "
