@@ -15,8 +15,8 @@ namespace host = gnstor::host;
 
 namespace {
 
-constexpr std::uint64_t elements = 50'001;  ///< the last page ends within itself
-constexpr std::uint64_t stretch = 777;      ///< of a range: begins and ends within pages
+constexpr std::uint64_t ranged_elements = 50'001;  ///< the last page ends within itself
+constexpr std::uint64_t stretch = 777;             ///< of a range: begins and ends within pages
 const host::array_options few_frames{.frame_bytes = 32 * 4096, .page_bytes = 4096};
 
 /// Calls `use(warp, first, count)` for the ranges of the calling warp.
@@ -27,7 +27,7 @@ GNSTOR_HD void in_ranges(std::uint64_t size, const Use& use) {
        first += simt::warp_count() * stretch)
     use(warp, first, size - first < stretch ? size - first : stretch);
 }
-GNSTOR_HD void note(status s, std::uint32_t* failed) {
+GNSTOR_HD void note_failure(status s, std::uint32_t* failed) {
   if (!s.ok()) device_word<std::uint32_t>(*failed).fetch_add(1, relaxed);
 }
 
@@ -35,12 +35,13 @@ struct overwrite_ranges {
   template <class Lane, class View>
   GNSTOR_HD void operator()(Lane&, View view, std::uint32_t* failed) const {
     in_ranges(view.size(), [&](const simt::group& warp, std::uint64_t first, std::uint64_t count) {
-      note(view.overwrite_range(warp, first, count,
-                                [&](auto part, std::uint64_t i) {
-                                  for (auto k = warp.thread_rank(); k < part.size(); k += 32)
-                                    part[k] = static_cast<std::uint32_t>(3 * (i + k));
-                                }),
-           failed);
+      note_failure(view.overwrite_range(warp, first, count,
+                                        [&](auto part, std::uint64_t i) {
+                                          for (auto k = warp.thread_rank(); k < part.size();
+                                               k += 32)
+                                            part[k] = static_cast<std::uint32_t>(3 * (i + k));
+                                        }),
+                   failed);
     });
   }
 };
@@ -48,12 +49,12 @@ struct add_to_ranges {
   template <class Lane, class View>
   GNSTOR_HD void operator()(Lane&, View view, std::uint32_t* failed) const {
     in_ranges(view.size(), [&](const simt::group& warp, std::uint64_t first, std::uint64_t count) {
-      note(view.write_range(warp, first, count,
-                            [&](auto part, std::uint64_t i) {
-                              for (auto k = warp.thread_rank(); k < part.size(); k += 32)
-                                part[k] += static_cast<std::uint32_t>(i + k);
-                            }),
-           failed);
+      note_failure(view.write_range(warp, first, count,
+                                    [&](auto part, std::uint64_t i) {
+                                      for (auto k = warp.thread_rank(); k < part.size(); k += 32)
+                                        part[k] += static_cast<std::uint32_t>(i + k);
+                                    }),
+                   failed);
     });
   }
 };
@@ -63,12 +64,12 @@ struct sum_of_ranges {
     in_ranges(view.size(), [&](const simt::group& warp, std::uint64_t first, std::uint64_t count) {
       view.prefetch(warp, first + warp.thread_rank() * 1024, warp.thread_rank() < 2);
       std::uint64_t mine = 0;
-      note(view.read_range(warp, first, count,
-                           [&](auto part, std::uint64_t) {
-                             for (auto k = warp.thread_rank(); k < part.size(); k += 32)
-                               mine += part[k];
-                           }),
-           failed);
+      note_failure(view.read_range(warp, first, count,
+                                   [&](auto part, std::uint64_t) {
+                                     for (auto k = warp.thread_rank(); k < part.size(); k += 32)
+                                       mine += part[k];
+                                   }),
+                   failed);
       device_word<std::uint64_t>(*sum).fetch_add(mine, relaxed);
     });
   }
@@ -92,7 +93,7 @@ void check_ranges(Array& array, const View& view, const Attach& attach) {
   array.check();
   std::uint64_t found[2];
   words.read(0, found, sizeof found);
-  CHECK(found[0] == 4 * (elements * (elements - 1) / 2));
+  CHECK(found[0] == 4 * (ranged_elements * (ranged_elements - 1) / 2));
   CHECK(found[1] == 0);
   array.flush();
 }
@@ -100,24 +101,24 @@ void check_ranges(Array& array, const View& view, const Attach& attach) {
 }  // namespace
 
 TEST_CASE("for tools: warps of a GPU use ranges of host memory") {
-  host::mapped_memory memory("host:?bytes=" + std::to_string(4 * elements));
-  host::mapped_array<std::uint32_t> array(memory, elements, few_frames);
+  host::mapped_memory memory("host:?bytes=" + std::to_string(4 * ranged_elements));
+  host::mapped_array<std::uint32_t> array(memory, ranged_elements, few_frames);
   check_ranges(array, array.view(), [](host::executor&) {});
   const auto* data = memory.as<std::uint32_t>();
-  for (std::uint32_t i = 0; i < elements; ++i) REQUIRE(data[i] == 4 * i);
+  for (std::uint32_t i = 0; i < ranged_elements; ++i) REQUIRE(data[i] == 4 * i);
 }
 
 TEST_CASE("warps of a GPU use ranges of a volume, by their own lanes and beside a pager") {
   host::session session("emu:?runner=gpu&resident=no&shards=2&ssds=2&replicas=1&capacity=16M",
                         {.channels = 2});
-  const volume_info volume = session.create_volume({.bytes = 4 * elements});
-  host::array<std::uint32_t> array(session, volume, elements, few_frames);
+  const volume_info volume = session.create_volume({.bytes = 4 * ranged_elements});
+  host::array<std::uint32_t> array(session, volume, ranged_elements, few_frames);
   check_ranges(array, array.view(), [&](host::executor& kernels) { session.attach(kernels); });
   check_ranges(array, array.served_view(), [&](host::executor& kernels) {
     session.attach(kernels);
     array.attach(kernels, {.warps = 4});
   });
-  std::vector<std::uint32_t> all(elements);
-  array.read(0, elements, all.data());
-  for (std::uint32_t i = 0; i < elements; ++i) REQUIRE(all[i] == 4 * i);
+  std::vector<std::uint32_t> all(ranged_elements);
+  array.read(0, ranged_elements, all.data());
+  for (std::uint32_t i = 0; i < ranged_elements; ++i) REQUIRE(all[i] == 4 * i);
 }
