@@ -74,9 +74,8 @@ struct service {
       });
     } else {
 #if defined(__CUDA_ARCH__)
-      // Each engine has a warp for itself there, and code for warps that serve several in turn
-      // would make reads of flash in an H200's memory a fifth slower: it takes the others'
-      // registers.
+      // Each engine has a warp for itself there. With the code for warps that serve several in
+      // turn, which none would run, reads of flash in an H200's memory were a fifth slower.
       GNSTOR_VERIFY(first >= roles);
 #else
       rounds.repeat(g, [&](std::uint32_t round, std::uint32_t quiet) {

@@ -1,4 +1,5 @@
 /// Pages held by whole blocks. GNSTOR_SEEDS and GNSTOR_FIRST_SEED as `qp/seed_sweep.hpp` says.
+#include "lambda_kernel.hpp"
 #include "pager_rig.hpp"
 #include "qp/seed_sweep.hpp"
 #include "verdict.hpp"
@@ -44,17 +45,6 @@ std::string served_run(host::options chosen) {
                  chosen);
 }
 
-template <class Body>
-struct block_kernel {
-  struct shared {
-    simt::block_group::room room;
-  };
-  Body body;
-  template <class Lane, class View>
-  void operator()(Lane& lane, View view) const {
-    body(lane, simt::block_group(lane.shared().room), view);
-  }
-};
 template <class Body>
 std::string run(on_disk& r, Body body) {
   return r.run({.run = host::mode::seeded, .seed = 1}, 1, 80, block_kernel<Body>{body}, r.view());

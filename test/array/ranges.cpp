@@ -113,18 +113,6 @@ struct rows_by_ranges {
   }
 };
 
-template <class Body>
-struct block_kernel {
-  struct shared {
-    simt::block_group::room room;
-  };
-  Body body;
-  template <class Lane, class View>
-  void operator()(Lane& lane, View view) const {
-    body(lane, view);
-  }
-};
-
 /// Runs `body(lane, view)` as every lane of a warp; what that threw, or nothing.
 template <class Body>
 std::string run(on_disk& r, Body body) {
@@ -195,8 +183,7 @@ TEST_CASE("a block uses a range of a view that only reads, each page once") {
   on_disk r(rig_shape{.pages = 6, .frames = 3});
   for (std::uint64_t i = 0; i < r.content.size(); ++i) r.content[i] = mix64(i);
   std::vector<words> seen(40);
-  const auto body = [&](auto& lane, const auto& writing) {
-    const simt::block_group block(lane.shared().room);
+  const auto body = [&](auto& lane, const simt::block_group& block, const auto& writing) {
     const auto view = writing.read_only();
     const status s = view.read_range(block, 3, 40, [&](auto part, std::uint64_t i) {
       static_assert(std::is_same_v<decltype(part[0]), const words&>);

@@ -15,8 +15,7 @@ static constexpr machine this_machine = machine::cpu;
 #endif
 
 /// Channels for kernels of this machine, unless you say otherwise. A queue of the array or the NIC
-/// serves each:
-/// four carry a third of what a GPU's link does.
+/// serves each: four carry a third of what a GPU's link does.
 static constexpr std::uint32_t usual_channels = this_machine == machine::gpu ? 16 : 4;
 
 }  // namespace gnstor::host
