@@ -5,6 +5,7 @@
 #include "../support/registration.hpp"
 #include "kernels.cuh"
 #include <gnstor/host/mapped_array.hpp>
+#include <gnstor/host/memory_block.hpp>
 
 #include <benchmark/benchmark.h>
 #include <cuda_runtime.h>
@@ -50,21 +51,23 @@ double timed_by_clock(const Work& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// One 64-bit word that kernels add to.
+/// One 64-bit word that kernels add to. No managed memory: where the kernels of a node run on
+/// another GPU for good, that waits for them.
 class tally {
  public:
-  tally() { cuda_check(cudaMallocManaged(&word_, 8), "tally"); }
-  tally(const tally&) = delete;
-  tally& operator=(const tally&) = delete;
-  ~tally() { (void)cudaFree(word_); }
   std::uint64_t* word() {
-    *word_ = 0;
-    return word_;
+    constexpr std::uint64_t nothing = 0;
+    word_.write(0, &nothing, sizeof nothing);
+    return static_cast<std::uint64_t*>(word_.data());
   }
-  std::uint64_t value() const { return *word_; }
+  std::uint64_t value() const {
+    std::uint64_t v = 0;
+    word_.read(0, &v, sizeof v);
+    return v;
+  }
 
  private:
-  std::uint64_t* word_ = nullptr;
+  host::memory_block word_{host::place::device, 8, 0};
 };
 
 /// `count` elements in pinned host memory, and a sum of them that the CPU has not got from it.

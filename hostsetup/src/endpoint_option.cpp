@@ -134,7 +134,7 @@ std::vector<remote> connection() {
   return {
       {"nsid", use, syntax::number(1, 65'535), "(all)", "The only namespace wanted.",
        [](rdma_endpoint& e, const value& v) { set(e.nsid, v); }},
-      {"queues", use, syntax::number(1, 64), "(one per channel)", "I/O queues wanted.",
+      {"queues", use, syntax::number(1, 128), "(one per channel)", "I/O queues wanted.",
        [](rdma_endpoint& e, const value& v) { set(e.queues, v); }},
       {"host_nqn", use, syntax::text("NQN"), "(this machine's)",
        "Who this host is; by the session's host name if that is set.",

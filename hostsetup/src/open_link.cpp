@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 #include <homi/homi_device.hpp>
+#include <homi/protocol.hpp>
 #include <local/nvme_link.hpp>
 #include <local/pcie_nvme.hpp>
 
@@ -26,8 +27,8 @@ void check_connecting(const session_options& options) {
     throw input_error(
         fmt::format("channel depth {}: use a power of two from 2 to 1024", options.depth));
   }
-  if (options.channels > 64)
-    throw input_error(fmt::format("{} channels: use 0 to 64", options.channels));
+  if (options.channels > most_channels)
+    throw input_error(fmt::format("{} channels: use 0 to {}", options.channels, most_channels));
 }
 
 namespace {
@@ -39,7 +40,8 @@ std::unique_ptr<array_link> open_lent(const homi_endpoint& where, const session_
         "run the kernels on this CPU (session_options::client)");
   }
   const auto client = std::make_shared<homi::homi_client>(
-      homi::socket_path(where.name), std::min(options.channels + 1, where.queues), options.timeout);
+      homi::socket_path(where.name),
+      std::min({options.channels + 1, where.queues, homi::most_queues}), options.timeout);
   return std::make_unique<nvme_link>(std::make_unique<homi::homi_device>(client),
                                      std::make_unique<homi::homi_queues>(client), options,
                                      where.nsid);

@@ -26,6 +26,7 @@ struct disk_record {
   std::uint32_t stores = 0;
   std::uint32_t page_twice = 0;    ///< two I/Os of one page at once
   std::uint32_t frame_in_use = 0;  ///< I/O on a frame that lanes or another I/O use
+  std::uint32_t most_lanes = 0;    ///< that fetched one page together
   std::uint32_t frame_lost = 0;    ///< a fetch into a frame that a request given up may still use
 };
 
@@ -183,6 +184,7 @@ struct long_store : fake_store<true> {
       f = begin(page, frame);
       if (disk::add(disk_.frame_use[f], 1) != 0) disk::add(disk_.record->frame_in_use, 1);
       disk::add(disk_.record->fetches, 1);
+      device_word<std::uint32_t>(disk_.record->most_lanes).fetch_max(g.size(), relaxed);
     }
     g.sync();
     simt::fence<thread_scope_device>(acq_rel);

@@ -84,7 +84,8 @@ TEST_CASE("a guard without a page says why, holds no element, and lets nothing g
       CHECK(failed.outcome() == fake_store<false>::media_error(page_index(3)));
       CHECK(!failed.holds(24));
     }
-    CHECK(view.cache().pin(page_index(0), page_use::read, simt::within(100'000)));
+    CHECK(view.cache().pin(simt::group::self(), page_index(0), page_use::read,
+                           simt::within(100'000)));
     view.cache().unpin(page_index(0));
   });
   CHECK(thrown == "");
@@ -128,4 +129,39 @@ TEST_CASE("an exception that ends a lane with a page in hand is reported as it w
     CHECK(g.all(page ? 1 : 0));
   });
   CHECK(thrown == "lane 5 has had enough");
+}
+
+TEST_CASE("a warp that misses a long page fetches it by all of its lanes, held or not") {
+  for (const host::mode how : {host::mode::fast, host::mode::seeded, host::mode::weak}) {
+    for (const bool holds : {true, false}) {
+      rig<std::uint64_t, true, long_store> r(rig_shape{.frames = 2, .page_words = 64});
+      for (std::uint64_t k = 0; k < r.content.size(); ++k) r.content[k] = r.expected[k] = 7 * k;
+      r.plan[3] = disk_plan::fetch_fails;
+      std::uint32_t wrong = 0;
+      const auto body = [&](auto& lane, const auto& view) {
+        const auto g = lane.warp();
+        const std::uint64_t i = 64 * 2 + g.thread_rank();
+        std::uint64_t got = 0;
+        if (holds) {
+          const auto page = view.page(g, 64 * 2);
+          got = page ? page[i] : 0;
+        } else {
+          got = view[i];
+        }
+        const std::uint32_t bad = got == 7 * i ? 0 : 1;
+        device_word<std::uint32_t>(wrong).fetch_add(bad, relaxed);
+        g.sync();
+        const status failed = view.load(64 * 3 + g.thread_rank()).status;
+        if (!(failed == long_store::media_error(page_index(3))))
+          device_word<std::uint32_t>(wrong).fetch_add(1, relaxed);
+      };
+      CHECK(r.run({.run = how, .seed = 1}, 1, 32, lambda_kernel<decltype(body)>{body}, r.view()) ==
+            "");
+      CHECK(wrong == 0);
+      // Lanes that run together here by chance alone are as many as they are.
+      if (holds) CHECK(r.saw.most_lanes == 32);
+      CHECK(r.saw.fetches == 2);
+      CHECK(r.quiet() == "");
+    }
+  }
 }

@@ -39,11 +39,12 @@ std::string pinned_run(host::options chosen) {
 }
 
 /// Lanes read pages that come and go; only their versions tell a page that came back.
-std::string reading_run(host::options chosen) {
+template <class Store>
+std::string store_reading_run(host::options chosen) {
   const rig_shape shape{.pages = 2 + static_cast<std::uint32_t>(chosen.seed / 2 % 3),
                         .frames = 1 + static_cast<std::uint32_t>(chosen.seed % 2),
                         .page_words = 2};
-  rig<std::uint64_t, true> r(shape);
+  rig<std::uint64_t, true, Store> r(shape);
   for (std::uint64_t i = 0; i < r.expected.size(); ++i) r.content[i] = r.expected[i] = mix64(i);
   return verdict(r,
                  r.run(chosen, 3, 4, read_all{.rounds = 6}, r.view(),
@@ -52,15 +53,19 @@ std::string reading_run(host::options chosen) {
 }
 
 /// Two warps read and write words that the weak mode sees.
-std::string shared_words_run(host::options chosen) {
+template <class Store>
+std::string words_run(host::options chosen) {
   const rig_shape shape = contended_shape(chosen.seed);
-  rig<std::uint64_t, true> r(shape, 8ull * shape.pages - 1);
+  rig<std::uint64_t, true, Store> r(shape, 8ull * shape.pages - 1);
   const auto seed = static_cast<std::uint32_t>(chosen.seed);
   return verdict(r,
                  r.run(chosen, 2, 16, random_elements<std::uint64_t>{.rounds = 3, .seed = seed},
                        r.view(), r.expected.data(), &r.lanes),
                  chosen, flush_all{}, 4);
 }
+
+constexpr auto& shared_words_run = words_run<fake_store<true>>;
+constexpr auto& reading_run = store_reading_run<fake_store<true>>;
 
 }  // namespace
 
@@ -97,4 +102,13 @@ TEST_CASE("reads without a reference see their page alone on a disk, weak") {
 
 TEST_CASE("elements on a disk are written and read by owners at once, weak") {
   sweep(host::mode::weak, weak_share, shared_words_run);
+}
+
+TEST_CASE("long pages that lanes fetch together keep what their owner wrote, seeded") {
+  sweep(host::mode::seeded, seeded_share / 2, words_run<long_store>);
+}
+
+TEST_CASE("long pages that lanes fetch together are seen alone, weak") {
+  sweep(host::mode::weak, weak_share / 2, words_run<long_store>);
+  sweep(host::mode::weak, weak_share / 2, store_reading_run<long_store>);
 }

@@ -143,7 +143,7 @@ TEST_CASE("an array that cannot be joined says why") {
   host::session two("emu:?capacity=16M&runner=cpu&sessions=2", {.channels = 2});
   CHECK(says(refusal([&] { (void)two.join({.channels = 2, .depth = 256}); }),
              "was opened for 128 at most"));
-  CHECK(says(refusal([&] { (void)two.join({.channels = 65}); }), "use 0 to 64"));
+  CHECK(says(refusal([&] { (void)two.join({.channels = 129}); }), "use 0 to 128"));
   host::session simulated("emu:?capacity=16M&runner=sim&sessions=2");
   CHECK(says(refusal([&] { (void)simulated.join({}); }), "leave runner=sim"));
 }

@@ -68,13 +68,13 @@ class copied_pages : public page_table<typename detail::words_of<Store>::type> {
   template <class Body>
   GNSTOR_HD status visit(page_index page, page_use use, std::uint64_t timeout_ns,
                          const Body& body) const {
-    // Lanes of one array: another's pages may be longer. Not by `partition`: with nvcc 13.0 a group
-    // parted by what is mostly the same in a warp named lanes of others, and kernels trapped.
-    const simt::group together = simt::group::active();
+    // Lanes of one array: another's pages may be longer. Else each alone, not by `partition`: with
+    // nvcc 13.0 a group parted by what is mostly the same in a warp named lanes of others, and
+    // kernels trapped. One way for both, and nothing of it called: 63 registers where it was 96.
+    simt::group together = simt::group::active();
     const auto array = reinterpret_cast<std::uint64_t>(state_);
-    if (together.all(array == together.broadcast(array)))
-      return visit_by(together, page, use, timeout_ns, body);
-    return visit_alone(page, use, timeout_ns, body);
+    if (!together.all(array == together.broadcast(array))) together = simt::group::self();
+    return visit_by(together, page, use, timeout_ns, body);
   }
   /// Pins `page` for all lanes of `g`, until one `unpin`.
   /// @par Callers every lane of `g`, converged, with the same arguments
@@ -150,11 +150,6 @@ class copied_pages : public page_table<typename detail::words_of<Store>::type> {
     const wish mine{page, use, static_cast<std::uint32_t>(cuda::std::countr_zero(same)), true};
     return serve(g, mine, timeout_ns, [&](frame_index f) { body(data(f)); });
   }
-  template <class Body>
-  GNSTOR_HD_SLOW status visit_alone(page_index page, page_use use, std::uint64_t timeout_ns,
-                                    const Body& body) const {
-    return visit_by(simt::group::self(), page, use, timeout_ns, body);
-  }
   /// A frame that a lane has taken for its page, and the page whose newer bytes it holds still.
   struct catch_of_frame {
     std::uint32_t holder = 0;  ///< the array whose page `old` is
@@ -220,7 +215,7 @@ class copied_pages : public page_table<typename detail::words_of<Store>::type> {
   /// Fetches the pages of lanes that wait for one which is neither there nor on its way, and helps
   /// to copy those on their way.
   template <class G>
-  GNSTOR_HD_SLOW arrival fetch_absent(const G& g, const wish& w, page_word seen, bool waits) const {
+  GNSTOR_HD arrival fetch_absent(const G& g, const wish& w, page_word seen, bool waits) const {
     constexpr std::uint64_t here_or_coming = page_word::resident | page_word::busy;
     const bool claimed = waits && !seen.is(here_or_coming) && claim(w.page, seen);
     const bool fetched = g.any(claimed) && fetch(g, w, claimed);

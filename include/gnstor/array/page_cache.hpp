@@ -4,6 +4,7 @@
 #include <gnstor/array/page_store.hpp>
 #include <gnstor/array/page_table.hpp>
 #include <gnstor/array/pinned_access.hpp>
+#include <gnstor/array/silent_ssds.hpp>
 #include <gnstor/core/bounded.hpp>
 #include <gnstor/core/result.hpp>
 #include <gnstor/io/replica_set.hpp>
@@ -46,18 +47,25 @@ class page_cache : public page_table<typename detail::words_of<Store>::type> {
 
   GNSTOR_HD const Store& store() const { return store_; }
 
-  /// Pins a page for its caller's group and returns its frame; fetches it if it is absent.
-  /// @par Callers one lane for its group; `page` < pages()
-  /// @par Order acquires the page's bytes; other lanes of the group need `g.sync()`
+  /// Pins a page for all lanes of `g`, which fetch it together if it is absent: its frame.
+  /// @par Callers every lane of `g`, converged, with the same arguments; `page` < pages()
+  /// @par Order acquires the page's bytes for the lane of rank 0; the others need `g.sync()`
   /// @par Bound `d`
   /// @par Errors the store's status if the fetch fails (then, and later, until `forgive`);
   /// no_memory if no frame came free, timed_out if another lane's fetch took too long. Nothing is
   /// pinned then
-  GNSTOR_HD result<frame_index> pin(page_index page, page_use use, deadline d) const {
+  template <simt::warp_group G>
+  GNSTOR_HD result<frame_index> pin(const G& g, page_index page, page_use use, deadline d) const {
     page_word seen;
-    const bool referred = refer(page, seen);
-    if (referred && seen.usable()) return used(page, seen, use);
-    return pin_absent(page, referred, seen, use, d);
+    bool referred = false;
+    std::uint64_t found = 0;
+    if (g.thread_rank() == 0) {
+      referred = refer(page, seen);
+      if (referred && seen.usable()) found = used(page, seen, use).value + 1ull;
+    }
+    found = g.shfl(found, 0);
+    if (found != 0) return frame_index(static_cast<std::uint32_t>(found - 1));
+    return pin_absent(g, page, referred, seen, use, d);
   }
 
   /// Calls `body(bytes)` with the bytes of `page` while it is pinned.
@@ -94,8 +102,8 @@ class page_cache : public page_table<typename detail::words_of<Store>::type> {
         const std::uint64_t now = simt::now_ns();
         const std::uint64_t each = d.expired(now) ? 1 : d.at_ns() - now;
         for (std::uint32_t left = g.ballot(wants); left != 0; left &= left - 1)
-          fault_together(g, wanted, static_cast<std::uint32_t>(cuda::std::countr_zero(left)),
-                         simt::within(each));
+          (void)fault_together(g, wanted, static_cast<std::uint32_t>(cuda::std::countr_zero(left)),
+                               deadline::after(0, 1), simt::within(each));
         return;
       }
     }
@@ -172,7 +180,7 @@ class page_cache : public page_table<typename detail::words_of<Store>::type> {
   }
 
  private:
-  using table::abandon, table::claim, table::claim_unpinned, table::count, table::frame_at;
+  using table::claim, table::claim_unpinned, table::count, table::frame_at;
   using table::free, table::is_mine, table::may_grow, table::may_shrink, table::page_at;
   using table::publish, table::refer, table::set_aside, table::stays, table::take;
   using table::ring_, table::share_, table::state_;
@@ -186,7 +194,6 @@ class page_cache : public page_table<typename detail::words_of<Store>::type> {
     s.pages_are_long();
     s.fetch_together(g, page, frame, d);
   };
-  static constexpr std::uint64_t silence_ns = 1'000'000'000;  ///< until a silent SSD is tried again
 
   /// The array whose page lies in a frame.
   GNSTOR_HD const page_cache& holder_of(frame_word w) const {
@@ -203,25 +210,43 @@ class page_cache : public page_table<typename detail::words_of<Store>::type> {
     return s;
   }
   /// Waits for a page that is not there, and is referenced but where there was no room for that:
-  /// fetches it, unless another lane does.
-  GNSTOR_HD_SLOW result<frame_index> pin_absent(page_index page, bool referred, page_word seen,
-                                                page_use use, deadline d) const {
-    if (referred && seen.is(page_word::busy)) count(state_->counters.waits);
-    for (until more{d}; more;) {
-      if (!referred) {
+  /// fetches it, unless others do. The lane of rank 0 acts for all.
+  template <class G>
+  GNSTOR_HD_SLOW result<frame_index> pin_absent(const G g, page_index page, bool referred,
+                                                page_word seen, page_use use, deadline d) const {
+    const bool leads = g.thread_rank() == 0;
+    if (leads && referred && seen.is(page_word::busy)) count(state_->counters.waits);
+    result<frame_index> outcome = status::make(status_code::timed_out, reporter::array);
+    bool ended = false;
+    for (until more{d}; g.any(leads && !ended && more);) {
+      bool claimed = false;
+      if (leads && !referred) {
         referred = refer(page, seen);
-        continue;
+      } else if (leads) {
+        ended = seen.usable() || seen.is(page_word::failed);
+        if (seen.usable()) outcome = used(page, seen, use);
+        if (seen.is(page_word::failed)) outcome = seen.why();
+        claimed = !ended && !seen.is(page_word::busy) && claim(page, seen);
       }
-      if (seen.usable()) return used(page, seen, use);
-      if (seen.is(page_word::failed)) return abandon(page, seen.why());
-      if (!seen.is(page_word::busy) && claim(page, seen)) {
-        const status s = fault(page, use, d, d);
-        if (!s.ok()) return abandon(page, s);
+      if (g.any(claimed)) {
+        const status s = fault_by(g, {page, use}, claimed, d);
+        ended = ended || (claimed && !s.ok());
+        if (claimed && !s.ok()) outcome = s;
       }
-      seen.bits = page_at(page).load(acquire);
+      if (leads && referred && !ended) seen.bits = page_at(page).load(acquire);
     }
-    if (!referred) return status::make(status_code::no_memory, reporter::array);
-    return abandon(page, status::make(status_code::timed_out, reporter::array));
+    if (leads && !ended && !referred)
+      outcome = status::make(status_code::no_memory, reporter::array);
+    if (leads && referred && !outcome) unpin(page);
+    const std::uint32_t frame = g.shfl(outcome.value.value, 0);
+    const status s = status::unpack(g.shfl(outcome.status.pack(), 0));
+    return s.ok() ? result<frame_index>(frame_index(frame)) : s;
+  }
+  /// Fetches a page that was made busy for the lane of `g` that has `claimed` it.
+  template <class G>
+  GNSTOR_HD status fault_by(const G& g, const page_fault& wanted, bool claimed, deadline d) const {
+    if constexpr (fetches_together<G>) return fault_together(g, wanted, 0, d, d);
+    return claimed ? fault(wanted.page, wanted.use, d, d) : status{};
   }
   /// Fetches a page that was made busy for the caller, unless it will be overwritten.
   /// @param frame_by until when to look for a frame
@@ -229,32 +254,33 @@ class page_cache : public page_table<typename detail::words_of<Store>::type> {
     result<frame_index> frame = take_frame(page, frame_by, d);
     status s;
     if (frame && use != page_use::overwrite) {
-      const bool wary = is_wary();
+      const bool wary = silent().any();
       if (!wary) s = store_.fetch(page, buffer(frame.value), d);
       if (wary || s.code == status_code::buffer_in_use)
         s = fetch_from_others(page, frame, s, frame_by, d);
     }
     return end_fault(page, use, frame, s);
   }
-  /// The same of a page that was made busy for lane `leader` of `g`, by all lanes.
+  /// The same of a page that was made busy for lane `leader` of `g`, by all lanes; that lane has
+  /// the outcome.
   template <class G>
-  GNSTOR_HD void fault_together(const G& g, const page_fault& wanted, std::uint32_t leader,
-                                deadline d) const {
-    const deadline once = deadline::after(0, 1);
+  GNSTOR_HD status fault_together(const G& g, const page_fault& wanted, std::uint32_t leader,
+                                  deadline frame_by, deadline d) const {
     const int k = static_cast<int>(leader);
     const bool leads = g.thread_rank() == leader;
     const page_index page(g.shfl(wanted.page.value, k));
     result<frame_index> frame = status::make(status_code::no_memory, reporter::array);
-    if (leads) frame = take_frame(page, once, d);
+    if (leads) frame = take_frame(page, frame_by, d);
     const bool fetches = leads && frame && wanted.use != page_use::overwrite;
-    const bool wary = fetches && is_wary();
+    const bool wary = fetches && silent().any();
     const frame_index f(g.shfl(frame.value.value, k));
     status s;
     if (g.any(fetches && !wary)) s = store_.fetch_together(g, page, buffer(f), d);
     if (fetches && (wary || s.code == status_code::buffer_in_use))
-      s = fetch_from_others(page, frame, s, once, d);
-    if (leads) (void)end_fault(page, wanted.use, frame, s);
+      s = fetch_from_others(page, frame, s, frame_by, d);
+    if (leads) s = end_fault(page, wanted.use, frame, s);
     g.sync();
+    return s;
   }
   /// Ends the claim of a page that was fetched into `frame`, or could not be: `s`.
   GNSTOR_HD status end_fault(page_index page, page_use use, const result<frame_index>& frame,
@@ -279,8 +305,7 @@ class page_cache : public page_table<typename detail::words_of<Store>::type> {
     publish(page, frame.value);
     return status{};
   }
-  /// True while an SSD counts as silent.
-  GNSTOR_HD bool is_wary() const { return word_ref(state_->silent).load(relaxed) != 0; }
+  GNSTOR_HD detail::silent_ssds silent() const { return {state_->silent, state_->silent_until_ns}; }
 
   /// Fetches a page from others than SSDs that fell silent lately: each that is asked first may
   /// write the frame for good, and costs its share of the time. What lies in such a frame may
@@ -291,34 +316,16 @@ class page_cache : public page_table<typename detail::words_of<Store>::type> {
                                           deadline frame_by, deadline d) const {
     for (bounded tries{max_replicas + 1}; tries;) {
       if (s.code == status_code::buffer_in_use) {
-        remember_silent(ssd_index(s.ssd));
+        silent().remember(ssd_index(s.ssd));
         set_aside(frame.value);
         frame = take_frame(page, frame_by, d);
         if (!frame) break;
       }
-      s = heard_from().fetch(page, buffer(frame.value), d);
+      s = silent().avoided_by(store_).fetch(page, buffer(frame.value), d);
       if (s.code != status_code::buffer_in_use) break;
     }
     return s;
   }
-  GNSTOR_HD void remember_silent(ssd_index ssd) const {
-    const std::uint64_t until = deadline::after(simt::now_ns(), silence_ns).at_ns();
-    word_ref(state_->silent_until_ns).store(until, relaxed);
-    word_ref(state_->silent).fetch_or(std::uint64_t{1} << ssd.value % 64, relaxed);
-  }
-  /// The store without SSDs that fell silent lately.
-  GNSTOR_HD Store heard_from() const {
-    Store others = store_;
-    const deadline until = deadline::after(0, word_ref(state_->silent_until_ns).load(relaxed));
-    if (until.expired(simt::now_ns())) word_ref(state_->silent).store(0, relaxed);
-    std::uint64_t silent = word_ref(state_->silent).load(relaxed);
-    for (bounded left{64}; silent != 0 && left; silent &= silent - 1) {
-      const auto ssd = static_cast<std::uint16_t>(cuda::std::countr_zero(silent));
-      others = others.avoiding(ssd_index(ssd));
-    }
-    return others;
-  }
-
   /// A frame for `page`: a free one, or one whose page nobody pins. All are looked at once at
   /// least.
   /// @param by until when to look

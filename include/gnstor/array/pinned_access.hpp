@@ -15,6 +15,23 @@ namespace gnstor::detail {
 /// 32768).
 inline constexpr std::uint64_t failed_access = 1ull << 63;
 
+/// Pins `page` for all lanes of `g`, by itself or by the lane of rank 0.
+/// @par Callers every lane of `g`, converged, with the same arguments
+template <simt::warp_group G, class Pages>
+GNSTOR_HD result<frame_index> pin_for(const G& g, const Pages& pages, page_index page, page_use use,
+                                      std::uint64_t timeout_ns) {
+  if constexpr (requires { pages.pin(g, page, use, simt::within(timeout_ns)); }) {
+    return pages.pin(g, page, use, simt::within(timeout_ns));
+  } else {
+    result<frame_index> frame = frame_index{};
+    if (g.thread_rank() == 0) frame = pages.pin(page, use, simt::within(timeout_ns));
+    const std::uint64_t packed =
+        g.shfl(frame ? frame.value.value : frame.status.pack() | failed_access, 0);
+    if ((packed & failed_access) != 0) return status::unpack(packed & ~failed_access);
+    return frame_index(static_cast<std::uint32_t>(packed));
+  }
+}
+
 /// Calls `body(bytes)` with the bytes of `page` while it is pinned, once for all lanes that want
 /// the same.
 /// @param pages has `alike`, `pin`, `unpin` and `data`
@@ -24,15 +41,12 @@ GNSTOR_HD status visit_pinned(const Pages& pages, page_index page, page_use use,
                               std::uint64_t timeout_ns, const Body& body) {
   // Lanes of one warp may use different arrays here, and some may read while others write.
   const simt::group same = pages.alike(simt::group::active(), page, use);
-  result<frame_index> frame = frame_index{};
-  if (same.leads()) frame = pages.pin(page, use, simt::within(timeout_ns));
-  const std::uint64_t packed =
-      same.broadcast(frame ? frame.value.value : frame.status.pack() | failed_access);
+  const result<frame_index> frame = pin_for(same, pages, page, use, timeout_ns);
   same.sync();  // the leader's acquire of the page reaches the lanes that touch it
-  if ((packed & failed_access) != 0) return status::unpack(packed & ~failed_access);
+  if (!frame) return frame.status;
   // What is stored now is newer than the frame's pages before: see `page_table::is_still`.
   if (use != page_use::read) simt::fence<thread_scope_device>(acq_rel);
-  body(pages.data(frame_index(static_cast<std::uint32_t>(packed))));
+  body(pages.data(frame.value));
   same.sync();  // all lanes are done before the leader lets the page go
   if (same.leads()) pages.unpin(page);
   return status{};
@@ -44,10 +58,7 @@ GNSTOR_HD status visit_pinned(const Pages& pages, page_index page, page_use use,
 template <simt::warp_group G, class Pages>
 GNSTOR_HD result<frame_index> hold_pinned(const G& g, const Pages& pages, page_index page,
                                           page_use use, std::uint64_t timeout_ns) {
-  result<frame_index> frame = frame_index{};
-  if (g.thread_rank() == 0) frame = pages.pin(page, use, simt::within(timeout_ns));
-  frame.status = status::unpack(g.shfl(frame.status.pack(), 0));
-  frame.value = frame_index(g.shfl(frame.value.value, 0));
+  const result<frame_index> frame = pin_for(g, pages, page, use, timeout_ns);
   g.sync();
   if (use != page_use::read) simt::fence<thread_scope_device>(acq_rel);  // as in `visit_pinned`
   return frame;

@@ -125,20 +125,27 @@ GNSTOR_HD inline void store16_relaxed(void* to, const word16& value) {
 template <warp_group G>
 GNSTOR_HD inline void copy_relaxed(const G& g, unsigned char* to, unsigned char* from,
                                    std::uint32_t bytes) {
-  const std::uint32_t step = 16 * g.size();
   const std::uint32_t whole = bytes & ~15u;
-  std::uint32_t at = 16 * g.thread_rank();
+  std::uint32_t done = 0;
 #if defined(__CUDA_ARCH__)
-  constexpr int in_flight = 4;
-  for (; at + (in_flight - 1) * step < whole; at += in_flight * step) {
-    word16 v[in_flight];
+  // Rows as of a whole warp, also where fewer lanes share them: the distance of a lane's four
+  // loads is known, and takes no registers for addresses.
+  constexpr std::uint32_t in_flight = 4;
+  constexpr std::uint32_t row = 16 * 32;
+  for (; done + in_flight * row <= whole; done += in_flight * row) {
+    for (std::uint32_t at = done + 16 * g.thread_rank(); at < done + row; at += 16 * g.size()) {
+      word16 v[in_flight];
+      unsigned char* const f = from + at;
+      unsigned char* const t = to + at;
 #pragma unroll
-    for (int k = 0; k < in_flight; ++k) v[k] = load16(from + at + k * step);
+      for (std::uint32_t k = 0; k < in_flight; ++k) v[k] = load16(f + k * row);
 #pragma unroll
-    for (int k = 0; k < in_flight; ++k) store16_relaxed(to + at + k * step, v[k]);
+      for (std::uint32_t k = 0; k < in_flight; ++k) store16_relaxed(t + k * row, v[k]);
+    }
   }
 #endif
-  for (; at < whole; at += step) store16_relaxed(to + at, load16(from + at));
+  std::uint32_t at = done + 16 * g.thread_rank();
+  for (; at < whole; at += 16 * g.size()) store16_relaxed(to + at, load16(from + at));
   if ((bytes & 8) != 0 && g.thread_rank() == 0)
     store_relaxed(to + whole, *reinterpret_cast<std::uint64_t*>(from + whole));
   for (at = (bytes & ~7u) + g.thread_rank(); at < bytes; at += g.size())

@@ -18,4 +18,7 @@ static constexpr machine this_machine = machine::cpu;
 /// serves each: four carry a third of what a GPU's link does.
 static constexpr std::uint32_t usual_channels = this_machine == machine::gpu ? 16 : 4;
 
+/// Channels for kernels that a session has at most.
+inline constexpr std::uint32_t most_channels = 128;
+
 }  // namespace gnstor::host
