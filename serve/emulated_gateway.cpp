@@ -72,6 +72,11 @@ emulated_gateway::emulated_gateway(const host::endpoint& where, std::uint64_t ti
         "serving an array with runner=sim: it runs inside a host executor "
         "only; use runner=cpu");
   }
+  if (where.managed) {
+    throw host::input_error(
+        "serving an array with manager=yes: that is a manager of a session's own; leave it away, "
+        "and let the target manage the array (gnstor-target --manage)");
+  }
   array_ = std::make_shared<host::emulated_array>(
       where, host::machine::cpu, 0, 2 * most_members + 1 + own_channels + manager_queues,
       plain_options(timeout_ns).depth);

@@ -63,6 +63,10 @@ std::unique_ptr<host::array_manager> manage_emulated(const host::endpoint& where
     throw host::input_error(
         "managing an array with runner=sim: it runs inside a host executor only; use runner=cpu");
   }
+  if (where.managed) {
+    throw host::input_error(
+        "managing an array with manager=yes: that is a manager of a session's own; leave it away");
+  }
   const auto array = std::make_shared<host::emulated_array>(where, host::machine::cpu, 0,
                                                             manager_queues, manager_queue_depth);
   try {

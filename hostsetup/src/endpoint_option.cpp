@@ -36,9 +36,12 @@ std::vector<emulated> deployment() {
        [](endpoint& e, const value& v) { e.flash = v.text; }},
       {"grow", use, yes_or_no(), "no",
        "yes, needed once: empty SSDs of the same shape join an array on flash= that has fewer than "
-       "ssds=. Old volumes stay on theirs until the manager spreads them (no session does yet: "
-       "copy to a new volume), new ones use all; an array never shrinks.",
+       "ssds=. Old volumes stay on theirs until a manager spreads them, new ones use all.",
        [](endpoint& e, const value& v) { e.grow = is_yes(v); }},
+      {"manager", use, yes_or_no(), "no",
+       "yes: a manager in this process: leases, and I/O that goes on when an SSD dies. Not with "
+       "runner=sim or resident=no.",
+       [](endpoint& e, const value& v) { e.managed = is_yes(v); }},
       {"sync", use, yes_or_no(), "yes",
        "Whether a Flush, a write with FUA and the end of a session wait until the files of flash= "
        "are on their disk. What was flushed then survives a power cut of the machine; what was "

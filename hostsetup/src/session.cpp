@@ -71,10 +71,13 @@ session session::join(const session_options& options) const {
   std::unique_ptr<array_control> manager;
   if (where.control) {
     manager = open_control(where, wanted);
+  } else if (impl_->embedded) {
+    manager = impl_->embedded->control_for(wanted.host_name);
   } else if (impl_->control) {
     throw input_error("a session of an array that this process manages cannot be joined");
   }
   auto joined = std::make_unique<impl>(where, wanted, impl_->link->another(where, wanted));
+  joined->embedded = impl_->embedded;
   if (manager) joined->manage(std::move(manager));
   return session(std::move(joined));
 }
@@ -262,6 +265,12 @@ void session::reset_channel(std::uint32_t k, std::uint64_t timeout_ns) {
 void session::write(const volume_info& volume, std::uint64_t offset, const void* from,
                     std::uint64_t bytes) {
   impl_->transfer(true, volume, offset, const_cast<void*>(from), bytes);
+}
+
+ssd_service session::ssds() {
+  if (impl_->link->namespaces().empty()) impl_->learn();
+  const wire::afa::array_description& now = impl_->array;
+  return {now.epoch, now.absent, now.filling};
 }
 
 ssd_usage session::usage(std::uint32_t ssd) {

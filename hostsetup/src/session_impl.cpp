@@ -3,6 +3,7 @@
 #include "array_replies.hpp"
 #include "open_control.hpp"
 #include "open_link.hpp"
+#include <emulated/open_emulated.hpp>
 #include <gnstor/simt/clock.hpp>
 #include <gnstor/wire/afa/status.hpp>
 
@@ -22,6 +23,10 @@ std::unique_ptr<session::impl> session::impl::open(endpoint where, const session
   std::unique_ptr<array_control> manager;
   if (where.control) manager = open_control(where, settled(o));
   auto made = std::make_unique<impl>(where, o);
+  if (where.managed) {
+    made->embedded = manage_emulated(*made->link);
+    manager = made->embedded->control_for(made->options.host_name);
+  }
   if (!manager) made->need_own_places();
   if (manager) made->manage(std::move(manager));
   return made;

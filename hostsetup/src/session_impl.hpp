@@ -11,6 +11,7 @@
 
 #include <control/agreed_epoch.hpp>
 #include <control/array_control.hpp>
+#include <control/embedded_manager.hpp>
 #include <control/epoch_watcher.hpp>
 #include <control/in_epochs.hpp>
 #include <control/lease_keeper.hpp>
@@ -149,6 +150,7 @@ struct session::impl {
 
   endpoint where;
   session_options options;
+  std::shared_ptr<embedded_manager> embedded;  ///< where `control` is a part of this process
   std::unique_ptr<array_link> link;
   std::unique_ptr<array_control> control;  ///< null: the array has no manager
   std::unique_ptr<lease_keeper> leases;    ///< with `control`

@@ -85,6 +85,14 @@ std::unique_ptr<array_link> emulated_client::another(const endpoint&,
                                            client_identity::named(options.host_name));
 }
 
+std::unique_ptr<emulated_client> emulated_client::for_manager() const {
+  session_options options;
+  options.client = machine::cpu;
+  options.channels = 0;
+  return std::make_unique<emulated_client>(array_, options,
+                                           client_identity::named("gnstor-manager"), true);
+}
+
 emulated_client::~emulated_client() {
   proxy_.reset();
   if (domain_ == 0) return;

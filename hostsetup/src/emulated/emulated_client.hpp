@@ -48,6 +48,8 @@ class emulated_client : public array_link {
 
   std::unique_ptr<array_link> another(const endpoint& where,
                                       const session_options& options) const override;
+  /// A connection of the array's manager, which has no channels for kernels.
+  std::unique_ptr<emulated_client> for_manager() const;
 
   place node_reach() const override { return node_reach_; }
   place kernel_reach() const override { return kernel_reach_; }

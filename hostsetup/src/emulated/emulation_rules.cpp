@@ -92,6 +92,10 @@ void check_emulation(const endpoint& where, runner_kind runner, machine client) 
         "transport=proxy has a CPU thread of its own, and runner=sim only one thread: use "
         "runner=cpu");
   }
+  if (where.managed && (runner == runner_kind::simulated || !where.resident))
+    throw input_error(
+        "manager=yes looks at the SSDs all the time, and the array node of runner=sim or "
+        "resident=no runs beside kernels alone: leave one of them away");
   if (where.grow && where.flash.empty())
     throw input_error("grow=yes adds SSDs to an array on files: say which by flash=");
   const char* const by_gpu = "use runner=gpu, or leave it away";

@@ -1,19 +1,22 @@
 #include "open_emulated.hpp"
 
 #include "emulated_client.hpp"
+#include "emulated_front_end.hpp"
 #include "emulated_memory.hpp"
 #include "emulated_nic.hpp"
 #include "emulated_nvme.hpp"
 #include <link/client_identity.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace gnstor::host {
 
 std::unique_ptr<array_link> open_emulated(const endpoint& where, const session_options& options) {
   const std::uint32_t depth = std::max(options.depth, 128u);
-  auto array = std::make_shared<emulated_array>(where, options.client, options.device,
-                                                where.sessions * (options.channels + 2), depth);
+  const std::uint32_t queues = where.sessions * (options.channels + 2) + (where.managed ? 2 : 0);
+  auto array =
+      std::make_shared<emulated_array>(where, options.client, options.device, queues, depth);
   try {
     return std::make_unique<emulated_client>(array, options,
                                              client_identity::named(options.host_name));
@@ -21,6 +24,12 @@ std::unique_ptr<array_link> open_emulated(const endpoint& where, const session_o
     array->remove_new_files();
     throw;
   }
+}
+
+std::shared_ptr<embedded_manager> manage_emulated(const array_link& session) {
+  auto link = dynamic_cast<const emulated_client&>(session).for_manager();
+  auto front_end = std::make_unique<emulated_front_end>(*link);
+  return std::make_shared<embedded_manager>(std::move(link), std::move(front_end));
 }
 
 std::unique_ptr<memory_link> open_emulated_memory(const memory_endpoint& where,

@@ -7,6 +7,7 @@
 #include <link/memory_link.hpp>
 #include <link/nic_link.hpp>
 
+#include <control/embedded_manager.hpp>
 #include <local/nvme_device.hpp>
 
 #include <memory>
@@ -18,6 +19,10 @@ namespace gnstor::host {
 /// Throws `input_error` for options that exclude each other, `error` for files that cannot be used;
 /// leaves no new files behind then.
 std::unique_ptr<array_link> open_emulated(const endpoint& where, const session_options& options);
+
+/// Makes a manager for an array that is there. Throws `io_error` if no SSD of it answers.
+/// @param session the connection of a session to it
+std::shared_ptr<embedded_manager> manage_emulated(const array_link& session);
 
 /// Makes the memory that an endpoint `emu-memory:` describes, inside this process. Throws `error`.
 std::unique_ptr<memory_link> open_emulated_memory(const memory_endpoint& where,

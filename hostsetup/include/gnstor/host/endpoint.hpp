@@ -99,6 +99,7 @@ struct endpoint {
   bool resident = true;     ///< false: a GPU's node runs only while kernels or this CPU use it, for
                             ///< tools that wait for every kernel (compute-sanitizer, profilers)
   std::uint32_t lanes = 1;  ///< of each firmware warp of the simulated runner, 1 to 32
+  bool managed = false;  ///< by a manager in this process, which all sessions share
   std::uint32_t sessions = 1;  ///< that the array has queue pairs for: `session::join`
   std::uint32_t nics = 1;      ///< a power of two; channel k uses NIC k modulo `nics`
   std::uint64_t nic_rate =

@@ -56,6 +56,13 @@ struct volume_options {
   std::string labels{};              ///< `key=value,...`, 128 bytes at most: nothing looks at them
 };
 
+/// Which SSDs of an array serve, as it says itself. By bit.
+struct ssd_service {
+  std::uint32_t epoch = 0;    ///< of the array: one more with each change
+  std::uint64_t absent = 0;   ///< SSDs that failed, or were taken out
+  std::uint64_t filling = 0;  ///< SSDs that are written, and not read until they have everything
+};
+
 /// Blocks of 4 KiB of one SSD.
 struct ssd_usage {
   std::uint64_t capacity_blocks;  ///< that volumes may hold
@@ -144,6 +151,8 @@ class session {
   /// themselves; so do kernels of an array that has a manager, after one attempt in vain. Throws
   /// `io_error` if no SSD answers.
   volume_info refresh(const volume_info& volume);
+  /// Which SSDs serve now. Throws `io_error` if none answers.
+  ssd_service ssds();
   /// How SSD `ssd` of the array is doing. Of `n` blocks written to it, write amplification is 1
   /// plus the growth of `moved_blocks` over `n`. Throws `input_error` for an SSD that is not there,
   /// `io_error` otherwise.

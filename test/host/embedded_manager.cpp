@@ -1,0 +1,167 @@
+/// `manager=yes`: a manager in the process of the sessions.
+#include <gnstor/host/control_error.hpp>
+#include <gnstor/host/error.hpp>
+#include <gnstor/host/executor.hpp>
+#include <gnstor/host/registered_memory.hpp>
+#include <gnstor/host/session.hpp>
+
+#include <doctest/doctest.h>
+#include <host/random_bytes.hpp>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace gnstor;
+using namespace gnstor::test;
+namespace host = gnstor::host;
+
+namespace {
+
+constexpr std::size_t bytes = 64 * block_bytes;
+
+std::vector<unsigned char> read(host::session& s, const volume_info& v) {
+  std::vector<unsigned char> found(bytes);
+  s.read(v, 0, found.data(), bytes);
+  return found;
+}
+
+template <class Call>
+std::string words_of(const Call& call) {
+  try {
+    call();
+  } catch (const host::error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+/// Whether every SSD serves, within a minute.
+bool all_serve(host::session& s) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (std::chrono::steady_clock::now() < until) {
+    const host::ssd_service now = s.ssds();
+    if ((now.absent | now.filling) == 0) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  return false;
+}
+
+/// Each lane writes its block in many rounds; what failed is counted.
+struct write_rounds {
+  template <class Lane>
+  GNSTOR_HD void operator()(Lane& lane, remote_volume volume, io_buffer memory,
+                            std::uint32_t rounds, std::uint32_t* done,
+                            std::uint32_t* failed) const {
+    const auto block = static_cast<std::uint32_t>(lane.global_thread());
+    const io_buffer mine = memory.slice(block * std::uint64_t{block_bytes}, block_bytes);
+    for (std::uint32_t round = 1; round <= rounds; ++round) {
+      for (std::uint32_t k = 0; k < block_bytes / 4; ++k)
+        static_cast<std::uint32_t*>(mine.data())[k] = round;
+      const status s = volume.write(vba(block), 1, mine, simt::within(20'000'000'000));
+      device_word<std::uint32_t>(s.ok() ? *done : *failed).fetch_add(1, relaxed);
+    }
+  }
+};
+
+/// Has a kernel write a volume again and again while a fault comes over an SSD; what is in it then.
+std::vector<unsigned char> written_beside(host::session& s, const volume_info& v, std::uint32_t ssd,
+                                          const char* fault) {
+  constexpr std::uint32_t lanes = bytes / block_bytes, rounds = 60;
+  const host::registered_memory memory(s, bytes);
+  std::uint32_t done = 0, failed = 0;
+  std::thread fate([&] {
+    const device_word<std::uint32_t> so_far(done);
+    while (so_far.load(relaxed) < lanes * rounds / 4) std::this_thread::yield();
+    s.inject_fault(ssd, fault);
+  });
+  host::executor kernels;
+  kernels.spawn(2, lanes / 2, write_rounds{}, s.ref(v), memory.buffer(), rounds, &done, &failed);
+  s.attach(kernels);
+  kernels.run();
+  fate.join();
+  CHECK(failed == 0);
+  CHECK(done == lanes * rounds);
+  CHECK(s.ssds().absent == 1u << ssd);
+  const std::vector<unsigned char> found = read(s, v);
+  std::uint32_t wrong = 0;
+  for (std::size_t k = 0; k < bytes; k += 4) wrong += found[k] == rounds ? 0 : 1;
+  CHECK(wrong == 0);
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("sessions of one process share a manager of their own: names, leases, hand-over") {
+  host::session alice("emu:?manager=yes&capacity=16M&runner=cpu&sessions=2",
+                      {.channels = 1, .host_name = "alice"});
+  host::session bob = alice.join({.channels = 1, .host_name = "bob"});
+  const auto first = random_bytes(bytes, 1);
+  const auto second = random_bytes(bytes, 2);
+  const volume_info v = alice.create_volume({.bytes = bytes, .name = "edges"});
+  alice.write(v, 0, first.data(), bytes);
+  CHECK_THROWS_AS((void)bob.open_volume("edges"), host::control_error);
+  alice.admit(v.vid, "bob");
+  const volume_info seen = bob.open_volume("edges");
+  CHECK_FALSE(seen.writable);
+  CHECK(read(bob, seen) == first);
+  CHECK_THROWS_AS(bob.write(seen, 0, second.data(), bytes), host::io_error);
+  alice.close_volume(v.vid);
+  const volume_info own = bob.open_volume("edges");
+  REQUIRE(own.writable);
+  bob.write(own, 0, second.data(), bytes);
+  CHECK(read(alice, alice.open_read_only(v.vid)) == second);
+}
+
+TEST_CASE("what a kernel writes beside an SSD that dies does not fail, and is all there") {
+  host::session s("emu:?manager=yes&capacity=16M&runner=cpu&ssds=4", {.channels = 2});
+  const volume_info v = s.create_volume({.bytes = bytes});
+  const std::vector<unsigned char> found = written_beside(s, v, 2, "dead");
+  // It comes back by itself, and is filled: then another one may die.
+  s.inject_fault(2, "none");
+  for (std::uint32_t other = 0; other < 4; ++other) {
+    REQUIRE(all_serve(s));
+    s.inject_fault(other, "dead");
+    CHECK(read(s, v) == found);
+    s.inject_fault(other, "none");
+  }
+}
+
+TEST_CASE("what a kernel writes beside an SSD that falls silent does not fail, and is all there") {
+  host::session s("emu:?manager=yes&capacity=16M&runner=cpu&ssds=4", {.channels = 2});
+  (void)written_beside(s, s.create_volume({.bytes = bytes}), 1, "silent");
+}
+
+TEST_CASE("volumes on files are the same with a manager and without") {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("gnstor-embedded-" + std::to_string(getpid()));
+  std::filesystem::create_directory(folder);
+  const std::string flash = "capacity=16M&runner=cpu&flash=" + folder.string();
+  const auto first = random_bytes(bytes, 3);
+  const auto second = random_bytes(bytes, 4);
+  {
+    host::session s("emu:?" + flash, {.channels = 1});
+    const volume_info v = s.create_volume({.bytes = bytes, .name = "kept"});
+    s.write(v, 0, first.data(), bytes);
+  }
+  {
+    host::session s("emu:?manager=yes&" + flash, {.channels = 1});
+    const volume_info v = s.open_volume("kept");
+    CHECK(read(s, v) == first);
+    s.write(v, 0, second.data(), bytes);
+  }
+  {
+    host::session s("emu:?" + flash, {.channels = 1});
+    CHECK(read(s, s.open_volume("kept")) == second);
+  }
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("a manager of a session is refused where the array's node runs beside kernels alone") {
+  CHECK(words_of([] {
+          host::session s("emu:?manager=yes&runner=sim&capacity=16M");
+        }).find("leave one of them away") != std::string::npos);
+}
