@@ -47,7 +47,7 @@ std::vector<emulated> deployment() {
        "are on their disk. What was flushed then survives a power cut of the machine; what was "
        "only acknowledged survives the process, and a power cut once it is five seconds old. no is "
        "for files in memory and for what may be made anew. Not where a GPU "
-       "runs the firmware: its files lie in memory.",
+       "runs the firmware.",
        [](endpoint& e, const value& v) { e.sync = is_yes(v); }},
       {"runner", use, syntax::one_of({"auto", "cpu", "gpu", "sim"}), "auto",
        "Who runs the firmware: CPU threads, a persistent GPU kernel, or lanes of the host "
