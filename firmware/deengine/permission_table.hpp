@@ -9,7 +9,6 @@
 #include <gnstor/core/units.hpp>
 #include <gnstor/simt/atomic_ref.hpp>
 #include <gnstor/simt/fence.hpp>
-#include <gnstor/wire/afa/volume_list.hpp>
 #include <gnstor/wire/afa/volume_rules.hpp>
 
 #include <cstring>
@@ -146,31 +145,11 @@ class permission_table {
     return 0;
   }
 
-  /// The volumes from `first` on, in order of VID, as many as one answer holds.
-  GNSTOR_HD void list(volume_id first, wire::afa::volume_list& out) const {
-    out.count = 0;
-    out.total = 0;
-    out.next_vid = 0;
-    std::uint32_t next = vid_count;
-    std::uint32_t last = 0;
-    for (std::uint32_t k = 0; k < max_volumes_; ++k) {
-      const std::uint32_t vid = vid_in(k);
-      if (vid == 0) continue;
-      ++out.total;
-      if (vid >= first.value && vid < next) next = vid;
-      if (vid > last) last = vid;
-    }
-    for (; next <= last; ++next) {
-      const std::uint32_t at = word32(index_[next]).load(relaxed);
-      if (at == 0) continue;
-      if (out.count == wire::afa::volume_list_records) {
-        out.next_vid = static_cast<std::uint16_t>(next);
-        return;
-      }
-      out.records[out.count++] = read(at - 1);
-    }
+  GNSTOR_HD std::uint32_t max_volumes() const { return max_volumes_; }
+  /// The volume in slot `k`: 0 when the slot is free.
+  GNSTOR_HD std::uint16_t vid_in(std::uint32_t k) const {
+    return static_cast<std::uint16_t>(at(current(k), offsetof(record, vid)));
   }
-
   /// The record in slot `k`; VID 0 when the slot is free.
   GNSTOR_HD record read(std::uint32_t k) const { return record_in(current(k)); }
   /// Makes the newest image of slot `k` count, and says whether it is what was published there. An
@@ -236,10 +215,6 @@ class permission_table {
   }
   GNSTOR_HD static std::uint16_t make_status(wire::afa::status s) {
     return wire::afa::make_status(s);
-  }
-  /// The volume in slot `k`: 0 when the slot is free.
-  GNSTOR_HD std::uint16_t vid_in(std::uint32_t k) const {
-    return static_cast<std::uint16_t>(at(current(k), offsetof(record, vid)));
   }
   GNSTOR_HD static std::uint64_t word_of(const wire::afa::volume_name& name, std::uint32_t w) {
     std::uint64_t one = 0;

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <deengine/array_epoch.hpp>
+#include <deengine/list_volumes.hpp>
 #include <deengine/metadata.hpp>
 #include <gnstor/wire/afa/status.hpp>
+#include <gnstor/wire/afa/volume_list.hpp>
 
 namespace gnstor::fw {
 
@@ -95,7 +97,7 @@ class ssd_volumes {
     if (command_epoch != epoch()) return wire::afa::make_status(wire::afa::status::stale_epoch);
     out.version = wire::afa::payload_version;
     out.epoch = command_epoch;
-    permissions().list(first, out);
+    list_volumes(permissions(), first, out);
     return 0;
   }
 

@@ -296,12 +296,20 @@ TEST_CASE(
   std::uint16_t from = 0;
   for (int answer = 0; answer < 4; ++answer) {
     REQUIRE(r.ssd().volume_list(1, volume_id(from), list) == 0);
-    CHECK(list.total == 40);
+    CHECK(list.total == (answer == 0 ? 40 : 0));
     for (std::uint32_t k = 0; k < list.count; ++k) vids.push_back(list.records[k].vid);
     from = list.next_vid;
     CHECK((from == 0) == (answer == 3));
   }
   REQUIRE(vids.size() == 40);
+  // From anywhere, also where nobody is for long, and behind the last one.
+  for (const std::uint16_t at : {2, 900, 1001, 3990, 4001, 4002, 65535}) {
+    REQUIRE(r.ssd().volume_list(1, volume_id(at), list) == 0);
+    const auto here = std::lower_bound(vids.begin(), vids.end(), at);
+    const auto rest = static_cast<std::size_t>(vids.end() - here);
+    CHECK(list.count == std::min<std::size_t>(rest, wire::afa::volume_list_records));
+    for (std::uint32_t k = 0; k < list.count; ++k) CHECK(list.records[k].vid == here[k]);
+  }
   for (std::size_t k = 1; k < vids.size(); ++k) CHECK(vids[k - 1] < vids[k]);
   REQUIRE(r.ssd().volume_delete(1, volume_id(vids[7])) == 0);
   CHECK(r.ssd().volume_add(1, volume(50, 10)) == 0);

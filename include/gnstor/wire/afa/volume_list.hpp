@@ -15,7 +15,7 @@ struct volume_list {
   std::uint32_t version;   ///< `payload_version`
   std::uint32_t epoch;     ///< the SSD's array epoch
   std::uint32_t count;     ///< records in use
-  std::uint32_t total;     ///< volumes the SSD knows
+  std::uint32_t total;     ///< volumes the SSD knows; 0 where VIDs above 1 were asked for
   std::uint16_t next_vid;  ///< first VID that did not fit; 0 if all did
   std::uint16_t reserved18[119];
   volume_record records[volume_list_records];
