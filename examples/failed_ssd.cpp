@@ -41,7 +41,8 @@ struct write_on {
 int main(int argc, char** argv) try {
   constexpr std::uint32_t lanes = 64;
   host::session session(argc > 1 ? argv[1] : "emu:?manager=yes&ssds=4&replicas=2&capacity=64M");
-  const auto volume = session.create_volume({.bytes = lanes * 4096, .name = "results"});
+  const auto volume =
+      session.create_volume({.bytes = lanes * 4096, .stripe_blocks = 1, .name = "results"});
   const host::registered_memory blocks(session, lanes * 4096);
   const host::memory_block all = session.allocate(sizeof(progress));
   const auto so_far = [&] {
@@ -51,7 +52,8 @@ int main(int argc, char** argv) try {
   };
 
   std::thread fate([&] {
-    while (so_far().written < 1000) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    while (so_far().written < 1000 && so_far().failed == 0)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     session.inject_fault(1, "dead");
     constexpr std::uint64_t yes = 1;
     all.write(offsetof(progress, ssd_is_dead), &yes, sizeof yes);

@@ -47,10 +47,12 @@ GNSTOR_HD void list_volumes(const Table& table, volume_id first, wire::afa::volu
     const volume_id vid(static_cast<std::uint16_t>(next));
     if (table.look_up(vid).vid() == 0) {
       if (begins || ++vain != in_vain) continue;
+      vain = 0;
       there = volume_ids::in(table, next);
       next = there.lowest - 1;
       continue;
     }
+    vain = 0;
     if (out.count == wire::afa::volume_list_records) {
       out.next_vid = vid.value;
       return;

@@ -352,7 +352,9 @@ void array_memory::report_loss() const noexcept try {
 namespace gnstor::host {
 
 void volume_pages::end_requests() const {
-  for (std::uint32_t k = 0; k < session_->options().channels; ++k) session_->reset_channel(k);
+  // As many as were granted, which may be fewer than were asked for.
+  if (session_->options().channels == 0) return;
+  for (std::uint32_t k = 0; k < session_->channels().size(); ++k) session_->reset_channel(k);
 }
 
 detail::array_ground volume_pages::ground() const {

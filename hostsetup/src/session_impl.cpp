@@ -59,6 +59,11 @@ session::impl::~impl() {
   if (control) leave_managed();
   give_back_rights();
   link.reset();
+  // A manager of this process keeps the array running: it ends before memory does that is not its.
+  reporter.reset();
+  leases.reset();
+  control.reset();
+  embedded.reset();
 }
 
 volume_info session::impl::take_namespace(std::uint64_t bytes) {

@@ -118,7 +118,7 @@ TEST_CASE("sessions of one process share a manager of their own: names, leases, 
 
 TEST_CASE("what a kernel writes beside an SSD that dies does not fail, and is all there") {
   host::session s("emu:?manager=yes&capacity=16M&runner=cpu&ssds=4", {.channels = 2});
-  const volume_info v = s.create_volume({.bytes = bytes});
+  const volume_info v = s.create_volume({.bytes = bytes, .stripe_blocks = 1});
   const std::vector<unsigned char> found = written_beside(s, v, 2, "dead");
   // It comes back by itself, and is filled: then another one may die.
   s.inject_fault(2, "none");
@@ -132,7 +132,7 @@ TEST_CASE("what a kernel writes beside an SSD that dies does not fail, and is al
 
 TEST_CASE("what a kernel writes beside an SSD that falls silent does not fail, and is all there") {
   host::session s("emu:?manager=yes&capacity=16M&runner=cpu&ssds=4", {.channels = 2});
-  (void)written_beside(s, s.create_volume({.bytes = bytes}), 1, "silent");
+  (void)written_beside(s, s.create_volume({.bytes = bytes, .stripe_blocks = 1}), 1, "silent");
 }
 
 TEST_CASE("volumes on files are the same with a manager and without") {
@@ -158,6 +158,25 @@ TEST_CASE("volumes on files are the same with a manager and without") {
     CHECK(read(s, s.open_volume("kept")) == second);
   }
   std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("a host has one session of an array with a manager of its own") {
+  host::session alice("emu:?manager=yes&capacity=16M&runner=cpu&sessions=3",
+                      {.channels = 1, .host_name = "alice"});
+  const host::session_options same{.channels = 1, .host_name = "alice"};
+  CHECK(words_of([&] { (void)alice.join(same); }).find("another session_options::host_name") !=
+        std::string::npos);
+  const host::session_options other{.channels = 1, .host_name = "bob"};
+  for (int turn = 0; turn < 2; ++turn) {
+    host::session bob = alice.join(other);
+    const volume_info v = bob.create_volume({.bytes = bytes});
+    CHECK(v.writable);
+    bob.admit(v.vid, "alice");
+    if (turn == 1) continue;
+    // Its end gives the lease back.
+    { const host::session ended = std::move(bob); }
+    CHECK(alice.open_volume(v.vid).writable);
+  }
 }
 
 TEST_CASE("a manager of a session is refused where the array's node runs beside kernels alone") {

@@ -18,6 +18,7 @@
 #include <chrono>
 #include <cstring>
 #include <exception>
+#include <optional>
 #include <thread>
 
 namespace gnstor::host {
@@ -60,26 +61,27 @@ status array_client::execute(bool is_admin, wire::nvme::submission_entry e,
   if (payload.size() > staging_.bytes_each()) {
     return status::make(status_code::invalid_argument, reporter::caller);
   }
-  staging_pool::loan stage = staging_.borrow();
+  // What moves no data needs no memory: none is lost with it where an SSD is silent.
+  std::optional<staging_pool::loan> stage;
+  if (!payload.empty()) stage.emplace(staging_.borrow());
   const wire::nvme::transfer_direction way = wire::nvme::direction_of(e.opcode);
   e.flags = wire::nvme::flags_sgl;
   e.dptr = wire::nvme::make_empty_sgl();
   if (!payload.empty()) {
-    const io_buffer part = stage.part(payload.size());
+    const io_buffer part = stage->part(payload.size());
     e.dptr =
         wire::nvme::make_keyed_sgl(part.address, static_cast<std::uint32_t>(part.bytes), part.rkey);
   }
-  if (way == wire::nvme::transfer_direction::host_to_controller) {
-    std::copy(payload.begin(), payload.end(), stage.data());
-  }
+  if (stage && way == wire::nvme::transfer_direction::host_to_controller)
+    std::copy(payload.begin(), payload.end(), stage->data());
   status s;
   drive(s, [&] {
     const deadline d = simt::within(timeout_ns);
-    s = stage.note(is_admin ? link_->execute_admin(e, d) : link_->host().execute(e, d));
+    s = is_admin ? link_->execute_admin(e, d) : link_->host().execute(e, d);
+    if (stage) s = stage->note(s);
   });
-  if (s.ok() && way == wire::nvme::transfer_direction::controller_to_host) {
-    std::copy_n(stage.data(), payload.size(), payload.begin());
-  }
+  if (stage && s.ok() && way == wire::nvme::transfer_direction::controller_to_host)
+    std::copy_n(stage->data(), payload.size(), payload.begin());
   return s;
 }
 

@@ -85,6 +85,8 @@ class emulated_array : public std::enable_shared_from_this<emulated_array> {
   }
   /// Where its SSDs' files are; empty: they are in memory.
   const std::string& folder() const { return endpoint_.flash; }
+  /// True if its sessions have a manager of their own.
+  bool is_managed() const { return endpoint_.managed; }
   /// How many connections a host has.
   std::uint32_t connections(std::string_view nqn) const;
   /// Takes memory that the firmware may read for as long as it runs, such as that of queues: they

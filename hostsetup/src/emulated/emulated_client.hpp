@@ -50,6 +50,8 @@ class emulated_client : public array_link {
                                       const session_options& options) const override;
   /// A connection of the array's manager, which has no channels for kernels.
   std::unique_ptr<emulated_client> for_manager() const;
+  /// Of an array that cannot be used after all.
+  void remove_new_files() const noexcept { array_->remove_new_files(); }
 
   place node_reach() const override { return node_reach_; }
   place kernel_reach() const override { return kernel_reach_; }

@@ -5,7 +5,10 @@
 #include "emulated_memory.hpp"
 #include "emulated_nic.hpp"
 #include "emulated_nvme.hpp"
+#include <gnstor/host/error.hpp>
 #include <link/client_identity.hpp>
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
@@ -13,6 +16,11 @@
 namespace gnstor::host {
 
 std::unique_ptr<array_link> open_emulated(const endpoint& where, const session_options& options) {
+  if (where.timing != timing_kind::off && options.channels > 62) {
+    throw input_error(fmt::format(
+        "{} channels with timing=: the emulated SSDs tell 64 queues apart; use 62 or fewer",
+        options.channels));
+  }
   const std::uint32_t depth = std::max(options.depth, 128u);
   const std::uint32_t queues = where.sessions * (options.channels + 2) + (where.managed ? 2 : 0);
   auto array =
@@ -27,9 +35,15 @@ std::unique_ptr<array_link> open_emulated(const endpoint& where, const session_o
 }
 
 std::shared_ptr<embedded_manager> manage_emulated(const array_link& session) {
-  auto link = dynamic_cast<const emulated_client&>(session).for_manager();
-  auto front_end = std::make_unique<emulated_front_end>(*link);
-  return std::make_shared<embedded_manager>(std::move(link), std::move(front_end));
+  const auto& client = dynamic_cast<const emulated_client&>(session);
+  try {
+    auto link = client.for_manager();
+    auto front_end = std::make_unique<emulated_front_end>(*link);
+    return std::make_shared<embedded_manager>(std::move(link), std::move(front_end));
+  } catch (...) {
+    client.remove_new_files();
+    throw;
+  }
 }
 
 std::unique_ptr<memory_link> open_emulated_memory(const memory_endpoint& where,

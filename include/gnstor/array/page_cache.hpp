@@ -235,14 +235,14 @@ class page_cache : public page_table<typename detail::words_of<Store>::type> {
       }
       if (leads && referred && !ended) seen.bits = page_at(page).load(acquire);
     }
-    if (leads && !ended && !referred)
-      outcome = status::make(status_code::no_memory, reporter::array);
+    if (!ended && !referred) outcome = status::make(status_code::no_memory, reporter::array);
     if (leads && referred && !outcome) unpin(page);
     const std::uint32_t frame = g.shfl(outcome.value.value, 0);
     const status s = status::unpack(g.shfl(outcome.status.pack(), 0));
     return s.ok() ? result<frame_index>(frame_index(frame)) : s;
   }
-  /// Fetches a page that was made busy for the lane of `g` that has `claimed` it.
+  /// Fetches a page that was made busy for the lane of `g` that has `claimed` it: by all, also a
+  /// short one, where the store can. A second way for those would make kernels a quarter longer.
   template <class G>
   GNSTOR_HD status fault_by(const G& g, const page_fault& wanted, bool claimed, deadline d) const {
     if constexpr (fetches_together<G>) return fault_together(g, wanted, 0, d, d);

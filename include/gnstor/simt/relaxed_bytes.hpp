@@ -118,8 +118,31 @@ GNSTOR_HD inline void store16_relaxed(void* to, const word16& value) {
 #endif
 }
 
-/// Copies `bytes` with all lanes of `g`, four loads in flight per lane; both ends aligned to 16
-/// bytes.
+#if defined(__CUDA_ARCH__)
+/// Copies four rows of `Row` bytes at a time, each lane four pieces, all of them in flight at once;
+/// returns the bytes that this was. The distance of a lane's loads is known, also where fewer lanes
+/// share a row: it takes no registers for addresses.
+template <std::uint32_t Row, warp_group G>
+__device__ inline std::uint32_t copy_rows(const G& g, unsigned char* to, unsigned char* from,
+                                          std::uint32_t done, std::uint32_t whole) {
+  constexpr std::uint32_t in_flight = 4;
+  for (; done + in_flight * Row <= whole; done += in_flight * Row) {
+    for (std::uint32_t at = done + 16 * g.thread_rank(); at < done + Row; at += 16 * g.size()) {
+      word16 v[in_flight];
+      unsigned char* const f = from + at;
+      unsigned char* const t = to + at;
+#pragma unroll
+      for (std::uint32_t k = 0; k < in_flight; ++k) v[k] = load16(f + k * Row);
+#pragma unroll
+      for (std::uint32_t k = 0; k < in_flight; ++k) store16_relaxed(t + k * Row, v[k]);
+    }
+  }
+  return done;
+}
+#endif
+
+/// Copies `bytes` with all lanes of `g`, four loads in flight per lane, but for less than 512 bytes
+/// at the end; both ends aligned to 16 bytes.
 /// @par Callers every lane of `g`, converged
 /// @par Order plain loads, relaxed stores: the caller orders them (`g.sync()`, then a release)
 template <warp_group G>
@@ -128,21 +151,8 @@ GNSTOR_HD inline void copy_relaxed(const G& g, unsigned char* to, unsigned char*
   const std::uint32_t whole = bytes & ~15u;
   std::uint32_t done = 0;
 #if defined(__CUDA_ARCH__)
-  // Rows as of a whole warp, also where fewer lanes share them: the distance of a lane's four
-  // loads is known, and takes no registers for addresses.
-  constexpr std::uint32_t in_flight = 4;
-  constexpr std::uint32_t row = 16 * 32;
-  for (; done + in_flight * row <= whole; done += in_flight * row) {
-    for (std::uint32_t at = done + 16 * g.thread_rank(); at < done + row; at += 16 * g.size()) {
-      word16 v[in_flight];
-      unsigned char* const f = from + at;
-      unsigned char* const t = to + at;
-#pragma unroll
-      for (std::uint32_t k = 0; k < in_flight; ++k) v[k] = load16(f + k * row);
-#pragma unroll
-      for (std::uint32_t k = 0; k < in_flight; ++k) store16_relaxed(t + k * row, v[k]);
-    }
-  }
+  done = copy_rows<16 * 32>(g, to, from, done, whole);
+  done = copy_rows<16 * 8>(g, to, from, done, whole);
 #endif
   std::uint32_t at = done + 16 * g.thread_rank();
   for (; at < whole; at += 16 * g.size()) store16_relaxed(to + at, load16(from + at));
