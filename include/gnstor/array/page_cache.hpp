@@ -220,9 +220,10 @@ class page_cache : public page_table<typename detail::words_of<Store>::type> {
     bool ended = false;
     for (until more{d}; g.any(leads && !ended && more);) {
       bool claimed = false;
-      if (leads && !referred) {
-        referred = refer(page, seen);
-      } else if (leads) {
+      // Who waits for others does so alone.
+      for (until alone{d}; leads && !ended && !claimed && alone;) {
+        if (!referred && !(referred = refer(page, seen))) continue;
+        seen.bits = page_at(page).load(acquire);
         ended = seen.usable() || seen.is(page_word::failed);
         if (seen.usable()) outcome = used(page, seen, use);
         if (seen.is(page_word::failed)) outcome = seen.why();
@@ -233,7 +234,6 @@ class page_cache : public page_table<typename detail::words_of<Store>::type> {
         ended = ended || (claimed && !s.ok());
         if (claimed && !s.ok()) outcome = s;
       }
-      if (leads && referred && !ended) seen.bits = page_at(page).load(acquire);
     }
     if (!ended && !referred) outcome = status::make(status_code::no_memory, reporter::array);
     if (leads && referred && !outcome) unpin(page);
