@@ -138,7 +138,14 @@ void fabrics_link::revive_all() {
 void fabrics_link::reset(std::uint32_t k, std::uint64_t) {
   {
     const std::shared_lock use(queue_use_);
-    if (queues_->works(k)) return;
+    if (queues_->works(k)) {
+      throw input_error(fmt::format(
+          "channel {} of an rdma:// session works, and cannot be reset by itself: what was given "
+          "up "
+          "on it may still happen until the session ends. What it held, and frames of arrays that "
+          "were set aside, come back with the next session",
+          k));
+    }
   }
   throw input_error(fmt::format(
       "channel {} of an rdma:// session cannot be reset by itself: its association, lost as a "
