@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
+#include <stop_token>
 #include <thread>
 #include <vector>
 
@@ -51,8 +52,8 @@ int main(int argc, char** argv) try {
     return p;
   };
 
-  std::thread fate([&] {
-    while (so_far().written < 1000 && so_far().failed == 0)
+  std::jthread fate([&](const std::stop_token& over) {
+    while (so_far().written < 1000 && so_far().failed == 0 && !over.stop_requested())
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     session.inject_fault(1, "dead");
     constexpr std::uint64_t yes = 1;

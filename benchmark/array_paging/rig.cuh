@@ -51,8 +51,7 @@ double timed_by_clock(const Work& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// One 64-bit word that kernels add to. No managed memory: where the kernels of a node run on
-/// another GPU for good, that waits for them.
+/// One 64-bit word that kernels add to.
 class tally {
  public:
   std::uint64_t* word() {

@@ -147,3 +147,27 @@ TEST_CASE("an array that cannot be joined says why") {
   host::session simulated("emu:?capacity=16M&runner=sim&sessions=2");
   CHECK(says(refusal([&] { (void)simulated.join({}); }), "leave runner=sim"));
 }
+
+TEST_CASE("128 warps have a channel each, and an array gives frames back by all of them") {
+  host::session s("emu:?capacity=16M&runner=cpu", {.channels = 128, .depth = 32});
+  const volume_info v = filled(s);
+  auto a = paged(s, v);
+  std::uint64_t all = 0;
+  host::executor machine;
+  machine.spawn(128, 32, add_up{}, a.view(), &all);
+  s.attach(machine);
+  machine.run();
+  CHECK(all == elements * (elements - 1) / 2);
+  const auto channels = s.channels();
+  REQUIRE(channels.size() == 128);
+  CHECK(channels[127].phase() == channel_phase::ready);
+  a.take_frames_back();
+}
+
+TEST_CASE("an array gives frames back where fewer channels were granted than asked for") {
+  host::session s("emu-nvme:?runner=cpu", {.channels = 128, .depth = 8});
+  REQUIRE(s.channels().size() < 128);
+  const volume_info v = s.create_volume({.bytes = 1 << 20});
+  host::array<std::uint32_t> a(s, v, 1 << 18, {.frame_bytes = 128 << 10, .page_bytes = 4096});
+  CHECK_NOTHROW(a.take_frames_back());
+}

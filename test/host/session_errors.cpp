@@ -46,6 +46,8 @@ TEST_CASE("a channel depth or count that cannot be is refused with the range") {
     CHECK(says(open_with(small, {.depth = depth}), {"depth", "power of two", "2 to 1024"}));
   }
   CHECK(says(open_with(small, {.channels = 129}), {"129 channels", "to 128"}));
+  CHECK(says(open_with("emu:?capacity=16M&runner=cpu&timing=table2", {.channels = 63}),
+             {"63 channels with timing=", "use 62 or fewer"}));
   CHECK(open_with(small, {.channels = 64, .depth = 2}).empty());
   CHECK(open_with(small, {.channels = 1, .depth = 1024}).empty());
 }

@@ -141,9 +141,8 @@ void fabrics_link::reset(std::uint32_t k, std::uint64_t) {
     if (queues_->works(k)) {
       throw input_error(fmt::format(
           "channel {} of an rdma:// session works, and cannot be reset by itself: what was given "
-          "up "
-          "on it may still happen until the session ends. What it held, and frames of arrays that "
-          "were set aside, come back with the next session",
+          "up on it may still happen until the session ends. What it held, and frames of arrays "
+          "that were set aside, come back with the next session",
           k));
     }
   }

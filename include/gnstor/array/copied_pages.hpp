@@ -70,7 +70,7 @@ class copied_pages : public page_table<typename detail::words_of<Store>::type> {
                          const Body& body) const {
     // Lanes of one array: another's pages may be longer. Else each alone, not by `partition`: with
     // nvcc 13.0 a group parted by what is mostly the same in a warp named lanes of others, and
-    // kernels trapped. One way for both, and nothing of it called: 63 registers where it was 96.
+    // kernels trapped. One way for both, and nothing of it called: 64 registers where it was 96.
     simt::group together = simt::group::active();
     const auto array = reinterpret_cast<std::uint64_t>(state_);
     if (!together.all(array == together.broadcast(array))) together = simt::group::self();

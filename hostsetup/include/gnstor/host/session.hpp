@@ -40,7 +40,7 @@ struct session_options {
   /// share SSDs that arbitrate (`set_arbitration`).
   wire::nvme::queue_class priority = wire::nvme::queue_class::medium;
   /// Who connects: sessions of the same name have the same rights, and are one client, but where a
-  /// manager is: each of them writes there as one of its own.
+  /// manager is: each of them writes there as one of its own. With `manager=yes` each name has one.
   std::string host_name = "default";
   duration timeout =
       std::chrono::seconds(10);  ///< of set-up commands and of `read`/`write` of this class
@@ -151,7 +151,8 @@ class session {
   /// themselves; so do kernels of an array that has a manager, after one attempt in vain. Throws
   /// `io_error` if no SSD answers.
   volume_info refresh(const volume_info& volume);
-  /// Which SSDs serve now. Throws `io_error` if none answers.
+  /// Which SSDs serve now; of namespaces and disks nothing is known. Throws `io_error` if none
+  /// answers.
   ssd_service ssds();
   /// How SSD `ssd` of the array is doing. Of `n` blocks written to it, write amplification is 1
   /// plus the growth of `moved_blocks` over `n`. Throws `input_error` for an SSD that is not there,
