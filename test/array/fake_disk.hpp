@@ -203,5 +203,6 @@ struct long_store : fake_store<true> {
   }
   GNSTOR_HD long_store avoiding(ssd_index) const { return *this; }
 };
+static_assert(group_page_store<long_store>);
 
 }  // namespace gnstor::test

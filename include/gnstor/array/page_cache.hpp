@@ -7,12 +7,16 @@
 #include <gnstor/array/silent_ssds.hpp>
 #include <gnstor/core/bounded.hpp>
 #include <gnstor/core/result.hpp>
+#include <gnstor/io/outcome.hpp>
 #include <gnstor/io/replica_set.hpp>
 #include <gnstor/simt/atomic_ref.hpp>
 #include <gnstor/simt/clock.hpp>
 #include <gnstor/simt/group.hpp>
+#include <gnstor/simt/single_lane.hpp>
 
 #include <cuda/std/bit>
+
+#include <type_traits>
 
 namespace gnstor::inline v0 {
 
@@ -47,7 +51,8 @@ class page_cache : public page_table<typename detail::words_of<Store>::type> {
 
   GNSTOR_HD const Store& store() const { return store_; }
 
-  /// Pins a page for all lanes of `g`, which fetch it together if it is absent: its frame.
+  /// Pins a page for all lanes of `g` and returns its frame. One that is absent is fetched by one
+  /// of them; where it is several commands, by all.
   /// @par Callers every lane of `g`, converged, with the same arguments; `page` < pages()
   /// @par Order acquires the page's bytes for the lane of rank 0; the others need `g.sync()`
   /// @par Bound `d`
@@ -65,7 +70,17 @@ class page_cache : public page_table<typename detail::words_of<Store>::type> {
     }
     found = g.shfl(found, 0);
     if (found != 0) return frame_index(static_cast<std::uint32_t>(found - 1));
-    return pin_absent(g, page, referred, seen, use, d);
+    result<frame_index> outcome = frame_index{};
+    if constexpr (group_page_store<Store>) {
+      if (detail::fetched_by_all(store_))
+        outcome = pin_absent(simt::group::of(g), page, referred, seen, use, d);
+    }
+    // By code for one lane: that of a group takes a fifth longer.
+    if (!detail::fetched_by_all(store_) && g.thread_rank() == 0)
+      outcome = pin_absent(simt::single_lane(), page, referred, seen, use, d);
+    outcome.value = frame_index(g.shfl(outcome.value.value, 0));
+    outcome.status = status::unpack(g.shfl(outcome.status.pack(), 0));
+    return outcome;
   }
 
   /// Calls `body(bytes)` with the bytes of `page` while it is pinned.
@@ -97,13 +112,15 @@ class page_cache : public page_table<typename detail::words_of<Store>::type> {
   /// page's time; frames are looked at once
   template <simt::warp_group G>
   GNSTOR_HD void serve(const G& g, const page_fault& wanted, bool wants, deadline d) const {
-    if constexpr (fetches_together<G>) {
+    if constexpr (group_page_store<Store>) {
       if (store_.pages_are_long()) {
         const std::uint64_t now = simt::now_ns();
         const std::uint64_t each = d.expired(now) ? 1 : d.at_ns() - now;
-        for (std::uint32_t left = g.ballot(wants); left != 0; left &= left - 1)
-          (void)fault_together(g, wanted, static_cast<std::uint32_t>(cuda::std::countr_zero(left)),
-                               deadline::after(0, 1), simt::within(each));
+        for (std::uint32_t left = g.ballot(wants); left != 0; left &= left - 1) {
+          const auto k = static_cast<std::uint32_t>(cuda::std::countr_zero(left));
+          (void)fault_together(simt::group::of(g), wanted, k, deadline::after(0, 1),
+                               simt::within(each));
+        }
         return;
       }
     }
@@ -187,14 +204,6 @@ class page_cache : public page_table<typename detail::words_of<Store>::type> {
   using table::take_away, table::take_dirty, table::take_free, table::used;
   using typename table::word_ref;
 
-  /// Stores that fetch one page by all lanes of a warp.
-  template <class G>
-  static constexpr bool fetches_together = requires(const Store& s, const G& g, page_index page,
-                                                    const io_buffer& frame, deadline d) {
-    s.pages_are_long();
-    s.fetch_together(g, page, frame, d);
-  };
-
   /// The array whose page lies in a frame.
   GNSTOR_HD const page_cache& holder_of(frame_word w) const {
     return w.array() == share_.array ? *this : sharers_[w.array()];
@@ -214,39 +223,39 @@ class page_cache : public page_table<typename detail::words_of<Store>::type> {
   template <class G>
   GNSTOR_HD_SLOW result<frame_index> pin_absent(const G g, page_index page, bool referred,
                                                 page_word seen, page_use use, deadline d) const {
+    constexpr bool by_all = std::is_same_v<G, simt::group>;
     const bool leads = g.thread_rank() == 0;
     if (leads && referred && seen.is(page_word::busy)) count(state_->counters.waits);
     result<frame_index> outcome = status::make(status_code::timed_out, reporter::array);
     bool ended = false;
+    const auto settle = [&](bool anew) {
+      if (anew) seen.bits = page_at(page).load(acquire);
+      ended = seen.usable() || seen.is(page_word::failed);
+      if (seen.usable()) outcome = used(page, seen, use);
+      if (seen.is(page_word::failed)) outcome = seen.why();
+    };
+    bool is_new = referred;  // what was seen
+    const auto claims = [&] {
+      if (!referred && !(referred = is_new = refer(page, seen))) return false;
+      settle(!is_new);
+      is_new = false;
+      return !ended && !seen.is(page_word::busy) && claim(page, seen);
+    };
     for (until more{d}; g.any(leads && !ended && more);) {
-      bool claimed = false;
-      // Who waits for others does so alone.
-      for (until alone{d}; leads && !ended && !claimed && alone;) {
-        if (!referred && !(referred = refer(page, seen))) continue;
-        seen.bits = page_at(page).load(acquire);
-        ended = seen.usable() || seen.is(page_word::failed);
-        if (seen.usable()) outcome = used(page, seen, use);
-        if (seen.is(page_word::failed)) outcome = seen.why();
-        claimed = !ended && !seen.is(page_word::busy) && claim(page, seen);
-      }
-      if (g.any(claimed)) {
-        const status s = fault_by(g, {page, use}, claimed, d);
-        ended = ended || (claimed && !s.ok());
-        if (claimed && !s.ok()) outcome = s;
-      }
+      bool claimed = leads && claims();
+      if constexpr (by_all)  // who waits for others does so alone
+        for (until alone{d}; leads && !ended && !claimed && alone;) claimed = claims();
+      if (!g.any(claimed)) continue;
+      status s;
+      if constexpr (by_all) s = fault_together(g, {page, use}, 0, d, d);
+      if constexpr (!by_all) s = fault(page, use, d, d);
+      if (claimed && s.ok()) settle(true);
+      ended = ended || (claimed && !s.ok());
+      if (claimed && !s.ok()) outcome = s;
     }
     if (!ended && !referred) outcome = status::make(status_code::no_memory, reporter::array);
     if (leads && referred && !outcome) unpin(page);
-    const std::uint32_t frame = g.shfl(outcome.value.value, 0);
-    const status s = status::unpack(g.shfl(outcome.status.pack(), 0));
-    return s.ok() ? result<frame_index>(frame_index(frame)) : s;
-  }
-  /// Fetches a page that was made busy for the lane of `g` that has `claimed` it: by all, also a
-  /// short one, where the store can. A second way for those would make kernels a quarter longer.
-  template <class G>
-  GNSTOR_HD status fault_by(const G& g, const page_fault& wanted, bool claimed, deadline d) const {
-    if constexpr (fetches_together<G>) return fault_together(g, wanted, 0, d, d);
-    return claimed ? fault(wanted.page, wanted.use, d, d) : status{};
+    return outcome;
   }
   /// Fetches a page that was made busy for the caller, unless it will be overwritten.
   /// @param frame_by until when to look for a frame
@@ -263,9 +272,8 @@ class page_cache : public page_table<typename detail::words_of<Store>::type> {
   }
   /// The same of a page that was made busy for lane `leader` of `g`, by all lanes; that lane has
   /// the outcome.
-  template <class G>
-  GNSTOR_HD status fault_together(const G& g, const page_fault& wanted, std::uint32_t leader,
-                                  deadline frame_by, deadline d) const {
+  GNSTOR_HD status fault_together(const simt::group& g, const page_fault& wanted,
+                                  std::uint32_t leader, deadline frame_by, deadline d) const {
     const int k = static_cast<int>(leader);
     const bool leads = g.thread_rank() == leader;
     const page_index page(g.shfl(wanted.page.value, k));
@@ -328,8 +336,7 @@ class page_cache : public page_table<typename detail::words_of<Store>::type> {
   }
   /// A frame for `page`: a free one, or one whose page nobody pins. All are looked at once at
   /// least.
-  /// @param by until when to look
-  /// @param d of write-backs
+  /// @param by until when to look @param d of write-backs
   GNSTOR_HD result<frame_index> take_frame(page_index page, deadline by, deadline d) const {
     for (until more{by}; more;) {
       const bool grows = may_grow();
@@ -356,17 +363,16 @@ class page_cache : public page_table<typename detail::words_of<Store>::type> {
   GNSTOR_HD bool give_up(page_index page, frame_index f, bool spare, deadline d) const {
     page_word seen;
     if (!claim_unpinned(page, f, seen, spare)) return false;
-    if (seen.is(page_word::dirty) && !write_back(page, f, half_of(d)).ok()) {
+    // Half of the time: one that hangs leaves the other half for another frame.
+    const auto half = [d] { return detail::share_of(d, simt::now_ns(), 2); };
+    if (seen.is(page_word::dirty) && !write_back(page, f, half()).ok()) {
       stays();
       unclaim_unwritten(page, seen);
       return false;
     }
     const bool usable = !frame_word{frame_at(f).load(relaxed)}.is(frame_word::last_page);
-    if (usable) {
-      take(f, page);
-    } else {
-      set_aside(f);
-    }
+    if (usable) take(f, page);
+    if (!usable) set_aside(f);
     take_away(page, f, seen);
     return usable;
   }
@@ -383,13 +389,6 @@ class page_cache : public page_table<typename detail::words_of<Store>::type> {
     if (!s.ok()) return remember(s, page);
     count(state_->counters.pages_out);
     return s;
-  }
-
-  /// Half of the time that is left: a write-back that hangs leaves time to try another frame.
-  GNSTOR_HD static deadline half_of(deadline d) {
-    const std::uint64_t now = simt::now_ns();
-    if (d.expired(now) || d.at_ns() == deadline::never().at_ns()) return d;
-    return deadline::after(now, (d.at_ns() - now) / 2);
   }
 
   Store store_;

@@ -5,6 +5,7 @@
 #include <gnstor/core/status.hpp>
 #include <gnstor/core/units.hpp>
 #include <gnstor/memory/io_buffer.hpp>
+#include <gnstor/simt/group.hpp>
 
 #include <concepts>
 
@@ -40,6 +41,15 @@ concept async_page_store = page_store<S> &&
   { s.finish(t, d) } -> std::same_as<status>;
 };
 
+/// A page store that fetches one page by all lanes of a group, where a page is several commands.
+template <class S>
+concept group_page_store = page_store<S> &&
+    requires(const S& s, const simt::group& g, page_index page, const io_buffer& frame,
+             deadline d) {
+  { s.pages_are_long() } -> std::same_as<bool>;
+  { s.fetch_together(g, page, frame, d) } -> std::same_as<status>;
+};
+
 /// Pages that lie in memory which lanes load and store themselves; nothing about that can fail.
 ///
 /// Page p is `page_bytes(p)` bytes from `data(p)` on, aligned to 16 bytes: `page_bytes()`, less of
@@ -65,3 +75,14 @@ template <class S>
 concept array_store = page_store<S> || mapped_page_store<S> || served_page_store<S>;
 
 }  // namespace gnstor::inline v0
+
+namespace gnstor::detail {
+
+/// True if a page of this store is fetched by all lanes of a group that miss it.
+template <page_store Store>
+GNSTOR_HD bool fetched_by_all(const Store& store) {
+  if constexpr (group_page_store<Store>) return store.pages_are_long();
+  return false;
+}
+
+}  // namespace gnstor::detail

@@ -11,4 +11,6 @@ namespace gnstor::inline v0 {
 template <class T>
 using remote_array = array_view<T, volume_store<remote_volume>>;
 
+static_assert(group_page_store<volume_store<remote_volume>>);
+
 }  // namespace gnstor::inline v0

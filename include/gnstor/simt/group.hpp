@@ -52,6 +52,20 @@ class group {
   /// This lane alone.
   GNSTOR_HD static group self() { return group(1u << lane()); }
 
+  /// The lanes of `g`, whatever kind of group that is.
+  /// @par Callers every lane of `g`, converged
+  template <warp_group G>
+  GNSTOR_HD static group of(const G& g) {
+    if constexpr (std::is_same_v<G, group>) {
+      return g;
+    } else {
+      std::uint32_t lanes = 0;
+      for (std::uint32_t k = 0; k < g.size(); ++k)
+        lanes |= 1u << g.shfl(lane(), static_cast<int>(k));
+      return group(lanes);
+    }
+  }
+
   GNSTOR_HD explicit group(std::uint32_t lanes) : lanes_(lanes) {}
 
   GNSTOR_HD std::uint32_t lanes() const { return lanes_; }

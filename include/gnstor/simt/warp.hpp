@@ -10,8 +10,8 @@ namespace gnstor::simt {
 /// relative to the group.
 ///
 /// Models: `cooperative_groups::thread_block_tile<32>`, `cooperative_groups::coalesced_group`, and
-/// this library's `simt::group`, which runs on both machines. Collectives other than `sync` order
-/// no memory.
+/// this library's `simt::group` and `simt::single_lane`, which run on both machines. Collectives
+/// other than `sync` order no memory.
 template <class G>
 concept warp_group = requires(const G& g, int predicate, std::uint32_t w32, std::uint64_t w64,
                               int rank) {
