@@ -62,6 +62,13 @@ class array_element {
   }
   GNSTOR_HD const array_element& operator++() const { return *this += T(1); }
   GNSTOR_HD const array_element& operator--() const { return *this -= T(1); }
+  /// The value before; bytes of poison if it failed.
+  GNSTOR_HD T operator++(int) const {
+    return view_->fetch_change(index_, [](const T& there) { return static_cast<T>(there + T(1)); });
+  }
+  GNSTOR_HD T operator--(int) const {
+    return view_->fetch_change(index_, [](const T& there) { return static_cast<T>(there - T(1)); });
+  }
 
   /// As of a pointer: adds `x` in one step, among all `atomicAdd` of this element while the array
   /// is open. The value before; bytes of poison if it failed.

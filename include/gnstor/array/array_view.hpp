@@ -171,6 +171,12 @@ class array_view {
   GNSTOR_HD void change(std::uint64_t index, const Next& next) const requires(!reads_only) {
     far::change(twin_, index, next);
   }
+  /// The same: the element before; where it fails, bytes of `poison_byte`.
+  template <class Next>
+  GNSTOR_HD value_type fetch_change(std::uint64_t index, const Next& next) const
+      requires(!reads_only) {
+    return far::fetch_change(twin_, index, next);
+  }
   /// Adds `x` to element `index` in one step, a number of 4 or 8 bytes: the value before.
   /// @par Callers, Bound, Errors as `load`
   GNSTOR_HD result<value_type> fetch_add(std::uint64_t index, const value_type& x) const

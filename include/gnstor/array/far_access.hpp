@@ -102,6 +102,15 @@ struct far_access {
          write(self, index, [&next](const place& at) { at.put(static_cast<T>(next(at.get()))); }),
          index);
   }
+  template <class Next>
+  GNSTOR_HD_SLOW static T fetch_change(const View* self, std::uint64_t index, Next next) {
+    T before{};
+    const status s = write(self, index, [&before, &next](const place& at) {
+      before = at.get();
+      at.put(static_cast<T>(next(before)));
+    });
+    return s.ok() ? before : keep_and_poison(self, index, s);
+  }
   GNSTOR_HD_SLOW static result<T> fetch_add(const View* self, std::uint64_t index, T x) {
     T before{};
     const status s = write(self, index, [&before, x](const place& at) {
