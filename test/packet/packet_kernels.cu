@@ -126,9 +126,9 @@ TEST_CASE("for tools: kernels of a GPU make packets, and know them again") {
 }
 
 TEST_CASE("for tools: kernels of a GPU carry packets through a tunnel") {
-  // What a tool watches is some hundred times slower, and the NIC waits for nobody as long.
+  // What a tool watches is some hundred times slower.
   const std::uint64_t frames = test::under_a_tool() ? 20 : 1000;
-  host::nic nic(frames == 20 ? "emu-nic:?loopback=1&frames=20&size=100"
+  host::nic nic(frames == 20 ? "emu-nic:?loopback=1&frames=20&size=100&patience=20000"
                              : "emu-nic:?loopback=1&frames=1000&size=1000");
   const std::uint8_t material[20] = {1, 2, 3};
   const auto own = std::make_unique<security_association<esp_gcm>>();

@@ -18,8 +18,6 @@
 namespace gnstor::host {
 namespace {
 
-constexpr std::uint64_t settle_ns = 500'000'000;
-
 std::uint64_t read(const std::uint64_t& word) {
   return fw::nic_counters::read(const_cast<std::uint64_t&>(word));
 }
@@ -87,7 +85,7 @@ void emulated_nic::set_up_node() {
     node_.max_frame_bytes = std::max(node_.max_frame_bytes, t.max_frame_bytes());
   node_.drops_when_full = where_.drops_when_full;
   node_.loops = where_.loops;
-  node_.settle_ns = settle_ns;
+  node_.settle_ns = std::uint64_t{where_.patience_ms} * 1'000'000;
   node_.faults = {where_.seed,       where_.lost,  where_.duplicated, where_.damaged,
                   where_.miscounted, where_.runts, where_.oversize,   where_.late};
   node_.rate = fw::wire_rate::of_gbits(where_.gbits);

@@ -38,16 +38,17 @@ struct nic_endpoint {
   std::string capture;                 ///< file for what port 0 sends; port k's is FILE.k; or none
   std::uint64_t repeat = 1;            ///< how often captures are played
   std::uint32_t queues = 1;            ///< ring pairs of each port, over which RSS spreads frames
-  std::uint32_t flows = 0;        ///< 5-tuples of each generator's frames; 0: of each frame one
-  std::uint32_t depth = 512;      ///< descriptors of a ring, unless a path says otherwise
-  std::uint64_t frames = 10'000;  ///< that each generator makes
-  std::uint32_t frame_bytes = 0;  ///< of each, without the check sequence; 0: drawn
-  std::uint32_t loops = 0;        ///< a bit per port: its wire brings back what it sends
-  std::uint32_t gbits = 0;        ///< Gbit/s of each wire, each way; 0: as fast as can be
-  std::uint64_t seed = 1;         ///< of what is drawn
-  bool sends_anywhere = false;    ///< generators: to any address, not to 10.128.0.0/9 alone
-  bool drops_when_full = false;   ///< frames without a descriptor are missed; else they wait
-  std::uint32_t lost = 0;         ///< of 1,024 frames, as the other shares
+  std::uint32_t flows = 0;          ///< 5-tuples of each generator's frames; 0: of each frame one
+  std::uint32_t depth = 512;        ///< descriptors of a ring, unless a path says otherwise
+  std::uint64_t frames = 10'000;    ///< that each generator makes
+  std::uint32_t frame_bytes = 0;    ///< of each, without the check sequence; 0: drawn
+  std::uint32_t loops = 0;          ///< a bit per port: its wire brings back what it sends
+  std::uint32_t gbits = 0;          ///< Gbit/s of each wire, each way; 0: as fast as can be
+  std::uint32_t patience_ms = 500;  ///< until frames are given up of which none comes out
+  std::uint64_t seed = 1;           ///< of what is drawn
+  bool sends_anywhere = false;      ///< generators: to any address, not to 10.128.0.0/9 alone
+  bool drops_when_full = false;     ///< frames without a descriptor are missed; else they wait
+  std::uint32_t lost = 0;           ///< of 1,024 frames, as the other shares
   std::uint32_t duplicated = 0;
   std::uint32_t damaged = 0;
   std::uint32_t miscounted = 0;
