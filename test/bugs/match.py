@@ -53,7 +53,8 @@ def fault(path, source):
 
 def main():
     source = pathlib.Path(sys.argv[1])
-    faults = {path: fault(path, source) for path in sorted(source.glob("test/bugs/*.bug"))}
+    bugs = sorted([*source.glob("test/bugs/*.bug"), *source.glob("test/simulation/bugs/*.bug")])
+    faults = {path: fault(path, source) for path in bugs}
     for path, what in faults.items():
         if what:
             print(f"{path.relative_to(source)}: {what}")

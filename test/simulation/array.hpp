@@ -31,6 +31,7 @@ struct broken_promise {
 class simulated_array {
  public:
   static constexpr std::uint32_t depth = 32;
+  static constexpr client_id manager{1};
 
   circumstances befell;
 
@@ -197,14 +198,15 @@ class simulated_array {
   // ---- queues
 
   /// A queue pair of a client, as if it had connected.
-  void join(std::uint32_t k, const fw::queue_attributes& at, client_id client) {
+  void join(std::uint32_t k, const fw::queue_attributes& at, client_id client, bool admin) {
     fw::queue_context& c = node_.queues[k];
     const std::uint64_t done = c.done_head;
     c = fw::queue_context{};
     c.done_head = done;
     c.at = at;
     c.free_commands = depth;
-    c.joined = {1, 1, static_cast<std::uint16_t>(k + 1), client, client};
+    const std::uint16_t queue_id = admin ? 0 : 1;
+    c.joined = {1, queue_id, static_cast<std::uint16_t>(k + 1), client, client};
     c.active = static_cast<std::uint32_t>(fw::queue_life::serving);
   }
   void drain(std::uint32_t k) {
@@ -320,6 +322,7 @@ class simulated_array {
     node_.regions = m.take<fw::memory_region>(s.max_regions);
     node_.region_changes = m.take<std::uint32_t>();
     node_.hosts = m.take<fw::known_host>(s.max_hosts);
+    *node_.hosts = {{1}, 1, 1, manager.value, 1, fw::known_host::may_manage};
     node_.subsystem = m.take<char>(256);
     node_.queues = m.take<fw::queue_context>(s.max_queues);
     node_.free_slots = m.take<std::uint32_t>(s.commands());

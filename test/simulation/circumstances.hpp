@@ -5,11 +5,12 @@
 #include "swarm.hpp"
 #include <afa/ssd_fault.hpp>
 #include <daemon/client_rights.hpp>
-#include <daemon/orders.hpp>
+#include <daemon/ssd_report.hpp>
 
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 namespace gnstor::test {
@@ -78,27 +79,33 @@ class circumstances {
   }
   /// It is there again with what it had.
   void returns(std::uint32_t ssd) { ssds_[ssd].known_ns = never; }
-  /// It has carried an order out.
-  void informed(const daemon::ssd_order& o) {
-    using wire::afa::admin_opcode;
-    disk& d = ssds_[o.ssd];
-    if (o.opcode == admin_opcode::array_update && o.membership.epoch != d.epoch) {
-      d.epoch = o.membership.epoch;
+  /// What it knows now.
+  void sees(std::uint32_t ssd, const daemon::ssd_report& now) {
+    disk& d = ssds_[ssd];
+    if (now.serving.epoch != d.epoch) {
+      d.epoch = now.serving.epoch;
       d.epoch_changed = step_;
     }
-    if (o.opcode == admin_opcode::volume_delete && d.volumes.erase(o.vid) != 0)
-      d.removed[o.vid] = step_;
-    if (o.opcode == admin_opcode::volume_add && !d.volumes.contains(o.record.vid))
-      d.volumes[o.record.vid] = {o.record, step_, step_, 0, {}};
-    if (o.opcode != admin_opcode::volume_chmod || !d.volumes.contains(o.chmod.vid)) return;
-    known_volume& v = d.volumes[o.chmod.vid];
-    const wire::afa::volume_record before = v.r;
-    daemon::apply(v.r, o.chmod);
-    if (v.r.ssd_count != before.ssd_count) v.spread = step_;
-    if (v.r.held_until != before.held_until) v.held = step_;
-    for (std::uint32_t k = 0; k < o.chmod.client_count; ++k) {
-      const std::uint16_t client = o.chmod.clients[k].client;
-      if (rights_of(before, client) != rights_of(v.r, client)) v.rights_changed[client] = step_;
+    std::erase_if(d.volumes, [&](const auto& known) {
+      const auto same = [&](const auto& r) {
+        return r.vid == known.first && r.hash_factor == known.second.r.hash_factor;
+      };
+      const bool gone = std::none_of(now.volumes.begin(), now.volumes.end(), same);
+      if (gone) d.removed[known.first] = step_;
+      return gone;
+    });
+    for (const wire::afa::volume_record& r : now.volumes) {
+      if (!d.volumes.contains(r.vid)) d.volumes[r.vid] = {r, step_, step_, 0, {}};
+      known_volume& v = d.volumes[r.vid];
+      const wire::afa::volume_record before = std::exchange(v.r, r);
+      if (r.ssd_count != before.ssd_count) v.spread = step_;
+      if (r.held_until != before.held_until) v.held = step_;
+      for (const wire::afa::volume_record* some : {&before, &r}) {
+        for (std::uint32_t k = 0; k < some->client_count; ++k) {
+          const std::uint16_t client = some->clients[k].client;
+          if (rights_of(before, client) != rights_of(r, client)) v.rights_changed[client] = step_;
+        }
+      }
     }
   }
   /// It was in another epoch than this one.

@@ -13,10 +13,12 @@ using simulated_volume = volume_ref<simulated_channel, rendezvous_placement>;
 class connection {
  public:
   /// @param blocks of memory for data
-  connection(std::uint32_t queue, client_id client, std::uint32_t blocks)
+  /// @param admin for admin commands
+  connection(std::uint32_t queue, client_id client, std::uint32_t blocks, bool admin = false)
       : queue_(queue),
         client_(client),
         blocks_(blocks),
+        admin_(admin),
         data_(std::size_t{blocks} * block_bytes + 4096) {}
 
   std::uint32_t queue() const { return queue_; }
@@ -59,7 +61,7 @@ class connection {
     at.domain = domain;
     channel_->queue().post_receives();
     channel_->counters().phase = static_cast<std::uint32_t>(channel_phase::ready);
-    array.join(queue_, at, client_);
+    array.join(queue_, at, client_, admin_);
     draining_ = false;
     opened_ = now;
   }
@@ -70,6 +72,7 @@ class connection {
   std::uint32_t queue_;
   client_id client_;
   std::uint32_t blocks_;
+  bool admin_;
   std::vector<char> data_;
   std::unique_ptr<memory_image> memory_;
   std::optional<simulated_channel> channel_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "client.hpp"
+#include "order_line.hpp"
 #include <daemon/repair.hpp>
 
 #include <deque>
@@ -12,10 +13,12 @@ namespace gnstor::test {
 /// pair of its own. The manager may crash, and another one take over.
 class manager_driver {
  public:
+  /// @param queue of repairs; the next one is that of orders
   manager_driver(const swarm& s, const daemon::manager_options& o, std::uint32_t queue)
       : options(o),
         manager(o),
         line(queue, client_id(o.client), daemon::repair::memory_blocks),
+        orders(queue + 1, client_id(o.client)),
         swarm_(s) {
     for (std::uint32_t k = s.places(); k < s.ssds; ++k) {
       manager.set_aim(k, daemon::ssd_aim::spare);
@@ -26,6 +29,7 @@ class manager_driver {
   daemon::manager_options options;
   daemon::manager manager;
   connection line;
+  order_line orders;
   std::vector<daemon::reply> replies;
   std::uint64_t repairs_done = 0;
   std::uint64_t scrubs_done = 0;
@@ -34,15 +38,19 @@ class manager_driver {
   std::uint64_t kept_partly = 0;  ///< likewise, but for what others had changed
   std::uint64_t forgotten = 0;    ///< stripes that it was taken
   std::uint64_t fences = 0;       ///< times that nobody could write until all was
+  std::uint64_t late = 0;         ///< orders of former managers that came after all
+  std::uint64_t refused = 0;      ///< of these, by SSDs that followed another one
 
   void step(draws& d, simulated_array& array, std::uint64_t now_ns) {
+    deliver_late(array, now_ns);
     if (down_until_ > now_ns) return;
     if (down_until_ != 0) take_over(array, now_ns);
     manager.tick(now_ns);
     const daemon::orders out = manager.take_orders();
-    for (const std::uint32_t k : out.detached) array.set_fault(k, fw::ssd_fault::dead);
-    for (const std::uint32_t k : out.attached) attach(array, k);
-    for (const auto& o : out.ssds) orders_.push_back({o, now_ns + d.below(20'000)});
+    for (const std::uint32_t k : out.detached)
+      front_end_.push_back({k, true, now_ns + d.below(20'000)});
+    for (const std::uint32_t k : out.attached) front_end_.push_back({k, false, now_ns});
+    for (const auto& o : out.ssds) orders.add(o, now_ns + d.below(20'000));
     for (const std::uint64_t id : out.cancelled) {
       std::erase_if(jobs_, [id](const daemon::repair_order& r) { return r.id == id; });
       if (repair_ && repair_->order().id == id) drop_repair();
@@ -56,22 +64,33 @@ class manager_driver {
     for (const auto& r : out.replies) replies.push_back(r);
     if (manager.knows_epoch()) serving_ = manager.published();
     array.befell.published(serving_.epoch);
+    change_front_end(array, now_ns);
     serve_orders(d, array, now_ns);
     serve_repair(array, now_ns);
   }
-  /// The manager's process ends; another one is there later.
-  void crash(circumstances& befell, std::uint64_t until_ns) {
-    befell.manager_forgets();
-    orders_.clear();
+  /// An engine has worked: what it did for an order is noted.
+  void watch(simulated_array& array) const {
+    if (const auto ssd = orders.asked()) array.befell.sees(*ssd, array.report(*ssd));
+  }
+  /// The manager's process ends, or stands still for so long that another one takes over: what it
+  /// was about to order may come much later.
+  void crash(draws& d, simulated_array& array, std::uint64_t now_ns) {
+    down_until_ = now_ns + 1 + d.below(200'000);
+    array.befell.manager_forgets();
+    for (const daemon::ssd_order& o : orders.end(array)) {
+      if (d.one_in(2)) late_.push_back({o, term_, now_ns + d.below(2'000'000)});
+    }
+    front_end_.clear();
     jobs_.clear();
     drop_repair();
-    down_until_ = until_ns;
   }
   bool is_down(std::uint64_t now_ns) const { return down_until_ > now_ns; }
   bool is_idle() const {
-    return down_until_ == 0 && manager.idle() && jobs_.empty() && !repair_ && orders_.empty();
+    return down_until_ == 0 && manager.idle() && jobs_.empty() && !repair_ && orders.is_idle() &&
+           front_end_.empty();
   }
-  void lose_power() {
+  void lose_power(std::uint64_t now_ns) {
+    orders.lose_power(now_ns);
     line.lose();
     under_way_ = false;
     if (repair_) fail_repair();
@@ -85,9 +104,24 @@ class manager_driver {
     if (!is_absent) befell.manager_hears(ssd);
     return true;
   }
+  /// An SSD that is there again follows this manager, and no former one.
+  void follow(simulated_array& array, std::uint32_t ssd) {
+    wire::afa::admin_command c;
+    c.opcode = wire::afa::admin_opcode::array_describe;
+    c.nsid = ssd + 1;
+    c.term = term_;
+    if (const std::uint16_t status = carry_out(array, c, {}); status != 0)
+      throw broken_promise{"SSD " + std::to_string(ssd) + " does not follow the manager: status " +
+                           std::to_string(status)};
+    followed_[ssd] = term_;
+  }
+  /// An SSD without a past has another one's place.
+  void replaced(std::uint32_t ssd) { followed_[ssd] = 0; }
   /// What is being repaired, for a report.
   std::string standing() const {
-    std::string all = manager.standing() + ", " + std::to_string(jobs_.size()) + " repairs wait";
+    std::string all = manager.standing() + orders.standing() + ", " +
+                      std::to_string(front_end_.size()) + " changes of front ends, " +
+                      std::to_string(jobs_.size()) + " repairs wait";
     if (!repair_) return all;
     all += ", one of kind " + std::to_string(static_cast<int>(repair_->order().kind)) +
            " of volume " + std::to_string(repair_->order().vid) + " for SSD " +
@@ -108,19 +142,35 @@ class manager_driver {
   std::uint64_t doomed = 0;  ///< SSDs that have lost what they had acknowledged, and refuse all
 
  private:
-  struct order {
+  struct late_order {
     daemon::ssd_order what;
+    std::uint64_t term;
+    std::uint64_t at_ns;
+  };
+  struct front_end_change {
+    std::uint32_t ssd;
+    bool detaches;
     std::uint64_t at_ns;
   };
 
+  static std::uint64_t term_of(simulated_array& array, std::uint32_t ssd) {
+    return fw::manager_term<thread_scope_device>(array.ssd(ssd).parts().header()).latest();
+  }
   /// Its front end serves it again; one that is broken stays so.
   void attach(simulated_array& array, std::uint32_t ssd) const {
     if (((broken | doomed) >> ssd & 1) == 0) array.set_fault(ssd, fw::ssd_fault::none);
   }
   void take_over(simulated_array& array, std::uint64_t now_ns) {
+    const auto reaches = [&](std::uint32_t k) {
+      return (broken >> k & 1) == 0 && !orders.is_cut(k, now_ns);
+    };
+    for (std::uint32_t k = 0; k < swarm_.ssds; ++k)
+      term_ = std::max(term_, reaches(k) ? term_of(array, k) : 0);
+    ++term_;
     std::vector<std::optional<daemon::ssd_report>> reports;
     for (std::uint32_t k = 0; k < swarm_.ssds; ++k) {
-      const bool answers = (broken >> k & 1) == 0;
+      const bool answers = reaches(k);
+      if (answers) follow(array, k);
       reports.push_back(answers ? std::optional(array.report(k)) : std::nullopt);
       if (!answers) array.befell.manager_hears(k);
     }
@@ -131,35 +181,42 @@ class manager_driver {
     for (const std::uint16_t client : vanished(now_ns)) manager.client_gone(client);
     down_until_ = 0;
   }
-  void serve_orders(draws& d, simulated_array& array, std::uint64_t now_ns) {
-    for (std::size_t k = 0; k < orders_.size(); ++k) {
-      if (orders_[k].at_ns > now_ns) continue;
-      order o = orders_[k];
-      orders_.erase(orders_.begin() + static_cast<std::ptrdiff_t>(k));
-      if ((broken >> o.what.ssd & 1) != 0 && complain(array.befell, o.what.ssd)) return;
-      const std::uint16_t status = carry_out(array, o.what);
-      if (d.one_in(swarm_.lost_answers)) {  // nobody hears: it is sent again
-        o.at_ns = now_ns + 50'000;
-        orders_.push_back(o);
-        return;
-      }
-      return manager.answered(o.what.id, status);
+  /// Its front end refuses an SSD's I/O, or no longer, before any order goes on.
+  void change_front_end(simulated_array& array, std::uint64_t now_ns) {
+    while (!front_end_.empty() && front_end_.front().at_ns <= now_ns) {
+      const front_end_change c = front_end_.front();
+      front_end_.pop_front();
+      if (c.detaches) array.set_fault(c.ssd, fw::ssd_fault::dead);
+      if (!c.detaches) attach(array, c.ssd);
     }
   }
-  static std::uint16_t carry_out(simulated_array& array, const daemon::ssd_order& o) {
-    const std::uint16_t status = execute(array, o);
-    if (status == 0) array.befell.informed(o);
-    return status;
+  void serve_orders(draws& d, simulated_array& array, std::uint64_t now_ns) {
+    const auto o = orders.step(array, term_, broken, front_end_.empty(), now_ns);
+    if (!o) return;
+    if (o->status && d.one_in(swarm_.lost_answers)) return orders.add(o->order, now_ns + 50'000);
+    if (o->status == wire::afa::make_status(wire::afa::status::stale_term))
+      throw broken_promise{"an SSD follows another manager than the one there is"};
+    if (o->status) return manager.answered(o->order.id, *o->status);
+    if (complain(array.befell, o->order.ssd)) return orders.forget(o->order.ssd);
+    orders.add(o->order, now_ns);
   }
-  static std::uint16_t execute(simulated_array& array, const daemon::ssd_order& o) {
-    const fw::node::ssd& ssd = array.ssd(o.ssd);
-    switch (o.opcode) {
-      case wire::afa::admin_opcode::volume_add: return ssd.volume_add(o.epoch, o.record);
-      case wire::afa::admin_opcode::volume_chmod: return ssd.volume_chmod(o.epoch, o.chmod);
-      case wire::afa::admin_opcode::volume_delete:
-        return ssd.volume_delete(o.epoch, volume_id(o.vid), o.record.hash_factor);
-      case wire::afa::admin_opcode::array_update: return ssd.array_update(o.membership, o.others);
-      default: return wire::nvme::make_status(wire::nvme::generic_status::invalid_opcode);
+  /// What former managers have ordered comes late: an SSD that follows another one refuses it.
+  void deliver_late(simulated_array& array, std::uint64_t now_ns) {
+    for (std::size_t k = 0; k < late_.size(); ++k) {
+      if (late_[k].at_ns > now_ns) continue;
+      const late_order o = late_[k];
+      late_.erase(late_.begin() + static_cast<std::ptrdiff_t>(k));
+      if ((broken >> o.what.ssd & 1) != 0) return;
+      const bool is_former = followed_[o.what.ssd] > o.term;
+      const std::uint16_t status =
+          carry_out(array, daemon::command_of(o.what, o.term), daemon::payload_of(o.what));
+      ++late;
+      if (!is_former) return;
+      ++refused;
+      if (status != wire::afa::make_status(wire::afa::status::stale_term))
+        throw broken_promise{"SSD " + std::to_string(o.what.ssd) +
+                             " carries out what a former manager ordered"};
+      return;
     }
   }
 
@@ -184,6 +241,10 @@ class manager_driver {
     }
     if (!under_way_) {
       if (!repair_->step()) return finish_repair();
+      if (orders.is_cut(repair_->step()->ssd, now_ns)) {
+        (void)complain(array.befell, repair_->step()->ssd);
+        return fail_repair();
+      }
       return send(*repair_->step(), now_ns);
     }
     (void)line.channel().poll();
@@ -263,7 +324,10 @@ class manager_driver {
 
   swarm swarm_;
   daemon::membership serving_;
-  std::vector<order> orders_;
+  std::uint64_t term_ = 1;
+  std::deque<front_end_change> front_end_;
+  std::vector<late_order> late_;
+  std::uint64_t followed_[max_ssds] = {};  ///< the term in which each SSD heard of its manager
   std::deque<daemon::repair_order> jobs_;
   std::optional<daemon::repair> repair_;
   bool under_way_ = false;

@@ -7,7 +7,7 @@ namespace gnstor::test {
 /// A host without any right sends what it likes, in whosever name: all of it is refused.
 class hostile_host {
  public:
-  explicit hostile_host(scene& s) : s_(s), line_(s.shape.clients + 1, client_id(own_id), 8) {}
+  explicit hostile_host(scene& s) : s_(s), line_(s.shape.clients + 2, client_id(own_id), 8) {}
 
   void step() {
     if (!line_.is_usable()) {

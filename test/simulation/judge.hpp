@@ -3,6 +3,7 @@
 
 #include "array.hpp"
 #include "checker.hpp"
+#include "order_line.hpp"
 #include <gnstor/io/placement.hpp>
 #include <gnstor/io/volume_info.hpp>
 #include <gnstor/wire/afa/status.hpp>
@@ -339,7 +340,15 @@ class judge {
   void expect_unknown(const request& r, status s, std::uint32_t ssd) const {
     const bool in_present = r.seen.epoch == befell_.published();
     const std::uint64_t known = befell_.known_ns(ssd);
-    if (in_present && known != circumstances::never && known + hearing_ns < r.begun_ns)
+    if (!in_present || known == circumstances::never) return;
+    // Its orders go through the NIC, by the queue before the last, and the SSDs' first shards.
+    std::uint64_t stood = 0;
+    for (std::uint32_t role = 0; role < shape_.roles(); ++role) {
+      const bool carries = role < shape_.copy_workers || carries_orders(shape_, role) ||
+                           role == shape_.first_queue() + shape_.max_queues - 2;
+      stood += carries ? befell_.stood_still(role, known) : 0;
+    }
+    if (known + hearing_ns + stood < r.begun_ns)
       accuse(r, s, "the manager has known of SSD " + std::to_string(ssd) + " for long");
   }
 

@@ -13,7 +13,8 @@ class misfortunes {
 
   void step() {
     draws& d = s_.dice;
-    const bool enough = s_.happened.deaths + s_.happened.silences >= most_failures;
+    const bool enough =
+        s_.happened.deaths + s_.happened.silences + s_.happened.partitions >= most_failures;
     if (enough && s_.shape.beyond)
       s_.shape.power_cuts = s_.shape.manager_crashes = s_.shape.client_deaths = 0;
     if (s_.happened.power_cuts < most_interruptions && d.one_in(s_.shape.power_cuts)) power_cut();
@@ -37,6 +38,7 @@ class misfortunes {
         silent_.push_back({k, s_.now_ns + d.below(1'000'000)});
       }
     }
+    if (!enough && d.one_in(s_.shape.partitions)) cut_off(d.below(s_.shape.ssds));
     if (s_.happened.exchanges < most_failures && d.one_in(s_.shape.exchanges)) exchange();
     if (s_.happened.maintenances < most_failures && d.one_in(s_.shape.maintenances))
       wants_out_ = true;
@@ -85,10 +87,19 @@ class misfortunes {
   static constexpr std::uint32_t most_failures = 24;
   /// In a world, of each kind: power cuts, and ends of managers and of clients. What fills an SSD
   /// or makes replicas equal begins anew after one. Where it takes longer than the time between two
-  /// of them, as with many SSDs and volumes that are large for a world, it seldom ends: without
-  /// this bound seed 734 does not come to its end within `most_steps`, alone of the first 1200.
+  /// of them, as with many SSDs and volumes that are large for a world, it seldom ends.
   static constexpr std::uint32_t most_interruptions = 48;
 
+  /// The manager does not reach an SSD for a while, or it does not reach the manager; clients do.
+  void cut_off(std::uint32_t k) {
+    if (s_.driver.orders.is_cut(k, s_.now_ns) || !s_.may_lose(k)) return;
+    ++s_.happened.partitions;
+    const bool answers_only = s_.dice.one_in(2);
+    s_.note((answers_only ? "the manager does not hear SSD " : "the manager does not reach SSD ") +
+            std::to_string(k));
+    s_.note_losses(true);
+    s_.driver.orders.cut(k, s_.now_ns + s_.dice.below(3'000'000), answers_only);
+  }
   /// Somebody takes an SSD out that is well, to bring it back soon.
   void take_out() {
     wants_out_ = false;
@@ -109,6 +120,7 @@ class misfortunes {
     const daemon::membership& m = s_.driver.serving();
     for (std::uint32_t k = s_.shape.places(); k < s_.shape.ssds; ++k) {
       const bool free = (m.absent >> k & 1) != 0 && m.others.place_of(k) == k &&
+                        !s_.driver.orders.is_cut(k, s_.now_ns) &&
                         ((s_.driver.broken | s_.driver.doomed) >> k & 1) == 0;
       if (free && s_.driver.manager.may_stand_in(k, place) == daemon::manager::hindrance::none)
         return k;
@@ -125,6 +137,7 @@ class misfortunes {
   void stand_in(std::uint32_t ssd, std::uint32_t place) {
     s_.note("SSD " + std::to_string(ssd) + " is to serve at place " + std::to_string(place));
     begins_beside(ssd, place);
+    s_.driver.follow(s_.array, ssd);
     auto has = s_.array.bring_back(ssd);
     s_.driver.manager.ssd_stands_in(ssd, place, std::move(has), s_.array.report(ssd));
   }
@@ -163,8 +176,9 @@ class misfortunes {
     if (s_.shape.weak_capacitors != 0 && s_.dice.one_in(s_.shape.weak_capacitors) && s_.may_lose(k))
       weak = std::uint64_t{1} << k;
     const std::uint64_t unsaved = s_.array.power_cycle(s_.dice, weak);
+    for (std::uint32_t s = 0; s < s_.shape.ssds; ++s) s_.array.befell.sees(s, s_.array.report(s));
     for (const auto& c : s_.clients) c->lose_power();
-    s_.driver.lose_power();
+    s_.driver.lose_power(s_.now_ns);
     hostile_.lose_power();
     silent_.clear();
     for (std::uint32_t s = 0; s < s_.shape.ssds; ++s) {
@@ -182,7 +196,7 @@ class misfortunes {
     if (s_.crashes_without_answer++ >= 20) return;
     ++s_.happened.manager_crashes;
     s_.note("the manager crashes");
-    s_.driver.crash(s_.array.befell, s_.now_ns + 1 + s_.dice.below(200'000));
+    s_.driver.crash(s_.dice, s_.array, s_.now_ns);
     tenants_.manager_crashed();
   }
 
@@ -259,7 +273,7 @@ class misfortunes {
     s_.hold(true);
     if (!s_.array.is_idle() || !s_.driver.is_idle()) return;
     for (std::uint32_t k = 0; k < s_.shape.ssds; ++k) {
-      if ((absent >> k & 1) == 0) continue;
+      if ((absent >> k & 1) == 0 || s_.driver.orders.is_cut(k, s_.now_ns)) continue;
       const std::uint32_t place = s_.driver.serving().others.place_of(k);
       const std::uint64_t there = s_.driver.serving().at(place) & ~s_.driver.serving().absent;
       const auto spare = there == 0 && s_.dice.one_in(2) ? free_spare(place) : std::nullopt;
@@ -274,11 +288,15 @@ class misfortunes {
       std::vector<std::uint16_t> has;
       std::optional<daemon::ssd_report> says;
       s_.happened.returns += same ? 1 : 0;
+      if (!same) {
+        s_.array.replace(k);
+        s_.driver.replaced(k);
+      }
+      s_.driver.follow(s_.array, k);
       if (same) {
         has = s_.array.bring_back(k);
         says = s_.array.report(k);
       }
-      if (!same) s_.array.replace(k);
       s_.driver.broken &= ~(std::uint64_t{1} << k);
       s_.driver.doomed &= ~(std::uint64_t{1} << k);
       // Nobody attaches one that the manager has had back since.

@@ -6,7 +6,7 @@ namespace gnstor::test {
 
 /// All that one seed runs on: an array, its manager and its clients, and what has befallen them.
 struct scene {
-  static constexpr std::uint16_t manager_client = 1;
+  static constexpr std::uint16_t manager_client = simulated_array::manager.value;
 
   /// What happened, for those who want to know that everything does.
   struct tally {
@@ -14,7 +14,10 @@ struct scene {
     std::uint32_t unsaved = 0;
     std::uint32_t deaths = 0;
     std::uint32_t silences = 0;
-    std::uint32_t returns = 0;  ///< of SSDs with what they had
+    std::uint32_t partitions = 0;    ///< SSDs that the manager did not reach
+    std::uint64_t late_orders = 0;   ///< of former managers
+    std::uint64_t late_refused = 0;  ///< of these
+    std::uint32_t returns = 0;       ///< of SSDs with what they had
     std::uint32_t maintenances = 0;
     std::uint32_t kept = 0;         ///< volumes that needed no fill
     std::uint64_t kept_partly = 0;  ///< or only where others had changed them
@@ -45,6 +48,9 @@ struct scene {
       unsaved += other.unsaved;
       deaths += other.deaths;
       silences += other.silences;
+      partitions += other.partitions;
+      late_orders += other.late_orders;
+      late_refused += other.late_refused;
       returns += other.returns;
       maintenances += other.maintenances;
       kept += other.kept;
@@ -76,7 +82,7 @@ struct scene {
   explicit scene(std::uint64_t seed)
       : dice(seed),
         shape(swarm::of(dice)),
-        array(shape, shape.clients + 2),
+        array(shape, shape.clients + 3),
         judges(array, checker),
         driver(shape, {.ssds = shape.ssds, .client = manager_client, .lease_ns = shape.lease_ns()},
                shape.clients) {
@@ -91,7 +97,9 @@ struct scene {
         });
       };
     }
-    driver.may_fail = [this](std::uint32_t ssd) { return may_lose(ssd); };
+    driver.may_fail = [this](std::uint32_t ssd) {
+      return (unsound >> ssd & 1) != 0 || may_lose(ssd);
+    };
     driver.vanished = [this](std::uint64_t now) {
       std::vector<std::uint16_t> all;
       for (const auto& c : clients) {
@@ -134,7 +142,6 @@ struct scene {
   /// until it is in sync again.
   bool may_lose(std::uint32_t ssd) {
     const std::uint64_t bit = std::uint64_t{1} << ssd;
-    if ((unsound & bit) != 0) return true;
     if (static_cast<std::uint32_t>(std::popcount(behind(bit))) > shape.most_failed()) return false;
     unsound |= bit;
     note_losses();
@@ -173,7 +180,7 @@ struct scene {
     std::uint64_t still =
         driver.serving().absent | driver.serving().filling | driver.doomed | driver.broken;
     for (std::uint32_t k = 0; k < shape.ssds; ++k)
-      still |= std::uint64_t{array.fault(k) != fw::ssd_fault::none ? 1u : 0u} << k;
+      still |= std::uint64_t{is_away(k) ? 1u : 0u} << k;
     if (damaged) still |= std::uint64_t{1} << *damaged;
     unsound &= still;
   }
@@ -213,6 +220,9 @@ struct scene {
   bool ending = false;
 
  private:
+  bool is_away(std::uint32_t ssd) const {
+    return array.fault(ssd) != fw::ssd_fault::none || driver.orders.is_cut(ssd, now_ns);
+  }
   /// True if all replicas of a block are on SSDs that lack something: where it lies, or where it
   /// would if its volume were spread further, or less far, as it may be just now.
   bool exposed(const wire::afa::volume_record& r, std::uint32_t block) const {

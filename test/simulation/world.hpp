@@ -17,13 +17,18 @@ class world {
   /// Runs until `operations` requests have been answered, then to rest, and compares replicas.
   /// Throws `broken_promise`.
   void run(std::uint64_t operations) {
-    for (std::uint64_t k = 0; answered() < operations; ++k) {
-      if (k > most_steps) throw broken_promise{"nothing moves: " + standing()};
-      step();
-      misfortunes_.step();
+    try {
+      for (std::uint64_t k = 0; answered() < operations; ++k) {
+        if (k > most_steps) throw broken_promise{"nothing moves"};
+        step();
+        misfortunes_.step();
+      }
+      settle();
+      compare(false);
+    } catch (broken_promise& b) {
+      b.what += "; " + standing();
+      throw;
     }
-    settle();
-    compare(false);
   }
   std::uint64_t answered() const {
     std::uint64_t all = 0;
@@ -59,6 +64,7 @@ class world {
       (void)scene_.array.tick(0);
     } else if (who < scene_.array.roles()) {
       (void)scene_.array.tick(who);
+      if (carries_orders(scene_.array.node().shape, who)) scene_.driver.watch(scene_.array);
     } else if (who < scene_.array.roles() + scene_.shape.clients) {
       client_step(who - scene_.array.roles());
     } else if (who == actors - 2) {
@@ -140,7 +146,7 @@ class world {
     bool compared = false;
     scene_.hold(true);
     for (std::uint64_t k = 0;; ++k) {
-      if (k > most_steps) throw broken_promise{"it does not come to rest: " + standing()};
+      if (k > most_steps) throw broken_promise{"it does not come to rest"};
       step();
       misfortunes_.step();
       misfortunes_.tell_of_doomed();
@@ -200,6 +206,8 @@ class world {
     scene_.happened.kept_partly = scene_.driver.kept_partly;
     scene_.happened.forgotten = scene_.driver.forgotten;
     scene_.happened.fences = scene_.driver.fences;
+    scene_.happened.late_orders = scene_.driver.late;
+    scene_.happened.late_refused = scene_.driver.refused;
     if (scene_.driver.lost_blocks != 0 && !scene_.shape.beyond)
       throw broken_promise{"a repair found no sound replica"};
   }

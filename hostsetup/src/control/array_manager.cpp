@@ -3,6 +3,7 @@
 #include "own_status.hpp"
 #include <base/log.hpp>
 #include <base/start_thread.hpp>
+#include <daemon/order_bytes.hpp>
 #include <gnstor/host/volume_text.hpp>
 #include <gnstor/wire/afa/admin_command.hpp>
 #include <gnstor/wire/afa/volume_list.hpp>
@@ -41,24 +42,6 @@ const char* name_of(admin_opcode op) {
     case admin_opcode::ssd_describe: return "SSD DESCRIBE";
   }
   return "a command";
-}
-
-/// The data that an order carries.
-std::vector<std::byte> payload_of(const daemon::ssd_order& o) {
-  const auto bytes = [](const auto& value) {
-    const auto* first = reinterpret_cast<const std::byte*>(&value);
-    return std::vector<std::byte>(first, first + sizeof value);
-  };
-  switch (o.opcode) {
-    case admin_opcode::volume_add: return bytes(o.record);
-    case admin_opcode::volume_chmod: return bytes(o.chmod);
-    case admin_opcode::array_update: return bytes(o.membership);
-    case admin_opcode::volume_delete:
-    case admin_opcode::volume_list:
-    case admin_opcode::array_describe:
-    case admin_opcode::ssd_describe: break;
-  }
-  return {};
 }
 
 /// True if an SSD has answered, whatever it thinks of the order: it is not broken.
@@ -154,16 +137,8 @@ std::uint64_t array_manager::now() const {
 // ---- what is asked of SSDs
 
 status array_manager::send(const daemon::ssd_order& o) {
-  wire::afa::admin_command c;
-  c.opcode = o.opcode;
-  c.nsid = o.ssd + 1;
-  c.epoch = o.epoch;
-  c.volume = volume_id(o.vid);
-  c.term = term_;
-  if (o.opcode == admin_opcode::volume_delete) c.hash_factor = o.record.hash_factor;
-  if (o.opcode == admin_opcode::array_update) c.others = o.others;
-  std::vector<std::byte> payload = payload_of(o);
-  return client_.admin(c.pack(), payload);
+  std::vector<std::byte> payload = daemon::payload_of(o);
+  return client_.admin(daemon::command_of(o, term_).pack(), payload);
 }
 
 // ---- what it does all the time
