@@ -409,6 +409,39 @@ def ssd_died(hosts, draw, rounds):
           f"a spare was in sync after {filled:.2f} s")
 
 
+def ssd_silent(hosts, draw, rounds):
+    """An SSD swallows what it is asked while a host writes, and answers again later: the writer
+    sees no error, and the SSD comes back by itself with what it had."""
+    target, took = hosts.target, []
+
+    def ssd(k):
+        code, said = target.gnstorctl("--format", "json", "array", "show")
+        return json.loads(said)["ssds"][k] if code == 0 else {}
+
+    target.faults.write_text("4 silent\n")
+    rig.check(rig.eventually(lambda: "line 1: expected an SSD from 0 to 3" in target.said()),
+              "a line of an SSD that there is not:", target.said()[-500:])
+    writer = hosts.writer("alice", draw.randrange(1 << 30))
+    for _ in range(rounds):
+        k = draw.randrange(4)
+        time.sleep(draw.uniform(0, 0.3))
+        begin = time.monotonic()
+        target.faults.write_text(f"# a rehearsal\n{k} silent\n")
+        rig.check(rig.eventually(lambda: ssd(k).get("state") == "STATE_ABSENT"),
+                  "SSD", k, "is not taken out:", ssd(k), target.said()[-1000:])
+        rig.check(hosts.progress(20), "the writer does not go on:", writer.said())
+        took.append(time.monotonic() - begin)
+        target.faults.write_text("")
+        rig.check(rig.eventually(lambda: ssd(k).get("state") == "STATE_IN_SYNC", 60),
+                  "SSD", k, "does not come back:", ssd(k))
+        rig.check(rig.eventually(target.healthy, 60), "the array is not in sync again", ssd(k))
+        if rig.failures:
+            return
+    hosts.end(writer)
+    rig.check(max(took) <= MOST_S, "the writer stood still for", took)
+    print(f"{rounds} SSDs fell silent: the writer went on after {max(took):.2f} s at most")
+
+
 def both_killed(hosts, draw, rounds):
     """A writer and the target are killed: the other host writes when the target is back, and the
     lease that the one had is over: nothing tells the new target that its holder is gone."""
@@ -504,6 +537,7 @@ FAULTS = {"client": (client_killed, 1, {}, ()),
           "drain": (drained, 0.3, {}, ()),
           "exchange": (exchanged, 0.3, {}, ("--repair-rate", "16M")),
           "dead": (ssd_died, 0.5, {}, ("--spare-after", "1")),
+          "silent": (ssd_silent, 0.3, {}, ()),
           "repair": (repair_killed, 0.3, {}, ()),
           "kernel": (kernel_beside, 0.5, {}, ()),
           "hang": (target_stopped, 0.3, {}, ()),
@@ -540,9 +574,12 @@ def main():
             begin = time.monotonic()
             (folder / name).mkdir()
             kind = rig.ManagedElsewhere if given.elsewhere else rig.Target
-            how = {"array": SPARES} if name in ("dead", "exchange") else {}
+            has_spares = name in ("dead", "exchange")
+            how = {"array": SPARES} if has_spares else {}
+            if name == "silent":
+                how["ssd_timeout"] = 1000
             target = kind(programs, folder / name, more=of_target, **how).start()
-            for ssd in ("5", "4") if how else ():  # before there is a volume
+            for ssd in ("5", "4") if has_spares else ():  # before there is a volume
                 code, said = target.gnstorctl("ssd", "add", ssd, "--spare")
                 rig.check(code == 0, "gnstorctl ssd add --spare", ssd, said)
             hosts = Hosts(programs, target, folder / name, **of_hosts)

@@ -31,6 +31,16 @@ def encrypted(programs, target, folder):
     rig.check(bare.wait() != 0 and "wants TLS" in bare.said(), "a host without TLS:", bare.said())
 
 
+def alone(programs, target):
+    """A second daemon without etcd is refused in words, and the first one stays in charge."""
+    second = rig.Daemon(programs, target, len(target.daemons))
+    second.process = programs.start(second.program, *second.arguments, output=second.output)
+    rig.check(rig.eventually(lambda: second.process.poll() is not None, 30), "a second daemon runs")
+    rig.check(second.process.poll() == 1 and "another manager is in charge" in second.said(),
+              "a second daemon:", second.process.poll(), second.said())
+    rig.check(target.healthy(), "the first one:", *target.gnstorctl("array", "health"))
+
+
 def steady(programs, target, folder):
     """SSDs are detached and come back while a session writes and reads, and a kernel of another
     one: neither sees an error."""
@@ -102,6 +112,8 @@ def main():
             encrypted(programs, target, folder)
         else:
             share(programs, target, folder)
+            if kind is rig.ManagedElsewhere:
+                alone(programs, target)
             steady(programs, target, folder)
         rig.check(target.end() == 0, "gnstor-target ends in order")
 

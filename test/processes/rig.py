@@ -112,15 +112,19 @@ class Target(Server):
 
     program, says_ready = "gnstor-target", "manager:"
 
-    def __init__(self, programs, folder, array="ssds=4&capacity=64M&replicas=2", more=()):
+    def __init__(self, programs, folder, array="ssds=4&capacity=64M&replicas=2", more=(),
+                 ssd_timeout=20_000):
         self.programs, self.folder = programs, pathlib.Path(folder)
         flash = self.folder / "flash"
         flash.mkdir(exist_ok=True)
         self.output = self.folder / "target.txt"
+        self.faults = self.folder / "ssd_faults"
+        self.faults.touch()
         port, self.control = free_port(), f"127.0.0.1:{free_port()}"
         self.endpoint = f"gnstor://{self.control}"
         self.arguments = ["--listen", f"127.0.0.1:{port}", "--array", f"emu:?{array}&flash={flash}",
-                          "--manage", "--control", self.control, "--ssd-timeout", "20000", *more]
+                          "--faults", self.faults, "--manage", "--control", self.control,
+                          "--ssd-timeout", ssd_timeout, *more]
 
     def healthy(self):
         return self.gnstorctl("array", "health")[0] == 0
@@ -169,7 +173,7 @@ class ManagedElsewhere(Target):
         self.daemons = [Daemon(programs, self, k, more) for k in range(daemons)]
         self.control = ",".join(d.control for d in self.daemons)
         self.endpoint = f"gnstor://{self.control}"
-        self.arguments = [*self.arguments[:4], "--manager-secret", self.secret, "--managers",
+        self.arguments = [*self.arguments[:6], "--manager-secret", self.secret, "--managers",
                           self.control]
 
     def start(self):

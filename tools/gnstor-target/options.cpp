@@ -49,6 +49,9 @@ std::optional<int> parse(int argc, char** argv, target_options& options) {
   line.option("--managers", options.managers,
               "HOST:PORT,...: where those gnstord answer, of whom the target asks rights for plain "
               "hosts; without it these only read");
+  line.option("--faults", options.faults,
+              "FILE, looked at every second: faults of the emulated SSDs, to rehearse what becomes "
+              "of them. A line each: an SSD, and dead, silent or media_error");
   options.manager.add_to(line, "--control");
   line.config_file();
   options.log.add_to(line);

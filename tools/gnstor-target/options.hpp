@@ -24,6 +24,7 @@ struct target_options {
   manager_options manager;              ///< then
   std::string manager_secret;           ///< file: who knows it manages the array from elsewhere
   std::string managers;                 ///< where those answer: HOST:PORT,...
+  std::string faults;                   ///< file: which SSDs are faulty, to rehearse that
   program_log log;
 };
 

@@ -136,6 +136,7 @@ serving::serving(const target_options& options)
       heirs_(heirs_in(options.reassigned)),
       listener_(address_in(options.listen)),
       array_(where_, std::uint64_t{options.timeout_s} * 1'000'000'000, managed(options)),
+      rehearsal_(options.faults, array_),
       target_(limits_for(options), array_, drawn()),
       server_(target_, std::move(listener_), server_options(options_, [this] { follow(); })) {
   target_.offer({std::string(serve::discovery_nqn), serve::subsystem_kind::discovery, {}, nullptr});
@@ -158,6 +159,7 @@ serving::serving(const target_options& options)
 serving::~serving() = default;
 
 void serving::follow() {
+  rehearsal_.look();
   std::vector<wire::afa::volume_record> now;
   try {
     array_.refresh();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "options.hpp"
+#include "rehearsal.hpp"
 #include <serve/array_volume.hpp>
 #include <serve/rdma/rdma_server.hpp>
 
@@ -31,6 +32,7 @@ class serving {
   std::vector<std::pair<volume_id, std::string>> heirs_;  ///< of --reassign
   host::verbs::listener listener_;                        ///< until the server has it
   serve::emulated_gateway array_;
+  rehearsal rehearsal_;  ///< of --faults
   serve::target_model target_;
   std::map<std::uint16_t, std::shared_ptr<serve::array_volume>> volumes_;
   serve::rdma_server server_;
