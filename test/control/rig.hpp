@@ -55,8 +55,14 @@ struct managed_client {
 
   /// An operation that may meet a change of the epoch: again in the next one.
   status in_any_epoch(const std::function<status()>& operation) {
-    const auto epoch = [&] { return io.describe().epoch; };
-    return host::in_epochs(std::chrono::seconds(20), epoch, operation, [] {});
+    std::uint32_t epoch = 0;
+    const auto learn = [&] { epoch = io.describe().epoch; };
+    const auto in_it = [&] {
+      learn();  // before: the array may go on while the operation does
+      return operation();
+    };
+    return host::in_epochs(
+        std::chrono::seconds(20), [&] { return epoch; }, in_it, learn);
   }
 
   std::unique_ptr<host::emulated_client> link;
