@@ -30,7 +30,7 @@ void expect_each_kind(const scene::tally& all) {
   CHECK(all.late_refused > 10);
   CHECK(all.returns > 10);
   CHECK(all.maintenances > 100);
-  CHECK(all.kept > 20);
+  CHECK(all.kept > 5);
   CHECK(all.kept_partly > 20);
   CHECK(all.forgotten > 100);
   CHECK(all.fences > 10);
@@ -59,7 +59,8 @@ void expect_each_kind(const scene::tally& all) {
 TEST_CASE("an array under every fault loses nothing that it has acknowledged") {
   const std::uint64_t only = number("GNSTOR_SEED", 0);
   const std::uint64_t first = only != 0 ? only : number("GNSTOR_FIRST_SEED", 1);
-  const std::uint64_t seeds = only != 0 ? 1 : number("GNSTOR_SEEDS", under_tsan ? 20 : 300);
+  const std::uint64_t usual = under_tsan ? 20 : number("GNSTOR_QUICK", 0) != 0 ? 150 : 300;
+  const std::uint64_t seeds = only != 0 ? 1 : number("GNSTOR_SEEDS", usual);
   const std::uint64_t operations = number("GNSTOR_OPERATIONS", 1000);
   scene::tally all;
   judge::tally requests;

@@ -137,7 +137,7 @@ TEST_CASE("an SSD's own refusal comes back, each to its command") {
 }
 
 TEST_CASE("what asks a silent SSD ends in its time; what asks others does not wait for it") {
-  emulated_rig rig(small_array, 500'000'000);
+  emulated_rig rig(small_array, 3'000'000'000);
   constexpr std::uint32_t blocks = 512;
   engine_of alice(rig, alice_nqn, blocks);
   // The SSD that is asked for most blocks: at least a third of them, however they lie.
@@ -169,7 +169,7 @@ TEST_CASE("what asks a silent SSD ends in its time; what asks others does not wa
   };
   while (open(others) && steady_clock::now() < began + 20s) alice.engine->progress();
   const auto took = steady_clock::now() - began;
-  CHECK((under_tsan || took < 400ms));
+  CHECK((under_tsan || took < 2400ms));  // before anybody is given up
   for (const noted* c : others) CHECK(c->outcome.ok());
   CHECK(open(stuck));
   alice.drive();

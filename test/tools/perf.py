@@ -20,7 +20,7 @@ def call(*words, code=0):
 def check_verify():
     for endpoint in ("emu-nvme:?bytes=8M", "emu-nvme:?bytes=2M&lba=512&runner=sim&lanes=4",
                      "emu:?capacity=32M"):
-        for size in ("4K", "64K"):
+        for size in ("4K",) if QUICK else ("4K", "64K"):
             said = call("verify", "--endpoint", endpoint, "--bs", size, "--loops", "2", "--numjobs",
                         "2", "--iodepth", "8")
             assert "compared 2 times" in said, said
