@@ -64,7 +64,9 @@ void rehearsal::follow(const std::string& text) {
     wanted[static_cast<std::uint32_t>(*k)] = fault;
   }
   for (const auto& [k, fault] : now_) {
-    if (!wanted.contains(k)) array_->inject_fault(k, "none");
+    if (wanted.contains(k)) continue;
+    array_->inject_fault(k, "none");
+    host::log(host::log_level::info, fmt::format("SSD {} is well, as {} says", k, file_));
   }
   for (const auto& [k, fault] : wanted) {
     const auto was = now_.find(k);
