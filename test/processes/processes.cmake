@@ -49,8 +49,9 @@ add_test(NAME processes.elsewhere COMMAND Python3::Interpreter ${processes}/mana
          ${PROJECT_BINARY_DIR} --elsewhere)
 add_test(NAME processes.tls COMMAND Python3::Interpreter ${processes}/managed.py
          ${PROJECT_BINARY_DIR} --tls)
-set_tests_properties(processes.elsewhere processes.tls PROPERTIES
-                     LABELS "host;room-processes" TIMEOUT 120)
+set_tests_properties(processes.tls PROPERTIES LABELS "host;room-processes" TIMEOUT 120)
+set_tests_properties(processes.elsewhere PROPERTIES
+                     LABELS "host;thorough;room-processes" TIMEOUT 120)
 if(TARGET gnstor_nbd)
   add_dependencies(test_processes gnstor_nbd)
   # Debian's Python: it has libnbd's module.
