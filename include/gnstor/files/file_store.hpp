@@ -3,6 +3,7 @@
 #include <gnstor/array/page_store.hpp>
 #include <gnstor/files/file_map.hpp>
 #include <gnstor/simt/atomic_ref.hpp>
+#include <gnstor/simt/relaxed_bytes.hpp>
 
 namespace gnstor::inline v0 {
 
@@ -63,11 +64,14 @@ class file_store {
     const std::uint64_t lba = reader_.lba_bytes();
     return (bytes + lba - 1) / lba * lba;
   }
+  /// By relaxed stores: a lane that reads the page before may still look at the frame, and finds
+  /// out afterwards.
   GNSTOR_HD static void clear(const io_buffer& frame, std::uint64_t from, std::uint64_t to) {
     auto* const bytes = reinterpret_cast<unsigned char*>(frame.address);
-    for (; from < to && from % 8 != 0; ++from) bytes[from] = 0;
-    for (; from + 8 <= to; from += 8) *reinterpret_cast<std::uint64_t*>(bytes + from) = 0;
-    for (; from < to; ++from) bytes[from] = 0;
+    constexpr unsigned char none = 0;
+    for (; from < to && from % 8 != 0; ++from) simt::store_relaxed(bytes + from, none);
+    for (; from + 8 <= to; from += 8) simt::store_relaxed(bytes + from, std::uint64_t{0});
+    for (; from < to; ++from) simt::store_relaxed(bytes + from, none);
   }
 
   Reader reader_;
