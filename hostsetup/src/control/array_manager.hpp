@@ -310,12 +310,13 @@ class array_manager {
   bool deposed_ = false;  ///< then: another manager has taken over
   host_watch host_watch_;
   return_watch returns_;
-  std::uint64_t waiting_ = 0;  ///< SSDs, by bit, of which was said that they wait for others
-  std::uint64_t term_ = 0;     ///< constant once it has taken over
-  repair_worker repairs_;      ///< one after another, but for
-  repair_worker converging_;   ///< what somebody waits for who wants to write, and
-  repair_worker forgetting_;   ///< what an SSD that is back waits for
-  repair_worker following_;    ///< what was written of a volume that moves: its writer waits for it
+  std::uint64_t waiting_ = 0;      ///< SSDs, by bit, of which was said that they wait for others
+  std::uint64_t term_ = 0;         ///< constant once it has taken over
+  std::uint64_t former_term_ = 0;  ///< likewise: the latest that its SSDs knew before
+  repair_worker repairs_;          ///< one after another, but for
+  repair_worker converging_;       ///< what somebody waits for who wants to write, and
+  repair_worker forgetting_;       ///< what an SSD that is back waits for
+  repair_worker following_;  ///< what was written of a volume that moves: its writer waits for it
   room_survey room_;
   std::thread thread_;
 };

@@ -196,7 +196,7 @@ void array_manager::plan_for(std::uint32_t ssd, daemon::ssd_aim aim) {
 /// Goes on with what was begun under the manager before: unless yet another one has been in charge
 /// since that journal was written, of whose plans it knows nothing. @par Callers the constructor
 void array_manager::take_up_plans() {
-  const bool up_to_date = journal_->last_term() + 1 == term_;
+  const bool up_to_date = journal_->last_term() == former_term_;
   journal_->term_begins(term_);
   for (const auto& [ssd, aim] : journal_->plans()) {
     const bool serves_nothing_of_its_own =

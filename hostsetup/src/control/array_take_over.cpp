@@ -4,17 +4,24 @@
 #include "own_status.hpp"
 #include <base/log.hpp>
 #include <base/start_thread.hpp>
+#include <daemon/next_term.hpp>
 #include <gnstor/wire/afa/admin_command.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <atomic>
+#include <random>
 
 namespace gnstor::host {
 namespace {
 
 constexpr std::uint32_t most_askers = 8;
+
+std::uint16_t drawn() {
+  std::random_device source;
+  return static_cast<std::uint16_t>(source());
+}
 
 }  // namespace
 
@@ -50,12 +57,12 @@ void array_manager::take_over() {
   // changes that afterwards.
   for (std::uint32_t k = 0; k < options_.ssds; ++k) {
     try {
-      term_ = std::max(term_, client_.describe(k).term);
+      former_term_ = std::max(former_term_, client_.describe(k).term);
     } catch (const error&) {
       looks_[k].answers = false;
     }
   }
-  ++term_;
+  term_ = daemon::next_term(former_term_, drawn());
   if (settings_.remote) claim();
   std::vector<std::optional<daemon::ssd_report>> reports(options_.ssds);
   const auto ask = [&](std::uint32_t k) {
