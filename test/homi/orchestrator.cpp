@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <thread>
@@ -283,9 +284,9 @@ TEST_CASE("a client that vanishes with commands under way leaves no command and 
   lender d({}, "emu-nvme:?bytes=8M&queues=12&mdts=1M");
   host::session neighbour(d.endpoint(), {.channels = 1, .depth = 32});
   for (int k = 0; k < 50; ++k) {
+    host::shared_memory memory(8 << 20);
     {
       homi_client gone(d.socket, 2, std::chrono::seconds(2));
-      host::shared_memory memory(8 << 20);
       std::uint64_t id = 0;
       const std::uint64_t dma = gone.share(memory, id);
       const std::uint16_t queue = gone.granted().queues[0];
@@ -305,7 +306,12 @@ TEST_CASE("a client that vanishes with commands under way leaves no command and 
       system_word<std::uint32_t>(*tail).store(40, release);
       if (k % 3 == 0) std::this_thread::sleep_for(std::chrono::microseconds(50 * k));
     }
+    // From then on it is somebody else's, and keeps what they put there.
+    REQUIRE(d.has_clients(1));
+    std::memset(memory.data(), 0x5a, 8 << 20);
     if (k % 10 == 0) CHECK(exchange_by(neighbour, 0, static_cast<std::uint64_t>(k)) == 0);
+    const auto* const bytes = static_cast<const unsigned char*>(memory.data());
+    CHECK(std::all_of(bytes, bytes + (8 << 20), [](unsigned char b) { return b == 0x5a; }));
   }
   CHECK(d.has_clients(1));
   CHECK(d.device().faults() == 0);
