@@ -93,6 +93,15 @@ inline wire::afa::volume_chmod settled(const wire::afa::volume_record& r,
   return change;
 }
 
+/// What tells an SSD that a volume is to be deleted.
+inline wire::afa::volume_chmod going(std::uint16_t vid) {
+  wire::afa::volume_chmod change{};
+  change.version = wire::afa::payload_version;
+  change.vid = vid;
+  change.spread = wire::afa::volume_spread::deleting;
+  return change;
+}
+
 /// True while a volume's placement changes: nobody may write it until that is over.
 inline bool is_moving(wire::afa::volume_spread s) {
   return s == wire::afa::volume_spread::moved || s == wire::afa::volume_spread::gathering;

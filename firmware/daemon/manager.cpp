@@ -124,8 +124,9 @@ void manager::answered(std::uint64_t order, std::uint16_t status) {
   operation* const asker = current_operation();
   if (asker == nullptr || order < asker->first_order) return;
   operation& op = *asker;
-  if (status != 0 && op.refusal == 0) op.refusal = status;
+  if (status != 0 && !is_refused(op)) op.refusal = status;
   if (op.what == action::create && op.step == 1 && status == 0) op.added |= bit(ssd);
+  if (op.what == action::adopt && op.step == 0 && status == 0) op.added &= ~bit(ssd);
   op.pending &= ~bit(ssd);
 }
 
@@ -362,10 +363,15 @@ bool manager::is_taken(const wire::afa::volume_name& name, std::uint16_t vid) co
 /// The first VID that no volume has; 0: there is none.
 std::uint16_t manager::free_vid() const {
   std::uint32_t vid = 1;
+  const auto pass_unadopted = [&] {
+    while (unadopted_.contains(static_cast<std::uint16_t>(vid))) ++vid;
+  };
   for (const auto& [known, v] : volumes_) {
+    if (known != vid) pass_unadopted();
     if (known != vid) break;
     ++vid;
   }
+  pass_unadopted();
   return vid > 0xffff ? std::uint16_t{0} : static_cast<std::uint16_t>(vid);
 }
 

@@ -23,6 +23,7 @@ struct manager_options {
   /// What an SSD has that failed still counts if it begins to come back within this; 0: it is
   /// filled whole.
   std::uint64_t keeps_ns = 3'600'000'000'000;
+  std::uint64_t try_again_ns = 1'000'000'000;  ///< after that what an SSD refused half-way
 };
 
 /// The array's manager: volumes, write leases, epochs, and who is in sync (a pure state machine).
@@ -210,16 +211,14 @@ class manager {
   using action = operation::action;
   // Steps of a spread that others name:
   static constexpr std::uint32_t converging = 2;  ///< likewise of an open
-  // Of an open:
-  static constexpr std::uint32_t cleaning = 3;
-  static constexpr std::uint32_t granting = 4;
-  static constexpr std::uint32_t gathering = 3;  ///< of a volume that becomes narrower
+  static constexpr std::uint32_t cleaning = 3;    ///< of an open
+  static constexpr std::uint32_t granting = 4;    ///< likewise
+  static constexpr std::uint32_t gathering = 3;   ///< of a volume that becomes narrower
   static constexpr std::uint32_t copying = 5;
   static constexpr std::uint32_t copied = 6;
   static constexpr std::uint32_t telling = 7;
   static constexpr std::uint32_t moving_on = 8;
-  static constexpr std::uint32_t releasing =
-      16;  ///< clients may write again, from the next epoch on
+  static constexpr std::uint32_t releasing = 16;  ///< clients may write, in the next epoch
   static constexpr std::uint32_t giving_up = 20;
   /// What the SSDs say of a volume when an array is taken over. SSDs by bit.
   struct finding {
@@ -227,7 +226,7 @@ class manager {
     std::uint64_t claimed = 0;  ///< of those: SSDs that only keep a place for it
     std::uint64_t joined = 0;   ///< of those: SSDs that do not know its clients yet
     bool confirmed = false;     ///< some SSD knows that all have it
-    bool goes = false;          ///< some SSD knows that it is to be deleted
+    std::uint64_t goes = 0;     ///< SSDs that know that it is to be deleted
     bool differs = false;       ///< two SSDs know different things of it
     /// By client: SSDs that let it write.
     std::map<std::uint16_t, std::uint64_t> writers{};
@@ -283,6 +282,7 @@ class manager {
   bool advance_close(operation& op);
   bool advance_leave(operation& op);
   bool advance_remove(operation& op);
+  bool stays(operation& op);
   bool advance_fail(operation& op);
   bool advance_replace(operation& op);
   bool fits(const operation& op) const;
@@ -318,6 +318,8 @@ class manager {
   bool advance_settle(operation& op);
   bool advance_mend(operation& op);
   bool advance_adopt(operation& op);
+  bool again_later(operation op);
+  void drops_later(const wire::afa::volume_record& r, std::uint64_t confirmed = 0);
   bool advance_spread(operation& op);
   bool begins_spread(operation& op);
   bool needs_no_marks(std::uint16_t vid) const;
@@ -356,7 +358,7 @@ class manager {
   bool all_informed_of_epoch(operation& op);
   bool chmod(operation& op, const wire::afa::volume_chmod& change);
   bool chmod(operation& op, const std::vector<wire::afa::volume_client>& changes);
-  static bool keeps_rights(const operation& op);
+  static bool is_refused(const operation& op);
   bool withdrawn(operation& op, bool clean, bool all);
   void answer(const operation& op, verdict said, std::uint64_t lease_until = 0);
   void publish();
@@ -380,6 +382,7 @@ class manager {
   std::uint32_t begun_ = 0;  ///< of those: `current` ones
   ssd_absences absences_;
   ssd_plans plans_;
+  std::map<std::uint16_t, operation> unadopted_;  ///< by VID: what an SSD refused, to be repeated
   bool at_rest_ = false;  ///< nobody plans anything for SSDs, and no volume is between two places
   std::map<std::uint32_t, std::uint64_t> fills_;  ///< by SSD: the repair
   struct kept_data {

@@ -15,7 +15,6 @@ using wire::afa::volume_spread;
 
 namespace {
 
-constexpr std::uint64_t try_again_ns = 1'000'000'000;
 /// Where somebody writes: too much was written, an SSD failed, or does not know how.
 constexpr std::uint64_t try_later_ns = 60'000'000'000;
 
@@ -75,6 +74,10 @@ bool manager::begins_narrow(operation& op) {
   const volume* v = find(op.vid);
   if (v == nullptr || is_torn(v->r)) {
     answer(op, v == nullptr ? verdict::unknown_volume : verdict::torn_volume);
+    return false;
+  }
+  if (unadopted_.contains(op.vid)) {
+    answer(op, verdict::busy);
     return false;
   }
   if (is_moving(v->r.spread) || is_held(v->r)) {  // what was refused half-way is finished first
@@ -149,11 +152,17 @@ void manager::set_aim(std::uint32_t ssd, ssd_aim aim) {
 }
 
 /// Begins to move the next volume of those that are to be, one at a time; or to finish one whose
-/// change was refused, or interrupted, half-way.
+/// change was refused, or interrupted, half-way, or that some SSD knows otherwise than all others.
 void manager::pursue_aims() {
   if (at_rest_ || !knows_epoch_ || current_operation() != nullptr) return;
+  for (const auto& [vid, op] : unadopted_) {
+    const auto is_it = [&](const operation& o) { return o.again && o.vid == op.vid; };
+    if (plans_.is_put_off(vid, now_) || std::any_of(queue_.begin(), queue_.end(), is_it)) continue;
+    queue_.push_back(op);
+    return;
+  }
   if (std::any_of(queue_.begin(), queue_.end(), moves_data) || is_exchanging()) return;
-  bool any = plans_.any();
+  bool any = plans_.any() || !unadopted_.empty();
   for (const auto& [vid, v] : volumes_) {
     const bool unfinished = is_unfinished(vid);
     any = any || unfinished;
@@ -176,7 +185,8 @@ void manager::note_move(const operation& op, verdict said) {
   const bool goes_on = v == nullptr || is_torn(v->r);  // at once, when it is not torn any more
   const bool over = said == verdict::done && !is_unfinished(op.vid);
   if (op.request != 0 || !moves_data(op) || over || goes_on) return;
-  plans_.put_off(op.vid, now_ + (op.live && !is_unfinished(op.vid) ? try_later_ns : try_again_ns));
+  plans_.put_off(op.vid,
+                 now_ + (op.live && !is_unfinished(op.vid) ? try_later_ns : options_.try_again_ns));
 }
 
 std::vector<manager::ssd_plan> manager::plans() const {

@@ -23,6 +23,9 @@ void manager::ssd_failed(std::uint32_t ssd) {
   }
   if (under_way != nullptr) {  // what is under way is asked again, of all that are left
     operation& op = *under_way;
+    // Who has not answered may have taken it; another volume of its VID has another hash factor.
+    const bool creates = op.what == action::create && op.step == 1 && op.r.hash_factor != 0;
+    if (creates && op.sent) op.added |= op.pending;
     op.sent = false;
     op.pending = 0;
     if (op.what == action::replace && op.step != 0 && op.step < replacing::informing) {

@@ -84,7 +84,10 @@ void manager::moves_beside_writer(operation& op, repair_kind kind) {
       op.held = true;  // some SSD may know, and some client wait
       if (op.fenced_at == 0) op.fenced_at = now_ | 1;
       if (!chmod(op, hold)) return;
-      if (op.refusal != 0) return gives_move_up(op);
+      if (op.refusal != 0) {
+        volumes_[op.vid].r.held_until = for_ever;  // where it was not refused, until that is undone
+        return gives_move_up(op);
+      }
       op.held_in = now_serving_.epoch;
       op.step = moving::watching_last;
       return moves_beside_writer(op, kind);

@@ -20,6 +20,10 @@ bool manager::advance_create(operation& op) {
       answer(op, verdict::volume_exists);
       return true;
     }
+    if (unadopted_.contains(op.vid)) {  // of a former one that some SSD still has
+      answer(op, verdict::busy);
+      return true;
+    }
     if (is_taken(op.r.name, op.vid)) {
       answer(op, verdict::name_exists);
       return true;
@@ -63,6 +67,11 @@ bool manager::advance_create(operation& op) {
     o.opcode = admin_opcode::volume_add;
     o.record.spread = wire::afa::volume_spread::whole;
     if (!all_informed(op, present() & own(op.r), o)) return false;
+    if (is_refused(op)) {  // a manager that found that SSD alone would take it for nobody's
+      drops_later(op.r, own(op.r));
+      answer(op, verdict::refused);
+      return true;
+    }
     volumes_[op.vid].r = op.r;
     answer(op, verdict::done);
     return true;
@@ -70,6 +79,7 @@ bool manager::advance_create(operation& op) {
   // Who refused it has another volume of this VID: that one is not this operation's to delete.
   o.opcode = admin_opcode::volume_delete;
   if (!all_informed(op, present() & op.added, o)) return false;
+  if (is_refused(op)) drops_later(op.r);
   answer(op, verdict::refused);
   return true;
 }
@@ -123,7 +133,7 @@ bool manager::advance_open(operation& op) {
         answer(op, verdict::not_admitted);
         return true;
       }
-      if (op.write && (is_moving(v->r.spread) ||  // not all SSDs know
+      if (op.write && (is_unfinished(op.vid) || unadopted_.contains(op.vid) ||
                        (v->writer != 0 && v->writer != op.client && v->lease_until > now_) ||
                        (v->writer != 0 && op.levels))) {
         answer(op, verdict::busy);
@@ -182,9 +192,9 @@ bool manager::advance_open(operation& op) {
   }
 }
 
-/// True if an SSD refused what takes rights away, so that it may know them still. Of a volume that
-/// it does not have it knows none.
-bool manager::keeps_rights(const operation& op) {
+/// True if an SSD refused to change a volume, so that it may know it as it was, and rights that are
+/// taken. Of a volume that it does not have it knows none.
+bool manager::is_refused(const operation& op) {
   return op.refusal != 0 && !wire::afa::is_status(op.refusal, wire::afa::status::unknown_volume);
 }
 
@@ -204,7 +214,7 @@ bool manager::withdrawn(operation& op, bool clean, bool all) {
     change.sets = wire::afa::volume_chmod::sets_clean;
   if (!chmod(op, change)) return false;
   if (v.writer != op.client) return true;
-  if (keeps_rights(op)) {
+  if (is_refused(op)) {
     v.lease_until = 0;
   } else {
     v.writer = 0;
@@ -219,7 +229,7 @@ bool manager::advance_close(operation& op) {
     return true;
   }
   if (!withdrawn(op, op.clean, op.what == action::expel)) return false;
-  answer(op, keeps_rights(op) ? verdict::refused : verdict::done);
+  answer(op, is_refused(op) ? verdict::refused : verdict::done);
   return true;
 }
 
@@ -248,7 +258,7 @@ bool manager::advance_leave(operation& op) {
   for (; !op.left.empty(); op.left.pop_back()) {
     op.vid = op.left.back();
     if (!withdrawn(op, false, op.all)) return false;
-    refused = refused || keeps_rights(op);
+    refused = refused || is_refused(op);
     if (refused && op.all) break;
   }
   op.vid = 0;
@@ -265,6 +275,16 @@ void manager::refill() {
     cancel(id);
     start_fill(ssd);
   }
+}
+
+/// Ends a removal that an SSD has refused: asked for again, it goes on; so does who takes over.
+bool manager::stays(operation& op) {
+  volumes_[op.vid].going = false;
+  refill();
+  answer(op, verdict::refused);
+  op.step = 0;
+  op.cleared = false;
+  return !op.again || again_later(op);
 }
 
 bool manager::advance_remove(operation& op) {
@@ -298,24 +318,25 @@ bool manager::advance_remove(operation& op) {
     op.step = 2;
   }
   if (op.step == 2 && !op.cleared && !left_behind_is_gone(op)) return false;
+  if (op.step == 2 && !op.cleared) return stays(op);
   if (op.step == 2) {
-    wire::afa::volume_chmod gone{};
-    gone.spread = wire::afa::volume_spread::deleting;
-    if (!chmod(op, gone)) return false;
-    if (op.refusal != 0) {  // asked for again, it goes on; so does who takes over
-      volumes_[op.vid].going = false;
-      refill();
-      answer(op, verdict::refused);
-      return true;
-    }
+    ssd_order o;
+    o.opcode = admin_opcode::volume_chmod;
+    o.vid = op.vid;
+    o.chmod = going(op.vid);
+    const std::uint64_t whom = op.again ? op.added : own(volumes_[op.vid].r);
+    if (!all_informed(op, present() & whom, o)) return false;
+    if (is_refused(op)) return stays(op);
     op.step = 3;
   }
   ssd_order o;
   o.opcode = admin_opcode::volume_delete;
   o.vid = op.vid;
   o.record = volumes_[op.vid].r;
-  if (!all_informed(op, present() & own(o.record), o)) return false;
+  if (!all_informed(op, op.again ? present() : present() & own(o.record), o)) return false;
   volumes_.erase(op.vid);
+  unadopted_.erase(op.vid);
+  if (is_refused(op)) drops_later(o.record);
   answer(op, verdict::done);
   return true;
 }

@@ -19,6 +19,7 @@ void manager::run() {
     --begun_;
     at_rest_ = at_rest_ && !moves_data(*op);
     const auto is_it = [=](const operation& other) { return &other == op; };
+    if (over && op->again && !plans_.is_put_off(op->vid, now_)) unadopted_.erase(op->vid);
     if (over) queue_.erase(std::find_if(queue_.begin(), queue_.end(), is_it));
   }
 }
@@ -51,8 +52,8 @@ bool manager::conflict(const operation& earlier, const operation& later) {
            op.what == action::mend;
   };
   const auto of_all = [](const operation& op) {
-    return moves_data(op) || op.what == action::forget || op.what == action::move_on ||
-           op.what == action::adopt;
+    const bool recovers = op.what == action::forget || op.what == action::adopt;
+    return moves_data(op) || op.what == action::move_on || (recovers && !op.again);
   };
   const auto of_names = [](const operation& op) {
     return op.what == action::create || op.what == action::rename || op.what == action::remove;

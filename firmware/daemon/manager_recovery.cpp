@@ -5,6 +5,7 @@
 
 namespace gnstor::daemon {
 
+using wire::afa::admin_opcode;
 using wire::afa::volume_record;
 using wire::afa::volume_spread;
 
@@ -79,7 +80,7 @@ std::map<std::uint16_t, manager::finding> manager::learn(
       finding& f = found[r.vid];
       f.holders |= bit(k);
       f.confirmed = f.confirmed || is_listed(r.spread);
-      f.goes = f.goes || r.spread == volume_spread::deleting;
+      if (r.spread == volume_spread::deleting) f.goes |= bit(k);
       for (std::uint32_t c = 0; c < r.client_count; ++c) {
         const bool writes = (r.clients[c].rights & wire::afa::right_write) != 0;
         if (writes) f.writers[r.clients[c].client] |= bit(k);
@@ -141,11 +142,16 @@ bool manager::is_held(const wire::afa::volume_record& r) const {
 /// @return SSDs that should have it, and have lost it: they are to be filled anew
 std::uint64_t manager::adopt(std::uint16_t vid, const finding& f, std::uint64_t here) {
   volume& v = volumes_[vid];
+  v.unequal = true;
+  if (f.goes != 0 && f.confirmed) {  // not all SSDs knew, and none has lost it: it is removed anew
+    queue_.push_back({.what = action::remove, .vid = vid, .in_use = true, .again = true});
+    queue_.back().added = f.holders & ~f.goes;
+    return here & own(v.r) & ~f.holders;
+  }
   // One that nobody knows to be on all SSDs was given to nobody; one that is to go goes.
-  operation op{.what = action::adopt, .vid = vid, .drops = !f.confirmed || f.goes, .r = v.r};
+  operation op{.what = action::adopt, .vid = vid, .drops = !f.confirmed, .r = v.r};
   op.added = op.drops ? 0 : f.claimed;
   op.step = op.added != 0 ? 0 : 1;
-  v.unequal = true;
   if (!op.drops) v.writer = writer_of(f, here & own(v.r));
   // It may have had its lease a moment ago: it gets another one.
   if (v.writer != 0) v.lease_until = now_ + options_.lease_ns;
@@ -155,24 +161,35 @@ std::uint64_t manager::adopt(std::uint16_t vid, const finding& f, std::uint64_t 
   return 0;
 }
 
-/// Brings one volume of an array that is taken over to a state that all SSDs share.
+/// Brings one volume of an array that is taken over to a state that all SSDs share. Where one
+/// refuses that is tried again, and until then nobody is let write.
 bool manager::advance_adopt(operation& op) {
+  ssd_order o;
+  o.vid = op.vid;
   if (op.drops) {
-    ssd_order o;
-    o.opcode = wire::afa::admin_opcode::volume_delete;
-    o.vid = op.vid;
-    return all_informed(op, present(), o);
+    if (op.step == 0) {  // who takes over next finds it nowhere as if nobody had removed it
+      o.opcode = admin_opcode::volume_chmod;
+      o.chmod = going(op.vid);
+      if (!all_informed(op, present() & op.added, o)) return false;
+      if (is_refused(op)) return again_later(op);
+      op.step = 1;
+    }
+    o.opcode = admin_opcode::volume_delete;
+    if (op.again) o.record = op.r;  // another one may have its VID by now
+    if (!all_informed(op, present(), o)) return false;
+    return !is_refused(op) || again_later(op);
   }
-  if (op.step == 0) {  // those that only keep a place for it
-    ssd_order o;
-    o.opcode = wire::afa::admin_opcode::volume_add;
-    o.vid = op.vid;
-    o.record = op.r;
+  const volume* const v = find(op.vid);
+  if (v == nullptr) return true;  // somebody has removed it since
+  if (op.step == 0) {             // those that only keep a place for it
+    o.opcode = admin_opcode::volume_add;
+    o.record = v->r;
     if (!all_informed(op, present() & op.added, o)) return false;
+    if (is_refused(op)) return again_later(op);
     op.step = 1;
   }
-  wire::afa::volume_chmod change = settled(op.r, volumes_[op.vid].writer);
-  if (is_held(op.r)) change.held_until = now_serving_.epoch + 1;
+  wire::afa::volume_chmod change = settled(v->r, v->writer);
+  if (is_held(v->r)) change.held_until = now_serving_.epoch + 1;
   const bool known = std::any_of(change.clients, change.clients + change.client_count,
                                  [&](const auto& c) { return c.client == options_.client; });
   // Who made the volume without a manager did not admit one.
@@ -180,7 +197,27 @@ bool manager::advance_adopt(operation& op) {
     change.clients[change.client_count++] = {
         options_.client, std::uint16_t(wire::afa::right_read | wire::afa::right_fill)};
   }
-  return chmod(op, change);
+  if (!chmod(op, change)) return false;
+  return !is_refused(op) || again_later(op);
+}
+
+/// Has a volume that is nobody's deleted where that was refused: its VID is taken there until then.
+/// @param confirmed SSDs, by bit, that may know it as whole
+void manager::drops_later(const volume_record& r, std::uint64_t confirmed) {
+  operation op{.what = action::adopt, .vid = r.vid, .drops = true, .r = r};
+  op.step = confirmed != 0 ? 0 : 1;
+  op.added = confirmed;
+  again_later(std::move(op));
+}
+
+/// Repeats an adoption in a while, in which some SSD has refused an order. True: it is over so far.
+bool manager::again_later(operation op) {
+  op.again = true;
+  op.current = op.sent = false;
+  plans_.put_off(op.vid, now_ + options_.try_again_ns);
+  at_rest_ = false;
+  unadopted_.insert_or_assign(op.vid, std::move(op));
+  return true;
 }
 
 }  // namespace gnstor::daemon

@@ -74,7 +74,8 @@ bool manager::begins_spread(operation& op) {
     answer(op, v == nullptr ? verdict::unknown_volume : verdict::torn_volume);
     return false;
   }
-  if (v->r.spread == volume_spread::gathering) {  // it is about to become narrower
+  // It is about to become narrower, or some SSD knows it otherwise.
+  if (v->r.spread == volume_spread::gathering || unadopted_.contains(op.vid)) {
     answer(op, verdict::busy);
     return false;
   }
@@ -114,6 +115,8 @@ bool manager::joins(operation& op) {
   o.opcode = admin_opcode::volume_delete;  // what an attempt that was cut short has left
   if (op.step == giving_up) {
     if (is_there && !all_informed(op, bit(op.ssd), o)) return false;
+    if (is_there && is_refused(op))
+      again_later({.what = action::forget, .vid = op.vid, .ssd = op.ssd});
     answer(op, op.put_off ? verdict::busy : verdict::failed);
     return true;
   }
@@ -206,16 +209,19 @@ bool manager::left_behind_is_gone(operation& op) {
   o.opcode = admin_opcode::volume_delete;
   const volume_record& r = volumes_[op.vid].r;
   if (is_moving(r.spread) && !all_informed(op, present() & ~own(r), o)) return false;
-  op.cleared = true;
+  op.cleared = !is_moving(r.spread) || !is_refused(op);
   return true;
 }
 
 /// Takes back from an SSD its part of a spread that was not finished.
 bool manager::advance_forget(operation& op) {
+  const volume* const v = find(op.vid);
+  if (v != nullptr && (own(v->r) & bit(op.ssd)) != 0) return true;  // it lies there by now
   ssd_order o;
   o.vid = op.vid;
   o.opcode = admin_opcode::volume_delete;
-  return all_informed(op, present() & bit(op.ssd), o);
+  if (!all_informed(op, present() & bit(op.ssd), o)) return false;
+  return !is_refused(op) || again_later(op);
 }
 
 }  // namespace gnstor::daemon

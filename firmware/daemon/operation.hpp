@@ -45,23 +45,26 @@ struct operation {
   bool all = false;            ///< of a leave: also what the client was admitted to
   bool reads_on = false;       ///< of a leave: it loses the right to write alone
   bool in_use = false;         ///< of a removal: whoever may write it, not the client alone
-  bool drops = false;          ///< of an adoption: not all have the volume
-  bool zeroes = false;         ///< of a volume that becomes narrower: it was spread before
-  bool begun = false;          ///< likewise: some SSD may know of it
-  bool cleared = false;        ///< SSDs that a volume does not lie on have lost it
+  bool drops = false;          ///< of an adoption: not all have the volume, or it goes
+  /// Likewise: an SSD has refused it. Of a removal: a manager before began it.
+  bool again = false;
+  bool zeroes = false;   ///< of a volume that becomes narrower: it was spread before
+  bool begun = false;    ///< likewise: some SSD may know of it
+  bool cleared = false;  ///< SSDs that a volume does not lie on have lost it
   std::uint32_t ssd = 0;
   std::optional<std::uint32_t> place{};  ///< of a replacement: not the SSD's present one
   wire::afa::volume_record r{};
   // How far it is:
   std::uint32_t step = 0;
-  bool gone = false;                    ///< the SSD that was to replace another has failed
-  bool sent = false;                    ///< this step's orders are out
-  std::uint64_t first_order = 0;        ///< older ones are forgotten
-  std::uint64_t pending = 0;            ///< SSDs that have not answered, by bit
-  bool current = false;                 ///< it has begun, and stands aside for no other
-  std::uint64_t repair = 0;             ///< that it waits for; 0: none
-  std::uint16_t refusal = 0;            ///< the first SSD's that refused
-  std::uint64_t added = 0;              ///< SSDs that have taken a volume that is created, by bit
+  bool gone = false;              ///< the SSD that was to replace another has failed
+  bool sent = false;              ///< this step's orders are out
+  std::uint64_t first_order = 0;  ///< older ones are forgotten
+  std::uint64_t pending = 0;      ///< SSDs that have not answered, by bit
+  bool current = false;           ///< it has begun, and stands aside for no other
+  std::uint64_t repair = 0;       ///< that it waits for; 0: none
+  std::uint16_t refusal = 0;      ///< the first SSD's that refused
+  /// By bit: SSDs that have taken a volume that is created; else that do not know yet.
+  std::uint64_t added = 0;
   std::vector<std::uint64_t> also{};    ///< further requests that ask the same
   std::vector<std::uint32_t> blocks{};  ///< of a mend
   std::vector<std::uint16_t> left{};    ///< volumes that are still to be dealt with

@@ -349,6 +349,55 @@ TEST_CASE("an SSD that refuses an order of such a move half-way: it is finished 
   }
 }
 
+TEST_CASE("an SSD that also refuses what takes such a move back keeps nobody waiting for ever") {
+  for (const bool grows : {true, false}) {
+    std::uint32_t refusals = 0;
+    std::uint32_t all_held = 0;
+    for (std::uint32_t at = 1; at < 40; ++at) {
+      for (std::uint32_t gap = 1; gap < 8; ++gap) {
+        CAPTURE(grows);
+        CAPTURE(at);
+        CAPTURE(gap);
+        written_array a(grows);
+        std::uint32_t n = 0;
+        a.swallow = [&](const daemon::ssd_order& o) {
+          if (o.opcode != admin_opcode::volume_chmod) return false;
+          ++n;
+          if (n != at && n != at + gap) return false;
+          a.boss.answered(o.id, wire::afa::make_status(wire::afa::status::bad_payload));
+          return true;
+        };
+        a.move();
+        a.settle();
+        if (n < at + gap) break;
+        ++refusals;
+        a.swallow = nullptr;
+        // Its writer is gone: whoever is next may have to wait, but not for ever.
+        a.boss.expel(++a.request, 1, 20);
+        a.obey();
+        bool held = false;
+        for (std::uint32_t k = 0; k < a.width(); ++k) held = held || a.is_held(k);
+        all_held += held ? 1 : 0;
+        a.boss.open(++a.request, 1, 21, true);
+        a.settle();
+        REQUIRE(a.replies.back().request == a.request);
+        if (held) CHECK(a.replies.back().said == verdict::busy);  // no replica could be written
+        for (std::uint64_t t = 2; t < 6; ++t) {
+          a.boss.tick(t * s);
+          a.settle();
+        }
+        a.boss.open(++a.request, 1, 21, true);
+        a.settle();
+        REQUIRE(a.replies.back().request == a.request);
+        CHECK(a.replies.back().said == verdict::done);
+        for (std::uint32_t k = 0; k < a.width(); ++k) CHECK(!a.is_held(k));
+      }
+    }
+    CHECK(refusals > 40);
+    CHECK(all_held > 2);
+  }
+}
+
 TEST_CASE("who renames, extends or deletes a volume that moves does not wait for that") {
   for (const bool grows : {true, false}) {
     for (const bool removes : {true, false}) {

@@ -2,6 +2,7 @@
 
 #include "client.hpp"
 #include "order_line.hpp"
+#include <daemon/next_term.hpp>
 #include <daemon/repair.hpp>
 
 #include <deque>
@@ -40,17 +41,19 @@ class manager_driver {
   std::uint64_t fences = 0;       ///< times that nobody could write until all was
   std::uint64_t late = 0;         ///< orders of former managers that came after all
   std::uint64_t refused = 0;      ///< of these, by SSDs that followed another one
+  std::uint64_t refusals = 0;     ///< of what the manager ordered
+  bool refuses = true;            ///< SSDs may refuse some of it
 
   void step(draws& d, simulated_array& array, std::uint64_t now_ns) {
     deliver_late(array, now_ns);
     if (down_until_ > now_ns) return;
-    if (down_until_ != 0) take_over(array, now_ns);
+    if (down_until_ != 0) take_over(d, array, now_ns);
     manager.tick(now_ns);
     const daemon::orders out = manager.take_orders();
     for (const std::uint32_t k : out.detached)
       front_end_.push_back({k, true, now_ns + d.below(20'000)});
     for (const std::uint32_t k : out.attached) front_end_.push_back({k, false, now_ns});
-    for (const auto& o : out.ssds) orders.add(o, now_ns + d.below(20'000));
+    for (const auto& o : out.ssds) orders.add(o, now_ns + d.below(20'000), refusal_of(d, o));
     for (const std::uint64_t id : out.cancelled) {
       std::erase_if(jobs_, [id](const daemon::repair_order& r) { return r.id == id; });
       if (repair_ && repair_->order().id == id) drop_repair();
@@ -156,17 +159,27 @@ class manager_driver {
   static std::uint64_t term_of(simulated_array& array, std::uint32_t ssd) {
     return fw::manager_term<thread_scope_device>(array.ssd(ssd).parts().header()).latest();
   }
+  /// What an SSD says to an order to change a volume for which it has no room, now and then.
+  std::uint16_t refusal_of(draws& d, const daemon::ssd_order& o) {
+    using wire::afa::admin_opcode;
+    const bool changes = o.opcode == admin_opcode::volume_add ||
+                         o.opcode == admin_opcode::volume_chmod ||
+                         o.opcode == admin_opcode::volume_delete;
+    if (!refuses || !changes || !d.one_in(swarm_.refusals)) return 0;
+    ++refusals;
+    return wire::afa::make_status(wire::afa::status::too_many_clients);
+  }
   /// Its front end serves it again; one that is broken stays so.
   void attach(simulated_array& array, std::uint32_t ssd) const {
     if (((broken | doomed) >> ssd & 1) == 0) array.set_fault(ssd, fw::ssd_fault::none);
   }
-  void take_over(simulated_array& array, std::uint64_t now_ns) {
+  void take_over(draws& d, simulated_array& array, std::uint64_t now_ns) {
     const auto reaches = [&](std::uint32_t k) {
       return (broken >> k & 1) == 0 && !orders.is_cut(k, now_ns);
     };
     for (std::uint32_t k = 0; k < swarm_.ssds; ++k)
       term_ = std::max(term_, reaches(k) ? term_of(array, k) : 0);
-    ++term_;
+    term_ = daemon::next_term(term_, static_cast<std::uint16_t>(d.below(1 << 16)));
     std::vector<std::optional<daemon::ssd_report>> reports;
     for (std::uint32_t k = 0; k < swarm_.ssds; ++k) {
       const bool answers = reaches(k);

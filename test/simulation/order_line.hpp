@@ -44,7 +44,10 @@ class order_line {
   /// @param manager its client id
   order_line(std::uint32_t queue, client_id manager) : line_(queue, manager, 1, true) {}
 
-  void add(const daemon::ssd_order& o, std::uint64_t at_ns) { waiting_.push_back({o, at_ns}); }
+  /// @param refusal what the SSD says to it, and does nothing; 0: it looks at it
+  void add(const daemon::ssd_order& o, std::uint64_t at_ns, std::uint16_t refusal = 0) {
+    waiting_.push_back({o, at_ns, refusal});
+  }
   bool is_idle() const { return waiting_.empty() && !sent_; }
   /// What is to be ordered, for a report.
   std::string standing() const {
@@ -98,6 +101,7 @@ class order_line {
         }
       }
     }
+    if (refusal_ != 0) return ended(std::exchange(refusal_, 0));
     if (now_ns < give_up_ns_) return {};
     if (is_on_its_way_) line_.reset(array);
     is_on_its_way_ = false;
@@ -115,6 +119,7 @@ class order_line {
     for (const order& o : waiting_) all.push_back(o.what);
     waiting_.clear();
     sent_.reset();
+    refusal_ = 0;
     if (is_on_its_way_) line_.reset(array);
     is_on_its_way_ = false;
     return all;
@@ -132,6 +137,7 @@ class order_line {
   struct order {
     daemon::ssd_order what;
     std::uint64_t at_ns;
+    std::uint16_t refusal = 0;
   };
   struct partition {
     std::uint64_t until_ns = 0;
@@ -146,7 +152,8 @@ class order_line {
     const bool is_dead = (gone >> o.ssd & 1) != 0;
     const bool cut_off = is_cut(o.ssd, now_ns);
     give_up_ns_ = now_ns + (is_dead || cut_off ? without_answer_ns : patience_ns);
-    if (!is_dead && !(cut_off && !cuts_[o.ssd].answers_only)) {
+    refusal_ = is_dead || cut_off ? std::uint16_t{0} : next->refusal;
+    if (refusal_ == 0 && !is_dead && !(cut_off && !cuts_[o.ssd].answers_only)) {
       const std::vector<std::byte> payload = daemon::payload_of(o);
       wire::afa::admin_command c = daemon::command_of(o, term);
       if (!payload.empty()) {
@@ -167,6 +174,7 @@ class order_line {
   void send_again(std::uint64_t now_ns) {
     waiting_.insert(waiting_.begin(), {*sent_, now_ns});
     sent_.reset();
+    refusal_ = 0;
     is_on_its_way_ = false;
   }
   outcome ended(std::optional<std::uint16_t> status) {
@@ -185,6 +193,7 @@ class order_line {
   connection line_;
   std::vector<order> waiting_;
   std::optional<daemon::ssd_order> sent_;
+  std::uint16_t refusal_ = 0;  ///< what its SSD is about to say
   bool is_on_its_way_ = false;
   std::optional<std::uint32_t> asked_;
   ticket ticket_{};

@@ -17,6 +17,7 @@ struct scene {
     std::uint32_t partitions = 0;    ///< SSDs that the manager did not reach
     std::uint64_t late_orders = 0;   ///< of former managers
     std::uint64_t late_refused = 0;  ///< of these
+    std::uint64_t refusals = 0;      ///< of orders, by the SSDs
     std::uint32_t returns = 0;       ///< of SSDs with what they had
     std::uint32_t maintenances = 0;
     std::uint32_t kept = 0;         ///< volumes that needed no fill
@@ -51,6 +52,7 @@ struct scene {
       partitions += other.partitions;
       late_orders += other.late_orders;
       late_refused += other.late_refused;
+      refusals += other.refusals;
       returns += other.returns;
       maintenances += other.maintenances;
       kept += other.kept;
@@ -84,7 +86,11 @@ struct scene {
         shape(swarm::of(dice)),
         array(shape, shape.clients + 3),
         judges(array, checker),
-        driver(shape, {.ssds = shape.ssds, .client = manager_client, .lease_ns = shape.lease_ns()},
+        driver(shape,
+               {.ssds = shape.ssds,
+                .client = manager_client,
+                .lease_ns = shape.lease_ns(),
+                .try_again_ns = 500'000},
                shape.clients) {
     for (std::uint32_t k = 0; k < shape.clients; ++k)
       clients.push_back(std::make_unique<simulated_client>(

@@ -28,6 +28,7 @@ void expect_each_kind(const scene::tally& all) {
   CHECK(all.partitions > 10);
   CHECK(all.late_orders > 10);
   CHECK(all.late_refused > 10);
+  CHECK(all.refusals > 100);
   CHECK(all.returns > 10);
   CHECK(all.maintenances > 100);
   CHECK(all.kept > 5);
@@ -92,17 +93,18 @@ TEST_CASE("an array under every fault loses nothing that it has acknowledged") {
           << " power cuts, " << all.unsaved << " SSDs with too little energy, " << all.deaths
           << " SSDs died, " << all.silences << " were silent, " << all.partitions
           << " cut off from the manager, " << all.late_orders << " orders of former managers, "
-          << all.late_refused << " refused, " << all.maintenances << " taken out, " << all.kept
-          << " volumes brought back, " << all.kept_partly << " but for " << all.forgotten
-          << " stripes, with " << all.fences << " pauses of writers, " << all.corrupted
-          << " entries corrupted, " << all.damages << " pages damaged, " << all.forgeries
-          << " commands forged, " << all.client_deaths << " clients died, " << all.manager_crashes
-          << " managers crashed, " << all.hand_overs << " leases granted, " << all.recreations
-          << " volumes removed, " << all.spreads << " spread, " << all.drains << " drained, "
-          << all.beside << " of these written, " << all.exchanges << " SSDs to be exchanged, "
-          << all.calls_off << " not any more, " << all.exchanged << " exchanged, " << all.stand_ins
-          << " stood in for, " << all.homecomings << " back at their places, " << all.stalls
-          << " engines stood still, " << all.repairs << " repairs, " << all.lost_blocks
-          << " blocks lost with all replicas, " << all.lost_volumes << " volumes with all SSDs");
+          << all.late_refused << " refused, " << all.refusals << " other orders refused, "
+          << all.maintenances << " taken out, " << all.kept << " volumes brought back, "
+          << all.kept_partly << " but for " << all.forgotten << " stripes, with " << all.fences
+          << " pauses of writers, " << all.corrupted << " entries corrupted, " << all.damages
+          << " pages damaged, " << all.forgeries << " commands forged, " << all.client_deaths
+          << " clients died, " << all.manager_crashes << " managers crashed, " << all.hand_overs
+          << " leases granted, " << all.recreations << " volumes removed, " << all.spreads
+          << " spread, " << all.drains << " drained, " << all.beside << " of these written, "
+          << all.exchanges << " SSDs to be exchanged, " << all.calls_off << " not any more, "
+          << all.exchanged << " exchanged, " << all.stand_ins << " stood in for, "
+          << all.homecomings << " back at their places, " << all.stalls << " engines stood still, "
+          << all.repairs << " repairs, " << all.lost_blocks << " blocks lost with all replicas, "
+          << all.lost_volumes << " volumes with all SSDs");
   MESSAGE(requests.describe());
 }

@@ -50,6 +50,7 @@ struct swarm {
   std::uint32_t deaths = 0;
   std::uint32_t silences = 0;
   std::uint32_t partitions = 0;
+  std::uint32_t refusals = 0;  ///< once in n orders of volumes
   std::uint32_t maintenances = 0;
   std::uint32_t corrupted = 0;
   std::uint32_t damages = 0;
@@ -175,6 +176,7 @@ struct swarm {
     if (own.one_in(3)) s.spares = 1 + own.below(2);
     if (s.spares != 0) s.exchanges = 4'000 + own.below(12'000);
     if (own.one_in(2)) s.partitions = 10'000 + own.below(30'000);
+    if (own.one_in(2)) s.refusals = 8 + own.below(60);
     s.ssds += s.spares;
     return s;
   }

@@ -143,7 +143,9 @@ class world {
     scene_.shape.stripe_blocks = quiet.stripe_blocks;
     scene_.shape.beyond = quiet.beyond;
     scene_.ending = true;
+    scene_.driver.refuses = false;
     bool compared = false;
+    std::uint64_t rests_since_ns = scene_.now_ns;  // what was refused is repeated meanwhile
     scene_.hold(true);
     for (std::uint64_t k = 0;; ++k) {
       if (k > most_steps) throw broken_promise{"it does not come to rest"};
@@ -157,7 +159,9 @@ class world {
       for (std::uint32_t s = 0; s < scene_.shape.ssds; ++s)
         rests = rests && ((m.absent >> s & 1) == 0 || scene_.is_at_rest(s));
       for (const auto& c : scene_.clients) rests = rests && c->is_idle();
-      if (!rests) continue;
+      if (!rests) rests_since_ns = scene_.now_ns;
+      const std::uint64_t refused_ns = compared || scene_.driver.refusals == 0 ? 0 : 1'200'000;
+      if (!rests || scene_.now_ns < rests_since_ns + refused_ns) continue;
       if (!std::exchange(compared, true)) compare(true);
       if (tenants_.take_over_all()) break;
     }
@@ -208,6 +212,7 @@ class world {
     scene_.happened.fences = scene_.driver.fences;
     scene_.happened.late_orders = scene_.driver.late;
     scene_.happened.late_refused = scene_.driver.refused;
+    scene_.happened.refusals = scene_.driver.refusals;
     if (scene_.driver.lost_blocks != 0 && !scene_.shape.beyond)
       throw broken_promise{"a repair found no sound replica"};
   }
