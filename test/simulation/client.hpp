@@ -187,9 +187,10 @@ class simulated_client {
     if (r.what != request::kind::read && is_written(r.where)) return;
     // Nobody else's lane makes room while this one waits for it.
     const std::uint32_t pieces = r.where.blocks / o.r.stripe_blocks + 2;
+    const std::uint32_t beside = std::max(1u, swarm_.spares);  // SSDs that follow others
     r.commands = r.what == request::kind::flush  ? swarm_.ssds
                  : r.what == request::kind::read ? pieces
-                                                 : pieces * (o.r.replicas + 1);
+                                                 : pieces * (o.r.replicas + beside);
     std::uint32_t room = simulated_array::depth;
     for (const request& other : under_way_) room -= other.commands;
     if (r.commands > room) return;
