@@ -9,11 +9,13 @@
 
 #include <arpa/inet.h>
 #include <doctest/doctest.h>
+#include <linux/capability.h>
 #include <net/if.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -157,6 +159,18 @@ TEST_CASE("a tap that is down, taken, or too wide says so") {
     set_up("packets1");
     CHECK(nic.notes().at(1) == "port 0 is the wire of Linux's interface packets1");
     CHECK(problem_of("tap:packets2,packets3") == "");
+  });
+}
+
+TEST_CASE("who may make no interface hears what that takes") {
+  in_namespace([] {
+    // Of this thread alone.
+    __user_cap_header_struct head{_LINUX_CAPABILITY_VERSION_3, 0};
+    const __user_cap_data_struct none[2]{};
+    must(::syscall(SYS_capset, &head, none) == 0, "giving all capabilities up");
+    const std::string said = problem_of("tap:packets4");
+    CHECK(said.find("Operation not permitted: this needs CAP_NET_ADMIN") != std::string::npos);
+    CHECK(said.find("ip tuntap add dev packets4 mode tap user $USER") != std::string::npos);
   });
 }
 
