@@ -250,7 +250,6 @@ class manager {
   std::uint32_t place_for(const operation& op) const {
     return op.place.value_or(now_serving_.others.place_of(op.ssd));
   }
-
   void attach_unreleased(std::uint64_t answering, std::uint64_t but);
   std::map<std::uint16_t, finding> learn(const std::vector<std::optional<ssd_report>>& reports);
   std::uint64_t adopt(std::uint16_t vid, const finding& f, std::uint64_t here);
@@ -368,6 +367,7 @@ class manager {
   void cancel(std::uint64_t repair);
   void give_up_repairs();
   void refill();
+  void end_fills_of(std::uint64_t ssds);
   /// @param also SSDs, by bit, as if they were away, too
   bool is_torn(const wire::afa::volume_record& r, std::uint64_t also = 0) const;
   volume* find(std::uint16_t vid);

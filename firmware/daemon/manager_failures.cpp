@@ -57,6 +57,7 @@ bool manager::advance_fail(operation& op) {
       fills_.erase(fill);
     }
     change_epoch(now_serving_.absent | failed, now_serving_.filling & ~failed);
+    end_fills_of(failed);
     absences_.lose(places);
     for (auto& [ssd, a] : leave) begin_absence(ssd, std::move(a));
     // One that was about to serve beside another at its place does not any more.
@@ -74,6 +75,14 @@ bool manager::advance_fail(operation& op) {
   return true;
 }
 
+/// Nothing that has filled some SSDs, by bit, has them in sync any more: they have failed, or
+/// leave.
+void manager::end_fills_of(std::uint64_t ssds) {
+  std::erase_if(queue_, [&](const operation& op) {
+    return op.what == action::settle && op.step == 0 && !op.current && (ssds & bit(op.ssd)) != 0;
+  });
+}
+
 /// Takes those out that have served at the place of an SSD which is in sync from now on; by bit.
 std::uint64_t manager::released_by(std::uint32_t ssd) {
   const std::uint32_t place = now_serving_.others.place_of(ssd);
@@ -87,6 +96,7 @@ std::uint64_t manager::released_by(std::uint32_t ssd) {
       fills_.erase(fill);
     }
   }
+  end_fills_of(released);
   return released;
 }
 

@@ -96,6 +96,36 @@ TEST_CASE("no volume is created where some of its blocks would be on nobody") {
   a.create(3, 2);
 }
 
+TEST_CASE("an SSD that fails when it was filled, and is back, is filled anew") {
+  obedient_array a(3);
+  a.create(1);
+  a.fail(2);
+  a.replace(2);
+  REQUIRE(a.repairs.size() == 1);
+  const std::uint64_t fill = a.repairs[0].id;
+  a.repairs.clear();
+  std::uint64_t held = 0;  // an answer that has to come before anything else goes on
+  a.swallow = [&](const daemon::ssd_order& o) {
+    if (held == 0 && o.opcode == admin_opcode::volume_chmod) held = o.id;
+    return held == o.id;
+  };
+  a.boss.open(++a.request, 1, 10, false);
+  a.obey();
+  REQUIRE(held != 0);
+  a.boss.ssd_replaced(2);
+  a.boss.finished(fill, true);
+  a.boss.ssd_failed(2);
+  a.states[2] = {};
+  a.swallow = nullptr;
+  a.obey();
+  CHECK(a.last().said == verdict::done);
+  CHECK(a.boss.published().absent == 0);
+  CHECK(a.boss.published().filling == 4);
+  REQUIRE(a.repairs.size() == 1);
+  (void)a.repaired();
+  CHECK(a.boss.published().filling == 0);
+}
+
 TEST_CASE("a creation that an SSD refuses deletes what it has added, and nobody else's volume") {
   obedient_array a(3);
   wire::afa::volume_record foreign = described(1);
