@@ -126,7 +126,9 @@ void manager::answered(std::uint64_t order, std::uint16_t status) {
   operation& op = *asker;
   if (status != 0 && !is_refused(op)) op.refusal = status;
   if (op.what == action::create && op.step == 1 && status == 0) op.added |= bit(ssd);
-  if (op.what == action::adopt && op.step == 0 && status == 0) op.added &= ~bit(ssd);
+  const bool informs = (op.what == action::adopt && op.step == 0) ||
+                       (op.what == action::remove && op.step == 2 && op.cleared);
+  if (informs && status == 0) op.added &= ~bit(ssd);
   op.pending &= ~bit(ssd);
 }
 

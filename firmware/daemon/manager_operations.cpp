@@ -277,14 +277,18 @@ void manager::refill() {
   }
 }
 
-/// Ends a removal that an SSD has refused: asked for again, it goes on; so does who takes over.
+/// Ends a removal that an SSD has refused. Where another one knows of it there is no way back: it
+/// is repeated, and goes on where somebody asks again, or takes over.
 bool manager::stays(operation& op) {
   volumes_[op.vid].going = false;
   refill();
   answer(op, verdict::refused);
-  op.step = 0;
+  const std::uint64_t others = own(volumes_[op.vid].r) & present() & ~op.added;
+  if (!op.again && (op.added == 0 || others == 0)) return true;
+  op.request = op.step = 0;
   op.cleared = false;
-  return !op.again || again_later(op);
+  op.in_use = true;
+  return again_later(op);
 }
 
 bool manager::advance_remove(operation& op) {
@@ -324,8 +328,8 @@ bool manager::advance_remove(operation& op) {
     o.opcode = admin_opcode::volume_chmod;
     o.vid = op.vid;
     o.chmod = going(op.vid);
-    const std::uint64_t whom = op.again ? op.added : own(volumes_[op.vid].r);
-    if (!all_informed(op, present() & whom, o)) return false;
+    if (!op.again && op.added == 0) op.added = own(volumes_[op.vid].r);
+    if (!all_informed(op, present() & op.added, o)) return false;
     if (is_refused(op)) return stays(op);
     op.step = 3;
   }

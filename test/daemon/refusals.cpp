@@ -86,6 +86,39 @@ TEST_CASE("a removal that another manager goes on with deletes nothing before al
   }
 }
 
+TEST_CASE("a removal of which some SSD knows is repeated, and otherwise all stays as it was") {
+  stubborn_array a(1);
+  a.boss.tick(a.now);
+  a.refuses = marks_as_going;
+  a.boss.remove(100, 1);
+  CHECK(a.last().said == verdict::refused);
+  CHECK(a.boss.volumes().size() == 1);
+  CHECK(a.holders(1) == 3);
+  CHECK(a.open(1, 12, false) == verdict::done);
+  CHECK(a.open(1, 12) == verdict::busy);  // on SSD 0 there is no way back
+  a.wait();
+  CHECK(a.refused == 2);
+  a.refuses = nullptr;
+  a.wait();
+  CHECK(a.holders(1) == 0);
+  CHECK(a.boss.volumes().empty());
+
+  obedient_array none(3);
+  none.create(1);
+  none.swallow = [&](const daemon::ssd_order& o) {
+    if (!marks_as_going(o)) return false;
+    none.boss.answered(o.id, wire::afa::make_status(wire::afa::status::stale_epoch));
+    return true;
+  };
+  none.boss.remove(100, 1);
+  CHECK(none.last().said == verdict::refused);
+  CHECK(none.open(1, 10) == verdict::done);
+  none.swallow = nullptr;
+  none.boss.tick(10'000'000'000);
+  none.obey();
+  CHECK(none.boss.volumes().size() == 1);
+}
+
 TEST_CASE("an SSD that does not delete what goes is asked again, and lets no other have its VID") {
   for (const bool taken_over : {false, true}) {
     CAPTURE(taken_over);

@@ -48,7 +48,8 @@ class tenants {
         w.who = 0;
         w.write = true;
         s_.driver.manager.open(last_request_, w.vid, s_.clients[0]->line.client().value, true);
-      } else if (last_vid_ == w.vid && w.asked == wish::stage::none) {
+      } else if (last_vid_ == w.vid &&
+                 (w.asked == wish::stage::none || w.request != last_request_)) {
         last_request_ = 0;
         taken_[w.vid] = w.writer == 0 ? 1 : 0;
       }
