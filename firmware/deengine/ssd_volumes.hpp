@@ -72,6 +72,10 @@ class ssd_volumes {
                        change.held_until <= command_epoch + 1;
     if (refused == 0 && (rests || change.ssd_count != 0))
       logs().say_twice(permissions().slot_of(volume_id(change.vid)));
+    // What the one that it leaves had marked nobody knows any more.
+    const bool left = before == wire::afa::volume_spread::gathering &&
+                      change.spread == wire::afa::volume_spread::moved && change.ssd_count != 0;
+    if (refused == 0 && left) logs().distrust(permissions().slot_of(volume_id(change.vid)));
     const bool drops = change.spread == dropping && before != dropping;
     if (refused == 0 && drops) serving().count_deletion();
     if (refused == 0 && !drops) serving().count_change();

@@ -264,6 +264,31 @@ TEST_CASE("an SSD that gathers takes what will belong to it, and keeps it over a
   }
 }
 
+TEST_CASE("what the SSD that a volume leaves had marked is dirty on those that stay") {
+  grown r;
+  REQUIRE(r.spread(3, volume_spread::moved) == 0);
+  REQUIRE(r.spread(3, volume_spread::dropping) == 0);
+  r.tend();
+  r.clean(1);
+  REQUIRE(r.spread(3, volume_spread::gathering) == 0);
+  const auto dirty = [&] {
+    const wire::afa::dirty_regions all = r.dirty(1);
+    std::uint32_t n = 0;
+    for (std::uint32_t k = 0; k < wire::afa::dirty_region_count; ++k) n += all.holds(k) ? 1 : 0;
+    return n;
+  };
+  CHECK(dirty() == 0);
+  REQUIRE(r.spread(2, volume_spread::moved) == 0);
+  CHECK(dirty() == wire::afa::dirty_region_count);  // it went with them
+  REQUIRE(power_model{}.cut(r.meta(), r.data.data()));
+  r.mount();
+  CHECK(dirty() == wire::afa::dirty_region_count);
+  REQUIRE(r.spread(2, volume_spread::dropping) == 0);
+  r.tend();
+  r.clean(1);
+  CHECK(dirty() == 0);
+}
+
 TEST_CASE("the manager writes what an SSD gathers beside a writer, and nothing else") {
   grown r;
   REQUIRE(r.spread(3, volume_spread::moved) == 0);
