@@ -278,8 +278,12 @@ class manager_driver {
     if (s.code == status_code::nvme_error &&
         s.nvme_type == static_cast<std::uint8_t>(nvme_type::media))
       return repair_->answered(daemon::step_end::damaged);
-    if (s.code == status_code::nvme_error && s.nvme_type == 0)
-      (void)complain(array.befell, repair_->step()->ssd);
+    const std::uint32_t ssd = repair_->step()->ssd;
+    const bool fails = s.code == status_code::nvme_error && s.nvme_type == 0;
+    // Where the manager ended that had it refused, and it must not be given up, somebody sees to
+    // it.
+    if (fails && !complain(array.befell, ssd) && (serving_.absent >> ssd & 1) == 0)
+      attach(array, ssd);
     fail_repair();
   }
   void send(const daemon::repair_step& p, std::uint64_t now_ns) {
