@@ -45,13 +45,10 @@ inline void apply(wire::afa::volume_record& r, const wire::afa::volume_chmod& ch
     const wire::afa::volume_client& c = change.clients[k];
     const auto* end = r.clients + r.client_count;
     auto* at = entry_of(r, c.client);
-    if (c.rights == 0) {
-      if (at != end) *at = r.clients[--r.client_count];
-      continue;
-    }
-    if (at == end && r.client_count == wire::afa::max_volume_clients) continue;
-    if (at == end) ++r.client_count;
-    *at = c;
+    if (at == end && (c.rights == 0 || r.client_count == wire::afa::max_volume_clients)) continue;
+    if (at != end) r.clients[std::copy(at + 1, r.clients + r.client_count, at) - r.clients] = {};
+    r.client_count -= at != end ? 1 : 0;
+    if (c.rights != 0) r.clients[r.client_count++] = c;  // last, as SSDs have it
   }
   if (change.owner != 0) r.owner = change.owner;
   if ((change.sets & wire::afa::volume_chmod::sets_name) != 0) r.name = change.name;

@@ -365,15 +365,14 @@ bool manager::is_taken(const wire::afa::volume_name& name, std::uint16_t vid) co
 /// The first VID that no volume has; 0: there is none.
 std::uint16_t manager::free_vid() const {
   std::uint32_t vid = 1;
-  const auto pass_unadopted = [&] {
-    while (unadopted_.contains(static_cast<std::uint16_t>(vid))) ++vid;
-  };
-  for (const auto& [known, v] : volumes_) {
-    if (known != vid) pass_unadopted();
-    if (known != vid) break;
-    ++vid;
+  auto known = volumes_.begin();
+  auto other = unadopted_.begin();
+  for (;; ++vid) {
+    while (known != volumes_.end() && known->first < vid) ++known;
+    while (other != unadopted_.end() && other->first < vid) ++other;
+    const bool is_known = known != volumes_.end() && known->first == vid;
+    if (!is_known && (other == unadopted_.end() || other->first != vid)) break;
   }
-  pass_unadopted();
   return vid > 0xffff ? std::uint16_t{0} : static_cast<std::uint16_t>(vid);
 }
 

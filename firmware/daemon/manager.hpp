@@ -209,7 +209,6 @@ class manager {
   };
   using operation = daemon::operation;
   using action = operation::action;
-  // Steps of a spread that others name:
   static constexpr std::uint32_t converging = 2;  ///< likewise of an open
   static constexpr std::uint32_t cleaning = 3;    ///< of an open
   static constexpr std::uint32_t granting = 4;    ///< likewise
@@ -282,6 +281,8 @@ class manager {
   bool advance_leave(operation& op);
   bool advance_remove(operation& op);
   bool stays(operation& op);
+  std::uint32_t begins_to_go(operation& op);
+  bool repairs_end(operation& op);
   bool advance_fail(operation& op);
   bool advance_replace(operation& op);
   bool fits(const operation& op) const;
@@ -371,7 +372,6 @@ class manager {
   /// @param also SSDs, by bit, as if they were away, too
   bool is_torn(const wire::afa::volume_record& r, std::uint64_t also = 0) const;
   volume* find(std::uint16_t vid);
-
   manager_options options_;
   std::uint64_t now_ = 0;
   membership now_serving_;  ///< that SSDs are being informed of

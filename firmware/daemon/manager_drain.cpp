@@ -155,10 +155,14 @@ void manager::set_aim(std::uint32_t ssd, ssd_aim aim) {
 /// change was refused, or interrupted, half-way, or that some SSD knows otherwise than all others.
 void manager::pursue_aims() {
   if (at_rest_ || !knows_epoch_ || current_operation() != nullptr) return;
+  const operation* next = nullptr;  // of those that were refused: what waits longest
   for (const auto& [vid, op] : unadopted_) {
-    const auto is_it = [&](const operation& o) { return o.again && o.vid == op.vid; };
-    if (plans_.is_put_off(vid, now_) || std::any_of(queue_.begin(), queue_.end(), is_it)) continue;
-    queue_.push_back(op);
+    const bool later = next != nullptr && plans_.due(next->vid) <= plans_.due(vid);
+    if (!later && !plans_.is_put_off(vid, now_)) next = &op;
+  }
+  const auto is_it = [&](const operation& op) { return op.again && op.vid == next->vid; };
+  if (next != nullptr && std::none_of(queue_.begin(), queue_.end(), is_it)) {
+    queue_.push_back(*next);
     return;
   }
   if (std::any_of(queue_.begin(), queue_.end(), moves_data) || is_exchanging()) return;

@@ -58,6 +58,8 @@ bool manager::advance_fail(operation& op) {
     }
     change_epoch(now_serving_.absent | failed, now_serving_.filling & ~failed);
     end_fills_of(failed);
+    for (auto& [vid, op] : unadopted_)  // it has other records when it is back
+      if (op.what == action::adopt && !op.drops) op.added &= ~failed;
     absences_.lose(places);
     for (auto& [ssd, a] : leave) begin_absence(ssd, std::move(a));
     // One that was about to serve beside another at its place does not any more.

@@ -244,7 +244,12 @@ bool manager::advance_rename(operation& op) {
   }
   if (!chmod(op, op.change)) return false;
   answer(op, op.refusal == 0 ? verdict::done : verdict::refused);
-  return true;
+  wire::afa::volume_record& r = volumes_[op.vid].r;
+  const bool grows = (op.change.sets & wire::afa::volume_chmod::sets_capacity) != 0 &&
+                     op.change.capacity_blocks > r.capacity_blocks;
+  if (!is_refused(op) || !grows) return true;
+  r.capacity_blocks = op.change.capacity_blocks;  // where it was not refused there is no way back
+  return again_later({.what = action::adopt, .vid = op.vid, .r = r, .step = 1});
 }
 
 bool manager::advance_leave(operation& op) {
@@ -280,15 +285,34 @@ void manager::refill() {
 /// Ends a removal that an SSD has refused. Where another one knows of it there is no way back: it
 /// is repeated, and goes on where somebody asks again, or takes over.
 bool manager::stays(operation& op) {
-  volumes_[op.vid].going = false;
-  refill();
+  if (std::exchange(volumes_[op.vid].going, false)) refill();
   answer(op, verdict::refused);
   const std::uint64_t others = own(volumes_[op.vid].r) & present() & ~op.added;
   if (!op.again && (op.added == 0 || others == 0)) return true;
   op.request = op.step = 0;
+  op.r = volumes_[op.vid].r;  // and no later one of its VID
   op.cleared = false;
   op.in_use = true;
   return again_later(op);
+}
+
+/// Has nobody repair a volume that is removed. What a repair has read of it must not reach a later
+/// one of its VID: the next epoch refuses it.
+/// @return 1: that begins; 2: there is no need
+std::uint32_t manager::begins_to_go(operation& op) {
+  volumes_[op.vid].going = true;
+  absences_.forget(op.vid);
+  if (fills_.empty() && scrubs_.empty() && mends_.empty()) return 2;
+  change_epoch(now_serving_.absent, now_serving_.filling);
+  give_up_repairs();
+  return 1;
+}
+/// True when it has begun. One that was repeated has informed the SSDs of the removal already.
+bool manager::repairs_end(operation& op) {
+  if (!all_informed_of_epoch(op)) return false;
+  publish();
+  op.step = op.again ? 3 : 2;
+  return true;
 }
 
 bool manager::advance_remove(operation& op) {
@@ -305,22 +329,10 @@ bool manager::advance_remove(operation& op) {
       answer(op, verdict::busy);
       return true;
     }
-    volumes_[op.vid].going = true;
-    absences_.forget(op.vid);
-    const bool repairs = !fills_.empty() || !scrubs_.empty() || !mends_.empty();
-    op.step = repairs ? 1 : 2;
-    // What a repair has read of this volume must not reach a later one of its VID: the next epoch
-    // refuses it.
-    if (repairs) {
-      change_epoch(now_serving_.absent, now_serving_.filling);
-      give_up_repairs();
-    }
+    if (op.again) op.added |= own(v->r);  // SSDs that were given it since may not know
+    op.step = op.again ? 2 : begins_to_go(op);
   }
-  if (op.step == 1) {
-    if (!all_informed_of_epoch(op)) return false;
-    publish();
-    op.step = 2;
-  }
+  if (op.step == 1 && !repairs_end(op)) return false;
   if (op.step == 2 && !op.cleared && !left_behind_is_gone(op)) return false;
   if (op.step == 2 && !op.cleared) return stays(op);
   if (op.step == 2) {
@@ -331,13 +343,15 @@ bool manager::advance_remove(operation& op) {
     if (!op.again && op.added == 0) op.added = own(volumes_[op.vid].r);
     if (!all_informed(op, present() & op.added, o)) return false;
     if (is_refused(op)) return stays(op);
-    op.step = 3;
+    op.step = !op.again || begins_to_go(op) == 2 ? 3 : 1;
+    if (op.step == 1 && !repairs_end(op)) return false;
   }
   ssd_order o;
   o.opcode = admin_opcode::volume_delete;
   o.vid = op.vid;
   o.record = volumes_[op.vid].r;
-  if (!all_informed(op, op.again ? present() : present() & own(o.record), o)) return false;
+  const bool anywhere = op.again || unadopted_.contains(op.vid);
+  if (!all_informed(op, present() & (anywhere ? everyone() : own(o.record)), o)) return false;
   volumes_.erase(op.vid);
   unadopted_.erase(op.vid);
   if (is_refused(op)) drops_later(o.record);

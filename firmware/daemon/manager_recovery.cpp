@@ -144,8 +144,8 @@ std::uint64_t manager::adopt(std::uint16_t vid, const finding& f, std::uint64_t 
   volume& v = volumes_[vid];
   v.unequal = true;
   if (f.goes != 0 && f.confirmed) {  // not all SSDs knew, and none has lost it: it is removed anew
-    queue_.push_back({.what = action::remove, .vid = vid, .in_use = true, .again = true});
-    queue_.back().added = f.holders & ~f.goes;
+    queue_.push_back({.what = action::remove, .vid = vid, .in_use = true, .again = true, .r = v.r});
+    queue_.back().added = f.holders;
     return here & own(v.r) & ~f.holders;
   }
   // One that nobody knows to be on all SSDs was given to nobody; one that is to go goes.
@@ -180,8 +180,8 @@ bool manager::advance_adopt(operation& op) {
     return !is_refused(op) || again_later(op);
   }
   const volume* const v = find(op.vid);
-  if (v == nullptr) return true;  // somebody has removed it since
-  if (op.step == 0) {             // those that only keep a place for it
+  if (v == nullptr || v->r.hash_factor != op.r.hash_factor) return true;  // that one was removed
+  if (op.step == 0) {  // those that only keep a place for it
     o.opcode = admin_opcode::volume_add;
     o.record = v->r;
     if (!all_informed(op, present() & op.added, o)) return false;
@@ -197,7 +197,16 @@ bool manager::advance_adopt(operation& op) {
     change.clients[change.client_count++] = {
         options_.client, std::uint16_t(wire::afa::right_read | wire::afa::right_fill)};
   }
-  if (!chmod(op, change)) return false;
+  if (op.step == 1) {
+    if (!chmod(op, change)) return false;
+    if (is_refused(op)) return again_later(op);
+    op.step = 2;
+  }
+  // What a spread that was given up has left may have been refused, too.
+  if (!op.again || is_moving(v->r.spread)) return true;
+  o.opcode = admin_opcode::volume_delete;
+  if (!all_informed(op, present() & ~own(v->r), o)) return false;
+  op.step = 1;
   return !is_refused(op) || again_later(op);
 }
 
@@ -214,6 +223,9 @@ void manager::drops_later(const volume_record& r, std::uint64_t confirmed) {
 bool manager::again_later(operation op) {
   op.again = true;
   op.current = op.sent = false;
+  const auto known = unadopted_.find(op.vid);  // one that ends with what a spread has left
+  if (op.what == action::forget && known != unadopted_.end() && known->second.what != op.what)
+    op = known->second;
   plans_.put_off(op.vid, now_ + options_.try_again_ns);
   at_rest_ = false;
   unadopted_.insert_or_assign(op.vid, std::move(op));

@@ -165,7 +165,8 @@ bool manager::moved_on(operation& op) {
     for (const auto& [vid, v] : volumes_) {
       // One that only some SSDs know is not this operation's.
       const bool concerned = op.what == action::move_on || vid == op.vid;
-      if (concerned && v.r.spread == volume_spread::moved) op.left.push_back(vid);
+      const bool agreed = !unadopted_.contains(vid);  // else some SSD has it elsewhere yet
+      if (concerned && agreed && v.r.spread == volume_spread::moved) op.left.push_back(vid);
     }
   }
   for (; !op.left.empty(); op.left.pop_back()) {
@@ -216,11 +217,12 @@ bool manager::left_behind_is_gone(operation& op) {
 /// Takes back from an SSD its part of a spread that was not finished.
 bool manager::advance_forget(operation& op) {
   const volume* const v = find(op.vid);
-  if (v != nullptr && (own(v->r) & bit(op.ssd)) != 0) return true;  // it lies there by now
+  const std::uint64_t whom = op.again && v != nullptr ? ~own(v->r) : bit(op.ssd);
+  if (v != nullptr && (own(v->r) & whom) != 0) return true;  // it lies there by now
   ssd_order o;
   o.vid = op.vid;
   o.opcode = admin_opcode::volume_delete;
-  if (!all_informed(op, present() & bit(op.ssd), o)) return false;
+  if (!all_informed(op, present() & whom, o)) return false;
   return !is_refused(op) || again_later(op);
 }
 

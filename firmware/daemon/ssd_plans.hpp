@@ -45,9 +45,11 @@ class ssd_plans {
   }
   /// A volume could not be moved: it is tried again from `until` on.
   void put_off(std::uint16_t vid, std::uint64_t until) { again_[vid] = until; }
-  bool is_put_off(std::uint16_t vid, std::uint64_t now) const {
+  bool is_put_off(std::uint16_t vid, std::uint64_t now) const { return due(vid) > now; }
+  /// From when on.
+  std::uint64_t due(std::uint16_t vid) const {
     const auto at = again_.find(vid);
-    return at != again_.end() && at->second > now;
+    return at == again_.end() ? 0 : at->second;
   }
 
  private:

@@ -108,6 +108,7 @@ class dirty_log {
     for (std::uint32_t w = 0; w < words_each; ++w) {
       std::uint64_t& at = words_[slot * words_each + w];
       if (through_->any()) through_->store(at, ~std::uint64_t{0});
+      through_->order();  // as where one is marked
       atomic_ref<std::uint64_t, Scope>(at).store(~std::uint64_t{0}, relaxed);
     }
   }

@@ -64,6 +64,10 @@ class ssd_volumes {
     constexpr auto dropping = wire::afa::volume_spread::dropping;
     if (command_epoch != epoch()) return wire::afa::make_status(wire::afa::status::stale_epoch);
     const auto before = permissions().spread(volume_id(change.vid));
+    // What the one that it leaves had marked nobody knows any more.
+    const bool leaves = before == wire::afa::volume_spread::gathering &&
+                        change.spread == wire::afa::volume_spread::moved && change.ssd_count != 0;
+    if (leaves) logs().distrust(permissions().slot_of(volume_id(change.vid)));
     const std::uint16_t refused = permissions().chmod(change, command_epoch, ssd_count());
     const bool equal = (change.sets & wire::afa::volume_chmod::sets_clean) != 0 && !is_filling();
     if (refused == 0 && equal) logs().clear(permissions().slot_of(volume_id(change.vid)));
@@ -72,10 +76,6 @@ class ssd_volumes {
                        change.held_until <= command_epoch + 1;
     if (refused == 0 && (rests || change.ssd_count != 0))
       logs().say_twice(permissions().slot_of(volume_id(change.vid)));
-    // What the one that it leaves had marked nobody knows any more.
-    const bool left = before == wire::afa::volume_spread::gathering &&
-                      change.spread == wire::afa::volume_spread::moved && change.ssd_count != 0;
-    if (refused == 0 && left) logs().distrust(permissions().slot_of(volume_id(change.vid)));
     const bool drops = change.spread == dropping && before != dropping;
     if (refused == 0 && drops) serving().count_deletion();
     if (refused == 0 && !drops) serving().count_change();

@@ -337,3 +337,91 @@ TEST_CASE("where one SSD lacks a volume and another one refuses, that one counts
   CHECK(a.rights(1, 1, 10) == writes);
   CHECK(a.boss.lease_of(1)->client == 10);  // fenced by whoever is next
 }
+
+TEST_CASE("a removal that is repeated reaches an SSD that has come since") {
+  stubborn_array a(1);
+  a.boss.tick(a.now);
+  a.refuses = marks_as_going;
+  a.boss.remove(100, 1);
+  CHECK(a.last().said == verdict::refused);
+  a.fail(2);
+  a.replace(2);
+  (void)a.repaired();
+  CHECK(a.states[2].volumes[1].spread == volume_spread::whole);
+  a.refuses = nullptr;
+  std::uint32_t informed = 0;
+  a.before_order = [&](const daemon::ssd_order& o) {
+    if (marks_as_going(o)) informed |= 1u << o.ssd;
+    if (deletes(o)) CHECK(informed == 7);  // else who takes over then takes it for a volume
+  };
+  a.wait();
+  CHECK(a.holders(1) == 0);
+}
+
+TEST_CASE("what a spread has left goes with the volume that is removed") {
+  stubborn_array a(2);
+  a.boss.tick(a.now);
+  wire::afa::volume_record two = described(7);
+  two.ssd_count = 2;
+  two.hash_factor = 9;
+  a.boss.create(100, two);
+  a.boss.spread(101, 7);
+  a.obey();
+  a.refuses = deletes;
+  (void)a.repaired(false);
+  CHECK(a.holders(7) == 3);
+  a.refuses = nullptr;
+  a.boss.remove(102, 7);
+  CHECK(a.last().said == verdict::done);
+  CHECK(a.holders(7) == 0);
+}
+
+TEST_CASE("a growth that one SSD refuses comes to all, as none shrinks again") {
+  stubborn_array a(1);
+  a.boss.tick(a.now);
+  a.refuses = changes;
+  wire::afa::volume_chmod longer{};
+  longer.sets = wire::afa::volume_chmod::sets_capacity;
+  longer.capacity_blocks = 200;
+  a.boss.rename(100, 1, longer);
+  CHECK(a.last().said == verdict::refused);
+  CHECK(a.states[1].volumes[1].capacity_blocks == 100);
+  a.refuses = nullptr;
+  a.wait();
+  for (std::uint32_t k = 0; k < 3; ++k) CHECK(a.states[k].volumes[1].capacity_blocks == 200);
+  CHECK(a.boss.record_of(1)->capacity_blocks == 200);
+  CHECK(a.open(1, 10) == verdict::done);
+}
+
+TEST_CASE("a VID that is drawn is nobody's, also where some are kept free") {
+  stubborn_array a(1);
+  a.boss.tick(a.now);
+  for (const std::uint16_t vid : {2, 3}) a.create(vid);
+  a.refuses = deletes;
+  a.boss.remove(100, 1);
+  REQUIRE(a.last().said == verdict::done);
+  a.boss.remove(101, 2);
+  REQUIRE(a.last().said == verdict::done);
+  wire::afa::volume_record any = described(0);
+  any.hash_factor = 7;
+  a.boss.create(102, any);
+  CHECK(a.last().said == verdict::done);
+  CHECK(a.last().vid == 4);
+}
+
+TEST_CASE("a move that was announced is not ended before the SSD that refused it agrees") {
+  stubborn_array a(1);
+  // SSD 2 is about to be left, and SSD 1 has not heard where the volume lies by now.
+  a.states[0].volumes[1].ssd_count = 2;
+  a.states[0].volumes[1].spread = volume_spread::moved;
+  for (const std::uint32_t k : {1u, 2u}) a.states[k].volumes[1].spread = volume_spread::gathering;
+  a.refuses = changes;
+  a.take_over(a.now);
+  a.obey();
+  CHECK(a.refused >= 1);
+  CHECK(a.holders(1) == 3);
+  a.refuses = nullptr;
+  for (int n = 0; n < 4; ++n) a.wait();
+  CHECK(a.holders(1) == 2);
+  for (const std::uint32_t k : {0u, 1u}) CHECK(a.states[k].volumes[1].ssd_count == 2);
+}

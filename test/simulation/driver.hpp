@@ -282,7 +282,7 @@ class manager_driver {
     const bool fails = s.code == status_code::nvme_error && s.nvme_type == 0;
     // Where the manager ended that had it refused, and it must not be given up, somebody sees to
     // it.
-    if (fails && !complain(array.befell, ssd) && (serving_.absent >> ssd & 1) == 0)
+    if (fails && !complain(array.befell, ssd) && (manager.serving().absent >> ssd & 1) == 0)
       attach(array, ssd);
     fail_repair();
   }
