@@ -16,12 +16,12 @@ using wire::afa::volume_client;
 
 bool manager::advance_create(operation& op) {
   if (op.step == 0) {
-    if (find(op.vid) != nullptr) {
-      answer(op, verdict::volume_exists);
+    if (unadopted_.contains(op.vid)) {  // it may be one that goes, or that only some SSD has
+      answer(op, verdict::busy);
       return true;
     }
-    if (unadopted_.contains(op.vid)) {  // of a former one that some SSD still has
-      answer(op, verdict::busy);
+    if (find(op.vid) != nullptr) {
+      answer(op, verdict::volume_exists);
       return true;
     }
     if (is_taken(op.r.name, op.vid)) {
