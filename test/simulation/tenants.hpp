@@ -233,10 +233,12 @@ class tenants {
     switch (asked) {
       case wish::stage::create:
         w.there = done || r.said == daemon::verdict::volume_exists;
-        // The first that is known of it, where the manager crashed before it could say so.
         if (w.there && !s_.checker.knows(w.vid)) {
           s_.note("volume " + std::to_string(w.vid) + " is there");
           s_.checker.created(w.vid, s_.shape.capacity);
+          // One whose creation was refused half-way, and a manager found: nobody noted since when.
+          for (std::uint32_t b = 0; !done && s_.shape.beyond && b < s_.shape.capacity; ++b)
+            (void)s_.checker.lost(w.vid, b);
           s_.note_losses(true);  // where all replicas have failed before
         }
         break;
