@@ -267,7 +267,6 @@ class manager {
         moves_data(op) && op.step != moving::watching_last && op.step != moving::copying_last;
     return op.repair != 0 && (opens || forgets || moves);
   }
-  /// True of what changes where a volume lies.
   static bool moves_data(const operation& op) {
     return op.what == action::spread || op.what == action::narrow;
   }
@@ -275,6 +274,7 @@ class manager {
   void end_opens_of(std::uint16_t client, verdict said);
   static bool conflict(const operation& earlier, const operation& later);
   bool advance(operation& op);
+  bool begins_create(operation& op);
   bool advance_create(operation& op);
   bool advance_open(operation& op);
   bool advance_close(operation& op);

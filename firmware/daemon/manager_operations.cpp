@@ -14,46 +14,50 @@ using wire::afa::right_read;
 using wire::afa::right_write;
 using wire::afa::volume_client;
 
-bool manager::advance_create(operation& op) {
-  if (op.step == 0) {
-    if (unadopted_.contains(op.vid)) {  // it may be one that goes, or that only some SSD has
-      answer(op, verdict::busy);
-      return true;
-    }
-    if (find(op.vid) != nullptr) {
-      answer(op, verdict::volume_exists);
-      return true;
-    }
-    if (is_taken(op.r.name, op.vid)) {
-      answer(op, verdict::name_exists);
-      return true;
-    }
-    if (op.vid == 0) op.r.vid = op.vid = free_vid();
-    if (op.vid == 0 || op.r.client_count >= wire::afa::max_volume_clients) {
-      answer(op, verdict::refused);
-      return true;
-    }
-    op.r.epoch = now_serving_.epoch;
-    op.r.spread = wire::afa::volume_spread::whole;
-    if (op.r.ssd_count == 0) op.r.ssd_count = width();
-    if (op.r.stripe_blocks != 0)
-      op.r.region_shift = wire::afa::region_shift_for(
-          (op.r.capacity_blocks + op.r.stripe_blocks - 1) / op.r.stripe_blocks);
-    if (is_torn(op.r)) {
-      answer(op, verdict::torn_volume);
-      return true;
-    }
-    if ((places(op.r) & now_serving_.others.all()) != 0) {
-      answer(op, verdict::refused);  // that SSD has what lies at another place
-      return true;
-    }
-    if (is_crowded(op.r, 0)) {
-      answer(op, verdict::busy);  // no SSD can have its replicas beside those
-      return true;
-    }
-    op.r.clients[op.r.client_count++] = {options_.client, std::uint16_t(right_read | right_fill)};
-    op.step = 1;
+/// Decides where a volume is to lie. False: there will be none, which is answered.
+bool manager::begins_create(operation& op) {
+  if (unadopted_.contains(op.vid)) {  // it may be one that goes, or that only some SSD has
+    answer(op, verdict::busy);
+    return false;
   }
+  if (find(op.vid) != nullptr) {
+    answer(op, verdict::volume_exists);
+    return false;
+  }
+  if (is_taken(op.r.name, op.vid)) {
+    answer(op, verdict::name_exists);
+    return false;
+  }
+  if (op.vid == 0) op.r.vid = op.vid = free_vid();
+  if (op.vid == 0 || op.r.client_count >= wire::afa::max_volume_clients) {
+    answer(op, verdict::refused);
+    return false;
+  }
+  op.r.epoch = now_serving_.epoch;
+  op.r.spread = wire::afa::volume_spread::whole;
+  if (op.r.ssd_count == 0) op.r.ssd_count = width();
+  if (op.r.stripe_blocks != 0)
+    op.r.region_shift = wire::afa::region_shift_for(
+        (op.r.capacity_blocks + op.r.stripe_blocks - 1) / op.r.stripe_blocks);
+  if (is_torn(op.r)) {
+    answer(op, verdict::torn_volume);
+    return false;
+  }
+  if ((places(op.r) & now_serving_.others.all()) != 0) {
+    answer(op, verdict::refused);  // that SSD has what lies at another place
+    return false;
+  }
+  if (is_crowded(op.r, 0)) {
+    answer(op, verdict::busy);  // no SSD can have its replicas beside those
+    return false;
+  }
+  op.r.clients[op.r.client_count++] = {options_.client, std::uint16_t(right_read | right_fill)};
+  op.step = 1;
+  return true;
+}
+
+bool manager::advance_create(operation& op) {
+  if (op.step == 0 && !begins_create(op)) return true;
   ssd_order o;
   o.vid = op.vid;
   o.record = op.r;
@@ -67,14 +71,24 @@ bool manager::advance_create(operation& op) {
     o.opcode = admin_opcode::volume_add;
     o.record.spread = wire::afa::volume_spread::whole;
     if (!all_informed(op, present() & own(op.r), o)) return false;
-    if (is_refused(op)) {  // a manager that found that SSD alone would take it for nobody's
-      drops_later(op.r, own(op.r));
+    if (!is_refused(op)) {
+      volumes_[op.vid].r = op.r;
+      answer(op, verdict::done);
+      return true;
+    }
+    op.step = 4;  // a manager that found that SSD alone would take it for nobody's
+    op.added = own(op.r);
+  }
+  if (op.step == 4) {
+    o.opcode = admin_opcode::volume_chmod;
+    o.chmod = going(op.vid);
+    if (!all_informed(op, present() & op.added, o)) return false;
+    if (is_refused(op)) {
+      drops_later(op.r, op.added);
       answer(op, verdict::refused);
       return true;
     }
-    volumes_[op.vid].r = op.r;
-    answer(op, verdict::done);
-    return true;
+    op.step = 3;
   }
   // Who refused it has another volume of this VID: that one is not this operation's to delete.
   o.opcode = admin_opcode::volume_delete;

@@ -251,10 +251,15 @@ TEST_CASE("a volume is created when every SSD knows that all have it, and else i
   for (std::uint32_t who = 0; who < 3; ++who) {
     CAPTURE(who);
     stubborn_array a(who);
-    a.refuses = [](const daemon::ssd_order& o) {
+    const auto confirms = [](const daemon::ssd_order& o) {
       return o.opcode == admin_opcode::volume_add && o.record.spread == volume_spread::whole;
     };
     a.boss.tick(a.now);
+    a.refuses = confirms;
+    a.boss.create(99, described(5));
+    CHECK(a.last().said == verdict::refused);
+    CHECK(a.holders(5) == 0);
+    a.refuses = [&](const daemon::ssd_order& o) { return confirms(o) || changes(o); };
     a.boss.create(100, described(5));
     CHECK(a.last().said == verdict::refused);
     CHECK(a.boss.volumes().size() == 1);

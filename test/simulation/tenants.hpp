@@ -237,7 +237,7 @@ class tenants {
           s_.note("volume " + std::to_string(w.vid) + " is there");
           s_.checker.created(w.vid, s_.shape.capacity);
           // One whose creation was refused half-way, and a manager found: nobody noted since when.
-          for (std::uint32_t b = 0; !done && s_.shape.beyond && b < s_.shape.capacity; ++b)
+          for (std::uint32_t b = 0; !done && b < s_.shape.capacity; ++b)
             (void)s_.checker.lost(w.vid, b);
           s_.note_losses(true);  // where all replicas have failed before
         }
