@@ -223,8 +223,11 @@ void manager::drops_later(const volume_record& r, std::uint64_t confirmed) {
 bool manager::again_later(operation op) {
   op.again = true;
   op.current = op.sent = false;
-  const auto known = unadopted_.find(op.vid);  // one that ends with what a spread has left
-  if (op.what == action::forget && known != unadopted_.end() && known->second.what != op.what)
+  // A removal stays one, or who wrote the volume meanwhile would lose it with the next manager; and
+  // what adopts a volume also has forgotten what a spread has left.
+  const auto known = unadopted_.find(op.vid);
+  const bool other = known != unadopted_.end() && known->second.what != op.what;
+  if (other && (known->second.what == action::remove || op.what == action::forget))
     op = known->second;
   plans_.put_off(op.vid, now_ + options_.try_again_ns);
   at_rest_ = false;

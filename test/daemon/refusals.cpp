@@ -33,6 +33,17 @@ struct stubborn_array : obedient_array {
         states.begin(), states.end(), [=](const ssd& s) { return s.volumes.contains(vid); }));
   }
 
+  /// Begins to spread a volume, VID 7, over the last SSD.
+  void spread_some() {
+    wire::afa::volume_record two = described(7);
+    two.ssd_count = 2;
+    two.hash_factor = 9;
+    boss.create(90, two);
+    REQUIRE(last().said == verdict::done);
+    boss.spread(91, 7);
+    obey();
+  }
+
   std::function<bool(const daemon::ssd_order&)> refuses;  ///< null: nothing
   std::uint32_t refused = 0;
   std::uint64_t now = 5000;
@@ -196,12 +207,7 @@ TEST_CASE("what a spread that is given up leaves behind goes, also where that is
     CAPTURE(taken_over);
     stubborn_array a(2);
     a.boss.tick(a.now);
-    wire::afa::volume_record two = described(7);
-    two.ssd_count = 2;
-    a.boss.create(100, two);
-    REQUIRE(a.last().said == verdict::done);
-    a.boss.spread(101, 7);
-    a.obey();
+    a.spread_some();
     REQUIRE(a.repairs.size() == 1);
     REQUIRE(a.holders(7) == 3);
     a.refuses = deletes;
@@ -366,12 +372,7 @@ TEST_CASE("a removal that is repeated reaches an SSD that has come since") {
 TEST_CASE("what a spread has left goes with the volume that is removed") {
   stubborn_array a(2);
   a.boss.tick(a.now);
-  wire::afa::volume_record two = described(7);
-  two.ssd_count = 2;
-  two.hash_factor = 9;
-  a.boss.create(100, two);
-  a.boss.spread(101, 7);
-  a.obey();
+  a.spread_some();
   a.refuses = deletes;
   (void)a.repaired(false);
   CHECK(a.holders(7) == 3);
@@ -396,6 +397,23 @@ TEST_CASE("a growth that one SSD refuses comes to all, as none shrinks again") {
   for (std::uint32_t k = 0; k < 3; ++k) CHECK(a.states[k].volumes[1].capacity_blocks == 200);
   CHECK(a.boss.record_of(1)->capacity_blocks == 200);
   CHECK(a.open(1, 10) == verdict::done);
+}
+
+TEST_CASE("a removal of which some SSD knows stays one, whatever else is refused meanwhile") {
+  stubborn_array a(1);
+  a.boss.tick(a.now);
+  a.refuses = changes;
+  a.boss.remove(100, 1);
+  REQUIRE(a.last().said == verdict::refused);
+  wire::afa::volume_chmod longer{};
+  longer.sets = wire::afa::volume_chmod::sets_capacity;
+  longer.capacity_blocks = 200;
+  a.boss.rename(101, 1, longer);
+  REQUIRE(a.last().said == verdict::refused);
+  a.refuses = nullptr;
+  a.wait();
+  CHECK(a.holders(1) == 0);  // else somebody might write it, and a later manager delete that
+  CHECK(a.boss.volumes().empty());
 }
 
 TEST_CASE("a VID that is drawn is nobody's, also where some are kept free") {
