@@ -13,8 +13,9 @@
 // `bfs`, `cc`, `sssp` on SHAPE (behind `scale:N/` unless that is 24), Balanced CSR: edges walked
 // per second, bytes moved per edge walked; each round of a search is from another source with two
 // neighbours or more. `mvt`, `atax`, `bicg`, `vector_add`: bytes needed per second, bytes moved per
-// byte needed. `taxi/qN`: the seconds of every trip, and N more columns, on smaller pages, of those
-// trips that take more than 9000: 0.08 %, drawn evenly among the rows.
+// byte needed, and `link_ratio`, the bytes read per second to those that SMs read of pinned memory.
+// `taxi/qN`: the seconds of every trip, and N more columns, on smaller pages, of those trips that
+// take more than 9000: 0.08 %, drawn evenly among the rows.
 //
 // `sweep/PROGRAM/data_per_frames:R`: frames for 1 / R of the data. `optimal_GB` is what an optimal
 // offline policy (Belady's MIN) fetches with as many frames, of the pages that a run touched whose

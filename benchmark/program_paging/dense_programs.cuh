@@ -4,6 +4,7 @@
 #include "dense/add_pages.hpp"
 #include "dense/matrix_runner.hpp"
 #include "graph_programs.cuh"
+#include "pass_over.cuh"
 
 #include <cstdint>
 #include <memory>
@@ -133,6 +134,7 @@ inline void multiply(benchmark::State& state, dense::product what) {
     f.seconds = product.run(data.pointer(data.managed(p == peer::uvm_advised), page));
     return f;
   });
+  report_link(state);
 }
 
 /// Element `i` of the vectors that are added.
@@ -242,6 +244,7 @@ inline void vector_add(benchmark::State& state) {
   addition vectors(setting("GNSTOR_VECTOR", std::uint64_t{1} << 28));
   compare_peers(state, needed, round_count(),
                 [&](peer p, std::uint32_t) { return vectors.run(p); });
+  report_link(state, 2.0 / 3);
 }
 
 }  // namespace gnstor::benchmarks

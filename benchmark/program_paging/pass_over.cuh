@@ -104,4 +104,13 @@ inline double link_rate() {
   return static_cast<double>(words.data().bytes()) / seconds;
 }
 
+/// Behind `compare_peers`: the rate at which SMs read pinned memory, and what share of it the array
+/// read at.
+/// @param read the share of the bytes moved that were read
+inline void report_link(benchmark::State& state, double read = 1) {
+  const double rate = median({link_rate(), link_rate(), link_rate()}) / 1e9;
+  state.counters["link_GB_per_s"] = rate;
+  state.counters["link_ratio"] = state.counters["GB_per_s"] * read / rate;
+}
+
 }  // namespace gnstor::benchmarks
