@@ -10,12 +10,12 @@
 // of edges gathered by kernels and, as in Subway, by this machine's cores
 // (`subgraph_by_cores_ratio`). `NAME_sums_ratio` is the same of the times of all rounds, added up.
 //
-// `bfs`, `cc`, `sssp` on SHAPE (behind `scale:N/` unless that is 24), Balanced CSR: edges walked
-// per second, bytes moved per edge walked; each round of a search is from another source with two
-// neighbours or more. `mvt`, `atax`, `bicg`, `vector_add`: bytes needed per second, bytes moved per
-// byte needed, and `link_ratio`, the bytes read per second to those that SMs read of pinned memory.
-// `taxi/qN`: the seconds of every trip, and N more columns, on smaller pages, of those trips that
-// take more than 9000: 0.08 %, drawn evenly among the rows.
+// `bfs`, `cc`, `sssp` on SHAPE (behind `scale:N/` unless that is 24, and `page:N/` unless 4096),
+// Balanced CSR: edges walked per second, bytes moved per edge walked; each round of a search is
+// from another source with two neighbours or more. `mvt`, `atax`, `bicg`, `vector_add`: bytes
+// needed per second, bytes moved per byte needed, and `link_ratio`, the bytes read per second to
+// those that SMs read of pinned memory. `taxi/qN`: the seconds of every trip, and N more columns,
+// on smaller pages, of those trips that take more than 9000: 0.08 %, drawn evenly among the rows.
 //
 // `sweep/PROGRAM/data_per_frames:R`: frames for 1 / R of the data. `optimal_GB` is what an optimal
 // offline policy (Belady's MIN) fetches with as many frames, of the pages that a run touched whose
@@ -62,8 +62,9 @@ void add_sweep(const std::string& name, const std::function<void(State&, double)
 
 const bool registered = [] {
   for (const bool uniform : {false, true}) {
-    // Another scale has rows of its own, whose names begin otherwise: what is promised is of 24.
+    // Another scale or size of pages has rows of its own: what is promised is of 24 and 4096.
     const std::string on = (scale() == 24 ? "" : "/scale:" + std::to_string(scale())) +
+                           (page_bytes() == 4096 ? "" : "/page:" + std::to_string(page_bytes())) +
                            (uniform ? "/uniform" : "/kronecker");
     add_benchmark("bfs" + on, [=](State& s) { search_on_peers<verified_bfs>(s, uniform); });
     add_benchmark("cc" + on, [=](State& s) { cc(s, uniform); });
