@@ -4,8 +4,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -46,6 +48,17 @@ std::uint64_t bytes_of(int file, const std::string& name) {
   if (fstat(file, &s) != 0) throw error(name + " cannot be looked at: " + reason());
   if (!S_ISREG(s.st_mode)) throw input_error(name + " is no regular file: name one");
   return static_cast<std::uint64_t>(s.st_size);
+}
+
+/// What a file on hugetlbfs, which has whole huge pages that were set aside, may have been refused
+/// for; nothing of another file.
+std::string huge_page_remedy(int file) {
+  struct statfs s {};
+  if (fstatfs(file, &s) != 0 || s.f_type != HUGETLBFS_MAGIC) return "";
+  return fmt::format(
+      "; a file on hugetlbfs has whole pages of {} bytes, as many as are free (grep Huge "
+      "/proc/meminfo; echo N > /proc/sys/vm/nr_hugepages)",
+      s.f_bsize);
 }
 
 /// Opens a file as `where` wants it; creates it where a size is given and there is none.
@@ -138,8 +151,10 @@ void mapped_memory::open_file(const mapped_endpoint& where) {
   file_ = open_as(where, name_);
   bytes_ = bytes_of(file_, name_);
   if (where.bytes != 0 && bytes_ == 0 && where.write) {
-    if (ftruncate(file_, static_cast<off_t>(where.bytes)) != 0)
-      throw error(fmt::format("{} cannot be made {} bytes long: {}", name_, where.bytes, reason()));
+    if (ftruncate(file_, static_cast<off_t>(where.bytes)) != 0) {
+      throw error(fmt::format("{} cannot be made {} bytes long: {}{}", name_, where.bytes, reason(),
+                              huge_page_remedy(file_)));
+    }
     bytes_ = where.bytes;
   }
   if (bytes_ == 0) throw input_error(name_ + " is empty: a new one needs bytes=SIZE");
@@ -165,7 +180,8 @@ void mapped_memory::open_file(const mapped_endpoint& where) {
 bool mapped_memory::map_file(bool write, std::string& refusal) {
   const int how = write ? MAP_SHARED : MAP_PRIVATE;
   void* p = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, how, file_, 0);
-  if (p == MAP_FAILED) throw error(name_ + " cannot be mapped: " + reason());
+  if (p == MAP_FAILED)
+    throw error(name_ + " cannot be mapped: " + reason() + huge_page_remedy(file_));
   if (options_.client == machine::gpu) {
     refusal = pin(p, bytes_);
     if (!refusal.empty()) {

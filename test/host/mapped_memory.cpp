@@ -1,4 +1,5 @@
 /// Arrays on host memory and files that kernels reach themselves.
+#include "huge_page_folder.hpp"
 #include "mapped_kernels.hpp"
 #include "temp_folder.hpp"
 #include <gnstor/host/error.hpp>
@@ -8,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <numeric>
 #include <string>
@@ -118,6 +120,32 @@ TEST_CASE("bytes= makes a file, and none longer or shorter") {
   CHECK(says(refusal([&] { host::mapped_memory m("file:" + path + "?bytes=4K"); }),
              "has 20000 bytes, not bytes=4096: leave bytes= away"));
   CHECK(says(refusal([&] { host::mapped_memory m("file:" + folder.path()); }), folder.path()));
+}
+
+TEST_CASE("a file in huge pages is mapped, in whole ones") {
+  const huge_page_folder folder;
+  if (!folder.usable()) {
+    MESSAGE("skipped: this process may not set huge pages aside");
+    return;
+  }
+  constexpr std::uint64_t room = huge_page_folder::page_bytes * huge_page_folder::pages;
+  const std::string path = folder.path("numbers");
+  const auto open = [&](std::uint64_t bytes) {
+    return host::mapped_memory("file:" + path + "?bytes=" + std::to_string(bytes));
+  };
+  CHECK(says(refusal([&] { open(20000); }), "whole pages of 2097152 bytes"));
+  CHECK(says(refusal([&] { open(room << 20); }), "nr_hugepages"));
+  std::filesystem::remove(path);
+  {
+    host::mapped_memory memory = open(room);
+    CHECK(says(memory.notes()[0], "is mapped"));
+    for (std::uint32_t i = 0; i < count; ++i) memory.as<std::uint32_t>()[i] = i;
+    host::mapped_array<std::uint32_t> a(memory, count, few_frames);
+    run(add_index{}, a.view());
+    a.close();
+    memory.sync();
+  }
+  CHECK(read_file(path, count) == twice_the_index());
 }
 
 TEST_CASE("a file that is read alone keeps its bytes, and a store there is an error") {

@@ -1,4 +1,5 @@
 /// Arrays on host memory and files that a GPU reaches itself: the same kernels as on the host.
+#include "huge_page_folder.hpp"
 #include "mapped_kernels.hpp"
 #include "temp_folder.hpp"
 #include <gnstor/host/mapped_array.hpp>
@@ -76,4 +77,17 @@ TEST_CASE("a GPU pages an array from a file, mapped or copied") {
     CHECK(wrong_in_file(path) == 0);
     memory.sync();
   }
+}
+
+TEST_CASE("a GPU pages an array from a file in huge pages, mapped") {
+  const huge_page_folder folder;
+  if (!folder.usable()) {
+    MESSAGE("skipped: this process may not set huge pages aside");
+    return;
+  }
+  const std::string path = folder.path("numbers");
+  host::mapped_memory memory("file:" + path + "?bytes=2097152");
+  CHECK(memory.notes().at(0).find("is mapped") != std::string::npos);
+  CHECK(wrong_after_kernels(memory) == 0);
+  CHECK(wrong_in_file(path) == 0);
 }
