@@ -3,6 +3,7 @@
 holds what was acknowledged, and the next host writes soon.
 
 Usage: faults.py BUILD_FOLDER [--rounds N] [--seed N] [--only FAULT] [--elsewhere]
+                 [--other BUILD_FOLDER]
 """
 
 import argparse
@@ -27,6 +28,7 @@ class Hosts:
     """Alice and bob at one volume, and the log of what they write."""
 
     volume = "data"
+    other = None  # programs of another version, if there are
 
     def __init__(self, programs, target, folder, keep_alive_ms=10_000):  # 0: the default
         self.programs, self.target, self.folder = programs, target, folder
@@ -199,17 +201,22 @@ def kernel_beside(hosts, draw, rounds):
 
 def upgraded(hosts, draw, rounds):
     """The daemons, then the target, end in order and others take their places, as docs/upgrading.md
-    says: who writes sees no error."""
+    says: who writes sees no error. With a second version there are those of the other one each
+    time, and hosts of both."""
+    versions = [hosts.programs, hosts.other or hosts.programs]
+
     def upgrade(target):
         for server in [*getattr(target, "daemons", []), target]:
             rig.check(rig.Server.end(server) == 0, server.program, "ends in order")
+            server.programs = versions[server.programs is versions[0]]
             rig.Server.start(server)
             rig.check(hosts.progress(4), "the writer does not go on behind", server.program)
             time.sleep(draw.uniform(0, 0.2))
         rig.check(rig.eventually(target.healthy), "the array is not in sync again",
                   *target.gnstorctl("array", "health"))
 
-    target_suffers(hosts, draw, rounds, upgrade, "upgraded")
+    for hosts.programs in versions if hosts.other else versions[:1]:
+        target_suffers(hosts, draw, rounds, upgrade, "upgraded")
 
 
 def stop_for(target, seconds):
@@ -561,6 +568,8 @@ def main():
                         or random.randrange(1 << 30))
     parser.add_argument("--elsewhere", action="store_true",
                         help="the array's manager is a process of its own")
+    parser.add_argument("--other", metavar="BUILD",
+                        help="programs of another version, which take turns with these (upgrade)")
     given = parser.parse_args()
     print("GNSTOR_SEED =", given.seed)
     programs = rig.Programs(given.build)
@@ -583,6 +592,7 @@ def main():
                 code, said = target.gnstorctl("ssd", "add", ssd, "--spare")
                 rig.check(code == 0, "gnstorctl ssd add --spare", ssd, said)
             hosts = Hosts(programs, target, folder / name, **of_hosts)
+            hosts.other = rig.Programs(given.other) if given.other else None
             fault(hosts, random.Random(f"{given.seed} {name}"), max(1, int(given.rounds * share)))
             rig.check(target.end() == 0, "gnstor-target ends in order")
             print(f"  {name}: {time.monotonic() - begin:.1f} s, {hosts.lines()} lines of log",
