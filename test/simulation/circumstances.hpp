@@ -15,6 +15,9 @@
 
 namespace gnstor::test {
 
+/// The front end that the manager has refuse SSDs, among those that may stand still.
+inline constexpr std::uint32_t front_end_role = ~0u;
+
 /// What has befallen an array, and when. Times are steps of the world; "since" a step asks whether
 /// something was so at any moment from then until now.
 class circumstances {

@@ -107,6 +107,12 @@ class manager_driver {
     if (!is_absent) befell.manager_hears(ssd);
     return true;
   }
+  /// Until then no front end hears what it is to refuse, or to serve again.
+  void cut_front_end(circumstances& befell, std::uint64_t until_ns) {
+    front_end_cut_until_ = until_ns;
+    befell.stands_still(front_end_role);
+  }
+  bool is_front_end_cut() const { return front_end_cut_until_ != 0; }
   /// An SSD that is there again follows this manager, and no former one.
   void follow(simulated_array& array, std::uint32_t ssd) {
     wire::afa::admin_command c;
@@ -196,6 +202,8 @@ class manager_driver {
   }
   /// Its front end refuses an SSD's I/O, or no longer, before any order goes on.
   void change_front_end(simulated_array& array, std::uint64_t now_ns) {
+    if (front_end_cut_until_ > now_ns) return;
+    if (std::exchange(front_end_cut_until_, 0) != 0) array.befell.goes_on(front_end_role);
     while (!front_end_.empty() && front_end_.front().at_ns <= now_ns) {
       const front_end_change c = front_end_.front();
       front_end_.pop_front();
@@ -343,6 +351,7 @@ class manager_driver {
   daemon::membership serving_;
   std::uint64_t term_ = 1;
   std::deque<front_end_change> front_end_;
+  std::uint64_t front_end_cut_until_ = 0;  ///< 0: it is not
   std::vector<late_order> late_;
   std::uint64_t followed_[max_ssds] = {};  ///< the term in which each SSD heard of its manager
   std::deque<daemon::repair_order> jobs_;

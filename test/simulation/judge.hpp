@@ -348,6 +348,7 @@ class judge {
                            role == shape_.first_queue() + shape_.max_queues - 2;
       stood += carries ? befell_.stood_still(role, known) : 0;
     }
+    stood += befell_.stood_still(front_end_role, known);
     if (known + hearing_ns + stood < r.begun_ns)
       accuse(r, s, "the manager has known of SSD " + std::to_string(ssd) + " for long");
   }

@@ -39,6 +39,7 @@ class misfortunes {
       }
     }
     if (!enough && d.one_in(s_.shape.partitions)) cut_off(d.below(s_.shape.ssds));
+    if (d.one_in(s_.shape.front_end_cuts)) cut_off_front_end();
     if (s_.happened.exchanges < most_failures && d.one_in(s_.shape.exchanges)) exchange();
     if (s_.happened.maintenances < most_failures && d.one_in(s_.shape.maintenances))
       wants_out_ = true;
@@ -99,6 +100,13 @@ class misfortunes {
             std::to_string(k));
     s_.note_losses(true);
     s_.driver.orders.cut(k, s_.now_ns + s_.dice.below(3'000'000), answers_only);
+  }
+  /// No manager reaches the array's front end for a while; clients do.
+  void cut_off_front_end() {
+    if (s_.driver.is_front_end_cut()) return;
+    ++s_.happened.front_end_cuts;
+    s_.note("the manager does not reach the front end");
+    s_.driver.cut_front_end(s_.array.befell, s_.now_ns + s_.dice.below(3'000'000));
   }
   /// Somebody takes an SSD out that is well, to bring it back soon.
   void take_out() {

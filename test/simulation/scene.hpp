@@ -18,7 +18,8 @@ struct scene {
     std::uint64_t late_orders = 0;   ///< of former managers
     std::uint64_t late_refused = 0;  ///< of these
     std::uint64_t refusals = 0;      ///< of orders, by the SSDs
-    std::uint32_t returns = 0;       ///< of SSDs with what they had
+    std::uint32_t front_end_cuts = 0;
+    std::uint32_t returns = 0;  ///< of SSDs with what they had
     std::uint32_t maintenances = 0;
     std::uint32_t kept = 0;         ///< volumes that needed no fill
     std::uint64_t kept_partly = 0;  ///< or only where others had changed them
@@ -53,6 +54,7 @@ struct scene {
       late_orders += other.late_orders;
       late_refused += other.late_refused;
       refusals += other.refusals;
+      front_end_cuts += other.front_end_cuts;
       returns += other.returns;
       maintenances += other.maintenances;
       kept += other.kept;

@@ -29,6 +29,7 @@ void expect_each_kind(const scene::tally& all) {
   CHECK(all.late_orders > 10);
   CHECK(all.late_refused > 10);
   CHECK(all.refusals > 100);
+  CHECK(all.front_end_cuts > 10);
   CHECK(all.returns > 10);
   CHECK(all.maintenances > 100);
   CHECK(all.kept > 5);
@@ -94,8 +95,9 @@ TEST_CASE("an array under every fault loses nothing that it has acknowledged") {
           << " SSDs died, " << all.silences << " were silent, " << all.partitions
           << " cut off from the manager, " << all.late_orders << " orders of former managers, "
           << all.late_refused << " refused, " << all.refusals << " other orders refused, "
-          << all.maintenances << " taken out, " << all.kept << " volumes brought back, "
-          << all.kept_partly << " but for " << all.forgotten << " stripes, with " << all.fences
+          << all.front_end_cuts << " times no front end heard, " << all.maintenances
+          << " taken out, " << all.kept << " volumes brought back, " << all.kept_partly
+          << " but for " << all.forgotten << " stripes, with " << all.fences
           << " pauses of writers, " << all.corrupted << " entries corrupted, " << all.damages
           << " pages damaged, " << all.forgeries << " commands forged, " << all.client_deaths
           << " clients died, " << all.manager_crashes << " managers crashed, " << all.hand_overs

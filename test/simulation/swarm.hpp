@@ -51,6 +51,7 @@ struct swarm {
   std::uint32_t silences = 0;
   std::uint32_t partitions = 0;
   std::uint32_t refusals = 0;  ///< once in n orders of volumes
+  std::uint32_t front_end_cuts = 0;
   std::uint32_t maintenances = 0;
   std::uint32_t corrupted = 0;
   std::uint32_t damages = 0;
@@ -177,6 +178,7 @@ struct swarm {
     if (s.spares != 0) s.exchanges = 4'000 + own.below(12'000);
     if (own.one_in(2)) s.partitions = 10'000 + own.below(30'000);
     if (own.one_in(2)) s.refusals = 8 + own.below(60);
+    if (own.one_in(3)) s.front_end_cuts = 10'000 + own.below(30'000);
     s.ssds += s.spares;
     return s;
   }
