@@ -9,8 +9,7 @@
 
 namespace gnstor::serve {
 
-/// As whom the array knows its manager: no host may call itself so.
-inline constexpr const char* manager_name = "gnstor-manager";
+using host::manager_name;
 /// Queue pairs of the manager's own association.
 inline constexpr std::uint32_t manager_queues = 2;
 

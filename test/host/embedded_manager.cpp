@@ -158,11 +158,42 @@ TEST_CASE("volumes on files are the same with a manager and without") {
   }
 }
 
-TEST_CASE("a host has one session of an array with a manager of its own") {
-  host::session alice("emu:?manager=yes&capacity=16M&runner=cpu&sessions=3",
+TEST_CASE("of several sessions of one host one writes a volume at a time, and all read") {
+  host::session alice("emu:?manager=yes&capacity=16M&runner=cpu&sessions=4",
                       {.channels = 1, .host_name = "alice"});
   const host::session_options same{.channels = 1, .host_name = "alice"};
-  CHECK(says(refusal_of([&] { (void)alice.join(same); }), "another session_options::host_name"));
+  const auto first = random_bytes(bytes, 1);
+  const auto second = random_bytes(bytes, 2);
+  host::session twin = alice.join(same);
+  CHECK_FALSE(twin.client() == alice.client());
+  const volume_info v = alice.create_volume({.bytes = bytes, .name = "edges"});
+  alice.write(v, 0, first.data(), bytes);
+  const volume_info seen = twin.open_volume("edges");
+  CHECK_FALSE(seen.writable);
+  CHECK(read(twin, seen) == first);
+  CHECK_THROWS_AS(twin.write(seen, 0, second.data(), bytes), host::io_error);
+  // One that goes takes nothing from the others.
+  { const host::session third = alice.join(same); }
+  {
+    host::session fourth = alice.join(same);
+    CHECK(read(fourth, fourth.open_read_only(v.vid)) == first);
+    fourth.close_volume(v.vid);
+  }
+  CHECK(read(twin, seen) == first);
+  alice.write(v, 0, first.data(), bytes);
+  // Its end gives the lease back: another one writes at once.
+  const auto before = std::chrono::steady_clock::now();
+  { const host::session ended = std::move(alice); }
+  const volume_info own = twin.open_volume("edges");
+  REQUIRE(own.writable);
+  CHECK(std::chrono::steady_clock::now() - before < std::chrono::seconds(60));  // of its 300
+  twin.write(own, 0, second.data(), bytes);
+  CHECK(read(twin, own) == second);
+}
+
+TEST_CASE("a session's end gives its leases to other hosts") {
+  host::session alice("emu:?manager=yes&capacity=16M&runner=cpu&sessions=3",
+                      {.channels = 1, .host_name = "alice"});
   const host::session_options other{.channels = 1, .host_name = "bob"};
   for (int turn = 0; turn < 2; ++turn) {
     host::session bob = alice.join(other);
@@ -170,7 +201,6 @@ TEST_CASE("a host has one session of an array with a manager of its own") {
     CHECK(v.writable);
     bob.admit(v.vid, "alice");
     if (turn == 1) continue;
-    // Its end gives the lease back.
     { const host::session ended = std::move(bob); }
     CHECK(alice.open_volume(v.vid).writable);
   }

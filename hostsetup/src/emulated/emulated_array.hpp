@@ -15,6 +15,7 @@
 #include <gnstor/host/session.hpp>
 #include <link/client_identity.hpp>
 
+#include <control/array_front_end.hpp>
 #include <timing/paced_ssd.hpp>
 #include <timing/stream_sender.hpp>
 
@@ -29,6 +30,9 @@ namespace gnstor::host {
 
 /// The NQN of the emulated subsystem.
 inline constexpr const char* emulated_nqn = "nqn.2026-11.io.gnstor:emulated-array";
+
+/// As whom an array knows its manager: no host may call itself so.
+inline constexpr const char* manager_name = "gnstor-manager";
 
 /// What an emulated NIC does for tests: its queue pairs break and stay so, or nothing of theirs
 /// goes on until it is well again.
@@ -69,7 +73,9 @@ class emulated_array : public std::enable_shared_from_this<emulated_array> {
     client_id client{};            ///< that no other host or session has meanwhile
     client_id host{};              ///< that of its whole host; the same unless it is a session
   };
-  /// Admits a host until it leaves. Throws `error` if `max_hosts` are here.
+  /// Admits a host until it leaves. Throws `error` if `max_hosts` are here. Where the sessions have
+  /// a manager of their own each one gets an id to write by; `input_error` where a host has no id
+  /// that follows from its name.
   /// @param manager it may do what is nobody else's, such as give a volume another owner
   admitted admit(const client_identity& who, bool manager);
   /// Ends what `admit` began: forgets the host, takes back every region of the domain, and ends the
@@ -87,6 +93,8 @@ class emulated_array : public std::enable_shared_from_this<emulated_array> {
   const std::string& folder() const { return endpoint_.flash; }
   /// True if its sessions have a manager of their own.
   bool is_managed() const { return endpoint_.managed; }
+  /// Its hosts and sessions, but for the manager, in order of the ids by which they write.
+  std::vector<connected_host> hosts() const;
   /// How many connections a host has.
   std::uint32_t connections(std::string_view nqn) const;
   /// Takes memory that the firmware may read for as long as it runs, such as that of queues: they
@@ -228,8 +236,12 @@ class emulated_array : public std::enable_shared_from_this<emulated_array> {
     client_id client{};   ///< of the whole host
     client_id session{};  ///< as in `client_identity`
     bool left = false;    ///< its queue pairs stay
+    std::string nqn{};
+    std::uint32_t life = 0;  ///< as in `known_host::admitted`
+    bool manager = false;
   };
   client_id free_client(const client_identity& who) const;
+  client_id free_session(const client_identity& who) const;
   std::vector<host_slot> host_slots_;
   static constexpr std::uint32_t no_nic = ~0u;
   fw::queue_life life_on(std::uint32_t nic) const;

@@ -80,23 +80,17 @@ std::unique_ptr<array_link> emulated_client::another(const endpoint&,
         "the array node runs beside the kernels of one session: leave runner=sim and resident=no "
         "away to join it");
   }
-  const client_identity who = client_identity::named(options.host_name);
-  if (array_->is_managed() && array_->connections(who.nqn) != 0) {
-    throw input_error(fmt::format(
-        "the host \"{}\" has a session of this array, and with manager=yes each host has one, by "
-        "which its volumes are leased: give this one another session_options::host_name",
-        options.host_name));
-  }
   array_->welcome(options);
-  return std::make_unique<emulated_client>(array_, options, who);
+  return std::make_unique<emulated_client>(array_, options,
+                                           client_identity::named(options.host_name));
 }
 
 std::unique_ptr<emulated_client> emulated_client::for_manager() const {
   session_options options;
   options.client = machine::cpu;
   options.channels = 0;
-  return std::make_unique<emulated_client>(array_, options,
-                                           client_identity::named("gnstor-manager"), true);
+  return std::make_unique<emulated_client>(array_, options, client_identity::named(manager_name),
+                                           true);
 }
 
 emulated_client::~emulated_client() {

@@ -43,7 +43,7 @@ class emulated_client : public array_link {
   /// would go on, into memory that may be gone.
   bool last_of_host() const override {
     const bool runs = array_->runner() != runner_kind::simulated && array_->resident();
-    return runs && array_->connections(nqn_) == 1;
+    return runs && (!(client_ == whole_host_) || array_->connections(nqn_) == 1);
   }
 
   std::unique_ptr<array_link> another(const endpoint& where,
@@ -85,6 +85,12 @@ class emulated_client : public array_link {
   void inject_fault(std::uint32_t ssd, std::string_view fault) override;
   /// Has the array's front end refuse an SSD's I/O, or no longer. For its manager.
   void detach(std::uint32_t ssd, bool detached) { array_->detach(ssd, detached); }
+  /// Whom the array knows, for the manager of its sessions; nobody: they have none.
+  array_front_end::connected hosts() const {
+    if (!array_->is_managed()) return {};
+    // Who is not there has left for good: nobody loses a connection within a process.
+    return {std::chrono::hours(1), array_->hosts()};
+  }
   void inject_nic_fault(std::uint32_t nic, std::string_view fault) override;
   std::vector<std::string> notes() const override;
 

@@ -25,7 +25,7 @@ class emulated_front_end final : public array_front_end {
   void detach(std::uint32_t ssd, bool detached, std::uint64_t) override {
     of_->detach(ssd, detached);
   }
-  connected hosts() override { return target_.hosts ? target_.hosts() : connected{}; }
+  connected hosts() override { return target_.hosts ? target_.hosts() : of_->hosts(); }
   std::vector<wire::afa::traffic_record> traffic() override {
     return target_.traffic ? target_.traffic() : std::vector<wire::afa::traffic_record>{};
   }

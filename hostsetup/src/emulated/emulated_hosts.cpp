@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <random>
 
 namespace gnstor::host {
 
@@ -29,6 +30,34 @@ client_id emulated_array::free_client(const client_identity& who) const {
   return wanted;
 }
 
+/// As whom a session of a managed array writes: by an id that nobody here has, nor any host by its
+/// name.
+client_id emulated_array::free_session(const client_identity& who) const {
+  const auto taken = [&](client_id id) {
+    if (id == client_id{} || id == who.client()) return true;
+    if (id == client_identity::named(manager_name).client()) return true;
+    return std::any_of(host_slots_.begin(), host_slots_.end(), [&](const host_slot& s) {
+      return s.key != 0 && (s.session == id || s.client == id);
+    });
+  };
+  std::random_device source;
+  client_id id{};
+  while (taken(id)) id = client_id(static_cast<std::uint16_t>(source()));
+  return id;
+}
+
+std::vector<connected_host> emulated_array::hosts() const {
+  const std::lock_guard lock(guard_);
+  std::vector<connected_host> all;
+  for (const host_slot& s : host_slots_) {
+    if (s.key == 0 || s.manager) continue;
+    all.push_back({s.session == client_id{} ? s.client : s.session, s.nqn, {}, 1, s.life});
+  }
+  std::sort(all.begin(), all.end(),
+            [](const auto& a, const auto& b) { return a.client.value < b.client.value; });
+  return all;
+}
+
 emulated_array::admitted emulated_array::admit(const client_identity& who, bool manager) {
   const std::lock_guard lock(guard_);
   std::size_t at = 0;
@@ -41,7 +70,15 @@ emulated_array::admitted emulated_array::admit(const client_identity& who, bool 
   }
   const auto controller = static_cast<std::uint16_t>(at + 1);
   const client_id host = free_client(who);
-  const client_id client = who.session != client_id{} ? who.session : host;
+  if (endpoint_.managed &&
+      !(host == who.client())) {  // the manager would take it for the other one
+    throw input_error(fmt::format(
+        "the client id {} that follows from {} is that of another host or session: use another "
+        "session_options::host_name",
+        who.client().value, who.nqn));
+  }
+  const client_id session = endpoint_.managed && !manager ? free_session(who) : who.session;
+  const client_id client = session != client_id{} ? session : host;
   std::uint64_t hostid[2];
   static_assert(sizeof hostid == sizeof who.hostid);
   std::memcpy(hostid, &who.hostid, sizeof hostid);
@@ -52,7 +89,12 @@ emulated_array::admitted emulated_array::admit(const client_identity& who, bool 
   publish(&h.controller, std::uint32_t{controller});
   publish(&h.manager, std::uint32_t{manager});
   publish(&h.admitted, ++lives_ == 0 ? ++lives_ : lives_);
-  host_slots_[at] = {client_identity::key_of(who.nqn), host, who.session};
+  host_slots_[at] = {.key = client_identity::key_of(who.nqn),
+                     .client = host,
+                     .session = session,
+                     .nqn = who.nqn,
+                     .life = lives_,
+                     .manager = manager};
   ++present_;
   return {controller, client, host};
 }
