@@ -192,7 +192,9 @@ bool manager::advance_adopt(operation& op) {
   if (is_held(v->r)) change.held_until = now_serving_.epoch + 1;
   const bool known = std::any_of(change.clients, change.clients + change.client_count,
                                  [&](const auto& c) { return c.client == options_.client; });
-  // Who made the volume without a manager did not admit one.
+  // Who made the volume without a manager did not admit one, and whom it let read may come back.
+  for (std::uint32_t k = 0; !known && k < change.client_count; ++k)
+    change.clients[k].rights |= wire::afa::right_admitted;
   if (!known && change.client_count < wire::afa::max_volume_clients) {
     change.clients[change.client_count++] = {
         options_.client, std::uint16_t(wire::afa::right_read | wire::afa::right_fill)};

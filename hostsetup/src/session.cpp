@@ -78,6 +78,7 @@ session session::join(const session_options& options) const {
   }
   auto joined = std::make_unique<impl>(where, wanted, impl_->link->another(where, wanted));
   joined->embedded = impl_->embedded;
+  if (joined->embedded) impl::take_unknown_id(joined);
   if (manager) joined->manage(std::move(manager));
   return session(std::move(joined));
 }
@@ -137,17 +138,23 @@ volume_info session::open(volume_id vid, rights wanted) {
   if (impl_->control) return impl_->open_managed(vid, wanted != rights::reading);
   const wire::afa::volume_record r = impl_->find(vid);
   const volume_info before = impl_->describe(r);
-  const bool free = before.writer == client_id{};
+  bool free = before.writer == client_id{};
   const bool readable = std::any_of(r.clients, r.clients + r.client_count, [&](const auto& c) {
     return c.client == impl_->client.value && (c.rights & wire::afa::right_read) != 0;
   });
   status s;
+  // Where its writer ended without giving the right back the owner takes it.
+  if (wanted != rights::reading && !free && !before.writable &&
+      impl_->link->has_left(before.writer)) {
+    const std::uint16_t left = impl::without_write(r, before.writer);
+    free = impl_->set_rights(r, before.writer, left, impl::turn::arbiter_first).ok();
+  }
   // Who holds the right already asks again: an attempt before may have come half-way.
   const bool tries = wanted != rights::reading && (free || before.writable);
   if (tries) s = impl_->take_write(r);
   const bool lost = is_own(s, wire::afa::status::writer_exists);  // somebody was quicker
   if ((lost || !tries) && !readable) {
-    s = impl_->set_rights(r, impl_->client, wire::afa::right_read, impl::turn::arbiter_last);
+    s = impl_->only_read(r);
   } else if (lost) {
     s = status{};
   }
@@ -174,8 +181,7 @@ void session::close_volume(volume_id vid) {
   if (impl_->control) return impl_->close_managed(vid);
   const wire::afa::volume_record r = impl_->find(vid);
   if (!impl_->describe(r).writable) return;
-  const status s =
-      impl_->set_rights(r, impl_->client, wire::afa::right_read, impl::turn::arbiter_last);
+  const status s = impl_->only_read(r);
   if (!s.ok()) throw io_error(fmt::format("closing volume {}: {}", vid.value, to_string(s)), s);
   impl_->written.erase(vid.value);
 }

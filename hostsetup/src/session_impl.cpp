@@ -25,11 +25,21 @@ std::unique_ptr<session::impl> session::impl::open(endpoint where, const session
   auto made = std::make_unique<impl>(where, o);
   if (where.managed) {
     made->embedded = manage_emulated(*made->link);
+    take_unknown_id(made);
     manager = made->embedded->control_for(made->options.host_name);
   }
   if (!manager) made->need_own_places();
   if (manager) made->manage(std::move(manager));
   return made;
+}
+
+void session::impl::take_unknown_id(std::unique_ptr<impl>& made) {
+  while (made->embedded->knows(made->client)) {
+    auto next = std::make_unique<impl>(made->where, made->options,
+                                       made->link->another(made->where, made->options));
+    next->embedded = made->embedded;
+    made = std::move(next);
+  }
 }
 
 session::impl::impl(const endpoint& e, const session_options& o,

@@ -38,6 +38,9 @@ struct session::impl {
   impl(const endpoint& e, const session_options& o);
   /// A session of the array that an endpoint names, with its manager where that has one.
   static std::unique_ptr<impl> open(endpoint where, const session_options& o);
+  /// Connects a session of a managed array anew for as long as some volume knows its id: it would
+  /// have what somebody else has left there.
+  static void take_unknown_id(std::unique_ptr<impl>& made);
   /// A session over a connection that is there already.
   impl(const endpoint& e, const session_options& o, std::unique_ptr<array_link> connected);
   ~impl();
@@ -121,6 +124,10 @@ struct session::impl {
   /// Takes the right to write a volume, on all of its SSDs or on none; who had it has it still.
   /// @param r as it was before
   status take_write(const wire::afa::volume_record& r);
+  /// Lets this client read a volume, and no more.
+  status only_read(const wire::afa::volume_record& r);
+  /// The rights of a client that reads a volume, and stays admitted where it was.
+  static std::uint16_t without_write(const wire::afa::volume_record& r, client_id whose);
   /// Lets a host read a volume and take the right to write it where that is free, or ends that.
   /// Throws `io_error` where the volume belongs to somebody else.
   void allow(volume_id vid, std::string_view host, bool allowed);

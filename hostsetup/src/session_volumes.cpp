@@ -228,13 +228,24 @@ status session::impl::change(const volume_record& r, wire::afa::volume_chmod wan
   return outcome;
 }
 
+std::uint16_t session::impl::without_write(const volume_record& r, client_id whose) {
+  const auto* end = r.clients + r.client_count;
+  const auto* known =
+      std::find_if(r.clients, end, [&](const auto& c) { return c.client == whose.value; });
+  const std::uint16_t admitted = known == end ? 0 : known->rights & wire::afa::right_admitted;
+  return wire::afa::right_read | admitted;
+}
+
+status session::impl::only_read(const volume_record& r) {
+  return set_rights(r, client, without_write(r, client), turn::arbiter_last);
+}
+
 status session::impl::take_write(const volume_record& r) {
-  constexpr std::uint16_t both = wire::afa::right_read | wire::afa::right_write;
+  const std::uint16_t both = without_write(r, client) | wire::afa::right_write;
   const status s = set_rights(r, client, both, turn::arbiter_first);
   // Some may have granted it: a right on some SSDs alone is nobody's. Who had it before keeps what
   // another session of this host may be using.
-  if (!s.ok() && !describe(r).writable)
-    (void)set_rights(r, client, wire::afa::right_read, turn::arbiter_last);
+  if (!s.ok() && !describe(r).writable) (void)only_read(r);
   return s;
 }
 
@@ -250,7 +261,9 @@ void session::impl::allow(volume_id vid, std::string_view host, bool allowed) {
   const auto* known =
       std::find_if(r.clients, end, [&](const auto& c) { return c.client == whose.value; });
   if (allowed && known != end) return;
-  const status s = set_rights(r, whose, allowed ? wire::afa::right_read : 0, turn::arbiter_last);
+  // It stays admitted where the array gets a manager.
+  constexpr std::uint16_t admitted = wire::afa::right_read | wire::afa::right_admitted;
+  const status s = set_rights(r, whose, allowed ? admitted : std::uint16_t{0}, turn::arbiter_last);
   if (!s.ok()) {
     throw io_error(fmt::format("{} host {} {} volume {}: {}", allowed ? "admitting" : "expelling",
                                nqn, allowed ? "to" : "from", vid.value, to_string(s)),
@@ -264,7 +277,7 @@ void session::impl::give_back_rights() noexcept {
     options.timeout = std::min<duration>(options.timeout, std::chrono::seconds(1));
     for (const volume_record& r : list()) {
       if (!written.contains(r.vid) || !describe(r).writable) continue;
-      const status s = set_rights(r, client, wire::afa::right_read, turn::arbiter_last);
+      const status s = only_read(r);
       if (s.left_behind()) return;  // nobody answers any more
     }
   } catch (const std::exception&) {

@@ -225,6 +225,27 @@ TEST_CASE("a write right that some SSDs do not know, or that two clients have, i
   }
 }
 
+TEST_CASE("whom a volume lets read that was made without a manager stays admitted") {
+  constexpr std::uint16_t admitted = wire::afa::right_admitted | wire::afa::right_read;
+  obedient_array a(3);
+  a.create(1);
+  for (auto& s : a.states) {
+    s.volumes[1].client_count = 2;
+    s.volumes[1].clients[0] = {10, wire::afa::right_read | wire::afa::right_write};
+    s.volumes[1].clients[1] = {11, wire::afa::right_read};
+  }
+  a.take_over(5000);
+  a.obey();
+  for (std::uint32_t k = 0; k < 3; ++k) {
+    CAPTURE(k);
+    CHECK(a.rights(k, 1, 10) == (admitted | wire::afa::right_write));
+    CHECK(a.rights(k, 1, 11) == admitted);
+  }
+  for (const std::uint16_t client : {10, 11}) a.boss.client_gone(client);
+  a.obey();
+  for (const std::uint16_t client : {10, 11}) CHECK(a.rights(2, 1, client) == admitted);
+}
+
 TEST_CASE("of an array on which all agree a take-over changes nothing") {
   obedient_array a(3);
   a.create(1);

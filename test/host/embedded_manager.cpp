@@ -191,6 +191,64 @@ TEST_CASE("of several sessions of one host one writes a volume at a time, and al
   CHECK(read(twin, own) == second);
 }
 
+TEST_CASE("nobody is let be the manager of an array") {
+  host::session alice("emu:?manager=yes&capacity=16M&runner=cpu&sessions=2", {.channels = 1});
+  const auto refused =
+      refusal_of([&] { (void)alice.join({.channels = 1, .host_name = "gnstor-manager"}); });
+  CHECK(says(refused, "is the array's manager"));
+}
+
+TEST_CASE("whom a host admitted without a manager may read and write with one, and the day after") {
+  const temp_folder folder;
+  const std::string flash = "capacity=16M&runner=cpu&sessions=2&flash=" + folder.path();
+  const host::session_options alice{.channels = 1, .host_name = "alice"};
+  const host::session_options bob{.channels = 1, .host_name = "bob"};
+  volume_id vid{};
+  {
+    host::session s("emu:?" + flash, alice);
+    vid = s.create_volume({.bytes = bytes}).vid;
+    s.admit(vid, "bob");
+  }
+  {  // it takes and gives back the right to write meanwhile
+    host::session s("emu:?" + flash, bob);
+    REQUIRE(s.open_volume(vid).writable);
+    s.close_volume(vid);
+  }
+  for (const char* manager : {"manager=yes&", "", "manager=yes&"}) {
+    CAPTURE(manager);
+    host::session s(std::string("emu:?") + manager + flash, alice);
+    REQUIRE(s.open_volume(vid).writable);
+    s.close_volume(vid);
+    host::session other = s.join(bob);
+    CHECK(other.open_volume(vid).writable);
+  }
+}
+
+TEST_CASE("who ended without giving its right back keeps nobody from writing the volume's files") {
+  const temp_folder folder;
+  const std::string flash = "capacity=16M&runner=cpu&sessions=2&flash=" + folder.path();
+  const auto first = random_bytes(bytes, 5);
+  volume_id vid{};
+  for (const char* manager : {"manager=yes&", ""}) {
+    CAPTURE(manager);
+    {
+      host::session s(std::string("emu:?") + manager + flash, {.host_name = "alice"});
+      const volume_info v = vid.value == 0 ? s.create_volume({.bytes = bytes}) : s.open_volume(vid);
+      vid = v.vid;
+      REQUIRE(v.writable);
+      s.write(v, 0, first.data(), bytes);
+      for (std::uint32_t k = 0; k < 4; ++k) s.inject_fault(k, "dead");
+    }
+    for (const char* then : {"", "manager=yes&"}) {
+      CAPTURE(then);
+      host::session s(std::string("emu:?") + then + flash, {.host_name = "alice"});
+      const volume_info v = s.open_volume(vid);
+      CHECK(v.writable);
+      CHECK(read(s, v) == first);
+    }
+  }
+}
+
 TEST_CASE("a session's end gives its leases to other hosts") {
   host::session alice("emu:?manager=yes&capacity=16M&runner=cpu&sessions=3",
                       {.channels = 1, .host_name = "alice"});

@@ -60,6 +60,7 @@ class late_link final : public host::array_link {
   void reset(std::uint32_t k, std::uint64_t timeout_ns) override { to_->reset(k, timeout_ns); }
   const std::vector<volume_info>& namespaces() const override { return to_->namespaces(); }
   bool last_of_host() const override { return to_->last_of_host(); }
+  bool has_left(client_id who) const override { return to_->has_left(who); }
   void drive(const std::function<void()>& work) override {
     to_->drive([&] {
       work();

@@ -5,6 +5,7 @@
 #include "manager_control.hpp"
 #include <link/client_identity.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -30,6 +31,15 @@ embedded_manager::~embedded_manager() = default;
 std::unique_ptr<array_control> embedded_manager::control_for(const std::string& host) {
   return std::make_unique<manager_control>(
       *manager_, control_role::of_host(client_identity::named(host).nqn), "");
+}
+
+bool embedded_manager::knows(client_id client) const {
+  const std::vector<volume_state> all = manager_->volumes();
+  return std::any_of(all.begin(), all.end(), [&](const volume_state& v) {
+    const auto* const end = v.record.clients + v.record.client_count;
+    return std::any_of(v.record.clients, end,
+                       [&](const auto& c) { return c.client == client.value; });
+  });
 }
 
 }  // namespace gnstor::host

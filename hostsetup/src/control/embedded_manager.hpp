@@ -25,6 +25,8 @@ class embedded_manager {
   /// What a host asks of it, as long as this lives.
   /// @param host the name that its sessions connect by
   std::unique_ptr<array_control> control_for(const std::string& host);
+  /// True if some volume knows a client by this id.
+  bool knows(client_id client) const;
 
  private:
   std::unique_ptr<array_manager> manager_;

@@ -95,6 +95,8 @@ class emulated_array : public std::enable_shared_from_this<emulated_array> {
   bool is_managed() const { return endpoint_.managed; }
   /// Its hosts and sessions, but for the manager, in order of the ids by which they write.
   std::vector<connected_host> hosts() const;
+  /// True if a host or a session has this id, or has left without its queue pairs.
+  bool has(client_id who) const;
   /// How many connections a host has.
   std::uint32_t connections(std::string_view nqn) const;
   /// Takes memory that the firmware may read for as long as it runs, such as that of queues: they

@@ -46,6 +46,8 @@ class emulated_client : public array_link {
     return runs && (!(client_ == whole_host_) || array_->connections(nqn_) == 1);
   }
 
+  bool has_left(client_id who) const override { return !array_->has(who); }
+
   std::unique_ptr<array_link> another(const endpoint& where,
                                       const session_options& options) const override;
   /// A connection of the array's manager, which has no channels for kernels.

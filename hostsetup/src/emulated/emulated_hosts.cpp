@@ -58,7 +58,18 @@ std::vector<connected_host> emulated_array::hosts() const {
   return all;
 }
 
+bool emulated_array::has(client_id who) const {
+  const std::lock_guard lock(guard_);
+  return std::any_of(host_slots_.begin(), host_slots_.end(), [&](const host_slot& s) {
+    return (s.key != 0 || s.left) && (s.session == who || s.client == who);
+  });
+}
+
 emulated_array::admitted emulated_array::admit(const client_identity& who, bool manager) {
+  if (!manager && who.nqn == client_identity::named(manager_name).nqn) {
+    throw input_error(fmt::format(
+        "\"{}\" is the array's manager: use another session_options::host_name", manager_name));
+  }
   const std::lock_guard lock(guard_);
   std::size_t at = 0;
   while (at < host_slots_.size() && (host_slots_[at].key != 0 || host_slots_[at].left)) ++at;
@@ -144,7 +155,12 @@ void emulated_array::leave(std::uint32_t domain, const std::vector<std::uint32_t
   } catch (const std::exception&) {
     // The GPU is lost, and with it the array.
   }
+  const host_slot was = host_slots_[domain - 1];
   host_slots_[domain - 1] = {.left = !drained};
+  if (!drained) {
+    host_slots_[domain - 1].client = was.client;
+    host_slots_[domain - 1].session = was.session;
+  }
   if (--present_ == 0) {
     try {
       stop();

@@ -22,7 +22,9 @@ std::unique_ptr<array_link> open_emulated(const endpoint& where, const session_o
         options.channels));
   }
   const std::uint32_t depth = std::max(options.depth, 128u);
-  const std::uint32_t queues = where.sessions * (options.channels + 2) + (where.managed ? 2 : 0);
+  // A managed one has its manager, and room for one that takes a session's place.
+  const std::uint32_t more = where.managed ? 1 : 0;
+  const std::uint32_t queues = (where.sessions + more) * (options.channels + 2) + 2 * more;
   auto array =
       std::make_shared<emulated_array>(where, options.client, options.device, queues, depth);
   try {

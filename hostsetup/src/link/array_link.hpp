@@ -85,9 +85,13 @@ class array_link {
   /// Plain namespaces, instead of an array with volumes: empty for an array.
   virtual const std::vector<volume_info>& namespaces() const = 0;
 
-  /// True if this is the array's only connection of this host, as far as can be seen from here:
-  /// what the host holds nobody else uses.
+  /// True if this is the array's only connection of this host, or of a session that writes by an id
+  /// of its own, as far as can be seen from here: what it holds nobody else uses.
   virtual bool last_of_host() const { return false; }
+
+  /// True if whoever had this id has left for good, with all that it had sent: every client of the
+  /// array is in this process.
+  virtual bool has_left(client_id) const { return false; }
 
   /// Grows when this CPU's connection was made again and nothing of what was sent before is under
   /// way any more. It changes when a `drive` begins, in whatever thread: what is asked by `work` is

@@ -40,7 +40,7 @@ struct session_options {
   /// share SSDs that arbitrate (`set_arbitration`).
   wire::nvme::queue_class priority = wire::nvme::queue_class::medium;
   /// Who connects: sessions of the same name have the same rights, and are one client, but where a
-  /// manager is: each of them writes there as one of its own. With `manager=yes` each name has one.
+  /// manager is: each of them writes there as one of its own.
   std::string host_name = "default";
   duration timeout =
       std::chrono::seconds(10);  ///< of set-up commands and of `read`/`write` of this class
