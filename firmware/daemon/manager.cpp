@@ -125,6 +125,7 @@ void manager::answered(std::uint64_t order, std::uint16_t status) {
   if (asker == nullptr || order < asker->first_order) return;
   operation& op = *asker;
   if (status != 0 && !is_refused(op)) op.refusal = status;
+  if (status != 0) op.refused |= bit(ssd);
   if (op.what == action::create && op.step == 1 && status == 0) op.added |= bit(ssd);
   const bool informs = (op.what == action::adopt && op.step == 0) ||
                        (op.what == action::remove && op.step == 2 && op.cleared);
@@ -237,6 +238,7 @@ bool manager::all_informed(operation& op, std::uint64_t whom, const ssd_order& o
   if (!op.sent) {
     op.sent = true;
     op.refusal = 0;
+    op.refused = 0;
     op.first_order = next_id_;
     op.pending = whom;
     for (std::uint32_t k = 0; k < options_.ssds; ++k) {
@@ -259,7 +261,13 @@ bool manager::all_informed_of_epoch(operation& op) {
   o.opcode = admin_opcode::array_update;
   o.membership = present_membership();
   o.others = now_serving_.others;
-  return all_informed(op, present(), o);
+  if (!all_informed(op, present(), o)) return false;
+  // Who stays behind serves nobody who has come along: it has failed, unless all others have, too.
+  const std::uint64_t behind = op.refused & present();
+  if (behind == 0 || behind == present()) return true;
+  for (std::uint32_t k = 0; k < options_.ssds; ++k)
+    if ((behind & bit(k)) != 0) ssd_failed(k);
+  return false;
 }
 
 /// Changes a volume's record on all SSDs that it is, or will be, spread over.

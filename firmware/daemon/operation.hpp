@@ -63,6 +63,7 @@ struct operation {
   bool current = false;           ///< it has begun, and stands aside for no other
   std::uint64_t repair = 0;       ///< that it waits for; 0: none
   std::uint16_t refusal = 0;      ///< the first SSD's that refused
+  std::uint64_t refused = 0;      ///< SSDs that did, by bit
   /// By bit: SSDs that have taken a volume that is created; else that do not know yet.
   std::uint64_t added = 0;
   std::vector<std::uint64_t> also{};    ///< further requests that ask the same

@@ -57,6 +57,43 @@ bool deletes(const daemon::ssd_order& o) { return o.opcode == admin_opcode::volu
 
 }  // namespace
 
+TEST_CASE("an SSD that refuses an epoch has failed, and is absent in the next one") {
+  for (const bool by_failure : {true, false}) {
+    CAPTURE(by_failure);
+    stubborn_array a(1);
+    a.refuses = [](const daemon::ssd_order& o) { return o.opcode == admin_opcode::array_update; };
+    if (by_failure) {
+      a.states[2].dead = true;
+      a.boss.ssd_failed(2);
+    } else {
+      a.take_over(a.now);
+    }
+    a.obey();
+    CHECK(a.refused == 1);
+    CHECK(std::count(a.log.begin(), a.log.end(), "detach 1") == 1);
+    CHECK(a.boss.published().absent == (by_failure ? 0b110u : 0b010u));
+    CHECK(a.boss.knows_epoch());
+    CHECK(a.states[0].serving.epoch == a.boss.published().epoch);
+    CHECK(a.states[1].serving.epoch < a.boss.published().epoch);
+  }
+}
+
+TEST_CASE("an epoch that every SSD refuses takes none of them out") {
+  obedient_array a(2);
+  a.create(1);
+  std::uint32_t refused = 0;
+  a.swallow = [&](const daemon::ssd_order& o) {
+    if (o.opcode != admin_opcode::array_update) return false;
+    ++refused;
+    a.boss.answered(o.id, wire::afa::make_status(wire::afa::status::bad_payload_version));
+    return true;
+  };
+  a.take_over(5000);
+  a.obey();
+  CHECK(refused == 2);
+  CHECK(a.boss.published().absent == 0);
+}
+
 TEST_CASE("a removal that another manager goes on with deletes nothing before all SSDs know") {
   for (std::uint32_t who = 0; who < 3; ++who) {
     CAPTURE(who);
