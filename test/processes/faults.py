@@ -3,7 +3,7 @@
 holds what was acknowledged, and the next host writes soon.
 
 Usage: faults.py BUILD_FOLDER [--rounds N] [--seed N] [--only FAULT] [--elsewhere]
-                 [--other BUILD_FOLDER]
+                 [--former BUILD_FOLDER]
 """
 
 import argparse
@@ -18,17 +18,17 @@ import rig
 
 HOSTS = ("alice", "bob")
 SPARES = "ssds=6&capacity=64M&replicas=2"  # of which 4 and 5 are spares
-# A session's writes fail when its connection is lost: they are safe to try again.
-PERSISTENT = ("--timeout", "1000", "--retry", "20000")
+# What is promised, by GNSTOR_STRICT=1; else other tests may keep this machine busy.
+STRICT = os.environ.get("GNSTOR_STRICT") == "1"
 TAKE_OVER_S = 2.0  # from a writer's end to the next one's right, mostly
-MOST_S = 5.0  # likewise, at most, on a busy machine
+MOST_S = TAKE_OVER_S if STRICT else 5.0  # likewise, at most
 
 
 class Hosts:
     """Alice and bob at one volume, and the log of what they write."""
 
     volume = "data"
-    other = None  # programs of another version, if there are
+    former = None  # programs of a former version, if there are
 
     def __init__(self, programs, target, folder, keep_alive_ms=10_000):  # 0: the default
         self.programs, self.target, self.folder = programs, target, folder
@@ -201,9 +201,9 @@ def kernel_beside(hosts, draw, rounds):
 
 def upgraded(hosts, draw, rounds):
     """The daemons, then the target, end in order and others take their places, as docs/upgrading.md
-    says: who writes sees no error. With a second version there are those of the other one each
-    time, and hosts of both."""
-    versions = [hosts.programs, hosts.other or hosts.programs]
+    says: who writes sees no error. With a former version there are those of the other one each
+    time, forth and back; programs, which come last, are of the former one until it is over."""
+    versions = [hosts.programs, hosts.former or hosts.programs]
 
     def upgrade(target):
         for server in [*getattr(target, "daemons", []), target]:
@@ -215,8 +215,11 @@ def upgraded(hosts, draw, rounds):
         rig.check(rig.eventually(target.healthy), "the array is not in sync again",
                   *target.gnstorctl("array", "health"))
 
-    for hosts.programs in versions if hosts.other else versions[:1]:
-        target_suffers(hosts, draw, rounds, upgrade, "upgraded")
+    hosts.programs = versions[1]
+    target_suffers(hosts, draw, rounds, upgrade, "upgraded")
+    hosts.programs = versions[0]
+    for host in HOSTS:
+        hosts.check(host)
 
 
 def stop_for(target, seconds):
@@ -234,7 +237,8 @@ def manager_asleep(hosts, draw, rounds):
     """The manager stands still for longer than the lease, and finds another host's wish when it
     goes on: who writes writes on, by the lease that it had."""
     manager = getattr(hosts.target, "daemons", [hosts.target])[0]
-    writer = hosts.writer("alice", draw.randrange(1 << 30), *PERSISTENT)
+    # A session waits for an answer for a quarter of its time: the target may stand still, too.
+    writer = hosts.writer("alice", draw.randrange(1 << 30), "--timeout", 20_000)
     for _ in range(rounds):
         time.sleep(draw.uniform(0, 0.3))
         manager.process.send_signal(signal.SIGSTOP)
@@ -286,14 +290,14 @@ def repair_killed(hosts, draw, rounds):
         rig.check(rig.eventually(target.healthy), "the array is not in sync again",
                   *target.gnstorctl("array", "health"))
 
-    target_suffers(hosts, draw, rounds, kill, "killed during a repair", *PERSISTENT)
+    target_suffers(hosts, draw, rounds, kill, "killed during a repair")
 
 
 def drained(hosts, draw, rounds):
     """An SSD is emptied, taken away, and given its share again, while a host writes and the target
     is killed now and then: the writer sees no error, and every block holds what it was promised."""
     target = hosts.target
-    writer = hosts.writer("alice", draw.randrange(1 << 30), *PERSISTENT)
+    writer = hosts.writer("alice", draw.randrange(1 << 30))
 
     def ssd():
         code, said = target.gnstorctl("--format", "json", "array", "show")
@@ -331,11 +335,18 @@ def exchanged(hosts, draw, rounds):
     """An SSD in the middle is exchanged for a spare, and comes back, while a host writes and the
     target is killed now and then: the writer sees no error, and no replica is ever missing."""
     target = hosts.target
-    writer = hosts.writer("alice", draw.randrange(1 << 30), *PERSISTENT)
+    writer = hosts.writer("alice", draw.randrange(1 << 30))
+
+    steps = set()  # how far fills were
 
     def array():
         code, said = target.gnstorctl("--format", "json", "array", "show")
-        return json.loads(said) if code == 0 else {}
+        now = json.loads(said) if code == 0 else {}
+        for r in now.get("repairs", []):
+            done, total = (int(r.get(what, 0)) for what in ("done_bytes", "total_bytes"))
+            if r["kind"] == "fill" and 0 < done < total:
+                steps.add(done)
+        return now
 
     def comes(what, holds, again):
         def asked():
@@ -371,8 +382,10 @@ def exchanged(hosts, draw, rounds):
               and all[int(spare)]["state"] == "STATE_ABSENT", ("ssd", "replace", str(ssd)))
         if rig.failures:
             return
+    rig.check(len(steps) > 1, "gnstorctl array show says how far a fill is:", sorted(steps))
     hosts.end(writer)
-    print(f"an SSD was exchanged, and came back, {rounds} times")
+    print(f"an SSD was exchanged, and came back, {rounds} times; a fill was seen at",
+          f"{len(steps)} steps")
 
 
 def ssd_died(hosts, draw, rounds):
@@ -506,7 +519,7 @@ def silenced(hosts, draw, rounds, what, fall_silent, wake_up):
             return
     usual, slowest = sorted(took)[len(took) // 2], max(took)
     over = hosts.fenced_after_s
-    rig.check(usual < over + 1 and slowest < over + MOST_S,
+    rig.check(usual < over + (0 if STRICT else 1) and slowest < over + (0 if STRICT else MOST_S),
               f"a host could write only {usual:.2f} s after one that was {what}, "
               f"{slowest:.2f} s at most")
     hosts.check_replicas()
@@ -568,8 +581,8 @@ def main():
                         or random.randrange(1 << 30))
     parser.add_argument("--elsewhere", action="store_true",
                         help="the array's manager is a process of its own")
-    parser.add_argument("--other", metavar="BUILD",
-                        help="programs of another version, which take turns with these (upgrade)")
+    parser.add_argument("--former", metavar="BUILD",
+                        help="programs of a former version, which take turns with these (upgrade)")
     given = parser.parse_args()
     print("GNSTOR_SEED =", given.seed)
     programs = rig.Programs(given.build)
@@ -586,13 +599,16 @@ def main():
             has_spares = name in ("dead", "exchange")
             how = {"array": SPARES} if has_spares else {}
             if name == "silent":
-                how["ssd_timeout"] = 1000
-            target = kind(programs, folder / name, more=of_target, **how).start()
+                how["ssd_timeout"] = 300 if STRICT else 1000  # the default
+            target = kind(programs, folder / name, more=of_target, **how)
+            if given.former:  # which may not know that option
+                del target.arguments[(at := target.arguments.index("--faults")):at + 2]
+            target.start()
             for ssd in ("5", "4") if has_spares else ():  # before there is a volume
                 code, said = target.gnstorctl("ssd", "add", ssd, "--spare")
                 rig.check(code == 0, "gnstorctl ssd add --spare", ssd, said)
             hosts = Hosts(programs, target, folder / name, **of_hosts)
-            hosts.other = rig.Programs(given.other) if given.other else None
+            hosts.former = rig.Programs(given.former) if given.former else None
             fault(hosts, random.Random(f"{given.seed} {name}"), max(1, int(given.rounds * share)))
             rig.check(target.end() == 0, "gnstor-target ends in order")
             print(f"  {name}: {time.monotonic() - begin:.1f} s, {hosts.lines()} lines of log",

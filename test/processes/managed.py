@@ -6,6 +6,7 @@ Usage: managed.py BUILD_FOLDER [--elsewhere | --tls]
 """
 
 import json
+import re
 import sys
 
 import rig
@@ -63,6 +64,29 @@ def steady(programs, target, folder):
         print("\n".join(who.said().splitlines()[:-1]))
 
 
+def scraped(target, counts):
+    """Prometheus is given what gnstorctl says."""
+    address = re.search(r"^metrics http://127.0.0.1:(\d+)/", target.said(), re.MULTILINE)
+    if address is None:
+        print("metrics are not looked at: there is no prometheus-cpp, or the manager is elsewhere")
+        return
+    def samples():
+        text = rig.http_get(int(address[1]), "/metrics")
+        return {name: float(value) for name, _, value in
+                (line.rpartition(" ") for line in text.splitlines() if line.startswith("gnstor_"))}
+    before, found, after = counts()[1]["steady"], samples(), counts()[1]["steady"]
+    of = f'{{volume="{before["volume"]}"'
+    for what in ("reads", "writes", "read_bytes", "written_bytes", "errors"):
+        least, most = (int(said.get(what, 0)) for said in (before, after))
+        got = found.get(f"gnstor_volume_{what}_total{of}}}", -1)
+        rig.check(least <= got <= most, "metrics of", what, least, got, most)
+    served = found.get(f"gnstor_volume_latency_seconds_count{of}}}", -1)
+    rig.check(served >= int(before.get("writes", 0)) > 0, "latencies:", served, before)
+    buckets = [value for name, value in found.items()
+               if name.startswith(f"gnstor_volume_latency_seconds_bucket{of}")]
+    rig.check(buckets == sorted(buckets) and buckets[-1] == served, "a histogram:", buckets)
+
+
 def traffic(target):
     """What the manager says that the hosts are doing."""
     def counts():
@@ -96,6 +120,7 @@ def traffic(target):
                                  for ssd in json.loads(said)["ssds"])
     rig.check(rig.eventually(flash_known, 20), "how the SSDs' flash is used:",
               target.gnstorctl("ssd", "list")[1])
+    scraped(target, counts)
     code, said = target.gnstorctl("host", "list")
     rig.check(code == 0 and said.count("connected") >= 3, "the hosts are listed:", said)
 
@@ -107,7 +132,8 @@ def main():
             rig.ManagedElsewhere if "--elsewhere" in sys.argv else rig.Target)
 
     def test(folder):
-        target = kind(programs, folder).start()
+        more = {"more": rig.METRICS} if kind is rig.Target and programs.has_metrics() else {}
+        target = kind(programs, folder, **more).start()
         if tls:
             encrypted(programs, target, folder)
         else:

@@ -11,6 +11,7 @@ import time
 import urllib.request
 
 SKIPPED = 77
+METRICS = ("--metrics", "127.0.0.1:0")
 ARRAY = "nqn.2026-11.io.gnstor:array"
 failures = 0
 
@@ -53,6 +54,12 @@ class Programs:
     def __init__(self, build):
         self.build = pathlib.Path(build).resolve()
         self.model = self.build / "test/libgnstor_rdma_model.so"
+
+    def has_metrics(self):
+        """Whether they were built with prometheus-cpp."""
+        done = subprocess.run([self.path("gnstord"), "--metrics", "nowhere"], text=True,
+                              capture_output=True, timeout=30, check=False)
+        return "no prometheus-cpp" not in done.stderr
 
     def path(self, name):
         folder = "tools" if name.startswith("gnstor") else "test"
