@@ -28,6 +28,7 @@ std::unique_ptr<array_control> open_control(endpoint& where, const session_optio
   where.rdma = data_of(opened.data, *where.control, *where.rdma);
   return std::move(opened.control);
 #else
+  static_cast<void>(where);
   static_cast<void>(options);
   throw error(
       "this build of gnstor has no RDMA, by which a managed array's data is reached: install "
