@@ -56,9 +56,9 @@ std::string huge_page_remedy(int file) {
   struct statfs s {};
   if (fstatfs(file, &s) != 0 || s.f_type != HUGETLBFS_MAGIC) return "";
   return fmt::format(
-      "; a file on hugetlbfs has whole pages of {} bytes, as many as are free (grep Huge "
-      "/proc/meminfo; echo N > /proc/sys/vm/nr_hugepages)",
-      s.f_bsize);
+      "; a file on hugetlbfs has whole pages of {} bytes, as many as are free (echo N > "
+      "/sys/kernel/mm/hugepages/hugepages-{}kB/nr_hugepages)",
+      s.f_bsize, s.f_bsize / 1024);
 }
 
 /// Opens a file as `where` wants it; creates it where a size is given and there is none.
