@@ -94,6 +94,7 @@ class manager_driver {
   }
   void lose_power(std::uint64_t now_ns) {
     orders.lose_power(now_ns);
+    front_end_cut_until_ = 0;
     line.lose();
     under_way_ = false;
     if (repair_) fail_repair();
