@@ -388,10 +388,26 @@ def exchanged(hosts, draw, rounds):
           f"{len(steps)} steps")
 
 
+def counting_kernel(hosts):
+    """A kernel that counts in a volume of its own until `ends_well`."""
+    kernel = rig.Client(hosts.programs, hosts.folder, "interop_managed", "kernel", "--endpoint",
+                        hosts.endpoint, "--until", hosts.folder / "enough")
+    rig.check(rig.eventually(lambda: kernel.said().count("round") > 1), "no kernel:", kernel.said())
+    return kernel
+
+
+def ends_well(hosts, kernel):
+    before = kernel.said().count("round")
+    rig.check(rig.eventually(lambda: kernel.said().count("round") > before + 1),
+              "the kernel stands still:", kernel.said())
+    (hosts.folder / "enough").touch()
+    rig.check(kernel.wait() == 0, "a kernel beside:", kernel.said())
+
+
 def ssd_died(hosts, draw, rounds):
-    """The blocks of an SSD are gone while a host writes: a spare takes its place by itself, the
-    writer sees no error, and every block holds what was acknowledged."""
-    target = hosts.target
+    """The blocks of an SSD are gone while a host and a kernel write: a spare takes its place by
+    itself, neither sees an error, and every block holds what was acknowledged."""
+    target, kernel = hosts.target, counting_kernel(hosts)
 
     def ssds():
         code, said = target.gnstorctl("--format", "json", "array", "show")
@@ -416,6 +432,7 @@ def ssd_died(hosts, draw, rounds):
     rig.check(min(stood_still) <= TAKE_OVER_S, "the writer stood still for", stood_still)
     rig.check(max(stood_still) <= MOST_S, "the writer stood still for", stood_still)
     rig.check(writer.end() == 0, "the writer ends in order:", writer.said())
+    ends_well(hosts, kernel)
     for host in HOSTS:
         hosts.check(host)
     # Each replica of each block once by itself, also those on spares.
@@ -429,10 +446,37 @@ def ssd_died(hosts, draw, rounds):
           f"a spare was in sync after {filled:.2f} s")
 
 
+def ssd_blank(hosts, draw, rounds):
+    """An SSD is taken out, and a new one put in its place while the target is off: it is not taken
+    for the one that was there, is filled when that is asked for, and the writer sees no error."""
+    target = hosts.target
+    writer = hosts.writer("alice", draw.randrange(1 << 30))
+    for _ in range(rounds):
+        ssd = draw.randrange(4)
+        time.sleep(draw.uniform(0, 0.3))
+        code, said = target.gnstorctl("ssd", "detach", str(ssd))
+        rig.check(code == 0, "gnstorctl ssd detach", ssd, said)
+        target.end(draw.choice((signal.SIGKILL, signal.SIGTERM)))
+        (target.folder / "flash" / f"ssd{ssd}.flash").unlink()
+        target.start()
+        code, said = target.gnstorctl("--format", "json", "array", "show")
+        rig.check(code == 0 and json.loads(said)["ssds"][ssd]["state"] == "STATE_ABSENT",
+                  "a blank SSD serves:", said)
+        rig.check(hosts.progress(4), "the writer does not go on:", writer.said())
+        code, said = target.gnstorctl("ssd", "replace", str(ssd))
+        rig.check(code == 0, "gnstorctl ssd replace", ssd, said)
+        rig.check(rig.eventually(target.healthy), "the array is not in sync again",
+                  *target.gnstorctl("array", "health"))
+        if rig.failures:
+            return
+    hosts.end(writer)
+    print(f"{rounds} times another SSD was put in the place of one")
+
+
 def ssd_silent(hosts, draw, rounds):
-    """An SSD swallows what it is asked while a host writes, and answers again later: the writer
-    sees no error, and the SSD comes back by itself with what it had."""
-    target, took = hosts.target, []
+    """An SSD swallows what it is asked while a host and a kernel write, and answers again later:
+    neither sees an error, and the SSD comes back by itself with what it had."""
+    target, took, kernel = hosts.target, [], counting_kernel(hosts)
 
     def ssd(k):
         code, said = target.gnstorctl("--format", "json", "array", "show")
@@ -457,9 +501,31 @@ def ssd_silent(hosts, draw, rounds):
         rig.check(rig.eventually(target.healthy, 60), "the array is not in sync again", ssd(k))
         if rig.failures:
             return
+    ends_well(hosts, kernel)
     hosts.end(writer)
     rig.check(max(took) <= MOST_S, "the writer stood still for", took)
     print(f"{rounds} SSDs fell silent: the writer went on after {max(took):.2f} s at most")
+
+
+def killed_beside_silent(hosts, draw, rounds):
+    """A writer is killed just as an SSD falls silent: it is fenced, and the next one writes, when
+    the SSD has been given up."""
+    target, took = hosts.target, []
+    for k in range(rounds):
+        writer = hosts.writer(HOSTS[k % 2], draw.randrange(1 << 30))
+        time.sleep(draw.uniform(0, 0.3))
+        target.faults.write_text(f"{draw.randrange(4)} silent\n")
+        time.sleep(draw.uniform(0, 0.3))
+        took.append(killed(hosts, writer, HOSTS[(k + 1) % 2], k))
+        target.faults.write_text("")
+        rig.check(rig.eventually(target.healthy, 60), "the array is not in sync again",
+                  *target.gnstorctl("array", "health"))
+        if rig.failures:
+            return
+    rig.check(max(took) <= TAKE_OVER_S + (0 if STRICT else MOST_S), "the next one wrote after", took)
+    hosts.check_replicas()
+    print(f"{rounds} writers killed beside an SSD that falls silent: the next one could write after",
+          f"{max(took):.2f} s at most")
 
 
 def both_killed(hosts, draw, rounds):
@@ -496,11 +562,11 @@ def daemon_killed(hosts, draw, rounds):
     target_suffers(hosts, draw, rounds, kill, "without its manager")
 
 
-def silenced(hosts, draw, rounds, what, fall_silent, wake_up):
+def silenced(hosts, draw, rounds, what, fall_silent, wake_up, names=HOSTS):
     """A writer falls silent, loses its right, and speaks again: too late."""
     took = []
     for k in range(rounds):
-        first, second = HOSTS[k % 2], HOSTS[(k + 1) % 2]
+        first, second = names[k % 2], names[(k + 1) % 2]
         writer = hosts.writer(first, draw.randrange(1 << 30), "--timeout", 1000, cut=hosts.cut)
         time.sleep(draw.uniform(0, 0.2))
         fall_silent(writer)
@@ -549,6 +615,12 @@ def client_cut_off(hosts, draw, rounds):
              lambda _: hosts.cut.touch(), lambda _: hosts.cut.unlink())
 
 
+def former_self(hosts, draw, rounds):
+    """A host of the same name begins elsewhere while the former one is cut off."""
+    silenced(hosts, draw, rounds, "cut off, and begun again elsewhere",
+             lambda _: hosts.cut.touch(), lambda _: hosts.cut.unlink(), names=("alice", "alice"))
+
+
 # Each with its share of the rounds, and options of the hosts and of the target.
 FAULTS = {"client": (client_killed, 1, {}, ()),
           "twins": (twin_killed, 0.5, {}, ()),
@@ -557,7 +629,9 @@ FAULTS = {"client": (client_killed, 1, {}, ()),
           "drain": (drained, 0.3, {}, ()),
           "exchange": (exchanged, 0.3, {}, ("--repair-rate", "16M")),
           "dead": (ssd_died, 0.5, {}, ("--spare-after", "1")),
+          "blank": (ssd_blank, 0.3, {}, ()),
           "silent": (ssd_silent, 0.3, {}, ()),
+          "fence": (killed_beside_silent, 0.3, {}, ()),
           "repair": (repair_killed, 0.3, {}, ()),
           "kernel": (kernel_beside, 0.5, {}, ()),
           "hang": (target_stopped, 0.3, {}, ()),
@@ -567,6 +641,7 @@ FAULTS = {"client": (client_killed, 1, {}, ()),
           "given_up": (target_given_up, 0.3, {}, ()),
           "stopped": (client_stopped, 1, {"keep_alive_ms": 500}, ()),
           "cut": (client_cut_off, 0.3, {"keep_alive_ms": 500}, ()),
+          "self": (former_self, 0.3, {"keep_alive_ms": 500}, ()),
           "lease": (lease_over, 0.3, {}, ("--lease", "1")),
           "daemon": (daemon_killed, 1, {}, ())}
 
@@ -598,7 +673,7 @@ def main():
             kind = rig.ManagedElsewhere if given.elsewhere else rig.Target
             has_spares = name in ("dead", "exchange")
             how = {"array": SPARES} if has_spares else {}
-            if name == "silent":
+            if name in ("silent", "fence"):
                 how["ssd_timeout"] = 300 if STRICT else 1000  # the default
             target = kind(programs, folder / name, more=of_target, **how)
             if given.former:  # which may not know that option

@@ -62,8 +62,8 @@ if(TARGET gnstor_nbd)
                        SKIP_RETURN_CODE 77)
 endif()
 # The faults belong to a thorough run: they take minutes.
-foreach(fault client twins target both drain dead silent exchange repair hang default upgrade
-        given_up stopped cut lease asleep kernel)
+foreach(fault client twins target both drain dead blank silent fence exchange repair hang default
+        upgrade given_up stopped cut self lease asleep kernel)
   add_test(NAME processes.faults.${fault} COMMAND Python3::Interpreter ${processes}/faults.py
            ${PROJECT_BINARY_DIR} --only ${fault})
   set_tests_properties(processes.faults.${fault} PROPERTIES
