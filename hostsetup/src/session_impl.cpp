@@ -4,6 +4,7 @@
 #include "open_control.hpp"
 #include "open_link.hpp"
 #include <emulated/open_emulated.hpp>
+#include <gnstor/core/bounded.hpp>
 #include <gnstor/simt/clock.hpp>
 #include <gnstor/wire/afa/status.hpp>
 
@@ -34,7 +35,8 @@ std::unique_ptr<session::impl> session::impl::open(endpoint where, const session
 }
 
 void session::impl::take_unknown_id(std::unique_ptr<impl>& made) {
-  while (made->embedded->knows(made->client)) {
+  for (bounded draws{64}; made->embedded->knows(made->client);) {
+    if (!draws) throw error("a session of the array finds no id that no volume knows");
     auto next = std::make_unique<impl>(made->where, made->options,
                                        made->link->another(made->where, made->options));
     next->embedded = made->embedded;

@@ -522,10 +522,11 @@ def killed_beside_silent(hosts, draw, rounds):
                   *target.gnstorctl("array", "health"))
         if rig.failures:
             return
-    rig.check(max(took) <= TAKE_OVER_S + (0 if STRICT else MOST_S), "the next one wrote after", took)
+    rig.check(max(took) <= TAKE_OVER_S + (0 if STRICT else MOST_S), "the next one wrote after",
+              took)
     hosts.check_replicas()
-    print(f"{rounds} writers killed beside an SSD that falls silent: the next one could write after",
-          f"{max(took):.2f} s at most")
+    print(f"{rounds} writers killed beside an SSD that falls silent: the next one could write",
+          f"after {max(took):.2f} s at most")
 
 
 def both_killed(hosts, draw, rounds):
