@@ -5,9 +5,11 @@
 address=10.1.0.1
 start_rdma $address
 start_host
-# However busy this machine is: only who is asked to detaches an SSD.
+# However busy this machine is: an SSD is detached by who is asked to, or because it says that it is
+# dead.
+: > /tmp/faults
 serve $address:4420 --array 'emu:?ssds=4&capacity=128M' --manage --ssd-timeout 20000 \
-  --metrics 127.0.0.1:9400
+  --metrics 127.0.0.1:9400 --faults /tmp/faults
 manager='gnstor://127.0.0.1?keep_alive_ms=10000'  # the guest is slow
 
 step "two of gnstor's hosts, by the manager alone"
@@ -49,6 +51,20 @@ wait $steady || failed "a session sees an error"
 wait $kernel || failed "a kernel sees an error"
 comes_back 2
 cat /tmp/steady /tmp/kernel
+
+step "an SSD dies under the kernel's host, and comes back by itself: no error"
+head -c 16777216 /dev/urandom > /tmp/image
+copy() { dd if=/tmp/image of="$disk" bs=64k oflag=direct; }
+absent() { gnstorctl --format json array show | grep -q STATE_ABSENT; }
+(copy && copy && copy) > /tmp/copies 2>&1 &
+copies=$!
+echo '3 dead' > /tmp/faults
+within 30 absent
+wait $copies || failed "the kernel's host does not write: $(cat /tmp/copies)"
+: > /tmp/faults
+within 60 in_sync
+same "what the kernel's host wrote" "$(sha256sum < /tmp/image)" \
+  "$(dd if="$disk" bs=64k iflag=direct 2> /dev/null | sha256sum)"
 dmesg | grep -iE 'nvme.*(error|timeout|reset)' && failed "the kernel's host sees an error"
 must nvme disconnect -n "$volume_nqn.$vid"
 
