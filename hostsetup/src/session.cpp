@@ -279,6 +279,13 @@ ssd_service session::ssds() {
   return {now.epoch, now.absent, now.filling};
 }
 
+array_health session::health() {
+  if (impl_->control) return impl_->control->health();
+  throw input_error(
+      "an array without a manager does not say how it is: open it by gnstor://HOST, or with "
+      "manager=yes; ssds() says which SSDs serve");
+}
+
 ssd_usage session::usage(std::uint32_t ssd) {
   if (ssd >= impl_->array.ssd_count)
     throw input_error(fmt::format("SSD {}: the array has {}", ssd, impl_->array.ssd_count));

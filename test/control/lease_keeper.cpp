@@ -37,6 +37,7 @@ struct scripted_manager final : host::array_control {
   void grow(volume_id, std::uint64_t) override {}
   void rename(volume_id, const wire::afa::volume_name&) override {}
   void share(volume_id, const std::string&, bool) override {}
+  host::array_health health() override { return {}; }
   void report(std::optional<std::uint32_t>, const std::string&) override {}
 
   std::chrono::milliseconds lasts = 60ms;

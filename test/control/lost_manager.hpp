@@ -33,6 +33,7 @@ class lost_manager final : public host::array_control {
   void share(volume_id vid, const std::string& host, bool allowed) override {
     reached().share(vid, host, allowed);
   }
+  host::array_health health() override { return reached().health(); }
   void report(std::optional<std::uint32_t> ssd, const std::string& words) override {
     reached().report(ssd, words);
   }

@@ -89,6 +89,26 @@ TEST_CASE("sessions create, share, hand over and delete volumes by a daemon") {
   CHECK(alice.volumes().empty());
 }
 
+TEST_CASE("a session asks a daemon how the array is") {
+  served_array array;
+  host::session alice = array.session("alice");
+  (void)alice.create_volume({.bytes = 1 << 20, .name = "a"});
+  REQUIRE(array.comes_to(2, host::ssd_standing::in_sync));
+  CHECK(alice.health().is_whole());
+  array.manager->detach(2);
+  REQUIRE(array.comes_to(2, host::ssd_standing::absent));
+  const host::array_health now = alice.health();
+  CHECK(now.settled);
+  CHECK(now.volumes == 1);
+  CHECK(now.degraded == 1);
+  CHECK(now.torn == 0);
+  array.manager->detach(1, true);
+  REQUIRE(array.comes_to(1, host::ssd_standing::absent));
+  CHECK(alice.health().torn == 1);
+  array.server.reset();
+  CHECK(refused([&] { (void)alice.health(); }) == control_reason::unavailable);
+}
+
 TEST_CASE("a host reports an SSD by a daemon, and no other host does so in its name") {
   served_array array;
   const auto control = array.control("alice");

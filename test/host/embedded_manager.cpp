@@ -138,8 +138,14 @@ TEST_CASE("what a kernel writes beside an SSD that dies does not fail, and is al
   host::session s("emu:?manager=yes&capacity=16M&runner=cpu&ssds=4", {.channels = 2});
   const volume_info v = s.create_volume({.bytes = bytes, .stripe_blocks = 1});
   const std::vector<unsigned char> found = written_beside(s, v, 2, "dead");
+  host::array_health now = s.health();
+  CHECK(now.volumes == 1);
+  CHECK(now.degraded == 1);
+  CHECK(now.torn == 0);
+  CHECK_FALSE(now.is_whole());
   // It comes back by itself, and is filled: then another one may die.
   s.inject_fault(2, "none");
+  CHECK(comes_to([&] { return s.health().is_whole(); }));
   const std::uint32_t others = std::getenv("GNSTOR_QUICK") != nullptr ? 2 : 4;
   for (std::uint32_t other = 0; other < others; ++other) {
     REQUIRE(all_serve(s));
@@ -286,6 +292,11 @@ TEST_CASE("a session's end gives its leases to other hosts") {
     { const host::session ended = std::move(bob); }
     CHECK(alice.open_volume(v.vid).writable);
   }
+}
+
+TEST_CASE("who asks how an array is that has no manager hears what to do") {
+  host::session s("emu:?capacity=16M&runner=cpu", {.channels = 0});
+  CHECK(says(refusal_of([&] { (void)s.health(); }), "manager=yes"));
 }
 
 TEST_CASE("a manager of a session is refused where the array's node runs beside kernels alone") {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "array_state.hpp"
+#include <gnstor/host/array_health.hpp>
 #include <gnstor/host/control_error.hpp>
 
 #include <cstdint>
@@ -54,6 +55,8 @@ class array_control {
   /// Lets another host open a volume from now on, or no longer.
   /// @param host its NQN, or the name that its sessions connect by
   virtual void share(volume_id vid, const std::string& host, bool allowed) = 0;
+
+  virtual array_health health() = 0;
 
   /// Says that an SSD does not serve this host: the manager looks at it at once, and judges by what
   /// it sees itself. @param ssd nothing: some SSD @param words how it fails

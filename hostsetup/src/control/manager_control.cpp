@@ -82,4 +82,15 @@ void manager_control::share(volume_id vid, const std::string& host, bool allowed
   }
 }
 
+array_health manager_control::health() {
+  const array_state now = manager_->state();
+  array_health h{
+      .settled = now.settled, .volumes = now.volumes, .degraded = now.degraded, .torn = now.torn};
+  for (const repair_state& r : now.repairs) {
+    h.repaired_bytes += r.done * block_bytes;
+    h.to_repair_bytes += r.total * block_bytes;
+  }
+  return h;
+}
+
 }  // namespace gnstor::host

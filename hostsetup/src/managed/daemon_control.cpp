@@ -142,6 +142,19 @@ void daemon_control::share(volume_id vid, const std::string& host, bool allowed)
   (void)daemon_->repeatable(allowed ? &stub::ShareVolume : &stub::UnshareVolume, r);
 }
 
+array_health daemon_control::health() {
+  const v1::Array now = daemon_->repeatable(&stub::ShowArray, v1::ShowArrayRequest());
+  array_health h{.settled = now.settled(),
+                 .volumes = now.volumes(),
+                 .degraded = now.degraded(),
+                 .torn = now.torn()};
+  for (const v1::Repair& r : now.repairs()) {
+    h.repaired_bytes += r.done_bytes();
+    h.to_repair_bytes += r.total_bytes();
+  }
+  return h;
+}
+
 void daemon_control::report(std::optional<std::uint32_t> ssd, const std::string& words) {
   v1::ReportSsdRequest r;
   if (ssd) r.set_ssd(*ssd);

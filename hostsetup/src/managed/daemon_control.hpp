@@ -24,6 +24,7 @@ class daemon_control final : public array_control {
   void rename(volume_id vid, const wire::afa::volume_name& name) override;
   void grow(volume_id vid, std::uint64_t capacity_blocks) override;
   void share(volume_id vid, const std::string& host, bool allowed) override;
+  array_health health() override;
   void report(std::optional<std::uint32_t> ssd, const std::string& words) override;
 
  private:

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gnstor/core/duration.hpp>
+#include <gnstor/host/array_health.hpp>
 #include <gnstor/host/endpoint.hpp>
 #include <gnstor/host/former_timeout.hpp>
 #include <gnstor/host/machine.hpp>
@@ -154,6 +155,9 @@ class session {
   /// Which SSDs serve now; of namespaces and disks nothing is known. Throws `io_error` if none
   /// answers.
   ssd_service ssds();
+  /// How the array is, as its manager says: of `gnstor://`, and of `emu:?manager=yes`. Throws
+  /// `input_error` where there is none, `control_error` where it does not answer.
+  array_health health();
   /// How SSD `ssd` of the array is doing. Of `n` blocks written to it, write amplification is 1
   /// plus the growth of `moved_blocks` over `n`. Throws `input_error` for an SSD that is not there,
   /// `io_error` otherwise.
