@@ -81,13 +81,12 @@ void manager::moves_beside_writer(operation& op, repair_kind kind) {
       volume_chmod hold{};
       hold.sets = volume_chmod::sets_hold;
       hold.held_until = for_ever;
-      op.held = true;  // some SSD may know, and some client wait
+      // Some SSD may know from here on, whoever fails or refuses, and some client wait.
+      op.held = true;
+      volumes_[op.vid].r.held_until = for_ever;
       if (op.fenced_at == 0) op.fenced_at = now_ | 1;
       if (!chmod(op, hold)) return;
-      if (op.refusal != 0) {
-        volumes_[op.vid].r.held_until = for_ever;  // where it was not refused, until that is undone
-        return gives_move_up(op);
-      }
+      if (op.refusal != 0) return gives_move_up(op);
       op.held_in = now_serving_.epoch;
       op.step = moving::watching_last;
       return moves_beside_writer(op, kind);

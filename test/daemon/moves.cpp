@@ -124,6 +124,40 @@ struct witness {
 
 }  // namespace
 
+TEST_CASE(
+    "who was held for a move that a failure has ended is let write, also where that is refused") {
+  using wire::afa::volume_chmod;
+  for (const bool grows : {true, false}) {
+    CAPTURE(grows);
+    written_array a(grows);
+    a.move();
+    bool refused = false;
+    a.before_order = [&](const daemon::ssd_order& o) {
+      const bool holds = o.opcode == admin_opcode::volume_chmod && o.chmod.held_until == ~0u;
+      if (holds && o.ssd == 2) a.states[2].dead = true;  // before all know, and others do
+    };
+    a.swallow = [&](const daemon::ssd_order& o) {
+      const bool frees = o.opcode == admin_opcode::volume_chmod && o.chmod.held_until != ~0u &&
+                         (o.chmod.sets & volume_chmod::sets_hold) != 0;
+      if (!frees || o.ssd != 3 || std::exchange(refused, true)) return false;
+      a.boss.answered(o.id, wire::afa::make_status(wire::afa::status::too_many_clients));
+      return true;
+    };
+    a.settle();
+    REQUIRE(a.states[2].dead);
+    REQUIRE(refused);
+    for (std::uint64_t k = 1; k <= 3; ++k) {
+      a.boss.tick(k * a.options.try_again_ns);
+      a.settle();
+    }
+    for (std::uint32_t k : {0u, 1u, 3u}) {
+      CAPTURE(k);
+      CHECK(!a.is_held(k));
+      CHECK(a.rights(k, 1, 20) == writes);
+    }
+  }
+}
+
 TEST_CASE("a volume moves while it is written: copied, copied again, held, and announced") {
   for (const bool grows : {true, false}) {
     CAPTURE(grows);
