@@ -285,8 +285,12 @@ def repair_killed(hosts, draw, rounds):
         target.end(signal.SIGKILL)
         target.start()
         if "absent" in target.gnstorctl("array", "show")[1]:
-            code, said = target.gnstorctl("ssd", "replace", ssd)
-            rig.check(code == 0, "gnstorctl ssd replace", ssd, said)
+            said = []  # a daemon elsewhere may not know yet that its connection is lost
+            def replaced():
+                code, words = target.gnstorctl("ssd", "replace", ssd)
+                said.append(words)
+                return code == 0
+            rig.check(rig.eventually(replaced), "gnstorctl ssd replace", ssd, said[-1])
         rig.check(rig.eventually(target.healthy), "the array is not in sync again",
                   *target.gnstorctl("array", "health"))
 
